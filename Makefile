@@ -1,0 +1,39 @@
+# make demo         install, then evaluate the embedded model on the embedded questions
+# make test         install, lint, type-check, run all tests
+# make demo-models  train the embedded models again (about 15 minutes on two cores)
+
+PYTHON ?= python3
+export PATH := $(CURDIR)/.venv/bin:$(PATH)
+PIP = pip install --quiet --constraint constraints.txt
+
+.PHONY: demo test lint demo-models clean
+
+demo: .venv/.installed
+	lmms-eval --model hedge_tiny --tasks hedge_demo --output_path results --log_samples
+	@ls results/*/*_results.json > /dev/null || (echo "The evaluation failed: there is no results file." >&2; exit 1)
+
+test: lint
+	pytest
+
+lint: .venv/.installed-dev
+	ruff check .
+	ruff format --check .
+	mypy
+
+demo-models: .venv/.installed
+	python -m hedge_tasks.models.tiny.train_vlm --out models/tiny/vlm
+	python -m hedge_tasks.models.tiny.train_nli --out models/tiny/nli
+
+.venv/.installed: pyproject.toml setup.cfg constraints.txt
+	test -x .venv/bin/python || $(PYTHON) -m venv .venv
+	$(PIP) --editable '.[offline]'
+	@touch $@
+
+# hedge-bench is the reference implementation; its own dependencies (vLLM among them) are not needed for comparing.
+.venv/.installed-dev: .venv/.installed
+	$(PIP) --editable '.[dev]'
+	$(PIP) --no-deps hedge-bench==0.1.2
+	@touch $@
+
+clean:
+	rm -rf .venv build dist *.egg-info

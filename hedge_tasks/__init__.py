@@ -1,0 +1,38 @@
+"""HEDGE for lmms-eval: how well can a model's hallucinations be detected from its own answers?
+
+from hedge_tasks import AnswerSet, score_answers                    # one question
+from hedge_tasks.scoring import semantic_entropy, radflag, vase     # arrays in, floats out
+from hedge_tasks.clustering import cluster_by_nli, cluster_by_embedding
+"""
+
+from __future__ import annotations
+
+from importlib.metadata import PackageNotFoundError, version
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from hedge_tasks.pipeline import Scores, score_answers
+    from hedge_tasks.sampling import Answer, AnswerSet
+
+try:
+    __version__ = version("hedge-tasks")
+except PackageNotFoundError:  # a source tree that was never installed
+    __version__ = "0+unknown"
+
+__all__ = ["Answer", "AnswerSet", "Scores", "__version__", "score_answers"]
+
+_ROOMS = {
+    "Answer": "hedge_tasks.sampling",
+    "AnswerSet": "hedge_tasks.sampling",
+    "Scores": "hedge_tasks.pipeline",
+    "score_answers": "hedge_tasks.pipeline",
+}
+
+
+def __getattr__(name: str) -> Any:
+    # Loaded on first use: lmms-eval imports this package in every evaluation, also those that do not use it.
+    if name not in _ROOMS:
+        raise AttributeError(f"module 'hedge_tasks' has no attribute {name!r}")
+    from importlib import import_module
+
+    return getattr(import_module(_ROOMS[name]), name)

@@ -1,0 +1,147 @@
+"""Grouping answers by meaning: answers in, cluster ids out.
+
+For one question:
+
+    >>> from hedge_tasks.clustering import cluster_by_exact
+    >>> cluster_by_exact(["Yes.", "yes", "No"])
+    [0, 0, 1]
+
+For many questions at once (a model then sees each text, or pair of texts, only once):
+
+    >>> from hedge_tasks.clustering import build_backend
+    >>> build_backend("exact").cluster([["Yes.", "yes", "No"], ["left", "right"]])
+    [[0, 0, 1], [0, 1]]
+
+Importing this package is cheap: model libraries are imported by the backends that need them, when they need them.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from hedge_tasks.clustering.base import ClusteringBackend
+from hedge_tasks.clustering.embedding import EmbeddingClustering, Encoder
+from hedge_tasks.clustering.exact import ExactClustering
+from hedge_tasks.clustering.models import ModelUnavailableError
+from hedge_tasks.clustering.nli import Classifier, NliClustering, Relation
+from hedge_tasks.errors import ConfigError, unknown
+
+__all__ = [
+    "Classifier",
+    "ClusteringBackend",
+    "EmbeddingClustering",
+    "Encoder",
+    "ExactClustering",
+    "ModelUnavailableError",
+    "NliClustering",
+    "Relation",
+    "backend_names",
+    "build_backend",
+    "cluster_by_embedding",
+    "cluster_by_exact",
+    "cluster_by_nli",
+]
+
+_BACKENDS: Mapping[str, Callable[..., ClusteringBackend]] = {
+    "exact": ExactClustering,
+    "embed": EmbeddingClustering,
+    "nli": NliClustering,
+}
+
+
+def backend_names() -> list[str]:
+    """Names that :func:`build_backend` knows."""
+    return list(_BACKENDS)
+
+
+def build_backend(name: str, /, **options: Any) -> ClusteringBackend:
+    """A clustering backend by name.
+
+    Args:
+        name: ``"exact"``, ``"embed"`` or ``"nli"``.
+        **options: Those of :class:`ExactClustering`, :class:`EmbeddingClustering` or :class:`NliClustering`.
+
+    Raises:
+        ConfigError: If the name or an option is unknown, or an option has a value that makes no sense.
+
+    Example:
+        >>> build_backend("embed", threshold=0.8).settings()["threshold"]
+        0.8
+    """
+    if name not in _BACKENDS:
+        raise unknown("clustering backend", name, _BACKENDS)
+    backend = _BACKENDS[name]
+    valid = inspect.signature(backend).parameters
+    for option in options:
+        if not valid:
+            raise ConfigError(f"clustering backend {name!r} takes no options, got {option!r}")
+        if option not in valid:
+            raise unknown(f"option of clustering backend {name!r}", option, valid)
+    return backend(**options)
+
+
+def cluster_by_exact(answers: Sequence[str]) -> list[int]:
+    """Cluster the answers to one question by their normalised texts.
+
+    Args:
+        answers: The answers.
+
+    Returns:
+        The cluster id of each answer: 0, 1, ... in order of first appearance.
+
+    Example:
+        >>> cluster_by_exact(["No effusion.", "no effusion", "", "Pneumonia", " "])
+        [0, 0, 1, 2, 1]
+    """
+    return ExactClustering().cluster([answers])[0]
+
+
+def cluster_by_embedding(
+    answers: Sequence[str], question: str | None = None, *, threshold: float = 0.9, **options: Any
+) -> list[int]:
+    """Cluster the answers to one question by the similarity of their sentence embeddings.
+
+    Args:
+        answers: The answers.
+        question: If given, put in front of each answer for the clustering.
+        threshold: Smallest cosine similarity of linked answers, in ``[-1, 1]``.
+        **options: Further options of :class:`EmbeddingClustering`, e.g. ``model`` or ``encoder``.
+
+    Returns:
+        The cluster id of each answer: 0, 1, ... in order of first appearance.
+
+    Example:
+        >>> toy = lambda texts: [[len(text), 1.0] for text in texts]
+        >>> cluster_by_embedding(["aaaa", "bbbbb", "c"], threshold=0.9, encoder=toy)
+        [0, 0, 1]
+    """
+    return _cluster_one(build_backend("embed", threshold=threshold, **options), answers, question)
+
+
+def cluster_by_nli(
+    answers: Sequence[str], question: str | None = None, *, rule: str = "relaxed", **options: Any
+) -> list[int]:
+    """Cluster the answers to one question by what an NLI model says about each pair of them.
+
+    Args:
+        answers: The answers.
+        question: If given, put in front of each answer for the clustering.
+        rule: ``"relaxed"`` (no contradiction, and not neutral both ways) or ``"strict"`` (entailment both ways).
+        **options: Further options of :class:`NliClustering`, e.g. ``model`` or ``classifier``.
+
+    Returns:
+        The cluster id of each answer: 0, 1, ... in order of first appearance.
+
+    Example:
+        >>> def same_side(pairs):
+        ...     return [Relation.ENTAILMENT if a[0] == b[0] else Relation.CONTRADICTION for a, b in pairs]
+        >>> cluster_by_nli(["left lung", "right", "left"], classifier=same_side)
+        [0, 1, 0]
+    """
+    return _cluster_one(build_backend("nli", rule=rule, **options), answers, question)
+
+
+def _cluster_one(backend: ClusteringBackend, answers: Sequence[str], question: str | None) -> list[int]:
+    return backend.cluster([answers], None if question is None else [question])[0]

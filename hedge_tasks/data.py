@@ -1,0 +1,167 @@
+"""Where documents come from (a local folder, the package itself, the Hugging Face hub) and what identifies them."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from importlib import resources
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from loguru import logger
+
+from hedge_tasks.errors import DataError
+
+if TYPE_CHECKING:
+    from datasets import Dataset
+
+DATA_DIR = "HEDGE_DATA_DIR"
+PACKAGE = "package://"
+
+
+def load_split(path: str, name: str | None, split: str, *, revision: str | None = None) -> Dataset:
+    """Load one split of a data set.
+
+    Looked for in this order: inside the package for `package://some.package/folder`; in the folder that the environment
+    variable HEDGE_DATA_DIR names, as `<id with / written __>/[config/]<split>*.parquet`; on the hub at `revision`.
+
+    Args:
+        path: hub id or `package://` address.
+        name: config of the data set, or None.
+        split: such as "test".
+        revision: commit or tag on the hub; local copies carry none.
+
+    Raises:
+        DataError: nothing found or unreadable. Names the data set and both ways to provide it.
+    """
+    if path.startswith(PACKAGE):
+        return _read_parquet(_package_folder(path), split, path)
+    local = _local_folder(path, name)
+    if local is not None:
+        logger.info("{} ({}): reading {}", path, split, local)
+        return _read_parquet(local, split, path)
+    return _load_from_hub(path, name, split, revision)
+
+
+def document_keys(dataset: Dataset, text_columns: Sequence[str], image_columns: Sequence[str]) -> list[str]:
+    """One key a document: a hash of its texts and its image bytes, with a counter for exact duplicates.
+
+    Seeds and stored answers hang on it, so that neither the order of the documents nor `--limit` matters.
+    """
+    seen: Counter[str] = Counter()
+    keys = []
+    for row in _undecoded(dataset, [*text_columns, *image_columns]):
+        digest = hashlib.sha256()
+        for column in text_columns:
+            digest.update(f"{row[column]}\0".encode())
+        for column in image_columns:
+            digest.update(hashlib.sha256(_image_bytes(row[column])).digest())
+        key = digest.hexdigest()[:32]
+        keys.append(f"{key}.{seen[key]}" if seen[key] else key)
+        seen[key] += 1
+    return keys
+
+
+def image_keys(dataset: Dataset, image_columns: Sequence[str]) -> list[str]:
+    """One key a document that documents with the same images share. Empty without images."""
+    if not image_columns:
+        return [""] * len(dataset)
+    return [
+        hashlib.sha256(b"".join(hashlib.sha256(_image_bytes(row[c])).digest() for c in image_columns)).hexdigest()[:16]
+        for row in _undecoded(dataset, image_columns)
+    ]
+
+
+def check_images(dataset: Dataset, image_columns: Sequence[str], what: str) -> None:
+    """Raise DataError when a document has no image, before anything is sampled."""
+    for column in image_columns:
+        rows = _undecoded(dataset, [column])
+        missing = [i for i, row in enumerate(rows) if not _has_image(row[column])]
+        if missing:
+            shown = ", ".join(map(str, missing[:10])) + (", ..." if len(missing) > 10 else "")
+            raise DataError(f"{what}: {len(missing)} of {len(dataset)} documents have no image (rows {shown})")
+
+
+def _undecoded(dataset: Dataset, columns: Sequence[str]) -> Dataset:
+    """The columns with images as stored bytes: hashing needs no pixels."""
+    from datasets import Image
+
+    selected = dataset.select_columns(list(columns))
+    for column, feature in selected.features.items():
+        if isinstance(feature, Image):
+            selected = selected.cast_column(column, Image(decode=False))
+    return selected
+
+
+def _image_bytes(image: object) -> bytes:
+    if isinstance(image, Mapping):
+        if image.get("bytes") is not None:
+            return bytes(image["bytes"])
+        image = image.get("path")
+    if isinstance(image, str) and Path(image).is_file():
+        return Path(image).read_bytes()
+    return str(image).encode()
+
+
+def _has_image(image: object) -> bool:
+    if isinstance(image, Mapping):
+        return bool(image.get("bytes") or image.get("path"))
+    return bool(image)
+
+
+def _package_folder(address: str) -> Path:
+    package, _, inside = address.removeprefix(PACKAGE).partition("/")
+    return Path(str(resources.files(package))) / inside
+
+
+def _local_folder(path: str, name: str | None) -> Path | None:
+    root = os.environ.get(DATA_DIR)
+    if not root:
+        return None
+    if not Path(root).is_dir():
+        raise DataError(f"{DATA_DIR}={root} is not a folder")
+    folder = Path(root) / path.replace("/", "__")
+    for candidate in [folder / name, folder] if name else [folder]:
+        if any(candidate.glob("*.parquet")):
+            return candidate
+    if folder.is_dir():
+        raise DataError(f"{folder} ({DATA_DIR}) holds no parquet file" + (f" for config {name!r}" if name else ""))
+    logger.info("{} is not in {}={}; trying the hub", path, DATA_DIR, root)
+    return None
+
+
+def _read_parquet(folder: Path, split: str, what: str) -> Dataset:
+    from datasets import Dataset
+
+    files = sorted(folder.glob(f"{split}*.parquet"))
+    if not files:
+        found = ", ".join(sorted(p.name for p in folder.glob("*.parquet"))) or "no parquet file"
+        raise DataError(f"{what}: no {split}*.parquet in {folder} (there: {found})")
+    try:
+        return Dataset.from_parquet([str(file) for file in files])
+    except Exception as error:  # pyarrow and datasets raise many kinds; all mean the same to the user
+        names = ", ".join(file.name for file in files)
+        raise DataError(f"{what}: cannot read {names} in {folder}: {_first_line(error)}") from error
+
+
+def _load_from_hub(path: str, name: str | None, split: str, revision: str | None) -> Dataset:
+    from datasets import DownloadConfig, load_dataset
+
+    try:
+        return load_dataset(
+            path, name=name, split=split, revision=revision, download_config=DownloadConfig(max_retries=2)
+        )
+    except Exception as error:  # network, authorisation, missing repository: told apart by the text, helped alike
+        folder = f"{path.replace('/', '__')}/{f'{name}/' if name else ''}{split}*.parquet"
+        part = f"config {name}, split {split}" if name else f"split {split}"
+        raise DataError(
+            f"data set {path} ({part}) cannot be loaded: {_first_line(error)} Either make the Hugging Face hub "
+            f"reachable (log in for gated data sets), or put a copy at DIR/{folder} and set {DATA_DIR}=DIR."
+        ) from error
+
+
+def _first_line(error: Exception) -> str:
+    text = str(error).strip().splitlines()
+    return f"{type(error).__name__}: {text[0][:300]}" if text else type(error).__name__

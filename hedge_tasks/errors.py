@@ -1,0 +1,35 @@
+"""Errors that a user can act on. Each says what is wrong, where, and what to do next."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable
+
+
+class HedgeError(Exception):
+    """Base of everything this package raises on purpose."""
+
+
+class ConfigError(HedgeError, ValueError):
+    """A setting is unknown or has a value that makes no sense."""
+
+
+class DataError(HedgeError, ValueError):
+    """Input data is missing, unreadable or malformed."""
+
+
+class DrawsFailed(HedgeError, RuntimeError):
+    """The model did not answer some draws, even after retries. Finished draws are kept."""
+
+
+def unknown(kind: str, name: str, valid: Iterable[str]) -> ConfigError:
+    """Error for a name that is not one of `valid`, with the nearest valid one.
+
+    Example:
+        >>> str(unknown("filter option", "treshold", ["threshold", "model"]))
+        "unknown filter option 'treshold', did you mean 'threshold'? Valid: model, threshold"
+    """
+    options = sorted(valid)
+    nearest = difflib.get_close_matches(str(name), options, n=1, cutoff=0.5)
+    hint = f", did you mean {nearest[0]!r}?" if nearest else "."
+    return ConfigError(f"unknown {kind} {name!r}{hint} Valid: {', '.join(options)}")

@@ -1,0 +1,79 @@
+"""lmms-eval filters: cluster, then score. One pipeline of the two in the YAML is one block of rows in the table.
+
+filter_list:
+  - name: nli_qa
+    filter:
+      - {function: hedge_cluster, backend: nli, with_question: true}
+      - {function: hedge_score, alpha: 1.0}
+"""
+
+from __future__ import annotations
+
+import math
+import os
+from collections.abc import Sequence
+from dataclasses import asdict
+from typing import Any
+
+from hedge_tasks.clustering import ClusteringBackend, build_backend
+from hedge_tasks.errors import ConfigError, unknown
+from hedge_tasks.pipeline import cluster_answer_sets, score_clustered
+from hedge_tasks.sampling.answers import AnswerSet
+
+MODEL_VARIABLES = {"nli": "HEDGE_NLI_MODEL", "embed": "HEDGE_EMBEDDING_MODEL"}
+"""Environment variables that replace the YAML's model, since lmms-eval's command line has no options for filters."""
+
+
+class ClusterFilter:
+    """Answer sets (JSON) in, clustered answer sets out.
+
+    Args:
+        backend: "exact", "embed" or "nli".
+        with_question: put the question in front of each answer, for clustering only.
+        options: of the backend (`model`, `threshold`, `rule`, ...), checked here.
+
+    Raises:
+        ConfigError, ValueError: an option is unknown (names the nearest valid one) or makes no sense.
+    """
+
+    def __init__(self, backend: str = "", with_question: bool = False, **options: Any) -> None:
+        if not isinstance(with_question, bool):
+            raise ConfigError(f"with_question: expected true or false, got {with_question!r}")
+        variable = MODEL_VARIABLES.get(backend)
+        if variable and os.environ.get(variable):
+            options["model"] = os.environ[variable]
+        self.with_question = with_question
+        self.backend: ClusteringBackend = build_backend(backend, **options)
+
+    def check(self) -> None:
+        """Raise now if the backend's model cannot be had, rather than after hours of sampling."""
+        self.backend.check()
+
+    def settings(self) -> dict[str, Any]:
+        return {"with_question": self.with_question, **self.backend.settings()}
+
+    def apply(self, resps: Sequence[Sequence[str]], docs: object = None) -> list[AnswerSet]:
+        # A response comes as often as lmms-eval's --repeats says; they are all the same.
+        answer_sets = [AnswerSet.from_json(resp[0]) for resp in resps]
+        return cluster_answer_sets(answer_sets, self.backend, with_question=self.with_question)
+
+
+class ScoreFilter:
+    """Clustered answer sets in, scores (`hedge_tasks.pipeline.Scores` as a dict) out."""
+
+    def __init__(self, alpha: float = 1.0, **options: Any) -> None:
+        for key in options:
+            raise unknown("option of hedge_score", key, ["alpha"])
+        if isinstance(alpha, bool) or not isinstance(alpha, (int, float)) or not math.isfinite(alpha):
+            raise ConfigError(f"alpha: expected a finite number, got {alpha!r}")
+        self.alpha = float(alpha)
+
+    def settings(self) -> dict[str, Any]:
+        return {"alpha": self.alpha}
+
+    def apply(self, resps: Sequence[AnswerSet], docs: object = None) -> list[dict[str, Any]]:
+        return [asdict(score_clustered(answer_set, alpha=self.alpha)) for answer_set in resps]
+
+
+FILTERS = {"hedge_cluster": ClusterFilter, "hedge_score": ScoreFilter}
+"""Names under which the YAML asks for them."""

@@ -1,0 +1,298 @@
+"""HedgeTask: a document becomes one request that carries a sampling plan, and its answers become scores.
+
+Together with `plugin.py` the only place that knows lmms-eval's internals. Each assumption about them has a test in
+`tests/test_framework_assumptions.py`.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field, fields
+from pathlib import Path
+from typing import Any
+
+from lmms_eval.api.instance import Instance
+from lmms_eval.api.reasoning import parse_reasoning_tags_config, strip_reasoning_tags
+from lmms_eval.api.task import ConfigurableMessagesTask
+from loguru import logger
+
+from hedge_tasks import __version__, data
+from hedge_tasks.adjudication import Case, Judge, build_judge
+from hedge_tasks.errors import ConfigError, DataError, unknown
+from hedge_tasks.filters import ClusterFilter, ScoreFilter
+from hedge_tasks.metrics import METRICS
+from hedge_tasks.sampling.answers import Answer, AnswerSet
+from hedge_tasks.sampling.hook import SampleRequest
+from hedge_tasks.sampling.plan import SamplingPlan
+from hedge_tasks.sampling.prompts import load_prompt
+
+STORE = "HEDGE_STORE"
+
+# What the command line says about speed and place, not about answers.
+_NOT_OF_THE_ANSWER = frozenset({"batch_size", "max_batch_size", "device", "num_concurrent", "timeout", "max_retries"})
+
+
+@dataclass(frozen=True)
+class DocumentSettings:
+    """The key `hedge:` of a task's YAML: which column is what, how it is asked and who judges.
+
+    Attributes:
+        prompt: `file/variant` of the package's prompt files.
+        question, answer: columns with the question and the reference answer.
+        images: columns with an image; none for a text task.
+        id: column with the document's id; None takes the row number of the split.
+        group: column that says which documents belong together; None takes the images.
+        judge: name of a judge, or a mapping with `name` and its options.
+        revision: revision of the data set on the hub.
+    """
+
+    prompt: str
+    question: str = "question"
+    answer: str = "answer"
+    images: tuple[str, ...] = ("image",)
+    id: str | None = None
+    group: str | None = None
+    judge: Mapping[str, Any] = field(default_factory=lambda: {"name": "rule"})
+    revision: str | None = None
+
+    @classmethod
+    def from_config(cls, config: object, task: str) -> DocumentSettings:
+        if not isinstance(config, Mapping):
+            raise ConfigError(f"{task}: the YAML needs a mapping under 'hedge'")
+        names = {f.name for f in fields(cls)}
+        for key in config:
+            if key not in names:
+                raise unknown(f"setting of {task} under 'hedge'", key, names)
+        if "prompt" not in config:
+            raise ConfigError(f"{task}: 'hedge.prompt' is missing")
+        settings = dict(config)
+        if isinstance(settings.get("judge"), str):
+            settings["judge"] = {"name": settings["judge"]}
+        settings["images"] = tuple(settings.get("images", cls.images))
+        return cls(**settings)
+
+    def columns(self) -> set[str]:
+        return {c for c in (self.question, self.answer, self.id, self.group, *self.images) if c}
+
+    def load_images(self, document: Mapping[str, Any]) -> list[Any]:
+        return [document[column] for column in self.images]
+
+
+class HedgeTask(ConfigurableMessagesTask):
+    """An lmms-eval task whose documents are answered many times and scored for hallucination.
+
+    Built from a YAML with `class: !function hedge_tasks.task.HedgeTask`; see tasks/README.md for its keys.
+    """
+
+    def __init__(self, config: dict[str, Any], model_name: str | None = None) -> None:
+        self._settings = DocumentSettings.from_config(config.get("hedge"), config["task"])
+        self._judge: Judge = _build_judge(self._settings.judge)
+        self._prompt = load_prompt(self._settings.prompt)
+        self._verdicts: dict[str, dict[str, Any]] = {}
+        # Facts that are only known after sampling. The very same object sits in every dump of the configuration, so
+        # that lmms-eval writes them into its results file.
+        self._outcome: dict[str, Any] = {}
+        # TaskConfig knows neither our key nor the one that named this class.
+        framework = {key: value for key, value in config.items() if key not in ("class", "hedge")}
+        super().__init__(config=framework, model_name=model_name)
+
+    # --- data ---------------------------------------------------------------------------------------------------------
+
+    def download(self, dataset_kwargs: Mapping[str, Any] | None = None) -> None:
+        """Load the split, without the minute of retries that lmms-eval's own method takes to fail."""
+        from datasets import DatasetDict
+
+        split = self.config.test_split
+        dataset = data.load_split(
+            self.config.dataset_path, self.config.dataset_name, split, revision=self._settings.revision
+        )
+        if self.config.process_docs is not None:
+            dataset = self.config.process_docs(dataset)
+        what = f"{self.config.task} ({self.config.dataset_path}, {split})"
+        if missing := self._settings.columns() - set(dataset.column_names):
+            there = ", ".join(dataset.column_names)
+            raise DataError(f"{what}: no column {', '.join(sorted(missing))}; there are {there}")
+        if len(dataset) == 0:
+            raise DataError(f"{what}: no documents")
+        data.check_images(dataset, self._settings.images, what)
+        text_columns = [self._settings.question, self._settings.answer]
+        self._keys = data.document_keys(dataset, text_columns, self._settings.images)
+        self._groups = self._read_groups(dataset)
+        self.dataset = DatasetDict({split: dataset})
+        self.dataset_no_image = DatasetDict({split: dataset.remove_columns(list(self._settings.images))})
+
+    def _read_groups(self, dataset: Any) -> list[str]:
+        if self._settings.group is not None:
+            return [str(group) for group in dataset[self._settings.group]]
+        return data.image_keys(dataset, self._settings.images)
+
+    def doc_to_text(self, doc: Mapping[str, Any]) -> str:
+        return self._prompt.text(str(doc[self._settings.question]))
+
+    def doc_to_target(self, doc: Mapping[str, Any]) -> str:
+        return str(doc[self._settings.answer])
+
+    def doc_to_visual(self, doc: Mapping[str, Any]) -> list[Any]:
+        return self._settings.load_images(doc)
+
+    # --- requests -----------------------------------------------------------------------------------------------------
+
+    def build_all_requests(self, **options: Any) -> None:
+        if options.get("system_instruction"):
+            logger.warning("{}: --system_instruction is ignored, the task's prompt is part of it", self.config.task)
+        # Read here, not in __init__: --gen_kwargs arrives after the task is built.
+        self._plan = SamplingPlan.from_generation_kwargs(self.config.generation_kwargs)
+        self._check_models()
+        super().build_all_requests(**options)
+
+    def _check_models(self) -> None:
+        """Fail before the hours of sampling, not after, when a clustering model cannot be had."""
+        if self._predict_only:
+            return
+        for ensemble in self._filters:
+            for step in ensemble.filters:
+                if isinstance(step, ClusterFilter):
+                    step.check()
+
+    def construct_requests(self, doc_id: int, ctx: str, **kwargs: Any) -> Instance:
+        split = kwargs["metadata"]["split"]
+        doc = self.dataset_no_image[split][doc_id]
+        request = SampleRequest(
+            id=str(doc[self._settings.id]) if self._settings.id else str(doc_id),
+            key=self._keys[doc_id],
+            question=str(doc[self._settings.question]),
+            prompt=self._prompt,
+            plan=self._plan,
+            load_images=self._settings.load_images,
+            reference=self.doc_to_target(doc),
+            group=self._groups[doc_id] or None,
+            model=_model_identity(getattr(self, "args", None)),
+            store=_store_folder(getattr(self, "args", None)),
+        )
+        # lmms-eval's response cache keeps deterministic requests. This one is not: the answer store does the keeping.
+        settings = {"do_sample": True, "n": 1 + self._plan.n + self._plan.noisy_count}
+        arguments = (ctx, settings, request, doc_id, self.config.task, split)
+        return Instance("generate_samples", arguments, 0, **kwargs)
+
+    # --- results ------------------------------------------------------------------------------------------------------
+
+    @property
+    def _predict_only(self) -> bool:
+        return "bypass" in self._metric_fn_list
+
+    def apply_filters(self) -> None:
+        """Adjudicate the baseline answers, then run the filter pipelines."""
+        if self._predict_only:
+            for instance in self._instances:
+                instance.filtered_resps["none"] = instance.resps[0]
+            return
+        answer_sets = [self._strip_reasoning(AnswerSet.from_json(i.resps[0])) for i in self._instances]
+        labelled = self._adjudicate(answer_sets)
+        for instance, answer_set in zip(self._instances, labelled, strict=True):
+            instance.resps = [answer_set.to_json()]
+        self._report_outcome(labelled)
+        for ensemble in self._filters:
+            ensemble.apply(self._instances, None)
+
+    def _strip_reasoning(self, answer_set: AnswerSet) -> AnswerSet:
+        """Take <think> blocks out of the answers, as lmms-eval does for its own tasks."""
+        cli_tags = getattr(getattr(self, "args", None), "reasoning_tags", None)
+        tags = parse_reasoning_tags_config(cli_value=cli_tags, task_value=self.config.reasoning_tags)
+        if not tags:
+            return answer_set
+
+        def strip(answer: Answer) -> dict[str, Any]:
+            return {**answer.to_dict(), "text": strip_reasoning_tags(answer.text, tags)}
+
+        stripped = {
+            "baseline": strip(answer_set.baseline),
+            "clean": [strip(answer) for answer in answer_set.clean],
+            "noisy": [strip(answer) for answer in answer_set.noisy],
+        }
+        return AnswerSet.from_dict({**answer_set.to_dict(), **stripped})
+
+    def _adjudicate(self, answer_sets: list[AnswerSet]) -> list[AnswerSet]:
+        cases = [Case(a.id, a.question or "", a.reference or "", a.baseline.text) for a in answer_sets]
+        verdicts = self._judge.judge(cases)
+        for case, verdict in zip(cases, verdicts, strict=True):
+            self._verdicts[case.id] = {"judge": f"{verdict.judge} {verdict.version}", "reason": verdict.reason}
+        return [a.with_label(verdict.label) for a, verdict in zip(answer_sets, verdicts, strict=True)]
+
+    def _report_outcome(self, answer_sets: list[AnswerSet]) -> None:
+        unlabelled = sum(a.label is None for a in answer_sets)
+        without = sum(not a.has_logprobs for a in answer_sets)
+        self._outcome.update(documents=len(answer_sets), unlabelled=unlabelled, without_logprobs=without)
+        if unlabelled:
+            logger.warning(
+                "{}: judge {!r} could not label {} of {} baseline answers; they are left out of every AUROC",
+                *(self.config.task, self._judge.name, unlabelled, len(answer_sets)),
+            )
+        if without:
+            logger.warning(
+                "{}: no log-probabilities for {} of {} documents; their answers weigh the same (discrete entropy)",
+                *(self.config.task, without, len(answer_sets)),
+            )
+
+    def process_results(self, doc: Mapping[str, Any], results: list[Any], full_docs: object = None) -> dict[str, Any]:
+        """One record a metric: what its aggregation needs, never a bare number (lmms-eval would average that)."""
+        if self._predict_only:
+            return {"bypass": {"documents": 1}}
+        [scores] = results
+        verdict = self._verdicts[scores["id"]]
+        return {name: METRICS[name].record(scores, verdict) for name in self._aggregation_list}
+
+    def _prepare_metric_and_aggregation(self) -> None:
+        self._metric_fn_list: dict[str, None] = {}
+        self._metric_fn_kwargs: dict[str, Any] = {}
+        self._aggregation_list: dict[str, Any] = {}
+        self._higher_is_better: dict[str, bool] = {}
+        for entry in self.config.metric_list:
+            name = entry["metric"]
+            if name not in METRICS:
+                raise unknown(f"metric of {self.config.task}", name, METRICS)
+            self._metric_fn_list[name] = None
+            self._aggregation_list[name] = METRICS[name]
+            self._higher_is_better[name] = METRICS[name].higher_is_better
+
+    def dump_config(self) -> dict[str, Any]:
+        plan = SamplingPlan.from_generation_kwargs(self.config.generation_kwargs)
+        filters = {e.name: _filter_settings(e.filters) for e in self._filters}
+        settings = {
+            "version": __version__,
+            "documents": {**asdict(self._settings), "judge": self._judge.settings()},
+            "prompt": asdict(self._prompt),
+            "sampling": plan.settings(),
+            "filters": filters,
+            "outcome": self._outcome,
+        }
+        return {**super().dump_config(), "hedge": settings}
+
+
+def _filter_settings(steps: list[Any]) -> dict[str, Any]:
+    settings: dict[str, Any] = {}
+    for step in steps:
+        if isinstance(step, (ClusterFilter, ScoreFilter)):
+            settings |= step.settings()
+    return settings
+
+
+def _build_judge(settings: Mapping[str, Any]) -> Judge:
+    options = dict(settings)
+    return build_judge(options.pop("name", "rule"), **options)
+
+
+def _model_identity(args: Any) -> str | None:
+    """Name of the model and its arguments as the command line gives them, less what does not shape an answer."""
+    if args is None or not getattr(args, "model", None):
+        return None
+    given = str(args.model_args or "").split(",")
+    kept = sorted(a.strip() for a in given if a.strip() and a.partition("=")[0].strip() not in _NOT_OF_THE_ANSWER)
+    return "|".join([str(args.model), *kept])
+
+
+def _store_folder(args: Any) -> Path | None:
+    if folder := os.environ.get(STORE):
+        return Path(folder)
+    output_path = getattr(args, "output_path", None)
+    return Path(output_path) / "hedge_answers" if output_path else None

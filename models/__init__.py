@@ -1,0 +1,1 @@
+"""lmms-eval model adapters that also return the mean token log-probability of every sampled answer."""

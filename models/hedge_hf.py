@@ -1,0 +1,255 @@
+"""hedge_hf: any Hugging Face image-text-to-text or causal language model, with seeded draws and log-probabilities."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import torch
+from lmms_eval.api.model import lmms
+from lmms_eval.protocol import ChatMessages
+from loguru import logger
+from tqdm import tqdm
+from transformers import (
+    AutoConfig,
+    AutoModelForCausalLM,
+    AutoModelForImageTextToText,
+    AutoProcessor,
+    AutoTokenizer,
+    GenerationConfig,
+)
+from transformers.models.auto.modeling_auto import MODEL_FOR_IMAGE_TEXT_TO_TEXT_MAPPING_NAMES
+
+from hedge_tasks.errors import ConfigError, HedgeError, unknown
+from hedge_tasks.models.seeded_sampling import DrawSampler
+from hedge_tasks.sampling.answers import Answer
+from hedge_tasks.sampling.hook import DrawRequest
+
+_ARGUMENTS = ("pretrained", "revision", "dtype", "device", "attn_implementation", "batch_size", "trust_remote_code")
+
+# A weights file below this size is hashed to tell two models at one path apart; above, its size and date do.
+_HASH_LIMIT = 64 * 2**20
+
+
+class HedgeHF(lmms):
+    """Adapter for models that `AutoModelForImageTextToText` or `AutoModelForCausalLM` loads.
+
+    Args:
+        pretrained: hub id or local folder.
+        revision: of the hub repository.
+        dtype: "auto", "float32", "bfloat16", "float16".
+        device: such as "cuda:1"; by default this rank's GPU, or the CPU.
+        attn_implementation: handed to transformers.
+        batch_size: documents a batch. All draws of a document (21 at n = 10) are rows of the same batch.
+        draws_per_batch: at most this many rows a batch, for GPUs that cannot take a whole document.
+        trust_remote_code: run code from the model's repository. Off unless asked for.
+
+    Raises:
+        ConfigError: an argument is unknown or makes no sense.
+    """
+
+    is_simple = False
+
+    def __init__(
+        self,
+        pretrained: str,
+        revision: str | None = None,
+        dtype: str = "auto",
+        device: str | None = None,
+        attn_implementation: str | None = None,
+        batch_size: int | str = 1,
+        draws_per_batch: int | None = None,
+        trust_remote_code: bool = False,
+        max_batch_size: int | None = None,
+        **options: Any,
+    ) -> None:
+        super().__init__()
+        for key in options:
+            raise unknown("model argument", key, (*_ARGUMENTS, "draws_per_batch"))
+        self.batch_size = _positive("batch_size", batch_size)
+        self.draws_per_batch = None if draws_per_batch is None else _positive("draws_per_batch", draws_per_batch)
+        self.device = torch.device(device or _default_device())
+        self.pretrained, self.revision = pretrained, revision
+        source = {"revision": revision, "trust_remote_code": trust_remote_code}
+        config = AutoConfig.from_pretrained(pretrained, **source)
+        self._sees = config.model_type in MODEL_FOR_IMAGE_TEXT_TO_TEXT_MAPPING_NAMES
+        auto_class = AutoModelForImageTextToText if self._sees else AutoModelForCausalLM
+        attention = {} if attn_implementation is None else {"attn_implementation": attn_implementation}
+        self._model = auto_class.from_pretrained(pretrained, dtype=_dtype(dtype), **attention, **source)
+        self._model.to(self.device).eval()
+        self._processor = (AutoProcessor if self._sees else AutoTokenizer).from_pretrained(pretrained, **source)
+        self._tokenizer = getattr(self._processor, "tokenizer", self._processor)
+        self._tokenizer.padding_side = "left"
+        if self._tokenizer.pad_token_id is None:
+            self._tokenizer.pad_token = self._tokenizer.eos_token
+        self._knows_system = self._check_template()
+        commit = getattr(config, "_commit_hash", None) or _fingerprint(Path(pretrained))
+        self.answer_identity = f"hedge_hf:{pretrained}@{commit}:{self._model.dtype}"
+
+    # --- draws: what the hook asks for --------------------------------------------------------------------------------
+
+    def generate_draws(self, draws: Sequence[DrawRequest]) -> Iterator[tuple[int, Answer]]:
+        """Sample every draw from its own noise, so that batch, order and number of draws change nothing."""
+        for batch in self._batches(draws):
+            limits = draws[batch[0]].request.plan.limits()
+            inputs = self._inputs([draws[i].messages() for i in batch])
+            sampler = DrawSampler([draws[i].draw for i in batch], limits, self._generation_config())
+            answers = sampler.sample(self._model, self._tokenizer, inputs)
+            yield from zip(batch, answers, strict=True)
+
+    def _batches(self, draws: Sequence[DrawRequest]) -> Iterator[list[int]]:
+        """Positions of draws that go together: whole documents, equal limits, at most `draws_per_batch` rows."""
+        by_document: dict[tuple[str, str], list[int]] = {}
+        for i, draw in enumerate(draws):
+            by_document.setdefault((str(draw.request.plan.limits()), draw.request.key), []).append(i)
+        batch: list[int] = []
+        documents, limits = 0, None
+        for (document_limits, _), rows in by_document.items():
+            if batch and (documents == self.batch_size or document_limits != limits):
+                yield from self._split(batch)
+                batch, documents = [], 0
+            batch, documents, limits = [*batch, *rows], documents + 1, document_limits
+        yield from self._split(batch)
+
+    def _split(self, batch: list[int]) -> Iterator[list[int]]:
+        size = self.draws_per_batch or max(len(batch), 1)
+        return (batch[i : i + size] for i in range(0, len(batch), size))
+
+    # --- ordinary lmms-eval requests ----------------------------------------------------------------------------------
+
+    def generate_until(self, requests: list[Any]) -> list[str]:
+        """Greedy or sampled generation for tasks that are not ours."""
+        answers: dict[int, str] = {}
+        by_settings: dict[str, list[int]] = {}
+        for i, request in enumerate(requests):
+            by_settings.setdefault(str(request.args[2]), []).append(i)
+        with tqdm(total=len(requests), desc="Generating", disable=self.rank != 0) as bar:
+            for rows in by_settings.values():
+                for start in range(0, len(rows), self.batch_size):
+                    batch = rows[start : start + self.batch_size]
+                    texts = self._generate([requests[i] for i in batch])
+                    answers.update(zip(batch, texts, strict=True))
+                    bar.update(len(batch))
+        return [answers[i] for i in range(len(requests))]
+
+    @torch.inference_mode()
+    def _generate(self, requests: list[Any]) -> list[str]:
+        settings = dict(requests[0].args[2])
+        inputs = self._inputs([_messages(self, request) for request in requests])
+        until = [text for text in _as_list(settings.get("until")) if text]
+        temperature = float(settings.get("temperature") or 0)
+        sampling: dict[str, Any] = {"do_sample": False, "temperature": None, "top_p": None, "top_k": None}
+        if temperature > 0 and settings.get("do_sample", True):
+            sampling = {"do_sample": True, "temperature": temperature, "top_p": settings.get("top_p")}
+        output = self._model.generate(
+            **inputs,
+            **sampling,
+            max_new_tokens=int(settings.get("max_new_tokens", 256)),
+            num_beams=int(settings.get("num_beams") or 1),
+            pad_token_id=self._tokenizer.pad_token_id,
+        )
+        texts = self._tokenizer.batch_decode(output[:, inputs["input_ids"].shape[1] :], skip_special_tokens=True)
+        return [_cut(text, until).strip() for text in texts]
+
+    def loglikelihood(self, requests: list[Any]) -> list[tuple[float, bool]]:
+        raise HedgeError("hedge_hf generates; for tasks that score given continuations use another lmms-eval model")
+
+    def generate_until_multi_round(self, requests: list[Any]) -> list[str]:
+        raise HedgeError("hedge_hf does not do multi-round tasks; use another lmms-eval model for them")
+
+    # --- inputs -------------------------------------------------------------------------------------------------------
+
+    def _inputs(self, conversations: list[list[dict[str, Any]]]) -> Any:
+        rendered = [self._adapt(ChatMessages(messages=messages).to_hf_messages()) for messages in conversations]
+        inputs = self._processor.apply_chat_template(
+            rendered,
+            add_generation_prompt=True,
+            tokenize=True,
+            return_dict=True,
+            return_tensors="pt",
+            **({"processor_kwargs": {"padding": True}} if self._sees else {"padding": True}),
+        )
+        inputs = inputs.to(self.device)
+        if "pixel_values" in inputs:
+            inputs["pixel_values"] = inputs["pixel_values"].to(self._model.dtype)
+        return inputs
+
+    def _adapt(self, messages: list[dict[str, Any]]) -> list[dict[str, Any]]:
+        """Bring messages into the form that this model's template takes."""
+        if not self._knows_system and messages[0]["role"] == "system":
+            system, user, *rest = messages
+            messages = [{**user, "content": [*system["content"], *user["content"]]}, *rest]
+        if self._sees:
+            return messages
+        if any(part["type"] != "text" for message in messages for part in message["content"]):
+            raise HedgeError(f"{self.pretrained} reads text only, but the task shows it an image")
+        return [{**m, "content": "\n".join(part["text"] for part in m["content"])} for m in messages]
+
+    def _check_template(self) -> bool:
+        """Whether the chat template takes a system message."""
+        if not getattr(self._processor, "chat_template", None):
+            raise ConfigError(f"{self.pretrained} has no chat template; hedge_hf needs an instruction-tuned model")
+        text = {"type": "text", "text": "?"} if self._sees else None
+        content: Any = [text] if text else "?"
+        turns = [{"role": "system", "content": content}, {"role": "user", "content": content}]
+        try:
+            self._processor.apply_chat_template(turns, add_generation_prompt=True, tokenize=False)
+        except Exception as error:  # templates raise what they like; all of it means "no system role"
+            logger.info(
+                "{}: no system role in the chat template, merged into the user turn ({})", self.pretrained, error
+            )
+            return False
+        return True
+
+    def _generation_config(self) -> GenerationConfig:
+        return self._model.generation_config
+
+
+def _messages(model: HedgeHF, request: Any) -> list[dict[str, Any]]:
+    _, doc_to_messages, _, doc_id, task, split = request.args
+    return doc_to_messages(model.task_dict[task][split][doc_id])
+
+
+def _as_list(value: object) -> list[str]:
+    return [value] if isinstance(value, str) else list(value or [])  # type: ignore[call-overload]
+
+
+def _cut(text: str, until: Sequence[str]) -> str:
+    for stop in until:
+        text = text.split(stop)[0]
+    return text
+
+
+def _positive(name: str, value: object) -> int:
+    try:
+        number = int(str(value))
+    except ValueError:
+        number = 0
+    if number < 1:
+        raise ConfigError(f"{name}: expected a positive integer, got {value!r}")
+    return number
+
+
+def _dtype(name: str) -> Any:
+    names = ("auto", "float32", "bfloat16", "float16", "float64")
+    if name not in names:
+        raise unknown("dtype", name, names)
+    return name if name == "auto" else getattr(torch, name)
+
+
+def _default_device() -> str:
+    return f"cuda:{os.environ.get('LOCAL_RANK', 0)}" if torch.cuda.is_available() else "cpu"
+
+
+def _fingerprint(folder: Path) -> str:
+    """What tells the weights in a local folder from those that were there yesterday."""
+    digest = hashlib.sha256()
+    for path in sorted(folder.glob("*.safetensors")) + sorted(folder.glob("*.bin")):
+        state = path.stat()
+        small = state.st_size < _HASH_LIMIT
+        content = path.read_bytes() if small else f"{state.st_size} {state.st_mtime_ns}".encode()
+        digest.update(path.name.encode() + content)
+    return digest.hexdigest()[:16]

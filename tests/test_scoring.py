@@ -1,0 +1,302 @@
+from __future__ import annotations
+
+import doctest
+import itertools
+import math
+import random
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from hedge_tasks import scoring
+from hedge_tasks.scoring import (
+    discrete_semantic_entropy,
+    lexical_disagreement,
+    negative_baseline_logprob,
+    negative_mean_clean_logprob,
+    number_of_clusters,
+    radflag,
+    semantic_distribution,
+    semantic_entropy,
+    vase,
+)
+
+INF, NAN = math.inf, math.nan
+ids = st.integers(-3, 6)
+logprobs = st.floats(-30, 0)
+samples = st.lists(st.tuples(ids, logprobs), min_size=1, max_size=12)
+
+
+def is_plus_zero(value: float) -> bool:
+    return value == 0.0 and math.copysign(1.0, value) == 1.0
+
+
+# An independent reference, straight from the formulas, with nothing but `math` and dictionaries.
+
+
+def shares(cluster_ids, lps, support):
+    weight = dict.fromkeys(support, 0.0)
+    for i, lp in zip(cluster_ids, lps, strict=True):
+        weight[i] += math.exp(lp)
+    total = sum(weight.values())
+    return {i: w / total for i, w in weight.items()}
+
+
+def entropy(ps):
+    return sum(-p * math.log(p) for p in ps if p > 0)
+
+
+def brute_force_vase(baseline, clean, noisy, clean_lps, noisy_lps, alpha):
+    support = {baseline, *clean, *noisy}
+    s, t = shares(clean, clean_lps, support), shares(noisy, noisy_lps, support)
+    weight = {i: math.exp(s[i] + alpha * (s[i] - t[i])) for i in support}
+    return entropy(w / sum(weight.values()) for w in weight.values())
+
+
+# --- semantic distribution -------------------------------------------------------------------------------------------
+
+
+def test_distribution_weighs_answers_by_their_likelihood():
+    got = semantic_distribution([5, 2, 5, 2], np.log([0.1, 0.2, 0.3, 0.4]))
+    np.testing.assert_allclose(got, [0.6, 0.4], rtol=1e-15)
+    assert got.dtype == np.float64
+
+
+def test_distribution_without_logprobs_counts_answers():
+    np.testing.assert_array_equal(semantic_distribution([-7, 3, 3, 3]), [0.25, 0.75])
+
+
+def test_distribution_is_laid_out_over_the_given_support_in_its_order():
+    np.testing.assert_array_equal(semantic_distribution([1, 1, 0, 1], support=[9, 1, 0]), [0.0, 0.75, 0.25])
+
+
+def test_distribution_of_unsortable_ids_follows_their_first_appearance():
+    np.testing.assert_array_equal(semantic_distribution(["b", 1, "b", None]), [0.5, 0.25, 0.25])
+
+
+def test_minus_infinity_is_zero_weight_and_the_cluster_stays():
+    np.testing.assert_array_equal(semantic_distribution([0, 1, 1], [-INF, -2.0, -2.0]), [0.0, 1.0])
+
+
+def test_very_unlikely_answers_do_not_underflow():
+    np.testing.assert_allclose(
+        semantic_distribution([0, 1], [-5000.0, -5000.0 + math.log(3)]), [0.25, 0.75], rtol=1e-12
+    )
+
+
+@pytest.mark.parametrize("container", [list, tuple, np.array, iter], ids=lambda c: c.__name__)
+def test_ids_may_come_in_any_container(container):
+    np.testing.assert_array_equal(semantic_distribution(container([1, 0, 1, 1])), [0.25, 0.75])
+
+
+def test_equal_ids_in_torch_tensors_are_one_cluster():
+    torch = pytest.importorskip("torch")
+    tensor = torch.tensor([4, 4, 2])
+    assert semantic_entropy(tensor) == semantic_entropy([4, 4, 2])
+    assert radflag(tensor[0], list(tensor)) == pytest.approx(1 / 3)
+
+
+# --- semantic entropy ------------------------------------------------------------------------------------------------
+
+
+def test_discrete_semantic_entropy_of_a_known_example():
+    assert round(discrete_semantic_entropy([0, 0, 1, 2, 1]), 5) == 1.05492
+    assert round(semantic_entropy([0, 0, 1, 2, 1], [-0.7] * 5), 5) == 1.05492
+
+
+@pytest.mark.parametrize("n", range(1, 40))
+def test_a_single_cluster_has_exactly_zero_entropy(n):
+    lps = np.random.default_rng(n).normal(-3, 2, size=n)
+    assert is_plus_zero(semantic_entropy([4] * n, lps))
+    assert is_plus_zero(discrete_semantic_entropy([4] * n))
+
+
+def test_all_weight_on_one_of_several_clusters_has_exactly_zero_entropy():
+    assert is_plus_zero(semantic_entropy([0, 1, 2], [-1.0, -INF, -INF]))
+
+
+@given(samples)
+def test_entropy_equals_brute_force_and_is_bounded(sample):
+    cluster_ids, lps = zip(*sample, strict=True)
+    got = semantic_entropy(cluster_ids, lps)
+    assert got == pytest.approx(entropy(shares(cluster_ids, lps, set(cluster_ids)).values()), abs=1e-12)
+    assert 0.0 <= got <= math.log(len(set(cluster_ids))) + 1e-12
+    assert math.copysign(1.0, got) == 1.0
+
+
+@given(samples, st.permutations(range(-3, 7)), st.randoms(use_true_random=False), st.floats(-50, 50))
+def test_entropy_ignores_names_of_clusters_order_of_answers_and_a_common_factor(sample, names, rng, shift):
+    cluster_ids, lps = zip(*sample, strict=True)
+    shuffled = list(zip([names[i + 3] for i in cluster_ids], [lp + shift for lp in lps], strict=True))
+    rng.shuffle(shuffled)
+    got = semantic_entropy(*zip(*shuffled, strict=True))
+    assert got == pytest.approx(semantic_entropy(cluster_ids, lps), abs=1e-12)
+
+
+# --- RadFlag ---------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("clean", "expected"), [([0, 0, 0], 0.0), ([1, 2, 3], 1.0), ([0, 1, 0, 1], 0.5), ([0], 0.0), ([0] * 9 + [1], 0.1)]
+)
+def test_radflag_is_the_share_of_disagreeing_answers(clean, expected):
+    assert radflag(0, clean) == expected
+
+
+def test_radflag_of_full_agreement_is_not_minus_zero():
+    assert is_plus_zero(radflag("a", ["a"]))
+
+
+@given(ids, st.lists(ids, min_size=1, max_size=15), st.permutations(range(-3, 7)), st.randoms(use_true_random=False))
+def test_radflag_is_bounded_and_ignores_names_and_order(baseline, clean, names, rng):
+    got = radflag(baseline, clean)
+    assert 0.0 <= got <= 1.0
+    renamed = [names[i + 3] for i in clean]
+    rng.shuffle(renamed)
+    assert radflag(names[baseline + 3], renamed) == got
+
+
+# --- VASE ------------------------------------------------------------------------------------------------------------
+
+
+@given(ids, samples, samples, st.floats(-3, 3))
+def test_vase_equals_brute_force_and_is_bounded(baseline, clean, noisy, alpha):
+    (c, clp), (d, dlp) = zip(*clean, strict=True), zip(*noisy, strict=True)
+    got = vase(c, d, clp, dlp, baseline_id=baseline, alpha=alpha)
+    assert got == pytest.approx(brute_force_vase(baseline, c, d, clp, dlp, alpha), abs=1e-12)
+    assert 0.0 <= got <= math.log(len({baseline, *c, *d})) + 1e-12
+
+
+@given(ids, samples, samples, st.permutations(range(-3, 7)), st.floats(-50, 50))
+def test_vase_ignores_names_of_clusters_order_of_answers_and_a_common_factor(baseline, clean, noisy, names, shift):
+    (c, clp), (d, dlp) = zip(*clean, strict=True), zip(*noisy, strict=True)
+    other = vase(
+        [names[i + 3] for i in reversed(c)],
+        [names[i + 3] for i in reversed(d)],
+        [lp + shift for lp in reversed(clp)],
+        [lp - shift for lp in reversed(dlp)],
+        baseline_id=names[baseline + 3],
+    )
+    assert other == pytest.approx(vase(c, d, clp, dlp, baseline_id=baseline), abs=1e-12)
+
+
+@pytest.mark.parametrize(("n", "m"), [(1, 1), (3, 1), (2, 7)])
+def test_a_single_cluster_has_exactly_zero_vase(n, m):
+    assert is_plus_zero(vase([2] * n, [2] * m, [-1.3] * n, [-0.2] * m, baseline_id=2))
+
+
+def test_a_cluster_of_the_baseline_alone_takes_part_in_vase():
+    assert vase([1], [1], baseline_id=0) == pytest.approx(brute_force_vase(0, [1], [1], [0], [0], 1.0))
+    assert vase([1], [1], baseline_id=0) > 0
+    assert vase([1], [1]) == 0.0
+
+
+def test_vase_without_contrast_does_not_depend_on_the_noisy_shares():
+    assert vase([0, 0, 1], [0, 1], alpha=0) == pytest.approx(vase([0, 0, 1], [0, 0, 0, 1], alpha=0))
+    assert vase([0, 0, 1], [0, 1]) != pytest.approx(vase([0, 0, 1], [0, 0, 0, 1]))
+
+
+@pytest.mark.filterwarnings("error")
+def test_a_huge_alpha_gives_the_limit_and_no_warning():
+    assert vase([0, 0, 1], [0, 1, 1], alpha=1e308) == 0.0
+
+
+# --- simple baselines ------------------------------------------------------------------------------------------------
+
+
+def test_likelihood_baselines_are_higher_for_less_likely_answers():
+    assert negative_baseline_logprob(-2.0) == 2.0
+    assert negative_mean_clean_logprob([-2.0, -1.0]) == 1.5
+    assert negative_mean_clean_logprob([-1.0, -INF]) == INF
+    assert is_plus_zero(negative_baseline_logprob(0.0))
+    assert is_plus_zero(negative_mean_clean_logprob([0.0]))
+
+
+def test_number_of_clusters_counts_distinct_ids():
+    assert number_of_clusters([3, -1, 3, 3]) == 2.0
+    assert isinstance(number_of_clusters([1]), float)
+
+
+def longest_common_subsequence(a, b):
+    """By enumeration of all subsequences."""
+    subsequences = {tuple(s) for r in range(len(a) + 1) for s in itertools.combinations(a, r)}
+    return max(
+        len(s) for s in subsequences & {tuple(s) for r in range(len(b) + 1) for s in itertools.combinations(b, r)}
+    )
+
+
+@pytest.mark.parametrize("seed", range(30))
+def test_lexical_disagreement_equals_enumeration_of_subsequences(seed):
+    rng = random.Random(seed)
+    answers = [rng.choices("abc", k=rng.randint(1, 6)) for _ in range(rng.randint(2, 5))]
+    similarities = [
+        2 * longest_common_subsequence(a, b) / (len(a) + len(b)) for a, b in itertools.combinations(answers, 2)
+    ]
+    expected = 1 - sum(similarities) / len(similarities)
+    assert lexical_disagreement([" ".join(a) for a in answers]) == pytest.approx(expected, abs=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("answers", "expected"),
+    [
+        (["Left lung.", "left LUNG"], 0.0),
+        (["left", "right"], 1.0),
+        (["only one"], 0.0),
+        (["", "  ..."], 0.0),
+        (["", "left"], 1.0),
+        (["肺炎", "肺炎"], 0.0),
+        (["the left lung", "left the lung"], 1 / 3),
+    ],
+)
+def test_lexical_disagreement_of_known_answers(answers, expected):
+    assert lexical_disagreement(answers) == pytest.approx(expected)
+
+
+# --- bad input -------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda: semantic_distribution([]), "cluster_ids is empty"),
+        (lambda: semantic_distribution([0, 1], [-1.0]), "mean_logprobs has length 1, but there are 2"),
+        (lambda: semantic_distribution([0, 1], []), "mean_logprobs is empty"),
+        (lambda: semantic_distribution([0, 1], [[-1.0, -1.0]]), "mean_logprobs must have one dimension"),
+        (lambda: semantic_distribution([0, 1], [-1.0, NAN]), r"mean_logprobs\[1\] is NaN"),
+        (lambda: semantic_distribution([0, 1], [None, -1.0]), r"mean_logprobs\[0\] is NaN or missing"),
+        (lambda: semantic_distribution([0, 1], ["a", "b"]), "mean_logprobs must be numbers"),
+        (lambda: semantic_entropy([0, 1], [-1.0, INF]), r"mean_logprobs\[1\] is \+inf"),
+        (lambda: semantic_entropy([0, 1], [-INF, -INF]), "all -inf"),
+        (lambda: semantic_distribution([0, 1], support=[0]), r"support lacks the ids \[1\]"),
+        (lambda: semantic_distribution([0, 1], support=[0, 1, 1]), "support has duplicate"),
+        (lambda: semantic_distribution([0, [1]]), r"cluster_ids\[1\] is not hashable"),
+        (lambda: semantic_distribution([0, NAN]), r"cluster_ids\[1\] is NaN"),
+        (lambda: discrete_semantic_entropy([]), "cluster_ids is empty"),
+        (lambda: radflag(0, []), "clean_ids is empty"),
+        (lambda: radflag(NAN, [0]), "baseline_id.* is NaN"),
+        (lambda: vase([], [0]), "clean_ids is empty"),
+        (lambda: vase([0], []), "noisy_ids is empty"),
+        (lambda: vase([0], [0], [-1.0, -2.0]), "clean_logprobs has length 2"),
+        (lambda: vase([0], [0, 1], None, [-1.0]), "noisy_logprobs has length 1"),
+        (lambda: vase([0], [0], [-1.0], [NAN]), r"noisy_logprobs\[0\] is NaN"),
+        (lambda: vase([0], [0], alpha=NAN), "alpha must be a finite number"),
+        (lambda: vase([0], [0], alpha=INF), "alpha must be a finite number"),
+        (lambda: negative_baseline_logprob(NAN), "baseline_logprob.* is NaN"),
+        (lambda: negative_baseline_logprob(INF), r"baseline_logprob.* is \+inf"),
+        (lambda: negative_mean_clean_logprob([]), "clean_logprobs is empty"),
+        (lambda: number_of_clusters([]), "clean_ids is empty"),
+        (lambda: lexical_disagreement([]), "clean_answers is empty"),
+        (lambda: lexical_disagreement("yes"), "got one string"),
+    ],
+)
+def test_bad_input_is_named(call, message):
+    with pytest.raises(ValueError, match=message):
+        call()
+
+
+def test_docstring_examples():
+    results = doctest.testmod(scoring, optionflags=doctest.ELLIPSIS)
+    assert results.attempted >= 10
+    assert results.failed == 0

@@ -1,0 +1,244 @@
+from __future__ import annotations
+
+import dataclasses
+import doctest
+import math
+import time
+
+import numpy as np
+import pytest
+
+from hedge_tasks import statistics
+from hedge_tasks.statistics import Estimate, UndefinedStatistic, auroc, estimate_auroc, stratified_auroc
+
+NAN = math.nan
+
+
+def pair_counting_auroc(scores, labels):
+    wins = [
+        (x > z) + 0.5 * (x == z)
+        for x, y in zip(scores, labels, strict=True)
+        if y == 1
+        for z, w in zip(scores, labels, strict=True)
+        if w == 0
+    ]
+    return sum(wins) / len(wins)
+
+
+def delong_stderr(scores, labels):
+    """DeLong et al. 1988: from the variance of the placement values of each class."""
+    positive, negative = scores[labels == 1], scores[labels == 0]
+    wins = (positive[:, None] > negative) + 0.5 * (positive[:, None] == negative)
+    return math.sqrt(wins.mean(1).var(ddof=1) / len(positive) + wins.mean(0).var(ddof=1) / len(negative))
+
+
+def hanley_mcneil_stderr(area, n_positive, n_negative):
+    """Hanley and McNeil 1982, for exponentially distributed scores."""
+    q1, q2 = area / (2 - area), 2 * area**2 / (1 + area)
+    variance = area * (1 - area) + (n_positive - 1) * (q1 - area**2) + (n_negative - 1) * (q2 - area**2)
+    return math.sqrt(variance / (n_positive * n_negative))
+
+
+def simulated(n, seed=0, decimals=None):
+    rng = np.random.default_rng(seed)
+    labels = rng.permutation(np.arange(n) % 3 == 0).astype(int)
+    scores = rng.normal(size=n) + labels
+    return (scores if decimals is None else scores.round(decimals)), labels
+
+
+# --- AUROC -----------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("seed", range(20))
+@pytest.mark.parametrize("decimals", [None, 0])
+def test_auroc_equals_counting_of_pairs(seed, decimals):
+    scores, labels = simulated(40, seed, decimals)
+    assert auroc(scores, labels) == pytest.approx(pair_counting_auroc(scores, labels), abs=1e-12)
+
+
+@pytest.mark.parametrize(("scores", "expected"), [([0, 1, 2], 1.0), ([2, 1, 0], 0.0), ([1, 1, 1], 0.5)])
+def test_a_higher_score_for_hallucinated_answers_is_a_higher_auroc(scores, expected):
+    assert auroc(scores, [0, 0, 1]) == expected
+
+
+def test_infinite_scores_are_ranked():
+    assert auroc([-math.inf, 0.0, math.inf, math.inf], [0, 1, 0, 1]) == 0.625
+
+
+@pytest.mark.parametrize(
+    ("scores", "labels", "reason"),
+    [
+        ([], [], "no documents"),
+        ([0.1, 0.2], [0, 0], "no document is labelled hallucinated"),
+        ([0.1], [1], r"every document is labelled hallucinated \(1 document\)"),
+        ([0.1, NAN, 0.3], [0, 1, 1], "score of 1 of 3 documents is missing"),
+        ([0.1, 0.2, 0.3], [0, 1, NAN], "label of 1 of 3 documents is missing"),
+    ],
+)
+def test_an_undefined_auroc_is_reported_with_its_reason(scores, labels, reason):
+    with pytest.raises(UndefinedStatistic, match=reason):
+        auroc(scores, labels)
+    estimate = estimate_auroc(scores, labels)
+    assert (estimate.value, estimate.stderr) == (None, None)
+    assert estimate.n == len(scores)
+    assert estimate.n_positive == labels.count(1)
+    with pytest.raises(UndefinedStatistic, match=reason):
+        raise UndefinedStatistic(estimate.reason)
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda: auroc([0.1], [0, 1]), "differ in length: 1 and 2"),
+        (lambda: auroc([0.1, 0.2], [0, 2]), r"labels\[1\] is 2"),
+        (lambda: auroc([[0.1, 0.2]], [[0, 1]]), "one dimension"),
+        (lambda: estimate_auroc([0.1, 0.2], [0, 1], n_resamples=1), "n_resamples must be at least 2"),
+        (lambda: estimate_auroc([0.1, 0.2], [0, 1], groups=["a"]), "groups has length 1, but there are 2"),
+        (lambda: stratified_auroc([0.1, 0.2], [0, 1], ["a"]), "strata has length 1, but there are 2"),
+    ],
+)
+def test_a_mistake_of_the_caller_is_an_error_of_another_kind(call, message):
+    with pytest.raises(ValueError, match=message) as caught:
+        call()
+    assert not isinstance(caught.value, UndefinedStatistic)
+
+
+# --- bootstrap -------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("n", "decimals"), [(90, None), (300, None), (300, 0), (900, 1)])
+def test_bootstrap_stderr_agrees_with_delong(n, decimals):
+    scores, labels = simulated(n, seed=n, decimals=decimals)
+    estimate = estimate_auroc(scores, labels, n_resamples=4000)
+    assert estimate.value == auroc(scores, labels)
+    assert estimate.stderr == pytest.approx(delong_stderr(scores, labels), rel=0.06)
+
+
+def test_bootstrap_stderr_agrees_with_hanley_and_mcneil_on_exponential_scores():
+    rng = np.random.default_rng(3)
+    labels = np.arange(1200) % 2
+    scores = rng.exponential(np.where(labels == 1, 3.0, 1.0))
+    estimate = estimate_auroc(scores, labels, n_resamples=4000)
+    assert estimate.stderr == pytest.approx(hanley_mcneil_stderr(estimate.value, 600, 600), rel=0.08)
+
+
+def test_bootstrap_equals_resampling_of_documents_one_by_one():
+    scores, labels = simulated(60, seed=5, decimals=1)
+    rng = np.random.default_rng(11)
+    positive, negative = scores[labels == 1], scores[labels == 0]
+    areas = []
+    for _ in range(3000):
+        x, z = rng.choice(positive, len(positive)), rng.choice(negative, len(negative))
+        areas.append(((x[:, None] > z) + 0.5 * (x[:, None] == z)).mean())
+    assert estimate_auroc(scores, labels, n_resamples=3000).stderr == pytest.approx(np.std(areas, ddof=1), rel=0.06)
+
+
+def test_bootstrap_is_reproducible_and_independent_of_document_order_and_of_the_scale():
+    scores, labels = simulated(100)
+    order = np.random.default_rng(1).permutation(100)
+    first = estimate_auroc(scores, labels, seed=4)
+    assert estimate_auroc(scores[order], labels[order], seed=4) == first
+    assert estimate_auroc(np.exp(scores), labels, seed=4) == first
+    assert estimate_auroc(scores, labels, seed=5).stderr != first.stderr
+
+
+@pytest.mark.parametrize("groups", [None, [i // 4 for i in range(100)]], ids=["stratified", "groups"])
+def test_resampling_in_blocks_changes_nothing(monkeypatch, groups):
+    scores, labels = simulated(100)
+    whole = estimate_auroc(scores, labels, n_resamples=50, groups=groups)
+    monkeypatch.setattr(statistics, "_BLOCK", 700)
+    assert statistics._block_sizes(50, 100) == [7] * 7 + [1]
+    assert estimate_auroc(scores, labels, n_resamples=50, groups=groups) == whole
+
+
+def test_copies_of_documents_in_a_group_do_not_shrink_the_stderr():
+    scores, labels = simulated(150, seed=2)
+    single = estimate_auroc(scores, labels, groups=range(150), n_resamples=3000)
+    copied = estimate_auroc(
+        np.repeat(scores, 4), np.repeat(labels, 4), groups=[f"image {i // 4}" for i in range(600)], n_resamples=3000
+    )
+    naive = estimate_auroc(np.repeat(scores, 4), np.repeat(labels, 4), n_resamples=3000)
+    assert copied.stderr == pytest.approx(single.stderr, rel=0.08)
+    assert single.stderr == pytest.approx(delong_stderr(scores, labels), rel=0.08)
+    assert naive.stderr == pytest.approx(single.stderr / 2, rel=0.1)
+
+
+@pytest.mark.parametrize(
+    ("scores", "labels", "groups", "reason"),
+    [
+        ([0.1, 0.2, 0.3], [0, 0, 1], None, "one of the classes occurs in a single document only"),
+        ([0.1, 0.2, 0.3, 0.4], [0, 1, 0, 1], ["a"] * 4, "one of the classes occurs in a single group only"),
+        ([0.1, 0.2, 0.3, 0.4], [0, 1, 0, 1], ["a", "b", "c", "b"], "one of the classes occurs in a single group only"),
+    ],
+)
+def test_too_few_documents_for_a_stderr_still_have_a_value(scores, labels, groups, reason):
+    estimate = estimate_auroc(scores, labels, groups=groups)
+    assert estimate.value == auroc(scores, labels)
+    assert estimate.stderr is None
+    assert reason in estimate.reason
+
+
+def test_bootstrap_is_fast():
+    scores, labels = simulated(500)
+    estimate_auroc(scores, labels, n_resamples=2)
+    start = time.perf_counter()
+    estimate_auroc(scores, labels, n_resamples=1000)
+    assert time.perf_counter() - start < 1.0
+
+
+def test_an_estimate_is_frozen():
+    with pytest.raises(dataclasses.FrozenInstanceError):
+        Estimate(0.5, 0.1, 3, 1).value = 0.7
+
+
+# --- stratified AUROC ------------------------------------------------------------------------------------------------
+
+
+def test_stratified_auroc_compares_within_strata_only():
+    rng = np.random.default_rng(0)
+    strata = rng.choice(["open", "closed", "choice"], size=80)
+    labels = rng.integers(0, 2, size=80)
+    scores = (rng.normal(size=80) + labels + 5 * (strata == "open")).round(1)
+    wins, pairs = 0.0, 0
+    for name in set(strata):
+        chosen = strata == name
+        count = labels[chosen].sum() * (1 - labels[chosen]).sum()
+        wins, pairs = wins + count * pair_counting_auroc(scores[chosen], labels[chosen]), pairs + count
+    result = stratified_auroc(scores, labels, list(strata))
+    assert result.value == pytest.approx(wins / pairs, abs=1e-12)
+    assert result.n_pairs == pairs
+    assert result.strata["open"].value == auroc(scores[strata == "open"], labels[strata == "open"])
+    assert result.value != pytest.approx(auroc(scores, labels), abs=0.05)
+
+
+def test_a_score_that_only_recognises_the_stratum_is_at_chance_within():
+    scores, labels, strata = [0, 0, 0, 1, 1, 1], [0, 0, 1, 0, 1, 1], list("aaabbb")
+    assert auroc(scores, labels) > 0.6
+    assert stratified_auroc(scores, labels, strata).value == 0.5
+
+
+def test_a_stratum_with_one_class_is_reported_and_adds_nothing():
+    result = stratified_auroc([0.1, 0.9, 0.5], [0, 1, 1], ["a", "a", "b"])
+    assert (result.value, result.n_pairs) == (1.0, 1)
+    assert result.strata["b"].value is None
+    assert "every document" in result.strata["b"].reason
+
+
+@pytest.mark.parametrize(
+    ("scores", "labels", "strata", "reason"),
+    [
+        ([], [], [], "no documents"),
+        ([0.1, 0.9], [0, 1], ["a", "b"], "no stratum has both"),
+        ([0.1, 0.9, NAN], [0, 1, 1], ["a", "a", "b"], "NaN"),
+    ],
+)
+def test_an_undefined_stratified_auroc_is_reported_with_its_reason(scores, labels, strata, reason):
+    result = stratified_auroc(scores, labels, strata)
+    assert result.value is None
+    assert reason in result.reason
+
+
+def test_docstring_examples():
+    results = doctest.testmod(statistics)
+    assert results.attempted >= 5
+    assert results.failed == 0
