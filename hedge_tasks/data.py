@@ -3,22 +3,22 @@
 from __future__ import annotations
 
 import hashlib
+import io
 import os
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from importlib import resources
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from loguru import logger
 
 from hedge_tasks.errors import DataError
+from hedge_tasks.sources import PACKAGE_SCHEME, hub_or_cache, package_folder, split_address
 
 if TYPE_CHECKING:
     from datasets import Dataset
 
 DATA_DIR = "HEDGE_DATA_DIR"
-PACKAGE = "package://"
 
 
 def load_split(path: str, name: str | None, split: str, *, revision: str | None = None) -> Dataset:
@@ -36,7 +36,7 @@ def load_split(path: str, name: str | None, split: str, *, revision: str | None 
     Raises:
         DataError: nothing found or unreadable. Names the data set and both ways to provide it.
     """
-    if path.startswith(PACKAGE):
+    if path.startswith(PACKAGE_SCHEME):
         return _read_parquet(_package_folder(path), split, path)
     local = _local_folder(path, name)
     if local is not None:
@@ -75,13 +75,13 @@ def image_keys(dataset: Dataset, image_columns: Sequence[str]) -> list[str]:
 
 
 def check_images(dataset: Dataset, image_columns: Sequence[str], what: str) -> None:
-    """Raise DataError when a document has no image, before anything is sampled."""
+    """Raise DataError when a document has no image or none that can be read, before anything is sampled."""
     for column in image_columns:
-        rows = _undecoded(dataset, [column])
-        missing = [i for i, row in enumerate(rows) if not _has_image(row[column])]
-        if missing:
-            shown = ", ".join(map(str, missing[:10])) + (", ..." if len(missing) > 10 else "")
-            raise DataError(f"{what}: {len(missing)} of {len(dataset)} documents have no image (rows {shown})")
+        faults = [_image_fault(row[column]) for row in _undecoded(dataset, [column])]
+        for fault in ("no image", "an unreadable image"):
+            if rows := [i for i, found in enumerate(faults) if found == fault]:
+                shown = ", ".join(map(str, rows[:10])) + (", ..." if len(rows) > 10 else "")
+                raise DataError(f"{what}: {len(rows)} of {len(dataset)} documents have {fault} (rows {shown})")
 
 
 def _undecoded(dataset: Dataset, columns: Sequence[str]) -> Dataset:
@@ -105,15 +105,27 @@ def _image_bytes(image: object) -> bytes:
     return str(image).encode()
 
 
-def _has_image(image: object) -> bool:
-    if isinstance(image, Mapping):
-        return bool(image.get("bytes") or image.get("path"))
-    return bool(image)
+def _image_fault(image: object) -> str | None:
+    """What is wrong with a stored image, from its header alone: decoding every image twice would take minutes."""
+    from PIL import Image
+
+    if not image or (isinstance(image, Mapping) and not (image.get("bytes") or image.get("path"))):
+        return "no image"
+    if isinstance(image, Mapping) and image.get("bytes"):
+        try:
+            with Image.open(io.BytesIO(image["bytes"])):
+                pass
+        except (OSError, ValueError, SyntaxError):  # what PIL raises for a file that is no image
+            return "an unreadable image"
+    return None
 
 
 def _package_folder(address: str) -> Path:
-    package, _, inside = address.removeprefix(PACKAGE).partition("/")
-    return Path(str(resources.files(package))) / inside
+    parts = split_address(address)
+    folder = package_folder(*parts) if parts else None
+    if folder is None:
+        raise DataError(f"{address}: there is no such folder in an installed package")
+    return folder
 
 
 def _local_folder(path: str, name: str | None) -> Path | None:
@@ -147,17 +159,16 @@ def _read_parquet(folder: Path, split: str, what: str) -> Dataset:
 
 
 def _load_from_hub(path: str, name: str | None, split: str, revision: str | None) -> Dataset:
-    from datasets import DownloadConfig, load_dataset
+    from datasets import load_dataset
 
     try:
-        return load_dataset(
-            path, name=name, split=split, revision=revision, download_config=DownloadConfig(max_retries=2)
-        )
+        with hub_or_cache():
+            return load_dataset(path, name=name, split=split, revision=revision)
     except Exception as error:  # network, authorisation, missing repository: told apart by the text, helped alike
         folder = f"{path.replace('/', '__')}/{f'{name}/' if name else ''}{split}*.parquet"
         part = f"config {name}, split {split}" if name else f"split {split}"
         raise DataError(
-            f"data set {path} ({part}) cannot be loaded: {_first_line(error)} Either make the Hugging Face hub "
+            f"data set {path} ({part}) cannot be loaded: {_first_line(error)}. Either make the Hugging Face hub "
             f"reachable (log in for gated data sets), or put a copy at DIR/{folder} and set {DATA_DIR}=DIR."
         ) from error
 

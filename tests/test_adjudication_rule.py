@@ -287,6 +287,7 @@ def test_hallucinated_labels(question: str, reference: str, answer: str, by: str
         ),
         ("Where is the kidney?", "Not seen here", "in the pelvis", "open-reference"),
         ("Where is it?", "right upper lobe", "right lobe", "partial"),
+        ("Is the spleen present?", "on the left", "Yes, the spleen is present.", "undecided"),
         ("Which organs?", "liver, spleen", "the liver", "partial"),
         ("How large is it?", "5 mm", "about 6 mm", "measure"),
         ("What is it similar to?", "fat", "similar to bone or fat", "contains"),

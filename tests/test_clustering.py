@@ -672,6 +672,33 @@ def test_a_model_inside_a_package_clusters_like_the_same_model_in_a_folder(packa
     assert backend.settings()["model"] == "package://demo_models_for_tests.inner/weights/nli"
 
 
+@every_backend
+def test_checking_a_backend_without_a_model_of_its_own_loads_nothing(backend, monkeypatch):
+    monkeypatch.setattr(models, "load_or_explain", never)
+    monkeypatch.setattr(embedding, "load_or_explain", never)
+    monkeypatch.setattr(nli_model, "load_or_explain", never)
+    backend.check()
+
+
+def test_checking_an_nli_model_reads_no_weights(nli_folder, monkeypatch):
+    import transformers
+
+    monkeypatch.setattr(transformers.AutoModelForSequenceClassification, "from_pretrained", never)
+    NliClustering(model=str(nli_folder)).check()
+
+
+@pytest.mark.parametrize("backend", ["embed", "nli"])
+def test_checking_finds_a_missing_model(backend, tmp_path):
+    with pytest.raises(ModelUnavailableError, match="there is no such folder"):
+        build_backend(backend, model=str(tmp_path / "missing"), device="cpu").check()
+
+
+def test_checking_finds_a_model_that_is_no_nli_model(tmp_path):
+    folder = save_nli_model(tmp_path, ["LABEL_0", "LABEL_1", "LABEL_2"])
+    with pytest.raises(ValueError, match="no usable NLI model"):
+        NliClustering(model=str(folder)).check()
+
+
 def test_settings_name_what_decides_the_clustering():
     assert NliClustering(revision="abc", rule="strict").settings() == {
         "backend": "nli",

@@ -271,7 +271,7 @@ def test_only_a_preset_keeps_its_name() -> None:
         ("hegde", "did you mean 'hedge'"),
         ({"preset": "nnoe"}, "did you mean 'none'"),
         ({"rotat": [1, 2]}, "did you mean 'rotate'"),
-        ({"xyzzy": 1}, "known: name, rotate"),
+        ({"xyzzy": 1}, "Valid: brightness, contrast"),
         ({"strength": -1}, "strength must not be negative"),
         ({"strength": "2"}, "strength must be a number"),
         ({"strength": float("nan")}, "strength must be a number"),

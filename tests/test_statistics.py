@@ -178,6 +178,20 @@ def test_too_few_documents_for_a_stderr_still_have_a_value(scores, labels, group
     assert reason in estimate.reason
 
 
+def test_resamples_of_groups_that_lack_a_class_are_left_out():
+    scores, labels, groups = [0.1, 0.4, 0.3, 0.2, 0.5, 0.6], [0, 0, 1, 1, 1, 1], list("abcdef")
+    stderr = estimate_auroc(scores, labels, groups=groups).stderr
+    assert 0 < stderr < 0.5
+    rng, areas = np.random.default_rng(0), []
+    for _ in range(4000):
+        chosen = rng.integers(0, 6, size=6)
+        resampled = np.take(labels, chosen)
+        if 0 < resampled.sum() < 6:
+            areas.append(pair_counting_auroc(np.take(scores, chosen), resampled))
+    assert len(areas) < 4000
+    assert stderr == pytest.approx(np.std(areas, ddof=1), rel=0.1)
+
+
 def test_bootstrap_is_fast():
     scores, labels = simulated(500)
     estimate_auroc(scores, labels, n_resamples=2)

@@ -61,7 +61,10 @@ RULES: dict[str, str] = {
         "A short answer that shares no word with the reference, or only such that tell side, place or size: "
         "hallucinated."
     ),
-    "undecided": "A longer answer, or one that names the reference only in passing: not judged.",
+    "undecided": (
+        "A longer answer, one that names the reference only in passing, or one that only repeats words of the question: "
+        "not judged."
+    ),
 }
 
 # --- vocabulary (after casefolding and plural -> singular) ----------------------------------------------------------
@@ -771,6 +774,8 @@ class RuleJudge:
             return None, "undecided", f"the answer names {names} only in passing"
         if shared - _QUALIFIERS or (shared and wanted <= _QUALIFIERS):
             return None, "partial", f"the answer shares only {' '.join(sorted(shared))} with {names}"
+        if not case.length:
+            return None, "undecided", "the answer only repeats words of the question"
         if short:
             return HALLUCINATED, "different", f"a short answer that is not {names}"
         return None, "undecided", f"a longer answer without any word of {names}"

@@ -19,9 +19,9 @@ from hedge_tasks.clustering.models import (
     custom_name,
     default_device,
     load_or_explain,
-    package_folder,
 )
 from hedge_tasks.errors import ConfigError
+from hedge_tasks.sources import package_folder
 
 DEFAULT_MODEL = "sentence-transformers/all-MiniLM-L6-v2"
 

@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-import importlib.resources
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, TypeVar
 
 from hedge_tasks.errors import ConfigError, HedgeError
+from hedge_tasks.sources import PACKAGE_SCHEME, package_folder, split_address, why_hub_unreachable
 
 Model = TypeVar("Model")
-
-PACKAGE_SCHEME = "package://"
-
-_HUB_TIMEOUT_S = 10.0
 
 
 class ModelUnavailableError(HedgeError, RuntimeError):
@@ -60,23 +56,14 @@ def resolve_model(name: str) -> str:
     """
     if not name.startswith(PACKAGE_SCHEME):
         return name
-    package, _, folder = name.removeprefix(PACKAGE_SCHEME).partition("/")
-    if not package or ".." in folder.split("/"):
+    address = split_address(name)
+    if address is None:
         raise ConfigError(f"model {name!r} must have the form {PACKAGE_SCHEME}some.python.package/sub/folder")
+    package, folder = address
     path = package_folder(package, folder)
     if path is None:
         raise ModelUnavailableError(f"model {name!r}: no installed package {package!r} has a folder {folder!r}")
     return str(path)
-
-
-def package_folder(package: str, folder: str) -> Path | None:
-    """A folder inside an installed package; ``None`` if the package or the folder is not there."""
-    try:
-        # A package inside a zip archive has no real folders, and no model could be loaded from there.
-        path = Path(str(importlib.resources.files(package).joinpath(*folder.split("/"))))
-    except (ModuleNotFoundError, TypeError):
-        return None
-    return path if path.is_dir() else None
 
 
 def default_device(device: str | None) -> str:
@@ -111,15 +98,12 @@ def _check_hub(model: str, revision: str | None) -> None:
 
     Without this the hub's client retries every file of the model, which takes more than a minute before it gives up.
     """
-    import httpx
-    import huggingface_hub
+    from huggingface_hub import try_to_load_from_cache
     from huggingface_hub.errors import HFValidationError
 
     try:
-        if isinstance(huggingface_hub.try_to_load_from_cache(model, "config.json", revision=revision), str):
-            return
-        huggingface_hub.get_session().head(huggingface_hub.constants.ENDPOINT, timeout=_HUB_TIMEOUT_S)
+        cached = try_to_load_from_cache(model, "config.json", revision=revision)
     except HFValidationError as error:
         raise FileNotFoundError(f"there is no such folder, and it is no hub id either ({error})") from error
-    except httpx.TransportError as error:
-        raise ConnectionError(f"it is not in the local cache, and the hub cannot be reached ({error})") from error
+    if not isinstance(cached, str) and (reason := why_hub_unreachable()):
+        raise ConnectionError(f"it is not in the local cache, and the hub cannot be reached ({reason})")

@@ -13,7 +13,6 @@ file format was decoded (palette, alpha, 16 bit, EXIF rotation) instead of what 
 
 from __future__ import annotations
 
-import difflib
 import math
 import numbers
 import os
@@ -27,6 +26,8 @@ from typing import Any
 import numpy as np
 from loguru import logger
 from PIL import Image, ImageOps
+
+from hedge_tasks.errors import ConfigError, unknown
 
 __all__ = ["PRESETS", "Perturbation", "perturb_image", "to_rgb8"]
 
@@ -66,16 +67,11 @@ _LIMITS = {
 def _number(key: str, value: object, limit: float) -> float:
     number = float(value) if isinstance(value, numbers.Real) and not isinstance(value, bool) else math.nan
     if not math.isfinite(number):
-        raise ValueError(f"perturbation: {key} must be a number, got {value!r}")
+        raise ConfigError(f"perturbation: {key} must be a number, got {value!r}")
     if not 0 <= number <= limit:
         bound = "not be negative" if math.isinf(limit) else f"lie between 0 and {limit:g}"
-        raise ValueError(f"perturbation: {key} must {bound}, got {value!r}")
+        raise ConfigError(f"perturbation: {key} must {bound}, got {value!r}")
     return number
-
-
-def _nearest(key: str, known: Sequence[str] | Mapping[str, Any]) -> str:
-    close = difflib.get_close_matches(key, list(known), n=1, cutoff=0.5)
-    return f"; did you mean {close[0]!r}?" if close else f"; known: {', '.join(known)}"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -144,25 +140,25 @@ class Perturbation:
 
     def __post_init__(self) -> None:
         if not isinstance(self.name, str) or not self.name:
-            raise ValueError(f"perturbation: name must be a non-empty string, got {self.name!r}")
+            raise ConfigError(f"perturbation: name must be a non-empty string, got {self.name!r}")
         if not isinstance(self.fit_output, bool):
-            raise ValueError(f"perturbation: fit_output must be true or false, got {self.fit_output!r}")
+            raise ConfigError(f"perturbation: fit_output must be true or false, got {self.fit_output!r}")
         angles = self.rotate
         if isinstance(angles, str) or not isinstance(angles, Sequence) or len(angles) != 2:
-            raise ValueError(f"perturbation: rotate must be [smallest, largest] angle in degrees, got {angles!r}")
+            raise ConfigError(f"perturbation: rotate must be [smallest, largest] angle in degrees, got {angles!r}")
         object.__setattr__(self, "rotate", tuple(_number("rotate", angle, 180.0) for angle in angles))
         if self.rotate[0] > self.rotate[1]:
-            raise ValueError(f"perturbation: rotate must be [smallest, largest], got {angles!r}")
+            raise ConfigError(f"perturbation: rotate must be [smallest, largest], got {angles!r}")
         object.__setattr__(self, "strength", _number("strength", self.strength, math.inf))
         for key, limit in _LIMITS.items():
             value = _number(key, getattr(self, key), limit)
             object.__setattr__(self, key, value)
             if not key.startswith("p_") and value * self.strength > limit:
-                raise ValueError(
+                raise ConfigError(
                     f"perturbation: {key} x strength must be at most {limit:g}, got {value:g} x {self.strength:g}"
                 )
         if self.rotate[1] * self.strength > 180:
-            raise ValueError(
+            raise ConfigError(
                 "perturbation: rotate x strength must be at most 180 degrees, "
                 f"got {self.rotate[1]:g} x {self.strength:g}"
             )
@@ -210,7 +206,7 @@ class Perturbation:
             return config
         if isinstance(config, str):
             if config not in PRESETS:
-                raise ValueError(f"unknown perturbation preset {config!r}{_nearest(config, PRESETS)}")
+                raise unknown("perturbation preset", config, PRESETS)
             return PRESETS[config]
         if not isinstance(config, Mapping):
             raise TypeError(f"perturbation must be the name of a preset or a mapping, got {type(config).__name__}")
@@ -218,11 +214,11 @@ class Perturbation:
         base = cls.from_config(values.pop("preset", "hedge"))
         pipeline = values.pop("pipeline", PIPELINE)
         if pipeline != PIPELINE:
-            raise ValueError(f"perturbation settings were made by pipeline {pipeline!r}; this version has {PIPELINE}")
+            raise ConfigError(f"perturbation settings were made by pipeline {pipeline!r}; this version has {PIPELINE}")
         known = [field.name for field in fields(cls)]
         for key in values:
             if key not in known:
-                raise ValueError(f"unknown perturbation setting {key!r}{_nearest(str(key), [*known, 'preset'])}")
+                raise unknown("perturbation setting", str(key), [*known, "preset"])
         if "name" not in values and not set(values) <= {"strength"}:
             values["name"] = "custom"
         return replace(base, **values)

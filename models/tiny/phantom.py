@@ -162,8 +162,8 @@ class Scan:
 class Difficulty:
     """Ranges (low, high) from which the two difficulty settings of a scan are drawn.
 
-    Contrast is uniform on a log scale, blend uniform. A lesion of contrast 0.02 is hidden in the grain (about 0.03); one
-    of contrast 0.1 is hard to miss.
+    Contrast is uniform on a log scale, blend uniform. A lesion of contrast 0.02 is hidden in the grain (about 0.03),
+    one of contrast 0.1 is hard to miss.
     """
 
     contrast: tuple[float, float] = (0.02, 0.42)

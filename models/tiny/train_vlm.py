@@ -253,11 +253,11 @@ def vary_light(pictures: torch.Tensor, share: float = 0.5) -> torch.Tensor:
     chosen = (torch.rand(n, 1, 1) < share).float()
     gain = 1 + chosen * (torch.rand(n, 1, 1) - 0.5) * 0.4
     offset = chosen * (torch.rand(n, 1, 1) - 0.5) * 0.3
-    noise = chosen * torch.rand(n, 1, 1) * 0.07 * torch.randn_like(pictures)
+    noise = chosen * torch.rand(n, 1, 1) * 0.08 * torch.randn_like(pictures)
     return (pictures * gain + offset + noise).clamp(0, 1)
 
 
-def vary_pose(pictures: torch.Tensor, share: float = 0.3) -> torch.Tensor:
+def vary_pose(pictures: torch.Tensor, share: float = 0.5) -> torch.Tensor:
     """Turn (up to 8 degrees), shift and scale (up to 8 %) a `share` of the pictures, [n, size, size]."""
     n = len(pictures)
     strength = (torch.rand(n, 1) < share) * (torch.rand(n, 4) - 0.5) * 2

@@ -1,0 +1,28 @@
+"""Shared by all tests: where the real data is, and small answer sets."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+# Tests must say the same on a machine that can reach the hub and on one that cannot.
+os.environ.setdefault("HF_HUB_OFFLINE", "1")
+os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
+
+REPOSITORY = Path(__file__).resolve().parents[1]
+SHARED_DATA = REPOSITORY.parent / "shared" / "data"
+
+
+@pytest.fixture(scope="session")
+def shared_data() -> Path:
+    if not SHARED_DATA.is_dir():
+        pytest.skip("the folder with real data (../shared/data) is not here")
+    return SHARED_DATA
+
+
+@pytest.fixture(autouse=True)
+def _no_settings_from_outside(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("HEDGE_STORE", "HEDGE_DATA_DIR", "HEDGE_NLI_MODEL", "HEDGE_EMBEDDING_MODEL"):
+        monkeypatch.delenv(name, raising=False)

@@ -1,0 +1,85 @@
+"""Answer sets: what is read, what is refused and how the error names the place."""
+
+from __future__ import annotations
+
+import json
+import math
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from hedge_tasks.errors import DataError
+from hedge_tasks.sampling import Answer, AnswerSet
+
+LINE = {"id": "q1", "baseline": {"text": "yes"}, "clean": [{"text": "yes", "mean_logprob": -0.5}, {"text": "no"}]}
+
+
+def changed(**fields: object) -> dict:
+    return {**LINE, **fields}
+
+
+answers = st.builds(
+    Answer,
+    st.text(),
+    st.none() | st.floats(-50, 0) | st.just(-math.inf),
+    st.none() | st.integers(0, 1000),
+)
+answer_sets = st.builds(
+    AnswerSet,
+    id=st.text(min_size=1),
+    baseline=answers,
+    clean=st.lists(answers, min_size=1, max_size=4).map(tuple),
+    noisy=st.lists(answers, max_size=4).map(tuple),
+    question=st.none() | st.text(),
+    reference=st.none() | st.text(),
+    label=st.sampled_from([None, 0, 1]),
+    group=st.none() | st.text(),
+)
+
+
+@given(answer_sets)
+def test_json_gives_back_what_went_in(answer_set: AnswerSet) -> None:
+    line = answer_set.to_json()
+    assert AnswerSet.from_json(line) == answer_set
+    json.loads(line, parse_constant=lambda name: pytest.fail(f"{name} is no JSON"))
+
+
+def test_order_is_baseline_clean_noisy() -> None:
+    answer_set = AnswerSet.from_dict(changed(noisy=[{"text": "maybe"}]))
+    assert answer_set.texts == ["yes", "yes", "no", "maybe"]
+
+
+def test_one_missing_logprob_means_no_weights() -> None:
+    assert not AnswerSet.from_dict(LINE).has_logprobs
+    assert AnswerSet.from_dict(changed(clean=[{"text": "yes", "mean_logprob": -0.5}])).has_logprobs
+
+
+@pytest.mark.parametrize(
+    ("fields", "message"),
+    [
+        ({"id": "q1"}, "field 'baseline' is missing"),
+        (changed(id=1.5), "id: expected a string or an integer, got float"),
+        (changed(clean=[]), "clean: at least one answer is needed"),
+        (changed(clean="yes"), "clean: expected a list of answers, got str"),
+        (changed(clean=[{"text": "yes"}, {}]), "clean[1].text: expected a string, got nothing"),
+        (changed(baseline={"text": 3}), "baseline.text: expected a string, got int"),
+        (changed(noisy=[{"text": "a", "mean_logprob": math.nan}]), "noisy[0].mean_logprob: nan is no log-probability"),
+        (changed(noisy=[{"text": "a", "mean_logprob": math.inf}]), "noisy[0].mean_logprob: inf is no log-probability"),
+        (changed(noisy=[{"text": "a", "mean_logprob": "x"}]), "noisy[0].mean_logprob: expected a number, got 'x'"),
+        (changed(label=2), "label: expected 0 (supported), 1 (hallucinated) or null, got 2"),
+        (changed(label=True), "label: expected 0 (supported), 1 (hallucinated) or null, got True"),
+        (changed(cluster_ids=[0, 1]), "cluster_ids: 2 ids for 1 baseline + 2 clean + 0 noisy = 3"),
+        (changed(cluster_ids=[0, 1, "a"]), "cluster_ids: expected a list of integers"),
+        ([1], "expected a JSON object, got list"),
+    ],
+)
+def test_error_names_place_and_field(fields: object, message: str) -> None:
+    with pytest.raises(DataError) as caught:
+        AnswerSet.from_dict(fields, "answers.jsonl:7")
+    assert str(caught.value) == f"answers.jsonl:7: {message}"
+
+
+def test_broken_json_names_the_line() -> None:
+    with pytest.raises(DataError, match=r"answers.jsonl:3: not valid JSON"):
+        AnswerSet.from_json('{"id": ', "answers.jsonl:3")

@@ -1,0 +1,127 @@
+"""Loading documents: a local folder, the package, an unreachable hub; and what identifies a document."""
+
+from __future__ import annotations
+
+import io
+from pathlib import Path
+from typing import Any
+
+import pytest
+from datasets import Dataset, Features, Image, Value
+from PIL import Image as PILImage
+
+from hedge_tasks import data
+from hedge_tasks.errors import DataError
+
+FEATURES = Features({"question": Value("string"), "answer": Value("string"), "image": Image()})
+
+
+def png(color: tuple[int, int, int]) -> bytes:
+    buffer = io.BytesIO()
+    PILImage.new("RGB", (4, 4), color).save(buffer, "PNG")
+    return buffer.getvalue()
+
+
+RED, BLUE = png((255, 0, 0)), png((0, 0, 255))
+
+
+def dataset(*rows: tuple[str, str, bytes | None]) -> Dataset:
+    return Dataset.from_list(
+        [{"question": q, "answer": a, "image": {"bytes": i, "path": None} if i else None} for q, a, i in rows],
+        features=FEATURES,
+    )
+
+
+def keys(documents: Dataset) -> list[str]:
+    return data.document_keys(documents, ["question", "answer"], ["image"])
+
+
+def test_keys_follow_content_not_position() -> None:
+    one, other = ("a?", "yes", RED), ("b?", "no", BLUE)
+    forward, backward = keys(dataset(one, other)), keys(dataset(other, one))
+    assert forward == backward[::-1]
+    assert len(set(forward)) == 2
+
+
+@pytest.mark.parametrize("changed", [("A?", "yes", RED), ("a?", "no", RED), ("a?", "yes", BLUE), ("a?y", "es", RED)])
+def test_any_change_of_content_changes_the_key(changed: tuple[str, str, bytes]) -> None:
+    assert keys(dataset(("a?", "yes", RED))) != keys(dataset(changed))
+
+
+def test_exact_duplicates_get_different_keys() -> None:
+    same = ("a?", "yes", RED)
+    assert len(set(keys(dataset(same, same, same)))) == 3
+
+
+def test_questions_on_one_image_share_its_key() -> None:
+    groups = data.image_keys(dataset(("a?", "yes", RED), ("b?", "no", RED), ("a?", "yes", BLUE)), ["image"])
+    assert groups[0] == groups[1] != groups[2]
+
+
+def test_missing_images_are_counted_and_named() -> None:
+    with pytest.raises(DataError, match=r"demo: 2 of 3 documents have no image \(rows 0, 2\)"):
+        data.check_images(dataset(("a?", "y", None), ("b?", "n", RED), ("c?", "n", None)), ["image"], "demo")
+
+
+def test_broken_images_are_named_before_anything_is_sampled() -> None:
+    with pytest.raises(DataError, match=r"demo: 1 of 2 documents have an unreadable image \(rows 1\)"):
+        data.check_images(dataset(("a?", "y", RED), ("b?", "n", b"not an image")), ["image"], "demo")
+
+
+def test_real_vqa_rad_from_a_local_folder(shared_data: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HEDGE_DATA_DIR", str(shared_data / "hub"))
+    documents = data.load_split("flaviagiammarino/vqa-rad", None, "test")
+    assert len(documents) == 48
+    assert len(set(data.image_keys(documents, ["image"]))) == 14
+
+
+def test_a_config_has_a_folder_of_its_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HEDGE_DATA_DIR", str(tmp_path))
+    folder = tmp_path / "org__set" / "small"
+    folder.mkdir(parents=True)
+    dataset(("a?", "yes", RED)).to_parquet(folder / "train-00000.parquet")
+    assert data.load_split("org/set", "small", "train")[0]["question"] == "a?"
+    with pytest.raises(DataError, match=r"no test\*.parquet in .*\(there: train-00000.parquet\)"):
+        data.load_split("org/set", "small", "test")
+
+
+def test_an_unreadable_file_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HEDGE_DATA_DIR", str(tmp_path))
+    (tmp_path / "org__set").mkdir()
+    (tmp_path / "org__set" / "test.parquet").write_bytes(b"PAR1 not really PAR1")
+    with pytest.raises(DataError, match=r"org/set: cannot read test.parquet in "):
+        data.load_split("org/set", None, "test")
+
+
+@pytest.mark.parametrize(
+    ("folders", "message"),
+    [([], "cannot be loaded.*put a copy at DIR/org__set/test"), (["org__set"], "holds no parquet file")],
+)
+def test_a_missing_data_set_says_how_to_provide_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, folders: list[str], message: str
+) -> None:
+    monkeypatch.setenv("HEDGE_DATA_DIR", str(tmp_path))
+    for folder in folders:
+        (tmp_path / folder).mkdir()
+    with pytest.raises(DataError, match=message):
+        data.load_split("org/set", None, "test")
+
+
+def test_a_wrong_data_folder_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HEDGE_DATA_DIR", "/no/such/folder")
+    with pytest.raises(DataError, match="HEDGE_DATA_DIR=/no/such/folder is not a folder"):
+        data.load_split("org/set", None, "test")
+
+
+def test_an_unreachable_hub_fails_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    def unreachable(*args: Any, **kwargs: Any) -> None:
+        raise ConnectionError("Couldn't reach the hub\nand a long story")
+
+    monkeypatch.setattr("datasets.load_dataset", unreachable)
+    with pytest.raises(DataError) as caught:
+        data.load_split("org/set", "small", "test", revision="abc")
+    assert (
+        "data set org/set (config small, split test) cannot be loaded: ConnectionError: Couldn't reach the hub"
+        in str(caught.value)
+    )
+    assert "DIR/org__set/small/test*.parquet" in str(caught.value)

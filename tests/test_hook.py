@@ -1,0 +1,212 @@
+"""generate_samples on models of every kind: ours, foreign, failing."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+import torch
+from PIL import Image
+
+from hedge_tasks.errors import DrawsFailed
+from hedge_tasks.sampling import Answer, AnswerSet, SamplingPlan
+from hedge_tasks.sampling.hook import MAX_ATTEMPTS, DrawRequest, SampleRequest, generate_samples
+from hedge_tasks.sampling.prompts import load_prompt
+
+PICTURE = Image.new("RGB", (32, 32), (120, 60, 30))
+
+
+class ForeignModel:
+    """The little of lmms-eval's interface that the hook uses; answers come from `reply(instance)`."""
+
+    rank = 0
+
+    def __init__(self, *, is_simple: bool, reply: Any = None) -> None:
+        self.is_simple = is_simple
+        self.reply = reply or (lambda instance, call: f"answer {call}")
+        self.task_dict = {"task": {"test": [{"image": PICTURE}] * 3}}
+        self.seen: list[Any] = []
+
+    def generate_until(self, instances: Sequence[Any]) -> list[Any]:
+        answers = []
+        for instance in instances:
+            self.seen.append(instance)
+            answers.append(self.reply(instance, len(self.seen)))
+        return answers
+
+    def images(self, instance: Any) -> list[Any]:
+        document = self.task_dict["task"]["test"][instance.args[3]]
+        if self.is_simple:
+            return instance.args[2](document)
+        return [part["url"] for m in instance.args[1](document) for part in m["content"] if part["type"] == "image"]
+
+
+class OwnModel(ForeignModel):
+    answer_identity = "own"
+
+    def generate_draws(self, draws: Sequence[DrawRequest]) -> Iterator[tuple[int, Answer]]:
+        for i in reversed(range(len(draws))):
+            self.seen.append(draws[i])
+            yield i, Answer(f"{draws[i].draw.condition} {draws[i].draw.index}", -0.5, 2)
+
+
+def requests(
+    n_documents: int = 1, store: Path | None = None, model: str | None = "m", **settings: Any
+) -> list[SimpleNamespace]:
+    plan = SamplingPlan(**{"n": 2, **settings})
+    prompt = load_prompt("medical_vqa/default")
+    rows = []
+    for i in range(n_documents):
+        request = SampleRequest(
+            id=f"q{i}",
+            key=f"key{i}",
+            question="is it normal?",
+            prompt=prompt,
+            plan=plan,
+            load_images=lambda document: [document["image"]],
+            reference="yes",
+            group="g",
+            model=model,
+            store=store,
+        )
+        rows.append(SimpleNamespace(args=("text", {}, request, i, "task", "test")))
+    return rows
+
+
+@pytest.mark.parametrize("is_simple", [True, False])
+def test_a_foreign_model_gets_ordinary_requests(is_simple: bool) -> None:
+    model = ForeignModel(is_simple=is_simple)
+    [line] = generate_samples(model, requests())
+    answer_set = AnswerSet.from_json(line)
+    assert answer_set.texts == ["answer 1", "answer 2", "answer 3", "answer 4", "answer 5"]
+    assert (answer_set.id, answer_set.question, answer_set.reference) == ("q0", "is it normal?", "yes")
+    assert not answer_set.has_logprobs
+    settings = [instance.args[1 if is_simple else 2] for instance in model.seen]
+    assert [s["temperature"] for s in settings] == [0.1, 1.0, 1.0, 1.0, 1.0]
+    assert settings[1] == settings[4]  # or the adapter could not batch them
+    assert "n" not in settings[0]  # API adapters refuse it
+    assert all(instance.args[0].startswith("You are a medical image analysis expert.") for instance in model.seen)
+
+
+@pytest.mark.parametrize("is_simple", [True, False])
+def test_only_noisy_draws_see_a_perturbed_image(is_simple: bool) -> None:
+    model = ForeignModel(is_simple=is_simple)
+    generate_samples(model, requests())
+    pictures = [model.images(instance)[0].tobytes() for instance in model.seen]
+    assert pictures[0] == pictures[1] == pictures[2] == PICTURE.tobytes()
+    assert len({*pictures}) == 3
+
+
+def test_own_adapters_get_draws_in_any_order() -> None:
+    model = OwnModel(is_simple=False)
+    [line] = generate_samples(model, requests())
+    assert AnswerSet.from_json(line).texts == ["baseline 0", "clean 0", "clean 1", "noisy 0", "noisy 1"]
+    assert AnswerSet.from_json(line).has_logprobs
+
+
+def test_a_document_that_comes_twice_is_sampled_once() -> None:
+    # lmms-eval pads ranks with copies, and --repeats asks for them.
+    model = ForeignModel(is_simple=True)
+    [row] = requests()
+    one, other = generate_samples(model, [row, row])
+    assert one == other
+    assert len(model.seen) == 5
+
+
+def test_failed_draws_are_asked_again() -> None:
+    def reply(instance: Any, call: int) -> str:
+        return "[LMMS_EVAL_REQUEST_FAILED after 5 retries] Error 429" if call in (2, 4) else f"answer {call}"
+
+    model = ForeignModel(is_simple=True, reply=reply)
+    [line] = generate_samples(model, requests())
+    assert AnswerSet.from_json(line).texts == ["answer 1", "answer 6", "answer 3", "answer 7", "answer 5"]
+
+
+def test_lasting_failures_stop_the_run_and_keep_the_rest(tmp_path: Path) -> None:
+    broken = True
+
+    def reply(instance: Any, call: int) -> str:
+        failed = broken and instance.args[1]["temperature"] == 0.1
+        return "[LMMS_EVAL_REQUEST_FAILED after 5 retries] Error 500" if failed else f"answer {call}"
+
+    model = ForeignModel(is_simple=True, reply=reply)
+    with pytest.raises(DrawsFailed) as caught:
+        generate_samples(model, requests(2, tmp_path))
+    assert str(caught.value).startswith("2 of 10 draws failed. First reason: [LMMS_EVAL_REQUEST_FAILED")
+    assert f"kept in {tmp_path}" in str(caught.value)
+    assert len(model.seen) == 10 + 2 * (MAX_ATTEMPTS - 1)
+    broken, model.seen = False, []
+    assert len(generate_samples(model, requests(2, tmp_path))) == 2
+    assert len(model.seen) == 2
+
+
+def test_a_spent_budget_is_not_asked_again() -> None:
+    model = ForeignModel(is_simple=True, reply=lambda instance, call: "[LMMS_EVAL_BUDGET_EXCEEDED]")
+    with pytest.raises(DrawsFailed, match=r"5 of 5 draws failed.*BUDGET_EXCEEDED.*finished draws are lost"):
+        generate_samples(model, requests())
+    assert len(model.seen) == 5
+
+
+def test_an_answer_that_quotes_a_sentinel_is_an_answer() -> None:
+    text = "The log says [LMMS_EVAL_REQUEST_FAILED after 5 retries]."
+    model = ForeignModel(is_simple=True, reply=lambda instance, call: text)
+    [line] = generate_samples(model, requests())
+    assert set(AnswerSet.from_json(line).texts) == {text}
+
+
+def test_no_text_is_a_failure_but_empty_text_is_an_answer() -> None:
+    model = ForeignModel(is_simple=True, reply=lambda instance, call: " ")
+    assert set(AnswerSet.from_json(generate_samples(model, requests())[0]).texts) == {""}
+
+
+def test_a_crash_loses_the_chunk_in_flight_only(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("hedge_tasks.sampling.hook.CHUNK", 4)
+
+    def reply(instance: Any, call: int) -> str:
+        if call == 6:
+            raise RuntimeError("CUDA out of memory")
+        return "fine"
+
+    model = ForeignModel(is_simple=True, reply=reply)
+    with pytest.raises(RuntimeError, match="CUDA out of memory"):
+        generate_samples(model, requests(2, tmp_path))
+    model.seen = [None] * 100
+    generate_samples(model, requests(2, tmp_path))
+    assert len(model.seen) == 106
+
+
+def test_stored_answers_are_used_for_the_same_draw_only(tmp_path: Path) -> None:
+    def calls(**changes: Any) -> int:
+        model = ForeignModel(is_simple=True)
+        generate_samples(model, requests(store=tmp_path, **changes))
+        return len(model.seen)
+
+    assert calls() == 5
+    assert calls() == 0
+    assert calls(n=1) == 0
+    assert calls(n=4) == 4
+    assert calls(model="another") == 5
+    assert calls(max_new_tokens=9) == 5
+    assert calls(temperature=0.5) == 4
+    assert calls(strength=0.5) == 2
+    assert calls(seed=1) == 5
+
+
+def test_a_nameless_model_leaves_nothing_in_the_store(tmp_path: Path) -> None:
+    generate_samples(ForeignModel(is_simple=True), requests(store=tmp_path, model=None))
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_the_global_random_state_is_left_alone_and_chunks_are_seeded() -> None:
+    def reply(instance: Any, call: int) -> str:
+        return str(torch.rand(1).item())
+
+    torch.manual_seed(1)
+    before = torch.get_rng_state()
+    first = generate_samples(ForeignModel(is_simple=True, reply=reply), requests())
+    assert torch.equal(torch.get_rng_state(), before)
+    torch.manual_seed(2)
+    assert generate_samples(ForeignModel(is_simple=True, reply=reply), requests()) == first

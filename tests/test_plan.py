@@ -1,0 +1,91 @@
+"""Sampling plans and prompts: settings at the door, draws that depend on nothing but their document."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from hedge_tasks.errors import ConfigError
+from hedge_tasks.sampling import SamplingPlan
+from hedge_tasks.sampling.prompts import load_prompt
+
+
+def test_default_is_the_papers_protocol() -> None:
+    draws = SamplingPlan().draws("doc")
+    assert [d.condition for d in draws] == ["baseline"] + ["clean"] * 10 + ["noisy"] * 10
+    assert [d.temperature for d in draws] == [0.1] + [1.0] * 20
+    assert {d.perturbation for d in draws[:11]} == {None}
+    assert {d.perturbation for d in draws[11:]} == {"hedge"}
+
+
+@given(st.integers(1, 12), st.integers(1, 12), st.text())
+def test_more_draws_keep_the_first_ones(n: int, more: int, document: str) -> None:
+    few, many = SamplingPlan(n=n).draws(document), SamplingPlan(n=n + more).draws(document)
+    assert set(few) <= set(many)
+
+
+def test_every_draw_has_its_own_seed() -> None:
+    draws = [d for document in ("a", "b") for seed in (0, 1) for d in SamplingPlan(seed=seed).draws(document)]
+    assert len({d.seed for d in draws}) == len(draws)
+    assert all(0 <= d.seed < 2**63 for d in draws)
+
+
+def test_command_line_settings_of_other_tasks_do_no_harm() -> None:
+    plan = SamplingPlan.from_generation_kwargs({"n": 3, "do_sample": False, "num_beams": 1, "until": "\n"})
+    assert (plan.n, plan.noisy_count, plan.until) == (3, 3, ("\n",))
+    assert plan.limits() == {"max_new_tokens": 512, "until": ("\n",)}
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"temperatur": 1}, "unknown generation setting 'temperatur', did you mean 'temperature'"),
+        ({"n": 0}, "n: expected an integer of at least 1, got 0"),
+        ({"n": 2.5}, "n: expected an integer of at least 1, got 2.5"),
+        ({"n": True}, "n: expected an integer"),
+        ({"n_noisy": -1}, "n_noisy: expected an integer of at least 0"),
+        ({"temperature": float("nan")}, "temperature: expected a finite number"),
+        ({"baseline_temperature": -1}, "baseline_temperature: expected a finite number of at least 0"),
+        ({"top_p": 0}, "top_p: expected a number in"),
+        ({"top_k": 0}, "top_k: expected an integer of at least 1"),
+        ({"perturbation": "hegde"}, "hegde.*did you mean 'hedge'"),
+        ({"strength": -1}, "strength: expected a finite number of at least 0"),
+    ],
+)
+def test_bad_settings_are_named(settings: dict, message: str) -> None:
+    with pytest.raises(ConfigError, match=message):
+        SamplingPlan.from_generation_kwargs(settings)
+
+
+def test_strength_scales_the_preset() -> None:
+    assert SamplingPlan(strength=0.5).noise.strength == 0.5
+    assert SamplingPlan(strength=0.5).settings()["perturbation"]["strength"] == 0.5
+
+
+def test_paper_prompts_are_rendered_for_chat_and_for_text() -> None:
+    prompt = load_prompt("medical_vqa/default")
+    system, user = prompt.messages("is it normal?", ["IMAGE"])
+    assert system["content"] == [{"type": "text", "text": "You are a medical image analysis expert."}]
+    assert user["content"][0] == {"type": "image", "url": "IMAGE"}
+    assert user["content"][1]["text"].endswith("based on the provided image: is it normal?")
+    assert prompt.text("is it normal?").startswith("You are a medical image analysis expert.\nAnswer this")
+
+
+def test_a_question_with_our_marks_stays_a_question() -> None:
+    question = "what is <image> {question}?"
+    [user] = load_prompt("plain/question").messages(question, ["IMAGE"])
+    assert user["content"] == [{"type": "image", "url": "IMAGE"}, {"type": "text", "text": question}]
+
+
+@pytest.mark.parametrize(
+    ("reference", "message"),
+    [
+        ("medical_vqa/defualt", "unknown prompt of 'medical_vqa' 'defualt', did you mean 'default'"),
+        ("medical_vga/default", "unknown prompt file 'medical_vga', did you mean 'medical_vqa'"),
+        ("../medical_vqa/default", "unknown prompt file"),
+    ],
+)
+def test_unknown_prompts_are_named(reference: str, message: str) -> None:
+    with pytest.raises(ConfigError, match=message):
+        load_prompt(reference)

@@ -1,0 +1,88 @@
+"""The answer store: durable, shared, and never wrong about what it holds."""
+
+from __future__ import annotations
+
+import errno
+import os
+from pathlib import Path
+
+import pytest
+
+from hedge_tasks.errors import HedgeError
+from hedge_tasks.sampling import Answer
+from hedge_tasks.sampling.store import AnswerStore, Record, draw_key
+
+
+def record(i: int, text: str = "yes") -> Record:
+    return Record(draw_key({"i": i}), Answer(text, -0.25, 2), f"q{i}", "clean", i)
+
+
+def test_key_depends_on_values_not_on_their_order() -> None:
+    assert draw_key({"a": 1, "b": 2}) == draw_key({"b": 2, "a": 1})
+    assert draw_key({"a": 1, "b": 2}) != draw_key({"a": 2, "b": 1})
+
+
+def test_answers_survive_the_process(tmp_path: Path) -> None:
+    with AnswerStore(tmp_path) as store:
+        store.put([record(1, "ja\n\u2028é\x00"), record(2)])
+    again = AnswerStore(tmp_path)
+    assert again.get(record(1).key) == Answer("ja\n\u2028é\x00", -0.25, 2)
+    assert (len(again), again.n_dropped) == (2, 0)
+
+
+def test_nothing_is_written_before_the_first_answer(tmp_path: Path) -> None:
+    AnswerStore(tmp_path / "new").close()
+    assert not (tmp_path / "new").exists()
+
+
+def test_two_writers_do_not_touch_each_other(tmp_path: Path) -> None:
+    with AnswerStore(tmp_path) as one, AnswerStore(tmp_path) as other:
+        for i in range(10):
+            one.put([record(2 * i)])
+            other.put([record(2 * i + 1)])
+    assert len(AnswerStore(tmp_path)) == 20
+    assert len(list(tmp_path.iterdir())) == 2
+
+
+@pytest.mark.parametrize("cut", range(1, 60, 7))
+def test_a_torn_end_costs_the_last_record_only(tmp_path: Path, cut: int) -> None:
+    with AnswerStore(tmp_path) as store:
+        store.put([record(1), record(2), record(3)])
+    [file] = tmp_path.iterdir()
+    file.write_bytes(file.read_bytes()[:-cut])
+    store = AnswerStore(tmp_path)
+    # Losing no more than the line break loses nothing.
+    assert (len(store), store.n_dropped) == ((3, 0) if cut == 1 else (2, 1))
+
+
+def test_a_changed_byte_never_becomes_an_answer(tmp_path: Path) -> None:
+    with AnswerStore(tmp_path) as store:
+        store.put([record(1), record(2)])
+    [file] = tmp_path.iterdir()
+    content = file.read_bytes()
+    for position in range(content.index(b"\n")):
+        changed = bytearray(content)
+        changed[position] ^= 1
+        file.write_bytes(changed)
+        store = AnswerStore(tmp_path)
+        assert store.get(record(1).key) is None
+        assert store.get(record(2).key) == record(2).answer or content[position] ^ 1 == ord("\n")
+
+
+def test_a_full_disk_is_a_clear_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    store = AnswerStore(tmp_path)
+    store.put([record(1)])
+
+    def full(_: int) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(os, "fsync", full)
+    with pytest.raises(HedgeError, match=r"cannot write answers to .*No space left on device.*kept"):
+        store.put([record(2)])
+    assert AnswerStore(tmp_path).get(record(1).key) is not None
+
+
+def test_without_a_folder_answers_stay_in_memory() -> None:
+    store = AnswerStore(None)
+    store.put([record(1)])
+    assert store.get(record(1).key) == record(1).answer
