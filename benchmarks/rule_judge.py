@@ -94,6 +94,8 @@ def main() -> None:
     parser.add_argument("--data", type=Path, required=True, help="folder with the judged answers")
     parser.add_argument("--show", type=int, default=0, metavar="N", help="print N random verdicts per file")
     options = parser.parse_args()
+    if not any((options.data / part).exists() for part in ("judge", "vqa_rad")):
+        parser.error(f"{options.data} has neither a folder 'judge' nor 'vqa_rad'")
 
     path = options.data / "judge" / "medhallmark_judged.jsonl"
     if path.exists():

@@ -62,8 +62,8 @@ RULES: dict[str, str] = {
         "hallucinated."
     ),
     "undecided": (
-        "A longer answer, one that names the reference only in passing, or one that only repeats words of the question: "
-        "not judged."
+        "A longer answer, one that names the reference only in passing, or one that only repeats words of the "
+        "question: not judged."
     ),
 }
 

@@ -1,0 +1,314 @@
+"""Whole evaluations through lmms-eval: the embedded model, stock adapters, mixed tasks, bad input."""
+
+from __future__ import annotations
+
+import threading
+from pathlib import Path
+from typing import Any
+
+import pytest
+from evaluation import TASKS, Run, evaluate
+from openai_server import images_of, serve, texts_of
+
+from hedge_tasks.errors import ConfigError, DataError, DrawsFailed
+from hedge_tasks.sampling import AnswerSet
+
+pytestmark = pytest.mark.framework
+
+FILTERS = ("nli", "embed", "nli_qa", "embed_qa")
+METRICS = ("se_auroc", "radflag_auroc", "vase_auroc", "hallucination_rate", "unlabelled_rate")
+SMALL = ("--limit", "24", "--gen_kwargs", "n=3")
+TINY_NLI = "package://hedge_tasks.models.tiny/nli"
+
+
+@pytest.fixture(scope="module")
+def demo(tmp_path_factory: pytest.TempPathFactory) -> Run:
+    return evaluate(tmp_path_factory.mktemp("demo"), "--model", "hedge_tiny", "--tasks", "hedge_demo", *SMALL)
+
+
+def answer_sets(run: Run, task: str = "hedge_demo") -> dict[str, AnswerSet]:
+    """One answer set a document; every filter logs the same ones."""
+    sets: dict[str, AnswerSet] = {}
+    for sample in run.samples(task):
+        answer_set = AnswerSet.from_json(
+            sample["resps"][0][0] if isinstance(sample["resps"][0], list) else sample["resps"][0]
+        )
+        assert sets.setdefault(answer_set.id, answer_set) == answer_set
+    return sets
+
+
+def test_the_table_has_a_block_of_rows_a_filter(demo: Run) -> None:
+    values = demo.values("hedge_demo")
+    assert {f"{m},{f}" for m in METRICS for f in FILTERS} <= set(values)
+    assert {f"{m}_stderr,{f}" for m in METRICS for f in FILTERS} <= set(values)
+    assert all(0 <= values[f"{m},{f}"] <= 1 for m in METRICS for f in FILTERS)
+    assert len(demo.samples("hedge_demo")) == 24 * len(FILTERS)
+
+
+def test_the_command_line_sets_the_number_of_answers(demo: Run) -> None:
+    sets = answer_sets(demo).values()
+    assert len(sets) == 24
+    assert {(len(s.clean), len(s.noisy)) for s in sets} == {(3, 3)}
+    assert all(s.has_logprobs for s in sets)
+
+
+def test_numbers_in_the_table_are_those_of_the_samples(demo: Run) -> None:
+    from sklearn.metrics import roc_auc_score
+
+    from hedge_tasks.pipeline import score_answers
+
+    samples = demo.samples("hedge_demo")[:24]  # lmms-eval writes filter after filter; the first is nli
+    sets = [
+        AnswerSet.from_json(s["resps"][0][0] if isinstance(s["resps"][0], list) else s["resps"][0]) for s in samples
+    ]
+    scores = [score_answers(s, clustering="nli", model=TINY_NLI) for s in sets]
+    labels = [s.label for s in sets]
+    values = demo.values("hedge_demo")
+    assert None not in labels
+    assert values["hallucination_rate,nli"] == pytest.approx(sum(labels) / 24)
+    for name in ("se", "radflag", "vase"):
+        expected = roc_auc_score(labels, [getattr(s, name) for s in scores])
+        assert values[f"{name}_auroc,nli"] == pytest.approx(expected)
+
+
+def test_the_results_file_says_what_produced_it(demo: Run) -> None:
+    settings = demo.results["configs"]["hedge_demo"]["hedge"]
+    assert settings["sampling"]["n"] == 3
+    assert settings["sampling"]["perturbation"]["gauss_noise"] == 0.07
+    assert settings["filters"]["nli_qa"]["model"] == TINY_NLI
+    assert settings["filters"]["embed"]["threshold"] == 0.9
+    assert settings["documents"]["judge"]["name"] == "rule"
+    assert settings["outcome"] == {"documents": 24, "unlabelled": 0, "without_logprobs": 0}
+
+
+def test_a_second_run_and_another_batch_size_give_the_same(demo: Run, tmp_path: Path) -> None:
+    arguments = ("--model", "hedge_tiny", "--tasks", "hedge_demo", *SMALL)
+    again = evaluate(tmp_path / "again", *arguments)
+    batched = evaluate(tmp_path / "batched", *arguments, "--batch_size", "5", "--model_args", "draws_per_batch=13")
+    for other in (again, batched):
+        assert other.values("hedge_demo") == pytest.approx(demo.values("hedge_demo"), nan_ok=True)
+        texts = {i: s.texts for i, s in answer_sets(demo).items()}
+        assert {i: s.texts for i, s in answer_sets(other).items()} == texts
+
+
+def test_another_seed_gives_other_answers(demo: Run, tmp_path: Path) -> None:
+    other = evaluate(
+        tmp_path, "--model", "hedge_tiny", "--tasks", "hedge_demo", "--limit", "24", "--gen_kwargs", "n=3,seed=1"
+    )
+    assert {i: s.texts for i, s in answer_sets(other).items()} != {i: s.texts for i, s in answer_sets(demo).items()}
+
+
+def test_finished_draws_are_not_made_again(demo: Run, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    from hedge_tasks.models.hedge_hf import HedgeHF
+
+    made: list[Any] = []
+    original = HedgeHF.generate_draws
+
+    def counting(self: Any, draws: Any) -> Any:
+        made.extend(draws)
+        return original(self, draws)
+
+    monkeypatch.setattr(HedgeHF, "generate_draws", counting)
+    monkeypatch.setenv("HEDGE_STORE", str(demo.output / "hedge_answers"))
+    arguments = ("--model", "hedge_tiny", "--tasks", "hedge_demo", "--limit", "24")
+    same = evaluate(tmp_path / "same", *arguments, "--gen_kwargs", "n=3")
+    assert (len(made), same.values("hedge_demo")) == (0, pytest.approx(demo.values("hedge_demo"), nan_ok=True))
+    evaluate(tmp_path / "more", *arguments, "--gen_kwargs", "n=4")
+    assert len(made) == 24 * 2
+
+
+def test_a_stock_text_task_runs_beside_ours(tmp_path: Path) -> None:
+    run = evaluate(
+        tmp_path,
+        *("--model", "hedge_tiny", "--tasks", "hedge_demo,stock_text", "--include_path", str(TASKS)),
+        *("--limit", "4", "--gen_kwargs", "n=3"),
+    )
+    assert 0 <= run.values("stock_text")["exact_match,none"] <= 1
+    assert len(answer_sets(run)) == 4
+    assert {len(s.clean) for s in answer_sets(run).values()} == {3}
+
+
+def test_predict_only_keeps_the_answers_and_scores_nothing(tmp_path: Path) -> None:
+    run = evaluate(
+        tmp_path,
+        "--model",
+        "hedge_tiny",
+        "--tasks",
+        "hedge_demo",
+        "--limit",
+        "2",
+        "--gen_kwargs",
+        "n=1",
+        "--predict_only",
+    )
+    assert [s for s in run.values("hedge_demo") if "auroc" in s] == []
+    assert len(run.samples("hedge_demo")) == 2
+
+
+def test_real_vqa_rad_with_the_embedded_model(
+    shared_data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HEDGE_DATA_DIR", str(shared_data / "hub"))
+    monkeypatch.setenv("HEDGE_NLI_MODEL", TINY_NLI)
+    run = evaluate(
+        tmp_path,
+        *("--model", "hedge_tiny", "--tasks", "hedge_vqarad", "--limit", "8"),
+        *("--gen_kwargs", "n=2,max_new_tokens=12"),
+    )
+    sets = answer_sets(run, "hedge_vqarad")
+    assert len(sets) == 8
+    assert len({s.group for s in sets.values()}) < 8  # several questions share an image
+    settings = run.results["configs"]["hedge_vqarad"]["hedge"]
+    assert settings["outcome"]["documents"] == 8
+
+
+def test_a_stock_simple_adapter_without_logprobs(tmp_path: Path) -> None:
+    """lmms-eval's `dummy` says the same to everything, so there is nothing to detect and no second class."""
+    run = evaluate(
+        tmp_path,
+        *("--model", "dummy", "--model_args", "response=four lesions", "--tasks", "hedge_demo"),
+        *("--limit", "8", "--gen_kwargs", "n=2"),
+    )
+    values = run.values("hedge_demo")
+    assert run.results["configs"]["hedge_demo"]["hedge"]["outcome"]["without_logprobs"] == 8
+    assert values["hallucination_rate,nli"] == 1.0
+    assert values["se_auroc,nli"].startswith("undefined: ")
+    assert values["se_auroc_stderr,nli"] == "N/A"
+
+
+class TinyServer:
+    """The embedded model behind a chat API."""
+
+    def __init__(self) -> None:
+        from hedge_tasks.models.hedge_tiny import HedgeTiny
+
+        self._model = HedgeTiny()
+        self._lock = threading.Lock()
+
+    def __call__(self, body: dict[str, Any]) -> str:
+        content = [{"type": "image", "url": image} for image in images_of(body)]
+        content += [{"type": "text", "text": text} for text in texts_of(body)]
+        request = type("Request", (), {})()
+        settings = {"temperature": body["temperature"], "do_sample": True, "max_new_tokens": 12}
+        request.args = ("", lambda document: [{"role": "user", "content": content}], settings, 0, "task", "test")
+        with self._lock:
+            self._model.task_dict = {"task": {"test": [{}]}}
+            return self._model.generate_until([request])[0]
+
+
+def test_real_vqa_rad_with_a_stock_chat_adapter(
+    shared_data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HEDGE_DATA_DIR", str(shared_data / "hub"))
+    monkeypatch.setenv("HEDGE_NLI_MODEL", TINY_NLI)
+    seen: list[dict[str, Any]] = []
+    tiny = TinyServer()
+
+    def reply(body: dict[str, Any]) -> str:
+        seen.append(body)
+        return tiny(body)
+
+    with serve(reply) as url:
+        run = evaluate(
+            tmp_path,
+            *("--model", "openai", "--model_args", f"model=tiny,base_url={url},api_key=secret-key"),
+            *("--tasks", "hedge_vqarad", "--limit", "6", "--gen_kwargs", "n=2,max_new_tokens=12"),
+        )
+    assert len(seen) == 6 * 5
+    assert {len(images_of(body)) for body in seen} == {1}
+    assert sorted({body["temperature"] for body in seen}) == [0.1, 1.0]
+    assert len(answer_sets(run, "hedge_vqarad")) == 6
+    assert run.results["configs"]["hedge_vqarad"]["hedge"]["outcome"]["without_logprobs"] == 6
+    written = "".join(path.read_text("utf-8") for path in tmp_path.rglob("*.json*"))
+    assert "secret-key" not in written
+
+
+def test_a_failing_server_stops_the_run_without_a_results_file(tmp_path: Path) -> None:
+    calls: list[int] = []
+
+    def reply(body: dict[str, Any]) -> str:
+        calls.append(1)
+        if body["temperature"] < 1:
+            raise RuntimeError("the server is on fire")
+        return "yes"
+
+    arguments = ("--tasks", "hedge_demo", "--limit", "2", "--gen_kwargs", "n=1")
+    with serve(reply) as url:
+        model_args = f"model=tiny,base_url={url},api_key=x,max_retries=1,retry_backoff_s=0"
+        with pytest.raises(DrawsFailed, match=r"2 of 6 draws failed.*on fire.*Finished draws are kept in"):
+            evaluate(tmp_path, "--model", "openai", "--model_args", model_args, *arguments)
+    assert list(tmp_path.glob("*/*_results.json")) == []
+    assert len(list(tmp_path.glob("hedge_answers/answers-*.jsonl"))) == 1
+
+
+@pytest.mark.parametrize(
+    ("arguments", "error", "message"),
+    [
+        (
+            ("--gen_kwargs", "temprature=1"),
+            ConfigError,
+            "unknown generation setting 'temprature', did you mean 'temperature'",
+        ),
+        (("--gen_kwargs", "n=0"), ConfigError, "n: expected an integer of at least 1"),
+        (("--gen_kwargs", "perturbation=hegde"), ConfigError, "did you mean 'hedge'"),
+        (("--model_args", "batchsize=4"), ConfigError, "unknown model argument 'batchsize', did you mean 'batch_size'"),
+        (("--model_args", "dtype=float31"), ConfigError, "unknown dtype 'float31', did you mean 'float32'"),
+    ],
+)
+def test_bad_settings_fail_before_anything_is_sampled(
+    tmp_path: Path, arguments: tuple[str, ...], error: type[Exception], message: str
+) -> None:
+    with pytest.raises(error, match=message):
+        evaluate(tmp_path, "--model", "hedge_tiny", "--tasks", "hedge_demo", "--limit", "2", *arguments)
+    assert not (tmp_path / "hedge_answers").exists()
+
+
+def test_a_missing_clustering_model_fails_before_anything_is_sampled(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HEDGE_NLI_MODEL", "nobody/has-this-model")
+    with pytest.raises(Exception, match="cannot load the NLI model 'nobody/has-this-model'"):
+        evaluate(tmp_path, "--model", "hedge_tiny", "--tasks", "hedge_demo", "--limit", "2")
+    assert not (tmp_path / "hedge_answers").exists()
+
+
+@pytest.mark.parametrize(
+    ("change", "error", "message"),
+    [
+        ({"hedge": {"prompt": "plain/question", "imags": ["image"]}}, ConfigError, "'imags', did you mean 'images'"),
+        ({"hedge": {}}, ConfigError, "'hedge.prompt' is missing"),
+        ({"hedge": None}, ConfigError, "needs a mapping under 'hedge'"),
+        ({"hedge": {"prompt": "plain/question", "answer": "reply"}}, DataError, "no column reply; there are"),
+        ({"hedge": {"prompt": "plain/question", "judge": "rul"}}, ValueError, "'rul'.*did you mean 'rule'"),
+        ({"metric_list": [{"metric": "se_aurok"}]}, ConfigError, "'se_aurok', did you mean 'se_auroc'"),
+        (
+            {
+                "filter_list": [
+                    {"name": "x", "filter": [{"function": "hedge_cluster", "backend": "embed", "treshold": 1}]}
+                ]
+            },
+            ConfigError,
+            "'treshold', did you mean 'threshold'",
+        ),
+        (
+            {"filter_list": [{"name": "x", "filter": [{"function": "hedge_cluster", "backend": "nil"}]}]},
+            ConfigError,
+            "'nil', did you mean 'nli'",
+        ),
+        (
+            {"filter_list": [{"name": "x", "filter": [{"function": "hedge_score", "alfa": 1}]}]},
+            ConfigError,
+            "'alfa', did you mean 'alpha'",
+        ),
+        ({"dataset_path": "package://hedge_tasks.tasks/no_such"}, DataError, "no such folder"),
+    ],
+)
+def test_a_wrong_yaml_is_explained(change: dict[str, Any], error: type[Exception], message: str) -> None:
+    from lmms_eval.utils import load_yaml_config
+
+    from hedge_tasks.catalogue import task_folder
+    from hedge_tasks.task import HedgeTask
+
+    config = load_yaml_config(str(task_folder() / "hedge_demo" / "hedge_demo.yaml"))
+    with pytest.raises(error, match=message):
+        HedgeTask(config={**config, **change})

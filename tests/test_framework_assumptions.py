@@ -1,0 +1,141 @@
+"""One test for each thing we believe of lmms-eval, so that a new release breaks the one with the right name."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from importlib.metadata import entry_points
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+pytestmark = pytest.mark.framework
+
+
+@pytest.fixture(scope="module")
+def tasks() -> Any:
+    import lmms_eval.models
+    import lmms_eval.tasks
+
+    return lmms_eval.tasks
+
+
+def test_the_entry_point_is_installed() -> None:
+    [ours] = entry_points(group="lmms_eval.models", name="hedge_tasks")
+    assert ours.value == "hedge_tasks.plugin:entry_point"
+
+
+def test_the_registry_loads_the_entry_point(tasks: Any) -> None:
+    from lmms_eval.models import list_available_models
+
+    assert {"hedge_hf", "hedge_tiny"} <= set(list_available_models())
+
+
+def test_a_task_manager_finds_our_tasks_without_being_told(tasks: Any) -> None:
+    manager = tasks.TaskManager()
+    assert {"hedge_demo", "hedge_vqarad", "pope"} <= set(manager.all_tasks)
+    assert manager.task_index["hedge_vqarad"]["type"] == "python_task"
+
+
+def test_no_template_is_registered_as_a_task(tasks: Any) -> None:
+    ours = tasks.TaskManager(include_defaults=False).all_tasks
+    assert all(name.startswith("hedge_") for name in ours), ours
+
+
+def test_a_users_own_folder_wins(tasks: Any, tmp_path: Path) -> None:
+    (tmp_path / "mine.yaml").write_text("task: hedge_vqarad\ndataset_path: mine\n")
+    manager = tasks.TaskManager(include_path=str(tmp_path), include_defaults=False)
+    assert manager.task_index["hedge_vqarad"]["yaml_path"] == str(tmp_path / "mine.yaml")
+
+
+def test_installing_twice_changes_nothing(tasks: Any) -> None:
+    from lmms_eval import evaluator_utils
+    from lmms_eval.api.model import lmms
+    from lmms_eval.filters import FILTER_REGISTRY
+
+    from hedge_tasks import plugin
+
+    def state() -> tuple:
+        return (
+            tasks.TaskManager.initialize_tasks,
+            lmms.generate_samples,
+            evaluator_utils.stderr_for_metric,
+            FILTER_REGISTRY["hedge_cluster"],
+            FILTER_REGISTRY["hedge_score"],
+        )
+
+    before = state()
+    assert plugin.install() == []
+    assert state() == before
+
+
+def test_an_unknown_release_warns_and_goes_on(tasks: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    from loguru import logger
+
+    from hedge_tasks import plugin
+
+    def gone() -> None:
+        raise ImportError("no module named lmms_eval.tasks")
+
+    monkeypatch.setattr(plugin, "version", lambda name: "9.9")
+    monkeypatch.setattr(plugin, "_ADDITIONS", (gone, plugin.add_request_type))
+    said: list[str] = []
+    sink = logger.add(lambda message: said.append(str(message)), level="WARNING")
+    try:
+        assert plugin.install() == ["gone"]
+    finally:
+        logger.remove(sink)
+    assert len(said) == 2
+    assert "this is 9.9" in said[0]
+    assert "gone does not work with lmms-eval 9.9" in said[1]
+
+
+def test_loading_the_entry_point_imports_no_heavy_room() -> None:
+    program = (
+        "import sys, lmms_eval.models\n"
+        "import hedge_tasks.plugin\n"
+        "heavy = {'hedge_tasks.task', 'hedge_tasks.clustering', 'hedge_tasks.perturb', 'hedge_tasks.models.hedge_hf',\n"
+        "         'albumentations', 'hedge_tasks.adjudication'}\n"
+        "sys.exit(', '.join(sorted(heavy & set(sys.modules))))"
+    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr[-500:]
+
+
+def test_a_task_config_refuses_unknown_keys(tasks: Any) -> None:
+    from lmms_eval.api.task import TaskConfig
+
+    with pytest.raises(TypeError, match="class"):
+        TaskConfig(**{"task": "x", "class": object})
+
+
+def test_a_json_answer_set_passes_through_unchanged(tasks: Any) -> None:
+    from lmms_eval.api.instance import unwrap_generation_output
+
+    assert unwrap_generation_output('{"id": "q"}') == ('{"id": "q"}', None)
+
+
+def test_our_request_is_not_kept_by_the_response_cache(tasks: Any) -> None:
+    from lmms_eval.caching.response_cache import extract_gen_kwargs, is_deterministic
+
+    instance = SimpleNamespace(args=("text", {"do_sample": True, "n": 3}, object(), 0, "task", "test"))
+    assert not is_deterministic("generate_samples", extract_gen_kwargs(instance))
+
+
+def test_an_aggregation_may_bring_its_standard_error(tasks: Any) -> None:
+    from lmms_eval import evaluator_utils
+
+    from hedge_tasks.metrics import METRICS
+
+    metric = METRICS["se_auroc"]
+    assert evaluator_utils.stderr_for_metric(metric, 100) == metric.stderr
+    assert evaluator_utils.stderr_for_metric(metric, 0) is None
+
+
+def test_stock_standard_errors_still_work(tasks: Any) -> None:
+    from lmms_eval import evaluator_utils
+    from lmms_eval.api.metrics import mean
+
+    assert evaluator_utils.stderr_for_metric(mean, 100)([0.0, 1.0]) == pytest.approx(0.5)
