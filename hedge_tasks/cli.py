@@ -26,7 +26,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     try:
         return arguments.run(arguments)
     except (HedgeError, ValueError, OSError) as error:
-        _say(f"hedge: {error}", sys.stderr)
+        _say(f"hedge: {' '.join(str(error).split())}", sys.stderr)
         return USAGE_ERROR
 
 

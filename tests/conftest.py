@@ -6,6 +6,11 @@ import os
 from pathlib import Path
 
 import pytest
+from hypothesis import settings
+
+# The first example pays for imports; a slow machine is no failure.
+settings.register_profile("no-deadline", deadline=None)
+settings.load_profile("no-deadline")
 
 # Tests must say the same on a machine that can reach the hub and on one that cannot.
 os.environ.setdefault("HF_HUB_OFFLINE", "1")

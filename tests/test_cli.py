@@ -1,0 +1,141 @@
+"""The `hedge` command as a stranger uses it."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from hedge_tasks.cli import main
+
+
+def line(i: int, clean: str, label: int | None = None, **fields: object) -> dict:
+    row = {
+        "id": f"q{i}",
+        "question": "what?",
+        "baseline": {"text": "a", "mean_logprob": -0.1},
+        "clean": [{"text": x, "mean_logprob": -0.2} for x in clean],
+        "noisy": [{"text": x, "mean_logprob": -0.3} for x in "ab"],
+        **fields,
+    }
+    return row if label is None else {**row, "label": label}
+
+
+def write(path: Path, *rows: dict | str) -> Path:
+    path.write_text("\n".join(row if isinstance(row, str) else json.dumps(row) for row in rows) + "\n")
+    return path
+
+
+@pytest.fixture
+def answers(tmp_path: Path) -> Path:
+    rows = [line(0, "aaa", 0), line(1, "aab", 0), line(2, "abc", 1), line(3, "bcd", 1)]
+    return write(tmp_path / "answers.jsonl", *rows)
+
+
+def test_score_prints_a_summary_and_writes_scores(
+    answers: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    out = tmp_path / "scores.jsonl"
+    assert main(["score", str(answers), "--clustering", "exact", "--out", str(out)]) == 0
+    printed = capsys.readouterr().out
+    assert "4 questions, 4 labelled, 50.0% of them hallucinated" in printed
+    assert "se               1.0000" in printed
+    rows = [json.loads(row) for row in out.read_text().splitlines()]
+    assert [set(row) for row in rows] == [{"id", "se", "radflag", "vase", "n_clusters", "cluster_ids"}] * 4
+    assert (rows[0]["se"], rows[3]["radflag"], rows[2]["n_clusters"]) == (0.0, 1.0, 3)
+
+
+def test_json_output(answers: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["score", str(answers), "--clustering", "exact", "--json", "--alpha", "0.5"]) == 0
+    summary = json.loads(capsys.readouterr().out)
+    assert summary["auroc"]["se"]["value"] == 1.0
+    assert (summary["alpha"], summary["clustering"]["backend"]) == (0.5, "exact")
+
+
+def test_given_clusters_are_used(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    rows = [line(0, "aaa", 1, cluster_ids=[0, 1, 2, 3, 4, 5]), line(1, "aaa", 0, cluster_ids=[0] * 6)]
+    out = tmp_path / "scores.jsonl"
+    assert main(["score", str(write(tmp_path / "a.jsonl", *rows)), "--clustering", "nli", "--out", str(out)]) == 0
+    assert "clustering: given; 2 questions came with cluster ids" in capsys.readouterr().out
+    assert json.loads(out.read_text().splitlines()[0])["radflag"] == 1.0
+
+
+def test_without_labels_there_is_no_auroc(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["score", str(write(tmp_path / "a.jsonl", line(0, "ab"))), "--clustering", "exact"]) == 0
+    printed = capsys.readouterr().out
+    assert "0 labelled (no labels, so no AUROC)" in printed
+    assert "ROC-AUC" not in printed
+
+
+def test_one_class_is_undefined_with_the_reason(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = write(tmp_path / "a.jsonl", line(0, "ab", 1), line(1, "aa", 1))
+    assert main(["score", str(path), "--clustering", "exact"]) == 0
+    assert "se            undefined: " in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("rows", "message"),
+    [
+        (["{"], ":1: not valid JSON"),
+        ([{"id": "q"}], ":1: field 'baseline' is missing"),
+        ([line(0, "a"), "", {**line(1, "a"), "clean": []}], ":3: clean: at least one answer is needed"),
+        ([line(0, "a"), line(0, "b")], ":2: id 'q0' is already on line 1"),
+        ([line(0, "a", cluster_ids=[0])], ":1: cluster_ids: 1 ids for 1 baseline + 1 clean + 2 noisy = 4"),
+        ([""], "no answers in it"),
+    ],
+)
+def test_bad_lines_are_named(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], rows: list[dict | str], message: str
+) -> None:
+    path = write(tmp_path / "a.jsonl", *rows)
+    assert main(["score", str(path)]) == 2
+    printed = capsys.readouterr()
+    assert printed.out == ""
+    assert f"hedge: {path}" in printed.err
+    assert message in printed.err
+    assert len(printed.err.splitlines()) == 1
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["score", "no/such/file.jsonl"], "cannot read no/such/file.jsonl: No such file or directory"),
+        (["score", "FILE", "--clustering", "nil"], "unknown clustering backend 'nil', did you mean 'nli'"),
+        (["score", "FILE", "--clustering", "embed", "--threshold", "2"], "threshold must be a number in [-1, 1]"),
+        (["score", "FILE", "--clustering", "exact", "--threshold", "0.5"], "takes no options, got 'threshold'"),
+        (
+            ["score", "FILE", "--clustering", "exact", "--out", "no/such/folder/out.jsonl"],
+            "cannot write no/such/folder",
+        ),
+    ],
+)
+def test_wrong_use_is_one_line_and_exit_code_2(
+    answers: Path, capsys: pytest.CaptureFixture[str], arguments: list[str], message: str
+) -> None:
+    assert main([str(answers) if a == "FILE" else a for a in arguments]) == 2
+    printed = capsys.readouterr().err
+    assert message in printed
+    assert len(printed.splitlines()) == 1
+
+
+def test_an_unknown_command_exits_with_2(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as stop:
+        main(["scor"])
+    assert stop.value.code == 2
+
+
+def test_not_utf8_is_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "a.jsonl"
+    path.write_bytes(b'{"id": "\xff"}\n')
+    assert main(["score", str(path)]) == 2
+    assert ":1: not UTF-8" in capsys.readouterr().err
+
+
+def test_list_and_path(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["list", "--json"]) == 0
+    tasks = {task["task"]: task for task in json.loads(capsys.readouterr().out)}
+    assert {"hedge_demo", "hedge_vqarad"} <= set(tasks)
+    assert all(task["title"] for task in tasks.values())
+    assert main(["path"]) == 0
+    assert (Path(capsys.readouterr().out.strip()) / "hedge_demo" / "hedge_demo.yaml").is_file()

@@ -1,0 +1,193 @@
+"""Cluster, score, summarise, and the filters around it."""
+
+from __future__ import annotations
+
+import json
+import math
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from hedge_tasks import AnswerSet, scoring
+from hedge_tasks.errors import ConfigError, DataError
+from hedge_tasks.filters import ClusterFilter, ScoreFilter
+from hedge_tasks.metrics import METRICS
+from hedge_tasks.pipeline import detection_auroc, score_answers, score_clustered, summarise
+from hedge_tasks.sampling import Answer
+
+
+def answer_set(
+    clean: str = "aab", noisy: str = "abc", *, baseline: str = "a", logprobs: bool = True, **fields: object
+) -> AnswerSet:
+    """Answers are single letters; every letter is its own meaning."""
+
+    def answers(letters: str) -> tuple[Answer, ...]:
+        return tuple(Answer(x, -0.1 * (i + 1) if logprobs else None) for i, x in enumerate(letters))
+
+    return AnswerSet(str(fields.pop("id", "q")), answers(baseline)[0], answers(clean), answers(noisy), **fields)
+
+
+def test_scores_are_those_of_the_scoring_functions() -> None:
+    scores = score_answers(answer_set(), clustering="exact")
+    clean, noisy = [-0.1, -0.2, -0.3], [-0.1, -0.2, -0.3]
+    assert scores.cluster_ids == (0, 0, 0, 1, 0, 1, 2)
+    assert scores.se == scoring.semantic_entropy([0, 0, 1], clean)
+    assert scores.radflag == pytest.approx(1 / 3)
+    assert scores.vase == scoring.vase([0, 0, 1], [0, 1, 2], clean, noisy, baseline_id=0)
+    assert (scores.n_clusters, scores.weighting) == (2, "logprob")
+    assert scores.baseline_nll == pytest.approx(0.1)
+    assert scores.clean_nll == pytest.approx(0.2)
+
+
+def test_without_logprobs_the_weights_are_uniform_and_it_says_so() -> None:
+    scores = score_answers(answer_set(logprobs=False), clustering="exact")
+    assert scores.weighting == "uniform"
+    assert scores.se == scores.discrete_se == scoring.discrete_semantic_entropy([0, 0, 1])
+    assert (scores.baseline_nll, scores.clean_nll) == (None, None)
+
+
+def test_without_noisy_answers_only_vase_is_undefined() -> None:
+    scores = score_answers(answer_set(noisy=""), clustering="exact")
+    assert scores.vase is None
+    assert scores.se > 0
+
+
+def test_a_meaning_that_only_the_baseline_has_counts_in_vase() -> None:
+    with_it = score_answers(answer_set("bb", "bb", baseline="a"), clustering="exact")
+    assert with_it.vase == pytest.approx(scoring.vase([1, 1], [1, 1], baseline_id=0))
+    assert with_it.vase > 0
+    assert score_answers(answer_set("bb", "bb", baseline="b"), clustering="exact").vase == 0.0
+
+
+def test_cluster_ids_that_are_there_are_used() -> None:
+    given_ids = answer_set().with_clusters([0, 1, 2, 3, 4, 5, 6])
+    assert score_answers(given_ids, clustering="exact").radflag == 1.0
+
+
+def test_alpha_is_the_weight_of_the_gap() -> None:
+    scored = [score_answers(answer_set(), clustering="exact", alpha=alpha).vase for alpha in (0.0, 1.0, 2.0)]
+    assert len({*scored}) == 3
+
+
+@pytest.mark.parametrize("alpha", [math.nan, math.inf])
+def test_impossible_numbers_name_the_question(alpha: float) -> None:
+    with pytest.raises(DataError, match=r"^q: .*alpha"):
+        score_answers(answer_set(), clustering="exact", alpha=alpha)
+
+
+def test_answers_of_probability_zero() -> None:
+    impossible = Answer("a", -math.inf)
+    some = AnswerSet("q", Answer("a", -1.0), (impossible, Answer("b", -1.0)), (Answer("a", -1.0),))
+    assert score_answers(some, clustering="exact").se == 0.0  # all weight is on "b"
+    with pytest.raises(DataError, match=r"^q: .*-inf"):
+        score_answers(AnswerSet("q", Answer("a"), (impossible, impossible)), clustering="exact")
+
+
+def test_clustering_with_the_question_needs_one() -> None:
+    with pytest.raises(DataError, match="q: clustering with the question needs a question"):
+        score_answers(answer_set(), clustering="exact", with_question=True)
+
+
+@given(st.lists(st.tuples(st.sampled_from(["a", "ab", "abc"]), st.sampled_from([0, 1])), min_size=2, max_size=12))
+def test_auroc_is_a_number_or_a_reason(rows: list[tuple[str, int]]) -> None:
+    scores = [score_answers(answer_set(c, "", label=y, id=str(i)), clustering="exact") for i, (c, y) in enumerate(rows)]
+    estimate = detection_auroc(scores, "se")
+    labels = {y for _, y in rows}
+    assert (estimate.value is not None) == (labels == {0, 1})
+    assert (estimate.reason is None) or estimate.value is None or estimate.stderr is None
+    vase = detection_auroc(scores, "vase")
+    assert (vase.value, vase.reason) == (None, f"{len(rows)} of {len(rows)} documents have no such score")
+
+
+def test_no_labels_no_auroc() -> None:
+    summary = summarise([score_answers(answer_set(), clustering="exact")])
+    assert summary["auroc"]["se"].reason == "no document has a label"
+    assert summary["hallucination_rate"] is None
+
+
+def test_half_a_run_without_logprobs_is_told() -> None:
+    scores = [score_answers(answer_set(logprobs=i > 0, id=str(i)), clustering="exact") for i in range(4)]
+    assert summarise(scores)["weighting"].startswith("uniform for 1 of 4 documents")
+
+
+# --- filters and metrics --------------------------------------------------------------------------------------------
+
+
+def test_the_two_filters_make_scores_of_answers() -> None:
+    resps = [[answer_set(label=1).to_json()], [answer_set("aaa", label=0).to_json()]]
+    clustered = ClusterFilter("exact").apply(resps)
+    rows = ScoreFilter(alpha=0.5).apply(clustered)
+    assert [row["label"] for row in rows] == [1, 0]
+    assert rows[0]["vase"] == score_clustered(clustered[0], alpha=0.5).vase
+    assert json.loads(json.dumps(rows))[0]["se"] == rows[0]["se"]
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"backend": "nil"}, "unknown clustering backend 'nil', did you mean 'nli'"),
+        ({"backend": "embed", "treshold": 0.9}, "'treshold', did you mean 'threshold'"),
+        ({"backend": "embed", "threshold": 2}, "threshold must be a number in"),
+        ({"backend": "nli", "rule": "lax"}, "'lax'"),
+        ({"backend": "exact", "with_question": "yes"}, "with_question: expected true or false, got 'yes'"),
+    ],
+)
+def test_wrong_cluster_options(options: dict, message: str) -> None:
+    with pytest.raises(ConfigError, match=message):
+        ClusterFilter(**options)
+
+
+@pytest.mark.parametrize("options", [{"alhpa": 1}, {"alpha": "1"}, {"alpha": math.nan}])
+def test_wrong_score_options(options: dict) -> None:
+    with pytest.raises(ConfigError, match="alpha"):
+        ScoreFilter(**options)
+
+
+def test_an_environment_variable_replaces_the_model(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HEDGE_NLI_MODEL", "mine")
+    assert ClusterFilter("nli", model="theirs").settings()["model"] == "mine"
+    assert ClusterFilter("embed", model="theirs").settings()["model"] == "theirs"
+
+
+def records(metric: str, *labels: int | None) -> list[dict]:
+    scores = [{"se": float(i), "label": label, "group": str(i)} for i, label in enumerate(labels)]
+    return [METRICS[metric].record(s, {"judge": "rule 1", "reason": "because"}) for s in scores]
+
+
+def test_metrics_leave_out_what_has_no_label_and_count_it() -> None:
+    labels = (0, None, 1, 0, 1, None)
+    se, rate = METRICS["se_auroc"], METRICS["hallucination_rate"]
+    assert se(records("se_auroc", *labels)) == 0.75
+    assert 0 < se.stderr(records("se_auroc", *labels)) < 0.5
+    assert rate(records("hallucination_rate", *labels)) == 0.5
+    assert rate.stderr(records("hallucination_rate", *labels)) == 0.25
+    assert METRICS["unlabelled_rate"](records("unlabelled_rate", *labels)) == pytest.approx(1 / 3)
+
+
+@pytest.mark.parametrize("labels", [(0, 0), (1, 1), (None, None)])
+def test_an_undefined_metric_is_a_reason_not_a_number(labels: tuple) -> None:
+    value = METRICS["se_auroc"](records("se_auroc", *labels))
+    assert isinstance(value, str)
+    assert value.startswith("undefined: ")
+    assert METRICS["se_auroc"].stderr(records("se_auroc", *labels)) == "N/A"
+
+
+def test_no_record_looks_like_a_number_to_lmms_eval() -> None:
+    # It would average bare numbers and fields called "score" into a meaningless standard error.
+    scores = score_answers(answer_set(label=1), clustering="exact")
+    for metric in METRICS.values():
+        record = metric.record(vars(scores) | {}, {"judge": "rule", "reason": ""})
+        assert isinstance(record, dict)
+        assert "score" not in record
+
+
+def test_published_semantic_entropies_through_the_whole_path(shared_data: Path) -> None:
+    """Every answer its own cluster, as the published run has it; 4 questions x 10 answers."""
+    questions = json.loads((shared_data / "samples" / "triviaqa_10samples_token_loglik_4q.json").read_text())
+    for question in questions:
+        clean = tuple(Answer(s["answer"], s["mean_logprob"]) for s in question["samples"])
+        sets = AnswerSet(question["question_id"], Answer("?"), clean).with_clusters(range(len(clean) + 1))
+        published = next(v for k, v in question.items() if "entropy" in k)
+        assert score_clustered(sets).se == pytest.approx(published, abs=1e-6)
