@@ -9,15 +9,16 @@ filter_list:
 
 from __future__ import annotations
 
+import json
 import math
 import os
 from collections.abc import Sequence
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from typing import Any
 
 from hedge_tasks.clustering import ClusteringBackend, build_backend
 from hedge_tasks.errors import ConfigError, unknown
-from hedge_tasks.pipeline import cluster_answer_sets, score_clustered
+from hedge_tasks.pipeline import Scores, cluster_answer_sets, score_clustered
 from hedge_tasks.sampling.answers import AnswerSet
 
 MODEL_VARIABLES = {"nli": "HEDGE_NLI_MODEL", "embed": "HEDGE_EMBEDDING_MODEL"}
@@ -58,8 +59,20 @@ class ClusterFilter:
         return cluster_answer_sets(answer_sets, self.backend, with_question=self.with_question)
 
 
+@dataclass(frozen=True)
+class ScoredAnswers:
+    """What a pipeline gives for one document: its clustered answers and their scores."""
+
+    answers: AnswerSet
+    scores: Scores
+
+    def __str__(self) -> str:
+        """One line of JSON: lmms-eval writes the text of a filtered response into its sample file."""
+        return json.dumps({**self.answers.to_dict(), "scores": asdict(self.scores)}, ensure_ascii=False)
+
+
 class ScoreFilter:
-    """Clustered answer sets in, scores (`hedge_tasks.pipeline.Scores` as a dict) out."""
+    """Clustered answer sets in, scored answers out."""
 
     def __init__(self, alpha: float = 1.0, **options: Any) -> None:
         for key in options:
@@ -71,8 +84,8 @@ class ScoreFilter:
     def settings(self) -> dict[str, Any]:
         return {"alpha": self.alpha}
 
-    def apply(self, resps: Sequence[AnswerSet], docs: object = None) -> list[dict[str, Any]]:
-        return [asdict(score_clustered(answer_set, alpha=self.alpha)) for answer_set in resps]
+    def apply(self, resps: Sequence[AnswerSet], docs: object = None) -> list[ScoredAnswers]:
+        return [ScoredAnswers(answers, score_clustered(answers, alpha=self.alpha)) for answers in resps]
 
 
 FILTERS = {"hedge_cluster": ClusterFilter, "hedge_score": ScoreFilter}

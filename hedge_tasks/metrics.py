@@ -6,7 +6,7 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from hedge_tasks.pipeline import SCORE_NAMES, auroc_of_pairs
+from hedge_tasks.pipeline import SCORE_NAMES, Scores, auroc_of_pairs
 from hedge_tasks.statistics import Estimate
 
 Record = Mapping[str, Any]
@@ -24,8 +24,8 @@ class AurocMetric:
         self.score = score
         self.__name__ = f"{score}_auroc"  # lmms-eval names aggregations in its logs
 
-    def record(self, scores: Record, verdict: Record) -> dict[str, Any]:
-        return {self.score: scores[self.score], "label": scores["label"], "group": scores["group"]}
+    def record(self, scores: Scores, verdict: Record) -> dict[str, Any]:
+        return {self.score: getattr(scores, self.score), "label": scores.label, "group": scores.group}
 
     def __call__(self, records: Sequence[Record]) -> float | str:
         estimate = self._estimate(records)
@@ -48,7 +48,7 @@ class RateMetric:
     def __init__(self, name: str) -> None:
         self.__name__ = name
 
-    def record(self, scores: Record, verdict: Record) -> dict[str, Any]:
+    def record(self, scores: Scores, verdict: Record) -> dict[str, Any]:
         raise TypeError(f"{type(self).__name__} is abstract")
 
     def __call__(self, records: Sequence[Record]) -> float | str:
@@ -70,15 +70,15 @@ class RateMetric:
 class HallucinationRate(RateMetric):
     """Share of hallucinated baseline answers among the labelled ones. The verdict's reason rides along."""
 
-    def record(self, scores: Record, verdict: Record) -> dict[str, Any]:
-        return {"value": scores["label"], **verdict}
+    def record(self, scores: Scores, verdict: Record) -> dict[str, Any]:
+        return {"value": scores.label, **verdict}
 
 
 class UnlabelledRate(RateMetric):
     """Share of documents that the judge could not label; no other number knows of them."""
 
-    def record(self, scores: Record, verdict: Record) -> dict[str, Any]:
-        return {"value": int(scores["label"] is None)}
+    def record(self, scores: Scores, verdict: Record) -> dict[str, Any]:
+        return {"value": int(scores.label is None)}
 
 
 Metric = AurocMetric | HallucinationRate | UnlabelledRate

@@ -153,7 +153,8 @@ def auroc_of_pairs(pairs: Sequence[tuple[float | None, int, str | None]], **opti
         return Estimate(None, None, len(pairs), sum(label for _, label, _ in pairs), reason)
     if not pairs:
         return Estimate(None, None, 0, 0, "no document has a label")
-    values, labels, groups = zip(*defined, strict=True)
+    # In an order of their own: which rank of a distributed run hands its documents in first must not matter.
+    values, labels, groups = zip(*sorted(defined, key=lambda pair: (str(pair[2]), pair[1], pair[0])), strict=True)
     has_groups = all(group is not None for group in groups) and len(set(groups)) < len(groups)
     return estimate_auroc(values, labels, groups=groups if has_groups else None, **options)
 

@@ -20,7 +20,7 @@ from loguru import logger
 from hedge_tasks import __version__, data
 from hedge_tasks.adjudication import Case, Judge, build_judge
 from hedge_tasks.errors import ConfigError, DataError, unknown
-from hedge_tasks.filters import ClusterFilter, ScoreFilter
+from hedge_tasks.filters import ClusterFilter, ScoredAnswers, ScoreFilter
 from hedge_tasks.metrics import METRICS
 from hedge_tasks.sampling.answers import Answer, AnswerSet
 from hedge_tasks.sampling.hook import SampleRequest
@@ -238,9 +238,9 @@ class HedgeTask(ConfigurableMessagesTask):
         """One record a metric: what its aggregation needs, never a bare number (lmms-eval would average that)."""
         if self._predict_only:
             return {"bypass": {"documents": 1}}
-        [scores] = results
-        verdict = self._verdicts[scores["id"]]
-        return {name: METRICS[name].record(scores, verdict) for name in self._aggregation_list}
+        scored: ScoredAnswers = results[0]
+        verdict = self._verdicts[scored.scores.id]
+        return {name: METRICS[name].record(scored.scores, verdict) for name in self._aggregation_list}
 
     def _prepare_metric_and_aggregation(self) -> None:
         self._metric_fn_list: dict[str, None] = {}

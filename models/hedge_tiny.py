@@ -11,7 +11,7 @@ from hedge_tasks.models.tiny import vlm_path
 class HedgeTiny(HedgeHF):
     """`hedge_hf` on the weights inside this package; takes the same arguments less `pretrained`."""
 
-    def __init__(self, **options: Any) -> None:
-        super().__init__(pretrained=str(vlm_path()), dtype="float32", **options)
+    def __init__(self, dtype: str = "float32", **options: Any) -> None:
+        super().__init__(pretrained=str(vlm_path()), dtype=dtype, **options)
         # The folder differs from one installation to the next, the weights do not.
         self.answer_identity = "hedge_tiny:" + self.answer_identity.partition("@")[2]

@@ -20,12 +20,22 @@ class Run:
     results: dict[str, Any]
 
     def samples(self, task: str) -> list[dict[str, Any]]:
-        [file] = self.output.glob(f"*/*_samples_{task}.jsonl")
+        [file] = self.output.rglob(f"*_samples_{task}.jsonl")
         return [json.loads(line) for line in file.read_text("utf-8").splitlines()]
 
     def values(self, task: str) -> dict[str, Any]:
         """Metric cells of a task, `metric,filter` -> value; without lmms-eval's bookkeeping."""
         return {k: v for k, v in self.results["results"][task].items() if "," in k and "stderr_cl" not in k}
+
+
+def same_values(one: dict[str, Any], other: dict[str, Any]) -> bool:
+    """Whether two tables agree: numbers to 1e-6, reasons to the letter."""
+
+    def same(a: object, b: object) -> bool:
+        numbers = isinstance(a, float) and isinstance(b, float)
+        return abs(a - b) < 1e-6 if numbers else a == b
+
+    return one.keys() == other.keys() and all(same(one[key], other[key]) for key in one)
 
 
 def evaluate(output: Path, *arguments: str) -> Run:
@@ -36,5 +46,5 @@ def evaluate(output: Path, *arguments: str) -> Run:
     with patch.object(sys, "argv", command):
         _, parsed = parse_eval_args()
     cli_evaluate_single(parsed)
-    [file] = output.glob("*/*_results.json")
+    [file] = output.rglob("*_results.json")
     return Run(output, json.loads(file.read_text("utf-8")))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -119,9 +120,10 @@ def test_the_two_filters_make_scores_of_answers() -> None:
     resps = [[answer_set(label=1).to_json()], [answer_set("aaa", label=0).to_json()]]
     clustered = ClusterFilter("exact").apply(resps)
     rows = ScoreFilter(alpha=0.5).apply(clustered)
-    assert [row["label"] for row in rows] == [1, 0]
-    assert rows[0]["vase"] == score_clustered(clustered[0], alpha=0.5).vase
-    assert json.loads(json.dumps(rows))[0]["se"] == rows[0]["se"]
+    assert [row.scores.label for row in rows] == [1, 0]
+    assert rows[0].scores == score_clustered(clustered[0], alpha=0.5)
+    assert json.loads(str(rows[0]))["scores"]["vase"] == rows[0].scores.vase
+    assert AnswerSet.from_json(str(rows[0])) == clustered[0]
 
 
 @pytest.mark.parametrize(
@@ -152,7 +154,8 @@ def test_an_environment_variable_replaces_the_model(monkeypatch: pytest.MonkeyPa
 
 
 def records(metric: str, *labels: int | None) -> list[dict]:
-    scores = [{"se": float(i), "label": label, "group": str(i)} for i, label in enumerate(labels)]
+    scored = score_answers(answer_set(), clustering="exact")
+    scores = [replace(scored, se=float(i), label=label, group=str(i)) for i, label in enumerate(labels)]
     return [METRICS[metric].record(s, {"judge": "rule 1", "reason": "because"}) for s in scores]
 
 
@@ -178,7 +181,7 @@ def test_no_record_looks_like_a_number_to_lmms_eval() -> None:
     # It would average bare numbers and fields called "score" into a meaningless standard error.
     scores = score_answers(answer_set(label=1), clustering="exact")
     for metric in METRICS.values():
-        record = metric.record(vars(scores) | {}, {"judge": "rule", "reason": ""})
+        record = metric.record(scores, {"judge": "rule", "reason": ""})
         assert isinstance(record, dict)
         assert "score" not in record
 

@@ -1,0 +1,243 @@
+"""The Hugging Face adapter on the embedded model: exact samples, true log-probabilities, clear refusals."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from PIL import Image
+from scipy.stats import chisquare
+
+from hedge_tasks.errors import ConfigError, HedgeError
+from hedge_tasks.sampling import Draw, SamplingPlan
+from hedge_tasks.sampling.hook import DrawRequest, SampleRequest
+from hedge_tasks.sampling.prompts import Prompt
+
+pytestmark = pytest.mark.framework
+
+QUESTION = "where is the lesion?"
+
+
+@pytest.fixture(scope="module")
+def model() -> Any:
+    from hedge_tasks.models.hedge_tiny import HedgeTiny
+
+    return HedgeTiny()
+
+
+@pytest.fixture(scope="module")
+def picture() -> Image.Image:
+    from datasets import Dataset
+
+    from hedge_tasks.catalogue import task_folder
+
+    parquet = task_folder() / "hedge_demo" / "data" / "demo-test.parquet"
+    rows = Dataset.from_parquet(str(parquet))
+    return next(row["image"] for row in rows if row["question_type"] == "location")
+
+
+def draw_request(
+    picture: Image.Image, draw: Draw, *, key: str = "doc", system: str | None = None, **plan: Any
+) -> DrawRequest:
+    request = SampleRequest(
+        id="q",
+        key=key,
+        question=QUESTION,
+        prompt=Prompt("test", "<image>{question}", system),
+        plan=SamplingPlan(**{"max_new_tokens": 16, **plan}),
+        load_images=lambda document: [document["image"]],
+    )
+    return DrawRequest(request, draw, lambda: {"image": picture}, ("task", "test", 0))
+
+
+def clean(seed: int, temperature: float = 1.0) -> Draw:
+    return Draw("clean", seed, temperature, seed)
+
+
+def sample(model: Any, requests: list[DrawRequest]) -> list[Any]:
+    answers = dict(model.generate_draws(requests))
+    return [answers[i] for i in range(len(requests))]
+
+
+def reference_logits(model: Any, picture: Image.Image, text: str) -> torch.Tensor:
+    """Logits of every next token, teacher-forced on `text` without any cache; shape (tokens + 1, vocabulary)."""
+    conversation = [
+        {
+            "role": "user",
+            "content": [{"type": "image", "image": picture.convert("RGB")}, {"type": "text", "text": QUESTION}],
+        }
+    ]
+    inputs = model._processor.apply_chat_template(
+        [conversation], add_generation_prompt=True, tokenize=True, return_dict=True, return_tensors="pt"
+    )
+    length = inputs["input_ids"].shape[1]
+    tokens = model._tokenizer(text, add_special_tokens=False, return_tensors="pt")["input_ids"]
+    inputs["input_ids"] = torch.cat([inputs["input_ids"], tokens], dim=1)
+    inputs["attention_mask"] = torch.ones_like(inputs["input_ids"])
+    with torch.inference_mode():
+        logits = model._model(**inputs, use_cache=False).logits[0, length - 1 :].float()
+    return logits
+
+
+def test_logprob_is_the_mean_over_the_raw_distribution(model: Any, picture: Image.Image) -> None:
+    requests = [draw_request(picture, clean(seed, temperature)) for seed in range(4) for temperature in (0.1, 1.0, 2.0)]
+    compared = 0
+    for answer in sample(model, requests):
+        tokens = model._tokenizer(answer.text, add_special_tokens=False)["input_ids"]
+        if len(tokens) != answer.n_tokens:
+            continue  # sampled in another segmentation than the tokenizer's own
+        logprobs = reference_logits(model, picture, answer.text).log_softmax(-1)
+        expected = sum(logprobs[i, token].item() for i, token in enumerate(tokens)) / len(tokens)
+        assert answer.mean_logprob == pytest.approx(expected, abs=2e-5)
+        compared += 1
+    assert compared > len(requests) / 2
+
+
+@pytest.mark.parametrize("settings", [{}, {"top_k": 3}, {"top_p": 0.7}])
+def test_first_tokens_follow_the_models_distribution(model: Any, picture: Image.Image, settings: dict) -> None:
+    """χ² of 2000 draws at T = 1 against the softmax of an uncached forward pass."""
+    requests = [draw_request(picture, clean(seed), max_new_tokens=1, **settings) for seed in range(2000)]
+    drawn = Counter(answer.text for answer in sample(model, requests))
+    probabilities = reference_logits(model, picture, "")[0].double().softmax(-1)
+    order = probabilities.argsort(descending=True)
+    if "top_k" in settings:
+        kept = set(order[:3].tolist())
+    elif "top_p" in settings:
+        below = probabilities[order].cumsum(0) - probabilities[order] < 0.7
+        kept = set(order[below].tolist())
+    else:
+        kept = set(order.tolist())
+    expected: Counter[str] = Counter()
+    for token in kept:
+        expected[model._tokenizer.decode([token], skip_special_tokens=True).strip()] += probabilities[token].item()
+    total = sum(expected.values())
+    assert set(drawn) <= set(expected)
+    frequent = [text for text, p in expected.items() if p / total * 2000 >= 5]
+    observed = [drawn[text] for text in frequent] + [2000 - sum(drawn[text] for text in frequent)]
+    wanted = [expected[text] / total * 2000 for text in frequent]
+    wanted.append(2000 - sum(wanted))
+    if wanted[-1] < 1e-6:
+        observed, wanted = observed[:-1], wanted[:-1]
+    assert len(observed) < 2 or chisquare(observed, wanted).pvalue > 1e-3
+
+
+def test_an_answer_does_not_depend_on_its_batch(model: Any, picture: Image.Image) -> None:
+    other = picture.rotate(90)
+    requests = [draw_request(picture, clean(i)) for i in range(6)]
+    requests += [draw_request(other, clean(i), key="other") for i in range(6)]
+    together = sample(model, requests)
+    assert [sample(model, [request])[0].text for request in requests] == [answer.text for answer in together]
+    reordered = sample(model, requests[::-1])[::-1]
+    assert [(a.text, a.n_tokens) for a in reordered] == [(a.text, a.n_tokens) for a in together]
+    assert [a.mean_logprob for a in reordered] == pytest.approx([a.mean_logprob for a in together], abs=2e-5)
+
+
+def test_temperature_zero_is_greedy(model: Any, picture: Image.Image) -> None:
+    answers = sample(model, [draw_request(picture, clean(seed, 0.0)) for seed in range(3)])
+    assert len({answer.text for answer in answers}) == 1
+    first = reference_logits(model, picture, "")[0].argmax()
+    tokens = model._tokenizer(answers[0].text, add_special_tokens=False)["input_ids"]
+    assert tokens[0] == first
+
+
+def test_stop_strings_end_an_answer(model: Any, picture: Image.Image) -> None:
+    whole = sample(model, [draw_request(picture, clean(seed, 0.1)) for seed in range(3)])
+    cut = sample(model, [draw_request(picture, clean(seed, 0.1), until=("e",)) for seed in range(3)])
+    assert [answer.text for answer in cut] == [answer.text.split("e")[0].strip() for answer in whole]
+
+
+def test_the_system_prompt_reaches_the_model(model: Any, picture: Image.Image) -> None:
+    request = draw_request(picture, clean(0), system="You are a careful reader.")
+    ids = model._inputs([request.messages()])["input_ids"][0]
+    assert "You are a careful reader." in model._tokenizer.decode(ids)
+
+
+def test_a_template_without_system_role_gets_it_in_the_user_turn(model: Any, picture: Image.Image) -> None:
+    request = draw_request(picture, clean(0), system="You are a careful reader.")
+    model._knows_system = False
+    try:
+        [message] = model._adapt(
+            [
+                {"role": "system", "content": [{"type": "text", "text": "S"}]},
+                {"role": "user", "content": [{"type": "text", "text": "U"}]},
+            ]
+        )
+        ids = model._inputs([request.messages()])["input_ids"][0]
+    finally:
+        model._knows_system = True
+    assert message == {"role": "user", "content": [{"type": "text", "text": "S"}, {"type": "text", "text": "U"}]}
+    assert "You are a careful reader." in model._tokenizer.decode(ids)
+
+
+def test_different_weights_are_a_different_model(model: Any, tmp_path: Path) -> None:
+    from hedge_tasks.models.hedge_hf import _fingerprint
+    from hedge_tasks.models.tiny import vlm_path
+
+    (tmp_path / "model.safetensors").write_bytes((vlm_path() / "model.safetensors").read_bytes())
+    same = _fingerprint(tmp_path)
+    assert same in model.answer_identity
+    (tmp_path / "model.safetensors").write_bytes(b"other weights")
+    assert _fingerprint(tmp_path) != same
+
+
+def test_a_request_for_likelihoods_says_what_to_do(model: Any) -> None:
+    with pytest.raises(HedgeError, match="another lmms-eval model"):
+        model.loglikelihood([])
+
+
+def test_a_text_only_model_answers_text_and_refuses_images(tmp_path: Path, picture: Image.Image) -> None:
+    from transformers import AutoTokenizer, LlamaConfig, LlamaForCausalLM
+
+    from hedge_tasks.models.hedge_hf import HedgeHF
+    from hedge_tasks.models.tiny import vlm_path
+
+    tokenizer = AutoTokenizer.from_pretrained(str(vlm_path()))
+    torch.manual_seed(0)
+    config = LlamaConfig(
+        vocab_size=len(tokenizer),
+        hidden_size=32,
+        intermediate_size=64,
+        num_hidden_layers=2,
+        num_attention_heads=2,
+        bos_token_id=tokenizer.bos_token_id,
+        eos_token_id=tokenizer.eos_token_id,
+        pad_token_id=tokenizer.pad_token_id,
+    )
+    LlamaForCausalLM(config).save_pretrained(tmp_path)
+    tokenizer.chat_template = "{% for m in messages %}{{ m['role'] }}: {{ m['content'] }}\n{% endfor %}"
+    tokenizer.save_pretrained(tmp_path)
+    text_model = HedgeHF(pretrained=str(tmp_path), dtype="float32")
+    request = draw_request(picture, clean(0))
+    text_only = replace(request, request=replace(request.request, load_images=lambda document: []))
+    assert all(answer.n_tokens for answer in sample(text_model, [text_only] * 2))
+    with pytest.raises(HedgeError, match="reads text only, but the task shows it an image"):
+        sample(text_model, [request])
+
+
+def test_a_model_without_chat_template_is_refused(tmp_path: Path) -> None:
+    from transformers import AutoTokenizer, LlamaConfig, LlamaForCausalLM
+
+    from hedge_tasks.models.hedge_hf import HedgeHF
+    from hedge_tasks.models.tiny import vlm_path
+
+    config = LlamaConfig(
+        vocab_size=700, hidden_size=16, intermediate_size=16, num_hidden_layers=1, num_attention_heads=1
+    )
+    LlamaForCausalLM(config).save_pretrained(tmp_path)
+    tokenizer = AutoTokenizer.from_pretrained(str(vlm_path()))
+    tokenizer.chat_template = None
+    tokenizer.save_pretrained(tmp_path)
+    with pytest.raises(ConfigError, match="has no chat template"):
+        HedgeHF(pretrained=str(tmp_path))
+
+
+@pytest.mark.parametrize("value", [0, -1, "auto", 1.5])
+def test_batch_size_must_be_a_number(value: object) -> None:
+    from hedge_tasks.models.hedge_tiny import HedgeTiny
+
+    with pytest.raises(ConfigError, match="batch_size: expected a positive integer"):
+        HedgeTiny(batch_size=value)
