@@ -86,7 +86,8 @@ def _score(arguments: argparse.Namespace) -> int:
 
 
 def _as_json(summary: dict[str, Any]) -> str:
-    return json.dumps({**summary, "auroc": {name: asdict(e) for name, e in summary["auroc"].items()}}, indent=2)
+    tables = {key: {name: asdict(e) for name, e in summary[key].items()} for key in ("auroc", "auroc_within_strata")}
+    return json.dumps({**summary, **tables}, indent=2)
 
 
 def _as_text(summary: dict[str, Any]) -> str:
@@ -99,15 +100,19 @@ def _as_text(summary: dict[str, Any]) -> str:
         f"clustering: {how}" + (f"; {given} questions came with cluster ids" if given else ""),
         f"weights: {summary['weighting']}",
         "",
-        f"{'score':<14}{'ROC-AUC':>9}{'stderr':>9}",
+        f"{'score':<14}{'ROC-AUC':>9}{'stderr':>9}{'within strata':>15}",
     ]
     for name, estimate in summary["auroc"].items():
         if estimate.value is None:
             lines.append(f"{name:<14}undefined: {estimate.reason}")
         else:
-            stderr = f"{estimate.stderr:.4f}" if estimate.stderr is not None else "N/A"
-            lines.append(f"{name:<14}{estimate.value:>9.4f}{stderr:>9}")
+            within = summary["auroc_within_strata"][name].value
+            lines.append(f"{name:<14}{estimate.value:>9.4f}{_cell(estimate.stderr):>9}{_cell(within):>15}")
     return "\n".join(lines if labelled else lines[:3])
+
+
+def _cell(value: float | None) -> str:
+    return "N/A" if value is None else f"{value:.4f}"
 
 
 def _list(arguments: argparse.Namespace) -> int:

@@ -6,7 +6,7 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from hedge_tasks.pipeline import SCORE_NAMES, Scores, auroc_of_pairs
+from hedge_tasks.pipeline import SCORE_NAMES, Scores, auroc_of_pairs, within_strata_auroc
 from hedge_tasks.statistics import Estimate
 
 Record = Mapping[str, Any]
@@ -38,6 +38,28 @@ class AurocMetric:
 
     def _estimate(self, records: Sequence[Record]) -> Estimate:
         return auroc_of_pairs([(r[self.score], r["label"], r["group"]) for r in records if r["label"] is not None])
+
+
+class WithinAurocMetric:
+    """ROC-AUC of one score that compares only questions of the same kind (the task's `stratum` column)."""
+
+    higher_is_better = True
+
+    def __init__(self, score: str) -> None:
+        self.score = score
+        self.__name__ = f"{score}_auroc_within"
+
+    def record(self, scores: Scores, verdict: Record) -> dict[str, Any]:
+        return {self.score: getattr(scores, self.score), "label": scores.label, "stratum": scores.stratum}
+
+    def __call__(self, records: Sequence[Record]) -> float | str:
+        result = within_strata_auroc(
+            [(r[self.score], r["label"], r["stratum"]) for r in records if r["label"] is not None]
+        )
+        return f"undefined: {result.reason}" if result.value is None else result.value
+
+    def stderr(self, records: Sequence[Record]) -> str:
+        return NOT_AVAILABLE
 
 
 class RateMetric:
@@ -81,10 +103,11 @@ class UnlabelledRate(RateMetric):
         return {"value": int(scores.label is None)}
 
 
-Metric = AurocMetric | HallucinationRate | UnlabelledRate
+Metric = AurocMetric | WithinAurocMetric | HallucinationRate | UnlabelledRate
 
 METRICS: dict[str, Metric] = {
     **{f"{name}_auroc": AurocMetric(name) for name in SCORE_NAMES},
+    **{f"{name}_auroc_within": WithinAurocMetric(name) for name in SCORE_NAMES},
     "hallucination_rate": HallucinationRate("hallucination_rate"),
     "unlabelled_rate": UnlabelledRate("unlabelled_rate"),
 }

@@ -10,7 +10,7 @@ from hedge_tasks import scoring
 from hedge_tasks.clustering import ClusteringBackend, build_backend
 from hedge_tasks.errors import DataError
 from hedge_tasks.sampling.answers import Answer, AnswerSet
-from hedge_tasks.statistics import Estimate, estimate_auroc
+from hedge_tasks.statistics import Estimate, StratifiedAuroc, estimate_auroc, stratified_auroc
 
 
 @dataclass(frozen=True)
@@ -18,7 +18,7 @@ class Scores:
     """Hallucination scores of one question; higher = more likely hallucinated, None = undefined.
 
     Attributes:
-        id, label, group: as in the answer set.
+        id, label, group, stratum: as in the answer set.
         se, radflag, vase: HEDGE Eq. 3, 4 and 5; vase is None without noisy answers.
         discrete_se: semantic entropy with every answer weighing the same.
         n_clusters: number of clusters among the clean answers.
@@ -32,6 +32,7 @@ class Scores:
     id: str
     label: int | None
     group: str | None
+    stratum: str | None
     se: float
     radflag: float
     vase: float | None
@@ -89,6 +90,7 @@ def score_clustered(answer_set: AnswerSet, *, alpha: float = 1.0) -> Scores:
             id=answer_set.id,
             label=answer_set.label,
             group=answer_set.group,
+            stratum=answer_set.stratum,
             se=scoring.semantic_entropy(clean_ids, clean_logprobs),
             radflag=scoring.radflag(ids[0], clean_ids),
             vase=(
@@ -159,6 +161,17 @@ def auroc_of_pairs(pairs: Sequence[tuple[float | None, int, str | None]], **opti
     return estimate_auroc(values, labels, groups=groups if has_groups else None, **options)
 
 
+def within_strata_auroc(triples: Sequence[tuple[float | None, int, str | None]]) -> StratifiedAuroc:
+    """AUROC of (score, label, stratum) that compares only documents of the same stratum.
+
+    A pooled AUROC can be nothing but the kind of question: some kinds are harder and have more diverse answers.
+    """
+    if not triples or any(score is None or stratum is None for score, _, stratum in triples):
+        return StratifiedAuroc(None, {}, 0, "some documents have no such score or no stratum")
+    scores, labels, strata = zip(*triples, strict=True)
+    return stratified_auroc(scores, labels, strata)
+
+
 def summarise(scores: Sequence[Scores]) -> dict[str, Any]:
     """AUROC of every score and of the simple baselines, the share of hallucinations, and what the numbers rest on."""
     labels = [s.label for s in scores if s.label is not None]
@@ -168,6 +181,7 @@ def summarise(scores: Sequence[Scores]) -> dict[str, Any]:
         "hallucination_rate": sum(labels) / len(labels) if labels else None,
         "weighting": _weighting(scores),
         "auroc": {name: detection_auroc(scores, name) for name in (*SCORE_NAMES, *BASELINE_NAMES)},
+        "auroc_within_strata": {name: _within(scores, name) for name in (*SCORE_NAMES, *BASELINE_NAMES)},
     }
 
 
@@ -176,6 +190,10 @@ def _weighting(scores: Sequence[Scores]) -> str:
     if uniform in (0, len(scores)):
         return "uniform" if uniform else "logprob"
     return f"uniform for {uniform} of {len(scores)} documents (log-probabilities missing), logprob for the others"
+
+
+def _within(scores: Sequence[Scores], name: str) -> StratifiedAuroc:
+    return within_strata_auroc([(getattr(s, name), s.label, s.stratum) for s in scores if s.label is not None])
 
 
 def _question(answer_set: AnswerSet) -> str:

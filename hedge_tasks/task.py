@@ -43,6 +43,7 @@ class DocumentSettings:
         images: columns with an image; none for a text task.
         id: column with the document's id; None takes the row number of the split.
         group: column that says which documents belong together; None takes the images.
+        stratum: column with the kind of question, for AUROCs within a kind; None for none.
         judge: name of a judge, or a mapping with `name` and its options.
         revision: revision of the data set on the hub.
     """
@@ -53,6 +54,7 @@ class DocumentSettings:
     images: tuple[str, ...] = ("image",)
     id: str | None = None
     group: str | None = None
+    stratum: str | None = None
     judge: Mapping[str, Any] = field(default_factory=lambda: {"name": "rule"})
     revision: str | None = None
 
@@ -73,7 +75,7 @@ class DocumentSettings:
         return cls(**settings)
 
     def columns(self) -> set[str]:
-        return {c for c in (self.question, self.answer, self.id, self.group, *self.images) if c}
+        return {c for c in (self.question, self.answer, self.id, self.group, self.stratum, *self.images) if c}
 
     def load_images(self, document: Mapping[str, Any]) -> list[Any]:
         return [document[column] for column in self.images]
@@ -167,6 +169,7 @@ class HedgeTask(ConfigurableMessagesTask):
             load_images=self._settings.load_images,
             reference=self.doc_to_target(doc),
             group=self._groups[doc_id] or None,
+            stratum=str(doc[self._settings.stratum]) if self._settings.stratum else None,
             model=_model_identity(getattr(self, "args", None)),
             store=_store_folder(getattr(self, "args", None)),
         )

@@ -18,7 +18,11 @@ from hedge_tasks.sampling import AnswerSet
 pytestmark = pytest.mark.framework
 
 FILTERS = ("nli", "embed", "nli_qa", "embed_qa")
-METRICS = ("se_auroc", "radflag_auroc", "vase_auroc", "hallucination_rate", "unlabelled_rate")
+METRICS = (
+    *(f"{score}_auroc{where}" for score in ("se", "radflag", "vase") for where in ("", "_within")),
+    "hallucination_rate",
+    "unlabelled_rate",
+)
 SMALL = ("--limit", "24", "--gen_kwargs", "n=3")
 TINY_NLI = "package://hedge_tasks.models.tiny/nli"
 

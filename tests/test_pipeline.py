@@ -169,6 +169,22 @@ def test_metrics_leave_out_what_has_no_label_and_count_it() -> None:
     assert METRICS["unlabelled_rate"](records("unlabelled_rate", *labels)) == pytest.approx(1 / 3)
 
 
+def test_a_score_that_only_knows_the_kind_of_question_is_found_out() -> None:
+    # All "hard" questions score 1 and are mostly wrong, all "easy" ones score 0 and are mostly right.
+    scored = score_answers(answer_set(), clustering="exact")
+    kinds = [("hard", 1.0, y) for y in (1, 1, 1, 0)] + [("easy", 0.0, y) for y in (0, 0, 0, 1)]
+    scores = [replace(scored, se=x, label=y, stratum=kind, group=str(i)) for i, (kind, x, y) in enumerate(kinds)]
+
+    def value(metric: str) -> object:
+        return METRICS[metric]([METRICS[metric].record(s, {}) for s in scores])
+
+    assert value("se_auroc") == 0.75
+    assert value("se_auroc_within") == 0.5
+    assert summarise(scores)["auroc_within_strata"]["se"].value == 0.5
+    without = [replace(s, stratum=None) for s in scores]
+    assert summarise(without)["auroc_within_strata"]["se"].reason == "some documents have no such score or no stratum"
+
+
 @pytest.mark.parametrize("labels", [(0, 0), (1, 1), (None, None)])
 def test_an_undefined_metric_is_a_reason_not_a_number(labels: tuple) -> None:
     value = METRICS["se_auroc"](records("se_auroc", *labels))

@@ -89,6 +89,7 @@ class AnswerSet:
         reference: the true answer, if known.
         label: 1 = the baseline answer is hallucinated, 0 = supported, None = not judged.
         group: what several questions share, usually the image; resampling for intervals respects it.
+        stratum: kind of question; within-stratum AUROCs compare only questions of one kind.
         cluster_ids: one id an answer in the order of `texts`, once clustered.
     """
 
@@ -100,6 +101,7 @@ class AnswerSet:
     reference: str | None = None
     label: int | None = None
     group: str | None = None
+    stratum: str | None = None
     cluster_ids: tuple[int, ...] | None = None
 
     @property
@@ -126,7 +128,7 @@ class AnswerSet:
 
     def to_dict(self) -> dict[str, Any]:
         fields: dict[str, Any] = {"id": self.id}
-        for name in ("question", "reference", "label", "group"):
+        for name in ("question", "reference", "label", "group", "stratum"):
             if (value := getattr(self, name)) is not None:
                 fields[name] = value
         fields["baseline"] = self.baseline.to_dict()
@@ -144,8 +146,8 @@ class AnswerSet:
         """Check and build from parsed JSON.
 
         Args:
-            fields: `{"id", "question"?, "reference"?, "label"?, "group"?, "baseline": {"text", "mean_logprob"?},
-                "clean": [...], "noisy"?: [...], "cluster_ids"?: [...]}`. Unknown keys are ignored.
+            fields: `{"id", "question"?, "reference"?, "label"?, "group"?, "stratum"?, "baseline": {"text",
+                "mean_logprob"?}, "clean": [...], "noisy"?: [...], "cluster_ids"?: [...]}`. Unknown keys are ignored.
             where: put in front of every error, such as a file name and line number.
 
         Raises:
@@ -168,7 +170,8 @@ class AnswerSet:
             question=_read_optional_str(fields.get("question"), f"{at}question"),
             reference=_read_optional_str(fields.get("reference"), f"{at}reference"),
             label=_read_label(fields.get("label"), f"{at}label"),
-            group=None if fields.get("group") is None else _read_id(fields["group"], f"{at}group"),
+            group=_read_optional_id(fields.get("group"), f"{at}group"),
+            stratum=_read_optional_id(fields.get("stratum"), f"{at}stratum"),
         )
         if fields.get("cluster_ids") is None:
             return answer_set
@@ -191,6 +194,10 @@ def _read_id(value: object, where: str) -> str:
     if isinstance(value, bool) or not isinstance(value, (str, int)):
         raise DataError(f"{where}: expected a string or an integer, got {_kind(value)}")
     return str(value)
+
+
+def _read_optional_id(value: object, where: str) -> str | None:
+    return None if value is None else _read_id(value, where)
 
 
 def _read_optional_str(value: object, where: str) -> str | None:

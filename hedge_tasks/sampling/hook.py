@@ -41,7 +41,7 @@ class SampleRequest:
     Attributes:
         id: the document's id, as users know it.
         key: hash of the document's content; see `hedge_tasks.data.document_keys`.
-        question, reference, group: copied into the answer set.
+        question, reference, group, stratum: copied into the answer set.
         prompt: rendered with the question for every draw.
         plan: what to sample.
         load_images: the document (a row of the data set) -> its images, as they are stored.
@@ -57,6 +57,7 @@ class SampleRequest:
     load_images: Callable[[Mapping[str, Any]], list[Any]]
     reference: str | None = None
     group: str | None = None
+    stratum: str | None = None
     model: str | None = None
     store: Path | None = None
 
@@ -181,6 +182,7 @@ class _Job:
             question=self.request.question,
             reference=self.request.reference,
             group=self.request.group,
+            stratum=self.request.stratum,
         )
 
 
