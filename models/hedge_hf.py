@@ -91,14 +91,14 @@ class HedgeHF(lmms):
 
     # --- draws: what the hook asks for --------------------------------------------------------------------------------
 
-    def generate_draws(self, draws: Sequence[DrawRequest]) -> Iterator[tuple[int, Answer]]:
+    def generate_draws(self, draws: Sequence[DrawRequest]) -> Iterator[list[tuple[int, Answer]]]:
         """Sample every draw from its own noise, so that batch, order and number of draws change nothing."""
         for batch in self._batches(draws):
             limits = draws[batch[0]].request.plan.limits()
             inputs = self._inputs([draws[i].messages() for i in batch])
             sampler = DrawSampler([draws[i].draw for i in batch], limits, self._generation_config())
             answers = sampler.sample(self._model, self._tokenizer, inputs)
-            yield from zip(batch, answers, strict=True)
+            yield list(zip(batch, answers, strict=True))
 
     def _batches(self, draws: Sequence[DrawRequest]) -> Iterator[list[int]]:
         """Positions of draws that go together: whole documents, equal limits, at most `draws_per_batch` rows."""

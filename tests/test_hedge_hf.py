@@ -59,7 +59,7 @@ def clean(seed: int, temperature: float = 1.0) -> Draw:
 
 
 def sample(model: Any, requests: list[DrawRequest]) -> list[Any]:
-    answers = dict(model.generate_draws(requests))
+    answers = dict(pair for batch in model.generate_draws(requests) for pair in batch)
     return [answers[i] for i in range(len(requests))]
 
 

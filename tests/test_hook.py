@@ -47,10 +47,10 @@ class ForeignModel:
 class OwnModel(ForeignModel):
     answer_identity = "own"
 
-    def generate_draws(self, draws: Sequence[DrawRequest]) -> Iterator[tuple[int, Answer]]:
+    def generate_draws(self, draws: Sequence[DrawRequest]) -> Iterator[list[tuple[int, Answer]]]:
         for i in reversed(range(len(draws))):
             self.seen.append(draws[i])
-            yield i, Answer(f"{draws[i].draw.condition} {draws[i].draw.index}", -0.5, 2)
+            yield [(i, Answer(f"{draws[i].draw.condition} {draws[i].draw.index}", -0.5, 2))]
 
 
 def requests(

@@ -89,8 +89,8 @@ class DrawRequest:
 class DrawingModel(Protocol):
     """What an adapter must offer to receive draws instead of plain text requests."""
 
-    def generate_draws(self, draws: Sequence[DrawRequest]) -> Iterator[tuple[int, Answer]]:
-        """Yield (position in `draws`, answer) in any order, as soon as each is finished."""
+    def generate_draws(self, draws: Sequence[DrawRequest]) -> Iterator[list[tuple[int, Answer]]]:
+        """Yield the (position in `draws`, answer) pairs of each finished batch, in any order."""
         ...
 
     @property
@@ -123,7 +123,7 @@ def generate_samples(model: Any, requests: Sequence[Any]) -> list[str]:
     """
     with _Stores() as stores:
         jobs = [_Job(model, instance, stores) for instance in requests]
-        pending = {key: (draw, job.store) for job in jobs for key, draw in job.draws.items() if key not in job.answers}
+        pending = {key: (draw, job.store) for job in jobs for key, draw in job.missing()}
         n_draws = len({key for job in jobs for key in job.draws})
         logger.info("{} draws for {} documents; {} are in the store", n_draws, len(jobs), n_draws - len(pending))
         failed = _sample(model, pending)
@@ -165,15 +165,15 @@ class _Job:
             for draw in self.request.plan.draws(self.request.key)
         }
 
-    @property
-    def answers(self) -> dict[str, Answer]:
-        return {key: answer for key in self.draws if (answer := self.store.get(key)) is not None}
+    def missing(self) -> list[tuple[str, DrawRequest]]:
+        """Draws that the store has no answer for."""
+        return [(key, draw) for key, draw in self.draws.items() if self.store.get(key) is None]
 
     def answer_set(self) -> AnswerSet:
-        answers = self.answers
+        """The answers to all draws, all of which must be in the store by now."""
         of: dict[str, list[Answer]] = {"baseline": [], "clean": [], "noisy": []}
         for key, draw in self.draws.items():
-            of[draw.draw.condition].append(answers[key])
+            of[draw.draw.condition].append(self.store[key])
         return AnswerSet(
             id=self.request.id,
             baseline=of["baseline"][0],
@@ -248,7 +248,7 @@ def _keep(outcome: _Outcome, pending: _Pending) -> None:
 def _own_draws(model: DrawingModel, pending: _Pending) -> Iterator[_Outcome]:
     keys = list(pending)
     for batch in model.generate_draws([pending[key][0] for key in keys]):
-        yield [(keys[batch[0]], batch[1])]
+        yield [(keys[position], answer) for position, answer in batch]
 
 
 def _foreign_draws(model: Any, pending: _Pending) -> Iterator[_Outcome]:

@@ -79,6 +79,9 @@ class AnswerStore:
     def __len__(self) -> int:
         return len(self._answers)
 
+    def __getitem__(self, key: str) -> Answer:
+        return self._answers[key]
+
     def get(self, key: str) -> Answer | None:
         return self._answers.get(key)
 
