@@ -7,12 +7,13 @@ a default label.
 
 from __future__ import annotations
 
-import difflib
 import importlib
 import inspect
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol, runtime_checkable
+
+from hedge_tasks.errors import unknown
 
 __all__ = ["Case", "Judge", "Verdict", "build_judge", "judge_names", "register_judge"]
 
@@ -93,7 +94,7 @@ def judge_names() -> list[str]:
 def build_judge(name: str, **options: Any) -> Judge:
     """Build a registered judge; a wrong name or option is named together with the nearest valid one."""
     if name not in _REGISTRY:
-        raise ValueError(f"unknown judge {name!r}{_nearest(name, _REGISTRY)}")
+        raise unknown("judge", name, _REGISTRY)
     factory = _REGISTRY[name]
     if isinstance(factory, str):
         module, _, attribute = factory.partition(":")
@@ -102,11 +103,5 @@ def build_judge(name: str, **options: Any) -> Judge:
     if not any(parameter.kind is parameter.VAR_KEYWORD for parameter in parameters.values()):
         for key in options:
             if key not in parameters:
-                raise ValueError(f"judge {name!r} has no option {key!r}{_nearest(key, parameters)}")
+                raise unknown(f"option of judge {name!r}", key, parameters)
     return factory(**options)
-
-
-def _nearest(key: str, known: Iterable[str]) -> str:
-    names = sorted(known)
-    close = difflib.get_close_matches(key, names, n=1, cutoff=0.5)
-    return f"; did you mean {close[0]!r}?" if close else f"; known: {', '.join(names)}"

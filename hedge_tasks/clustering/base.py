@@ -39,7 +39,7 @@ class ClusteringBackend(Protocol):
         """
 
     def check(self) -> None:
-        """Raise if the backend's model cannot be had, without loading its weights.
+        """Raise if the backend's model cannot be had, without loading gigabytes of weights.
 
         Raises:
             ModelUnavailableError: If it can be loaded from none of the places it might be in.

@@ -1,0 +1,244 @@
+"""A judge without a model: fixed rules for closed questions and short references.
+
+It decides what can be decided from the words alone (yes/no, counts, one of the offered options, a short label and its
+opposite) and says so when it cannot: a paraphrase, a synonym it does not know, a long free text. How often it is right,
+and where it is wrong, is measured in this folder's README.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from hedge_tasks.adjudication.base import HALLUCINATED, SUPPORTED, Case, Verdict
+from hedge_tasks.adjudication.rule.counts import counted_nouns, single_count, stated_counts
+from hedge_tasks.adjudication.rule.labels import LabelCase, is_one_of_several, offered_options, reference_alternatives
+from hedge_tasks.adjudication.rule.polar import leading_yes_no, read_yes_no, yes_no_reference, yes_no_word
+from hedge_tasks.adjudication.rule.reading import Text, affirmed_and_denied, read_text
+from hedge_tasks.adjudication.rule.vocabulary import (
+    AUXILIARY,
+    FAMILIES,
+    LEAD_WORDS,
+    MANY,
+    NEGATIONS,
+    QUALIFIERS,
+    REFUSAL,
+    UNITS,
+)
+from hedge_tasks.errors import ConfigError
+
+RULES: dict[str, str] = {
+    "no-reference": "No reference: not judged.",
+    "empty-answer": (
+        "An answer without a statement (empty, no letter or digit, or only a question or a 'please ...' back) claims "
+        "nothing: not judged, rather than called false. Such sentences are ignored in longer answers too."
+    ),
+    "refusal": "The answer declines ('I cannot see the image', 'it is not clear whether'): not judged.",
+    "equal": "Answer and reference are the same words: supported.",
+    "count": (
+        "A 'how many' question with a number as reference. The number in front of the counted noun, else the only "
+        "number of the first sentence, decides ('no' and 'none' are 0). 'Several' contradicts 0 and 1. Two numbers in "
+        "a short answer contradict each other: hallucinated."
+    ),
+    "polar": (
+        "The reference is yes or no. The answer is read as yes or no from, in this order: a leading yes or no; one "
+        "that stands alone later; normal/abnormal when the question asks for it; a negated word of the question "
+        "('there is no pneumothorax') or a statement with all words of the question; a statement with the opposite of "
+        "one ('it is on the right' to 'is it on the left?'); 'normal' as a no to a question about a finding ('the scan "
+        "looks normal'). An answer that says both is hallucinated. An answer that says "
+        "neither, or hedges ('may'), is not judged."
+    ),
+    "open-reference": "The reference is longer than a label, or itself a negation: not judged.",
+    "choice": (
+        "The question offers two options ('CT or MRI?') and the reference is one: the answer states only the other: "
+        "hallucinated; only the right one: supported."
+    ),
+    "negated": "The answer denies the reference ('it is not in the liver'): hallucinated.",
+    "conflict": (
+        "The answer has a word that excludes one of the reference (left/right, upper/lower, CT/MRI, male/female...): "
+        "hallucinated. It has both of them ('left and right'): hallucinated when the answer is short, else not judged. "
+        "What follows 'than' or 'compared' is not counted."
+    ),
+    "contains": (
+        "All words of the reference are in the first sentence of the answer, in any order: supported; when the answer "
+        "offers them as one of several ('bone or fat'): not judged."
+    ),
+    "measure": "The reference is a measurement and the answer does not state the same: not judged (no tolerance set).",
+    "partial": "Some words of the reference are missing (less specific, or incomplete): not judged.",
+    "different": (
+        "A short answer that shares no word with the reference, or only such that tell side, place or size: "
+        "hallucinated."
+    ),
+    "undecided": (
+        "A longer answer, one that names the reference only in passing, or one that only repeats words of the "
+        "question: not judged."
+    ),
+}
+
+Decision = tuple[int | None, str, str]
+
+
+class RuleJudge:
+    """Judge closed and short answers by fixed rules; decline the rest.
+
+    The rules are tried in the order of :data:`RULES` and the first that applies decides; its id starts the reason of
+    the verdict. ``describe_rules()`` returns them as text.
+
+    Parameters
+    ----------
+    short_answer
+        An answer with at most so many content words (those of the question not counted) is a label: when it shares
+        none with the reference it is another label, and when it names both of two opposites it contradicts itself.
+    short_reference
+        A reference with more content words than this is free text and is not judged.
+    """
+
+    name = "rule"
+    version = "1"
+
+    def __init__(self, *, short_answer: int = 6, short_reference: int = 6) -> None:
+        for key, value in (("short_answer", short_answer), ("short_reference", short_reference)):
+            if isinstance(value, bool) or not isinstance(value, int) or value < 1:
+                raise ConfigError(f"{key} must be a positive integer, got {value!r}")
+        self.short_answer = short_answer
+        self.short_reference = short_reference
+
+    def settings(self) -> dict[str, Any]:
+        return {
+            "judge": self.name,
+            "version": self.version,
+            "short_answer": self.short_answer,
+            "short_reference": self.short_reference,
+        }
+
+    def judge(self, cases: Sequence[Case]) -> list[Verdict]:
+        return [self.judge_one(case) for case in cases]
+
+    def judge_one(self, case: Case) -> Verdict:
+        label, rule, why = self._decide(case.question, case.reference, case.answer)
+        return Verdict(label=label, reason=f"{rule}: {why}", judge=self.name, version=self.version)
+
+    def _decide(self, question_text: str, reference_text: str, answer_text: str) -> Decision:
+        question, reference = read_text(question_text), read_text(reference_text)
+        answer = read_text(answer_text, statements_only=True)
+        if not reference.words:
+            return None, "no-reference", "there is no reference"
+        if not answer.words:
+            return None, "empty-answer", "the answer states nothing"
+        if leading_yes_no(answer) is None and REFUSAL.search(" ".join(answer.lead(LEAD_WORDS).words)):
+            return None, "refusal", "the answer declines"
+        if answer.words == reference.words:
+            return SUPPORTED, "equal", "answer and reference are the same"
+        nouns = counted_nouns(question)
+        count = single_count(reference.words)
+        if nouns is not None and count is not None and len(reference.content) <= 3:
+            return self._count(count, nouns, answer)
+        polar = yes_no_reference(reference_text)
+        if (
+            polar is None
+            and reference.words[0] in ("yes", "no")
+            and question.words[:1]
+            and not offered_options(question)
+        ):
+            # 'No, there is no pneumothorax' as the reference of a yes/no question.
+            polar = leading_yes_no(reference) if question.words[0] in AUXILIARY else None
+        if polar is not None:
+            return self._polar(polar, question, answer)
+        return self._label(question, reference, answer)
+
+    def _count(self, count: float, nouns: set[str], answer: Text) -> Decision:
+        found = stated_counts(answer, nouns)
+        if len(found) == 1:
+            said = found.pop()
+            same = said == count
+            return (SUPPORTED if same else HALLUCINATED), "count", f"the answer says {said:g}, the reference {count:g}"
+        if found:
+            if len(answer.words) <= 2 * self.short_answer:
+                return HALLUCINATED, "count", "the answer gives several numbers"
+            return None, "count", "several numbers in a long answer"
+        if MANY & set(answer.lead(LEAD_WORDS).words):
+            if count <= 1:
+                return HALLUCINATED, "count", f"the answer says several, the reference {count:g}"
+            return None, "count", "the answer says several"
+        return None, "count", "no number in the answer"
+
+    def _polar(self, truth: bool, question: Text, answer: Text) -> Decision:
+        reading = read_yes_no(question, answer)
+        if reading.contradicts_itself:
+            return HALLUCINATED, "polar", reading.why
+        if reading.value is None:
+            return None, "polar", reading.why
+        label = SUPPORTED if reading.value == truth else HALLUCINATED
+        return (
+            label,
+            "polar",
+            f"{reading.why}, read as {yes_no_word(reading.value)}; the reference is {yes_no_word(truth)}",
+        )
+
+    def _label(self, question: Text, reference: Text, answer: Text) -> Decision:
+        alternatives = reference_alternatives(reference)
+        if not alternatives or max(map(len, alternatives)) > self.short_reference or NEGATIONS & set(reference.words):
+            return None, "open-reference", "the reference is free text, a negation, or has no word that can be compared"
+        lead = answer.lead(LEAD_WORDS)
+        stated, denied = affirmed_and_denied(lead)
+        options = offered_options(question)
+        echoed = set(question.content) - set(options)
+        first = Text(lead.sentences[:1]).words
+        decisions = []
+        for wanted in alternatives:
+            if "bilateral" in wanted and {"left", "right"} <= stated:  # 'the left and the right lung'
+                stated = (stated | {"bilateral"}) - {"left", "right"}
+                first = [*first, "bilateral"]
+            own = [word for word in answer.content if word not in echoed or word in wanted]
+            parts = LabelCase(wanted, stated, denied, first, len(own))
+            decisions.append(self._one_label(parts, options))
+        # 'a or b': one alternative that fits is enough; and only when none may fit is the answer called wrong.
+        for label in (SUPPORTED, None):
+            for decision in decisions:
+                if decision[0] == label:
+                    return decision
+        return decisions[0]
+
+    def _one_label(self, case: LabelCase, options: list[str]) -> Decision:
+        wanted, stated = case.wanted, case.stated
+        short = case.length <= self.short_answer
+        names = " ".join(sorted(wanted))
+        if len(options) == 2 and len(wanted & set(options)) == 1:
+            other = (set(options) - wanted).pop()
+            if other in stated and not wanted & stated:
+                return HALLUCINATED, "choice", f"the answer says {other}, the reference {names}"
+            if wanted <= stated and other not in stated:
+                return SUPPORTED, "choice", f"the answer says {names}, not {other}"
+        if wanted <= case.denied:
+            return HALLUCINATED, "negated", f"the answer denies {names}"
+        for family in FAMILIES:
+            right, said = family & wanted, family & stated
+            if not right or not said or said == right:
+                continue
+            found = f"the answer says {' and '.join(sorted(said))}, the reference {' and '.join(sorted(right))}"
+            if not said & right:
+                return HALLUCINATED, "conflict", found
+            if said > right:
+                return (HALLUCINATED if short else None), "conflict", found
+        first = case.first
+        if wanted <= set(first) - case.denied:
+            if is_one_of_several(wanted, first):
+                return None, "contains", f"the answer offers {names} as one of several"
+            return SUPPORTED, "contains", f"the answer names {names}"
+        if UNITS & wanted:
+            return None, "measure", "the answer does not state the same measurement"
+        shared = wanted & stated
+        if wanted <= shared:
+            return None, "undecided", f"the answer names {names} only in passing"
+        if shared - QUALIFIERS or (shared and wanted <= QUALIFIERS):
+            return None, "partial", f"the answer shares only {' '.join(sorted(shared))} with {names}"
+        if not case.length:
+            return None, "undecided", "the answer only repeats words of the question"
+        if short:
+            return HALLUCINATED, "different", f"a short answer that is not {names}"
+        return None, "undecided", f"a longer answer without any word of {names}"
+
+
+def describe_rules() -> str:
+    """The rules in the order they are tried, one per line."""
+    return "\n".join(f"{number}. {name}: {text}" for number, (name, text) in enumerate(RULES.items(), start=1))

@@ -1,0 +1,183 @@
+"""The words that the rules know, after casefolding and plural -> singular. Data only."""
+
+from __future__ import annotations
+
+import re
+
+
+def _words(text: str) -> frozenset[str]:
+    return frozenset(text.split())
+
+
+# Every phrase becomes the word on the left, in questions, references and answers alike.
+ALIASES: dict[str, tuple[str, ...]] = {
+    "xray": ("x ray", "x ray image", "xr", "radiograph", "radiography", "radiographic", "plain film", "plain xray"),
+    "chest xray": ("cxr",),
+    "ct": (
+        "cat scan",
+        "computed tomography",
+        "computerized tomography",
+        "computerised tomography",
+        "computer tomography",
+    ),
+    "mri": ("mr", "mr imaging", "magnetic resonance", "magnetic resonance imaging", "magnetic resonance image"),
+    "ultrasound": ("ultrasonography", "ultrasonogram", "sonogram", "sonography"),
+    "pet": ("positron emission tomography",),
+    "mammogram": ("mammography",),
+    "t1": ("t1 weighted", "t1w", "t 1"),
+    "t2": ("t2 weighted", "t2w", "t 2"),
+    "dwi": ("diffusion weighted", "diffusion weighted imaging", "dwi diffusion weighted"),
+    "flair": ("fluid attenuated inversion recovery",),
+    "pa": ("posterior anterior", "posteroanterior", "postero anterior"),
+    "ap": ("anterior posterior", "anteroposterior", "antero posterior"),
+    "axial": ("transaxial", "transverse plane", "transverse section", "transverse view", "transverse slice"),
+    "left": ("l", "left side", "left sided", "left hand side"),
+    "right": ("r", "right side", "right sided", "right hand side"),
+    "bilateral": ("bilaterally", "both", "both side", "left and right", "right and left", "either side"),
+    "upper": ("top", "superior"),
+    "lower": ("bottom", "inferior"),
+    "middle": ("mid", "central", "center", "centre"),
+    "large": ("big",),
+    "small": ("tiny", "little"),
+    "round": ("circular", "rounded", "roundish"),
+    "ring": ("ring shaped", "annular"),
+    "female": ("woman", "women"),
+    "male": ("man", "men"),
+    "svc": ("superior vena cava",),
+    "ivc": ("inferior vena cava",),
+    "csf": ("cerebrospinal fluid", "cerebral spinal fluid"),
+    "mca": ("middle cerebral artery",),
+    "aca": ("anterior cerebral artery",),
+    "pca": ("posterior cerebral artery",),
+    "gi": ("gastrointestinal",),
+    "fat": ("adipose", "adipose tissue", "fatty tissue", "fat tissue"),
+    "intestine": ("bowel",),
+    "kidney": ("renal",),
+    "liver": ("hepatic",),
+    "spleen": ("splenic",),
+    "heart": ("cardiac",),
+    "lung": ("pulmonary",),
+    "pancreas": ("pancreatic",),
+    "cerebellum": ("cerebellar",),
+    "tumor": ("tumour",),
+    "hemorrhage": ("haemorrhage", "bleed", "bleeding"),
+    "edema": ("oedema",),
+    "gray": ("grey",),
+    "normal": (
+        "unremarkable",
+        "healthy",
+        "within normal limit",
+        "no abnormality",
+        "no abnormal",
+        "not abnormal",
+        "no significant abnormality",
+        "no obvious abnormality",
+        "no visible abnormality",
+        "no acute abnormality",
+    ),
+    "abnormal": ("not normal", "unhealthy", "abnormality", "anomaly"),
+    "not": ("non",),
+    "without": ("absence of", "lack of", "free of", "free from", "negative for"),
+    "metastasis": ("metastase",),
+    "vertebra": ("vertebrae",),
+}
+
+NUMBERS = {
+    word: str(number)
+    for number, word in enumerate(
+        re.findall(
+            r"\w+",
+            "zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen "
+            "seventeen eighteen nineteen twenty",
+        )
+    )
+} | {"single": "1", "solitary": "1"}
+ORDINALS = {"1st": "first", "2nd": "second", "3rd": "third", "4th": "fourth", "5th": "fifth"}
+
+# At most one member of a family is true of one thing.
+FAMILIES: tuple[frozenset[str], ...] = tuple(
+    _words(members)
+    for members in (
+        "left right bilateral",
+        "unilateral bilateral",
+        "upper middle lower",
+        "anterior posterior",
+        "medial lateral",
+        "proximal distal",
+        "axial coronal sagittal",
+        "ct mri xray ultrasound mammogram",
+        "t1 t2 flair dwi",
+        "pa ap",
+        "male female",
+        "normal abnormal",
+        "small large",
+        "smaller larger",
+        "increased decreased",
+        "enlarged shrunken",
+        "acute chronic",
+        "benign malignant",
+        "cystic solid",
+        "hypodense hyperdense isodense",
+        "hypointense hyperintense isointense",
+        "frontal temporal parietal occipital",
+        "round irregular ring",
+        "supratentorial infratentorial",
+        "supine prone",
+    )
+)
+# Sharing only these does not make two labels alike: 'left thalamus' and 'left kidney'.
+QUALIFIERS = _words(
+    "left right bilateral unilateral upper middle lower anterior posterior medial lateral proximal distal small large "
+    "acute chronic"
+)
+
+NEGATIONS = _words("no not none without neither nor never absent lacks lacking")
+HEDGES = _words("may might could possible possibly perhaps maybe unclear uncertain suspected suspicious")
+POSITIVE_ONLY = _words("true correct present positive affirmative certainly indeed definitely yeah yep")
+NEGATIVE_ONLY = _words("false incorrect absent negative none never nope")
+MANY = _words("several multiple many numerous various")
+COMPARISONS = _words("than compared versus vs unlike opposed relative")
+DETECTED = _words("visible seen present evident identified noted detected shown found observed appreciated there")
+UNITS = _words("mm cm m ml cc kg g hu degree percent")
+# After these an answer's 'no' stands for itself ('no there is not'), not for 'not any' ('no lesion').
+RESTART = _words("there it this that these those the they he she i we not")
+INTRODUCTIONS = _words("based according in from looking upon well sure given as judging considering on")
+ROLES = _words("human assistant answer a response gpt model user final output")
+
+FINDINGS = _words(
+    "abnormal lesion mass nodule tumor fracture pathology disease hemorrhage infarct stroke effusion consolidation "
+    "opacity edema pneumonia cyst calcification defect injury metastasis hernia abscess aneurysm obstruction "
+    "perforation"
+)
+FINDING_ENDING = re.compile(r"(?:itis|oma|osis|megaly|pathy|thorax|ectasis|rrhage|phrosis|cele|emia|plasia|trophy)$")
+
+STOP = _words(
+    # function words
+    "a an the of in on at to is are was were be been being it its this that these those there here and or with by "
+    "for from as i you we they he she his her their my your our me us do does did have has had can could will would "
+    "shall should may might must any some all also just only very more most than then so if into onto within over "
+    "under about between which what where when who whom whose why how many much yes no not none please one's s t "
+    # words about looking rather than about what is seen
+    "image scan picture photo photograph figure film slice view plane section study imaging modality type kind see "
+    "seen show shown showing visible present appear appearing look looking located location locate identify identified "
+    "evidence suggest suggesting indicate indicating depict depicted demonstrate demonstrated based given patient side "
+    "part region area portion quadrant likely using used taken take believe think clearly actually answer following "
+    "object structure shape size"
+)
+AUXILIARY = _words("is are was were do does did has have had can could will would should may might")
+
+# 'I cannot see the image' declines, 'I cannot see a lesion' answers.
+REFUSAL = re.compile(
+    r"\b(?:i am sorry|i m sorry|i apologi[sz]e|as an ai"
+    r"|(?:can not|unable to|not able to|not possible to) (?:see|view|access|open) (?:the|this|any|your)? ?"
+    r"(?:image|picture|photo|scan|xray|ct|mri|figure)"
+    r"|(?:can not|unable to|not able to|not possible to) (?:determine|provide|tell|answer|assess|say|diagnose)"
+    r"|can not be (?:determined|told|assessed|answered|conclusively|definitively|reliably)"
+    r"|not clear (?:whether|if|from)|not enough information|insufficient information"
+    r"|no image (?:was |is |has been )?(?:provided|attached|given|available))"
+)
+
+MAX_CHARACTERS = 20_000
+LEAD_WORDS = 60
+NEGATION_REACH = 6
+IRREGULAR = _words("yes does was its lens series always this has us plus gas rights")
