@@ -19,16 +19,31 @@ from transformers import (
     AutoModelForImageTextToText,
     AutoProcessor,
     AutoTokenizer,
-    GenerationConfig,
 )
 from transformers.models.auto.modeling_auto import MODEL_FOR_IMAGE_TEXT_TO_TEXT_MAPPING_NAMES
 
 from hedge_tasks.errors import ConfigError, HedgeError, unknown
-from hedge_tasks.models.seeded_sampling import DrawSampler
+from hedge_tasks.models.decoding import PlainGeneration, SharedPrefill
+from hedge_tasks.models.token_sampling import VERSION, AnswerReader, TokenSampler
 from hedge_tasks.sampling.answers import Answer
 from hedge_tasks.sampling.hook import DrawRequest
 
-_ARGUMENTS = ("pretrained", "revision", "dtype", "device", "attn_implementation", "batch_size", "trust_remote_code")
+_ARGUMENTS = (
+    "pretrained",
+    "revision",
+    "dtype",
+    "device",
+    "attn_implementation",
+    "batch_size",
+    "trust_remote_code",
+    "draws_per_batch",
+    "share_prefill",
+)
+
+# Largest total variation distance between shared and uncached next-token distributions that is rounding, and no fault:
+# in half precision the rounding of the logits alone makes a few percent.
+_SHARING_TOLERANCE = 1e-3
+_SHARING_TOLERANCE_HALF = 0.05
 
 # A weights file below this size is hashed to tell two models at one path apart; above, its size and date do.
 _HASH_LIMIT = 64 * 2**20
@@ -45,6 +60,8 @@ class HedgeHF(lmms):
         attn_implementation: handed to transformers.
         batch_size: documents a batch. All draws of a document (21 at n = 10) are rows of the same batch.
         draws_per_batch: at most this many rows a batch, for GPUs that cannot take a whole document.
+        share_prefill: read every prompt once for all its draws. By default where a check on the first document
+            finds that it changes nothing; False never, True without the check.
         trust_remote_code: run code from the model's repository. Off unless asked for.
 
     Raises:
@@ -62,13 +79,14 @@ class HedgeHF(lmms):
         attn_implementation: str | None = None,
         batch_size: int | str = 1,
         draws_per_batch: int | None = None,
+        share_prefill: bool | None = None,
         trust_remote_code: bool = False,
         max_batch_size: int | None = None,
         **options: Any,
     ) -> None:
         super().__init__()
         for key in options:
-            raise unknown("model argument", key, (*_ARGUMENTS, "draws_per_batch"))
+            raise unknown("model argument", key, _ARGUMENTS)
         self.batch_size = _positive("batch_size", batch_size)
         self.draws_per_batch = None if draws_per_batch is None else _positive("draws_per_batch", draws_per_batch)
         self.device = torch.device(device or _default_device())
@@ -86,19 +104,54 @@ class HedgeHF(lmms):
         if self._tokenizer.pad_token_id is None:
             self._tokenizer.pad_token = self._tokenizer.eos_token
         self._knows_system = self._check_template()
+        self.share_prefill = share_prefill
+        self._shared = SharedPrefill(self._model)
+        self._placeholders = _placeholder_tokens(config)
         commit = getattr(config, "_commit_hash", None) or _fingerprint(Path(pretrained))
-        self.answer_identity = f"hedge_hf:{pretrained}@{commit}:{self._model.dtype}"
+        self.answer_identity = f"hedge_hf:{pretrained}@{commit}:{self._model.dtype}:{VERSION}"
 
     # --- draws: what the hook asks for --------------------------------------------------------------------------------
 
     def generate_draws(self, draws: Sequence[DrawRequest]) -> Iterator[list[tuple[int, Answer]]]:
         """Sample every draw from its own noise, so that batch, order and number of draws change nothing."""
         for batch in self._batches(draws):
-            limits = draws[batch[0]].request.plan.limits()
-            inputs = self._inputs([draws[i].messages() for i in batch])
-            sampler = DrawSampler([draws[i].draw for i in batch], limits, self._generation_config())
-            answers = sampler.sample(self._model, self._tokenizer, inputs)
+            answers = self._sample([draws[i] for i in batch])
             yield list(zip(batch, answers, strict=True))
+
+    def _sample(self, draws: Sequence[DrawRequest]) -> list[Answer]:
+        limits = draws[0].request.plan.limits()
+        defaults = self._model.generation_config
+        sampler = TokenSampler([d.draw for d in draws], limits, defaults, self._placeholders, self.device)
+        reader = AnswerReader(self._tokenizer, defaults, limits.get("until", ()))
+        prompts, owners = _distinct_prompts(draws)
+        messages = [draw.messages() for draw in prompts]
+        if self._may_share(messages[:1]):
+            return self._shared.decode(self._inputs(messages), owners, sampler, reader, limits["max_new_tokens"])
+        inputs = self._inputs([messages[owner] for owner in owners])
+        return PlainGeneration(self._model).decode(inputs, sampler, reader, limits["max_new_tokens"])
+
+    def _may_share(self, messages: list[list[dict[str, Any]]]) -> bool:
+        """Whether draws may share a prefill: asked for, and found right on the first prompt that comes along."""
+        if self.share_prefill is None:
+            self.share_prefill = self._check_sharing(self._inputs(messages))
+        return self.share_prefill
+
+    def _check_sharing(self, inputs: Any) -> bool:
+        full = self._model.dtype in (torch.float32, torch.float64)
+        tolerance = _SHARING_TOLERANCE if full else _SHARING_TOLERANCE_HALF
+        try:
+            error = self._shared.error(inputs)
+        except Exception as failure:  # an architecture may refuse in any way; plain generation then does the work
+            logger.warning("{}: no shared prefill, its cache cannot be shared ({})", self.pretrained, failure)
+            return False
+        if not error <= tolerance:
+            logger.warning(
+                "{}: no shared prefill, it would change the next-token distribution by {:.2g} (total variation)",
+                *(self.pretrained, error),
+            )
+            return False
+        logger.info("{}: shared prefill checked, total variation {:.1e}", self.pretrained, error)
+        return True
 
     def _batches(self, draws: Sequence[DrawRequest]) -> Iterator[list[int]]:
         """Positions of draws that go together: whole documents, equal limits, at most `draws_per_batch` rows."""
@@ -204,8 +257,24 @@ class HedgeHF(lmms):
             return False
         return True
 
-    def _generation_config(self) -> GenerationConfig:
-        return self._model.generation_config
+
+def _distinct_prompts(draws: Sequence[DrawRequest]) -> tuple[list[DrawRequest], list[int]]:
+    """One draw a distinct prompt, and for every draw the position of its own. Clean draws of a document share one."""
+    prompts: dict[tuple[str, int], DrawRequest] = {}
+    owners = []
+    for draw in draws:
+        picture = draw.draw.seed if draw.draw.condition == "noisy" else -1
+        key = (draw.request.key, picture)
+        prompts.setdefault(key, draw)
+        owners.append(list(prompts).index(key))
+    return list(prompts.values()), owners
+
+
+def _placeholder_tokens(config: Any) -> set[int]:
+    """Tokens that stand for images and videos. A model must not say them: they are no text."""
+    names = [f"{kind}_token_{end}" for kind in ("image", "video", "boi", "eoi") for end in ("id", "index")]
+    names += ["vision_start_token_id", "vision_end_token_id"]
+    return {value for name in names if isinstance(value := getattr(config, name, None), int)}
 
 
 def _messages(model: HedgeHF, request: Any) -> list[dict[str, Any]]:

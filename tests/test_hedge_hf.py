@@ -13,6 +13,7 @@ from PIL import Image
 from scipy.stats import chisquare
 
 from hedge_tasks.errors import ConfigError, HedgeError
+from hedge_tasks.models.token_sampling import AnswerReader
 from hedge_tasks.sampling import Draw, SamplingPlan
 from hedge_tasks.sampling.hook import DrawRequest, SampleRequest
 from hedge_tasks.sampling.prompts import Prompt
@@ -63,46 +64,59 @@ def sample(model: Any, requests: list[DrawRequest]) -> list[Any]:
     return [answers[i] for i in range(len(requests))]
 
 
-def reference_logits(model: Any, picture: Image.Image, text: str) -> torch.Tensor:
-    """Logits of every next token, teacher-forced on `text` without any cache; shape (tokens + 1, vocabulary)."""
-    conversation = [
-        {
-            "role": "user",
-            "content": [{"type": "image", "image": picture.convert("RGB")}, {"type": "text", "text": QUESTION}],
-        }
-    ]
+def reference_logits(model: Any, picture: Image.Image, tokens: list[int]) -> torch.Tensor:
+    """Logits of every next token, teacher-forced on `tokens` without any cache; shape (tokens + 1, vocabulary)."""
+    content = [{"type": "image", "image": picture.convert("RGB")}, {"type": "text", "text": QUESTION}]
     inputs = model._processor.apply_chat_template(
-        [conversation], add_generation_prompt=True, tokenize=True, return_dict=True, return_tensors="pt"
+        [[{"role": "user", "content": content}]],
+        add_generation_prompt=True,
+        tokenize=True,
+        return_dict=True,
+        return_tensors="pt",
     )
     length = inputs["input_ids"].shape[1]
-    tokens = model._tokenizer(text, add_special_tokens=False, return_tensors="pt")["input_ids"]
-    inputs["input_ids"] = torch.cat([inputs["input_ids"], tokens], dim=1)
+    inputs["input_ids"] = torch.cat([inputs["input_ids"], torch.tensor([tokens], dtype=torch.long)], dim=1)
     inputs["attention_mask"] = torch.ones_like(inputs["input_ids"])
     with torch.inference_mode():
-        logits = model._model(**inputs, use_cache=False).logits[0, length - 1 :].float()
-    return logits
+        return model._model(**inputs, use_cache=False).logits[0, length - 1 :].float()
 
 
-def test_logprob_is_the_mean_over_the_raw_distribution(model: Any, picture: Image.Image) -> None:
+@pytest.mark.parametrize("shared", [True, False])
+def test_logprob_is_the_mean_over_the_raw_distribution(
+    model: Any, picture: Image.Image, monkeypatch: pytest.MonkeyPatch, shared: bool
+) -> None:
+    chosen: list[list[int]] = []
+    original = AnswerReader.read
+
+    def spy(self: AnswerReader, tokens: list[int], logprobs: list[float]) -> Any:
+        chosen.append(list(tokens))
+        return original(self, tokens, logprobs)
+
+    monkeypatch.setattr(AnswerReader, "read", spy)
+    monkeypatch.setattr(model, "share_prefill", shared)
     requests = [draw_request(picture, clean(seed, temperature)) for seed in range(4) for temperature in (0.1, 1.0, 2.0)]
-    compared = 0
-    for answer in sample(model, requests):
-        tokens = model._tokenizer(answer.text, add_special_tokens=False)["input_ids"]
-        if len(tokens) != answer.n_tokens:
-            continue  # sampled in another segmentation than the tokenizer's own
-        logprobs = reference_logits(model, picture, answer.text).log_softmax(-1)
-        expected = sum(logprobs[i, token].item() for i, token in enumerate(tokens)) / len(tokens)
-        assert answer.mean_logprob == pytest.approx(expected, abs=2e-5)
-        compared += 1
-    assert compared > len(requests) / 2
+    answers = sample(model, requests)
+    for answer, tokens in zip(answers, chosen, strict=True):
+        end = next((i for i, token in enumerate(tokens) if token == model._tokenizer.eos_token_id), len(tokens))
+        logprobs = reference_logits(model, picture, tokens[:end]).log_softmax(-1)
+        special = set(model._tokenizer.all_special_ids)
+        expected = [logprobs[i, token].item() for i, token in enumerate(tokens[:end]) if token not in special]
+        assert answer.n_tokens == len(expected)
+        expected = expected or [logprobs[0, tokens[0]].item()]  # nothing but the end token
+        assert answer.mean_logprob == pytest.approx(sum(expected) / len(expected), abs=2e-5)
 
 
-@pytest.mark.parametrize("settings", [{}, {"top_k": 3}, {"top_p": 0.7}])
-def test_first_tokens_follow_the_models_distribution(model: Any, picture: Image.Image, settings: dict) -> None:
+@pytest.mark.parametrize(
+    ("settings", "shared"), [({}, True), ({}, False), ({"top_k": 3}, True), ({"top_p": 0.7}, True)]
+)
+def test_first_tokens_follow_the_models_distribution(
+    model: Any, picture: Image.Image, monkeypatch: pytest.MonkeyPatch, settings: dict, shared: bool
+) -> None:
     """χ² of 2000 draws at T = 1 against the softmax of an uncached forward pass."""
+    monkeypatch.setattr(model, "share_prefill", shared)
     requests = [draw_request(picture, clean(seed), max_new_tokens=1, **settings) for seed in range(2000)]
     drawn = Counter(answer.text for answer in sample(model, requests))
-    probabilities = reference_logits(model, picture, "")[0].double().softmax(-1)
+    probabilities = reference_logits(model, picture, [])[0].double().softmax(-1)
     order = probabilities.argsort(descending=True)
     if "top_k" in settings:
         kept = set(order[:3].tolist())
@@ -139,7 +153,7 @@ def test_an_answer_does_not_depend_on_its_batch(model: Any, picture: Image.Image
 def test_temperature_zero_is_greedy(model: Any, picture: Image.Image) -> None:
     answers = sample(model, [draw_request(picture, clean(seed, 0.0)) for seed in range(3)])
     assert len({answer.text for answer in answers}) == 1
-    first = reference_logits(model, picture, "")[0].argmax()
+    first = reference_logits(model, picture, [])[0].argmax()
     tokens = model._tokenizer(answers[0].text, add_special_tokens=False)["input_ids"]
     assert tokens[0] == first
 

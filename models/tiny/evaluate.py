@@ -199,6 +199,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
         "demo, uncertainty": measure_uncertainty(answerer, demo, options.samples, options.seed),
         "demo, perturbed, greedy, wrong": wrong_rates(demo, answerer.ask(perturbed_copy(demo, options.seed))),
         "held out, greedy, wrong": wrong_rates(held_out, answerer.ask(held_out)),
+        "held out, uncertainty": measure_uncertainty(answerer, held_out, options.samples, options.seed),
         "held out, perturbed, greedy, wrong": wrong_rates(
             held_out, answerer.ask(perturbed_copy(held_out, options.seed))
         ),

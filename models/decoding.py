@@ -1,0 +1,191 @@
+"""Two ways from prompts to sampled tokens: with one prefill a prompt, and with plain `generate`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from transformers import GenerationConfig, LogitsProcessor, LogitsProcessorList
+
+from hedge_tasks.models.token_sampling import AnswerReader, TokenSampler
+from hedge_tasks.sampling.answers import Answer
+
+DROP_SHARE = 0.25
+"""Rows that finished leave the batch once they are this share of it: leaving means copying the others' cache."""
+
+# Inputs that describe the tokens of a prompt one by one; what follows the prompt is text, kind 0.
+_TOKEN_TYPES = ("token_type_ids", "mm_token_type_ids")
+
+
+@dataclass
+class _Rows:
+    """State of the rows that are still decoding. Every tensor's batch dimension is `rows`."""
+
+    rows: torch.Tensor
+    ids: torch.Tensor
+    mask: torch.Tensor
+    positions: torch.Tensor  # of the newest token: (rows, 1), or (axes, rows, 1) for multi-axis rotary positions
+    logits: torch.Tensor
+
+    def select(self, kept: torch.Tensor) -> _Rows:
+        return _Rows(self.rows[kept], self.ids[kept], self.mask[kept], self.positions[..., kept, :], self.logits[kept])
+
+
+class SharedPrefill:
+    """Reads every prompt once and decodes all its draws from that one cache.
+
+    Args:
+        model: a transformers model whose cache can be re-indexed along the batch.
+    """
+
+    def __init__(self, model: Any) -> None:
+        self._model = model
+
+    @torch.inference_mode()
+    def decode(
+        self,
+        inputs: Mapping[str, Any],
+        owners: Sequence[int],
+        sampler: TokenSampler,
+        reader: AnswerReader,
+        max_new_tokens: int,
+    ) -> list[Answer]:
+        """Sample one answer a draw.
+
+        Args:
+            inputs: processed prompts, left-padded.
+            owners: for each draw the row of its prompt.
+            sampler, reader: for the draws.
+            max_new_tokens: bound on the length of an answer.
+        """
+        state, cache = self.prefill(inputs, owners)
+        tokens: list[list[int]] = [[] for _ in owners]
+        logprobs: list[list[float]] = [[] for _ in owners]
+        unfinished = torch.ones(len(owners), dtype=torch.bool)
+        for step in range(max_new_tokens):
+            chosen, chosen_logprobs = sampler.choose(state.logits, state.ids, state.rows, step)
+            for row, token, logprob in zip(state.rows.tolist(), chosen.tolist(), chosen_logprobs.tolist(), strict=True):
+                if unfinished[row]:
+                    tokens[row].append(token)
+                    logprobs[row].append(logprob)
+                    unfinished[row] = not reader.is_finished(tokens[row])
+            if not unfinished.any() or step + 1 == max_new_tokens:
+                break
+            kept = unfinished[state.rows.cpu()].nonzero()[:, 0].to(state.rows.device)
+            if len(kept) <= (1 - DROP_SHARE) * len(state.rows):
+                state, chosen = state.select(kept), chosen[kept]
+                cache.batch_select_indices(kept)
+            state = self.advance(state, cache, chosen)
+        return [reader.read(*row) for row in zip(tokens, logprobs, strict=True)]
+
+    def prefill(self, inputs: Mapping[str, Any], owners: Sequence[int]) -> tuple[_Rows, Any]:
+        """One pass over the prompts, then one row a draw: state and cache before the first token."""
+        positions = positions_of(self._model, inputs)
+        output = self._model(**inputs, position_ids=positions, use_cache=True, logits_to_keep=1)
+        index = torch.tensor(owners, device=inputs["input_ids"].device)
+        output.past_key_values.batch_select_indices(index)
+        state = _Rows(
+            rows=torch.arange(len(owners), device=index.device),
+            ids=inputs["input_ids"][index],
+            mask=inputs["attention_mask"][index],
+            positions=positions[..., index, -1:],
+            logits=output.logits[:, -1][index],
+        )
+        return state, output.past_key_values
+
+    def advance(self, state: _Rows, cache: Any, tokens: torch.Tensor) -> _Rows:
+        """Feed one token a row and return the state with the logits that follow it."""
+        mask = torch.cat([state.mask, state.mask.new_ones(len(tokens), 1)], dim=1)
+        positions = state.positions + 1
+        output = self._model(
+            input_ids=tokens[:, None],
+            attention_mask=mask,
+            position_ids=positions,
+            past_key_values=cache,
+            use_cache=True,
+        )
+        ids = torch.cat([state.ids, tokens[:, None]], dim=1)
+        return _Rows(state.rows, ids, mask, positions, output.logits[:, -1])
+
+    @torch.inference_mode()
+    def error(self, inputs: Mapping[str, Any], n_tokens: int = 4) -> float:
+        """How far decoding from the shared cache is from the truth, for the first prompt of a batch.
+
+        Feeds the same tokens to two draws that share a prefill and, without any cache, to the model.
+
+        Returns:
+            The largest total variation distance between the two next-token distributions, in [0, 1].
+        """
+        state, cache = self.prefill(inputs, [0, 0])
+        worst = 0.0
+        for _ in range(n_tokens):
+            token = state.logits[:1].argmax(dim=1)
+            state = self.advance(state, cache, token.repeat(2))
+            truth = self._uncached(inputs, state.ids[:1, inputs["input_ids"].shape[1] :])
+            distance = (state.logits.float().softmax(-1) - truth.float().softmax(-1)).abs().sum(-1) / 2
+            worst = max(worst, distance.max().item())
+        return worst
+
+    def _uncached(self, inputs: Mapping[str, Any], tokens: torch.Tensor) -> torch.Tensor:
+        """Logits after the first prompt and these tokens; `inputs` must hold one prompt only."""
+        longer = dict(inputs)
+        longer["input_ids"] = torch.cat([inputs["input_ids"], tokens], dim=1)
+        longer["attention_mask"] = torch.cat([inputs["attention_mask"], torch.ones_like(tokens)], dim=1)
+        for name in _TOKEN_TYPES:
+            if name in inputs:
+                longer[name] = torch.cat([inputs[name], torch.zeros_like(tokens)], dim=1)
+        positions = positions_of(self._model, longer)
+        return self._model(**longer, position_ids=positions, use_cache=False, logits_to_keep=1).logits[:, -1]
+
+
+def positions_of(model: Any, inputs: Mapping[str, Any]) -> torch.Tensor:
+    """Position ids of a left-padded prompt as `generate` would make them.
+
+    Shape (rows, tokens), or (axes, rows, tokens) for the multi-axis positions of the Qwen-VL models, where an image
+    takes fewer positions than tokens. Either way every further text token adds one to all of them.
+    """
+    return model._prepare_position_ids_for_generation(inputs["input_ids"], dict(inputs))
+
+
+class PlainGeneration:
+    """Reads the prompt of every draw anew, through the model's own `generate`: slower, right for any architecture."""
+
+    def __init__(self, model: Any) -> None:
+        self._model = model
+
+    @torch.inference_mode()
+    def decode(
+        self, inputs: Mapping[str, Any], sampler: TokenSampler, reader: AnswerReader, max_new_tokens: int
+    ) -> list[Answer]:
+        """Sample one answer a row of `inputs`; the rest as in `SharedPrefill.decode`."""
+        defaults: GenerationConfig = self._model.generation_config
+        config = GenerationConfig(
+            max_new_tokens=max_new_tokens,
+            do_sample=False,  # the sampler leaves one token to choose from
+            eos_token_id=sorted(reader.ends),
+            bos_token_id=defaults.bos_token_id,
+            pad_token_id=defaults.pad_token_id if defaults.pad_token_id is not None else min(reader.ends),
+        )
+        chooser = _Chooser(sampler)
+        sequences = self._model.generate(
+            **inputs, generation_config=config, logits_processor=LogitsProcessorList([chooser])
+        )
+        tokens = sequences[:, inputs["input_ids"].shape[1] :].tolist()
+        logprobs = torch.stack(chooser.logprobs, dim=1).tolist()
+        return [reader.read(*row) for row in zip(tokens, logprobs, strict=True)]
+
+
+class _Chooser(LogitsProcessor):
+    """Lets `TokenSampler` choose inside `generate`: all scores but the chosen token's become minus infinity."""
+
+    def __init__(self, sampler: TokenSampler) -> None:
+        self._sampler = sampler
+        self.logprobs: list[torch.Tensor] = []
+
+    def __call__(self, input_ids: torch.Tensor, scores: torch.Tensor) -> torch.Tensor:
+        rows = torch.arange(len(scores), device=scores.device)
+        tokens, logprobs = self._sampler.choose(scores, input_ids, rows, len(self.logprobs))
+        self.logprobs.append(logprobs)
+        return torch.full_like(scores, -torch.inf).scatter(1, tokens[:, None], 0.0)

@@ -1,0 +1,162 @@
+"""Choosing tokens in which every draw owns its noise, and turning tokens into answers.
+
+A draw's next token is arg max(logits / T + Gumbel noise), which is an exact sample of softmax(logits / T). The noise
+of a token is a function of the draw's seed, the step and the token alone, so an answer depends on the model, the prompt
+and the draw, and not on batch size, batch neighbours, the number of draws or the device.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from typing import Any
+
+import torch
+from transformers import (
+    GenerationConfig,
+    LogitsProcessor,
+    RepetitionPenaltyLogitsProcessor,
+    TopKLogitsWarper,
+    TopPLogitsWarper,
+)
+
+from hedge_tasks.sampling.answers import Answer, Draw
+
+VERSION = "gumbel-1"
+"""Part of a model's identity: raise it when the same seed would no longer choose the same token."""
+
+LOGPROB_DECIMALS = 5
+"""Log-probabilities differ by up to 5e-6 between batch compositions; what is beyond is noise."""
+
+_STEP = 2**24  # more than any vocabulary has tokens, so that no two (step, token) pairs share a counter
+
+
+def gumbel_noise(seeds: torch.Tensor, steps: torch.Tensor, size: int) -> torch.Tensor:
+    """Standard Gumbel noise by counter, float64, shape (rows, size).
+
+    SplitMix64 (Steele, Lea, Flood 2014) at position step * 2^24 + token of the stream that starts at the seed. Integer
+    arithmetic, so every device gives the same numbers.
+
+    Args:
+        seeds, steps: int64, shape (rows,).
+        size: of the vocabulary.
+    """
+    counters = steps[:, None] * _STEP + torch.arange(1, size + 1, device=seeds.device)
+    bits = _mix(seeds[:, None] + counters * _as_int64(0x9E3779B97F4A7C15))
+    uniform = (_shift_right(bits, 11).double() + 0.5) * 2.0**-53
+    return -torch.log(-torch.log(uniform))
+
+
+def _mix(x: torch.Tensor) -> torch.Tensor:
+    x = (x ^ _shift_right(x, 30)) * _as_int64(0xBF58476D1CE4E5B9)
+    x = (x ^ _shift_right(x, 27)) * _as_int64(0x94D049BB133111EB)
+    return x ^ _shift_right(x, 31)
+
+
+def _shift_right(x: torch.Tensor, bits: int) -> torch.Tensor:
+    """Logical shift; torch's own carries the sign along."""
+    return (x >> bits) & ((1 << (64 - bits)) - 1)
+
+
+def _as_int64(constant: int) -> int:
+    return constant - 2**64 if constant >= 2**63 else constant
+
+
+class TokenSampler:
+    """Chooses the next token of every row of a batch.
+
+    Args:
+        draws: one a row.
+        limits: `SamplingPlan.limits()`.
+        defaults: the model's generation config, for its repetition penalty.
+        forbidden: tokens that are no text (image placeholders); never chosen.
+        device: of the logits.
+    """
+
+    def __init__(
+        self,
+        draws: Sequence[Draw],
+        limits: Mapping[str, Any],
+        defaults: GenerationConfig,
+        forbidden: Collection[int],
+        device: torch.device,
+    ) -> None:
+        self._seeds = torch.tensor([draw.seed for draw in draws], dtype=torch.int64, device=device)
+        self._temperatures = torch.tensor([draw.temperature for draw in draws], dtype=torch.float64, device=device)
+        self._forbidden = torch.tensor(sorted(forbidden), dtype=torch.int64, device=device)
+        penalty = defaults.repetition_penalty
+        self._penalty = None if penalty in (None, 1.0) else RepetitionPenaltyLogitsProcessor(penalty)
+        self._warpers = _warpers(limits)
+
+    def choose(
+        self, logits: torch.Tensor, ids: torch.Tensor, rows: torch.Tensor, step: int
+    ) -> tuple[torch.Tensor, torch.Tensor]:
+        """Next tokens and their log-probabilities over the raw distribution at temperature 1.
+
+        Args:
+            logits: shape (len(rows), vocabulary).
+            ids: prompt and tokens so far of these rows, for the repetition penalty.
+            rows: which draws the rows are, int64.
+            step: number of tokens chosen so far.
+        """
+        raw = logits.float()
+        scores = raw.clone()
+        scores[:, self._forbidden] = -torch.inf
+        if self._penalty is not None:
+            scores = self._penalty(ids, scores)
+        temperatures = self._temperatures[rows, None]
+        scores = scores.double() / torch.where(temperatures > 0, temperatures, 1.0)
+        for warper in self._warpers:
+            scores = warper(ids, scores)
+        noise = gumbel_noise(self._seeds[rows], torch.full_like(rows, step), scores.shape[1])
+        tokens = (scores + torch.where(temperatures > 0, noise, 0.0)).argmax(dim=1)
+        return tokens, raw.gather(1, tokens[:, None])[:, 0] - raw.logsumexp(dim=1)
+
+
+def _warpers(limits: Mapping[str, Any]) -> list[LogitsProcessor]:
+    warpers: list[LogitsProcessor] = []
+    if "top_k" in limits:
+        warpers.append(TopKLogitsWarper(limits["top_k"]))
+    if "top_p" in limits:
+        warpers.append(TopPLogitsWarper(limits["top_p"]))
+    return warpers
+
+
+class AnswerReader:
+    """Turns generated tokens into answers.
+
+    Args:
+        tokenizer: of the model.
+        defaults: its generation config, for the end tokens.
+        until: texts that end an answer, themselves left out.
+    """
+
+    def __init__(self, tokenizer: Any, defaults: GenerationConfig, until: Sequence[str]) -> None:
+        self._tokenizer = tokenizer
+        self.ends = _as_set(defaults.eos_token_id) | _as_set(tokenizer.eos_token_id)
+        self._special = set(tokenizer.all_special_ids) | self.ends
+        self._until = until
+
+    def is_finished(self, tokens: Sequence[int]) -> bool:
+        if tokens[-1] in self.ends:
+            return True
+        return bool(self._until) and any(stop in self._decode(tokens) for stop in self._until)
+
+    def read(self, tokens: Sequence[int], logprobs: Sequence[float]) -> Answer:
+        """Answer of the tokens up to the end token, if there is one."""
+        length = next((i for i, token in enumerate(tokens) if token in self.ends), len(tokens))
+        text = self._decode(tokens[:length])
+        for stop in self._until:
+            text = text.split(stop)[0]
+        counted = [p for token, p in zip(tokens[:length], logprobs, strict=False) if token not in self._special]
+        # An answer of no token at all is as likely as the end token that made it.
+        mean = sum(counted) / len(counted) if counted else logprobs[0]
+        return Answer(text.strip(), round(mean, LOGPROB_DECIMALS), len(counted))
+
+    def _decode(self, tokens: Sequence[int]) -> str:
+        return self._tokenizer.decode(tokens, skip_special_tokens=True)
+
+
+def _as_set(value: int | Sequence[int] | None) -> set[int]:
+    if value is None:
+        return set()
+    return {value} if isinstance(value, int) else set(value)

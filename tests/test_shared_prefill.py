@@ -1,0 +1,261 @@
+"""One prefill for all draws, on small random models of every verified family: the same answers as without."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+import torch
+from transformers import (
+    CLIPVisionConfig,
+    Gemma3Config,
+    Gemma3ForConditionalGeneration,
+    Gemma3TextConfig,
+    LlamaConfig,
+    LlamaForCausalLM,
+    LlavaConfig,
+    LlavaForConditionalGeneration,
+    Qwen2_5_VLConfig,
+    Qwen2_5_VLForConditionalGeneration,
+    Qwen3VLConfig,
+    Qwen3VLForConditionalGeneration,
+    SiglipVisionConfig,
+)
+
+from hedge_tasks.models import decoding
+from hedge_tasks.models.decoding import PlainGeneration, SharedPrefill
+from hedge_tasks.models.token_sampling import AnswerReader, TokenSampler, gumbel_noise
+from hedge_tasks.sampling import Draw
+
+VOCABULARY = 100
+IMAGE, START, END, VIDEO, PAD, EOS = 90, 91, 92, 93, 0, 1
+SPECIAL = {IMAGE, START, END, VIDEO, PAD}
+TEXT = {"vocab_size": VOCABULARY, "hidden_size": 64, "intermediate_size": 128, "num_attention_heads": 4}
+TOKENS = {"bos_token_id": 2, "eos_token_id": EOS, "pad_token_id": PAD}
+
+
+def sharpen(model: Any) -> Any:
+    """Random weights give nearly flat distributions that the image hardly moves: errors would not show."""
+    with torch.no_grad():
+        for name, weight in model.named_parameters():
+            if weight.ndim >= 2:
+                weight.mul_(4)
+            if "mm_input_projection" in name:  # zero at initialisation
+                weight.normal_(0, 0.3)
+    model.generation_config.update(**TOKENS)
+    return model.eval()
+
+
+def prompt(*, image_tokens: int, words: int, pad: int) -> list[int]:
+    body = [2, 5, 6, START, *[IMAGE] * image_tokens, END, *range(10, 10 + words)]
+    return [PAD] * pad + body
+
+
+def text_inputs(rows: list[list[int]]) -> dict[str, torch.Tensor]:
+    ids = torch.tensor(rows)
+    return {"input_ids": ids, "attention_mask": (ids != PAD).long()}
+
+
+def llava() -> tuple[Any, dict[str, torch.Tensor]]:
+    vision = CLIPVisionConfig(
+        hidden_size=32, intermediate_size=64, num_hidden_layers=2, num_attention_heads=2, image_size=32, patch_size=16
+    )
+    text = LlamaConfig(**TEXT, num_hidden_layers=2)
+    config = LlavaConfig(vision_config=vision, text_config=text, image_token_index=IMAGE, vision_feature_layer=-1)
+    rows = [prompt(image_tokens=4, words=9, pad=0), prompt(image_tokens=4, words=6, pad=3)]
+    return LlavaForConditionalGeneration(config), {**text_inputs(rows), "pixel_values": torch.randn(2, 3, 32, 32)}
+
+
+def gemma3(window: int = 8) -> tuple[Any, dict[str, torch.Tensor]]:
+    text = Gemma3TextConfig(
+        **TEXT,
+        num_hidden_layers=4,
+        num_key_value_heads=2,
+        head_dim=16,
+        sliding_window=window,
+        layer_types=["sliding_attention", "full_attention"] * 2,
+        query_pre_attn_scalar=16,
+    )
+    vision = SiglipVisionConfig(
+        hidden_size=32, intermediate_size=64, num_hidden_layers=2, num_attention_heads=2, image_size=56, patch_size=14
+    )
+    config = Gemma3Config(
+        text_config=text,
+        vision_config=vision,
+        mm_tokens_per_image=4,
+        image_token_index=IMAGE,
+        boi_token_index=START,
+        eoi_token_index=END,
+    )
+    inputs = text_inputs([prompt(image_tokens=4, words=9, pad=0), prompt(image_tokens=4, words=6, pad=3)])
+    inputs["token_type_ids"] = (inputs["input_ids"] == IMAGE).long()
+    return Gemma3ForConditionalGeneration(config), {**inputs, "pixel_values": torch.randn(2, 3, 56, 56)}
+
+
+def qwen(version: str) -> tuple[Any, dict[str, torch.Tensor]]:
+    rope = {"rope_type": "default", "mrope_section": [2, 3, 3], "rope_theta": 10000.0}
+    text = {**TEXT, **TOKENS, "num_hidden_layers": 2, "num_key_value_heads": 2, "rope_parameters": rope}
+    tokens = {"image_token_id": IMAGE, "video_token_id": VIDEO, "vision_start_token_id": START}
+    vision = {"depth": 2, "hidden_size": 32, "intermediate_size": 64, "num_heads": 2, "out_hidden_size": 64}
+    vision |= {"spatial_merge_size": 2, "temporal_patch_size": 2}
+    model: Any
+    if version == "2.5":
+        vision |= {"patch_size": 14, "window_size": 56, "fullatt_block_indexes": [1], "in_chans": 3}
+        config = Qwen2_5_VLConfig(text_config=text, vision_config=vision, vision_end_token_id=END, **tokens)
+        model = Qwen2_5_VLForConditionalGeneration(config)
+    else:
+        vision |= {"patch_size": 14, "in_channels": 3, "num_position_embeddings": 16, "deepstack_visual_indexes": [0]}
+        text |= {"head_dim": 16}
+        config3 = Qwen3VLConfig(text_config=text, vision_config=vision, vision_end_token_id=END, **tokens)
+        model = Qwen3VLForConditionalGeneration(config3)
+    # Two images of different size, so that the prompts have different numbers of tokens and rotary offsets.
+    rows = [prompt(image_tokens=6, words=9, pad=0), prompt(image_tokens=4, words=9, pad=2)]
+    inputs = text_inputs(rows)
+    inputs["mm_token_type_ids"] = (inputs["input_ids"] == IMAGE).long()
+    inputs["image_grid_thw"] = torch.tensor([[1, 4, 6], [1, 4, 4]])
+    return model, {**inputs, "pixel_values": torch.randn(24 + 16, 3 * 2 * 14 * 14)}
+
+
+def text_only() -> tuple[Any, dict[str, torch.Tensor]]:
+    rows = [[2, *range(10, 24)], [PAD, PAD, 2, *range(30, 42)]]
+    return LlamaForCausalLM(LlamaConfig(**TEXT, num_hidden_layers=2)), text_inputs(rows)
+
+
+FAMILIES = {
+    "llava": llava,
+    "gemma3": gemma3,
+    "gemma3 with a wide window": lambda: gemma3(1024),
+    "qwen2.5-vl": lambda: qwen("2.5"),
+    "qwen3-vl": lambda: qwen("3"),
+    "text only": text_only,
+}
+PER_PROMPT = {"pixel_values", "image_grid_thw"}
+TOKENIZER = SimpleNamespace(
+    eos_token_id=EOS, all_special_ids=[PAD, EOS], decode=lambda ids, **_: " ".join(map(str, ids))
+)
+
+
+@pytest.fixture(params=FAMILIES.values(), ids=FAMILIES.keys())
+def family(request: pytest.FixtureRequest) -> tuple[Any, dict[str, torch.Tensor]]:
+    torch.manual_seed(0)
+    model, inputs = request.param()
+    return sharpen(model), inputs
+
+
+def first_prompt(inputs: dict[str, torch.Tensor]) -> dict[str, torch.Tensor]:
+    """The first row alone; it has no padding."""
+    one = {name: value[:1] for name, value in inputs.items() if name not in PER_PROMPT}
+    if "image_grid_thw" in inputs:
+        patches = int(inputs["image_grid_thw"][0].prod())
+        return {**one, "image_grid_thw": inputs["image_grid_thw"][:1], "pixel_values": inputs["pixel_values"][:patches]}
+    return {**one, **{name: inputs[name][:1] for name in PER_PROMPT & inputs.keys()}}
+
+
+def repeat_prompts(inputs: dict[str, torch.Tensor], owners: list[int]) -> dict[str, torch.Tensor]:
+    """The inputs with one row a draw, as if every draw were asked on its own."""
+    repeated = {name: value[owners] for name, value in inputs.items() if name != "pixel_values"}
+    if "pixel_values" not in inputs:
+        return repeated
+    if "image_grid_thw" not in inputs:
+        return {**repeated, "pixel_values": inputs["pixel_values"][owners]}
+    sizes = inputs["image_grid_thw"].prod(dim=1).tolist()
+    images = inputs["pixel_values"].split(sizes)
+    return {**repeated, "pixel_values": torch.cat([images[owner] for owner in owners])}
+
+
+def sampler_and_reader(model: Any, draws: list[Draw]) -> tuple[TokenSampler, AnswerReader]:
+    sampler = TokenSampler(draws, {}, model.generation_config, SPECIAL, torch.device("cpu"))
+    return sampler, AnswerReader(TOKENIZER, model.generation_config, ())
+
+
+def test_the_same_answers_with_and_without_sharing(family: tuple[Any, dict[str, torch.Tensor]]) -> None:
+    model, inputs = family
+    owners = [0, 0, 0, 0, 0, 1, 1, 1]
+    draws = [Draw("clean", i, 1.0 if i else 0.1, 1000 + i) for i in range(len(owners))]
+    shared = SharedPrefill(model).decode(inputs, owners, *sampler_and_reader(model, draws), 14)
+    alone = repeat_prompts(inputs, owners)
+    plain = PlainGeneration(model).decode(alone, *sampler_and_reader(model, draws), 14)
+    assert [answer.text for answer in shared] == [answer.text for answer in plain]
+    assert [a.mean_logprob for a in shared] == pytest.approx([a.mean_logprob for a in plain], abs=5e-5)
+    assert len({answer.text for answer in shared[1:5]}) > 1
+
+
+def test_the_check_passes_where_sharing_is_right(family: tuple[Any, dict[str, torch.Tensor]]) -> None:
+    model, inputs = family
+    assert SharedPrefill(model).error(first_prompt(inputs)) < 1e-4
+
+
+@pytest.mark.parametrize("name", ["gemma3", "qwen2.5-vl"])
+def test_the_check_finds_a_forgotten_input(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Token types that do not reach the prefill, and positions that ignore the image: silent in the literature."""
+    torch.manual_seed(0)
+    model, inputs = FAMILIES[name]()
+    sharpen(model)
+    shared = SharedPrefill(model)
+    prefill = shared.prefill
+
+    def forgetful(inputs: dict[str, torch.Tensor], owners: list[int]) -> Any:
+        return prefill({k: v for k, v in inputs.items() if k not in decoding._TOKEN_TYPES}, owners)
+
+    monkeypatch.setattr(shared, "prefill", forgetful)
+    assert shared.error(first_prompt(inputs)) > 1e-2
+
+
+def test_the_check_finds_wrong_positions_while_decoding(monkeypatch: pytest.MonkeyPatch) -> None:
+    torch.manual_seed(0)
+    model, inputs = FAMILIES["qwen2.5-vl"]()
+    sharpen(model)
+    shared = SharedPrefill(model)
+    prefill = shared.prefill
+
+    def flat(inputs: dict[str, torch.Tensor], owners: list[int]) -> Any:
+        state, cache = prefill(inputs, owners)
+        state.positions = state.mask.sum(dim=1, keepdim=True) - 1  # one axis, an image's tokens all counted
+        return state, cache
+
+    monkeypatch.setattr(shared, "prefill", flat)
+    assert shared.error(first_prompt(inputs)) > 1e-2
+
+
+def test_image_placeholders_are_never_said(family: tuple[Any, dict[str, torch.Tensor]]) -> None:
+    model, inputs = family
+    owners = [0] * 64
+    draws = [Draw("clean", i, 50.0, i) for i in range(64)]  # so hot that every token comes up
+    answers = SharedPrefill(model).decode(inputs, owners, *sampler_and_reader(model, draws), 8)
+    said = {int(word) for answer in answers for word in answer.text.split()}
+    assert said.isdisjoint(SPECIAL)
+    assert len(said) > 50
+
+
+# --- noise ----------------------------------------------------------------------------------------------------------
+
+
+def splitmix64(seed: int, position: int) -> int:
+    """Independent reference in plain integers, from the published algorithm."""
+    mask = 2**64 - 1
+    z = (seed + position * 0x9E3779B97F4A7C15) & mask
+    z = ((z ^ (z >> 30)) * 0xBF58476D1CE4E5B9) & mask
+    z = ((z ^ (z >> 27)) * 0x94D049BB133111EB) & mask
+    return z ^ (z >> 31)
+
+
+def test_noise_equals_splitmix64_in_plain_integers() -> None:
+    import math
+
+    seeds, steps = [0, 1, 2**63 - 1, 123456789], [0, 1, 511, 7]
+    noise = gumbel_noise(torch.tensor(seeds), torch.tensor(steps), 5)
+    for row, (seed, step) in enumerate(zip(seeds, steps, strict=True)):
+        for token in range(5):
+            uniform = ((splitmix64(seed, step * 2**24 + token + 1) >> 11) + 0.5) * 2.0**-53
+            assert noise[row, token].item() == pytest.approx(-math.log(-math.log(uniform)), rel=1e-12)
+
+
+def test_noise_is_gumbel_distributed_and_independent() -> None:
+    from scipy.stats import gumbel_r, kstest, pearsonr
+
+    noise = gumbel_noise(torch.arange(40), torch.zeros(40, dtype=torch.int64), 500)
+    assert kstest(noise.flatten().numpy(), gumbel_r.cdf).pvalue > 1e-3
+    assert abs(pearsonr(noise[0].numpy(), noise[1].numpy())[0]) < 0.2  # neighbouring seeds
+    later = gumbel_noise(torch.arange(40), torch.ones(40, dtype=torch.int64), 500)
+    assert abs(pearsonr(noise.flatten().numpy(), later.flatten().numpy())[0]) < 0.04  # neighbouring steps
