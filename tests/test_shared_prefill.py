@@ -181,6 +181,29 @@ def test_the_same_answers_with_and_without_sharing(family: tuple[Any, dict[str, 
     assert len({answer.text for answer in shared[1:5]}) > 1
 
 
+def test_rows_that_finish_leave_the_batch_and_change_nothing(
+    family: tuple[Any, dict[str, torch.Tensor]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    model, inputs = family
+    model.generation_config.eos_token_id = list(range(60, 85))  # every fourth token ends an answer
+    owners = [0] * 6 + [1] * 6
+    draws = [Draw("clean", i, 1.5, i) for i in range(len(owners))]
+    shared = SharedPrefill(model)
+    widths: list[int] = []
+    advance = shared.advance
+
+    def spy(state: Any, cache: Any, tokens: torch.Tensor) -> Any:
+        widths.append(len(tokens))
+        return advance(state, cache, tokens)
+
+    monkeypatch.setattr(shared, "advance", spy)
+    answers = shared.decode(inputs, owners, *sampler_and_reader(model, draws), 14)
+    plain = PlainGeneration(model).decode(repeat_prompts(inputs, owners), *sampler_and_reader(model, draws), 14)
+    assert [answer.text for answer in answers] == [answer.text for answer in plain]
+    assert len({answer.n_tokens for answer in answers}) > 2
+    assert widths[-1] < widths[0]
+
+
 def test_the_check_passes_where_sharing_is_right(family: tuple[Any, dict[str, torch.Tensor]]) -> None:
     model, inputs = family
     assert SharedPrefill(model).error(first_prompt(inputs)) < 1e-4
