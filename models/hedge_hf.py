@@ -38,6 +38,7 @@ _ARGUMENTS = (
     "trust_remote_code",
     "draws_per_batch",
     "share_prefill",
+    "peft",
 )
 
 # Largest total variation distance between shared and uncached next-token distributions that is rounding, and no fault:
@@ -62,6 +63,7 @@ class HedgeHF(lmms):
         draws_per_batch: at most this many rows a batch, for GPUs that cannot take a whole document.
         share_prefill: read every prompt once for all its draws. By default where a check on the first document
             finds that it changes nothing; False never, True without the check.
+        peft: LoRA adapter (hub id or folder) to merge into the weights.
         trust_remote_code: run code from the model's repository. Off unless asked for.
 
     Raises:
@@ -80,6 +82,7 @@ class HedgeHF(lmms):
         batch_size: int | str = 1,
         draws_per_batch: int | None = None,
         share_prefill: bool | None = None,
+        peft: str | None = None,
         trust_remote_code: bool = False,
         max_batch_size: int | None = None,
         **options: Any,
@@ -97,6 +100,8 @@ class HedgeHF(lmms):
         auto_class = AutoModelForImageTextToText if self._sees else AutoModelForCausalLM
         attention = {} if attn_implementation is None else {"attn_implementation": attn_implementation}
         self._model = auto_class.from_pretrained(pretrained, dtype=_dtype(dtype), **attention, **source)
+        if peft is not None:
+            self._model = _merge_adapter(self._model, peft)
         self._model.to(self.device).eval()
         self._processor = (AutoProcessor if self._sees else AutoTokenizer).from_pretrained(pretrained, **source)
         self._tokenizer = getattr(self._processor, "tokenizer", self._processor)
@@ -108,7 +113,8 @@ class HedgeHF(lmms):
         self._shared = SharedPrefill(self._model)
         self._placeholders = _placeholder_tokens(config)
         commit = getattr(config, "_commit_hash", None) or _fingerprint(Path(pretrained))
-        self.answer_identity = f"hedge_hf:{pretrained}@{commit}:{self._model.dtype}:{VERSION}"
+        adapter = f"+{peft}@{_fingerprint(Path(peft))}" if peft else ""
+        self.answer_identity = f"hedge_hf:{pretrained}@{commit}{adapter}:{self._model.dtype}:{VERSION}"
 
     # --- draws: what the hook asks for --------------------------------------------------------------------------------
 
@@ -256,6 +262,12 @@ class HedgeHF(lmms):
             )
             return False
         return True
+
+
+def _merge_adapter(model: Any, peft: str) -> Any:
+    from peft import PeftModel
+
+    return PeftModel.from_pretrained(model, peft).merge_and_unload()
 
 
 def _distinct_prompts(draws: Sequence[DrawRequest]) -> tuple[list[DrawRequest], list[int]]:

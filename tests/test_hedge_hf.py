@@ -255,3 +255,21 @@ def test_batch_size_must_be_a_number(value: object) -> None:
 
     with pytest.raises(ConfigError, match="batch_size: expected a positive integer"):
         HedgeTiny(batch_size=value)
+
+
+def test_a_lora_adapter_changes_answers_and_identity(model: Any, tmp_path: Path, picture: Image.Image) -> None:
+    from peft import LoraConfig, get_peft_model
+    from transformers import AutoModelForImageTextToText
+
+    from hedge_tasks.models.hedge_tiny import HedgeTiny
+    from hedge_tasks.models.tiny import vlm_path
+
+    torch.manual_seed(0)
+    base = AutoModelForImageTextToText.from_pretrained(str(vlm_path()), dtype=torch.float32)
+    adapted = get_peft_model(base, LoraConfig(r=2, target_modules=["q_proj", "v_proj"], init_lora_weights=False))
+    adapted.save_pretrained(tmp_path)
+    with_adapter = HedgeTiny(peft=str(tmp_path))
+    requests = [draw_request(picture, clean(seed)) for seed in range(8)]
+    assert [a.text for a in sample(with_adapter, requests)] != [a.text for a in sample(model, requests)]
+    assert with_adapter.answer_identity != model.answer_identity
+    assert str(tmp_path) in with_adapter.answer_identity
