@@ -20,16 +20,16 @@ pytestmark = [pytest.mark.framework, pytest.mark.slow]
 ARGUMENTS = ("--model", "hedge_tiny", "--tasks", "hedge_demo", "--limit", "15", "--gen_kwargs", "n=2", "--log_samples")
 
 
-def launch(output: Path, *launcher: str) -> Run:
+def launch(output: Path, *launcher: str, store: Path | None = None) -> Run:
     command = [sys.executable, "-m", *launcher, "lmms_eval", *ARGUMENTS, "--output_path", str(output)]
-    environment = {**os.environ, "OMP_NUM_THREADS": "1"}
+    environment = {**os.environ, "OMP_NUM_THREADS": "1", **({"HEDGE_STORE": str(store)} if store else {})}
     done = subprocess.run(command, capture_output=True, text=True, check=False, env=environment, timeout=600)
     files = list(output.rglob("*_results.json"))
     assert len(files) == 1, (done.stdout + done.stderr)[-3000:]
     return Run(output, json.loads(files[0].read_text("utf-8")))
 
 
-def test_torchrun_with_two_processes_gives_the_numbers_of_one(tmp_path: Path) -> None:
+def test_torchrun_with_two_processes_gives_the_numbers_of_one_and_one_resumes_from_two(tmp_path: Path) -> None:
     one = launch(tmp_path / "one")
     two = launch(tmp_path / "two", "torch.distributed.run", "--nproc-per-node", "2", "--standalone", "-m")
     assert same_values(two.values("hedge_demo"), one.values("hedge_demo"))
@@ -37,6 +37,11 @@ def test_torchrun_with_two_processes_gives_the_numbers_of_one(tmp_path: Path) ->
     assert len(answers_of_one) == 15
     assert answers_of_two == answers_of_one
     assert len(list((tmp_path / "two" / "hedge_answers").glob("answers-*.jsonl"))) == 2
+
+    resumed = launch(tmp_path / "resumed", store=tmp_path / "two" / "hedge_answers")
+    assert answers(resumed) == answers_of_one
+    assert not (tmp_path / "resumed" / "hedge_answers").exists()
+    assert len(list((tmp_path / "two" / "hedge_answers").glob("answers-*.jsonl"))) == 2  # nothing was left to make
 
 
 def answers(run: Run) -> dict[str, list[Any]]:

@@ -120,6 +120,27 @@ def test_finished_draws_are_not_made_again(demo: Run, monkeypatch: pytest.Monkey
     assert len(made) == 24 * 2
 
 
+def test_the_response_cache_of_lmms_eval_never_returns_stale_samples(tmp_path: Path) -> None:
+    arguments = (
+        "--model",
+        "hedge_tiny",
+        "--tasks",
+        "hedge_demo",
+        "--limit",
+        "3",
+        "--use_cache",
+        str(tmp_path / "cache"),
+    )
+    few = evaluate(tmp_path / "few", *arguments, "--gen_kwargs", "n=1")
+    more = evaluate(tmp_path / "more", *arguments, "--gen_kwargs", "n=2")
+    other = evaluate(tmp_path / "other", *arguments, "--gen_kwargs", "n=2,seed=5")
+    clean = [{i: [a.text for a in s.clean] for i, s in answer_sets(run).items()} for run in (few, more, other)]
+    assert all(len(texts) == 1 for texts in clean[0].values())
+    assert all(len(texts) == 2 for texts in clean[1].values())
+    assert {i: texts[:1] for i, texts in clean[1].items()} == clean[0]
+    assert clean[2] != clean[1]
+
+
 def test_a_stock_text_task_runs_beside_ours(tmp_path: Path) -> None:
     run = evaluate(
         tmp_path,
