@@ -5,6 +5,8 @@ from __future__ import annotations
 import hashlib
 import os
 from collections.abc import Iterator, Sequence
+from contextlib import closing
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -27,6 +29,7 @@ from hedge_tasks.models.decoding import PlainGeneration, SharedPrefill
 from hedge_tasks.models.token_sampling import VERSION, AnswerReader, TokenSampler
 from hedge_tasks.sampling.answers import Answer
 from hedge_tasks.sampling.hook import DrawRequest
+from hedge_tasks.sampling.prefetch import prefetch_messages
 
 _ARGUMENTS = (
     "pretrained",
@@ -120,17 +123,22 @@ class HedgeHF(lmms):
 
     def generate_draws(self, draws: Sequence[DrawRequest]) -> Iterator[list[tuple[int, Answer]]]:
         """Sample every draw from its own noise, so that batch, order and number of draws change nothing."""
-        for batch in self._batches(draws):
-            answers = self._sample([draws[i] for i in batch])
-            yield list(zip(batch, answers, strict=True))
+        batches = [(rows, *_distinct_prompts([draws[i] for i in rows])) for rows in self._batches(draws)]
+        # Pictures are perturbed in worker threads while the model is busy with the batch before.
+        with closing(prefetch_messages([prompt for _, prompts, _ in batches for prompt in prompts])) as prepared:
+            for rows, prompts, owners in batches:
+                messages = list(islice(prepared, len(prompts)))
+                answers = self._sample([draws[i] for i in rows], messages, owners)
+                yield list(zip(rows, answers, strict=True))
 
-    def _sample(self, draws: Sequence[DrawRequest]) -> list[Answer]:
+    def _sample(
+        self, draws: Sequence[DrawRequest], messages: list[list[dict[str, Any]]], owners: list[int]
+    ) -> list[Answer]:
+        """One answer a draw; `owners` says which of the messages is whose prompt."""
         limits = draws[0].request.plan.limits()
         defaults = self._model.generation_config
         sampler = TokenSampler([d.draw for d in draws], limits, defaults, self._placeholders, self.device)
         reader = AnswerReader(self._tokenizer, defaults, limits.get("until", ()))
-        prompts, owners = _distinct_prompts(draws)
-        messages = [draw.messages() for draw in prompts]
         if self._may_share(messages[:1]):
             return self._shared.decode(self._inputs(messages), owners, sampler, reader, limits["max_new_tokens"])
         inputs = self._inputs([messages[owner] for owner in owners])

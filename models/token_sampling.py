@@ -81,7 +81,10 @@ class TokenSampler:
         device: torch.device,
     ) -> None:
         self._seeds = torch.tensor([draw.seed for draw in draws], dtype=torch.int64, device=device)
-        self._temperatures = torch.tensor([draw.temperature for draw in draws], dtype=torch.float64, device=device)
+        temperatures = torch.tensor([draw.temperature for draw in draws], dtype=torch.float64, device=device)[:, None]
+        # At temperature 0 the logits stay as they are and there is no noise.
+        self._divisors = torch.where(temperatures > 0, temperatures, 1.0)
+        self._noisiness = (temperatures > 0).double()
         self._forbidden = torch.tensor(sorted(forbidden), dtype=torch.int64, device=device)
         penalty = defaults.repetition_penalty
         self._penalty = None if penalty in (None, 1.0) else RepetitionPenaltyLogitsProcessor(penalty)
@@ -99,16 +102,13 @@ class TokenSampler:
             step: number of tokens chosen so far.
         """
         raw = logits.float()
-        scores = raw.clone()
+        scores = raw if self._penalty is None else self._penalty(ids, raw.clone())
+        scores = scores.double() / self._divisors[rows]
         scores[:, self._forbidden] = -torch.inf
-        if self._penalty is not None:
-            scores = self._penalty(ids, scores)
-        temperatures = self._temperatures[rows, None]
-        scores = scores.double() / torch.where(temperatures > 0, temperatures, 1.0)
         for warper in self._warpers:
             scores = warper(ids, scores)
         noise = gumbel_noise(self._seeds[rows], torch.full_like(rows, step), scores.shape[1])
-        tokens = (scores + torch.where(temperatures > 0, noise, 0.0)).argmax(dim=1)
+        tokens = (scores + noise * self._noisiness[rows]).argmax(dim=1)
         return tokens, raw.gather(1, tokens[:, None])[:, 0] - raw.logsumexp(dim=1)
 
 

@@ -1,4 +1,4 @@
-"""A local server that speaks the little of OpenAI's chat API that lmms-eval's stock adapter uses."""
+"""A local server that speaks the little of OpenAI's chat API that adapters use, and fails in the ways real ones do."""
 
 from __future__ import annotations
 
@@ -6,55 +6,134 @@ import base64
 import io
 import json
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
 from PIL import Image
 
-Reply = Callable[[dict[str, Any]], str]
+
+@dataclass(frozen=True)
+class Response:
+    """What goes back to the client.
+
+    Attributes:
+        body: as JSON unless it is bytes already.
+        pause: seconds before anything goes back; a stopping server does not wait for it.
+        hang_up: close the connection without a word.
+        missing: so many bytes of the announced content are never sent.
+    """
+
+    body: Mapping[str, Any] | bytes = b""
+    status: int = 200
+    headers: Mapping[str, str] = field(default_factory=dict)
+    pause: float = 0.0
+    hang_up: bool = False
+    missing: int = 0
+
+
+Reply = Callable[[dict[str, Any]], "str | Response"]
 """Request body in, answer text out. An exception becomes a status 500."""
 
 
 @contextmanager
-def serve(reply: Reply) -> Iterator[str]:
-    """Serve on a free local port; yields the base URL."""
+def serve(reply: Reply, *, models: Sequence[str] = (), key: str | None = None) -> Iterator[str]:
+    """Serve on a free local port; yields the base URL.
+
+    Args:
+        models: listed at /models; any other model is a 404. Without any, all are taken and none is listed.
+        key: what a request must bring; any other one is quoted in a 401, as careless servers do.
+    """
+    stopping = threading.Event()
 
     class Handler(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            listed = {"object": "list", "data": [{"id": name, "object": "model"} for name in models]}
+            self._send(Response(listed) if models and self.path.endswith("/models") else error(404, "not found"))
+
         def do_POST(self) -> None:
             body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+            brought = self.headers.get("Authorization", "").removeprefix("Bearer ")
+            if key is not None and brought != key:
+                self._send(error(401, f"Incorrect API key provided: {brought}"))
+            elif models and body["model"] not in models:
+                self._send(error(404, f"The model `{body['model']}` does not exist."))
+            else:
+                self._send(self._reply(body))
+
+        def _reply(self, body: dict[str, Any]) -> Response:
             try:
-                status, answer = 200, completion(reply(body))
-            except Exception as error:
-                status, answer = 500, {"error": {"message": str(error)}}
-            content = json.dumps(answer).encode()
-            self.send_response(status)
-            self.send_header("Content-Type", "application/json")
+                answer = reply(body)
+            except Exception as failure:
+                return error(500, str(failure))
+            return Response(completion(answer)) if isinstance(answer, str) else answer
+
+        def _send(self, response: Response) -> None:
+            stopping.wait(response.pause)
+            if response.hang_up:
+                return
+            content = response.body if isinstance(response.body, bytes) else json.dumps(response.body).encode()
+            self.send_response(response.status)
+            for name, value in {"Content-Type": "application/json", **response.headers}.items():
+                self.send_header(name, value)
             self.send_header("Content-Length", str(len(content)))
             self.end_headers()
-            self.wfile.write(content)
+            self.wfile.write(content[: len(content) - response.missing])
 
         def log_message(self, *arguments: Any) -> None:
             pass
 
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    thread = threading.Thread(target=server.serve_forever, daemon=True)
+    class Server(ThreadingHTTPServer):
+        def handle_error(self, request: Any, client_address: Any) -> None:
+            """A client that went away in the meantime is part of the test."""
+
+    server = Server(("127.0.0.1", 0), Handler)
+    # A short poll: with the usual half second every test would take as long to stop its server.
+    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True)
     thread.start()
     try:
         yield f"http://127.0.0.1:{server.server_port}/v1"
     finally:
+        stopping.set()
         server.shutdown()
         server.server_close()
 
 
-def completion(text: str) -> dict[str, Any]:
+def error(status: int, message: str, **fields: Any) -> Response:
+    return Response({"error": {"message": message, "type": "error", "param": None, "code": None, **fields}}, status)
+
+
+def rate_limited(retry_after: str | None = None) -> Response:
+    headers = {} if retry_after is None else {"Retry-After": retry_after}
+    return Response({"error": {"message": "Rate limit reached", "code": "rate_limit_exceeded"}}, 429, headers)
+
+
+def completion(
+    text: str | None,
+    tokens: Sequence[tuple[str, float]] | None = None,
+    *,
+    finish_reason: str = "stop",
+    **message: Any,
+) -> dict[str, Any]:
+    """A chat completion; `tokens` are (text, log-probability) pairs."""
+    content = [
+        {"token": token, "logprob": logprob, "bytes": list(token.encode()), "top_logprobs": []}
+        for token, logprob in tokens or ()
+    ]
+    choice = {
+        "index": 0,
+        "finish_reason": finish_reason,
+        "message": {"role": "assistant", "content": text, **message},
+        "logprobs": None if tokens is None else {"content": content},
+    }
     return {
         "id": "chatcmpl-1",
         "object": "chat.completion",
         "created": 0,
         "model": "local",
-        "choices": [{"index": 0, "finish_reason": "stop", "message": {"role": "assistant", "content": text}}],
+        "choices": [choice],
         "usage": {"prompt_tokens": 1, "completion_tokens": 1, "total_tokens": 2},
     }
 

@@ -45,12 +45,18 @@ class ForeignModel:
 
 
 class OwnModel(ForeignModel):
-    answer_identity = "own"
+    """One of our adapters; the calls numbered in `failing` come to nothing."""
 
-    def generate_draws(self, draws: Sequence[DrawRequest]) -> Iterator[list[tuple[int, Answer]]]:
+    answer_identity = "own"
+    failing: frozenset[int] = frozenset()
+
+    def generate_draws(self, draws: Sequence[DrawRequest]) -> Iterator[list[tuple[int, Answer | str]]]:
         for i in reversed(range(len(draws))):
             self.seen.append(draws[i])
-            yield [(i, Answer(f"{draws[i].draw.condition} {draws[i].draw.index}", -0.5, 2))]
+            if len(self.seen) in self.failing:
+                yield [(i, f"call {len(self.seen)}: no answer within 9 s")]
+            else:
+                yield [(i, Answer(f"{draws[i].draw.condition} {draws[i].draw.index}", -0.5, 2))]
 
 
 def requests(
@@ -105,6 +111,23 @@ def test_own_adapters_get_draws_in_any_order() -> None:
     [line] = generate_samples(model, requests())
     assert AnswerSet.from_json(line).texts == ["baseline 0", "clean 0", "clean 1", "noisy 0", "noisy 1"]
     assert AnswerSet.from_json(line).has_logprobs
+
+
+def test_failed_draws_of_own_adapters_are_asked_again_and_never_answers(tmp_path: Path) -> None:
+    model = OwnModel(is_simple=False)
+    model.failing = frozenset({2, 5, 6})
+    [line] = generate_samples(model, requests(store=tmp_path))
+    assert AnswerSet.from_json(line).texts == ["baseline 0", "clean 0", "clean 1", "noisy 0", "noisy 1"]
+    assert len(model.seen) == 5 + 2 + 1
+
+
+def test_lasting_failures_of_own_adapters_stop_the_run_and_keep_the_rest(tmp_path: Path) -> None:
+    model = OwnModel(is_simple=False)
+    model.failing = frozenset({2, 6, 7})
+    with pytest.raises(DrawsFailed, match=r"1 of 5 draws failed. First reason: call 7: no answer within 9 s"):
+        generate_samples(model, requests(store=tmp_path))
+    generate_samples(model, requests(store=tmp_path))
+    assert len(model.seen) == 5 + 2 + 1
 
 
 def test_a_document_that_comes_twice_is_sampled_once() -> None:

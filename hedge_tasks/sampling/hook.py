@@ -89,8 +89,11 @@ class DrawRequest:
 class DrawingModel(Protocol):
     """What an adapter must offer to receive draws instead of plain text requests."""
 
-    def generate_draws(self, draws: Sequence[DrawRequest]) -> Iterator[list[tuple[int, Answer]]]:
-        """Yield the (position in `draws`, answer) pairs of each finished batch, in any order."""
+    def generate_draws(self, draws: Sequence[DrawRequest]) -> Iterator[Sequence[tuple[int, Answer | str]]]:
+        """Yield the (position in `draws`, answer) pairs of each finished batch, in any order.
+
+        A string in place of an answer says why this draw failed; it is asked for again, never stored.
+        """
         ...
 
     @property
@@ -100,7 +103,16 @@ class DrawingModel(Protocol):
 
 
 def draw_images(draw: DrawRequest, document: Mapping[str, Any]) -> list[Any]:
-    images = [to_rgb8(image) for image in draw.request.load_images(document)]
+    return seen_images(draw, clean_images(draw.request, document))
+
+
+def clean_images(request: SampleRequest, document: Mapping[str, Any]) -> list[Any]:
+    """The images of a document as its clean draws see them, 8-bit RGB."""
+    return [to_rgb8(image) for image in request.load_images(document)]
+
+
+def seen_images(draw: DrawRequest, images: list[Any]) -> list[Any]:
+    """What this draw sees where a clean one sees `images`: a noisy draw gets them perturbed."""
     if draw.draw.condition != "noisy":
         return images
     # The n-th image of a document gets a seed of its own; with one image it is the draw's.

@@ -1,0 +1,113 @@
+"""The inputs of draws, made in worker threads while the model is busy: in memory, in order, never as files.
+
+An adapter reads its messages from here instead of calling `DrawRequest.messages()` itself::
+
+    for draw, messages in zip(draws, prefetch_messages(draws)):
+        ...
+
+The pictures are the same as without it, since they depend on the draw alone. Decoding and perturbing spend their time
+in OpenCV, numpy and Pillow, which let other threads run.
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict, deque
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from itertools import islice
+from threading import Lock
+from typing import Any, TypeVar
+
+from hedge_tasks.errors import ConfigError
+from hedge_tasks.sampling.hook import DrawRequest, clean_images, seen_images
+
+In = TypeVar("In")
+Out = TypeVar("Out")
+
+
+def prefetch_messages(
+    draws: Sequence[DrawRequest], *, workers: int = 2, ahead: int = 64
+) -> Iterator[list[dict[str, Any]]]:
+    """What `DrawRequest.messages()` gives, for one draw after the other.
+
+    Clean draws of a document share its picture objects: do not change them in place. Close the iterator when leaving
+    it early (`contextlib.closing`), or let it go out of scope: pending work is dropped and the threads end.
+
+    Args:
+        draws: in the order in which they will be asked for; those of a document next to each other.
+        workers: threads.
+        ahead: at most this many draws are ready or in the making; bounds the memory.
+
+    Raises:
+        ConfigError: `workers` or `ahead` is below 1.
+        Exception: whatever making a draw's messages raised, when that draw's turn comes. It ends the iterator.
+    """
+    documents = _Documents(keep=workers + 1)
+
+    def messages(draw: DrawRequest) -> list[dict[str, Any]]:
+        return draw.request.prompt.messages(draw.request.question, documents.images(draw))
+
+    return ordered(draws, messages, workers=workers, ahead=ahead)
+
+
+def prefetch_images(draws: Sequence[DrawRequest], *, workers: int = 2, ahead: int = 64) -> Iterator[list[Any]]:
+    """What `DrawRequest.images()` gives, for one draw after the other; the rest as in `prefetch_messages`."""
+    return ordered(draws, _Documents(keep=workers + 1).images, workers=workers, ahead=ahead)
+
+
+def ordered(items: Sequence[In], make: Callable[[In], Out], *, workers: int, ahead: int) -> Iterator[Out]:
+    """`map(make, items)` with threads that run ahead of the reader, but never by more than `ahead` items."""
+    for name, value in (("workers", workers), ("ahead", ahead)):
+        if value < 1:
+            raise ConfigError(f"{name}: expected a positive integer, got {value!r}")
+    return _ordered(items, make, workers, ahead)
+
+
+def _ordered(items: Sequence[In], make: Callable[[In], Out], workers: int, ahead: int) -> Iterator[Out]:
+    pool = ThreadPoolExecutor(workers, thread_name_prefix="hedge-prefetch")
+    rest = iter(items)
+    try:
+        futures: deque[Future[Out]] = deque(pool.submit(make, item) for item in islice(rest, ahead))
+        while futures:
+            result = futures.popleft().result()
+            futures.extend(pool.submit(make, item) for item in islice(rest, 1))
+            yield result
+    finally:
+        pool.shutdown(wait=True, cancel_futures=True)
+
+
+class _Documents:
+    """Fetches and decodes the images of a document once for all its draws, the last few documents at a time."""
+
+    def __init__(self, keep: int) -> None:
+        self._keep = keep
+        self._lock = Lock()
+        self._fetching = Lock()
+        self._entries: OrderedDict[int, _Entry] = OrderedDict()
+
+    def images(self, draw: DrawRequest) -> list[Any]:
+        """The images of this draw, as `DrawRequest.images()` gives them."""
+        entry = self._entry(draw)
+        with entry.lock:
+            if entry.clean is None:
+                with self._fetching:  # data sets do not promise that several threads may read them at once
+                    document = draw.document()
+                entry.clean = clean_images(draw.request, document)
+        return seen_images(draw, entry.clean)
+
+    def _entry(self, draw: DrawRequest) -> _Entry:
+        # The entry holds the request, so that its id cannot become another one's.
+        key = id(draw.request)
+        with self._lock:
+            entry = self._entries.setdefault(key, _Entry(draw.request))
+            self._entries.move_to_end(key)
+            while len(self._entries) > self._keep:
+                self._entries.popitem(last=False)
+        return entry
+
+
+class _Entry:
+    def __init__(self, request: Any) -> None:
+        self.request = request
+        self.lock = Lock()
+        self.clean: list[Any] | None = None

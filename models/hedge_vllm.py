@@ -1,0 +1,283 @@
+"""hedge_vllm: vLLM's offline engine, with one request a draw and log-probabilities of the raw distribution.
+
+Not run against a real vLLM by us; see hedge_vllm.md beside this file.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import importlib
+import json
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import closing
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+from lmms_eval.api.model import lmms
+from PIL import Image
+from tqdm import tqdm
+
+from hedge_tasks.errors import ConfigError, HedgeError, unknown
+from hedge_tasks.models.token_sampling import LOGPROB_DECIMALS
+from hedge_tasks.sampling.answers import Answer
+from hedge_tasks.sampling.hook import DrawRequest
+from hedge_tasks.sampling.prefetch import prefetch_messages
+
+_ARGUMENTS = (
+    "pretrained",
+    "revision",
+    "dtype",
+    "max_model_len",
+    "gpu_memory_utilization",
+    "tensor_parallel_size",
+    "data_parallel_size",
+    "max_images",
+    "documents_per_call",
+    "trust_remote_code",
+    "batch_size",
+)
+
+# Draws whose pictures are made while the engine is busy: about a dozen documents at n = 10.
+_AHEAD = 256
+
+# A file of weights is told from another one at the same path by its size and date; hashing gigabytes takes minutes.
+_WEIGHTS = ("*.safetensors", "*.bin", "*.gguf")
+
+
+class HedgeVLLM(lmms):
+    """Adapter for the models that `vllm.LLM` loads and that have a chat template.
+
+    Args:
+        pretrained: hub id or local folder.
+        revision: of the hub repository.
+        dtype: "auto", "float32", "bfloat16", "float16"; as vLLM takes it.
+        max_model_len: longest prompt and answer together, in tokens. None leaves the model's own.
+        gpu_memory_utilization: share of each GPU's memory that vLLM may take.
+        tensor_parallel_size: GPUs that share one copy of the model.
+        data_parallel_size: copies of the model, one a process; start that many processes with torchrun.
+        max_images: most images a question shows.
+        documents_per_call: documents whose draws are handed to vLLM in one call, and stored after it.
+        trust_remote_code: run code from the model's repository. Off unless asked for.
+        batch_size: lmms-eval always passes one; vLLM makes its own batches.
+
+    Raises:
+        ConfigError: an argument is unknown or makes no sense.
+        HedgeError: vLLM is not installed.
+    """
+
+    is_simple = False
+
+    def __init__(
+        self,
+        pretrained: str,
+        revision: str | None = None,
+        dtype: str = "auto",
+        max_model_len: int | None = None,
+        gpu_memory_utilization: float = 0.9,
+        tensor_parallel_size: int = 1,
+        data_parallel_size: int = 1,
+        max_images: int = 1,
+        documents_per_call: int = 64,
+        trust_remote_code: bool = False,
+        batch_size: int | str = 1,
+        max_batch_size: int | None = None,
+        device: str | None = None,
+        **options: Any,
+    ) -> None:
+        super().__init__()
+        for key in options:
+            raise unknown("model argument", key, _ARGUMENTS)
+        if device not in (None, "cuda"):
+            raise ConfigError(f"device: vLLM chooses its own GPUs (CUDA_VISIBLE_DEVICES); got {device!r}")
+        self.documents_per_call = _positive("documents_per_call", documents_per_call)
+        if not 0 < float(gpu_memory_utilization) <= 1:
+            raise ConfigError(f"gpu_memory_utilization: expected a number in (0, 1], got {gpu_memory_utilization!r}")
+        settings: dict[str, Any] = {
+            "model": pretrained,
+            "revision": revision,
+            "tokenizer_revision": revision,
+            "dtype": dtype,
+            "gpu_memory_utilization": float(gpu_memory_utilization),
+            "limit_mm_per_prompt": {"image": _positive("max_images", max_images)},
+            "trust_remote_code": trust_remote_code,
+            "enable_prefix_caching": True,  # the draws of a document share their prompt, the clean ones their image too
+            "logprobs_mode": "raw_logprobs",  # before temperature and penalties
+            "seed": 0,
+        }
+        if max_model_len is not None:
+            settings["max_model_len"] = _positive("max_model_len", max_model_len)
+        self._settle_parallelism(
+            settings,
+            tensor=_positive("tensor_parallel_size", tensor_parallel_size),
+            data=_positive("data_parallel_size", data_parallel_size),
+        )
+        self.device = f"cuda:{os.environ.get('LOCAL_RANK', 0)}"
+        self.pretrained = pretrained
+        self._vllm = _load_vllm()
+        self._engine = self._vllm.LLM(**settings)
+        self._special = set(self._engine.get_tokenizer().all_special_ids)
+        # hedge_hf heeds the model's own penalty too; its other defaults (top_p, ...) would not be the protocol's.
+        self._penalty = float(self._engine.get_default_sampling_params().repetition_penalty)
+        version = getattr(self._vllm, "__version__", "unknown")
+        self.answer_identity = f"hedge_vllm:{pretrained}@{_weights(pretrained, revision)}:{dtype}:vllm-{version}"
+
+    def _settle_parallelism(self, settings: dict[str, Any], *, tensor: int, data: int) -> None:
+        """Several processes are one engine each, every one with its own documents; one process is one engine."""
+        world = int(os.environ.get("WORLD_SIZE", 1))
+        settings["tensor_parallel_size"] = tensor
+        if world == 1 and data > 1:
+            raise ConfigError(
+                f"data_parallel_size={data} needs as many processes: torchrun --nproc-per-node {data} -m lmms_eval ..."
+            )
+        if world == 1:
+            return
+        if tensor > 1 or data not in (1, world):
+            raise ConfigError(
+                f"{world} processes: set data_parallel_size={world} and tensor_parallel_size=1. To spread one copy of "
+                "the model over several GPUs, start a single process"
+            )
+        settings |= {"data_parallel_size": world, "distributed_executor_backend": "external_launcher"}
+        self._rank, self._world_size = int(os.environ.get("RANK", 0)), world
+
+    # --- draws: what the hook asks for --------------------------------------------------------------------------------
+
+    def generate_draws(self, draws: Sequence[DrawRequest]) -> Iterator[list[tuple[int, Answer | str]]]:
+        """One request a draw, many documents a call; a draw that vLLM gave up comes back as the reason."""
+        calls = _calls(draws, self.documents_per_call)
+        order = [position for call in calls for position in call]
+        with closing(prefetch_messages([draws[i] for i in order], ahead=_AHEAD)) as prepared:
+            for call in calls:
+                messages = [_for_vllm(conversation) for conversation in islice(prepared, len(call))]
+                outputs = self._chat(messages, [self._sampling(draws[i]) for i in call])
+                yield [(i, self._read(output)) for i, output in zip(call, outputs, strict=True)]
+
+    def _chat(self, conversations: list[list[dict[str, Any]]], sampling: list[Any]) -> list[Any]:
+        return self._engine.chat(conversations, sampling_params=sampling, use_tqdm=False)
+
+    def _sampling(self, draw: DrawRequest) -> Any:
+        limits = draw.request.plan.limits()
+        optional = {name: limits[name] for name in ("top_p", "top_k") if name in limits}
+        return self._vllm.SamplingParams(
+            temperature=draw.draw.temperature,
+            seed=draw.draw.seed,
+            max_tokens=limits["max_new_tokens"],
+            stop=list(limits.get("until", ())),
+            repetition_penalty=self._penalty,
+            logprobs=0,  # of the chosen token only
+            skip_special_tokens=True,
+            **optional,
+        )
+
+    def _read(self, output: Any) -> Answer | str:
+        """The answer of a `RequestOutput`, or why there is none."""
+        if not output.outputs:
+            return "vLLM returned no output"
+        [completion] = output.outputs
+        if completion.finish_reason not in ("stop", "length"):
+            return f"vLLM ended the request early (finish_reason {completion.finish_reason!r})"
+        tokens, table = list(completion.token_ids), completion.logprobs
+        if not tokens or table is None:
+            return Answer(completion.text.strip())
+        logprobs = [entry[token].logprob for token, entry in zip(tokens, table, strict=True)]
+        counted = [p for token, p in zip(tokens, logprobs, strict=True) if token not in self._special]
+        # An answer of no token at all is as likely as the end token that made it.
+        mean = sum(counted) / len(counted) if counted else logprobs[0]
+        return Answer(completion.text.strip(), round(mean, LOGPROB_DECIMALS), len(counted))
+
+    # --- ordinary lmms-eval requests ----------------------------------------------------------------------------------
+
+    def generate_until(self, requests: list[Any]) -> list[str]:
+        """Greedy or sampled generation for tasks that are not ours."""
+        texts: list[str] = []
+        with tqdm(total=len(requests), desc="Generating", disable=self.rank != 0) as bar:
+            for start in range(0, len(requests), self.documents_per_call):
+                part = requests[start : start + self.documents_per_call]
+                conversations = [_for_vllm(_messages(self, request)) for request in part]
+                outputs = self._chat(conversations, [self._plain_sampling(request.args[2]) for request in part])
+                texts += [output.outputs[0].text.strip() for output in outputs]
+                bar.update(len(part))
+        return texts
+
+    def _plain_sampling(self, settings: Mapping[str, Any]) -> Any:
+        temperature = float(settings.get("temperature") or 0) if settings.get("do_sample", True) else 0.0
+        until = settings.get("until") or []
+        optional = {name: settings[name] for name in ("top_p", "top_k") if settings.get(name) is not None}
+        return self._vllm.SamplingParams(
+            temperature=temperature,
+            max_tokens=int(settings.get("max_new_tokens", 256)),
+            stop=[text for text in ([until] if isinstance(until, str) else until) if text],
+            **(optional if temperature > 0 else {}),
+        )
+
+    def loglikelihood(self, requests: list[Any]) -> list[tuple[float, bool]]:
+        raise HedgeError("hedge_vllm generates; for tasks that score given continuations use another lmms-eval model")
+
+    def generate_until_multi_round(self, requests: list[Any]) -> list[str]:
+        raise HedgeError("hedge_vllm does not do multi-round tasks; use another lmms-eval model for them")
+
+
+def _calls(draws: Sequence[DrawRequest], documents: int) -> list[list[int]]:
+    """Positions of the draws of each call: whole documents, each with its draws in a row."""
+    by_document: dict[str, list[int]] = {}
+    for i, draw in enumerate(draws):
+        by_document.setdefault(draw.request.key, []).append(i)
+    groups = list(by_document.values())
+    parts = (groups[start : start + documents] for start in range(0, len(groups), documents))
+    return [[i for group in part for i in group] for part in parts]
+
+
+def _messages(model: HedgeVLLM, request: Any) -> list[dict[str, Any]]:
+    _, doc_to_messages, _, doc_id, task, split = request.args
+    return doc_to_messages(model.task_dict[task][split][doc_id])
+
+
+def _for_vllm(conversation: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """lmms-eval's messages with the pictures as vLLM's chat takes them from memory."""
+    return [
+        {**turn, "content": content if isinstance(content := turn["content"], str) else [_part(p) for p in content]}
+        for turn in conversation
+    ]
+
+
+def _part(part: Mapping[str, Any]) -> dict[str, Any]:
+    if part["type"] == "text":
+        return dict(part)
+    if part["type"] == "image" and isinstance(part["url"], Image.Image):
+        picture = part["url"]
+        return {"type": "image_pil", "image_pil": picture if picture.mode == "RGB" else picture.convert("RGB")}
+    raise HedgeError(
+        f"hedge_vllm shows text and images in memory; the task has {part['type']!r} content of another kind"
+    )
+
+
+def _load_vllm() -> Any:
+    try:
+        return importlib.import_module("vllm")
+    except ImportError as error:
+        raise HedgeError(f"hedge_vllm needs vLLM: pip install 'hedge-tasks[vllm]' ({error})") from error
+
+
+def _positive(name: str, value: object) -> int:
+    try:
+        number = int(str(value))
+    except ValueError:
+        number = 0
+    if number < 1:
+        raise ConfigError(f"{name}: expected a positive integer, got {value!r}")
+    return number
+
+
+def _weights(pretrained: str, revision: str | None) -> str:
+    """What tells these weights from others of the same name: a fingerprint of the folder, or the hub's commit."""
+    folder = Path(pretrained)
+    if folder.is_dir():
+        files = sorted(path for pattern in _WEIGHTS for path in folder.glob(pattern))
+        states = [(path.name, path.stat().st_size, path.stat().st_mtime_ns) for path in files]
+        return hashlib.sha256(json.dumps(states).encode()).hexdigest()[:16]
+    from transformers import PretrainedConfig
+
+    # Reads the file only, so that models with code of their own need no trust for it.
+    config, _ = PretrainedConfig.get_config_dict(pretrained, revision=revision)
+    return str(config.get("_commit_hash") or revision)

@@ -1,0 +1,577 @@
+"""The adapter for OpenAI-compatible servers: what it sends, what it reads, and every way in which a server fails."""
+
+from __future__ import annotations
+
+import json
+import math
+import threading
+import time
+from collections.abc import Iterable, Iterator
+from contextlib import suppress
+from email.utils import formatdate
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pytest
+from evaluation import TASKS, evaluate
+from loguru import logger
+from openai_server import Response, completion, error, images_of, rate_limited, serve, texts_of
+from PIL import Image
+
+from hedge_tasks.errors import ConfigError, DrawsFailed, HedgeError
+from hedge_tasks.models.hedge_openai import HedgeOpenAI, _as_finished, _Failed, _retry_after, read_answer
+from hedge_tasks.perturb import perturb_image
+from hedge_tasks.sampling import Answer, AnswerSet, Draw, SamplingPlan
+from hedge_tasks.sampling.hook import DrawRequest, SampleRequest, generate_samples
+from hedge_tasks.sampling.prompts import Prompt
+
+pytestmark = pytest.mark.framework
+
+KEY = "sk-very-secret-0123456789"
+PICTURE = Image.fromarray(np.random.default_rng(0).integers(0, 255, (24, 40, 3), dtype=np.uint8))
+LEFT = completion("left", [("le", -0.25), ("ft", -0.75), ("<|im_end|>", -9.0)])
+
+
+@pytest.fixture(autouse=True)
+def _no_account(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("OPENAI_API_KEY", "OPENAI_BASE_URL"):
+        monkeypatch.delenv(name, raising=False)
+
+
+@pytest.fixture
+def said() -> Iterator[list[str]]:
+    """Everything that is logged."""
+    lines: list[str] = []
+    sink = logger.add(lambda message: lines.append(str(message)), level="TRACE")
+    yield lines
+    with suppress(ValueError):  # lmms-eval takes all sinks away
+        logger.remove(sink)
+
+
+class Script:
+    """A server's behaviour: its replies in their order, the last one for ever."""
+
+    def __init__(self, *replies: Any) -> None:
+        self._replies = list(replies)
+        self._lock = threading.Lock()
+        self.bodies: list[dict[str, Any]] = []
+
+    def __call__(self, body: dict[str, Any]) -> Response:
+        with self._lock:
+            self.bodies.append(body)
+            reply = self._replies.pop(0) if len(self._replies) > 1 else self._replies[0]
+        if isinstance(reply, Exception):
+            raise reply
+        reply = reply(body) if callable(reply) else reply
+        return reply if isinstance(reply, Response) else Response(reply)
+
+
+def draws(n: int = 1, *, noisy: int = 0, picture: Image.Image = PICTURE, **plan: Any) -> list[DrawRequest]:
+    settings = SamplingPlan(n=n, n_noisy=noisy, **plan)
+    request = SampleRequest(
+        id="q7",
+        key="document",
+        question="which side?",
+        prompt=Prompt("test", "<image>{question}", "Be brief."),
+        plan=settings,
+        load_images=lambda document: [document["image"]],
+    )
+    return [DrawRequest(request, d, lambda: {"image": picture}, ("t", "s", 0)) for d in settings.draws("document")]
+
+
+def adapter(url: str, **arguments: Any) -> HedgeOpenAI:
+    return HedgeOpenAI(**{"model": "tiny", "base_url": url, "retry_backoff_s": 0, "max_retries": 2, **arguments})
+
+
+def sample(model: HedgeOpenAI, requests: list[DrawRequest]) -> list[Any]:
+    outcomes = dict(pair for batch in model.generate_draws(requests) for pair in batch)
+    return [outcomes[i] for i in range(len(requests))]
+
+
+def drain(batches: Iterable[list[tuple[int, Any]]], into: list[Any]) -> None:
+    for batch in batches:
+        into += [result for _, result in batch]
+
+
+def ask(script: Script, n: int = 1, *, plan: dict[str, Any] | None = None, **arguments: Any) -> list[Any]:
+    """The outcomes of a baseline and n - 1 clean draws, one after the other."""
+    with serve(script) as url:
+        return sample(adapter(url, num_concurrent=1, **arguments), draws(max(n - 1, 1), **(plan or {}))[:n])
+
+
+# --- what is sent ---------------------------------------------------------------------------------------------------
+
+
+def test_a_draw_is_one_request_with_its_own_temperature_and_seed() -> None:
+    script = Script(LEFT)
+    requests = draws(2, noisy=1, max_new_tokens=9, top_p=0.9, until=("\n", "."))
+    with serve(script) as url:
+        answers = sample(adapter(url, num_concurrent=1), requests)
+    assert answers == [Answer("left", -0.5, 2)] * 4
+    assert [body["temperature"] for body in script.bodies] == [0.1, 1.0, 1.0, 1.0]
+    assert [body["seed"] for body in script.bodies] == [r.draw.seed % 2**31 for r in requests]
+    assert len({body["seed"] for body in script.bodies}) == 4
+    for body in script.bodies:
+        limits = {"max_tokens": 9, "top_p": 0.9, "stop": ["\n", "."], "logprobs": True, "model": "tiny"}
+        assert {name: body[name] for name in limits} == limits
+        assert "top_k" not in body
+        assert body["messages"][0] == {"role": "system", "content": "Be brief."}
+        assert [part["type"] for part in body["messages"][1]["content"]] == ["image_url", "text"]
+        assert texts_of(body) == ["Be brief.", "which side?"]
+
+
+def test_images_arrive_pixel_by_pixel_perturbed_where_the_draw_is_noisy() -> None:
+    script = Script(LEFT)
+    requests = draws(1, noisy=1)
+    with serve(script) as url:
+        sample(adapter(url, num_concurrent=1), requests)
+    baseline, clean, noisy = ([image.convert("RGB") for image in images_of(body)] for body in script.bodies)
+    assert baseline[0].tobytes() == clean[0].tobytes() == PICTURE.tobytes()
+    assert noisy[0].tobytes() == perturb_image(PICTURE, seed=requests[2].draw.seed).tobytes()
+    urls = [part["image_url"]["url"] for part in script.bodies[0]["messages"][1]["content"] if "image_url" in part]
+    assert urls[0].startswith("data:image/png;base64,")
+
+
+def test_top_k_is_sent_where_it_is_asked_for() -> None:
+    script = Script(LEFT)
+    ask(script, plan={"top_k": 5})
+    assert script.bodies[0]["top_k"] == 5
+
+
+def test_large_images_are_scaled_down_only_if_asked() -> None:
+    script = Script(LEFT)
+    ask(script)
+    ask(script, max_image_side=20)
+    assert [images_of(body)[0].size for body in script.bodies] == [(40, 24), (20, 12)]
+
+
+def test_requests_run_side_by_side_and_never_more_than_allowed() -> None:
+    lock, together, most = threading.Lock(), threading.Barrier(3, timeout=5), [0, 0]
+
+    def reply(body: dict[str, Any]) -> dict[str, Any]:
+        with lock:
+            most[0] += 1
+            most[1] = max(most)
+        together.wait()
+        with lock:
+            most[0] -= 1
+        return LEFT
+
+    with serve(Script(reply)) as url:
+        sample(adapter(url, num_concurrent=3), draws(8))
+    assert most[1] == 3
+
+
+# --- log-probabilities ----------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("tokens", "expected"),
+    [
+        ([("le", -0.2), ("ft", -0.4), ("<|im_end|>", -5.0)], (-0.3, 2)),
+        ([("left", -0.2), ("</s>", -5.0)], (-0.2, 1)),
+        ([("left", -0.2), ("<eos>", -5.0)], (-0.2, 1)),
+        ([("left", -0.2), ("<end_of_turn>", -5.0)], (-0.2, 1)),
+        ([("left", -0.2), ("<｜end▁of▁sentence｜>", -5.0)], (-0.2, 1)),
+        ([("<b>", -0.2), ("left", -0.4), (" <", -0.6), ("[1]", -0.8)], (-0.5, 4)),  # text, however it looks
+        ([("<|im_end|>", -1.5)], (-1.5, 0)),
+        ([], (None, None)),
+        (None, (None, None)),
+        ([("left", -0.2), ("!", -9999.0)], (None, None)),
+    ],
+)
+def test_the_mean_leaves_control_tokens_out(tokens: Any, expected: tuple[float | None, int | None]) -> None:
+    answer = read_answer(completion(" left\n", tokens))
+    assert answer.text == "left"
+    assert answer.mean_logprob == (None if expected[0] is None else pytest.approx(expected[0]))
+    assert answer.n_tokens == expected[1]
+
+
+@pytest.mark.parametrize("entry", [{"token": "x"}, {"token": "x", "logprob": math.nan}, {"logprob": -1.0}, "x"])
+def test_log_probabilities_in_another_form_are_none(entry: Any) -> None:
+    body = completion("x", [])
+    body["choices"][0]["logprobs"]["content"] = [entry]
+    assert read_answer(body) == Answer("x")
+
+
+def test_reasoning_is_no_part_of_the_answer_nor_of_its_log_probability() -> None:
+    tokens = [("left", -9.0), ("?", -9.0), ("</think>", -9.0), ("le", -0.2), ("ft", -0.4), ("<|im_end|>", -5.0)]
+    answer = read_answer(completion("\nleft", tokens, reasoning_content="left?"))
+    assert (answer.text, answer.mean_logprob, answer.n_tokens) == ("left", pytest.approx(-0.3), 2)
+    assert read_answer(completion("elsewhere", tokens, reasoning_content="left?")) == Answer("elsewhere")
+
+
+def test_texts_that_end_an_answer_are_cut_where_the_server_left_them_in() -> None:
+    assert read_answer(completion("left.\nBecause"), ["\n", "."]).text == "left"
+
+
+def test_a_refusal_is_an_answer_and_so_is_an_empty_text() -> None:
+    assert read_answer(completion(None, refusal="I cannot help.")).text == "I cannot help."
+    assert read_answer(completion("")).text == ""
+
+
+def test_a_server_that_refuses_log_probabilities_is_asked_without(said: list[str]) -> None:
+    def reply(body: dict[str, Any]) -> Any:
+        return error(400, "logprobs are not supported", param="logprobs") if "logprobs" in body else completion("left")
+
+    script = Script(reply)
+    assert ask(script, 4) == [Answer("left")] * 4
+    assert ["logprobs" in body for body in script.bodies] == [True, False, False, False, False]
+    assert len([line for line in said if "refuses log-probabilities: logprobs are not supported" in line]) == 1
+
+
+def test_a_server_that_returns_no_log_probabilities_is_noted_once(said: list[str]) -> None:
+    script = Script(completion("left"), LEFT, completion("left"), completion("left"))
+    assert [answer.mean_logprob for answer in ask(script, 4)] == [None, -0.5, None, None]
+    assert len([line for line in said if "did not return usable log-probabilities" in line]) == 1
+
+
+def test_other_settings_that_a_server_spells_differently_or_lacks(said: list[str]) -> None:
+    def reply(body: dict[str, Any]) -> Any:
+        if "max_tokens" in body:
+            return error(400, "'max_tokens' is not supported with this model. Use 'max_completion_tokens' instead.")
+        return error(422, "extra field", param="seed") if "seed" in body else LEFT
+
+    script = Script(reply)
+    assert ask(script, 2, plan={"max_new_tokens": 9}) == [Answer("left", -0.5, 2)] * 2
+    assert len(script.bodies) == 4
+    assert script.bodies[-1]["max_completion_tokens"] == 9
+    assert len([line for line in said if "takes no seeds" in line]) == 1
+
+
+# --- failures that may pass -----------------------------------------------------------------------------------------
+
+PASSING = {
+    "429": (rate_limited(), "status 429: Rate limit reached"),
+    "429 at once": (rate_limited("0"), "status 429: Rate limit reached"),
+    "500": (RuntimeError("on fire"), "status 500: on fire"),
+    "503 in words": (Response(b"no healthy upstream", 503), "status 503: "),
+    "truncated": (Response(LEFT, missing=20), "no connection ("),
+    "broken JSON": (Response(json.dumps(LEFT).encode()[:-20]), "the answer is not valid JSON"),
+    "a web page": (Response(b"<html>", headers={"Content-Type": "text/html"}), "the answer is not valid JSON"),
+    "a list": (Response(b"[]"), "the answer is list instead of a chat completion"),
+    "empty choices": ({**LEFT, "choices": []}, "the answer has no choices"),
+    "error with 200": ({"error": {"message": "backend down"}}, "the answer has no choices ({'message': 'backend down'"),
+    "no message": ({"choices": [{"index": 0}]}, "the first choice has no message"),
+    "null content": (completion(None), "the answer has no content (finish_reason 'stop')"),
+    "hang-up": (Response(hang_up=True), "no connection ("),
+    "slow": (Response(LEFT, pause=5), "no answer within 0.15 s"),
+}
+
+
+@pytest.mark.parametrize("name", PASSING)
+def test_a_passing_failure_is_asked_again(name: str) -> None:
+    script = Script(PASSING[name][0], LEFT)
+    timeout = 0.15 if name == "slow" else 5
+    assert ask(script, timeout=timeout) == [Answer("left", -0.5, 2)]
+    assert len(script.bodies) == 2
+    assert script.bodies[0]["seed"] == script.bodies[1]["seed"]
+
+
+@pytest.mark.parametrize("name", PASSING)
+def test_a_lasting_failure_is_a_failed_draw_and_no_answer(name: str) -> None:
+    script = Script(PASSING[name][0])
+    timeout = 0.15 if name == "slow" else 5
+    # No retries: what is asserted here is what the hook is told.
+    [outcome] = ask(script, timeout=timeout, max_retries=0)
+    assert isinstance(outcome, str)
+    assert outcome.startswith(PASSING[name][1])
+    assert len(script.bodies) == 1
+
+
+def test_retries_are_counted() -> None:
+    script = Script(rate_limited())
+    assert ask(script, max_retries=3) == ["status 429: Rate limit reached"]
+    assert len(script.bodies) == 4
+
+
+def test_retry_after_is_waited_for() -> None:
+    script = Script(rate_limited("0.2"), LEFT)
+    started = time.monotonic()
+    assert ask(script) == [Answer("left", -0.5, 2)]
+    assert 0.2 <= time.monotonic() - started < 2
+
+
+@pytest.mark.parametrize(
+    ("value", "seconds"),
+    [(None, None), ("7", 7), ("-3", 0), ("1e9", 600), ("inf", 600), ("nan", None), ("soon", None)],
+)
+def test_retry_after_is_read(value: str | None, seconds: float | None) -> None:
+    assert _retry_after(value) == seconds
+
+
+def test_retry_after_may_be_a_date() -> None:
+    assert _retry_after(formatdate(time.time() + 30, usegmt=True)) == pytest.approx(30, abs=2)
+
+
+def test_pauses_grow_and_differ() -> None:
+    model = adapter("http://localhost:1/v1", retry_backoff_s=1.0)
+
+    def pause(attempt: int, failure: _Failed) -> float:
+        outcome = SimpleNamespace(exception=lambda: failure)
+        return model._pause(SimpleNamespace(attempt_number=attempt, outcome=outcome))  # type: ignore[arg-type]
+
+    for attempt, least in ((1, 1), (2, 2), (3, 4), (9, 60)):
+        pauses = {pause(attempt, _Failed("busy")) for _ in range(20)}
+        assert len(pauses) > 1
+        assert all(least <= seconds <= least + 1 for seconds in pauses)
+    assert 20 <= pause(1, _Failed("busy", retry_after=20)) <= 21
+
+
+def test_a_token_limit_spent_on_reasoning_is_not_asked_again() -> None:
+    script = Script(completion(None, finish_reason="length", reasoning_content="well, well, well"))
+    [outcome] = ask(script)
+    assert "raise max_new_tokens" in outcome
+    assert len(script.bodies) == 1
+
+
+def test_one_draw_that_fails_leaves_the_others_alone(tmp_path: Path) -> None:
+    requests = draws(2, noisy=2)
+    bad = requests[1].draw.seed % 2**31
+    script = Script(lambda body: completion(None) if body["seed"] == bad else LEFT)
+    with serve(script) as url:
+        outcomes = sample(adapter(url), requests)
+    assert [isinstance(outcome, Answer) for outcome in outcomes] == [True, False, True, True, True]
+
+
+def test_failed_draws_stop_the_run_and_keep_the_rest(tmp_path: Path) -> None:
+    request = draws(2)[0].request
+    request = SampleRequest(**{**vars(request), "store": tmp_path})
+    instance = SimpleNamespace(args=("text", {}, request, 0, "task", "test"))
+    script = Script(lambda body: completion(None) if body["temperature"] < 1 else LEFT)
+    with serve(script) as url:
+        model = adapter(url, max_retries=0)
+        model.task_dict = {"task": {"test": [{"image": PICTURE}]}}
+        with pytest.raises(DrawsFailed, match=r"1 of 3 draws failed. First reason: the answer has no content"):
+            generate_samples(model, [instance])
+        script._replies = [LEFT]
+        before = len(script.bodies)
+        [line] = generate_samples(model, [instance])
+    assert AnswerSet.from_json(line).texts == ["left"] * 3
+    assert len(script.bodies) == before + 1
+
+
+def test_a_server_that_is_gone_is_not_asked_for_every_draw() -> None:
+    with serve(Script(LEFT)) as url:
+        pass
+    model = adapter(url, num_concurrent=2, max_retries=0)
+    outcomes: list[Any] = []
+    with pytest.raises(DrawsFailed, match=r"is gone: 6 draws in a row failed, the last one with no connection"):
+        drain(model.generate_draws(draws(200)), outcomes)
+    assert 6 <= len(outcomes) < 20
+
+
+# --- failures that last ---------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("reply", "message"),
+    [
+        (error(400, "image too large"), r"refuses the request for 'q7' \(400: image too large\)"),
+        (error(401, f"Incorrect API key: {KEY}"), r"refuses the API key \(401: Incorrect API key: \[api_key\]\)"),
+        (error(403, "not for you"), r"refuses the API key \(403: not for you\)"),
+        (error(404, "Not Found"), r"knows no model 'tiny', or is no base URL, which usually ends in /v1"),
+        (error(429, "You exceeded your current quota", code="insufficient_quota"), "no credit left"),
+    ],
+)
+def test_a_lasting_error_stops_at_once_and_says_what_to_do(reply: Response, message: str, said: list[str]) -> None:
+    script = Script(reply)
+    with pytest.raises(HedgeError, match=message) as caught:
+        ask(script, api_key=KEY)
+    assert len(script.bodies) == 1
+    assert KEY not in f"{caught.value!r} {''.join(said)}"
+
+
+def test_a_wrong_model_name_is_answered_with_those_there_are() -> None:
+    message = r"'Qwen2.5-VL-7B', did you mean 'Qwen/Qwen2.5-VL-7B'\? Valid: Qwen/Qwen2.5-VL-7B, other"
+    with serve(Script(LEFT), models=["other", "Qwen/Qwen2.5-VL-7B"]) as url, pytest.raises(HedgeError, match=message):
+        sample(adapter(url, model="Qwen2.5-VL-7B"), draws())
+
+
+def test_the_key_comes_from_the_environment_and_a_wrong_one_is_not_quoted(monkeypatch: pytest.MonkeyPatch) -> None:
+    with serve(Script(LEFT), key=KEY) as url:
+        monkeypatch.setenv("OPENAI_API_KEY", KEY)
+        assert sample(adapter(url), draws())[0] == Answer("left", -0.5, 2)
+        with pytest.raises(HedgeError, match=r"Incorrect API key provided: \[api_key\].*Set OPENAI_API_KEY") as caught:
+            sample(adapter(url, api_key="sk-another-secret"), draws())
+        assert "another" not in str(caught.value)
+
+
+def test_an_error_waits_for_what_is_under_way_and_begins_nothing_new() -> None:
+    begun: list[int] = []
+
+    def call(i: int, stop: threading.Event) -> int:
+        begun.append(i)
+        if i == 1:
+            raise HedgeError("no such model")
+        if i == 0:
+            assert stop.wait(5)  # paid for: finished after the error
+        return i
+
+    results: list[int] = []
+    with pytest.raises(HedgeError, match="no such model"):
+        drain(_as_finished(call, 1000, 2), results)
+    assert 0 in results
+    assert len(begun) < 20
+    assert set(results) == set(begun) - {1}
+
+
+def test_an_interrupt_keeps_what_is_finished_and_under_way(monkeypatch: pytest.MonkeyPatch) -> None:
+    from concurrent.futures import wait
+
+    calls: list[int] = []
+
+    def interrupted(futures: Any, **options: Any) -> Any:
+        calls.append(1)
+        if len(calls) == 2:
+            raise KeyboardInterrupt
+        return wait(futures, **options)
+
+    monkeypatch.setattr("hedge_tasks.models.hedge_openai.wait", interrupted)
+    begun: list[int] = []
+
+    def call(i: int, stop: threading.Event) -> int:
+        begun.append(i)
+        if i:
+            stop.wait(5)
+        return i
+
+    results: list[int] = []
+    with pytest.raises(KeyboardInterrupt):
+        drain(_as_finished(call, 1000, 2), results)
+    assert sorted(results) == sorted(begun)
+    assert len(begun) < 20
+
+
+def test_a_caller_that_stops_listening_stops_the_threads() -> None:
+    script = Script(LEFT)
+    with serve(script) as url:
+        batches = adapter(url, num_concurrent=2).generate_draws(draws(300))
+        next(batches)
+        batches.close()  # type: ignore[attr-defined]
+        seen = len(script.bodies)
+        assert seen < 20
+
+
+# --- arguments ------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"num_concurent": 4}, "unknown model argument 'num_concurent', did you mean 'num_concurrent'"),
+        ({"model": ""}, "the model argument 'model' is missing"),
+        ({"num_concurrent": 0}, "num_concurrent: expected an integer of at least 1, got 0"),
+        ({"max_retries": -1}, "max_retries: expected an integer of at least 0"),
+        ({"timeout": "soon"}, "timeout: expected a number of seconds, got 'soon'"),
+        ({"timeout": 0}, "timeout: expected a number of seconds, got 0"),
+        ({"max_image_side": 0}, "max_image_side: expected an integer of at least 1"),
+        ({"base_url": "localhost:8000/v1"}, "base_url: expected something like http://localhost:8000/v1, got"),
+        ({"base_url": "http://"}, "base_url: expected something like"),
+        ({"base_url": "http://host:port/v1"}, "base_url: expected something like"),
+        ({"base_url": "http://host/v1/chat/completions"}, "leave out the end of"),
+        ({"base_url": "http://me:word@host/v1"}, "leave out user, password and query"),
+        ({"api_key": "sk-1\nsk-2"}, "api_key: there are characters in it that no key has"),
+    ],
+)
+def test_wrong_arguments_are_explained(arguments: dict[str, Any], message: str) -> None:
+    with pytest.raises(ConfigError, match=message) as caught:
+        adapter("http://localhost:8000/v1", **arguments)
+    assert not any(secret in str(caught.value) for secret in ("word@", "sk-1"))
+
+
+def test_the_identity_tells_servers_models_and_image_sizes_apart_but_not_keys() -> None:
+    def identity(url: str = "http://localhost:8000/v1", **arguments: Any) -> str:
+        return adapter(url, **arguments).answer_identity
+
+    assert identity() == "hedge_openai:http://localhost:8000/v1|tiny"
+    assert identity() == identity("http://localhost:8000/v1/") == identity(api_key=KEY, num_concurrent=3, timeout=9)
+    assert len({identity(), identity("http://other/v1"), identity(model="m"), identity(max_image_side=9)}) == 4
+
+
+def test_what_it_does_not_do_it_refuses() -> None:
+    model = adapter("http://localhost:8000/v1")
+    with pytest.raises(HedgeError, match="another lmms-eval model"):
+        model.loglikelihood([])
+    with pytest.raises(HedgeError, match="multi-round"):
+        model.generate_until_multi_round([])
+    with pytest.raises(HedgeError, match="this task has video"):
+        model._encode([{"role": "user", "content": [{"type": "video", "url": "x.mp4"}]}])
+
+
+# --- lmms-eval ------------------------------------------------------------------------------------------------------
+
+
+class TinyServer:
+    """The embedded model behind a chat API, with its seeds and its log-probabilities."""
+
+    def __init__(self) -> None:
+        from hedge_tasks.models.hedge_tiny import HedgeTiny
+
+        self._model = HedgeTiny()
+        self._lock = threading.Lock()
+
+    def __call__(self, body: dict[str, Any]) -> dict[str, Any]:
+        images = images_of(body)
+        request = SampleRequest(
+            id="q",
+            key="q",
+            question=texts_of(body)[-1],
+            prompt=Prompt("test", "<image>{question}" if images else "{question}"),
+            plan=SamplingPlan(max_new_tokens=body["max_tokens"]),
+            load_images=lambda document: images,
+        )
+        draw = Draw("clean", 0, body["temperature"], body.get("seed", 0))
+        with self._lock:
+            [[(_, answer)]] = self._model.generate_draws([DrawRequest(request, draw, dict, ("t", "s", 0))])
+        tokens = [("x", answer.mean_logprob)] * answer.n_tokens
+        return completion(answer.text, [*tokens, ("<|im_end|>", -50.0)])
+
+
+def test_a_whole_evaluation_beside_a_stock_task(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
+    capfd: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", KEY)
+    tiny = TinyServer()
+    # Two failures on the way, which must leave no trace.
+    script = Script(rate_limited(), {**LEFT, "choices": []}, tiny)
+    with serve(script, models=["tiny"], key=KEY) as url, caplog.at_level("DEBUG"):
+        run = evaluate(
+            tmp_path,
+            *("--model", "hedge_openai", "--model_args", f"model=tiny,base_url={url},retry_backoff_s=0,timeout=20.5"),
+            *("--tasks", "hedge_demo,stock_text", "--include_path", str(TASKS)),
+            *("--limit", "4", "--gen_kwargs", "n=2"),
+        )
+    samples = run.samples("hedge_demo")
+    sets = {s.id: s for s in (AnswerSet.from_dict(json.loads(line["filtered_resps"])) for line in samples)}
+    assert len(sets) == 4
+    assert all(s.has_logprobs and -20 < a.mean_logprob < 0 for s in sets.values() for a in s.answers)
+    assert run.results["configs"]["hedge_demo"]["hedge"]["outcome"]["without_logprobs"] == 0
+    assert 0 <= run.values("stock_text")["exact_match,none"] <= 1
+    bodies = [body for body in script.bodies if "seed" in body]
+    assert len({body["seed"] for body in bodies}) == 4 * 5
+    assert len(script.bodies) == 4 * 5 + 4 + 2
+    written = b"".join(path.read_bytes() for path in tmp_path.rglob("*") if path.is_file())
+    assert b"tiny" in written
+    assert KEY.encode() not in written
+    printed = "".join(capfd.readouterr())
+    assert printed.count("failed requests are made again after a pause") == 1
+    assert KEY not in printed + caplog.text
+
+
+def test_a_key_among_the_arguments_is_in_no_file_either(tmp_path: Path) -> None:
+    with serve(Script(LEFT), key=KEY) as url:
+        evaluate(
+            tmp_path,
+            *("--model", "hedge_openai", "--model_args", f"model=tiny,base_url={url},api_key={KEY}"),
+            *("--tasks", "hedge_demo", "--limit", "1", "--gen_kwargs", "n=1", "--predict_only"),
+        )
+    files = [path for path in tmp_path.rglob("*") if path.is_file()]
+    assert any("answers-" in path.name for path in files)
+    assert KEY.encode() not in b"".join(path.read_bytes() for path in files)
+    assert not any(KEY in str(path) for path in files)
