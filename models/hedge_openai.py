@@ -13,13 +13,11 @@ import os
 import re
 import threading
 import time
-from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
-from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass
 from email.utils import parsedate_to_datetime
-from itertools import islice
-from typing import Any, TypeVar
+from typing import Any
 from urllib.parse import urlsplit
 
 import openai
@@ -40,6 +38,8 @@ from tenacity import (
 from tqdm import tqdm
 
 from hedge_tasks.errors import ConfigError, DrawsFailed, HedgeError, unknown
+from hedge_tasks.models.chat_completion import RequestFailed, read_answer, shorten
+from hedge_tasks.models.thread_pool import as_finished
 from hedge_tasks.perturb import to_rgb8
 from hedge_tasks.sampling.answers import Answer
 from hedge_tasks.sampling.hook import DrawRequest
@@ -68,19 +68,6 @@ _LONGEST_RETRY_AFTER = 600.0
 _GIVE_UP_AFTER = 3
 """A server is gone when this many draws a thread found no connection, one after the other, retries included."""
 
-# What a server writes in place of a log-probability that it does not tell exactly: OpenAI for tokens outside its top
-# 20, vLLM for minus infinity. A mean with one of these in it would be nonsense.
-_CLAMPED = -9999.0
-
-# Control tokens, as servers spell them out. Only well-known names without the bars: `<b>` or `[left]` is text.
-_SPECIAL = re.compile(
-    r"<[|｜].*[|｜]?>|<.*[|｜]>|</?s>|\[/?INST\]"
-    r"|<(?:bos|eos|pad|unk|mask|start_of_turn|end_of_turn|end_of_utterance)>|\[(?:BOS|EOS|PAD|UNK|CLS|SEP)\]",
-    re.DOTALL,
-)
-
-_T = TypeVar("_T")
-
 
 @dataclass(frozen=True)
 class _Question:
@@ -98,22 +85,6 @@ class _Question:
     temperature: float
     limits: Mapping[str, Any]
     seed: int | None = None
-
-
-class _Failed(Exception):
-    """A request came to nothing, for a reason that may pass.
-
-    Attributes:
-        retry_after: seconds the server wants to be left alone, None where it does not say.
-        lasting: asking the same again would end the same way.
-        unreachable: there was no connection or no answer in time, whatever was asked.
-    """
-
-    def __init__(
-        self, reason: str, *, retry_after: float | None = None, lasting: bool = False, unreachable: bool = False
-    ) -> None:
-        super().__init__(reason)
-        self.retry_after, self.lasting, self.unreachable = retry_after, lasting, unreachable
 
 
 class HedgeOpenAI(lmms):
@@ -219,23 +190,23 @@ class HedgeOpenAI(lmms):
     # --- asking -------------------------------------------------------------------------------------------------------
 
     def _answers(self, questions: Sequence[_Question]) -> Iterator[list[tuple[int, Answer | str]]]:
-        def call(i: int, stop: threading.Event) -> Answer | _Failed:
+        def call(i: int, stop: threading.Event) -> Answer | RequestFailed:
             return self._answer(questions[i], stop)
 
         in_vain = 0
-        with closing(_as_finished(call, len(questions), self.num_concurrent)) as batches:
+        with closing(as_finished(call, len(questions), self.num_concurrent)) as batches:
             for batch in batches:
                 yield [(i, answer if isinstance(answer, Answer) else str(answer)) for i, answer in batch]
                 for _, answer in batch:
-                    in_vain = in_vain + 1 if isinstance(answer, _Failed) and answer.unreachable else 0
+                    in_vain = in_vain + 1 if isinstance(answer, RequestFailed) and answer.unreachable else 0
                     # Or a server that died in the night would be called for every remaining draw, for hours.
-                    if isinstance(answer, _Failed) and in_vain >= _GIVE_UP_AFTER * self.num_concurrent:
+                    if isinstance(answer, RequestFailed) and in_vain >= _GIVE_UP_AFTER * self.num_concurrent:
                         raise DrawsFailed(
                             f"{self.base_url} is gone: {in_vain} draws in a row failed, the last one with {answer}. "
                             "The answer store has the finished draws; the same command continues from there."
                         )
 
-    def _answer(self, question: _Question, stop: threading.Event) -> Answer | _Failed:
+    def _answer(self, question: _Question, stop: threading.Event) -> Answer | RequestFailed:
         """Ask until there is an answer or the retries are used up.
 
         Raises:
@@ -243,7 +214,7 @@ class HedgeOpenAI(lmms):
         """
         messages = self._encode(question.messages())
         retrying = Retrying(
-            retry=retry_if_exception(lambda error: isinstance(error, _Failed) and not error.lasting),
+            retry=retry_if_exception(lambda error: isinstance(error, RequestFailed) and not error.lasting),
             stop=stop_after_attempt(1 + self.max_retries) | stop_when_event_set(stop),
             wait=self._pause,
             sleep=sleep_using_event(stop),
@@ -252,7 +223,7 @@ class HedgeOpenAI(lmms):
         )
         try:
             return retrying(self._ask, question, messages)
-        except _Failed as failure:
+        except RequestFailed as failure:
             return failure
 
     def _pause(self, state: RetryCallState) -> float:
@@ -279,11 +250,11 @@ class HedgeOpenAI(lmms):
                 # Without its cause: the server may have quoted the key, and tracebacks get printed.
                 raise self._explain(error, question) from None
             except ValueError as error:
-                raise _Failed(f"the answer is not valid JSON ({error})") from None
+                raise RequestFailed(f"the answer is not valid JSON ({error})") from None
             try:
                 return self._read(body, question)
-            except _Failed as failure:
-                raise _Failed(self._redact(str(failure)), lasting=failure.lasting) from None
+            except RequestFailed as failure:
+                raise RequestFailed(self._redact(str(failure)), lasting=failure.lasting) from None
 
     def _settings(self, question: _Question) -> dict[str, Any]:
         limits = question.limits
@@ -331,20 +302,20 @@ class HedgeOpenAI(lmms):
         return False
 
     def _explain(self, error: openai.APIError, question: _Question) -> Exception:
-        """A `_Failed` where another try may help, else the `HedgeError` that says what to do."""
+        """A `RequestFailed` where another try may help, else the `HedgeError` that says what to do."""
         if isinstance(error, openai.APITimeoutError):
-            return _Failed(f"no answer within {self.timeout:g} s", unreachable=True)
+            return RequestFailed(f"no answer within {self.timeout:g} s", unreachable=True)
         if isinstance(error, openai.APIConnectionError):
-            return _Failed(f"no connection ({self._redact(str(error.__cause__ or error))})", unreachable=True)
+            return RequestFailed(f"no connection ({self._redact(str(error.__cause__ or error))})", unreachable=True)
         reason = self._redact(_message(error))
         if not isinstance(error, openai.APIStatusError):
-            return _Failed(reason)
+            return RequestFailed(reason)
         status = error.status_code
         if error.code == "insufficient_quota":
             return HedgeError(f"{self.base_url}: the account has no credit left ({reason})")
         if status in (408, 409, 425, 429) or status >= 500:
             wanted = _retry_after(error.response.headers.get("retry-after"))
-            return _Failed(f"status {status}: {reason}", retry_after=wanted)
+            return RequestFailed(f"status {status}: {reason}", retry_after=wanted)
         if status in (401, 403):
             return HedgeError(
                 f"{self.base_url} refuses the API key ({status}: {reason}). Set OPENAI_API_KEY to one that may use "
@@ -414,159 +385,6 @@ def _as_question(draw: DrawRequest) -> _Question:
     return _Question(request.id, draw.messages, draw.draw.temperature, request.plan.limits(), draw.draw.seed)
 
 
-# --- answers ----------------------------------------------------------------------------------------------------------
-
-
-def read_answer(body: object, until: Sequence[str] = ()) -> Answer:
-    """The answer in a chat completion. A refusal is one; reasoning is not part of it.
-
-    Args:
-        body: parsed JSON.
-        until: texts that end an answer, for servers that leave them in.
-
-    Raises:
-        _Failed: there is no answer in it.
-    """
-    choice = _first_choice(body)
-    message = choice.get("message")
-    if not isinstance(message, Mapping):
-        raise _Failed("the first choice has no message")
-    text = _text(message.get("content"))
-    if text is None:
-        text = _text(message.get("refusal"))
-    if text is None:
-        raise _no_content(choice)
-    tokens = _tokens(choice)
-    if message.get("reasoning_content") or message.get("reasoning"):
-        tokens = _closing_tokens(tokens, text)
-    for stop in until:
-        text = text.split(stop)[0]
-    return Answer(text.strip(), *_mean_logprob(tokens))
-
-
-def _first_choice(body: object) -> Mapping[str, Any]:
-    if not isinstance(body, Mapping):
-        raise _Failed(f"the answer is {type(body).__name__} instead of a chat completion")
-    choices = body.get("choices")
-    if isinstance(choices, list) and choices and isinstance(choices[0], Mapping):
-        return choices[0]
-    # Gateways report the failure of a server behind them with status 200.
-    error = body.get("error")
-    raise _Failed(f"the answer has no choices ({_shorten(error)})" if error else "the answer has no choices")
-
-
-def _no_content(choice: Mapping[str, Any]) -> _Failed:
-    if choice.get("finish_reason") == "length":
-        return _Failed("no answer before the token limit (all spent on reasoning?); raise max_new_tokens", lasting=True)
-    return _Failed(f"the answer has no content (finish_reason {choice.get('finish_reason')!r})")
-
-
-def _text(content: object) -> str | None:
-    if isinstance(content, list):
-        parts = [p["text"] for p in content if isinstance(p, Mapping) and isinstance(p.get("text"), str)]
-        return "".join(parts) if parts else None
-    return content if isinstance(content, str) else None
-
-
-_Token = tuple[str, bytes, float]
-"""Text, bytes and log-probability."""
-
-
-def _tokens(choice: Mapping[str, Any]) -> list[_Token]:
-    """Tokens of the answer, none where a single one of them has no usable log-probability."""
-    logprobs = choice.get("logprobs")
-    entries = (logprobs.get("content") or logprobs.get("refusal")) if isinstance(logprobs, Mapping) else None
-    tokens = []
-    for entry in entries if isinstance(entries, list) else ():
-        if not isinstance(entry, Mapping) or not isinstance(entry.get("token"), str):
-            return []
-        value = entry.get("logprob")
-        if isinstance(value, bool) or not isinstance(value, (int, float)) or not _CLAMPED < value < math.inf:
-            return []
-        tokens.append((entry["token"], _bytes(entry), float(value)))
-    return tokens
-
-
-def _bytes(entry: Mapping[str, Any]) -> bytes:
-    try:
-        return bytes(entry["bytes"])
-    except (KeyError, TypeError, ValueError):
-        return entry["token"].encode("utf-8", "replace")
-
-
-def _closing_tokens(tokens: list[_Token], text: str) -> list[_Token]:
-    """The last tokens, which spell the answer; those before are reasoning. Empty where they cannot be told apart."""
-    answer, spelled = text.strip().encode(), b""
-    for i in range(len(tokens) - 1, -1, -1):
-        spelled = tokens[i][1] + spelled
-        if answer and answer in spelled:
-            return tokens[i:]
-    return []
-
-
-def _mean_logprob(tokens: Sequence[_Token]) -> tuple[float | None, int | None]:
-    """Mean over all but control tokens, in nats, and how many these are; (None, None) without any token."""
-    if not tokens:
-        return None, None
-    counted = [logprob for token, _, logprob in tokens if not _SPECIAL.fullmatch(token)]
-    # An answer of no token at all is as likely as the end token that made it.
-    return (sum(counted) / len(counted) if counted else tokens[0][2]), len(counted)
-
-
-# --- threads ----------------------------------------------------------------------------------------------------------
-
-
-def _as_finished(
-    call: Callable[[int, threading.Event], _T], count: int, workers: int
-) -> Generator[list[tuple[int, _T]], None, None]:
-    """Call with 0 to count - 1 from threads and yield (number, result) as soon as there are some.
-
-    On an error or Ctrl-C nothing new is begun, and calls under way come to their end: somebody pays for them. Their
-    results are yielded, then the error goes on. The event is set by then, so that a call may cut its pauses short.
-    """
-    stop, numbers = threading.Event(), iter(range(count))
-    running: dict[Future[_T], int] = {}
-    error: BaseException | None = None
-    pool = ThreadPoolExecutor(workers)
-    try:
-        while error is None:
-            # As many again wait in the queue, so that no thread idles while the caller stores answers.
-            running |= {pool.submit(call, i, stop): i for i in islice(numbers, 2 * workers - len(running))}
-            if not running:
-                return
-            try:
-                wait(running, return_when=FIRST_COMPLETED)
-            except KeyboardInterrupt as interrupt:
-                logger.warning("Interrupted: waiting for the requests under way. Interrupt again to drop them.")
-                error = interrupt
-            results, failure = _collect(running)
-            error = error or failure
-            if results:
-                yield results
-        stop.set()
-        running = {future: i for future, i in running.items() if not future.cancel()}
-        wait(running)
-        results, _ = _collect(running)
-        if results:
-            yield results
-        raise error
-    finally:
-        stop.set()
-        pool.shutdown(wait=False, cancel_futures=True)
-
-
-def _collect(running: dict[Future[_T], int]) -> tuple[list[tuple[int, _T]], BaseException | None]:
-    """Take finished calls out of `running`: their results, and the first error."""
-    results, error = [], None
-    for future in [future for future in running if future.done()]:
-        number = running.pop(future)
-        if (failure := future.exception()) is None:
-            results.append((number, future.result()))
-        else:
-            error = error or failure
-    return results, error
-
-
 # --- small things -----------------------------------------------------------------------------------------------------
 
 
@@ -591,12 +409,7 @@ def _retry_after(value: str | None) -> float | None:
 def _message(error: openai.APIError) -> str:
     body = error.body
     found = body.get("message") if isinstance(body, Mapping) else None
-    return _shorten(found if isinstance(found, str) else error.message)
-
-
-def _shorten(value: object) -> str:
-    # Servers quote the request they refuse, with its image.
-    return str(value)[:300]
+    return shorten(found if isinstance(found, str) else error.message)
 
 
 def _texts(value: object) -> tuple[str, ...]:

@@ -21,7 +21,9 @@ from openai_server import Response, completion, error, images_of, rate_limited, 
 from PIL import Image
 
 from hedge_tasks.errors import ConfigError, DrawsFailed, HedgeError
-from hedge_tasks.models.hedge_openai import HedgeOpenAI, _as_finished, _Failed, _retry_after, read_answer
+from hedge_tasks.models.chat_completion import RequestFailed, read_answer
+from hedge_tasks.models.hedge_openai import HedgeOpenAI, _retry_after
+from hedge_tasks.models.thread_pool import as_finished
 from hedge_tasks.perturb import perturb_image
 from hedge_tasks.sampling import Answer, AnswerSet, Draw, SamplingPlan
 from hedge_tasks.sampling.hook import DrawRequest, SampleRequest, generate_samples
@@ -309,15 +311,15 @@ def test_retry_after_may_be_a_date() -> None:
 def test_pauses_grow_and_differ() -> None:
     model = adapter("http://localhost:1/v1", retry_backoff_s=1.0)
 
-    def pause(attempt: int, failure: _Failed) -> float:
+    def pause(attempt: int, failure: RequestFailed) -> float:
         outcome = SimpleNamespace(exception=lambda: failure)
         return model._pause(SimpleNamespace(attempt_number=attempt, outcome=outcome))  # type: ignore[arg-type]
 
     for attempt, least in ((1, 1), (2, 2), (3, 4), (9, 60)):
-        pauses = {pause(attempt, _Failed("busy")) for _ in range(20)}
+        pauses = {pause(attempt, RequestFailed("busy")) for _ in range(20)}
         assert len(pauses) > 1
         assert all(least <= seconds <= least + 1 for seconds in pauses)
-    assert 20 <= pause(1, _Failed("busy", retry_after=20)) <= 21
+    assert 20 <= pause(1, RequestFailed("busy", retry_after=20)) <= 21
 
 
 def test_a_token_limit_spent_on_reasoning_is_not_asked_again() -> None:
@@ -412,7 +414,7 @@ def test_an_error_waits_for_what_is_under_way_and_begins_nothing_new() -> None:
 
     results: list[int] = []
     with pytest.raises(HedgeError, match="no such model"):
-        drain(_as_finished(call, 1000, 2), results)
+        drain(as_finished(call, 1000, 2), results)
     assert 0 in results
     assert len(begun) < 20
     assert set(results) == set(begun) - {1}
@@ -429,7 +431,7 @@ def test_an_interrupt_keeps_what_is_finished_and_under_way(monkeypatch: pytest.M
             raise KeyboardInterrupt
         return wait(futures, **options)
 
-    monkeypatch.setattr("hedge_tasks.models.hedge_openai.wait", interrupted)
+    monkeypatch.setattr("hedge_tasks.models.thread_pool.wait", interrupted)
     begun: list[int] = []
 
     def call(i: int, stop: threading.Event) -> int:
@@ -440,7 +442,7 @@ def test_an_interrupt_keeps_what_is_finished_and_under_way(monkeypatch: pytest.M
 
     results: list[int] = []
     with pytest.raises(KeyboardInterrupt):
-        drain(_as_finished(call, 1000, 2), results)
+        drain(as_finished(call, 1000, 2), results)
     assert sorted(results) == sorted(begun)
     assert len(begun) < 20
 

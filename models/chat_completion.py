@@ -1,0 +1,140 @@
+"""Reading the reply of a server with OpenAI's chat API: its answer, its log-probabilities, or what is wrong with it."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from hedge_tasks.sampling.answers import Answer
+
+# What a server writes in place of a log-probability that it does not tell exactly: OpenAI for tokens outside its top
+# 20, vLLM for minus infinity. A mean with one of these in it would be nonsense.
+_CLAMPED = -9999.0
+
+# Control tokens, as servers spell them out. Only well-known names without the bars: `<b>` or `[left]` is text.
+_SPECIAL = re.compile(
+    r"<[|｜].*[|｜]?>|<.*[|｜]>|</?s>|\[/?INST\]"
+    r"|<(?:bos|eos|pad|unk|mask|start_of_turn|end_of_turn|end_of_utterance)>|\[(?:BOS|EOS|PAD|UNK|CLS|SEP)\]",
+    re.DOTALL,
+)
+
+
+class RequestFailed(Exception):
+    """A request came to nothing, for a reason that may pass.
+
+    Attributes:
+        retry_after: seconds the server wants to be left alone, None where it does not say.
+        lasting: asking the same again would end the same way.
+        unreachable: there was no connection or no answer in time, whatever was asked.
+    """
+
+    def __init__(
+        self, reason: str, *, retry_after: float | None = None, lasting: bool = False, unreachable: bool = False
+    ) -> None:
+        super().__init__(reason)
+        self.retry_after, self.lasting, self.unreachable = retry_after, lasting, unreachable
+
+
+def read_answer(body: object, until: Sequence[str] = ()) -> Answer:
+    """The answer in a chat completion. A refusal is one; reasoning is not part of it.
+
+    Args:
+        body: parsed JSON.
+        until: texts that end an answer, for servers that leave them in.
+
+    Raises:
+        RequestFailed: there is no answer in it.
+    """
+    choice = _first_choice(body)
+    message = choice.get("message")
+    if not isinstance(message, Mapping):
+        raise RequestFailed("the first choice has no message")
+    text = _text(message.get("content"))
+    if text is None:
+        text = _text(message.get("refusal"))
+    if text is None:
+        raise _no_content(choice)
+    tokens = _tokens(choice)
+    if message.get("reasoning_content") or message.get("reasoning"):
+        tokens = _closing_tokens(tokens, text)
+    for stop in until:
+        text = text.split(stop)[0]
+    return Answer(text.strip(), *_mean_logprob(tokens))
+
+
+def _first_choice(body: object) -> Mapping[str, Any]:
+    if not isinstance(body, Mapping):
+        raise RequestFailed(f"the answer is {type(body).__name__} instead of a chat completion")
+    choices = body.get("choices")
+    if isinstance(choices, list) and choices and isinstance(choices[0], Mapping):
+        return choices[0]
+    # Gateways report the failure of a server behind them with status 200.
+    error = body.get("error")
+    raise RequestFailed(f"the answer has no choices ({shorten(error)})" if error else "the answer has no choices")
+
+
+def _no_content(choice: Mapping[str, Any]) -> RequestFailed:
+    if choice.get("finish_reason") == "length":
+        return RequestFailed(
+            "no answer before the token limit (all spent on reasoning?); raise max_new_tokens", lasting=True
+        )
+    return RequestFailed(f"the answer has no content (finish_reason {choice.get('finish_reason')!r})")
+
+
+def _text(content: object) -> str | None:
+    if isinstance(content, list):
+        parts = [p["text"] for p in content if isinstance(p, Mapping) and isinstance(p.get("text"), str)]
+        return "".join(parts) if parts else None
+    return content if isinstance(content, str) else None
+
+
+_Token = tuple[str, bytes, float]
+"""Text, bytes and log-probability."""
+
+
+def _tokens(choice: Mapping[str, Any]) -> list[_Token]:
+    """Tokens of the answer, none where a single one of them has no usable log-probability."""
+    logprobs = choice.get("logprobs")
+    entries = (logprobs.get("content") or logprobs.get("refusal")) if isinstance(logprobs, Mapping) else None
+    tokens = []
+    for entry in entries if isinstance(entries, list) else ():
+        if not isinstance(entry, Mapping) or not isinstance(entry.get("token"), str):
+            return []
+        value = entry.get("logprob")
+        if isinstance(value, bool) or not isinstance(value, (int, float)) or not _CLAMPED < value < math.inf:
+            return []
+        tokens.append((entry["token"], _bytes(entry), float(value)))
+    return tokens
+
+
+def _bytes(entry: Mapping[str, Any]) -> bytes:
+    try:
+        return bytes(entry["bytes"])
+    except (KeyError, TypeError, ValueError):
+        return entry["token"].encode("utf-8", "replace")
+
+
+def _closing_tokens(tokens: list[_Token], text: str) -> list[_Token]:
+    """The last tokens, which spell the answer; those before are reasoning. Empty where they cannot be told apart."""
+    answer, spelled = text.strip().encode(), b""
+    for i in range(len(tokens) - 1, -1, -1):
+        spelled = tokens[i][1] + spelled
+        if answer and answer in spelled:
+            return tokens[i:]
+    return []
+
+
+def _mean_logprob(tokens: Sequence[_Token]) -> tuple[float | None, int | None]:
+    """Mean over all but control tokens, in nats, and how many these are; (None, None) without any token."""
+    if not tokens:
+        return None, None
+    counted = [logprob for token, _, logprob in tokens if not _SPECIAL.fullmatch(token)]
+    # An answer of no token at all is as likely as the end token that made it.
+    return (sum(counted) / len(counted) if counted else tokens[0][2]), len(counted)
+
+
+def shorten(value: object) -> str:
+    # Servers quote the request they refuse, with its image.
+    return str(value)[:300]

@@ -1,0 +1,64 @@
+"""Calls from threads whose results come as they finish, and are not lost when one of them fails."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Generator
+from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from itertools import islice
+from typing import TypeVar
+
+from loguru import logger
+
+_T = TypeVar("_T")
+
+
+def as_finished(
+    call: Callable[[int, threading.Event], _T], count: int, workers: int
+) -> Generator[list[tuple[int, _T]], None, None]:
+    """Call with 0 to count - 1 from threads and yield (number, result) as soon as there are some.
+
+    On an error or Ctrl-C nothing new is begun, and calls under way come to their end: somebody pays for them. Their
+    results are yielded, then the error goes on. The event is set by then, so that a call may cut its pauses short.
+    """
+    stop, numbers = threading.Event(), iter(range(count))
+    running: dict[Future[_T], int] = {}
+    error: BaseException | None = None
+    pool = ThreadPoolExecutor(workers)
+    try:
+        while error is None:
+            # As many again wait in the queue, so that no thread idles while the caller stores answers.
+            running |= {pool.submit(call, i, stop): i for i in islice(numbers, 2 * workers - len(running))}
+            if not running:
+                return
+            try:
+                wait(running, return_when=FIRST_COMPLETED)
+            except KeyboardInterrupt as interrupt:
+                logger.warning("Interrupted: waiting for the requests under way. Interrupt again to drop them.")
+                error = interrupt
+            results, failure = _collect(running)
+            error = error or failure
+            if results:
+                yield results
+        stop.set()
+        running = {future: i for future, i in running.items() if not future.cancel()}
+        wait(running)
+        results, _ = _collect(running)
+        if results:
+            yield results
+        raise error
+    finally:
+        stop.set()
+        pool.shutdown(wait=False, cancel_futures=True)
+
+
+def _collect(running: dict[Future[_T], int]) -> tuple[list[tuple[int, _T]], BaseException | None]:
+    """Take finished calls out of `running`: their results, and the first error."""
+    results, error = [], None
+    for future in [future for future in running if future.done()]:
+        number = running.pop(future)
+        if (failure := future.exception()) is None:
+            results.append((number, future.result()))
+        else:
+            error = error or failure
+    return results, error
