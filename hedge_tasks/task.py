@@ -32,6 +32,9 @@ STORE = "HEDGE_STORE"
 # What the command line says about speed and place, not about answers.
 _NOT_OF_THE_ANSWER = frozenset({"batch_size", "max_batch_size", "device", "num_concurrent", "timeout", "max_retries"})
 
+# An argument with such a word in its name is nobody's business, and another key is not another model.
+_SECRETS = ("key", "token", "secret", "password")
+
 
 @dataclass(frozen=True)
 class DocumentSettings:
@@ -289,9 +292,13 @@ def _model_identity(args: Any) -> str | None:
     """Name of the model and its arguments as the command line gives them, less what does not shape an answer."""
     if args is None or not getattr(args, "model", None):
         return None
-    given = str(args.model_args or "").split(",")
-    kept = sorted(a.strip() for a in given if a.strip() and a.partition("=")[0].strip() not in _NOT_OF_THE_ANSWER)
-    return "|".join([str(args.model), *kept])
+    given = (argument.strip() for argument in str(args.model_args or "").split(","))
+    return "|".join([str(args.model), *sorted(argument for argument in given if _shapes_answers(argument))])
+
+
+def _shapes_answers(argument: str) -> bool:
+    name = argument.partition("=")[0].strip().lower()
+    return bool(name) and name not in _NOT_OF_THE_ANSWER and not any(word in name for word in _SECRETS)
 
 
 def _store_folder(args: Any) -> Path | None:
