@@ -1,0 +1,79 @@
+"""Killed again and again, written by two at once: the answers are those of an undisturbed run."""
+
+from __future__ import annotations
+
+import os
+import random
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+from sampling_process import DOCUMENTS, SeededModel, requests
+
+from hedge_tasks.sampling.hook import generate_samples
+from hedge_tasks.sampling.store import AnswerStore
+
+pytestmark = pytest.mark.slow
+
+PROGRAM = Path(__file__).with_name("sampling_process.py")
+N = 10
+DRAWS = DOCUMENTS * (1 + 2 * N)
+
+
+def start(store: Path, seconds_a_batch: float) -> subprocess.Popen[str]:
+    command = [sys.executable, str(PROGRAM), str(store), str(N), str(seconds_a_batch)]
+    return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
+
+
+@pytest.fixture(scope="module")
+def undisturbed() -> list[str]:
+    return generate_samples(SeededModel(0), requests(None, N))  # type: ignore[arg-type]
+
+
+def test_killed_twenty_times_in_a_row(tmp_path: Path, undisturbed: list[str]) -> None:
+    """SIGKILL at random moments after sampling began; what is stored only grows, and in the end nothing differs."""
+    dice = random.Random(0)
+    stored = 0
+    for _ in range(20):
+        process = start(tmp_path, 0.02)
+        size_before = size(tmp_path)
+        while process.poll() is None and size(tmp_path) == size_before:
+            time.sleep(0.005)
+        time.sleep(dice.uniform(0, 0.03))
+        os.kill(process.pid, signal.SIGKILL)
+        process.communicate()
+        now = len(AnswerStore(tmp_path))
+        assert now >= stored
+        stored = now
+    assert 0 < stored < DRAWS
+    output, _ = start(tmp_path, 0).communicate()
+    assert output.splitlines() == undisturbed
+    assert len(AnswerStore(tmp_path)) == DRAWS
+
+
+def test_two_processes_on_the_same_documents(tmp_path: Path, undisturbed: list[str]) -> None:
+    processes = [start(tmp_path, 0.005) for _ in range(2)]
+    outputs = [process.communicate()[0].splitlines() for process in processes]
+    assert outputs == [undisturbed, undisturbed]
+    assert len(list(tmp_path.iterdir())) == 2
+    store = AnswerStore(tmp_path)
+    assert (len(store), store.n_dropped) == (DRAWS, 0)
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_cut_anywhere_only_the_cut_record_is_made_again(tmp_path: Path, undisturbed: list[str], seed: int) -> None:
+    generate_samples(SeededModel(0), requests(tmp_path, N))
+    [file] = tmp_path.iterdir()
+    content = file.read_bytes()
+    cut = random.Random(seed).randrange(len(content))
+    file.write_bytes(content[:cut])
+    whole = len(AnswerStore(tmp_path))
+    assert whole in (content[:cut].count(b"\n"), content[:cut].count(b"\n") + 1)
+    assert generate_samples(SeededModel(0), requests(tmp_path, N)) == undisturbed
+
+
+def size(folder: Path) -> int:
+    return sum(path.stat().st_size for path in folder.glob("answers-*.jsonl"))
