@@ -21,6 +21,7 @@ from hypothesis import strategies as st
 from PIL import Image
 
 from hedge_tasks.perturb import PRESETS, Perturbation, perturb_image, to_rgb8
+from hedge_tasks.perturb.noise import gauss_noise, shot_noise
 
 ROOT = Path(__file__).resolve().parents[1]
 SCANS = ROOT.parent / "shared" / "data" / "vqa_rad" / "images"
@@ -179,6 +180,43 @@ def test_shot_noise_is_poisson_in_linear_light(value: int) -> None:
     assert counts.var() == pytest.approx(expected, rel=0.08)
 
 
+@pytest.mark.parametrize("scale", [0.014, 0.007, 1 / 70, 0.5, 1e-4])
+@pytest.mark.parametrize("shape", [(64, 48, 3), (1, 1, 3), (257, 131, 3)])
+def test_fast_shot_noise_is_the_librarys_to_the_last_bit(scale: float, shape: tuple[int, int, int]) -> None:
+    import albumentations
+
+    image = np.random.default_rng(0).integers(0, 256, shape, dtype=np.uint8)
+    before = image.copy()
+    for p in (1.0, 0.5):
+        for seed in (0, 7, 2**63):
+            theirs = albumentations.ShotNoise(scale_range=(scale, scale), p=p)
+            theirs.set_random_seed(seed)
+            expected = theirs(image=image)["image"]
+            assert np.array_equal(shot_noise(image, scale=scale, p=p, seed=seed), expected)
+    assert np.array_equal(image, before)
+
+
+@pytest.mark.parametrize("sigma", [0.07, 0.035, 0.14, 1.0])
+@pytest.mark.parametrize("shape", [(64, 48, 3), (1, 1, 3), (257, 131, 3), (2, 9000, 3)])
+def test_fast_gaussian_noise_is_the_librarys_to_the_last_bit(sigma: float, shape: tuple[int, int, int]) -> None:
+    import albumentations
+
+    image = np.random.default_rng(0).integers(0, 256, shape, dtype=np.uint8)
+    before = image.copy()
+    for p in (1.0, 0.5):
+        for seed in (0, 7, 2**63):
+            theirs = albumentations.GaussNoise(std_range=(sigma, sigma), p=p)
+            theirs.set_random_seed(seed)
+            expected = theirs(image=image)["image"]
+            assert np.array_equal(gauss_noise(image, sigma=sigma, p=p, seed=seed), expected)
+    assert np.array_equal(image, before)
+
+
+def test_shot_noise_too_fine_for_a_table_is_drawn_too() -> None:
+    spread = pixels(perturb_image(grey(), seed=0, preset=only(shot_noise=9e-6))).std()
+    assert 0 < spread < 1
+
+
 def test_border_is_black_and_noise_covers_it() -> None:
     frame = perturb_image(grey(255, (100, 100)), seed=0, preset=only(rotate=[10, 10]))
     assert pixels(frame)[0, 0].max() == 0 or pixels(frame)[0, -1].max() == 0
@@ -247,6 +285,31 @@ def test_strength_scales_every_range() -> None:
 def test_no_perturbation_is_exactly_the_clean_image(preset: str | Perturbation) -> None:
     scene = picture()
     assert perturb_image(scene, seed=9, preset=preset).tobytes() == to_rgb8(scene).tobytes()
+
+
+@pytest.mark.parametrize(("preset", "factor"), [("mild", 0.5), ("strong", 2.0)])
+def test_mild_and_strong_are_half_and_double_the_ranges_of_the_paper(preset: str, factor: float) -> None:
+    paper, scaled = PRESETS["hedge_paper"].settings(), PRESETS[preset].settings()
+    assert scaled["strength"] == 1.0
+    assert scaled["rotate"] == [angle * factor for angle in paper["rotate"]]
+    for key in ("translate", "scale", "brightness", "contrast", "saturation", "hue", "gauss_noise", "shot_noise"):
+        assert scaled[key] == pytest.approx(paper[key] * factor)
+    for key in ("p_affine", "p_color", "p_gauss_noise", "p_shot_noise", "fit_output"):
+        assert scaled[key] == paper[key]
+
+
+def test_mild_and_strong_differ_as_they_say() -> None:
+    far = {}
+    for preset in ("mild", "hedge_paper", "strong"):
+        noisy = [pixels(perturb_image(picture(), seed=seed, preset=preset)) for seed in range(12)]
+        far[preset] = np.mean([np.abs(one - pixels(picture())).mean() for one in noisy])
+    assert far["mild"] < 0.75 * far["hedge_paper"] < 0.75 * far["strong"]
+
+
+def test_vase_always_does_everything_but_saturation_and_hue_and_keeps_the_frame() -> None:
+    vase = PRESETS["vase"]
+    assert (vase.p_affine, vase.p_color, vase.saturation, vase.hue) == (1.0, 1.0, 0.0, 0.0)
+    assert {perturb_image(picture(), seed=seed, preset="vase").size for seed in range(8)} == {picture().size}
 
 
 def test_strength_does_not_wake_the_preset_none() -> None:

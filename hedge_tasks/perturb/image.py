@@ -15,12 +15,12 @@ from __future__ import annotations
 
 import math
 import numbers
-import os
 import random
 import struct
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
+from functools import lru_cache, partial
 from typing import Any
 
 import numpy as np
@@ -28,6 +28,8 @@ from loguru import logger
 from PIL import Image, ImageOps
 
 from hedge_tasks.errors import ConfigError, unknown
+from hedge_tasks.perturb import custom
+from hedge_tasks.perturb.noise import SMALLEST_SCALE, gauss_noise, shot_noise
 
 __all__ = ["PRESETS", "Perturbation", "perturb_image", "to_rgb8"]
 
@@ -119,6 +121,9 @@ class Perturbation:
         Enlarge the frame so that nothing is cut off (undoes the translation, changes the size of the output).
     strength
         Multiplies every range (not the probabilities): 0 leaves the image alone, 1 is the preset as written.
+    transforms
+        Albumentations transforms that take the place of all of the above, see `hedge_tasks.perturb.custom`. Every one
+        has a random stream of its own. They cannot be scaled by a strength.
     """
 
     name: str = "hedge"
@@ -137,6 +142,7 @@ class Perturbation:
     p_shot_noise: float = 1.0
     fit_output: bool = True
     strength: float = 1.0
+    transforms: tuple[Mapping[str, Any], ...] = ()
 
     def __post_init__(self) -> None:
         if not isinstance(self.name, str) or not self.name:
@@ -150,6 +156,7 @@ class Perturbation:
         if self.rotate[0] > self.rotate[1]:
             raise ConfigError(f"perturbation: rotate must be [smallest, largest], got {angles!r}")
         object.__setattr__(self, "strength", _number("strength", self.strength, math.inf))
+        object.__setattr__(self, "transforms", self._checked_transforms())
         for key, limit in _LIMITS.items():
             value = _number(key, getattr(self, key), limit)
             object.__setattr__(self, key, value)
@@ -163,9 +170,22 @@ class Perturbation:
                 f"got {self.rotate[1]:g} x {self.strength:g}"
             )
 
+    def _checked_transforms(self) -> tuple[Mapping[str, Any], ...]:
+        given: object = self.transforms
+        if isinstance(given, (str, Mapping)) or not isinstance(given, Sequence):
+            raise ConfigError(f"perturbation: transforms must be a list of mappings, got {given!r}")
+        if given and self.strength != 1:
+            raise ConfigError(
+                f"perturbation: strength {self.strength:g} means nothing for a list of transforms; "
+                "change their arguments instead"
+            )
+        return tuple(custom.checked(position, spec) for position, spec in enumerate(given))
+
     @property
     def is_identity(self) -> bool:
         """True when no seed can change the image (beyond the conversion of :func:`to_rgb8`)."""
+        if self.transforms:
+            return False
         return not (self._has_affine or self._has_color or self._has_gauss_noise or self._has_shot_noise)
 
     @property
@@ -187,7 +207,10 @@ class Perturbation:
 
     def settings(self) -> dict[str, Any]:
         """Everything that defines the pictures, ready for JSON; ``from_config(settings())`` gives the same object."""
+        if self.transforms:
+            return {"name": self.name, "transforms": [dict(spec) for spec in self.transforms], "pipeline": PIPELINE}
         out: dict[str, Any] = {field.name: getattr(self, field.name) for field in fields(self)}
+        del out["transforms"]
         out["rotate"] = list(self.rotate)
         out["pipeline"] = PIPELINE
         return out
@@ -201,6 +224,12 @@ class Perturbation:
 
         A mapping without ``preset`` starts from ``hedge``. When it changes a range and brings no ``name``, the result
         is named ``custom``: only a preset at some strength may carry the preset's name.
+
+        A mapping with ``transforms`` is a perturbation of its own and has nothing but a ``name`` beside them:
+
+        >>> blur = {"class": "GaussianBlur", "blur_limit": [3, 7], "p": 1.0}
+        >>> Perturbation.from_config({"name": "blurred", "transforms": [blur]}).name
+        'blurred'
         """
         if isinstance(config, Perturbation):
             return config
@@ -216,6 +245,8 @@ class Perturbation:
         if pipeline != PIPELINE:
             raise ConfigError(f"perturbation settings were made by pipeline {pipeline!r}; this version has {PIPELINE}")
         known = [field.name for field in fields(cls)]
+        if "transforms" in values:
+            _check_alone(config)
         for key in values:
             if key not in known:
                 raise unknown("perturbation setting", str(key), [*known, "preset"])
@@ -224,11 +255,56 @@ class Perturbation:
         return replace(base, **values)
 
 
+def _check_alone(config: Mapping[str, Any]) -> None:
+    """A list of transforms replaces the ranges of a preset; both together would be read in two ways."""
+    for key in config:
+        if key not in ("name", "transforms", "pipeline", "strength"):
+            raise ConfigError(
+                f"perturbation: {key} and transforms exclude each other; a list of transforms is complete"
+            )
+    if not config["transforms"]:
+        raise ConfigError("perturbation: transforms is empty; for no perturbation take the preset 'none'")
+
+
+# What HEDGE §4.4 prints, every step always applied and the frame kept, so that the shift shows.
+_PAPER: dict[str, Any] = {"p_affine": 1.0, "p_color": 1.0, "fit_output": False, "rotate": (0.0, 10.0)}
+
 PRESETS: dict[str, Perturbation] = {
     # What the published HEDGE numbers were made with.
     "hedge": Perturbation(),
-    # The letter of section 4.4: every range as printed, every step always applied, the frame kept, so the shift shows.
-    "hedge_paper": Perturbation(name="hedge_paper", rotate=(0.0, 10.0), p_affine=1.0, p_color=1.0, fit_output=False),
+    # The letter of section 4.4.
+    "hedge_paper": Perturbation(name="hedge_paper", **_PAPER),
+    # Half and double the ranges of hedge_paper.
+    "mild": Perturbation(
+        name="mild",
+        **{**_PAPER, "rotate": (0.0, 5.0)},
+        translate=0.05,
+        scale=0.05,
+        brightness=0.1,
+        contrast=0.1,
+        saturation=0.025,
+        hue=0.01,
+        gauss_noise=0.035,
+        shot_noise=0.007,
+    ),
+    "strong": Perturbation(
+        name="strong",
+        **{**_PAPER, "rotate": (0.0, 20.0)},
+        translate=0.2,
+        scale=0.2,
+        brightness=0.4,
+        contrast=0.4,
+        saturation=0.1,
+        hue=0.04,
+        gauss_noise=0.14,
+        shot_noise=0.028,
+    ),
+    # The numbers of VASE's published code, with our steps. The HEDGE paper only says that it matches VASE's levels and
+    # prints none of them; these are from main_hall_det.py of github.com/Merrical/VASE (commit 1e821a5). Their pictures
+    # are not reproduced: they first resize every image to a square of 512, then crop 90 to 100 % of its area (sides
+    # grow by 0 to 11 %; here they change by 5 % to either side), rotate and shift in two separate resamplings, and draw
+    # the Poisson noise on grey values, not in linear light.
+    "vase": Perturbation(name="vase", **_PAPER, scale=0.05, saturation=0.0, hue=0.0, shot_noise=1 / 70),
     # Only the conversion to 8-bit RGB: a control that tells the effect of the perturbation from that of resampling.
     "none": Perturbation(
         name="none",
@@ -264,16 +340,22 @@ def perturb_image(image: Image.Image, *, seed: int, preset: str | Perturbation =
     seed
         Non-negative integer, one per draw.
     preset
-        Name of a preset (``hedge``, ``hedge_paper``, ``none``) or a :class:`Perturbation`.
+        Name of a preset (see ``PRESETS``) or a :class:`Perturbation`.
+
+    Raises
+    ------
+    ConfigError
+        The preset is unknown, or one of the user's own transforms cannot take this image.
     """
     settings = Perturbation.from_config(preset)
-    streams = _streams(seed)
-    rgb = to_rgb8(image)
+    if isinstance(seed, bool) or not isinstance(seed, numbers.Integral) or seed < 0:
+        raise ValueError(f"seed must be a non-negative integer, got {seed!r}")
     if settings.is_identity:
-        return rgb
+        return to_rgb8(image)
+    rgb = _rgb8(image)
     pixels = np.array(rgb)
-    for transform in _transforms(settings, streams, rgb.size):
-        pixels = transform(image=pixels)["image"]
+    for step in _own_steps(settings, int(seed)) if settings.transforms else _steps(settings, int(seed), rgb.size):
+        pixels = step(pixels)
     return Image.fromarray(pixels)
 
 
@@ -292,6 +374,12 @@ def to_rgb8(image: Image.Image) -> Image.Image:
 
     Applying it twice changes nothing.
     """
+    # A fresh image: EXIF, colour profile and text chunks of the file do not travel on to the model's processor.
+    return Image.fromarray(np.asarray(_rgb8(image)))
+
+
+def _rgb8(image: Image.Image) -> Image.Image:
+    """The pixels of `to_rgb8`, in an image that may carry more than pixels."""
     if not isinstance(image, Image.Image):
         raise TypeError(f"expected a PIL image, got {type(image).__name__} (for an array: PIL.Image.fromarray)")
     if image.width == 0 or image.height == 0:
@@ -301,11 +389,8 @@ def to_rgb8(image: Image.Image) -> Image.Image:
         return Image.fromarray(_stretch(upright)).convert("RGB")
     if upright.mode in _ALPHA_MODES or "transparency" in upright.info:
         layer = upright.convert("RGBA")
-        rgb = Image.alpha_composite(Image.new("RGBA", layer.size, "white"), layer).convert("RGB")
-    else:
-        rgb = upright.convert("RGB")
-    # A fresh image: EXIF, colour profile and text chunks of the file do not travel on to the model's processor.
-    return Image.fromarray(np.asarray(rgb))
+        return Image.alpha_composite(Image.new("RGBA", layer.size, "white"), layer).convert("RGB")
+    return upright.convert("RGB")
 
 
 def _upright(image: Image.Image) -> Image.Image:
@@ -345,58 +430,76 @@ class _Streams:
     shot_noise: int
 
 
-def _streams(seed: int) -> _Streams:
-    if isinstance(seed, bool) or not isinstance(seed, numbers.Integral) or seed < 0:
-        raise ValueError(f"seed must be a non-negative integer, got {seed!r}")
-    words = np.random.SeedSequence(int(seed)).generate_state(len(fields(_Streams)), np.uint64)
-    return _Streams(*(int(word) for word in words))
+def _streams(seed: int, number: int) -> list[int]:
+    """Independent seeds; the first ones do not depend on how many there are."""
+    return [int(word) for word in np.random.SeedSequence(seed).generate_state(number, np.uint64)]
 
 
-def _transforms(settings: Perturbation, streams: _Streams, size: tuple[int, int]) -> list[Any]:
-    """The Albumentations transforms of one draw, in the reference's order, each with its own seed."""
-    library = _albumentations()
+_Step = Callable[[np.ndarray], np.ndarray]
+
+
+def _own_steps(settings: Perturbation, seed: int) -> list[_Step]:
+    """The user's transforms, each with its own random stream."""
+    streams = _streams(seed, len(settings.transforms))
+    return [partial(custom.apply, spec, seed=stream) for spec, stream in zip(settings.transforms, streams, strict=True)]
+
+
+def _steps(settings: Perturbation, seed: int, size: tuple[int, int]) -> list[_Step]:
+    """The steps of one draw, in the reference's order, each with its own random stream."""
+    streams = _Streams(*_streams(seed, len(fields(_Streams))))
+    side = random.Random(streams.side).choice((-1, 1))
+    fit_output = settings.fit_output and max(size) <= _MAX_ASPECT_TO_FIT * min(size)
+    built = _built(threading.get_ident(), settings, side, fit_output)
+    steps = [_seeded(transform, getattr(streams, name)) for name, transform in built.items()]
+    if settings._has_gauss_noise:
+        sigma, p = settings.gauss_noise * settings.strength, settings.p_gauss_noise
+        steps.append(partial(gauss_noise, sigma=sigma, p=p, seed=streams.gauss_noise))
+    if settings._has_shot_noise:
+        grain, p = settings.shot_noise * settings.strength, settings.p_shot_noise
+        if grain >= SMALLEST_SCALE:
+            steps.append(partial(shot_noise, scale=grain, p=p, seed=streams.shot_noise))
+        else:
+            theirs = custom.albumentations().ShotNoise(scale_range=(grain, grain), p=p)
+            steps.append(_seeded(theirs, streams.shot_noise))
+    return steps
+
+
+@lru_cache(maxsize=64)
+def _built(thread: int, settings: Perturbation, side: int, fit_output: bool) -> dict[str, Any]:
+    """Albumentations' transforms by the name of their random stream, in the reference's order.
+
+    Kept, because building them validates every argument anew; and for one thread each, because a transform holds its
+    random state.
+    """
+    library = custom.albumentations()
     by = settings.strength
-    steps: list[tuple[Any, int]] = []
+    built: dict[str, Any] = {}
     if settings._has_affine:
-        side = random.Random(streams.side).choice((-1, 1))
         low, high = sorted(side * angle * by for angle in settings.rotate)
         shift, zoom = settings.translate * by, settings.scale * by
-        affine = library.Affine(
+        built["affine"] = library.Affine(
             rotate=(low, high),
             translate_percent={"x": (-shift, shift), "y": (-shift, shift)},
             scale={"x": (1 - zoom, 1 + zoom), "y": (1 - zoom, 1 + zoom)},
-            fit_output=settings.fit_output and max(size) <= _MAX_ASPECT_TO_FIT * min(size),
+            fit_output=fit_output,
             border_mode=0,  # cv2.BORDER_CONSTANT, black
             fill=0,
             p=settings.p_affine,
         )
-        steps.append((affine, streams.affine))
     if settings._has_color:
-        jitter = library.ColorJitter(
+        built["color"] = library.ColorJitter(
             brightness=_around_one(settings.brightness * by),
             contrast=_around_one(settings.contrast * by),
             saturation=_around_one(settings.saturation * by),
             hue=(-settings.hue * by, settings.hue * by),
             p=settings.p_color,
         )
-        steps.append((jitter, streams.color))
-    if settings._has_gauss_noise:
-        sigma = settings.gauss_noise * by
-        steps.append((library.GaussNoise(std_range=(sigma, sigma), p=settings.p_gauss_noise), streams.gauss_noise))
-    if settings._has_shot_noise:
-        grain = settings.shot_noise * by
-        steps.append((library.ShotNoise(scale_range=(grain, grain), p=settings.p_shot_noise), streams.shot_noise))
-    for transform, stream in steps:
-        transform.set_random_seed(stream)
-    return [transform for transform, _ in steps]
+    return built
 
 
-def _albumentations() -> Any:
-    # Importing it takes seconds and asks the network for a newer version; an evaluation wants neither at start-up.
-    os.environ.setdefault("NO_ALBUMENTATIONS_UPDATE", "1")
-    import albumentations
-
-    return albumentations
+def _seeded(transform: Any, stream: int) -> _Step:
+    transform.set_random_seed(stream)
+    return lambda pixels: transform(image=pixels)["image"]
 
 
 def _around_one(reach: float) -> tuple[float, float]:

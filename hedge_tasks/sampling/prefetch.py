@@ -12,7 +12,7 @@ in OpenCV, numpy and Pillow, which let other threads run.
 from __future__ import annotations
 
 from collections import OrderedDict, deque
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Generator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from itertools import islice
 from threading import Lock
@@ -27,7 +27,7 @@ Out = TypeVar("Out")
 
 def prefetch_messages(
     draws: Sequence[DrawRequest], *, workers: int = 2, ahead: int = 64
-) -> Iterator[list[dict[str, Any]]]:
+) -> Generator[list[dict[str, Any]], None, None]:
     """What `DrawRequest.messages()` gives, for one draw after the other.
 
     Clean draws of a document share its picture objects: do not change them in place. Close the iterator when leaving
@@ -50,12 +50,14 @@ def prefetch_messages(
     return ordered(draws, messages, workers=workers, ahead=ahead)
 
 
-def prefetch_images(draws: Sequence[DrawRequest], *, workers: int = 2, ahead: int = 64) -> Iterator[list[Any]]:
+def prefetch_images(
+    draws: Sequence[DrawRequest], *, workers: int = 2, ahead: int = 64
+) -> Generator[list[Any], None, None]:
     """What `DrawRequest.images()` gives, for one draw after the other; the rest as in `prefetch_messages`."""
     return ordered(draws, _Documents(keep=workers + 1).images, workers=workers, ahead=ahead)
 
 
-def ordered(items: Sequence[In], make: Callable[[In], Out], *, workers: int, ahead: int) -> Iterator[Out]:
+def ordered(items: Sequence[In], make: Callable[[In], Out], *, workers: int, ahead: int) -> Generator[Out, None, None]:
     """`map(make, items)` with threads that run ahead of the reader, but never by more than `ahead` items."""
     for name, value in (("workers", workers), ("ahead", ahead)):
         if value < 1:
@@ -63,7 +65,7 @@ def ordered(items: Sequence[In], make: Callable[[In], Out], *, workers: int, ahe
     return _ordered(items, make, workers, ahead)
 
 
-def _ordered(items: Sequence[In], make: Callable[[In], Out], workers: int, ahead: int) -> Iterator[Out]:
+def _ordered(items: Sequence[In], make: Callable[[In], Out], workers: int, ahead: int) -> Generator[Out, None, None]:
     pool = ThreadPoolExecutor(workers, thread_name_prefix="hedge-prefetch")
     rest = iter(items)
     try:

@@ -1,0 +1,279 @@
+"""The vLLM adapter against a stand-in for the few names of vLLM that it uses; vLLM itself has not run here."""
+
+from __future__ import annotations
+
+import sys
+from dataclasses import dataclass, field
+from pathlib import Path
+from types import ModuleType, SimpleNamespace
+from typing import Any
+
+import pytest
+from PIL import Image
+
+from hedge_tasks.errors import ConfigError, HedgeError
+from hedge_tasks.sampling import Answer, AnswerSet, SamplingPlan
+from hedge_tasks.sampling.hook import SampleRequest, generate_samples
+from hedge_tasks.sampling.prompts import Prompt
+
+pytestmark = pytest.mark.framework
+
+PICTURE = Image.new("RGB", (32, 24), (120, 60, 30))
+END = 2
+
+
+@dataclass(kw_only=True)
+class SamplingParams:
+    """Keyword names and defaults as in vLLM's reference; an unknown one raises a TypeError, as there."""
+
+    temperature: float = 1.0
+    top_p: float = 1.0
+    top_k: int = 0
+    repetition_penalty: float = 1.0
+    seed: int | None = None
+    stop: list[str] | None = None
+    max_tokens: int | None = 16
+    logprobs: int | None = None
+    skip_special_tokens: bool = True
+
+
+@dataclass
+class Completion:
+    text: str
+    token_ids: tuple[int, ...]
+    logprobs: list[dict[int, Any]] | None
+    finish_reason: str | None = "stop"
+
+
+@dataclass
+class Engine:
+    """`vllm.LLM`: remembers how it was made and what it was asked, and answers with `reply`."""
+
+    settings: dict[str, Any]
+    calls: list[tuple[list[Any], list[SamplingParams]]] = field(default_factory=list)
+
+    def get_tokenizer(self) -> Any:
+        return SimpleNamespace(all_special_ids=[END])
+
+    def get_default_sampling_params(self) -> SamplingParams:
+        return SamplingParams(repetition_penalty=1.05, top_p=0.001)
+
+    def chat(self, messages: list[Any], sampling_params: list[SamplingParams], use_tqdm: bool = True) -> list[Any]:
+        assert len(messages) == len(sampling_params)
+        assert not use_tqdm
+        self.calls.append((messages, sampling_params))
+        return [SimpleNamespace(outputs=[self.reply(m, p)]) for m, p in zip(messages, sampling_params, strict=True)]
+
+    def reply(self, messages: list[Any], params: SamplingParams) -> Completion:
+        tokens = (7, 8, END)
+        table = [{t: SimpleNamespace(logprob=p)} for t, p in zip(tokens, (-0.5, -1.0, -9.0), strict=True)]
+        return Completion(f" seed {params.seed} ", tokens, table if params.logprobs is not None else None)
+
+
+@pytest.fixture
+def engines(monkeypatch: pytest.MonkeyPatch) -> list[Engine]:
+    made: list[Engine] = []
+
+    def make(**settings: Any) -> Engine:
+        made.append(Engine(settings))
+        return made[-1]
+
+    module = ModuleType("vllm")
+    module.LLM, module.SamplingParams, module.__version__ = make, SamplingParams, "0.0.stand-in"  # type: ignore[attr-defined]
+    monkeypatch.setitem(sys.modules, "vllm", module)
+    for name in ("WORLD_SIZE", "RANK", "LOCAL_RANK"):
+        monkeypatch.delenv(name, raising=False)
+    return made
+
+
+def adapter(folder: Path, **arguments: Any) -> Any:
+    from hedge_tasks.models.hedge_vllm import HedgeVLLM
+
+    model = HedgeVLLM(pretrained=str(folder), **arguments)
+    model.task_dict = {"task": {"test": [{"image": PICTURE}] * 5}}
+    return model
+
+
+def requests(documents: int, store: Path | None = None, **plan: Any) -> list[Any]:
+    rows = []
+    for i in range(documents):
+        request = SampleRequest(
+            id=f"q{i}",
+            key=f"key{i}",
+            question="is it normal?",
+            prompt=Prompt("test", "<image>{question}", "You are an expert."),
+            plan=SamplingPlan(**{"n": 2, "max_new_tokens": 9, **plan}),
+            load_images=lambda document: [document["image"]],
+            store=store,
+        )
+        rows.append(SimpleNamespace(args=("text", {}, request, i, "task", "test")))
+    return rows
+
+
+def test_without_vllm_the_extra_is_named(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setitem(sys.modules, "vllm", None)
+    with pytest.raises(HedgeError, match=r"pip install 'hedge-tasks\[vllm\]'"):
+        adapter(tmp_path)
+
+
+def test_the_engine_gets_what_the_protocol_needs(engines: list[Engine], tmp_path: Path) -> None:
+    adapter(tmp_path, dtype="bfloat16", max_model_len="4096", tensor_parallel_size=2, revision="r", max_images=3)
+    settings = engines[0].settings
+    assert settings["logprobs_mode"] == "raw_logprobs"
+    assert settings["enable_prefix_caching"] is True
+    assert settings["trust_remote_code"] is False
+    assert settings["limit_mm_per_prompt"] == {"image": 3}
+    assert (settings["dtype"], settings["max_model_len"]) == ("bfloat16", 4096)
+    assert (settings["tensor_parallel_size"], settings["revision"]) == (2, "r")
+    assert "data_parallel_size" not in settings
+
+
+def test_every_draw_is_a_request_of_one_call_with_its_own_seed(engines: list[Engine], tmp_path: Path) -> None:
+    lines = generate_samples(adapter(tmp_path), requests(2, top_p=0.9, until=["\n"]))
+    [(conversations, params)] = engines[0].calls
+    assert len(conversations) == 2 * 5
+    assert len({p.seed for p in params}) == 10
+    assert [p.temperature for p in params[:5]] == [0.1, 1.0, 1.0, 1.0, 1.0]
+    assert {(p.max_tokens, p.logprobs, p.top_p, p.top_k, p.repetition_penalty) for p in params} == {
+        (9, 0, 0.9, 0, 1.05)
+    }
+    assert params[0].stop == ["\n"]
+    plan = SamplingPlan(n=2)
+    for i, line in enumerate(lines):
+        assert AnswerSet.from_json(line).texts == [f"seed {draw.seed}" for draw in plan.draws(f"key{i}")]
+
+
+def test_messages_carry_pictures_in_memory(engines: list[Engine], tmp_path: Path) -> None:
+    generate_samples(adapter(tmp_path), requests(1))
+    [(conversations, _)] = engines[0].calls
+    system, user = conversations[0]
+    assert system == {"role": "system", "content": [{"type": "text", "text": "You are an expert."}]}
+    assert [part["type"] for part in user["content"]] == ["image_pil", "text"]
+    pictures = [turns[1]["content"][0]["image_pil"].tobytes() for turns in conversations]
+    assert pictures[0] == pictures[1] == pictures[2] == PICTURE.tobytes()
+    assert len(set(pictures)) == 3
+
+
+def test_logprobs_are_means_without_special_tokens(engines: list[Engine], tmp_path: Path) -> None:
+    [line] = generate_samples(adapter(tmp_path), requests(1))
+    answers = AnswerSet.from_json(line).answers
+    assert {(a.mean_logprob, a.n_tokens) for a in answers} == {(-0.75, 2)}
+
+
+def test_an_empty_answer_is_as_likely_as_its_end_token(engines: list[Engine], tmp_path: Path) -> None:
+    model = adapter(tmp_path)
+    only_end = Completion("", (END,), [{END: SimpleNamespace(logprob=-0.25)}])
+    assert model._read(SimpleNamespace(outputs=[only_end])) == Answer("", -0.25, 0)
+
+
+def test_an_answer_without_logprobs_is_one(engines: list[Engine], tmp_path: Path) -> None:
+    model = adapter(tmp_path)
+    assert model._read(SimpleNamespace(outputs=[Completion("yes", (7,), None)])) == Answer("yes")
+
+
+def test_what_vllm_gave_up_is_no_answer(engines: list[Engine], tmp_path: Path) -> None:
+    model = adapter(tmp_path)
+    assert "abort" in model._read(SimpleNamespace(outputs=[Completion("ye", (7,), None, "abort")]))
+    assert "no output" in model._read(SimpleNamespace(outputs=[]))
+
+
+def test_documents_come_in_calls_and_finished_ones_are_kept(
+    engines: list[Engine], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    model = adapter(tmp_path, documents_per_call=2)
+    chat = Engine.chat
+
+    def breaks(self: Engine, *args: Any, **kwargs: Any) -> Any:
+        if len(self.calls) == 2:
+            raise RuntimeError("CUDA out of memory")
+        return chat(self, *args, **kwargs)
+
+    monkeypatch.setattr(Engine, "chat", breaks)
+    with pytest.raises(RuntimeError, match="CUDA out of memory"):
+        generate_samples(model, requests(5, tmp_path / "store"))
+    assert [len(messages) for messages, _ in engines[0].calls] == [10, 10]
+    monkeypatch.setattr(Engine, "chat", chat)
+    assert len(generate_samples(model, requests(5, tmp_path / "store"))) == 5
+    assert [len(messages) for messages, _ in engines[0].calls] == [10, 10, 5]
+
+
+def test_ordinary_tasks_are_generated_greedily(engines: list[Engine], tmp_path: Path) -> None:
+    def messages(document: Any) -> list[dict[str, Any]]:
+        content = [{"type": "image", "url": document["image"].convert("L")}, {"type": "text", "text": "?"}]
+        return [{"role": "system", "content": "short"}, {"role": "user", "content": content}]
+
+    settings = {"max_new_tokens": 5, "until": "\n\n", "temperature": 0, "top_p": 0.5}
+    model = adapter(tmp_path)
+    texts = model.generate_until([SimpleNamespace(args=("", messages, settings, i, "task", "test")) for i in range(3)])
+    [(conversations, params)] = engines[0].calls
+    assert texts == ["seed None"] * 3
+    assert params[0] == SamplingParams(temperature=0.0, max_tokens=5, stop=["\n\n"])
+    assert conversations[0][1]["content"][0]["image_pil"].mode == "RGB"
+
+
+def test_sampled_ordinary_tasks_keep_their_settings(engines: list[Engine], tmp_path: Path) -> None:
+    settings = {"temperature": 0.7, "top_p": 0.5, "do_sample": True}
+    params = adapter(tmp_path)._plain_sampling(settings)
+    assert (params.temperature, params.top_p, params.max_tokens, params.stop) == (0.7, 0.5, 256, [])
+
+
+def test_what_it_cannot_do_is_refused(engines: list[Engine], tmp_path: Path) -> None:
+    model = adapter(tmp_path)
+    with pytest.raises(HedgeError, match="hedge_vllm generates"):
+        model.loglikelihood([])
+    with pytest.raises(HedgeError, match="multi-round"):
+        model.generate_until_multi_round([])
+    video = [{"role": "user", "content": [{"type": "video", "url": "film.mp4"}]}]
+    with pytest.raises(HedgeError, match="'video'"):
+        model.generate_until([SimpleNamespace(args=("", lambda document: video, {}, 0, "task", "test"))])
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        ({"tensor_paralel_size": 2}, "did you mean 'tensor_parallel_size'"),
+        ({"documents_per_call": 0}, "documents_per_call: expected a positive integer"),
+        ({"gpu_memory_utilization": 1.5}, "gpu_memory_utilization"),
+        ({"device": "cpu"}, "CUDA_VISIBLE_DEVICES"),
+        ({"data_parallel_size": 4}, "torchrun --nproc-per-node 4"),
+    ],
+)
+def test_wrong_arguments_are_named(engines: list[Engine], tmp_path: Path, arguments: Any, words: str) -> None:
+    with pytest.raises(ConfigError, match=words):
+        adapter(tmp_path, **arguments)
+    assert not engines
+
+
+def test_several_processes_are_one_engine_each(
+    engines: list[Engine], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("WORLD_SIZE", "2")
+    monkeypatch.setenv("RANK", "1")
+    model = adapter(tmp_path, data_parallel_size=2)
+    assert (model.rank, model.world_size) == (1, 2)
+    assert engines[0].settings["data_parallel_size"] == 2
+    assert engines[0].settings["distributed_executor_backend"] == "external_launcher"
+    with pytest.raises(ConfigError, match="tensor_parallel_size=1"):
+        adapter(tmp_path, tensor_parallel_size=2)
+
+
+def test_other_weights_precision_or_release_are_another_model(engines: list[Engine], tmp_path: Path) -> None:
+    first = adapter(tmp_path).answer_identity
+    assert adapter(tmp_path).answer_identity == first
+    assert adapter(tmp_path, dtype="float16").answer_identity != first
+    (tmp_path / "model.safetensors").write_bytes(b"weights")
+    assert adapter(tmp_path).answer_identity != first
+    assert first.endswith(":vllm-0.0.stand-in")
+
+
+def test_a_hub_model_is_identified_by_its_commit(engines: list[Engine], monkeypatch: pytest.MonkeyPatch) -> None:
+    from transformers import PretrainedConfig
+
+    monkeypatch.setattr(PretrainedConfig, "get_config_dict", lambda name, revision: ({"_commit_hash": "abc"}, {}))
+    assert adapter(Path("org/model")).answer_identity.startswith("hedge_vllm:org/model@abc:auto")
+
+
+def test_lmms_eval_knows_it() -> None:
+    from lmms_eval.models import list_available_models
+
+    assert "hedge_vllm" in list_available_models()

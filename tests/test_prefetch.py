@@ -1,0 +1,144 @@
+"""Inputs made ahead of the model: the same as without, in order, bounded, and gone when nobody wants them."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections import Counter
+from collections.abc import Callable
+from contextlib import closing
+from typing import Any
+
+import pytest
+from PIL import Image
+
+from hedge_tasks.errors import ConfigError
+from hedge_tasks.sampling import SamplingPlan
+from hedge_tasks.sampling.hook import DrawRequest, SampleRequest
+from hedge_tasks.sampling.prefetch import ordered, prefetch_images, prefetch_messages
+from hedge_tasks.sampling.prompts import Prompt
+
+
+def draw_requests(
+    documents: int, n: int = 2, *, load: Callable[[Any], list[Any]] | None = None, **plan: Any
+) -> list[DrawRequest]:
+    found = []
+    for i in range(documents):
+        request = SampleRequest(
+            id=f"q{i}",
+            key=f"key{i}",
+            question=f"question {i}?",
+            prompt=Prompt("test", "<image>{question}"),
+            plan=SamplingPlan(n=n, **plan),
+            load_images=load or (lambda document: [document["image"]]),
+        )
+        document = {"image": Image.new("RGB", (24, 20), (100, 20 * i, 50)), "i": i}
+        draws = request.plan.draws(request.key)
+        found += [DrawRequest(request, draw, lambda document=document: document, ("t", "s", i)) for draw in draws]
+    return found
+
+
+def flat(messages: list[dict[str, Any]]) -> list[Any]:
+    parts = [part for turn in messages for part in turn["content"]]
+    return [part["url"].tobytes() if part["type"] == "image" else part["text"] for part in parts]
+
+
+def no_threads_left() -> bool:
+    return not any(thread.name.startswith("hedge-prefetch") for thread in threading.enumerate())
+
+
+@pytest.mark.parametrize(("workers", "ahead"), [(1, 1), (2, 64), (4, 3)])
+def test_the_same_messages_in_the_same_order(workers: int, ahead: int) -> None:
+    draws = draw_requests(4)
+    made = [flat(messages) for messages in prefetch_messages(draws, workers=workers, ahead=ahead)]
+    assert made == [flat(draw.messages()) for draw in draws]
+    assert no_threads_left()
+
+
+def test_the_same_images_in_any_order_of_draws() -> None:
+    draws = draw_requests(5)[::-1]
+    made = [[image.tobytes() for image in images] for images in prefetch_images(draws)]
+    assert made == [[image.tobytes() for image in draw.images()] for draw in draws]
+
+
+def test_a_document_is_decoded_once_for_its_draws() -> None:
+    loads: Counter[int] = Counter()
+
+    def load(document: Any) -> list[Any]:
+        loads[document["i"]] += 1
+        return [document["image"]]
+
+    draws = draw_requests(6, n=10, load=load)
+    assert len(list(prefetch_messages(draws))) == 6 * 21
+    assert set(loads.values()) == {1}
+
+
+def test_several_documents_that_are_equal_are_told_apart() -> None:
+    draws = [*draw_requests(1), *draw_requests(1, seed=1)]
+    made = [flat(messages) for messages in prefetch_messages(draws)]
+    assert made == [flat(draw.messages()) for draw in draws]
+
+
+def test_no_more_than_ahead_are_made_before_they_are_wanted() -> None:
+    started: list[int] = []
+    with closing(ordered(range(100), lambda i: started.append(i) or i, workers=3, ahead=5)) as made:
+        assert next(made) == 0
+        time.sleep(0.1)
+        assert len(started) == 6  # the five ahead of the reader, and the one it has
+        assert next(made) == 1
+
+
+def test_work_goes_on_while_the_reader_is_busy() -> None:
+    ready = threading.Event()
+
+    def make(i: int) -> int:
+        if i == 3:
+            ready.set()
+        return i
+
+    made = ordered(range(4), make, workers=1, ahead=4)
+    next(made)
+    assert ready.wait(timeout=10)
+    assert list(made) == [1, 2, 3]
+
+
+def test_an_error_comes_at_the_turn_of_its_draw() -> None:
+    def load(document: Any) -> list[Any]:
+        if document["i"] == 1:
+            raise OSError("broken picture")
+        return [document["image"]]
+
+    made = prefetch_messages(draw_requests(3, load=load))
+    for _ in range(5):
+        next(made)
+    with pytest.raises(OSError, match="broken picture"):
+        next(made)
+    assert list(made) == []
+    assert no_threads_left()
+
+
+def test_leaving_early_drops_what_is_pending() -> None:
+    done: list[int] = []
+
+    def make(i: int) -> int:
+        time.sleep(0.02)
+        done.append(i)
+        return i
+
+    with closing(ordered(range(1000), make, workers=2, ahead=500)) as made:
+        next(made)
+    finished = len(done)
+    assert finished < 20
+    assert no_threads_left()
+    time.sleep(0.1)
+    assert len(done) == finished
+
+
+def test_nothing_to_do() -> None:
+    assert list(prefetch_messages([])) == []
+
+
+@pytest.mark.parametrize("settings", [{"workers": 0}, {"ahead": 0}])
+def test_wrong_settings_are_named_at_once(settings: dict[str, int]) -> None:
+    with pytest.raises(ConfigError, match=f"{next(iter(settings))}: expected a positive integer"):
+        prefetch_messages([], **settings)
