@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from lmms_eval.api.model import lmms
 from lmms_eval.protocol import ChatMessages
 from loguru import logger
 from tqdm import tqdm
@@ -25,6 +24,7 @@ from transformers import (
 from transformers.models.auto.modeling_auto import MODEL_FOR_IMAGE_TEXT_TO_TEXT_MAPPING_NAMES
 
 from hedge_tasks.errors import ConfigError, HedgeError, unknown
+from hedge_tasks.models.base import ChatAdapter, positive, refuse_unknown
 from hedge_tasks.models.decoding import PlainGeneration, SharedPrefill
 from hedge_tasks.models.token_sampling import VERSION, AnswerReader, TokenSampler
 from hedge_tasks.sampling.answers import Answer
@@ -53,7 +53,7 @@ _SHARING_TOLERANCE_HALF = 0.05
 _HASH_LIMIT = 64 * 2**20
 
 
-class HedgeHF(lmms):
+class HedgeHF(ChatAdapter):
     """Adapter for models that `AutoModelForImageTextToText` or `AutoModelForCausalLM` loads.
 
     Args:
@@ -73,8 +73,6 @@ class HedgeHF(lmms):
         ConfigError: an argument is unknown or makes no sense.
     """
 
-    is_simple = False
-
     def __init__(
         self,
         pretrained: str,
@@ -91,10 +89,9 @@ class HedgeHF(lmms):
         **options: Any,
     ) -> None:
         super().__init__()
-        for key in options:
-            raise unknown("model argument", key, _ARGUMENTS)
-        self.batch_size = _positive("batch_size", batch_size)
-        self.draws_per_batch = None if draws_per_batch is None else _positive("draws_per_batch", draws_per_batch)
+        refuse_unknown(options, _ARGUMENTS)
+        self.batch_size = positive("batch_size", batch_size)
+        self.draws_per_batch = None if draws_per_batch is None else positive("draws_per_batch", draws_per_batch)
         self.device = torch.device(device or _default_device())
         self.pretrained, self.revision = pretrained, revision
         source = {"revision": revision, "trust_remote_code": trust_remote_code}
@@ -205,7 +202,7 @@ class HedgeHF(lmms):
     @torch.inference_mode()
     def _generate(self, requests: list[Any]) -> list[str]:
         settings = dict(requests[0].args[2])
-        inputs = self._inputs([_messages(self, request) for request in requests])
+        inputs = self._inputs([self.messages_of(request) for request in requests])
         until = [text for text in _as_list(settings.get("until")) if text]
         temperature = float(settings.get("temperature") or 0)
         sampling: dict[str, Any] = {"do_sample": False, "temperature": None, "top_p": None, "top_k": None}
@@ -220,12 +217,6 @@ class HedgeHF(lmms):
         )
         texts = self._tokenizer.batch_decode(output[:, inputs["input_ids"].shape[1] :], skip_special_tokens=True)
         return [_cut(text, until).strip() for text in texts]
-
-    def loglikelihood(self, requests: list[Any]) -> list[tuple[float, bool]]:
-        raise HedgeError("hedge_hf generates; for tasks that score given continuations use another lmms-eval model")
-
-    def generate_until_multi_round(self, requests: list[Any]) -> list[str]:
-        raise HedgeError("hedge_hf does not do multi-round tasks; use another lmms-eval model for them")
 
     # --- inputs -------------------------------------------------------------------------------------------------------
 
@@ -297,11 +288,6 @@ def _placeholder_tokens(config: Any) -> set[int]:
     return {value for name in names if isinstance(value := getattr(config, name, None), int)}
 
 
-def _messages(model: HedgeHF, request: Any) -> list[dict[str, Any]]:
-    _, doc_to_messages, _, doc_id, task, split = request.args
-    return doc_to_messages(model.task_dict[task][split][doc_id])
-
-
 def _as_list(value: object) -> list[str]:
     return [value] if isinstance(value, str) else list(value or [])  # type: ignore[call-overload]
 
@@ -310,16 +296,6 @@ def _cut(text: str, until: Sequence[str]) -> str:
     for stop in until:
         text = text.split(stop)[0]
     return text
-
-
-def _positive(name: str, value: object) -> int:
-    try:
-        number = int(str(value))
-    except ValueError:
-        number = 0
-    if number < 1:
-        raise ConfigError(f"{name}: expected a positive integer, got {value!r}")
-    return number
 
 
 def _dtype(name: str) -> Any:

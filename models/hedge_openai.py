@@ -22,7 +22,6 @@ from urllib.parse import urlsplit
 
 import openai
 import torch
-from lmms_eval.api.model import lmms
 from loguru import logger
 from PIL import Image
 from tenacity import (
@@ -38,6 +37,7 @@ from tenacity import (
 from tqdm import tqdm
 
 from hedge_tasks.errors import ConfigError, DrawsFailed, HedgeError, unknown
+from hedge_tasks.models.base import ChatAdapter, refuse_unknown
 from hedge_tasks.models.chat_completion import RequestFailed, read_answer, shorten
 from hedge_tasks.models.thread_pool import as_finished
 from hedge_tasks.perturb import to_rgb8
@@ -87,7 +87,7 @@ class _Question:
     seed: int | None = None
 
 
-class HedgeOpenAI(lmms):
+class HedgeOpenAI(ChatAdapter):
     """Adapter for a model behind an OpenAI-compatible chat API.
 
     Args:
@@ -103,8 +103,6 @@ class HedgeOpenAI(lmms):
     Raises:
         ConfigError: an argument is unknown or makes no sense.
     """
-
-    is_simple = False
 
     def __init__(
         self,
@@ -122,8 +120,7 @@ class HedgeOpenAI(lmms):
         **options: Any,
     ) -> None:
         super().__init__()
-        for key in options:
-            raise unknown("model argument", key, _ARGUMENTS)
+        refuse_unknown(options, _ARGUMENTS)
         if not str(model).strip():
             raise ConfigError("the model argument 'model' is missing: the name under which the server knows the model")
         self.model = str(model).strip()
@@ -168,21 +165,15 @@ class HedgeOpenAI(lmms):
                 bar.update(len(batch))
         return [texts[i] for i in range(len(requests))]
 
-    def loglikelihood(self, requests: list[Any]) -> list[tuple[float, bool]]:
-        raise HedgeError("hedge_openai generates; for tasks that score given continuations use another lmms-eval model")
-
-    def generate_until_multi_round(self, requests: list[Any]) -> list[str]:
-        raise HedgeError("hedge_openai does not do multi-round tasks; use another lmms-eval model for them")
-
     def _as_question(self, request: Any) -> _Question:
-        _, doc_to_messages, settings, index, task, split = request.args
+        _, _, settings, index, task, _ = request.args
         sampled = settings.get("do_sample", True)
         limits = {"max_new_tokens": int(settings.get("max_new_tokens") or 256), "until": _texts(settings.get("until"))}
         if sampled and settings.get("top_p") is not None:
             limits["top_p"] = settings["top_p"]
         return _Question(
             name=f"{task} {index}",
-            messages=lambda: doc_to_messages(self.task_dict[task][split][index]),
+            messages=lambda: self.messages_of(request),
             temperature=float(settings.get("temperature") or 0) if sampled else 0.0,
             limits=limits,
         )

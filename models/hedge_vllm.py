@@ -15,11 +15,11 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
-from lmms_eval.api.model import lmms
 from PIL import Image
 from tqdm import tqdm
 
-from hedge_tasks.errors import ConfigError, HedgeError, unknown
+from hedge_tasks.errors import ConfigError, HedgeError
+from hedge_tasks.models.base import ChatAdapter, positive, refuse_unknown
 from hedge_tasks.models.token_sampling import LOGPROB_DECIMALS
 from hedge_tasks.sampling.answers import Answer
 from hedge_tasks.sampling.hook import DrawRequest
@@ -46,7 +46,7 @@ _AHEAD = 256
 _WEIGHTS = ("*.safetensors", "*.bin", "*.gguf")
 
 
-class HedgeVLLM(lmms):
+class HedgeVLLM(ChatAdapter):
     """Adapter for the models that `vllm.LLM` loads and that have a chat template.
 
     Args:
@@ -67,8 +67,6 @@ class HedgeVLLM(lmms):
         HedgeError: vLLM is not installed.
     """
 
-    is_simple = False
-
     def __init__(
         self,
         pretrained: str,
@@ -87,11 +85,10 @@ class HedgeVLLM(lmms):
         **options: Any,
     ) -> None:
         super().__init__()
-        for key in options:
-            raise unknown("model argument", key, _ARGUMENTS)
+        refuse_unknown(options, _ARGUMENTS)
         if device not in (None, "cuda"):
             raise ConfigError(f"device: vLLM chooses its own GPUs (CUDA_VISIBLE_DEVICES); got {device!r}")
-        self.documents_per_call = _positive("documents_per_call", documents_per_call)
+        self.documents_per_call = positive("documents_per_call", documents_per_call)
         if not 0 < float(gpu_memory_utilization) <= 1:
             raise ConfigError(f"gpu_memory_utilization: expected a number in (0, 1], got {gpu_memory_utilization!r}")
         settings: dict[str, Any] = {
@@ -100,18 +97,18 @@ class HedgeVLLM(lmms):
             "tokenizer_revision": revision,
             "dtype": dtype,
             "gpu_memory_utilization": float(gpu_memory_utilization),
-            "limit_mm_per_prompt": {"image": _positive("max_images", max_images)},
+            "limit_mm_per_prompt": {"image": positive("max_images", max_images)},
             "trust_remote_code": trust_remote_code,
             "enable_prefix_caching": True,  # the draws of a document share their prompt, the clean ones their image too
             "logprobs_mode": "raw_logprobs",  # before temperature and penalties
             "seed": 0,
         }
         if max_model_len is not None:
-            settings["max_model_len"] = _positive("max_model_len", max_model_len)
+            settings["max_model_len"] = positive("max_model_len", max_model_len)
         self._settle_parallelism(
             settings,
-            tensor=_positive("tensor_parallel_size", tensor_parallel_size),
-            data=_positive("data_parallel_size", data_parallel_size),
+            tensor=positive("tensor_parallel_size", tensor_parallel_size),
+            data=positive("data_parallel_size", data_parallel_size),
         )
         self.device = f"cuda:{os.environ.get('LOCAL_RANK', 0)}"
         self.pretrained = pretrained
@@ -194,7 +191,7 @@ class HedgeVLLM(lmms):
         with tqdm(total=len(requests), desc="Generating", disable=self.rank != 0) as bar:
             for start in range(0, len(requests), self.documents_per_call):
                 part = requests[start : start + self.documents_per_call]
-                conversations = [_for_vllm(_messages(self, request)) for request in part]
+                conversations = [_for_vllm(self.messages_of(request)) for request in part]
                 outputs = self._chat(conversations, [self._plain_sampling(request.args[2]) for request in part])
                 texts += [output.outputs[0].text.strip() for output in outputs]
                 bar.update(len(part))
@@ -211,12 +208,6 @@ class HedgeVLLM(lmms):
             **(optional if temperature > 0 else {}),
         )
 
-    def loglikelihood(self, requests: list[Any]) -> list[tuple[float, bool]]:
-        raise HedgeError("hedge_vllm generates; for tasks that score given continuations use another lmms-eval model")
-
-    def generate_until_multi_round(self, requests: list[Any]) -> list[str]:
-        raise HedgeError("hedge_vllm does not do multi-round tasks; use another lmms-eval model for them")
-
 
 def _calls(draws: Sequence[DrawRequest], documents: int) -> list[list[int]]:
     """Positions of the draws of each call: whole documents, each with its draws in a row."""
@@ -226,11 +217,6 @@ def _calls(draws: Sequence[DrawRequest], documents: int) -> list[list[int]]:
     groups = list(by_document.values())
     parts = (groups[start : start + documents] for start in range(0, len(groups), documents))
     return [[i for group in part for i in group] for part in parts]
-
-
-def _messages(model: HedgeVLLM, request: Any) -> list[dict[str, Any]]:
-    _, doc_to_messages, _, doc_id, task, split = request.args
-    return doc_to_messages(model.task_dict[task][split][doc_id])
 
 
 def _for_vllm(conversation: list[dict[str, Any]]) -> list[dict[str, Any]]:
@@ -257,16 +243,6 @@ def _load_vllm() -> Any:
         return importlib.import_module("vllm")
     except ImportError as error:
         raise HedgeError(f"hedge_vllm needs vLLM: pip install 'hedge-tasks[vllm]' ({error})") from error
-
-
-def _positive(name: str, value: object) -> int:
-    try:
-        number = int(str(value))
-    except ValueError:
-        number = 0
-    if number < 1:
-        raise ConfigError(f"{name}: expected a positive integer, got {value!r}")
-    return number
 
 
 def _weights(pretrained: str, revision: str | None) -> str:
