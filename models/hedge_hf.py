@@ -110,7 +110,6 @@ class HedgeHF(ChatAdapter):
             self._tokenizer.pad_token = self._tokenizer.eos_token
         self._knows_system = self._check_template()
         self.share_prefill = share_prefill
-        self._shared = SharedPrefill(self._model)
         self._placeholders = _placeholder_tokens(config)
         commit = getattr(config, "_commit_hash", None) or _fingerprint(Path(pretrained))
         adapter = f"+{peft}@{_fingerprint(Path(peft))}" if peft else ""
@@ -137,7 +136,8 @@ class HedgeHF(ChatAdapter):
         sampler = TokenSampler([d.draw for d in draws], limits, defaults, self._placeholders, self.device)
         reader = AnswerReader(self._tokenizer, defaults, limits.get("until", ()))
         if self._may_share(messages[:1]):
-            return self._shared.decode(self._inputs(messages), owners, sampler, reader, limits["max_new_tokens"])
+            shared = SharedPrefill(self._model)
+            return shared.decode(self._inputs(messages), owners, sampler, reader, limits["max_new_tokens"])
         inputs = self._inputs([messages[owner] for owner in owners])
         return PlainGeneration(self._model).decode(inputs, sampler, reader, limits["max_new_tokens"])
 
@@ -151,7 +151,7 @@ class HedgeHF(ChatAdapter):
         full = self._model.dtype in (torch.float32, torch.float64)
         tolerance = _SHARING_TOLERANCE if full else _SHARING_TOLERANCE_HALF
         try:
-            error = self._shared.error(inputs)
+            error = SharedPrefill(self._model).error(inputs)
         except Exception as failure:  # an architecture may refuse in any way; plain generation then does the work
             logger.warning("{}: no shared prefill, its cache cannot be shared ({})", self.pretrained, failure)
             return False

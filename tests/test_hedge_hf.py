@@ -273,3 +273,16 @@ def test_a_lora_adapter_changes_answers_and_identity(model: Any, tmp_path: Path,
     assert [a.text for a in sample(with_adapter, requests)] != [a.text for a in sample(model, requests)]
     assert with_adapter.answer_identity != model.answer_identity
     assert str(tmp_path) in with_adapter.answer_identity
+
+
+def test_clean_frees_the_weights(picture: Image.Image) -> None:
+    """lmms-eval calls it before clustering, which needs the memory for its own models."""
+    import weakref
+
+    from hedge_tasks.models.hedge_tiny import HedgeTiny
+
+    adapter = HedgeTiny()
+    sample(adapter, [draw_request(picture, clean(0)), draw_request(picture, clean(1))])
+    weights = weakref.ref(adapter._model)
+    adapter.clean()
+    assert weights() is None
