@@ -183,6 +183,11 @@ class HedgeVLLM(ChatAdapter):
         mean = sum(counted) / len(counted) if counted else logprobs[0]
         return Answer(completion.text.strip(), round(mean, LOGPROB_DECIMALS), len(counted))
 
+    def clean(self) -> None:
+        """Let go of the engine, which holds nearly all of the GPU's memory; the clustering models need some of it."""
+        del self._engine
+        super().clean()
+
     # --- ordinary lmms-eval requests ----------------------------------------------------------------------------------
 
     def generate_until(self, requests: list[Any]) -> list[str]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+import weakref
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import ModuleType, SimpleNamespace
@@ -277,3 +278,10 @@ def test_lmms_eval_knows_it() -> None:
     from lmms_eval.models import list_available_models
 
     assert "hedge_vllm" in list_available_models()
+
+
+def test_clean_lets_go_of_the_engine(engines: list[Engine], tmp_path: Path) -> None:
+    model = adapter(tmp_path)
+    engine = weakref.ref(engines.pop())
+    model.clean()
+    assert engine() is None
