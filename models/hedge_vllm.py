@@ -185,7 +185,7 @@ class HedgeVLLM(ChatAdapter):
 
     def clean(self) -> None:
         """Let go of the engine, which holds nearly all of the GPU's memory; the clustering models need some of it."""
-        del self._engine
+        self._engine = None
         super().clean()
 
     # --- ordinary lmms-eval requests ----------------------------------------------------------------------------------
