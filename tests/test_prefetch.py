@@ -15,7 +15,7 @@ from PIL import Image
 from hedge_tasks.errors import ConfigError
 from hedge_tasks.sampling import SamplingPlan
 from hedge_tasks.sampling.hook import DrawRequest, SampleRequest
-from hedge_tasks.sampling.prefetch import ordered, prefetch_images, prefetch_messages
+from hedge_tasks.sampling.prefetch import ordered, prefetch_messages
 from hedge_tasks.sampling.prompts import Prompt
 
 
@@ -55,10 +55,16 @@ def test_the_same_messages_in_the_same_order(workers: int, ahead: int) -> None:
     assert no_threads_left()
 
 
+def parts(messages: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """The pictures of a conversation."""
+    return [part for message in messages for part in message["content"] if part["type"] == "image"]
+
+
 def test_the_same_images_in_any_order_of_draws() -> None:
     draws = draw_requests(5)[::-1]
-    made = [[image.tobytes() for image in images] for images in prefetch_images(draws)]
+    made = [[part["url"].tobytes() for part in parts(messages)] for messages in prefetch_messages(draws)]
     assert made == [[image.tobytes() for image in draw.images()] for draw in draws]
+    assert all(made)
 
 
 def test_a_document_is_decoded_once_for_its_draws() -> None:

@@ -50,13 +50,6 @@ def prefetch_messages(
     return ordered(draws, messages, workers=workers, ahead=ahead)
 
 
-def prefetch_images(
-    draws: Sequence[DrawRequest], *, workers: int = 2, ahead: int = 64
-) -> Generator[list[Any], None, None]:
-    """What `DrawRequest.images()` gives, for one draw after the other; the rest as in `prefetch_messages`."""
-    return ordered(draws, _Documents(keep=workers + 1).images, workers=workers, ahead=ahead)
-
-
 def ordered(items: Sequence[In], make: Callable[[In], Out], *, workers: int, ahead: int) -> Generator[Out, None, None]:
     """`map(make, items)` with threads that run ahead of the reader, but never by more than `ahead` items."""
     for name, value in (("workers", workers), ("ahead", ahead)):
