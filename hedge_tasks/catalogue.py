@@ -15,12 +15,20 @@ def task_folder() -> Path:
 
 def list_tasks() -> list[dict[str, str]]:
     """Name, title (first line of the folder's README) and YAML of every task and group."""
-    tasks = []
-    for path in sorted(task_folder().rglob("*.yaml")):
-        config = yaml.load(path.read_text("utf-8"), Loader=_Loader)
-        name = config.get("task") if isinstance(config.get("task"), str) else config.get("group")
-        tasks.append({"task": str(name), "title": _title(path.parent), "yaml": str(path)})
-    return tasks
+    return [_entry(path) for path in sorted(task_folder().rglob("*.yaml"))]
+
+
+def _entry(path: Path) -> dict[str, str]:
+    config = yaml.load(path.read_text("utf-8"), Loader=_Loader)
+    title = _title(path.parent)
+    if isinstance(config.get("task"), list):
+        return {"task": str(config["group"]), "title": f"group: {title}", "yaml": str(path)}
+    prompt = (config.get("hedge_overrides") or {}).get("prompt")
+    return {
+        "task": str(config["task"]),
+        "title": f"{title} (prompt {prompt})" if prompt else title,
+        "yaml": str(path),
+    }
 
 
 def _title(folder: Path) -> str:

@@ -5,10 +5,12 @@ from __future__ import annotations
 import hashlib
 import io
 import os
+import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING
+from urllib.parse import unquote
 
 from loguru import logger
 
@@ -19,6 +21,13 @@ if TYPE_CHECKING:
     from datasets import Dataset
 
 DATA_DIR = "HEDGE_DATA_DIR"
+
+# In a builder's list of what it downloaded: hf://datasets/org/name@<commit>/file
+_COMMIT = re.compile(r"^hf://[^@]+@([0-9a-f]{40})/")
+
+_DOWNLOADS = 8
+_TIMEOUT_S = 30.0
+_LARGEST_IMAGE = 64 << 20
 
 
 def load_split(path: str, name: str | None, split: str, *, revision: str | None = None) -> Dataset:
@@ -43,6 +52,95 @@ def load_split(path: str, name: str | None, split: str, *, revision: str | None 
         logger.info("{} ({}): reading {}", path, split, local)
         return _read_parquet(local, split, path)
     return _load_from_hub(path, name, split, revision)
+
+
+def loaded_revision(dataset: Dataset) -> str | None:
+    """The commit that a data set came from, as its builder recorded it; None for local files."""
+    for address in dataset.info.download_checksums or {}:
+        if found := _COMMIT.search(address):
+            return found[1]
+    return None
+
+
+def fetch_images(dataset: Dataset, columns: Sequence[str], path: str, revision: str | None = None) -> Dataset:
+    """Replace names and addresses in image columns by the files that they mean. Embedded images stay as they are.
+
+    A name is that of a file of the data set, relative to its root, looked for in the folder that HEDGE_DATA_DIR names
+    and then on the hub at `revision`. An address of the data set's own files means the file of that name, so that a
+    local copy serves it, too; any other address is downloaded and must begin with https://.
+
+    Args:
+        path: hub id of the data set or `package://` address.
+
+    Raises:
+        DataError: a file cannot be had, or a name leads out of the data set's folder. Names the column and the file.
+    """
+    from datasets import Image, Value
+
+    for column in columns:
+        if dataset.features[column] not in (Value("string"), Value("large_string")):
+            continue
+        names = dataset[column][:]
+        files = _fetch_all(sorted({name for name in names if name}), path, revision, f"{path}, column {column!r}")
+        images = [{"bytes": files[name], "path": name} if name else None for name in names]
+        at = dataset.column_names.index(column)
+        order = [*dataset.column_names[:at], column, *dataset.column_names[at + 1 :]]
+        dataset = dataset.remove_columns(column).add_column(column, images, feature=Image()).select_columns(order)
+    return dataset
+
+
+def _fetch_all(names: Sequence[str], path: str, revision: str | None, what: str) -> dict[str, bytes]:
+    """Read or download files, several at a time."""
+    from tqdm.contrib.concurrent import thread_map
+
+    def fetch(name: str) -> bytes:
+        try:
+            return _fetch(name, path, revision)
+        except Exception as error:  # network, file system, hub: many kinds, and all mean the same to the user
+            raise DataError(f"{what}: the image {name[:200]!r} cannot be had: {_first_line(error)}") from error
+
+    bar = {"desc": "Fetching images", "unit": "image", "delay": 2, "leave": False}
+    return dict(zip(names, thread_map(fetch, names, max_workers=_DOWNLOADS, **bar), strict=True))
+
+
+def _fetch(name: str, path: str, revision: str | None) -> bytes:
+    own = re.match(rf"https?://[^/]+/datasets/{re.escape(path)}/(?:resolve|raw|blob)/[^/]+/([^?#]+)", name)
+    if own is None and "://" in name:
+        return _download(name)
+    file = PurePosixPath(unquote(own[1]) if own else name)
+    if file.is_absolute() or ".." in file.parts or "\\" in name:
+        raise DataError("a file name must lie in the data set's folder")
+    local = _beside_data(path, file)
+    if local is not None:
+        return local.read_bytes()
+    from huggingface_hub import hf_hub_download
+
+    return Path(hf_hub_download(path, str(file), repo_type="dataset", revision=revision)).read_bytes()
+
+
+def _beside_data(path: str, file: PurePosixPath) -> Path | None:
+    """A file of the local copy of a data set, None if it has no such file."""
+    if path.startswith(PACKAGE_SCHEME):
+        return _package_folder(path) / file
+    root = os.environ.get(DATA_DIR)
+    found = Path(root) / path.replace("/", "__") / file if root else None
+    return found if found is not None and found.is_file() else None
+
+
+def _download(address: str) -> bytes:
+    import httpx
+
+    if not address.startswith("https://"):
+        raise DataError("only https:// addresses are downloaded")
+    parts, size = [], 0
+    with httpx.stream("GET", address, timeout=_TIMEOUT_S, follow_redirects=True) as response:
+        response.raise_for_status()
+        for part in response.iter_bytes():
+            parts.append(part)
+            size += len(part)
+            if size > _LARGEST_IMAGE:
+                raise DataError(f"more than {_LARGEST_IMAGE >> 20} MiB")
+    return b"".join(parts)
 
 
 def document_keys(dataset: Dataset, text_columns: Sequence[str], image_columns: Sequence[str]) -> list[str]:

@@ -5,6 +5,9 @@ from __future__ import annotations
 import difflib
 from collections.abc import Iterable
 
+# As many valid names as still help; a data set has thousands of ids.
+_LISTED = 30
+
 
 class HedgeError(Exception):
     """Base of everything this package raises on purpose."""
@@ -32,4 +35,6 @@ def unknown(kind: str, name: str, valid: Iterable[str]) -> ConfigError:
     options = sorted(valid)
     nearest = difflib.get_close_matches(str(name), options, n=1, cutoff=0.5)
     hint = f", did you mean {nearest[0]!r}?" if nearest else "."
-    return ConfigError(f"unknown {kind} {name!r}{hint} Valid: {', '.join(options)}")
+    listed = ", ".join(options[:_LISTED])
+    more = f" and {len(options) - _LISTED} more" if len(options) > _LISTED else ""
+    return ConfigError(f"unknown {kind} {name!r}{hint} Valid: {listed}{more}")

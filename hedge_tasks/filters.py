@@ -16,9 +16,10 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from hedge_tasks.clustering import ClusteringBackend, build_backend
 from hedge_tasks.errors import ConfigError, unknown
-from hedge_tasks.pipeline import Scores, cluster_answer_sets, score_clustered
+from hedge_tasks.methods import Method
+from hedge_tasks.pipeline import Scores, score_clustered
+from hedge_tasks.processes import gather
 from hedge_tasks.sampling.answers import AnswerSet
 
 MODEL_VARIABLES = {"nli": "HEDGE_NLI_MODEL", "embed": "HEDGE_EMBEDDING_MODEL"}
@@ -31,7 +32,8 @@ class ClusterFilter:
     Args:
         backend: "exact", "embed" or "nli".
         with_question: put the question in front of each answer, for clustering only.
-        options: of the backend (`model`, `threshold`, `rule`, ...), checked here.
+        options: of the backend (`model`, `threshold`, `rule`, ...), checked here. `threshold: tuned|cross-fit|oracle`
+            with `tuning: {...}` chooses the threshold of embed; see `hedge_tasks.tuning.ThresholdChoice`.
 
     Raises:
         ConfigError, ValueError: an option is unknown (names the nearest valid one) or makes no sense.
@@ -43,20 +45,26 @@ class ClusterFilter:
         variable = MODEL_VARIABLES.get(backend)
         if variable and os.environ.get(variable):
             options["model"] = os.environ[variable]
-        self.with_question = with_question
-        self.backend: ClusteringBackend = build_backend(backend, **options)
+        self.method = Method.build(backend, backend, options, with_question=with_question)
+        # Only known when the answers are there. The very same object sits in every dump of the settings.
+        self._chosen: dict[str, Any] = {}
 
     def check(self) -> None:
         """Raise now if the backend's model cannot be had, rather than after hours of sampling."""
-        self.backend.check()
+        self.method.backend.check()
 
     def settings(self) -> dict[str, Any]:
-        return {"with_question": self.with_question, **self.backend.settings()}
+        settings = {key: value for key, value in self.method.settings().items() if key != "alpha"}
+        return {**settings, "chosen": self._chosen} if self.method.choice else settings
 
     def apply(self, resps: Sequence[Sequence[str]], docs: object = None) -> list[AnswerSet]:
         # A response comes as often as lmms-eval's --repeats says; they are all the same.
         answer_sets = [AnswerSet.from_json(resp[0]) for resp in resps]
-        return cluster_answer_sets(answer_sets, self.backend, with_question=self.with_question)
+        # The threshold, where it is chosen, is chosen once, on the documents of all processes.
+        clustered, chosen = self.method.cluster_with_outcome(answer_sets, gather=gather)
+        if chosen is not None:
+            self._chosen.update(chosen.settings())
+        return clustered
 
 
 @dataclass(frozen=True)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, Protocol
 
 from hedge_tasks.pipeline import SCORE_NAMES, Scores, auroc_of_pairs, within_strata_auroc
 from hedge_tasks.statistics import Estimate
@@ -13,6 +13,28 @@ Record = Mapping[str, Any]
 
 NOT_AVAILABLE = "N/A"
 """What lmms-eval shows in a cell that has no number."""
+
+
+class Metric(Protocol):
+    """A row of the table. A task's YAML may bring its own: `{metric: NAME, aggregation: !function utils.MyMetric}`."""
+
+    __name__: str
+    higher_is_better: bool
+
+    def record(self, scores: Scores, verdict: Record, document: Record) -> dict[str, Any]:
+        """What the aggregation needs of one document, fit for JSON.
+
+        Args:
+            scores: of its answers, with label, group and stratum.
+            verdict: of the judge: `judge`, `reason` and whatever else it says.
+            document: its row of the data set.
+        """
+
+    def __call__(self, records: Sequence[Record]) -> float | str:
+        """The number, or `"undefined: ..."` with the reason."""
+
+    def stderr(self, records: Sequence[Record]) -> float | str:
+        """Its standard error, or `NOT_AVAILABLE`."""
 
 
 class AurocMetric:
@@ -24,8 +46,8 @@ class AurocMetric:
         self.score = score
         self.__name__ = f"{score}_auroc"  # lmms-eval names aggregations in its logs
 
-    def record(self, scores: Scores, verdict: Record) -> dict[str, Any]:
-        return {self.score: getattr(scores, self.score), "label": scores.label, "group": scores.group}
+    def record(self, scores: Scores, verdict: Record, document: Record) -> dict[str, Any]:
+        return {self.score: getattr(scores, self.score), "label": scores.reported_label, "group": scores.group}
 
     def __call__(self, records: Sequence[Record]) -> float | str:
         estimate = self._estimate(records)
@@ -49,8 +71,8 @@ class WithinAurocMetric:
         self.score = score
         self.__name__ = f"{score}_auroc_within"
 
-    def record(self, scores: Scores, verdict: Record) -> dict[str, Any]:
-        return {self.score: getattr(scores, self.score), "label": scores.label, "stratum": scores.stratum}
+    def record(self, scores: Scores, verdict: Record, document: Record) -> dict[str, Any]:
+        return {self.score: getattr(scores, self.score), "label": scores.reported_label, "stratum": scores.stratum}
 
     def __call__(self, records: Sequence[Record]) -> float | str:
         result = within_strata_auroc(
@@ -70,7 +92,7 @@ class RateMetric:
     def __init__(self, name: str) -> None:
         self.__name__ = name
 
-    def record(self, scores: Scores, verdict: Record) -> dict[str, Any]:
+    def record(self, scores: Scores, verdict: Record, document: Record) -> dict[str, Any]:
         raise TypeError(f"{type(self).__name__} is abstract")
 
     def __call__(self, records: Sequence[Record]) -> float | str:
@@ -92,18 +114,46 @@ class RateMetric:
 class HallucinationRate(RateMetric):
     """Share of hallucinated baseline answers among the labelled ones. The verdict's reason rides along."""
 
-    def record(self, scores: Scores, verdict: Record) -> dict[str, Any]:
+    def record(self, scores: Scores, verdict: Record, document: Record) -> dict[str, Any]:
         return {"value": scores.label, **verdict}
 
 
 class UnlabelledRate(RateMetric):
     """Share of documents that the judge could not label; no other number knows of them."""
 
-    def record(self, scores: Scores, verdict: Record) -> dict[str, Any]:
+    def record(self, scores: Scores, verdict: Record, document: Record) -> dict[str, Any]:
         return {"value": int(scores.label is None)}
 
 
-Metric = AurocMetric | WithinAurocMetric | HallucinationRate | UnlabelledRate
+class OfStratum:
+    """Another metric, over the documents of one kind only (the task's `stratum` column).
+
+    Example, in the `utils.py` beside a YAML with `{metric: se_auroc_closed, aggregation: !function utils.se_closed}`:
+        >>> se_closed = OfStratum(AurocMetric("se"), "closed")
+        >>> se_closed.__name__
+        'se_auroc_closed'
+    """
+
+    def __init__(self, metric: Metric, stratum: str) -> None:
+        self.metric = metric
+        self.stratum = stratum
+        self.higher_is_better = metric.higher_is_better
+        self.__name__ = f"{metric.__name__}_{stratum}"
+
+    def record(self, scores: Scores, verdict: Record, document: Record) -> dict[str, Any]:
+        return {**self.metric.record(scores, verdict, document), "stratum": scores.stratum}
+
+    def __call__(self, records: Sequence[Record]) -> float | str:
+        mine = self._mine(records)
+        return self.metric(mine) if mine else f"undefined: no document is of the kind {self.stratum!r}"
+
+    def stderr(self, records: Sequence[Record]) -> float | str:
+        mine = self._mine(records)
+        return self.metric.stderr(mine) if mine else NOT_AVAILABLE
+
+    def _mine(self, records: Sequence[Record]) -> list[Record]:
+        return [record for record in records if record["stratum"] == self.stratum]
+
 
 METRICS: dict[str, Metric] = {
     **{f"{name}_auroc": AurocMetric(name) for name in SCORE_NAMES},

@@ -27,6 +27,7 @@ class Scores:
         lexical: lexical disagreement of the clean answers.
         weighting: "logprob" or "uniform": what the answers' weights in se and vase are.
         cluster_ids: in the order baseline, clean, noisy.
+        held_out: the threshold of the clustering was chosen on this question, so no AUROC counts it.
     """
 
     id: str
@@ -43,6 +44,12 @@ class Scores:
     lexical: float
     weighting: str
     cluster_ids: tuple[int, ...]
+    held_out: bool = False
+
+    @property
+    def reported_label(self) -> int | None:
+        """The label as an AUROC may count it: None also where the clustering was tuned on this question."""
+        return None if self.held_out else self.label
 
 
 SCORE_NAMES = ("se", "radflag", "vase")
@@ -64,7 +71,7 @@ def cluster_answer_sets(
     Raises:
         DataError: with_question, but a set has no question.
     """
-    questions = [_question(answer_set) for answer_set in answer_sets] if with_question else None
+    questions = questions_of(answer_sets) if with_question else None
     ids = backend.cluster([answer_set.texts for answer_set in answer_sets], questions)
     return [answer_set.with_clusters(i) for answer_set, i in zip(answer_sets, ids, strict=True)]
 
@@ -105,6 +112,7 @@ def score_clustered(answer_set: AnswerSet, *, alpha: float = 1.0) -> Scores:
             lexical=scoring.lexical_disagreement([answer.text for answer in answer_set.clean]),
             weighting="logprob" if weighted else "uniform",
             cluster_ids=ids,
+            held_out=answer_set.held_out,
         )
     except ValueError as error:
         raise DataError(f"{answer_set.id}: {error}") from error
@@ -142,7 +150,8 @@ def detection_auroc(scores: Sequence[Scores], name: str, **options: Any) -> Esti
 
     Undefined (no labels, one class, a score that this data cannot have) comes back with the reason.
     """
-    pairs = [(getattr(s, name), s.label, s.group) for s in scores if s.label is not None]
+    triples = [(getattr(s, name), s.reported_label, s.group) for s in scores]
+    pairs = [(score, label, group) for score, label, group in triples if label is not None]
     return auroc_of_pairs(pairs, **options)
 
 
@@ -178,6 +187,7 @@ def summarise(scores: Sequence[Scores]) -> dict[str, Any]:
     return {
         "n": len(scores),
         "n_labelled": len(labels),
+        "n_held_out": sum(s.held_out for s in scores),
         "hallucination_rate": sum(labels) / len(labels) if labels else None,
         "weighting": _weighting(scores),
         "auroc": {name: detection_auroc(scores, name) for name in (*SCORE_NAMES, *BASELINE_NAMES)},
@@ -193,7 +203,17 @@ def _weighting(scores: Sequence[Scores]) -> str:
 
 
 def _within(scores: Sequence[Scores], name: str) -> StratifiedAuroc:
-    return within_strata_auroc([(getattr(s, name), s.label, s.stratum) for s in scores if s.label is not None])
+    triples = [(getattr(s, name), s.reported_label, s.stratum) for s in scores]
+    return within_strata_auroc([(score, label, stratum) for score, label, stratum in triples if label is not None])
+
+
+def questions_of(answer_sets: Sequence[AnswerSet]) -> list[str]:
+    """The question of each answer set.
+
+    Raises:
+        DataError: a set has none.
+    """
+    return [_question(answer_set) for answer_set in answer_sets]
 
 
 def _question(answer_set: AnswerSet) -> str:

@@ -92,7 +92,7 @@ def semantic_distribution(
     ids = _as_ids(cluster_ids, "cluster_ids")
     if not ids:
         raise ValueError("cluster_ids is empty: there must be at least one answer")
-    weights = _as_weights(mean_logprobs, len(ids), "mean_logprobs")
+    weights = relative_weights(mean_logprobs, len(ids), "mean_logprobs")
     position = _layout(ids, support)
     masses = np.bincount([position[i] for i in ids], weights=weights, minlength=len(position))
     # Dividing by the sum of the masses, not of the weights, makes a lone cluster exactly 1.0 whatever the rounding.
@@ -234,8 +234,8 @@ def vase(
     if not math.isfinite(alpha):
         raise ValueError(f"alpha must be a finite number, got {alpha!r}")
     # Checked here so that an error names the caller's argument, not the one of semantic_distribution.
-    _as_weights(clean_logprobs, len(clean), "clean_logprobs")
-    _as_weights(noisy_logprobs, len(noisy), "noisy_logprobs")
+    relative_weights(clean_logprobs, len(clean), "clean_logprobs")
+    relative_weights(noisy_logprobs, len(noisy), "noisy_logprobs")
     baseline = [] if baseline_id is None else _as_ids([baseline_id], "baseline_id")
     support = _distinct(itertools.chain(baseline, clean, noisy))
     s_clean = semantic_distribution(clean, clean_logprobs, support=support)
@@ -421,7 +421,7 @@ def _as_logprobs(values: LogProbs, name: str) -> FloatArray:
     return array
 
 
-def _as_weights(logprobs: LogProbs | None, n: int, name: str) -> FloatArray:
+def relative_weights(logprobs: LogProbs | None, n: int, name: str = "mean_logprobs") -> FloatArray:
     """Weights relative to the likeliest answer, which keeps ``exp`` from underflowing for all of them at once."""
     if logprobs is None:
         return np.ones(n)

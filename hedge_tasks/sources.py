@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import importlib
 import importlib.resources
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 PACKAGE_SCHEME = "package://"
 """`package://some.python.package/sub/folder` is a folder inside an installed package."""
@@ -31,12 +33,14 @@ def split_address(address: str) -> tuple[str, str] | None:
 
 def why_hub_unreachable() -> str | None:
     """Why the Hugging Face hub cannot be reached, None if it can. One request, a few seconds at most."""
-    import httpx
     import huggingface_hub
     from huggingface_hub.errors import OfflineModeIsEnabled
 
+    session = huggingface_hub.get_session()
+    # httpx or httpx2, by the version of the hub's client; each has errors of its own.
+    httpx: Any = importlib.import_module(type(session).__module__.partition(".")[0])
     try:
-        huggingface_hub.get_session().head(huggingface_hub.constants.ENDPOINT, timeout=HUB_TIMEOUT_S)
+        session.head(huggingface_hub.constants.ENDPOINT, timeout=HUB_TIMEOUT_S)
     except OfflineModeIsEnabled:
         return "offline mode is on (HF_HUB_OFFLINE)"
     except httpx.TransportError as error:

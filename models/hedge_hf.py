@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Hashable, Iterator, Sequence
 from contextlib import closing
 from itertools import islice
 from pathlib import Path
@@ -28,8 +28,8 @@ from hedge_tasks.models.base import ChatAdapter, positive, refuse_unknown
 from hedge_tasks.models.decoding import PlainGeneration, SharedPrefill
 from hedge_tasks.models.token_sampling import VERSION, AnswerReader, TokenSampler
 from hedge_tasks.sampling.answers import Answer
-from hedge_tasks.sampling.hook import DrawRequest
 from hedge_tasks.sampling.prefetch import prefetch_messages
+from hedge_tasks.sampling.requests import DrawRequest
 
 _ARGUMENTS = (
     "pretrained",
@@ -166,12 +166,14 @@ class HedgeHF(ChatAdapter):
 
     def _batches(self, draws: Sequence[DrawRequest]) -> Iterator[list[int]]:
         """Positions of draws that go together: whole documents, equal limits, at most `draws_per_batch` rows."""
-        by_document: dict[tuple[str, str], list[int]] = {}
+        by_document: dict[tuple[Any, ...], list[int]] = {}
         for i, draw in enumerate(draws):
-            by_document.setdefault((str(draw.request.plan.limits()), draw.request.key), []).append(i)
+            request = draw.request
+            document = (str(request.plan.limits()), request.key, request.prompt, request.wording)
+            by_document.setdefault(document, []).append(i)
         batch: list[int] = []
         documents, limits = 0, None
-        for (document_limits, _), rows in by_document.items():
+        for (document_limits, *_), rows in by_document.items():
             if batch and (documents == self.batch_size or document_limits != limits):
                 yield from self._split(batch)
                 batch, documents = [], 0
@@ -271,14 +273,10 @@ def _merge_adapter(model: Any, peft: str) -> Any:
 
 def _distinct_prompts(draws: Sequence[DrawRequest]) -> tuple[list[DrawRequest], list[int]]:
     """One draw a distinct prompt, and for every draw the position of its own. Clean draws of a document share one."""
-    prompts: dict[tuple[str, int], DrawRequest] = {}
-    owners = []
-    for draw in draws:
-        picture = draw.draw.seed if draw.draw.condition == "noisy" else -1
-        key = (draw.request.key, picture)
-        prompts.setdefault(key, draw)
-        owners.append(list(prompts).index(key))
-    return list(prompts.values()), owners
+    positions: dict[Hashable, int] = {}
+    owners = [positions.setdefault(draw.asked, len(positions)) for draw in draws]
+    prompts = {owner: draw for draw, owner in reversed(list(zip(draws, owners, strict=True)))}
+    return [prompts[owner] for owner in range(len(positions))], owners
 
 
 def _placeholder_tokens(config: Any) -> set[int]:

@@ -42,7 +42,7 @@ from hedge_tasks.models.chat_completion import RequestFailed, read_answer, short
 from hedge_tasks.models.thread_pool import as_finished
 from hedge_tasks.perturb import to_rgb8
 from hedge_tasks.sampling.answers import Answer
-from hedge_tasks.sampling.hook import DrawRequest
+from hedge_tasks.sampling.requests import DrawRequest
 
 _ARGUMENTS = (
     "model",

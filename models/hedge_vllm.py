@@ -9,7 +9,7 @@ import hashlib
 import importlib
 import json
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Hashable, Iterator, Mapping, Sequence
 from contextlib import closing
 from itertools import islice
 from pathlib import Path
@@ -22,8 +22,8 @@ from hedge_tasks.errors import ConfigError, HedgeError
 from hedge_tasks.models.base import ChatAdapter, positive, refuse_unknown
 from hedge_tasks.models.token_sampling import LOGPROB_DECIMALS
 from hedge_tasks.sampling.answers import Answer
-from hedge_tasks.sampling.hook import DrawRequest
 from hedge_tasks.sampling.prefetch import prefetch_messages
+from hedge_tasks.sampling.requests import DrawRequest
 
 _ARGUMENTS = (
     "pretrained",
@@ -216,9 +216,10 @@ class HedgeVLLM(ChatAdapter):
 
 def _calls(draws: Sequence[DrawRequest], documents: int) -> list[list[int]]:
     """Positions of the draws of each call: whole documents, each with its draws in a row."""
-    by_document: dict[str, list[int]] = {}
+    by_document: dict[Hashable, list[int]] = {}
     for i, draw in enumerate(draws):
-        by_document.setdefault(draw.request.key, []).append(i)
+        request = draw.request
+        by_document.setdefault((request.key, request.prompt, request.wording), []).append(i)
     groups = list(by_document.values())
     parts = (groups[start : start + documents] for start in range(0, len(groups), documents))
     return [[i for group in part for i in group] for part in parts]

@@ -29,5 +29,6 @@ def shared_data() -> Path:
 
 @pytest.fixture(autouse=True)
 def _no_settings_from_outside(monkeypatch: pytest.MonkeyPatch) -> None:
-    for name in ("HEDGE_STORE", "HEDGE_DATA_DIR", "HEDGE_NLI_MODEL", "HEDGE_EMBEDDING_MODEL"):
+    for name in ("HEDGE_STORE", "HEDGE_DATA_DIR", "HEDGE_NLI_MODEL", "HEDGE_EMBEDDING_MODEL", "HEDGE_JUDGE"):
         monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("HEDGE_CACHE", "off")  # what one test has learned is no help to the next

@@ -86,6 +86,9 @@ def serve(reply: Reply, *, models: Sequence[str] = (), key: str | None = None) -
             pass
 
     class Server(ThreadingHTTPServer):
+        # With the usual 5, connections of a dozen threads are dropped and made again after seconds.
+        request_queue_size = 128
+
         def handle_error(self, request: Any, client_address: Any) -> None:
             """A client that went away in the meantime is part of the test."""
 

@@ -12,8 +12,9 @@ from types import SimpleNamespace
 from PIL import Image
 
 from hedge_tasks.sampling import Answer, SamplingPlan
-from hedge_tasks.sampling.hook import DrawRequest, SampleRequest, generate_samples
+from hedge_tasks.sampling.hook import generate_samples
 from hedge_tasks.sampling.prompts import Prompt
+from hedge_tasks.sampling.requests import DrawRequest, SampleRequest
 
 DOCUMENTS = 12
 PICTURE = Image.new("RGB", (8, 8))

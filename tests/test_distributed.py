@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 from evaluation import Run, same_values
 
+from hedge_tasks.runs import load_run
 from hedge_tasks.sampling import AnswerSet
 
 pytestmark = [pytest.mark.framework, pytest.mark.slow]
@@ -37,6 +38,11 @@ def test_torchrun_with_two_processes_gives_the_numbers_of_one_and_one_resumes_fr
     assert len(answers_of_one) == 15
     assert answers_of_two == answers_of_one
     assert len(list((tmp_path / "two" / "hedge_answers").glob("answers-*.jsonl"))) == 2
+    kept, kept_by_two = load_run(tmp_path / "one"), load_run(tmp_path / "two")
+    assert len(kept.answer_sets) == 15
+    assert (kept_by_two.answer_sets, kept_by_two.verdicts) == (kept.answer_sets, kept.verdicts)
+    assert kept_by_two.settings["outcome"] == kept.settings["outcome"]
+    assert kept.settings["outcome"]["documents"] == 15
 
     resumed = launch(tmp_path / "resumed", store=tmp_path / "two" / "hedge_answers")
     assert answers(resumed) == answers_of_one

@@ -15,8 +15,8 @@ from scipy.stats import chisquare
 from hedge_tasks.errors import ConfigError, HedgeError
 from hedge_tasks.models.token_sampling import AnswerReader
 from hedge_tasks.sampling import Draw, SamplingPlan
-from hedge_tasks.sampling.hook import DrawRequest, SampleRequest
 from hedge_tasks.sampling.prompts import Prompt
+from hedge_tasks.sampling.requests import DrawRequest, SampleRequest
 
 pytestmark = pytest.mark.framework
 
@@ -79,6 +79,32 @@ def reference_logits(model: Any, picture: Image.Image, tokens: list[int]) -> tor
     inputs["attention_mask"] = torch.ones_like(inputs["input_ids"])
     with torch.inference_mode():
         return model._model(**inputs, use_cache=False).logits[0, length - 1 :].float()
+
+
+@pytest.mark.parametrize("shared", [True, False])
+def test_one_document_asked_in_two_ways_at_once_keeps_its_prompts_and_pictures_apart(
+    model: Any, picture: Image.Image, monkeypatch: pytest.MonkeyPatch, shared: bool
+) -> None:
+    """Tasks of one command that share a data set, such as the four prompt variants, come in one call."""
+    monkeypatch.setattr(model, "share_prefill", shared)
+    monkeypatch.setattr(model, "batch_size", 8)  # so that the ways meet in one batch
+    variants = [{"system": "Say where."}, {}, {"strength": 3.0}]
+    noisy = [Draw("noisy", 0, 1.0, 77, "hedge")]
+    draws = [draw_request(picture, draw, **variant) for variant in variants for draw in (clean(1), clean(2), *noisy)]
+    alone = [answer for i in (0, 3, 6) for answer in sample(model, draws[i : i + 3])]
+    seen: list[str] = []
+    original = type(model)._inputs
+
+    def spy(self: Any, conversations: Any) -> Any:
+        seen.extend(str(c) for c in conversations)
+        return original(self, conversations)
+
+    monkeypatch.setattr(type(model), "_inputs", spy)
+    together = sample(model, draws)
+    assert [a.text for a in together] == [a.text for a in alone]
+    # With sharing: the clean draws of the first variant, those of the two others, and three noisy draws.
+    assert len(seen) == (5 if shared else 9)
+    assert sum("Say where." in text for text in seen) == (2 if shared else 3)
 
 
 @pytest.mark.parametrize("shared", [True, False])

@@ -26,8 +26,9 @@ from hedge_tasks.models.hedge_openai import HedgeOpenAI, _retry_after
 from hedge_tasks.models.thread_pool import as_finished
 from hedge_tasks.perturb import perturb_image
 from hedge_tasks.sampling import Answer, AnswerSet, Draw, SamplingPlan
-from hedge_tasks.sampling.hook import DrawRequest, SampleRequest, generate_samples
+from hedge_tasks.sampling.hook import generate_samples
 from hedge_tasks.sampling.prompts import Prompt
+from hedge_tasks.sampling.requests import DrawRequest, SampleRequest
 
 pytestmark = pytest.mark.framework
 

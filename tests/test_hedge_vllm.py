@@ -14,8 +14,9 @@ from PIL import Image
 
 from hedge_tasks.errors import ConfigError, HedgeError
 from hedge_tasks.sampling import Answer, AnswerSet, SamplingPlan
-from hedge_tasks.sampling.hook import SampleRequest, generate_samples
+from hedge_tasks.sampling.hook import generate_samples
 from hedge_tasks.sampling.prompts import Prompt
+from hedge_tasks.sampling.requests import SampleRequest
 
 pytestmark = pytest.mark.framework
 

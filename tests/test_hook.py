@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -12,9 +13,11 @@ import torch
 from PIL import Image
 
 from hedge_tasks.errors import DrawsFailed
+from hedge_tasks.perturb import Wording
 from hedge_tasks.sampling import Answer, AnswerSet, SamplingPlan
-from hedge_tasks.sampling.hook import MAX_ATTEMPTS, DrawRequest, SampleRequest, generate_samples
-from hedge_tasks.sampling.prompts import load_prompt
+from hedge_tasks.sampling.hook import MAX_ATTEMPTS, generate_samples
+from hedge_tasks.sampling.prompts import Prompt, load_prompt
+from hedge_tasks.sampling.requests import DrawRequest, SampleRequest
 
 PICTURE = Image.new("RGB", (32, 32), (120, 60, 30))
 
@@ -233,3 +236,53 @@ def test_the_global_random_state_is_left_alone_and_chunks_are_seeded() -> None:
     assert torch.equal(torch.get_rng_state(), before)
     torch.manual_seed(2)
     assert generate_samples(ForeignModel(is_simple=True, reply=reply), requests()) == first
+
+
+def test_follow_ups_are_asked_after_every_document_has_answered(tmp_path: Path) -> None:
+    model = OwnModel(is_simple=False)
+    rows = requests(2, tmp_path)
+
+    def follow_up(answers: AnswerSet) -> list[SampleRequest]:
+        request = next(row.args[2] for row in rows if row.args[2].id == answers.id)
+        prompt = Prompt("recheck", "<image>Is there a {question}?")
+        settings = {"id": f"{answers.id}/0", "key": f"{request.key}/0", "question": answers.baseline.text}
+        further = replace(request, prompt=prompt, plan=SamplingPlan(n=1, n_noisy=0), follow_up=None, **settings)
+        return [further] if answers.id == "q1" else []
+
+    for row in rows:
+        row.args = (*row.args[:2], replace(row.args[2], follow_up=follow_up), *row.args[3:])
+    first, second = (AnswerSet.from_json(line) for line in generate_samples(model, rows))
+    assert first.follow_ups == ()
+    [further] = second.follow_ups
+    assert (further.id, further.question, further.texts) == ("q1/0", "baseline 0", ["baseline 0", "clean 0"])
+    stages = [draw.request.prompt.name for draw in model.seen]
+    assert stages == ["medical_vqa/default"] * 10 + ["recheck"] * 2
+    asked = len(model.seen)
+    assert AnswerSet.from_json(generate_samples(model, rows)[1]) == second
+    assert len(model.seen) == asked  # both stages are in the store
+
+
+def test_context_and_distractor_reach_prompt_and_perturbation() -> None:
+    class Misleading:
+        name = "misleading"
+
+        def perturb_images(self, images: Any, wording: Wording, *, seed: int) -> Any:
+            return images
+
+        def perturb_wording(self, wording: Wording, *, seed: int) -> Wording:
+            return replace(wording, question=f"{wording.distractor}? {wording.question}")
+
+        def scaled(self, strength: float) -> Misleading:
+            return self
+
+        def settings(self) -> dict[str, Any]:
+            return {"name": self.name}
+
+    model = ForeignModel(is_simple=True)
+    [row] = requests(n=1, perturbation=Misleading())
+    request = replace(
+        row.args[2], context="It is a chest.", distractor="No", prompt=Prompt("p", "{context} {question}")
+    )
+    generate_samples(model, [SimpleNamespace(args=(*row.args[:2], request, *row.args[3:]))])
+    texts = [instance.args[0] for instance in model.seen]
+    assert texts == ["It is a chest. is it normal?"] * 2 + ["It is a chest. No? is it normal?"]

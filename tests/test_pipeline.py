@@ -156,7 +156,7 @@ def test_an_environment_variable_replaces_the_model(monkeypatch: pytest.MonkeyPa
 def records(metric: str, *labels: int | None) -> list[dict]:
     scored = score_answers(answer_set(), clustering="exact")
     scores = [replace(scored, se=float(i), label=label, group=str(i)) for i, label in enumerate(labels)]
-    return [METRICS[metric].record(s, {"judge": "rule 1", "reason": "because"}) for s in scores]
+    return [METRICS[metric].record(s, {"judge": "rule 1", "reason": "because"}, {}) for s in scores]
 
 
 def test_metrics_leave_out_what_has_no_label_and_count_it() -> None:
@@ -176,7 +176,7 @@ def test_a_score_that_only_knows_the_kind_of_question_is_found_out() -> None:
     scores = [replace(scored, se=x, label=y, stratum=kind, group=str(i)) for i, (kind, x, y) in enumerate(kinds)]
 
     def value(metric: str) -> object:
-        return METRICS[metric]([METRICS[metric].record(s, {}) for s in scores])
+        return METRICS[metric]([METRICS[metric].record(s, {}, {}) for s in scores])
 
     assert value("se_auroc") == 0.75
     assert value("se_auroc_within") == 0.5
@@ -197,7 +197,7 @@ def test_no_record_looks_like_a_number_to_lmms_eval() -> None:
     # It would average bare numbers and fields called "score" into a meaningless standard error.
     scores = score_answers(answer_set(label=1), clustering="exact")
     for metric in METRICS.values():
-        record = metric.record(scores, {"judge": "rule", "reason": ""})
+        record = metric.record(scores, {"judge": "rule", "reason": ""}, {})
         assert isinstance(record, dict)
         assert "score" not in record
 

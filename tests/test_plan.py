@@ -7,6 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hedge_tasks.errors import ConfigError
+from hedge_tasks.perturb import Wording
 from hedge_tasks.sampling import SamplingPlan
 from hedge_tasks.sampling.prompts import load_prompt
 
@@ -65,16 +66,16 @@ def test_strength_scales_the_preset() -> None:
 
 def test_paper_prompts_are_rendered_for_chat_and_for_text() -> None:
     prompt = load_prompt("medical_vqa/default")
-    system, user = prompt.messages("is it normal?", ["IMAGE"])
+    system, user = prompt.messages(Wording("is it normal?"), ["IMAGE"])
     assert system["content"] == [{"type": "text", "text": "You are a medical image analysis expert."}]
     assert user["content"][0] == {"type": "image", "url": "IMAGE"}
     assert user["content"][1]["text"].endswith("based on the provided image: is it normal?")
-    assert prompt.text("is it normal?").startswith("You are a medical image analysis expert.\nAnswer this")
+    assert prompt.text(Wording("is it normal?")).startswith("You are a medical image analysis expert.\nAnswer this")
 
 
 def test_a_question_with_our_marks_stays_a_question() -> None:
-    question = "what is <image> {question}?"
-    [user] = load_prompt("plain/question").messages(question, ["IMAGE"])
+    question = "what is <image> {question} {context}?"
+    [user] = load_prompt("plain/question").messages(Wording(question), ["IMAGE"])
     assert user["content"] == [{"type": "image", "url": "IMAGE"}, {"type": "text", "text": question}]
 
 

@@ -2,14 +2,15 @@ from __future__ import annotations
 
 import dataclasses
 import doctest
+import importlib
 import math
-import time
+import subprocess
+import sys
 
 import numpy as np
 import pytest
 
-from hedge_tasks import statistics
-from hedge_tasks.statistics import Estimate, UndefinedStatistic, auroc, estimate_auroc, stratified_auroc
+from hedge_tasks.statistics import Estimate, UndefinedStatistic, auroc, estimate_auroc, resampling, stratified_auroc
 
 NAN = math.nan
 
@@ -146,8 +147,8 @@ def test_bootstrap_is_reproducible_and_independent_of_document_order_and_of_the_
 def test_resampling_in_blocks_changes_nothing(monkeypatch, groups):
     scores, labels = simulated(100)
     whole = estimate_auroc(scores, labels, n_resamples=50, groups=groups)
-    monkeypatch.setattr(statistics, "_BLOCK", 700)
-    assert statistics._block_sizes(50, 100) == [7] * 7 + [1]
+    monkeypatch.setattr(resampling, "BLOCK", 700)
+    assert resampling.block_sizes(50, 100) == [7] * 7 + [1]
     assert estimate_auroc(scores, labels, n_resamples=50, groups=groups) == whole
 
 
@@ -190,14 +191,6 @@ def test_resamples_of_groups_that_lack_a_class_are_left_out():
             areas.append(pair_counting_auroc(np.take(scores, chosen), resampled))
     assert len(areas) < 4000
     assert stderr == pytest.approx(np.std(areas, ddof=1), rel=0.1)
-
-
-def test_bootstrap_is_fast():
-    scores, labels = simulated(500)
-    estimate_auroc(scores, labels, n_resamples=2)
-    start = time.perf_counter()
-    estimate_auroc(scores, labels, n_resamples=1000)
-    assert time.perf_counter() - start < 1.0
 
 
 def test_an_estimate_is_frozen():
@@ -252,7 +245,20 @@ def test_an_undefined_stratified_auroc_is_reported_with_its_reason(scores, label
     assert reason in result.reason
 
 
-def test_docstring_examples():
-    results = doctest.testmod(statistics)
-    assert results.attempted >= 5
+@pytest.mark.parametrize(
+    "name",
+    ["base", "roc", "strata", "paired", "curves", "calibration", "agreement", "rates", "resampling", "placements"],
+)
+def test_docstring_examples(name):
+    results = doctest.testmod(importlib.import_module(f"hedge_tasks.statistics.{name}"))
     assert results.failed == 0
+    assert results.attempted >= {"base": 0, "resampling": 0, "placements": 0}.get(name, 1)
+
+
+def test_importing_the_statistics_loads_no_heavy_library():
+    code = (
+        "import sys, hedge_tasks.statistics\n"
+        "print([name for name in ('scipy', 'sklearn', 'statsmodels', 'pandas', 'torch') if name in sys.modules])"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"

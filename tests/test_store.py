@@ -5,12 +5,15 @@ from __future__ import annotations
 import errno
 import os
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from hedge_tasks import record_log
 from hedge_tasks.errors import HedgeError
 from hedge_tasks.sampling import Answer
-from hedge_tasks.sampling.store import AnswerStore, Record, draw_key
+from hedge_tasks.sampling.definition import draw_key
+from hedge_tasks.sampling.store import AnswerStore, Record
 
 
 def record(i: int, text: str = "yes") -> Record:
@@ -69,7 +72,10 @@ def test_a_changed_byte_never_becomes_an_answer(tmp_path: Path) -> None:
         assert store.get(record(2).key) == record(2).answer or content[position] ^ 1 == ord("\n")
 
 
-def test_a_full_disk_is_a_clear_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("when", ["at once", "at the end"])
+def test_a_full_disk_is_a_clear_error(when: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    if when == "at once":
+        monkeypatch.setattr(record_log, "SYNC_SECONDS", 0)
     store = AnswerStore(tmp_path)
     store.put([record(1)])
 
@@ -77,9 +83,34 @@ def test_a_full_disk_is_a_clear_error(tmp_path: Path, monkeypatch: pytest.Monkey
         raise OSError(errno.ENOSPC, "No space left on device")
 
     monkeypatch.setattr(os, "fsync", full)
-    with pytest.raises(HedgeError, match=r"cannot write answers to .*No space left on device.*kept"):
+    with pytest.raises(HedgeError, match=r"cannot write answers to .*No space left on device.*kept"), store:
         store.put([record(2)])
     assert AnswerStore(tmp_path).get(record(1).key) is not None
+
+
+def test_a_write_cut_short_costs_that_record_only(tmp_path: Path) -> None:
+    store = AnswerStore(tmp_path)
+    store.put([record(1)])
+    whole = store._log._file  # type: ignore[union-attr]
+    store._log._file = HalfFile(whole)  # type: ignore[union-attr, assignment]
+    with pytest.raises(HedgeError, match="cannot write answers"):
+        store.put([record(2)])
+    store.put([record(3)])
+    store.close()
+    assert set(AnswerStore(tmp_path)) == {record(1).key, record(3).key}
+
+
+class HalfFile:
+    """Takes half of what it is given, as a disk does that fills up."""
+
+    def __init__(self, file: Any) -> None:
+        self._file = file
+
+    def write(self, data: bytes) -> int:
+        return int(self._file.write(data[: len(data) // 2]))
+
+    def close(self) -> None:
+        self._file.close()
 
 
 def test_without_a_folder_answers_stay_in_memory() -> None:

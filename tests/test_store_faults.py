@@ -70,8 +70,8 @@ def test_cut_anywhere_only_the_cut_record_is_made_again(tmp_path: Path, undistur
     content = file.read_bytes()
     cut = random.Random(seed).randrange(len(content))
     file.write_bytes(content[:cut])
-    whole = len(AnswerStore(tmp_path))
-    assert whole in (content[:cut].count(b"\n"), content[:cut].count(b"\n") + 1)
+    whole = sum(b'"answer"' in line for line in content[:cut].split(b"\n")[:-1])
+    assert len(AnswerStore(tmp_path)) in (whole, whole + 1)
     assert generate_samples(SeededModel(0), requests(tmp_path, N)) == undisturbed
 
 

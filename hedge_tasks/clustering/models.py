@@ -75,16 +75,30 @@ def default_device(device: str | None) -> str:
     return "cuda" if torch.cuda.is_available() else "cpu"
 
 
-def check_model_options(model: object, batch_size: object) -> None:
+def check_model_options(model: object, batch_size: object, *, key: str = "model") -> None:
     """Refuse option values that would fail only after minutes of sampling.
+
+    Args:
+        model: Name of a model.
+        batch_size: Size of its batches.
+        key: Name of the option that ``model`` is the value of.
 
     Raises:
         ConfigError: If ``model`` is no name or ``batch_size`` no positive whole number.
     """
     if not isinstance(model, str) or not model:
-        raise ConfigError(f"model must be a name or a folder, got {model!r}")
-    if not isinstance(batch_size, int) or isinstance(batch_size, bool) or batch_size < 1:
-        raise ConfigError(f"batch_size must be a whole number of at least 1, got {batch_size!r}")
+        raise ConfigError(f"{key} must be a name or a folder, got {model!r}")
+    check_count("batch_size", batch_size)
+
+
+def check_count(key: str, value: object) -> None:
+    """Refuse what is no positive whole number.
+
+    Raises:
+        ConfigError: If it is not; names the option ``key``.
+    """
+    if not isinstance(value, int) or isinstance(value, bool) or value < 1:
+        raise ConfigError(f"{key} must be a whole number of at least 1, got {value!r}")
 
 
 def custom_name(function: Callable[..., Any]) -> str:

@@ -2,18 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from functools import lru_cache
-from typing import Any
+import hashlib
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from functools import cache, lru_cache
+from pathlib import Path
+from typing import Any, NamedTuple
 
 from loguru import logger
+from tqdm import tqdm
 
-from hedge_tasks.clustering.base import map_in_batches
-from hedge_tasks.clustering.models import load_or_explain
-from hedge_tasks.clustering.nli import Pair, Relation
+from hedge_tasks.clustering.base import PROGRESS_DELAY_S
+from hedge_tasks.clustering.deberta import slice_relative_positions
+from hedge_tasks.clustering.models import load_or_explain, resolve_model
+from hedge_tasks.clustering.nli_cache import RELATIONS, Verdict
+from hedge_tasks.clustering.relations import Pair, Relation
 from hedge_tasks.errors import ConfigError
 
 _STEMS = {"contradict": Relation.CONTRADICTION, "neutral": Relation.NEUTRAL, "entail": Relation.ENTAILMENT}
+
+_COMMIT = re.compile("[0-9a-f]{40}")
+_CHUNK_BYTES = 1 << 20
 
 
 class NliModel:
@@ -30,19 +40,43 @@ class NliModel:
     def __init__(self, model: Any, tokenizer: Any) -> None:
         self._model, self._tokenizer = model, tokenizer
         self._relations = relations_by_index(model.config.id2label)
+        index = {relation: i for i, relation in self._relations.items()}
+        self._columns = [index[relation] for relation in RELATIONS]
         self._max_tokens = token_limit(model.config, tokenizer)
+        slice_relative_positions(model)
 
-    def classify(self, pairs: Sequence[Pair], *, batch_size: int) -> list[Relation]:
+    def classify(self, pairs: Sequence[Pair], *, batch_size: int, batch_tokens: int) -> list[Relation]:
         """The most likely relation of each pair, in the order of the pairs."""
-        return map_in_batches(
-            self._classify_batch,
-            pairs,
-            batch_size=batch_size,
-            key=lambda pair: (len(pair[0]) + len(pair[1]), pair),
-            description="Comparing answers (NLI)",
-        )
+        relations: dict[Pair, Relation] = {}
+        for batch in self.verdicts(list(dict.fromkeys(pairs)), batch_size=batch_size, batch_tokens=batch_tokens):
+            relations.update((pair, verdict.relation) for pair, verdict in batch.items())
+        return [relations[pair] for pair in pairs]
 
-    def _classify_batch(self, pairs: list[Pair]) -> list[Relation]:
+    def verdicts(self, pairs: Sequence[Pair], *, batch_size: int, batch_tokens: int) -> Iterator[dict[Pair, Verdict]]:
+        """What the model says about distinct pairs, one forward pass at a time, the longest pairs first.
+
+        Raises:
+            FloatingPointError: If the model returns NaN or infinity, in float32 too.
+        """
+        lengths = self._lengths(pairs)
+        with tqdm(total=len(pairs), desc="Comparing answers (NLI)", delay=PROGRESS_DELAY_S, leave=False) as progress:
+            for batch in plan_batches(pairs, lengths, batch_size=batch_size, batch_tokens=batch_tokens):
+                yield dict(zip(batch, self._verdicts_of_batch(batch), strict=True))
+                progress.update(len(batch))
+
+    def _lengths(self, pairs: Sequence[Pair]) -> list[int]:
+        """Tokens of each pair."""
+        limit = self._max_tokens
+        texts = list(dict.fromkeys(text for pair in pairs for text in pair))
+        if not texts:
+            return []
+        ids = self._tokenizer(texts, add_special_tokens=False, truncation=limit is not None, max_length=limit)
+        tokens = {text: len(i) for text, i in zip(texts, ids["input_ids"], strict=True)}
+        special = self._tokenizer.num_special_tokens_to_add(pair=True)
+        whole = [tokens[premise] + tokens[hypothesis] + special for premise, hypothesis in pairs]
+        return whole if limit is None else [min(length, limit) for length in whole]
+
+    def _verdicts_of_batch(self, pairs: Sequence[Pair]) -> list[Verdict]:
         import torch
 
         inputs = self._tokenizer(
@@ -54,14 +88,135 @@ class NliModel:
             return_tensors="pt",
         ).to(self._model.device)
         with torch.inference_mode():
-            logits = self._model(**inputs).logits
+            logits = self._finite_logits(dict(inputs))
+        best = logits.argmax(dim=-1).tolist()
+        probabilities = logits.softmax(dim=-1)[:, self._columns].tolist()
+        return [
+            Verdict(self._relations[index], (row[0], row[1], row[2]))
+            for index, row in zip(best, probabilities, strict=True)
+        ]
+
+    def _finite_logits(self, inputs: dict[str, Any]) -> Any:
+        """Logits in float32. What overflows in half precision is computed again in float32."""
+        import torch
+
+        logits = self._model(**inputs).logits.float()
+        overflowed = ~torch.isfinite(logits).all(dim=-1)
+        if overflowed.any() and self._model.dtype != torch.float32:
+            # Only those rows: what a pair gets must not depend on the others in its batch.
+            with self._in_float32():
+                rows = {name: tensor[overflowed] for name, tensor in inputs.items()}
+                logits[overflowed] = self._model(**rows).logits
         if not torch.isfinite(logits).all():
-            raise FloatingPointError("the NLI model returned NaN or infinity; in half precision, try dtype=float32")
-        return [self._relations[index] for index in logits.argmax(dim=-1).tolist()]
+            raise FloatingPointError("the NLI model returned NaN or infinity, in float32 too: its weights are no use")
+        return logits
+
+    @contextmanager
+    def _in_float32(self) -> Iterator[None]:
+        dtype = self._model.dtype
+        _warn_of_overflow(str(dtype))
+        self._model.float()
+        try:
+            yield
+        finally:
+            self._model.to(dtype)  # exact: the weights were of this format before
+
+
+@cache
+def _warn_of_overflow(dtype: str) -> None:
+    logger.warning("The NLI model overflows in {}; these pairs are computed again in float32", dtype)
+
+
+def plan_batches(
+    pairs: Sequence[Pair], lengths: Sequence[int], *, batch_size: int, batch_tokens: int
+) -> Iterator[list[Pair]]:
+    """Batches of pairs of similar length: little padding, and a batch too big for the memory fails at once.
+
+    Sorted by length, longest first, then by text, so that the batches do not depend on the order of the pairs.
+
+    Args:
+        pairs: The pairs.
+        lengths: Tokens of each pair.
+        batch_size: Most pairs in a batch.
+        batch_tokens: Most tokens in a batch, padding included; a longer pair is a batch of its own.
+    """
+    order = sorted(range(len(pairs)), key=lambda i: (lengths[i], pairs[i]), reverse=True)
+    start = 0
+    while start < len(order):
+        rows = max(1, min(batch_size, batch_tokens // max(1, lengths[order[start]])))
+        yield [pairs[i] for i in order[start : start + rows]]
+        start += rows
+
+
+class Origin(NamedTuple):
+    """Where a model is loaded from.
+
+    Attributes:
+        model: Its name, as given.
+        revision: Its revision on the hub; the commit, where that is known.
+        identity: What decides its relations, apart from the number format: the commit, or a hash of the files of a
+            local folder. ``None`` if it cannot be told; then nothing may be kept on disk.
+    """
+
+    model: str
+    revision: str | None
+    identity: str | None
+
+
+def find_origin(model: str, revision: str | None) -> Origin:
+    """Pin down what a model's name stands for at the moment.
+
+    Raises:
+        ModelUnavailableError: If it cannot be loaded.
+        ConfigError: If its labels are not exactly contradiction, neutral and entailment.
+    """
+    read_config(model, revision)
+    folder = Path(resolve_model(model))
+    if folder.is_dir():
+        return Origin(model, revision, _folder_identity(folder))
+    commit = _commit(model, revision)
+    return Origin(model, commit or revision, f"hub {model} {commit}" if commit else None)
+
+
+def _commit(model: str, revision: str | None) -> str | None:
+    """The commit whose configuration has just been read."""
+    from huggingface_hub import try_to_load_from_cache
+
+    path = try_to_load_from_cache(model, "config.json", revision=revision)
+    commit = Path(path).parent.name if isinstance(path, str) else ""
+    return commit if _COMMIT.fullmatch(commit) else None
+
+
+def _folder_identity(folder: Path) -> str | None:
+    try:
+        return f"folder {fingerprint(folder)}"
+    except OSError as error:
+        logger.warning("Relations of the NLI model in {} are not kept on disk: {}", folder, error)
+        return None
+
+
+def fingerprint(folder: Path) -> str:
+    """Hash of names and contents of all files of a folder, hidden ones left out."""
+    files = sorted(path for path in folder.iterdir() if path.is_file() and not path.name.startswith("."))
+    state = tuple((str(path), (stat := path.stat()).st_size, stat.st_mtime_ns, stat.st_ino) for path in files)
+    return _content_hash(state)
+
+
+@lru_cache(maxsize=8)
+def _content_hash(state: tuple[tuple[str, int, int, int], ...]) -> str:
+    """Weights have gigabytes: they are read again only when sizes or times have changed."""
+    digest = hashlib.blake2b(digest_size=16)
+    for name, size, *_ in state:
+        path = Path(name)
+        digest.update(f"{path.name}\0{size}\0".encode("utf-8", "surrogateescape"))
+        with path.open("rb") as file:
+            while chunk := file.read(_CHUNK_BYTES):
+                digest.update(chunk)
+    return digest.hexdigest()
 
 
 @lru_cache(maxsize=1)
-def load_nli_model(model: str, revision: str | None, device: str, dtype: str) -> NliModel:
+def load_nli_model(origin: Origin, device: str, dtype: str) -> NliModel:
     """Load an NLI model.
 
     The last one is kept, so that clustering question by question, or with and without the question, loads it once;
@@ -71,8 +226,10 @@ def load_nli_model(model: str, revision: str | None, device: str, dtype: str) ->
         ModelUnavailableError: If it cannot be loaded.
         ConfigError: If its labels are not exactly contradiction, neutral and entailment.
     """
-    logger.info("Loading the NLI model {} on {}", model, device)
-    return load_or_explain(lambda source: _load(source, revision, device, dtype), model, revision, kind="NLI")
+    logger.info("Loading the NLI model {} on {} in {}", origin.model, device, dtype)
+    return load_or_explain(
+        lambda source: _load(source, origin.revision, device, dtype), origin.model, origin.revision, kind="NLI"
+    )
 
 
 def read_config(model: str, revision: str | None) -> Any:

@@ -18,7 +18,7 @@ import numbers
 import random
 import struct
 import threading
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from functools import lru_cache, partial
 from typing import Any
@@ -29,6 +29,7 @@ from PIL import Image, ImageOps
 
 from hedge_tasks.errors import ConfigError, unknown
 from hedge_tasks.perturb import custom
+from hedge_tasks.perturb.base import Wording
 from hedge_tasks.perturb.noise import SMALLEST_SCALE, gauss_noise, shot_noise
 
 __all__ = ["PRESETS", "Perturbation", "perturb_image", "to_rgb8"]
@@ -214,6 +215,23 @@ class Perturbation:
         out["rotate"] = list(self.rotate)
         out["pipeline"] = PIPELINE
         return out
+
+    @classmethod
+    def presets(cls) -> Iterable[str]:
+        """Names that :meth:`from_config` knows."""
+        return PRESETS
+
+    def scaled(self, strength: float) -> Perturbation:
+        """The same perturbation with every range times ``strength``."""
+        return replace(self, strength=self.strength * strength)
+
+    def perturb_images(self, images: Sequence[Image.Image], wording: Wording, *, seed: int) -> list[Image.Image]:
+        """Perturb each image; the n-th one has a seed of its own, and the only one of a draw has the draw's."""
+        return [perturb_image(image, seed=seed + i, preset=self) for i, image in enumerate(images)]
+
+    def perturb_wording(self, wording: Wording, *, seed: int) -> Wording:
+        """The wording as it is."""
+        return wording
 
     @classmethod
     def from_config(cls, config: str | Mapping[str, Any] | Perturbation) -> Perturbation:

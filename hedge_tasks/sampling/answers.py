@@ -91,6 +91,8 @@ class AnswerSet:
         group: what several questions share, usually the image; resampling for intervals respects it.
         stratum: kind of question; within-stratum AUROCs compare only questions of one kind.
         cluster_ids: one id an answer in the order of `texts`, once clustered.
+        held_out: whether the threshold of the clustering was chosen on this document, so that no AUROC may count it.
+        follow_ups: answers to what was asked about the same document after these, in the light of them.
     """
 
     id: str
@@ -103,6 +105,8 @@ class AnswerSet:
     group: str | None = None
     stratum: str | None = None
     cluster_ids: tuple[int, ...] | None = None
+    follow_ups: tuple[AnswerSet, ...] = ()
+    held_out: bool = False
 
     @property
     def answers(self) -> tuple[Answer, ...]:
@@ -121,6 +125,12 @@ class AnswerSet:
     def with_label(self, label: int | None) -> AnswerSet:
         return replace(self, label=label)
 
+    def with_held_out(self, held_out: bool) -> AnswerSet:
+        return replace(self, held_out=held_out)
+
+    def with_follow_ups(self, follow_ups: Sequence[AnswerSet]) -> AnswerSet:
+        return replace(self, follow_ups=tuple(follow_ups))
+
     def with_clusters(self, cluster_ids: Sequence[int]) -> AnswerSet:
         if len(cluster_ids) != len(self.answers):
             raise DataError(f"{self.id}: {len(cluster_ids)} cluster ids for {len(self.answers)} answers")
@@ -136,6 +146,10 @@ class AnswerSet:
         fields["noisy"] = [answer.to_dict() for answer in self.noisy]
         if self.cluster_ids is not None:
             fields["cluster_ids"] = list(self.cluster_ids)
+        if self.held_out:
+            fields["held_out"] = True
+        if self.follow_ups:
+            fields["follow_ups"] = [answer_set.to_dict() for answer_set in self.follow_ups]
         return fields
 
     def to_json(self) -> str:
@@ -147,7 +161,8 @@ class AnswerSet:
 
         Args:
             fields: `{"id", "question"?, "reference"?, "label"?, "group"?, "stratum"?, "baseline": {"text",
-                "mean_logprob"?}, "clean": [...], "noisy"?: [...], "cluster_ids"?: [...]}`. Unknown keys are ignored.
+                "mean_logprob"?}, "clean": [...], "noisy"?: [...], "cluster_ids"?: [...], "follow_ups"?: [...]}`.
+                Unknown keys are ignored.
             where: put in front of every error, such as a file name and line number.
 
         Raises:
@@ -172,6 +187,8 @@ class AnswerSet:
             label=_read_label(fields.get("label"), f"{at}label"),
             group=_read_optional_id(fields.get("group"), f"{at}group"),
             stratum=_read_optional_id(fields.get("stratum"), f"{at}stratum"),
+            held_out=fields.get("held_out") is True,
+            follow_ups=_read_follow_ups(fields.get("follow_ups") or [], f"{at}follow_ups"),
         )
         if fields.get("cluster_ids") is None:
             return answer_set
@@ -224,6 +241,14 @@ def _read_logprob(value: object, where: str) -> float | None:
     if math.isnan(value) or value == math.inf:
         raise DataError(f"{where}: {value} is no log-probability")
     return float(value)
+
+
+def _read_follow_ups(value: object, where: str) -> tuple[AnswerSet, ...]:
+    if not isinstance(value, list):
+        raise DataError(f"{where}: expected a list of answer sets, got {_kind(value)}")
+    if any(isinstance(item, Mapping) and item.get("follow_ups") for item in value):
+        raise DataError(f"{where}: follow-ups have no follow-ups of their own")
+    return tuple(AnswerSet.from_dict(item, f"{where}[{i}]") for i, item in enumerate(value))
 
 
 def _read_answers(value: object, where: str) -> tuple[Answer, ...]:

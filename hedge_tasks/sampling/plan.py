@@ -9,11 +9,11 @@ from __future__ import annotations
 import hashlib
 import math
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field, fields, replace
+from dataclasses import asdict, dataclass, field, fields
 from typing import Any
 
 from hedge_tasks.errors import ConfigError, unknown
-from hedge_tasks.perturb import Perturbation
+from hedge_tasks.perturb import Noise, build_noise
 from hedge_tasks.sampling.answers import Condition, Draw
 
 _LIMITS = ("max_new_tokens", "top_p", "top_k", "until")
@@ -32,7 +32,7 @@ class SamplingPlan:
         n_noisy: number of noisy answers; None means n. 0 leaves VASE undefined.
         temperature: of the clean and noisy answers.
         baseline_temperature: of the baseline answer.
-        perturbation: of the noisy images: a preset's name, or a mapping as `Perturbation.from_config` reads it.
+        perturbation: of the noisy draws: a preset's name, or a mapping as `build_noise` reads it.
         strength: scales every range of the perturbation; 1 leaves it as it is.
         seed: base seed; another one gives an independent sample.
         max_new_tokens, top_p, top_k, until: limits handed to the model. None leaves the model's default.
@@ -86,10 +86,9 @@ class SamplingPlan:
         return self.n if self.n_noisy is None else self.n_noisy
 
     @property
-    def noise(self) -> Perturbation:
-        """The perturbation of the noisy images at its strength."""
-        noise = Perturbation.from_config(self.perturbation)
-        return replace(noise, strength=noise.strength * self.strength)
+    def noise(self) -> Noise:
+        """The perturbation of the noisy draws at its strength."""
+        return build_noise(self.perturbation).scaled(self.strength)
 
     def limits(self) -> dict[str, Any]:
         """Settings of `generate` that are the same for every draw; the model's defaults are left out."""

@@ -1,9 +1,11 @@
 """The inputs of draws, made in worker threads while the model is busy: in memory, in order, never as files.
 
-An adapter reads its messages from here instead of calling `DrawRequest.messages()` itself::
+An adapter of ours reads its messages from here instead of calling `DrawRequest.messages()` itself::
 
     for draw, messages in zip(draws, prefetch_messages(draws)):
         ...
+
+Any other adapter fetches the pictures of one request after the other, in an order of its own: `NoisyPictures`.
 
 The pictures are the same as without it, since they depend on the draw alone. Decoding and perturbing spend their time
 in OpenCV, numpy and Pillow, which let other threads run.
@@ -12,14 +14,14 @@ in OpenCV, numpy and Pillow, which let other threads run.
 from __future__ import annotations
 
 from collections import OrderedDict, deque
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from itertools import islice
 from threading import Lock
 from typing import Any, TypeVar
 
 from hedge_tasks.errors import ConfigError
-from hedge_tasks.sampling.hook import DrawRequest, clean_images, seen_images
+from hedge_tasks.sampling.requests import DrawRequest, clean_images, draw_images, seen_images
 
 In = TypeVar("In")
 Out = TypeVar("Out")
@@ -45,7 +47,7 @@ def prefetch_messages(
     documents = _Documents(keep=workers + 1)
 
     def messages(draw: DrawRequest) -> list[dict[str, Any]]:
-        return draw.request.prompt.messages(draw.request.question, documents.images(draw))
+        return draw.conversation(documents.images(draw))
 
     return ordered(draws, messages, workers=workers, ahead=ahead)
 
@@ -69,6 +71,49 @@ def _ordered(items: Sequence[In], make: Callable[[In], Out], workers: int, ahead
             yield result
     finally:
         pool.shutdown(wait=True, cancel_futures=True)
+
+
+class NoisyPictures:
+    """The perturbed pictures of draws, made ahead for adapters that ask for them one by one, in any order.
+
+    At most `ahead` draws are ready or in the making, which bounds the memory; one that is asked for before its turn is
+    made at once. Close it to drop pending work.
+
+    Args:
+        draws: in the order in which they will roughly be asked for; clean ones cost nothing.
+        workers: threads.
+        ahead: how many draws the threads may be ahead.
+    """
+
+    def __init__(self, draws: Sequence[DrawRequest], *, workers: int = 2, ahead: int = 64) -> None:
+        self._pool = ThreadPoolExecutor(workers, thread_name_prefix="hedge-prefetch")
+        self._rest = iter([draw for draw in draws if draw.draw.condition == "noisy"])
+        self._ahead = ahead
+        self._ready: dict[int, Future[list[Any]]] = {}
+        self._lock = Lock()
+
+    def __enter__(self) -> NoisyPictures:
+        with self._lock:
+            self._submit()
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        with self._lock:
+            self._rest = iter(())
+            self._ready.clear()
+        self._pool.shutdown(wait=True, cancel_futures=True)
+
+    def images(self, draw: DrawRequest, document: Mapping[str, Any]) -> list[Any]:
+        """What `draw_images(draw, document)` gives."""
+        with self._lock:
+            future = self._ready.pop(id(draw), None)
+            self._submit()
+        return draw_images(draw, document) if future is None else future.result()
+
+    def _submit(self) -> None:
+        # The documents are read here, in the thread of the adapter: data sets do not promise that others may, too.
+        for draw in islice(self._rest, self._ahead - len(self._ready)):
+            self._ready[id(draw)] = self._pool.submit(draw_images, draw, draw.document())
 
 
 class _Documents:

@@ -1,22 +1,29 @@
 """Prompts as data: named variants in JSON files, rendered for chat and for plain-text adapters.
 
 A prompt file maps a variant's name to `{"system": str | null, "user": str}`. In the user text `{question}` stands for
-the question and `<image>` for the place of the image (at the front where it is left out).
+the question, `{context}` for what is given to read with it, and `<image>` for the place of the image (at the front
+where it is left out).
 """
 
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
 from importlib import resources
+from pathlib import Path
 from typing import Any
 
 from hedge_tasks.errors import ConfigError, DataError, unknown
+from hedge_tasks.perturb import Wording
 
 IMAGE = "<image>"
 QUESTION = "{question}"
+CONTEXT = "{context}"
+
+_MARKS = re.compile(f"{re.escape(QUESTION)}|{re.escape(CONTEXT)}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,22 +34,28 @@ class Prompt:
     user: str
     system: str | None = None
 
-    def user_text(self, question: str) -> str:
+    def user_text(self, wording: Wording) -> str:
         """The user turn as text, without the image mark."""
-        return self.user.replace(IMAGE, "").strip().replace(QUESTION, question)
+        return _filled(self.user.replace(IMAGE, "").strip(), wording)
 
-    def text(self, question: str) -> str:
+    def text(self, wording: Wording) -> str:
         """System and user turn as one text, for adapters that know no roles."""
-        return f"{self.system}\n{self.user_text(question)}" if self.system else self.user_text(question)
+        return f"{self.system}\n{self.user_text(wording)}" if self.system else self.user_text(wording)
 
-    def messages(self, question: str, images: Sequence[Any]) -> list[dict[str, Any]]:
+    def messages(self, wording: Wording, images: Sequence[Any]) -> list[dict[str, Any]]:
         """Chat messages in lmms-eval's form (`{"type": "image", "url": PIL image}`)."""
         pictures = [{"type": "image", "url": image} for image in images]
         before, mark, after = self.user.partition(IMAGE)
-        head = [_text(before.strip().replace(QUESTION, question))] if mark and before.strip() else []
-        tail = _text((after if mark else before).strip().replace(QUESTION, question))
+        head = [_text(_filled(before.strip(), wording))] if mark and before.strip() else []
+        tail = _text(_filled((after if mark else before).strip(), wording))
         turns = [{"role": "user", "content": [*head, *pictures, tail]}]
         return [{"role": "system", "content": [_text(self.system)]}, *turns] if self.system else turns
+
+
+def _filled(template: str, wording: Wording) -> str:
+    # In one pass: a question that holds a mark of its own is text, not a template.
+    values = {QUESTION: wording.question, CONTEXT: wording.context}
+    return _MARKS.sub(lambda mark: values[mark[0]], template)
 
 
 def _text(text: str) -> dict[str, str]:
@@ -52,10 +65,13 @@ def _text(text: str) -> dict[str, str]:
 def load_prompt(reference: str) -> Prompt:
     """Load `file/variant`, such as `medical_vqa/default`, from the package's prompt files.
 
+    A file of the user's own is named by its path with the ending: `/home/me/mine.json/default`.
+
     Raises:
         ConfigError: no such file or variant; names the nearest one.
+        DataError: a file of the user's own cannot be read or has another form.
     """
-    file, _, variant = reference.partition("/")
+    file, _, variant = reference.rpartition("/")
     variants = _load_file(file)
     if variant not in variants:
         raise unknown(f"prompt of {file!r}", variant, variants)
@@ -66,13 +82,20 @@ def load_prompt(reference: str) -> Prompt:
 @cache
 def _load_file(name: str) -> dict[str, dict[str, str]]:
     folder = resources.files("hedge_tasks.tasks") / "_prompts"
-    path = folder / f"{name}.json"
-    if not name.isidentifier() or not path.is_file():
+    path = Path(name) if name.endswith(".json") else folder / f"{name}.json"
+    if not path.is_file() or not (name.endswith(".json") or name.isidentifier()):
         raise unknown("prompt file", name, (entry.name.removesuffix(".json") for entry in folder.iterdir()))
-    variants = json.loads(path.read_text("utf-8"))["prompts"]
-    for variant, entry in variants.items():
-        if QUESTION not in entry.get("user", ""):
+    try:
+        variants: dict[str, dict[str, str]] = json.loads(path.read_text("utf-8"))["prompts"]
+        entries = [(variant, str(entry["user"]), entry.get("system")) for variant, entry in variants.items()]
+    except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
+        form = '{"prompts": {NAME: {"user": ..., "system": ...}}}'
+        raise DataError(f"prompt file {name}: expected {form} ({type(error).__name__}: {error})") from None
+    for variant, user, system in entries:
+        if not isinstance(system, str | None):
+            raise DataError(f"prompt {name}/{variant}: the system text is no text")
+        if QUESTION not in user:
             raise DataError(f"prompt {name}/{variant}: the user text has no {QUESTION}")
-        if entry["user"].count(IMAGE) > 1:
+        if user.count(IMAGE) > 1:
             raise ConfigError(f"prompt {name}/{variant}: more than one {IMAGE}")
     return variants

@@ -1,31 +1,36 @@
 """The answer store: every finished draw on disk at once, found again by what defines it.
 
-One append-only file a writer, so that several processes and hosts can write to one folder without a lock. A line is a
-CRC-32 of the rest, a space, and a JSON object `{"key", "answer", "id", "condition", "index"}`; only `key` (a hash of
-everything that shapes the answer) and `answer` matter to the reader, the rest is for people with `grep`.
+A folder of record logs (`hedge_tasks.record_log`) with three kinds of records:
+
+- a *definition*, what a task's answers have in common: `{"definition": {"model", "task", "prompt", "sampling", ...}}`;
+- a *document* that was asked for under a definition: `{"document": {"definition", "key", "id", "question", ...}}`;
+- an *answer*: `{"key", "answer", "id", "condition", "index"}`. Only `key`, a hash of everything that shapes the answer,
+  and `answer` matter to the reader; the rest is for people with `grep`.
+
+The keys of a document's answers follow from its definition, so definitions that share draws (another perturbation, a
+larger n) share their answers.
 """
 
 from __future__ import annotations
 
-import hashlib
-import json
-import os
-import socket
-import uuid
-import zlib
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from types import TracebackType
-from typing import IO, Any
+from typing import Any
 
 from loguru import logger
 
-from hedge_tasks.errors import DataError, HedgeError
+from hedge_tasks.errors import DataError
+from hedge_tasks.record_log import Line, RecordLog
 from hedge_tasks.sampling.answers import Answer
+from hedge_tasks.sampling.definition import Definition
 
-FORMAT = 1
-"""Part of every key: raise it when the same definition would no longer give the same answer."""
+KIND = "answers"
+"""First part of the file names."""
+
+# More than anybody samples; a file that says otherwise is not believed, for reading it would take forever.
+_MOST_ANSWERS = 100_000
 
 
 @dataclass(frozen=True)
@@ -38,35 +43,88 @@ class Record:
     condition: str
     index: int
 
+    def to_dict(self) -> dict[str, Any]:
+        place = {"id": self.document, "condition": self.condition, "index": self.index}
+        return {"key": self.key, "answer": self.answer.to_dict(), **place}
 
-def draw_key(definition: Mapping[str, Any]) -> str:
-    """Hash of a draw's definition (anything JSON can hold), independent of the order of its fields."""
-    canonical = json.dumps({"format": FORMAT, **definition}, sort_keys=True, ensure_ascii=True, separators=(",", ":"))
-    return hashlib.sha256(canonical.encode()).hexdigest()[:40]
+
+@dataclass(frozen=True)
+class StoredDocument:
+    """A document as its answer set needs it, and how many answers were asked for.
+
+    Attributes:
+        definition: id of the definition.
+        key: key of its content.
+        id, question, reference, group, stratum: as in the answer set.
+        n, n_noisy: clean and noisy answers asked for.
+    """
+
+    definition: str
+    key: str
+    id: str
+    question: str
+    reference: str | None = None
+    group: str | None = None
+    stratum: str | None = None
+    n: int = 1
+    n_noisy: int = 0
+
+    def to_dict(self) -> dict[str, Any]:
+        return {name: value for name, value in asdict(self).items() if value is not None}
+
+    @classmethod
+    def from_dict(cls, fields: object, where: str = "document") -> StoredDocument:
+        """Check and build. Raises DataError that names `where`."""
+        try:
+            assert isinstance(fields, Mapping)
+            document = cls(**fields)
+        except (AssertionError, TypeError) as error:
+            raise DataError(f"{where}: this is no document of an answer store") from error
+        texts = (document.definition, document.key, document.id, document.question)
+        optional = (document.reference, document.group, document.stratum)
+        counts = (document.n, document.n_noisy)
+        if not (
+            all(isinstance(text, str) for text in texts)
+            and all(text is None or isinstance(text, str) for text in optional)
+            and all(isinstance(count, int) and 0 <= count <= _MOST_ANSWERS for count in counts)
+        ):
+            raise DataError(f"{where}: this is no document of an answer store")
+        return document
 
 
 class AnswerStore:
-    """Finished draws by key.
+    """Finished draws by key, and the definitions and documents that they belong to.
 
     Args:
         folder: where the files are; made if missing. None keeps the answers in memory only.
 
+    Attributes:
+        definitions: by id.
+        documents: in the order in which they were first asked for, without duplicates.
+        dropped: damaged records.
+        conflicts: answers to a draw that had another one already. The first one counts, so that what a finished run was
+            scored on never changes.
+
+    Raises:
+        DataError: a file cannot be read.
+
     Example:
         >>> store = AnswerStore(None)
-        >>> key = draw_key({"model": "m", "seed": 1})
-        >>> store.put([Record(key, Answer("yes"), "q1", "clean", 0)])
-        >>> store.get(key)
+        >>> store.put([Record("key 1", Answer("yes"), "q1", "clean", 0)])
+        >>> store.get("key 1")
         Answer(text='yes', mean_logprob=None, n_tokens=None)
     """
 
     def __init__(self, folder: Path | None) -> None:
         self.folder = folder
-        self.n_dropped = 0
+        self.definitions: dict[str, Definition] = {}
+        self.documents: dict[StoredDocument, None] = {}
+        self.dropped: list[Line] = []
+        self.conflicts: list[Line] = []
         self._answers: dict[str, Answer] = {}
-        self._file: IO[bytes] | None = None
-        if folder is not None:
-            for path in sorted(folder.glob("answers-*.jsonl")):
-                self._read(path)
+        self._log = None if folder is None else RecordLog(folder, KIND, "answers")
+        for line in self._log.read() if self._log else ():
+            self._take(line)
 
     def __enter__(self) -> AnswerStore:
         return self
@@ -82,72 +140,71 @@ class AnswerStore:
     def __getitem__(self, key: str) -> Answer:
         return self._answers[key]
 
+    @property
+    def n_dropped(self) -> int:
+        return len(self.dropped)
+
     def get(self, key: str) -> Answer | None:
         return self._answers.get(key)
 
+    def __iter__(self) -> Iterator[str]:
+        """Keys of all answers."""
+        return iter(self._answers)
+
+    def files(self) -> list[Path]:
+        return [] if self._log is None else self._log.files()
+
     def put(self, records: Iterable[Record]) -> None:
-        """Keep finished draws. When this returns they are on disk.
+        """Keep finished draws. When this returns, the death of the process loses none of them.
 
         Raises:
             HedgeError: the disk is full or the folder cannot be written; what was stored before stays valid.
         """
         records = list(records)
-        if self.folder is not None and records:
-            self._append(b"".join(_encode(record) for record in records))
+        self._append(record.to_dict() for record in records)
         self._answers.update((record.key, record.answer) for record in records)
 
+    def put_documents(self, definitions: Iterable[Definition], documents: Iterable[StoredDocument]) -> None:
+        """Keep what the draws to come belong to; what the store knows is not written again.
+
+        Raises:
+            HedgeError: as `put`.
+        """
+        new = {d.id: d for d in definitions if d.id not in self.definitions}
+        asked = {d: None for d in documents if d not in self.documents}
+        self._append(
+            [*({"definition": d.to_dict()} for d in new.values()), *({"document": d.to_dict()} for d in asked)]
+        )
+        self.definitions |= new
+        self.documents |= asked
+
     def close(self) -> None:
-        if self._file is not None:
-            self._file.close()
-            self._file = None
+        if self._log is not None:
+            self._log.close()
 
-    def _append(self, lines: bytes) -> None:
+    def _append(self, records: Iterable[Mapping[str, Any]]) -> None:
+        if self._log is not None:
+            self._log.append(records)
+
+    def _take(self, line: Line) -> None:
+        where = f"{line.file.name}:{line.number}"
         try:
-            if self._file is None:
-                self._file = self._create()
-            self._file.write(lines)
-            self._file.flush()
-            os.fsync(self._file.fileno())
-        except OSError as error:
-            raise HedgeError(f"cannot write answers to {self.folder}: {error}. Stored answers are kept.") from error
+            if line.record is None:
+                raise DataError(str(line.problem))
+            self._take_record(line, line.record)
+        except DataError as error:
+            self.dropped.append(Line(line.file, line.number, None, str(error)))
+            logger.warning("Answer store {}: record dropped, {}", where, error)
 
-    def _create(self) -> IO[bytes]:
-        assert self.folder is not None
-        self.folder.mkdir(parents=True, exist_ok=True)
-        writer = f"{socket.gethostname()}-{os.getpid()}-{uuid.uuid4().hex[:8]}"
-        return (self.folder / f"answers-{writer}.jsonl").open("xb", buffering=0)
-
-    def _read(self, path: Path) -> None:
-        lines = path.read_bytes().split(b"\n")
-        for number, line in enumerate(lines, start=1):
-            if not line:
-                continue
-            try:
-                key, answer = _decode(line)
-            except DataError as error:
-                self.n_dropped += 1
-                torn = " (the end of an interrupted write)" if number == len(lines) else ""
-                logger.warning("Answer store {}:{}: record dropped, {}{}", path.name, number, error, torn)
-                continue
-            # The first record of a key wins, so that what a finished run was scored on never changes.
-            self._answers.setdefault(key, answer)
-
-
-def _encode(record: Record) -> bytes:
-    fields = {
-        "key": record.key,
-        "answer": record.answer.to_dict(),
-        "id": record.document,
-        "condition": record.condition,
-        "index": record.index,
-    }
-    body = json.dumps(fields, ensure_ascii=True).encode()
-    return b"%08x %s\n" % (zlib.crc32(body), body)
-
-
-def _decode(line: bytes) -> tuple[str, Answer]:
-    checksum, _, body = line.partition(b" ")
-    if checksum != b"%08x" % zlib.crc32(body):
-        raise DataError("checksum does not match")
-    fields = json.loads(body)
-    return fields["key"], Answer.from_dict(fields["answer"])
+    def _take_record(self, line: Line, record: Mapping[str, Any]) -> None:
+        if "definition" in record:
+            definition = Definition.from_dict(record["definition"])
+            self.definitions.setdefault(definition.id, definition)
+        elif "document" in record:
+            self.documents.setdefault(StoredDocument.from_dict(record["document"]))
+        else:
+            key, answer = record.get("key"), Answer.from_dict(record.get("answer"))
+            if not isinstance(key, str):
+                raise DataError("an answer without a key")
+            if self._answers.setdefault(key, answer) != answer:
+                self.conflicts.append(Line(line.file, line.number, record, f"another answer to draw {key}"))

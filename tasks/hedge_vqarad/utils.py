@@ -3,12 +3,31 @@
 from __future__ import annotations
 
 from datasets import Dataset
+from loguru import logger
+
+from hedge_tasks.metrics import METRICS, OfStratum
+
+OFFICIAL = {"closed": 251, "open": 200}
+"""Questions of the official test split by the yes/no rule."""
 
 
 def process_docs(dataset: Dataset) -> Dataset:
     """Add the answer type, which the hub copy has lost: yes/no answers are closed, all others open (251 and 200)."""
-    return dataset.add_column("answer_type", [answer_type(answer) for answer in dataset["answer"]])
+    types = [answer_type(answer) for answer in dataset["answer"]]
+    counts = {name: types.count(name) for name in OFFICIAL}
+    if counts != OFFICIAL:
+        logger.warning(
+            "VQA-RAD: {closed} closed and {open} open questions; the official test split has 251 and 200", **counts
+        )
+    return dataset.add_column("answer_type", types)
 
 
 def answer_type(answer: str) -> str:
     return "closed" if answer.strip().lower() in ("yes", "no") else "open"
+
+
+# Closed and open questions apart: published numbers on VQA-RAD mean one or the other, or both.
+se_closed, se_open = (OfStratum(METRICS["se_auroc"], kind) for kind in OFFICIAL)
+radflag_closed, radflag_open = (OfStratum(METRICS["radflag_auroc"], kind) for kind in OFFICIAL)
+vase_closed, vase_open = (OfStratum(METRICS["vase_auroc"], kind) for kind in OFFICIAL)
+rate_closed, rate_open = (OfStratum(METRICS["hallucination_rate"], kind) for kind in OFFICIAL)

@@ -1,0 +1,137 @@
+"""How large a report of many questions is, how fast it opens, and how fast a leaderboard of many entries is built.
+
+    python benchmarks/report_pages.py [--questions 500] [--entries 40]
+
+The questions have a photograph-like picture each (600 x 600, own noise, which compresses badly) and 21 answers of some
+thirty words; opening is timed in headless Chromium (from the start of navigation to the first frame after all scripts
+have run), the median of five. The entries have `--documents` documents, scored by two methods.
+"""
+
+from __future__ import annotations
+
+import argparse
+import io
+import os
+import random
+import shutil
+import statistics
+import sys
+import tempfile
+import time
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests"))
+
+from finished_runs import finished_run
+
+from hedge_tasks.clustering import build_backend
+from hedge_tasks.clustering.embedding import EmbeddingClustering
+from hedge_tasks.leaderboard import build_site, make_submission, read_entries, write_submission
+from hedge_tasks.methods import Method
+from hedge_tasks.report import Options, build_report
+from hedge_tasks.report.results import ResultFile
+from hedge_tasks.runs import Run
+
+WORDS = ["the", "scan", "shows", "a", "small", "left", "pleural", "effusion", "without", "midline", "shift", "lesion"]
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--questions", type=int, default=500)
+    parser.add_argument("--entries", type=int, default=40)
+    parser.add_argument("--documents", type=int, default=300)
+    arguments = parser.parse_args()
+    with tempfile.TemporaryDirectory() as folder:
+        measure_report(Path(folder), arguments.questions)
+        measure_leaderboard(Path(folder), arguments.entries, arguments.documents)
+
+
+def measure_report(folder: Path, n: int) -> None:
+    os.environ["HEDGE_DATA_DIR"] = str(folder)
+    write_pictures(folder / "bench__pictures", n)
+    config = {"dataset_path": "bench/pictures", "test_split": "test"}
+    started = time.perf_counter()
+    page = build_report(
+        [run_with_pictures(n)], [ResultFile(Path("r"), (), {"hedge_x": config}, {})], Options(curves=False)
+    )
+    seconds = time.perf_counter() - started
+    path = folder / "report.html"
+    path.write_text(page, "utf-8")
+    size = f"{page.count('data:image')} pictures, {len(page.encode()) / 1e6:.1f} MB"
+    say(f"report of {n} questions: {size}, made in {seconds:.1f} s")
+    opened = [seconds_to_open(path) for _ in range(5)] if shutil.which("chromium") else []
+    say(f"opens in {statistics.median(opened):.2f} s" if opened else "no chromium here: not opened")
+
+
+def measure_leaderboard(folder: Path, entries: int, documents: int) -> None:
+    into = folder / "submissions"
+    into.mkdir()
+    backend = build_backend("exact")
+    by_angle = EmbeddingClustering(encoder=lambda texts: [[1.0, ord(text[0]) - 96.0] for text in texts], threshold=0.99)
+    methods = {"exact": Method("exact", backend), "angle": Method("angle", by_angle)}
+    for i in range(entries):
+        run = finished_run(documents, seed=i, model=f"model {i}", samples=10)
+        write_submission(into / f"{i}.json", make_submission(run, methods=methods))
+    started = time.perf_counter()
+    built = read_entries(into)
+    validated = time.perf_counter() - started
+    files = build_site(built, folder / "site")
+    total = time.perf_counter() - started
+    what = f"leaderboard of {entries} entries, {documents} documents, 2 methods"
+    say(f"{what}: {total:.1f} s (validation {validated:.1f} s), {len(files)} pages")
+
+
+def run_with_pictures(n: int) -> Run:
+    run = finished_run(n, samples=10)
+    columns = {"id": "id", "question": "question", "images": ["image"]}
+    sets = []
+    for i, answers in enumerate(run.answer_sets):
+        chance = random.Random(i)
+        texts = [" ".join(chance.choice(WORDS) for _ in range(30)) for _ in range(4)]
+        longer = [
+            tuple(replace(a, text=chance.choice(texts)) for a in group) for group in (answers.clean, answers.noisy)
+        ]
+        sets.append(replace(answers, clean=longer[0], noisy=longer[1]))
+    return replace(run, answer_sets=tuple(sets), settings={**run.settings, "documents": columns})
+
+
+def write_pictures(folder: Path, n: int) -> None:
+    from datasets import Dataset, Features, Image, Value
+    from PIL import Image as Pictures
+
+    folder.mkdir()
+    rows = []
+    for i in range(n):
+        rng = np.random.default_rng(i)
+        coarse = Pictures.fromarray(rng.integers(0, 255, (12, 12, 3), dtype=np.uint8)).resize((600, 600))
+        noisy = np.clip(np.asarray(coarse) + rng.normal(0, 12, (600, 600, 3)), 0, 255).astype(np.uint8)
+        written = io.BytesIO()
+        Pictures.fromarray(noisy).save(written, "JPEG", quality=90)
+        rows.append({"id": f"q{i}", "question": f"question {i}?", "image": {"bytes": written.getvalue(), "path": None}})
+    features = Features({"id": Value("string"), "question": Value("string"), "image": Image()})
+    Dataset.from_list(rows, features=features).to_parquet(str(folder / "test.parquet"))
+
+
+def seconds_to_open(path: Path) -> float:
+    from playwright.sync_api import sync_playwright
+
+    with sync_playwright() as started:
+        browser = started.chromium.launch(executable_path=shutil.which("chromium"), args=["--no-sandbox"])
+        page = browser.new_page()
+        page.goto(path.as_uri())
+        script = "() => new Promise(done => requestAnimationFrame(() => done(performance.now())))"
+        milliseconds = page.evaluate(script)
+        browser.close()
+    return float(milliseconds) / 1000
+
+
+def say(text: str) -> None:
+    sys.stdout.write(text + "\n")
+    sys.stdout.flush()
+
+
+if __name__ == "__main__":
+    main()

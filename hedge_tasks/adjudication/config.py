@@ -1,0 +1,150 @@
+"""Which judge: from a task's YAML, the command line or the environment."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from hedge_tasks.adjudication.base import Case, Judge, Verdict, build_judge, judge_names
+from hedge_tasks.errors import ConfigError, unknown
+
+ENVIRONMENT = "HEDGE_JUDGE"
+"""Names a judge that replaces the one in the task's YAML."""
+
+LABELS = "hedge_labels"
+"""Folder of stored labels in lmms-eval's output folder."""
+
+_SECRETS = ("key", "token", "secret", "password")
+
+Spec = str | Mapping[str, Any] | Sequence[Any]
+"""A name, `name:key=value,...`, JSON text, a mapping with `name` and options, or a list of these (a panel)."""
+
+
+def configured_judge(spec: Spec) -> Judge:
+    """The judge that the environment names, or else the one that is given.
+
+    Raises:
+        ConfigError: as `judge_from`.
+    """
+    given = os.environ.get(ENVIRONMENT, "").strip()
+    if not given:
+        return judge_from(spec)
+    try:
+        return judge_from(given)
+    except ConfigError as error:
+        raise ConfigError(f"{ENVIRONMENT}: {error}") from None
+
+
+def judge_from(spec: Spec) -> Judge:
+    """Build a judge; a list of several becomes a panel that votes.
+
+    Raises:
+        ConfigError: a name or option is unknown (named with the nearest valid one) or a value makes no sense.
+
+    Example:
+        >>> judge_from("rule:short_answer=4").settings()["short_answer"]
+        4
+    """
+    settings = parse_spec(spec)
+    if len(settings) > 1:
+        return build_judge("panel", judges=settings)
+    options = dict(settings[0])
+    return build_judge(options.pop("name"), **options)
+
+
+def parse_spec(spec: Spec) -> list[dict[str, Any]]:
+    """The settings of the judges that a specification names: mappings with `name`, at least one.
+
+    Raises:
+        ConfigError: it is none; says what was expected.
+    """
+    if isinstance(spec, str):
+        return _from_text(spec.strip())
+    if isinstance(spec, Mapping):
+        return [_checked(spec)]
+    if isinstance(spec, Sequence) and not isinstance(spec, bytes) and spec:
+        return [settings for part in spec for settings in parse_spec(part)]
+    raise ConfigError(f"judge: expected a name, a mapping with 'name' or a list of these, got {spec!r}")
+
+
+def _from_text(text: str) -> list[dict[str, Any]]:
+    if text.startswith(("{", "[")):
+        try:
+            return parse_spec(json.loads(text))
+        except ValueError as error:
+            if isinstance(error, ConfigError):
+                raise
+            raise ConfigError(f"judge: not valid JSON ({error})") from None
+    name, _, rest = text.partition(":")
+    options: dict[str, Any] = {"name": name.strip()}
+    for part in filter(None, (part.strip() for part in rest.split(","))):
+        key, equals, value = part.partition("=")
+        if not equals or not key.strip():
+            raise ConfigError(f"judge: expected name:key=value,..., got {_quotable(part)!r} in it")
+        if key.strip() in options:
+            raise ConfigError(f"judge: {key.strip()!r} is given twice")
+        options[key.strip()] = _scalar(value.strip())
+    return [_checked(options)]
+
+
+def _checked(settings: Mapping[str, Any]) -> dict[str, Any]:
+    name = settings.get("name")
+    if not isinstance(name, str) or not name:
+        raise ConfigError("judge: 'name' is missing; there are " + ", ".join(judge_names()))
+    if name not in judge_names():
+        raise unknown("judge", name, judge_names())
+    for key in settings:
+        if _is_secret(str(key)):
+            raise ConfigError(f"judge {name!r}: {key!r} does not belong here, put it into the environment")
+    return dict(settings)
+
+
+def _is_secret(key: str) -> bool:
+    return any(part in _SECRETS for part in key.lower().split("_"))
+
+
+def _quotable(part: str) -> str:
+    """What of a piece that could not be read may stand in an error: a slip of the pen may have put a key there."""
+    return part if len(part) <= 12 else part[:4] + "…"
+
+
+def _scalar(text: str) -> Any:
+    words: dict[str, Any] = {"true": True, "false": False, "null": None, "none": None}
+    if text.lower() in words:
+        return words[text.lower()]
+    for kind in (int, float):
+        try:
+            return kind(text)
+        except ValueError:
+            continue
+    return text
+
+
+def keep_labels(judge: Judge, folder: Path | None) -> None:
+    """Have a judge keep what it is told by a model in a folder, and ask nothing that is there. None keeps nothing.
+
+    Judges that ask no model (`rule`, `labels`) have nothing to keep.
+    """
+    keep = getattr(judge, "keep_labels", None)
+    if keep is not None:
+        keep(folder)
+
+
+def check_judge(judge: Judge, cases_have_images: bool = True) -> None:
+    """Fail now, not after hours of sampling, where it can be known that a judge will not work.
+
+    Raises:
+        ConfigError, DataError: what is missing.
+    """
+    check = getattr(judge, "check", None)
+    if check is not None:
+        check(cases_have_images)
+
+
+def verdict_record(case: Case, verdict: Verdict) -> dict[str, Any]:
+    """A verdict for a run file, with what judging it once more needs and the answer set does not hold."""
+    extra = {"description": case.description, "image_key": case.image_key}
+    return {**verdict.to_dict(), **{key: value for key, value in extra.items() if value is not None}}

@@ -1,0 +1,122 @@
+"""The judge `llm`: a model behind any provider of lmms-eval's `llm_judge`, such as an OpenAI-compatible server."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from contextlib import closing
+from functools import cached_property
+from threading import Event
+from typing import TYPE_CHECKING, Any
+
+from hedge_tasks.adjudication import options
+from hedge_tasks.adjudication.base import Case
+from hedge_tasks.adjudication.model_judge import DEFAULT_MODEL, ModelJudge, Replies, Reply
+from hedge_tasks.errors import HedgeError
+
+if TYPE_CHECKING:
+    from hedge_tasks.adjudication.server import JudgeServer
+
+_GIVE_UP_AFTER = 3
+"""A server is gone when this many cases a thread found no connection, one after the other, retries included."""
+
+
+class LLMJudge(ModelJudge):
+    """Asks a model over the network, many cases at a time.
+
+    Where it is and who pays is said by the environment variables that lmms-eval's own judges read: `API_TYPE`
+    (openai, azure, local, bedrock), `OPENAI_API_URL` and `OPENAI_API_KEY`, `LLM_JUDGE_URL`, `AZURE_ENDPOINT`, ...
+
+    Args:
+        model: name under which the server knows the model.
+        prompt, images, asks, ask_unlabelled: see `ModelJudge`.
+        provider: instead of `API_TYPE`.
+        url: such as `http://localhost:8000/v1`, instead of `OPENAI_API_URL`.
+        temperature: 0 is greedy.
+        max_tokens: of a reply; where a reply is asked for again, twice as many.
+        thinking: let a model that can do so reason before it replies (needs a larger `max_tokens`).
+        concurrency: requests under way at any time.
+        timeout: seconds to wait for a reply.
+        max_retries: how often a request that failed (connection, 429, 5xx) is made again, after growing pauses.
+
+    Raises:
+        ConfigError: a value makes no sense.
+    """
+
+    name = "llm"
+
+    def __init__(
+        self,
+        model: str = DEFAULT_MODEL,
+        prompt: str = "hedge",
+        *,
+        images: bool | None = None,
+        provider: str | None = None,
+        url: str | None = None,
+        temperature: float = 0.0,
+        max_tokens: int = 512,
+        thinking: bool = False,
+        asks: int = 2,
+        ask_unlabelled: bool = False,
+        concurrency: int = 16,
+        timeout: float = 120.0,
+        max_retries: int = 8,
+    ) -> None:
+        super().__init__(model, prompt, images, asks, ask_unlabelled)
+        self.provider = options.optional_text("provider", provider)
+        self.url = None if url is None else options.address("url", url)
+        self.temperature = options.number("temperature", temperature)
+        self.max_tokens = options.count("max_tokens", max_tokens, at_least=1)
+        self.thinking = options.flag("thinking", thinking)
+        self.concurrency = options.count("concurrency", concurrency, at_least=1)
+        self.timeout = options.number("timeout", timeout, zero=False)
+        self.max_retries = options.count("max_retries", max_retries)
+
+    def _identity(self) -> dict[str, Any]:
+        return {"model": self.model, "temperature": self.temperature, "thinking": self.thinking}
+
+    def settings(self) -> dict[str, Any]:
+        return {**super().settings(), "max_tokens": self.max_tokens}
+
+    def check(self, cases_have_images: bool = True) -> None:
+        """As `ModelJudge.check`, and that lmms-eval knows the provider and has what it needs to call it.
+
+        Raises:
+            ConfigError: a provider, an address or a key is missing.
+        """
+        super().check(cases_have_images)
+        _ = self._server
+
+    @cached_property
+    def _server(self) -> JudgeServer:
+        # Not before it is needed: lmms-eval takes ten seconds to import, and stored labels need none of it.
+        from hedge_tasks.adjudication.server import JudgeServer
+
+        return JudgeServer(self)
+
+    def _ask(self, cases: Sequence[Case], *, again: bool) -> Replies:
+        from hedge_tasks.adjudication.server import sendable
+        from hedge_tasks.models.thread_pool import as_finished
+
+        server, in_vain = self._server, 0
+        limit = self.max_tokens * (2 if again else 1)
+
+        def call(position: int, stop: Event) -> Reply:
+            case = cases[position]
+            try:
+                images = list(case.images()) if self.images and case.images is not None else []
+                messages = sendable(self.prompt.messages(case, images, again=again))
+            except (OSError, ValueError) as error:
+                return Reply(problem=f"its images cannot be read ({error})", failed=True)
+            return server.ask(messages, limit)
+
+        with closing(as_finished(call, len(cases), min(self.concurrency, len(cases)))) as batches:
+            for batch in batches:
+                yield batch
+                for _, reply in batch:
+                    in_vain = in_vain + 1 if reply.failed and reply.unreachable else 0
+                    # Or a server that died in the night would be called for every remaining case, for hours.
+                    if in_vain >= _GIVE_UP_AFTER * self.concurrency:
+                        raise HedgeError(
+                            f"judge {self.title} is gone: {in_vain} cases in a row failed, the last one with: "
+                            f"{reply.problem}. Labels that came before are kept; the same command continues from there."
+                        )

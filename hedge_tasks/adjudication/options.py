@@ -1,0 +1,55 @@
+"""Checks of option values, which come from YAML, JSON and command lines."""
+
+from __future__ import annotations
+
+import math
+from urllib.parse import urlsplit
+
+from hedge_tasks.errors import ConfigError
+
+
+def text(key: str, value: object) -> str:
+    """Raises ConfigError for what is no text, or blank."""
+    # A model may be called 7, and a command line makes a number of it.
+    value = str(value) if isinstance(value, (int, float)) and not isinstance(value, bool) else value
+    if not isinstance(value, str) or not value.strip():
+        raise ConfigError(f"{key}: expected a text, got {value!r}")
+    return value.strip()
+
+
+def optional_text(key: str, value: object) -> str | None:
+    return None if value is None else text(key, value)
+
+
+def count(key: str, value: object, *, at_least: int = 0) -> int:
+    if isinstance(value, bool) or not isinstance(value, int) or value < at_least:
+        raise ConfigError(f"{key}: expected an integer of at least {at_least}, got {value!r}")
+    return value
+
+
+def flag(key: str, value: object) -> bool:
+    if not isinstance(value, bool):
+        raise ConfigError(f"{key}: expected true or false, got {value!r}")
+    return value
+
+
+def number(key: str, value: object, *, zero: bool = True) -> float:
+    found = float(value) if isinstance(value, (int, float)) and not isinstance(value, bool) else math.nan
+    if not (0 < found < math.inf or (zero and found == 0)):
+        raise ConfigError(f"{key}: expected a number {'of at least' if zero else 'above'} 0, got {value!r}")
+    return found
+
+
+def address(key: str, value: object) -> str:
+    """The base address of a server, without the path of a single call."""
+    url = text(key, value).rstrip("/").removesuffix("/chat/completions")
+    if "@" in url or "?" in url or "#" in url:  # not quoted: it may hold a password
+        raise ConfigError(f"{key}: leave out user, password and query; a key belongs into the environment")
+    try:
+        parts = urlsplit(url)
+        sound = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
+    except ValueError:
+        sound = False
+    if not sound or any(character.isspace() for character in url):
+        raise ConfigError(f"{key}: expected something like http://localhost:8000/v1, got {url!r}")
+    return url

@@ -1,0 +1,264 @@
+"""Prompts of judges as data: JSON files in `prompts/`, each with its instructions, examples, reply form and outcomes.
+
+What is shown to a judge is a JSON object with the markers of chat templates escaped: whatever stands in an answer, it
+cannot close the string that it is in, nor begin a turn of the conversation.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+from importlib import resources
+from pathlib import Path
+from typing import Any
+
+from hedge_tasks.adjudication.base import Case
+from hedge_tasks.errors import ConfigError, DataError, unknown
+
+LONGEST_FIELD = 8000
+"""Characters of one text that a judge is shown; an answer that runs on for ever is no reason to fail."""
+
+_KEYS = {"name", "version", "about", "source", "images", "answer_field", "system", "fields", "examples"}
+_KEYS |= {"again", "schema", "values"}
+_IMAGES = ("never", "optional", "required")
+_REQUIRED = (True, False, "without_images")
+_CASE_FIELDS = ("question", "description", "reference", "answer")
+
+# Words by which chat templates begin and end turns, where they are not between angle brackets: [INST], [/TOOL_CALLS].
+_TEMPLATE_WORD = re.compile(r"\[(?=/?[A-Z_]+\])")
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """One thing a judge may say: its name, the label it stands for (None for none), and other spellings of it."""
+
+    key: str
+    label: int | None
+    spellings: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Field:
+    """One text that a judge is shown: where in the case it comes from, and what it is called there."""
+
+    case: str
+    name: str
+    required: bool | str
+
+
+@dataclass(frozen=True)
+class JudgePrompt:
+    """How a judge is asked and what it may say.
+
+    Attributes:
+        id: `name/version`, recorded with every verdict; with a digest where the file is not one of ours.
+        digest: of the whole file; labels are stored under it.
+        images: whether the judge is shown the pictures: "never", "optional" or "required".
+        answer_field: name of the reply's field with the outcome.
+        schema: JSON schema of the reply.
+        categories: whether the outcomes say more than a label, so that a verdict has a category.
+    """
+
+    id: str
+    digest: str
+    images: str
+    answer_field: str
+    system: str
+    again: str
+    fields: tuple[Field, ...]
+    examples: tuple[tuple[str, str], ...]
+    schema: Mapping[str, Any]
+    outcomes: tuple[Outcome, ...]
+
+    def messages(self, case: Case, images: Sequence[Any] = (), *, again: bool = False) -> list[dict[str, Any]]:
+        """The conversation in lmms-eval's form, whose content is a list of text and image parts.
+
+        Args:
+            again: ask once more after a reply that could not be read.
+        """
+        turns = [_turn("system", self.system)]
+        for shown, reply in self.examples:
+            turns += [_turn("user", shown), _turn("assistant", reply)]
+        turns.append(_turn("user", self.show(case)))
+        turns[-1]["content"] = [*({"type": "image", "url": image} for image in images), *turns[-1]["content"]]
+        if again:
+            turns[-1]["content"].append({"type": "text", "text": self.again})
+        return turns
+
+    def show(self, case: Case) -> str:
+        """The texts of a case as the judge sees them."""
+        texts = ((field, getattr(case, field.case)) for field in self.fields)
+        return _escape(
+            {
+                field.name: _cut(text or "")
+                for field, text in texts
+                # An empty answer must be seen to be empty; other texts that are not there are left out.
+                if text or field.case == "answer"
+            }
+        )
+
+    def missing(self, case: Case, with_images: bool) -> str | None:
+        """The first text that the judge needs and the case has not."""
+        for field in self.fields:
+            needed = field.required is True or (field.required == "without_images" and not with_images)
+            if needed and not (getattr(case, field.case) or "").strip():
+                return field.case
+        return None
+
+    def outcome(self, said: object) -> Outcome | None:
+        """The outcome that a value of the reply's field stands for."""
+        if not isinstance(said, (str, int, float)):
+            return None
+        if isinstance(said, float):
+            if not said.is_integer():
+                return None
+            said = int(said)
+        return self.spelled().get(normalise(str(said)))
+
+    def spelled(self) -> dict[str, Outcome]:
+        """Every spelling of every outcome, normalised."""
+        return {normalise(text): o for o in self.outcomes for text in (o.key, *o.spellings)}
+
+    @property
+    def has_categories(self) -> bool:
+        return {o.key for o in self.outcomes} != {"supported", "hallucinated"}
+
+    def category(self, outcome: Outcome) -> str | None:
+        """The category that goes into a verdict; none where it would only repeat the label."""
+        return None if outcome.key in ("supported", "hallucinated") else outcome.key
+
+
+def normalise(text: str) -> str:
+    return " ".join(re.findall(r"\w+", text.replace("_", " ").casefold()))
+
+
+def prompt_names() -> list[str]:
+    """Names of the prompts that come with the package."""
+    return sorted(entry.name.removesuffix(".json") for entry in _folder().iterdir() if entry.name.endswith(".json"))
+
+
+def load_judge_prompt(name: str) -> JudgePrompt:
+    """Load one of the package's prompts by name, or a file of the same form by a path that ends in `.json`.
+
+    Raises:
+        ConfigError: no such prompt; names the nearest one.
+        DataError: the file is not of that form; says what is wrong.
+    """
+    if not isinstance(name, str):
+        raise ConfigError(f"prompt: expected a name or a path, got {name!r}")
+    if name.endswith(".json"):
+        return _read(Path(name))
+    if name not in prompt_names():
+        raise unknown("judge prompt", name, prompt_names())
+    return _ours(name)
+
+
+@cache
+def _ours(name: str) -> JudgePrompt:
+    return parse_judge_prompt((_folder() / f"{name}.json").read_text("utf-8"), f"prompt {name}")
+
+
+def _read(path: Path) -> JudgePrompt:
+    try:
+        text = path.read_text("utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise ConfigError(f"prompt: cannot read {path} ({error})") from None
+    return parse_judge_prompt(text, str(path), foreign=True)
+
+
+def _folder() -> Any:
+    return resources.files("hedge_tasks.adjudication") / "prompts"
+
+
+def parse_judge_prompt(text: str, where: str, *, foreign: bool = False) -> JudgePrompt:
+    """Check and build from the text of a prompt file.
+
+    Args:
+        where: put in front of every error.
+        foreign: not one of the package's; its id then tells two files of the same name and version apart.
+
+    Raises:
+        DataError: names what is wrong.
+    """
+    try:
+        data = json.loads(text)
+    except ValueError as error:
+        raise DataError(f"{where}: not valid JSON ({error})") from None
+    if not isinstance(data, dict):
+        raise DataError(f"{where}: expected a JSON object, got {type(data).__name__}")
+    for key in data:
+        if key not in _KEYS:
+            raise unknown(f"key of {where}", key, _KEYS)
+    if missing := sorted(_KEYS - set(data) - {"about", "source"}):
+        raise DataError(f"{where}: {', '.join(missing)} missing")
+    try:
+        return _build(data, hashlib.sha256(text.encode()).hexdigest(), foreign)
+    except (KeyError, TypeError, ValueError, AttributeError) as error:
+        raise DataError(f"{where}: {error}") from None
+
+
+def _build(data: Mapping[str, Any], digest: str, foreign: bool) -> JudgePrompt:
+    prompt_id = f"{data['name']}/{data['version']}" + (f"#{digest[:8]}" if foreign else "")
+    outcomes = tuple(Outcome(v["key"], v["label"], tuple(v.get("spellings", ()))) for v in data["values"])
+    prompt = JudgePrompt(
+        id=prompt_id,
+        digest=digest,
+        images=_one_of("images", data["images"], _IMAGES),
+        answer_field=data["answer_field"],
+        system="\n".join(data["system"]),
+        again=data["again"],
+        fields=tuple(
+            Field(_one_of("case", f["case"], _CASE_FIELDS), f["name"], _one_of("required", f["required"], _REQUIRED))
+            for f in data["fields"]
+        ),
+        examples=tuple((_escape(e["case"]), json.dumps(e["reply"], ensure_ascii=False)) for e in data["examples"]),
+        schema=data["schema"],
+        outcomes=outcomes,
+    )
+    _check(prompt, data)
+    return prompt
+
+
+def _check(prompt: JudgePrompt, data: Mapping[str, Any]) -> None:
+    """A schema, an example or a spelling that contradicts the outcomes would spoil every label."""
+    spellings = [normalise(text) for o in prompt.outcomes for text in (o.key, *o.spellings)]
+    if twice := {text for text in spellings if spellings.count(text) > 1}:
+        raise ValueError(f"values: {sorted(twice)} stand for two outcomes, or are given twice")
+    if any(o.label not in (None, 0, 1) or isinstance(o.label, bool) for o in prompt.outcomes):
+        raise ValueError("values: a label is 0, 1 or null")
+    allowed = [str(value) for value in prompt.schema["properties"][prompt.answer_field]["enum"]]
+    if allowed != [o.key for o in prompt.outcomes]:
+        raise ValueError(f"schema: allows {allowed}, the values are {[o.key for o in prompt.outcomes]}")
+    names = {field.name for field in prompt.fields}
+    for example in data["examples"]:
+        if extra := set(example["case"]) - names:
+            raise ValueError(f"examples: {sorted(extra)} are no fields")
+        if prompt.outcome(example["reply"].get(prompt.answer_field)) is None:
+            raise ValueError(f"examples: {example['reply']} is no reply of the schema")
+
+
+def _one_of(key: str, value: Any, valid: Sequence[Any]) -> Any:
+    if value not in valid:
+        raise ValueError(f"{key}: expected one of {', '.join(map(str, valid))}, got {value!r}")
+    return value
+
+
+def _turn(role: str, text: str) -> dict[str, Any]:
+    return {"role": role, "content": [{"type": "text", "text": text}]}
+
+
+def _cut(text: str) -> str:
+    return text if len(text) <= LONGEST_FIELD else text[:LONGEST_FIELD] + " [cut off here]"
+
+
+def _escape(fields: Mapping[str, str]) -> str:
+    """JSON in which no chat template finds a control token."""
+    # A lone surrogate cannot be sent.
+    sendable = {key: text.encode("utf-8", "replace").decode("utf-8") for key, text in fields.items()}
+    text = json.dumps(sendable, ensure_ascii=False)
+    text = text.replace("<", "\\u003c").replace(">", "\\u003e")
+    return _TEMPLATE_WORD.sub(r"\\u005b", text)

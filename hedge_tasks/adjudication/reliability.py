@@ -1,0 +1,50 @@
+"""Whether enough answers have a label for the metrics to mean something."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from hedge_tasks.adjudication.base import Verdict
+from hedge_tasks.errors import ConfigError
+
+LIMIT = 0.05
+"""Share of undecided answers above which metrics are unreliable."""
+
+
+def reliability(verdicts: Iterable[Verdict | Mapping[str, Any] | None], limit: float = LIMIT) -> str | None:
+    """Why metrics over these verdicts are unreliable, or None where they are not.
+
+    A verdict without a label but with a category ("unclear", "no_answer") is a decision and does not count as missing:
+    the judge did its work. It has no label all the same, so it is in no AUROC.
+
+    Args:
+        verdicts: of all documents, as `Verdict` or as a run file has them; None for a document without.
+        limit: share of undecided documents, in [0, 1], that is still taken.
+
+    Raises:
+        ConfigError: the limit is no share.
+
+    Example:
+        >>> reliability([Verdict(1, "", "rule", "1"), Verdict(None, "", "rule", "1")])
+        'unreliable: 1 of 2 answers (50.0 %) have no label, more than 5 %'
+    """
+    if isinstance(limit, bool) or not isinstance(limit, (int, float)) or math.isnan(limit) or not 0 <= limit <= 1:
+        raise ConfigError(f"unlabelled limit: expected a share between 0 and 1, got {limit!r}")
+    known = list(verdicts)
+    missing = sum(map(_undecided, known))
+    if not known:
+        return "unreliable: there are no verdicts"
+    if missing <= limit * len(known):
+        return None
+    share, most = 100 * missing / len(known), 100 * limit
+    return f"unreliable: {missing} of {len(known)} answers ({share:.1f} %) have no label, more than {most:g} %"
+
+
+def _undecided(verdict: Verdict | Mapping[str, Any] | None) -> bool:
+    if verdict is None:
+        return True
+    if isinstance(verdict, Verdict):
+        return verdict.undecided
+    return verdict.get("label") is None and verdict.get("category") is None

@@ -1,0 +1,142 @@
+"""From a row of MedHallu (a question, its true and a hallucinated answer) to what a model is shown."""
+
+from __future__ import annotations
+
+import csv
+import hashlib
+import io
+import json
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from loguru import logger
+
+from hedge_tasks.errors import ConfigError, DataError, unknown
+
+if TYPE_CHECKING:
+    from datasets import Dataset
+
+OPTIONS: Mapping[str, Any] = {"show": "random", "seed": 0, "mesh": None}
+
+SHOWN = ("random", "both", "true", "hallucinated")
+
+CATEGORIES = {
+    "misinterpretation": "misinterpretation of",
+    "incomplete": "incomplete information",
+    "mechanism": "mechanism and pathway",
+    "evidence": "methodological and evidence",
+}
+"""Short names of the kinds of hallucination, and how the data set's names for them begin (lower case)."""
+
+_QUESTION, _TRUE, _HALLUCINATED = "Question", "Ground Truth", "Hallucinated Answer"
+_NEEDED = (_QUESTION, "Knowledge", _TRUE, "Difficulty Level", _HALLUCINATED, "Category of Hallucination")
+
+
+def process_docs(dataset: Dataset, **options: Any) -> Dataset:
+    """The documents that are asked about, one or two a row.
+
+    Args:
+        dataset: with the columns of `UTAustin-AIHealth/MedHallu`.
+        options: `show`: which answer of a row: "random" (the paper's protocol; a coin that only the seed and the
+            question decide), "both" (two documents a row), "true" or "hallucinated". `seed` of the coin. `mesh`: a file
+            with the MeSH group of each question, see `read_groups`.
+
+    Returns:
+        Columns: id (row number and `-t` or `-h`), row, asked (question and shown answer), knowledge (text), truth ("1"
+        where the shown answer is hallucinated, else "0"), difficulty, kind (short name of the category), mesh (None
+        where it is not known), length (characters of the shown answer).
+
+    Raises:
+        ConfigError: an option is unknown or makes no sense.
+        DataError: a column is missing or a row is damaged.
+    """
+    from datasets import Dataset
+
+    show, seed, groups = _checked(options)
+    if missing := [column for column in _NEEDED if column not in dataset.column_names]:
+        raise DataError(f"MedHallu: no column {', '.join(missing)}; there are {', '.join(dataset.column_names)}")
+    rows = [
+        _document(number, row, truth, groups)
+        for number, row in enumerate(dataset)
+        for truth in _truths(show, seed, str(row[_QUESTION]))
+    ]
+    if groups:
+        known = sum(row["mesh"] is not None for row in rows)
+        logger.info("MedHallu: {} of {} documents have a MeSH group", known, len(rows))
+    return Dataset.from_list(rows)
+
+
+def coin(seed: int, question: str) -> int:
+    """0 or 1 with the same probability, decided by seed and question alone."""
+    return hashlib.sha256(f"medhallu\0{seed}\0{question}".encode()).digest()[0] & 1
+
+
+def short_category(name: str) -> str:
+    """The short name of a category; an unknown one keeps its own."""
+    lowered = name.strip().lower()
+    return next((short for short, start in CATEGORIES.items() if lowered.startswith(start)), lowered)
+
+
+def read_groups(path: str | Path) -> dict[str, str]:
+    """The MeSH group of each question, from a JSON object `{question: group}` or a CSV file (`question,group`).
+
+    A group is the first letter of MeSH tree numbers: C diseases, D chemicals and drugs, E analytical, diagnostic and
+    therapeutic techniques, F psychiatry and psychology, N health care. The paper gives a row its most frequent one.
+
+    Raises:
+        DataError: the file cannot be read or is of another form.
+    """
+    path = Path(path)
+    try:
+        text = path.read_bytes().decode("utf-8-sig")
+        if path.suffix.lower() == ".csv":
+            pairs = [(row["question"], row["group"]) for row in csv.DictReader(io.StringIO(text, newline=""))]
+        else:
+            pairs = list(json.loads(text).items())
+    except OSError as error:
+        raise DataError(f"MeSH groups: cannot read {path}: {error.strerror}") from error
+    except (ValueError, RecursionError, KeyError, AttributeError, csv.Error):
+        raise DataError(f"MeSH groups: {path} is neither a JSON object nor CSV with question,group") from None
+    if not all(isinstance(question, str) and isinstance(group, str) and group.strip() for question, group in pairs):
+        raise DataError(f"MeSH groups: {path}: every question needs a group, as text")
+    return {question.strip(): group.strip() for question, group in pairs}
+
+
+def _checked(options: Mapping[str, Any]) -> tuple[str, int, dict[str, str]]:
+    for key in options:
+        if key not in OPTIONS:
+            raise unknown("option of MedHallu", key, OPTIONS)
+    given = {**OPTIONS, **options}
+    if given["show"] not in SHOWN:
+        raise unknown("value of 'show'", str(given["show"]), SHOWN)
+    if isinstance(given["seed"], bool) or not isinstance(given["seed"], int):
+        raise ConfigError(f"MedHallu: seed must be an integer, got {given['seed']!r}")
+    return given["show"], given["seed"], read_groups(given["mesh"]) if given["mesh"] else {}
+
+
+def _truths(show: str, seed: int, question: str) -> Sequence[int]:
+    return {"both": (0, 1), "true": (0,), "hallucinated": (1,)}.get(show) or (coin(seed, question),)
+
+
+def _document(number: int, row: Mapping[str, Any], truth: int, groups: Mapping[str, str]) -> dict[str, Any]:
+    question, answer = row[_QUESTION], row[_HALLUCINATED if truth else _TRUE]
+    if not all(isinstance(text, str) and text.strip() for text in (question, answer)):
+        raise DataError(f"MedHallu: row {number} has no question or no answer")
+    return {
+        "id": f"{number}-{'h' if truth else 't'}",
+        "row": str(number),
+        "asked": f"Question: {question}\nAnswer: {answer}",
+        "knowledge": _knowledge(row["Knowledge"]),
+        "truth": str(truth),
+        "difficulty": str(row["Difficulty Level"]).strip().lower(),
+        "kind": short_category(str(row["Category of Hallucination"])),
+        "mesh": groups.get(question.strip()),
+        "length": len(answer),
+    }
+
+
+def _knowledge(value: object) -> str:
+    if value is None or isinstance(value, str):
+        return value or ""
+    return "\n".join(map(str, value)) if isinstance(value, Sequence) else str(value)

@@ -1,0 +1,72 @@
+"""Options that choose a run and a method, shared by the commands that work on finished runs."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from hedge_tasks.methods import Method
+    from hedge_tasks.runs import Run
+
+
+def add_run(parser: argparse.ArgumentParser, name: str = "run", metavar: str = "RUN") -> None:
+    parser.add_argument(
+        name, type=Path, metavar=metavar, help="lmms-eval's output folder, a run file, or a JSONL file of answers"
+    )
+
+
+def add_task(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--task", help="which task, where the folder holds runs of several")
+
+
+def add_method(parser: argparse.ArgumentParser) -> None:
+    group = parser.add_argument_group("method (default: the first of the run's own)")
+    group.add_argument("--filter", metavar="NAME", help="one of the run's filters, such as nli or embed_qa")
+    group.add_argument("--clustering", metavar="NAME", help="another clustering: exact, embed, nli or hybrid")
+    group.add_argument("--model", help="model of the clustering (hub id or folder)")
+    group.add_argument("--threshold", help="cosine threshold; for embed also tuned, cross-fit or oracle")
+    group.add_argument("--rule", help="rule of nli and hybrid: relaxed or strict")
+    group.add_argument("--with-question", action="store_true", help="put the question in front of each answer")
+    group.add_argument("--alpha", type=float, help="weight of the clean-noisy gap in VASE (default: 1)")
+
+
+def chosen_run(arguments: argparse.Namespace) -> Run:
+    from hedge_tasks.runs import load_run
+
+    return load_run(arguments.run, arguments.task)
+
+
+def chosen_method(arguments: argparse.Namespace, run: Run) -> Method:
+    """The method that the options of `add_method` describe.
+
+    Raises:
+        ConfigError: options that do not go together, or values that make no sense.
+    """
+    from dataclasses import replace
+
+    from hedge_tasks.errors import ConfigError
+    from hedge_tasks.methods import Method, method_of
+
+    given = {key: value for key in ("model", "rule") if (value := getattr(arguments, key)) is not None}
+    if arguments.threshold is not None:
+        given["threshold"] = threshold_of(arguments.threshold)
+    if arguments.clustering is None:
+        if given or arguments.with_question:
+            names = ", ".join(f"--{name}" for name in (*given, *(["with-question"] if arguments.with_question else [])))
+            raise ConfigError(f"{names}: only with --clustering; the run's own methods come with their settings")
+        method = method_of(run, arguments.filter)
+    elif arguments.filter is not None:
+        raise ConfigError("choose one of --filter and --clustering")
+    else:
+        method = Method.build(arguments.clustering, arguments.clustering, given, with_question=arguments.with_question)
+    return method if arguments.alpha is None else replace(method, alpha=arguments.alpha)
+
+
+def threshold_of(text: str) -> float | str:
+    """A threshold of the command line: a number, or the name of a way to choose one."""
+    try:
+        return float(text)
+    except ValueError:
+        return text

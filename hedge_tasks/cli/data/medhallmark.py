@@ -1,0 +1,150 @@
+"""`hedge data medhallmark`: Med-HallMark out of its JSON files and your copies of the images."""
+
+from __future__ import annotations
+
+import argparse
+import io
+import json
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from PIL import Image
+
+from hedge_tasks.cli.common import PROBLEMS_FOUND, command, number, show, table
+
+if TYPE_CHECKING:
+    from hedge_tasks.benchmarks.medhallmark.building import BuiltPart
+
+_PARTS = ("conventional", "confidence", "counterfactual", "irg")
+_LISTED = 5
+
+
+def add(commands: Any) -> None:
+    parser = command(
+        commands, "medhallmark", _build, "build Med-HallMark from its JSON files and your copies of its images"
+    )
+    parser.add_argument(
+        "--json-files",
+        type=Path,
+        metavar="DIR",
+        required=True,
+        help="folder with Conventional..json, Counterfactual..json, Confidence_weakening.json and Irg.json",
+    )
+    parser.add_argument("--images", type=Path, metavar="DIR", help="folder with the images, searched with its folders")
+    parser.add_argument("--out", type=Path, metavar="DIR", help="what HEDGE_DATA_DIR will name; made if missing")
+    parser.add_argument("--part", action="append", choices=_PARTS, help="only this part (repeat for several)")
+    parser.add_argument(
+        "--labels",
+        type=Path,
+        metavar="FILE.jsonl",
+        help="write the answers that people judged, for hedge judge --check FILE --scheme medhallmark",
+    )
+    parser.add_argument(
+        "--check-judge",
+        metavar="SPEC",
+        help="ask a judge for the categories of the judged answers, such as llm:model=MODEL,prompt=medhallmark",
+    )
+    parser.add_argument("--rounds", type=int, default=3, metavar="N", help="how often it is asked anew (default: 3)")
+
+
+def _build(arguments: argparse.Namespace) -> int:
+    from hedge_tasks.benchmarks.medhallmark.building import SOURCES, build
+    from hedge_tasks.errors import ConfigError
+
+    parts = arguments.part or list(_PARTS)
+    facts: dict[str, Any] = {}
+    lines: list[str] = []
+    incomplete = False
+    if arguments.out is None and arguments.labels is None and arguments.check_judge is None:
+        raise ConfigError("nothing to do: give --out for a data set, --labels for the judged answers, or --check-judge")
+    if arguments.out is not None and arguments.images is None:
+        raise ConfigError("a data set needs --images, too")
+    if arguments.labels is not None:
+        facts["labels"] = _write_labels(arguments.json_files, arguments.labels, parts)
+        lines.append(f"{facts['labels']} judged answers written to {arguments.labels}")
+    if arguments.check_judge is not None:
+        facts["judge"], text = _check_judge(arguments, parts)
+        lines.append(text)
+    if arguments.out is not None:
+        built = build(arguments.json_files, arguments.images, arguments.out, parts)
+        facts["parts"] = [_facts(part) for part in built]
+        lines.append(_text(built, SOURCES))
+        lines.append(
+            f"Now set HEDGE_DATA_DIR={arguments.out}" if any(p.file for p in built) else "Nothing was written."
+        )
+        incomplete = any(part.built < part.items for part in built)
+    show(arguments, facts, "\n".join(lines))
+    return PROBLEMS_FOUND if incomplete else 0
+
+
+def _check_judge(arguments: argparse.Namespace, parts: list[str]) -> tuple[dict[str, Any], str]:
+    from hedge_tasks.adjudication import judge_from
+    from hedge_tasks.benchmarks.medhallmark.building import ImageFolder
+    from hedge_tasks.benchmarks.medhallmark.judge_quality import judge_quality
+    from hedge_tasks.benchmarks.medhallmark.released import CATEGORIES, Item, read_part
+
+    pictures = ImageFolder(arguments.images) if arguments.images is not None else None
+
+    def load(item: Item) -> list[Any]:
+        content = pictures.read(item.image) if pictures is not None else None
+        return [] if content is None else [Image.open(io.BytesIO(content))]
+
+    items = [item for part in parts for item in read_part(arguments.json_files, part)]
+    judge = judge_from(arguments.check_judge)
+    found = judge_quality(items, judge, rounds=arguments.rounds, images=None if pictures is None else load)
+    rows = [
+        [a.name, str(a.judged), number(a.accuracy, 3), *(number(a.recall[category], 3) for category in CATEGORIES)]
+        for a in (*found.rounds, *found.baselines)
+    ]
+    header = ["recall by category", "judged", "accuracy", *CATEGORIES]
+    text = f"{found.rounds[0].n} answers with a human category and a reference\n" + table(header, rows)
+    if found.consistency is not None:
+        text += f"\nthe same category in all {len(found.rounds)} rounds: {number(found.consistency, 3)}"
+    return asdict(found), text
+
+
+def _facts(part: BuiltPart) -> dict[str, Any]:
+    return {
+        "part": part.part,
+        "file": str(part.file) if part.file else None,
+        "items": part.items,
+        "built": part.built,
+        "missing_images": list(part.missing),
+        "unreadable_images": list(part.unreadable),
+        "oddities": list(part.oddities),
+    }
+
+
+def _text(built: list[BuiltPart], sources: dict[str, str]) -> str:
+    header = ["part", "items", "built", "images missing", "unreadable"]
+    rows = [[p.part, str(p.items), str(p.built), str(len(p.missing)), str(len(p.unreadable))] for p in built]
+    lines = [table(header, rows)]
+    for part in built:
+        for kind, names in (("missing", part.missing), ("unreadable", part.unreadable)):
+            if names:
+                more = f" and {len(names) - _LISTED} more (--json lists all)" if len(names) > _LISTED else ""
+                lines.append(f"{part.part}: {kind}: {', '.join(names[:_LISTED])}{more}; from {sources[part.part]}")
+        lines += [f"{part.part}: {line}" for line in part.oddities]
+    return "\n".join(lines)
+
+
+def _write_labels(folder: Path, out: Path, parts: list[str]) -> int:
+    from hedge_tasks.benchmarks.medhallmark.released import read_part
+    from hedge_tasks.files import write_whole
+
+    items = [item for part in parts for item in read_part(folder, part) if item.category is not None]
+    rows = [
+        {
+            "id": item.id,
+            "image": item.image,
+            "question": item.question,
+            "reference": item.reference or None,
+            "answer": item.answer,
+            "label": item.category,
+            "suspect": item.suspect,
+        }
+        for item in items
+    ]
+    write_whole(out, "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows))
+    return len(rows)

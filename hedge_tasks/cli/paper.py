@@ -1,0 +1,209 @@
+"""`hedge paper`: finished runs laid out as Tables 2 and 3 of the HEDGE paper, beside the published values."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from hedge_tasks.cli.common import command, show, table
+from hedge_tasks.cli.question import printable
+
+if TYPE_CHECKING:
+    from hedge_tasks.methods import Method
+    from hedge_tasks.paper.cells import CellResult, Placed
+    from hedge_tasks.paper.published import Cell, Key
+
+_DIGITS = {2: 3, 3: 2}
+_NONE = "-"
+
+
+def add(commands: Any) -> None:
+    parser = command(commands, "paper", run, "lay runs out as Tables 2 and 3 of the HEDGE paper, beside its values")
+    parser.add_argument("runs", type=Path, nargs="+", metavar="RUN", help="output folders of lmms-eval, or run files")
+    parser.add_argument("--table", type=int, choices=(2, 3), help="only this table")
+    parser.add_argument(
+        "--name",
+        action="append",
+        default=[],
+        metavar="MODEL=TEXT",
+        help="the runs with TEXT in their model's name are the paper's MODEL (LLaVA-Med, Med-Gemma or Qwen2.5-VL)",
+    )
+    parser.add_argument("--nli-model", metavar="MODEL", help="cluster nli and nli_qa with this model")
+    parser.add_argument("--embedding-model", metavar="MODEL", help="cluster embed and embed_qa with this model")
+    parser.add_argument("--threshold", help="cosine threshold of embed and embed_qa (default: the runs' own)")
+    parser.add_argument("--out", type=Path, metavar="CELLS.csv", help="write one line a cell")
+
+
+def run(arguments: argparse.Namespace) -> int:
+    from tqdm import tqdm
+
+    from hedge_tasks.files import write_whole
+    from hedge_tasks.paper import place_runs, published_cells, score_cells
+    from hedge_tasks.paper.layout import as_csv, as_rows, describe
+    from hedge_tasks.runs import load_runs
+
+    names = _names(arguments.name)
+    placed = place_runs([run for path in arguments.runs for run in load_runs(path)], names)
+    tables = [arguments.table] if arguments.table else [2, 3]
+    cells = [cell for number in tables for cell in published_cells(number)]
+    scored = score_cells(cells, placed.runs, _methods(arguments))
+    by_cell = {r.cell: r for r in tqdm(scored, total=len(cells), desc="Scoring", unit="cell", delay=2, leave=False)}
+    results = [by_cell[cell] for cell in cells]
+    if arguments.out:
+        write_whole(arguments.out, as_csv(results))
+    facts = {
+        "runs": [describe(key, finished) for key, finished in placed.runs.items()],
+        "left_out": list(placed.left_out),
+        "cells": as_rows(results),
+    }
+    show(arguments, facts, _text(placed, results))
+    return 0
+
+
+def _names(given: Sequence[str]) -> dict[str, str]:
+    from hedge_tasks.errors import ConfigError
+
+    names = {}
+    for entry in given:
+        model, separator, text = entry.partition("=")
+        if not separator or not text:
+            raise ConfigError(f"--name: expected MODEL=TEXT such as Qwen2.5-VL=my-copy, got {entry!r}")
+        names[model] = text
+    return names
+
+
+def _methods(arguments: argparse.Namespace) -> dict[str, Method] | None:
+    """The four methods with other models or another threshold; None where nothing else than the runs' own is asked."""
+    from hedge_tasks.cli.choices import threshold_of
+    from hedge_tasks.clustering import build_backend
+    from hedge_tasks.methods import Method
+
+    of_nli = {"model": arguments.nli_model} if arguments.nli_model else {}
+    of_embed: dict[str, Any] = {"model": arguments.embedding_model} if arguments.embedding_model else {}
+    if arguments.threshold is not None:
+        of_embed["threshold"] = threshold_of(arguments.threshold)
+    if not of_nli and not of_embed:
+        return None
+    backends = {"nli": build_backend("nli", **of_nli), "embed": build_backend("embed", **of_embed)}
+    return {
+        name + suffix: Method(name + suffix, backend, with_question=bool(suffix))
+        for name, backend in backends.items()
+        for suffix in ("", "_qa")
+    }
+
+
+def _text(placed: Placed, results: Sequence[CellResult]) -> str:
+    """The runs, a block for each data set and model that has one, how far ours is from theirs, and what is missing."""
+    by_cell = {result.cell: result for result in results}
+    parts = [
+        _runs(placed),
+        *_table_2(placed, by_cell),
+        *_table_3(placed, by_cell),
+        _summary(results),
+        _missing(results),
+    ]
+    return "\n\n".join(part for part in parts if part)
+
+
+def _runs(placed: Placed) -> str:
+    from hedge_tasks.paper.layout import describe
+
+    facts = [describe(key, placed.runs[key]) for key in sorted(placed.runs, key=_in_paper_order)]
+    columns = (
+        "dataset",
+        "model",
+        "prompt",
+        "judge",
+        "n",
+        "hallucinated",
+        "labelled",
+        "questions",
+        "paper_questions",
+        "answered_by",
+    )
+    rows = [[printable(str(fact[column])) for column in columns] for fact in facts]
+    lines = [table([column.replace("_", " ") for column in columns], rows)] if rows else []
+    return "\n".join([*lines, *(f"left out: {printable(reason)}" for reason in placed.left_out)])
+
+
+def _in_paper_order(key: Key) -> tuple[int, ...]:
+    from hedge_tasks.paper.published import DATASETS, MODELS, PROMPTS
+
+    return list(DATASETS).index(key.dataset), MODELS.index(key.model), PROMPTS.index(key.prompt)
+
+
+def _table_2(placed: Placed, results: Mapping[Cell, CellResult]) -> list[str]:
+    if not placed.runs or not any(cell.table == 2 for cell in results):
+        return []
+    title = "Table 2: ROC-AUC with 10 clean and 10 noisy answers; ours, the paper's, difference"
+    blocks = dict.fromkeys((key.dataset, key.model) for key in sorted(placed.runs, key=_in_paper_order))
+    return [title, *(f"{dataset}, {model}\n{_block(dataset, model, results)}" for dataset, model in blocks)]
+
+
+def _block(dataset: str, model: str, results: Mapping[Cell, CellResult]) -> str:
+    from hedge_tasks.paper.published import METHODS, PROMPTS, SCORES, TABLE_2_N, Cell
+
+    header = ["", *(name for method in METHODS.values() for name in (method, "paper", "diff"))]
+    rows: list[list[str]] = []
+    for prompt in PROMPTS:
+        for score in SCORES:
+            row = [f"{prompt} {score}"]
+            for inputs, clustering in METHODS:
+                row += _three(results[Cell(2, dataset, prompt, model, score, inputs, clustering, TABLE_2_N)])
+            rows.append(row)
+    return table(header, rows)
+
+
+def _table_3(placed: Placed, results: Mapping[Cell, CellResult]) -> list[str]:
+    from hedge_tasks.paper.published import PROMPTS, SCORES, Cell
+
+    cells = [cell for cell in results if cell.table == 3]
+    if not any(cell.key in placed.runs for cell in cells):
+        return []
+    sizes = sorted({cell.n for cell in cells})
+    parts = ["Table 3: ROC-AUC of Qwen2.5-VL on VQA-RAD against the number of answers (answer only)"]
+    for clustering in ("Embed", "NLI"):
+        rows: list[list[str]] = []
+        for prompt in PROMPTS:
+            for score in SCORES:
+                places = [Cell(3, "VQA-RAD", prompt, "Qwen2.5-VL", score, "AO", clustering, n) for n in sizes]
+                threes = [_three(results[place]) for place in places]
+                for i, name in enumerate((f"{prompt} {score}", "  paper", "  diff")):
+                    rows.append([name, *(three[i] for three in threes)])
+        parts.append(f"{clustering}\n{table(['n', *map(str, sizes)], rows)}")
+    return parts
+
+
+def _three(result: CellResult) -> list[str]:
+    digits = _DIGITS[result.cell.table]
+    ours = _NONE if result.ours is None else f"{result.ours:.{digits}f}"
+    difference = _NONE if result.difference is None else f"{result.difference:+.{digits}f}"
+    return [ours, f"{result.published:.{digits}f}", difference]
+
+
+def _summary(results: Sequence[CellResult]) -> str:
+    from hedge_tasks.paper.layout import SMALL
+
+    differences = [abs(result.difference) for result in results if result.difference is not None]
+    if not differences:
+        return ""
+    near = sum(difference <= SMALL for difference in differences)
+    mean = sum(differences) / len(differences)
+    return (
+        f"{len(differences)} of {len(results)} cells are here: mean absolute difference {mean:.3f}, largest "
+        f"{max(differences):.3f}; {near} of them within {SMALL}, which the paper calls small"
+    )
+
+
+def _missing(results: Sequence[CellResult]) -> str:
+    """What is missing and why: a line for each table, data set, model, prompt and reason."""
+    lacking: dict[str, int] = {}
+    for result in results:
+        if result.ours is None:
+            cell = result.cell
+            place = f"Table {cell.table}, {cell.dataset}, {cell.model}, {cell.prompt}: {result.reason}"
+            lacking[place] = lacking.get(place, 0) + 1
+    lines = [f"  {count:>3} of {place}" for place, count in lacking.items()]
+    return "\n".join([f"missing: {sum(lacking.values())} of {len(results)} cells", *lines]) if lines else ""

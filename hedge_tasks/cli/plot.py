@@ -1,0 +1,108 @@
+"""`hedge plot`: one figure of a finished run, for a paper (png, svg, pdf) or as numbers (csv)."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from hedge_tasks.cli.choices import add_method, add_run, add_task, chosen_method, chosen_run
+from hedge_tasks.cli.common import command, show
+
+if TYPE_CHECKING:
+    from hedge_tasks.methods import Method
+    from hedge_tasks.plots import Chart
+    from hedge_tasks.runs import Run
+
+KINDS = {
+    "roc": "ROC curves",
+    "risk-coverage": "hallucinations among the answers kept",
+    "calibration": "hallucinated share by score",
+    "distribution": "values of a score by label (--score)",
+    "strata": "ROC-AUC pooled, within kinds of question, and of each",
+    "methods": "ROC-AUC of every score for every method of the run",
+    "n": "ROC-AUC against the number of answers (HEDGE Figure 2)",
+    "threshold": "ROC-AUC against the cosine threshold (HEDGE Figure 3)",
+    "categories": "the judge's categories",
+}
+
+
+def add(commands: Any) -> None:
+    parser = command(commands, "plot", run, "draw one figure of a run, for a paper or as numbers")
+    listing = "; ".join(f"{name}: {text}" for name, text in KINDS.items())
+    parser.add_argument("kind", choices=KINDS, metavar="KIND", help=listing)
+    add_run(parser)
+    parser.add_argument("--out", type=Path, required=True, metavar="FIGURE.pdf", help="png, svg, pdf, or csv (numbers)")
+    parser.add_argument("--score", default="se", help="score of the distribution (default: se)")
+    parser.add_argument("--width", default="column", help="column (3.4 in, default) or page (7 in)")
+    parser.add_argument("--title", action="store_true", help="put the title above the figure")
+    add_task(parser)
+    add_method(parser)
+
+
+def run(arguments: argparse.Namespace) -> int:
+    from hedge_tasks.errors import ConfigError, unknown
+    from hedge_tasks.pipeline import BASELINE_NAMES, SCORE_NAMES
+    from hedge_tasks.plots import check_format, draw
+
+    check_format(arguments.out, table=True)
+    known = (*SCORE_NAMES, *BASELINE_NAMES)
+    if arguments.score not in known:
+        raise unknown("score", arguments.score, known)
+    finished = chosen_run(arguments)
+    chart = _chart(arguments, finished)
+    if chart.empty:
+        raise ConfigError(f"{finished.title}: nothing to draw: {chart.note}")
+    draw(chart, arguments.out, width=arguments.width, title=arguments.title)
+    facts = {"figure": str(arguments.out), "kind": arguments.kind, "run": finished.title, "note": chart.note}
+    show(
+        arguments,
+        facts,
+        f"{arguments.out}: {chart.title}, {finished.title}" + (f"\n{chart.note}" if chart.note else ""),
+    )
+    return 0
+
+
+def _chart(arguments: argparse.Namespace, finished: Run) -> Chart:
+    from hedge_tasks import plots
+
+    if arguments.kind == "categories":
+        return plots.categories_chart([(finished.model or finished.task, finished)])
+    if arguments.kind == "methods":
+        return _of_all_methods(finished)
+    method = chosen_method(arguments, finished)
+    if arguments.kind == "threshold":
+        return plots.threshold_chart(finished, method)
+    if arguments.kind == "n":
+        return _of_sizes(finished, method)
+    scores = method.score(finished.answer_sets)
+    if arguments.kind == "distribution":
+        return plots.distribution_chart(scores, arguments.score)
+    charts = {
+        "roc": plots.roc_chart,
+        "risk-coverage": plots.risk_coverage_chart,
+        "calibration": plots.calibration_chart,
+        "strata": plots.strata_chart,
+    }
+    return charts[arguments.kind](scores)
+
+
+def _of_all_methods(finished: Run) -> Chart:
+    from hedge_tasks.methods import methods_of
+    from hedge_tasks.pipeline import SCORE_NAMES
+    from hedge_tasks.plots import methods_chart
+    from hedge_tasks.plots.measures import auroc_estimate
+
+    estimates = {}
+    for name, method in methods_of(finished).items():
+        scores = method.score(finished.answer_sets)
+        estimates[name] = {score: auroc_estimate(scores, score) for score in SCORE_NAMES}
+    return methods_chart(estimates)
+
+
+def _of_sizes(finished: Run, method: Method) -> Chart:
+    from hedge_tasks.plots import sweep_chart
+    from hedge_tasks.sweep import sweep
+
+    most = min((len(answer_set.clean) for answer_set in finished.answer_sets), default=0)
+    return sweep_chart(list(sweep(finished.answer_sets, method, range(1, most + 1))))

@@ -1,0 +1,79 @@
+"""`hedge show`: the clusters of one question, as in Appendix A of the HEDGE paper."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Any
+
+from hedge_tasks.cli.choices import add_method, add_run, add_task, chosen_method, chosen_run
+from hedge_tasks.cli.common import command, number, show
+
+if TYPE_CHECKING:
+    from hedge_tasks.pipeline import Scores
+    from hedge_tasks.sampling.answers import AnswerSet
+
+# The paper's colours: blue for the baseline answer, cyan for clean ones, orange for noisy ones.
+_COLOURS = {"baseline": "\x1b[34m", "clean": "\x1b[36m", "noisy": "\x1b[38;5;208m"}
+_MARKS = {"baseline": "A0", "clean": "clean", "noisy": "noisy"}
+
+
+def add(commands: Any) -> None:
+    parser = command(commands, "show", run, "show the clusters of one question")
+    add_run(parser)
+    parser.add_argument("--id", required=True, help="the question's id")
+    add_task(parser)
+    add_method(parser)
+
+
+def run(arguments: argparse.Namespace) -> int:
+    from hedge_tasks.errors import unknown
+    from hedge_tasks.pipeline import score_clustered
+
+    finished = chosen_run(arguments)
+    method = chosen_method(arguments, finished)
+    by_id = {answer_set.id: answer_set for answer_set in finished.answer_sets}
+    if arguments.id not in by_id:
+        raise unknown(f"question of {finished.task}", arguments.id, by_id)
+    # A threshold is chosen on all questions, a fixed one needs this question only.
+    wanted = list(by_id.values()) if method.choice else [by_id[arguments.id]]
+    [clustered] = (answers for answers in method.cluster(wanted) if answers.id == arguments.id)
+    scores = score_clustered(clustered, alpha=method.alpha)
+    verdict = finished.verdicts.get(arguments.id) or {}
+    facts = {
+        "task": finished.task,
+        "method": method.settings(),
+        **clustered.to_dict(),
+        "verdict": verdict,
+        "scores": asdict(scores),
+    }
+    title = f"{finished.title}; filter {method.name}"
+    show(arguments, facts, _text(title, clustered, scores, verdict, coloured=sys.stdout.isatty()))
+    return 0
+
+
+def _text(title: str, answers: AnswerSet, scores: Scores, verdict: Any, *, coloured: bool) -> str:
+    label = {1: "hallucinated", 0: "supported", None: "not labelled"}[answers.label]
+    reason = f" ({verdict['reason']})" if verdict.get("reason") else ""
+    lines = [
+        printable(title),
+        f"question   {printable(answers.question or 'N/A')}",
+        f"reference  {printable(answers.reference or 'N/A')}",
+        f"baseline   {printable(answers.baseline.text)}",
+        f"verdict    {label}{printable(reason)}",
+        f"scores     SE {number(scores.se)}, RadFlag {number(scores.radflag)}, VASE {number(scores.vase)}",
+    ]
+    conditions = ["baseline", *["clean"] * len(answers.clean), *["noisy"] * len(answers.noisy)]
+    members: dict[int, list[str]] = {}
+    for cluster, condition, text in zip(answers.cluster_ids or (), conditions, answers.texts, strict=True):
+        entry = f"  {_MARKS[condition]:<5} {printable(text) or '(empty)'}"
+        members.setdefault(cluster, []).append(f"{_COLOURS[condition]}{entry}\x1b[0m" if coloured else entry)
+    for cluster, entries in sorted(members.items()):
+        lines += ["", f"C-{cluster} ({len(entries)})", *entries]
+    return "\n".join(lines)
+
+
+def printable(text: str) -> str:
+    """A model's text on one line, with everything escaped that a terminal might obey (control and bidi characters)."""
+    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)

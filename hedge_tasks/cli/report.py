@@ -1,0 +1,50 @@
+"""`hedge report`: one self-contained HTML page about finished runs."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+from typing import Any
+
+from hedge_tasks.cli.common import command, show
+
+
+def add(commands: Any) -> None:
+    parser = command(commands, "report", run, "write one self-contained HTML page about finished runs")
+    parser.add_argument("runs", type=Path, nargs="+", metavar="RUN", help="output folders of lmms-eval, or run files")
+    parser.add_argument(
+        "--out", type=Path, default=Path("report.html"), metavar="REPORT.html", help="(default: %(default)s)"
+    )
+    parser.add_argument("--task", help="only runs of this task")
+    parser.add_argument("--no-pictures", action="store_true", help="leave the questions' pictures out")
+    parser.add_argument(
+        "--no-curves", action="store_true", help="leave out the curves that cluster again (n, threshold)"
+    )
+    parser.add_argument(
+        "--questions", type=int, default=2000, help="questions to look at singly (default: %(default)s)"
+    )
+
+
+def run(arguments: argparse.Namespace) -> int:
+    from tqdm import tqdm
+
+    from hedge_tasks.errors import ConfigError
+    from hedge_tasks.files import write_whole
+    from hedge_tasks.report import Options, build_report, result_files
+    from hedge_tasks.runs import load_runs
+
+    if arguments.questions < 0:
+        raise ConfigError(f"--questions: expected a number of questions, got {arguments.questions}")
+    runs = [finished for path in arguments.runs for finished in load_runs(path, arguments.task)]
+    options = Options(pictures=not arguments.no_pictures, curves=not arguments.no_curves, questions=arguments.questions)
+    with tqdm(desc="Report", unit="step", delay=2, leave=False) as bar:
+
+        def progress(text: str) -> None:
+            bar.set_postfix_str(text, refresh=False)
+            bar.update()
+
+        page = build_report(runs, result_files(arguments.runs), options, progress)
+    write_whole(arguments.out, page)
+    facts = {"report": str(arguments.out), "bytes": len(page.encode()), "runs": [finished.title for finished in runs]}
+    show(arguments, facts, f"{arguments.out}: {len(runs)} runs, {len(page.encode()) / 1e6:.1f} MB")
+    return 0

@@ -1,0 +1,83 @@
+"""`hedge rescore`: new numbers from a finished run or an answer store, without the model."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from hedge_tasks.cli.choices import add_method, add_run, add_task, chosen_method
+from hedge_tasks.cli.common import command, show
+from hedge_tasks.cli.summary import as_json, as_text
+
+if TYPE_CHECKING:
+    from hedge_tasks.methods import Method
+    from hedge_tasks.runs import Run
+
+
+def add(commands: Any) -> None:
+    parser = command(commands, "rescore", run, "new numbers from a run or an answer store, without the model")
+    add_run(parser, metavar="RUN|STORE")
+    parser.add_argument("--out", type=Path, metavar="SCORES.jsonl", help="write the scores of every question")
+    parser.add_argument("--definition", metavar="ID", help="which answers, where a store holds several definitions")
+    parser.add_argument("--judge", default="rule", help="who labels the answers of a store (default: rule)")
+    add_task(parser)
+    add_method(parser)
+
+
+def run(arguments: argparse.Namespace) -> int:
+    from hedge_tasks.answer_files import write_scores
+    from hedge_tasks.errors import ConfigError
+    from hedge_tasks.methods import methods_of
+
+    finished = _source(arguments)
+    all_of_them = arguments.filter is None and arguments.clustering is None and bool(finished.settings.get("filters"))
+    # One given option means one method, and says so when it lacks a clustering.
+    single = not all_of_them or any(
+        getattr(arguments, name) for name in ("model", "threshold", "rule", "with_question")
+    )
+    methods = {"": chosen_method(arguments, finished)} if single else methods_of(finished)
+    if arguments.out and len(methods) > 1:
+        raise ConfigError(f"--out holds the scores of one method; choose one with --filter: {', '.join(methods)}")
+    summaries = {method.name: _summary(finished, method, arguments) for method in methods.values()}
+    if arguments.out:
+        [scores] = (scores for scores, _ in summaries.values())
+        write_scores(arguments.out, scores)
+    facts = {
+        "task": finished.task,
+        "model": finished.model,
+        "filters": {name: as_json(summary) for name, (_, summary) in summaries.items()},
+    }
+    blocks = [f"{name}\n{as_text(summary)}" for name, (_, summary) in summaries.items()]
+    show(arguments, facts, "\n\n".join([finished.title, *blocks]))
+    return 0
+
+
+def _source(arguments: argparse.Namespace) -> Run:
+    """The run; where there is only an answer store, its complete answer sets with labels of the judge."""
+    from hedge_tasks.errors import DataError
+    from hedge_tasks.runs import load_run
+    from hedge_tasks.stored_runs import run_from_store
+
+    try:
+        return load_run(arguments.run, arguments.task)
+    except DataError as no_run:
+        if not arguments.run.is_dir():
+            raise
+        try:
+            return run_from_store(arguments.run, arguments.definition, arguments.judge)
+        except DataError as no_store:
+            raise DataError(f"{no_run}; {no_store}") from None
+
+
+def _summary(finished: Run, method: Method, arguments: argparse.Namespace) -> tuple[list[Any], dict[str, Any]]:
+    from dataclasses import replace
+
+    from hedge_tasks.pipeline import summarise
+
+    if arguments.alpha is not None:
+        method = replace(method, alpha=arguments.alpha)
+    scores = method.score(finished.answer_sets)
+    settings = method.settings()
+    facts = {"with_question": settings.pop("with_question"), "alpha": settings.pop("alpha")}
+    return scores, {"clustering": settings, **facts, "clusters_given": 0, **summarise(scores)}

@@ -1,0 +1,49 @@
+"""`hedge score`: a file of sampled answers, without lmms-eval or a model."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+from typing import Any
+
+from hedge_tasks.cli.common import command, show
+from hedge_tasks.cli.summary import as_json, as_text
+
+
+def add(commands: Any) -> None:
+    score = command(commands, "score", run, "score sampled answers from a JSONL file, without lmms-eval or a model")
+    score.add_argument("answers", type=Path, metavar="ANSWERS.jsonl")
+    score.add_argument("--clustering", default="embed", metavar="exact|embed|nli", help="default: embed")
+    score.add_argument("--model", help="model of the clustering (hub id or folder)")
+    score.add_argument("--threshold", type=float, help="cosine threshold of embed")
+    score.add_argument("--with-question", action="store_true", help="put the question in front of each answer")
+    score.add_argument("--alpha", type=float, default=1.0, help="weight of the clean-noisy gap in VASE (default: 1)")
+    score.add_argument("--out", type=Path, metavar="SCORES.jsonl", help="write the scores of every line")
+
+
+def run(arguments: argparse.Namespace) -> int:
+    from hedge_tasks.answer_files import read_answer_sets, write_scores
+    from hedge_tasks.clustering import build_backend
+    from hedge_tasks.pipeline import cluster_answer_sets, score_clustered, summarise
+
+    options = {key: value for key in ("model", "threshold") if (value := getattr(arguments, key)) is not None}
+    backend = build_backend(arguments.clustering, **options)
+    answer_sets = read_answer_sets(arguments.answers)
+    given = [a for a in answer_sets if a.cluster_ids is not None]
+    open_sets = [a for a in answer_sets if a.cluster_ids is None]
+    clustered = {
+        a.id: a for a in (*given, *cluster_answer_sets(open_sets, backend, with_question=arguments.with_question))
+    }
+    scores = [score_clustered(clustered[a.id], alpha=arguments.alpha) for a in answer_sets]
+    if arguments.out:
+        write_scores(arguments.out, scores)
+    summary = {
+        "answers": str(arguments.answers),
+        "clustering": {**backend.settings(), "backend": backend.name} if open_sets else "given",
+        "with_question": arguments.with_question,
+        "alpha": arguments.alpha,
+        "clusters_given": len(given),
+        **summarise(scores),
+    }
+    show(arguments, as_json(summary), as_text(summary))
+    return 0

@@ -1,0 +1,162 @@
+"""`hedge store`: what is in an answer store, and getting it out, in, and checked."""
+
+from __future__ import annotations
+
+import argparse
+import json
+from contextlib import closing
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+from hedge_tasks.cli.common import PROBLEMS_FOUND, command, show, table
+
+
+def add(commands: Any) -> None:
+    parser = commands.add_parser(
+        "store", help="look into an answer store, export, import, merge and verify", description="Answer stores."
+    )
+    parts = parser.add_subparsers(title="commands", required=True, metavar="COMMAND")
+
+    info = command(parts, "info", _info, "say what is in a store, by definition")
+    _store_argument(info)
+
+    export = command(parts, "export", _export, "write complete answer sets as JSONL, for hedge score or another store")
+    _store_argument(export)
+    export.add_argument("--out", type=Path, required=True, metavar="ANSWERS.jsonl")
+    export.add_argument("--definition", metavar="ID", help="which one, where the store holds several (see info)")
+    export.add_argument("--n", type=int, help="only the first n clean and n noisy answers")
+
+    load = command(parts, "import", _import, "put exported answers into a store")
+    load.add_argument("answers", type=Path, metavar="ANSWERS.jsonl")
+    load.add_argument("--into", type=Path, required=True, metavar="STORE", help="made if missing")
+
+    merge = command(parts, "merge", _merge, "copy the answers of stores into one")
+    merge.add_argument("stores", type=Path, nargs="+", metavar="STORE")
+    merge.add_argument("--into", type=Path, required=True, metavar="STORE", help="made if missing")
+
+    verify = command(parts, "verify", _verify, "check every record; exit code 1 if something is wrong")
+    _store_argument(verify)
+
+
+def _store_argument(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("store", type=Path, metavar="STORE", help="folder of the store, or lmms-eval's output folder")
+
+
+def _info(arguments: argparse.Namespace) -> int:
+    from hedge_tasks.sampling import archive
+
+    store = archive.open_store(arguments.store)
+    definitions = [
+        {"id": d.id, **d.to_dict(), **asdict(archive.progress(store, d))} for d in store.definitions.values()
+    ]
+    files = store.files()
+    facts = {
+        "store": str(store.folder),
+        "files": len(files),
+        "bytes": sum(file.stat().st_size for file in files),
+        "answers": len(store),
+        "without_definition": archive.orphans(store),
+        "dropped": store.n_dropped,
+        "definitions": definitions,
+    }
+    show(arguments, facts, _info_text(facts))
+    return 0
+
+
+def _info_text(facts: dict[str, Any]) -> str:
+    lines = [
+        f"{facts['store']}: {facts['answers']} answers in {facts['files']} files, {facts['bytes'] / 1e6:.1f} MB"
+        + (f"; {facts['dropped']} damaged records dropped" if facts["dropped"] else ""),
+    ]
+    if facts["without_definition"]:
+        lines.append(f"{facts['without_definition']} answers belong to no definition in the store")
+    for d in facts["definitions"]:
+        sampling, noise = d["sampling"], d["sampling"]["perturbation"]
+        lines += [
+            "",
+            f"{d['id']}  {d['task']}, prompt {d['prompt'].get('name')}, model {d['model']}",
+            f"  T {sampling['temperature']:g} (baseline {sampling['baseline_temperature']:g}), perturbation "
+            f"{noise['name']}, strength {noise.get('strength', 1):g}, seed {sampling['seed']}",
+            f"  {d['complete']} of {d['documents']} documents complete: "
+            f"1 baseline, {d['n']} clean, {d['n_noisy']} noisy answers each",
+        ]
+    return "\n".join(lines)
+
+
+def _export(arguments: argparse.Namespace) -> int:
+    from hedge_tasks.errors import DataError
+    from hedge_tasks.files import write_whole
+    from hedge_tasks.sampling import archive
+
+    store = archive.open_store(arguments.store)
+    definition = archive.choose_definition(store, arguments.definition)
+    exported = archive.export(store, definition, arguments.n)
+    if not exported.lines:
+        raise DataError(f"{store.folder}: no document of {definition.id} has all its answers; nothing was written")
+    write_whole(arguments.out, "".join(json.dumps(line, ensure_ascii=False) + "\n" for line in exported.lines))
+    facts = {
+        "out": str(arguments.out),
+        "definition": definition.id,
+        "documents": len(exported.lines),
+        "n": exported.n,
+        "n_noisy": exported.n_noisy,
+        "incomplete": list(exported.incomplete),
+    }
+    text = (
+        f"{facts['documents']} documents of {definition.task} written to {arguments.out}: "
+        f"1 baseline, {exported.n} clean, {exported.n_noisy} noisy answers each"
+    )
+    if exported.incomplete:
+        text += f"\npartial: {len(exported.incomplete)} documents have not all their answers yet and were left out"
+    show(arguments, facts, text)
+    return 0
+
+
+def _import(arguments: argparse.Namespace) -> int:
+    from hedge_tasks.answer_files import read_objects
+    from hedge_tasks.sampling import archive
+    from hedge_tasks.sampling.store import AnswerStore
+
+    lines = read_objects(arguments.answers)
+    with closing(AnswerStore(arguments.into)) as store:
+        added, conflicts = archive.import_lines(store, lines)
+    return _report_added(arguments, added, conflicts)
+
+
+def _merge(arguments: argparse.Namespace) -> int:
+    from hedge_tasks.sampling import archive
+    from hedge_tasks.sampling.store import AnswerStore
+
+    sources = [archive.open_store(folder) for folder in arguments.stores]
+    with closing(AnswerStore(arguments.into)) as store:
+        added, conflicts = archive.merge_into(store, sources)
+    return _report_added(arguments, added, conflicts)
+
+
+def _report_added(arguments: argparse.Namespace, added: int, conflicts: int) -> int:
+    text = f"{added} answers added to {arguments.into}"
+    if conflicts:
+        text += f"; {conflicts} left out, because the store has other answers to the same draws"
+    show(arguments, {"into": str(arguments.into), "added": added, "conflicts": conflicts}, text)
+    return 0
+
+
+def _verify(arguments: argparse.Namespace) -> int:
+    from hedge_tasks.sampling import archive
+
+    store = archive.open_store(arguments.store)
+    kinds = [("damaged", line) for line in store.dropped] + [("conflict", line) for line in store.conflicts]
+    problems = [
+        {"place": f"{line.file.name}:{line.number}", "kind": kind, "problem": str(line.problem)} for kind, line in kinds
+    ]
+    facts = {
+        "store": str(store.folder),
+        "answers": len(store),
+        "without_definition": archive.orphans(store),
+        "problems": problems,
+    }
+    rows = [list(problem.values()) for problem in problems]
+    text = f"{store.folder}: {len(store)} answers, {len(problems)} problems"
+    show(arguments, facts, text + ("\n" + table(["place", "kind", "problem"], rows) if rows else ""))
+    return PROBLEMS_FOUND if problems else 0

@@ -1,0 +1,41 @@
+"""The summary of a method on many questions, for people and as JSON."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from typing import Any
+
+from hedge_tasks.cli.common import number, table
+
+
+def as_json(summary: dict[str, Any]) -> dict[str, Any]:
+    tables = {key: {name: asdict(e) for name, e in summary[key].items()} for key in ("auroc", "auroc_within_strata")}
+    return {**summary, **tables}
+
+
+def as_text(summary: dict[str, Any]) -> str:
+    """What was scored and how, and the AUROC of every score where there are labels."""
+    n, labelled, rate = summary["n"], summary["n_labelled"], summary["hallucination_rate"]
+    clustering, given = summary["clustering"], summary["clusters_given"]
+    how = clustering if isinstance(clustering, str) else ", ".join(f"{k}={v}" for k, v in clustering.items())
+    lines = [
+        f"{n} questions, {labelled} labelled"
+        + (f", {rate:.1%} of them hallucinated" if rate is not None else " (no labels, so no AUROC)"),
+        f"clustering: {how}"
+        + (", with the question" if summary["with_question"] else "")
+        + (f"; {given} questions came with cluster ids" if given else ""),
+        f"weights: {summary['weighting']}",
+    ]
+    return "\n".join([*lines, "", auroc_table(summary)] if labelled else lines)
+
+
+def auroc_table(summary: dict[str, Any]) -> str:
+    """One line a score: AUROC, its standard error, and the AUROC within strata."""
+    rows, reasons = [], []
+    for name, estimate in summary["auroc"].items():
+        within = summary["auroc_within_strata"][name].value
+        value = "undefined" if estimate.value is None else number(estimate.value)
+        rows.append([name, value, number(estimate.stderr), number(within)])
+        if estimate.value is None:
+            reasons.append(f"{name} is undefined: {estimate.reason}")
+    return "\n".join([table(["score", "ROC-AUC", "stderr", "within strata"], rows), *reasons])

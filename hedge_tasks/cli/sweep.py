@@ -1,0 +1,95 @@
+"""`hedge sweep`: how many answers are enough, from one run."""
+
+from __future__ import annotations
+
+import argparse
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from hedge_tasks.cli.choices import add_method, add_run, add_task, chosen_method, chosen_run
+from hedge_tasks.cli.common import command, number, show, table
+
+if TYPE_CHECKING:
+    from hedge_tasks.sweep import Point
+
+
+# More than anybody samples; a slip of the finger shall not fill the memory.
+_LARGEST = 10_000
+
+
+def add(commands: Any) -> None:
+    parser = command(commands, "sweep", run, "AUROC against the number of answers, from one run")
+    add_run(parser)
+    parser.add_argument("--n", metavar="1,2,...,30", help="numbers of clean and noisy answers (default: all there are)")
+    parser.add_argument("--out", type=Path, metavar="SWEEP.csv", help="write a table with intervals")
+    parser.add_argument("--plot", type=Path, metavar="SWEEP.png", help="draw a figure (png, svg or pdf)")
+    add_task(parser)
+    add_method(parser)
+
+
+def run(arguments: argparse.Namespace) -> int:
+    from tqdm import tqdm
+
+    from hedge_tasks.files import write_whole
+    from hedge_tasks.plots import check_format, plot_sweep
+    from hedge_tasks.sweep import as_csv, sweep
+
+    if arguments.plot:
+        check_format(arguments.plot)
+    finished = chosen_run(arguments)
+    method = chosen_method(arguments, finished)
+    most = min((len(answer_set.clean) for answer_set in finished.answer_sets), default=0)
+    sizes = parse_sizes(arguments.n) if arguments.n else list(range(1, most + 1))
+    steps = sweep(finished.answer_sets, method, sizes)
+    points = list(tqdm(steps, total=3 * len(sizes), desc="Scoring", unit="point", delay=2, leave=False))
+    if arguments.out:
+        write_whole(arguments.out, as_csv(points))
+    if arguments.plot:
+        plot_sweep(points, arguments.plot)
+    facts = {"task": finished.task, "method": method.settings(), "points": [asdict(point) for point in points]}
+    show(arguments, facts, f"{finished.title}; filter {method.name}\n\n{_table(points)}")
+    return 0
+
+
+def parse_sizes(text: str) -> list[int]:
+    """Read `1,2,5-10,...,30`: numbers, ranges, and `...` that continues to the next number one by one.
+
+    Raises:
+        ConfigError: names the part that is no number.
+    """
+    from hedge_tasks.errors import ConfigError
+
+    sizes: list[int] = []
+    through = False
+    for part in map(str.strip, text.replace("…", "...").split(",")):
+        if part == "..." and sizes and not through:
+            through = True
+            continue
+        first, dash, last = part.partition("-")
+        if not first.isdecimal() or (dash and not last.isdecimal()):
+            raise ConfigError(f"--n: expected numbers such as 1,2,5-10 or 1,2,...,30, got {part!r}")
+        start, end = sizes[-1] + 1 if through else int(first), int(last or first)
+        if not 1 <= start <= end <= _LARGEST:
+            raise ConfigError(f"--n: {part!r} is no size from 1 to {_LARGEST}, or not after the one before it")
+        sizes += range(start, end + 1)
+        through = False
+    if through:
+        raise ConfigError("--n: nothing comes after the dots")
+    return list(dict.fromkeys(sizes))
+
+
+def _table(points: list[Point]) -> str:
+    names = list(dict.fromkeys(point.score for point in points))
+    cells = {(point.n, point.score): _cell(point) for point in points}
+    rows = [[str(n), *(cells[n, name] for name in names)] for n in dict.fromkeys(point.n for point in points)]
+    reasons = {point.estimate.reason for point in points if point.estimate.value is None}
+    return "\n".join([table(["n", *names], rows), *(f"undefined: {reason}" for reason in sorted(map(str, reasons)))])
+
+
+def _cell(point: Point) -> str:
+    estimate = point.estimate
+    if estimate.value is None:
+        return "undefined"
+    bounds = f" [{estimate.interval[0]:.3f}, {estimate.interval[1]:.3f}]" if estimate.interval else ""
+    return f"{number(estimate.value)}{bounds}"

@@ -1,0 +1,97 @@
+"""`hedge tune`: the threshold of embedding clustering, and how much tuning on the reported documents overstates."""
+
+from __future__ import annotations
+
+import argparse
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from hedge_tasks.cli.choices import add_method, add_run, add_task, chosen_method, chosen_run
+from hedge_tasks.cli.common import command, number, show, table
+
+if TYPE_CHECKING:
+    from hedge_tasks.threshold_report import Tried, TuningReport
+
+
+def add(commands: Any) -> None:
+    parser = command(commands, "tune", run, "choose the embedding threshold of a run, and see what that is worth")
+    add_run(parser)
+    parser.add_argument("--target", default="se", help="score whose AUROC is tuned: se, radflag or vase (default: se)")
+    parser.add_argument("--low", type=float, default=0.8, help="smallest threshold (default: 0.8)")
+    parser.add_argument("--high", type=float, default=0.99, help="largest threshold (default: 0.99)")
+    parser.add_argument("--search", default="optuna", help="optuna (the paper's way, default) or exact")
+    parser.add_argument("--trials", type=int, default=20, help="trials of Optuna (default: 20)")
+    parser.add_argument("--folds", type=int, default=5, help="folds of cross-fitting (default: 5)")
+    parser.add_argument("--share", type=float, default=0.2, help="share of documents held out by tuned (default: 0.2)")
+    parser.add_argument("--seed", type=int, default=0, help="of the splits and of Optuna (default: 0)")
+    parser.add_argument("--out", type=Path, metavar="CURVE.csv", help="write the AUROC at every threshold")
+    add_task(parser)
+    add_method(parser)
+
+
+def run(arguments: argparse.Namespace) -> int:
+    from hedge_tasks.files import write_whole
+    from hedge_tasks.methods import methods_of
+    from hedge_tasks.threshold_report import tuning_report
+    from hedge_tasks.tuning import ThresholdChoice
+
+    names = ("target", "low", "high", "search", "trials", "folds", "share", "seed")
+    choice = ThresholdChoice(**{name: getattr(arguments, name) for name in names})
+    finished = chosen_run(arguments)
+    if arguments.filter is None and arguments.clustering is None and finished.settings.get("filters"):
+        # The first of the run's methods is NLI, which has no threshold.
+        tunable = (name for name, method in methods_of(finished).items() if method.backend.name == "embed")
+        arguments.filter = next(tunable, None)
+    method = chosen_method(arguments, finished)
+    report = tuning_report(finished.answer_sets, method, choice)
+    if arguments.out:
+        write_whole(arguments.out, _csv(report))
+    facts = {
+        "task": finished.task,
+        "method": method.settings(),
+        "target": choice.target,
+        "best": {"threshold": report.best, "auroc": report.curve.at(report.best)},
+        "fixed": {"threshold": choice.fallback, "auroc": asdict(report.fixed)},
+        "ways": {name: _facts(tried) for name, tried in report.tried.items()},
+        "fold_spread": report.spread,
+        "overstatement": report.overstatement,
+        "curve": [list(step) for step in _steps(report)],
+    }
+    show(arguments, facts, f"{finished.title}; filter {method.name}\n\n{_text(report, choice.target, choice.fallback)}")
+    return 0
+
+
+def _facts(tried: Tried) -> dict[str, Any]:
+    return {**tried.chosen.settings(), "auroc": asdict(tried.estimate)}
+
+
+def _text(report: TuningReport, target: str, fallback: float) -> str:
+    rows = [["fixed", f"{fallback:g}", number(report.fixed.value), number(report.fixed.stderr), str(report.fixed.n)]]
+    for name, tried in report.tried.items():
+        thresholds = sorted(part.threshold for part in tried.chosen.parts)
+        ends = [f"{thresholds[0]:.4f}"] + ([f"{thresholds[-1]:.4f}"] if thresholds[-1] > thresholds[0] else [])
+        estimate = tried.estimate
+        rows.append([name, " to ".join(ends), number(estimate.value), number(estimate.stderr), str(estimate.n)])
+    best = report.curve.at(report.best)
+    lines = [
+        f"AUROC of {target} by the way its threshold is chosen",
+        table(["", "threshold", "ROC-AUC", "stderr", "documents"], rows),
+        "",
+        f"best on all documents: {best:.4f} at {report.best:.4f} ({len(report.curve.values)} different partitions)",
+        f"spread of the folds' thresholds: {report.spread:.4f}",
+        f"the oracle overstates by {number(report.overstatement)} against cross-fitting",
+    ]
+    reasons = {part.reason for tried in report.tried.values() for part in tried.chosen.parts if part.reason}
+    return "\n".join([*lines, *(f"not tuned: {reason}" for reason in sorted(reasons))])
+
+
+def _steps(report: TuningReport) -> list[tuple[float, float, float]]:
+    """(above, up to, AUROC) of every step."""
+    ends = [float(end) for end in report.curve.thresholds]
+    return list(zip([report.curve.low, *ends[:-1]], ends, map(float, report.curve.values), strict=True))
+
+
+def _csv(report: TuningReport) -> str:
+    rows = [f"{start!r},{end!r},{value!r}\n" for start, end, value in _steps(report)]
+    return "threshold_above,threshold_up_to,auroc\n" + "".join(rows)

@@ -1,0 +1,262 @@
+"""Clusters from the relations of pairs, found with as few questions to the NLI model as possible.
+
+A *linker* is the clustering of one answer set in the making: told what is known so far, it names the relations that it
+wants next, or none when its clusters are settled. :func:`settle` goes round with all linkers at once, so that the model
+gets large batches, and no pair of texts is asked about twice, whichever answer sets it occurs in.
+
+What a linker asks, and when, never changes its clusters: they are a function of its texts and of all their relations,
+those that nobody asked for included.
+"""
+
+from __future__ import annotations
+
+import itertools
+from array import array
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from typing import Protocol
+
+from hedge_tasks.clustering.base import UnionFind
+from hedge_tasks.clustering.exact import normalise
+from hedge_tasks.clustering.relations import Classifier, Known, Pair, Relation, Rule
+
+# How many pairs are asked before it is known that they matter. Asking early saves rounds, that is, fills the batches
+# when there are few answer sets; asking late saves forward passes.
+_LOOK_AHEAD = 2
+_DECIDED_PER_EARLY_PAIR = 4
+
+# Two indices into the texts of an answer set.
+Edge = tuple[int, int]
+
+
+class Linker(Protocol):
+    """The clustering of one answer set in the making."""
+
+    def wanted(self, known: Known) -> list[Pair]:
+        """Relations that are asked for next, none of them known; empty when the clusters are settled."""
+
+    def labels(self) -> list[int]:
+        """A label of the cluster of each text, once the clusters are settled."""
+
+
+class ComponentLinker:
+    """Connected components of the graph whose edges are the equivalent pairs of texts.
+
+    A second direction is asked only if the first leaves the pair open, and no pair is asked that is connected already.
+    Each round asks a spanning forest of what may still be connected, the most similar texts first, and besides, from
+    the other end, a share of as many pairs as were found not to be equivalent so far. The more of them there are, the
+    less likely is it that a pair is asked in vain; and the number of rounds then grows with the logarithm of the number
+    of texts.
+
+    Args:
+        texts: Distinct texts.
+        rule: When two texts are equivalent.
+        order: All pairs of indices ``i < j``, in the order in which they are asked.
+        linked: Pairs that are equivalent whatever the model says.
+    """
+
+    def __init__(self, texts: Sequence[str], rule: Rule, order: Iterable[Edge], linked: Iterable[Edge] = ()) -> None:
+        self._texts, self._rule = texts, rule
+        self._sets = UnionFind(len(texts))
+        for i, j in linked:
+            self._sets.union(i, j)
+        # One number a pair: an object each would be most of the memory.
+        self._open = _packed(order, len(texts))
+        self._refused = 0
+
+    def wanted(self, known: Known) -> list[Pair]:
+        undecided = []
+        for i, j in _unpacked(self._open, len(self._texts)):
+            verdict = self._verdict(known, i, j)
+            if verdict:
+                self._sets.union(i, j)
+            elif verdict is None:
+                undecided.append((i, j))
+            else:
+                self._refused += 1
+        undecided = [(i, j) for i, j in undecided if self._sets.find(i) != self._sets.find(j)]
+        self._open = _packed(undecided, len(self._texts))
+        return self._next_pairs(known, undecided)
+
+    def labels(self) -> list[int]:
+        return [self._sets.find(i) for i in range(len(self._texts))]
+
+    def _next_pairs(self, known: Known, undecided: Iterable[Edge]) -> list[Pair]:
+        forest: list[Edge] = []
+        others: list[Edge] = []
+        hopeful = self._sets.copy()
+        for i, j in undecided:
+            (forest if hopeful.union(i, j) else others).append((i, j))
+        # From the end: what is least similar will hardly ever be connected by other pairs, and has to be asked anyway.
+        early = others[len(others) - min(len(others), self._refused // _DECIDED_PER_EARLY_PAIR) :]
+        return [_missing(known, self._texts[i], self._texts[j])[0] for i, j in forest + early]
+
+    def _verdict(self, known: Known, i: int, j: int) -> bool | None:
+        a, b = self._texts[i], self._texts[j]
+        return self._rule.verdict(known.get((a, b)), known.get((b, a)))
+
+
+class VetoLinker:
+    """Equivalent pairs merge clusters, unless a contradiction vetoes it.
+
+    The pairs of texts are visited in the given order. An equivalent pair merges the clusters that its texts are in at
+    that moment, unless some text of the one cluster and some text of the other contradict each other in at least one
+    direction. (Greedy agglomeration with cannot-link constraints: no cluster ever holds a contradiction.)
+
+    Clusters between which one contradiction is known can never merge, so nothing more is asked about their texts; that
+    usually saves more than looking for contradictions inside the clusters costs.
+
+    Args:
+        texts: Distinct texts.
+        rule: When two texts are equivalent.
+        order: All pairs of indices ``i < j``, in the order in which they are visited.
+        linked: Pairs that are equivalent whatever the model says; a contradiction vetoes them all the same.
+    """
+
+    def __init__(self, texts: Sequence[str], rule: Rule, order: Iterable[Edge], linked: Collection[Edge] = ()) -> None:
+        self._texts, self._rule, self._linked = texts, rule, frozenset(linked)
+        self._order = _packed(order, len(texts))
+        self._next = 0
+        self._label = list(range(len(texts)))
+        self._members = [[i] for i in range(len(texts))]
+
+    def wanted(self, known: Known) -> list[Pair]:
+        self._advance(known)
+        pairs: list[Pair] = []
+        hopeful = UnionFind(len(self._texts))
+        for i, label in enumerate(self._label):
+            hopeful.union(i, label)
+        look_ahead = _LOOK_AHEAD + self._next // _DECIDED_PER_EARLY_PAIR
+        for i, j in _unpacked(self._order[self._next :], len(self._texts)):
+            if len(pairs) >= look_ahead:
+                break
+            if hopeful.find(i) != hopeful.find(j) and (missing := self._undecided(known, i, j)):
+                hopeful.union(i, j)
+                pairs += missing
+        return pairs
+
+    def labels(self) -> list[int]:
+        return list(self._label)
+
+    def _advance(self, known: Known) -> None:
+        """Visit pairs up to the first one whose fate is not known."""
+        for i, j in _unpacked(self._order[self._next :], len(self._texts)):
+            if self._undecided(known, i, j):
+                return
+            self._next += 1
+            if self._merges(known, i, j):
+                self._merge(self._label[i], self._label[j])
+
+    def _undecided(self, known: Known, i: int, j: int) -> list[Pair]:
+        """Relations to ask for before the fate of the pair is known; empty if it is."""
+        if self._label[i] == self._label[j] or self._vetoed(known, i, j):
+            return []
+        equivalent = self._equivalent(known, i, j)
+        if equivalent is None:
+            return _missing(known, self._texts[i], self._texts[j])[:1]
+        return [pair for a, b in self._across(i, j) for pair in _missing(known, a, b)[:1]] if equivalent else []
+
+    def _merges(self, known: Known, i: int, j: int) -> bool:
+        return (
+            self._label[i] != self._label[j] and not self._vetoed(known, i, j) and self._equivalent(known, i, j) is True
+        )
+
+    def _merge(self, one: int, other: int) -> None:
+        for i in self._members[other]:
+            self._label[i] = one
+        self._members[one] += self._members[other]
+        self._members[other] = []
+
+    def _equivalent(self, known: Known, i: int, j: int) -> bool | None:
+        if (i, j) in self._linked:
+            return True
+        a, b = self._texts[i], self._texts[j]
+        return self._rule.verdict(known.get((a, b)), known.get((b, a)))
+
+    def _vetoed(self, known: Known, i: int, j: int) -> bool:
+        return any(Relation.CONTRADICTION in (known.get((a, b)), known.get((b, a))) for a, b in self._across(i, j))
+
+    def _across(self, i: int, j: int) -> Iterator[Pair]:
+        for x in self._members[self._label[i]]:
+            for y in self._members[self._label[j]]:
+                yield self._texts[x], self._texts[y]
+
+
+def settle(linkers: Iterable[Linker], classify: Classifier) -> None:
+    """Ask what the linkers want, all of them together, until all are settled. No pair is asked twice.
+
+    Args:
+        linkers: The clusterings in the making; afterwards their labels can be read.
+        classify: Called with distinct, sorted pairs.
+
+    Raises:
+        ValueError: If the classifier does not return one relation for each pair.
+    """
+    known: dict[Pair, Relation] = {}
+    unsettled = list(linkers)
+    while unsettled:
+        wants = [(linker, linker.wanted(known)) for linker in unsettled]
+        unsettled = [linker for linker, pairs in wants if pairs]
+        # Sorted, so that what the model sees does not depend on the order of answers or answer sets.
+        asked = sorted({pair for _, pairs in wants for pair in pairs})
+        known.update(checked(classify, asked))
+
+
+def checked(classify: Classifier, pairs: Sequence[Pair]) -> dict[Pair, Relation]:
+    """The relations of the pairs.
+
+    Raises:
+        ValueError: If the classifier does not return one relation for each pair.
+    """
+    relations = classify(pairs) if pairs else []
+    if len(relations) != len(pairs):
+        raise ValueError(f"the classifier returned {len(relations)} relations for {len(pairs)} pairs")
+    if wrong := next((r for r in relations if not isinstance(r, Relation)), None):
+        raise ValueError(f"the classifier returned {wrong!r}, which is no Relation")
+    return dict(zip(pairs, relations, strict=True))
+
+
+def most_similar_first(texts: Sequence[str], similarity: Callable[[int, int], float]) -> list[Edge]:
+    """All pairs of indices ``i < j`` by falling similarity; among equally similar ones, in the order of the texts.
+
+    Example:
+        >>> most_similar_first(["a", "b", "c"], lambda i, j: float((i, j) == (1, 2)))
+        [(1, 2), (0, 1), (0, 2)]
+    """
+    return sorted(itertools.combinations(range(len(texts)), 2), key=lambda edge: -similarity(*edge))
+
+
+def lexical_similarity(texts: Sequence[str]) -> Callable[[int, int], float]:
+    """Dice coefficient of two texts' words and character trigrams, between 0 and 1; needs no model.
+
+    Example:
+        >>> similarity = lexical_similarity(["the left lung", "Left lung.", "pneumonia"])
+        >>> round(similarity(0, 1), 2), similarity(0, 2)
+        (0.85, 0.0)
+    """
+    features = [_features(text) for text in texts]
+
+    def similarity(i: int, j: int) -> float:
+        if not (features[i] or features[j]):
+            return 1.0
+        return 2 * len(features[i] & features[j]) / (len(features[i]) + len(features[j]))
+
+    return similarity
+
+
+def _features(text: str) -> frozenset[str]:
+    plain = f" {normalise(text)} "
+    return frozenset(plain.split()).union(plain[i : i + 3] for i in range(len(plain) - 2))
+
+
+def _missing(known: Known, a: str, b: str) -> list[Pair]:
+    """The directions of a pair that are unknown. The first one is the same wherever the pair occurs."""
+    first, second = (a, b) if a <= b else (b, a)
+    return [pair for pair in ((first, second), (second, first)) if pair not in known]
+
+
+def _packed(edges: Iterable[Edge], n: int) -> array[int]:
+    return array("I", (i * n + j for i, j in edges))
+
+
+def _unpacked(packed: array[int], n: int) -> Iterator[Edge]:
+    return (divmod(number, n) for number in packed)

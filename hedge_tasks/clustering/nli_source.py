@@ -1,0 +1,135 @@
+"""Relations from the cache where it has them, from the model where it has not."""
+
+from __future__ import annotations
+
+import sqlite3
+import time
+from collections.abc import Mapping, Sequence
+from functools import lru_cache
+from types import TracebackType
+
+from loguru import logger
+
+from hedge_tasks.clustering.nli_cache import RelationCache, Verdict, cache_file, cache_folder
+from hedge_tasks.clustering.nli_model import Origin, find_origin, load_nli_model
+from hedge_tasks.clustering.relations import Pair, Relation
+
+# A killed run loses what was classified in this time.
+_WRITE_EVERY_S = 10.0
+
+
+class NliSource:
+    """A classifier that asks the model only what neither this run nor, through the disk, an earlier one has asked.
+
+    The model is loaded when the first pair is not in the cache. A cache on disk that cannot be used (damaged, locked,
+    not writable) is reported and left alone; one in memory then stands in for it.
+
+    Args:
+        model, revision, device, dtype: The model, and how it is run.
+        batch_size, batch_tokens: Largest forward pass, in pairs and in tokens with padding.
+        use_disk: Whether to use the cache on disk.
+    """
+
+    def __init__(
+        self,
+        model: str,
+        revision: str | None,
+        device: str,
+        dtype: str,
+        *,
+        batch_size: int,
+        batch_tokens: int,
+        use_disk: bool = True,
+    ) -> None:
+        self._model, self._revision, self._device, self._dtype = model, revision, device, dtype
+        self._batch_size, self._batch_tokens = batch_size, batch_tokens
+        self._use_disk = use_disk
+        self._origin: Origin | None = None
+        self._disk: RelationCache | None = None
+
+    def __enter__(self) -> NliSource:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._close_disk()
+
+    def __call__(self, pairs: Sequence[Pair]) -> list[Relation]:
+        """The most likely relation of each pair, in the order of the pairs."""
+        if self._origin is None:
+            # Not before there is something to ask: a model that is not needed need not be there.
+            self._origin = find_origin(self._model, self._revision)
+            self._open_disk(self._origin)
+        known = {pair: verdict.relation for pair, verdict in self._read(pairs).items()}
+        unknown = [pair for pair in dict.fromkeys(pairs) if pair not in known]
+        if unknown:
+            known.update(self._ask(self._origin, unknown))
+        return [known[pair] for pair in pairs]
+
+    def _ask(self, origin: Origin, pairs: Sequence[Pair]) -> dict[Pair, Relation]:
+        model = load_nli_model(origin, self._device, self._dtype)
+        relations: dict[Pair, Relation] = {}
+        unwritten: dict[Pair, Verdict] = {}
+        written = time.monotonic()
+        try:
+            for batch in model.verdicts(pairs, batch_size=self._batch_size, batch_tokens=self._batch_tokens):
+                relations.update((pair, verdict.relation) for pair, verdict in batch.items())
+                unwritten.update(batch)
+                if time.monotonic() - written > _WRITE_EVERY_S:
+                    self._write(unwritten)
+                    unwritten, written = {}, time.monotonic()
+        finally:
+            self._write(unwritten)
+        return relations
+
+    def _read(self, pairs: Sequence[Pair]) -> dict[Pair, Verdict]:
+        if self._disk is not None:
+            try:
+                return self._disk.read(pairs)
+            except (sqlite3.Error, OSError) as error:
+                self._give_up_disk(error)
+        return self._memory().read(pairs)
+
+    def _write(self, verdicts: Mapping[Pair, Verdict]) -> None:
+        if not verdicts:
+            return
+        if self._disk is not None:
+            try:
+                self._disk.write(verdicts)
+                return
+            except (sqlite3.Error, OSError) as error:
+                self._give_up_disk(error)
+        self._memory().write(verdicts)
+
+    def _memory(self) -> RelationCache:
+        assert self._origin is not None
+        return _memory_cache(self._origin, self._device, self._dtype)
+
+    def _open_disk(self, origin: Origin) -> None:
+        folder = cache_folder() if self._use_disk else None
+        if folder is None or origin.identity is None:
+            return
+        try:
+            self._disk = RelationCache(cache_file(folder, origin.model, f"{origin.identity} {self._dtype}"))
+        except (sqlite3.Error, OSError) as error:
+            self._give_up_disk(error)
+
+    def _give_up_disk(self, error: Exception) -> None:
+        logger.warning(
+            "The NLI cache on disk cannot be used ({}); this run does without. HEDGE_CACHE names its folder, "
+            "HEDGE_CACHE=off turns it off, and its files can be deleted.",
+            error,
+        )
+        self._close_disk()
+
+    def _close_disk(self) -> None:
+        if self._disk is not None:
+            self._disk.close()
+            self._disk = None
+
+
+@lru_cache(maxsize=2)
+def _memory_cache(origin: Origin, device: str, dtype: str) -> RelationCache:
+    """Lives as long as the process: both clusterings of a run, with and without the question, share it."""
+    return RelationCache(None)

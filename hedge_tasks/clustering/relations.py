@@ -1,0 +1,61 @@
+"""What NLI says about two texts, and when that makes them equivalent."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from enum import Enum
+
+Pair = tuple[str, str]
+"""Premise and hypothesis."""
+
+
+class Relation(Enum):
+    """What a premise says about a hypothesis."""
+
+    CONTRADICTION = "contradiction"
+    NEUTRAL = "neutral"
+    ENTAILMENT = "entailment"
+
+
+# (premise, hypothesis) pairs -> their relations, in the same order.
+Classifier = Callable[[Sequence[Pair]], list[Relation]]
+
+# The relations that are known so far.
+Known = Mapping[Pair, Relation]
+
+
+@dataclass(frozen=True)
+class Rule:
+    """When two answers are equivalent, given the relations in both directions. Symmetric in the two.
+
+    Attributes:
+        equivalent: The unordered pairs of relations that make two answers equivalent.
+    """
+
+    equivalent: frozenset[frozenset[Relation]]
+
+    def holds(self, one: Relation, other: Relation) -> bool:
+        """Whether two answers with these relations are equivalent."""
+        return frozenset((one, other)) in self.equivalent
+
+    def is_open(self, one: Relation) -> bool:
+        """Whether, with one direction known, the other one can still make the answers equivalent."""
+        return any(one in pair for pair in self.equivalent)
+
+    def verdict(self, one: Relation | None, other: Relation | None) -> bool | None:
+        """Whether two answers are equivalent; ``None`` as long as a direction that matters is unknown (``None``)."""
+        if one is not None and other is not None:
+            return self.holds(one, other)
+        seen = one if one is not None else other
+        return None if seen is None or self.is_open(seen) else False
+
+
+RULES = {
+    # No direction is a contradiction, and not both are neutral: at least one entails.
+    "relaxed": Rule(
+        frozenset({frozenset({Relation.ENTAILMENT}), frozenset({Relation.ENTAILMENT, Relation.NEUTRAL})}),
+    ),
+    # Both directions entail.
+    "strict": Rule(frozenset({frozenset({Relation.ENTAILMENT})})),
+}

@@ -1,0 +1,170 @@
+"""Is a submission what it says it is? Every score and every aggregate is computed again."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+from hedge_tasks.errors import DataError
+from hedge_tasks.leaderboard.schema import faults
+from hedge_tasks.leaderboard.submission import (
+    DECIMALS,
+    SUBMITTED,
+    aggregates_of,
+    digest_of,
+    scores_from,
+    stored_scores,
+    summary_of,
+)
+from hedge_tasks.pipeline import Scores
+from hedge_tasks.sampling.answers import Answer, AnswerSet
+
+LARGEST = 512 << 20
+"""Bytes of a submission."""
+
+_MOST = 20
+_DEEPEST = 40
+# Half a unit in the last decimal is rounding; anything more is another number.
+_TOLERANCE = 0.5 * 10**-DECIMALS + 1e-9
+_SCORE_TOLERANCE = 1e-9
+
+
+def read_submission(path: Path) -> dict[str, Any]:
+    """Read a submission's JSON.
+
+    Raises:
+        DataError: no file, too large, or no JSON object (NaN and infinity are none, either, nor is a key given twice).
+    """
+    try:
+        if path.stat().st_size > LARGEST:
+            raise DataError(f"{path}: larger than {LARGEST >> 20} MiB")
+        text = path.read_text("utf-8")
+    except OSError as error:
+        raise DataError(f"cannot read {path}: {error.strerror}") from error
+    except UnicodeDecodeError as error:
+        raise DataError(f"{path}: not UTF-8 ({error.reason})") from None
+    try:
+        content = json.loads(text, parse_constant=_refuse_constant, object_pairs_hook=_object)
+    except (ValueError, RecursionError) as error:
+        raise DataError(f"{path}: not valid JSON ({error})") from None
+    if not isinstance(content, dict):
+        raise DataError(f"{path}: expected a JSON object, got {type(content).__name__}")
+    if _deeper(content, _DEEPEST):
+        raise DataError(f"{path}: nested deeper than {_DEEPEST} levels")
+    return content
+
+
+def problems(submission: Mapping[str, Any], *, recompute_scores: bool = True) -> list[str]:
+    """What is wrong with a submission; nothing if every number follows from the documents. At most twenty are listed.
+
+    Args:
+        recompute_scores: whether scores are computed again from cluster ids and log-probabilities, too. Aggregates
+            always are computed again from the scores.
+    """
+    found = list(islice(faults(submission), _MOST))
+    if found:
+        return found
+    return list(islice(_inconsistencies(submission, recompute_scores), _MOST))
+
+
+def _inconsistencies(submission: Mapping[str, Any], recompute_scores: bool) -> Iterator[str]:
+    if (digest := digest_of(submission)) != submission["digest"]:
+        yield f"digest: the content's is {digest}, so it was changed after it was written"
+    documents = submission["documents"]
+    wrong = list(islice(_document_faults(documents, set(submission["methods"])), _MOST))
+    yield from wrong
+    if wrong:
+        return  # nothing can be computed from such documents
+    yield from _differences("summary", summary_of(list(map(_without_texts, documents))), submission["summary"])
+    known: dict[object, dict[str, Any]] = {}
+    for name, method in submission["methods"].items():
+        scores = stored_scores(submission, name)
+        if recompute_scores:
+            yield from _score_differences(documents, name, method["alpha"], scores)
+        yield from _differences_of_aggregates(name, aggregates_of(scores, known), method["aggregates"])
+
+
+def _document_faults(documents: Sequence[Mapping[str, Any]], methods: set[str]) -> Iterator[str]:
+    for id, times in Counter(document["id"] for document in documents).items():
+        if times > 1:
+            yield f"documents: the id {id[:80]!r} occurs {times} times"
+    for i, document in enumerate(documents):
+        if set(document["methods"]) != methods:
+            yield f"documents[{i}].methods: not the methods of the submission"
+        n_answers = len(document["logprobs"])
+        if n_answers < 1 + document["n_clean"]:
+            yield f"documents[{i}].logprobs: {n_answers} for a baseline and {document['n_clean']} clean answers"
+        for name, of_method in document["methods"].items():
+            if len(of_method["clusters"]) != n_answers:
+                yield f"documents[{i}].methods.{name}.clusters: {len(of_method['clusters'])} for {n_answers} answers"
+        if "texts" in document and len(document["texts"]["answers"]) != n_answers:
+            yield f"documents[{i}].texts.answers: {len(document['texts']['answers'])} for {n_answers} answers"
+
+
+def _score_differences(
+    documents: Sequence[Mapping[str, Any]], method: str, alpha: float, stated: Sequence[Scores]
+) -> Iterator[str]:
+    for i, (document, scores) in enumerate(zip(documents, stated, strict=True)):
+        try:
+            computed = scores_from(document, method, alpha)
+        except DataError as error:
+            yield f"documents[{i}].methods.{method}: {error}"
+            continue
+        for name in SUBMITTED:
+            ours, theirs = getattr(computed, name), getattr(scores, name)
+            infinite = ours in (float("inf"), float("-inf"))
+            if not (theirs is None if ours is None or infinite else _close(ours, theirs, _SCORE_TOLERANCE)):
+                yield f"documents[{i}].methods.{method}.scores.{name}: stated {theirs}, computed {ours}"
+
+
+def _differences_of_aggregates(
+    method: str, computed: Mapping[str, Mapping[str, Any]], stated: Mapping[str, Any]
+) -> Iterator[str]:
+    for name in computed.keys() | stated.keys():
+        place = f"methods.{method}.aggregates.{name}"
+        if name not in stated or name not in computed:
+            yield f"{place}: {'is missing' if name in computed else 'no such score'}"
+        else:
+            yield from _differences(place, computed[name], stated[name])
+
+
+def _differences(place: str, computed: Mapping[str, Any], stated: Mapping[str, Any]) -> Iterator[str]:
+    for key, ours in computed.items():
+        theirs = stated[key]
+        same = _close(ours, theirs, _TOLERANCE) if isinstance(ours, float) else ours == theirs
+        if not same:
+            yield f"{place}.{key}: stated {theirs}, computed {ours}"
+
+
+def _close(ours: float, theirs: float | None, tolerance: float) -> bool:
+    return theirs is not None and abs(ours - theirs) <= tolerance
+
+
+def _without_texts(document: Mapping[str, Any]) -> AnswerSet:
+    end = 1 + document["n_clean"]
+    answers = [Answer("")] * len(document["logprobs"])
+    nothing = AnswerSet(document["id"], answers[0], tuple(answers[1:end]), tuple(answers[end:]))
+    return replace(nothing, label=document["label"])
+
+
+def _refuse_constant(name: str) -> float:
+    raise ValueError(f"{name} is no JSON number")
+
+
+def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    made = dict(pairs)
+    if len(made) < len(pairs):
+        twice = next(key for key, times in Counter(key for key, _ in pairs).items() if times > 1)
+        raise ValueError(f"the key {twice[:80]!r} is given twice")
+    return made
+
+
+def _deeper(value: Any, levels: int) -> bool:
+    """Whether something is nested deeper than that; what is done with it later recurses."""
+    inner = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
+    return levels < 0 or any(_deeper(item, levels - 1) for item in inner if isinstance(item, (dict, list)))

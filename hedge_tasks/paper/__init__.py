@@ -1,0 +1,24 @@
+"""The tables of the HEDGE paper as data, and finished runs laid out like them.
+
+from hedge_tasks.paper import place_runs, published_cells, score_cells
+
+placed = place_runs(load_runs(Path("results")))
+cells = score_cells(published_cells(2), placed.runs)
+"""
+
+from __future__ import annotations
+
+from hedge_tasks.paper.cells import CellResult, Placed, place_runs, score_cells
+from hedge_tasks.paper.published import Cell, Key, method_name, published, published_cells
+
+__all__ = [
+    "Cell",
+    "CellResult",
+    "Key",
+    "Placed",
+    "method_name",
+    "place_runs",
+    "published",
+    "published_cells",
+    "score_cells",
+]

@@ -1,0 +1,181 @@
+"""Finished runs as cells of the paper's tables: which run belongs where, and what it gives there."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import groupby
+
+from hedge_tasks.errors import ConfigError, unknown
+from hedge_tasks.methods import Method, methods_of
+from hedge_tasks.paper.published import MODELS, PROMPTS, SCORES, Cell, Key, method_name, published
+from hedge_tasks.pipeline import detection_auroc
+from hedge_tasks.runs import Run
+from hedge_tasks.statistics import Estimate
+from hedge_tasks.sweep import truncated
+
+TASKS = {"VQA-RAD": "hedge_vqarad", "KvasirVQA-x1": "hedge_kvasirvqa_x1"}
+"""The task of each data set; the prompt variants but the default have their name behind it."""
+
+# As the weights are called on the hub, which is how a run names its model. Another size or version is not the paper's
+# model.
+_MODEL_NAMES = {
+    "LLaVA-Med": r"llava-?med-v?1\.5",
+    "Med-Gemma": r"med-?gemma-4b-it",
+    "Qwen2.5-VL": r"qwen2\.5-vl-7b-instruct",
+}
+
+
+def task_name(dataset: str, prompt: str) -> str:
+    """The task that a data set and a prompt variant of the paper are.
+
+    Example:
+        >>> task_name("VQA-RAD", "one-sentence"), task_name("KvasirVQA-x1", "default")
+        ('hedge_vqarad_one_sentence', 'hedge_kvasirvqa_x1')
+    """
+    return TASKS[dataset] if prompt == "default" else f"{TASKS[dataset]}_{prompt.replace('-', '_')}"
+
+
+@dataclass(frozen=True)
+class Placed:
+    """Runs by their place in the paper, and what was left out with the reason."""
+
+    runs: Mapping[Key, Run]
+    left_out: Sequence[str]
+
+
+def place_runs(runs: Iterable[Run], names: Mapping[str, str] | None = None) -> Placed:
+    """Find the place of each run: data set and prompt by its task, model by its name.
+
+    Of several runs for one place the newest counts.
+
+    Args:
+        names: for a model of the paper, a text that a run's model must have in its name (in any case) instead of the
+            name on the hub: `{"Qwen2.5-VL": "my-copy-of-qwen"}`.
+
+    Raises:
+        ConfigError: `names` has a model that the paper has not; names the nearest one.
+    """
+    patterns = dict(_MODEL_NAMES)
+    for model, text in (names or {}).items():
+        if model not in patterns:
+            raise unknown("model of the paper", model, MODELS)
+        patterns[model] = re.escape(text)
+    tasks = {task_name(dataset, prompt): (dataset, prompt) for dataset in TASKS for prompt in PROMPTS}
+    placed: dict[Key, Run] = {}
+    left_out = []
+    for run in sorted(runs, key=lambda run: run.created):
+        models = [model for model, pattern in patterns.items() if re.search(pattern, run.model, re.IGNORECASE)]
+        if run.task not in tasks:
+            left_out.append(f"{run.title}: no task of the paper's tables")
+        elif len(models) != 1:
+            left_out.append(f"{run.title}: {'more than one' if models else 'no'} model of the paper has that name")
+        else:
+            key = Key(*tasks[run.task], models[0])
+            if key in placed:
+                left_out.append(f"{placed[key].title}: there is a newer run of it")
+            placed[key] = run
+    return Placed(placed, left_out)
+
+
+@dataclass(frozen=True)
+class CellResult:
+    """One cell: the paper's number and ours.
+
+    Attributes:
+        cell: its place.
+        published: the paper's ROC-AUC.
+        estimate: ours; None where it is missing.
+        n: clean answers that ours rests on. In Table 2 fewer than the paper's 10 where the run has fewer.
+        missing: why there is none, or "".
+    """
+
+    cell: Cell
+    published: float
+    estimate: Estimate | None = None
+    n: int | None = None
+    missing: str = ""
+
+    @property
+    def ours(self) -> float | None:
+        return None if self.estimate is None else self.estimate.value
+
+    @property
+    def difference(self) -> float | None:
+        """Ours less the paper's."""
+        return None if self.ours is None else self.ours - self.published
+
+    @property
+    def reason(self) -> str:
+        """Why there is no number of ours, or ""."""
+        return self.missing or ("" if self.estimate is None else self.estimate.reason or "")
+
+
+def score_cells(
+    cells: Sequence[Cell], runs: Mapping[Key, Run], methods: Mapping[str, Method] | None = None
+) -> Iterator[CellResult]:
+    """Cluster and score the runs' answers for every cell; yields them as they are finished, run after run.
+
+    Every number of answers is clustered by itself from a prefix of each question's answers, as a run with fewer would
+    have had them.
+
+    Args:
+        cells: places in the paper, such as `published_cells(2)`.
+        runs: as `place_runs` gives them.
+        methods: what stands for each of the paper's columns, by the names nli, embed, nli_qa, embed_qa; a name that is
+            not there is missing. None takes the methods that each run was evaluated with.
+
+    Raises:
+        DataError: answers that no score can be made of; names the question.
+        ModelUnavailableError: a clustering model cannot be had.
+    """
+    shared: dict[str, Method] = {}
+    for key, of_run in groupby(sorted(cells, key=lambda cell: cell.key), key=lambda cell: cell.key):
+        run = runs.get(key)
+        if run is None:
+            yield from (_missing(cell, f"no run of {task_name(key.dataset, key.prompt)}") for cell in of_run)
+            continue
+        mine = _methods(run, shared) if methods is None else methods
+        yield from _score_run(list(of_run), run, mine)
+
+
+def _score_run(cells: Sequence[Cell], run: Run, methods: Mapping[str, Method]) -> Iterator[CellResult]:
+    most = min((len(answer_set.clean) for answer_set in run.answer_sets), default=0)
+
+    def column(cell: Cell) -> tuple[str, int]:
+        # Table 2 is about one n, and a run with another still belongs there; Table 3 is about n itself.
+        return method_name(cell), min(cell.n, most) if cell.table == 2 else cell.n
+
+    for (name, n), of_column in groupby(sorted(cells, key=column), key=column):
+        if name not in methods:
+            yield from (_missing(cell, f"the run has no filter {name}") for cell in of_column)
+        elif not 0 < n <= most:
+            yield from (_missing(cell, f"the run has {most} clean answers a question") for cell in of_column)
+        else:
+            yield from _score_column(of_column, run, methods[name], n)
+
+
+def _score_column(cells: Iterable[Cell], run: Run, method: Method, n: int) -> Iterator[CellResult]:
+    scores = method.score([truncated(answer_set, n) for answer_set in run.answer_sets])
+    for cell in cells:
+        estimate = detection_auroc(scores, SCORES[cell.score])
+        yield CellResult(cell, published(cell.table)[cell], estimate, n)
+
+
+def _missing(cell: Cell, reason: str) -> CellResult:
+    return CellResult(cell, published(cell.table)[cell], missing=reason)
+
+
+def _methods(run: Run, shared: dict[str, Method]) -> dict[str, Method]:
+    """The run's own methods. Equal backends of all runs are one object, so that a model is loaded only once."""
+    try:
+        own = methods_of(run)
+    except ConfigError:
+        return {}
+    methods = {}
+    for name, method in own.items():
+        settings = {key: value for key, value in method.settings().items() if key not in ("with_question", "alpha")}
+        first = shared.setdefault(repr(sorted(settings.items())), method)
+        methods[name] = replace(method, backend=first.backend)
+    return methods

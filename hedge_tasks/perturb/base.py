@@ -1,0 +1,90 @@
+"""What every perturbation offers, and how one is chosen by name."""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol, cast
+
+from PIL import Image
+
+from hedge_tasks.errors import ConfigError, unknown
+
+
+@dataclass(frozen=True, slots=True)
+class Wording:
+    """The text that a document is asked with.
+
+    Attributes:
+        question: the question itself.
+        context: what is given to read with it, such as a knowledge passage; empty where there is none.
+        distractor: a wrong answer that some perturbations mislead with; empty where the data set has none.
+        answer: the right one, for perturbations that must not touch it; never shown to the model.
+    """
+
+    question: str
+    context: str = ""
+    distractor: str = ""
+    answer: str = ""
+
+
+class Noise(Protocol):
+    """What is done to the noisy draws: to their images, to their wording, or to both. Depends on the seed alone."""
+
+    @property
+    def name(self) -> str:
+        """Goes into the provenance."""
+
+    def perturb_images(self, images: Sequence[Image.Image], wording: Wording, *, seed: int) -> list[Image.Image]:
+        """The images of a noisy draw, given the clean ones as 8-bit RGB."""
+
+    def perturb_wording(self, wording: Wording, *, seed: int) -> Wording:
+        """The wording of a noisy draw."""
+
+    def scaled(self, strength: float) -> Noise:
+        """The same perturbation with every range times `strength`.
+
+        Raises:
+            ConfigError: this perturbation knows no strength, and it is not 1.
+        """
+
+    def settings(self) -> dict[str, Any]:
+        """Everything that defines the perturbation, ready for JSON; `build_noise(settings())` gives it again."""
+
+
+# Module and class of each kind, which has `from_config` and `PRESETS`; text, so that one kind does not import another.
+_KINDS: dict[str, str] = {
+    "image": "hedge_tasks.perturb.image:Perturbation",
+    "text": "hedge_tasks.perturb.text:TextPerturbation",
+    "induction": "hedge_tasks.perturb.induction:Induction",
+}
+
+
+def build_noise(config: str | Mapping[str, Any] | Noise) -> Noise:
+    """A perturbation from the name of a preset, or from a mapping of settings (`kind` says of what; default: image).
+
+    A perturbation is returned as it is.
+
+    Raises:
+        ConfigError: a name, key or value is unknown or makes no sense; names the nearest valid one.
+    """
+    if isinstance(config, str):
+        presets = {name: kind for kind in _KINDS for name in _class(kind).presets()}
+        if config not in presets:
+            raise unknown("perturbation preset", config, presets)
+        return cast(Noise, _class(presets[config]).from_config(config))
+    if hasattr(config, "perturb_images"):
+        return cast(Noise, config)
+    if not isinstance(config, Mapping):
+        raise ConfigError(f"perturbation must be the name of a preset or a mapping, got {type(config).__name__}")
+    settings = dict(config)
+    kind = settings.pop("kind", "image")
+    if kind not in _KINDS:
+        raise unknown("kind of perturbation", str(kind), _KINDS)
+    return cast(Noise, _class(kind).from_config(settings))
+
+
+def _class(kind: str) -> Any:
+    module, _, name = _KINDS[kind].partition(":")
+    return getattr(importlib.import_module(module), name)

@@ -1,0 +1,177 @@
+"""Perturbed wordings: the same question behind another introduction, the same knowledge in another order.
+
+For text tasks, where there is no image to perturb. The answer that is right stays the same.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import random
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, fields, replace
+from functools import cache
+from importlib import resources
+from pathlib import Path
+from typing import Any
+
+from PIL import Image
+
+from hedge_tasks.errors import ConfigError, unknown
+from hedge_tasks.perturb.base import Wording
+from hedge_tasks.sentences import split_sentences
+
+QUESTION = "{question}"
+
+_FOLDER = "wordings"
+
+
+@dataclass(frozen=True)
+class TextPerturbation:
+    """What is done to the wording of a noisy draw.
+
+    Attributes:
+        name: goes into the provenance.
+        templates: sets of introductions, by name or path of a JSON file `{"templates": ["... {question}", ...]}`. A
+            draw takes one of the sets, then one of its templates, each with the same probability. None leaves the
+            question as it is.
+        shuffle_context: put the sentences of the context into another order.
+    """
+
+    name: str = "custom"
+    templates: tuple[str, ...] = ()
+    shuffle_context: bool = False
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.shuffle_context, bool):
+            raise ConfigError(f"perturbation: shuffle_context must be true or false, got {self.shuffle_context!r}")
+        for reference in self.templates:
+            load_templates(reference)
+
+    @staticmethod
+    def presets() -> Mapping[str, TextPerturbation]:
+        return PRESETS
+
+    @classmethod
+    def from_config(cls, config: str | Mapping[str, Any] | TextPerturbation) -> TextPerturbation:
+        """From the name of a preset or a mapping of settings; settings on top of a preset go by its `name`.
+
+        `templates` is one name, a list of names, or a mapping of names to digests as `settings` gives it.
+
+        Raises:
+            ConfigError: a name or key is unknown (names the nearest valid one), a value makes no sense, or a set is not
+                the one that a digest was made of.
+        """
+        if isinstance(config, TextPerturbation):
+            return config
+        if isinstance(config, str):
+            if config not in PRESETS:
+                raise unknown("text perturbation preset", config, PRESETS)
+            return PRESETS[config]
+        values = {key: value for key, value in config.items() if key != "kind"}
+        names = {f.name for f in fields(cls)}
+        for key in values:
+            if key not in names:
+                raise unknown("setting of a text perturbation", key, names)
+        if "templates" in values:
+            values["templates"] = _template_names(values["templates"])
+        return replace(PRESETS.get(values.get("name", ""), cls()), **values)
+
+    def perturb_images(self, images: Sequence[Image.Image], wording: Wording, *, seed: int) -> list[Image.Image]:
+        """The images as they are."""
+        return list(images)
+
+    def perturb_wording(self, wording: Wording, *, seed: int) -> Wording:
+        """The wording of one draw; equal seeds give equal wordings, whatever else was drawn."""
+        question, context = wording.question, wording.context
+        if self.templates:
+            chosen = random.Random(f"{seed}/template")
+            template = chosen.choice(load_templates(chosen.choice(self.templates)))
+            # Not str.format: a question with braces is text.
+            question = template.replace(QUESTION, question)
+        if self.shuffle_context:
+            sentences = split_sentences(context)
+            random.Random(f"{seed}/context").shuffle(sentences)
+            context = " ".join(sentences)
+        return replace(wording, question=question, context=context)
+
+    def scaled(self, strength: float) -> TextPerturbation:
+        """Itself: words have no range that could be stretched.
+
+        Raises:
+            ConfigError: the strength is not 1.
+        """
+        if strength != 1:
+            raise ConfigError(f"perturbation {self.name!r}: a wording has no strength, got {strength}; leave it at 1")
+        return self
+
+    def settings(self) -> dict[str, Any]:
+        """Everything that defines the perturbation, with a digest of each set's wording."""
+        digests = {reference: _digest(load_templates(reference)) for reference in self.templates}
+        return {"kind": "text", "name": self.name, "templates": digests, "shuffle_context": self.shuffle_context}
+
+
+def load_templates(reference: str) -> tuple[str, ...]:
+    """A set of introductions: one of the package's by name, or a JSON file by a path that ends in `.json`.
+
+    Raises:
+        ConfigError: there is no such set (names the nearest one), or the file is not of that form.
+    """
+    if not isinstance(reference, str):
+        raise ConfigError(f"perturbation: templates must be names or paths, got {reference!r}")
+    if reference.endswith(".json"):
+        try:
+            return _parsed(Path(reference).read_text("utf-8"), reference)
+        except (OSError, UnicodeDecodeError) as error:
+            raise ConfigError(f"perturbation: cannot read the templates {reference}: {error}") from None
+    return _ours(reference)
+
+
+@cache
+def _ours(name: str) -> tuple[str, ...]:
+    folder = resources.files("hedge_tasks.perturb") / _FOLDER
+    there = {entry.name.removesuffix(".json"): entry for entry in folder.iterdir() if entry.name.endswith(".json")}
+    if name not in there:
+        raise unknown("set of templates", name, there)
+    return _parsed(there[name].read_text("utf-8"), name)
+
+
+def _parsed(text: str, what: str) -> tuple[str, ...]:
+    try:
+        content = json.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise ConfigError(f"perturbation: {what} is not valid JSON ({error})") from None
+    templates = content.get("templates") if isinstance(content, dict) else None
+    if not isinstance(templates, list) or not templates:
+        raise ConfigError(f"perturbation: {what} has no list 'templates'")
+    for template in templates:
+        if not isinstance(template, str) or template.count(QUESTION) != 1:
+            raise ConfigError(f"perturbation: {what}: a template needs {QUESTION} once, got {template!r}")
+    return tuple(templates)
+
+
+def _template_names(given: object) -> tuple[str, ...]:
+    if isinstance(given, str):
+        return (given,)
+    if isinstance(given, Mapping):
+        for name, digest in given.items():
+            if _digest(load_templates(name)) != digest:
+                raise ConfigError(f"perturbation: the templates {name!r} are not those of these settings")
+        return tuple(given)
+    if isinstance(given, Sequence):
+        return tuple(given)
+    raise ConfigError(f"perturbation: templates must be names or paths, got {given!r}")
+
+
+def _digest(templates: Sequence[str]) -> str:
+    return hashlib.sha256("\0".join(templates).encode()).hexdigest()[:16]
+
+
+PRESETS: dict[str, TextPerturbation] = {
+    # Med-HallMark §3.4, Figure 4.
+    "confidence_weakening": TextPerturbation("confidence_weakening", ("confidence_weakening",)),
+    # A control: another wording that weakens nothing.
+    "neutral_wording": TextPerturbation("neutral_wording", ("neutral",)),
+    "shuffled_context": TextPerturbation("shuffled_context", (), shuffle_context=True),
+    "instructions": TextPerturbation("instructions", ("confidence_weakening", "neutral"), shuffle_context=True),
+}

@@ -1,0 +1,55 @@
+"""Figures of finished runs: what they show (charts) and how they are drawn for papers.
+
+from hedge_tasks.plots import draw, roc_chart
+
+draw(roc_chart(method.score(run.answer_sets)), Path("roc.pdf"))
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from hedge_tasks.plots.charts import Chart, Series
+from hedge_tasks.plots.drawing import check_format, draw
+from hedge_tasks.plots.figures import (
+    NAMES,
+    calibration_chart,
+    categories_chart,
+    distribution_chart,
+    methods_chart,
+    rates_chart,
+    risk_coverage_chart,
+    roc_chart,
+    strata_chart,
+    sweep_chart,
+    threshold_chart,
+)
+
+if TYPE_CHECKING:
+    from hedge_tasks.sweep import Point
+
+__all__ = [
+    "NAMES",
+    "Chart",
+    "Series",
+    "calibration_chart",
+    "categories_chart",
+    "check_format",
+    "distribution_chart",
+    "draw",
+    "methods_chart",
+    "plot_sweep",
+    "rates_chart",
+    "risk_coverage_chart",
+    "roc_chart",
+    "strata_chart",
+    "sweep_chart",
+    "threshold_chart",
+]
+
+
+def plot_sweep(points: Sequence[Point], path: Path) -> None:
+    """ROC-AUC against the number of answers, a line a score, with its 95 % interval as a band."""
+    draw(sweep_chart(points), path)

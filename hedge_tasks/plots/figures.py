@@ -1,0 +1,261 @@
+"""The figures of a run, as charts."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from hedge_tasks.pipeline import SCORE_NAMES, Scores, score_clustered
+from hedge_tasks.plots.charts import Chart, Series
+from hedge_tasks.plots.measures import (
+    auroc_estimate,
+    calibrated,
+    labelled,
+    rate_of,
+    risk_coverage,
+    roc_curve,
+    within_strata,
+)
+from hedge_tasks.statistics import Estimate, auroc
+
+if TYPE_CHECKING:
+    from hedge_tasks.methods import Method
+    from hedge_tasks.runs import Run
+    from hedge_tasks.sweep import Point
+
+NAMES = {
+    "se": "SE",
+    "radflag": "RadFlag",
+    "vase": "VASE",
+    "discrete_se": "discrete SE",
+    "n_clusters": "number of clusters",
+    "baseline_nll": "baseline NLL",
+    "clean_nll": "mean NLL",
+    "lexical": "lexical disagreement",
+}
+"""What the scores are called for people."""
+
+_UNIT = (0.0, 1.0)
+_CHANCE = ((0.5, "chance"),)
+_N_BINS = 20
+_CURVE_POINTS = 400
+_TOO_FEW = "needs answers labelled hallucinated and answers labelled sound"
+
+
+def roc_chart(scores: Sequence[Scores], names: Sequence[str] = SCORE_NAMES) -> Chart:
+    """ROC curves, with the area under each in the legend."""
+    series = []
+    for name in names:
+        data = labelled(scores, name)
+        if data.both_classes:
+            x, y = roc_curve(data)
+            area = float(np.trapezoid(y, x))
+            series.append(Series(f"{NAMES[name]} ({area:.3f})", tuple(x.tolist()), tuple(y.tolist()), kind="curve"))
+    labels = ("sound answers flagged", "hallucinations flagged")
+    chart = Chart("roc", "ROC curves", *labels, tuple(series), _UNIT, _UNIT, diagonal=True)
+    return _or_note(chart, _TOO_FEW)
+
+
+def risk_coverage_chart(scores: Sequence[Scores], names: Sequence[str] = SCORE_NAMES) -> Chart:
+    """Share of hallucinations among the answers that are kept, when those with the highest scores are withheld."""
+    series, rates = [], []
+    for name in names:
+        data = labelled(scores, name)
+        if len(data.values):
+            curve = risk_coverage(data)
+            x, y = _thinned(curve.x, curve.y)
+            series.append(Series(NAMES[name], x, y, kind="curve"))
+            rates.append(y[-1])
+    guides = ((rates[0], "all answers"),) if rates else ()
+    labels = ("share of answers kept", "hallucinations among them")
+    top = max((max(s.y) for s in series), default=1.0)
+    chart = Chart("risk-coverage", "Risk and coverage", *labels, tuple(series), _UNIT, (0.0, top or 1.0), guides=guides)
+    return _or_note(chart, "no answer has a label")
+
+
+def distribution_chart(scores: Sequence[Scores], name: str) -> Chart:
+    """How often each value of a score occurs among hallucinated and among sound answers, as shares of each."""
+    data = labelled(scores, name)
+    title = f"{NAMES[name]} by label"
+    chart = Chart(f"distribution-{name}", title, NAMES[name], "share of the answers", y_range=None)
+    if not len(data.values) or not np.isfinite(data.values).all():
+        return replace(chart, note="no answer has a label" if not len(data.values) else "some scores are infinite")
+    low, high = float(data.values.min()), float(data.values.max())
+    edges = np.linspace(low, high if high > low else low + 1, _N_BINS + 1)
+    centres = tuple(((edges[1:] + edges[:-1]) / 2).tolist())
+    series = []
+    for label, text in ((0, "sound"), (1, "hallucinated")):
+        chosen = data.values[data.labels == label]
+        if len(chosen):
+            counts = np.histogram(chosen, edges)[0] / len(chosen)
+            series.append(Series(f"{text} (n = {len(chosen)})", centres, tuple(counts.tolist()), kind="bars"))
+    return replace(chart, series=tuple(series), x_range=(float(edges[0]), float(edges[-1])))
+
+
+def calibration_chart(scores: Sequence[Scores], names: Sequence[str] = SCORE_NAMES) -> Chart:
+    """Reliability diagram: hallucinated share against the probability that isotonic regression makes of a score."""
+    series = []
+    for name in names:
+        found = calibrated(labelled(scores, name))
+        if found.ece is not None:
+            low, high = tuple(b.interval[0] for b in found.bins), tuple(b.interval[1] for b in found.bins)
+            x, y = tuple(b.probability for b in found.bins), tuple(b.share for b in found.bins)
+            series.append(Series(f"{NAMES[name]} (ECE {found.ece:.3f})", x, y, low, high, "points"))
+    labels = ("predicted probability", "hallucinated share")
+    chart = Chart("calibration", "Calibration", *labels, tuple(series), _UNIT, _UNIT, diagonal=True)
+    note = "Scores made probabilities by isotonic regression; no answer is predicted by a fit that has seen it."
+    return replace(chart, note=note if series else _TOO_FEW)
+
+
+def strata_chart(scores: Sequence[Scores], names: Sequence[str] = SCORE_NAMES) -> Chart:
+    """ROC-AUC pooled, within strata, and of each stratum."""
+    found = {name: within for name in names if (within := within_strata(scores, name)) is not None}
+    if not found:
+        return Chart("strata", "By kind of question", "ROC-AUC", "", note="the questions have no kinds, or only one")
+    kinds = list(dict.fromkeys(str(key) for within in found.values() for key in within.strata))
+    categories = ("pooled", "within kinds", *kinds)
+    series = []
+    for name, within in found.items():
+        by_kind = {str(key): estimate for key, estimate in within.strata.items()}
+        pooled = auroc_estimate(scores, name)
+        rows = [
+            (pooled.value, pooled.interval),
+            (within.value, within.interval),
+            *((e.value, e.interval) for e in map(by_kind.get, kinds) if e is not None),
+        ]
+        series.append(_forest_series(NAMES[name], [(i, v, b) for i, (v, b) in enumerate(rows) if v is not None]))
+    labels = ("ROC-AUC", "")
+    return Chart(
+        "strata",
+        *("By kind of question", *labels, tuple(series), _UNIT),
+        categories=categories,
+        forest=True,
+        guides=_CHANCE,
+    )
+
+
+def methods_chart(estimates: Mapping[str, Mapping[str, Estimate]]) -> Chart:
+    """ROC-AUC of every score for every method (filter)."""
+    methods = tuple(estimates)
+    series = []
+    for name in dict.fromkeys(name for of_method in estimates.values() for name in of_method):
+        rows = [(i, estimates[method][name]) for i, method in enumerate(methods) if name in estimates[method]]
+        known = [(i, e.value, e.interval) for i, e in rows if e.value is not None]
+        if known:
+            series.append(_forest_series(NAMES.get(name, name), known))
+    chart = Chart(
+        "methods",
+        *("Scores and methods", "ROC-AUC", "", tuple(series), _UNIT),
+        categories=methods,
+        forest=True,
+        guides=_CHANCE,
+    )
+    return _or_note(chart, _TOO_FEW)
+
+
+def sweep_chart(points: Sequence[Point]) -> Chart:
+    """ROC-AUC against the number of clean and noisy answers: HEDGE Figure 2."""
+    series = []
+    for score in dict.fromkeys(point.score for point in points):
+        mine = [(p.n, p.estimate) for p in points if p.score == score and p.estimate.value is not None]
+        if mine:
+            x = tuple(float(n) for n, _ in mine)
+            series.append(_with_interval(NAMES.get(score, score), x, [e for _, e in mine]))
+    labels = ("clean and noisy answers each (n)", "ROC-AUC")
+    chart = Chart("n", "ROC-AUC against the number of answers", *labels, tuple(series), guides=_CHANCE)
+    return _or_note(chart, _TOO_FEW)
+
+
+def threshold_chart(run: Run, method: Method, steps: int = 41) -> Chart:
+    """ROC-AUC against the cosine threshold of an embedding method: HEDGE Figure 3.
+
+    Raises:
+        ConfigError: the clustering has no threshold.
+    """
+    from hedge_tasks.clustering.embedding import EmbeddingClustering
+    from hedge_tasks.errors import ConfigError
+
+    backend = method.backend
+    if not isinstance(backend, EmbeddingClustering):
+        raise ConfigError(f"{method.name}: only embedding clustering has a threshold")
+    questions = [a.question or "" for a in run.answer_sets] if method.with_question else None
+    trees = backend.merge_trees([a.texts for a in run.answer_sets], questions)
+    values: dict[str, list[tuple[float, float]]] = {name: [] for name in SCORE_NAMES}
+    for threshold in np.linspace(0.5, 1.0, steps).tolist():
+        clustered = zip(run.answer_sets, trees, strict=True)
+        scores = [score_clustered(a.with_clusters(t.cluster_ids(threshold)), alpha=method.alpha) for a, t in clustered]
+        for name in SCORE_NAMES:
+            data = labelled(scores, name)
+            if data.both_classes:
+                values[name].append((threshold, auroc(data.values, data.labels)))
+    series = [
+        Series(NAMES[name], tuple(t for t, _ in points), tuple(v for _, v in points), kind="curve")
+        for name, points in values.items()
+        if points
+    ]
+    note = f"The run used {backend.threshold:g}. A threshold read off this curve is chosen on the reported documents."
+    labels = ("cosine threshold (τ)", "ROC-AUC")
+    chart = Chart("threshold", f"ROC-AUC against the threshold, {method.name}", *labels, tuple(series), guides=_CHANCE)
+    return replace(chart, note=note if series else _TOO_FEW)
+
+
+def categories_chart(runs: Sequence[tuple[str, Run]]) -> Chart:
+    """Share of the judged answers in each category that the judge told: Med-HallMark Figures 2c and 15."""
+    counts = {
+        name: Counter(str(v["category"]) for v in run.verdicts.values() if v.get("category")) for name, run in runs
+    }
+    categories = tuple(dict.fromkeys(category for counter in counts.values() for category in sorted(counter)))
+    series = []
+    for name, counter in counts.items():
+        if total := sum(counter.values()):
+            shares = tuple(counter[category] / total for category in categories)
+            series.append(Series(name, tuple(map(float, range(len(categories)))), shares, kind="bars"))
+    labels = ("", "share of the answers")
+    chart = Chart("categories", "The judge's categories", *labels, tuple(series), categories=categories)
+    return _or_note(chart, "the judge tells no categories")
+
+
+def rates_chart(runs: Sequence[tuple[str, Run]]) -> Chart:
+    """Share of hallucinated baseline answers of every run, with its interval."""
+    rates = [(i, rate_of(run.answer_sets)) for i, (_, run) in enumerate(runs)]
+    rows = [(i, rate.value, rate.interval) for i, rate in rates if rate is not None and rate.value is not None]
+    series = (_forest_series("hallucinated", rows),) if rows else ()
+    categories = tuple(name for name, _ in runs)
+    labels = ("hallucinated share", "")
+    chart = Chart("rates", "Hallucination rate", *labels, series, _UNIT, categories=categories, forest=True)
+    return _or_note(chart, "no answer has a label")
+
+
+def _forest_series(name: str, rows: Sequence[tuple[int, float, tuple[float, float] | None]]) -> Series:
+    low, high = tuple(b[0] if b else None for *_, b in rows), tuple(b[1] if b else None for *_, b in rows)
+    return Series(name, tuple(v for _, v, _ in rows), tuple(float(i) for i, *_ in rows), low, high, "points")
+
+
+def _with_interval(name: str, x: tuple[float, ...], estimates: Sequence[Estimate]) -> Series:
+    low = tuple(e.interval[0] if e.interval else None for e in estimates)
+    high = tuple(e.interval[1] if e.interval else None for e in estimates)
+    return Series(name, x, tuple(e.value or 0.0 for e in estimates), low, high)
+
+
+def _thinned(x: np.ndarray, y: np.ndarray) -> tuple[tuple[float, ...], tuple[float, ...]]:
+    """At most some hundred of the points, the first and last among them: no screen shows more."""
+    chosen = np.unique(np.linspace(0, len(x) - 1, min(len(x), _CURVE_POINTS)).astype(int))
+    return tuple(x[chosen].tolist()), tuple(y[chosen].tolist())
+
+
+def _or_note(chart: Chart, reason: str) -> Chart:
+    return replace(chart, note=reason) if chart.empty else chart
+
+
+def all_charts(scores: Sequence[Scores]) -> Iterator[Chart]:
+    """The charts that one method's scores give without another clustering."""
+    yield roc_chart(scores)
+    yield risk_coverage_chart(scores)
+    yield calibration_chart(scores)
+    for name in SCORE_NAMES:
+        yield distribution_chart(scores, name)
+    yield strata_chart(scores)

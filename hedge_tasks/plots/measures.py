@@ -1,0 +1,165 @@
+"""The curves behind the figures, and the one place where reports and figures call the statistics.
+
+Labels are 1 = hallucinated, 0 = sound; higher scores mean more likely hallucinated.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from hedge_tasks.pipeline import Scores, auroc_of_pairs
+from hedge_tasks.sampling.answers import AnswerSet
+from hedge_tasks.statistics import (
+    Calibration,
+    Comparison,
+    Curve,
+    Estimate,
+    StratifiedAuroc,
+    compare_runs,
+    compare_scores,
+    estimate_calibration,
+    estimate_curves,
+    estimate_rate,
+    risk_coverage_curve,
+    stratified_auroc,
+)
+
+FloatArray = npt.NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Labelled:
+    """The documents with a label and a score, as columns of one length.
+
+    Attributes:
+        values: of one score, shape (n,).
+        labels: 0 or 1, shape (n,).
+        groups, strata: of the documents; None where a document has none.
+    """
+
+    values: FloatArray
+    labels: FloatArray
+    groups: tuple[str, ...] | None
+    strata: tuple[str, ...] | None
+
+    @property
+    def both_classes(self) -> bool:
+        return bool(len(self.labels)) and 0 < self.labels.sum() < len(self.labels)
+
+
+def labelled(scores: Sequence[Scores], name: str) -> Labelled:
+    """The documents that have a label and the score `name`."""
+    kept = [s for s in scores if s.reported_label is not None and getattr(s, name) is not None]
+    groups = tuple(s.group for s in kept if s.group is not None)
+    strata = tuple(s.stratum for s in kept if s.stratum is not None)
+    return Labelled(
+        np.array([getattr(s, name) for s in kept], dtype=np.float64),
+        np.array([s.reported_label for s in kept], dtype=np.float64),
+        # A group for every document, and one of them shared, or there is nothing to resample by.
+        groups if len(groups) == len(kept) and len(set(groups)) < len(groups) else None,
+        strata if len(strata) == len(kept) and kept else None,
+    )
+
+
+def roc_curve(data: Labelled) -> tuple[FloatArray, FloatArray]:
+    """False and true positive rates at every threshold, ascending, from (0, 0) to (1, 1); ties are one straight line.
+
+    Raises:
+        ValueError: there is only one class.
+    """
+    if not data.both_classes:
+        raise ValueError("a ROC curve needs hallucinated and sound answers")
+    order = np.argsort(-data.values, kind="stable")
+    values, labels = data.values[order], data.labels[order]
+    last = np.flatnonzero(np.append(values[1:] != values[:-1], True))
+    true, false = np.cumsum(labels)[last], np.cumsum(1 - labels)[last]
+    return np.append(0.0, false / false[-1]), np.append(0.0, true / true[-1])
+
+
+def risk_coverage(data: Labelled) -> Curve:
+    """Share of hallucinations among the answers kept, lowest scores kept first; there must be one at least."""
+    return risk_coverage_curve(data.values, 1 - data.labels)
+
+
+def calibrated(data: Labelled) -> Calibration:
+    """The reliability diagram of the score, made a probability by cross-fitted isotonic regression."""
+    return estimate_calibration(data.values, data.labels, groups=data.groups)
+
+
+MEASURES = {
+    "auprc": "AUPRC",
+    "aurc": "AURC ↓",
+    "prr": "PRR",
+    "prr_50": "PRR, half rejected",
+    "aug": "AUG",
+}
+"""What the areas of `other_measures` are called for people; ↓ where lower is better."""
+
+
+def other_measures(data: Labelled) -> Mapping[str, Estimate]:
+    """AUPRC, AURC, PRR and AUG, with intervals."""
+    return estimate_curves(data.values, 1 - data.labels, groups=data.groups) if len(data.values) else {}
+
+
+def auroc_estimate(scores: Sequence[Scores], name: str) -> Estimate:
+    """ROC-AUC as in lmms-eval's table, with its interval."""
+    return auroc_of_pairs(
+        [(getattr(s, name), s.reported_label, s.group) for s in scores if s.reported_label is not None]
+    )
+
+
+def within_strata(scores: Sequence[Scores], name: str) -> StratifiedAuroc | None:
+    """ROC-AUC within strata and of each; None where documents have no stratum or all the same."""
+    data = labelled(scores, name)
+    if (
+        data.strata is None
+        or len(set(data.strata)) < 2
+        or len(data.values) < sum(s.reported_label is not None for s in scores)
+    ):
+        return None
+    return stratified_auroc(data.values, data.labels, data.strata, groups=data.groups)
+
+
+def rate_of(answer_sets: Sequence[AnswerSet]) -> Estimate | None:
+    """Share of hallucinated baseline answers, with its interval; None without labels."""
+    labelled_sets = [a for a in answer_sets if a.label is not None]
+    if not labelled_sets:
+        return None
+    return estimate_rate([a.label or 0 for a in labelled_sets], groups=_groups([a.group for a in labelled_sets]))
+
+
+def compare_two_scores(scores: Sequence[Scores], a: str, others: Sequence[Scores], b: str) -> Comparison | None:
+    """Two scores of the same answers; None where no labelled document has both."""
+    by_id = {s.id: s for s in others}
+    pairs = [
+        (s, by_id[s.id])
+        for s in scores
+        if s.reported_label is not None and s.id in by_id and None not in (getattr(s, a), getattr(by_id[s.id], b))
+    ]
+    if not pairs:
+        return None
+    first, second = [getattr(s, a) for s, _ in pairs], [getattr(t, b) for _, t in pairs]
+    labels, groups = [s.reported_label or 0 for s, _ in pairs], _groups([s.group for s, _ in pairs])
+    return compare_scores(first, second, labels, groups=groups)
+
+
+def compare_two_runs(a: Sequence[Scores], b: Sequence[Scores], name: str) -> Comparison | None:
+    """One score of two runs on the documents that both have labelled; None where there are none."""
+    by_id = {s.id: s for s in b if s.reported_label is not None and getattr(s, name) is not None}
+    pairs = [
+        (s, by_id[s.id]) for s in a if s.reported_label is not None and getattr(s, name) is not None and s.id in by_id
+    ]
+    if not pairs:
+        return None
+    first, second = [getattr(s, name) for s, _ in pairs], [getattr(t, name) for _, t in pairs]
+    labels = [s.reported_label or 0 for s, _ in pairs], [t.reported_label or 0 for _, t in pairs]
+    return compare_runs(first, labels[0], second, labels[1], groups=_groups([s.group for s, _ in pairs]))
+
+
+def _groups(groups: Sequence[str | None]) -> list[str] | None:
+    named = [group for group in groups if group is not None]
+    return named if len(named) == len(groups) and len(set(named)) < len(named) else None

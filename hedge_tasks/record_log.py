@@ -1,0 +1,187 @@
+"""Append-only files of checked JSON records: what the answer store and the label store are made of.
+
+One file a writer, so that several processes and hosts can write to one folder without a lock. A line is the CRC-32 of
+the rest as eight hexadecimal digits, a space, and a JSON object.
+"""
+
+from __future__ import annotations
+
+import errno
+import json
+import math
+import os
+import re
+import socket
+import time
+import uuid
+import zlib
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from datetime import datetime, timezone
+from pathlib import Path
+from types import TracebackType
+from typing import IO, Any
+
+from hedge_tasks.errors import DataError, HedgeError
+
+SYNC_SECONDS = 1.0
+"""Between two syncs to disk at least; a model that takes longer for a batch has every batch synced."""
+
+_CREATED = re.compile(r"-(\d{8}T\d{12})-")
+
+
+@dataclass(frozen=True)
+class Line:
+    """One line of a log: its place, and the record in it or what is wrong with it."""
+
+    file: Path
+    number: int
+    record: Mapping[str, Any] | None
+    problem: str | None = None
+
+
+class RecordLog:
+    """The logs of one kind in a folder; appends to a file of its own.
+
+    Args:
+        folder: where the files are; made when the first record is written.
+        kind: first part of the file names.
+        contents: what the records are, for error messages.
+    """
+
+    def __init__(self, folder: Path, kind: str, contents: str = "records") -> None:
+        self.folder, self._kind, self._contents = folder, kind, contents
+        self._file: IO[bytes] | None = None
+        self._synced = -math.inf
+
+    def __enter__(self) -> RecordLog:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def files(self) -> list[Path]:
+        """The files of all writers, oldest first."""
+        return sorted(self.folder.glob(f"{self._kind}-*.jsonl"), key=_age)
+
+    def read(self) -> Iterator[Line]:
+        """Every line of every file, the oldest file first; a damaged line comes with its problem.
+
+        Raises:
+            DataError: a file cannot be read.
+        """
+        for file in self.files():
+            yield from read_lines(file)
+
+    def append(self, records: Iterable[Mapping[str, Any]]) -> None:
+        """Keep records. When this returns, the death of the process loses none of them.
+
+        A power cut loses at most what was appended in the second after the last sync: syncing after every batch would
+        cost a fast model more than a percent of its time.
+
+        Raises:
+            HedgeError: the disk is full or the folder cannot be written; what was stored before stays valid.
+        """
+        lines = b"".join(map(_encode, records))
+        if not lines:
+            return
+        try:
+            if self._file is None:
+                self._file = self._create()
+            if self._file.write(lines) != len(lines):  # an unbuffered file may take less than it is given
+                raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+            if time.monotonic() - self._synced >= SYNC_SECONDS:
+                self._sync(self._file)
+        except OSError as error:
+            # Half a line may be at the end of this file: whoever goes on nevertheless starts another one.
+            file, self._file = self._file, None
+            if file is not None:
+                file.close()
+            raise self._failure(error) from error
+
+    def close(self) -> None:
+        """Make everything durable.
+
+        Raises:
+            HedgeError: as `append`.
+        """
+        if self._file is None:
+            return
+        file, self._file = self._file, None
+        try:
+            with file:
+                self._sync(file)
+        except OSError as error:
+            raise self._failure(error) from error
+
+    def _sync(self, file: IO[bytes]) -> None:
+        os.fsync(file.fileno())
+        self._synced = time.monotonic()
+
+    def _failure(self, error: OSError) -> HedgeError:
+        return HedgeError(f"cannot write {self._contents} to {self.folder}: {error}. Stored {self._contents} are kept.")
+
+    def _create(self) -> IO[bytes]:
+        self.folder.mkdir(parents=True, exist_ok=True)
+        created = datetime.now(timezone.utc).strftime("%Y%m%dT%H%M%S%f")
+        writer = f"{created}-{socket.gethostname()}-{os.getpid()}-{uuid.uuid4().hex[:8]}"
+        file = (self.folder / f"{self._kind}-{writer}.jsonl").open("xb", buffering=0)
+        _sync_folder(self.folder)
+        return file
+
+
+def read_lines(file: Path) -> Iterator[Line]:
+    """The lines of one file.
+
+    Raises:
+        DataError: the file cannot be read.
+    """
+    try:
+        lines = file.read_bytes().split(b"\n")
+    except OSError as error:
+        raise DataError(f"cannot read {file}: {error.strerror}") from error
+    for number, line in enumerate(lines, start=1):
+        if not line:
+            continue
+        try:
+            yield Line(file, number, _decode(line))
+        except DataError as error:
+            torn = " (the end of an interrupted write, or of one under way)" if number == len(lines) else ""
+            yield Line(file, number, None, f"{error}{torn}")
+
+
+def _encode(record: Mapping[str, Any]) -> bytes:
+    body = json.dumps(record, ensure_ascii=True).encode()
+    return b"%08x %s\n" % (zlib.crc32(body), body)
+
+
+def _decode(line: bytes) -> Mapping[str, Any]:
+    checksum, _, body = line.partition(b" ")
+    if checksum != b"%08x" % zlib.crc32(body):
+        raise DataError("checksum does not match")
+    try:
+        record = json.loads(body)
+    except ValueError as error:
+        raise DataError(f"not valid JSON ({error})") from None
+    if not isinstance(record, dict):
+        raise DataError(f"expected a JSON object, got {type(record).__name__}")
+    return record
+
+
+def _age(file: Path) -> tuple[str, str]:
+    # Names without a time are older than those that have one: the first version of this package wrote none.
+    created = _CREATED.search(file.name)
+    return (created[1] if created else "", file.name)
+
+
+def _sync_folder(folder: Path) -> None:
+    """Make the folder's new entry durable, which syncing the file alone does not."""
+    if os.name == "nt":
+        return  # folders cannot be opened there
+    descriptor = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)

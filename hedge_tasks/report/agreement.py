@@ -1,0 +1,69 @@
+"""How far the judges of a run agree: the votes behind its verdicts, and other runs with the same answers."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import combinations
+
+from hedge_tasks.runs import Run
+from hedge_tasks.statistics import Agreement, cohen_kappa
+
+Labels = Mapping[str, int | None]
+
+
+@dataclass(frozen=True)
+class JudgePair:
+    """Two judges on the answers that both decided.
+
+    Attributes:
+        a, b: names of the judges.
+        n: answers that both decided.
+        share: of those, with equal labels.
+        kappa: Cohen's, with its interval.
+    """
+
+    a: str
+    b: str
+    n: int
+    share: float
+    kappa: Agreement
+
+
+def labels_by_judge(run: Run, others: Sequence[Run] = ()) -> dict[str, Labels]:
+    """Labels of every judge known for this run's answers, by judge and document.
+
+    Args:
+        others: runs of which those of the same task and model count, on documents with the same baseline answer.
+    """
+    judges: dict[str, dict[str, int | None]] = {_judge_of(run): {a.id: a.label for a in run.answer_sets}}
+    for id, verdict in run.verdicts.items():
+        votes = verdict.get("votes")
+        for vote in votes if isinstance(votes, (list, tuple)) else ():
+            if isinstance(vote, Mapping) and vote.get("label") in (0, 1, None):
+                name = " ".join(str(vote[key]) for key in ("judge", "version") if vote.get(key))
+                judges.setdefault(name or "unnamed", {})[id] = vote.get("label")
+    said = {a.id: a.baseline.text for a in run.answer_sets}
+    for other in others:
+        if (other.task, other.model) == (run.task, run.model) and _judge_of(other) not in judges:
+            same = {a.id: a.label for a in other.answer_sets if said.get(a.id) == a.baseline.text}
+            if same:
+                judges[_judge_of(other)] = same
+    return dict(judges)
+
+
+def agreements(judges: Mapping[str, Labels]) -> list[JudgePair]:
+    """Every two judges that decided some of the same answers."""
+    found = []
+    for a, b in combinations(judges, 2):
+        pairs = [(x, judges[b].get(id)) for id, x in judges[a].items()]
+        decided = [(x, y) for x, y in pairs if x is not None and y is not None]
+        if decided:
+            share = sum(x == y for x, y in decided) / len(decided)
+            found.append(JudgePair(a, b, len(decided), share, cohen_kappa(*zip(*decided, strict=True))))
+    return found
+
+
+def _judge_of(run: Run) -> str:
+    names = {str(verdict["judge"]) for verdict in run.verdicts.values() if verdict.get("judge")}
+    return ", ".join(sorted(names)) or "labels of the file"

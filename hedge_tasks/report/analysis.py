@@ -1,0 +1,267 @@
+"""Everything a report says about a run, as numbers: one pass over its answers for each of its methods."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import combinations
+
+from hedge_tasks.adjudication.reliability import reliability
+from hedge_tasks.errors import ConfigError, HedgeError
+from hedge_tasks.methods import Method, methods_of
+from hedge_tasks.pipeline import BASELINE_NAMES, SCORE_NAMES, Scores
+from hedge_tasks.plots.charts import Chart
+from hedge_tasks.plots.figures import NAMES, sweep_chart, threshold_chart
+from hedge_tasks.plots.measures import (
+    auroc_estimate,
+    compare_two_runs,
+    compare_two_scores,
+    rate_of,
+    within_strata,
+)
+from hedge_tasks.runs import Run
+from hedge_tasks.statistics import Comparison, Estimate, StratifiedAuroc
+
+FEW = 20
+"""With fewer answers of one class an AUROC says little."""
+
+_NOTABLE = 0.05
+"""A pooled AUROC this much above the one within kinds of question is partly about the kind."""
+
+
+@dataclass(frozen=True)
+class Analysis:
+    """A run with the scores of all its methods.
+
+    Attributes:
+        run: as it was read, with its answers.
+        methods: by name; those that could be applied.
+        scores: of every document, by method.
+        estimates: ROC-AUC by method and score.
+        within: the same within kinds of question, where there are kinds.
+        left_out: method -> why it could not be applied.
+        sweeps: method -> ROC-AUC against the number of answers.
+        thresholds: method -> ROC-AUC against the threshold.
+    """
+
+    run: Run
+    methods: Mapping[str, Method]
+    scores: Mapping[str, Sequence[Scores]]
+    estimates: Mapping[str, Mapping[str, Estimate]]
+    within: Mapping[str, Mapping[str, StratifiedAuroc]]
+    left_out: Mapping[str, str] = field(default_factory=dict)
+    sweeps: Mapping[str, Chart] = field(default_factory=dict)
+    thresholds: Mapping[str, Chart] = field(default_factory=dict)
+
+    @property
+    def labels(self) -> list[int]:
+        return [a.label for a in self.run.answer_sets if a.label is not None]
+
+    @property
+    def n(self) -> int:
+        """Clean answers that every question has."""
+        return min((len(a.clean) for a in self.run.answer_sets), default=0)
+
+
+def analyse(
+    runs: Sequence[Run],
+    *,
+    curves: bool = True,
+    sizes: Sequence[int] | None = None,
+    progress: Callable[[str], None] = lambda text: None,
+) -> list[Analysis]:
+    """Cluster and score every run with each of its own methods; runs that record none get exact matching.
+
+    A method whose model cannot be had is left out with the reason.
+
+    Args:
+        curves: whether the curves over the number of answers and over the threshold are made: they cluster again.
+        sizes: numbers of answers on the first curve; by default 1, 2, 3, 5, 7, 10, 15, 20, ...
+        progress: told what is being done.
+    """
+    backends: dict[str, Method] = {}
+    return [_analyse(run, _shared(_own_methods(run), backends), curves, sizes, progress) for run in runs]
+
+
+def _analyse(
+    run: Run,
+    methods: Mapping[str, Method],
+    curves: bool,
+    sizes: Sequence[int] | None,
+    progress: Callable[[str], None],
+) -> Analysis:
+    scores: dict[str, Sequence[Scores]] = {}
+    left_out: dict[str, str] = {}
+    for name, method in methods.items():
+        progress(f"{run.task}: {name}")
+        try:
+            scores[name] = method.score(run.answer_sets)
+        except HedgeError as error:
+            left_out[name] = str(error)
+    used = {name: methods[name] for name in scores}
+    names = (*SCORE_NAMES, *BASELINE_NAMES)
+    estimates = {name: {score: auroc_estimate(s, score) for score in names} for name, s in scores.items()}
+    within = {
+        name: {score: w for score in names if (w := within_strata(s, score)) is not None} for name, s in scores.items()
+    }
+    analysis = Analysis(run, used, scores, estimates, within, left_out)
+    return _with_curves(analysis, sizes, progress) if curves and run.answer_sets else analysis
+
+
+def _with_curves(analysis: Analysis, sizes: Sequence[int] | None, progress: Callable[[str], None]) -> Analysis:
+    from hedge_tasks.clustering.embedding import EmbeddingClustering
+    from hedge_tasks.sweep import sweep
+
+    sweeps, thresholds = {}, {}
+    for name, method in analysis.methods.items():
+        progress(f"{analysis.run.task}: {name}, curves")
+        chosen = [n for n in sizes or usual_sizes(analysis.n) if n <= analysis.n]
+        sweeps[name] = sweep_chart(list(sweep(analysis.run.answer_sets, method, chosen)))
+        if isinstance(method.backend, EmbeddingClustering):
+            thresholds[name] = threshold_chart(analysis.run, method)
+    return replace(analysis, sweeps=sweeps, thresholds=thresholds)
+
+
+def usual_sizes(most: int) -> list[int]:
+    """Numbers of answers worth a point on a curve that ends at `most`.
+
+    Example:
+        >>> usual_sizes(12)
+        [1, 2, 3, 5, 7, 10, 12]
+    """
+    return sorted({n for n in (1, 2, 3, 5, 7, 10, *range(15, most, 5)) if n < most} | ({most} if most else set()))
+
+
+def _own_methods(run: Run) -> dict[str, Method]:
+    from hedge_tasks.clustering import build_backend
+
+    try:
+        return methods_of(run)
+    except ConfigError:
+        return {"exact": Method("exact", build_backend("exact"))}
+
+
+def _shared(methods: dict[str, Method], backends: dict[str, Method]) -> dict[str, Method]:
+    """Equal backends of all runs as one object, so that a model is loaded only once."""
+    shared = {}
+    for name, method in methods.items():
+        settings = {key: value for key, value in method.settings().items() if key not in ("with_question", "alpha")}
+        first = backends.setdefault(repr(sorted(settings.items())), method)
+        shared[name] = replace(method, backend=first.backend)
+    return shared
+
+
+@dataclass(frozen=True)
+class Pair:
+    """Two things compared on the same documents, by name."""
+
+    what: str
+    a: str
+    b: str
+    comparison: Comparison
+
+
+def compare_within(analysis: Analysis) -> list[Pair]:
+    """The scores of each method with each other, and each score between the methods."""
+    pairs = []
+    for name, scores in analysis.scores.items():
+        for a, b in combinations(SCORE_NAMES, 2):
+            if found := compare_two_scores(scores, a, scores, b):
+                pairs.append(Pair(name, NAMES[a], NAMES[b], found))
+    for first, second in combinations(analysis.scores, 2):
+        for score in SCORE_NAMES:
+            if found := compare_two_scores(analysis.scores[first], score, analysis.scores[second], score):
+                pairs.append(Pair(NAMES[score], first, second, found))
+    return pairs
+
+
+def compare_between(analyses: Sequence[Analysis], names: Mapping[int, str]) -> list[Pair]:
+    """Runs of one task with each other, for every method that both have and every score.
+
+    Args:
+        names: what each run is called, by its place in `analyses`.
+    """
+    pairs = []
+    for (i, one), (k, other) in combinations(enumerate(analyses), 2):
+        if one.run.task != other.run.task:
+            continue
+        for method in one.scores:
+            for score in SCORE_NAMES if method in other.scores else ():
+                if found := compare_two_runs(one.scores[method], other.scores[method], score):
+                    pairs.append(Pair(f"{one.run.task}, {method}, {NAMES[score]}", names[i], names[k], found))
+    return pairs
+
+
+def warnings_of(analysis: Analysis) -> list[str]:
+    """What a reader of the numbers must know, in plain words; the gravest first."""
+    return [text for text in (*_about_kinds(analysis), *_about_data(analysis)) if text]
+
+
+def _about_kinds(analysis: Analysis) -> Iterable[str]:
+    """Scores that a pooled AUROC flatters, of all methods in one sentence each."""
+    explained, partly = [], []
+    for name, within in analysis.within.items():
+        for score, inside in within.items():
+            pooled = analysis.estimates[name][score]
+            if score not in SCORE_NAMES or pooled.value is None or inside.value is None or pooled.interval is None:
+                continue
+            text = f"{NAMES[score]} with {name} ({pooled.value:.2f} pooled, {inside.value:.2f} within)"
+            if inside.interval and pooled.interval[0] > 0.5 >= inside.interval[0]:
+                explained.append(text)
+            elif pooled.value - inside.value >= _NOTABLE:
+                partly.append(text)
+    if explained:
+        yield (
+            "The pooled ROC-AUC may be explained by the kind of question. Pooled it is above chance, but among "
+            f"questions of the same kind it cannot be told from chance: {'; '.join(explained)}."
+        )
+    if partly:
+        yield (
+            "Part of the pooled ROC-AUC comes from the kind of question: it is lower when only questions of the same "
+            f"kind are compared: {'; '.join(partly)}."
+        )
+
+
+def _about_data(analysis: Analysis) -> Iterable[str]:
+    run, labels = analysis.run, analysis.labels
+    if not labels:
+        yield "No answer has a label, so there is no ROC-AUC. Label the run with hedge judge."
+    elif min(sum(labels), len(labels) - sum(labels)) < FEW:
+        yield (
+            f"Only {sum(labels)} answers are labelled hallucinated and {len(labels) - sum(labels)} sound. With fewer "
+            f"than {FEW} of a class the intervals are wide and the ranking of the scores is uncertain."
+        )
+    if labels and (why := _unreliable(run)):
+        yield f"Labels are {why}."
+    without = sum(not a.has_logprobs for a in run.answer_sets)
+    if without:
+        yield (
+            f"{without} of {len(run.answer_sets)} documents have no log-probabilities: their answers weigh the same, "
+            "and SE is discrete semantic entropy."
+        )
+    if run.answer_sets and any(not a.noisy for a in run.answer_sets):
+        yield "Some documents have no noisy answers, so VASE is undefined."
+    for name, reason in analysis.left_out.items():
+        yield f"The method {name} is left out: {reason}"
+    oracle = [name for name, settings in (run.settings.get("filters") or {}).items() if _is_oracle(settings)]
+    if oracle:
+        yield f"The threshold of {', '.join(oracle)} was tuned on the reported documents, which is optimistic."
+
+
+def _is_oracle(settings: object) -> bool:
+    return isinstance(settings, Mapping) and "oracle" in map(str, settings.values())
+
+
+def _unreliable(run: Run) -> str | None:
+    """As `reliability` says it, of labels where the run has no verdicts."""
+    labels = {a.id: a.label for a in run.answer_sets}
+    return reliability([{"label": label, **_category(run, id)} for id, label in labels.items()])
+
+
+def _category(run: Run, id: str) -> dict[str, object]:
+    return {"category": (run.verdicts.get(id) or {}).get("category")}
+
+
+def hallucination_rate(analysis: Analysis) -> Estimate | None:
+    """Share of labelled answers that are hallucinated, with its interval; None without labels."""
+    return rate_of(analysis.run.answer_sets)

@@ -1,0 +1,300 @@
+"""One self-contained HTML file about finished runs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from hedge_tasks import __version__
+from hedge_tasks.errors import DataError
+from hedge_tasks.paper import CellResult, place_runs, published, published_cells
+from hedge_tasks.paper.published import SCORES, method_name
+from hedge_tasks.pipeline import BASELINE_NAMES, SCORE_NAMES
+from hedge_tasks.plots.charts import Chart
+from hedge_tasks.plots.figures import (
+    NAMES,
+    all_charts,
+    categories_chart,
+    methods_chart,
+    rates_chart,
+)
+from hedge_tasks.plots.measures import MEASURES, labelled, other_measures
+from hedge_tasks.report.agreement import agreements, labels_by_judge
+from hedge_tasks.report.analysis import (
+    Analysis,
+    analyse,
+    compare_between,
+    compare_within,
+    hallucination_rate,
+    warnings_of,
+)
+from hedge_tasks.report.explorer import TEXT_BUDGET, explorer_data
+from hedge_tasks.report.pages import asset, render
+from hedge_tasks.report.pictures import BUDGET, NONE, Thumbnails, thumbnails
+from hedge_tasks.report.results import ResultFile, newest_rows
+from hedge_tasks.report.svg import picture
+from hedge_tasks.report.texts import clean, script_json
+from hedge_tasks.runs import Run, now
+from hedge_tasks.statistics import Estimate
+
+_MOST_COMPARED = 6
+"""Runs of more models than this are not compared in pairs: nobody reads fifteen pairs a score."""
+
+
+@dataclass(frozen=True)
+class Options:
+    """What goes into a report.
+
+    Attributes:
+        pictures: whether the pictures of the questions are looked for.
+        curves: whether the curves over n and the threshold are made; they cluster again.
+        questions: questions in the explorer, of all runs together.
+    """
+
+    pictures: bool = True
+    curves: bool = True
+    questions: int = 2000
+
+
+def build_report(
+    runs: Sequence[Run],
+    results: Sequence[ResultFile] = (),
+    options: Options = Options(),
+    progress: Callable[[str], None] = lambda text: None,
+) -> str:
+    """The report as HTML.
+
+    Args:
+        runs: as `hedge_tasks.runs.load_runs` reads them.
+        results: lmms-eval's result files beside them.
+        progress: told what is being done.
+
+    Raises:
+        DataError: there are no runs.
+    """
+    from markupsafe import Markup
+
+    if not runs:
+        raise DataError("there are no runs to report on")
+
+    analyses = analyse(runs, curves=options.curves, progress=progress)
+    names = _names(runs)
+    share = max(len(runs), 1)
+    sections = []
+    for i, analysis in enumerate(analyses):
+        progress(f"{analysis.run.task}: pictures")
+        shown = _thumbnails(analysis.run, results, BUDGET // share) if options.pictures else NONE
+        most = options.questions // share
+        data = explorer_data(analysis, shown, most=most, budget=TEXT_BUDGET // share)
+        section = _section(names[i], analysis, runs, results)
+        # Safe: nothing in it can end the script element it stands in.
+        sections.append({**section, "data": Markup(script_json(data)), "pictures_note": shown.note})
+    title = (
+        names[0] if len(runs) == 1 else f"{len({r.task for r in runs})} tasks, {len({r.model for r in runs})} models"
+    )
+    return render(
+        "report.html.j2",
+        scripts=[asset("page.js"), asset("explorer.js")],
+        title=f"HEDGE report: {title}",
+        version=__version__,
+        written=now()[:16].replace("T", " ") + " UTC",
+        runs=sections,
+        matrix=_matrix(analyses, names) if len(runs) > 1 else None,
+        paper=_paper(analyses),
+        rows=newest_rows(results),
+    )
+
+
+def _names(runs: Sequence[Run]) -> list[str]:
+    """What the runs are called on the page: no two the same."""
+    names = [f"{run.task} · {_model(run)}" for run in runs]
+    for i, run in enumerate(runs):
+        if names.count(names[i]) > 1:
+            names[i] = f"{names[i]} · {run.created[:16] or run.path or i + 1}"
+    return [name if names.count(name) == 1 else f"{name} ({i + 1})" for i, name in enumerate(names)]
+
+
+def _model(run: Run) -> str:
+    return clean(run.model, 120) or "unnamed model"
+
+
+def _thumbnails(run: Run, results: Sequence[ResultFile], budget: int) -> Thumbnails:
+    configs = [file.configs[run.task] for file in results if isinstance(file.configs.get(run.task), Mapping)]
+    return thumbnails(run, configs[-1] if configs else None, budget)
+
+
+def _section(name: str, analysis: Analysis, runs: Sequence[Run], results: Sequence[ResultFile]) -> dict[str, Any]:
+    scores = [s for s in (*SCORE_NAMES, *BASELINE_NAMES) if _is_defined(analysis, s)] or list(SCORE_NAMES)
+    found = [e.reason for of_method in analysis.estimates.values() for e in of_method.values() if e.value is None]
+    main = {m: {s: of[s] for s in SCORE_NAMES} for m, of in analysis.estimates.items()}
+    overview = [methods_chart(main)]
+    categories = categories_chart([(name, analysis.run)])
+    return {
+        "name": name,
+        "tiles": list(_tiles(analysis)),
+        "warnings": warnings_of(analysis),
+        "score_names": [NAMES[s] for s in scores],
+        "metrics": [(method, [of[s] for s in scores]) for method, of in analysis.estimates.items()],
+        "reasons": sorted({str(reason) for reason in found}),
+        "pictures": [picture(chart) for chart in (*overview, *([] if categories.empty else [categories]))],
+        "tabs": [_tab(analysis, method) for method in analysis.scores],
+        "pairs": compare_within(analysis),
+        "judges": _judges(analysis.run, runs),
+        "cost": list(_cost(analysis.run, results)),
+        "settings": flat_settings({"task": analysis.run.task, "model": analysis.run.model, **_about(analysis.run)}),
+    }
+
+
+def _about(run: Run) -> dict[str, Any]:
+    return {"created": run.created, "file": run.path.name if run.path else None, **run.settings}
+
+
+def _is_defined(analysis: Analysis, score: str) -> bool:
+    return any(of[score].value is not None for of in analysis.estimates.values())
+
+
+def _tiles(analysis: Analysis) -> Iterable[dict[str, str]]:
+    run, labels = analysis.run, analysis.labels
+    yield {"name": "questions", "value": str(len(run.answer_sets)), "note": f"{len(labels)} labelled"}
+    rate = hallucination_rate(analysis)
+    if rate is not None and rate.value is not None:
+        bounds = f", {rate.interval[0]:.1%} to {rate.interval[1]:.1%}" if rate.interval else ""
+        yield {"name": "hallucinated", "value": f"{rate.value:.1%}", "note": f"{sum(labels)} answers{bounds}"}
+    noisy = min((len(a.noisy) for a in run.answer_sets), default=0)
+    yield {"name": "answers a question", "value": f"1 + {analysis.n} + {noisy}", "note": "baseline + clean + noisy"}
+    best = max(
+        (
+            (e.value, method, s)
+            for method, of in analysis.estimates.items()
+            for s, e in of.items()
+            if e.value is not None
+        ),
+        default=None,
+    )
+    if best:
+        yield {"name": "highest ROC-AUC here", "value": f"{best[0]:.3f}", "note": f"{NAMES[best[2]]}, {best[1]}"}
+    weights = {s.weighting for scores in analysis.scores.values() for s in scores}
+    yield {"name": "answer weights", "value": " and ".join(sorted(weights)) or "none", "note": ""}
+
+
+def _tab(analysis: Analysis, method: str) -> dict[str, Any]:
+    charts: list[Chart] = list(all_charts(analysis.scores[method]))
+    charts += [of[method] for of in (analysis.sweeps, analysis.thresholds) if method in of]
+    return {
+        "name": method,
+        "pictures": [picture(chart) for chart in charts if not (chart.name == "strata" and chart.empty)],
+        "strata": _strata(analysis, method),
+        "measures": _measures(analysis, method),
+    }
+
+
+def _measures(analysis: Analysis, method: str) -> dict[str, Any] | None:
+    """Areas other than the ROC's, a row a score."""
+    found = {score: other_measures(labelled(analysis.scores[method], score)) for score in SCORE_NAMES}
+    rows = [(NAMES[score], [of[key] for key in MEASURES]) for score, of in found.items() if of]
+    return {"names": list(MEASURES.values()), "rows": rows} if rows else None
+
+
+def _strata(analysis: Analysis, method: str) -> dict[str, Any] | None:
+    within = {s: w for s, w in analysis.within[method].items() if s in SCORE_NAMES}
+    if not within:
+        return None
+    kinds = list(dict.fromkeys(kind for w in within.values() for kind in w.strata))
+    pooled = {s: analysis.estimates[method][s] for s in within}
+    first = next(iter(within.values()))
+    total = next(iter(pooled.values()))
+    inside = [Estimate(w.value, w.stderr, total.n, total.n_positive, w.reason, w.interval) for w in within.values()]
+    rows = [
+        {"kind": "all, pooled", "n": total.n, "n_positive": total.n_positive, "cells": list(pooled.values())},
+        {"kind": "all, within kinds", "n": total.n, "n_positive": total.n_positive, "cells": inside},
+    ]
+    for kind in kinds:
+        cells = [w.strata.get(kind) for w in within.values()]
+        rows.append(
+            {"kind": str(kind), "n": first.strata[kind].n, "n_positive": first.strata[kind].n_positive, "cells": cells}
+        )
+    return {"names": [NAMES[s] for s in within], "rows": rows}
+
+
+def _judges(run: Run, runs: Sequence[Run]) -> dict[str, Any]:
+    judges = labels_by_judge(run, [other for other in runs if other is not run])
+    names = [f"{name} ({sum(v is not None for v in labels.values())} labels)" for name, labels in judges.items()]
+    text = f"The labels are by {names[0]}."
+    if len(names) > 1:
+        text += f" Also known: {'; '.join(names[1:])}."
+    else:
+        text += " With a second judge their agreement would stand here."
+    return {"text": text, "rows": agreements(judges)}
+
+
+def _cost(run: Run, results: Sequence[ResultFile]) -> Iterable[tuple[str, str]]:
+    answers = [answer for a in run.answer_sets for answer in a.answers]
+    counted = [answer.n_tokens for answer in answers if answer.n_tokens is not None]
+    yield "draws", f"{len(answers):,}"
+    yield (
+        "tokens generated",
+        f"{sum(counted):,}" + (f" (in {len(counted):,} draws that tell)" if len(counted) < len(answers) else "")
+        if counted
+        else "not told by the model",
+    )
+    yield "empty answers", f"{sum(not answer.text for answer in answers):,}"
+    for key, value in (run.settings.get("outcome") or {}).items():
+        yield str(key).replace("_", " "), str(value)
+    for file in results:
+        if run.task in file.configs and "seconds" in file.facts:
+            yield "time of lmms-eval's whole evaluation", f"{file.facts['seconds']:.0f} s ({file.path.name})"
+
+
+def flat_settings(value: Any, prefix: str = "") -> list[tuple[str, str]]:
+    """Nested settings as lines, such as ("sampling.n", "10")."""
+    if isinstance(value, Mapping):
+        return [
+            row
+            for key, inner in value.items()
+            for row in flat_settings(inner, f"{prefix}.{key}" if prefix else str(key))
+        ]
+    if isinstance(value, (list, tuple)):
+        return [(prefix, ", ".join(map(str, value)) or "none")]
+    return [(prefix, "none" if value is None else str(value))]
+
+
+def _matrix(analyses: Sequence[Analysis], names: Sequence[str]) -> dict[str, Any]:
+    """Models by tasks, a table for every method and score."""
+    tasks = sorted({a.run.task for a in analyses})
+    models = sorted({_model(a.run) for a in analyses})
+    place = {(_model(a.run), a.run.task): a for a in analyses}
+    methods = dict.fromkeys(method for a in analyses for method in a.scores)
+    tabs = []
+    for method in methods:
+        for score in SCORE_NAMES:
+            rows = [(model, [_cell(place.get((model, task)), method, score) for task in tasks]) for model in models]
+            tabs.append({"name": f"{method}, {NAMES[score]}", "rows": rows})
+    few = all(sum(a.run.task == task for a in analyses) <= _MOST_COMPARED for task in tasks)
+    labelled = list(zip(names, (a.run for a in analyses), strict=True))
+    categories = categories_chart(labelled)
+    charts = [rates_chart(labelled), *([] if categories.empty else [categories])]
+    return {
+        "tasks": tasks,
+        "tabs": tabs,
+        "pairs": compare_between(analyses, dict(enumerate(names))) if few else [],
+        "pictures": [picture(chart) for chart in charts],
+    }
+
+
+def _cell(analysis: Analysis | None, method: str, score: str) -> Estimate | None:
+    return analysis.estimates[method][score] if analysis and method in analysis.estimates else None
+
+
+def _paper(analyses: Sequence[Analysis]) -> list[CellResult]:
+    """Cells of the paper's Table 2 that these runs are about."""
+    by_run = {id(a.run): a for a in analyses}
+    placed = place_runs([a.run for a in analyses]).runs
+    cells = []
+    for cell in published_cells(2):
+        if cell.key in placed:
+            analysis = by_run[id(placed[cell.key])]
+            estimate = _cell(analysis, method_name(cell), SCORES[cell.score])
+            if estimate is not None:
+                cells.append(CellResult(cell, published(2)[cell], estimate, analysis.n))
+    return cells

@@ -1,0 +1,73 @@
+"""Pages from templates: everything inside one file, everything escaped, nothing loaded, no script but our own."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+from collections.abc import Sequence
+from functools import cache
+from importlib import resources
+from typing import Any
+
+from hedge_tasks.report.texts import clean
+
+PACKAGE = "hedge_tasks.report"
+
+
+def render(template: str, *, scripts: Sequence[str], package: str = PACKAGE, **values: Any) -> str:
+    """Render a template.
+
+    Args:
+        template: its name, in the folder `templates` of the package, else of this one.
+        scripts: the code that the page runs, in this order.
+        package: whose template it is.
+        values: what the template shows. Texts are escaped; what must not be is `markupsafe.Markup`.
+    """
+    from markupsafe import Markup
+
+    page: str = (
+        _environment(package)
+        .get_template(template)
+        .render(
+            policy=_policy(scripts),
+            # Files of this package, not text from outside.
+            style=Markup(asset("page.css")),
+            scripts=[Markup(code) for code in scripts],
+            **values,
+        )
+    )
+    return page
+
+
+@cache
+def asset(name: str, package: str = PACKAGE) -> str:
+    """A style sheet or script of a package, from its folder `assets`."""
+    return (resources.files(package) / "assets" / name).read_text("utf-8")
+
+
+@cache
+def _environment(package: str) -> Any:
+    from jinja2 import ChoiceLoader, Environment, PackageLoader, StrictUndefined
+
+    environment = Environment(
+        loader=ChoiceLoader([PackageLoader(name) for name in dict.fromkeys((package, PACKAGE))]),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        # Whatever a template shows went through here: numbers as they are, texts without control characters.
+        finalize=lambda value: clean(value) if type(value) is str else value,
+    )
+    environment.filters["fixed"] = lambda value, digits=3: f"{value:.{digits}f}"
+    return environment
+
+
+def _policy(scripts: Sequence[str]) -> str:
+    """Content-Security-Policy: only these scripts run, pictures are inside the page, nothing is fetched or sent."""
+    hashes = " ".join(
+        f"'sha256-{base64.b64encode(hashlib.sha256(code.encode()).digest()).decode()}'" for code in scripts
+    )
+    sources = {"default-src": "'none'", "script-src": hashes, "style-src": "'unsafe-inline'", "img-src": "data:"}
+    return "; ".join(
+        f"{name} {value}" for name, value in {**sources, "base-uri": "'none'", "form-action": "'none'"}.items()
+    )

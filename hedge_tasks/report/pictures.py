@@ -1,0 +1,178 @@
+"""Small copies of a run's pictures, from the data set of its task: run files hold no pictures."""
+
+from __future__ import annotations
+
+import base64
+import io
+import warnings
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from hedge_tasks import data
+from hedge_tasks.catalogue import task_folder
+from hedge_tasks.errors import DataError
+from hedge_tasks.runs import Run
+
+BUDGET = 8_000_000
+"""Bytes of all pictures of a page together, as they stand in it."""
+
+# Longest side in pixels and JPEG quality, from good to small.
+_STEPS = ((320, 80), (256, 70), (192, 65), (128, 60), (96, 50))
+_MOST_PIXELS = 80_000_000
+
+
+@dataclass(frozen=True)
+class Source:
+    """Where the documents of a task are: what lmms-eval's YAML calls dataset_path, dataset_name and test_split."""
+
+    path: str
+    name: str | None
+    split: str
+
+
+@dataclass(frozen=True)
+class Thumbnails:
+    """Pictures as data: addresses, and which documents show which.
+
+    Attributes:
+        addresses: distinct pictures.
+        of_document: id of the document -> places in `addresses`.
+        note: why pictures are missing, or "".
+    """
+
+    addresses: Sequence[str] = ()
+    of_document: Mapping[str, Sequence[int]] = ()  # type: ignore[assignment]
+    note: str = ""
+
+
+NONE = Thumbnails((), {}, "")
+
+
+def thumbnails(run: Run, configs: Mapping[str, Any] | None = None, budget: int = BUDGET) -> Thumbnails:
+    """Small copies of the pictures of a run's documents.
+
+    A document gets its picture only where the data set's question under its id is the question that was asked: ids
+    may be row numbers, and data sets change.
+
+    Args:
+        configs: the task's configuration as lmms-eval's result file has it; else the task of this package is looked up.
+        budget: bytes that all together may take.
+    """
+    documents = run.settings.get("documents") or {}
+    columns = list(documents.get("images") or ())
+    if not columns:
+        return Thumbnails((), {}, "" if documents else "The run does not say where its pictures are.")
+    source = _source(configs) if configs else _source_of_task(run.task)
+    if source is None:
+        return Thumbnails((), {}, f"Pictures are left out: the task {run.task} is not installed here.")
+    try:
+        rows = list(_rows(run, source, columns))
+    except DataError as error:
+        return Thumbnails((), {}, f"Pictures are left out: {error}")
+    return _shrink_all(rows, budget, len(run.answer_sets))
+
+
+def _source(config: Mapping[str, Any]) -> Source | None:
+    path, split = config.get("dataset_path"), config.get("test_split") or config.get("validation_split")
+    if not isinstance(path, str) or not isinstance(split, str):
+        return None
+    name = config.get("dataset_name")
+    return Source(path, name if isinstance(name, str) else None, split)
+
+
+def _source_of_task(task: str) -> Source | None:
+    for file in sorted(task_folder().rglob("*.yaml")):
+        config = read_task(file)
+        if config.get("task") == task:
+            return _source(config)
+    return None
+
+
+def read_task(file: Path) -> dict[str, Any]:
+    """A task's YAML with what it includes, its functions left out."""
+    config = yaml.load(file.read_text("utf-8"), Loader=_PlainLoader) or {}
+    included = config.pop("include", None)
+    if not isinstance(included, str):
+        return dict(config)
+    return {**read_task(file.parent / included), **config}
+
+
+class _PlainLoader(yaml.SafeLoader):
+    """Reads task YAML without running its !function tags."""
+
+
+_PlainLoader.add_constructor("!function", lambda loader, node: None)
+
+
+def _rows(run: Run, source: Source, columns: Sequence[str]) -> Iterator[tuple[str, list[bytes]]]:
+    """Id and picture files of the documents of the run that the data set has."""
+    documents = run.settings["documents"]
+    questions = {a.id: a.question for a in run.answer_sets}
+    dataset = data.load_split(source.path, source.name, source.split, revision=documents.get("revision"))
+    id_column, question_column = documents.get("id"), documents.get("question")
+    missing = [c for c in (*columns, id_column, question_column) if c and c not in dataset.column_names]
+    if missing:
+        raise DataError(f"{source.path} has no column {missing[0]!r}")
+    ids = [str(v) for v in dataset[id_column][:]] if id_column else [str(i) for i in range(len(dataset))]
+    asked = dataset[question_column][:] if question_column else [None] * len(dataset)
+    wanted = [i for i, id in enumerate(ids) if id in questions and questions[id] in (None, asked[i])]
+    chosen = data.fetch_images(dataset.select(wanted), columns, source.path, documents.get("revision"))
+    for i, files in zip(wanted, _files(chosen, columns), strict=True):
+        yield ids[i], files
+
+
+def _files(dataset: Any, columns: Sequence[str]) -> Iterator[list[bytes]]:
+    from datasets import Image
+
+    selected = dataset.select_columns(list(columns))
+    for column, feature in selected.features.items():
+        if isinstance(feature, Image):
+            selected = selected.cast_column(column, Image(decode=False))
+    for row in selected:
+        yield [image["bytes"] for image in row.values() if isinstance(image, Mapping) and image.get("bytes")]
+
+
+def _shrink_all(rows: Sequence[tuple[str, list[bytes]]], budget: int, n_documents: int) -> Thumbnails:
+    distinct = {file: i for i, file in enumerate(dict.fromkeys(file for _, files in rows for file in files))}
+    share = budget // max(len(distinct), 1)
+    addresses: list[str] = []
+    place: dict[bytes, int] = {}
+    for file in distinct:
+        if (address := shrink(file, share)) is not None:
+            place[file] = len(addresses)
+            addresses.append(address)
+    of_document = {id: [place[file] for file in files if file in place] for id, files in rows}
+    shown = sum(bool(places) for places in of_document.values())
+    note = (
+        "" if shown == n_documents else f"{n_documents - shown} of {n_documents} questions are shown without a picture."
+    )
+    return Thumbnails(addresses, of_document, note)
+
+
+def shrink(file: bytes, most: int) -> str | None:
+    """A picture as a `data:` address of at most `most` bytes; None where it is damaged, huge, or does not fit."""
+    from PIL import Image
+
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            with Image.open(io.BytesIO(file)) as image:
+                if image.width * image.height > _MOST_PIXELS:
+                    return None
+                image.draft("RGB", (_STEPS[0][0] * 2, _STEPS[0][0] * 2))
+                picture = image.convert("RGB")
+    except (OSError, ValueError, SyntaxError, Image.DecompressionBombError):
+        return None
+    for side, quality in _STEPS:
+        small = picture.copy()
+        small.thumbnail((side, side))
+        written = io.BytesIO()
+        small.save(written, "JPEG", quality=quality, optimize=True)
+        address = f"data:image/jpeg;base64,{base64.b64encode(written.getvalue()).decode()}"
+        if len(address) <= most:
+            return address
+    return None

@@ -1,0 +1,247 @@
+"""Answer stores as a whole: what is in one, taking answer sets out of it, putting them back, merging stores."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from hedge_tasks.errors import DataError, unknown
+from hedge_tasks.sampling.answers import Answer, AnswerSet, Draw
+from hedge_tasks.sampling.definition import Definition
+from hedge_tasks.sampling.jobs import answer_set_of
+from hedge_tasks.sampling.store import AnswerStore, Record, StoredDocument
+
+PROVENANCE = "store"
+"""Field of an exported line: the definition and the key of the document, which an import needs."""
+
+
+@dataclass(frozen=True)
+class Progress:
+    """How far a definition got.
+
+    Attributes:
+        documents: number of documents asked for.
+        n, n_noisy: the largest numbers of clean and noisy answers asked for.
+        answers: stored answers by condition, counted up to those numbers.
+        complete: documents that have all of them.
+    """
+
+    documents: int
+    n: int
+    n_noisy: int
+    answers: Mapping[str, int]
+    complete: int
+
+
+@dataclass(frozen=True)
+class Export:
+    """Complete answer sets of one definition.
+
+    Attributes:
+        lines: one JSON object a document: its answer set, and under `store` where it came from.
+        n, n_noisy: number of clean and noisy answers in each.
+        incomplete: ids of the documents left out because answers are missing.
+    """
+
+    lines: tuple[dict[str, Any], ...]
+    n: int
+    n_noisy: int
+    incomplete: tuple[str, ...]
+
+
+def open_store(folder: Path) -> AnswerStore:
+    """Open a store that must exist.
+
+    Args:
+        folder: the store's folder, or lmms-eval's output folder with `hedge_answers` in it.
+
+    Raises:
+        DataError: there is no answer store.
+    """
+    for place in (folder, folder / "hedge_answers"):
+        store = AnswerStore(place)
+        if store.files():
+            return store
+    raise DataError(f"{folder}: no answer store (answers-*.jsonl, here or in hedge_answers/)")
+
+
+def choose_definition(store: AnswerStore, chosen: str | None) -> Definition:
+    """The definition whose id starts with `chosen`; without it the only one of the store.
+
+    Raises:
+        DataError: there is none, or there are several and the choice is open; the message lists them.
+        ConfigError: no id starts so; names the nearest one.
+    """
+    if not store.definitions:
+        raise DataError(
+            f"{store.folder}: the store is of a version that did not write down what its answers belong to; "
+            "running the same lmms-eval command again adds that without asking the model"
+        )
+    found = [d for d in store.definitions.values() if chosen is None or d.id.startswith(chosen)]
+    if not found:
+        raise unknown("definition", str(chosen), store.definitions)
+    if len(found) > 1:
+        listing = "; ".join(f"{d.id} ({d.task}, {d.model})" for d in found)
+        raise DataError(f"{store.folder}: choose one of {len(found)} definitions with --definition: {listing}")
+    return found[0]
+
+
+def documents_of(store: AnswerStore, definition: Definition) -> dict[str, StoredDocument]:
+    """The documents of a definition by id, each as it was last asked for."""
+    return {d.id: d for d in store.documents if d.definition == definition.id}
+
+
+def progress(store: AnswerStore, definition: Definition) -> Progress:
+    n, n_noisy = _asked(store, definition)
+    found: Counter[str] = Counter(baseline=0, clean=0, noisy=0)
+    complete = 0
+    documents = documents_of(store, definition).values()
+    for document in documents:
+        answers = _answers(store, definition, document, n, n_noisy)
+        found.update({condition: sum(a is not None for _, a in of) for condition, of in answers.items()})
+        complete += _is_complete(answers)
+    return Progress(len(documents), n, n_noisy, dict(found), complete)
+
+
+def export(store: AnswerStore, definition: Definition, n: int | None = None) -> Export:
+    """The answer sets of all documents that have all their answers.
+
+    Args:
+        n: only the first n clean and n noisy answers; None takes as many as were asked for. A set with fewer noisy
+            answers than clean ones keeps what it has.
+
+    Raises:
+        DataError: n is not positive, or larger than what was ever asked for.
+    """
+    asked, asked_noisy = _asked(store, definition)
+    if n is not None and not 1 <= n <= max(asked, 1):
+        raise DataError(f"n must be from 1 to {asked}, the number of clean answers asked for, got {n}")
+    n_clean, n_noisy = (asked, asked_noisy) if n is None else (n, min(n, asked_noisy))
+    lines, incomplete = [], []
+    for document in documents_of(store, definition).values():
+        answers = _answers(store, definition, document, n_clean, n_noisy)
+        if _is_complete(answers):
+            present = {condition: [a for _, a in of if a is not None] for condition, of in answers.items()}
+            provenance = {"definition": definition.to_dict(), "document": document.key}
+            lines.append({**answer_set_of(document, present).to_dict(), PROVENANCE: provenance})
+        else:
+            incomplete.append(document.id)
+    return Export(tuple(lines), n_clean, n_noisy, tuple(incomplete))
+
+
+def import_lines(store: AnswerStore, lines: Iterable[tuple[str, Mapping[str, Any]]]) -> tuple[int, int]:
+    """Put exported lines into a store. An answer that the store has already is kept.
+
+    Args:
+        lines: (where, line) as `export` wrote them.
+
+    Returns:
+        Number of answers added, and of answers that differ from the ones the store has and were left out.
+
+    Raises:
+        DataError: a line is no exported one; nothing of the whole import is written then.
+    """
+    definitions: dict[str, Definition] = {}
+    documents: list[StoredDocument] = []
+    new: dict[str, Record] = {}
+    conflicts = 0
+    for where, line in lines:
+        definition, document, answer_set = _imported(where, line)
+        definitions[definition.id] = definition
+        documents.append(document)
+        draws = definition.plan(document.n, document.n_noisy).draws(document.key)
+        for draw, answer in zip(draws, answer_set.answers, strict=True):
+            key = definition.key(document.key, document.question, draw)
+            known = store.get(key) or (new[key].answer if key in new else None)
+            conflicts += known is not None and known != answer
+            if known is None:
+                new[key] = Record(key, answer, document.id, draw.condition, draw.index)
+    store.put_documents(definitions.values(), documents)
+    store.put(new.values())
+    return len(new), conflicts
+
+
+def merge_into(target: AnswerStore, sources: Sequence[AnswerStore]) -> tuple[int, int]:
+    """Copy what the sources have and the target lacks.
+
+    Returns:
+        Number of answers added, and of answers that differ from the target's or an earlier source's and were left out.
+    """
+    added = conflicts = 0
+    for source in sources:
+        target.put_documents(source.definitions.values(), source.documents)
+        places = _places(source)
+        new = []
+        for key in source:
+            known = target.get(key)
+            if known is None:
+                new.append(Record(key, source[key], *places.get(key, ("", "", -1))))
+            conflicts += known is not None and known != source[key]
+        target.put(new)
+        added += len(new)
+    return added, conflicts
+
+
+def orphans(store: AnswerStore) -> int:
+    """Number of stored answers that no definition of the store accounts for."""
+    return len(set(store) - set(_places(store)))
+
+
+_Answers = dict[str, list[tuple[str, "Answer | None"]]]
+"""(key, answer) by condition."""
+
+
+def _asked(store: AnswerStore, definition: Definition) -> tuple[int, int]:
+    # Of all records, not of the last one: a rerun with a smaller n does not shrink the store.
+    mine = [d for d in store.documents if d.definition == definition.id]
+    return max((d.n for d in mine), default=0), max((d.n_noisy for d in mine), default=0)
+
+
+def _draws(definition: Definition, document: StoredDocument, n: int, n_noisy: int) -> Iterator[tuple[str, Draw]]:
+    for draw in definition.plan(max(n, 1), n_noisy).draws(document.key):
+        yield definition.key(document.key, document.question, draw), draw
+
+
+def _answers(store: AnswerStore, definition: Definition, document: StoredDocument, n: int, n_noisy: int) -> _Answers:
+    found: _Answers = {"baseline": [], "clean": [], "noisy": []}
+    for key, draw in _draws(definition, document, n, n_noisy):
+        found[draw.condition].append((key, store.get(key)))
+    return found
+
+
+def _is_complete(answers: _Answers) -> bool:
+    return all(answer is not None for of in answers.values() for _, answer in of)
+
+
+def _places(store: AnswerStore) -> dict[str, tuple[str, str, int]]:
+    """(document id, condition, index) of every draw that the definitions account for."""
+    places: dict[str, tuple[str, str, int]] = {}
+    for definition in store.definitions.values():
+        n, n_noisy = _asked(store, definition)
+        for document in documents_of(store, definition).values():
+            for key, draw in _draws(definition, document, n, n_noisy):
+                places[key] = (document.id, draw.condition, draw.index)
+    return places
+
+
+def _imported(where: str, line: Mapping[str, Any]) -> tuple[Definition, StoredDocument, AnswerSet]:
+    provenance = line.get(PROVENANCE)
+    if not isinstance(provenance, Mapping) or not isinstance(provenance.get("document"), str):
+        raise DataError(f"{where}: no {PROVENANCE!r} with definition and document; only exported lines can be imported")
+    definition = Definition.from_dict(provenance.get("definition"), where)
+    answer_set = AnswerSet.from_dict(line, where)
+    document = StoredDocument(
+        definition=definition.id,
+        key=provenance["document"],
+        id=answer_set.id,
+        question=answer_set.question or "",
+        reference=answer_set.reference,
+        group=answer_set.group,
+        stratum=answer_set.stratum,
+        n=len(answer_set.clean),
+        n_noisy=len(answer_set.noisy),
+    )
+    return definition, document, answer_set

@@ -1,0 +1,133 @@
+"""One document's share of a run: its draws by key, and the store that keeps their answers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from hedge_tasks import __version__
+from hedge_tasks.sampling.answers import Answer, AnswerSet
+from hedge_tasks.sampling.definition import Definition
+from hedge_tasks.sampling.requests import DrawRequest, SampleRequest
+from hedge_tasks.sampling.store import AnswerStore, StoredDocument
+
+
+class Stores:
+    """The answer stores and definitions of one call: a store a folder, closed together."""
+
+    def __init__(self) -> None:
+        self._open: dict[Path | None, AnswerStore] = {}
+        self._definitions: dict[Any, Definition] = {}
+
+    def __enter__(self) -> Stores:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        for store in self._open.values():
+            store.close()
+
+    def at(self, folder: Path | None) -> AnswerStore:
+        if folder not in self._open:
+            self._open[folder] = AnswerStore(folder)
+        return self._open[folder]
+
+    def definition(self, identity: str | None, task: str, request: SampleRequest) -> Definition:
+        """One object for all documents of a task: it remembers what their keys have in common."""
+        # The request holds on to its plan for the whole call, so the plan's id cannot become another one's.
+        shared = (identity, task, request.prompt, id(request.plan))
+        if shared not in self._definitions:
+            self._definitions[shared] = Definition.of(identity, task, request.prompt, request.plan, __version__)
+        return self._definitions[shared]
+
+
+@dataclass(frozen=True)
+class Job:
+    """One document: what it is part of, its draws by key, and where their answers are."""
+
+    request: SampleRequest
+    definition: Definition
+    store: AnswerStore
+    draws: Mapping[str, DrawRequest]
+
+    @classmethod
+    def of(cls, model: Any, request: SampleRequest, place: tuple[int, str, str], stores: Stores) -> Job:
+        """The job of a request.
+
+        Args:
+            place: (index, task, split) of the document's row, in lmms-eval's order.
+        """
+        index, task, split = place
+        row = (task, split, index)
+        identity = getattr(model, "answer_identity", None) or request.model
+        # A model that nobody can name must not leave answers behind that another one would be given.
+        store = stores.at(request.store if identity else None)
+        definition = stores.definition(identity, row[0], request)
+        fetch = _fetch(model, row)
+        draws = {
+            definition.key(request.key, request.question, draw): DrawRequest(request, draw, fetch, row)
+            for draw in request.plan.draws(request.key)
+        }
+        return cls(request, definition, store, draws)
+
+    def follow_up(self, answers: AnswerSet) -> Sequence[SampleRequest]:
+        """What is asked next about the document."""
+        return self.request.follow_up(answers) if self.request.follow_up else ()
+
+    def following(self, model: Any, request: SampleRequest, stores: Stores) -> Job:
+        """The job of a further request about the same document."""
+        task, split, index = next(iter(self.draws.values())).row
+        return Job.of(model, request, (index, task, split), stores)
+
+    def missing(self) -> list[tuple[str, DrawRequest]]:
+        """Draws that the store has no answer for."""
+        return [(key, draw) for key, draw in self.draws.items() if self.store.get(key) is None]
+
+    def document(self) -> StoredDocument:
+        request = self.request
+        return StoredDocument(
+            definition=self.definition.id,
+            key=request.key,
+            id=request.id,
+            question=request.question,
+            reference=request.reference,
+            group=request.group,
+            stratum=request.stratum,
+            n=request.plan.n,
+            n_noisy=request.plan.noisy_count,
+        )
+
+    def answer_set(self) -> AnswerSet:
+        """The answers to all draws, all of which must be in the store by now."""
+        of: dict[str, list[Answer]] = {"baseline": [], "clean": [], "noisy": []}
+        for key, draw in self.draws.items():
+            of[draw.draw.condition].append(self.store[key])
+        return answer_set_of(self.document(), of)
+
+
+def answer_set_of(document: StoredDocument, answers: Mapping[str, Sequence[Answer]]) -> AnswerSet:
+    """A stored document with its answers by condition."""
+    return AnswerSet(
+        id=document.id,
+        baseline=answers["baseline"][0],
+        clean=tuple(answers["clean"]),
+        noisy=tuple(answers["noisy"]),
+        question=document.question,
+        reference=document.reference,
+        group=document.group,
+        stratum=document.stratum,
+    )
+
+
+def keep_documents(jobs: Sequence[Job]) -> None:
+    """Write down what is asked for before the first draw, so that a killed run can be read without lmms-eval."""
+    stores = {id(job.store): job.store for job in jobs}
+    for number, store in stores.items():
+        mine = [job for job in jobs if id(job.store) == number]
+        store.put_documents((job.definition for job in mine), (job.document() for job in mine))
+
+
+def _fetch(model: Any, row: tuple[str, str, int]) -> Callable[[], Mapping[str, Any]]:
+    task, split, index = row
+    return lambda: model.task_dict[task][split][index]

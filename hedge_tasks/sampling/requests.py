@@ -1,0 +1,115 @@
+"""What travels from the task to the models: one request a document, and the draws that it becomes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from hedge_tasks.perturb import Wording, to_rgb8
+from hedge_tasks.sampling.answers import AnswerSet, Draw
+from hedge_tasks.sampling.plan import SamplingPlan
+from hedge_tasks.sampling.prompts import Prompt
+
+
+@dataclass(frozen=True)
+class SampleRequest:
+    """What lmms-eval carries from the task to the hook for one document.
+
+    Attributes:
+        id: the document's id, as users know it.
+        key: hash of the document's content; see `hedge_tasks.data.document_keys`.
+        question, reference, group, stratum: copied into the answer set.
+        context: what is given to read with the question; part of what `key` is made of.
+        distractor: a wrong answer for perturbations that mislead; likewise.
+        prompt: rendered with the question for every draw.
+        plan: what to sample.
+        load_images: the document (a row of the data set) -> its images, as they are stored.
+        model: what identifies the model that answers, None where the command line does not tell.
+        store: folder of the answer store, None to keep answers in memory only.
+        follow_up: the answers -> further questions about the same document, asked when all documents have answered.
+    """
+
+    id: str
+    key: str
+    question: str
+    prompt: Prompt
+    plan: SamplingPlan
+    load_images: Callable[[Mapping[str, Any]], list[Any]]
+    reference: str | None = None
+    group: str | None = None
+    stratum: str | None = None
+    model: str | None = None
+    store: Path | None = None
+    context: str = ""
+    distractor: str = ""
+    follow_up: Callable[[AnswerSet], Sequence[SampleRequest]] | None = None
+
+    @property
+    def wording(self) -> Wording:
+        return Wording(self.question, self.context, self.distractor, self.reference or "")
+
+
+@dataclass(frozen=True)
+class DrawRequest:
+    """One draw to be made: what an adapter's `generate_draws` receives.
+
+    Attributes:
+        request: the document it belongs to.
+        draw: condition, temperature, seed.
+        document: the row of the data set, fetched when the images are needed.
+        row: (task, split, index) of that row, as lmms-eval's adapters want it.
+    """
+
+    request: SampleRequest
+    draw: Draw
+    document: Callable[[], Mapping[str, Any]]
+    row: tuple[str, str, int]
+
+    @property
+    def asked(self) -> Hashable:
+        """Equal for draws that read the very same prompt, text and picture: the clean ones of one request."""
+        request = self.request
+        shared = (request.key, request.prompt, request.wording)
+        if self.draw.condition != "noisy":
+            return shared
+        return (*shared, repr(request.plan.perturbation), request.plan.strength, self.draw.seed)
+
+    def wording(self) -> Wording:
+        """The text of this draw, perturbed when the draw is a noisy one."""
+        request = self.request
+        if self.draw.condition != "noisy":
+            return request.wording
+        return request.plan.noise.perturb_wording(request.wording, seed=self.draw.seed)
+
+    def text(self) -> str:
+        """System and user turn as one text, for adapters that know no roles."""
+        return self.request.prompt.text(self.wording())
+
+    def images(self) -> list[Any]:
+        """The images of this draw, 8-bit RGB, perturbed when the draw is a noisy one."""
+        return draw_images(self, self.document())
+
+    def messages(self) -> list[dict[str, Any]]:
+        return self.conversation(self.images())
+
+    def conversation(self, images: list[Any]) -> list[dict[str, Any]]:
+        """Chat messages of this draw, given its images."""
+        return self.request.prompt.messages(self.wording(), images)
+
+
+def draw_images(draw: DrawRequest, document: Mapping[str, Any]) -> list[Any]:
+    return seen_images(draw, clean_images(draw.request, document))
+
+
+def clean_images(request: SampleRequest, document: Mapping[str, Any]) -> list[Any]:
+    """The images of a document as its clean draws see them, 8-bit RGB."""
+    return [to_rgb8(image) for image in request.load_images(document)]
+
+
+def seen_images(draw: DrawRequest, images: list[Any]) -> list[Any]:
+    """What this draw sees where a clean one sees `images`: a noisy draw gets them perturbed."""
+    if draw.draw.condition != "noisy":
+        return images
+    return draw.request.plan.noise.perturb_images(images, draw.request.wording, seed=draw.draw.seed)

@@ -1,0 +1,131 @@
+"""Sentences of medical text: abbreviations, decimals and list markers do not end one."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+# Words whose full stop is no end where more text follows. Lower case, without the stop.
+_ABBREVIATIONS = frozenset(
+    (
+        *(
+            "approx",
+            "ca",
+            "cf",
+            "dr",
+            "e.g",
+            "eg",
+            "etc",
+            "fig",
+            "figs",
+            "i.e",
+            "ie",
+            "incl",
+            "max",
+            "min",
+            "mr",
+            "mrs",
+        ),
+        *("ms", "no", "nos", "p", "pp", "prof", "resp", "st", "vs", "viz", "ant", "post", "sup", "inf", "lat", "med"),
+        *("bilat", "dept", "dx", "hx", "tx", "rx", "esp", "est", "al", "a.m", "p.m"),
+    )
+)
+# Of these a capital letter may well begin a new sentence: "..., etc. The lungs are clear."
+_MAY_END = frozenset({"etc", "al", "a.m", "p.m", "min", "max", "post", "lat", "med", "inf", "sup", "ant", "no"})
+
+_MARKER = re.compile(r"(?:[-*•‣◦–·]|\(?[0-9]{1,2}[.)]|\(?[a-zA-Z][.)])\s+")
+_BULLETS = "-•‣◦–·"
+_ITEM = re.compile(r"(?<![\w.])([0-9]{1,2})\.\s")
+_NO_DIGIT = re.compile(r"[^0-9]")
+_MARKDOWN = re.compile(r"#{1,6}\s+|>\s+")
+_END = re.compile(r"[.!?]+[\"'”’)\]*_]*(?=\s)")
+_LAST_WORD = re.compile(r"[^\s(\[\"'“‘]*$")
+_OPENING = "\"'“‘([*_"
+
+_LONGEST_HEADING = 5
+"""Words of a line such as `Findings:` that says nothing of its own."""
+
+
+def split_sentences(text: str) -> list[str]:
+    """The sentences of a text, without list markers, headings and empty pieces.
+
+    A sentence ends at `.`, `!` or `?` before white space where a capital letter, a digit or a list marker follows, at a
+    blank line, and before a line that begins with a list marker. A stop after an abbreviation ("approx. 3 cm"), an
+    initial or the number of a list item ("1. Clear lungs") ends none; a broken line does not either. Headings are
+    lines of a few words with a colon at the end or a Markdown mark in front.
+
+    Example:
+        >>> split_sentences("A mass of approx. 3 cm. It has 2.5 cm walls.\\n\\nImpression:\\n1. Cyst.\\n2. No effusion")
+        ['A mass of approx. 3 cm.', 'It has 2.5 cm walls.', 'Cyst.', 'No effusion']
+    """
+    return [sentence for block in _blocks(text) for sentence in _split_block(block) if _says_something(sentence)]
+
+
+def _blocks(text: str) -> Iterator[str]:
+    """Lines that belong together, joined: list items, paragraphs."""
+    block: list[str] = []
+    item = 0  # number of the last list item
+    for line in text.splitlines():
+        stripped = _MARKDOWN.sub("", line.strip(), count=1)
+        marker = _MARKER.match(stripped)
+        number = int(_NO_DIGIT.sub("", marker[0]) or 0) if marker else 0
+        begins = marker is not None and (not block or _is_closed(block[-1]) or number in (0, item + 1))
+        item = number if begins else item
+        if block and (not stripped or begins or _is_closed(block[-1]) or stripped != line.strip()):
+            yield " ".join(block)
+            block = []
+        if stripped and not _is_title(line, stripped):
+            block.append(stripped[marker.end() :] if marker and begins else stripped)
+    if block:
+        yield " ".join(block)
+
+
+def _is_title(line: str, stripped: str) -> bool:
+    """Whether a line is a Markdown heading, which says nothing of its own."""
+    return line.lstrip().startswith("#") and stripped != line.strip() and len(stripped.split()) <= _LONGEST_HEADING
+
+
+def _is_closed(line: str) -> bool:
+    return line.rstrip("*_ \"'”’)]").endswith((".", "!", "?", ":", ";"))
+
+
+def _split_block(block: str) -> Iterator[str]:
+    start = 0
+    items = {int(number) for number in _ITEM.findall(block)}
+    for end in _END.finditer(block):
+        if _is_end(block, start, end, items):
+            yield _unmarked(block[start : end.end()])
+            start = end.end()
+    yield _unmarked(block[start:])
+
+
+def _unmarked(piece: str) -> str:
+    piece = piece.strip()
+    return piece[marker.end() :] if (marker := _MARKER.match(piece)) else piece
+
+
+def _is_end(block: str, start: int, end: re.Match[str], items: set[int]) -> bool:
+    following = block[end.end() : end.end() + 40].lstrip().lstrip(_OPENING)
+    if not following:
+        return True
+    if end[0][0] != ".":
+        return following[0].isupper() or following[0].isdigit()
+    # A word is not longer than this: a text of one endless word must not make it slow.
+    match = _LAST_WORD.search(block[max(start, end.start() - 40) : end.start()])
+    word = match[0].lower() if match else ""
+    if word in _ABBREVIATIONS:
+        return word in _MAY_END and following[0].isupper()
+    if len(word) == 1 and word.isalpha() and following[0].isupper():
+        return False
+    if re.fullmatch("[0-9]{1,2}", word):
+        # "2." in running text counts items where "1." or "3." stands there, too.
+        at_start = end.start() - len(word) - start <= 1
+        if at_start or items & {int(word) - 1, int(word) + 1}:
+            return False
+    return following[0].isupper() or following[0].isdigit() or following[0] in _BULLETS
+
+
+def _says_something(sentence: str) -> bool:
+    words = sentence.strip("*_ ").split()
+    heading = sentence.rstrip("*_ ").endswith(":") and len(words) <= _LONGEST_HEADING
+    return not heading and any(character.isalnum() for character in sentence)

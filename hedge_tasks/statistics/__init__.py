@@ -1,0 +1,73 @@
+"""How well a score tells hallucinated answers from sound ones, how sure that is, and how well judges agree.
+
+    roc          AUROC with standard error and interval (DeLong, bootstrap; also by image)
+    strata       AUROC within kinds of questions
+    paired       two scores on the same answers; two runs on the same documents
+    curves       average precision, risk-coverage and rejection curves with AURC, PRR and AUG
+    calibration  cross-fitted probabilities, their reliability diagram and ECE
+    agreement    Cohen's, Fleiss' and Krippendorff's agreement of judges
+    rates        proportions with Wilson intervals
+
+Conventions: a *label* of 1 means hallucinated, 0 means not; a higher *score* means more likely hallucinated; *groups*
+say which documents belong together, such as the questions on one image. A number that is not defined is never replaced
+by a guess such as 0.5: it is reported as undefined, together with the reason. No result depends on the order of the
+documents or on the names of the groups, and the same seed gives the same numbers.
+"""
+
+from hedge_tasks.statistics.agreement import (
+    Agreement,
+    ConfusionMatrix,
+    cohen_kappa,
+    confusion_matrix,
+    fleiss_kappa,
+    krippendorff_alpha,
+    percent_agreement,
+)
+from hedge_tasks.statistics.base import Estimate, UndefinedStatistic
+from hedge_tasks.statistics.calibration import Calibration, ReliabilityBin, estimate_calibration
+from hedge_tasks.statistics.curves import (
+    Curve,
+    area_under_quality,
+    area_under_risk_coverage,
+    average_precision,
+    estimate_curves,
+    prediction_rejection_ratio,
+    rejection_curve,
+    risk_coverage_curve,
+)
+from hedge_tasks.statistics.paired import Comparison, compare_runs, compare_scores
+from hedge_tasks.statistics.rates import estimate_rate, wilson_interval
+from hedge_tasks.statistics.roc import auroc, estimate_auroc
+from hedge_tasks.statistics.strata import StratifiedAuroc, stratified_auroc
+
+__all__ = [
+    "Estimate",
+    "UndefinedStatistic",
+    "auroc",
+    "estimate_auroc",
+    "StratifiedAuroc",
+    "stratified_auroc",
+    "Comparison",
+    "compare_scores",
+    "compare_runs",
+    "Curve",
+    "average_precision",
+    "rejection_curve",
+    "risk_coverage_curve",
+    "area_under_risk_coverage",
+    "prediction_rejection_ratio",
+    "area_under_quality",
+    "estimate_curves",
+    "Calibration",
+    "ReliabilityBin",
+    "estimate_calibration",
+    "Agreement",
+    "ConfusionMatrix",
+    "percent_agreement",
+    "cohen_kappa",
+    "fleiss_kappa",
+    "krippendorff_alpha",
+    "confusion_matrix",
+    "estimate_rate",
+    "wilson_interval",
+]

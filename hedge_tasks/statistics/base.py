@@ -1,0 +1,164 @@
+"""What every statistic shares: the result, the checks of its input, and intervals from a standard error."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Hashable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from hedge_tasks.errors import HedgeError
+
+FloatArray = npt.NDArray[np.float64]
+IntArray = npt.NDArray[np.int64]
+BoolArray = npt.NDArray[np.bool_]
+Interval = tuple[float, float]
+
+
+class UndefinedStatistic(HedgeError, ValueError):
+    """The statistic does not exist for these data; the message says why, in words fit for a report."""
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """A statistic with its uncertainty, or the reason why there is none.
+
+    Attributes:
+        value: The statistic; ``None`` if undefined.
+        stderr: Its standard error; ``None`` if undefined or not asked for.
+        n: Number of documents.
+        n_positive: Number of documents labelled hallucinated.
+        reason: Why ``value``, or ``stderr`` where it was asked for, is ``None``; ``None`` if nothing is missing.
+        interval: Confidence interval (low, high) of the level asked for, 95 % unless said otherwise; ``None`` where
+            ``stderr`` is.
+        method: How standard error and interval were made, in words; ``None`` if there are none.
+    """
+
+    value: float | None
+    stderr: float | None
+    n: int
+    n_positive: int
+    reason: str | None = None
+    interval: Interval | None = None
+    method: str | None = None
+
+
+class UndefinedError(Exception):
+    """The statistic exists, its standard error does not; the message says why."""
+
+
+def as_data(scores: npt.ArrayLike, labels: npt.ArrayLike) -> tuple[FloatArray, FloatArray]:
+    """Scores and labels as float arrays of one length; labels are 0, 1 or nan.
+
+    Raises:
+        ValueError: They are anything else.
+    """
+    x, y = as_columns(scores, labels, "labels")
+    wrong = ~(np.isin(y, (0, 1)) | np.isnan(y))
+    if wrong.any():
+        raise ValueError(f"labels must be 0 or 1 (1 = hallucinated), but labels[{wrong.argmax()}] is {y[wrong][0]:g}")
+    return x, y
+
+
+def as_columns(scores: npt.ArrayLike, values: npt.ArrayLike, name: str) -> tuple[FloatArray, FloatArray]:
+    """Scores and other numbers as float arrays of one length."""
+    x, y = np.asarray(scores, dtype=np.float64), np.asarray(values, dtype=np.float64)
+    if x.ndim != 1 or y.ndim != 1:
+        raise ValueError(f"scores and {name} must have one dimension, got shapes {x.shape} and {y.shape}")
+    if len(x) != len(y):
+        raise ValueError(f"scores and {name} differ in length: {len(x)} and {len(y)}")
+    return x, y
+
+
+def check_defined(x: FloatArray, y: FloatArray) -> None:
+    """Raise UndefinedStatistic unless there are scores without nan for documents of both classes."""
+    check_complete(x, y, "label")
+    if not (y == 1).any():
+        raise UndefinedStatistic(f"no document is labelled hallucinated ({documents(len(x))})")
+    if not (y == 0).any():
+        raise UndefinedStatistic(f"every document is labelled hallucinated ({documents(len(x))})")
+
+
+def check_complete(x: FloatArray, y: FloatArray, name: str) -> None:
+    """Raise UndefinedStatistic where there is no document, or one without a score or without the other number."""
+    if not len(x):
+        raise UndefinedStatistic("no documents")
+    for kind, values in (("score", x), (name, y)):
+        if missing := int(np.isnan(values).sum()):
+            raise UndefinedStatistic(f"the {kind} of {missing} of {len(x)} documents is missing (NaN)")
+
+
+def check_confidence(confidence: float) -> None:
+    if not 0 < confidence < 1:
+        raise ValueError(f"confidence must be between 0 and 1, got {confidence}")
+
+
+def check_resamples(n_resamples: int) -> None:
+    if n_resamples < 2:
+        raise ValueError(f"n_resamples must be at least 2, got {n_resamples}")
+
+
+def documents(n: int) -> str:
+    return "1 document" if n == 1 else f"{n} documents"
+
+
+def codes_of(values: Sequence[Hashable], n: int, name: str) -> IntArray:
+    """Number of each value in order of first appearance."""
+    if len(values) != n:
+        raise ValueError(f"{name} has length {len(values)}, but there are {n} documents")
+    number: dict[Hashable, int] = {}
+    return np.array([number.setdefault(value, len(number)) for value in values], dtype=np.int64)
+
+
+def levels_of(x: FloatArray) -> IntArray:
+    """Position of each number among the distinct numbers, ascending; equal numbers share one."""
+    return np.unique(x, return_inverse=True)[1].astype(np.int64)
+
+
+def quantile_of(confidence: float, degrees: int | None = None) -> float:
+    """Half the width of a two-sided interval, in standard errors: 1.96 for 0.95.
+
+    Args:
+        confidence: Level, in (0, 1).
+        degrees: Degrees of freedom of Student's distribution; None: normal.
+    """
+    from scipy.special import ndtri, stdtrit
+
+    p = (1 + confidence) / 2
+    return float(ndtri(p) if degrees is None else stdtrit(degrees, p))
+
+
+def logit_interval(value: float, stderr: float, confidence: float, degrees: int | None = None) -> Interval:
+    r"""Interval of a number in (0, 1), normal (or Student's) on the logit scale.
+
+    .. math::
+        \operatorname{logit}^{-1}\Bigl(\operatorname{logit} A \pm z \frac{\mathrm{SE}}{A (1 - A)}\Bigr)
+
+    It stays within (0, 1) and is longer on the side of 0.5, as the distribution of an AUROC near 1 is.
+    """
+    center = math.log(value / (1 - value))
+    half = quantile_of(confidence, degrees) * stderr / (value * (1 - value))
+    return _expit(center - half), _expit(center + half)
+
+
+def _expit(x: float) -> float:
+    from scipy.special import expit
+
+    return float(expit(x))
+
+
+def wilson(share: float, n: float, confidence: float) -> Interval:
+    r"""Wilson's score interval of a proportion; ``n`` need not be whole (an effective sample size).
+
+    .. math::
+        \frac{p + \frac{z^2}{2n} \pm z \sqrt{\frac{p (1 - p)}{n} + \frac{z^2}{4 n^2}}}{1 + \frac{z^2}{n}}
+
+    Source: Wilson 1927, JASA 22(158).
+    """
+    z2 = quantile_of(confidence) ** 2
+    center = (share + z2 / (2 * n)) / (1 + z2 / n)
+    half = math.sqrt(z2 * (share * (1 - share) / n + z2 / (4 * n * n))) / (1 + z2 / n)
+    # The bounds are exactly 0 and 1 at shares 0 and 1; rounding may miss them by one unit.
+    return (0.0 if share == 0 else max(0.0, center - half)), (1.0 if share == 1 else min(1.0, center + half))

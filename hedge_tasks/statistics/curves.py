@@ -1,0 +1,406 @@
+r"""What a score is worth for answering only when sure: rejection and risk-coverage curves and their areas.
+
+Everything here starts from one curve: the mean quality :math:`Q(k)` of the :math:`k` answers with the lowest scores.
+*Quality* is a number in [0, 1] per answer, ``1 - label`` where there is only a label; *risk* is ``1 - quality``.
+
+Scores of few sampled answers are full of ties. Among equal scores :math:`Q(k)` is the expectation over all orders
+(the running sum of the qualities grows linearly through a tie), so no result depends on the order of the documents,
+and a constant score is exactly as good as a random one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from hedge_tasks.statistics.base import (
+    Estimate,
+    FloatArray,
+    IntArray,
+    UndefinedStatistic,
+    as_columns,
+    as_data,
+    check_complete,
+    check_confidence,
+    check_resamples,
+    codes_of,
+    levels_of,
+)
+from hedge_tasks.statistics.resampling import canonical_units, percentile_interval, unit_counts
+
+
+@dataclass(frozen=True)
+class Curve:
+    """Points of a curve, ascending in ``x``.
+
+    Attributes:
+        x: Shape ``(n,)``.
+        y: Shape ``(n,)``.
+    """
+
+    x: FloatArray
+    y: FloatArray
+
+
+def average_precision(scores: npt.ArrayLike, labels: npt.ArrayLike) -> float:
+    r"""Area under the precision-recall curve of finding hallucinations (AUPRC), as average precision.
+
+    .. math::
+        \mathrm{AP} = \sum_t (R_t - R_{t-1}) P_t
+
+    over the distinct scores as thresholds, from the highest, without interpolation
+    (`sklearn.metrics.average_precision_score`). A random score has the share of hallucinations, not 0.5: compare only
+    on the same documents.
+
+    Args:
+        scores: Scores, shape ``(n,)``; higher = more likely hallucinated.
+        labels: Labels 0 or 1, shape ``(n,)``; 1 = hallucinated.
+
+    Raises:
+        UndefinedStatistic: If no document is labelled hallucinated, or a number is ``nan``.
+        ValueError: If the lengths differ or a label is neither 0 nor 1.
+
+    Example:
+        >>> round(average_precision([0.1, 0.4, 0.35, 0.8], [0, 0, 1, 1]), 4)
+        0.8333
+    """
+    from sklearn.metrics import average_precision_score
+
+    x, y = as_data(scores, labels)
+    check_complete(x, y, "label")
+    if not (y == 1).any():
+        raise UndefinedStatistic("no document is labelled hallucinated")
+    return float(average_precision_score(y, levels_of(x)))
+
+
+def rejection_curve(scores: npt.ArrayLike, quality: npt.ArrayLike) -> Curve:
+    """Mean quality of the answers kept (with labels: accuracy) against the share rejected, highest scores first.
+
+    Args:
+        scores: Scores, shape ``(n,)``; higher = more likely hallucinated.
+        quality: Quality of each answer in [0, 1], shape ``(n,)``; ``1 - label`` where there is only a label.
+
+    Returns:
+        ``n`` points, at the shares 0, 1/n, ..., (n - 1)/n.
+
+    Raises:
+        UndefinedStatistic: If there is no document or a number is ``nan``.
+        ValueError: If the lengths differ or a quality is outside [0, 1].
+
+    Example:
+        >>> rejection_curve([0.1, 0.2, 0.2, 0.9], [1, 1, 0, 0]).y.tolist()
+        [0.5, 0.6666666666666666, 0.75, 1.0]
+    """
+    x, q = _as_quality(scores, quality)
+    kept = mean_quality(x, q)
+    return Curve(np.arange(len(x)) / len(x), kept[::-1].copy())
+
+
+def risk_coverage_curve(scores: npt.ArrayLike, quality: npt.ArrayLike) -> Curve:
+    """Mean risk (with labels: share of hallucinations) of the answers kept against their share, lowest scores first.
+
+    Source: El-Yaniv & Wiener 2010, JMLR 11. Arguments and errors as for `rejection_curve`.
+
+    Returns:
+        ``n`` points, at the coverages 1/n, 2/n, ..., 1.
+
+    Example:
+        >>> risk_coverage_curve([0.1, 0.2, 0.2, 0.9], [1, 1, 0, 0]).y.tolist()
+        [0.0, 0.25, 0.33333333333333337, 0.5]
+    """
+    x, q = _as_quality(scores, quality)
+    return Curve(np.arange(1, len(x) + 1) / len(x), 1 - mean_quality(x, q))
+
+
+def area_under_risk_coverage(scores: npt.ArrayLike, quality: npt.ArrayLike) -> float:
+    r"""AURC: the mean of the risk over all coverages; lower is better, a random score has the mean risk.
+
+    .. math::
+        \mathrm{AURC} = \frac{1}{n} \sum_{k=1}^{n} \bigl(1 - Q(k)\bigr)
+
+    Source: Geifman, Uziel & El-Yaniv 2019, "Bias-Reduced Uncertainty Estimation". Arguments and errors as for
+    `rejection_curve`.
+
+    Example:
+        >>> round(area_under_risk_coverage([0.1, 0.2, 0.2, 0.9], [1, 1, 0, 0]), 4)
+        0.2708
+    """
+    x, q = _as_quality(scores, quality)
+    return float(1 - mean_quality(x, q).mean())
+
+
+def prediction_rejection_ratio(scores: npt.ArrayLike, quality: npt.ArrayLike, *, max_rejection: float = 1.0) -> float:
+    r"""PRR: how much of the way from random rejection to the oracle's the score goes.
+
+    .. math::
+        \mathrm{PRR} = \frac{A_\mathrm{score} - A_\mathrm{random}}{A_\mathrm{oracle} - A_\mathrm{random}}, \qquad
+        A = \frac{1}{r} \sum_{k=n-r+1}^{n} Q(k), \qquad r = \lfloor n \cdot \mathtt{max\_rejection} \rfloor
+
+    1 for the oracle, which rejects the answers of lowest quality first, 0 for random rejection (the mean quality at
+    every :math:`k`), negative for worse than random. As in lm-polygraph (``PredictionRejectionArea``), with two
+    differences: there ties fall as they are sorted, and random is the mean over 1000 shuffles.
+
+    Args:
+        scores: Scores, shape ``(n,)``; higher = more likely hallucinated.
+        quality: Quality of each answer in [0, 1], shape ``(n,)``; ``1 - label`` where there is only a label.
+        max_rejection: Largest share rejected, in (0, 1]; lm-polygraph's papers report 1 and 0.5.
+
+    Raises:
+        UndefinedStatistic: If there is no document, a number is ``nan``, all answers have the same quality, or no
+            answer can be rejected.
+        ValueError: If the lengths differ or a number is out of range.
+
+    Example:
+        >>> round(prediction_rejection_ratio([0.1, 0.2, 0.2, 0.9], [1, 1, 0, 0]), 4)
+        0.7857
+    """
+    if not 0 < max_rejection <= 1:
+        raise ValueError(f"max_rejection must be in (0, 1], got {max_rejection}")
+    x, q = _as_quality(scores, quality)
+    if not int(max_rejection * len(x)):
+        raise UndefinedStatistic(f"no answer can be rejected: max_rejection {max_rejection:g} of {len(x)} documents")
+    if np.ptp(q) == 0:
+        raise UndefinedStatistic("all answers have the same quality, so that no order is better than another")
+    return _prr(_Counts.of(x, q), max_rejection)
+
+
+def area_under_quality(scores: npt.ArrayLike, quality: npt.ArrayLike, *, resolution: int = 100) -> float:
+    r"""AUG: area under the mean quality of the most confident share of the answers, for shares from 0 to 1.
+
+    .. math::
+        \mathrm{AUG} = \int_0^1 \bar q(c)\, \mathrm{d}c, \qquad \bar q(c) = Q(\lfloor c\, n \rfloor), \quad Q(0) = 0
+
+    by the trapezoid rule over ``resolution + 1`` shares, exactly as the code of the VASE paper (Liao et al. 2025,
+    quality there: the GREEN score) does: the empty share has quality 0, so that even flawless answers have an AUG a
+    little below 1 (0.995 with 100 documents or more). Differences: ties in expectation, and :math:`\lfloor c\, n
+    \rfloor` is exact here, where floating point loses an answer at times.
+
+    Args:
+        scores: Scores, shape ``(n,)``; higher = more likely hallucinated.
+        quality: Quality of each answer in [0, 1], shape ``(n,)``; ``1 - label`` where there is only a label.
+        resolution: Number of steps, at least 1.
+
+    Raises:
+        UndefinedStatistic: If there is no document or a number is ``nan``.
+        ValueError: If the lengths differ or a number is out of range.
+
+    Example:
+        >>> round(area_under_quality([0.1, 0.2, 0.2, 0.9], [1, 1, 0, 0], resolution=4), 4)
+        0.6667
+    """
+    if resolution < 1:
+        raise ValueError(f"resolution must be at least 1, got {resolution}")
+    x, q = _as_quality(scores, quality)
+    return _aug(_Counts.of(x, q), resolution)
+
+
+def estimate_curves(
+    scores: npt.ArrayLike,
+    quality: npt.ArrayLike,
+    *,
+    groups: Sequence[Hashable] | None = None,
+    n_resamples: int = 1000,
+    seed: int = 0,
+    confidence: float = 0.95,
+) -> Mapping[str, Estimate]:
+    """The areas of this module with bootstrap standard errors and percentile intervals, from the same resamples.
+
+    Documents (with ``groups`` whole groups) are resampled; a resample where a number is undefined is left out for it.
+    About the mean quality, i.e. what a random score has, see `estimate_rate`.
+
+    Args:
+        scores: Scores, shape ``(n,)``; higher = more likely hallucinated.
+        quality: Quality of each answer in [0, 1], shape ``(n,)``; ``1 - label`` where there is only a label.
+        groups: Group (e.g. image id) of each document, length ``n``.
+        n_resamples: Number of resamples, at least 2.
+        seed: Seed of the resampling.
+        confidence: Level of the intervals, in (0, 1).
+
+    Returns:
+        Estimates of ``auprc`` (undefined unless every quality is 0 or 1), ``aurc``, ``prr``, ``prr_50`` (at most half
+        rejected) and ``aug``. ``n_positive`` counts the answers of quality 0. What is undefined says why.
+
+    Raises:
+        ValueError: If lengths differ, or a number is out of range.
+
+    Example:
+        >>> found = estimate_curves([0.1, 0.2, 0.3, 0.9], [1, 1, 0, 0])
+        >>> round(found["prr"].value, 3), round(found["auprc"].value, 3)
+        (1.0, 1.0)
+    """
+    check_resamples(n_resamples)
+    check_confidence(confidence)
+    x, q = _as_columns_of_quality(scores, quality)
+    codes = None if groups is None else codes_of(groups, len(x), "groups")
+    n, n_positive = len(x), int((q == 0).sum())
+    found, reasons = {}, {}
+    for name, statistic in _POINT.items():
+        try:
+            found[name] = statistic(x, q)
+        except UndefinedStatistic as error:
+            reasons[name] = str(error)
+    undefined = {name: Estimate(None, None, n, n_positive, reason) for name, reason in reasons.items()}
+    if not found:
+        return undefined
+    samples = _resampled(x, q, codes, list(found), n_resamples, seed)
+    kind = "document" if codes is None else "group"
+    method = f"{kind} bootstrap ({n_resamples} resamples), percentile interval"
+    defined = {
+        name: _estimated(value, samples[name], n, n_positive, method, confidence) for name, value in found.items()
+    }
+    return {name: (defined | undefined)[name] for name in _POINT}
+
+
+def mean_quality(x: FloatArray, q: FloatArray) -> FloatArray:
+    """Q(k), k = 1, ..., n: mean quality of the k lowest scores, expected over the orders of ties; shape ``(n,)``."""
+    return _Counts.of(x, q).means()
+
+
+@dataclass(frozen=True)
+class _Counts:
+    """Documents by distinct score, ascending: how many up to each, and the sums of their qualities and its levels.
+
+    Attributes:
+        ends: Number of documents with at most this score, shape ``(levels,)``.
+        sums: Sum of their qualities, shape ``(levels,)``.
+        n_best: Number of documents of each distinct quality, from the best, shape ``(qualities,)``.
+        best: These qualities, descending.
+    """
+
+    ends: FloatArray
+    sums: FloatArray
+    n_best: FloatArray
+    best: FloatArray
+
+    @classmethod
+    def of(cls, x: FloatArray, q: FloatArray, times: FloatArray | None = None) -> _Counts:
+        """Of documents, each counted `times` often (None: once)."""
+        return _Layout(x, q).counts(np.ones(len(x)) if times is None else times)
+
+    @property
+    def n(self) -> int:
+        return int(self.ends[-1])
+
+    def means(self) -> FloatArray:
+        return _means(self.ends, self.sums, self.n)
+
+    def oracle_means(self) -> FloatArray:
+        return _means(np.cumsum(self.n_best), np.cumsum(self.n_best * self.best), self.n)
+
+
+class _Layout:
+    """Where documents lie among scores and qualities; worked out once for all resamples."""
+
+    def __init__(self, x: FloatArray, q: FloatArray) -> None:
+        self.q, self.levels = q, levels_of(x)
+        best, place = np.unique(-q, return_inverse=True)
+        self.best, self.place = -best, place.astype(np.int64)
+
+    def counts(self, times: FloatArray) -> _Counts:
+        n_levels = int(self.levels.max()) + 1
+        of_level = _sums(self.levels, times, n_levels)
+        quality = _sums(self.levels, times * self.q, n_levels)
+        return _Counts(np.cumsum(of_level), np.cumsum(quality), _sums(self.place, times, len(self.best)), self.best)
+
+
+def _sums(codes: IntArray, weights: FloatArray, n: int) -> FloatArray:
+    return np.bincount(codes, weights, n).astype(np.float64)
+
+
+def _means(ends: FloatArray, sums: FloatArray, n: int) -> FloatArray:
+    k = np.arange(1, n + 1)
+    return np.asarray(np.interp(k, np.append(0.0, ends), np.append(0.0, sums)) / k)
+
+
+def _aurc(counts: _Counts) -> float:
+    return float(1 - counts.means().mean())
+
+
+def _prr(counts: _Counts, max_rejection: float) -> float:
+    kept_at_least = counts.n - int(max_rejection * counts.n)
+    if kept_at_least == counts.n:
+        return float("nan")
+    area, oracle = (means[kept_at_least:].mean() for means in (counts.means(), counts.oracle_means()))
+    random = counts.sums[-1] / counts.n
+    # Equal qualities: their sums differ from k times one of them by rounding only.
+    return float((area - random) / (oracle - random)) if oracle - random > 1e-12 else float("nan")
+
+
+def _aug(counts: _Counts, resolution: int) -> float:
+    kept = np.arange(resolution + 1) * counts.n // resolution
+    sums = np.interp(kept, np.append(0.0, counts.ends), np.append(0.0, counts.sums))
+    quality = sums / np.maximum(kept, 1)
+    return float((quality[1:] + quality[:-1]).sum() / 2 / resolution)
+
+
+def _average_precision(counts: _Counts) -> float:
+    """Of qualities 0 and 1: found from the highest score down."""
+    kept, sound = np.append(0.0, counts.ends[:-1]), np.append(0.0, counts.sums[:-1])
+    rejected = counts.n - kept
+    found = rejected - (counts.sums[-1] - sound)
+    new = np.diff(np.append(found, 0.0)) * -1
+    if not found[0]:
+        return float("nan")
+    with np.errstate(invalid="ignore"):
+        return float(np.where(new > 0, new * found / rejected, 0.0).sum() / found[0])
+
+
+_POINT: dict[str, Callable[[FloatArray, FloatArray], float]] = {
+    "auprc": lambda x, q: average_precision(x, 1 - _as_labels(q)),
+    "aurc": area_under_risk_coverage,
+    "prr": prediction_rejection_ratio,
+    "prr_50": lambda x, q: prediction_rejection_ratio(x, q, max_rejection=0.5),
+    "aug": area_under_quality,
+}
+_OF_COUNTS: dict[str, Callable[[_Counts], float]] = {
+    "auprc": _average_precision,
+    "aurc": _aurc,
+    "prr": lambda counts: _prr(counts, 1.0),
+    "prr_50": lambda counts: _prr(counts, 0.5),
+    "aug": lambda counts: _aug(counts, 100),
+}
+
+
+def _resampled(
+    x: FloatArray, q: FloatArray, groups: IntArray | None, names: Sequence[str], n_resamples: int, seed: int
+) -> dict[str, FloatArray]:
+    layout, rng = _Layout(x, q), np.random.default_rng(seed)
+    units, n_units = canonical_units(groups, layout.levels, layout.place)
+    samples: dict[str, list[float]] = {name: [] for name in names}
+    for block in unit_counts(n_units, n_resamples, len(x), rng):
+        for times in block[:, units].astype(np.float64):
+            counts = layout.counts(times)
+            for name in names:
+                samples[name].append(_OF_COUNTS[name](counts))
+    return {name: np.array(values) for name, values in samples.items()}
+
+
+def _estimated(value: float, samples: FloatArray, n: int, n_positive: int, method: str, confidence: float) -> Estimate:
+    samples = samples[~np.isnan(samples)]
+    if len(samples) < 2 or np.ptp(samples) < 1e-12:
+        return Estimate(value, None, n, n_positive, "no standard error: it is the same in every resample")
+    stderr, interval = float(samples.std(ddof=1)), percentile_interval(samples, confidence)
+    return Estimate(value, stderr, n, n_positive, None, interval, method)
+
+
+def _as_labels(q: FloatArray) -> FloatArray:
+    if not np.isin(q[~np.isnan(q)], (0, 1)).all():
+        raise UndefinedStatistic("precision needs answers that are either hallucinated or not; these have a degree")
+    return q
+
+
+def _as_quality(scores: npt.ArrayLike, quality: npt.ArrayLike) -> tuple[FloatArray, FloatArray]:
+    x, q = _as_columns_of_quality(scores, quality)
+    check_complete(x, q, "quality")
+    return x, q
+
+
+def _as_columns_of_quality(scores: npt.ArrayLike, quality: npt.ArrayLike) -> tuple[FloatArray, FloatArray]:
+    x, q = as_columns(scores, quality, "quality")
+    wrong = (q < 0) | (q > 1)
+    if wrong.any():
+        raise ValueError(f"quality must be between 0 and 1, but quality[{wrong.argmax()}] is {q[wrong][0]:g}")
+    return x, q

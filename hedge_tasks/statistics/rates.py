@@ -1,0 +1,93 @@
+"""Proportions, such as the share of hallucinated answers, with Wilson's interval."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Hashable, Sequence
+
+import numpy as np
+import numpy.typing as npt
+
+from hedge_tasks.statistics.base import Estimate, FloatArray, IntArray, Interval, check_confidence, codes_of, wilson
+
+
+def wilson_interval(successes: int, n: int, confidence: float = 0.95) -> Interval:
+    """Wilson's score interval of the proportion ``successes / n`` (Wilson 1927); covers well at any share and size.
+
+    Raises:
+        ValueError: If not ``0 <= successes <= n`` and ``n >= 1``, or the level is not in (0, 1).
+
+    Example:
+        >>> [round(bound, 4) for bound in wilson_interval(0, 10)]
+        [0.0, 0.2775]
+    """
+    check_confidence(confidence)
+    if not (n >= 1 and 0 <= successes <= n):
+        raise ValueError(f"need 0 <= successes <= n and n >= 1, got {successes} of {n}")
+    return wilson(successes / n, n, confidence)
+
+
+def estimate_rate(
+    values: npt.ArrayLike, *, groups: Sequence[Hashable] | None = None, confidence: float = 0.95
+) -> Estimate:
+    r"""Share of ones with standard error and Wilson's interval.
+
+    Without ``groups`` the standard error is :math:`\sqrt{p (1 - p) / n}`. With groups, e.g. several questions on one
+    image, it is that of a ratio of sums over :math:`G` groups of sizes :math:`m_g` with :math:`k_g` ones,
+
+    .. math::
+        \mathrm{SE}^2 = \frac{G}{G - 1} \frac{\sum_g (k_g - p\, m_g)^2}{n^2},
+
+    and Wilson's interval takes the effective sample size :math:`p (1 - p) / \mathrm{SE}^2`, at most :math:`n` (Kish's
+    design effect, as Korn & Graubard 1998 do for the exact interval). Where all values are equal nothing shows how
+    alike the documents of a group are; then every group counts once.
+
+    Args:
+        values: 0 or 1, shape ``(n,)``.
+        groups: Group of each document, length ``n``.
+        confidence: Level of the interval, in (0, 1).
+
+    Returns:
+        The estimate; undefined without documents or where a value is ``nan``. With a single group only standard error
+        and interval are undefined.
+
+    Raises:
+        ValueError: If a value is anything else, lengths differ, or the level is not in (0, 1).
+
+    Example:
+        >>> rate = estimate_rate([1, 0, 0, 0])
+        >>> rate.value, round(rate.stderr, 4), [round(bound, 3) for bound in rate.interval]
+        (0.25, 0.2165, [0.046, 0.699])
+    """
+    check_confidence(confidence)
+    y = np.asarray(values, dtype=np.float64)
+    if y.ndim != 1:
+        raise ValueError(f"values must have one dimension, got shape {y.shape}")
+    wrong = ~(np.isin(y, (0, 1)) | np.isnan(y))
+    if wrong.any():
+        raise ValueError(f"values must be 0 or 1, but values[{wrong.argmax()}] is {y[wrong][0]:g}")
+    codes = None if groups is None else codes_of(groups, len(y), "groups")
+    n, n_positive = len(y), int((y == 1).sum())
+    if not n:
+        return Estimate(None, None, 0, 0, "no documents")
+    if missing := int(np.isnan(y).sum()):
+        return Estimate(None, None, n, n_positive, f"the value of {missing} of {n} documents is missing (NaN)")
+    share = n_positive / n
+    if codes is None:
+        stderr = math.sqrt(share * (1 - share) / n)
+        return Estimate(share, stderr, n, n_positive, None, wilson(share, n, confidence), "Wilson interval")
+    return _by_group(share, y, codes, confidence)
+
+
+def _by_group(share: float, y: FloatArray, groups: IntArray, confidence: float) -> Estimate:
+    n, n_positive, n_groups = len(y), int(y.sum()), int(groups.max()) + 1
+    if n_groups < 2:
+        return Estimate(share, None, n, n_positive, "no standard error: all documents are in a single group")
+    deviations = np.bincount(groups, y - share)
+    stderr = math.sqrt(n_groups / (n_groups - 1) * float(deviations @ deviations)) / n
+    if 0 < share < 1:
+        effective = min(float(n), share * (1 - share) / stderr**2) if stderr > 0 else float(n)
+    else:
+        effective = float(n_groups)
+    method = "Wilson interval with the effective sample size of groups"
+    return Estimate(share, stderr, n, n_positive, None, wilson(share, effective, confidence), method)

@@ -1,0 +1,245 @@
+"""AUROC with standard error and interval: DeLong and bootstrap, for independent documents and for groups of them."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Sequence
+
+import numpy as np
+import numpy.typing as npt
+
+from hedge_tasks.errors import unknown
+from hedge_tasks.statistics.base import (
+    BoolArray,
+    Estimate,
+    FloatArray,
+    IntArray,
+    Interval,
+    UndefinedError,
+    UndefinedStatistic,
+    as_data,
+    check_confidence,
+    check_defined,
+    check_resamples,
+    codes_of,
+    levels_of,
+    logit_interval,
+    wilson,
+)
+from hedge_tasks.statistics.placements import (
+    auroc_components,
+    check_units,
+    component_variance,
+    degrees_of_freedom,
+    disjoint_pairs,
+)
+from hedge_tasks.statistics.resampling import block_sizes, canonical_units, percentile_interval, unit_counts
+
+METHODS = ("bootstrap", "percentile", "delong")
+
+
+def auroc(scores: npt.ArrayLike, labels: npt.ArrayLike) -> float:
+    r"""Area under the ROC curve: the probability that a hallucinated answer scores higher than a sound one.
+
+    .. math::
+        \mathrm{AUROC} = \frac{1}{P N} \sum_{i: y_i = 1} \sum_{j: y_j = 0}
+        \bigl(\mathbf{1}[x_i > x_j] + \tfrac{1}{2} \mathbf{1}[x_i = x_j]\bigr)
+
+    Args:
+        scores: Scores, shape ``(n,)``; higher = more likely hallucinated. Infinite scores are ranked like any other.
+        labels: Labels 0 or 1, shape ``(n,)``; 1 = hallucinated.
+
+    Returns:
+        A number in ``[0, 1]``.
+
+    Raises:
+        UndefinedStatistic: If there is no document, only one class, or a score or label is ``nan``.
+        ValueError: If the lengths differ or a label is neither 0 nor 1.
+
+    Example:
+        >>> auroc([0.1, 0.7, 0.7, 0.9], [0, 0, 1, 1])
+        0.875
+    """
+    # Imported late: scikit-learn takes longer to import than the rest of this module takes to run.
+    from sklearn.metrics import roc_auc_score
+
+    x, y = as_data(scores, labels)
+    check_defined(x, y)
+    # Ranks order the documents just as the scores do, and scikit-learn would refuse infinite scores.
+    return float(roc_auc_score(y, levels_of(x)))
+
+
+def estimate_auroc(
+    scores: npt.ArrayLike,
+    labels: npt.ArrayLike,
+    *,
+    n_resamples: int = 1000,
+    seed: int = 0,
+    groups: Sequence[Hashable] | None = None,
+    method: str = "bootstrap",
+    confidence: float = 0.95,
+) -> Estimate:
+    """AUROC with standard error and confidence interval; undefined cases are reported, not raised.
+
+    ``groups`` are for documents that are not independent, such as several questions on one image: taken for
+    independent, they would make the standard error too small. The methods:
+
+    - ``"bootstrap"``: standard error over resamples, interval from it on the logit scale. Without groups the bootstrap
+      is stratified: hallucinated and sound documents are resampled separately, so that no resample lacks a class. With
+      groups whole groups are resampled (cluster bootstrap), and a resample that happens to lack a class is left out.
+    - ``"percentile"``: the same standard error; the interval has the quantiles of the resamples.
+    - ``"delong"``: no resampling and so no seed. Standard error by DeLong et al. 1988, computed as in Sun & Xu 2014,
+      with groups by Obuchowski 1997; interval from it on the logit scale.
+
+    Why the logit scale: near 1 the distribution of the AUROC is skewed. An interval symmetric about the estimate
+    covers too rarely there, and so does one from the percentiles (``benchmarks/interval_coverage.py`` measures all).
+    With groups the quantiles are Student's, as many degrees of freedom as there are groups in the rarer class, less 1.
+
+    Where nothing varies (the classes are perfectly separated, or all scores are equal) the standard error comes out as
+    0 and says nothing. The interval is then Wilson's, for as many independent pairs as there surely are: as many as
+    the smaller class has documents (or groups).
+
+    Neither the order of the documents, nor the names of groups, nor a monotone transformation of the scores changes the
+    result.
+
+    Args:
+        scores: Scores, shape ``(n,)``; higher = more likely hallucinated.
+        labels: Labels 0 or 1, shape ``(n,)``; 1 = hallucinated.
+        n_resamples: Number of bootstrap resamples, at least 2.
+        seed: Seed of the resampling; the same seed gives the same standard error.
+        groups: Group (e.g. image id) of each document, length ``n``.
+        method: ``"bootstrap"``, ``"percentile"`` or ``"delong"``.
+        confidence: Level of the interval, in (0, 1).
+
+    Returns:
+        The estimate. ``value`` is ``None`` if the AUROC is undefined; ``stderr`` and ``interval`` alone are ``None`` if
+        one of the classes occurs in a single document (or group) only.
+
+    Raises:
+        ValueError: If lengths differ, a label is neither 0 nor 1, ``n_resamples < 2``, the method is unknown or the
+            level is not in (0, 1): mistakes of the caller, not properties of the data.
+
+    Example:
+        >>> estimate = estimate_auroc([0.1, 0.3, 0.7, 0.6, 0.8, 0.9], [0, 0, 0, 1, 1, 1], method="delong")
+        >>> round(estimate.value, 3), estimate.n, estimate.n_positive
+        (0.889, 6, 3)
+        >>> [round(bound, 2) for bound in estimate.interval]
+        [0.26, 0.99]
+        >>> estimate_auroc([0.1, 0.2], [0, 0]).reason
+        'no document is labelled hallucinated (2 documents)'
+    """
+    check_resamples(n_resamples)
+    check_confidence(confidence)
+    if method not in METHODS:
+        raise unknown("interval method", method, METHODS)
+    x, y = as_data(scores, labels)
+    codes = None if groups is None else codes_of(groups, len(x), "groups")
+    n, positive = len(x), y == 1
+    try:
+        value = auroc(x, y)
+    except UndefinedStatistic as error:
+        return Estimate(None, None, n, int(positive.sum()), str(error))
+    try:
+        if method == "delong":
+            stderr, areas = _delong_stderr(x, positive, codes), None
+        else:
+            areas = _resamples(x, positive, codes, n_resamples, np.random.default_rng(seed))
+            stderr = float(np.nanstd(areas, ddof=1))
+    except UndefinedError as error:
+        return Estimate(value, None, n, int(positive.sum()), str(error))
+    if stderr > 0 and method == "percentile" and areas is not None:
+        interval = percentile_interval(areas, confidence)
+    else:
+        degrees, n_pairs = degrees_of_freedom(positive, codes), disjoint_pairs(positive, codes)
+        interval = auroc_interval(value, stderr, confidence, degrees, n_pairs)
+    described = _described(method, n_resamples, grouped=codes is not None)
+    return Estimate(value, stderr, n, int(positive.sum()), None, interval, described)
+
+
+def auroc_interval(value: float, stderr: float, confidence: float, degrees: int | None, n_pairs: int) -> Interval:
+    """Interval on the logit scale; Wilson's for `n_pairs` independent pairs where there is no variation to go by."""
+    if stderr > 0 and 0 < value < 1:
+        return logit_interval(value, stderr, confidence, degrees)
+    return wilson(value, n_pairs, confidence)
+
+
+def _described(method: str, n_resamples: int, *, grouped: bool) -> str:
+    if method == "delong":
+        return f"{'clustered DeLong (Obuchowski 1997)' if grouped else 'DeLong'}, logit interval"
+    kind = "group bootstrap" if grouped else "stratified bootstrap"
+    return f"{kind} ({n_resamples} resamples), {'percentile' if method == 'percentile' else 'logit'} interval"
+
+
+def _delong_stderr(x: FloatArray, positive: BoolArray, groups: IntArray | None) -> float:
+    _, components = auroc_components(x, positive)
+    return float(np.sqrt(component_variance(components, positive, groups)))
+
+
+def _resamples(
+    x: FloatArray, positive: BoolArray, groups: IntArray | None, n_resamples: int, rng: np.random.Generator
+) -> FloatArray:
+    """AUROC of each resample; nan where a resample lacks a class."""
+    check_units(positive, groups)
+    levels = levels_of(x)
+    if groups is None:
+        return _stratified_resamples(levels, positive, n_resamples, rng)
+    units, n_units = canonical_units(groups, levels, positive.astype(np.int64))
+    count = LevelCounts(levels, positive, units)
+    return np.concatenate([count.areas(times) for times in unit_counts(n_units, n_resamples, count.width, rng)])
+
+
+def _stratified_resamples(
+    levels: IntArray, positive: BoolArray, n_resamples: int, rng: np.random.Generator
+) -> FloatArray:
+    """AUROCs of resamples drawn within each class.
+
+    Drawing documents with replacement and counting them by score is one multinomial draw over the distinct scores.
+    """
+    n_levels = int(levels.max()) + 1
+    positives = np.bincount(levels[positive], minlength=n_levels)
+    negatives = np.bincount(levels[~positive], minlength=n_levels)
+    rng_positive, rng_negative = rng.spawn(2)  # a stream for each class, so that the size of the blocks plays no role
+    return np.concatenate(
+        [
+            _areas(_resample_counts(positives, size, rng_positive), _resample_counts(negatives, size, rng_negative))
+            for size in block_sizes(n_resamples, n_levels)
+        ]
+    )
+
+
+def _resample_counts(counts: IntArray, size: int, rng: np.random.Generator) -> IntArray:
+    n = int(counts.sum())
+    return rng.multinomial(n, counts / n, size=size)
+
+
+class LevelCounts:
+    """Turns how often each unit is drawn into AUROCs.
+
+    Args:
+        levels: Position of each score among the distinct scores, shape ``(n,)``.
+        positive: Which documents are hallucinated, shape ``(n,)``.
+        units: Unit (document or group) that each document is drawn with, shape ``(n,)``.
+    """
+
+    def __init__(self, levels: IntArray, positive: BoolArray, units: IntArray) -> None:
+        from scipy.sparse import csr_array
+
+        self.width = int(levels.max()) + 1
+        shape = (int(units.max()) + 1, self.width)
+        self._members = [
+            csr_array((np.ones(int(chosen.sum()), dtype=np.int64), (units[chosen], levels[chosen])), shape=shape)
+            for chosen in (positive, ~positive)
+        ]
+
+    def areas(self, times: IntArray) -> FloatArray:
+        """AUROC of each resample, shape ``(resamples,)``, from counts ``(resamples, units)``; nan: one class only."""
+        positives, negatives = self._members
+        return _areas(times @ positives, times @ negatives)
+
+
+def _areas(positives: IntArray, negatives: IntArray) -> FloatArray:
+    """AUROC of each row, given how many documents of each class it has at each distinct score, ascending."""
+    below = np.cumsum(negatives, axis=1) - negatives
+    wins = (positives * (2 * below + negatives)).sum(axis=1)  # twice the wins, so that ties stay whole numbers
+    pairs = 2 * positives.sum(axis=1) * negatives.sum(axis=1)
+    with np.errstate(invalid="ignore"):
+        return np.asarray(wins / pairs, dtype=np.float64)

@@ -1,0 +1,154 @@
+"""AUROC that compares only questions of the same kind."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from hedge_tasks.statistics.base import (
+    BoolArray,
+    Estimate,
+    FloatArray,
+    IntArray,
+    Interval,
+    UndefinedError,
+    as_data,
+    check_confidence,
+    codes_of,
+)
+from hedge_tasks.statistics.placements import (
+    component_variance,
+    degrees_of_freedom,
+    disjoint_pairs,
+    placement_values,
+)
+from hedge_tasks.statistics.roc import auroc_interval, estimate_auroc
+
+
+@dataclass(frozen=True)
+class StratifiedAuroc:
+    """AUROC within strata.
+
+    Attributes:
+        value: Pooled within-stratum AUROC; ``None`` if no stratum has both classes.
+        strata: AUROC of each stratum with DeLong's standard error and interval, in order of first appearance.
+        n_pairs: Number of (hallucinated, sound) pairs compared.
+        reason: Why ``value``, or ``stderr``, is ``None``; ``None`` if neither is.
+        stderr: Standard error of ``value``.
+        interval: Its confidence interval.
+        method: How both were made, in words.
+    """
+
+    value: float | None
+    strata: Mapping[Hashable, Estimate]
+    n_pairs: int
+    reason: str | None = None
+    stderr: float | None = None
+    interval: Interval | None = None
+    method: str | None = None
+
+
+def stratified_auroc(
+    scores: npt.ArrayLike,
+    labels: npt.ArrayLike,
+    strata: Sequence[Hashable],
+    *,
+    groups: Sequence[Hashable] | None = None,
+    confidence: float = 0.95,
+) -> StratifiedAuroc:
+    r"""AUROC that compares documents only within the same stratum, e.g. within the same kind of question.
+
+    .. math::
+        \mathrm{AUROC}_\mathrm{within} = \frac{\sum_s P_s N_s \, \mathrm{AUROC}_s}{\sum_s P_s N_s}
+
+    A score that merely recognises the harder kind of question has a high plain AUROC and one of 0.5 here.
+
+    The standard error is DeLong's (with ``groups`` Obuchowski's) for this ratio: a hallucinated answer :math:`i` of
+    stratum :math:`s` contributes :math:`N_s (V_i - \mathrm{AUROC}_\mathrm{within}) / \sum_s P_s N_s`, with
+    :math:`V_i` its placement value in the stratum, a sound one likewise. With one stratum it is the plain one. It
+    counts the strata's sizes and AUROCs as chance, too, and works for a stratum with a single hallucinated answer,
+    of which a variance within the stratum would know nothing.
+
+    Args:
+        scores: Scores, shape ``(n,)``; higher = more likely hallucinated.
+        labels: Labels 0 or 1, shape ``(n,)``; 1 = hallucinated.
+        strata: Stratum of each document, length ``n``.
+        groups: Group (e.g. image id) of each document, length ``n``; a group may lie in several strata.
+        confidence: Level of the intervals, in (0, 1).
+
+    Returns:
+        The pooled value, with the number of pairs it rests on, and the AUROC of every stratum. A stratum with one class
+        only has an undefined AUROC and adds nothing to the pooled one. A ``nan`` score makes the pooled value
+        undefined: leaving its stratum out would silently change what is compared.
+
+    Raises:
+        ValueError: If lengths differ, a label is neither 0 nor 1, or the level is not in (0, 1).
+
+    Example:
+        >>> result = stratified_auroc([0.1, 0.2, 0.8, 0.9], [0, 1, 0, 1], ["open", "open", "closed", "closed"])
+        >>> result.value, result.n_pairs
+        (1.0, 2)
+    """
+    check_confidence(confidence)
+    x, y = as_data(scores, labels)
+    codes = codes_of(strata, len(x), "strata")
+    group_codes = None if groups is None else codes_of(groups, len(x), "groups")
+
+    def part(i: int) -> Estimate:
+        chosen = codes == i
+        members = None if group_codes is None else group_codes[chosen].tolist()
+        return estimate_auroc(x[chosen], y[chosen], groups=members, method="delong", confidence=confidence)
+
+    parts = {name: part(i) for i, name in enumerate(dict.fromkeys(strata))}
+    if np.isnan(x).any() or np.isnan(y).any():
+        return StratifiedAuroc(None, parts, 0, "a score or label is missing (NaN)")
+    total = sum(part.n_positive * (part.n - part.n_positive) for part in parts.values())
+    if not total:
+        reason = "no documents" if not len(x) else "no stratum has both hallucinated and sound documents"
+        return StratifiedAuroc(None, parts, 0, reason)
+    value, components = _pooled(x, y == 1, codes)
+    used = ~np.isnan(components)
+    return _with_stderr(value, components[used], (y == 1)[used], _subset(group_codes, used), parts, total, confidence)
+
+
+def _pooled(x: FloatArray, positive: BoolArray, codes: IntArray) -> tuple[float, FloatArray]:
+    """Pooled AUROC, and the component of each document; nan in strata with one class."""
+    values, pairs = np.full(len(x), np.nan), np.zeros(len(x))
+    for i in range(int(codes.max()) + 1):
+        chosen = codes == i
+        n_positive = int(positive[chosen].sum())
+        n_negative = int(chosen.sum()) - n_positive
+        if n_positive and n_negative:
+            values[chosen] = placement_values(x[chosen], positive[chosen])
+            pairs[chosen] = np.where(positive[chosen], n_negative, n_positive)
+    total = pairs[positive].sum()
+    value = float((pairs[positive] * np.nan_to_num(values[positive])).sum() / total)
+    return value, pairs * (values - value) / total
+
+
+def _subset(groups: IntArray | None, used: BoolArray) -> IntArray | None:
+    return None if groups is None else np.unique(groups[used], return_inverse=True)[1].astype(np.int64)
+
+
+def _with_stderr(
+    value: float,
+    components: FloatArray,
+    positive: BoolArray,
+    groups: IntArray | None,
+    parts: Mapping[Hashable, Estimate],
+    total: int,
+    confidence: float,
+) -> StratifiedAuroc:
+    try:
+        stderr = float(np.sqrt(component_variance(components, positive, groups)))
+    except UndefinedError as error:
+        return StratifiedAuroc(value, parts, total, str(error))
+    method = f"{'clustered DeLong (Obuchowski 1997)' if groups is not None else 'DeLong'} within strata, logit interval"
+    # Pairs are within strata: one with many hallucinated and a single sound answer has one independent pair.
+    n_pairs = sum(min(part.n_positive, part.n - part.n_positive) for part in parts.values())
+    n_pairs = min(n_pairs, disjoint_pairs(positive, groups))
+    interval = auroc_interval(value, stderr, confidence, degrees_of_freedom(positive, groups), n_pairs)
+    return StratifiedAuroc(value, parts, total, None, stderr, interval, method)

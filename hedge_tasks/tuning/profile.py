@@ -1,0 +1,200 @@
+"""Every score of every question at every cosine threshold, from one pass over its merge tree."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from hedge_tasks import scoring
+from hedge_tasks.clustering.merge_heights import MergeTree, smallest_linked_cosine
+from hedge_tasks.sampling.answers import Answer, AnswerSet
+
+FloatArray = npt.NDArray[np.float64]
+IntArray = npt.NDArray[np.int64]
+
+TARGETS = ("se", "radflag", "vase")
+
+# Scores that are equal in exact arithmetic differ in the last digits between ways of summing them up; rounding keeps
+# ties ties, so that the choice of a threshold does not hang on them.
+_DIGITS = 12
+
+
+@dataclass(frozen=True, eq=False)
+class DocumentProfile:
+    """The scores of one question as step functions of the threshold. Small, picklable, knows nothing of texts.
+
+    Attributes:
+        id, label, group: as in the answer set.
+        thresholds: Ascending, shape ``(k,)``. The i-th state holds for thresholds in (``thresholds[i - 1]``,
+            ``thresholds[i]``]; the last one is the upper end of the searched range.
+        scores: By name (``TARGETS``), shape ``(k,)``; a score that the answers do not allow is missing.
+    """
+
+    id: str
+    label: int | None
+    group: str | None
+    thresholds: FloatArray
+    scores: Mapping[str, FloatArray]
+
+    def at(self, score: str, threshold: float) -> float:
+        """The score at a threshold within the searched range."""
+        return float(self.scores[score][np.searchsorted(self.thresholds, threshold)])
+
+
+@dataclass(frozen=True, eq=False)
+class AurocCurve:
+    """AUROC as an exact step function of the threshold.
+
+    Attributes:
+        thresholds: Ascending, shape ``(e,)``; the i-th value holds in (``thresholds[i - 1]``, ``thresholds[i]``].
+        values: AUROC, shape ``(e,)``.
+        low: Lower end of the searched range, where the first step begins.
+    """
+
+    thresholds: FloatArray
+    values: FloatArray
+    low: float
+
+    def at(self, threshold: float) -> float:
+        """The AUROC at a threshold within the searched range."""
+        return float(self.values[np.searchsorted(self.thresholds, threshold)])
+
+
+def profile_documents(
+    answer_sets: Sequence[AnswerSet],
+    trees: Iterable[MergeTree],
+    *,
+    low: float,
+    high: float,
+    alpha: float = 1.0,
+) -> list[DocumentProfile]:
+    """Score each question at every threshold in ``[low, high]``.
+
+    The scores are those of `hedge_tasks.scoring` for the partition at that threshold, rounded to 12 digits; weights are
+    uniform where a log-probability is missing.
+
+    Args:
+        answer_sets: The questions.
+        trees: The merge tree of each (`EmbeddingClustering.iter_merge_trees`), in their order.
+        low, high: Range of thresholds.
+        alpha: Weight of the clean-noisy gap in VASE.
+
+    Raises:
+        ValueError: A log-probability is no number, or all of a condition's are ``-inf``.
+    """
+    states = [_states(tree, low, high) for tree in trees]
+    shapes: dict[tuple[int, int], list[int]] = {}
+    for i, answer_set in enumerate(answer_sets):
+        shapes.setdefault((len(answer_set.clean), len(answer_set.noisy)), []).append(i)
+    profiles: dict[int, DocumentProfile] = {}
+    for (n_clean, n_noisy), rows in shapes.items():
+        lengths = [len(states[i][0]) for i in rows]
+        owners = np.repeat(np.arange(len(rows)), lengths)
+        labels = np.concatenate([states[i][1] for i in rows])
+        clean = np.array([_weights(answer_sets[i], answer_sets[i].clean) for i in rows])[owners]
+        noisy = np.array([_weights(answer_sets[i], answer_sets[i].noisy) for i in rows])[owners] if n_noisy else None
+        scores = _scores(labels, clean, noisy, n_clean, alpha)
+        ends = np.cumsum(lengths)
+        for i, start, end in zip(rows, ends - lengths, ends, strict=True):
+            mine = {name: values[start:end] for name, values in scores.items()}
+            a = answer_sets[i]
+            profiles[i] = DocumentProfile(a.id, a.label, a.group, states[i][0], mine)
+    return [profiles[i] for i in range(len(answer_sets))]
+
+
+def auroc_curve(profiles: Sequence[DocumentProfile], score: str, low: float) -> AurocCurve:
+    """AUROC of one score at every threshold, over documents that all have a label and the score, of both classes.
+
+    Twice the number of won comparisons (Mann-Whitney) is kept while the threshold falls from its upper end: a document
+    whose score changes is compared with the other class once before and once after.
+    """
+    positive = np.array([profile.label == 1 for profile in profiles])
+    current = np.array([profile.scores[score][-1] for profile in profiles])
+    # Of each class the scores in their own array, and where each document is in it.
+    classes = {side: current[positive == side] for side in (True, False)}
+    place = np.where(positive, np.cumsum(positive), np.cumsum(~positive)) - 1
+    ahead = classes[True][:, None] - classes[False][None, :]
+    twice = int(2 * (ahead > 0).sum() + (ahead == 0).sum())
+    pairs = 2 * len(classes[True]) * len(classes[False])
+    thresholds, values = [float(profiles[0].thresholds[-1])], []
+    for threshold, document, value in _changes(profiles, score):
+        if threshold != thresholds[-1]:
+            values.append(twice / pairs)
+            thresholds.append(threshold)
+        side = bool(positive[document])
+        mine, others = classes[side], classes[not side]
+        before = mine[place[document]]
+        gained = _twice_above(others, value) - _twice_above(others, before)
+        twice += gained if side else -gained
+        mine[place[document]] = value
+    values.append(twice / pairs)
+    return AurocCurve(np.array(thresholds[::-1]), np.array(values[::-1]), low)
+
+
+def _twice_above(others: FloatArray, value: float) -> int:
+    return 2 * int(np.count_nonzero(others < value)) + int(np.count_nonzero(others == value))
+
+
+def _changes(profiles: Sequence[DocumentProfile], score: str) -> list[tuple[float, int, float]]:
+    """(largest threshold, document, score from there down) of every change of a score, thresholds descending."""
+    changes = [
+        (float(profile.thresholds[i]), document, float(profile.scores[score][i]))
+        for document, profile in enumerate(profiles)
+        for i in np.flatnonzero(np.diff(profile.scores[score]))
+    ]
+    return sorted(changes, key=lambda change: -change[0])
+
+
+def _states(tree: MergeTree, low: float, high: float) -> tuple[FloatArray, IntArray]:
+    """The largest threshold of each partition in the range, and the cluster of every answer then, shape ``(k, t)``."""
+    changes = tree.thresholds
+    thresholds = np.append(changes[(changes >= low) & (changes < high)], high)
+    labels = np.zeros((len(thresholds), len(tree.order) + 1), dtype=np.int64)
+    labels[:, -1] = len(tree.order)  # what the empty answers share
+    weaker = tree.heights[None, :] < smallest_linked_cosine(thresholds)[:, None]
+    labels[:, tree.order[1:]] = np.cumsum(weaker, axis=1)
+    places = [len(tree.order) if position is None else position for position in tree.answers.positions]
+    return thresholds, labels[:, places]
+
+
+def _weights(answer_set: AnswerSet, answers: Sequence[Answer]) -> FloatArray:
+    known = [answer.mean_logprob for answer in answers if answer.mean_logprob is not None]
+    logprobs = known if answer_set.has_logprobs else None
+    return scoring.relative_weights(logprobs, len(answers))
+
+
+def _scores(
+    labels: IntArray, clean: FloatArray, noisy: FloatArray | None, n_clean: int, alpha: float
+) -> dict[str, FloatArray]:
+    """Scores of every state: labels ``(r, 1 + n + m)``, weights ``(r, n)`` and ``(r, m)``."""
+    s_clean = _distributions(labels[:, 1 : 1 + n_clean], clean, int(labels.max()) + 1)
+    found = {
+        "se": _entropies(s_clean),
+        "radflag": 1 - (labels[:, 1 : 1 + n_clean] == labels[:, :1]).mean(axis=1),
+    }
+    if noisy is not None:
+        s_noisy = _distributions(labels[:, 1 + n_clean :], noisy, s_clean.shape[1])
+        exists = np.zeros(s_clean.shape, dtype=bool)
+        np.put_along_axis(exists, labels, True, axis=1)
+        logits = np.where(exists, s_clean + alpha * (s_clean - s_noisy), -np.inf)
+        weights = np.exp(logits - logits.max(axis=1, keepdims=True))
+        found["vase"] = _entropies(weights / weights.sum(axis=1, keepdims=True))
+    return {name: np.round(values, _DIGITS) for name, values in found.items()}
+
+
+def _distributions(labels: IntArray, weights: FloatArray, n_clusters: int) -> FloatArray:
+    """Semantic distribution of each row (HEDGE Eq. 1), shape ``(r, n_clusters)``."""
+    rows = len(labels)
+    cells = labels + n_clusters * np.arange(rows)[:, None]
+    masses = np.bincount(cells.ravel(), weights.ravel(), minlength=rows * n_clusters).reshape(rows, n_clusters)
+    distributions: FloatArray = masses / masses.sum(axis=1, keepdims=True)
+    return distributions
+
+
+def _entropies(probabilities: FloatArray) -> FloatArray:
+    logs = np.log(probabilities, out=np.zeros_like(probabilities), where=probabilities > 0)
+    entropies: FloatArray = np.maximum(0.0, -(probabilities * logs).sum(axis=1))
+    return entropies

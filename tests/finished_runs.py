@@ -1,0 +1,79 @@
+"""Finished runs made of seeded noise: harder questions have more diverse answers and more hallucinations."""
+
+from __future__ import annotations
+
+import random
+from dataclasses import replace
+from typing import Any
+
+from hedge_tasks.runs import Run
+from hedge_tasks.sampling import Answer, AnswerSet
+
+EXACT = {"exact": {"with_question": False, "backend": "exact", "alpha": 1.0}}
+
+HOSTILE = {
+    "script": "</script><script>window.hacked = 1</script><img src=x onerror='window.hacked = 1'>",
+    "link": '[see](javascript:window.hacked=1) <a href="javascript:window.hacked=1">x</a>',
+    "template": "{{ 7 * 7 }} {% raw %} ${7*7}",
+    "formula": '=HYPERLINK("http://example.com","x")',
+    "null": "a\x00b\x1b[31mred\ud800",
+    "separators": "line\u2028paragraph\u2029end",
+    "right to left": "\u202egnihtyna\u2067 شيء ما",
+    "stacked": "Z" + "\u0335\u0321\u0334" * 400,
+    "long": "palaver " * 131_072,
+}
+"""What a model may say."""
+
+
+def finished_run(
+    n: int = 60, *, seed: int = 0, task: str = "hedge_x", model: str = "model", samples: int = 6, **settings: Any
+) -> Run:
+    """A run of `n` questions, two an image, of kinds open and closed, scored by exact matching."""
+    sets = tuple(_answer_set(i, random.Random(seed * 100_003 + i), samples) for i in range(n))
+    verdicts = {a.id: {"judge": "rule 1", "reason": "equal: the same words"} for a in sets}
+    return Run(task, model, sets, verdicts, {"filters": EXACT, **settings}, f"2026-01-02T03:04:05.{seed:06d}+00:00")
+
+
+def hostile_run() -> Run:
+    """A run where every text that a model or data set has a say in is hostile."""
+    run = finished_run(len(HOSTILE) * 2)
+    texts = list(HOSTILE.values())
+    sets, verdicts = [], {}
+    for i, answer_set in enumerate(run.answer_sets):
+        text = texts[i % len(texts)]
+        changed = replace(
+            answer_set,
+            id=f"{i} {text[:300]}",
+            question=text[:2000],
+            reference=text[:2000],
+            stratum=text[:50],
+            baseline=replace(answer_set.baseline, text=text),
+            # Equal where it is long: lexical disagreement takes time quadratic in the words of different answers.
+            clean=tuple(
+                replace(a, text=text if len(text) > 10_000 else f"{text} {k % 2}")
+                for k, a in enumerate(answer_set.clean)
+            ),
+        )
+        sets.append(changed)
+        verdicts[changed.id] = {"judge": text[:100], "reason": text[:3000], "category": text[:60]}
+    settings = {**run.settings, "sampling": {text[:40]: text[:5000] for text in texts}}
+    return Run(texts[0], f"{texts[0]} {texts[6]}", tuple(sets), verdicts, settings, run.created)
+
+
+def _answer_set(i: int, chance: random.Random, samples: int) -> AnswerSet:
+    hard = chance.random()
+
+    def answer() -> Answer:
+        return Answer(chance.choice("bcde") if chance.random() < hard else "a", -chance.random(), 3)
+
+    return AnswerSet(
+        f"q{i}",
+        answer(),
+        tuple(answer() for _ in range(samples)),
+        tuple(answer() for _ in range(samples)),
+        f"question {i}?",
+        "a",
+        int(chance.random() < 0.1 + 0.6 * hard),
+        f"image {i // 2}",
+        ("open", "closed")[i % 2],
+    )

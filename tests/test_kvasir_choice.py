@@ -1,0 +1,170 @@
+"""KvasirVQA-x1: which questions are asked, and the columns that are added."""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+import random
+from collections import Counter
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import pytest
+from datasets import Dataset
+from hypothesis import given
+from hypothesis import strategies as st
+
+from hedge_tasks.catalogue import task_folder
+from hedge_tasks.errors import ConfigError, DataError
+
+
+def load_utils(task: str) -> ModuleType:
+    """The module beside a task's YAML, as lmms-eval loads it."""
+    spec = importlib.util.spec_from_file_location("utils", Path(task_folder()) / task / "utils.py")
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+kvasir = load_utils("hedge_kvasirvqa_x1")
+
+KINDS = st.lists(st.sampled_from("abcde"), min_size=1, max_size=60)
+
+
+def keys(n: int) -> list[tuple[str, ...]]:
+    return [(f"image-{i % 7}", f"question {i}?", "yes") for i in range(n)]
+
+
+def rows(kinds: list[str], **columns: Any) -> Dataset:
+    n = len(kinds)
+    values = {
+        "image": ["x.jpg"] * n,
+        "img_id": [f"image-{i % 7}" for i in range(n)],
+        "complexity": [1] * n,
+        "question": [f"question {i}?" for i in range(n)],
+        "answer": ["No polyps are seen."] * n,
+        "original": [json.dumps([{"q": "Any polyps?", "a": "no"}])] * n,
+        "question_class": [[kind] for kind in kinds],
+    }
+    return Dataset.from_dict({**values, **columns})
+
+
+@given(KINDS, st.integers(1, 70))
+def test_shares_are_those_of_sainte_lague(kinds: list[str], size: int) -> None:
+    """No seat could go to another kind with a larger quotient n / (2 k + 1): what defines the method."""
+    chosen = kvasir.representative(kinds, keys(len(kinds)), size, 0)
+    assert len(chosen) == len(set(chosen)) == min(size, len(kinds))
+    assert chosen == sorted(chosen)
+    there, seats = Counter(kinds), Counter(kinds[i] for i in chosen)
+    for one in there:
+        for other in there:
+            if seats[one] < there[one] and seats[other]:
+                assert there[one] * (2 * seats[other] - 1) <= there[other] * (2 * seats[one] + 1)
+
+
+@given(KINDS, st.integers(1, 60), st.integers(0, 5))
+def test_a_larger_size_keeps_the_questions_of_a_smaller_one(kinds: list[str], size: int, seed: int) -> None:
+    fewer = kvasir.representative(kinds, keys(len(kinds)), size, seed)
+    more = kvasir.representative(kinds, keys(len(kinds)), size + 1, seed)
+    assert set(fewer) <= set(more)
+
+
+@given(st.permutations(range(30)), st.integers(1, 30))
+def test_the_order_of_the_data_set_does_not_matter(order: list[int], size: int) -> None:
+    kinds = ["abc"[i % 3] if i < 20 else "d" for i in range(30)]
+    chosen = kvasir.representative(kinds, keys(30), size, 0)
+    shuffled = kvasir.representative([kinds[i] for i in order], [keys(30)[i] for i in order], size, 0)
+    assert sorted(order[i] for i in shuffled) == chosen
+
+
+def test_another_seed_chooses_other_questions_in_the_same_shares() -> None:
+    kinds = [random.Random(i).choice("aaab") for i in range(400)]
+    one, other = (kvasir.representative(kinds, keys(400), 100, seed) for seed in (0, 1))
+    assert one != other
+    assert Counter(kinds[i] for i in one) == Counter(kinds[i] for i in other)
+
+
+def test_the_choice_never_changes_silently() -> None:
+    """These rows are what version 1.0 of the task asks; a change of the rule needs a new version."""
+    kinds = ["polyp_type"] * 12 + ["finding_count"] * 6 + ["landmark_color"] * 2
+    assert kvasir.representative(kinds, keys(20), 6, 0) == [1, 2, 4, 14, 17, 18]
+
+
+def test_five_hundred_questions_of_level_one_are_the_default() -> None:
+    kinds = [f"class {i % 18}" for i in range(1800)]
+    chosen = kvasir.process_docs(rows(kinds, complexity=[1 + i % 3 for i in range(1800)]))
+    assert len(chosen) == 500
+    assert set(chosen["complexity"]) == {1}
+    # 600 questions of level 1 in 6 classes of 100
+    assert sorted(Counter(chosen["question_kind"]).values()) == [83, 83, 83, 83, 84, 84]
+
+
+def test_every_question_keeps_its_class() -> None:
+    chosen = kvasir.process_docs(rows(["abc"[i % 3] for i in range(60)]), size=20)
+    assert [[kind] for kind in chosen["question_kind"]] == list(chosen["question_class"])
+
+
+def test_other_sizes_and_levels_are_options() -> None:
+    dataset = rows(["a", "b"] * 30, complexity=[1, 2, 3] * 20)
+    assert set(kvasir.process_docs(dataset, size=None, complexity=3)["complexity"]) == {3}
+    assert len(kvasir.process_docs(dataset, size=None, complexity=None)) == 60
+    assert len(kvasir.process_docs(dataset, size=7, complexity=2)) == 7
+    assert len(kvasir.process_docs(dataset)) == 20
+
+
+def test_ids_are_unique_and_do_not_depend_on_the_choice() -> None:
+    dataset = rows(["a"] * 40, question=["the same?"] * 20 + [f"question {i}?" for i in range(20)])
+    few, many = (kvasir.process_docs(dataset, size=size) for size in (10, 40))
+    assert len(set(many["question_id"])) == 40
+    named = {row["question"]: row["question_id"] for row in many if row["question"] != "the same?"}
+    assert all(named[row["question"]] == row["question_id"] for row in few if row["question"] in named)
+
+
+def test_atomic_pairs_are_told_as_text() -> None:
+    original = json.dumps([{"q": "Any polyps?", "a": "no"}, {"q": "How many tools?", "a": "2"}])
+    assert kvasir.atomic_pairs(original) == "Any polyps? no\nHow many tools? 2"
+    assert kvasir.process_docs(rows(["a"]))["description"] == ["Any polyps? no"]
+
+
+@pytest.mark.parametrize("broken", ["{", "[1]", '[{"q": "a"}]', "3", "null", '{"q": 1}'])
+def test_unreadable_pairs_are_left_out(broken: str) -> None:
+    assert kvasir.atomic_pairs(broken) == ""
+
+
+def test_classes_of_a_merged_question_make_one_kind() -> None:
+    assert kvasir.question_kind(["b", "a"]) == "a + b"
+    assert kvasir.question_kind("a") == "a"
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"sizes": 3}, "unknown option of KvasirVQA-x1 under 'dataset_kwargs' 'sizes', did you mean 'size'"),
+        ({"size": 0}, "size: expected an integer of at least 1, got 0"),
+        ({"size": "500"}, "size: expected an integer of at least 1, got '500'"),
+        ({"seed": True}, "seed: expected an integer of at least 0, got True"),
+    ],
+)
+def test_wrong_options_are_named(options: dict[str, Any], message: str) -> None:
+    with pytest.raises(ConfigError, match=message):
+        kvasir.process_docs(rows(["a"]), **options)
+
+
+def test_a_level_that_is_not_there_and_missing_columns_are_named() -> None:
+    with pytest.raises(DataError, match=r"no question of complexity 3; there are \[1\]"):
+        kvasir.process_docs(rows(["a"]), complexity=3)
+    with pytest.raises(DataError, match="no column original; there are image"):
+        kvasir.process_docs(rows(["a"]).remove_columns("original"))
+
+
+def test_the_stand_in_of_the_real_data_set_is_read(shared_data: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from hedge_tasks import data
+
+    monkeypatch.setenv("HEDGE_DATA_DIR", str(shared_data / "hub"))
+    chosen = kvasir.process_docs(data.load_split("SimulaMet/Kvasir-VQA-x1", None, "test"))
+    assert chosen["question_kind"] == ["abnormality", "procedure_type"]
+    assert all(name.startswith("cl") for name in chosen["question_id"])
+    assert all(chosen["description"])

@@ -1,0 +1,397 @@
+"""Submissions: valid as written, refused when a digit is changed; the site that is made of them."""
+
+from __future__ import annotations
+
+import copy
+import json
+import math
+import random
+import re
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from finished_runs import HOSTILE, finished_run, hostile_run
+
+from hedge_tasks.cli import main
+from hedge_tasks.errors import ConfigError, DataError
+from hedge_tasks.leaderboard import (
+    build_site,
+    make_submission,
+    problems,
+    read_entries,
+    read_submission,
+    submission_schema,
+    write_submission,
+)
+from hedge_tasks.leaderboard.comparison import all_differences
+from hedge_tasks.leaderboard.schema import faults
+from hedge_tasks.leaderboard.submission import SUBMITTED, digest_of
+from hedge_tasks.methods import method_of
+from hedge_tasks.pipeline import Scores, detection_auroc
+from hedge_tasks.plots.measures import compare_two_runs, compare_two_scores
+from hedge_tasks.runs import save_run
+
+RUN = finished_run(30)
+SUBMISSION = make_submission(RUN)
+
+
+def with_digest(submission: dict[str, Any]) -> dict[str, Any]:
+    return {**submission, "digest": digest_of(submission)}
+
+
+def numbers(value: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
+    """Places of all numbers in a JSON value."""
+    if isinstance(value, dict):
+        for key, inner in value.items():
+            yield from numbers(inner, (*path, key))
+    elif isinstance(value, list):
+        for i, inner in enumerate(value):
+            yield from numbers(inner, (*path, i))
+    elif isinstance(value, (int, float)):
+        yield path
+
+
+def changed_in_one_digit(number: float, chance: random.Random) -> float:
+    """The number with one of its digits raised by one (9 becomes 0), as it is written in the file."""
+    text = json.dumps(number)
+    digits = [m.start() for m in re.finditer(r"\d(?!\d*$)|\d", text.partition("e")[0])]
+    # A change in the last digits of a full-precision score is below what a machine may round differently.
+    at = chance.choice(digits[:8])
+    new = str((int(text[at]) + 1) % 10)
+    return float(text[:at] + new + text[at + 1 :]) if "." in text else int(text[:at] + new + text[at + 1 :])
+
+
+def put(value: Any, path: tuple[Any, ...], new: Any) -> Any:
+    changed = copy.deepcopy(value)
+    inner = changed
+    for key in path[:-1]:
+        inner = inner[key]
+    inner[path[-1]] = new
+    return changed
+
+
+def look_up(value: Any, path: tuple[Any, ...]) -> Any:
+    for key in path:
+        value = value[key]
+    return value
+
+
+def test_a_submission_is_valid_and_survives_the_disk(tmp_path: Path) -> None:
+    write_submission(tmp_path / "s.json", SUBMISSION)
+    assert read_submission(tmp_path / "s.json") == SUBMISSION
+    assert problems(SUBMISSION) == []
+
+
+def test_its_aggregates_are_those_of_the_pipeline() -> None:
+    scores = method_of(RUN, None).score(RUN.answer_sets)
+    for name in SUBMITTED:
+        stated = SUBMISSION["methods"]["exact"]["aggregates"][name]
+        assert stated["auroc"] == pytest.approx(detection_auroc(scores, name).value, abs=1e-6)
+    assert SUBMISSION["summary"]["hallucinated"] == sum(a.label or 0 for a in RUN.answer_sets)
+
+
+def test_texts_are_left_out_unless_asked_for() -> None:
+    assert "question 3?" not in json.dumps(SUBMISSION)
+    asked = make_submission(RUN, texts=True)
+    assert problems(asked) == []
+    assert asked["documents"][3]["texts"]["question"] == "question 3?"
+
+
+def _statements() -> list[tuple[Any, ...]]:
+    """Places of all numbers that the submission states about the model: aggregates, and scores and labels of documents.
+
+    The answers' log-probabilities and cluster ids are what the scores are computed from; a change there shows in the
+    scores or makes no difference to anything.
+    """
+    some_documents = {**SUBMISSION, "documents": SUBMISSION["documents"][:6]}
+    stated = ("summary", "aggregates", "scores", "label", "n_clean")
+    return [path for path in numbers(some_documents) if set(stated) & {*path} and path[0] != "settings"]
+
+
+def _statements() -> list[tuple[Any, ...]]:
+    """Places of all numbers that the submission states about the model: aggregates, and scores and labels of documents.
+
+    The answers' log-probabilities and cluster ids are what the scores are computed from; a change there shows in the
+    scores or makes no difference to anything.
+    """
+    some_documents = {**SUBMISSION, "documents": SUBMISSION["documents"][:6]}
+    stated = ("summary", "aggregates", "scores", "label", "n_clean")
+    return [path for path in numbers(some_documents) if set(stated) & {*path} and path[0] != "settings"]
+
+
+def test_a_submission_tampered_in_one_digit_is_refused_even_with_a_new_digest() -> None:
+    chance = random.Random(0)
+    places = _statements()
+    assert len(places) > 90
+    for path in places:
+        old = look_up(SUBMISSION, path)
+        new = changed_in_one_digit(old, chance)
+        assert problems(with_digest(put(SUBMISSION, path, new))), f"{path}: {old} became {new}"
+
+
+def test_cluster_ids_and_log_probabilities_that_give_other_scores_are_refused() -> None:
+    document = SUBMISSION["documents"][0]
+    clusters = document["methods"]["exact"]["clusters"]
+    split = [max(clusters) + 1, *clusters[1:]]
+    for path, new in [
+        (("documents", 0, "methods", "exact", "clusters"), split),
+        (("documents", 0, "logprobs", 0), document["logprobs"][0] - 0.001),
+    ]:
+        assert any("scores." in text for text in problems(with_digest(put(SUBMISSION, path, new))))
+
+
+def test_any_change_breaks_the_digest() -> None:
+    for path, new in [
+        (("settings", "filters", "exact", "alpha"), 2.0),
+        (("entry", "name"), "better"),
+        (("versions", "python"), "3"),
+        (("documents", 0, "stratum"), "other"),
+    ]:
+        assert any("digest" in text for text in problems(put(SUBMISSION, path, new)))
+        look_up(SUBMISSION, path)
+
+
+def test_scores_are_trusted_only_where_that_is_asked_for() -> None:
+    path = ("documents", 0, "methods", "exact", "scores", "discrete_se")
+    tampered = put(SUBMISSION, path, look_up(SUBMISSION, path) + 1e-6)
+    assert any("discrete_se: stated" in text for text in problems(with_digest(tampered)))
+
+
+def test_impossible_answers_and_missing_log_probabilities_are_submitted() -> None:
+    first, second, *others = RUN.answer_sets
+    impossible = replace(first, baseline=replace(first.baseline, mean_logprob=-math.inf))
+    without = replace(second, clean=tuple(replace(a, mean_logprob=None) for a in second.clean))
+    submission = make_submission(replace(RUN, answer_sets=(impossible, without, *others)))
+    assert submission["documents"][0]["logprobs"][0] == "-inf"
+    assert problems(submission) == []
+
+
+def test_one_class_of_labels_is_submitted_as_undefined() -> None:
+    sound = tuple(answer_set.with_label(0) for answer_set in RUN.answer_sets)
+    submission = make_submission(replace(RUN, answer_sets=sound))
+    aggregate = submission["methods"]["exact"]["aggregates"]["se"]
+    assert aggregate["auroc"] is None
+    assert "no document is labelled hallucinated" in aggregate["reason"]
+    assert problems(submission) == []
+
+
+def test_the_schema_check_agrees_with_the_jsonschema_library() -> None:
+    jsonschema = pytest.importorskip("jsonschema")
+    validator = jsonschema.Draft202012Validator(submission_schema())
+    chance = random.Random(1)
+    some = {**SUBMISSION, "documents": SUBMISSION["documents"][:2]}
+    assert not list(faults(some))
+    replacements = [
+        None,
+        True,
+        -1,
+        0,
+        1,
+        1.5,
+        "",
+        "x",
+        "-inf",
+        "y" * 3000,
+        [],
+        [1],
+        {},
+        {"a": 1},
+        "https://x",
+        "http://x",
+    ]
+    for _ in range(400):
+        path = chance.choice(list(_every_place(some)))
+        changed = put(some, path, chance.choice(replacements))
+        assert bool(list(faults(changed))) == (not validator.is_valid(changed)), (path, look_up(changed, path))
+
+
+def _every_place(value: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
+    items = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
+    for key, inner in items:
+        yield (*path, key)
+        yield from _every_place(inner, (*path, key))
+
+
+def test_the_schema_is_valid_json_schema() -> None:
+    jsonschema = pytest.importorskip("jsonschema")
+    jsonschema.Draft202012Validator.check_schema(submission_schema())
+
+
+def test_a_schema_keyword_that_is_not_understood_is_not_passed_over() -> None:
+    with pytest.raises(NotImplementedError, match="oneOf"):
+        list(faults(1, {"oneOf": []}))
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        (lambda s: s["entry"].update(url="javascript:alert(1)"), "entry.url"),
+        (lambda s: s["entry"].update(url="https://x' onclick='y"), "entry.url"),
+        (lambda s: s.update(hedge_submission=2), "hedge_submission"),
+        (lambda s: s.update(extra=1), "extra: no such field"),
+        (lambda s: s.pop("summary"), "'summary' is missing"),
+        (lambda s: s["documents"][1].update(label=2), "documents[1].label"),
+        (lambda s: s["documents"][1].update(id="q0"), "the id 'q0' occurs 2 times"),
+        (lambda s: s["documents"][1]["logprobs"].pop(), "cluster"),
+        (lambda s: s["documents"][1]["methods"].pop("exact"), "not the methods"),
+        (lambda s: s["documents"][1].update(n_clean=99), "logprobs"),
+        (lambda s: s["methods"]["exact"]["aggregates"].pop("se"), "aggregates.se: is missing"),
+        (
+            lambda s: s["methods"]["exact"]["aggregates"].update(best=s["methods"]["exact"]["aggregates"]["se"]),
+            "no such score",
+        ),
+    ],
+)
+def test_a_wrong_submission_is_refused_with_the_place(change: Any, said: str) -> None:
+    submission = copy.deepcopy(SUBMISSION)
+    change(submission)
+    assert any(said in text for text in problems(with_digest(submission)))
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "[1]",
+        '{"a": NaN}',
+        '{"a": 1, "a": 2}',
+        "[" * 100_000,
+        '{"a":' * 60 + "1" + "}" * 60,
+        '{"a": "\xff"}',
+    ],
+)
+def test_a_file_that_is_no_submission_is_one_clear_error(text: str, tmp_path: Path) -> None:
+    (tmp_path / "s.json").write_text(text, "latin-1")
+    with pytest.raises(DataError, match=r"s\.json"):
+        read_submission(tmp_path / "s.json")
+
+
+def test_a_submission_needs_answers_methods_and_an_honest_address() -> None:
+    with pytest.raises(DataError, match="no answers"):
+        make_submission(replace(RUN, answer_sets=()))
+    with pytest.raises(ConfigError, match="no filters are recorded"):
+        make_submission(replace(RUN, settings={}))
+    with pytest.raises(ConfigError, match=r"entry\.url"):
+        make_submission(RUN, url="javascript:alert(1)")
+
+
+def scores_of(seed: int, n: int = 300) -> list[Scores]:
+    run = finished_run(n, seed=seed)
+    return method_of(run, None).score(run.answer_sets)
+
+
+def test_differences_of_entries_agree_with_resampling() -> None:
+    a, b = scores_of(1), scores_of(2)
+    [found] = all_differences([a, b], "se")
+    expected = compare_two_runs(a, b, "se")
+    assert expected is not None
+    assert found.difference == pytest.approx(expected.difference)
+    assert found.stderr == pytest.approx(expected.stderr, rel=0.1)  # 1000 resamples: 2 % noise, and 300 documents
+
+
+def test_differences_of_entries_with_the_same_labels_agree_with_delong() -> None:
+    a = [replace(s, group=None) for s in scores_of(1)]
+    b = [replace(s, se=s.vase or 0.0) for s in a]
+    [found] = all_differences([a, b], "se")
+    expected = compare_two_scores(a, "se", a, "vase")
+    assert expected is not None
+    assert found.difference == pytest.approx(expected.difference)
+    assert found.stderr == pytest.approx(expected.stderr, rel=0.02)
+
+
+def test_entries_are_compared_on_common_documents_in_any_order() -> None:
+    a, b = scores_of(1, 100), scores_of(2, 80)
+    shuffled = random.Random(0).sample(b, len(b))
+    [found] = all_differences([a, b], "se")
+    assert all_differences([a, shuffled], "se") == [found]
+    assert found.n == 80
+    common = [s for s in a if int(s.id[1:]) < 80]
+    assert found.difference == pytest.approx(
+        (detection_auroc(common, "se").value or 0) - (detection_auroc(b, "se").value or 0)
+    )
+    [nothing] = all_differences([a, [replace(s, id=f"other {s.id}") for s in b]], "se")
+    assert (nothing.difference, nothing.n) == (None, 0)
+
+
+def submissions(folder: Path, n: int, **about: Any) -> Path:
+    folder.mkdir(exist_ok=True)
+    for i in range(n):
+        run = finished_run(24, seed=i, task=f"hedge_{i % 2}", model=f"model {i}")
+        write_submission(folder / f"s{i}.json", make_submission(run, **about))
+    return folder
+
+
+def test_the_site_has_a_page_for_each_task_and_entry(tmp_path: Path) -> None:
+    built = read_entries(submissions(tmp_path / "in", 4, url="https://example.org/x"))
+    files = build_site(built, tmp_path / "site")
+    assert sorted(p.name[:5] for p in files) == ["entry"] * 4 + ["index"] + ["task-"] * 2
+    pages = {p.name: p.read_text("utf-8") for p in files}
+    for name, text in pages.items():
+        links = re.findall(r'href="([^"]+)"', text)
+        assert {link for link in links if not link.startswith("https://example.org/")} <= set(pages) | set(), name
+    board = next(text for name, text in pages.items() if name.startswith("task-1"))
+    value = built.entries[0].content["methods"]["exact"]["aggregates"]["se"]["auroc"]
+    assert f"{value:.3f}" in board
+
+
+def test_tampered_damaged_and_repeated_submissions_are_not_shown(tmp_path: Path) -> None:
+    folder = submissions(tmp_path / "in", 3)
+    tampered = read_submission(folder / "s0.json")
+    tampered["methods"]["exact"]["aggregates"]["se"]["auroc"] = 0.999
+    write_submission(folder / "s0.json", with_digest(tampered))
+    (folder / "s1.json").write_text("{", "utf-8")
+    write_submission(folder / "s9.json", read_submission(folder / "s2.json"))
+    built = read_entries(folder)
+    assert [entry.name for entry in built.entries] == ["model 2"]
+    reasons = {path.name: reason for path, reason in built.refused.items()}
+    assert "auroc: stated 0.999" in reasons["s0.json"]
+    assert "not valid JSON" in reasons["s1.json"]
+    assert "the same submission as s2.json" in reasons["s9.json"]
+
+
+def test_a_thorough_build_computes_the_scores_again(tmp_path: Path) -> None:
+    folder = submissions(tmp_path / "in", 1)
+    tampered = read_submission(folder / "s0.json")
+    for document in tampered["documents"]:
+        document["methods"]["exact"]["scores"]["se"] += 1.0  # the order, and so every AUROC, stays
+    write_submission(folder / "s0.json", with_digest(tampered))
+    assert not read_entries(folder).refused
+    assert read_entries(folder, recompute_scores=True).refused
+
+
+def test_hostile_names_neither_break_pages_nor_choose_where_they_are_written(tmp_path: Path) -> None:
+    (tmp_path / "in").mkdir()
+    submission = make_submission(
+        hostile_run(), name="../../etc/passwd " + HOSTILE["script"], note=HOSTILE["link"][:500]
+    )
+    write_submission(tmp_path / "in" / "s.json", submission)
+    files = build_site(read_entries(tmp_path / "in"), tmp_path / "site")
+    assert {path.parent for path in files} == {tmp_path / "site"}
+    for path in files:
+        text = path.read_text("utf-8")
+        assert "<script>window.hacked" not in text
+        assert "<img" not in text
+        assert not re.search(r'href="(?!https://|[\w.-]+\.html")', text)
+        assert "\x00" not in text
+
+
+def test_hedge_leaderboard_submits_validates_and_builds(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    run = save_run(RUN, tmp_path)
+    folder = tmp_path / "in"
+    folder.mkdir()
+    out = folder / "s.json"
+    assert main(["leaderboard", "submit", str(run), "--out", str(out), "--name", "ours"]) == 0
+    assert main(["leaderboard", "validate", str(out)]) == 0
+    assert main(["leaderboard", "build", str(folder), "--out", str(tmp_path / "site")]) == 0
+    capsys.readouterr()
+    out.write_text(out.read_text("utf-8").replace('"ours"', '"0urs"'), "utf-8")
+    assert main(["leaderboard", "validate", str(out), "--json"]) == 1
+    said = json.loads(capsys.readouterr().out)
+    assert not said[str(out)]["valid"]
+    assert main(["leaderboard", "build", str(folder), "--out", str(tmp_path / "site")]) == 1
+    assert main(["leaderboard", "build", str(tmp_path / "nowhere")]) == 2
+    assert main(["leaderboard", "schema"]) == 0
+    assert "no such folder" in capsys.readouterr().err

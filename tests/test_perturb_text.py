@@ -1,0 +1,169 @@
+"""Perturbed wordings for text tasks, and the sentences that they shuffle."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections import Counter
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from PIL import Image
+
+from hedge_tasks.errors import ConfigError
+from hedge_tasks.perturb import Wording, build_noise
+from hedge_tasks.perturb.text import PRESETS, TextPerturbation, load_templates
+from hedge_tasks.sampling.plan import SamplingPlan
+from hedge_tasks.sentences import split_sentences
+
+ASKED = Wording("Is {question} 5 %?", "Alpha is 3.5 cm. Beta follows. Gamma, approx. 3 cm, is last.", "no")
+
+
+def test_the_ten_prefixes_are_those_of_the_papers_figure() -> None:
+    paper = Path(__file__).resolve().parents[1].parent / "shared" / "papers" / "medhallmark.txt"
+    if not paper.is_file():
+        pytest.skip("the paper's text is not here")
+    printed = re.findall(r"^6\d\d\t(\d+)\. (.*\{question\})$", paper.read_text("utf-8"), re.MULTILINE)
+    assert [text for _, text in printed] == list(load_templates("confidence_weakening"))
+    assert len(printed) == 10
+
+
+@pytest.mark.parametrize("preset", sorted(PRESETS))
+def test_a_preset_is_built_again_from_its_settings(preset: str) -> None:
+    noise = build_noise(preset)
+    assert build_noise(json.loads(json.dumps(noise.settings()))) == noise
+    assert SamplingPlan(perturbation=preset).noise == noise
+
+
+@given(st.integers(min_value=0, max_value=2**63), st.sampled_from(sorted(PRESETS)))
+def test_equal_seeds_give_equal_wordings_and_the_question_is_kept_whole(seed: int, preset: str) -> None:
+    noise = build_noise(preset)
+    one = noise.perturb_wording(ASKED, seed=seed)
+    assert one == noise.perturb_wording(ASKED, seed=seed)
+    assert ASKED.question in one.question
+    assert sorted(split_sentences(one.context)) == sorted(split_sentences(ASKED.context))
+    assert one.distractor == ASKED.distractor
+
+
+def test_every_template_is_drawn_and_both_sets_as_often() -> None:
+    noise = build_noise("instructions")
+    drawn = Counter(noise.perturb_wording(Wording("QQ"), seed=seed).question for seed in range(2000))
+    expected = {
+        template.replace("{question}", "QQ")
+        for name in ("confidence_weakening", "neutral")
+        for template in load_templates(name)
+    }
+    assert set(drawn) == expected
+    weak = sum(drawn[t.replace("{question}", "QQ")] for t in load_templates("confidence_weakening"))
+    assert 900 < weak < 1100
+    assert min(drawn.values()) > 50
+
+
+def test_sentences_of_the_context_change_places_and_nothing_else_does() -> None:
+    noise = build_noise("shuffled_context")
+    orders = {noise.perturb_wording(ASKED, seed=seed).context for seed in range(60)}
+    assert len(orders) == 6
+    assert all(noise.perturb_wording(ASKED, seed=seed).question == ASKED.question for seed in range(5))
+    assert noise.perturb_wording(Wording("Q"), seed=1).context == ""
+
+
+def test_images_are_left_alone() -> None:
+    image = Image.new("RGB", (3, 2))
+    assert build_noise("instructions").perturb_images([image], ASKED, seed=4) == [image]
+
+
+def test_a_wording_has_no_strength() -> None:
+    noise = build_noise("neutral_wording")
+    assert noise.scaled(1.0) is noise
+    with pytest.raises(ConfigError, match="has no strength"):
+        SamplingPlan(perturbation="neutral_wording", strength=2.0)
+
+
+@pytest.mark.parametrize(
+    ("config", "message"),
+    [
+        ({"kind": "text", "templates": "neutrl"}, "did you mean 'neutral'"),
+        ({"kind": "text", "shuffle": True}, "did you mean 'shuffle_context'"),
+        ({"kind": "text", "shuffle_context": 1}, "must be true or false"),
+        ({"kind": "text", "templates": 3}, "names or paths"),
+        ({"kind": "text", "templates": [3]}, "names or paths"),
+        ({"kind": "text", "templates": {"neutral": "0"}}, "not those of these settings"),
+        ({"kind": "text", "templates": "/nowhere/x.json"}, "cannot read"),
+        ("confidence_weakenin", "did you mean 'confidence_weakening'"),
+    ],
+)
+def test_a_wrong_setting_is_named(config: object, message: str) -> None:
+    with pytest.raises(ConfigError, match=message):
+        build_noise(config)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    "content", ["[", "[]", '{"templates": []}', '{"templates": ["no mark"]}', '{"templates": ["{question}{question}"]}']
+)
+def test_a_file_of_templates_is_checked(tmp_path: Path, content: str) -> None:
+    file = tmp_path / "mine.json"
+    file.write_text(content, "utf-8")
+    with pytest.raises(ConfigError, match=r"mine\.json"):
+        build_noise({"kind": "text", "templates": str(file)})
+
+
+def test_templates_of_the_users_own_are_taken_and_a_changed_file_is_noticed(tmp_path: Path) -> None:
+    file = tmp_path / "mine.json"
+    file.write_text('{"templates": ["Hm: {question}"]}', "utf-8")
+    noise = build_noise({"kind": "text", "templates": str(file)})
+    assert noise.perturb_wording(Wording("Q"), seed=0).question == "Hm: Q"
+    settings = noise.settings()
+    file.write_text('{"templates": ["Oh: {question}"]}', "utf-8")
+    with pytest.raises(ConfigError, match="not those"):
+        build_noise(settings)
+
+
+def test_a_preset_with_one_setting_changed_keeps_the_others() -> None:
+    noise = build_noise({"kind": "text", "name": "instructions", "shuffle_context": False})
+    assert noise == TextPerturbation("instructions", ("confidence_weakening", "neutral"), False)
+
+
+# --- sentences --------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("text", "sentences"),
+    [
+        ("A nodule of approx. 3 cm. It is benign.", ["A nodule of approx. 3 cm.", "It is benign."]),
+        ("It measures 2.5 cm. 3 cysts are seen.", ["It measures 2.5 cm.", "3 cysts are seen."]),
+        ("See e.g. Fig. 2 of Dr. Smith. Done", ["See e.g. Fig. 2 of Dr. Smith.", "Done"]),
+        ("Read by J. Smith. Normal.", ["Read by J. Smith.", "Normal."]),
+        ("1. Clear lungs. 2. No effusion. 3. Fine.", ["Clear lungs.", "No effusion.", "Fine."]),
+        ("It suggests that 1. Improving opacity, 2. Failure.", ["It suggests that 1. Improving opacity, 2. Failure."]),
+        ("Fine. 1. Clear.", ["Fine.", "Clear."]),
+        ("There are 2. The liver is fine.", ["There are 2.", "The liver is fine."]),
+        ("Findings:\n- Lungs clear\n- No effusion.", ["Lungs clear", "No effusion."]),
+        ("## Impression\n\n**Findings:**\n\n1) Normal heart\n2) Clear", ["Normal heart", "Clear"]),
+        ("The lungs\nare clear.\nThe heart is big.", ["The lungs are clear.", "The heart is big."]),
+        ("FINDINGS: The lungs are clear! Really? Yes.", ["FINDINGS: The lungs are clear!", "Really?", "Yes."]),
+        ("Effusion? No. The rest is fine, etc. The end.", ["Effusion?", "No.", "The rest is fine, etc.", "The end."]),
+        ('He said "it is clear." Then left.', ['He said "it is clear."', "Then left."]),
+        ("### Assistant: The X-ray shows a lot of things", ["Assistant: The X-ray shows a lot of things"]),
+        ("It is about\n3. Then it ends.", ["It is about 3.", "Then it ends."]),
+        ("", []),
+        (" \n...\n - \n", []),
+        ("no stop", ["no stop"]),
+    ],
+)
+def test_sentences_end_where_a_reader_would_end_them(text: str, sentences: list[str]) -> None:
+    assert split_sentences(text) == sentences
+
+
+@given(st.text(alphabet="ab A1.2!?:\n-*#) (,cm", max_size=200))
+def test_no_word_is_lost_or_made_up_by_splitting(text: str) -> None:
+    pieces = split_sentences(text)
+    assert all(piece == piece.strip() and re.search(r"\w", piece) for piece in pieces)
+    letters = Counter(re.findall(r"\w", text))
+    assert not Counter(re.findall(r"\w", "".join(pieces))) - letters
+
+
+@pytest.mark.parametrize("text", ["x. " * 30_000, "1. " * 30_000, "a" * 100_000, "(" * 50_000 + ". A", "\n- " * 30_000])
+def test_hostile_texts_are_split_in_linear_time(text: str) -> None:
+    assert len("".join(split_sentences(text))) <= len(text)

@@ -1,0 +1,286 @@
+"""Figures: what they show, and how they are drawn and written."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+from finished_runs import HOSTILE, finished_run
+from hypothesis import given
+from hypothesis import strategies as st
+from sklearn.metrics import roc_auc_score
+from sklearn.metrics import roc_curve as sklearn_roc_curve
+
+from hedge_tasks.cli import main
+from hedge_tasks.clustering.embedding import EmbeddingClustering
+from hedge_tasks.errors import ConfigError, DataError
+from hedge_tasks.methods import Method, method_of
+from hedge_tasks.pipeline import SCORE_NAMES, detection_auroc
+from hedge_tasks.plots import (
+    Chart,
+    Series,
+    categories_chart,
+    distribution_chart,
+    draw,
+    methods_chart,
+    rates_chart,
+    risk_coverage_chart,
+    roc_chart,
+    strata_chart,
+    sweep_chart,
+    threshold_chart,
+)
+from hedge_tasks.plots.drawing import COLOURS
+from hedge_tasks.plots.figures import all_charts
+from hedge_tasks.plots.measures import Labelled, compare_two_runs, compare_two_scores, labelled, roc_curve
+from hedge_tasks.runs import save_run
+from hedge_tasks.sweep import sweep
+from hedge_tasks.tables import as_csv, safe_cell
+
+RUN = finished_run(80)
+SCORES = method_of(RUN, None).score(RUN.answer_sets)
+
+
+def data_of(pairs: list[tuple[float, int]]) -> Labelled:
+    values, labels = zip(*pairs, strict=True)
+    return Labelled(np.array(values, float), np.array(labels, float), None, None)
+
+
+PAIRS = st.lists(st.tuples(st.integers(0, 5).map(float), st.integers(0, 1)), min_size=2, max_size=40).filter(
+    lambda pairs: len({label for _, label in pairs}) == 2
+)
+
+
+@given(PAIRS)
+def test_the_roc_curve_is_that_of_scikit_learn(pairs: list[tuple[float, int]]) -> None:
+    data = data_of(pairs)
+    x, y = roc_curve(data)
+    theirs = sklearn_roc_curve(data.labels, data.values, drop_intermediate=False)
+    np.testing.assert_allclose(x, theirs[0])
+    np.testing.assert_allclose(y, theirs[1])
+    assert np.trapezoid(y, x) == pytest.approx(roc_auc_score(data.labels, data.values))
+
+
+def test_a_roc_curve_needs_both_classes() -> None:
+    with pytest.raises(ValueError, match="hallucinated and sound"):
+        roc_curve(data_of([(0.1, 1), (0.2, 1)]))
+
+
+def test_the_legend_of_the_roc_chart_has_the_auroc_of_the_table() -> None:
+    names = [series.name for series in roc_chart(SCORES).series]
+    values = [detection_auroc(SCORES, name).value or 0 for name in SCORE_NAMES]
+    assert names == [f"{name} ({value:.3f})" for name, value in zip(("SE", "RadFlag", "VASE"), values, strict=True)]
+
+
+def test_risk_at_full_coverage_is_the_hallucination_rate() -> None:
+    rate = np.mean([s.label for s in SCORES])
+    for series in risk_coverage_chart(SCORES).series:
+        assert series.x[-1] == 1
+        assert series.y[-1] == pytest.approx(rate)
+
+
+def test_distributions_are_shares_of_each_label() -> None:
+    chart = distribution_chart(SCORES, "se")
+    assert [series.name.split()[0] for series in chart.series] == ["sound", "hallucinated"]
+    assert all(sum(series.y) == pytest.approx(1) for series in chart.series)
+
+
+def test_strata_stand_beside_the_pooled_number() -> None:
+    chart = strata_chart(SCORES)
+    assert chart.categories == ("pooled", "within kinds", "open", "closed")
+    se = chart.series[0]
+    assert se.x[0] == detection_auroc(SCORES, "se").value
+    for k, kind in enumerate(("open", "closed"), start=2):
+        assert se.x[k] == pytest.approx(detection_auroc([s for s in SCORES if s.stratum == kind], "se").value)
+
+
+def test_the_sweep_chart_has_the_points_of_the_sweep() -> None:
+    points = list(sweep(RUN.answer_sets, method_of(RUN, None), [1, 3, 6]))
+    chart = sweep_chart(points)
+    assert [series.x for series in chart.series] == [(1.0, 3.0, 6.0)] * 3
+    assert chart.series[2].y == tuple(p.estimate.value for p in points if p.score == "vase")
+    assert chart.series[2].bounds(0) == points[2].estimate.interval
+
+
+def test_the_threshold_chart_is_the_clustering_at_each_threshold() -> None:
+    vectors = {
+        text: [np.cos(angle), np.sin(angle)] for text, angle in zip("abcde", (0, 0.3, 0.5, 0.9, 1.4), strict=True)
+    }
+    backend = EmbeddingClustering(encoder=lambda texts: [vectors[text] for text in texts])
+    chart = threshold_chart(RUN, Method("embed", backend), steps=6)
+    for i, threshold in enumerate(chart.series[0].x):
+        method = Method("embed", EmbeddingClustering(encoder=backend.encoder, threshold=threshold))
+        expected = detection_auroc(method.score(RUN.answer_sets), "se").value
+        assert chart.series[0].y[i] == pytest.approx(expected)
+    with pytest.raises(ConfigError, match="threshold"):
+        threshold_chart(RUN, method_of(RUN, None))
+
+
+def test_rates_and_categories_of_several_runs() -> None:
+    other = finished_run(40, seed=1)
+    rates = rates_chart([("one", RUN), ("two", other)])
+    assert rates.series[0].x[1] == pytest.approx(np.mean([a.label for a in other.answer_sets]))
+    assert categories_chart([("one", RUN)]).note == "the judge tells no categories"
+    told = {f"q{i}": {"category": "minor" if i % 4 else "grave"} for i in range(40)}
+    chart = categories_chart([("one", type(RUN)("t", "m", other.answer_sets, told))])
+    assert chart.categories == ("grave", "minor")
+    assert chart.series[0].y == (0.25, 0.75)
+
+
+def test_scores_of_the_same_answers_are_compared_by_document_whatever_the_order() -> None:
+    forward, backward = (
+        compare_two_scores(SCORES, "se", SCORES, "vase"),
+        compare_two_scores(SCORES[::-1], "se", SCORES, "vase"),
+    )
+    assert forward is not None
+    assert backward is not None
+    assert forward.difference == pytest.approx(backward.difference)
+    assert forward.a == detection_auroc(SCORES, "se").value
+    assert "clustered" in forward.method  # two questions an image
+
+
+def test_runs_are_compared_on_the_documents_that_both_labelled() -> None:
+    other = finished_run(50, seed=1)
+    theirs = method_of(other, None).score(other.answer_sets)
+    comparison = compare_two_runs(SCORES, theirs, "se")
+    assert comparison is not None
+    assert comparison.n == 50
+    assert comparison.b == detection_auroc(theirs, "se").value
+    assert compare_two_runs(SCORES, [], "se") is None
+
+
+def test_documents_without_label_or_score_are_left_out() -> None:
+    mixed = [*SCORES[:4], SCORES[4].__class__(**{**SCORES[4].__dict__, "label": None})]
+    assert len(labelled(mixed, "se").values) == 4
+    assert labelled([], "se").groups is None
+
+
+@pytest.mark.parametrize("ending", ["png", "svg", "pdf"])
+def test_every_chart_is_drawn_in_every_format(ending: str, tmp_path: Path) -> None:
+    estimates = {"exact": {name: detection_auroc(SCORES, name) for name in SCORE_NAMES}}
+    for chart in [*all_charts(SCORES), methods_chart(estimates), rates_chart([("one", RUN)])]:
+        path = tmp_path / f"{chart.name}.{ending}"
+        draw(chart, path, width="page", title=True)
+        start = {"png": b"\x89PNG", "svg": b"<?xml", "pdf": b"%PDF"}[ending]
+        assert path.read_bytes().startswith(start)
+
+
+def test_the_same_figure_is_the_same_file(tmp_path: Path) -> None:
+    for name in ("a.svg", "b.svg"):
+        draw(roc_chart(SCORES), tmp_path / name)
+    assert (tmp_path / "a.svg").read_bytes() == (tmp_path / "b.svg").read_bytes()
+
+
+def test_names_from_outside_are_text_in_a_figure(tmp_path: Path) -> None:
+    names = [text[:60].replace("\x00", "") for text in (HOSTILE["script"], HOSTILE["link"], "$x^{", "a\\frac")]
+    series = Series(names[0], (0.0, 1.0, 2.0, 3.0), (0.1, 0.2, 0.3, 0.4), kind="bars")
+    draw(
+        Chart("x", names[1], names[2], names[3], (series, series), categories=tuple(names)),
+        tmp_path / "x.svg",
+        title=True,
+    )
+    text = (tmp_path / "x.svg").read_text("utf-8")
+    assert "<script" not in text
+    assert "<img" not in text
+    assert "$x^{" in text
+
+
+def test_a_wrong_ending_width_or_folder_is_one_clear_error(tmp_path: Path) -> None:
+    chart = roc_chart(SCORES)
+    with pytest.raises(ConfigError, match=r"\.png, \.svg, \.pdf, \.csv"):
+        draw(chart, tmp_path / "x.bmp")
+    with pytest.raises(ConfigError, match="column, page"):
+        draw(chart, tmp_path / "x.png", width="wide")
+    with pytest.raises(DataError, match="cannot write"):
+        draw(chart, tmp_path / "nowhere" / "x.png")
+
+
+def test_a_series_of_unequal_columns_is_refused() -> None:
+    with pytest.raises(ValueError, match="2 values of y for 1 of x"):
+        Series("s", (1.0,), (1.0, 2.0))
+
+
+def test_the_numbers_of_a_figure_are_a_table(tmp_path: Path) -> None:
+    chart = strata_chart(SCORES)
+    draw(chart, tmp_path / "x.csv")
+    rows = list(csv.DictReader(io.StringIO((tmp_path / "x.csv").read_text("utf-8"))))
+    assert [row["category"] for row in rows[:4]] == list(chart.categories)
+    assert float(rows[0]["x"]) == chart.series[0].x[0]
+    assert float(rows[0]["low"]) == chart.series[0].low[0]
+
+
+@given(st.text(max_size=20))
+def test_no_cell_is_a_formula(text: str) -> None:
+    [[cell, number]] = csv.reader(io.StringIO(as_csv([[text, -1.5]]), newline=""))
+    assert not cell.lstrip().startswith(("=", "+", "-", "@", "＝", "＋", "－", "＠"))
+    assert not cell.startswith(("\t", "\r", "\n"))
+    assert not set(cell) & set(map(chr, range(9)))
+    assert number == "-1.5"
+
+
+def test_harmless_cells_stay_as_they_are() -> None:
+    assert [safe_cell(text) for text in ("left lobe", "3 - 4", "a\nb", "½ µm")] == [
+        "left lobe",
+        "3 - 4",
+        "a\nb",
+        "½ µm",
+    ]
+
+
+def test_the_palette_is_told_apart_by_the_colour_blind() -> None:
+    # Machado et al. 2009, severity 1, on linear RGB.
+    kinds = {
+        "protanopia": [
+            [0.152286, 1.052583, -0.204868],
+            [0.114503, 0.786281, 0.099216],
+            [-0.003882, -0.048116, 1.051998],
+        ],
+        "deuteranopia": [
+            [0.367322, 0.860646, -0.227968],
+            [0.280085, 0.672501, 0.047413],
+            [-0.011820, 0.042940, 0.968881],
+        ],
+        "tritanopia": [
+            [1.255528, -0.076749, -0.178779],
+            [-0.078411, 0.930809, 0.147602],
+            [0.004733, 0.691367, 0.303900],
+        ],
+    }
+    rgb = np.array([[int(c[i : i + 2], 16) / 255 for i in (1, 3, 5)] for c in COLOURS])
+    linear = np.where(rgb <= 0.04045, rgb / 12.92, ((rgb + 0.055) / 1.055) ** 2.4)
+    for matrix in kinds.values():
+        lab = _lab(np.clip(linear @ np.array(matrix).T, 0, 1))
+        distances = np.linalg.norm(lab[:, None] - lab[None], axis=-1)[np.triu_indices(3, 1)]
+        assert distances.min() > 15  # the three scores of the paper; 2 is just noticeable
+
+
+def _lab(linear: np.ndarray) -> np.ndarray:
+    to_xyz = np.array([[0.4124, 0.3576, 0.1805], [0.2126, 0.7152, 0.0722], [0.0193, 0.1192, 0.9505]])
+    xyz = linear @ to_xyz.T / np.array([0.9505, 1.0, 1.089])
+    f = np.where(xyz > 0.008856, np.cbrt(xyz), 7.787 * xyz + 16 / 116)
+    return np.stack([116 * f[:, 1] - 16, 500 * (f[:, 0] - f[:, 1]), 200 * (f[:, 1] - f[:, 2])], axis=1)
+
+
+@pytest.mark.parametrize("kind", ["roc", "risk-coverage", "calibration", "distribution", "strata", "methods", "n"])
+def test_hedge_plot_draws_a_figure_of_a_run(kind: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    run = save_run(RUN, tmp_path)
+    out = tmp_path / "figure.csv"
+    assert main(["plot", kind, str(run), "--out", str(out), "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["figure"] == str(out)
+    assert out.read_text("utf-8").startswith("series,")
+
+
+def test_hedge_plot_says_what_is_wrong(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    run = save_run(RUN, tmp_path)
+    assert main(["plot", "roc", str(run), "--out", str(tmp_path / "x.bmp")]) == 2
+    assert main(["plot", "distribution", str(run), "--out", str(tmp_path / "x.png"), "--score", "vasee"]) == 2
+    assert main(["plot", "categories", str(run), "--out", str(tmp_path / "x.png")]) == 2
+    errors = capsys.readouterr().err
+    assert ".png, .svg" in errors
+    assert "did you mean 'vase'" in errors
+    assert "the judge tells no categories" in errors
+    assert not list(tmp_path.glob("x.*"))

@@ -1,0 +1,251 @@
+"""The pages in a real browser: no errors, themes, sorting, filtering, and hostile texts that stay texts."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from finished_runs import finished_run, hostile_run
+from test_report import DEMO
+
+from hedge_tasks.data import load_split
+from hedge_tasks.leaderboard import build_site, make_submission, read_entries, write_submission
+from hedge_tasks.report import Options, build_report
+from hedge_tasks.runs import Run
+
+CHROMIUM = next(
+    (path for name in ("chromium", "chromium-browser", "google-chrome") if (path := shutil.which(name))), None
+)
+playwright = pytest.importorskip(
+    "playwright.sync_api", reason="the pages are opened with playwright: pip install playwright"
+)
+pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="no Chromium here (Debian: apt install chromium)")
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Any]:
+    with playwright.sync_playwright() as started:
+        browser = started.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
+        yield browser
+        browser.close()
+
+
+@pytest.fixture
+def open_page(browser: Any) -> Iterator[Any]:
+    """Opens a file; at the end of the test there must have been no error, and no request but for files."""
+    contexts, complaints = [], []
+
+    def opened(path: Path, **options: Any) -> Any:
+        context = browser.new_context(**{"viewport": {"width": 1200, "height": 900}, **options})
+        contexts.append(context)
+        page = context.new_page()
+        page.on("console", lambda message: complaints.append(message.text))
+        page.on("pageerror", lambda error: complaints.append(str(error)))
+        page.on("dialog", lambda dialog: complaints.append(dialog.message))
+        page.on("request", lambda r: None if r.url.startswith(("file:", "data:")) else complaints.append(r.url))
+        page.goto(path.as_uri())
+        return page
+
+    yield opened
+    for context in contexts:
+        context.close()
+    assert complaints == []
+
+
+@pytest.fixture(scope="module")
+def report(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("report") / "report.html"
+    runs = [finished_run(60, seed=i, model=f"model {i}") for i in range(2)]
+    unlabelled = tuple(a.with_label(None) if i < 5 else a for i, a in enumerate(runs[0].answer_sets))
+    path.write_text(
+        build_report([replace(runs[0], answer_sets=unlabelled), runs[1]], options=Options(pictures=False)), "utf-8"
+    )
+    return path
+
+
+def column(page: Any, table: str, at: int) -> list[str]:
+    texts: list[str] = page.locator(f"{table} tbody tr td:nth-child({at})").all_inner_texts()
+    return [text.split("\n")[0] for text in texts]
+
+
+def test_a_table_is_sorted_by_a_click_and_back(report: Path, open_page: Any) -> None:
+    page = open_page(report)
+    table = "#run-0 table.strata"
+    before = column(page, table, 4)
+    page.locator(f"{table} th:nth-child(4) button").click()
+    assert column(page, table, 4) == sorted(before, key=float, reverse=True)
+    page.locator(f"{table} th:nth-child(4) button").click()
+    assert column(page, table, 4) == sorted(before, key=float)
+    page.locator(f"{table} th:nth-child(1) button").click()
+    assert column(page, table, 1) == sorted(column(page, table, 1))
+
+
+def test_questions_are_filtered_sorted_and_searched(report: Path, open_page: Any) -> None:
+    page = open_page(report)
+    explorer = page.locator("#run-0 .explorer")
+
+    def count() -> str:
+        return explorer.locator(".count").inner_text()
+
+    def badges() -> set[str]:
+        return set(explorer.locator(".badge").all_inner_texts())
+
+    assert count() == "60 of 60 questions"
+    assert explorer.locator(".card").count() == 40
+    explorer.get_by_text("Show more").click()
+    assert explorer.locator(".card").count() == 60
+    explorer.locator("select[name=label]").select_option("unlabelled")
+    assert (count(), badges()) == ("5 of 60 questions", {"unlabelled"})
+    explorer.locator("select[name=label]").select_option("all")
+    explorer.locator("select[name=kind]").select_option("closed")
+    assert count() == "30 of 60 questions"
+    explorer.locator("select[name=kind]").select_option("")
+    explorer.locator("select[name=order]").select_option("most confident hallucinations first")
+    shown = [t.split("SE ")[1].split()[0] for t in explorer.locator(".facts").all_inner_texts()]
+    labels = explorer.locator(".badge").all_inner_texts()
+    hallucinated = [float(v) for v, label in zip(shown, labels, strict=True) if label == "hallucinated"]
+    assert labels[: len(hallucinated)] == ["hallucinated"] * len(hallucinated)
+    assert hallucinated == sorted(hallucinated)
+    assert hallucinated
+    explorer.locator("input[type=search]").fill("question 17?")
+    playwright.expect(explorer.locator(".count")).to_have_text("1 of 60 questions")
+
+
+def test_a_question_opens_with_its_clusters_and_both_kinds_of_answers(report: Path, open_page: Any) -> None:
+    page = open_page(report)
+    card = page.locator("#run-1 .card").first
+    card.locator("button").click()
+    text = card.inner_text()
+    for part in ("reference", "baseline answer", "rule 1", "equal: the same words", "Cluster 0"):
+        assert part in text
+    drawn = card.locator(".kind").all_inner_texts()
+    times = {
+        kind: sum(int(t.split("×")[1]) if "×" in t else 1 for t in drawn if t.startswith(kind))
+        for kind in ("baseline", "clean", "noisy")
+    }
+    assert times == {"baseline": 1, "clean": 6, "noisy": 6}
+    card.locator("button").click()
+    assert card.locator(".body").count() == 0
+
+
+def test_both_themes_are_there_and_remembered_by_a_button(report: Path, open_page: Any) -> None:
+    def background(page: Any) -> str:
+        colour: str = page.evaluate("getComputedStyle(document.body).backgroundColor")
+        return colour
+
+    light, dark = open_page(report, color_scheme="light"), open_page(report, color_scheme="dark")
+    assert background(light) == "rgb(255, 255, 255)"
+    assert background(dark) == "rgb(20, 23, 28)"
+    light.get_by_text("Theme: auto").click()
+    light.get_by_text("Theme: light").click()
+    assert background(light) == "rgb(20, 23, 28)"
+    light.reload()
+    assert background(light) == "rgb(20, 23, 28)"
+
+
+@pytest.mark.parametrize("theme", ["light", "dark"])
+def test_text_has_contrast_in_both_themes(theme: str, report: Path, open_page: Any) -> None:
+    page = open_page(report, color_scheme=theme)
+    names = ["ink", "quiet", "link", "bad", "good", "c0", "c1", "c2"]
+    script = r"""names => names.map(name => {
+        const probe = document.body.appendChild(document.createElement('i'));
+        probe.style.color = `var(--${name})`;
+        probe.style.backgroundColor = 'var(--panel)';
+        const style = getComputedStyle(probe);
+        return [style.color, style.backgroundColor].map(c => c.match(/\d+/g).slice(0, 3).map(Number));
+    })"""
+    for name, (text, ground) in zip(names, page.evaluate(script, names), strict=True):
+        lighter, darker = sorted((_luminance(text), _luminance(ground)), reverse=True)
+        least = 3.0 if name.startswith("c") else 4.5  # WCAG 2.1: graphics and text
+        assert (lighter + 0.05) / (darker + 0.05) >= least, name
+
+
+def _luminance(rgb: list[int]) -> float:
+    linear = [v / 255 / 12.92 if v <= 10 else ((v / 255 + 0.055) / 1.055) ** 2.4 for v in rgb]
+    return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
+
+
+def test_panels_are_shown_one_at_a_time(report: Path, open_page: Any) -> None:
+    page = open_page(report)
+    panels = page.locator("#side-by-side [data-tabs] > [data-name]")
+    assert [panels.nth(i).is_visible() for i in range(3)] == [True, False, False]
+    page.locator("#side-by-side [data-tabs] select").select_option(label="exact, VASE")
+    assert [panels.nth(i).is_visible() for i in range(3)] == [False, False, True]
+
+
+def test_a_phone_shows_the_page_without_sideways_scrolling(report: Path, open_page: Any) -> None:
+    page = open_page(report, viewport={"width": 360, "height": 740})
+    assert page.evaluate("document.documentElement.scrollWidth") == 360
+
+
+def test_without_scripts_the_numbers_are_there(report: Path, open_page: Any) -> None:
+    page = open_page(report, java_script_enabled=False)
+    assert page.locator("#run-0 table.metrics td").first.inner_text() == "exact"
+    assert page.locator("#side-by-side [data-name]").nth(2).is_visible()
+    assert "needs JavaScript" in page.locator("#run-0 noscript").inner_text()
+
+
+def test_hostile_texts_stay_texts(tmp_path: Path, open_page: Any) -> None:
+    path = tmp_path / "report.html"
+    path.write_text(build_report([hostile_run()], options=Options(pictures=False, curves=False)), "utf-8")
+    page = open_page(path, viewport={"width": 360, "height": 740})
+    for card in page.locator(".card").all():
+        card.locator("button").click()
+    assert page.locator(".body").count() == 18
+    assert page.evaluate("window.hacked") is None
+    assert page.locator("img").count() == 0
+    assert page.evaluate("[...document.links].every(link => link.getAttribute('href').startsWith('#'))")
+    assert "window.hacked = 1</script>" in page.locator(".card").first.inner_text()
+    assert page.evaluate("document.documentElement.scrollWidth") == 360
+    # An override of direction inside an answer leaves the words around it as they are.
+    assert page.evaluate("getComputedStyle(document.querySelector('.foreign')).unicodeBidi") == "isolate"
+
+
+def with_pictures(n: int) -> Run:
+    """A run of many questions with the demo's pictures, all of them different questions of one data set."""
+    rows = load_split(DEMO, None, "demo-test").select(range(n)).remove_columns("image")
+    run = finished_run(n)
+    sets = [replace(a, id=r["question_id"], question=r["question"]) for a, r in zip(run.answer_sets, rows, strict=True)]
+    columns = {"id": "question_id", "question": "question", "images": ["image"]}
+    return replace(run, task="hedge_demo", answer_sets=tuple(sets), settings={**run.settings, "documents": columns})
+
+
+def test_pictures_are_shown(tmp_path: Path, open_page: Any) -> None:
+    path = tmp_path / "report.html"
+    path.write_text(build_report([with_pictures(8)], options=Options(curves=False)), "utf-8")
+    page = open_page(path)
+    assert page.locator("img.small").count() == 8
+    for image in page.locator("img.small").all():
+        image.scroll_into_view_if_needed()
+        playwright.expect(image).to_have_js_property("complete", True)
+        assert image.evaluate("image => image.naturalWidth") > 0
+
+
+def test_the_leaderboard_sorts_links_and_compares(tmp_path: Path, open_page: Any) -> None:
+    folder = tmp_path / "in"
+    folder.mkdir()
+    for i in range(4):
+        write_submission(folder / f"s{i}.json", make_submission(finished_run(40, seed=i, model=f"model {i}")))
+    built = read_entries(folder)
+    build_site(built, tmp_path / "site")
+    page = open_page(tmp_path / "site" / "index.html")
+    page.get_by_text("hedge_x").click()
+    board = "[data-name='exact, SE'] table.board"
+    values = column(page, board, 2)
+    assert values == sorted(values, key=float, reverse=True)
+    page.locator(f"{board} th:nth-child(1) button").click()
+    assert column(page, board, 1) == [f"model {i}" for i in range(4)]
+    selects = page.locator(".compare select")
+    selects.nth(0).select_option("2")
+    selects.nth(1).select_option("1")
+    row = page.locator(".compare tbody tr").first.locator("td").all_inner_texts()
+    by_name = {e.name: e.content["methods"]["exact"]["aggregates"]["se"]["auroc"] for e in built.entries}
+    difference = by_name["model 2"] - by_name["model 1"]
+    assert row[1] == f"{difference:+.3f}".replace("-", "−")
+    assert row[4] == "40"
+    page.locator(board).get_by_role("link", name="model 3").click()
+    assert page.locator("h1").inner_text() == "model 3"

@@ -1,0 +1,110 @@
+"""Run files: what a finished run leaves for everything that comes after it."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from hedge_tasks.errors import ConfigError, DataError
+from hedge_tasks.runs import FOLDER, Run, load_run, load_runs, save_run
+from hedge_tasks.sampling import Answer, AnswerSet
+
+
+def answer_set(i: int, text: str = "left\u2028 <b>") -> AnswerSet:
+    answers = (Answer("left", -0.5, 2), Answer("", float("-inf"), 0))
+    return AnswerSet(f"q{i}", Answer(text, -0.25, 3), answers, answers, "which?", "left", i % 2, "image", "side")
+
+
+def run(task: str = "hedge_demo", model: str = "m", created: str = "2026-01-02T03:04:05.000006+00:00") -> Run:
+    verdicts = {"q0": {"judge": "rule 1", "reason": "equal"}}
+    return Run(task, model, (answer_set(0), answer_set(1)), verdicts, {"sampling": {"n": 2}}, created)
+
+
+def test_a_run_comes_back_as_it_was_saved(tmp_path: Path) -> None:
+    path = save_run(run(), tmp_path / FOLDER)
+    assert load_run(tmp_path) == replace(run(), path=path)
+    assert load_run(tmp_path / FOLDER) == load_run(path) == load_run(tmp_path)
+
+
+def test_the_newest_run_of_each_task_and_model_counts(tmp_path: Path) -> None:
+    save_run(run(created="2026-01-02T03:04:05.000007+00:00"), tmp_path)
+    save_run(run(), tmp_path)
+    save_run(run("hedge_vqarad"), tmp_path)
+    assert [(r.task, r.created[-12:-6]) for r in load_runs(tmp_path)] == [
+        ("hedge_demo", "000007"),
+        ("hedge_vqarad", "000006"),
+    ]
+    assert load_run(tmp_path, "hedge_vqarad").task == "hedge_vqarad"
+
+
+def test_a_run_never_overwrites_another(tmp_path: Path) -> None:
+    for model in ("m", "n"):
+        save_run(run(model=model), tmp_path)
+    assert [r.model for r in load_runs(tmp_path)] == ["m", "n"]
+
+
+def test_several_runs_are_listed_where_one_is_wanted(tmp_path: Path) -> None:
+    save_run(run(), tmp_path)
+    save_run(run("hedge_vqarad"), tmp_path)
+    with pytest.raises(DataError, match=r"holds 2 runs.*hedge_demo of m.*hedge_vqarad of m"):
+        load_run(tmp_path)
+    with pytest.raises(ConfigError, match="hedge_vqarad"):
+        load_run(tmp_path, "hedge_vqarat")
+
+
+def test_a_task_cannot_choose_where_its_run_is_written(tmp_path: Path) -> None:
+    path = save_run(run(task="../../etc/passwd"), tmp_path / "runs")
+    assert path.parent == tmp_path / "runs"
+    assert load_run(path).task == "../../etc/passwd"
+
+
+def test_plain_answer_sets_are_a_run_without_settings(tmp_path: Path) -> None:
+    file = tmp_path / "answers.jsonl"
+    file.write_text("\n".join([answer_set(0).to_json(), "", answer_set(1).to_json()]), "utf-8")
+    assert load_run(file) == Run("answers", "", (answer_set(0), answer_set(1)), path=file)
+
+
+def test_sample_files_of_lmms_eval_give_each_document_once_without_clusters(tmp_path: Path) -> None:
+    file = tmp_path / "20260102_030405_samples_hedge_demo.jsonl"
+    rows = [
+        {"doc_id": i, "filter": name, "filtered_resps": answer_set(i).with_clusters([0, 1, 2, 3, 4]).to_json()}
+        for name in ("nli", "embed")
+        for i in (0, 1)
+    ]
+    file.write_text("\n".join(map(json.dumps, rows)), "utf-8")
+    assert load_run(file) == Run("hedge_demo", "", (answer_set(0), answer_set(1)), path=file)
+
+
+HEADER = {"hedge_run": 1, "task": "t", "model": "m", "created": "", "settings": {}}
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("", "nothing in it"),
+        ("{", r"x.jsonl:1: not valid JSON"),
+        ("[" * 100_000, r"x.jsonl:1: not valid JSON"),
+        ("[1]", r"x.jsonl:1: expected a JSON object, got list"),
+        (json.dumps({**HEADER, "hedge_run": 2}), "this version reads format 1"),
+        (json.dumps({**HEADER, "settings": 1}), "header's 'settings' is missing or no dict"),
+        (json.dumps(HEADER) + '\n{"id": "q"}', r"x.jsonl:2: field 'baseline' is missing"),
+        ('{"filtered_resps": ["yes"]}', r"x.jsonl:1: not valid JSON"),
+        ('{"filtered_resps": []}', "no sampled answers of a HEDGE task"),
+        (answer_set(0).to_json() + "\n" + answer_set(0).to_json(), "id 'q0' is already on line 1"),
+    ],
+)
+def test_what_is_no_run_is_refused_with_its_place(tmp_path: Path, text: str, message: str) -> None:
+    file = tmp_path / "x.jsonl"
+    file.write_text(text, "utf-8")
+    with pytest.raises(DataError, match=message):
+        load_run(file)
+
+
+def test_a_folder_without_runs_and_a_wrong_path_are_said_so(tmp_path: Path) -> None:
+    with pytest.raises(DataError, match="no finished run in it"):
+        load_runs(tmp_path)
+    with pytest.raises(DataError, match="no such file or folder"):
+        load_runs(tmp_path / "nowhere")

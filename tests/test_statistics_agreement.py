@@ -1,0 +1,288 @@
+"""Agreement of judges, and rates with Wilson intervals."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.stats import binomtest
+from sklearn.metrics import cohen_kappa_score
+from sklearn.metrics import confusion_matrix as sklearn_confusion_matrix
+
+from hedge_tasks.statistics import (
+    cohen_kappa,
+    confusion_matrix,
+    estimate_rate,
+    fleiss_kappa,
+    krippendorff_alpha,
+    percent_agreement,
+    wilson_interval,
+)
+
+NAN = math.nan
+KINDS = ["sound", "hallucinated", "partly"]
+
+
+def ratings(n=60, n_raters=3, seed=0, n_kinds=2, missing=0.0):
+    rng = np.random.default_rng(seed)
+    truth = rng.integers(0, n_kinds, size=n)
+    rows = [np.where(rng.random(n) < 0.7, truth, rng.integers(0, n_kinds, size=n)) for _ in range(n_raters)]
+    return [[None if rng.random() < missing else int(v) for v in row] for row in rows]
+
+
+def alpha_by_pairs(rows):
+    """Krippendorff's alpha from all pairs of values: within items, and over all items."""
+    items = [[v for v in item if v is not None] for item in zip(*rows, strict=True)]
+    items = [item for item in items if len(item) > 1]
+    values = [v for item in items for v in item]
+    observed = sum(
+        sum(v != w for i, v in enumerate(item) for j, w in enumerate(item) if i != j) / (len(item) - 1)
+        for item in items
+    ) / len(values)
+    expected = sum(v != w for i, v in enumerate(values) for j, w in enumerate(values) if i != j)
+    expected /= len(values) * (len(values) - 1)
+    return 1 - observed / expected if expected else None
+
+
+# --- values ----------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("n_kinds", [2, 3])
+@pytest.mark.parametrize("seed", range(4))
+def test_cohens_kappa_is_scikit_learns(seed, n_kinds):
+    a, b = ratings(seed=seed, n_raters=2, n_kinds=n_kinds)
+    expected = cohen_kappa_score(a, b)
+    assert cohen_kappa(a, b).value == pytest.approx(expected)
+    words = [[KINDS[v] for v in row] for row in (a, b)]
+    assert cohen_kappa(*words).value == pytest.approx(expected)
+
+
+@pytest.mark.parametrize("n_raters", [2, 3, 5])
+def test_fleiss_kappa_is_that_of_statsmodels(n_raters):
+    inter_rater = pytest.importorskip("statsmodels.stats.inter_rater")
+    rows = ratings(n_raters=n_raters, n_kinds=3)
+    table, _ = inter_rater.aggregate_raters(np.array(rows).T)
+    assert fleiss_kappa(rows).value == pytest.approx(inter_rater.fleiss_kappa(table))
+
+
+def test_fleiss_kappa_of_the_published_example():
+    # Fleiss 1971, as on many pages: 10 subjects, 14 raters, 5 categories; kappa = 0.210.
+    table = "0 0 0 0 14; 0 2 6 4 2; 0 0 3 5 6; 0 3 9 2 0; 2 2 8 1 1; 7 7 0 0 0; 3 2 6 3 0; 2 5 3 2 2; 6 5 2 1 0"
+    table += "; 0 2 2 3 7"
+    items = [[c for c, n in enumerate(map(int, row.split())) for _ in range(n)] for row in table.split(";")]
+    assert fleiss_kappa(list(zip(*items, strict=True)), n_resamples=10).value == pytest.approx(0.210, abs=0.0005)
+
+
+def test_krippendorffs_alpha_of_the_published_example():
+    # Krippendorff 2011, section C: four observers, twelve units, missing values; alpha = 0.743.
+    rows = [
+        [1, 2, 3, 3, 2, 1, 4, 1, 2, None, None, None],
+        [1, 2, 3, 3, 2, 2, 4, 1, 2, 5, None, 3],
+        [None, 3, 3, 3, 2, 3, 4, 2, 2, 5, 1, None],
+        [1, 2, 3, 3, 2, 4, 4, 1, 2, 5, 1, None],
+    ]
+    found = krippendorff_alpha(rows, n_resamples=10)
+    assert found.value == pytest.approx(0.743, abs=0.0005)
+    assert (found.n, found.n_raters) == (11, 4)
+
+
+@given(
+    st.integers(2, 4).flatmap(
+        lambda r: st.lists(st.lists(st.sampled_from([0, 1, 2, None]), min_size=r, max_size=r), min_size=1, max_size=12)
+    )
+)
+@settings(max_examples=80, deadline=None)
+def test_agreement_equals_counting_of_pairs(items):
+    rows = [list(row) for row in zip(*items, strict=True)]
+    rated = [[v for v in item if v is not None] for item in items]
+    rated = [item for item in rated if len(item) > 1]
+    percent, alpha = percent_agreement(rows, n_resamples=5), krippendorff_alpha(rows, n_resamples=5)
+    assert percent.n == alpha.n == len(rated)
+    if not rated:
+        assert percent.value is None
+        assert "no item is rated by two judges" in percent.reason
+        return
+    shares = [np.mean([v == w for i, v in enumerate(x) for j, w in enumerate(x) if i != j]) for x in rated]
+    assert percent.value == pytest.approx(np.mean(shares))
+    expected = alpha_by_pairs(rows)
+    assert alpha.value == (None if expected is None else pytest.approx(expected))
+    swapped = [[{0: "b", 1: "c", 2: "a"}.get(v) for v in row] for row in reversed(rows)]
+    assert krippendorff_alpha(swapped, n_resamples=5).value == (None if expected is None else pytest.approx(expected))
+
+
+def test_alpha_with_missing_ratings_is_that_of_the_krippendorff_package():
+    krippendorff = pytest.importorskip("krippendorff")
+    rows = ratings(n_raters=4, n_kinds=3, missing=0.3)
+    data = [[NAN if v is None else v for v in row] for row in rows]
+    expected = krippendorff.alpha(reliability_data=data, level_of_measurement="nominal")
+    assert krippendorff_alpha(rows).value == pytest.approx(expected)
+    assert krippendorff_alpha(data).value == pytest.approx(expected)
+
+
+def test_items_that_a_judge_left_out_do_not_count():
+    a, b = [1, 0, 1, None, 0, 1], [1, 1, 1, 0, 0, None]
+    found = cohen_kappa(a, b)
+    assert found.n == 4
+    assert found.value == pytest.approx(cohen_kappa_score([*a[:3], 0], [*b[:3], 0]))
+    three = fleiss_kappa([a, b, [1, 0, 1, 1, 1, 1]])
+    assert three.value == pytest.approx(fleiss_kappa([[1, 0, 1, 0], [1, 1, 1, 0], [1, 0, 1, 1]]).value)
+
+
+def test_numbers_and_words_are_different_ratings():
+    assert percent_agreement([[1, "1", 0], [True, 1, 0.0]]).value == pytest.approx(2 / 3)
+
+
+# --- intervals -------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("grouped", [False, True])
+@pytest.mark.parametrize(
+    "statistic",
+    [percent_agreement, fleiss_kappa, krippendorff_alpha, lambda rows, **options: cohen_kappa(*rows[:2], **options)],
+    ids=["percent", "fleiss", "krippendorff", "cohen"],
+)
+def test_intervals_equal_resampling_of_items_one_by_one(statistic, grouped):
+    rows, groups = ratings(60, seed=1), [i // 4 for i in range(60)]
+    members = [np.arange(4 * g, 4 * g + 4) for g in range(15)] if grouped else np.arange(60)[:, None]
+    rng, values = np.random.default_rng(0), []
+    for _ in range(500):
+        chosen = np.concatenate([members[i] for i in rng.integers(0, len(members), size=len(members))])
+        values.append(statistic([[row[i] for i in chosen] for row in rows], n_resamples=2).value)
+    found = statistic(rows, groups=groups if grouped else None, n_resamples=3000)
+    assert found.stderr == pytest.approx(np.std(values), rel=0.15)
+    assert found.interval == pytest.approx(np.quantile(values, [0.025, 0.975]), abs=0.05)
+    assert ("group" if grouped else "item") in found.method
+
+
+def test_neither_order_of_items_nor_names_of_groups_play_a_role():
+    rows, groups = ratings(missing=0.2), [i // 4 for i in range(60)]
+    order = np.random.default_rng(1).permutation(60)
+    shuffled, renamed = [[row[i] for i in order] for row in rows], [f"image {977 * groups[i] % 1000}" for i in order]
+    for statistic in (percent_agreement, fleiss_kappa, krippendorff_alpha):
+        first = statistic(rows, groups=groups, n_resamples=50)
+        again = statistic(shuffled, groups=renamed, n_resamples=50)
+        assert again.interval == pytest.approx(first.interval, abs=1e-12)
+        assert statistic(rows, groups=groups, n_resamples=50, seed=1).stderr != first.stderr
+
+
+def test_chance_that_always_agrees_divides_nothing_by_zero():
+    with np.errstate(all="raise"):
+        assert cohen_kappa([1, 1], [1, 1]).value is None
+        # Most resamples of these have a single category.
+        assert cohen_kappa([1, 1, 1, 0], [1, 1, 1, 1], n_resamples=50).value == 0
+
+
+def test_ratings_all_the_same_have_no_kappa():
+    for found in (cohen_kappa([1, 1], [1, 1]), fleiss_kappa([[0, 0]] * 3), krippendorff_alpha([[0, 0]] * 3)):
+        assert (found.value, found.interval) == (None, None)
+        assert "all ratings are the same" in found.reason
+    assert percent_agreement([[1, 1], [1, 1]]).value == 1
+
+
+def test_perfect_agreement_has_no_stderr():
+    found = cohen_kappa([0, 1, 0, 1], [0, 1, 0, 1])
+    assert (found.value, found.stderr, found.interval) == (1.0, None, None)
+    assert "same in every resample" in found.reason
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda: percent_agreement([[1, 0]]), "at least two judges, got 1"),
+        (lambda: cohen_kappa([1, 0], [1]), r"different numbers of items: \[2, 1\]"),
+        (lambda: cohen_kappa([1, 0], [1, 1], groups=["a"]), "groups has length 1"),
+        (lambda: cohen_kappa([1, 0], [1, 1], n_resamples=1), "at least 2"),
+        (lambda: confusion_matrix([1, 0], [1, 2], categories=[0, 1]), "rating 2 is not among"),
+    ],
+)
+def test_a_mistake_of_the_caller_is_an_error(call, message):
+    with pytest.raises(ValueError, match=message):
+        call()
+
+
+def test_no_items_are_reported():
+    for found in (cohen_kappa([], []), fleiss_kappa([[None], [None], [1]]), krippendorff_alpha([[NAN], [1]])):
+        assert (found.value, found.n) == (None, 0)
+        assert "no item is rated by" in found.reason
+
+
+def test_the_confusion_matrix_is_scikit_learns():
+    a, b = ([KINDS[v] for v in row] for row in ratings(n_raters=2, n_kinds=3))
+    found = confusion_matrix([*a, None, "sound"], [*b, "sound", None])
+    assert found.categories == ("hallucinated", "partly", "sound")
+    assert np.array(found.counts).tolist() == sklearn_confusion_matrix(a, b).tolist()
+    assert found.n_missing == 2
+    chosen = confusion_matrix(a, b, categories=[*KINDS, "unclear"])
+    assert np.array(chosen.counts).tolist() == sklearn_confusion_matrix(a, b, labels=[*KINDS, "unclear"]).tolist()
+    assert confusion_matrix([None], [None]).counts == ()
+
+
+# --- rates -----------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("successes", "n"), [(0, 10), (10, 10), (1, 1), (3, 17), (120, 451)])
+@pytest.mark.parametrize("confidence", [0.9, 0.95])
+def test_wilsons_interval_is_scipys(successes, n, confidence):
+    expected = binomtest(successes, n).proportion_ci(confidence, method="wilson")
+    assert wilson_interval(successes, n, confidence) == pytest.approx((expected.low, expected.high))
+    rate = estimate_rate([1] * successes + [0] * (n - successes), confidence=confidence)
+    assert rate.interval == wilson_interval(successes, n, confidence)
+    assert rate.stderr == pytest.approx(math.sqrt(successes * (n - successes) / n**3))
+
+
+def test_a_rate_by_group_agrees_with_the_group_bootstrap():
+    rng = np.random.default_rng(0)
+    groups = np.repeat(np.arange(80), rng.integers(1, 8, size=80))
+    values = (rng.random(len(groups)) < rng.beta(0.8, 1.6, size=80)[groups]).astype(int)
+    members, shares = [values[groups == g] for g in range(80)], []
+    for _ in range(4000):
+        shares.append(np.concatenate([members[i] for i in rng.integers(0, 80, size=80)]).mean())
+    rate = estimate_rate(values, groups=groups.tolist())
+    assert rate.stderr == pytest.approx(np.std(shares), rel=0.06)
+    assert rate.interval == pytest.approx(np.quantile(shares, [0.025, 0.975]), abs=0.015)
+    assert rate.stderr > 1.15 * estimate_rate(values).stderr
+
+
+def test_the_stderr_of_equal_groups_is_that_of_the_mean_of_their_shares():
+    values = np.array([1, 0, 0, 1, 1, 1, 0, 0, 0, 0, 1, 0])
+    shares = values.reshape(4, 3).mean(axis=1)
+    rate = estimate_rate(values, groups=[i // 3 for i in range(12)])
+    assert rate.stderr == pytest.approx(shares.std(ddof=1) / 2)
+
+
+def test_copies_in_groups_count_once():
+    values = [1, 0, 0, 1, 0, 0, 0, 1]
+    single, copied = (
+        estimate_rate(values, groups=range(8)),
+        estimate_rate(np.repeat(values, 4), groups=[i // 4 for i in range(32)]),
+    )
+    assert copied.stderr == pytest.approx(single.stderr)
+    assert copied.interval == pytest.approx(single.interval)
+
+
+def test_a_rate_of_zero_counts_groups():
+    assert estimate_rate([0] * 20, groups=[i // 4 for i in range(20)]).interval == pytest.approx(wilson_interval(0, 5))
+
+
+def test_wilson_intervals_by_group_cover():
+    rng, covered, n_samples = np.random.default_rng(1), 0, 1000
+    for _ in range(n_samples):
+        groups = np.arange(200) // 4
+        values = rng.random(200) < rng.beta(0.6, 2.4, size=50)[groups]
+        low, high = estimate_rate(values, groups=groups.tolist()).interval
+        covered += low <= 0.2 <= high
+    assert abs(covered / n_samples - 0.95) < 4 * math.sqrt(0.95 * 0.05 / n_samples)
+
+
+def test_an_undefined_rate_has_a_reason():
+    assert estimate_rate([]).reason == "no documents"
+    assert "1 of 2 documents is missing" in estimate_rate([1, NAN]).reason
+    alone = estimate_rate([1, 0], groups=["a", "a"])
+    assert (alone.value, alone.stderr, alone.interval) == (0.5, None, None)
+    assert "single group" in alone.reason
+    for call in (lambda: estimate_rate([2]), lambda: wilson_interval(3, 2), lambda: wilson_interval(0, 0)):
+        with pytest.raises(ValueError, match=r"0 or 1|successes"):
+            call()

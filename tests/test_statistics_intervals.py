@@ -1,0 +1,331 @@
+"""Standard errors and intervals of AUROCs: DeLong, Obuchowski, bootstrap, within strata; do they cover?"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.special import expit, logit
+from scipy.stats import norm
+from scipy.stats import t as student
+
+from hedge_tasks.errors import ConfigError
+from hedge_tasks.statistics import estimate_auroc, stratified_auroc, wilson_interval
+from hedge_tasks.statistics.placements import placement_values
+
+INF = math.inf
+
+
+def kernel(scores, labels):
+    """Wins of every hallucinated (row) over every sound answer (column)."""
+    positive, negative = scores[labels == 1], scores[labels == 0]
+    return (positive[:, None] > negative) + 0.5 * (positive[:, None] == negative)
+
+
+def delong_stderr(scores, labels):
+    wins = kernel(scores, labels)
+    m, n = wins.shape
+    return math.sqrt(wins.mean(1).var(ddof=1) / m + wins.mean(0).var(ddof=1) / n)
+
+
+def obuchowski_stderr(scores, labels, groups):
+    """Obuchowski 1997, as printed: sums of placement values over the clusters, less their expectation."""
+    wins, area = kernel(scores, labels), kernel(scores, labels).mean()
+    of_positive, of_negative = wins.mean(1), wins.mean(0)
+    names = list(dict.fromkeys(groups))
+    a, b, m_of, n_of = [], [], [], []
+    for name in names:
+        mine = np.array([g == name for g in groups])
+        m_of.append(int((mine & (labels == 1)).sum()))
+        n_of.append(int((mine & (labels == 0)).sum()))
+        a.append(of_positive[mine[labels == 1]].sum() - m_of[-1] * area)
+        b.append(of_negative[mine[labels == 0]].sum() - n_of[-1] * area)
+    m, n = sum(m_of), sum(n_of)
+    i10, i01, i = sum(c > 0 for c in m_of), sum(c > 0 for c in n_of), len(names)
+    s10 = i10 / ((i10 - 1) * m) * sum(v * v for v in a)
+    s01 = i01 / ((i01 - 1) * n) * sum(v * v for v in b)
+    s11 = i / (i - 1) * sum(v * w for v, w in zip(a, b, strict=True))
+    return math.sqrt(s10 / m + s01 / n + 2 * s11 / (m * n))
+
+
+def clustered(n=120, size=3, seed=0, decimals=1):
+    """Scores and labels that the documents of a group share in part."""
+    rng = np.random.default_rng(seed)
+    groups = np.arange(n) // size
+    labels = (rng.random(n) < rng.beta(1.5, 2, size=n)[groups]).astype(int)
+    scores = rng.normal(size=n)[groups] + rng.normal(size=n) + labels
+    return scores.round(decimals), labels, groups.tolist()
+
+
+# --- DeLong ----------------------------------------------------------------------------------------------------------
+
+
+def test_delong_by_hand():
+    # Placement values 1 and 1/2 of either class: the variance is (1/8) / 2 + (1/8) / 2.
+    estimate = estimate_auroc([3, 1, 2, 0], [1, 1, 0, 0], method="delong")
+    assert estimate.value == 0.75
+    assert estimate.stderr == pytest.approx(math.sqrt(1 / 8), abs=1e-12)
+    half = norm.ppf(0.975) * math.sqrt(1 / 8) / (0.75 * 0.25)
+    assert estimate.interval == pytest.approx((expit(logit(0.75) - half), expit(logit(0.75) + half)))
+
+
+@pytest.mark.parametrize("decimals", [3, 1, 0])
+@pytest.mark.parametrize("seed", range(5))
+def test_delong_with_midranks_equals_the_quadratic_formula(seed, decimals):
+    scores, labels, _ = clustered(60, seed=seed, decimals=decimals)
+    assert estimate_auroc(scores, labels, method="delong").stderr == pytest.approx(delong_stderr(scores, labels))
+    wins = kernel(scores, labels)
+    values = placement_values(scores, labels == 1)
+    assert values[labels == 1] == pytest.approx(wins.mean(1))
+    assert values[labels == 0] == pytest.approx(wins.mean(0))
+
+
+def test_infinite_scores_are_ranked():
+    finite = estimate_auroc([-9, 1, 2, 3, 9, 9], [0, 1, 0, 1, 0, 1], method="delong")
+    assert estimate_auroc([-INF, 1, 2, 3, INF, INF], [0, 1, 0, 1, 0, 1], method="delong") == finite
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_clustered_delong_is_obuchowskis_formula(seed):
+    scores, labels, groups = clustered(seed=seed)
+    stderr = estimate_auroc(scores, labels, groups=groups, method="delong").stderr
+    assert stderr == pytest.approx(obuchowski_stderr(scores, labels, groups), rel=1e-9)
+    assert stderr != pytest.approx(delong_stderr(scores, labels), rel=0.01)
+
+
+def test_groups_of_one_document_are_no_groups():
+    scores, labels, _ = clustered()
+    single = estimate_auroc(scores, labels, groups=range(len(scores)), method="delong")
+    assert single.stderr == pytest.approx(delong_stderr(scores, labels), rel=1e-9)
+
+
+def test_clustered_delong_agrees_with_the_group_bootstrap():
+    scores, labels, groups = clustered(400, size=5, seed=3)
+    delong = estimate_auroc(scores, labels, groups=groups, method="delong")
+    bootstrap = estimate_auroc(scores, labels, groups=groups, n_resamples=4000)
+    assert bootstrap.stderr == pytest.approx(delong.stderr, rel=0.06)
+    assert bootstrap.interval == pytest.approx(delong.interval, abs=0.01)
+    assert "Obuchowski" in delong.method
+    assert "group bootstrap" in bootstrap.method
+
+
+# --- intervals -------------------------------------------------------------------------------------------------------
+
+
+def test_the_percentile_interval_has_the_quantiles_of_resamples_made_one_by_one():
+    scores, labels, _ = clustered(90, seed=1)
+    positive, negative = scores[labels == 1], scores[labels == 0]
+    rng, areas = np.random.default_rng(5), []
+    for _ in range(4000):
+        x, z = rng.choice(positive, len(positive)), rng.choice(negative, len(negative))
+        areas.append(((x[:, None] > z) + 0.5 * (x[:, None] == z)).mean())
+    estimate = estimate_auroc(scores, labels, method="percentile", n_resamples=4000, confidence=0.9)
+    assert estimate.interval == pytest.approx(np.quantile(areas, [0.05, 0.95]), abs=0.008)
+
+
+def test_intervals_by_group_take_students_quantiles():
+    scores, labels, groups = clustered(30, size=6, seed=2)
+    estimate = estimate_auroc(scores, labels, groups=groups, method="delong")
+    used = min(len({g for g, y in zip(groups, labels, strict=True) if y == c}) for c in (0, 1))
+    half = student.ppf(0.975, used - 1) * estimate.stderr / (estimate.value * (1 - estimate.value))
+    assert estimate.interval == pytest.approx(expit(logit(estimate.value) + np.array([-half, half])))
+    assert used <= 5
+
+
+@given(
+    st.lists(st.tuples(st.integers(0, 4), st.integers(0, 1)), min_size=4, max_size=30),
+    st.sampled_from(["bootstrap", "percentile", "delong"]),
+    st.booleans(),
+)
+@settings(max_examples=80, deadline=None)
+def test_an_interval_is_ordered_and_flips_with_score_or_label(pairs, method, by_group):
+    scores, labels = np.array(pairs, dtype=float).T
+    groups = [i % 7 for i in range(len(pairs))] if by_group else None
+    options = {"method": method, "groups": groups, "n_resamples": 30}
+    estimate = estimate_auroc(scores, labels, **options)
+    if estimate.interval is None:
+        assert estimate.reason
+        assert estimate.stderr is None
+        return
+    low, high = estimate.interval
+    assert 0 <= low <= high <= 1
+    assert low < high
+    if method != "percentile":
+        assert low <= estimate.value <= high
+    if method == "delong":
+        for flipped in (estimate_auroc(-scores, labels, **options), estimate_auroc(scores, 1 - labels, **options)):
+            assert flipped.value == pytest.approx(1 - estimate.value)
+            assert flipped.stderr == pytest.approx(estimate.stderr)
+            assert flipped.interval == pytest.approx((1 - high, 1 - low))
+
+
+def test_a_higher_confidence_is_a_wider_interval():
+    scores, labels, _ = clustered()
+    for method in ("bootstrap", "percentile", "delong"):
+        narrow = estimate_auroc(scores, labels, method=method, confidence=0.8).interval
+        wide = estimate_auroc(scores, labels, method=method, confidence=0.99).interval
+        assert wide[0] < narrow[0] < narrow[1] < wide[1]
+
+
+@pytest.mark.parametrize("method", ["bootstrap", "percentile", "delong"])
+def test_perfect_separation_still_has_an_interval(method):
+    scores, labels = np.arange(30), np.arange(30) >= 20
+    estimate = estimate_auroc(scores, labels, method=method)
+    assert (estimate.value, estimate.stderr) == (1.0, 0.0)
+    assert estimate.interval == pytest.approx(wilson_interval(10, 10))
+    by_group = estimate_auroc(scores, labels, method=method, groups=[i // 5 for i in range(30)])
+    assert by_group.interval == pytest.approx(wilson_interval(2, 2))
+    # Four groups with both classes: a pair of answers of two groups uses both up.
+    mixed = estimate_auroc(scores, labels, method=method, groups=[i % 4 for i in range(30)])
+    assert mixed.interval == pytest.approx(wilson_interval(2, 2))
+
+
+def test_a_constant_score_is_at_chance_with_an_interval_about_it():
+    low, high = estimate_auroc([1.0] * 20, [0, 1] * 10, method="delong").interval
+    assert (low, high) == pytest.approx(wilson_interval(5, 10))
+
+
+def test_one_hallucination_has_no_interval():
+    estimate = estimate_auroc([1, 2, 3], [0, 0, 1], method="delong")
+    assert (estimate.value, estimate.stderr, estimate.interval) == (1.0, None, None)
+    assert "single document" in estimate.reason
+
+
+def test_neither_order_nor_names_of_groups_play_a_role():
+    scores, labels, groups = clustered(seed=4)
+    order = np.random.default_rng(1).permutation(len(scores))
+    renamed = [f"image {977 * g % 1000}" for g in np.array(groups)[order]]
+    for method in ("bootstrap", "percentile"):
+        first = estimate_auroc(scores, labels, groups=groups, method=method, n_resamples=200)
+        again = estimate_auroc(np.exp(scores[order]), labels[order], groups=renamed, method=method, n_resamples=200)
+        assert again == first
+        assert estimate_auroc(scores, labels, groups=groups, method=method, n_resamples=200, seed=1) != first
+    delong = estimate_auroc(scores, labels, groups=groups, method="delong")
+    shuffled = estimate_auroc(scores[order], labels[order], groups=renamed, method="delong")
+    assert shuffled.interval == pytest.approx(delong.interval, rel=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"method": "delongg"}, "did you mean 'delong'"),
+        ({"confidence": 1.0}, "between 0 and 1, got 1.0"),
+        ({"confidence": 0}, "between 0 and 1, got 0"),
+    ],
+)
+def test_a_wrong_option_is_named(options, message):
+    with pytest.raises(ValueError, match=message):
+        estimate_auroc([1, 2], [0, 1], **options)
+    with pytest.raises(ConfigError):
+        estimate_auroc([1, 2], [0, 1], method="delongg")
+
+
+# --- coverage --------------------------------------------------------------------------------------------------------
+
+
+def misses(true, n_samples, sample, **options):
+    """How many of the intervals of samples miss the true AUROC."""
+    count = 0
+    for seed in range(n_samples):
+        scores, labels, groups = sample(np.random.default_rng(seed))
+        low, high = estimate_auroc(scores, labels, groups=groups, **options).interval
+        count += not low <= true <= high
+    return count
+
+
+def within_chance(n_missed, n_samples, level=0.95, spread=4.0):
+    """Whether so many misses are within `spread` binomial standard errors of what the level promises."""
+    share = 1 - level
+    return abs(n_missed - share * n_samples) <= spread * math.sqrt(n_samples * share * (1 - share))
+
+
+def binormal(area, n, *, decimals=2):
+    def sample(rng):
+        labels = (rng.random(n) < 0.3).astype(int)
+        return (rng.normal(size=n) + norm.ppf(area) * math.sqrt(2) * labels).round(decimals), labels, None
+
+    return sample
+
+
+@pytest.mark.parametrize("area", [0.7, 0.9])
+def test_delong_intervals_cover(area):
+    assert within_chance(misses(area, 800, binormal(area, 150), method="delong"), 800)
+
+
+def test_bootstrap_intervals_cover():
+    assert within_chance(misses(0.8, 250, binormal(0.8, 100), n_resamples=200), 250)
+
+
+def test_intervals_by_group_cover_where_those_of_independent_documents_do_not():
+    groups = np.arange(200) // 8
+
+    def sample(rng):
+        labels = (rng.random(200) < rng.beta(0.6, 1.2, size=25)[groups]).astype(int)
+        shift = norm.ppf(0.75) * math.sqrt(2)
+        scores = math.sqrt(0.6) * rng.normal(size=25)[groups] + math.sqrt(0.4) * rng.normal(size=200) + shift * labels
+        return scores, labels, groups
+
+    assert within_chance(misses(0.75, 500, sample, method="delong"), 500)
+    alone = misses(0.75, 500, lambda rng: (*sample(rng)[:2], None), method="delong")
+    assert alone > 500 * 0.15
+
+
+# --- within strata ---------------------------------------------------------------------------------------------------
+
+
+def test_one_stratum_is_no_stratum():
+    scores, labels, groups = clustered()
+    for members in (None, groups):
+        plain = estimate_auroc(scores, labels, groups=members, method="delong")
+        within = stratified_auroc(scores, labels, ["same"] * len(scores), groups=members)
+        assert within.value == pytest.approx(plain.value)
+        assert within.stderr == pytest.approx(plain.stderr)
+        assert within.interval == pytest.approx(plain.interval)
+        assert within.strata["same"] == plain
+
+
+@pytest.mark.parametrize("grouped", [False, True])
+def test_the_stderr_within_strata_agrees_with_resampling_of_documents_or_groups(grouped):
+    scores, labels, groups = clustered(300, size=4, seed=6)
+    strata = np.array(["open", "closed", "choice", "closed"])[np.arange(300) % 4]
+    rng, values = np.random.default_rng(0), []
+    units = np.array(groups) if grouped else np.arange(300)
+    members = [np.flatnonzero(units == u) for u in np.unique(units)]
+    for _ in range(2000):
+        chosen = np.concatenate([members[i] for i in rng.integers(0, len(members), size=len(members))])
+        values.append(stratified_value(scores[chosen], labels[chosen], strata[chosen]))
+    result = stratified_auroc(scores, labels, list(strata), groups=groups if grouped else None)
+    assert result.value == pytest.approx(stratified_value(scores, labels, strata))
+    assert result.stderr == pytest.approx(np.std(values), rel=0.07)
+    low, high = result.interval
+    assert np.mean((np.array(values) > low) & (np.array(values) < high)) == pytest.approx(0.95, abs=0.02)
+
+
+def stratified_value(scores, labels, strata):
+    wins = [kernel(scores[strata == s], labels[strata == s]) for s in np.unique(strata)]
+    return sum(w.sum() for w in wins) / sum(w.size for w in wins)
+
+
+def test_a_stratum_with_one_hallucination_still_counts_in_the_pooled_stderr():
+    scores, labels, strata = [1, 4, 3, 2, 5, 3, 6, 1], [0, 1, 0, 0, 1, 1, 0, 0], list("aaabbbbb")
+    result = stratified_auroc(scores, labels, strata)
+    assert result.strata["a"].stderr is None
+    assert "single document" in result.strata["a"].reason
+    assert result.stderr > 0
+    assert result.reason is None
+
+
+def test_perfect_separation_within_strata_counts_pairs_within_strata():
+    scores, labels = [1, 2, 3, 4, 1, 2, 3, 4], [0, 1, 1, 1, 0, 0, 0, 1]
+    result = stratified_auroc(scores, labels, list("aaaabbbb"))
+    assert (result.value, result.stderr) == (1.0, 0.0)
+    assert result.interval == pytest.approx(wilson_interval(2, 2))
+
+
+def test_strata_in_one_group_have_no_stderr():
+    result = stratified_auroc([1, 2, 3, 4], [0, 1, 0, 1], list("aabb"), groups=["image"] * 4)
+    assert (result.value, result.stderr, result.interval) == (1.0, None, None)
+    assert "single group" in result.reason

@@ -1,0 +1,281 @@
+"""Paired comparisons: two scores of the same answers, two runs on the same documents."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.stats import norm
+from scipy.stats import t as student
+
+from hedge_tasks.statistics import auroc, compare_runs, compare_scores, estimate_auroc
+from hedge_tasks.statistics.base import UndefinedStatistic
+
+NAN = math.nan
+
+
+def kernel(scores, labels):
+    positive, negative = scores[labels == 1], scores[labels == 0]
+    return (positive[:, None] > negative) + 0.5 * (positive[:, None] == negative)
+
+
+def delong_test(a, b, labels):
+    """DeLong et al. 1988 with covariance matrices, as printed: L S L' for the contrast (1, -1)."""
+    wins = [kernel(scores, labels) for scores in (a, b)]
+    s10 = np.cov([w.mean(1) for w in wins])
+    s01 = np.cov([w.mean(0) for w in wins])
+    s = s10 / wins[0].shape[0] + s01 / wins[0].shape[1]
+    difference = wins[0].mean() - wins[1].mean()
+    stderr = math.sqrt(s[0, 0] + s[1, 1] - 2 * s[0, 1])
+    return difference, stderr, 2 * norm.sf(abs(difference / stderr))
+
+
+def two_scores(n=120, seed=0, decimals=1, gain=0.5):
+    rng = np.random.default_rng(seed)
+    labels = (rng.random(n) < 0.4).astype(int)
+    shared = rng.normal(size=n) + labels
+    return (shared + rng.normal(size=n)).round(decimals), (shared + gain * labels).round(decimals), labels
+
+
+def two_runs(n=150, seed=0, size=3, decimals=1):
+    """Two models on the same documents of shared difficulty; their labels differ."""
+    rng = np.random.default_rng(seed)
+    groups = np.arange(n) // size
+    hard = rng.normal(size=n) + rng.normal(size=n)[groups]
+    runs = []
+    for gain in (1.5, 0.7):
+        labels = (hard + rng.normal(size=n) > 0.5).astype(int)
+        runs += [(hard + gain * labels + rng.normal(size=n)).round(decimals), labels]
+    return runs, groups.tolist()
+
+
+# --- two scores of the same answers ----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("decimals", [3, 0])
+@pytest.mark.parametrize("seed", range(5))
+def test_the_paired_test_equals_delongs_covariance_formula(seed, decimals):
+    a, b, labels = two_scores(seed=seed, decimals=decimals)
+    difference, stderr, p_value = delong_test(a, b, labels)
+    result = compare_scores(a, b, labels)
+    assert result.difference == pytest.approx(difference, abs=1e-12)
+    assert result.stderr == pytest.approx(stderr, rel=1e-9)
+    assert result.p_value == pytest.approx(p_value, rel=1e-9)
+    assert result.interval == pytest.approx((difference - 1.959964 * stderr, difference + 1.959964 * stderr))
+    assert (result.a, result.b) == (auroc(a, labels), auroc(b, labels))
+
+
+def test_pairing_pays():
+    a, b, labels = two_scores(300, seed=1)
+    one, other = (estimate_auroc(scores, labels, method="delong").stderr for scores in (a, b))
+    assert compare_scores(a, b, labels).stderr < 0.8 * math.hypot(one, other)
+
+
+@given(st.lists(st.tuples(st.integers(0, 3), st.integers(0, 3), st.integers(0, 1)), min_size=4, max_size=25))
+@settings(max_examples=60, deadline=None)
+def test_the_difference_turns_its_sign_when_scores_are_swapped(rows):
+    a, b, labels = np.array(rows, dtype=float).T
+    groups = [i // 2 for i in range(len(rows))]
+    for options in ({}, {"groups": groups}):
+        there, back = compare_scores(a, b, labels, **options), compare_scores(b, a, labels, **options)
+        assert (there.a, there.b, there.reason is None) == (back.b, back.a, back.reason is None)
+        if there.stderr is not None:
+            assert there.difference == -back.difference
+            assert there.p_value == pytest.approx(back.p_value)
+            assert there.interval == pytest.approx((-back.interval[1], -back.interval[0]))
+            assert 0 <= there.p_value <= 1
+            stretched = compare_scores(np.exp(a), b**3, labels, **options)
+            assert stretched == there
+
+
+def test_copies_of_documents_in_a_group_change_nothing():
+    a, b, labels = two_scores(100, seed=2)
+    groups = [f"image {i // 3}" for i in range(300)]
+    single = compare_scores(a, b, labels, groups=range(100))
+    copied = compare_scores(np.repeat(a, 3), np.repeat(b, 3), np.repeat(labels, 3), groups=groups)
+    assert copied.stderr == pytest.approx(single.stderr)
+    assert copied.p_value == pytest.approx(single.p_value)
+    naive = compare_scores(np.repeat(a, 3), np.repeat(b, 3), np.repeat(labels, 3))
+    assert naive.stderr == pytest.approx(single.stderr / math.sqrt(3), rel=0.03)
+
+
+def test_few_groups_are_tested_with_students_distribution():
+    a, b, labels = two_scores(60, seed=4)
+    result = compare_scores(a, b, labels, groups=[i // 10 for i in range(60)])
+    half = student.ppf(0.975, 5) * result.stderr
+    assert result.interval == pytest.approx((result.difference - half, result.difference + half))
+    assert result.p_value == pytest.approx(2 * student.sf(abs(result.difference) / result.stderr, 5))
+
+
+def test_bootstrap_and_delong_agree():
+    a, b, labels = two_scores(400, seed=3)
+    groups = [i // 4 for i in range(400)]
+    for options in ({}, {"groups": groups}):
+        delong = compare_scores(a, b, labels, **options)
+        bootstrap = compare_scores(a, b, labels, method="bootstrap", n_resamples=4000, **options)
+        assert bootstrap.stderr == pytest.approx(delong.stderr, rel=0.06)
+        assert bootstrap.interval == pytest.approx(delong.interval, abs=0.008)
+    weak = two_scores(80, seed=3, gain=0.1)
+    assert compare_scores(*weak, method="bootstrap", n_resamples=4000).p_value == pytest.approx(
+        compare_scores(*weak).p_value, abs=0.06
+    )
+
+
+def test_the_same_score_twice_has_no_difference():
+    a, _, labels = two_scores()
+    for result in (compare_scores(a, 2 * a, labels), compare_runs(a, labels, 2 * a, labels, n_resamples=50)):
+        assert (result.difference, result.stderr, result.interval, result.p_value) == (0.0, 0.0, (0.0, 0.0), 1.0)
+
+
+def test_two_perfect_scores_are_not_compared_with_certainty():
+    labels = [0, 0, 0, 1, 1, 1]
+    for result in (
+        compare_scores([1, 2, 3, 4, 5, 6], [3, 2, 1, 6, 5, 4], labels),
+        compare_runs([1, 2, 3, 4, 5, 6], labels, [3, 2, 1, 6, 5, 4], labels, n_resamples=50),
+    ):
+        assert (result.difference, result.stderr, result.p_value, result.interval) == (0.0, None, None, None)
+        assert "perfect separation" in result.reason
+
+
+def test_the_p_value_is_uniform_where_there_is_no_difference():
+    rng, below = np.random.default_rng(0), 0
+    for _ in range(500):
+        labels = (rng.random(100) < 0.4).astype(int)
+        shared = rng.normal(size=100) + labels
+        a, b = (shared + rng.normal(size=100) for _ in range(2))
+        below += compare_scores(a, b, labels).p_value < 0.1
+    assert below == pytest.approx(50, abs=4 * math.sqrt(45))
+
+
+# --- two runs --------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("grouped", [False, True])
+def test_the_difference_of_runs_equals_resampling_one_by_one(grouped):
+    (a, labels_a, b, labels_b), groups = two_runs()
+    units = np.array(groups) if grouped else np.arange(len(a))
+    members = [np.flatnonzero(units == u) for u in np.unique(units)]
+    rng, values = np.random.default_rng(1), []
+    for _ in range(2500):
+        chosen = np.concatenate([members[i] for i in rng.integers(0, len(members), size=len(members))])
+        values.append(kernel(a[chosen], labels_a[chosen]).mean() - kernel(b[chosen], labels_b[chosen]).mean())
+    result = compare_runs(a, labels_a, b, labels_b, groups=groups if grouped else None, n_resamples=2500)
+    assert result.difference == auroc(a, labels_a) - auroc(b, labels_b)
+    assert result.stderr == pytest.approx(np.std(values), rel=0.06)
+    assert result.interval == pytest.approx(np.quantile(values, [0.025, 0.975]), abs=0.02)
+    tail = min(np.mean(np.array(values) <= 0), np.mean(np.array(values) >= 0))
+    assert result.p_value == pytest.approx(2 * tail, abs=0.06)
+
+
+def test_interval_and_p_value_of_runs_follow_from_the_stderr():
+    (a, labels_a, b, labels_b), groups = two_runs(60, size=6)
+    alone = compare_runs(a, labels_a, b, labels_b, n_resamples=200)
+    assert alone.p_value == pytest.approx(2 * norm.sf(abs(alone.difference) / alone.stderr))
+    assert alone.interval[1] - alone.difference == pytest.approx(1.959964 * alone.stderr, rel=1e-6)
+    # In one run a class may occur in fewer groups than in the other.
+    labels_b = np.where(np.array(groups) < 5, labels_b, 0)
+    found = [len(set(np.array(groups)[y == c])) for y in (labels_a, labels_b) for c in (0, 1)]
+    assert min(found) == found[3] < min(found[:3])
+    runs = (a, labels_a), (b, labels_b)
+    for first, second in (runs, runs[::-1]):
+        result = compare_runs(*first, *second, groups=groups, n_resamples=200)
+        half = student.ppf(0.975, min(found) - 1) * result.stderr
+        assert result.difference - result.interval[0] == pytest.approx(half)
+        assert result.p_value == pytest.approx(2 * student.sf(abs(result.difference) / result.stderr, min(found) - 1))
+
+
+def test_runs_of_other_labels_are_paired_by_document():
+    rng = np.random.default_rng(5)
+    difficulty, luck = rng.normal(size=400), rng.normal(size=400)
+    labels_a, labels_b = ((difficulty + luck + 0.3 * rng.normal(size=400) > 0.5).astype(int) for _ in range(2))
+    a, b = (difficulty + 0.3 * rng.normal(size=400) for _ in range(2))
+    apart = math.hypot(*(estimate_auroc(x, y, method="delong").stderr for x, y in ((a, labels_a), (b, labels_b))))
+    assert (labels_a != labels_b).sum() > 30
+    assert compare_runs(a, labels_a, b, labels_b).stderr < 0.8 * apart
+
+
+def test_swapped_runs_have_the_opposite_difference_up_to_chance():
+    (a, labels_a, b, labels_b), groups = two_runs(seed=2)
+    there = compare_runs(a, labels_a, b, labels_b, groups=groups, n_resamples=3000)
+    back = compare_runs(b, labels_b, a, labels_a, groups=groups, n_resamples=3000)
+    assert there.difference == -back.difference
+    assert there.interval == pytest.approx((-back.interval[1], -back.interval[0]), abs=0.015)
+
+
+def test_neither_order_nor_names_of_groups_play_a_role():
+    (a, labels_a, b, labels_b), groups = two_runs(seed=3)
+    order = np.random.default_rng(0).permutation(len(a))
+    renamed = [f"image {977 * g % 1000}" for g in np.array(groups)[order]]
+    for one, other in ((None, None), (groups, renamed)):
+        first = compare_runs(a, labels_a, b, labels_b, groups=one, n_resamples=200)
+        again = compare_runs(a[order], labels_a[order], b[order], labels_b[order], groups=other, n_resamples=200)
+        assert again == first
+        assert compare_runs(a, labels_a, b, labels_b, groups=one, n_resamples=200, seed=1) != first
+
+
+def test_intervals_of_runs_cover():
+    # Binormal with AUROCs of 0.8 and 0.7 (d = 1.19 and 0.742); labels and noise of the runs are related.
+    rng, covered, n_samples = np.random.default_rng(2), 0, 250
+    for _ in range(n_samples):
+        luck, noise = rng.random(120), rng.normal(size=120)
+        labels = [((luck + share * rng.random(120)) < 0.4).astype(int) for share in (0.0, 0.3)]
+        scores = [
+            (noise + rng.normal(size=120)) / math.sqrt(2) + d * y for d, y in zip((1.19, 0.742), labels, strict=True)
+        ]
+        low, high = compare_runs(scores[0], labels[0], scores[1], labels[1], n_resamples=150).interval
+        covered += low <= 0.1 <= high
+    assert abs(covered / n_samples - 0.95) < 4 * math.sqrt(0.95 * 0.05 / n_samples)
+
+
+# --- what is undefined or wrong --------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("result", "reason"),
+    [
+        (compare_scores([1, 2], [2, 1], [1, 1]), "every document is labelled hallucinated (2 documents)"),
+        (compare_scores([1, NAN], [2, 1], [0, 1]), "a: the score of 1 of 2 documents is missing (NaN)"),
+        (compare_runs([1, 2], [0, 1], [2, 1], [0, 0]), "b: no document is labelled hallucinated (2 documents)"),
+        (compare_runs([], [], [], []), "no documents"),
+        (
+            compare_runs([1, 2], [1, 1], [2, 1], [0, 0]),
+            "a: every document is labelled hallucinated (2 documents); b: no",
+        ),
+    ],
+)
+def test_what_is_undefined_has_a_reason(result, reason):
+    assert (result.difference, result.stderr, result.interval, result.p_value) == (None,) * 4
+    assert result.reason.startswith(reason)
+
+
+def test_one_hallucination_has_a_difference_but_no_test():
+    for result in (
+        compare_scores([1, 2, 3], [3, 2, 1], [0, 0, 1]),
+        compare_runs([1, 2, 3], [0, 0, 1], [3, 2, 1], [0, 0, 1]),
+        compare_runs([1, 2, 3, 4], [0, 0, 1, 1], [1, 4, 3, 2], [1, 0, 0, 0]),
+        compare_runs([4, 1, 2, 3], [1, 0, 0, 0], [1, 4, 3, 2], [0, 0, 1, 1]),
+        compare_scores([1, 2, 3, 4], [4, 3, 2, 1], [0, 1, 0, 1], groups=["image"] * 4),
+    ):
+        assert result.difference > 0
+        assert (result.stderr, result.p_value) == (None, None)
+        assert "single" in result.reason
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda: compare_scores([1, 2], [1], [0, 1]), "differ in length"),
+        (lambda: compare_runs([1, 2], [0, 1], [1], [0]), "two runs differ in length: 2 and 1"),
+        (lambda: compare_runs([1], [0], [1], [0], n_resamples=1), "at least 2"),
+        (lambda: compare_scores([1, 2], [1, 2], [0, 1], method="delng"), "did you mean 'delong'"),
+        (lambda: compare_scores([1, 2], [1, 2], [0, 1], confidence=2), "between 0 and 1"),
+        (lambda: compare_scores([1, 2], [1, 2], [0, 1], groups=["a"]), "groups has length 1"),
+    ],
+)
+def test_a_mistake_of_the_caller_is_an_error(call, message):
+    with pytest.raises(ValueError, match=message) as caught:
+        call()
+    assert not isinstance(caught.value, UndefinedStatistic)

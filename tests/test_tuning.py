@@ -1,0 +1,270 @@
+"""The threshold of embedding clustering: every score at every threshold, and a choice that does not flatter itself."""
+
+from __future__ import annotations
+
+import json
+import pickle
+import random
+from dataclasses import replace
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from sklearn.metrics import roc_auc_score
+
+from hedge_tasks.clustering import EmbeddingClustering
+from hedge_tasks.errors import ConfigError
+from hedge_tasks.filters import ClusterFilter, ScoreFilter
+from hedge_tasks.methods import Method
+from hedge_tasks.pipeline import Scores, cluster_answer_sets, detection_auroc, score_clustered
+from hedge_tasks.sampling import Answer, AnswerSet
+from hedge_tasks.tuning import (
+    DocumentProfile,
+    ThresholdChoice,
+    auroc_curve,
+    choose,
+    cluster_by_choice,
+    profile_documents,
+    take_choice,
+)
+from hedge_tasks.tuning.choice import best_of
+
+LOW, HIGH = 0.8, 0.99
+
+
+def encoder(texts: list[str]) -> Any:
+    """Points near four directions, by the text alone, so that cosines fill the range that is searched."""
+    rows = []
+    for text in texts:
+        dice = random.Random(text)
+        centre = np.eye(8)[dice.randrange(4)]
+        rows.append(centre + 0.16 * np.array([dice.gauss(0, 1) for _ in range(8)]))
+    return np.array(rows)
+
+
+def backend(threshold: float = 0.9) -> EmbeddingClustering:
+    return EmbeddingClustering(threshold=threshold, encoder=encoder)
+
+
+def answer_sets(seed: int, documents: int = 40, *, logprobs: bool = True, noisy: bool = True) -> list[AnswerSet]:
+    dice = random.Random(seed)
+
+    def answer(spread: int) -> Answer:
+        text = "" if dice.random() < 0.05 else f"text {dice.randrange(spread)}"
+        return Answer(text, -dice.expovariate(1) if logprobs else None)
+
+    sets = []
+    for i in range(documents):
+        label = dice.randrange(2)
+        n, m = dice.choice([(3, 3), (4, 2), (5, 5)])
+        spread = 4 + 8 * label
+        clean, perturbed = (tuple(answer(spread) for _ in range(k)) for k in (n, m))
+        fields = {"question": "what?", "label": label, "group": f"image {i // 3}"}
+        sets.append(AnswerSet(f"q{i}", answer(spread), clean, perturbed if noisy else (), **fields))
+    return sets
+
+
+def profiles_of(sets: list[AnswerSet], alpha: float = 1.0) -> list[DocumentProfile]:
+    trees = backend().merge_trees([a.texts for a in sets])
+    return profile_documents(sets, trees, low=LOW, high=HIGH, alpha=alpha)
+
+
+def scored_at(sets: list[AnswerSet], threshold: float, alpha: float = 1.0) -> list[Scores]:
+    return [score_clustered(a, alpha=alpha) for a in cluster_answer_sets(sets, backend(threshold))]
+
+
+@settings(deadline=None, max_examples=40)
+@given(st.integers(0, 10**6), st.booleans(), st.sampled_from([0.0, 1.0, 2.5]), st.floats(LOW, HIGH))
+def test_the_profile_has_the_scores_of_every_threshold(
+    seed: int, logprobs: bool, alpha: float, threshold: float
+) -> None:
+    sets = answer_sets(seed, 6, logprobs=logprobs)
+    profiles = profiles_of(sets, alpha)
+    steps = sorted({t for profile in profiles for t in profile.thresholds})
+    between = [(a + b) / 2 for a, b in pairwise(steps)]
+    for tau in (threshold, LOW, HIGH, *between[:20]):
+        for profile, scores in zip(profiles, scored_at(sets, tau, alpha), strict=True):
+            for name in ("se", "radflag", "vase"):
+                assert profile.at(name, tau) == pytest.approx(getattr(scores, name), abs=1e-11)
+
+
+@pytest.mark.parametrize("score", ["se", "radflag", "vase"])
+@pytest.mark.parametrize("seed", range(5))
+def test_the_curve_is_the_auroc_at_every_step(score: str, seed: int) -> None:
+    profiles = profiles_of(answer_sets(seed))
+    curve = auroc_curve(profiles, score, LOW)
+    labels = [profile.label for profile in profiles]
+    every = sorted({t for profile in profiles for t in profile.thresholds} | {LOW})
+    assert len(curve.thresholds) > 4
+    for tau in (*every, *((a + b) / 2 for a, b in pairwise(every))):
+        assert curve.at(tau) == pytest.approx(roc_auc_score(labels, [p.at(score, tau) for p in profiles]), abs=1e-12)
+
+
+def test_a_profile_without_noisy_answers_has_no_vase() -> None:
+    profiles = profiles_of(answer_sets(0, noisy=False))
+    assert all("vase" not in profile.scores for profile in profiles)
+    chosen = choose(profiles, ThresholdChoice("oracle", target="vase"))
+    assert chosen.parts[0].reason == "some documents have no vase"
+    assert set(chosen.thresholds.values()) == {0.9}
+
+
+def test_optuna_chooses_what_it_would_choose_on_the_objective_itself() -> None:
+    import optuna
+
+    sets = answer_sets(1)
+    labels = [a.label for a in sets]
+    study = optuna.create_study(direction="maximize", sampler=optuna.samplers.TPESampler(seed=3))
+
+    def objective(trial: Any) -> float:
+        tau = round(trial.suggest_float("threshold", LOW, HIGH), 6)
+        return float(roc_auc_score(labels, [round(s.se, 12) for s in scored_at(sets, tau)]))
+
+    study.optimize(objective, n_trials=20)
+    [part] = choose(profiles_of(sets), ThresholdChoice("oracle", seed=3)).parts
+    assert part.threshold == round(study.best_params["threshold"], 6)
+    assert part.auroc == pytest.approx(study.best_value)
+
+
+def test_exact_search_finds_no_less_than_any_threshold_gives() -> None:
+    sets = answer_sets(2)
+    [part] = choose(profiles_of(sets), ThresholdChoice("oracle", search="exact")).parts
+    curve = auroc_curve(sorted(profiles_of(sets), key=lambda p: p.id), "se", LOW)
+    assert part.auroc == curve.values.max()
+    assert curve.at(part.threshold) == part.auroc
+    [tpe] = choose(profiles_of(sets), ThresholdChoice("oracle")).parts
+    assert tpe.auroc is not None
+    assert tpe.auroc <= part.auroc
+
+
+def test_of_the_best_steps_the_widest_is_taken_in_its_middle() -> None:
+    curve = replace(auroc_curve(profiles_of(answer_sets(0)), "se", LOW))
+    flat = replace(curve, thresholds=np.array([0.82, 0.9, 0.95, 0.99]), values=np.array([0.7, 0.6, 0.7, 0.5]))
+    assert best_of(flat) == pytest.approx(0.925)
+
+
+def sides(sets: list[AnswerSet], choice: ThresholdChoice) -> tuple[set[str], set[str]]:
+    chosen = choose(profiles_of(sets), choice)
+    out = {a.group or a.id for a in sets if a.id in chosen.held_out}
+    rest = {a.group or a.id for a in sets if a.id not in chosen.held_out}
+    return out, rest
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_questions_of_one_image_stay_on_one_side(seed: int) -> None:
+    out, rest = sides(answer_sets(0, 60), ThresholdChoice("tuned", seed=seed))
+    assert out
+    assert not out & rest
+    assert sum(a.group in out for a in answer_sets(0, 60)) in range(12, 15)  # a fifth, rounded up to whole images
+
+
+def test_another_seed_holds_out_other_images() -> None:
+    choices = {frozenset(sides(answer_sets(0, 60), ThresholdChoice("tuned", seed=s))[0]) for s in range(5)}
+    assert len(choices) == 5
+
+
+def test_cross_fit_never_asks_the_document_itself() -> None:
+    """Turning a document's own label, and those of its image, changes thresholds of others, never its own."""
+    sets = answer_sets(4, 60)
+    choice = ThresholdChoice("cross-fit", search="exact")
+    before = choose(profiles_of(sets), choice)
+    changed_others = 0
+    for group in {a.group for a in sets}:
+        turned = [a.with_label(1 - (a.label or 0)) if a.group == group else a for a in sets]
+        after = choose(profiles_of(turned), choice)
+        mine = [a.id for a in sets if a.group == group]
+        assert [after.thresholds[i] for i in mine] == [before.thresholds[i] for i in mine]
+        changed_others += after.thresholds != before.thresholds
+    assert changed_others > 0
+    assert before.held_out == frozenset()
+    assert len(before.parts) == 5
+
+
+@pytest.mark.parametrize("method", ["tuned", "cross-fit", "oracle"])
+@pytest.mark.parametrize("search", ["optuna", "exact"])
+def test_neither_order_nor_processes_change_the_choice(method: str, search: str) -> None:
+    sets = answer_sets(5)
+    choice = ThresholdChoice(method, search=search)
+    whole, outcome = cluster_by_choice(sets, backend(), choice)
+    shuffled = random.Random(0).sample(sets, len(sets))
+    parts = [shuffled[:13], shuffled[13:]]
+    gathered = [pickle.loads(pickle.dumps(profiles_of(part))) for part in parts]
+    together = [profile for part in gathered for profile in part]
+    found = {}
+    for part in parts:
+        clustered, again = cluster_by_choice(part, backend(), choice, gather=lambda _: together)
+        assert again.settings() == outcome.settings()
+        found |= {a.id: a for a in clustered}
+    assert found == {a.id: a for a in whole}
+
+
+def test_the_oracle_is_not_below_cross_fit_on_average() -> None:
+    gaps = []
+    for seed in range(8):
+        sets = answer_sets(seed, 60)
+        aurocs = {}
+        for method in ("oracle", "cross-fit"):
+            clustered, _ = cluster_by_choice(sets, backend(), ThresholdChoice(method, search="exact"))
+            aurocs[method] = detection_auroc([score_clustered(a) for a in clustered], "se").value or 0.0
+        gaps.append(aurocs["oracle"] - aurocs["cross-fit"])
+    assert np.mean(gaps) > 0
+
+
+@pytest.mark.parametrize(
+    ("label", "reason"), [(None, "no document has a label"), (1, "all 9 documents that may choose are labelled halluc")]
+)
+def test_without_usable_labels_a_stated_threshold_is_used(label: int | None, reason: str) -> None:
+    sets = [a.with_label(label) for a in answer_sets(0)]
+    clustered, chosen = cluster_by_choice(sets, backend(), ThresholdChoice("tuned", share=0.2, fallback=0.85))
+    reasons = [part["reason"] for part in chosen.settings()["parts"]]
+    assert [text[:50] for text in reasons] == [reason[:50]]
+    assert not chosen.held_out
+    assert clustered == cluster_answer_sets(sets, backend(0.85))
+
+
+def test_documents_that_chose_are_in_no_auroc_but_in_the_hallucination_rate() -> None:
+    method = Method("embed", backend(), choice=ThresholdChoice("tuned"))
+    sets = answer_sets(6)
+    scores = method.score(sets)
+    out = [s for s in scores if s.held_out]
+    assert len(out) in range(8, 12)
+    assert all(s.label is not None and s.reported_label is None for s in out)
+    assert detection_auroc(scores, "se").n == len(sets) - len(out)
+
+
+def test_the_filter_records_what_was_chosen() -> None:
+    step = ClusterFilter("embed", threshold="cross-fit", tuning={"folds": 3}, encoder=encoder)
+    described = step.settings()
+    assert (described["threshold"], described["tuning"]["folds"], described["chosen"]) == ("cross-fit", 3, {})
+    clustered = step.apply([[a.to_json()] for a in answer_sets(7)])
+    scored = ScoreFilter().apply(clustered)
+    assert len(described["chosen"]["parts"]) == 3  # the object that was handed out before
+    json.dumps({**described, "model": None})
+    assert [s.scores.id for s in scored] == [a.id for a in answer_sets(7)]
+
+
+def test_a_runs_choice_is_built_again_from_its_settings() -> None:
+    method = Method.build("embed", "embed", {"threshold": "tuned", "tuning": {"target": "vase", "seed": 4}})
+    again = Method.from_settings("embed", {**method.settings(), "chosen": {"parts": []}})
+    assert again.choice == method.choice == ThresholdChoice("tuned", target="vase", seed=4)
+
+
+@pytest.mark.parametrize(
+    ("backend_name", "options", "message"),
+    [
+        ("embed", {"threshold": "tunned"}, "did you mean 'tuned'"),
+        ("embed", {"threshold": "tuned", "tuning": {"fold": 3}}, "did you mean 'folds'"),
+        ("embed", {"threshold": "tuned", "tuning": {"folds": 1}}, "folds must be a whole number of at least 2"),
+        ("embed", {"threshold": "tuned", "tuning": {"low": 0.9, "high": 0.8}}, "low must be below high"),
+        ("embed", {"threshold": "tuned", "tuning": {"target": "SE"}}, "target"),
+        ("embed", {"threshold": "tuned", "tuning": {"share": 1}}, "share must be a number between 0 and 1"),
+        ("embed", {"threshold": "tuned", "tuning": 3}, "expected a mapping"),
+        ("embed", {"threshold": 0.9, "tuning": {}}, "only beside threshold"),
+        ("hybrid", {"threshold": "tuned"}, "only embed chooses one"),
+    ],
+)
+def test_settings_that_make_no_sense_are_refused(backend_name: str, options: dict[str, Any], message: str) -> None:
+    with pytest.raises(ConfigError, match=message):
+        take_choice(backend_name, options)
