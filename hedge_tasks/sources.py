@@ -6,6 +6,7 @@ import importlib
 import importlib.resources
 from collections.abc import Iterator
 from contextlib import contextmanager
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -36,14 +37,13 @@ def why_hub_unreachable() -> str | None:
     import huggingface_hub
     from huggingface_hub.errors import OfflineModeIsEnabled
 
-    session = huggingface_hub.get_session()
-    # httpx or httpx2, by the version of the hub's client; each has errors of its own.
-    httpx: Any = importlib.import_module(type(session).__module__.partition(".")[0])
+    # By the version of the hub's client; each has errors of its own.
+    clients: list[Any] = [importlib.import_module(name) for name in ("httpx", "httpx2") if find_spec(name)]
     try:
-        session.head(huggingface_hub.constants.ENDPOINT, timeout=HUB_TIMEOUT_S)
+        huggingface_hub.get_session().head(huggingface_hub.constants.ENDPOINT, timeout=HUB_TIMEOUT_S)
     except OfflineModeIsEnabled:
         return "offline mode is on (HF_HUB_OFFLINE)"
-    except httpx.TransportError as error:
+    except tuple(client.TransportError for client in clients) as error:
         return str(error)
     return None
 

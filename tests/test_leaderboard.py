@@ -16,6 +16,7 @@ import pytest
 from finished_runs import HOSTILE, finished_run, hostile_run
 
 from hedge_tasks.cli import main
+from hedge_tasks.comparisons import compare_two_runs, compare_two_scores
 from hedge_tasks.errors import ConfigError, DataError
 from hedge_tasks.leaderboard import (
     build_site,
@@ -31,7 +32,6 @@ from hedge_tasks.leaderboard.schema import faults
 from hedge_tasks.leaderboard.submission import SUBMITTED, digest_of
 from hedge_tasks.methods import method_of
 from hedge_tasks.pipeline import Scores, detection_auroc
-from hedge_tasks.plots.measures import compare_two_runs, compare_two_scores
 from hedge_tasks.runs import save_run
 
 RUN = finished_run(30)

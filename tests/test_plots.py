@@ -17,6 +17,7 @@ from sklearn.metrics import roc_curve as sklearn_roc_curve
 
 from hedge_tasks.cli import main
 from hedge_tasks.clustering.embedding import EmbeddingClustering
+from hedge_tasks.comparisons import compare_two_runs, compare_two_scores
 from hedge_tasks.errors import ConfigError, DataError
 from hedge_tasks.methods import Method, method_of
 from hedge_tasks.pipeline import SCORE_NAMES, detection_auroc
@@ -36,7 +37,7 @@ from hedge_tasks.plots import (
 )
 from hedge_tasks.plots.drawing import COLOURS
 from hedge_tasks.plots.figures import all_charts
-from hedge_tasks.plots.measures import Labelled, compare_two_runs, compare_two_scores, labelled, roc_curve
+from hedge_tasks.plots.measures import Labelled, labelled, roc_curve
 from hedge_tasks.runs import save_run
 from hedge_tasks.sweep import sweep
 from hedge_tasks.tables import as_csv, safe_cell

@@ -1,4 +1,4 @@
-"""`hedge rescore`, `show`, `sweep`, `compare`: numbers from a finished run, without the model."""
+"""`hedge rescore`, `show`, `sweep`: numbers from a finished run, without the model."""
 
 from __future__ import annotations
 

@@ -10,6 +10,7 @@ from loguru import logger
 
 from hedge_tasks import __version__
 from hedge_tasks.cli import (
+    compare,
     data,
     judge,
     leaderboard,
@@ -27,7 +28,7 @@ from hedge_tasks.cli import (
 from hedge_tasks.cli.common import USAGE_ERROR, say
 from hedge_tasks.errors import HedgeError
 
-COMMANDS = (score, rescore, judge, question, sweep, tune, plot, report, leaderboard, paper, store, data, tasks)
+COMMANDS = (score, rescore, judge, question, sweep, tune, compare, plot, report, leaderboard, paper, store, data, tasks)
 """Modules with a function `add(commands)`, in the order of `hedge --help`."""
 
 

@@ -79,8 +79,13 @@ class DistinctTexts:
         )
 
 
-def distinct_texts(answer_sets: Sequence[Sequence[str]], questions: Sequence[str] | None = None) -> list[DistinctTexts]:
+def distinct_texts(
+    answer_sets: Sequence[Sequence[str]], questions: Sequence[str] | None = None, part: slice = slice(None)
+) -> list[DistinctTexts]:
     """The texts that a backend has to look at, one entry for each answer set.
+
+    Args:
+        part: Which answer sets; by default all.
 
     Raises:
         ValueError: If there is not one question for each set, or a set is not a sequence of strings.
@@ -92,8 +97,8 @@ def distinct_texts(answer_sets: Sequence[Sequence[str]], questions: Sequence[str
     if questions is not None and len(questions) != len(answer_sets):
         raise ValueError(f"there are {len(questions)} questions for {len(answer_sets)} answer sets")
     return [
-        _distinct_texts(answers, None if questions is None else questions[number], number)
-        for number, answers in enumerate(answer_sets)
+        _distinct_texts(answer_sets[number], None if questions is None else questions[number], number)
+        for number in range(*part.indices(len(answer_sets)))
     ]
 
 

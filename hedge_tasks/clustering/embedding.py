@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib.metadata
 import itertools
 import math
+from bisect import bisect_left
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
@@ -175,12 +176,18 @@ class EmbeddingClustering:
         self, answer_sets: Sequence[Sequence[str]], questions: Sequence[str] | None = None
     ) -> Iterator[MergeTree]:
         """The same one by one, for whoever need not keep them all. All texts are embedded before the first one."""
-        texts = _texts_to_compare(distinct_texts(answer_sets, questions))
-        vectors = dict(zip(texts, self._rows(texts), strict=True))
         # The distinct texts are found anew for some sets at a time: keeping all would take most of the memory here.
-        for start in range(0, len(answer_sets), _SETS_AT_A_TIME):
-            part = slice(start, start + _SETS_AT_A_TIME)
-            for block in _blocks(distinct_texts(answer_sets[part], None if questions is None else questions[part])):
+        starts = range(0, len(answer_sets), _SETS_AT_A_TIME)
+        parts = [slice(start, start + _SETS_AT_A_TIME) for start in starts] or [slice(0)]
+        texts = sorted(
+            text for part in parts for text in _texts_to_compare(distinct_texts(answer_sets, questions, part))
+        )
+        texts = [text for i, text in enumerate(texts) if i == 0 or text != texts[i - 1]]
+        rows = self._rows(texts)
+        for part in parts:
+            sets = distinct_texts(answer_sets, questions, part)
+            vectors = {text: rows[bisect_left(texts, text)] for text in _texts_to_compare(sets)}
+            for block in _blocks(sets):
                 yield from _merge_trees(block, vectors)
 
     def check(self) -> None:

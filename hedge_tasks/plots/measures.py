@@ -11,16 +11,14 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from hedge_tasks.comparisons import shared_groups
 from hedge_tasks.pipeline import Scores, auroc_of_pairs
 from hedge_tasks.sampling.answers import AnswerSet
 from hedge_tasks.statistics import (
     Calibration,
-    Comparison,
     Curve,
     Estimate,
     StratifiedAuroc,
-    compare_runs,
-    compare_scores,
     estimate_calibration,
     estimate_curves,
     estimate_rate,
@@ -129,37 +127,4 @@ def rate_of(answer_sets: Sequence[AnswerSet]) -> Estimate | None:
     labelled_sets = [a for a in answer_sets if a.label is not None]
     if not labelled_sets:
         return None
-    return estimate_rate([a.label or 0 for a in labelled_sets], groups=_groups([a.group for a in labelled_sets]))
-
-
-def compare_two_scores(scores: Sequence[Scores], a: str, others: Sequence[Scores], b: str) -> Comparison | None:
-    """Two scores of the same answers; None where no labelled document has both."""
-    by_id = {s.id: s for s in others}
-    pairs = [
-        (s, by_id[s.id])
-        for s in scores
-        if s.reported_label is not None and s.id in by_id and None not in (getattr(s, a), getattr(by_id[s.id], b))
-    ]
-    if not pairs:
-        return None
-    first, second = [getattr(s, a) for s, _ in pairs], [getattr(t, b) for _, t in pairs]
-    labels, groups = [s.reported_label or 0 for s, _ in pairs], _groups([s.group for s, _ in pairs])
-    return compare_scores(first, second, labels, groups=groups)
-
-
-def compare_two_runs(a: Sequence[Scores], b: Sequence[Scores], name: str) -> Comparison | None:
-    """One score of two runs on the documents that both have labelled; None where there are none."""
-    by_id = {s.id: s for s in b if s.reported_label is not None and getattr(s, name) is not None}
-    pairs = [
-        (s, by_id[s.id]) for s in a if s.reported_label is not None and getattr(s, name) is not None and s.id in by_id
-    ]
-    if not pairs:
-        return None
-    first, second = [getattr(s, name) for s, _ in pairs], [getattr(t, name) for _, t in pairs]
-    labels = [s.reported_label or 0 for s, _ in pairs], [t.reported_label or 0 for _, t in pairs]
-    return compare_runs(first, labels[0], second, labels[1], groups=_groups([s.group for s, _ in pairs]))
-
-
-def _groups(groups: Sequence[str | None]) -> list[str] | None:
-    named = [group for group in groups if group is not None]
-    return named if len(named) == len(groups) and len(set(named)) < len(named) else None
+    return estimate_rate([a.label or 0 for a in labelled_sets], groups=shared_groups([a.group for a in labelled_sets]))

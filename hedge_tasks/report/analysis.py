@@ -7,18 +7,13 @@ from dataclasses import dataclass, field, replace
 from itertools import combinations
 
 from hedge_tasks.adjudication.reliability import reliability
+from hedge_tasks.comparisons import compare_two_runs, compare_two_scores
 from hedge_tasks.errors import ConfigError, HedgeError
 from hedge_tasks.methods import Method, methods_of
 from hedge_tasks.pipeline import BASELINE_NAMES, SCORE_NAMES, Scores
 from hedge_tasks.plots.charts import Chart
 from hedge_tasks.plots.figures import NAMES, sweep_chart, threshold_chart
-from hedge_tasks.plots.measures import (
-    auroc_estimate,
-    compare_two_runs,
-    compare_two_scores,
-    rate_of,
-    within_strata,
-)
+from hedge_tasks.plots.measures import auroc_estimate, rate_of, within_strata
 from hedge_tasks.runs import Run
 from hedge_tasks.statistics import Comparison, Estimate, StratifiedAuroc
 

@@ -36,7 +36,7 @@ from hedge_tasks.statistics.curves import (
     risk_coverage_curve,
 )
 from hedge_tasks.statistics.paired import Comparison, compare_runs, compare_scores
-from hedge_tasks.statistics.rates import estimate_rate, wilson_interval
+from hedge_tasks.statistics.rates import compare_rates, estimate_rate, wilson_interval
 from hedge_tasks.statistics.roc import auroc, estimate_auroc
 from hedge_tasks.statistics.strata import StratifiedAuroc, stratified_auroc
 
@@ -69,5 +69,6 @@ __all__ = [
     "krippendorff_alpha",
     "confusion_matrix",
     "estimate_rate",
+    "compare_rates",
     "wilson_interval",
 ]

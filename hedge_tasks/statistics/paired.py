@@ -34,11 +34,11 @@ METHODS = ("delong", "bootstrap")
 
 @dataclass(frozen=True)
 class Comparison:
-    """The difference of two AUROCs on the same documents.
+    """The difference of two numbers (AUROCs, or rates) on the same documents.
 
     Attributes:
-        a: First AUROC; ``None`` if undefined.
-        b: Second AUROC; ``None`` if undefined.
+        a: First number; ``None`` if undefined.
+        b: Second number; ``None`` if undefined.
         difference: ``a - b``; ``None`` if either is undefined.
         stderr: Standard error of the difference.
         interval: Confidence interval of the difference, within [-1, 1].

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
@@ -21,23 +22,35 @@ TARGETS = ("se", "radflag", "vase")
 # ties ties, so that the choice of a threshold does not hang on them.
 _DIGITS = 12
 
+_AT_A_TIME = 32
 
-@dataclass(frozen=True, eq=False)
+
+@dataclass(frozen=True, eq=False, slots=True)
 class DocumentProfile:
     """The scores of one question as step functions of the threshold. Small, picklable, knows nothing of texts.
 
     Attributes:
         id, label, group: as in the answer set.
-        thresholds: Ascending, shape ``(k,)``. The i-th state holds for thresholds in (``thresholds[i - 1]``,
-            ``thresholds[i]``]; the last one is the upper end of the searched range.
-        scores: By name (``TARGETS``), shape ``(k,)``; a score that the answers do not allow is missing.
+        names: of the scores, in the order of ``TARGETS``; one that the answers do not allow is missing.
+        steps: Shape ``(1 + len(names), k)``: the thresholds and below them the scores.
     """
 
     id: str
     label: int | None
     group: str | None
-    thresholds: FloatArray
-    scores: Mapping[str, FloatArray]
+    names: tuple[str, ...]
+    steps: FloatArray
+
+    @property
+    def thresholds(self) -> FloatArray:
+        """Ascending, shape ``(k,)``. The i-th state holds for thresholds in (``thresholds[i - 1]``,
+        ``thresholds[i]``]; the last one is the upper end of the searched range."""
+        return self.steps[0]
+
+    @property
+    def scores(self) -> Mapping[str, FloatArray]:
+        """By name, shape ``(k,)``."""
+        return dict(zip(self.names, self.steps[1:], strict=True))
 
     def at(self, score: str, threshold: float) -> float:
         """The score at a threshold within the searched range."""
@@ -85,7 +98,20 @@ def profile_documents(
     Raises:
         ValueError: A log-probability is no number, or all of a condition's are ``-inf``.
     """
-    states = [_states(tree, low, high) for tree in trees]
+    profiles: list[DocumentProfile] = []
+    remaining = iter(trees)
+    # Side by side, but some at a time: the states of all documents would take most of the memory.
+    for start in range(0, len(answer_sets), _AT_A_TIME):
+        part = answer_sets[start : start + _AT_A_TIME]
+        states = [_states(tree, low, high) for tree in itertools.islice(remaining, len(part))]
+        profiles += _profiles(part, states, alpha)
+    return profiles
+
+
+def _profiles(
+    answer_sets: Sequence[AnswerSet], states: Sequence[tuple[FloatArray, IntArray]], alpha: float
+) -> list[DocumentProfile]:
+    """Profiles of documents side by side, those with as many answers at once."""
     shapes: dict[tuple[int, int], list[int]] = {}
     for i, answer_set in enumerate(answer_sets):
         shapes.setdefault((len(answer_set.clean), len(answer_set.noisy)), []).append(i)
@@ -97,11 +123,12 @@ def profile_documents(
         clean = np.array([_weights(answer_sets[i], answer_sets[i].clean) for i in rows])[owners]
         noisy = np.array([_weights(answer_sets[i], answer_sets[i].noisy) for i in rows])[owners] if n_noisy else None
         scores = _scores(labels, clean, noisy, n_clean, alpha)
+        names = tuple(scores)
         ends = np.cumsum(lengths)
         for i, start, end in zip(rows, ends - lengths, ends, strict=True):
-            mine = {name: values[start:end] for name, values in scores.items()}
             a = answer_sets[i]
-            profiles[i] = DocumentProfile(a.id, a.label, a.group, states[i][0], mine)
+            steps = np.stack([states[i][0], *(scores[name][start:end] for name in names)])
+            profiles[i] = DocumentProfile(a.id, a.label, a.group, names, steps)
     return [profiles[i] for i in range(len(answer_sets))]
 
 
@@ -112,18 +139,19 @@ def auroc_curve(profiles: Sequence[DocumentProfile], score: str, low: float) -> 
     whose score changes is compared with the other class once before and once after.
     """
     positive = np.array([profile.label == 1 for profile in profiles])
-    current = np.array([profile.scores[score][-1] for profile in profiles])
+    current = np.array([_steps_of(profile, score)[-1] for profile in profiles])
     # Of each class the scores in their own array, and where each document is in it.
     classes = {side: current[positive == side] for side in (True, False)}
     place = np.where(positive, np.cumsum(positive), np.cumsum(~positive)) - 1
-    ahead = classes[True][:, None] - classes[False][None, :]
-    twice = int(2 * (ahead > 0).sum() + (ahead == 0).sum())
+    ascending = np.sort(classes[False])
+    below, not_above = (np.searchsorted(ascending, classes[True], side) for side in ("left", "right"))
+    twice = int(below.sum() + not_above.sum())
     pairs = 2 * len(classes[True]) * len(classes[False])
     thresholds, values = [float(profiles[0].thresholds[-1])], []
-    for threshold, document, value in _changes(profiles, score):
+    for threshold, document, value in zip(*_changes(profiles, score), strict=True):
         if threshold != thresholds[-1]:
             values.append(twice / pairs)
-            thresholds.append(threshold)
+            thresholds.append(float(threshold))
         side = bool(positive[document])
         mine, others = classes[side], classes[not side]
         before = mine[place[document]]
@@ -138,14 +166,19 @@ def _twice_above(others: FloatArray, value: float) -> int:
     return 2 * int(np.count_nonzero(others < value)) + int(np.count_nonzero(others == value))
 
 
-def _changes(profiles: Sequence[DocumentProfile], score: str) -> list[tuple[float, int, float]]:
-    """(largest threshold, document, score from there down) of every change of a score, thresholds descending."""
-    changes = [
-        (float(profile.thresholds[i]), document, float(profile.scores[score][i]))
-        for document, profile in enumerate(profiles)
-        for i in np.flatnonzero(np.diff(profile.scores[score]))
-    ]
-    return sorted(changes, key=lambda change: -change[0])
+def _steps_of(profile: DocumentProfile, score: str) -> FloatArray:
+    return profile.steps[1 + profile.names.index(score)]
+
+
+def _changes(profiles: Sequence[DocumentProfile], score: str) -> tuple[FloatArray, IntArray, FloatArray]:
+    """Largest threshold, document, and score from there down of every change of a score, thresholds descending."""
+    columns = [_steps_of(profile, score) for profile in profiles]
+    places = [np.flatnonzero(np.diff(values)) for values in columns]
+    thresholds = np.concatenate([profile.thresholds[i] for profile, i in zip(profiles, places, strict=True)])
+    documents = np.repeat(np.arange(len(profiles)), [len(i) for i in places])
+    values = np.concatenate([values[i] for values, i in zip(columns, places, strict=True)])
+    order = np.argsort(-thresholds, kind="stable")
+    return thresholds[order], documents[order], values[order]
 
 
 def _states(tree: MergeTree, low: float, high: float) -> tuple[FloatArray, IntArray]:

@@ -5,9 +5,9 @@ from __future__ import annotations
 from types import ModuleType
 from typing import Any
 
-from hedge_tasks.cli.data import medhallmark
+from hedge_tasks.cli.data import medhallmark, shale
 
-BUILDERS: tuple[ModuleType, ...] = (medhallmark,)
+BUILDERS: tuple[ModuleType, ...] = (medhallmark, shale)
 """Modules with a function `add(commands)`, in the order of `hedge data --help`."""
 
 

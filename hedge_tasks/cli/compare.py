@@ -1,0 +1,190 @@
+"""`hedge compare`: is the difference between two runs, or between two scores of one run, more than chance?"""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Sequence
+from dataclasses import asdict, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from loguru import logger
+
+from hedge_tasks.cli.choices import add_method, add_task, chosen_method
+from hedge_tasks.cli.common import command, number, show, table
+
+if TYPE_CHECKING:
+    from hedge_tasks.comparisons import Overlap
+    from hedge_tasks.methods import Method
+    from hedge_tasks.runs import Run
+    from hedge_tasks.statistics import Comparison
+
+_RATE = "hallucination_rate"
+
+
+def add(commands: Any) -> None:
+    parser = command(commands, "compare", run, "compare two runs on the same questions, or two scores of one run")
+    where = "lmms-eval's output folder, a run file, or a JSONL file of answers"
+    parser.add_argument("run", type=Path, metavar="RUN_A", help=where)
+    parser.add_argument("other", type=Path, metavar="RUN_B", nargs="?", help="the run to compare with; none: see below")
+    parser.add_argument(
+        "--metric",
+        action="append",
+        metavar="NAME",
+        help="se_auroc, radflag_auroc, vase_auroc, hallucination_rate, ...; may be repeated (default: these four)",
+    )
+    parser.add_argument("--against", metavar="NAME", help="within one run: the metric to compare --metric with")
+    parser.add_argument("--against-filter", metavar="NAME", help="within one run: the filter to compare --filter with")
+    add_task(parser)
+    add_method(parser)
+
+
+def run(arguments: argparse.Namespace) -> int:
+    from hedge_tasks.runs import load_run
+
+    one = load_run(arguments.run, arguments.task)
+    if arguments.other is None:
+        heading, rows, facts = _within(one, arguments)
+    else:
+        heading, rows, facts = _between(one, load_run(arguments.other, arguments.task), arguments)
+    adjusted = _holm([comparison for _, comparison in rows])
+    facts["comparisons"] = [
+        {"metric": name, **(asdict(comparison) if comparison else {}), "p_value_holm": p}
+        for (name, comparison), p in zip(rows, adjusted, strict=True)
+    ]
+    show(arguments, facts, f"{heading}\n\n{_text(rows, adjusted)}")
+    return 0
+
+
+_Rows = list[tuple[str, "Comparison | None"]]
+_Found = tuple[str, _Rows, dict[str, Any]]
+
+
+def _between(one: Run, other: Run, arguments: argparse.Namespace) -> _Found:
+    from hedge_tasks.comparisons import check_same_documents, compare_hallucination_rates, compare_two_runs
+    from hedge_tasks.errors import ConfigError
+    from hedge_tasks.pipeline import SCORE_NAMES
+
+    for option in ("against", "against_filter"):
+        if getattr(arguments, option) is not None:
+            raise ConfigError(f"--{option.replace('_', '-')} compares within one run; give one run")
+    names = [_metric(name) for name in arguments.metric or [*SCORE_NAMES, _RATE]]
+    overlap = check_same_documents(one, other)
+    methods = chosen_method(arguments, one), chosen_method(arguments, other)
+    _warn_of_differences(one, other, methods)
+    ours, theirs = (method.score(each.answer_sets) for method, each in zip(methods, (one, other), strict=True))
+    rows: _Rows = []
+    for name in dict.fromkeys(names):
+        if name == _RATE:
+            rows.append((name, compare_hallucination_rates(one.answer_sets, other.answer_sets)))
+        else:
+            rows.append((f"{name}_auroc", compare_two_runs(ours, theirs, name)))
+    heading = [
+        f"a: {one.title}",
+        f"b: {other.title}",
+        f"filter {methods[0].name}; {overlap.both} documents in both" + _partly(overlap),
+    ]
+    facts = {
+        "a": _facts(one, methods[0]),
+        "b": _facts(other, methods[1]),
+        "documents": asdict(overlap),
+    }
+    return "\n".join(heading), rows, facts
+
+
+def _within(one: Run, arguments: argparse.Namespace) -> _Found:
+    from hedge_tasks.comparisons import compare_two_scores
+    from hedge_tasks.errors import ConfigError
+    from hedge_tasks.methods import method_of
+
+    if arguments.against is None and arguments.against_filter is None:
+        raise ConfigError("give a second run, or within this one --against METRIC or --against-filter NAME")
+    names = [_metric(name) for name in arguments.metric or ["vase"]]
+    against = [_metric(arguments.against)] * len(names) if arguments.against else names
+    if _RATE in (*names, *against):
+        raise ConfigError(f"{_RATE} is the same for all methods of a run; compare it between two runs")
+    methods = [chosen_method(arguments, one)]
+    if arguments.against_filter is None:
+        methods *= 2
+    else:
+        second = method_of(one, arguments.against_filter)
+        methods.append(second if arguments.alpha is None else replace(second, alpha=arguments.alpha))
+    first = methods[0].score(one.answer_sets)
+    scores = first, first if arguments.against_filter is None else methods[1].score(one.answer_sets)
+    rows: _Rows = []
+    for name, other in zip(names, against, strict=True):
+        if name == other and methods[0] == methods[1]:
+            raise ConfigError(f"{name}_auroc compared with itself; choose another with --against")
+        label = f"{name}_auroc" if name == other else f"{name}_auroc - {other}_auroc"
+        rows.append((label, compare_two_scores(scores[0], name, scores[1], other)))
+    filters = methods[0].name if methods[0] == methods[1] else f"{methods[0].name} (a) and {methods[1].name} (b)"
+    facts = {"a": _facts(one, methods[0]), "b": _facts(one, methods[1])}
+    return f"{one.title}; filter {filters}", rows, facts
+
+
+def _metric(name: str) -> str:
+    """Name of a score, with or without its ending, or the hallucination rate."""
+    from hedge_tasks.errors import unknown
+    from hedge_tasks.pipeline import BASELINE_NAMES, SCORE_NAMES
+
+    score = name.removesuffix("_auroc")
+    if score not in (*SCORE_NAMES, *BASELINE_NAMES, _RATE):
+        raise unknown("metric", name, [*(f"{s}_auroc" for s in (*SCORE_NAMES, *BASELINE_NAMES)), _RATE])
+    return score
+
+
+def _partly(overlap: Overlap) -> str:
+    if not overlap.only_a + overlap.only_b:
+        return ""
+    return f" (partial: {overlap.only_a} only in a, {overlap.only_b} only in b)"
+
+
+def _warn_of_differences(one: Run, other: Run, methods: Sequence[Method]) -> None:
+    """Warn where the two runs differ in more than the model: then the difference is not only about that."""
+    settings = [method.settings() for method in methods]
+    _warn("the methods", *settings)
+    judges = [{str(verdict.get("judge")) for verdict in run.verdicts.values()} for run in (one, other)]
+    if judges[0] != judges[1]:
+        logger.warning("the labels come from different judges: {} (a) and {} (b)", *(sorted(j) for j in judges))
+    _warn("the sampling", *(dict(run.settings.get("sampling") or {}) for run in (one, other)))
+
+
+def _warn(what: str, a: dict[str, Any], b: dict[str, Any]) -> None:
+    different = [key for key in {**a, **b} if a.get(key) != b.get(key)]
+    if different:
+        parts = "; ".join(f"{key} {a.get(key)!r} (a) and {b.get(key)!r} (b)" for key in different)
+        logger.warning("{} of the two runs differ: {}", what, parts)
+
+
+def _facts(run: Run, method: Method) -> dict[str, Any]:
+    return {"task": run.task, "model": run.model, "created": run.created, "method": method.settings()}
+
+
+def _holm(comparisons: Sequence[Comparison | None]) -> list[float | None]:
+    """p-values adjusted for the number of tests (Holm 1979), where there are any."""
+    from statsmodels.stats.multitest import multipletests
+
+    given = [c.p_value for c in comparisons if c is not None and c.p_value is not None]
+    adjusted = iter(map(float, multipletests(given, method="holm")[1]) if given else ())
+    return [next(adjusted) if c is not None and c.p_value is not None else None for c in comparisons]
+
+
+def _text(rows: _Rows, adjusted: Sequence[float | None]) -> str:
+    several = sum(p is not None for p in adjusted) > 1
+    header = ["metric", "a", "b", "a - b", "95 % interval", "p", *(["p (Holm)"] if several else []), "documents"]
+    cells, notes = [], []
+    for (name, found), p in zip(rows, adjusted, strict=True):
+        if found is None:
+            cells.append([name, *["undefined"] * 2, *["N/A"] * (len(header) - 4), "0"])
+            notes.append(f"{name}: no labelled document has this score on both sides")
+            continue
+        values = [number(found.a), number(found.b), number(found.difference)]
+        interval = f"[{found.interval[0]:+.4f}, {found.interval[1]:+.4f}]" if found.interval else "N/A"
+        p_values = [found.p_value, p] if several else [found.p_value]
+        cells.append([name, *values, interval, *map(_p_value, p_values), str(found.n)])
+        notes.append(f"{name}: {found.reason}" if found.reason else f"{name}: {found.method}")
+    return "\n".join([table(header, cells), "", *notes])
+
+
+def _p_value(p: float | None) -> str:
+    return "N/A" if p is None else "< 0.0001" if p < 1e-4 else f"{p:.4f}"

@@ -1,0 +1,155 @@
+"""`hedge data shale`: SHALE out of its download. `hedge data shale-synth`: a small set of its shape, made here."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from hedge_tasks.cli.common import PROBLEMS_FOUND, command, show, table
+
+if TYPE_CHECKING:
+    from hedge_tasks.benchmarks.shale.building import Built
+    from hedge_tasks.benchmarks.shale.released import Released
+
+_LISTED = 5
+
+
+def add(commands: Any) -> None:
+    parser = command(commands, "shale", _check, "check your download of SHALE, and build the data set from it")
+    parser.add_argument(
+        "--dir", type=Path, metavar="DIR", required=True, help="folder with query_json/*.json and the images"
+    )
+    parser.add_argument(
+        "--out", type=Path, metavar="DATA", help="what HEDGE_DATA_DIR will name; without it there is only the check"
+    )
+
+    parser = command(commands, "shale-synth", _synthesise, "make a small set of SHALE's shape, with all its scenarios")
+    parser.add_argument("--out", type=Path, metavar="DATA", help="what HEDGE_DATA_DIR will name; made if missing")
+    parser.add_argument(
+        "--dir", type=Path, metavar="DIR", help="also write query files and images, as SHALE is handed out"
+    )
+    parser.add_argument(
+        "--per-aspect", type=int, default=1, metavar="N", help="clean images of each of the 18 aspects (default: 1)"
+    )
+    parser.add_argument("--seed", type=int, default=0, metavar="N", help="another seed is another set (default: 0)")
+    parser.add_argument("--size", type=int, default=256, metavar="PIXELS", help="side of drawn images (default: 256)")
+    parser.add_argument("--scenario", action="append", metavar="NAME", help="only this and clean (repeat for several)")
+    parser.add_argument("--aspect", action="append", metavar="NAME", help="only this aspect (repeat for several)")
+    parser.add_argument(
+        "--backend",
+        default="drawn",
+        metavar="NAME",
+        help="drawn (default), or diffusers:MODEL, a text-to-image model such as Stable Diffusion 3.5",
+    )
+    parser.add_argument(
+        "--encoder", metavar="MODEL", help="vision encoder that ADV attacks (default: that of the embedded model)"
+    )
+    parser.add_argument(
+        "--style-pipeline",
+        metavar="NAME",
+        help="for STY: module:function or diffusers:MODEL, image to image (default: filters; with a text-to-image "
+        "model the style becomes part of the prompt)",
+    )
+
+
+def _check(arguments: argparse.Namespace) -> int:
+    from hedge_tasks.benchmarks.shale.building import build, image_faults, image_folder
+    from hedge_tasks.benchmarks.shale.released import counts, read_released
+
+    found = read_released(arguments.dir)
+    read_image = image_folder(arguments.dir)
+    if arguments.out is None:
+        built = None
+        missing, unreadable = image_faults(found.items, read_image)
+    else:
+        built = build(found.items, read_image, arguments.out)
+        missing, unreadable = built.missing, built.unreadable
+    facts = {
+        "items": counts(found.items),
+        "missing_scenarios": list(found.missing),
+        "other_files": list(found.other_files),
+        "unpaired": {scenario: list(ids) for scenario, ids in found.unpaired.items()},
+        "problems": list(found.problems),
+        "missing_images": list(missing),
+        "unreadable_images": list(unreadable),
+        "unknown_aspects": _unknown_aspects(found),
+        **_files(built),
+    }
+    lines = [_counts(facts["items"]), *_reports(facts)]
+    if built is not None:
+        lines.append(f"Now set HEDGE_DATA_DIR={arguments.out}")
+    elif len(lines) == 1:
+        lines.append("Complete: all items are paired and all images are there.")
+    show(arguments, facts, "\n".join(lines))
+    wrong = ("missing_scenarios", "unpaired", "problems", "missing_images", "unreadable_images")
+    return PROBLEMS_FOUND if any(facts[key] for key in wrong) else 0
+
+
+def _unknown_aspects(found: Released) -> list[str]:
+    from hedge_tasks.benchmarks.shale.items import ASPECTS
+
+    return sorted({item.aspect for item in found.items} - set(ASPECTS))
+
+
+def _reports(facts: dict[str, Any]) -> list[str]:
+    """One line for everything that is not as it should be."""
+    names = {
+        "missing_scenarios": "no query file for",
+        "other_files": "files whose name is no scenario's",
+        "problems": "left out",
+        "missing_images": "images missing",
+        "unreadable_images": "images unreadable",
+        "unknown_aspects": "aspects that are in no row of the table",
+    }
+    lines = [f"{text}: {_listed(facts[key])}" for key, text in names.items() if facts[key]]
+    return lines + [f"{scenario}: no clean item for {_listed(ids)}" for scenario, ids in facts["unpaired"].items()]
+
+
+def _listed(names: list[str]) -> str:
+    more = f" and {len(names) - _LISTED} more (--json lists all)" if len(names) > _LISTED else ""
+    return ", ".join(names[:_LISTED]) + more
+
+
+def _counts(items: dict[str, dict[str, int]]) -> str:
+    from hedge_tasks.benchmarks.shale.items import TASKS
+
+    rows = [[scenario, *(str(of.get(task, 0)) for task in TASKS)] for scenario, of in items.items()]
+    return table(["scenario", *TASKS], rows)
+
+
+def _files(built: Built | None) -> dict[str, Any]:
+    if built is None:
+        return {}
+    return {"files": {task: str(file) for task, file in built.files.items()}, "rows": built.rows}
+
+
+def _synthesise(arguments: argparse.Namespace) -> int:
+    from hedge_tasks.benchmarks.shale.building import build
+    from hedge_tasks.benchmarks.shale.items import ASPECTS, SCENARIOS
+    from hedge_tasks.benchmarks.shale.released import counts
+    from hedge_tasks.benchmarks.shale.synthesis import TINY_ENCODER, synthesise, write_released
+    from hedge_tasks.errors import ConfigError
+
+    if arguments.out is None and arguments.dir is None:
+        raise ConfigError("nothing to do: give --out for a data set, --dir for query files and images, or both")
+    made = synthesise(
+        arguments.per_aspect,
+        seed=arguments.seed,
+        scenarios=arguments.scenario or SCENARIOS,
+        aspects=arguments.aspect or ASPECTS,
+        backend=arguments.backend,
+        encoder=arguments.encoder or TINY_ENCODER,
+        style_pipeline=arguments.style_pipeline,
+        size=arguments.size,
+    )
+    facts: dict[str, Any] = {"items": counts(made.items), "images": len(made.images)}
+    lines = [_counts(facts["items"]), f"{len(made.images)} images"]
+    if arguments.dir is not None:
+        facts["query_files"] = [str(file) for file in write_released(made, arguments.dir)]
+        lines.append(f"Query files and images are in {arguments.dir}")
+    if arguments.out is not None:
+        facts |= _files(build(made.items, made.images.get, arguments.out))
+        lines.append(f"Now set HEDGE_DATA_DIR={arguments.out}")
+    show(arguments, facts, "\n".join(lines))
+    return 0

@@ -1,0 +1,186 @@
+"""`hedge compare`: paired differences between two runs, and within one."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from finished_runs import finished_run
+from scipy.stats import binomtest, ttest_1samp
+from statsmodels.stats.contingency_tables import mcnemar
+
+from hedge_tasks.cli import main
+from hedge_tasks.clustering import build_backend
+from hedge_tasks.pipeline import Scores, cluster_answer_sets, score_clustered
+from hedge_tasks.runs import Run, save_run
+from hedge_tasks.statistics import compare_rates, compare_runs, compare_scores
+
+
+def saved(run: Run, folder: Path) -> Path:
+    return save_run(run, folder / "hedge_runs")
+
+
+def scores_of(run: Run) -> list[Scores]:
+    return [score_clustered(s) for s in cluster_answer_sets(run.answer_sets, build_backend("exact"))]
+
+
+@pytest.fixture
+def compare(capsys: pytest.CaptureFixture[str]) -> Callable[..., Any]:
+    def call(*arguments: object) -> Any:
+        assert main(["compare", *map(str, arguments), "--json"]) == 0
+        return json.loads(capsys.readouterr().out)
+
+    return call
+
+
+def test_two_runs_are_compared_on_their_common_documents(tmp_path: Path, compare: Callable[..., Any]) -> None:
+    one, other = finished_run(60, seed=1), finished_run(80, seed=2)
+    facts = compare(saved(one, tmp_path / "a"), saved(other, tmp_path / "b"))
+    assert facts["documents"] == {"both": 60, "only_a": 0, "only_b": 20}
+    rows = {row["metric"]: row for row in facts["comparisons"]}
+    assert list(rows) == ["se_auroc", "radflag_auroc", "vase_auroc", "hallucination_rate"]
+    a, b = scores_of(one), scores_of(other)[:60]
+    labels = [[s.label for s in scores] for scores in (a, b)]
+    groups = [s.group for s in a]
+    for name in ("se", "radflag", "vase"):
+        values = [[getattr(s, name) for s in scores] for scores in (a, b)]
+        expected = compare_runs(values[0], labels[0], values[1], labels[1], groups=groups)
+        row = rows[f"{name}_auroc"]
+        assert row["difference"] == pytest.approx(expected.difference)
+        assert (row["p_value"], row["n"]) == (pytest.approx(expected.p_value), 60)
+    rate = rows["hallucination_rate"]
+    assert (rate["a"], rate["b"]) == tuple(pytest.approx(np.mean(column)) for column in labels)
+
+
+def test_holm_makes_p_values_larger_never_smaller(tmp_path: Path, compare: Callable[..., Any]) -> None:
+    rows = compare(saved(finished_run(seed=1), tmp_path / "a"), saved(finished_run(seed=2), tmp_path / "b"))
+    p = sorted((row["p_value"], row["p_value_holm"]) for row in rows["comparisons"])
+    assert p[0][1] == pytest.approx(min(1.0, 4 * p[0][0]))
+    assert p[-1][1] >= p[-1][0]
+
+
+def test_swapping_the_runs_turns_the_sign(tmp_path: Path, compare: Callable[..., Any]) -> None:
+    files = [saved(finished_run(seed=seed), tmp_path / str(seed)) for seed in (1, 2)]
+    there, back = (compare(*order, "--metric", "se_auroc")["comparisons"][0] for order in (files, files[::-1]))
+    assert there["difference"] == pytest.approx(-back["difference"])
+    assert there["difference"] != 0
+
+
+def test_a_run_does_not_differ_from_itself(tmp_path: Path, compare: Callable[..., Any]) -> None:
+    file = saved(finished_run(), tmp_path)
+    assert {(row["difference"], row["p_value"]) for row in compare(file, file)["comparisons"]} == {(0.0, 1.0)}
+
+
+def test_two_scores_of_one_run(tmp_path: Path, compare: Callable[..., Any]) -> None:
+    run = finished_run()
+    [row] = compare(saved(run, tmp_path), "--metric", "vase_auroc", "--against", "se")["comparisons"]
+    scores = scores_of(run)
+    columns = [s.vase for s in scores], [s.se for s in scores], [s.label for s in scores]
+    expected = compare_scores(*columns, groups=[s.group for s in scores])
+    assert row["metric"] == "vase_auroc - se_auroc"
+    assert (row["difference"], row["p_value"]) == (pytest.approx(expected.difference), pytest.approx(expected.p_value))
+
+
+def test_two_filters_of_one_run(tmp_path: Path, compare: Callable[..., Any]) -> None:
+    filters = {
+        "exact": {"with_question": False, "backend": "exact", "alpha": 1.0},
+        "exact_3": {"with_question": False, "backend": "exact", "alpha": 3.0},
+    }
+    file = saved(finished_run(filters=filters), tmp_path)
+    options = ("--filter", "exact", "--against-filter", "exact_3")
+    vase, se = compare(file, *options, "--metric", "vase", "--metric", "se")["comparisons"]
+    assert (vase["metric"], se["difference"], se["p_value"]) == ("vase_auroc", 0.0, 1.0)
+    assert vase["difference"] != 0  # only VASE knows alpha
+
+
+def test_other_questions_under_the_same_ids_are_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    one = finished_run()
+    swapped = tuple(replace(s, question=f"other {s.question}") for s in one.answer_sets)
+    files = [saved(run, tmp_path / name) for name, run in (("a", one), ("b", replace(one, answer_sets=swapped)))]
+    assert main(["compare", *map(str, files)]) == 2
+    assert "not runs on the same questions" in capsys.readouterr().err
+
+
+def test_differences_besides_the_model_are_said(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    one = finished_run(sampling={"n": 6, "temperature": 1.0})
+    verdicts = {id_: {**v, "judge": "llm 2"} for id_, v in one.verdicts.items()}
+    other = replace(one, verdicts=verdicts, settings={**one.settings, "sampling": {"n": 6, "temperature": 0.7}})
+    files = [saved(run, tmp_path / name) for name, run in (("a", one), ("b", other))]
+    assert main(["compare", *map(str, files)]) == 0
+    said = capsys.readouterr()
+    assert "different judges: ['rule 1'] (a) and ['llm 2'] (b)" in said.err
+    assert "temperature 1.0 (a) and 0.7 (b)" in said.err
+    assert "paired group bootstrap" in said.out
+
+
+def test_one_class_is_undefined_with_the_reason(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    one = finished_run()
+    sound = replace(one, answer_sets=tuple(replace(s, label=0) for s in one.answer_sets))
+    files = [saved(run, tmp_path / name) for name, run in (("a", one), ("b", sound))]
+    assert main(["compare", *map(str, files), "--metric", "se"]) == 0
+    assert "se_auroc: b: " in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["A"], "give a second run"),
+        (["A", "B", "--metric", "vase_aurok"], "did you mean 'vase_auroc'"),
+        (["A", "B", "--against", "se"], "--against compares within one run"),
+        (["A", "--against", "vase"], "compared with itself"),
+        (["A", "--metric", "hallucination_rate", "--against", "se"], "is the same for all methods"),
+        (["A", "nowhere"], "no such file or folder"),
+        (["A", "C"], "no document in common"),
+    ],
+)
+def test_wrong_arguments_give_one_line_and_exit_code_2(
+    arguments: list[str], message: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    one = finished_run(10)
+    renamed = replace(one, answer_sets=tuple(replace(s, id=f"x{s.id}") for s in one.answer_sets))
+    files = {name: str(saved(run, tmp_path / name)) for name, run in (("A", one), ("B", one), ("C", renamed))}
+    assert main(["compare", *(files.get(a, a) for a in arguments)]) == 2
+    captured = capsys.readouterr()
+    assert message in captured.err
+    assert (captured.err.count("\n"), captured.out) == (1, "")
+
+
+def test_rates_are_compared_as_statsmodels_and_scipy_do() -> None:
+    rng = np.random.default_rng(0)
+    a, b = rng.integers(0, 2, 50), (rng.random(50) < 0.3).astype(int)
+    found = compare_rates(a, b)
+    table = [[int(((a == i) & (b == j)).sum()) for j in (0, 1)] for i in (0, 1)]
+    assert found.p_value == pytest.approx(mcnemar(table, exact=True).pvalue)
+    assert found.p_value == pytest.approx(binomtest(table[1][0], table[1][0] + table[0][1]).pvalue)
+    assert found.difference == pytest.approx((a - b).mean())
+    # Groups of one document: the t-test of the differences.
+    alone = compare_rates(a, b, groups=list(range(50)))
+    expected = ttest_1samp(a - b, 0)
+    assert alone.p_value == pytest.approx(expected.pvalue)
+    assert alone.interval == pytest.approx(tuple(expected.confidence_interval()))
+
+
+def test_the_interval_of_a_difference_of_rates_covers() -> None:
+    rng = np.random.default_rng(1)
+    covered = 0
+    for _ in range(1000):
+        hard = rng.random(60)
+        a, b = (rng.random(60) < 0.2 + 0.5 * hard), (rng.random(60) < 0.1 + 0.5 * hard)
+        low, high = compare_rates(a, b).interval or (0.0, 0.0)
+        covered += low <= 0.1 <= high
+    assert 930 <= covered <= 970
+
+
+def test_rates_without_variation() -> None:
+    assert compare_rates([1, 0, 1], [1, 0, 1], groups=["x", "y", "y"]).p_value == 1.0
+    assert compare_rates([1, 1], [0, 0], groups=["x", "y"]).reason == "no standard error: all groups differ alike"
+    assert compare_rates([], []).reason == "no documents"
+    with pytest.raises(ValueError, match="0 or 1"):
+        compare_rates([2], [0])
+    with pytest.raises(ValueError, match="one length"):
+        compare_rates([1, 0], [0])
