@@ -1,0 +1,106 @@
+"""What is known of the objects of a story. Pure functions: answers, truth and verdicts in, records for JSON out."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from hedge_tasks import scoring
+from hedge_tasks.adjudication.base import Verdict
+from hedge_tasks.benchmarks.vope.extraction import mentions
+from hedge_tasks.sampling.answers import AnswerSet
+
+
+@dataclass(frozen=True)
+class ObjectRecord:
+    """One object that the baseline story mentions.
+
+    Attributes:
+        word, category: as in `extraction.Mention`.
+        present: whether its category is in the image.
+        kind: one of `judge.SETS`; None where the reply to the recheck says neither yes nor no.
+        readings_differ: whether the ways to read the reply disagree.
+        reply: to the recheck.
+        clean, noisy: share of the clean and the noisy stories that mention the category; None where there are none.
+        se, radflag, vase: HEDGE's scores with two clusters of stories, those that mention the category and those that
+            do not, every story weighing the same; vase is None without noisy stories.
+        relevance: score 1 to 3 by each judge of relevance, None where it gave none; empty where none was asked.
+    """
+
+    word: str
+    category: str
+    present: bool
+    kind: str | None
+    readings_differ: bool
+    reply: str
+    clean: float | None
+    noisy: float | None
+    se: float | None
+    radflag: float | None
+    vase: float | None
+    relevance: tuple[int | None, ...] = ()
+
+    def to_dict(self) -> dict[str, Any]:
+        return {**asdict(self), "relevance": list(self.relevance)}
+
+
+def object_records(
+    answers: AnswerSet,
+    objects: Sequence[tuple[str, str]],
+    truth: Collection[str],
+    verdicts: Sequence[Verdict],
+) -> list[ObjectRecord]:
+    """Records of the objects of a baseline story.
+
+    Args:
+        answers: the stories.
+        objects: (word, category) of the baseline story.
+        truth: categories in the image.
+        verdicts: of the rechecks, one an object.
+    """
+    clean = [_categories(answer.text) for answer in answers.clean]
+    noisy = [_categories(answer.text) for answer in answers.noisy]
+    return [
+        _record(word, category, category in truth, verdict, clean, noisy)
+        for (word, category), verdict in zip(objects, verdicts, strict=True)
+    ]
+
+
+def _record(
+    word: str, category: str, present: bool, verdict: Verdict, clean: list[set[str]], noisy: list[set[str]]
+) -> ObjectRecord:
+    # The cluster of the stories with the object is True, that of the others False; the baseline has it.
+    clean_ids, noisy_ids = [category in story for story in clean], [category in story for story in noisy]
+    return ObjectRecord(
+        word=word,
+        category=category,
+        present=present,
+        kind=verdict.category,
+        readings_differ=len({vote.category for vote in verdict.votes}) > 1,
+        reply=verdict.raw or "",
+        clean=sum(clean_ids) / len(clean_ids) if clean_ids else None,
+        noisy=sum(noisy_ids) / len(noisy_ids) if noisy_ids else None,
+        se=scoring.discrete_semantic_entropy(clean_ids) if clean_ids else None,
+        radflag=scoring.radflag(True, clean_ids) if clean_ids else None,
+        vase=scoring.vase(clean_ids, noisy_ids, baseline_id=True) if clean_ids and noisy_ids else None,
+    )
+
+
+def _categories(text: str) -> set[str]:
+    return {mention.category for mention in mentions(text)}
+
+
+def story_verdict(records: Sequence[ObjectRecord], judge: str, version: str) -> Verdict:
+    """The label of a whole story: 1 where the model is wrong about one of its objects, 0 where it is right about all.
+
+    No label where the story mentions no object (category "no_object"), or where no recheck could be read.
+    """
+    if not records:
+        return Verdict(None, "the story mentions no COCO object", judge, version, "no_object")
+    read = [record for record in records if record.kind is not None]
+    if not read:
+        return Verdict(None, "no reply to a recheck says yes or no", judge, version)
+    wrong = [record.word for record in read if record.kind is not None and record.kind.startswith("hallucinated")]
+    said = f"wrong about {', '.join(wrong)}" if wrong else f"right about all of {len(read)} objects"
+    return Verdict(int(bool(wrong)), said, judge, version, "hallucinated" if wrong else "supported")

@@ -1,0 +1,129 @@
+"""VOPE as an lmms-eval task: the model writes, and is asked about every object that it wrote of."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+from lmms_eval.api.instance import Instance
+from loguru import logger
+
+from hedge_tasks.adjudication import Case, build_judge, judge_from, keep_labels, verdict_record
+from hedge_tasks.adjudication.config import ENVIRONMENT, LABELS
+from hedge_tasks.benchmarks.vope.documents import objects_of
+from hedge_tasks.benchmarks.vope.extraction import objects_in
+from hedge_tasks.benchmarks.vope.judge import VopeJudge, rates_relevance, relevance_judges
+from hedge_tasks.benchmarks.vope.objects import ObjectRecord, object_records, story_verdict
+from hedge_tasks.benchmarks.vope.relevance import rate
+from hedge_tasks.benchmarks.vope.vocabulary import object_phrase
+from hedge_tasks.errors import ConfigError, DataError
+from hedge_tasks.sampling.answers import AnswerSet
+from hedge_tasks.sampling.prompts import load_prompt
+from hedge_tasks.sampling.requests import SampleRequest
+from hedge_tasks.task import HedgeTask, _output_folder
+
+_RECHECK, _RECHECK_PLURAL = "vope/recheck", "vope/recheck_plural"
+
+
+class VopeTask(HedgeTask):
+    """A task in two stages: stories, and a recheck of every object of the baseline story in a fresh turn.
+
+    Rechecks are drawn at the baseline's temperature. A plan needs at least one clean answer, so each recheck has a
+    second reply, which is stored and not judged.
+    """
+
+    def __init__(self, config: dict[str, Any], model_name: str | None = None) -> None:
+        super().__init__(config=config, model_name=model_name)
+        # Presence is in the reply and in the data: no judge from the environment is needed for it.
+        self._judge = self._vope = self._own_judge()
+        self._recheck_prompts = {False: load_prompt(_RECHECK), True: load_prompt(_RECHECK_PLURAL)}
+        self._requests: dict[int, SampleRequest] = {}
+
+    def _own_judge(self) -> VopeJudge:
+        options = dict(self._settings.judge)
+        judge = build_judge(options.pop("name"), **options)
+        if not isinstance(judge, VopeJudge):
+            raise ConfigError(f"{self.config.task}: the judge must be 'vope', got {judge.name!r}")
+        if given := os.environ.get(ENVIRONMENT, "").strip():
+            if _all_rate_relevance(given):
+                judge.relevance = relevance_judges(given)
+            else:
+                logger.info("{}: {} rates no relevance and is not asked", self.config.task, ENVIRONMENT)
+        return judge
+
+    # --- requests -----------------------------------------------------------------------------------------------------
+
+    def build_all_requests(self, **options: Any) -> None:
+        self._requests.clear()
+        super().build_all_requests(**options)
+        # One object for all rechecks: the hook shares what follows from a plan.
+        self._recheck_plan = replace(self._plan, n=1, n_noisy=0)
+
+    def construct_requests(self, doc_id: int, ctx: str, **kwargs: Any) -> Instance:
+        instance = super().construct_requests(doc_id, ctx, **kwargs)
+        self._requests[doc_id] = instance.args[2]
+        return instance
+
+    def follow_up(self, doc_id: int, answers: AnswerSet) -> Sequence[SampleRequest]:
+        """One question for each object of the baseline story, in a turn of its own."""
+        request = self._requests[doc_id]
+        truth = objects_of(request.reference or "")
+        return [
+            self._recheck(request, word, category in truth)
+            for word, category in self._objects(self._strip_reasoning(answers))
+        ]
+
+    def _objects(self, answers: AnswerSet) -> list[tuple[str, str]]:
+        return objects_in(answers.baseline.text, unit=self._vope.unit)
+
+    def _recheck(self, request: SampleRequest, word: str, present: bool) -> SampleRequest:
+        phrase, plural = object_phrase(word)
+        return replace(
+            request,
+            id=f"{request.id}/{word}",
+            question=phrase,
+            prompt=self._recheck_prompts[plural],
+            plan=self._recheck_plan,
+            reference="yes" if present else "no",
+            stratum=word,
+            follow_up=None,
+        )
+
+    # --- results ------------------------------------------------------------------------------------------------------
+
+    def _strip_reasoning(self, answer_set: AnswerSet) -> AnswerSet:
+        stripped = super()._strip_reasoning(answer_set)
+        return stripped.with_follow_ups([super(VopeTask, self)._strip_reasoning(a) for a in stripped.follow_ups])
+
+    def _adjudicate(self, answer_sets: list[AnswerSet]) -> list[AnswerSet]:
+        keep_labels(self._vope, _output_folder(getattr(self, "args", None), LABELS))
+        cases = [self._case(instance, a) for instance, a in zip(self._instances, answer_sets, strict=True)]
+        records = rate([self._records(a) for a in answer_sets], cases, self._vope.relevance)
+        labelled = []
+        for case, answer_set, mine in zip(cases, answer_sets, records, strict=True):
+            verdict = story_verdict(mine, self._vope.name, self._vope.version)
+            self._verdicts[case.id] = {
+                **verdict_record(case, verdict),
+                "judge": f"{verdict.judge} {verdict.version}",
+                "objects": [entry.to_dict() for entry in mine],
+            }
+            labelled.append(answer_set.with_label(verdict.label))
+        return labelled
+
+    def _records(self, answers: AnswerSet) -> list[ObjectRecord]:
+        objects = self._objects(answers)
+        if [f"{answers.id}/{word}" for word, _ in objects] != [recheck.id for recheck in answers.follow_ups]:
+            raise DataError(f"{answers.id}: the rechecks are not those of the story's objects")
+        cases = [
+            Case(recheck.id, recheck.question or "", recheck.reference or "", recheck.baseline.text)
+            for recheck in answers.follow_ups
+        ]
+        return object_records(answers, objects, objects_of(answers.reference or ""), self._vope.judge(cases))
+
+
+def _all_rate_relevance(spec: str) -> bool:
+    judge = judge_from(spec)
+    members = getattr(judge, "judges", [judge])
+    return all(rates_relevance(member) for member in members)

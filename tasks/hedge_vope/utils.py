@@ -1,0 +1,14 @@
+"""What the YAMLs of VOPE refer to; the code is in hedge_tasks.benchmarks.vope."""
+
+from __future__ import annotations
+
+from hedge_tasks.benchmarks.vope import metrics, relevance
+from hedge_tasks.benchmarks.vope.documents import process_docs
+from hedge_tasks.benchmarks.vope.task import VopeTask
+
+METRICS = {**metrics.METRICS, **relevance.METRICS}
+
+__all__ = ["METRICS", "VopeTask", "process_docs"]
+
+# `!function utils.hal_d` means the metric of that name.
+globals().update(METRICS)
