@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import io
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, fields
 from itertools import islice
 from pathlib import Path
@@ -47,7 +47,7 @@ def build(items: Sequence[Item], read_image: ReadImage, out: Path) -> Built:
     Raises:
         DataError: no item has an image, or the files cannot be written.
     """
-    faults = {name: _fault(read_image(name)) for name in dict.fromkeys(item.image for item in items)}
+    faults = _faults(items, read_image)
     usable = [item for item in items if faults[item.image] is None]
     if not usable:
         raise DataError(f"none of the {len(faults)} images can be read")
@@ -59,8 +59,12 @@ def build(items: Sequence[Item], read_image: ReadImage, out: Path) -> Built:
         if mine:
             files[task], rows[task] = folder / FILES[task], len(mine)
             _write(folder / FILES[task], (_row(item, clean_images, read_image) for item in mine))
-    named = {kind: tuple(name for name, fault in faults.items() if fault == kind) for kind in ("missing", "unreadable")}
-    return Built(files, rows, named["missing"], named["unreadable"])
+    return Built(files, rows, *_named(faults))
+
+
+def image_faults(items: Iterable[Item], read_image: ReadImage) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Names of the items' images that are missing, and of those that are none."""
+    return _named(_faults(items, read_image))
 
 
 def image_folder(folder: Path) -> ReadImage:
@@ -72,6 +76,17 @@ def image_folder(folder: Path) -> ReadImage:
         return path.read_bytes() if path.is_relative_to(root) and path.is_file() else None
 
     return read
+
+
+def _faults(items: Iterable[Item], read_image: ReadImage) -> dict[str, str | None]:
+    return {name: _fault(read_image(name)) for name in dict.fromkeys(item.image for item in items)}
+
+
+def _named(faults: Mapping[str, str | None]) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    missing, unreadable = (
+        tuple(name for name, fault in faults.items() if fault == kind) for kind in ("missing", "unreadable")
+    )
+    return missing, unreadable
 
 
 def _in_order(items: Iterable[Item]) -> list[Item]:
