@@ -90,8 +90,7 @@ def peak(function: Callable[[], Any]) -> float:
 
 
 def search(sets: list[AnswerSet], backend: EmbeddingClustering) -> dict[str, Any]:
-    trees = backend.iter_merge_trees([a.texts for a in sets])
-    profiles = profile_documents(sets, trees, low=LOW, high=HIGH)
+    profiles = profile_documents(sets, backend.iter_merge_trees([a.texts for a in sets]), low=LOW, high=HIGH)
     return {name: auroc_curve(profiles, name, LOW) for name in ("se", "radflag", "vase")}
 
 

@@ -50,7 +50,7 @@ Row = npt.NDArray[np.float32]
 
 # Answer sets are merged in blocks of at most this many similarities, which bounds memory at some hundred kilobytes.
 _BLOCK = 1 << 13
-_SETS_AT_A_TIME = 64
+_SETS_AT_A_TIME = 32
 
 _NOTHING = (np.empty(0, dtype=np.int64), np.empty(0))
 

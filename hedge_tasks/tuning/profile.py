@@ -22,7 +22,7 @@ TARGETS = ("se", "radflag", "vase")
 # ties ties, so that the choice of a threshold does not hang on them.
 _DIGITS = 12
 
-_AT_A_TIME = 32
+_AT_A_TIME = 8
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -145,21 +145,21 @@ def auroc_curve(profiles: Sequence[DocumentProfile], score: str, low: float) -> 
     place = np.where(positive, np.cumsum(positive), np.cumsum(~positive)) - 1
     ascending = np.sort(classes[False])
     below, not_above = (np.searchsorted(ascending, classes[True], side) for side in ("left", "right"))
-    twice = int(below.sum() + not_above.sum())
-    pairs = 2 * len(classes[True]) * len(classes[False])
-    thresholds, values = [float(profiles[0].thresholds[-1])], []
-    for threshold, document, value in zip(*_changes(profiles, score), strict=True):
-        if threshold != thresholds[-1]:
-            values.append(twice / pairs)
-            thresholds.append(float(threshold))
+    thresholds, documents, new = _changes(profiles, score)
+    twice = np.empty(1 + len(thresholds), dtype=np.int64)
+    twice[0] = below.sum() + not_above.sum()
+    for i, (document, value) in enumerate(zip(documents, new, strict=True)):
         side = bool(positive[document])
         mine, others = classes[side], classes[not side]
         before = mine[place[document]]
         gained = _twice_above(others, value) - _twice_above(others, before)
-        twice += gained if side else -gained
+        twice[i + 1] = twice[i] + (gained if side else -gained)
         mine[place[document]] = value
-    values.append(twice / pairs)
-    return AurocCurve(np.array(thresholds[::-1]), np.array(values[::-1]), low)
+    ends = np.append(profiles[0].thresholds[-1], thresholds)
+    # Of several changes at one threshold, what holds after the last one.
+    last = np.append(ends[1:] != ends[:-1], True)
+    pairs = 2 * len(classes[True]) * len(classes[False])
+    return AurocCurve(ends[last][::-1].copy(), twice[last][::-1] / pairs, low)
 
 
 def _twice_above(others: FloatArray, value: float) -> int:
@@ -172,11 +172,15 @@ def _steps_of(profile: DocumentProfile, score: str) -> FloatArray:
 
 def _changes(profiles: Sequence[DocumentProfile], score: str) -> tuple[FloatArray, IntArray, FloatArray]:
     """Largest threshold, document, and score from there down of every change of a score, thresholds descending."""
-    columns = [_steps_of(profile, score) for profile in profiles]
-    places = [np.flatnonzero(np.diff(values)) for values in columns]
-    thresholds = np.concatenate([profile.thresholds[i] for profile, i in zip(profiles, places, strict=True)])
-    documents = np.repeat(np.arange(len(profiles)), [len(i) for i in places])
-    values = np.concatenate([values[i] for values, i in zip(columns, places, strict=True)])
+    counts = [int(np.count_nonzero(np.diff(_steps_of(profile, score)))) for profile in profiles]
+    documents = np.repeat(np.arange(len(profiles)), counts)
+    thresholds, values = np.empty(len(documents)), np.empty(len(documents))
+    # Into place one by one: an array a document, for a few numbers each, would be mostly overhead.
+    ends = np.cumsum(counts)
+    for profile, start, end in zip(profiles, ends - counts, ends, strict=True):
+        column = _steps_of(profile, score)
+        places = np.flatnonzero(np.diff(column))
+        thresholds[start:end], values[start:end] = profile.thresholds[places], column[places]
     order = np.argsort(-thresholds, kind="stable")
     return thresholds[order], documents[order], values[order]
 
