@@ -1,0 +1,16 @@
+"""What the YAMLs of SHALE refer to; the code is in hedge_tasks.benchmarks.shale."""
+
+from __future__ import annotations
+
+from hedge_tasks.benchmarks.shale.metrics import METRICS
+from hedge_tasks.benchmarks.shale.task import (
+    ShaleDiscriminativeTask,
+    ShaleGainTask,
+    ShaleGenerativeTask,
+    process_docs,
+)
+
+__all__ = ["METRICS", "ShaleDiscriminativeTask", "ShaleGainTask", "ShaleGenerativeTask", "process_docs"]
+
+# `!function utils.resistance_rate` means the metric of that name.
+globals().update(METRICS)
