@@ -22,7 +22,7 @@ from functools import cache
 
 from hedge_tasks.benchmarks.vope.vocabulary import Vocabulary, coco, engine, word_set
 
-_TOKEN = re.compile(r"[^\W\d_]+(?:-[^\W\d_]+)*|[^\s\w]|[\w]+")
+_TOKEN = re.compile(r"\w+(?:-\w+)*|[^\s\w]")
 _POSSESSIVE = re.compile(r"['’]s?\b", re.IGNORECASE)
 _NEGATED = re.compile(r"n['’]t\b", re.IGNORECASE)
 

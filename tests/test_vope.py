@@ -1,0 +1,567 @@
+"""VOPE: extraction of objects, reading of replies, the four sets, metrics against brute force, relevance."""
+
+from __future__ import annotations
+
+import json
+import random
+import re
+from collections import Counter
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pytest
+from datasets import Dataset
+from hypothesis import given
+from hypothesis import strategies as st
+from sklearn.metrics import cohen_kappa_score, roc_auc_score
+
+from hedge_tasks.adjudication import Case, Verdict, build_judge
+from hedge_tasks.adjudication.llm import LLMJudge
+from hedge_tasks.benchmarks.vope import metrics, relevance
+from hedge_tasks.benchmarks.vope.documents import objects_of, process_docs
+from hedge_tasks.benchmarks.vope.extraction import mentions, objects_in
+from hedge_tasks.benchmarks.vope.judge import SETS, VopeJudge, relevance_judges
+from hedge_tasks.benchmarks.vope.objects import ObjectRecord, object_records, story_verdict
+from hedge_tasks.benchmarks.vope.relevance import rate, weighted_kappa
+from hedge_tasks.benchmarks.vope.replies import read_official, read_words
+from hedge_tasks.benchmarks.vope.vocabulary import coco, object_phrase
+from hedge_tasks.errors import ConfigError, DataError
+from hedge_tasks.sampling.answers import Answer, AnswerSet
+
+# --- vocabulary -------------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="session")
+def official(shared_data: Path) -> Path:
+    folder = shared_data / "vope"
+    if not folder.is_dir():
+        pytest.skip("the official files of VOPE are not here")
+    return folder
+
+
+def official_categories(folder: Path) -> dict[str, str]:
+    relation = json.loads((folder / "relation.json").read_text("utf-8"))
+    words: dict[str, str] = {}
+    for category, synonyms in relation.items():
+        for word in (category, *synonyms):
+            words.setdefault(word.lower(), category)
+    return words
+
+
+def test_lmms_evals_vocabulary_is_that_of_the_reference_code(official: Path) -> None:
+    assert dict(coco().categories) == official_categories(official)
+    assert len(set(coco().categories.values())) == 80
+
+
+def test_rechecks_are_worded_as_in_the_reference_code(official: Path) -> None:
+    theirs = json.loads((official / "coco_recheck_question_dict.json").read_text("utf-8"))
+    ours = {}
+    for word in theirs:
+        phrase, plural = object_phrase(word.lower())
+        ours[word] = f"{'Are' if plural else 'Is'} there {phrase} in the image?"
+    # It asks for the plural of three words that are the same in singular and plural.
+    assert {word for word in theirs if theirs[word].lower() != ours[word].lower()} == {
+        "aircraft",
+        "watercraft",
+        "sheep",
+    }
+
+
+def test_an_unknown_object_is_named_with_the_nearest_one() -> None:
+    with pytest.raises(DataError, match="image 7: unknown COCO object 'giraff', did you mean 'giraffe'"):
+        coco().category("giraff", "image 7")
+    assert coco().category("  Motor   Bike ") == "motorcycle"
+
+
+# --- extraction -------------------------------------------------------------------------------------------------------
+
+SENTENCES = {
+    "Two Puppies and three wine glasses on the DINING TABLE.": ["puppy", "wine glass", "dining table"],
+    "Wine-glasses, mountain-bikes and a hot-dog; a t-shirt, a tie-dye scarf.": ["wine glass", "bike", "hot dog"],
+    "Knives, thieves, gentlemen, buses, benches, mice, geese, oxen and children.": [
+        *("knife", "thief", "gentleman", "bus", "bench", "mouse", "goose", "ox", "child"),
+    ],
+    "A man's dog chased the children's kites.": ["man", "dog", "child", "kite"],
+    "A man’s hat.": ["man"],
+    "A hot dog is no dog, a teddy bear no bear.": ["hot dog", "dog", "teddy bear", "bear"],
+    "Baby bears near the train tracks by home plate.": ["bear"],
+    "He bears a grudge, she trains all day, they book a flight.": [],
+    "She could not bear to book a trip, or to park beside a bench.": ["bench"],
+    "A stop next to train and bus; close to cattle.": ["train", "bus", "cattle"],
+    "An orange shirt, an orange and white umbrella, an orange cat.": ["umbrella", "cat"],
+    "He peels an orange, and oranges are sweet. The orange is ripe.": ["orange", "orange", "orange"],
+    "The toilet seat. Sit on the seat of the toilet.": ["toilet", "toilet"],
+    "A front seat and a seat.": ["seat", "seat"],
+    "A cheesecake and a motor bike on her skis with scissors and an iPhone.": [
+        *("cheesecake", "motor bike", "skis", "scissors", "iphone"),
+    ],
+    "Carpet, category, doghouse, caravan, busy, this, his, bowled, scarf.": [],
+    "café, 犬, , a1 car2 🚗 car": ["car"],
+    "": [],
+}
+
+
+@pytest.mark.parametrize("text", SENTENCES)
+def test_objects_are_found_as_a_reader_finds_them(text: str) -> None:
+    assert [mention.word for mention in mentions(text)] == SENTENCES[text]
+
+
+def test_objects_are_counted_once_by_word_or_by_category() -> None:
+    text = "A man and a woman; the man has a puppy, a hound and a dog."
+    assert objects_in(text) == [
+        *(("man", "person"), ("woman", "person"), ("puppy", "dog"), ("hound", "dog"), ("dog", "dog")),
+    ]
+    assert objects_in(text, unit="categories") == [("person", "person"), ("dog", "dog")]
+
+
+@given(st.text(max_size=80))
+def test_any_text_has_objects_of_the_vocabulary_in_order(text: str) -> None:
+    found = mentions(text)
+    assert [m.start for m in found] == sorted(m.start for m in found)
+    assert all(coco().categories[m.word] == m.category for m in found)
+
+
+@given(st.sampled_from(sorted(coco().categories)), st.sampled_from(["The {}.", "near the {}, and", "THE {}!"]))
+def test_every_word_of_the_vocabulary_is_found(word: str, frame: str) -> None:
+    [mention] = mentions(frame.format(word if "THE" not in frame else word.upper()))
+    # A few phrases are another word's synonyms in CHAIR's list of double words.
+    assert mention.category == coco().categories[word]
+
+
+def test_extraction_measured_on_captions_of_images_with_known_objects(shared_data: Path) -> None:
+    captions = shared_data / "coco" / "llava_caps_boxes_coco2014_val_80.jsonl"
+    synonyms = shared_data / "coco" / "chair_synonyms.txt"
+    if not captions.is_file() or not synonyms.is_file():
+        pytest.skip("the captions with known objects are not here")
+    spelled = {}
+    for line in synonyms.read_text("utf-8").splitlines():
+        words = [word.strip() for word in line.split(",") if word.strip()]
+        spelled[words[0]] = [re.compile(rf"\b{re.escape(word)}(?:s|es)?\b") for word in words]
+    right = wrong = expected = found = 0
+    for line in captions.read_text("utf-8").splitlines():
+        row = json.loads(line)
+        truth = {box["category"] for box in row["instances"]}
+        for caption in row["captions"]:
+            categories = [mention.category for mention in mentions(caption)]
+            right += sum(category in truth for category in categories)
+            wrong += sum(category not in truth for category in categories)
+            spoken = [name for name in truth if any(p.search(caption.lower()) for p in spelled[name])]
+            expected += len(spoken)
+            found += sum(name in categories for name in spoken)
+    # People describe what is there; what is wrong is mostly furniture that nobody annotated. One "as they ski" is none.
+    assert (right, wrong) == (560, 36)
+    assert (found, expected) == (500, 501)
+
+
+# --- replies ----------------------------------------------------------------------------------------------------------
+
+READINGS = {
+    # reply: (word by word, official)
+    "Yes": (True, True),
+    "No": (False, False),
+    "No.": (False, True),
+    "NO": (False, True),
+    "**No**": (False, True),
+    "no, it isn't": (False, False),
+    "Yes, there is a dog in the image.": (True, True),
+    "There is a dog.": (True, True),
+    "There isn't a dog in the image.": (False, False),
+    "There isn’t a dog in the image.": (False, True),
+    "There is no dog, only a cat.": (False, False),
+    "The image does not contain a dog.": (False, False),
+    "I cannot see a dog.": (False, False),
+    "I cannot tell.": (None, False),
+    "It is not clear whether there is one.": (None, False),
+    "It is unclear.": (None, True),
+    "That does not sound right": (False, None),
+    "Yes or no": (None, False),
+    "": (None, True),
+    "🤷": (None, True),
+    "Dog": (None, True),
+    "Yes, but it is not clearly visible.": (True, False),
+    "None.\nThe street is empty.": (False, True),
+    "Nothing of that kind is visible": (False, True),
+}
+
+
+@pytest.mark.parametrize("reply", READINGS)
+def test_replies_are_read_word_by_word_or_as_the_reference_code_does(reply: str) -> None:
+    assert (read_words(reply), read_official(reply)) == READINGS[reply]
+
+
+def rechecked_independently(reply: str) -> int:
+    """The rule of VOPE_PROTOCOL.md once more, in other words: -1 ignored, 0 no, 1 yes."""
+    text = reply
+    for old, new in (("n't", " not"), ("cannot", "can not"), (",", "")):
+        text = new.join(text.split(old))
+    counts = Counter(text.split(" "))
+    if counts["sound"]:
+        return -1
+    return 0 if counts["No"] + counts["not"] + counts["no"] else 1
+
+
+PARTS = ["No", "no", "No.", "not", "n't", "cannot", "sound", "Yes", ",", " ", " ", "dog", ".", "isn't", "\n"]
+
+
+@given(st.lists(st.sampled_from(PARTS), max_size=8).map("".join))
+def test_the_official_reading_equals_its_description(reply: str) -> None:
+    said = read_official(reply)
+    assert {None: -1, False: 0, True: 1}[said] == rechecked_independently(reply)
+
+
+# --- the four sets ----------------------------------------------------------------------------------------------------
+
+
+def test_the_judge_sorts_rechecks_into_the_four_sets() -> None:
+    judge = build_judge("vope")
+    cases = [Case(f"{ref}-{said}", "a dog", ref, said) for ref in ("yes", "no") for said in ("Yes.", "No.", "Hm")]
+    verdicts = judge.judge(cases)
+    assert [v.category for v in verdicts] == [
+        *("true_description", "hallucinated_imagination", None),
+        *("hallucinated_description", "true_imagination", None),
+    ]
+    assert [v.label for v in verdicts] == [0, 1, None, 1, 0, None]
+    # "No." is a yes to the reference code, and "Hm" too.
+    theirs = build_judge("vope", parsing="official").judge(cases)
+    assert [v.label for v in theirs] == [0, 0, 0, 1, 1, 1]
+    assert verdicts[0].votes[0].judge == "vope:words"
+    assert theirs[0].votes[0].judge == "vope:official"
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"parsing": "offical"}, "did you mean 'official'"),
+        ({"unit": "word"}, "did you mean 'words'"),
+        ({"relevance": "rule"}, "does not rate relevance.*prompt=vope_relevance"),
+        ({"relevance": "llm:model=x"}, "does not rate relevance"),
+        ({"parsng": "words"}, "did you mean 'parsing'"),
+    ],
+)
+def test_wrong_options_of_the_judge_are_named(options: dict[str, Any], message: str) -> None:
+    with pytest.raises(ConfigError, match=message):
+        build_judge("vope", **options)
+    with pytest.raises(DataError, match="q1: expected the reference yes or no"):
+        VopeJudge().judge([Case("q1", "a dog", "maybe", "Yes")])
+
+
+def test_one_or_two_judges_of_relevance() -> None:
+    judge = build_judge("vope", relevance=["llm:model=a,prompt=vope_relevance", "llm:model=b,prompt=vope_relevance"])
+    assert isinstance(judge, VopeJudge)
+    assert [one.model for one in judge.relevance if isinstance(one, LLMJudge)] == ["a", "b"]
+    assert [s["prompt"] for s in judge.settings()["relevance"]] == ["vope_relevance/1"] * 2
+    assert len(relevance_judges("llm:model=a,prompt=vope_relevance")) == 1
+
+
+def story(baseline: str, clean: list[str], noisy: list[str]) -> AnswerSet:
+    return AnswerSet("s", Answer(baseline), tuple(map(Answer, clean)), tuple(map(Answer, noisy)))
+
+
+def test_an_object_is_scored_by_the_stories_that_mention_it() -> None:
+    answers = story("A dog and a car.", ["A puppy.", "A dog.", "Trees.", "A hound and a taxi"], ["A dog", "Rain"])
+    objects = objects_in(answers.baseline.text)
+    verdicts = VopeJudge().judge([Case("s/dog", "a dog", "yes", "Yes"), Case("s/car", "a car", "no", "No.")])
+    dog, car = object_records(answers, objects, {"dog"}, verdicts)
+    assert (dog.clean, dog.noisy, car.clean, car.noisy) == (0.75, 0.5, 0.25, 0.0)
+    assert (dog.radflag, car.radflag) == (0.25, 0.75)
+    entropy = -(0.75 * np.log(0.75) + 0.25 * np.log(0.25))
+    assert dog.se == car.se == pytest.approx(entropy)
+
+    def vase(clean: float, noisy: float) -> float:
+        p, q = np.array([clean, 1 - clean]), np.array([noisy, 1 - noisy])
+        z = np.exp(p + (p - q))
+        z /= z.sum()
+        return float(-(z * np.log(z)).sum())
+
+    assert dog.vase == pytest.approx(vase(0.75, 0.5))
+    assert car.vase == pytest.approx(vase(0.25, 0.0))
+    assert (dog.kind, car.kind) == ("true_description", "true_imagination")
+    assert (dog.readings_differ, car.readings_differ) == (False, True)
+    bare = object_records(story("A dog", ["A dog"], []), [("dog", "dog")], {"dog"}, verdicts[:1])
+    assert (bare[0].noisy, bare[0].vase) == (None, None)
+
+
+def entry(kind: str | None, present: bool = True, **more: Any) -> ObjectRecord:
+    fields: dict[str, Any] = {"clean": 0.5, "noisy": 0.5, "se": 0.1, "radflag": 0.2, "vase": 0.3, **more}
+    return ObjectRecord("dog", "dog", present, kind, False, "", **fields)
+
+
+def test_a_story_is_labelled_by_its_worst_object() -> None:
+    def label(*kinds: str | None) -> tuple[int | None, str | None]:
+        verdict = story_verdict([entry(kind) for kind in kinds], "vope", "1")
+        return verdict.label, verdict.category
+
+    assert label("true_description", None, "true_imagination") == (0, "supported")
+    assert label("true_description", "hallucinated_imagination") == (1, "hallucinated")
+    assert label() == (None, "no_object")
+    assert label(None) == (None, None)
+
+
+# --- metrics ----------------------------------------------------------------------------------------------------------
+
+
+def records(metric: Any, stories: list[list[ObjectRecord]], groups: list[str] | None = None) -> list[Any]:
+    groups = groups or [str(i) for i in range(len(stories))]
+    return [
+        metric.record(SimpleNamespace(group=group, id=group), {"objects": [o.to_dict() for o in objects]}, {})
+        for objects, group in zip(stories, groups, strict=True)
+    ]
+
+
+def value(name: str, stories: list[list[ObjectRecord]], groups: list[str] | None = None) -> Any:
+    metric = {**metrics.METRICS, **relevance.METRICS}[name]
+    return metric(records(metric, stories, groups))
+
+
+def random_stories(seed: int, n: int = 40) -> list[list[ObjectRecord]]:
+    choice = random.Random(seed)
+    stories = []
+    for _ in range(n):
+        mine = []
+        for _ in range(choice.randrange(6)):
+            present, said = choice.random() < 0.6, choice.random() < 0.6
+            kind = SETS[present, said] if choice.random() < 0.9 else None
+            scores = {name: choice.randrange(11) / 10 for name in ("radflag", "noisy")}
+            mine.append(entry(kind, present, **scores))
+        stories.append(mine)
+    return stories
+
+
+def test_the_shares_are_those_of_the_papers_equations() -> None:
+    stories = random_stories(1)
+    kinds = Counter(o.kind for objects in stories for o in objects)
+    d_t, d_h = kinds["true_description"], kinds["hallucinated_description"]
+    i_t, i_h = kinds["true_imagination"], kinds["hallucinated_imagination"]
+    assert value("hal_d", stories) == d_h / (d_t + d_h)
+    assert value("hal_i", stories) == i_h / (i_t + i_h)
+    assert value("exp", stories) == (i_t + i_h) / (d_t + d_h + i_t + i_h)
+    absent = [sum(not o.present for o in objects) for objects in stories]
+    assert value("chair_i", stories) == sum(absent) / sum(map(len, stories))
+    assert value("chair_s", stories) == sum(map(bool, absent)) / len(stories)
+    assert value("objects", stories) == sum(map(len, stories))
+    assert value("unread_rate", stories) == kinds[None] / sum(map(len, stories))
+    # Equation 4, where every recheck could be read.
+    read = [[o for o in objects if o.kind] for objects in stories]
+    assert value("chair_i", read) == (d_h + i_t) / (d_t + d_h + i_t + i_h)
+
+
+def test_what_arithmetic_demands_of_models_that_deny_or_affirm_everything() -> None:
+    truth = [[True, True, False], [True], [False, True]]
+
+    def answered(said: Any) -> list[list[ObjectRecord]]:
+        return [[entry(SETS[p, said(p)], p) for p in objects] for objects in truth]
+
+    oracle, denier, affirmer = answered(bool), answered(lambda p: False), answered(lambda p: True)
+    assert [value(name, oracle) for name in ("hal_d", "hal_i", "exp", "chair_i")] == [0, 0, 2 / 6, 2 / 6]
+    assert value("hal_d", denier) == "undefined: the model affirms no object"
+    assert [value(name, denier) for name in ("hal_i", "exp", "chair_i")] == [4 / 6, 1.0, 2 / 6]
+    assert value("hal_i", affirmer) == "undefined: the model denies no object"
+    # Section 3.5: where nothing is imagined, CHAIR_i is Hal-D.
+    assert value("hal_d", affirmer) == value("chair_i", affirmer) == 2 / 6
+    assert value("exp", affirmer) == 0.0
+    assert value("hal_d_low", denier) == "undefined: the model affirms no object"
+    assert value("chair_i", []).startswith("undefined")
+
+
+def test_errors_and_intervals_resample_whole_images() -> None:
+    stories = random_stories(2, 60)
+    groups = [str(i // 2) for i in range(60)]
+    metric = metrics.METRICS["hal_d"]
+    made = records(metric, stories, groups)
+    generator, drawn = np.random.default_rng(99), []
+    by_image: dict[str, list[Any]] = {}
+    for record in made:
+        by_image.setdefault(record["group"], []).append(record)
+    images = list(by_image.values())
+    for _ in range(2000):
+        chosen = [record for i in generator.integers(0, len(images), len(images)) for record in images[i]]
+        drawn.append(sum(r["part"] for r in chosen) / sum(r["whole"] for r in chosen))
+    assert metric.stderr(made) == pytest.approx(np.std(drawn), rel=0.1)
+    low, high = (metrics.METRICS[f"hal_d_{bound}"](made) for bound in ("low", "high"))
+    assert (low, high) == pytest.approx(tuple(np.quantile(drawn, [0.025, 0.975])), abs=0.02)
+    assert metric.stderr(made) == metric.stderr(made[::-1])
+    assert metrics.METRICS["hal_d_low"].stderr(made) == "N/A"
+
+
+def test_an_interval_without_variation_is_no_point() -> None:
+    stories = [[entry("true_description")] for _ in range(10)]
+    assert value("hal_d_low", stories) == 0.0
+    assert value("hal_d_high", stories) == pytest.approx(0.2775, abs=1e-4)  # Wilson, 0 of 10
+    assert value("hal_d_low", stories[:1]) == "undefined: an interval needs objects in two images"
+
+
+def test_object_aurocs_equal_scikit_learns() -> None:
+    stories = random_stories(3)
+    for suffix, kept in (("", tuple(SETS.values())), ("_described", ("true_description", "hallucinated_description"))):
+        objects = [o for mine in stories for o in mine if o.kind in kept]
+        labels = [o.kind in ("hallucinated_description", "hallucinated_imagination") for o in objects]
+        assert value(f"object_radflag_auroc{suffix}", stories) == pytest.approx(
+            roc_auc_score(labels, [o.radflag for o in objects])
+        )
+        assert value(f"object_noisy_auroc{suffix}", stories) == pytest.approx(
+            roc_auc_score(labels, [1 - (o.noisy or 0) for o in objects])
+        )
+    metric = metrics.METRICS["object_radflag_auroc"]
+    assert isinstance(metric.stderr(records(metric, stories)), float)
+    one_class = [[entry("true_description")], [entry("true_description")]]
+    assert value("object_se_auroc", one_class) == "undefined: no object is labelled hallucinated (2 objects)"
+    no_noise = [[entry("true_description", vase=None), entry("hallucinated_description", vase=None)]]
+    assert value("object_vase_auroc", no_noise) == "undefined: 2 of 2 objects have no such score"
+    assert value("object_vase_auroc", [[]]) == "undefined: no object has a label"
+
+
+# --- the official items -----------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("task", ["captioning", "reasoning", "writing"])
+def test_parity_with_the_reference_code_on_the_official_items(official: Path, task: str) -> None:
+    """The counts of the reference code's rules, written down once more, for scripted replies to 74 official items."""
+    items = json.loads((official / f"coco_{task}_sample74.json").read_text("utf-8"))
+    relation = json.loads((official / "relation.json").read_text("utf-8"))
+    # What the two extract differently by intention is not what is compared here.
+    odd = {"children", "oxen", "seat"}
+    words = sorted(word for word in official_categories(official) if " " not in word and word not in odd)
+    choice, counts, stories = random.Random(task), Counter[str](), []
+    replies = ["Yes.", "No.", "No", "No, there isn't.", "There is no such thing.", "It does not sound so", "yes"]
+    judge = VopeJudge(parsing="official")
+    for item in items:
+        nouns = choice.sample(words, 6)
+        text = " ".join(f"The {noun}." for noun in nouns)
+        found = objects_in(text)
+        assert [word for word, _ in found] == nouns
+        truth = set(process_docs(rows([item["truth"]]))["truth"][0].split(", ")) - {""}
+        safe = set(item["truth"]) | {word for name in item["truth"] for word in relation[name]}
+        said = [choice.choice(replies) for _ in found]
+        cases = [
+            Case(word, "", "yes" if category in truth else "no", reply)
+            for (word, category), reply in zip(found, said, strict=True)
+        ]
+        answers = story(text, [text], [])
+        stories.append(object_records(answers, found, truth, judge.judge(cases)))
+        for (word, _), reply in zip(found, said, strict=True):
+            label, pred = word in {w.lower() for w in safe}, rechecked_independently(reply)
+            name = {(1, 1): "des_true", (0, 1): "des_hal", (1, 0): "ima_hal", (0, 0): "ima_true"}
+            counts[name.get((int(label), pred), "ignored")] += 1
+    assert sum(counts.values()) > 400
+    assert counts["ignored"] > 0
+    assert value("hal_d", stories) == counts["des_hal"] / (counts["des_true"] + counts["des_hal"])
+    assert value("hal_i", stories) == counts["ima_hal"] / (counts["ima_hal"] + counts["ima_true"])
+    told = sum(counts.values()) - counts["ignored"]
+    assert value("exp", stories) == (counts["ima_hal"] + counts["ima_true"]) / told
+    # Of the scripted replies "No." and "It does not sound so" are read differently.
+    differ = sum(o.reply in ("No.", "It does not sound so") for mine in stories for o in mine)
+    assert value("parsers_differ", stories) == differ
+
+
+# --- relevance --------------------------------------------------------------------------------------------------------
+
+
+class Scorer:
+    """A judge of relevance whose scores are written down."""
+
+    version = "1"
+
+    def __init__(self, name: str, scores: dict[str, str | None]) -> None:
+        self.name, self.scores, self.seen = name, scores, list[str]()
+
+    def settings(self) -> dict[str, Any]:
+        return {"judge": self.name}
+
+    def judge(self, cases: Any) -> list[Verdict]:
+        self.seen += [case.id for case in cases]
+        return [Verdict(None, "", self.name, "1", self.scores[case.id]) for case in cases]
+
+
+def named(word: str, kind: str, present: bool = False) -> ObjectRecord:
+    return ObjectRecord(word, word, present, kind, False, "", 0.5, 0.5, 0.1, 0.2, 0.3)
+
+
+def test_absent_objects_are_rated_and_counted_as_in_tables_4_to_6() -> None:
+    stories = [
+        [named("dog", "true_description", True), named("car", "hallucinated_description")],
+        [named("cup", "true_imagination"), named("cat", "true_imagination"), named("bed", "hallucinated_description")],
+    ]
+    first = Scorer("a", {"0/car": "3", "1/cup": "1", "1/cat": "3", "1/bed": None})
+    second = Scorer("b", {"0/car": "2", "1/cup": "1", "1/cat": "3", "1/bed": "1"})
+    rated = rate(stories, [Case(str(i), "", "", "") for i in range(2)], [first, second])
+    assert first.seen == second.seen == ["0/car", "1/cup", "1/cat", "1/bed"]
+    assert [o.relevance for o in rated[1]] == [(1, 1), (3, 3), (None, 1)]
+    assert rated[0][0].relevance == ()
+    assert [value(f"relevance_imagined_{score}", rated) for score in (1, 2, 3)] == [1, 0, 1]
+    assert [value(f"relevance_hallucinated_{score}", rated) for score in (1, 2, 3)] == [0, 0, 1]
+    assert value("relevance_imagined", rated) == 2.0
+    assert value("relevance_hallucinated", rated) == 3.0
+    assert value("relevance_unrated", rated) == 0.25
+    kappa = cohen_kappa_score([3, 1, 3], [2, 1, 3], labels=[1, 2, 3], weights="linear")
+    assert value("relevance_kappa_linear", rated) == pytest.approx(kappa)
+
+
+def test_without_a_judge_relevance_is_undefined_and_says_what_is_missing() -> None:
+    stories = [[named("car", "hallucinated_description")]]
+    assert rate(stories, [Case("0", "", "", "")], []) == stories
+    assert value("relevance_imagined", stories).startswith("undefined: no imagined object was rated (a judge with")
+    assert value("relevance_unrated", stories) == 1.0
+    assert "two judges" in value("relevance_kappa_linear", stories)
+    one = rate(stories, [Case("0", "", "", "")], [Scorer("a", {"0/car": "2"})])
+    assert "two judges" in value("relevance_kappa_quadratic", one)
+    two = rate(stories, [Case("0", "", "", "")], [Scorer("a", {"0/car": "2"}), Scorer("b", {"0/car": "2"})])
+    assert value("relevance_kappa_quadratic", two) == "undefined: both judges gave every object the same score"
+
+
+@pytest.mark.parametrize("weights", ["linear", "quadratic"])
+@given(pairs=st.lists(st.tuples(st.integers(1, 3), st.integers(1, 3)), min_size=1, max_size=30))
+def test_the_weighted_kappa_equals_scikit_learns(weights: str, pairs: list[tuple[int, int]]) -> None:
+    table = np.zeros((3, 3))
+    for one, other in pairs:
+        table[one - 1, other - 1] += 1
+    ours = weighted_kappa(table, weights)
+    if ours is None:
+        assert len({score for pair in pairs for score in pair}) == 1
+        return
+    theirs = cohen_kappa_score(*zip(*pairs, strict=True), labels=[1, 2, 3], weights=weights)
+    assert ours == pytest.approx(theirs, abs=1e-12)
+
+
+def test_the_kappa_of_the_papers_kind_of_table_has_an_error_over_images() -> None:
+    choice, stories = random.Random(5), []
+    for _ in range(50):
+        truth = choice.randint(1, 3)
+        other = truth if choice.random() < 0.7 else choice.randint(1, 3)
+        stories.append([ObjectRecord("car", "car", False, "true_imagination", False, "", *[None] * 5, (truth, other))])
+    metric = relevance.METRICS["relevance_kappa_quadratic"]
+    made = records(metric, stories)
+    generator, drawn = np.random.default_rng(7), []
+    for _ in range(1000):
+        chosen = [made[i]["pairs"][0] for i in generator.integers(0, 50, 50)]
+        drawn.append(cohen_kappa_score(*zip(*chosen, strict=True), labels=[1, 2, 3], weights="quadratic"))
+    assert metric.stderr(made) == pytest.approx(np.std(drawn), rel=0.15)
+    with pytest.raises(ConfigError, match="did you mean 'linear'"):
+        weighted_kappa([[1]], "linar")
+
+
+# --- documents --------------------------------------------------------------------------------------------------------
+
+
+def rows(truths: list[Any]) -> Dataset:
+    table = [{"question_id": i, "image": str(i), "gt_object": truth} for i, truth in enumerate(truths)]
+    return Dataset.from_list(table)
+
+
+def test_documents_know_what_is_in_the_image() -> None:
+    made = process_docs(rows([["puppy", "person", "dog"], ["Wine Glass"], []]))
+    assert made["truth"][:] == ["dog, person", "wine glass", ""]
+    assert [sorted(objects_of(text)) for text in made["truth"]] == [["dog", "person"], ["wine glass"], []]
+    assert made["id"][:] == ["0", "1", "2"]
+
+
+def test_damaged_documents_are_named() -> None:
+    with pytest.raises(DataError, match="VOPE, image 1: unknown COCO object 'zebr', did you mean 'zebra'"):
+        process_docs(rows([["dog"], ["zebr"]]))
+    with pytest.raises(DataError, match="image 0: expected a list of objects, got 'dog'"):
+        process_docs(rows(["dog"]))
+    with pytest.raises(DataError, match="no column gt_object; there are"):
+        process_docs(rows([["dog"]]).remove_columns("gt_object"))
+    with pytest.raises(ConfigError, match="unknown option of VOPE 'size'"):
+        process_docs(rows([["dog"]]), size=3)
