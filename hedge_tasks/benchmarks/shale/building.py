@@ -72,8 +72,13 @@ def image_folder(folder: Path) -> ReadImage:
     root = folder.resolve()
 
     def read(name: str) -> bytes | None:
-        path = (root / name).resolve()
-        return path.read_bytes() if path.is_relative_to(root) and path.is_file() else None
+        try:
+            path = (root / name).resolve()
+            if not (path.is_relative_to(root) and path.is_file()):
+                return None
+        except (OSError, ValueError):  # a name that cannot be one: with a null byte, or too long
+            return None
+        return path.read_bytes()
 
     return read
 

@@ -1,0 +1,540 @@
+"""SHALE: items of the released files, how replies are read, the metrics, and the data set that is built."""
+
+from __future__ import annotations
+
+import io
+import itertools
+import json
+import random
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pytest
+from datasets import Dataset
+from hypothesis import given
+from hypothesis import strategies as st
+from PIL import Image
+from shale_set import small_set
+
+from hedge_tasks.adjudication import Case, build_judge
+from hedge_tasks.benchmarks.shale.building import build, image_folder
+from hedge_tasks.benchmarks.shale.items import (
+    ASPECTS,
+    DATASET,
+    NOISY_SCENARIOS,
+    SCENARIOS,
+    options_of,
+    read_item,
+)
+from hedge_tasks.benchmarks.shale.metrics import METRICS
+from hedge_tasks.benchmarks.shale.released import counts, read_released, scenario_of
+from hedge_tasks.benchmarks.shale.replies import (
+    READERS,
+    read_choice,
+    read_choice_official,
+    read_yes_no,
+    read_yes_no_official,
+)
+from hedge_tasks.benchmarks.shale.task import process_docs
+from hedge_tasks.cli import main
+from hedge_tasks.data import load_split
+from hedge_tasks.errors import ConfigError, DataError
+
+FRUIT = "What is it? (A) a pear (B) a plum (C) a peach plum (D) a fig"
+
+
+def row(number: int = 1, **changes: Any) -> dict[str, Any]:
+    """A row in the spelling of the README."""
+    fields = {
+        "id": number,
+        "task": "PosYNQ",
+        "hallucination_type": "faithfulness",
+        "evaluation_dimension": "type",
+        "entity_type": "object",
+        "images": [f"./Image/{number}.jpg"],
+        "instruction": "Is the object in the image a pan?",
+        "ground_truth": "Yes",
+    }
+    return {key: value for key, value in {**fields, **changes}.items() if value is not None}
+
+
+MCQ = {"task": "MCQ", "instruction": FRUIT, "ground_truth": None}
+
+
+# --- items ------------------------------------------------------------------------------------------------------------
+
+
+def test_the_sample_of_the_readme_is_read(shared_data: Path) -> None:
+    file = shared_data / "shale" / "readme_sample_row.json"
+    if not file.is_file():
+        pytest.skip("the sample row of SHALE is not here")
+    [sample] = json.loads(file.read_text("utf-8"))
+    item = read_item(sample, "clean", "sample")
+    assert (item.task, item.aspect, item.image, item.answer) == ("ynq", "type", "Image/1.jpg", "Yes")
+    assert (item.kind, item.entity, item.distractor) == ("faithfulness", "object", "No")
+
+
+def test_both_spellings_of_the_fields_mean_the_same() -> None:
+    code = {**row(), "Ground Truth": "yes"}
+    del code["ground_truth"]
+    assert read_item(code, "clean", "x") == read_item(row(), "clean", "x")
+    by_letter = read_item(row(**MCQ, **{"Ground Truth Option": "(B)"}), "clean", "x")
+    by_text = read_item(row(**{**MCQ, "ground_truth": "a plum"}), "clean", "x")
+    assert by_letter == by_text
+    assert by_letter.answer == "(B) a plum"
+    assert by_letter.distractor == "a pear"
+    open_item = read_item(
+        row(task="OpenVQA", ground_truth="a pan", image_prompt="a pan", Facts=["Hot.", "Iron."]), "txt", "x"
+    )
+    assert (open_item.task, open_item.description, open_item.facts) == ("ffq", "a pan", "Hot. Iron.")
+    assert read_item(row(task="Caption", ground_truth="a pan"), "txt", "x").task == "ic"
+    assert read_item(row(evaluation_dimension="OCR"), "clean", "x").aspect == "scene_text"
+    assert read_item(row(evaluation_dimension="Spatial Relation"), "clean", "x").aspect == "spatial_relation"
+
+
+@pytest.mark.parametrize(
+    ("changes", "complaint"),
+    [
+        ({"task": "Essay"}, "unknown task 'Essay'"),
+        ({"ground_truth": None}, "'ground_truth' is missing"),
+        ({"ground_truth": "maybe"}, "'maybe'"),
+        ({"instruction": " "}, "'instruction' is missing"),
+        ({"images": ["a.jpg", "b.jpg"]}, "expected one image"),
+        ({"images": {"a": 1}}, "expected one image"),
+        ({**MCQ, "Ground Truth Option": "(E)"}, "the right option 'E' is none"),
+        ({**MCQ, "ground_truth": "a kiwi"}, "'a kiwi' is none"),
+        ({**MCQ, "Ground Truth Option": "(A)", "instruction": "Which?"}, "is none of the question's"),
+        ({"evaluation_dimension": True}, "'evaluation_dimension' is missing"),
+    ],
+)
+def test_a_row_that_makes_no_sense_is_named(changes: dict[str, Any], complaint: str) -> None:
+    with pytest.raises(DataError) as caught:
+        read_item(row(**changes), "clean", "Clean.json[7]")
+    assert str(caught.value).startswith("Clean.json[7]: ")
+    assert complaint in str(caught.value)
+
+
+def test_a_row_that_is_no_object_is_named() -> None:
+    with pytest.raises(DataError, match=r"Clean.json\[0\]: expected an object, got list"):
+        read_item([], "clean", "Clean.json[0]")  # type: ignore[arg-type]
+
+
+def test_options_are_found_and_a_lone_letter_is_none() -> None:
+    assert options_of(FRUIT) == {"A": "a pear", "B": "a plum", "C": "a peach plum", "D": "a fig"}
+    assert options_of("Which?\n(A) Up.\n(B) Down.") == {"A": "Up", "B": "Down"}
+    assert options_of("Is the sign (A) red?") == {}
+    assert options_of("(A) x (A) y") == {}
+
+
+@pytest.mark.parametrize(
+    ("stem", "scenario"),
+    [
+        *(("Clean", "clean"), ("Style", "sty"), ("Corruption", "crp"), ("Adversarial", "adv"), ("SceneText", "txt")),
+        *(("scene_text-P", "txt_p"), ("CRP-P", "crp_p"), ("StylePrefix", "sty_p"), ("adversarial_prefix", "adv_p")),
+        *(("Synonyms", "syn"), ("PFX", "pfx"), ("Clean-P", None), ("readme", None), ("Syn-P", None)),
+    ],
+)
+def test_the_names_of_query_files_mean_scenarios(stem: str, scenario: str | None) -> None:
+    assert scenario_of(stem) == scenario
+
+
+# --- a folder of query files ------------------------------------------------------------------------------------------
+
+
+def png(shade: int = 0) -> bytes:
+    buffer = io.BytesIO()
+    Image.new("RGB", (8, 6), (shade, 9, 9)).save(buffer, "PNG")
+    return buffer.getvalue()
+
+
+def folder_with(root: Path, **files: Any) -> Path:
+    (root / "query_json").mkdir()
+    for name, rows in files.items():
+        text = rows if isinstance(rows, str) else json.dumps(rows)
+        (root / "query_json" / f"{name}.json").write_text(text, "utf-8")
+    return root
+
+
+def test_perturbed_items_belong_to_their_clean_ones_by_id_or_by_order(tmp_path: Path) -> None:
+    folder = folder_with(
+        tmp_path,
+        Clean=[row(1), row(2, evaluation_dimension="color")],
+        Style=[row(2, evaluation_dimension="color"), row(1)],
+        Corruption=[row(101), row(102, evaluation_dimension="color")],
+        Adversarial=[row(9, clean_id=2, evaluation_dimension="color")],
+        SceneText=[row(1, evaluation_dimension="count"), row(77)],
+        notes=[],
+    )
+    found = read_released(folder)
+    ids = {s: [item.id for item in found.items if item.scenario == s] for s in SCENARIOS}
+    assert (ids["clean"], ids["sty"], ids["crp"], ids["adv"]) == (["1", "2"], ["2", "1"], ["1", "2"], ["2"])
+    # Another aspect is another question, and an id that no clean item has is nobody's: neither may count as a pair.
+    assert dict(found.unpaired) == {"txt": ("1", "77")}
+    assert ids["txt"] == ["1-unpaired", "77-unpaired"]
+    assert found.other_files == ("notes.json",)
+    assert set(found.missing) == {"syn", "pfx", "sty_p", "crp_p", "adv_p", "txt_p"}
+    assert found.problems == ()
+
+
+def test_what_cannot_be_read_is_left_out_and_named(tmp_path: Path) -> None:
+    found = read_released(folder_with(tmp_path, Clean=[row(1), row(2, task="?"), row(1), 5]))
+    assert [item.id for item in found.items] == ["1"]
+    assert [problem.split(":")[0] for problem in found.problems] == ["Clean.json[1]", "Clean.json[2]", "Clean.json[3]"]
+    assert "the id '1' occurs twice" in found.problems[1]
+
+
+@pytest.mark.parametrize(
+    ("files", "complaint"),
+    [
+        ({"Style": []}, "no query file of the clean scenario"),
+        ({"Clean": "[" * 5000}, "cannot read"),
+        ({"Clean": {"a": 1}}, "expected a list of items, got dict"),
+        ({"Clean": [], "clean": []}, "are both of the scenario 'clean'"),
+        ({"Clean": "\udcff".encode("utf-8", "surrogatepass").decode("latin1")}, "cannot read"),
+    ],
+)
+def test_a_damaged_folder_is_an_error(tmp_path: Path, files: dict[str, Any], complaint: str) -> None:
+    with pytest.raises(DataError, match=complaint):
+        read_released(folder_with(tmp_path, **files))
+
+
+def test_names_that_lead_out_of_the_folder_are_no_images(tmp_path: Path) -> None:
+    (tmp_path / "in").mkdir()
+    (tmp_path / "out.png").write_bytes(png())
+    (tmp_path / "in" / "a.png").write_bytes(png())
+    read = image_folder(tmp_path / "in")
+    assert read("a.png") == png()
+    assert read("../out.png") is read(str(tmp_path / "out.png")) is read("b.png") is read("x\0y.png") is read("x" * 5000) is None
+
+
+# --- replies ----------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("reply", "said"),
+    [
+        *(("Yes", "yes"), ("yes.", "yes"), ("**No**", "no"), ("No, there is no boat.", "no"), ("NO", "no")),
+        *(("The answer is yes.", "yes"), ("It is not. So no!", "no"), ("Yeah, it is", "yes"), ("是的", "yes")),
+        *(("I do not know", None), ("I cannot tell.", None), ("Not sure", None), ("No idea.", None), ("", None)),
+        *(("yes or no?", None), ("Yes and no", None), ("Is it yes? I would say no.", None), ("A pan", None)),
+        *(("That is not correct.", "no"), ("That isn't true.", "no"), ("Correct, it is a pan.", "yes")),
+        *(("There is a dog.", "yes"), ("There isn't a dog.", "no"), ("There are no dogs here.", "no")),
+        *(("The dog is notable and known.", None), ("It might be a dog.", None), ("None of them.", "no")),
+    ],
+)
+def test_yes_and_no_are_read_by_words(reply: str, said: str | None) -> None:
+    assert read_yes_no(reply) == said
+
+
+@pytest.mark.parametrize(
+    ("reply", "said"),
+    [
+        *(("(B)", "B"), ("B", "B"), ("B.", "B"), ("B) a plum", "B"), ("Answer: B", "B"), ("**(B)** a plum", "B")),
+        *(("The answer is B", "B"), ("Option C", "C"), ("A plum.", "B"), ("It's a peach plum", "C"), ("(E)", None)),
+        *(("(A) or (B)", None), ("A and B", None), ("a plum or a fig", None), ("I don't know", None), ("", None)),
+        *(("It is a pear, not to be mistaken for a peach plum", None), ("An apple", None)),
+    ],
+)
+def test_choices_are_read_by_letter_or_text(reply: str, said: str | None) -> None:
+    assert read_choice(reply, FRUIT) == said
+
+
+def published_yes_no(answer: str) -> str:
+    """evaluate.py of SHALE, told by its description."""
+    if "Yes" in answer or "yes" in answer or "是" in answer:
+        return "Yes"
+    if "No" in answer or "no" in answer or "否" in answer:
+        return "No"
+    return "Unclear"
+
+
+def published_choice(answer: str) -> str | None:
+    for option in ["(A)", "(B)", "(C)", "(D)"]:
+        if option in answer:
+            return option
+    return None
+
+
+_PIECES = [
+    "Yes",
+    "yes",
+    "YES",
+    "No",
+    "no",
+    "know",
+    "not",
+    "(A)",
+    "(B)",
+    "(D)",
+    "A",
+    "B)",
+    "是",
+    "不是",
+    "否",
+    " ",
+    ".",
+    "x",
+]
+
+
+@given(st.lists(st.sampled_from(_PIECES), max_size=5).map("".join))
+def test_the_official_reading_is_that_of_the_published_code(reply: str) -> None:
+    expected = {"Yes": "yes", "No": "no", "Unclear": None}[published_yes_no(reply)]
+    assert read_yes_no_official(reply) == READERS["official"](reply, "Is it?") == expected
+    letter = published_choice(reply)
+    assert read_choice_official(reply, FRUIT) == READERS["official"](reply, FRUIT) == (letter and letter[1])
+
+
+@given(st.text(max_size=80), st.text(max_size=80))
+def test_no_reply_breaks_a_reader(reply: str, question: str) -> None:
+    for read in READERS.values():
+        assert read(reply, "Is it?") in ("yes", "no", None)
+        assert read(reply, FRUIT) in (*"ABCD", None)
+        read(reply, question)
+
+
+def test_the_judge_keeps_both_readings() -> None:
+    judge = build_judge("shale")
+    right, wrong, mute = judge.judge(
+        [
+            Case("1", "Is it?", "No", "I do not think so. No."),
+            Case("2", FRUIT, "(B) a plum", "(A)"),
+            Case("3", "Is it?", "No", "I know nothing."),
+        ]
+    )
+    assert [(v.label, v.category) for v in (right, wrong, mute)] == [(0, "no"), (1, "A"), (None, "unreadable")]
+    # "know" contains a no.
+    assert [vote.category for vote in mute.votes] == ["unreadable", "no"]
+    assert build_judge("shale", parsing="official").judge([Case("3", "Is it?", "No", "I know it.")])[0].label == 0
+    with pytest.raises(ConfigError, match="did you mean 'official'"):
+        build_judge("shale", parsing="offical")
+    with pytest.raises(DataError, match="4: '\\(E\\) x' is no answer"):
+        judge.judge([Case("4", FRUIT, "(E) x", "B")])
+
+
+# --- metrics ----------------------------------------------------------------------------------------------------------
+
+
+def record(name: str, right: int | None, scenario: str = "clean", pair: str = "1", **document: Any) -> dict[str, Any]:
+    """What a metric is given of one judged answer; None: not judged."""
+    label = None if right is None else 1 - right
+    fields = {"scenario": scenario, "pair": pair, "group": f"g{pair}", "aspect": "color", "task": "mcq", **document}
+    scores = SimpleNamespace(label=label, reported_label=label, group=fields["group"], stratum=scenario, se=0, vase=0)
+    return METRICS[name].record(scores, {"label": label, "category": None}, fields)  # type: ignore[arg-type]
+
+
+def brute_force(answers: list[tuple[str, str, int | None]], scenarios: tuple[str, ...]) -> float | None:
+    """The formula of section 3.3, scenario by scenario, and the mean of those that have one."""
+    rates = []
+    for scenario in scenarios:
+        still, before = 0, 0
+        for pair in {pair for pair, _, _ in answers}:
+            clean = [r for p, s, r in answers if (p, s) == (pair, "clean")]
+            noisy = [r for p, s, r in answers if (p, s) == (pair, scenario)]
+            if clean == [1] and noisy and noisy[0] is not None:
+                before += 1
+                still += noisy[0]
+        rates += [still / before] if before else []
+    return sum(rates) / len(rates) if rates else None
+
+
+_answers = st.lists(
+    st.tuples(
+        st.sampled_from("abcd"), st.sampled_from(["clean", "crp", "txt", "pfx", "crp_p"]), st.sampled_from([0, 1, None])
+    ),
+    max_size=20,
+    unique_by=lambda answer: answer[:2],
+)
+
+
+@given(_answers)
+def test_the_resistance_rate_is_the_formula(answers: list[tuple[str, str, int | None]]) -> None:
+    for name, scenarios in (("resistance_crp", ("crp",)), ("resistance_rate", NOISY_SCENARIOS)):
+        value = METRICS[name]([record(name, right, scenario, pair) for pair, scenario, right in answers])
+        expected = brute_force(answers, scenarios)
+        if expected is None:
+            assert str(value).startswith("undefined: no item is right when clean")
+        else:
+            assert value == pytest.approx(expected, abs=1e-12)
+
+
+def test_the_standard_error_of_resistance_resamples_pictures() -> None:
+    choice = random.Random(4)
+    answers = [
+        (f"{i}", s, int(choice.random() < p))
+        for i in range(60)
+        for s, p in (("clean", 0.8), ("crp", 0.6), ("txt", 0.3))
+    ]
+    made = [record("resistance_image", right, s, pair, group=f"g{int(pair) // 2}") for pair, s, right in answers]
+    generator, drawn = np.random.default_rng(99), []
+    groups = {g: [a for a in answers if int(a[0]) // 2 == g] for g in range(30)}
+    for _ in range(400):
+        sample = [
+            (f"{copy}.{pair}", scenario, right)
+            for copy, g in enumerate(generator.integers(0, 30, 30))
+            for pair, scenario, right in groups[int(g)]
+        ]
+        drawn.append(brute_force(sample, ("crp", "txt")))
+    stderr = METRICS["resistance_image"].stderr(made)
+    assert stderr == pytest.approx(np.std(drawn), rel=0.15)
+    assert stderr == METRICS["resistance_image"].stderr(made[::-1])
+
+
+def test_shares_count_their_own_scenario_or_clean_aspect_only() -> None:
+    made = [
+        *(("clean", "color", 1), ("clean", "color", 0), ("clean", "sports", 1)),
+        *(("crp", "color", 0), ("crp", "sports", 0), ("crp", "color", None)),
+    ]
+
+    def value(name: str) -> Any:
+        return METRICS[name]([record(name, r, s, str(i), aspect=a) for i, (s, a, r) in enumerate(made)])
+
+    assert value("accuracy_clean") == pytest.approx(2 / 3)
+    assert value("accuracy_crp") == 0
+    assert value("accuracy_color") == value("accuracy_perception") == 0.5
+    assert value("accuracy_knowledge") == value("accuracy_sports") == 1
+    assert value("accuracy_txt") == "undefined: no judged document is of the scenario 'txt'"
+    assert value("accuracy_politics").startswith("undefined: no judged document is of the aspect 'politics'")
+
+
+def test_unclear_is_not_free_of_hallucination_and_no_verdict_is_nothing() -> None:
+    document = {"scenario": "clean", "aspect": "color", "group": "g", "pair": "1"}
+    verdicts = [
+        {"label": 0, "category": "without"},
+        {"label": 1, "category": "with"},
+        {"label": None, "category": "unclear"},
+        {"label": None, "category": None},
+    ]
+    scores: Any = SimpleNamespace()
+    for name, expected in (("non_hallucination_clean", 1 / 3), ("unclear_rate", 1 / 3)):
+        made = [METRICS[name].record(scores, verdict, document) for verdict in verdicts]
+        assert METRICS[name](made) == pytest.approx(expected)
+
+
+def test_the_average_weighs_both_types_of_questions_the_same() -> None:
+    made = [record("accuracy_average", r, task=t) for t, r in (("ynq", 1), ("ynq", 1), ("ynq", 1), ("mcq", 0))]
+    assert METRICS["accuracy_average"](made) == 0.5
+    only = [record("accuracy_average", 1, task="ynq")]
+    assert METRICS["accuracy_average"](only) == "undefined: no judged document is of type 'mcq' (clean)"
+
+
+def test_gain_and_leakage_are_those_of_mmstar() -> None:
+    right, blind, base = (1, 1, 1, 0), (1, 1, 0, 1), (0, 1, 0, 0)
+    facts = [{"blind_right": b, "base_right": t} for b, t in zip(blind, base, strict=True)]
+
+    def value(name: str, documents: list[dict[str, Any]] = facts) -> Any:
+        made = [record(name, r, pair=str(i), **d) for i, (r, d) in enumerate(zip(right, documents, strict=True))]
+        return METRICS[name](made)
+
+    assert value("multimodal_gain") == pytest.approx(3 / 4 - 3 / 4)
+    assert value("multimodal_leakage") == pytest.approx(3 / 4 - 1 / 4)
+    assert value("accuracy_blind") == 3 / 4
+    # What the language model knew before is no leakage, and there is no negative one.
+    assert value("multimodal_leakage", [{"blind_right": 0, "base_right": 1}] * 4) == 0
+    unknown = value("multimodal_leakage", [{"blind_right": 0, "base_right": None}] * 4)
+    assert unknown.startswith("undefined: HEDGE_SHALE_BASE names no run")
+
+
+def test_every_metric_of_the_yamls_exists_once() -> None:
+    assert len(METRICS) == len({metric.__name__ for metric in METRICS.values()})
+    assert {f"accuracy_{name}" for name in (*SCENARIOS, *ASPECTS)} <= METRICS.keys()
+    assert {f"resistance_{name}" for name in NOISY_SCENARIOS} <= METRICS.keys()
+
+
+# --- the data set -----------------------------------------------------------------------------------------------------
+
+
+def test_the_data_set_keeps_pairs_together_and_names_what_it_leaves_out(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made = small_set()
+    lost, broken = "Image/1-crp.png", "Image/2.png"
+    contents: dict[str, bytes] = {**made.images, broken: b"no image"}
+    del contents[lost]
+    built = build(made.items, contents.get, tmp_path)
+    assert (built.missing, built.unreadable) == ((lost,), (broken,))
+    usable = [item for item in made.items if item.image not in (lost, broken)]
+    assert built.rows == {task: sum(item.task == task for item in usable) for task in built.rows}
+    monkeypatch.setenv("HEDGE_DATA_DIR", str(tmp_path))
+    closed = load_split(DATASET, None, "discriminative")
+    assert len(closed) == built.rows["ynq"] + built.rows["mcq"]
+    first = load_split(DATASET, None, "discriminative-mcq").select(range(9))
+    assert len(set(first["pair"])) == len(set(first["group"])) == 1
+    assert first["scenario"] == [s for s in SCENARIOS if s not in ("crp", "crp_p")]
+    assert first[0]["image"].size == (48, 48)
+    flag = load_split(DATASET, None, "generative-ffq").filter(lambda r: r["aspect"] == "geography")[0]
+    assert flag["known"].startswith(flag["description"] + " The capital of the country with")
+
+
+def test_without_any_image_there_is_no_data_set(tmp_path: Path) -> None:
+    with pytest.raises(DataError, match="none of the"):
+        build(small_set().items, lambda name: None, tmp_path)
+
+
+def test_scenarios_and_aspects_choose_what_is_asked() -> None:
+    rows = [{"scenario": s, "aspect": a} for s, a in itertools.product(("clean", "crp"), ("color", "count"))]
+    dataset = Dataset.from_list(rows)
+    assert len(process_docs(dataset)) == 4
+    assert list(process_docs(dataset, scenarios=["crp"], aspects=["count"])) == [{"scenario": "crp", "aspect": "count"}]
+    with pytest.raises(ConfigError, match="did you mean 'crp'"):
+        process_docs(dataset, scenarios=["cpr"])
+    with pytest.raises(ConfigError, match="did you mean 'scenarios'"):
+        process_docs(dataset, scenario=["crp"])
+    with pytest.raises(ConfigError, match="must be a list"):
+        process_docs(dataset, scenarios="crp")
+    with pytest.raises(DataError, match="no item is of"):
+        process_docs(dataset, scenarios=["txt"])
+
+
+# --- the command ------------------------------------------------------------------------------------------------------
+
+
+def test_the_command_reports_what_is_missing(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    folder = folder_with(
+        tmp_path, Clean=[row(1), row(2), row(3, task="?")], Style=[row(1, images=["./Image/2.jpg"]), row(8)]
+    )
+    (tmp_path / "Image").mkdir()
+    (tmp_path / "Image" / "1.jpg").write_bytes(png())
+    (tmp_path / "Image" / "8.jpg").write_bytes(b"?")
+    assert main(["data", "shale", "--dir", str(folder), "--json"]) == 1
+    facts = json.loads(capsys.readouterr().out)
+    assert facts["items"] == {"clean": {"ynq": 2}, "sty": {"ynq": 2}}
+    assert facts["unpaired"] == {"sty": ["8"]}
+    assert (facts["missing_images"], facts["unreadable_images"]) == (["Image/2.jpg"], ["Image/8.jpg"])
+    assert len(facts["missing_scenarios"]) == 9
+    assert len(facts["problems"]) == 1
+    assert main(["data", "shale", "--dir", str(folder), "--out", str(tmp_path / "out")]) == 1
+    text = capsys.readouterr().out
+    assert "left out: Clean.json[2]: unknown task '?'" in text
+    assert "sty: no clean item for 8" in text
+    assert (tmp_path / "out" / "BeiiiY__SHALE" / "discriminative-ynq.parquet").is_file()
+
+
+def test_what_is_synthesised_passes_the_check(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    chosen = ["--aspect", "color", "--aspect", "religion", "--size", "40", "--scenario", "crp_p", "--scenario", "txt"]
+    made = ["data", "shale-synth", "--dir", str(tmp_path / "released"), "--out", str(tmp_path / "data"), *chosen]
+    assert main([*made, "--json"]) == 0
+    facts = json.loads(capsys.readouterr().out)
+    assert facts["items"] == {s: dict.fromkeys(("ynq", "mcq", "ffq", "ic"), 2) for s in ("clean", "txt", "crp_p")}
+    assert facts["images"] == 2 * 3
+    assert facts["rows"] == dict.fromkeys(("ynq", "mcq", "ffq", "ic"), 6)
+    assert main(["data", "shale", "--dir", str(tmp_path / "released"), "--json"]) == 1  # scenarios are missing
+    check = json.loads(capsys.readouterr().out)
+    assert check["items"] == facts["items"]
+    assert not any(check[key] for key in ("unpaired", "problems", "missing_images", "unreadable_images", "other_files"))
+    assert sorted(counts(read_released(tmp_path / "released").items)) == ["clean", "crp_p", "txt"]
+
+
+def test_a_wrong_option_of_the_command_says_what_would_be_right(capsys: pytest.CaptureFixture[str]) -> None:
+    wrong = [
+        [],
+        ["--out", "x", "--scenario", "crpp"],
+        ["--out", "x", "--aspect", "colour"],
+        ["--out", "x", "--backend", "gan"],
+    ]
+    hints = ["nothing to do", "did you mean 'crp", "did you mean 'color'", "'drawn' or 'diffusers:<model>'"]
+    for options, hint in zip(wrong, hints, strict=True):
+        assert main(["data", "shale-synth", *options]) == 2
+        assert hint in capsys.readouterr().err
