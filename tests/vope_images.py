@@ -9,24 +9,45 @@ from typing import Any
 from datasets import Dataset, Features, Image, List, Value
 from PIL import Image as Picture
 
+from hedge_tasks.models.tiny import phantom
+
+COCO = "tsunghanwu__mscoco_chair"
+
 TRUTHS = (["dog", "person"], ["car", "bus", "person"], ["cat", "couch"], ["wine glass", "dining table"])
 SHADES = (20, 90, 160, 230)
+SIZE = (48, 40)
 
 
-def picture(shade: int) -> bytes:
+def picture(shade: int, size: tuple[int, int] = SIZE) -> bytes:
     buffer = io.BytesIO()
-    Picture.new("RGB", (48, 40), (shade, shade, shade)).save(buffer, "PNG")
+    Picture.new("RGB", size, (shade, shade, shade)).save(buffer, "PNG")
     return buffer.getvalue()
 
 
-def build(hub: Path, dataset: str = "tsunghanwu__mscoco_chair") -> None:
+def build(hub: Path, dataset: str = COCO, size: tuple[int, int] = SIZE) -> None:
     """Write `hub/<dataset>/test.parquet` with the columns of tsunghanwu/mscoco_chair."""
     rows: list[dict[str, Any]] = [
-        {"question_id": str(100 + i), "image": {"bytes": picture(shade), "path": None}, "gt_object": truth}
+        {"question_id": str(100 + i), "image": {"bytes": picture(shade, size), "path": None}, "gt_object": truth}
         for i, (shade, truth) in enumerate(zip(SHADES, TRUTHS, strict=True))
     ]
+    _write(hub / dataset, rows)
+
+
+def build_scans(hub: Path, n: int) -> None:
+    """The same of drawn scans, whose only object is their kind."""
+    rows = []
+    for i in range(n):
+        generator = phantom.scan_rng(7, i)
+        scan = phantom.draw_scan(generator)
+        buffer = io.BytesIO()
+        phantom.to_pil(phantom.render(scan, generator)[0]).save(buffer, "PNG")
+        kind = scan.modality.lower().replace("-", " ")
+        rows.append({"question_id": str(i), "image": {"bytes": buffer.getvalue(), "path": None}, "gt_object": [kind]})
+    _write(hub / COCO, rows)
+
+
+def _write(folder: Path, rows: list[dict[str, Any]]) -> None:
     features = Features({"question_id": Value("string"), "image": Image(), "gt_object": List(Value("string"))})
-    folder = hub / dataset
     folder.mkdir(parents=True)
     Dataset.from_list(rows, features=features).to_parquet(folder / "test.parquet")
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -22,7 +22,7 @@ from hedge_tasks.errors import ConfigError, DataError
 from hedge_tasks.sampling.answers import AnswerSet
 from hedge_tasks.sampling.prompts import load_prompt
 from hedge_tasks.sampling.requests import SampleRequest
-from hedge_tasks.task import HedgeTask, _output_folder
+from hedge_tasks.task import DocumentSettings, HedgeTask, _document_config, _output_folder
 
 _RECHECK, _RECHECK_PLURAL = "vope/recheck", "vope/recheck_plural"
 
@@ -35,23 +35,12 @@ class VopeTask(HedgeTask):
     """
 
     def __init__(self, config: dict[str, Any], model_name: str | None = None) -> None:
+        # First of all: a wrong judge should not cost the loading of the data.
+        judge = own_judge(config)
         super().__init__(config=config, model_name=model_name)
-        # Presence is in the reply and in the data: no judge from the environment is needed for it.
-        self._judge = self._vope = self._own_judge()
+        self._judge = self._vope = judge
         self._recheck_prompts = {False: load_prompt(_RECHECK), True: load_prompt(_RECHECK_PLURAL)}
         self._requests: dict[int, SampleRequest] = {}
-
-    def _own_judge(self) -> VopeJudge:
-        options = dict(self._settings.judge)
-        judge = build_judge(options.pop("name"), **options)
-        if not isinstance(judge, VopeJudge):
-            raise ConfigError(f"{self.config.task}: the judge must be 'vope', got {judge.name!r}")
-        if given := os.environ.get(ENVIRONMENT, "").strip():
-            if _all_rate_relevance(given):
-                judge.relevance = relevance_judges(given)
-            else:
-                logger.info("{}: {} rates no relevance and is not asked", self.config.task, ENVIRONMENT)
-        return judge
 
     # --- requests -----------------------------------------------------------------------------------------------------
 
@@ -121,6 +110,26 @@ class VopeTask(HedgeTask):
             for recheck in answers.follow_ups
         ]
         return object_records(answers, objects, objects_of(answers.reference or ""), self._vope.judge(cases))
+
+
+def own_judge(config: Mapping[str, Any]) -> VopeJudge:
+    """The judge of a task's YAML. Presence is in the reply and in the data, so that none from the environment is needed
+    for it: one that HEDGE_JUDGE names is asked about relevance, if it can rate that.
+
+    Raises:
+        ConfigError: the YAML names another judge, or an option makes no sense.
+    """
+    settings = DocumentSettings.from_config(_document_config(config), config["task"])
+    options = dict(settings.judge)
+    judge = build_judge(options.pop("name"), **options)
+    if not isinstance(judge, VopeJudge):
+        raise ConfigError(f"{config['task']}: the judge must be 'vope', got {judge.name!r}")
+    if given := os.environ.get(ENVIRONMENT, "").strip():
+        if _all_rate_relevance(given):
+            judge.relevance = relevance_judges(given)
+        else:
+            logger.info("{}: {} names no judge of relevance and is not asked", config["task"], ENVIRONMENT)
+    return judge
 
 
 def _all_rate_relevance(spec: str) -> bool:

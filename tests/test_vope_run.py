@@ -1,0 +1,226 @@
+"""VOPE end to end inside lmms-eval: models that arithmetic can check, the embedded model, relevance, the store."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections import Counter
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+import vope_images
+from evaluation import Run, evaluate
+from openai_server import images_of, serve, texts_of
+from vope_images import TRUTHS, number_of
+
+from hedge_tasks.benchmarks.vope import documents, extraction
+from hedge_tasks.benchmarks.vope.task import VopeTask, own_judge
+from hedge_tasks.benchmarks.vope.vocabulary import Vocabulary
+from hedge_tasks.catalogue import task_folder
+from hedge_tasks.errors import ConfigError
+from hedge_tasks.models.hedge_hf import HedgeHF
+from hedge_tasks.models.tiny import phantom
+from hedge_tasks.sampling.answers import AnswerSet
+
+# Every story names all that is there and two things that are not: 9 objects of 17 are present.
+PRESENT, ABSENT = 9, 8
+
+
+def story(number: int) -> str:
+    return f"A {' and a '.join(TRUTHS[number])}. Far off a zebra dreams of a kite."
+
+
+def is_recheck(text: str) -> bool:
+    return text.startswith(("Is there", "Are there"))
+
+
+def truly(text: str, number: int) -> bool:
+    return any(f" {name} in the image" in text for name in TRUTHS[number])
+
+
+def run_model(root: Path, reply: Callable[[dict[str, Any]], str], tasks: str, *more: str, plan: str) -> Run:
+    vope_images.build(root / "hub")
+    with pytest.MonkeyPatch.context() as patch, serve(reply) as url:
+        patch.setenv("HEDGE_DATA_DIR", str(root / "hub"))
+        patch.setenv("OPENAI_API_KEY", "none")
+        return evaluate(
+            root / "out",
+            *("--model", "hedge_openai", "--model_args", f"model=tiny,base_url={url}", "--tasks", tasks),
+            *("--gen_kwargs", plan),
+            *more,
+        )
+
+
+@pytest.mark.framework
+def test_an_oracle_and_a_model_that_denies_everything(tmp_path: Path) -> None:
+    """An oracle on the images of one data set, and it denies everything on those of the other, which are larger."""
+    asked: list[str] = []
+
+    def reply(body: dict[str, Any]) -> str:
+        [text], [image] = texts_of(body), images_of(body)
+        number = number_of(image)
+        if not is_recheck(text):
+            return story(number)
+        if image.width == vope_images.SIZE[0]:
+            asked.append(text)
+            return "Yes." if truly(text, number) else "No."
+        return "No"
+
+    vope_images.build(tmp_path / "hub", "qqwsad5__VOPE", size=(64, 40))
+    run = run_model(tmp_path, reply, "hedge_vope,hedge_vope_official_writing", plan="n=1,n_noisy=0")
+    tasks = [f"hedge_vope_{name}" for name in ("captioning", "reasoning", "writing")]
+    assert set(run.results["group_subtasks"]["hedge_vope"]) == set(tasks)
+    for task in tasks:
+        cells = run.values(task)
+        assert cells["hal_d,objects"] == cells["hal_i,objects"] == 0.0
+        assert cells["exp,objects"] == cells["chair_i,objects"] == pytest.approx(ABSENT / (PRESENT + ABSENT))
+        assert cells["chair_s,objects"] == 1.0
+        assert cells["objects,objects"] == PRESENT + ABSENT
+        assert cells["parsers_differ,objects"] == ABSENT  # "No." is a yes to the reference code
+        assert cells["unread_rate,objects"] == 0.0
+        assert cells["object_vase_auroc,objects"].startswith("undefined")
+    assert len({run.results["configs"][task]["hedge"]["prompt"]["user"] for task in tasks}) == 3
+    assert "Is there a wine glass in the image?" in asked
+    # The same recheck of the same image is one draw for all three tasks; the second reply is a draw of its own.
+    assert len(asked) == 2 * (PRESENT + ABSENT)
+    denied = run.values("hedge_vope_official_writing")
+    assert denied["hal_d,objects"] == "undefined: the model affirms no object"
+    assert denied["hal_i,objects"] == pytest.approx(PRESENT / (PRESENT + ABSENT))
+    assert denied["exp,objects"] == 1.0
+
+
+def hesitant(body: dict[str, Any]) -> str:
+    """Affirms everything. The kite, which is never there, appears only in the story that is judged."""
+    text, number = texts_of(body)[-1], number_of(images_of(body)[0])
+    if is_recheck(text):
+        return "<think>Is it?</think>Yes"
+    kite = " A kite." if body.get("temperature", 1.0) < 0.5 else ""
+    return f"<think>Perhaps an elephant?</think>A {' and a '.join(TRUTHS[number])}.{kite}"
+
+
+def relevance(body: dict[str, Any]) -> str:
+    said = json.loads(texts_of(body)[-1])["object"]
+    score = {"kite": 3, "zebra": 1}[said]
+    if body["model"] == "second" and number_of(images_of(body)[0]) == 0:
+        score = 2
+    return json.dumps({"reason": "so", "score": score})
+
+
+@pytest.fixture(scope="module")
+def rich(tmp_path_factory: pytest.TempPathFactory) -> Run:
+    """Stories clean and noisy, two judges of relevance, options of a user's own."""
+    root = tmp_path_factory.mktemp("vope")
+    own = root / "own"
+    own.mkdir()
+    with serve(lambda body: relevance(body) if "second" in body["model"] or "first" in body["model"] else "") as url:
+        judges = ", ".join(
+            f"{{name: llm, model: {name}, prompt: vope_relevance, provider: openai, url: '{url}'}}"
+            for name in ("first", "second")
+        )
+        (own / "mine.yaml").write_text(
+            f"include: {task_folder()}/hedge_vope/_hedge_vope_relevance_yaml\ntask: mine\n"
+            "reasoning_tags: [['<think>', '</think>']]\n"
+            f"hedge_overrides:\n  prompt: vope/writing\n"
+            f"  judge: {{name: vope, parsing: official, unit: categories, relevance: [{judges}]}}\n",
+            "utf-8",
+        )
+        plan = "n=3,baseline_temperature=0.1"
+        return run_model(root, hesitant, "mine", "--include_path", str(own), plan=plan)
+
+
+@pytest.mark.framework
+def test_the_share_of_stories_tells_hallucinated_objects(rich: Run) -> None:
+    cells = rich.values("mine")
+    # A model that affirms everything: Hal-D is CHAIR_i, and nothing is imagined.
+    assert cells["hal_d,objects"] == cells["chair_i,objects"] == pytest.approx(4 / 13)
+    assert cells["hal_i,objects"] == "undefined: the model denies no object"
+    assert cells["exp,objects"] == 0.0
+    for score in ("radflag", "noisy"):
+        assert cells[f"object_{score}_auroc,objects"] == 1.0
+    # All stories agree, with the object or without it: entropy cannot tell.
+    assert cells["object_se_auroc,objects"] == 0.5
+    assert isinstance(cells["object_vase_auroc,objects"], float)
+
+
+@pytest.mark.framework
+def test_reasoning_is_no_story_and_no_reply(rich: Run) -> None:
+    [file] = (rich.output / "hedge_runs").glob("*mine*")
+    rows = [json.loads(line) for line in file.read_text("utf-8").splitlines()[1:]]
+    words = {entry["word"] for row in rows for entry in row["verdict"]["objects"]}
+    assert "elephant" not in words
+    assert {entry["reply"] for row in rows for entry in row["verdict"]["objects"]} == {"Yes"}
+    assert [row["label"] for row in rows] == [1, 1, 1, 1]
+    # Both stages are in the record, so that everything can be read again without a model.
+    sets = [AnswerSet.from_dict(row) for row in rows]
+    assert all(len(a.follow_ups) == len(row["verdict"]["objects"]) for a, row in zip(sets, rows, strict=True))
+
+
+@pytest.mark.framework
+def test_two_judges_rate_absent_objects_with_the_image(rich: Run) -> None:
+    cells = rich.values("mine")
+    assert [cells[f"relevance_hallucinated_{score},objects"] for score in (1, 2, 3)] == [0.0, 0.0, 4.0]
+    assert cells["relevance_hallucinated,objects"] == 3.0
+    assert cells["relevance_imagined,objects"].startswith("undefined: no imagined object was rated")
+    assert cells["relevance_unrated,objects"] == 0.0
+    # One judge says 3 four times, the other once 2: chance would do as well.
+    assert cells["relevance_kappa_linear,objects"] == pytest.approx(0.0)
+    settings = rich.results["configs"]["mine"]["hedge"]["documents"]["judge"]
+    assert (settings["parsing"], settings["unit"]) == ("official", "categories")
+    assert [judge["model"] for judge in settings["relevance"]] == ["first", "second"]
+
+
+SCANS = Vocabulary({"ct": "ct", "mri": "mri", "x ray": "x ray"}, {"x ray": "x ray"})
+
+
+@pytest.mark.framework
+def test_the_embedded_model_writes_and_is_rechecked_and_a_second_run_asks_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The model has only ever seen drawn scans, so here the kinds of scans are the objects; both stages are its own."""
+    for module in (extraction, documents):
+        monkeypatch.setattr(module, "coco", lambda: SCANS)
+    vope_images.build_scans(tmp_path / "hub", n=12)
+    monkeypatch.setenv("HEDGE_DATA_DIR", str(tmp_path / "hub"))
+    monkeypatch.setenv("HEDGE_STORE", str(tmp_path / "store"))
+    command = ("--model", "hedge_tiny", "--tasks", "hedge_vope_writing", "--gen_kwargs", "n=2,max_new_tokens=12")
+    first = evaluate(tmp_path / "one", *command)
+    with monkeypatch.context() as patch:
+        patch.setattr(HedgeHF, "generate_draws", None)  # all answers of both stages come from the store
+        second = evaluate(tmp_path / "two", *command)
+    assert first.values("hedge_vope_writing") == second.values("hedge_vope_writing")
+    counts: Counter[tuple[bool, bool]] = Counter()
+    for sample in first.samples("hedge_vope_writing"):
+        answers = AnswerSet.from_json(sample["filtered_resps"])
+        [said] = re.findall("CT|MRI|X-ray", answers.baseline.text)
+        [recheck] = answers.follow_ups
+        meaning = phantom.meaning_of(recheck.baseline.text)
+        assert meaning is not None
+        assert meaning.value in ("yes", "no")
+        counts[said.lower().replace("-", " ") == answers.reference, meaning.value == "yes"] += 1
+    cells = first.values("hedge_vope_writing")
+    told, denied = ({there: counts[there, said] for there in (True, False)} for said in (True, False))
+    assert sum(counts.values()) == cells["objects,objects"] == 12
+    assert cells["exp,objects"] == pytest.approx(sum(denied.values()) / 12)
+    assert cells["hal_d,objects"] == pytest.approx(told[False] / sum(told.values()))
+    assert cells["hal_i,objects"] == pytest.approx(denied[True] / sum(denied.values()))
+    assert cells["chair_i,objects"] == pytest.approx((told[False] + denied[False]) / 12)
+
+
+def test_another_judge_is_refused_by_name() -> None:
+    config = {"task": "mine", "hedge": {"prompt": "vope/writing", "judge": "rule"}}
+    with pytest.raises(ConfigError, match="mine: the judge must be 'vope', got 'rule'"):
+        VopeTask(config)
+
+
+@pytest.mark.parametrize(
+    ("given", "models"),
+    [("rule", []), ("llm:model=a", []), ("llm:model=a,prompt=vope_relevance", ["a"])],
+)
+def test_the_judge_from_the_environment_rates_relevance_or_is_not_asked(
+    given: str, models: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HEDGE_JUDGE", given)
+    judge = own_judge({"task": "mine", "hedge": {"prompt": "vope/writing", "judge": "vope"}})
+    assert [getattr(one, "model", None) for one in judge.relevance] == models
