@@ -122,17 +122,20 @@ def scenes(per_aspect: int, *, seed: int = 0, aspects: Sequence[str] = ASPECTS) 
     rows = [(aspect, i) for aspect in aspects for i in range(per_aspect)]
     return [
         # Even and odd places of an aspect differ, and so do the first of two aspects that follow each other.
-        _scene(number, aspect, (i + ASPECTS.index(aspect)) % 2 == 0, random.Random(f"{seed}/{aspect}/{i}"), i)
+        _scene(number, aspect, (i + ASPECTS.index(aspect)) % 2 == 0, i, seed)
         for number, (aspect, i) in enumerate(rows)
     ]
 
 
-def _scene(number: int, aspect: str, positive: bool, rng: random.Random, place: int) -> Scene:
+def _scene(number: int, aspect: str, positive: bool, place: int, seed: int) -> Scene:
     pool = load_pools()["aspects"][aspect]
     subjects = pool.get("subjects", {})
     shown = list(subjects or pool["answers"])
-    # In turn, so that a small set has many different ones.
-    chosen = shown[(place + number) % len(shown)]
+    # All before any comes again, so that a small set has many different ones.
+    turn, place = divmod(place, len(shown))
+    random.Random(f"{seed}/{aspect}/turn {turn}").shuffle(shown)
+    chosen = shown[place]
+    rng = random.Random(f"{seed}/{aspect}/{number}")
     answer = subjects.get(chosen, chosen)
     values = {"subject": chosen} if subjects else {}
     slots = load_pools()["slots"]
