@@ -25,6 +25,7 @@ from transformers.models.auto.modeling_auto import MODEL_FOR_IMAGE_TEXT_TO_TEXT_
 
 from hedge_tasks.errors import ConfigError, HedgeError, unknown
 from hedge_tasks.models.base import ChatAdapter, positive, refuse_unknown
+from hedge_tasks.models.contrast import Contrast, ContrastiveDecoding
 from hedge_tasks.models.decoding import PlainGeneration, SharedPrefill
 from hedge_tasks.models.token_sampling import VERSION, AnswerReader, TokenSampler
 from hedge_tasks.sampling.answers import Answer
@@ -42,6 +43,7 @@ _ARGUMENTS = (
     "draws_per_batch",
     "share_prefill",
     "peft",
+    "contrast",
 )
 
 # Largest total variation distance between shared and uncached next-token distributions that is rounding, and no fault:
@@ -67,6 +69,7 @@ class HedgeHF(ChatAdapter):
         share_prefill: read every prompt once for all its draws. By default where a check on the first document
             finds that it changes nothing; False never, True without the check.
         peft: LoRA adapter (hub id or folder) to merge into the weights.
+        contrast: PROMPT:OTHER:ALPHA, contrastive decoding between two prompts; see `hedge_tasks.models.contrast`.
         trust_remote_code: run code from the model's repository. Off unless asked for.
 
     Raises:
@@ -84,6 +87,7 @@ class HedgeHF(ChatAdapter):
         draws_per_batch: int | None = None,
         share_prefill: bool | None = None,
         peft: str | None = None,
+        contrast: str | None = None,
         trust_remote_code: bool = False,
         max_batch_size: int | None = None,
         **options: Any,
@@ -94,6 +98,7 @@ class HedgeHF(ChatAdapter):
         self.draws_per_batch = None if draws_per_batch is None else positive("draws_per_batch", draws_per_batch)
         self.device = torch.device(device or _default_device())
         self.pretrained, self.revision = pretrained, revision
+        self.contrast = None if contrast is None else Contrast.parse(contrast)
         source = {"revision": revision, "trust_remote_code": trust_remote_code}
         config = AutoConfig.from_pretrained(pretrained, **source)
         self._sees = config.model_type in MODEL_FOR_IMAGE_TEXT_TO_TEXT_MAPPING_NAMES
@@ -114,6 +119,8 @@ class HedgeHF(ChatAdapter):
         commit = getattr(config, "_commit_hash", None) or _fingerprint(Path(pretrained))
         adapter = f"+{peft}@{_fingerprint(Path(peft))}" if peft else ""
         self.answer_identity = f"hedge_hf:{pretrained}@{commit}{adapter}:{self._model.dtype}:{VERSION}"
+        if self.contrast is not None:
+            self.answer_identity += f":contrast={self.contrast.identity}"
 
     # --- draws: what the hook asks for --------------------------------------------------------------------------------
 
@@ -135,11 +142,33 @@ class HedgeHF(ChatAdapter):
         defaults = self._model.generation_config
         sampler = TokenSampler([d.draw for d in draws], limits, defaults, self._placeholders, self.device)
         reader = AnswerReader(self._tokenizer, defaults, limits.get("until", ()))
+        if self._is_contrasted(draws[0]):
+            return self._sample_contrasted(draws, messages, owners, sampler, reader)
         if self._may_share(messages[:1]):
             shared = SharedPrefill(self._model)
             return shared.decode(self._inputs(messages), owners, sampler, reader, limits["max_new_tokens"])
         inputs = self._inputs([messages[owner] for owner in owners])
         return PlainGeneration(self._model).decode(inputs, sampler, reader, limits["max_new_tokens"])
+
+    def _is_contrasted(self, draw: DrawRequest) -> bool:
+        return self.contrast is not None and self.contrast.applies_to(draw)
+
+    def _sample_contrasted(
+        self,
+        draws: Sequence[DrawRequest],
+        messages: list[list[dict[str, Any]]],
+        owners: list[int],
+        sampler: TokenSampler,
+        reader: AnswerReader,
+    ) -> list[Answer]:
+        assert self.contrast is not None
+        if not self._may_share(messages[:1]):
+            raise HedgeError(f"{self.pretrained}: contrastive decoding needs a shared prefill, and this model has none")
+        of_prompt = dict(zip(reversed(owners), reversed(draws), strict=True))
+        others = [self.contrast.messages(of_prompt[i], asked) for i, asked in enumerate(messages)]
+        decoding = ContrastiveDecoding(self._model, self.contrast, self._inputs(others))
+        limit = draws[0].request.plan.limits()["max_new_tokens"]
+        return decoding.decode(self._inputs(messages), owners, sampler, reader, limit)
 
     def _may_share(self, messages: list[list[dict[str, Any]]]) -> bool:
         """Whether draws may share a prefill: asked for, and found right on the first prompt that comes along."""
@@ -169,7 +198,8 @@ class HedgeHF(ChatAdapter):
         by_document: dict[tuple[Any, ...], list[int]] = {}
         for i, draw in enumerate(draws):
             request = draw.request
-            document = (str(request.plan.limits()), request.key, request.prompt, request.wording)
+            together = str((request.plan.limits(), self._is_contrasted(draw)))
+            document = (together, request.key, request.prompt, request.wording)
             by_document.setdefault(document, []).append(i)
         batch: list[int] = []
         documents, limits = 0, None

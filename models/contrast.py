@@ -1,0 +1,161 @@
+"""Contrastive decoding between two prompts: pushes what a model writes towards the one or the other.
+
+VOPE (arXiv 2511.13420), section 4.4 and appendix C, after VCD (Leng et al. 2024).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+
+from hedge_tasks.errors import ConfigError
+from hedge_tasks.models.decoding import SharedPrefill
+from hedge_tasks.sampling.prompts import Prompt, load_prompt
+from hedge_tasks.sampling.requests import DrawRequest
+
+_FORM = "expected PROMPT:OTHER:ALPHA or PROMPT:OTHER:ALPHA:BETA, such as vope/writing:vope/captioning:0.5"
+
+
+@dataclass(frozen=True)
+class Contrast:
+    """Which draws are contrasted, with what, and how strongly.
+
+    Attributes:
+        prompt: name of the prompt of the draws; all others are sampled as ever.
+        other: the prompt they are contrasted with.
+        alpha: 0 changes nothing; above 0 the answers move away from the other prompt's, below 0 towards them, and at -1
+            they are the other prompt's.
+        beta: VCD's plausibility constraint: tokens less likely than this share of the likeliest one are never chosen;
+            0 for none, as the paper's equation 5 has none.
+    """
+
+    prompt: str
+    other: Prompt
+    alpha: float
+    beta: float = 0.0
+
+    @classmethod
+    def parse(cls, text: object) -> Contrast:
+        """Read the model argument `contrast`.
+
+        Raises:
+            ConfigError: it is of another form, a prompt is unknown, or a number makes no sense.
+        """
+        parts = str(text).split(":")
+        if len(parts) not in (3, 4):
+            raise ConfigError(f"contrast: {_FORM}; got {text!r}")
+        prompt, other = (load_prompt(name.strip()) for name in parts[:2])
+        alpha, beta = _number("alpha", parts[2]), _number("beta", parts[3]) if len(parts) == 4 else 0.0
+        if prompt.name == other.name:
+            raise ConfigError(f"contrast: {prompt.name} cannot be contrasted with itself")
+        if not 0 <= beta < 1:
+            raise ConfigError(f"contrast: beta must be at least 0 and below 1, got {beta:g}")
+        return cls(prompt.name, other, alpha, beta)
+
+    @property
+    def identity(self) -> str:
+        """What of it shapes an answer."""
+        return f"{self.prompt}:{self.other}:{self.alpha:g}:{self.beta:g}"
+
+    def applies_to(self, draw: DrawRequest) -> bool:
+        return draw.request.prompt.name == self.prompt
+
+    def messages(self, draw: DrawRequest, messages: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
+        """The other prompt's conversation for a draw, with the very same pictures."""
+        parts = [part for message in messages for part in message["content"]]
+        return self.other.messages(draw.wording(), [part["url"] for part in parts if part["type"] == "image"])
+
+
+def _number(name: str, text: str) -> float:
+    try:
+        value = float(text)
+    except ValueError:
+        value = math.nan
+    if not math.isfinite(value):
+        raise ConfigError(f"contrast: {name} must be a number, got {text!r}; {_FORM}")
+    return value
+
+
+def contrasted(logits: torch.Tensor, other: torch.Tensor, alpha: float, beta: float = 0.0) -> torch.Tensor:
+    r"""Logits of contrastive decoding, float32, shape (rows, vocabulary).
+
+    .. math:: (1 + \alpha) \operatorname{logit}(y \mid v, x) - \alpha \operatorname{logit}(y \mid v, x')
+
+    Source: VOPE, equation 5, with the writing prompt as :math:`x` and the captioning prompt as :math:`x'`. Tokens with
+    :math:`p(y \mid v, x) < \beta \max_w p(w \mid v, x)` get minus infinity (VCD's adaptive plausibility constraint).
+
+    Args:
+        logits, other: after the prompt and after the other prompt, shape (rows, vocabulary).
+    """
+    logits, other = logits.float(), other.float()
+    if alpha == 0:
+        mixed = logits
+    elif alpha == -1:
+        mixed = other  # exactly: the sum would leave rounding behind
+    else:
+        mixed = (1 + alpha) * logits - alpha * other
+    if beta == 0:
+        return mixed
+    return mixed.masked_fill(logits < logits.max(dim=1, keepdim=True).values + math.log(beta), -torch.inf)
+
+
+@dataclass
+class _Pair:
+    """State of the rows under both prompts; to the decoding loop it looks like the state of one."""
+
+    main: Any
+    other: Any
+    contrast: Contrast
+
+    @property
+    def rows(self) -> torch.Tensor:
+        return self.main.rows
+
+    @property
+    def ids(self) -> torch.Tensor:
+        return self.main.ids
+
+    @property
+    def logits(self) -> torch.Tensor:
+        return contrasted(self.main.logits, self.other.logits, self.contrast.alpha, self.contrast.beta)
+
+    def select(self, kept: torch.Tensor) -> _Pair:
+        return _Pair(self.main.select(kept), self.other.select(kept), self.contrast)
+
+
+class _Caches:
+    def __init__(self, main: Any, other: Any) -> None:
+        self.main, self.other = main, other
+
+    def batch_select_indices(self, indices: torch.Tensor) -> None:
+        self.main.batch_select_indices(indices)
+        self.other.batch_select_indices(indices)
+
+
+class ContrastiveDecoding(SharedPrefill):
+    """Reads both prompts once, and decodes all draws from the difference. Every token costs two passes.
+
+    Args:
+        model: as for `SharedPrefill`.
+        contrast: how the two are mixed.
+        other_inputs: processed prompts to contrast with, one for each prompt given to `decode`, in their order.
+    """
+
+    def __init__(self, model: Any, contrast: Contrast, other_inputs: Mapping[str, Any]) -> None:
+        super().__init__(model)
+        self._contrast = contrast
+        self._other_inputs = other_inputs
+
+    def prefill(self, inputs: Mapping[str, Any], owners: Sequence[int]) -> tuple[Any, Any]:
+        main, cache = super().prefill(inputs, owners)
+        other, other_cache = super().prefill(self._other_inputs, owners)
+        return _Pair(main, other, self._contrast), _Caches(cache, other_cache)
+
+    def advance(self, state: Any, cache: Any, tokens: torch.Tensor) -> Any:
+        main = super().advance(state.main, cache.main, tokens)
+        other = super().advance(state.other, cache.other, tokens)
+        return _Pair(main, other, self._contrast)
