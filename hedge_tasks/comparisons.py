@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from loguru import logger
 
 from hedge_tasks.errors import DataError
-from hedge_tasks.pipeline import Scores
+from hedge_tasks.pipeline import Scores, shared_groups
 from hedge_tasks.runs import Run
 from hedge_tasks.sampling.answers import AnswerSet
 from hedge_tasks.statistics import Comparison, compare_rates, compare_runs, compare_scores
@@ -50,12 +50,6 @@ def compare_hallucination_rates(a: Sequence[AnswerSet], b: Sequence[AnswerSet]) 
         return None
     first, second = [one.label or 0 for one, _ in pairs], [other.label or 0 for _, other in pairs]
     return compare_rates(first, second, groups=shared_groups([one.group for one, _ in pairs]))
-
-
-def shared_groups(groups: Sequence[str | None]) -> list[Hashable] | None:
-    """Groups to resample by: every document has one, and some documents share one; else None."""
-    named: list[Hashable] = [group for group in groups if group is not None]
-    return named if len(named) == len(groups) and len(set(named)) < len(named) else None
 
 
 @dataclass(frozen=True)

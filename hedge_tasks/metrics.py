@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
 from typing import Any, Protocol
 
-from hedge_tasks.pipeline import SCORE_NAMES, Scores, auroc_of_pairs, within_strata_auroc
-from hedge_tasks.statistics import Estimate
+from hedge_tasks.pipeline import SCORE_NAMES, Scores, auroc_of_pairs, shared_groups, within_strata_auroc
+from hedge_tasks.statistics import Estimate, StratifiedAuroc, estimate_rate
 
 Record = Mapping[str, Any]
 
@@ -72,16 +71,21 @@ class WithinAurocMetric:
         self.__name__ = f"{score}_auroc_within"
 
     def record(self, scores: Scores, verdict: Record, document: Record) -> dict[str, Any]:
-        return {self.score: getattr(scores, self.score), "label": scores.reported_label, "stratum": scores.stratum}
+        about = {"label": scores.reported_label, "stratum": scores.stratum, "group": scores.group}
+        return {self.score: getattr(scores, self.score), **about}
 
     def __call__(self, records: Sequence[Record]) -> float | str:
-        result = within_strata_auroc(
-            [(r[self.score], r["label"], r["stratum"]) for r in records if r["label"] is not None]
-        )
+        result = self._estimate(records)
         return f"undefined: {result.reason}" if result.value is None else result.value
 
-    def stderr(self, records: Sequence[Record]) -> str:
-        return NOT_AVAILABLE
+    def stderr(self, records: Sequence[Record]) -> float | str:
+        """DeLong's standard error within strata, by image where questions share images."""
+        stderr = self._estimate(records).stderr
+        return NOT_AVAILABLE if stderr is None else stderr
+
+    def _estimate(self, records: Sequence[Record]) -> StratifiedAuroc:
+        rows = [(r[self.score], r["label"], r["stratum"], r["group"]) for r in records if r["label"] is not None]
+        return within_strata_auroc(rows)
 
 
 class RateMetric:
@@ -100,12 +104,10 @@ class RateMetric:
         return sum(values) / len(values) if values else "undefined: no document has a label"
 
     def stderr(self, records: Sequence[Record]) -> float | str:
-        """Standard error of a proportion, sqrt(p (1 - p) / n)."""
-        values = self._values(records)
-        if not values:
-            return NOT_AVAILABLE
-        p = sum(values) / len(values)
-        return math.sqrt(p * (1 - p) / len(values))
+        """Standard error of a proportion; between images where the records say which questions share one."""
+        groups = [r.get("group") for r in records if r["value"] is not None]
+        stderr = estimate_rate(self._values(records), groups=shared_groups(groups)).stderr
+        return NOT_AVAILABLE if stderr is None else stderr
 
     def _values(self, records: Sequence[Record]) -> list[int]:
         return [int(r["value"]) for r in records if r["value"] is not None]
@@ -115,14 +117,14 @@ class HallucinationRate(RateMetric):
     """Share of hallucinated baseline answers among the labelled ones. The verdict's reason rides along."""
 
     def record(self, scores: Scores, verdict: Record, document: Record) -> dict[str, Any]:
-        return {"value": scores.label, **verdict}
+        return {**verdict, "value": scores.label, "group": scores.group}
 
 
 class UnlabelledRate(RateMetric):
     """Share of documents that the judge could not label; no other number knows of them."""
 
     def record(self, scores: Scores, verdict: Record, document: Record) -> dict[str, Any]:
-        return {"value": int(scores.label is None)}
+        return {"value": int(scores.label is None), "group": scores.group}
 
 
 class OfStratum:

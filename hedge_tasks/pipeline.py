@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -166,19 +166,26 @@ def auroc_of_pairs(pairs: Sequence[tuple[float | None, int, str | None]], **opti
         return Estimate(None, None, 0, 0, "no document has a label")
     # In an order of their own: which rank of a distributed run hands its documents in first must not matter.
     values, labels, groups = zip(*sorted(defined, key=lambda pair: (str(pair[2]), pair[1], pair[0])), strict=True)
-    has_groups = all(group is not None for group in groups) and len(set(groups)) < len(groups)
-    return estimate_auroc(values, labels, groups=groups if has_groups else None, **options)
+    return estimate_auroc(values, labels, groups=shared_groups(groups), **options)
 
 
-def within_strata_auroc(triples: Sequence[tuple[float | None, int, str | None]]) -> StratifiedAuroc:
-    """AUROC of (score, label, stratum) that compares only documents of the same stratum.
+def shared_groups(groups: Sequence[str | None]) -> list[Hashable] | None:
+    """Groups to resample by: every document has one, and some documents share one; else None."""
+    named: list[Hashable] = [group for group in groups if group is not None]
+    return named if len(named) == len(groups) and len(set(named)) < len(named) else None
+
+
+def within_strata_auroc(rows: Sequence[tuple[float | None, int, str | None, str | None]]) -> StratifiedAuroc:
+    """AUROC of (score, label, stratum, group) that compares only documents of the same stratum.
 
     A pooled AUROC can be nothing but the kind of question: some kinds are harder and have more diverse answers.
     """
-    if not triples or any(score is None or stratum is None for score, _, stratum in triples):
+    if not rows or any(score is None or stratum is None for score, _, stratum, _ in rows):
         return StratifiedAuroc(None, {}, 0, "some documents have no such score or no stratum")
-    scores, labels, strata = zip(*triples, strict=True)
-    return stratified_auroc(scores, labels, strata)
+    # In an order of their own, as for `auroc_of_pairs`.
+    ordered = sorted(rows, key=lambda row: (str(row[2]), str(row[3]), row[1], row[0]))
+    scores, labels, strata, groups = zip(*ordered, strict=True)
+    return stratified_auroc(scores, labels, strata, groups=shared_groups(groups))
 
 
 def summarise(scores: Sequence[Scores]) -> dict[str, Any]:
@@ -203,8 +210,8 @@ def _weighting(scores: Sequence[Scores]) -> str:
 
 
 def _within(scores: Sequence[Scores], name: str) -> StratifiedAuroc:
-    triples = [(getattr(s, name), s.reported_label, s.stratum) for s in scores]
-    return within_strata_auroc([(score, label, stratum) for score, label, stratum in triples if label is not None])
+    rows = [(getattr(s, name), s.reported_label, s.stratum, s.group) for s in scores]
+    return within_strata_auroc([(score, label, *rest) for score, label, *rest in rows if label is not None])
 
 
 def questions_of(answer_sets: Sequence[AnswerSet]) -> list[str]:

@@ -29,7 +29,7 @@ from hedge_tasks.leaderboard import (
 )
 from hedge_tasks.leaderboard.comparison import all_differences
 from hedge_tasks.leaderboard.schema import faults
-from hedge_tasks.leaderboard.submission import SUBMITTED, digest_of
+from hedge_tasks.leaderboard.submission import SUBMITTED, aggregates_of, digest_of, stored_scores
 from hedge_tasks.methods import method_of
 from hedge_tasks.pipeline import Scores, detection_auroc
 from hedge_tasks.runs import save_run
@@ -176,6 +176,36 @@ def test_one_class_of_labels_is_submitted_as_undefined() -> None:
     assert aggregate["auroc"] is None
     assert "no document is labelled hallucinated" in aggregate["reason"]
     assert problems(submission) == []
+
+
+def _tuned() -> dict[str, Any]:
+    settings = {"backend": "embed", "threshold": "tuned", "with_question": False, "alpha": 1.0}
+    return make_submission(finished_run(120, filters={"embed": settings}))
+
+
+def test_documents_that_a_threshold_was_tuned_on_are_not_counted() -> None:
+    submission = _tuned()
+    assert problems(submission) == []
+    held_out = sum(d["methods"]["embed"].get("held_out", False) for d in submission["documents"])
+    assert 20 <= held_out <= 30  # a fifth of the documents, in whole groups
+    aggregates = submission["methods"]["embed"]["aggregates"]
+    assert {a["n"] for a in aggregates.values()} == {120 - held_out}
+
+
+def test_nobody_chooses_which_documents_are_not_counted() -> None:
+    submission = _tuned()
+    i = next(i for i, d in enumerate(submission["documents"]) if "held_out" not in d["methods"]["embed"])
+    more = put(submission, ("documents", i, "methods", "embed", "held_out"), True)
+    scores = stored_scores(more, "embed")
+    more["methods"]["embed"]["aggregates"] = aggregates_of(scores)
+    assert any("differ from the settings' split" in problem for problem in problems(with_digest(more)))
+    fixed = put(more, ("methods", "embed", "settings", "threshold"), 0.9)
+    assert any("is not tuned on held-out documents" in problem for problem in problems(with_digest(fixed)))
+    none = copy.deepcopy(submission)
+    for document in none["documents"]:
+        document["methods"]["embed"].pop("held_out", None)
+    none["methods"]["embed"]["aggregates"] = aggregates_of(stored_scores(none, "embed"))
+    assert any("differ from the settings' split" in problem for problem in problems(with_digest(none)))
 
 
 def test_the_schema_check_agrees_with_the_jsonschema_library() -> None:

@@ -77,7 +77,6 @@ def _names(given: Sequence[str]) -> dict[str, str]:
 def _methods(arguments: argparse.Namespace) -> dict[str, Method] | None:
     """The four methods with other models or another threshold; None where nothing else than the runs' own is asked."""
     from hedge_tasks.cli.choices import threshold_of
-    from hedge_tasks.clustering import build_backend
     from hedge_tasks.methods import Method
 
     of_nli = {"model": arguments.nli_model} if arguments.nli_model else {}
@@ -86,12 +85,12 @@ def _methods(arguments: argparse.Namespace) -> dict[str, Method] | None:
         of_embed["threshold"] = threshold_of(arguments.threshold)
     if not of_nli and not of_embed:
         return None
-    backends = {"nli": build_backend("nli", **of_nli), "embed": build_backend("embed", **of_embed)}
-    return {
-        name + suffix: Method(name + suffix, backend, with_question=bool(suffix))
-        for name, backend in backends.items()
+    methods = [
+        Method.build(name + suffix, name, options, with_question=bool(suffix))
+        for name, options in (("nli", of_nli), ("embed", of_embed))
         for suffix in ("", "_qa")
-    }
+    ]
+    return {method.name: method for method in methods}
 
 
 def _text(placed: Placed, results: Sequence[CellResult]) -> str:

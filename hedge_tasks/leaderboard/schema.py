@@ -19,6 +19,7 @@ _TYPES: Mapping[str, Callable[[Any], bool]] = {
     "number": lambda v: isinstance(v, (int, float)) and not isinstance(v, bool),
     # As JSON Schema has it, 1.0 is an integer, too.
     "integer": lambda v: (isinstance(v, int) and not isinstance(v, bool)) or (isinstance(v, float) and v.is_integer()),
+    "boolean": lambda v: isinstance(v, bool),
     "null": lambda v: v is None,
 }
 _SILENT = frozenset({"$schema", "$defs", "title", "description"})

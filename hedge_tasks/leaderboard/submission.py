@@ -123,7 +123,7 @@ def aggregates_of(
     known = {} if known is None else known
     aggregates = {}
     for name in SUBMITTED:
-        values = tuple(getattr(s, name) for s in scores)
+        values = tuple((getattr(s, name), s.held_out) for s in scores)
         if values not in known:
             known[values] = _aggregate(scores, name)
         aggregates[name] = known[values]
@@ -162,7 +162,8 @@ def stored_scores(submission: Mapping[str, Any], method: str) -> list[Scores]:
         stated = document["methods"][method]
         named = {name: stated["scores"].get(name) for name in SUBMITTED}
         about = {key: document[key] for key in ("id", "label", "group", "stratum")}
-        rows.append(Scores(**about, **named, lexical=0.0, weighting="", cluster_ids=tuple(stated["clusters"])))
+        rest = {"cluster_ids": tuple(stated["clusters"]), "held_out": stated.get("held_out", False)}
+        rows.append(Scores(**about, **named, lexical=0.0, weighting="", **rest))
     return rows
 
 
@@ -175,7 +176,11 @@ def _document(answers: AnswerSet, scores: Mapping[str, Scores], texts: bool) -> 
         "n_clean": len(answers.clean),
         "logprobs": ["-inf" if a.mean_logprob == -math.inf else a.mean_logprob for a in answers.answers],
         "methods": {
-            key: {"clusters": list(s.cluster_ids), "scores": {name: _finite(getattr(s, name)) for name in SUBMITTED}}
+            key: {
+                "clusters": list(s.cluster_ids),
+                "scores": {name: _finite(getattr(s, name)) for name in SUBMITTED},
+                **({"held_out": True} if s.held_out else {}),
+            }
             for key, s in scores.items()
         },
     }

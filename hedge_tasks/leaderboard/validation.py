@@ -10,7 +10,7 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
-from hedge_tasks.errors import DataError
+from hedge_tasks.errors import ConfigError, DataError
 from hedge_tasks.leaderboard.schema import faults
 from hedge_tasks.leaderboard.submission import (
     DECIMALS,
@@ -23,6 +23,7 @@ from hedge_tasks.leaderboard.submission import (
 )
 from hedge_tasks.pipeline import Scores
 from hedge_tasks.sampling.answers import Answer, AnswerSet
+from hedge_tasks.tuning import ThresholdChoice, held_out_ids
 
 LARGEST = 512 << 20
 """Bytes of a submission."""
@@ -86,6 +87,7 @@ def _inconsistencies(submission: Mapping[str, Any], recompute_scores: bool) -> I
         scores = stored_scores(submission, name)
         if recompute_scores:
             yield from _score_differences(documents, name, method["alpha"], scores)
+        yield from _held_out_faults(name, method["settings"], scores)
         yield from _differences_of_aggregates(name, aggregates_of(scores, known), method["aggregates"])
 
 
@@ -104,6 +106,27 @@ def _document_faults(documents: Sequence[Mapping[str, Any]], methods: set[str]) 
                 yield f"documents[{i}].methods.{name}.clusters: {len(of_method['clusters'])} for {n_answers} answers"
         if "texts" in document and len(document["texts"]["answers"]) != n_answers:
             yield f"documents[{i}].texts.answers: {len(document['texts']['answers'])} for {n_answers} answers"
+
+
+def _held_out_faults(method: str, settings: Mapping[str, Any], scores: Sequence[Scores]) -> Iterator[str]:
+    """Aggregates leave out the documents that the settings of the tuning say, or a submitter could choose them."""
+    stated = {s.id for s in scores if s.held_out}
+    place = f"documents[].methods.{method}.held_out"
+    if settings.get("threshold") != "tuned":
+        if stated:
+            yield f"{place}: {len(stated)} documents, but this method's threshold is not tuned on held-out documents"
+        return
+    try:
+        choice = ThresholdChoice.from_config("tuned", settings.get("tuning"))
+    except (ConfigError, TypeError) as error:
+        yield f"methods.{method}.settings: {error}"
+        return
+    split = held_out_ids(scores, choice)
+    chosen_on = [s for s in scores if s.id in split]
+    # Without both classes no threshold is chosen, and nothing is left out.
+    learned = len({s.label for s in chosen_on}) == 2 and all(getattr(s, choice.target) is not None for s in chosen_on)
+    if differing := stated ^ (split if learned else frozenset()):
+        yield f"{place}: {len(differing)} documents differ from the settings' split, such as {min(differing)[:80]!r}"
 
 
 def _score_differences(

@@ -11,8 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from hedge_tasks.comparisons import shared_groups
-from hedge_tasks.pipeline import Scores, auroc_of_pairs
+from hedge_tasks.pipeline import Scores, auroc_of_pairs, shared_groups
 from hedge_tasks.sampling.answers import AnswerSet
 from hedge_tasks.statistics import (
     Calibration,

@@ -9,7 +9,7 @@ from hedge_tasks.clustering.embedding import EmbeddingClustering
 from hedge_tasks.clustering.merge_heights import MergeTree
 from hedge_tasks.errors import ConfigError
 from hedge_tasks.sampling.answers import AnswerSet
-from hedge_tasks.tuning.choice import METHODS, Chosen, Part, ThresholdChoice, choose
+from hedge_tasks.tuning.choice import METHODS, Chosen, Part, ThresholdChoice, choose, held_out_ids
 from hedge_tasks.tuning.profile import AurocCurve, DocumentProfile, auroc_curve, profile_documents
 
 __all__ = [
@@ -22,6 +22,7 @@ __all__ = [
     "auroc_curve",
     "choose",
     "cluster_by_choice",
+    "held_out_ids",
     "profile_documents",
     "take_choice",
 ]

@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields
-from typing import Any
+from typing import Any, Protocol, TypeVar
 
 import numpy as np
 from loguru import logger
@@ -154,9 +154,32 @@ def _warn(parts: Sequence[Part], choice: ThresholdChoice) -> None:
         )
 
 
-def _groups(profiles: Sequence[DocumentProfile], seed: int) -> list[list[DocumentProfile]]:
+class Grouped(Protocol):
+    """A document with what a split looks at; a profile, or scores."""
+
+    @property
+    def id(self) -> str: ...
+    @property
+    def label(self) -> int | None: ...
+    @property
+    def group(self) -> str | None: ...
+
+
+Document = TypeVar("Document", bound=Grouped)
+
+
+def held_out_ids(documents: Sequence[Grouped], choice: ThresholdChoice) -> frozenset[str]:
+    """The documents that `tuned` holds out: whole groups of labelled documents, until they make up the share.
+
+    They follow from ids, groups, labels and the choice's settings, so that anybody can check them.
+    """
+    labelled = [document for document in documents if document.label is not None]
+    return frozenset(document.id for document in _held_out(labelled, choice))
+
+
+def _groups(profiles: Sequence[Document], seed: int) -> list[list[Document]]:
     """Documents by group, the groups in an order that depends on the seed and their names alone."""
-    groups: dict[str, list[DocumentProfile]] = {}
+    groups: dict[str, list[Document]] = {}
     for profile in profiles:
         name = f"document {profile.id}" if profile.group is None else f"group {profile.group}"
         groups.setdefault(name, []).append(profile)
@@ -167,9 +190,9 @@ def _shuffled(seed: int, name: str) -> bytes:
     return hashlib.blake2b(f"{seed}\0{name}".encode(), digest_size=16).digest()
 
 
-def _held_out(labelled: Sequence[DocumentProfile], choice: ThresholdChoice) -> list[DocumentProfile]:
+def _held_out(labelled: Sequence[Document], choice: ThresholdChoice) -> list[Document]:
     """Whole groups, until they make up the share."""
-    chosen: list[DocumentProfile] = []
+    chosen: list[Document] = []
     for group in _groups(labelled, choice.seed):
         if len(chosen) >= choice.share * len(labelled):
             break
