@@ -5,9 +5,9 @@ from __future__ import annotations
 from types import ModuleType
 from typing import Any
 
-from hedge_tasks.cli.data import medhallmark, shale
+from hedge_tasks.cli.data import medhallmark, shale, vope
 
-BUILDERS: tuple[ModuleType, ...] = (medhallmark, shale)
+BUILDERS: tuple[ModuleType, ...] = (medhallmark, shale, vope)
 """Modules with a function `add(commands)`, in the order of `hedge data --help`."""
 
 
