@@ -15,7 +15,7 @@ from hedge_tasks.sampling.answers import AnswerSet
 from hedge_tasks.tuning import Chosen, Gather, ThresholdChoice, cluster_by_choice, take_choice
 
 # Of the recorded settings, those that say where something came from, and those that are not the backend's.
-_NOT_OPTIONS = frozenset({"backend", "with_question", "alpha", "source", "chosen"})
+_NOT_OPTIONS = frozenset({"backend", "with_question", "alpha", "source", "embedding_source", "chosen"})
 
 
 @dataclass(frozen=True)
@@ -61,10 +61,11 @@ class Method:
         Raises:
             ConfigError: the run used a model object that only existed in its process.
         """
-        if str(settings.get("model", "")).startswith("custom:"):
-            raise ConfigError(
-                f"{name}: the run clustered with {settings['model']}, which is not a model on disk or hub"
-            )
+        for key in ("model", "nli_model", "embedding_model"):
+            if str(settings.get(key, "")).startswith("custom:"):
+                raise ConfigError(
+                    f"{name}: the run clustered with {settings[key]}, which is not a model on disk or hub"
+                )
         options = {key: value for key, value in settings.items() if key not in _NOT_OPTIONS and value is not None}
         asked = {"with_question": settings["with_question"], "alpha": settings.get("alpha", 1.0)}
         return cls.build(name, settings["backend"], options, **asked)

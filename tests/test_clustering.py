@@ -739,8 +739,9 @@ def test_settings_name_what_decides_the_clustering():
     hybrid = HybridClustering(classifier=same_first_word, encoder=bag_of_letters, threshold=0.7)
     assert hybrid.settings() == {
         "backend": "hybrid",
-        "nli": {"model": f"custom:{__name__}.same_first_word"},
-        "embedding": {"model": f"custom:{__name__}.bag_of_letters"},
+        "nli_model": f"custom:{__name__}.same_first_word",
+        "dtype": None,
+        "embedding_model": f"custom:{__name__}.bag_of_letters",
         "rule": "relaxed",
         "threshold": 0.7,
         "veto": True,

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from hedge_tasks.errors import ConfigError, DataError
+from hedge_tasks.methods import Method
 from hedge_tasks.runs import FOLDER, Run, load_run, load_runs, save_run
 from hedge_tasks.sampling import Answer, AnswerSet
 
@@ -108,3 +109,19 @@ def test_a_folder_without_runs_and_a_wrong_path_are_said_so(tmp_path: Path) -> N
         load_runs(tmp_path)
     with pytest.raises(DataError, match="no such file or folder"):
         load_runs(tmp_path / "nowhere")
+
+
+@pytest.mark.parametrize(
+    ("backend", "options"),
+    [
+        ("exact", {}),
+        ("nli", {"rule": "strict", "veto": True, "revision": "abc", "dtype": "float32"}),
+        ("embed", {"threshold": 0.8}),
+        ("embed", {"threshold": "cross-fit", "tuning": {"folds": 3}}),
+        ("hybrid", {"nli_model": "some/nli", "embedding_revision": "abc", "threshold": 0.7, "dtype": "float32"}),
+    ],
+)
+def test_a_method_is_built_again_from_what_a_run_records(backend: str, options: dict[str, object]) -> None:
+    method = Method.build("name", backend, options, with_question=True, alpha=2.0)
+    recorded = json.loads(json.dumps(method.settings()))
+    assert Method.from_settings("name", recorded) == method

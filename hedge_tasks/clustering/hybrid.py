@@ -88,12 +88,14 @@ class HybridClustering:
         self._embedding().check()
 
     def settings(self) -> dict[str, Any]:
-        """What decides the clustering."""
-        similar = {key: value for key, value in self._embedding().settings().items() if key != "backend"}
+        """What decides the clustering, under the names of the options."""
+        entailed = {f"nli_{key}": value for key, value in self._nli().model_settings().items() if key != "dtype"}
+        similar = self._embedding().settings()
         return {
             "backend": self.name,
-            "nli": self._nli().model_settings(),
-            "embedding": {key: value for key, value in similar.items() if key != "threshold"},
+            **entailed,
+            "dtype": self._nli().model_settings().get("dtype"),
+            **{f"embedding_{key}": value for key, value in similar.items() if key not in ("backend", "threshold")},
             "rule": self.rule,
             "threshold": self.threshold,
             "veto": self.veto,
