@@ -1,0 +1,267 @@
+"""SHALE from end to end: oracles whose numbers follow by arithmetic, blind runs, judges, and the embedded model."""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from evaluation import Run, evaluate
+from openai_server import images_of, serve, texts_of
+from PIL import Image
+from shale_set import small_set
+
+from hedge_tasks.benchmarks.shale.building import build
+from hedge_tasks.benchmarks.shale.items import CLEAN, DATASET, NOISY_SCENARIOS, SCENARIOS, Item
+from hedge_tasks.benchmarks.shale.task import ShaleDiscriminativeTask, ShaleGenerativeTask
+from hedge_tasks.catalogue import task_folder
+from hedge_tasks.errors import ConfigError, DataError
+
+pytestmark = pytest.mark.framework
+
+
+@pytest.fixture(scope="module")
+def hub(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("shale_hub")
+    made = small_set()
+    build(made.items, made.images.get, folder)
+    return folder
+
+
+@pytest.fixture(autouse=True)
+def _environment(hub: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HEDGE_DATA_DIR", str(hub))
+    monkeypatch.setenv("HEDGE_NLI_MODEL", "package://hedge_tasks.models.tiny/nli")
+    monkeypatch.setenv("OPENAI_API_KEY", "none")
+    monkeypatch.delenv("HEDGE_SHALE_BASE", raising=False)
+
+
+def digest(image: Image.Image) -> str:
+    return hashlib.sha256(image.convert("RGB").tobytes()).hexdigest()
+
+
+def known_items() -> dict[tuple[str, str], Item]:
+    """What is asked with which picture -> the item."""
+    made = small_set()
+    digests = {name: digest(Image.open(io.BytesIO(content))) for name, content in made.images.items()}
+    known = {(item.question, digests[item.image]): item for item in made.items if item.task in ("ynq", "mcq")}
+    assert len(known) == sum(item.task in ("ynq", "mcq") for item in made.items)  # the oracle can tell all apart
+    return known
+
+
+def wrong_reply(item: Item) -> str:
+    if item.task == "ynq":
+        return "No" if item.answer == "Yes" else "Yes"
+    return next(f"({letter})" for letter in "ABCD" if letter != item.answer[1])
+
+
+def oracle(is_right: Callable[[Item], bool]) -> Callable[[dict[str, Any]], str]:
+    """A model that knows each item and is wrong where it should be. Pictures it has never seen it does not answer."""
+    known = known_items()
+
+    def reply(body: dict[str, Any]) -> str:
+        [picture], [text] = images_of(body), texts_of(body)
+        question, _, wanted_form = text.partition("\n")
+        item = known[question, digest(picture)]
+        if wanted_form:
+            return f"{item.answer[1]}."  # right, but not in the form that was asked for
+        return item.answer if is_right(item) else wrong_reply(item)
+
+    return reply
+
+
+# --- oracles ----------------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def failing_in_some(hub: Path, tmp_path_factory: pytest.TempPathFactory) -> Run:
+    """Right in clean; wrong in CRP and PFX always, in TXT about colours only. Clean questions about flags are wrong."""
+
+    def is_right(item: Item) -> bool:
+        if item.aspect == "geography":
+            return item.scenario != CLEAN
+        if item.scenario in ("crp", "pfx"):
+            return False
+        return not (item.scenario == "txt" and item.aspect == "color")
+
+    root = tmp_path_factory.mktemp("oracle")
+    (root / "own").mkdir()
+    (root / "own" / "mine.yaml").write_text(
+        f"include: {task_folder()}/hedge_shale/hedge_shale_mcq.yaml\ntask: mine\n"
+        "dataset_kwargs: {scenarios: [clean]}\n"
+        "hedge_overrides: {judge: {name: shale, parsing: official}, prompt: shale/option}\n",
+        "utf-8",
+    )
+    with pytest.MonkeyPatch.context() as patch, serve(oracle(is_right)) as url:
+        patch.setenv("HEDGE_DATA_DIR", str(hub))
+        patch.setenv("OPENAI_API_KEY", "none")
+        return evaluate(
+            root / "out",
+            *("--model", "hedge_openai", "--model_args", f"model=tiny,base_url={url}"),
+            *("--tasks", "hedge_shale_ynq,hedge_shale_mcq,mine", "--include_path", str(root / "own")),
+            *("--gen_kwargs", "n=1,n_noisy=0"),
+        )
+
+
+def test_resistance_is_what_arithmetic_says(failing_in_some: Run) -> None:
+    for task in ("hedge_shale_ynq", "hedge_shale_mcq"):
+        cells = failing_in_some.values(task)
+        expected = dict.fromkeys(NOISY_SCENARIOS, 1.0) | {"crp": 0.0, "pfx": 0.0, "txt": 0.5}
+        assert {name: cells[f"resistance_{name},exact"] for name in NOISY_SCENARIOS} == expected
+        # Flags are wrong when clean: right or not when perturbed, they are in no resistance rate.
+        assert cells["resistance_rate,exact"] == pytest.approx(sum(expected.values()) / 10)
+        assert cells["resistance_image,exact"] == pytest.approx((1 + 0 + 1 + 0.5) / 4)
+        assert cells["resistance_instruction,exact"] == pytest.approx((1 + 0) / 2)
+        assert cells["resistance_combination,exact"] == 1.0
+
+
+def test_shares_of_right_answers_are_what_arithmetic_says(failing_in_some: Run) -> None:
+    for task in ("hedge_shale_ynq", "hedge_shale_mcq"):
+        cells = failing_in_some.values(task)
+        assert cells["accuracy_clean,exact"] == pytest.approx(2 / 3)
+        assert cells["accuracy_crp,exact"] == pytest.approx(1 / 3)
+        assert cells["accuracy_txt,exact"] == pytest.approx(2 / 3)
+        assert cells["accuracy_adv_p,exact"] == 1.0
+        assert (cells["accuracy_color,exact"], cells["accuracy_geography,exact"]) == (1.0, 0.0)
+        assert (cells["accuracy_perception,exact"], cells["accuracy_knowledge,exact"]) == (1.0, 0.0)
+        assert cells["accuracy_politics,exact"].startswith("undefined: no judged document is of the aspect 'politics'")
+        assert cells["unreadable_rate,exact"] == cells["parsers_differ,exact"] == 0.0
+        answered = [len([i for i in small_set().items if (i.task, i.scenario) == (task[-3:], s)]) for s in SCENARIOS]
+        assert len(failing_in_some.samples(task)) == sum(answered)
+
+
+def test_the_official_reading_is_an_option_of_the_judge(failing_in_some: Run) -> None:
+    """ "B." is an answer to people, and none to the published code."""
+    cells = failing_in_some.values("mine")
+    assert (cells["accuracy_clean,exact"], cells["unreadable_rate,exact"], cells["parsers_differ,exact"]) == (0, 1, 1)
+    assert cells["accuracy_crp,exact"].startswith("undefined")
+    assert failing_in_some.results["configs"]["mine"]["hedge"]["documents"]["judge"]["parsing"] == "official"
+
+
+# --- without the image ------------------------------------------------------------------------------------------------
+
+
+def test_gain_and_leakage_come_from_runs_without_images(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """With images all is right. Without, choices are; the language model says yes to everything."""
+    known = {item.question: item for item in small_set().items if item.scenario == CLEAN}
+
+    def seeing(body: dict[str, Any]) -> str:
+        item = known[texts_of(body)[0]]
+        return item.answer if images_of(body) or item.task == "mcq" else wrong_reply(item)
+
+    def language_model(body: dict[str, Any]) -> str:
+        assert not images_of(body)
+        return "Yes"
+
+    model = ("--model", "hedge_openai", "--model_args")
+    with serve(language_model) as url:
+        blind = evaluate(tmp_path / "base", *model, f"model=llm,base_url={url}", "--tasks", "hedge_shale_blind")
+    cells = blind.values("hedge_shale_blind")
+    truths = [item.answer == "Yes" for item in known.values() if item.task == "ynq"]
+    said_yes = sum(truths) / len(truths)
+    assert cells["accuracy_ynq,exact"] == pytest.approx(said_yes)
+    assert cells["accuracy_mcq,exact"] == 0.0
+    assert cells["accuracy_average,exact"] == pytest.approx(said_yes / 2)
+    monkeypatch.setenv("HEDGE_SHALE_BASE", str(tmp_path / "base"))
+    with serve(seeing) as url:
+        compared = evaluate(tmp_path / "both", *model, f"model=vlm,base_url={url}", "--tasks", "hedge_shale_gain")
+    cells = compared.values("hedge_shale_gain")
+    assert cells["accuracy_average,exact"] == 1.0
+    assert cells["accuracy_blind,exact"] == 0.5
+    assert cells["multimodal_gain,exact"] == pytest.approx(1 - 0.5)
+    assert cells["multimodal_leakage,exact"] == pytest.approx(0.5 - said_yes / 2)
+
+
+# --- judges -----------------------------------------------------------------------------------------------------------
+
+
+def test_open_questions_have_three_outcomes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Colours are right, counts unclear, capitals wrong; the judge is shown what the picture shows."""
+    known = {item.question: item for item in small_set().items if (item.task, item.scenario) == ("ffq", CLEAN)}
+    shown: list[str] = []
+
+    def reply(body: dict[str, Any]) -> str:
+        text = texts_of(body)[-1]
+        if body["model"] == "judge":
+            case = json.loads(text)
+            shown.append(case["description"])
+            said = case["response_to_judge"]
+            right = said == case["reference_answer"]
+            return json.dumps(
+                {"reason": "so", "verdict": "unclear" if "know" in said else "without" if right else "with"}
+            )
+        item = next((item for question, item in known.items() if text.endswith(question)), None)
+        replies = {"color": item.answer, "count": "I do not know.", "geography": "Atlantis"} if item else {}
+        return replies[item.aspect] if item else "A picture."
+
+    with serve(reply) as url:
+        spec = {"name": "llm", "model": "judge", "prompt": "shale", "provider": "openai", "url": url}
+        monkeypatch.setenv("HEDGE_JUDGE", json.dumps(spec))
+        run = evaluate(
+            tmp_path,
+            *("--model", "hedge_openai", "--model_args", f"model=tiny,base_url={url}"),
+            *("--tasks", "hedge_shale_ffq", "--gen_kwargs", "n=1,n_noisy=0"),
+        )
+    cells = run.values("hedge_shale_ffq")
+    for scenario in ("clean", "txt", "pfx", "adv_p"):
+        assert cells[f"non_hallucination_{scenario},embed"] == pytest.approx(1 / 3)
+    assert cells["unclear_rate,embed"] == pytest.approx(1 / 3)
+    assert cells["unlabelled_rate,embed"] == pytest.approx(1 / 3)
+    assert cells["hallucination_rate,embed"] == pytest.approx(1 / 2)
+    assert (cells["non_hallucination_color,nli"], cells["non_hallucination_count,nli"]) == (1.0, 0.0)
+    assert cells["resistance_rate,embed"] == 1.0
+    assert any("The capital of the country with the flag of" in text for text in shown)
+    assert all(text for text in shown)
+
+
+def config(**changes: Any) -> dict[str, Any]:
+    columns = {"question": "question", "answer": "answer", "id": "id", "group": "group", "prompt": "shale/question"}
+    return {
+        "task": "mine",
+        "dataset_path": DATASET,
+        "test_split": "discriminative",
+        "output_type": "generate_until",
+        "metric_list": [{"metric": "se_auroc"}],
+        "hedge": {**columns, "judge": "shale", **changes},
+    }
+
+
+def test_closed_questions_take_no_other_judge(monkeypatch: pytest.MonkeyPatch) -> None:
+    with pytest.raises(ConfigError, match="mine: the judge must be 'shale', got 'rule'"):
+        ShaleDiscriminativeTask(config(judge="rule"))
+    monkeypatch.setenv("HEDGE_JUDGE", "rule")  # named for other tasks of the same command
+    assert ShaleDiscriminativeTask(config())._judge.name == "shale"
+
+
+def test_where_the_data_set_is_not_built_the_error_says_how(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HEDGE_DATA_DIR", str(tmp_path))
+    with pytest.raises(DataError, match="`hedge data shale` builds it from its download"):
+        ShaleGenerativeTask(config(judge="rule"))
+
+
+# --- the embedded model -----------------------------------------------------------------------------------------------
+
+
+@pytest.mark.slow
+def test_all_tasks_run_offline_with_the_embedded_model(tmp_path: Path) -> None:
+    tasks = ("ynq", "mcq", "ffq", "ic")
+    run = evaluate(
+        tmp_path,
+        *("--model", "hedge_tiny", "--tasks", "hedge_shale,hedge_shale_blind,hedge_shale_gain"),
+        *("--gen_kwargs", "n=1,max_new_tokens=8,perturbation=shale_crp", "--limit", "5"),
+    )
+    for task in tasks:
+        samples = run.samples(f"hedge_shale_{task}")
+        assert len(samples) == 5 * (1 if task in ("ynq", "mcq") else 2)  # one row a filter
+        cells = run.values(f"hedge_shale_{task}")
+        name = "accuracy_clean,exact" if task in ("ynq", "mcq") else "unlabelled_rate,nli"
+        assert isinstance(cells[name], float | int)
+        settings = run.results["configs"][f"hedge_shale_{task}"]["hedge"]["sampling"]["perturbation"]
+        assert (settings["kind"], settings["image"]) == ("induction", "crp")
+    gain = run.values("hedge_shale_gain")  # within the limit all are multiple-choice questions
+    difference = gain["accuracy_mcq,exact"] - gain["accuracy_blind,exact"]
+    assert gain["multimodal_gain,exact"] == pytest.approx(difference)
