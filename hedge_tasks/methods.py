@@ -15,7 +15,7 @@ from hedge_tasks.sampling.answers import AnswerSet
 from hedge_tasks.tuning import Chosen, Gather, ThresholdChoice, cluster_by_choice, take_choice
 
 # Of the recorded settings, those that say where something came from, and those that are not the backend's.
-_NOT_OPTIONS = frozenset({"backend", "with_question", "alpha", "source", "embedding_source", "chosen"})
+_NOT_OPTIONS = frozenset({"backend", "with_question", "alpha", "source", "embedding_source", "normalisation", "chosen"})
 
 
 @dataclass(frozen=True)

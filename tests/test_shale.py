@@ -206,7 +206,14 @@ def test_names_that_lead_out_of_the_folder_are_no_images(tmp_path: Path) -> None
     (tmp_path / "in" / "a.png").write_bytes(png())
     read = image_folder(tmp_path / "in")
     assert read("a.png") == png()
-    assert read("../out.png") is read(str(tmp_path / "out.png")) is read("b.png") is read("x\0y.png") is read("x" * 5000) is None
+    assert (
+        read("../out.png")
+        is read(str(tmp_path / "out.png"))
+        is read("b.png")
+        is read("x\0y.png")
+        is read("x" * 5000)
+        is None
+    )
 
 
 # --- replies ----------------------------------------------------------------------------------------------------------

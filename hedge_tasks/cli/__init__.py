@@ -24,11 +24,12 @@ from hedge_tasks.cli import (
     sweep,
     tasks,
     tune,
+    vope,
 )
 from hedge_tasks.cli.common import USAGE_ERROR, say
 from hedge_tasks.errors import HedgeError
 
-COMMANDS = (score, rescore, judge, question, sweep, tune, compare, plot, report, leaderboard, paper, store, data, tasks)
+COMMANDS = (score, rescore, judge, question, sweep, tune, compare, plot, report, leaderboard, paper, vope, store, data, tasks)
 """Modules with a function `add(commands)`, in the order of `hedge --help`."""
 
 

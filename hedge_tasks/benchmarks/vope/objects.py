@@ -7,8 +7,10 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from hedge_tasks import scoring
-from hedge_tasks.adjudication.base import Verdict
+from hedge_tasks.adjudication.base import Case, Judge, Verdict
 from hedge_tasks.benchmarks.vope.extraction import mentions
+from hedge_tasks.benchmarks.vope.vocabulary import coco
+from hedge_tasks.errors import DataError
 from hedge_tasks.sampling.answers import AnswerSet
 
 
@@ -43,6 +45,35 @@ class ObjectRecord:
 
     def to_dict(self) -> dict[str, Any]:
         return {**asdict(self), "relevance": list(self.relevance)}
+
+
+def answered_records(answers: AnswerSet, judge: Judge) -> list[ObjectRecord]:
+    """Records of the objects that were rechecked after a baseline story.
+
+    Args:
+        answers: the stories, with the rechecks as their follow-ups: ids `<id of the story>/<word>`, references "yes" or
+            "no" (whether the object is in the image).
+        judge: reads the replies.
+
+    Raises:
+        DataError: a follow-up is no recheck of an object; names it.
+    """
+    words = [_word(answers, recheck) for recheck in answers.follow_ups]
+    objects = [(word, coco().category(word, answers.id)) for word in words]
+    references = [recheck.reference or "" for recheck in answers.follow_ups]
+    cases = [
+        Case(recheck.id, recheck.question or "", reference, recheck.baseline.text)
+        for recheck, reference in zip(answers.follow_ups, references, strict=True)
+    ]
+    truth = {category for (_, category), reference in zip(objects, references, strict=True) if reference == "yes"}
+    return object_records(answers, objects, truth, judge.judge(cases))
+
+
+def _word(answers: AnswerSet, recheck: AnswerSet) -> str:
+    start = f"{answers.id}/"
+    if not recheck.id.startswith(start):
+        raise DataError(f"{answers.id}: the follow-up {recheck.id!r} is no recheck of one of its objects")
+    return recheck.id.removeprefix(start)
 
 
 def object_records(

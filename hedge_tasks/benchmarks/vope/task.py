@@ -10,12 +10,13 @@ from typing import Any
 from lmms_eval.api.instance import Instance
 from loguru import logger
 
-from hedge_tasks.adjudication import Case, build_judge, judge_from, keep_labels, verdict_record
+from hedge_tasks.adjudication import build_judge, judge_from, keep_labels, verdict_record
 from hedge_tasks.adjudication.config import ENVIRONMENT, LABELS
+from hedge_tasks.benchmarks.vope.building import DATASET
 from hedge_tasks.benchmarks.vope.documents import objects_of
 from hedge_tasks.benchmarks.vope.extraction import objects_in
 from hedge_tasks.benchmarks.vope.judge import VopeJudge, rates_relevance, relevance_judges
-from hedge_tasks.benchmarks.vope.objects import ObjectRecord, object_records, story_verdict
+from hedge_tasks.benchmarks.vope.objects import ObjectRecord, answered_records, story_verdict
 from hedge_tasks.benchmarks.vope.relevance import rate
 from hedge_tasks.benchmarks.vope.vocabulary import object_phrase
 from hedge_tasks.errors import ConfigError, DataError
@@ -41,6 +42,15 @@ class VopeTask(HedgeTask):
         self._judge = self._vope = judge
         self._recheck_prompts = {False: load_prompt(_RECHECK), True: load_prompt(_RECHECK_PLURAL)}
         self._requests: dict[int, SampleRequest] = {}
+
+    def download(self, dataset_kwargs: Mapping[str, Any] | None = None) -> None:
+        try:
+            super().download(dataset_kwargs)
+        except DataError as error:
+            if self.config.dataset_path != DATASET:
+                raise
+            hint = "VOPE's own images are not on the hub: build the set with `hedge data vope` (see its README)"
+            raise DataError(f"{error} {hint}") from error
 
     # --- requests -----------------------------------------------------------------------------------------------------
 
@@ -105,11 +115,7 @@ class VopeTask(HedgeTask):
         objects = self._objects(answers)
         if [f"{answers.id}/{word}" for word, _ in objects] != [recheck.id for recheck in answers.follow_ups]:
             raise DataError(f"{answers.id}: the rechecks are not those of the story's objects")
-        cases = [
-            Case(recheck.id, recheck.question or "", recheck.reference or "", recheck.baseline.text)
-            for recheck in answers.follow_ups
-        ]
-        return object_records(answers, objects, objects_of(answers.reference or ""), self._vope.judge(cases))
+        return answered_records(answers, self._vope)
 
 
 def own_judge(config: Mapping[str, Any]) -> VopeJudge:
