@@ -465,10 +465,17 @@ def _rouge_l(a: list[str], b: list[str]) -> float:
 
 
 def _lcs_length(a: list[str], b: list[str]) -> int:
-    """Length of the longest common subsequence, row by row of the usual table."""
-    row = [0] * (len(b) + 1)
-    for token in a:
-        diagonal = 0
-        for j, other in enumerate(b, start=1):
-            diagonal, row[j] = row[j], diagonal + 1 if token == other else max(row[j], row[j - 1])
-    return row[-1]
+    """Length of the longest common subsequence, one row of the usual table in one operation on its bits.
+
+    Bit i of `row` is 0 where the table's row steps up at column i. An answer from outside may have a hundred thousand
+    tokens. Source: Crochemore et al. 2001, A fast and practical bit-vector algorithm for the LCS problem, IPL 80(6).
+    """
+    places: dict[str, int] = {}
+    for i, token in enumerate(a):
+        places[token] = places.get(token, 0) | 1 << i
+    ones = (1 << len(a)) - 1
+    row = ones
+    for token in b:
+        matches = row & places.get(token, 0)
+        row = (row + matches | row - matches) & ones
+    return len(a) - row.bit_count()

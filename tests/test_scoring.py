@@ -300,3 +300,22 @@ def test_docstring_examples():
     results = doctest.testmod(scoring, optionflags=doctest.ELLIPSIS)
     assert results.attempted >= 10
     assert results.failed == 0
+
+
+def _lcs_by_table(a: list[str], b: list[str]) -> int:
+    row = [0] * (len(b) + 1)
+    for token in a:
+        diagonal = 0
+        for j, other in enumerate(b, start=1):
+            diagonal, row[j] = row[j], diagonal + 1 if token == other else max(row[j], row[j - 1])
+    return row[-1]
+
+
+@given(st.lists(st.sampled_from("abcd"), max_size=80), st.lists(st.sampled_from("abcd"), max_size=80))
+def test_the_longest_common_subsequence_is_that_of_the_table(a: list[str], b: list[str]) -> None:
+    assert scoring._lcs_length(a, b) == _lcs_by_table(a, b)
+
+
+def test_two_long_answers_do_not_take_forever() -> None:
+    one, other = " ".join(map(str, range(20_000))), " ".join(map(str, range(10_000, 30_000)))
+    assert scoring.lexical_disagreement([one, other]) == pytest.approx(0.5)

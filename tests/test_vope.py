@@ -20,14 +20,18 @@ from sklearn.metrics import cohen_kappa_score, roc_auc_score
 from hedge_tasks.adjudication import Case, Verdict, build_judge
 from hedge_tasks.adjudication.llm import LLMJudge
 from hedge_tasks.benchmarks.vope import metrics, relevance
+from hedge_tasks.benchmarks.vope.building import build, image_reader, read_items
 from hedge_tasks.benchmarks.vope.documents import objects_of, process_docs
 from hedge_tasks.benchmarks.vope.extraction import mentions, objects_in
 from hedge_tasks.benchmarks.vope.judge import SETS, VopeJudge, relevance_judges
 from hedge_tasks.benchmarks.vope.objects import ObjectRecord, object_records, story_verdict
 from hedge_tasks.benchmarks.vope.relevance import rate, weighted_kappa
 from hedge_tasks.benchmarks.vope.replies import read_official, read_words
+from hedge_tasks.benchmarks.vope.tables import contrast_of, difference, numbers_of
 from hedge_tasks.benchmarks.vope.vocabulary import coco, object_phrase
+from hedge_tasks.cli import main
 from hedge_tasks.errors import ConfigError, DataError
+from hedge_tasks.runs import Run
 from hedge_tasks.sampling.answers import Answer, AnswerSet
 
 # --- vocabulary -------------------------------------------------------------------------------------------------------
@@ -565,3 +569,101 @@ def test_damaged_documents_are_named() -> None:
         process_docs(rows([["dog"]]).remove_columns("gt_object"))
     with pytest.raises(ConfigError, match="unknown option of VOPE 'size'"):
         process_docs(rows([["dog"]]), size=3)
+
+
+# --- a data set of one's own ------------------------------------------------------------------------------------------
+
+
+def write_items(path: Path, items: Any) -> Path:
+    path.write_text(items if isinstance(items, str) else json.dumps(items), "utf-8")
+    return path
+
+
+def item(number: Any = 1, image: Any = "COCO_val2014_000000000042.jpg", truth: Any = ("dog",)) -> dict[str, Any]:
+    return {"id": number, "images": [image], "truth": list(truth), "instruction": "Describe this image."}
+
+
+def test_the_official_items_and_coco_images_become_a_data_set(
+    official: Path, shared_data: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    items = json.loads((official / "coco_writing_sample74.json").read_text("utf-8"))
+    have = sorted((shared_data / "coco" / "images").glob("*.jpg"))[:2]
+    items[0]["images"], items[1]["images"] = [have[0].name], [have[1].name]
+    images = tmp_path / "images" / "val2014"
+    images.mkdir(parents=True)
+    (images / have[0].name).write_bytes(have[0].read_bytes())
+    (images / have[1].name.removeprefix("COCO_val2014_")).write_bytes(have[1].read_bytes())  # as in COCO 2017
+    (images / items[2]["images"][0]).write_bytes(b"no image")
+    file = write_items(tmp_path / "items.json", items)
+    command = ["data", "vope", "--items", str(file), "--images", str(tmp_path / "images"), "--out", str(tmp_path / "d")]
+    assert main([*command, "--json"]) == 1
+    facts = json.loads(capsys.readouterr().out)
+    assert (facts["items"], facts["built"], len(facts["missing_images"])) == (74, 2, 71)
+    assert facts["unreadable_images"] == items[2]["images"]
+    table = Dataset.from_parquet(str(tmp_path / "d" / "qqwsad5__VOPE" / "test.parquet"))
+    assert table["question_id"][:] == ["1", "2"]
+    assert table["gt_object"][:] == [sorted(items[0]["truth"]), sorted(items[1]["truth"])]
+    assert process_docs(table)["truth"][0] == "bicycle, motorcycle, person"
+    assert table[1]["image"].size == (256, 256)
+    assert main(command) == 1
+    assert "2 of 74 items have an image" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("items", "message"),
+    [
+        ("{", "not valid JSON"),
+        ([], "expected a list of items"),
+        ([item(), item()], "item 2: the id 1 is there twice"),
+        ([item(), 3], "item 2: expected an object, got int"),
+        ([item(None)], "item 1: 'id' is missing"),
+        ([item(image=7)], "item 1: expected one image under 'images'"),
+        ([item(truth=["unicorn"])], "item 1: unknown COCO object 'unicorn'"),
+        ([{**item(), "truth": None}], "item 1: expected a list of objects, got None"),
+    ],
+)
+def test_damaged_items_are_named(items: Any, message: str, tmp_path: Path) -> None:
+    with pytest.raises(DataError, match=message):
+        read_items(write_items(tmp_path / "items.json", items))
+
+
+def test_no_image_no_file(tmp_path: Path) -> None:
+    (tmp_path / "empty").mkdir()
+    items = read_items(write_items(tmp_path / "items.json", [item()]))
+    built = build(items, image_reader(tmp_path / "empty"), tmp_path / "out")
+    assert (built.file, built.missing) == (None, ("COCO_val2014_000000000042.jpg",))
+    assert not (tmp_path / "out").exists()
+
+
+# --- tables -----------------------------------------------------------------------------------------------------------
+
+
+def finished(model: str, replies: dict[str, str]) -> Run:
+    """A run with one story of two objects, of which the dog is there."""
+    rechecks = tuple(
+        AnswerSet(f"s/{word}", Answer(reply), (Answer(reply),), reference="yes" if word == "dog" else "no")
+        for word, reply in replies.items()
+    )
+    sets = (story("A dog and a car", ["A dog"], []).with_follow_ups(rechecks),)
+    return Run("hedge_vope_writing", model, sets, {"s": {"objects": []}})
+
+
+def test_the_sweep_over_alpha_is_compared_with_the_run_without_contrast() -> None:
+    contrast = "hedge_hf|contrast=vope/writing:vope/captioning:{}|pretrained=m"
+    base = numbers_of(finished("hedge_hf|pretrained=m", {"dog": "Yes", "car": "Yes"}))
+    more = numbers_of(finished(contrast.format("0.5"), {"dog": "Yes", "car": "No."}))
+    assert (more.model, more.alpha, more.prompts) == ("hedge_hf|pretrained=m", 0.5, "vope/writing:vope/captioning")
+    assert [more.shares[name].value for name in ("hal_d", "hal_i", "exp", "chair_i")] == [0.0, 0.0, 0.5, 0.5]
+    assert difference(more, [base, more], "hal_d") == -0.5
+    assert difference(more, [base, more], "exp") == 0.5
+    assert difference(more, [base, more], "hal_i") is None  # undefined at alpha 0
+    assert difference(more, [more], "exp") is None
+    # The other way to read "No." is a yes.
+    assert numbers_of(finished("m", {"dog": "Yes", "car": "No."}), "official").shares["hal_d"].value == 0.5
+    with pytest.raises(DataError, match="has no alpha"):
+        contrast_of("hedge_hf|contrast=vope/writing:vope/captioning")
+    with pytest.raises(DataError, match="is no run of VOPE"):
+        numbers_of(Run("pope", "m", (story("A dog", ["A dog"], []),)))
+    strange = story("A dog", ["A dog"], []).with_follow_ups([AnswerSet("t/dog", Answer("Yes"), (Answer("Yes"),))])
+    with pytest.raises(DataError, match="'t/dog' is no recheck of one of its objects"):
+        numbers_of(Run("t", "m", (strange,), {"s": {"objects": []}}))

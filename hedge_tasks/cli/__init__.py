@@ -29,7 +29,23 @@ from hedge_tasks.cli import (
 from hedge_tasks.cli.common import USAGE_ERROR, say
 from hedge_tasks.errors import HedgeError
 
-COMMANDS = (score, rescore, judge, question, sweep, tune, compare, plot, report, leaderboard, paper, vope, store, data, tasks)
+COMMANDS = (
+    score,
+    rescore,
+    judge,
+    question,
+    sweep,
+    tune,
+    compare,
+    plot,
+    report,
+    leaderboard,
+    paper,
+    vope,
+    store,
+    data,
+    tasks,
+)
 """Modules with a function `add(commands)`, in the order of `hedge --help`."""
 
 
