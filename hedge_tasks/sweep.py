@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import csv
-import io
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
+from hedge_tasks import tables
 from hedge_tasks.errors import ConfigError, DataError
 from hedge_tasks.methods import Method
 from hedge_tasks.pipeline import SCORE_NAMES, detection_auroc
@@ -50,12 +49,11 @@ def sweep(answer_sets: Sequence[AnswerSet], method: Method, sizes: Sequence[int]
 
 def as_csv(points: Sequence[Point]) -> str:
     """One line a point: n, score, auroc, stderr, low, high, n_documents, reason."""
-    text = io.StringIO()
-    writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(["n", "score", "auroc", "stderr", "low", "high", "n_documents", "reason"])
-    for point in points:
-        estimate = point.estimate
-        low, high = estimate.interval or ("", "")
-        cells = [estimate.value, estimate.stderr, low, high, estimate.n, estimate.reason]
-        writer.writerow([point.n, point.score, *("" if cell is None else cell for cell in cells)])
-    return text.getvalue()
+    header = ["n", "score", "auroc", "stderr", "low", "high", "n_documents", "reason"]
+    return tables.as_csv([header, *map(_row, points)])
+
+
+def _row(point: Point) -> list[object]:
+    estimate = point.estimate
+    low, high = estimate.interval or (None, None)
+    return [point.n, point.score, estimate.value, estimate.stderr, low, high, estimate.n, estimate.reason]

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import csv
-import io
 from collections.abc import Iterable, Sequence
 from typing import Any
 
+from hedge_tasks import tables
 from hedge_tasks.paper.cells import CellResult
 from hedge_tasks.paper.published import DATASETS, Key, method_name
 from hedge_tasks.runs import Run
@@ -36,11 +35,7 @@ def as_rows(results: Iterable[CellResult]) -> list[dict[str, Any]]:
 def as_csv(results: Sequence[CellResult]) -> str:
     """One line a cell; an empty field where there is nothing."""
     rows = as_rows(results)
-    text = io.StringIO()
-    writer = csv.DictWriter(text, list(rows[0]), lineterminator="\n")
-    writer.writeheader()
-    writer.writerows(rows)
-    return text.getvalue()
+    return tables.as_csv([list(rows[0]), *(list(row.values()) for row in rows)])
 
 
 def describe(key: Key, run: Run) -> dict[str, Any]:
