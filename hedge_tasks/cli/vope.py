@@ -32,7 +32,8 @@ def _tables(arguments: argparse.Namespace) -> int:
         raise DataError(f"no run of VOPE in {', '.join(map(str, arguments.runs))}")
     found = [numbers_of(run, arguments.parsing) for run in runs]
     found.sort(key=lambda n: (n.model, n.task, n.prompts, n.alpha))
-    changes = [{name: difference(n, found, name) for name in SHARES} for n in found]
+    swept = any(n.alpha for n in found)  # or every row would be compared with itself
+    changes = [{name: difference(n, found, name) if swept else None for name in SHARES} for n in found]
     facts = [{**asdict(n), "differences": change} for n, change in zip(found, changes, strict=True)]
     show(arguments, facts, _text(found, changes))
     return 0
@@ -52,7 +53,10 @@ def _text(found: list[TaskNumbers], changes: list[dict[str, float | None]]) -> s
         ]
         for n, change in zip(found, changes, strict=True)
     ]
-    lines = [table(header, rows), "Shares in %; behind them the difference to alpha = 0, where there is such a run."]
+    behind = (
+        "; behind them the difference to alpha = 0, where there is such a run" if any(n.alpha for n in found) else ""
+    )
+    lines = [table(header, rows), f"Shares in %{behind}."]
     for n in found:
         lines += [
             f"{n.task}, alpha {n.alpha:g}: {_NAMES[name]} is undefined: {cell.reason}"
