@@ -9,6 +9,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from evaluation import Run, evaluate
 from openai_server import images_of, serve, texts_of
@@ -16,10 +17,13 @@ from PIL import Image
 from shale_set import small_set
 
 from hedge_tasks.benchmarks.shale.building import build
-from hedge_tasks.benchmarks.shale.items import CLEAN, DATASET, NOISY_SCENARIOS, SCENARIOS, Item
+from hedge_tasks.benchmarks.shale.items import CLEAN, DATASET, NOISY_SCENARIOS, SCENARIOS, Item, options_of
 from hedge_tasks.benchmarks.shale.task import ShaleDiscriminativeTask, ShaleGenerativeTask
 from hedge_tasks.catalogue import task_folder
 from hedge_tasks.errors import ConfigError, DataError
+from hedge_tasks.perturb import Wording, induction_words
+from hedge_tasks.sampling.answers import Answer, AnswerSet
+from hedge_tasks.sampling.plan import SamplingPlan
 
 pytestmark = pytest.mark.framework
 
@@ -235,6 +239,36 @@ def test_closed_questions_take_no_other_judge(monkeypatch: pytest.MonkeyPatch) -
         ShaleDiscriminativeTask(config(judge="rule"))
     monkeypatch.setenv("HEDGE_JUDGE", "rule")  # named for other tasks of the same command
     assert ShaleDiscriminativeTask(config())._judge.name == "shale"
+
+
+def test_noisy_answers_are_read_against_the_options_that_they_were_offered(monkeypatch: pytest.MonkeyPatch) -> None:
+    """With SYN as the noisy condition the letters of clean and noisy draws stand for different things."""
+    monkeypatch.setattr("hedge_tasks.clustering.embedding.load_encoder", lambda *_: lambda texts: np.eye(len(texts), 3))
+    induction_words._embedded.cache_clear()
+    candidates = [f"thing {i}" for i in range(9)]
+    noise = {"kind": "induction", "wording": "syn", "candidates": candidates, "too_near": 1.0}
+    task = ShaleDiscriminativeTask(config())
+    task._plan = SamplingPlan(n=4, perturbation=noise)
+    [documents] = task.dataset_no_image.values()
+    row = next(i for i, document in enumerate(documents) if "(A)" in document["question"])
+    document = documents[row]
+    letter = next(option for option in "ABCD" if option != document["answer"][1])
+    answers = AnswerSet(
+        document["id"],
+        Answer(letter),
+        (Answer(f"({letter})"),) * 4,
+        (Answer(f"({letter})"),) * 3 + (Answer("I do not know."),),
+        document["question"],
+        document["answer"],
+    )
+    read = task._as_readings(answers, task._keys[row], row)
+    induction_words._embedded.cache_clear()
+    assert {a.text for a in (read.baseline, *read.clean)} == {options_of(document["question"])[letter].lower()}
+    offered = [draw for draw in task._plan.draws(task._keys[row]) if draw.condition == "noisy"]
+    wording = Wording(document["question"], distractor="", answer=document["answer"])
+    options = [options_of(task._plan.noise.perturb_wording(wording, seed=d.seed).question)[letter] for d in offered]
+    assert [answer.text for answer in read.noisy] == [*options[:3], "I do not know."]
+    assert set(options) <= set(candidates)
 
 
 def test_where_the_data_set_is_not_built_the_error_says_how(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
