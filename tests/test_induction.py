@@ -9,13 +9,11 @@ import random
 import sys
 from collections import Counter
 from functools import partial
-from pathlib import Path
 from types import ModuleType
 from typing import Any
 
 import numpy as np
 import pytest
-from evaluation import evaluate
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from PIL import Image
@@ -23,7 +21,7 @@ from PIL import Image
 from hedge_tasks.benchmarks.shale.items import NOISY_SCENARIOS, options_of
 from hedge_tasks.errors import ConfigError
 from hedge_tasks.perturb import Wording, build_noise, induction_words
-from hedge_tasks.perturb.induction import PREFIXES, PRESETS, Induction
+from hedge_tasks.perturb.induction import PREFIXES, PRESETS
 from hedge_tasks.perturb.induction_image import corrupt, draw_style, write
 from hedge_tasks.sampling.plan import SamplingPlan
 
@@ -431,20 +429,3 @@ def test_a_diffusers_model_is_called_with_style_and_seed(monkeypatch: pytest.Mon
     monkeypatch.setitem(sys.modules, "diffusers", None)
     with pytest.raises(ConfigError, match="pip install diffusers"):
         noise_of("shale_sty", pipeline="diffusers:org/model").perturb_images([picture()], ASKED, seed=0)
-
-
-# --- in a task --------------------------------------------------------------------------------------------------------
-
-
-@pytest.mark.framework
-def test_any_task_can_have_a_scenario_as_its_noisy_condition(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    run = evaluate(
-        tmp_path,
-        *("--model", "hedge_tiny", "--tasks", "hedge_demo", "--limit", "4"),
-        *("--gen_kwargs", "n=2,perturbation=shale_crp"),
-    )
-    assert run.values("hedge_demo")["unlabelled_rate,nli"] == 0.0
-    noise = run.results["configs"]["hedge_demo"]["hedge"]["sampling"]["perturbation"]
-    assert Induction.from_config(noise) == PRESETS["shale_crp"]
-    scored = json.loads(run.samples("hedge_demo")[0]["filtered_resps"])
-    assert len(scored["noisy"]) == 2

@@ -21,7 +21,7 @@ from hedge_tasks.benchmarks.shale.items import CLEAN, DATASET, NOISY_SCENARIOS, 
 from hedge_tasks.benchmarks.shale.task import ShaleDiscriminativeTask, ShaleGenerativeTask
 from hedge_tasks.catalogue import task_folder
 from hedge_tasks.errors import ConfigError, DataError
-from hedge_tasks.perturb import Wording, induction_words
+from hedge_tasks.perturb import Wording, build_noise, induction_words
 from hedge_tasks.sampling.answers import Answer, AnswerSet
 from hedge_tasks.sampling.plan import SamplingPlan
 
@@ -146,45 +146,15 @@ def test_the_official_reading_is_an_option_of_the_judge(failing_in_some: Run) ->
     assert failing_in_some.results["configs"]["mine"]["hedge"]["documents"]["judge"]["parsing"] == "official"
 
 
-# --- without the image ------------------------------------------------------------------------------------------------
+# --- judges, and a language model without images ---------------------------------------------------------------------
 
 
-def test_gain_and_leakage_come_from_runs_without_images(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """With images all is right. Without, choices are; the language model says yes to everything."""
-    known = {item.question: item for item in small_set().items if item.scenario == CLEAN}
+@pytest.fixture(scope="module")
+def judged(hub: Path, tmp_path_factory: pytest.TempPathFactory) -> tuple[Run, list[str]]:
+    """Open questions: colours are right, counts unclear, capitals wrong. To closed ones the model says yes, blindly.
 
-    def seeing(body: dict[str, Any]) -> str:
-        item = known[texts_of(body)[0]]
-        return item.answer if images_of(body) or item.task == "mcq" else wrong_reply(item)
-
-    def language_model(body: dict[str, Any]) -> str:
-        assert not images_of(body)
-        return "Yes"
-
-    model = ("--model", "hedge_openai", "--model_args")
-    with serve(language_model) as url:
-        blind = evaluate(tmp_path / "base", *model, f"model=llm,base_url={url}", "--tasks", "hedge_shale_blind")
-    cells = blind.values("hedge_shale_blind")
-    truths = [item.answer == "Yes" for item in known.values() if item.task == "ynq"]
-    said_yes = sum(truths) / len(truths)
-    assert cells["accuracy_ynq,exact"] == pytest.approx(said_yes)
-    assert cells["accuracy_mcq,exact"] == 0.0
-    assert cells["accuracy_average,exact"] == pytest.approx(said_yes / 2)
-    monkeypatch.setenv("HEDGE_SHALE_BASE", str(tmp_path / "base"))
-    with serve(seeing) as url:
-        compared = evaluate(tmp_path / "both", *model, f"model=vlm,base_url={url}", "--tasks", "hedge_shale_gain")
-    cells = compared.values("hedge_shale_gain")
-    assert cells["accuracy_average,exact"] == 1.0
-    assert cells["accuracy_blind,exact"] == 0.5
-    assert cells["multimodal_gain,exact"] == pytest.approx(1 - 0.5)
-    assert cells["multimodal_leakage,exact"] == pytest.approx(0.5 - said_yes / 2)
-
-
-# --- judges -----------------------------------------------------------------------------------------------------------
-
-
-def test_open_questions_have_three_outcomes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Colours are right, counts unclear, capitals wrong; the judge is shown what the picture shows."""
+    Also what the judge was shown of the pictures.
+    """
     known = {item.question: item for item in small_set().items if (item.task, item.scenario) == ("ffq", CLEAN)}
     shown: list[str] = []
 
@@ -194,22 +164,29 @@ def test_open_questions_have_three_outcomes(tmp_path: Path, monkeypatch: pytest.
             case = json.loads(text)
             shown.append(case["description"])
             said = case["response_to_judge"]
-            right = said == case["reference_answer"]
-            return json.dumps(
-                {"reason": "so", "verdict": "unclear" if "know" in said else "without" if right else "with"}
-            )
-        item = next((item for question, item in known.items() if text.endswith(question)), None)
-        replies = {"color": item.answer, "count": "I do not know.", "geography": "Atlantis"} if item else {}
-        return replies[item.aspect] if item else "A picture."
+            outcome = "without" if said == case["reference_answer"] else "with"
+            return json.dumps({"reason": "so", "verdict": "unclear" if "know" in said else outcome})
+        if not images_of(body):
+            return "Yes"
+        item = next(item for question, item in known.items() if text.endswith(question))
+        return {"color": item.answer, "count": "I do not know.", "geography": "Atlantis"}[item.aspect]
 
-    with serve(reply) as url:
+    with pytest.MonkeyPatch.context() as patch, serve(reply) as url:
         spec = {"name": "llm", "model": "judge", "prompt": "shale", "provider": "openai", "url": url}
-        monkeypatch.setenv("HEDGE_JUDGE", json.dumps(spec))
+        patch.setenv("HEDGE_DATA_DIR", str(hub))
+        patch.setenv("HEDGE_NLI_MODEL", "package://hedge_tasks.models.tiny/nli")
+        patch.setenv("OPENAI_API_KEY", "none")
+        patch.setenv("HEDGE_JUDGE", json.dumps(spec))
         run = evaluate(
-            tmp_path,
+            tmp_path_factory.mktemp("judged"),
             *("--model", "hedge_openai", "--model_args", f"model=tiny,base_url={url}"),
-            *("--tasks", "hedge_shale_ffq", "--gen_kwargs", "n=1,n_noisy=0"),
+            *("--tasks", "hedge_shale_ffq,hedge_shale_blind", "--gen_kwargs", "n=1,n_noisy=0"),
         )
+    return run, shown
+
+
+def test_open_questions_have_three_outcomes(judged: tuple[Run, list[str]]) -> None:
+    run, shown = judged
     cells = run.values("hedge_shale_ffq")
     for scenario in ("clean", "txt", "pfx", "adv_p"):
         assert cells[f"non_hallucination_{scenario},embed"] == pytest.approx(1 / 3)
@@ -218,8 +195,45 @@ def test_open_questions_have_three_outcomes(tmp_path: Path, monkeypatch: pytest.
     assert cells["hallucination_rate,embed"] == pytest.approx(1 / 2)
     assert (cells["non_hallucination_color,nli"], cells["non_hallucination_count,nli"]) == (1.0, 0.0)
     assert cells["resistance_rate,embed"] == 1.0
+    assert all(shown)
     assert any("The capital of the country with the flag of" in text for text in shown)
-    assert all(text for text in shown)
+
+
+def share_of_yes() -> float:
+    truths = [item.answer == "Yes" for item in small_set().items if (item.task, item.scenario) == ("ynq", CLEAN)]
+    return sum(truths) / len(truths)
+
+
+def test_a_blind_run_shows_no_image_and_has_its_accuracy(judged: tuple[Run, list[str]]) -> None:
+    """The named judge is for the open questions of the command; closed ones are read."""
+    cells = judged[0].values("hedge_shale_blind")
+    assert cells["accuracy_ynq,exact"] == pytest.approx(share_of_yes())
+    assert cells["accuracy_mcq,exact"] == 0.0
+    assert cells["accuracy_average,exact"] == pytest.approx(share_of_yes() / 2)
+    assert cells["unreadable_rate,exact"] == 0.5
+
+
+def test_gain_and_leakage_come_from_answers_without_images(
+    judged: tuple[Run, list[str]], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """With images all is right. Without, choices are; the language model said yes to everything."""
+    known = {item.question: item for item in small_set().items if item.scenario == CLEAN}
+
+    def reply(body: dict[str, Any]) -> str:
+        item = known[texts_of(body)[0]]
+        return item.answer if images_of(body) or item.task == "mcq" else wrong_reply(item)
+
+    monkeypatch.setenv("HEDGE_SHALE_BASE", str(judged[0].output))
+    with serve(reply) as url:
+        model = ("--model", "hedge_openai", "--model_args", f"model=vlm,base_url={url}")
+        cells = evaluate(tmp_path, *model, "--tasks", "hedge_shale_gain").values("hedge_shale_gain")
+    assert cells["accuracy_average,exact"] == 1.0
+    assert cells["accuracy_blind,exact"] == 0.5
+    assert cells["multimodal_gain,exact"] == pytest.approx(1 - 0.5)
+    assert cells["multimodal_leakage,exact"] == pytest.approx(0.5 - share_of_yes() / 2)
+
+
+# --- what is refused --------------------------------------------------------------------------------------------------
 
 
 def config(**changes: Any) -> dict[str, Any]:
@@ -285,7 +299,7 @@ def test_all_tasks_run_offline_with_the_embedded_model(tmp_path: Path) -> None:
     tasks = ("ynq", "mcq", "ffq", "ic")
     run = evaluate(
         tmp_path,
-        *("--model", "hedge_tiny", "--tasks", "hedge_shale,hedge_shale_blind,hedge_shale_gain"),
+        *("--model", "hedge_tiny", "--tasks", "hedge_demo,hedge_shale,hedge_shale_blind,hedge_shale_gain"),
         *("--gen_kwargs", "n=1,max_new_tokens=8,perturbation=shale_crp", "--limit", "5"),
     )
     for task in tasks:
@@ -296,6 +310,11 @@ def test_all_tasks_run_offline_with_the_embedded_model(tmp_path: Path) -> None:
         assert isinstance(cells[name], float | int)
         settings = run.results["configs"][f"hedge_shale_{task}"]["hedge"]["sampling"]["perturbation"]
         assert (settings["kind"], settings["image"]) == ("induction", "crp")
+    # A task that is not SHALE's has the scenario as its noisy condition.
+    assert run.values("hedge_demo")["unlabelled_rate,nli"] == 0.0
+    noise = run.results["configs"]["hedge_demo"]["hedge"]["sampling"]["perturbation"]
+    assert build_noise(noise) == build_noise("shale_crp")
+    assert len(json.loads(run.samples("hedge_demo")[0]["filtered_resps"])["noisy"]) == 1
     gain = run.values("hedge_shale_gain")  # within the limit all are multiple-choice questions
     difference = gain["accuracy_mcq,exact"] - gain["accuracy_blind,exact"]
     assert gain["multimodal_gain,exact"] == pytest.approx(difference)
