@@ -9,6 +9,7 @@ import random
 import sys
 from collections import Counter
 from functools import partial
+from pathlib import Path
 from types import ModuleType
 from typing import Any
 
@@ -326,14 +327,14 @@ def test_the_papers_raccoon_gets_options_that_are_more_like_it() -> None:
 # --- ADV --------------------------------------------------------------------------------------------------------------
 
 
-def similarity(image: Image.Image) -> float:
+def similarity(image: Image.Image, encoder: str = TINY) -> float:
     """Of the encoder's view of a picture to that of the clean one, by the attack's own embedding."""
     import torch
 
     from hedge_tasks.perturb.induction_attack import _embedder
 
     def embed(of: Image.Image) -> Any:
-        return _embedder(TINY)(torch.from_numpy(np.array(of, np.float32) / 255).permute(2, 0, 1)[None])
+        return _embedder(encoder)(torch.from_numpy(np.array(of, np.float32) / 255).permute(2, 0, 1)[None])
 
     with torch.no_grad():
         return float(torch.nn.functional.cosine_similarity(embed(image), embed(picture()), dim=-1))
@@ -349,6 +350,42 @@ def test_the_attack_stays_in_its_ball_and_beats_noise_of_the_same_size() -> None
     assert similarity(attacked) < similarity(random_noise) - 0.02
     [weak] = noise_of("shale_adv", steps=6, strength=0.0).perturb_images([picture()], ASKED, seed=3)
     assert weak.tobytes() == picture().tobytes()
+
+
+def save_encoder(kind: str, folder: Path) -> None:
+    """An untrained encoder of a common kind, as its authors would publish it."""
+    import torch
+    import transformers as hf
+
+    small = {"hidden_size": 16, "intermediate_size": 32, "num_hidden_layers": 1, "num_attention_heads": 2}
+    shape = {**small, "image_size": 32, "patch_size": 8}
+    text = {**small, "vocab_size": 20, "max_position_embeddings": 8}
+    torch.manual_seed(0)
+    if kind == "clip":
+        model = hf.CLIPModel(hf.CLIPConfig(text_config=text, vision_config=shape, projection_dim=12))
+        processor = hf.CLIPImageProcessor(size={"shortest_edge": 32}, crop_size={"height": 32, "width": 32})
+    elif kind == "siglip":
+        model = hf.SiglipModel(hf.SiglipConfig(text_config=text, vision_config=shape))
+        processor = hf.SiglipImageProcessor(size={"height": 32, "width": 32})
+    else:
+        model = hf.ViTModel(hf.ViTConfig(**shape))
+        processor = hf.ViTImageProcessor(size={"height": 32, "width": 32})
+    model.save_pretrained(folder)
+    processor.save_pretrained(folder)
+
+
+@pytest.mark.parametrize("kind", ["clip", "siglip", "vit"])
+def test_common_vision_encoders_can_be_attacked(kind: str, tmp_path: Path) -> None:
+    """Also a picture that is neither square nor of the encoder's size."""
+    save_encoder(kind, tmp_path)
+    noise = noise_of("shale_adv", encoder=str(tmp_path), steps=4, epsilon=16 / 255, step=6 / 255)
+    clean = np.asarray(picture()).astype(int)
+    [attacked], [again] = (noise.perturb_images([picture()], ASKED, seed=1) for _ in range(2))
+    assert attacked.tobytes() == again.tobytes()
+    assert 4 <= np.abs(np.asarray(attacked) - clean).max() <= 16
+    signs = np.random.default_rng(0).choice([-16, 16], clean.shape)
+    random_noise = Image.fromarray(np.clip(clean + signs, 0, 255).astype(np.uint8))
+    assert similarity(attacked, str(tmp_path)) < similarity(random_noise, str(tmp_path))
 
 
 def test_an_encoder_that_cannot_be_had_is_named_with_the_way_out() -> None:

@@ -116,6 +116,10 @@ def test_a_row_that_makes_no_sense_is_named(changes: dict[str, Any], complaint: 
     assert complaint in str(caught.value)
 
 
+def test_zero_is_an_id() -> None:
+    assert read_item(row(0), "clean", "x").id == read_item(row(7, clean_id=0), "crp", "x").id == "0"
+
+
 def test_a_row_that_is_no_object_is_named() -> None:
     with pytest.raises(DataError, match=r"Clean.json\[0\]: expected an object, got list"):
         read_item([], "clean", "Clean.json[0]")  # type: ignore[arg-type]

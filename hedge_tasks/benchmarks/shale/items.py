@@ -106,7 +106,7 @@ def read_item(row: Mapping[str, object], scenario: str, where: str) -> Item:
     question = _text(fields, "instruction", where)
     answer = _answer(fields, task, question, where)
     return Item(
-        id=str(fields.get("clean_id") or _text(fields, "id", where)),
+        id=_text(fields, "clean_id", where, needed=False) or _text(fields, "id", where),
         scenario=scenario,
         task=task,
         kind=_text(fields, "hallucination_type", where, needed=False).lower(),
