@@ -29,6 +29,7 @@ from hedge_tasks.benchmarks.vope.relevance import rate, weighted_kappa
 from hedge_tasks.benchmarks.vope.replies import read_official, read_words
 from hedge_tasks.benchmarks.vope.tables import contrast_of, difference, numbers_of
 from hedge_tasks.benchmarks.vope.vocabulary import coco, object_phrase
+from hedge_tasks.catalogue import task_folder
 from hedge_tasks.cli import main
 from hedge_tasks.errors import ConfigError, DataError
 from hedge_tasks.runs import Run
@@ -667,3 +668,14 @@ def test_the_sweep_over_alpha_is_compared_with_the_run_without_contrast() -> Non
     strange = story("A dog", ["A dog"], []).with_follow_ups([AnswerSet("t/dog", Answer("Yes"), (Answer("Yes"),))])
     with pytest.raises(DataError, match="'t/dog' is no recheck of one of its objects"):
         numbers_of(Run("t", "m", (strange,), {"s": {"objects": []}}))
+
+
+def test_the_yamls_list_every_metric_once() -> None:
+    def listed(name: str) -> list[str]:
+        text = (task_folder() / "hedge_vope" / name).read_text("utf-8")
+        pairs = re.findall(r"metric: (\w+), aggregation: !function utils\.(\w+)", text)
+        assert all(one == other for one, other in pairs)
+        return [one for one, _ in pairs]
+
+    assert listed("_hedge_vope_yaml") == list(metrics.METRICS)
+    assert listed("_hedge_vope_relevance_yaml") == [*metrics.METRICS, *relevance.METRICS]

@@ -20,7 +20,7 @@ from hedge_tasks.benchmarks.vope.task import VopeTask, own_judge
 from hedge_tasks.benchmarks.vope.vocabulary import Vocabulary
 from hedge_tasks.catalogue import task_folder
 from hedge_tasks.cli import main
-from hedge_tasks.errors import ConfigError
+from hedge_tasks.errors import ConfigError, DataError
 from hedge_tasks.models.hedge_hf import HedgeHF
 from hedge_tasks.models.tiny import phantom
 from hedge_tasks.sampling.answers import AnswerSet
@@ -232,7 +232,13 @@ def test_another_judge_is_refused_by_name() -> None:
 
 @pytest.mark.parametrize(
     ("given", "models"),
-    [("rule", []), ("llm:model=a", []), ("llm:model=a,prompt=vope_relevance", ["a"])],
+    [
+        ("rule", []),
+        ("llm:model=a", []),
+        ("llm:model=a,prompt=vope_relevance", ["a"]),
+        (json.dumps([{"name": "llm", "model": name, "prompt": "vope_relevance"} for name in "ab"]), ["a", "b"]),
+        ('["rule", {"name": "llm", "model": "a", "prompt": "vope_relevance"}]', []),
+    ],
 )
 def test_the_judge_from_the_environment_rates_relevance_or_is_not_asked(
     given: str, models: list[str], monkeypatch: pytest.MonkeyPatch
@@ -240,3 +246,17 @@ def test_the_judge_from_the_environment_rates_relevance_or_is_not_asked(
     monkeypatch.setenv("HEDGE_JUDGE", given)
     judge = own_judge({"task": "mine", "hedge": {"prompt": "vope/writing", "judge": "vope"}})
     assert [getattr(one, "model", None) for one in judge.relevance] == models
+
+
+def test_an_official_set_that_is_not_built_says_how_to(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HEDGE_DATA_DIR", str(tmp_path))
+    config = {
+        "task": "mine",
+        "dataset_path": "qqwsad5/VOPE",
+        "test_split": "test",
+        "metric_list": [],
+        "filter_list": [],
+    }
+    documents = {"prompt": "vope/writing", "judge": "vope"}
+    with pytest.raises(DataError, match="build the set with `hedge data vope`"):
+        VopeTask({**config, "hedge": documents})
