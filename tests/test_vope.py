@@ -24,7 +24,7 @@ from hedge_tasks.benchmarks.vope.building import build, image_reader, read_items
 from hedge_tasks.benchmarks.vope.documents import objects_of, process_docs
 from hedge_tasks.benchmarks.vope.extraction import mentions, objects_in
 from hedge_tasks.benchmarks.vope.judge import SETS, VopeJudge, relevance_judges
-from hedge_tasks.benchmarks.vope.objects import ObjectRecord, object_records, story_verdict
+from hedge_tasks.benchmarks.vope.objects import ObjectRecord, answered_records, object_records, story_verdict
 from hedge_tasks.benchmarks.vope.relevance import rate, weighted_kappa
 from hedge_tasks.benchmarks.vope.replies import read_official, read_words
 from hedge_tasks.benchmarks.vope.tables import contrast_of, difference, numbers_of
@@ -286,6 +286,22 @@ def test_an_object_is_scored_by_the_stories_that_mention_it() -> None:
     assert (dog.readings_differ, car.readings_differ) == (False, True)
     bare = object_records(story("A dog", ["A dog"], []), [("dog", "dog")], {"dog"}, verdicts[:1])
     assert (bare[0].noisy, bare[0].vase) == (None, None)
+
+
+def recheck(word: str, reference: str, first: str, second: str) -> AnswerSet:
+    return AnswerSet(f"s/{word}", Answer(first), (Answer(second),), reference=reference)
+
+
+def test_a_second_reply_tells_how_firm_the_first_is() -> None:
+    replies = [
+        *(recheck("dog", "yes", "Yes", "yes."), recheck("car", "no", "No", "Yes"), recheck("cat", "no", "No", "Hm")),
+        *(recheck("bus", "no", "Hm", "Hm"), recheck("cup", "yes", "No", "No")),
+    ]
+    records = answered_records(story("A dog", ["A dog"], []).with_follow_ups(replies), VopeJudge())
+    assert [o.flips for o in records] == [False, True, None, None, False]
+    assert [o.kind for o in records][3] is None
+    assert value("recheck_flips", [records]) == 1 / 3
+    assert value("recheck_flips", [[]]).startswith("undefined: no recheck has two replies")
 
 
 def entry(kind: str | None, present: bool = True, **more: Any) -> ObjectRecord:

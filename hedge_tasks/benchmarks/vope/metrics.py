@@ -199,6 +199,14 @@ def _unread(objects: Objects) -> int:
     return sum(entry["kind"] is None for entry in objects)
 
 
+def _flips(objects: Objects) -> int:
+    return sum(entry["flips"] is True for entry in objects)
+
+
+def _read_twice(objects: Objects) -> int:
+    return sum(entry["flips"] is not None for entry in objects)
+
+
 def _differ(objects: Objects) -> int:
     return sum(bool(entry["readings_differ"]) for entry in objects)
 
@@ -216,6 +224,7 @@ _ALL: list[Metric] = [
     ObjectCount("objects", len),
     ObjectShare("unread_rate", _unread, len, "no story mentions a COCO object"),
     ObjectCount("parsers_differ", _differ),
+    ObjectShare("recheck_flips", _flips, _read_twice, "no recheck has two replies that can be read"),
     *(ObjectAuroc(score) for score in ("se", "radflag", "vase", "noisy")),
     *(ObjectAuroc(score, _DESCRIBED, "described") for score in ("se", "radflag", "vase", "noisy")),
 ]

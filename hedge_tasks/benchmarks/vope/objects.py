@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from hedge_tasks import scoring
@@ -11,7 +11,7 @@ from hedge_tasks.adjudication.base import Case, Judge, Verdict
 from hedge_tasks.benchmarks.vope.extraction import mentions
 from hedge_tasks.benchmarks.vope.vocabulary import coco
 from hedge_tasks.errors import DataError
-from hedge_tasks.sampling.answers import AnswerSet
+from hedge_tasks.sampling.answers import Answer, AnswerSet
 
 
 @dataclass(frozen=True)
@@ -24,6 +24,8 @@ class ObjectRecord:
         kind: one of `judge.SETS`; None where the reply to the recheck says neither yes nor no.
         readings_differ: whether the ways to read the reply disagree.
         reply: to the recheck.
+        flips: whether the second reply to the recheck, drawn at the plan's temperature, is read otherwise; None where
+            one of the two says neither yes nor no, or there is no second one.
         clean, noisy: share of the clean and the noisy stories that mention the category; None where there are none.
         se, radflag, vase: HEDGE's scores with two clusters of stories, those that mention the category and those that
             do not, every story weighing the same; vase is None without noisy stories.
@@ -42,6 +44,7 @@ class ObjectRecord:
     radflag: float | None
     vase: float | None
     relevance: tuple[int | None, ...] = ()
+    flips: bool | None = None
 
     def to_dict(self) -> dict[str, Any]:
         return {**asdict(self), "relevance": list(self.relevance)}
@@ -61,12 +64,19 @@ def answered_records(answers: AnswerSet, judge: Judge) -> list[ObjectRecord]:
     words = [_word(answers, recheck) for recheck in answers.follow_ups]
     objects = [(word, coco().category(word, answers.id)) for word in words]
     references = [recheck.reference or "" for recheck in answers.follow_ups]
-    cases = [
-        Case(recheck.id, recheck.question or "", reference, recheck.baseline.text)
-        for recheck, reference in zip(answers.follow_ups, references, strict=True)
-    ]
+    first = [_case(recheck, recheck.baseline) for recheck in answers.follow_ups]
+    second = [_case(recheck, recheck.clean[0]) for recheck in answers.follow_ups]
     truth = {category for (_, category), reference in zip(objects, references, strict=True) if reference == "yes"}
-    return object_records(answers, objects, truth, judge.judge(cases))
+    records = object_records(answers, objects, truth, judge.judge(first))
+    again = [verdict.category for verdict in judge.judge(second)]
+    return [
+        replace(entry, flips=None if None in (entry.kind, kind) else entry.kind != kind)
+        for entry, kind in zip(records, again, strict=True)
+    ]
+
+
+def _case(recheck: AnswerSet, reply: Answer) -> Case:
+    return Case(recheck.id, recheck.question or "", recheck.reference or "", reply.text)
 
 
 def _word(answers: AnswerSet, recheck: AnswerSet) -> str:

@@ -32,7 +32,7 @@ class VopeTask(HedgeTask):
     """A task in two stages: stories, and a recheck of every object of the baseline story in a fresh turn.
 
     Rechecks are drawn at the baseline's temperature. A plan needs at least one clean answer, so each recheck has a
-    second reply, which is stored and not judged.
+    second reply, which tells how firm the first one is (`recheck_flips`).
     """
 
     def __init__(self, config: dict[str, Any], model_name: str | None = None) -> None:
