@@ -438,3 +438,12 @@ def test_hedge_report_writes_one_file(tmp_path: Path, capsys: pytest.CaptureFixt
 def test_a_report_of_nothing_is_refused(tmp_path: Path) -> None:
     with pytest.raises(DataError, match="no runs"):
         build_report([])
+
+
+def test_the_report_says_which_documents_a_threshold_was_tuned_on() -> None:
+    settings = {"backend": "embed", "threshold": "tuned", "with_question": False, "alpha": 1.0}
+    [analysis] = analyse([finished_run(120, filters={"embed": settings})], curves=False)
+    [note] = [note for note in warnings_of(analysis) if "was tuned on" in note]
+    held_out = sum(s.held_out for s in analysis.scores["embed"])
+    assert held_out > 0
+    assert f"embed was tuned on {held_out} documents" in note

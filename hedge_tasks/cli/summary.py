@@ -18,12 +18,14 @@ def as_text(summary: dict[str, Any]) -> str:
     n, labelled, rate = summary["n"], summary["n_labelled"], summary["hallucination_rate"]
     clustering, given = summary["clustering"], summary["clusters_given"]
     how = clustering if isinstance(clustering, str) else ", ".join(f"{k}={v}" for k, v in clustering.items())
+    tuned_on = f"; its threshold was tuned on {summary['n_held_out']} of them, which no ROC-AUC counts"
     lines = [
         f"{n} questions, {labelled} labelled"
         + (f", {rate:.1%} of them hallucinated" if rate is not None else " (no labels, so no AUROC)"),
         f"clustering: {how}"
         + (", with the question" if summary["with_question"] else "")
-        + (f"; {given} questions came with cluster ids" if given else ""),
+        + (f"; {given} questions came with cluster ids" if given else "")
+        + (tuned_on if summary["n_held_out"] else ""),
         f"weights: {summary['weighting']}",
     ]
     return "\n".join([*lines, "", auroc_table(summary)] if labelled else lines)

@@ -241,6 +241,20 @@ def _about_data(analysis: Analysis) -> Iterable[str]:
     oracle = [name for name, settings in (run.settings.get("filters") or {}).items() if _is_oracle(settings)]
     if oracle:
         yield f"The threshold of {', '.join(oracle)} was tuned on the reported documents, which is optimistic."
+    for count, names in _held_out(analysis).items():
+        yield (
+            f"The threshold of {', '.join(names)} was tuned on {count} documents, which its ROC-AUCs leave out: compare "
+            "it with other methods by the paired differences below."
+        )
+
+
+def _held_out(analysis: Analysis) -> dict[int, list[str]]:
+    """Methods by the number of documents that their thresholds were tuned on."""
+    counts: dict[int, list[str]] = {}
+    for name, scores in analysis.scores.items():
+        if count := sum(s.held_out for s in scores):
+            counts.setdefault(count, []).append(name)
+    return counts
 
 
 def _is_oracle(settings: object) -> bool:
