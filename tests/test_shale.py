@@ -428,7 +428,28 @@ def test_the_average_weighs_both_types_of_questions_the_same() -> None:
     made = [record("accuracy_average", r, task=t) for t, r in (("ynq", 1), ("ynq", 1), ("ynq", 1), ("mcq", 0))]
     assert METRICS["accuracy_average"](made) == 0.5
     only = [record("accuracy_average", 1, task="ynq")]
-    assert METRICS["accuracy_average"](only) == "undefined: no judged document is of type 'mcq' (clean)"
+    assert METRICS["accuracy_average"](only) == "undefined: no judged document is of type 'mcq' in 'clean'"
+    assert METRICS["accuracy_average"].stderr(only) == "N/A"
+    assert (
+        METRICS["accuracy_average_crp"]([record("accuracy_average_crp", 1, "crp", task=t) for t in ("ynq", "mcq")]) == 1
+    )
+
+
+def test_the_standard_error_of_the_average_keeps_a_picture_together() -> None:
+    choice = random.Random(2)
+    right = [int(choice.random() < 0.6) for _ in range(200)]
+    # Both questions about a picture are right or wrong alike: as many values as pictures. Apart, twice as many.
+    together = [record("accuracy_average", r, pair=str(i), task=t) for i, r in enumerate(right) for t in ("ynq", "mcq")]
+    apart = [
+        record("accuracy_average", r, pair=str(i), task=t, group=f"{t}{(i * 37) % 200 if t == 'ynq' else i}")
+        for i, r in enumerate(right)
+        for t in ("ynq", "mcq")
+    ]
+    p = sum(right) / 200
+    stderr = METRICS["accuracy_average"].stderr
+    assert stderr(together) == pytest.approx((p * (1 - p) / 200) ** 0.5, rel=0.1)
+    assert stderr(apart) == pytest.approx((p * (1 - p) / 400) ** 0.5, rel=0.1)
+    assert stderr(together) == stderr(together[::-1])
 
 
 def test_gain_and_leakage_are_those_of_mmstar() -> None:

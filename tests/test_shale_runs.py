@@ -106,13 +106,18 @@ def failing_in_some(hub: Path, tmp_path_factory: pytest.TempPathFactory) -> Run:
         return evaluate(
             root / "out",
             *("--model", "hedge_openai", "--model_args", f"model=tiny,base_url={url}"),
-            *("--tasks", "hedge_shale_ynq,hedge_shale_mcq,mine", "--include_path", str(root / "own")),
+            *(
+                "--tasks",
+                "hedge_shale_ynq,hedge_shale_mcq,hedge_shale_closed,mine",
+                "--include_path",
+                str(root / "own"),
+            ),
             *("--gen_kwargs", "n=1,n_noisy=0"),
         )
 
 
 def test_resistance_is_what_arithmetic_says(failing_in_some: Run) -> None:
-    for task in ("hedge_shale_ynq", "hedge_shale_mcq"):
+    for task in ("hedge_shale_ynq", "hedge_shale_mcq", "hedge_shale_closed"):
         cells = failing_in_some.values(task)
         expected = dict.fromkeys(NOISY_SCENARIOS, 1.0) | {"crp": 0.0, "pfx": 0.0, "txt": 0.5}
         assert {name: cells[f"resistance_{name},exact"] for name in NOISY_SCENARIOS} == expected
@@ -136,6 +141,16 @@ def test_shares_of_right_answers_are_what_arithmetic_says(failing_in_some: Run) 
         assert cells["unreadable_rate,exact"] == cells["parsers_differ,exact"] == 0.0
         answered = [len([i for i in small_set().items if (i.task, i.scenario) == (task[-3:], s)]) for s in SCENARIOS]
         assert len(failing_in_some.samples(task)) == sum(answered)
+
+
+def test_closed_questions_together_weigh_both_types_the_same(failing_in_some: Run) -> None:
+    cells = failing_in_some.values("hedge_shale_closed")
+    for scenario, expected in (("", 2 / 3), ("_crp", 1 / 3), ("_txt", 2 / 3), ("_adv_p", 1.0)):
+        assert cells[f"accuracy_average{scenario},exact"] == pytest.approx(expected)
+    # Flags are right when perturbed. In SYN every choice is asked, but of the yes-or-no questions those with a no only.
+    assert cells["accuracy_average_syn,exact"] == 1.0
+    parts = [failing_in_some.values(f"hedge_shale_{t}")["accuracy_pfx,exact"] for t in ("ynq", "mcq")]
+    assert cells["accuracy_average_pfx,exact"] == pytest.approx(sum(parts) / 2)
 
 
 def test_the_official_reading_is_an_option_of_the_judge(failing_in_some: Run) -> None:

@@ -243,8 +243,8 @@ def _about_data(analysis: Analysis) -> Iterable[str]:
         yield f"The threshold of {', '.join(oracle)} was tuned on the reported documents, which is optimistic."
     for count, names in _held_out(analysis).items():
         yield (
-            f"The threshold of {', '.join(names)} was tuned on {count} documents, which its ROC-AUCs leave out: compare "
-            "it with other methods by the paired differences below."
+            f"The threshold of {', '.join(names)} was tuned on {count} documents, which its ROC-AUCs leave out: "
+            "compare it with other methods by the paired differences below."
         )
 
 

@@ -98,28 +98,39 @@ class ResistanceRate:
 
     def stderr(self, records: Sequence[Record]) -> float | str:
         """Bootstrap over pictures: all questions about one, in all scenarios, are drawn together."""
-        # Sorted: the same documents in another order, as from several processes, are the same documents.
-        counts = self._counts(records)
-        units = counts[np.lexsort(counts.reshape(len(counts), -1).T)] if len(counts) else counts
-        if len(units) < 2 or np.isnan(_mean_rates(units.sum(0)[None])[0]):
-            return NOT_AVAILABLE
-        drawn = np.random.default_rng(0).multinomial(len(units), np.full(len(units), 1 / len(units)), size=_RESAMPLES)
-        rates = _mean_rates(np.einsum("ru,usc->rsc", drawn, units))
-        return float(np.nanstd(rates, ddof=1))
+        return _resampled_stderr(self._counts(records))
 
     def _counts(self, records: Sequence[Record]) -> np.ndarray:
         """Items still right, and right when clean, shape (groups, scenarios, 2)."""
         clean = {r["pair"]: r["right"] for r in records if r["scenario"] == CLEAN and r["right"] is not None}
-        groups: dict[str, np.ndarray] = {}
-        for r in records:
-            if r["scenario"] in self.scenarios and r["right"] is not None and clean.get(r["pair"]):
-                of = groups.setdefault(r["group"], np.zeros((len(self.scenarios), 2)))
-                of[self.scenarios.index(r["scenario"])] += (r["right"], 1)
-        return np.array([groups[name] for name in sorted(groups)]).reshape(-1, len(self.scenarios), 2)
+        kept = [
+            (r["group"], self.scenarios.index(r["scenario"]), r["right"])
+            for r in records
+            if r["scenario"] in self.scenarios and r["right"] is not None and clean.get(r["pair"])
+        ]
+        return _group_counts(kept, len(self.scenarios))
+
+
+def _group_counts(values: Sequence[tuple[str, int, int]], n_rates: int) -> np.ndarray:
+    """(group, number of the rate, 1 or 0) -> ones and all, shape (groups, rates, 2)."""
+    groups: dict[str, np.ndarray] = {}
+    for group, rate, value in values:
+        groups.setdefault(group, np.zeros((n_rates, 2)))[rate] += (value, 1)
+    return np.array(list(groups.values())).reshape(-1, n_rates, 2)
+
+
+def _resampled_stderr(counts: np.ndarray) -> float | str:
+    """Bootstrap standard error over the groups, of the mean of their rates."""
+    # Sorted: the same documents in another order, as from several processes, are the same documents.
+    units = counts[np.lexsort(counts.reshape(len(counts), -1).T)] if len(counts) else counts
+    if len(units) < 2 or np.isnan(_mean_rates(units.sum(0)[None])[0]):
+        return NOT_AVAILABLE
+    drawn = np.random.default_rng(0).multinomial(len(units), np.full(len(units), 1 / len(units)), size=_RESAMPLES)
+    return float(np.nanstd(_mean_rates(np.einsum("ru,usc->rsc", drawn, units)), ddof=1))
 
 
 def _mean_rates(counts: np.ndarray) -> np.ndarray:
-    """Mean over the scenarios that have a rate; shape (n, scenarios, 2) -> (n,), nan where none has."""
+    """Mean of the rates that are defined; shape (n, rates, 2) -> (n,), nan where none is."""
     asked = counts[..., 1] > 0
     rates = np.where(asked, counts[..., 0] / np.maximum(counts[..., 1], 1), 0.0)
     n = asked.sum(-1)
@@ -127,7 +138,7 @@ def _mean_rates(counts: np.ndarray) -> np.ndarray:
 
 
 class Average:
-    """Mean of other rows, each type of question counting the same (the column Avg of Table 5)."""
+    """Mean of the shares of several types of questions, each counting the same (Table 2; column Avg of Table 5)."""
 
     higher_is_better = True
 
@@ -143,8 +154,13 @@ class Average:
         reasons = [value for value in values if isinstance(value, str)]
         return reasons[0] if reasons else float(np.mean([v for v in values if not isinstance(v, str)]))
 
-    def stderr(self, records: Sequence[Record]) -> str:
-        return NOT_AVAILABLE
+    def stderr(self, records: Sequence[Record]) -> float | str:
+        """Bootstrap over pictures: all questions about one, of all types, are drawn together."""
+        if isinstance(self(records), str):
+            return NOT_AVAILABLE
+        cells = [(place, r[part.__name__]) for place, part in enumerate(self.parts) for r in records]
+        kept = [(cell["group"], place, cell["right"]) for place, cell in cells if cell["right"] is not None]
+        return _resampled_stderr(_group_counts(kept, len(self.parts)))
 
 
 class UnreadableRate(RateMetric):
@@ -253,9 +269,13 @@ def _shares(name: str) -> list[RightShare]:
     ]
 
 
-def _discriminative_average() -> Average:
-    shares = [RightShare(f"accuracy_{t}", f"type {t!r} (clean)", scenario=(CLEAN,), task=(t,)) for t in DISCRIMINATIVE]
-    return Average("accuracy_average", shares)
+def _discriminative_average(scenario: str) -> Average:
+    ending = "" if scenario == CLEAN else f"_{scenario}"
+    shares = [
+        RightShare(f"accuracy_{task}{ending}", f"type {task!r} in {scenario!r}", scenario=(scenario,), task=(task,))
+        for task in DISCRIMINATIVE
+    ]
+    return Average(f"accuracy_average{ending}", shares)
 
 
 def _by_name(metrics: Sequence[Metric]) -> dict[str, Metric]:
@@ -272,8 +292,8 @@ METRICS: Mapping[str, Metric] = _by_name(
         ResistanceRate("resistance_combination", COMBINED_SCENARIOS),
         ResistanceRate("resistance_rate", NOISY_SCENARIOS),
         *(OfStratum(AurocMetric(score), scenario) for score in SCORE_NAMES for scenario in SCENARIOS),
-        *_discriminative_average().parts,
-        _discriminative_average(),
+        *_discriminative_average(CLEAN).parts,
+        *map(_discriminative_average, SCENARIOS),
         UnreadableRate("unreadable_rate"),
         ParsersDiffer("parsers_differ"),
         UnclearRate("unclear_rate"),
