@@ -381,7 +381,7 @@ def test_the_standard_error_of_resistance_resamples_pictures() -> None:
     made = [record("resistance_image", right, s, pair, group=f"g{int(pair) // 2}") for pair, s, right in answers]
     generator, drawn = np.random.default_rng(99), []
     groups = {g: [a for a in answers if int(a[0]) // 2 == g] for g in range(30)}
-    for _ in range(400):
+    for _ in range(200):
         sample = [
             (f"{copy}.{pair}", scenario, right)
             for copy, g in enumerate(generator.integers(0, 30, 30))
@@ -389,7 +389,7 @@ def test_the_standard_error_of_resistance_resamples_pictures() -> None:
         ]
         drawn.append(brute_force(sample, ("crp", "txt")))
     stderr = METRICS["resistance_image"].stderr(made)
-    assert stderr == pytest.approx(np.std(drawn), rel=0.15)
+    assert stderr == pytest.approx(np.std(drawn), rel=0.2)
     assert stderr == METRICS["resistance_image"].stderr(made[::-1])
 
 
