@@ -43,6 +43,10 @@ def test_torchrun_with_two_processes_gives_the_numbers_of_one_and_one_resumes_fr
     assert (kept_by_two.answer_sets, kept_by_two.verdicts) == (kept.answer_sets, kept.verdicts)
     assert kept_by_two.settings["outcome"] == kept.settings["outcome"]
     assert kept.settings["outcome"]["documents"] == 15
+    # The threshold is chosen once, on the documents of both.
+    chosen = [each.settings["filters"]["embed"]["chosen"] for each in (kept, kept_by_two)]
+    assert chosen[0] == chosen[1]
+    assert chosen[0]["held_out"] == 3
 
     resumed = launch(tmp_path / "resumed", store=tmp_path / "two" / "hedge_answers")
     assert answers(resumed) == answers_of_one
