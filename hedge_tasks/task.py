@@ -215,10 +215,18 @@ class HedgeTask(ConfigurableMessagesTask):
             store=_store_folder(getattr(self, "args", None)),
             follow_up=partial(self.follow_up, doc_id),
         )
+        if self._plan.noisy_count:
+            self._check_noise(request)
         # lmms-eval's response cache keeps deterministic requests. This one is not: the answer store does the keeping.
         settings = {"do_sample": True, "n": 1 + self._plan.n + self._plan.noisy_count}
         arguments = (ctx, settings, request, doc_id, self.config.task, split)
         return Instance("generate_samples", arguments, 0, **kwargs)
+
+    def _check_noise(self, request: SampleRequest) -> None:
+        try:
+            self._plan.noise.check(request.wording)
+        except ConfigError as error:
+            raise ConfigError(f"{self.config.task}, document {request.id}: {error}") from None
 
     def follow_up(self, doc_id: int, answers: AnswerSet) -> Sequence[SampleRequest]:
         """Further questions about a document in the light of its answers; for tasks in two stages."""

@@ -275,6 +275,11 @@ def test_a_failing_server_stops_the_run_without_a_results_file(tmp_path: Path) -
         ),
         (("--gen_kwargs", "n=0"), ConfigError, "n: expected an integer of at least 1"),
         (("--gen_kwargs", "perturbation=hegde"), ConfigError, "did you mean 'hedge'"),
+        (
+            ("--gen_kwargs", "perturbation=shale_pfx"),
+            ConfigError,
+            "hedge_demo, document .* needs a wrong answer to every",
+        ),
         (("--model_args", "batchsize=4"), ConfigError, "unknown model argument 'batchsize', did you mean 'batch_size'"),
         (("--model_args", "dtype=float31"), ConfigError, "unknown dtype 'float31', did you mean 'float32'"),
     ],

@@ -269,6 +269,8 @@ def test_context_and_distractor_reach_prompt_and_perturbation() -> None:
         def perturb_images(self, images: Any, wording: Wording, *, seed: int) -> Any:
             return images
 
+        def check(self, wording: Wording) -> None: ...
+
         def perturb_wording(self, wording: Wording, *, seed: int) -> Wording:
             return replace(wording, question=f"{wording.distractor}? {wording.question}")
 

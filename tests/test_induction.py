@@ -466,3 +466,16 @@ def test_a_diffusers_model_is_called_with_style_and_seed(monkeypatch: pytest.Mon
     monkeypatch.setitem(sys.modules, "diffusers", None)
     with pytest.raises(ConfigError, match="pip install diffusers"):
         noise_of("shale_sty", pipeline="diffusers:org/model").perturb_images([picture()], ASKED, seed=0)
+
+
+@pytest.mark.parametrize("name", ["shale_pfx", "shale_txt", "shale_crp_p"])
+def test_a_document_without_a_wrong_answer_is_refused_before_anything_is_sampled(name: str) -> None:
+    with pytest.raises(ConfigError, match="needs a wrong answer to every question"):
+        build_noise(name).check(Wording("Is it red?"))
+    build_noise(name).check(Wording("Is it red?", distractor="blue"))
+
+
+def test_a_question_without_options_is_refused_before_anything_is_sampled() -> None:
+    with pytest.raises(ConfigError, match="needs questions with options"):
+        build_noise("shale_syn").check(Wording("Is it red?", answer="yes"))
+    build_noise("shale_syn").check(Wording("Which? (A) red (B) blue", answer="A"))

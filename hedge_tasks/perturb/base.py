@@ -36,6 +36,13 @@ class Noise(Protocol):
     def name(self) -> str:
         """Goes into the provenance."""
 
+    def check(self, wording: Wording) -> None:
+        """Raise where a document with this wording cannot be perturbed so; called before anything is sampled.
+
+        Raises:
+            ConfigError: what is missing, and where to give it.
+        """
+
     def perturb_images(self, images: Sequence[Image.Image], wording: Wording, *, seed: int) -> list[Image.Image]:
         """The images of a noisy draw, given the clean ones as 8-bit RGB."""
 

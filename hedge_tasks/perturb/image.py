@@ -225,6 +225,9 @@ class Perturbation:
         """The same perturbation with every range times ``strength``."""
         return replace(self, strength=self.strength * strength)
 
+    def check(self, wording: Wording) -> None:
+        """Every document can be perturbed so."""
+
     def perturb_images(self, images: Sequence[Image.Image], wording: Wording, *, seed: int) -> list[Image.Image]:
         """Perturb each image; the n-th one has a seed of its own, and the only one of a draw has the draw's."""
         return [perturb_image(image, seed=seed + i, preset=self) for i, image in enumerate(images)]

@@ -205,6 +205,17 @@ class Induction:
             raise ConfigError(f"perturbation: {self.pipeline} returned {type(restyled).__name__}, not a PIL image")
         return restyled.convert("RGB")
 
+    def check(self, wording: Wording) -> None:
+        """Raise where there is nothing to mislead with (TXT, PFX), or there are no options (SYN).
+
+        Raises:
+            ConfigError: what is missing.
+        """
+        if self.image == "txt" or self.wording == "pfx":
+            self._misleading(wording, random.Random(0))
+        if self.wording == "syn":
+            self._options(wording)
+
     def perturb_wording(self, wording: Wording, *, seed: int) -> Wording:
         """The wording of one draw.
 
@@ -229,9 +240,8 @@ class Induction:
         text = self._misleading(wording, rng)
         return text if text[-1] in ".!?" else rng.choice(self.prefixes).replace(_DISTRACTOR, text)
 
-    def _with_near_options(self, wording: Wording, rng: random.Random) -> Wording:
-        from hedge_tasks.perturb.induction_words import CANDIDATES, near_words
-
+    def _options(self, wording: Wording) -> tuple[dict[str, str], str]:
+        """The options of a question by their letters, and the letter of the right one."""
         options = {letter: text.strip() for letter, text in _OPTION.findall(wording.question)}
         right = next((key for key, text in options.items() if _names(wording.answer, key, text)), None)
         if len(options) < 2 or right is None:
@@ -239,6 +249,12 @@ class Induction:
                 f"perturbation {self.name!r} needs questions with options '(A) ... (B) ...', one of them the answer; "
                 f"got {wording.question[:80]!r} with the answer {wording.answer[:40]!r}"
             )
+        return options, right
+
+    def _with_near_options(self, wording: Wording, rng: random.Random) -> Wording:
+        from hedge_tasks.perturb.induction_words import CANDIDATES, near_words
+
+        options, right = self._options(wording)
         wrong = [letter for letter in options if letter != right]
         near = near_words(
             options[right],

@@ -77,6 +77,9 @@ class TextPerturbation:
             values["templates"] = _template_names(values["templates"])
         return replace(PRESETS.get(values.get("name", ""), cls()), **values)
 
+    def check(self, wording: Wording) -> None:
+        """Every document can be perturbed so."""
+
     def perturb_images(self, images: Sequence[Image.Image], wording: Wording, *, seed: int) -> list[Image.Image]:
         """The images as they are."""
         return list(images)
