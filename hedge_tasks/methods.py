@@ -88,7 +88,8 @@ class Method:
             gather: brings what the choice needs from all processes together.
         """
         if self.choice is None:
-            return cluster_answer_sets(answer_sets, self.backend, with_question=self.with_question), None
+            clustered = cluster_answer_sets(answer_sets, self.backend, with_question=self.with_question)
+            return [answer_set.with_held_out(False) for answer_set in clustered], None
         assert isinstance(self.backend, EmbeddingClustering)
         questions = questions_of(answer_sets) if self.with_question else None
         options: dict[str, Any] = {"questions": questions, "alpha": self.alpha, "gather": gather}

@@ -11,7 +11,7 @@ import itertools
 import json
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any
@@ -180,6 +180,6 @@ def _from_samples(file: Path, rows: _Rows) -> Run:
         if not isinstance(text, str):
             raise DataError(f"{where}: no sampled answers of a HEDGE task in 'filtered_resps'")
         answer_set = AnswerSet.from_json(text, where)
-        sets.setdefault(answer_set.id, AnswerSet.from_dict({**answer_set.to_dict(), "cluster_ids": None}, where))
+        sets.setdefault(answer_set.id, replace(answer_set, cluster_ids=None, held_out=False))
     task = file.stem.partition("_samples_")[2] or file.stem
     return Run(task, "", tuple(sets.values()), path=file)

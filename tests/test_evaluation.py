@@ -36,7 +36,9 @@ def answer_sets(run: Run, task: str = "hedge_demo") -> dict[str, AnswerSet]:
     """One answer set a document; every filter logs the same ones."""
     sets: dict[str, AnswerSet] = {}
     for sample in run.samples(task):
-        answer_set = replace(AnswerSet.from_dict(json.loads(sample["filtered_resps"])), cluster_ids=None)
+        answer_set = replace(
+            AnswerSet.from_dict(json.loads(sample["filtered_resps"])), cluster_ids=None, held_out=False
+        )
         assert sets.setdefault(answer_set.id, answer_set) == answer_set
     return sets
 
@@ -62,7 +64,10 @@ def test_numbers_in_the_table_are_those_of_the_samples(demo: Run) -> None:
     from hedge_tasks.pipeline import score_answers
 
     samples = demo.samples("hedge_demo")[:24]  # lmms-eval writes filter after filter; the first is nli
-    sets = [replace(AnswerSet.from_dict(json.loads(sample["filtered_resps"])), cluster_ids=None) for sample in samples]
+    sets = [
+        replace(AnswerSet.from_dict(json.loads(sample["filtered_resps"])), cluster_ids=None, held_out=False)
+        for sample in samples
+    ]
     scores = [score_answers(s, clustering="nli", model=TINY_NLI) for s in sets]
     labels = [s.label for s in sets]
     values = demo.values("hedge_demo")
@@ -73,12 +78,32 @@ def test_numbers_in_the_table_are_those_of_the_samples(demo: Run) -> None:
         assert values[f"{name}_auroc,nli"] == pytest.approx(expected)
 
 
+def test_documents_that_the_threshold_was_tuned_on_are_in_no_auroc(demo: Run) -> None:
+    from sklearn.metrics import roc_auc_score
+
+    from hedge_tasks.pipeline import score_answers
+
+    samples = demo.samples("hedge_demo")[24:48]  # the second filter is embed
+    sets = [AnswerSet.from_dict(json.loads(s["filtered_resps"])) for s in samples]
+    kept = [s for s in sets if not s.held_out]
+    chosen = demo.results["configs"]["hedge_demo"]["hedge"]["filters"]["embed"]["chosen"]
+    assert len(sets) - len(kept) == chosen["held_out"] > 0
+    threshold = chosen["parts"][0]["threshold"]
+    scores = [score_answers(replace(s, cluster_ids=None), clustering="embed", threshold=threshold) for s in kept]
+    values = demo.values("hedge_demo")
+    for name in ("se", "radflag", "vase"):
+        expected = roc_auc_score([s.label for s in kept], [getattr(s, name) for s in scores])
+        assert values[f"{name}_auroc,embed"] == pytest.approx(expected)
+
+
 def test_the_results_file_says_what_produced_it(demo: Run) -> None:
     settings = demo.results["configs"]["hedge_demo"]["hedge"]
     assert settings["sampling"]["n"] == 3
     assert settings["sampling"]["perturbation"]["gauss_noise"] == 0.07
     assert settings["filters"]["nli_qa"]["model"] == TINY_NLI
-    assert settings["filters"]["embed"]["threshold"] == 0.9
+    assert settings["filters"]["embed"]["threshold"] == "tuned"
+    [part] = settings["filters"]["embed"]["chosen"]["parts"]
+    assert 0.8 <= part["threshold"] <= 0.99
     assert settings["documents"]["judge"]["judge"] == "rule"
     assert settings["outcome"] == {"documents": 24, "unlabelled": 0, "without_logprobs": 0}
 

@@ -125,3 +125,9 @@ def test_a_method_is_built_again_from_what_a_run_records(backend: str, options: 
     method = Method.build("name", backend, options, with_question=True, alpha=2.0)
     recorded = json.loads(json.dumps(method.settings()))
     assert Method.from_settings("name", recorded) == method
+
+
+def test_what_another_method_was_tuned_on_is_counted_by_this_one() -> None:
+    answers = AnswerSet("q", Answer("a"), (Answer("a"),), (), label=1).with_held_out(True)
+    [scores] = Method.build("exact", "exact").score([answers])
+    assert scores.reported_label == 1
