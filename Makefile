@@ -14,8 +14,9 @@ demo: .venv/.installed
 	@# lmms-eval exits with 0 whatever happened; a results file tells.
 	@find results -name '*_results.json' -newer .venv/.started | grep -q . || (echo "The evaluation failed." >&2; exit 1)
 
+# A file's tests stay together: they share what is expensive. One thread each, or the processes would be in each other's way.
 test: lint
-	pytest
+	OMP_NUM_THREADS=1 pytest -n auto --maxprocesses 4 --dist loadfile
 
 lint: .venv/.installed-dev
 	ruff check .
