@@ -215,3 +215,10 @@ def test_tune_shows_every_way_of_choosing(tmp_path: Path, hedge: Callable[..., A
 def test_tune_needs_embeddings(run: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["tune", str(run)]) == 2
     assert "only the clustering 'embed' has a threshold to tune" in capsys.readouterr().err
+
+
+def test_rescore_with_both_kinds_of_evidence(run: Path, hedge: Callable[..., Any]) -> None:
+    tiny = "package://hedge_tasks.models.tiny/nli"
+    facts = hedge("rescore", run, "--clustering", "hybrid", "--model", tiny, "--threshold", "0.8")["filters"]["hybrid"]
+    assert (facts["clustering"]["nli_model"], facts["clustering"]["threshold"]) == (tiny, 0.8)
+    assert facts["auroc"]["se"]["value"] is not None

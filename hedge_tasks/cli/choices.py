@@ -25,7 +25,7 @@ def add_method(parser: argparse.ArgumentParser) -> None:
     group = parser.add_argument_group("method (default: the first of the run's own)")
     group.add_argument("--filter", metavar="NAME", help="one of the run's filters, such as nli or embed_qa")
     group.add_argument("--clustering", metavar="NAME", help="another clustering: exact, embed, nli or hybrid")
-    group.add_argument("--model", help="model of the clustering (hub id or folder)")
+    group.add_argument("--model", help="model of the clustering, for hybrid the one for NLI (hub id or folder)")
     group.add_argument("--threshold", help="cosine threshold; for embed also tuned, cross-fit or oracle")
     group.add_argument("--rule", help="rule of nli and hybrid: relaxed or strict")
     group.add_argument("--with-question", action="store_true", help="put the question in front of each answer")
@@ -49,7 +49,9 @@ def chosen_method(arguments: argparse.Namespace, run: Run) -> Method:
     from hedge_tasks.errors import ConfigError
     from hedge_tasks.methods import Method, method_of
 
-    given = {key: value for key in ("model", "rule") if (value := getattr(arguments, key)) is not None}
+    # Hybrid has two models; the one for embeddings is seldom another.
+    options = {"model": "nli_model" if arguments.clustering == "hybrid" else "model", "rule": "rule"}
+    given = {name: value for key, name in options.items() if (value := getattr(arguments, key)) is not None}
     if arguments.threshold is not None:
         given["threshold"] = threshold_of(arguments.threshold)
     if arguments.clustering is None:
