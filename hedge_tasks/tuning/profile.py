@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from bisect import bisect_left, bisect_right, insort
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
@@ -138,48 +139,51 @@ def auroc_curve(profiles: Sequence[DocumentProfile], score: str, low: float) -> 
     Twice the number of won comparisons (Mann-Whitney) is kept while the threshold falls from its upper end: a document
     whose score changes is compared with the other class once before and once after.
     """
-    positive = np.array([profile.label == 1 for profile in profiles])
-    current = np.array([_steps_of(profile, score)[-1] for profile in profiles])
-    # Of each class the scores in their own array, and where each document is in it.
-    classes = {side: current[positive == side] for side in (True, False)}
-    place = np.where(positive, np.cumsum(positive), np.cumsum(~positive)) - 1
-    ascending = np.sort(classes[False])
-    below, not_above = (np.searchsorted(ascending, classes[True], side) for side in ("left", "right"))
+    positive = [profile.label == 1 for profile in profiles]
+    current = [float(_steps_of(profile, score)[-1]) for profile in profiles]
+    # The scores of each class, ascending: what a score wins is two binary searches in the other class.
+    ascending = {side: sorted(x for x, p in zip(current, positive, strict=True) if p is side) for side in (True, False)}
     thresholds, documents, new = _changes(profiles, score)
     twice = np.empty(1 + len(thresholds), dtype=np.int64)
-    twice[0] = below.sum() + not_above.sum()
-    for i, (document, value) in enumerate(zip(documents, new, strict=True)):
-        side = bool(positive[document])
-        mine, others = classes[side], classes[not side]
-        before = mine[place[document]]
+    twice[0] = sum(_twice_above(ascending[False], value) for value in ascending[True])
+    for i, document in enumerate(documents.tolist()):
+        side, before, value = positive[document], current[document], float(new[i])
+        mine, others = ascending[side], ascending[not side]
         gained = _twice_above(others, value) - _twice_above(others, before)
         twice[i + 1] = twice[i] + (gained if side else -gained)
-        mine[place[document]] = value
+        del mine[bisect_left(mine, before)]
+        insort(mine, value)
+        current[document] = value
     ends = np.append(profiles[0].thresholds[-1], thresholds)
     # Of several changes at one threshold, what holds after the last one.
     last = np.append(ends[1:] != ends[:-1], True)
-    pairs = 2 * len(classes[True]) * len(classes[False])
+    pairs = 2 * len(ascending[True]) * len(ascending[False])
     return AurocCurve(ends[last][::-1].copy(), twice[last][::-1] / pairs, low)
 
 
-def _twice_above(others: FloatArray, value: float) -> int:
-    return 2 * int(np.count_nonzero(others < value)) + int(np.count_nonzero(others == value))
+def _twice_above(ascending: list[float], value: float) -> int:
+    """Twice the number of smaller values, plus the number of equal ones."""
+    return bisect_left(ascending, value) + bisect_right(ascending, value)
 
 
 def _steps_of(profile: DocumentProfile, score: str) -> FloatArray:
     return profile.steps[1 + profile.names.index(score)]
 
 
+def _changing(column: FloatArray) -> npt.NDArray[np.bool_]:
+    return column[1:] != column[:-1]
+
+
 def _changes(profiles: Sequence[DocumentProfile], score: str) -> tuple[FloatArray, IntArray, FloatArray]:
     """Largest threshold, document, and score from there down of every change of a score, thresholds descending."""
-    counts = [int(np.count_nonzero(np.diff(_steps_of(profile, score)))) for profile in profiles]
+    counts = [int(np.count_nonzero(_changing(_steps_of(profile, score)))) for profile in profiles]
     documents = np.repeat(np.arange(len(profiles)), counts)
     thresholds, values = np.empty(len(documents)), np.empty(len(documents))
     # Into place one by one: an array a document, for a few numbers each, would be mostly overhead.
     ends = np.cumsum(counts)
     for profile, start, end in zip(profiles, ends - counts, ends, strict=True):
         column = _steps_of(profile, score)
-        places = np.flatnonzero(np.diff(column))
+        places = _changing(column).nonzero()[0]
         thresholds[start:end], values[start:end] = profile.thresholds[places], column[places]
     order = np.argsort(-thresholds, kind="stable")
     return thresholds[order], documents[order], values[order]
