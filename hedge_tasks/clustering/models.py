@@ -40,7 +40,7 @@ def load_or_explain(
         reason = (str(error).strip() or type(error).__name__).splitlines()[0]
         raise ModelUnavailableError(
             f"cannot load the {kind} model {model!r}: {reason}\n"
-            f"{advice}{'Otherwise make' if advice else 'Make'} the hub reachable (or fill its cache, HF_HOME, elsewhere), "
+            f"{advice}{'Otherwise make' if advice else 'Make'} the hub reachable (or fill its cache, HF_HOME), "
             f"or give as `model` (in an evaluation: HEDGE_{kind.upper()}_MODEL) a local folder or "
             f"{PACKAGE_SCHEME}some.python.package/sub/folder."
         ) from error
