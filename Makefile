@@ -16,7 +16,7 @@ demo: .venv/.installed
 
 # A file's tests stay together: they share what is expensive. One thread each, or the processes would be in each other's way.
 test: lint
-	OMP_NUM_THREADS=1 pytest -n auto --maxprocesses 4 --dist loadfile
+	OMP_NUM_THREADS=1 pytest -n auto --maxprocesses 4 --dist loadfile --no-loadscope-reorder
 
 lint: .venv/.installed-dev
 	ruff check .
