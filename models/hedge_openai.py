@@ -40,6 +40,7 @@ from hedge_tasks.errors import ConfigError, DrawsFailed, HedgeError, unknown
 from hedge_tasks.models.base import ChatAdapter, refuse_unknown
 from hedge_tasks.models.chat_completion import RequestFailed, read_answer, shorten
 from hedge_tasks.models.thread_pool import as_finished
+from hedge_tasks.options import count, number
 from hedge_tasks.perturb import to_rgb8
 from hedge_tasks.sampling.answers import Answer
 from hedge_tasks.sampling.requests import DrawRequest
@@ -125,13 +126,11 @@ class HedgeOpenAI(ChatAdapter):
             raise ConfigError("the model argument 'model' is missing: the name under which the server knows the model")
         self.model = str(model).strip()
         self.base_url = _check_url(base_url or os.environ.get("OPENAI_BASE_URL") or _OPENAI)
-        self.num_concurrent = _check_count("num_concurrent", num_concurrent, at_least=1)
-        self.timeout = _check_seconds("timeout", timeout)
-        self.max_retries = _check_count("max_retries", max_retries, at_least=0)
-        self.retry_backoff_s = _check_seconds("retry_backoff_s", retry_backoff_s, zero=True)
-        self.max_image_side = (
-            None if max_image_side is None else _check_count("max_image_side", max_image_side, at_least=1)
-        )
+        self.num_concurrent = count("num_concurrent", num_concurrent, at_least=1)
+        self.timeout = number("timeout", timeout, zero=False)
+        self.max_retries = count("max_retries", max_retries, at_least=0)
+        self.retry_backoff_s = number("retry_backoff_s", retry_backoff_s)
+        self.max_image_side = None if max_image_side is None else count("max_image_side", max_image_side, at_least=1)
         # The client's own retries know neither broken JSON nor empty answers, and their pauses cannot be set.
         self._client = openai.OpenAI(
             base_url=self.base_url, api_key=_check_key(api_key), timeout=self.timeout, max_retries=0
@@ -430,16 +429,3 @@ def _check_key(value: object) -> str:
     if not key.isascii() or not key.isprintable() or " " in key:
         raise ConfigError("api_key: there are characters in it that no key has, such as blanks or line breaks")
     return key
-
-
-def _check_count(name: str, value: object, *, at_least: int) -> int:
-    if isinstance(value, bool) or not isinstance(value, int) or value < at_least:
-        raise ConfigError(f"{name}: expected an integer of at least {at_least}, got {value!r}")
-    return value
-
-
-def _check_seconds(name: str, value: object, *, zero: bool = False) -> float:
-    number = float(value) if isinstance(value, (int, float)) and not isinstance(value, bool) else math.nan
-    if not (0 < number < math.inf or (zero and number == 0)):
-        raise ConfigError(f"{name}: expected a number of seconds, got {value!r}")
-    return number

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
 from hypothesis import settings
+from loguru import logger
 
 # The first example pays for imports; a slow machine is no failure.
 settings.register_profile("no-deadline", deadline=None)
@@ -32,3 +35,13 @@ def _no_settings_from_outside(monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("HEDGE_STORE", "HEDGE_DATA_DIR", "HEDGE_NLI_MODEL", "HEDGE_EMBEDDING_MODEL", "HEDGE_JUDGE"):
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv("HEDGE_CACHE", "off")  # what one test has learned is no help to the next
+
+
+@pytest.fixture
+def said() -> Iterator[list[str]]:
+    """Everything that is logged."""
+    lines: list[str] = []
+    sink = logger.add(lambda message: lines.append(str(message)), level="TRACE")
+    yield lines
+    with suppress(ValueError):  # lmms-eval takes all sinks away
+        logger.remove(sink)

@@ -38,6 +38,24 @@ Reply = Callable[[dict[str, Any]], "str | Response"]
 """Request body in, answer text out. An exception becomes a status 500."""
 
 
+class Script:
+    """A server's behaviour: its replies in their order, the last one for ever."""
+
+    def __init__(self, *replies: Any) -> None:
+        self._replies = list(replies)
+        self._lock = threading.Lock()
+        self.bodies: list[dict[str, Any]] = []
+
+    def __call__(self, body: dict[str, Any]) -> str | Response:
+        with self._lock:
+            self.bodies.append(body)
+            reply = self._replies.pop(0) if len(self._replies) > 1 else self._replies[0]
+        if isinstance(reply, Exception):
+            raise reply
+        reply = reply(body) if callable(reply) else reply
+        return reply if isinstance(reply, (str, Response)) else Response(reply)
+
+
 @contextmanager
 def serve(reply: Reply, *, models: Sequence[str] = (), key: str | None = None) -> Iterator[str]:
     """Serve on a free local port; yields the base URL.

@@ -7,18 +7,15 @@ import os
 import signal
 import subprocess
 import sys
-import threading
 import time
-from collections.abc import Callable, Iterator
-from contextlib import suppress
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
-from loguru import logger
-from openai_server import Response, completion, error, images_of, rate_limited, serve, texts_of
+from openai_server import Response, Script, completion, error, images_of, rate_limited, serve, texts_of
 from PIL import Image
 
 from hedge_tasks.adjudication import Case, Verdict, check_judge, judge_from, keep_labels
@@ -37,31 +34,6 @@ CASE = Case("1", "which side?", "left", "right")
 def _no_account(monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("OPENAI_API_KEY", "OPENAI_API_URL", "API_TYPE", "LLM_JUDGE_URL", "AZURE_API_KEY", "AZURE_ENDPOINT"):
         monkeypatch.delenv(name, raising=False)
-
-
-@pytest.fixture
-def said() -> Iterator[list[str]]:
-    """Everything that is logged."""
-    lines: list[str] = []
-    sink = logger.add(lambda message: lines.append(str(message)), level="TRACE")
-    yield lines
-    with suppress(ValueError):  # lmms-eval takes all sinks away
-        logger.remove(sink)
-
-
-class Script:
-    """A server's behaviour: its replies in their order, the last one for ever."""
-
-    def __init__(self, *replies: Any) -> None:
-        self._replies = list(replies)
-        self._lock = threading.Lock()
-        self.bodies: list[dict[str, Any]] = []
-
-    def __call__(self, body: dict[str, Any]) -> str | Response:
-        with self._lock:
-            self.bodies.append(body)
-            reply = self._replies.pop(0) if len(self._replies) > 1 else self._replies[0]
-        return reply(body) if callable(reply) else reply
 
 
 def judged(script: Callable[..., Any], cases: list[Case] | None = None, **options: Any) -> list[Verdict]:

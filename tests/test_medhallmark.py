@@ -21,8 +21,9 @@ from PIL import Image
 from scipy import stats
 
 from hedge_tasks.adjudication import Case, Verdict, build_judge
+from hedge_tasks.benchmarks.local_data import ImageFolder, image_fault
 from hedge_tasks.benchmarks.medhallmark import wording
-from hedge_tasks.benchmarks.medhallmark.building import DATASET, ImageFolder, build
+from hedge_tasks.benchmarks.medhallmark.building import DATASET, build
 from hedge_tasks.benchmarks.medhallmark.judge_quality import agreement, baselines, judge_quality, labelled
 from hedge_tasks.benchmarks.medhallmark.mediscore import (
     MEDIHALL,
@@ -652,3 +653,8 @@ def test_where_the_data_set_is_not_built_the_error_says_how(tmp_path: Path, monk
     monkeypatch.setenv("HEDGE_DATA_DIR", str(tmp_path))
     with pytest.raises(DataError, match="build it with `hedge data medhallmark`"):
         evaluate(tmp_path / "out", "--model", "hedge_tiny", "--tasks", "hedge_medhallmark_irg")
+
+
+def test_a_picture_that_would_fill_the_memory_is_unreadable(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Image, "MAX_IMAGE_PIXELS", 1)
+    assert image_fault(picture(1)) == "unreadable"

@@ -9,7 +9,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from hedge_tasks.adjudication import options
+from hedge_tasks import options
 from hedge_tasks.adjudication.base import Case, Verdict
 from hedge_tasks.adjudication.model_judge import DEFAULT_MODEL, ModelJudge, Replies, Reply
 from hedge_tasks.errors import unknown

@@ -10,7 +10,7 @@ from typing import Any
 
 from loguru import logger
 
-from hedge_tasks.adjudication import options
+from hedge_tasks import options
 from hedge_tasks.adjudication.base import Case, Verdict
 from hedge_tasks.adjudication.label_files import HumanLabel, by_id, first_of, listing, read_rows
 from hedge_tasks.adjudication.prompt import load_judge_prompt

@@ -12,7 +12,7 @@ from typing import Any
 
 from loguru import logger
 
-from hedge_tasks.adjudication import options
+from hedge_tasks import options
 from hedge_tasks.adjudication.base import Case, Verdict
 from hedge_tasks.adjudication.label_store import LabelStore, label_key
 from hedge_tasks.adjudication.prompt import JudgePrompt, load_judge_prompt

@@ -123,10 +123,6 @@ class JudgePrompt:
         """Every spelling of every outcome, normalised."""
         return {normalise(text): o for o in self.outcomes for text in (o.key, *o.spellings)}
 
-    @property
-    def has_categories(self) -> bool:
-        return {o.key for o in self.outcomes} != {"supported", "hallucinated"}
-
     def category(self, outcome: Outcome) -> str | None:
         """The category that goes into a verdict; none where it would only repeat the label."""
         return None if outcome.key in ("supported", "hallucinated") else outcome.key

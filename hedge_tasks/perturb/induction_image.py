@@ -160,6 +160,29 @@ _STYLES: dict[str, Callable[[Image.Image, np.random.Generator], Image.Image]] = 
 }
 
 
+def load_diffusers(kind: str, model: str) -> Any:
+    """A pipeline of diffusers on the GPU if there is one.
+
+    Args:
+        kind: its class, such as "AutoPipelineForText2Image".
+        model: hub id or folder.
+
+    Raises:
+        ConfigError: diffusers is not installed, or the model cannot be loaded.
+    """
+    try:
+        import diffusers
+    except ImportError:
+        raise ConfigError(f"diffusers:{model} needs diffusers: pip install diffusers") from None
+    import torch
+
+    try:
+        pipe = getattr(diffusers, kind).from_pretrained(model)
+    except Exception as error:  # network, authorisation, missing files: told apart by the text
+        raise ConfigError(f"the diffusers pipeline {model!r} cannot be loaded: {error}") from error
+    return pipe.to("cuda" if torch.cuda.is_available() else "cpu")
+
+
 @lru_cache(maxsize=1)
 def diffusers_pipeline(model: str) -> Callable[..., Image.Image]:
     """A function for STY made of an image-to-image model of diffusers, with the style as its prompt.
@@ -167,17 +190,9 @@ def diffusers_pipeline(model: str) -> Callable[..., Image.Image]:
     Raises:
         ConfigError: diffusers is not installed, or the model cannot be loaded.
     """
-    try:
-        from diffusers import AutoPipelineForImage2Image
-    except ImportError:
-        raise ConfigError("perturbation: `diffusers:<model>` needs diffusers: pip install diffusers") from None
     import torch
 
-    try:
-        pipe = AutoPipelineForImage2Image.from_pretrained(model)
-    except Exception as error:  # network, authorisation, missing files: told apart by the text
-        raise ConfigError(f"perturbation: the pipeline {model!r} cannot be loaded: {error}") from error
-    pipe = pipe.to("cuda" if torch.cuda.is_available() else "cpu")
+    pipe = load_diffusers("AutoPipelineForImage2Image", model)
 
     def restyle(image: Image.Image, *, style: str, seed: int) -> Image.Image:
         generator = torch.Generator("cpu").manual_seed(seed)

@@ -12,6 +12,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, fields
 from typing import Any
 
+from hedge_tasks import options
 from hedge_tasks.errors import ConfigError, unknown
 from hedge_tasks.perturb import Noise, build_noise
 from hedge_tasks.sampling.answers import Condition, Draw
@@ -51,17 +52,17 @@ class SamplingPlan:
     until: tuple[str, ...] = field(default=())
 
     def __post_init__(self) -> None:
-        _check_int("n", self.n, at_least=1)
+        options.count("n", self.n, at_least=1)
         if self.n_noisy is not None:
-            _check_int("n_noisy", self.n_noisy, at_least=0)
-        _check_int("seed", self.seed, at_least=0)
-        _check_int("max_new_tokens", self.max_new_tokens, at_least=1)
+            options.count("n_noisy", self.n_noisy, at_least=0)
+        options.count("seed", self.seed, at_least=0)
+        options.count("max_new_tokens", self.max_new_tokens, at_least=1)
         for name in ("temperature", "baseline_temperature", "strength"):
             _check_number(name, getattr(self, name), at_least=0.0)
         if self.top_p is not None and not 0 < _check_number("top_p", self.top_p, at_least=0.0) <= 1:
             raise ConfigError(f"top_p: expected a number in (0, 1], got {self.top_p}")
         if self.top_k is not None:
-            _check_int("top_k", self.top_k, at_least=1)
+            options.count("top_k", self.top_k, at_least=1)
         _ = self.noise  # an unknown preset or a strength beyond the limits fails here, not at the first noisy draw
 
     @classmethod
@@ -124,11 +125,6 @@ def draw_seed(base: int, document: str, condition: str, index: int) -> int:
     """
     key = "\0".join((str(base), document, condition, str(index)))
     return int.from_bytes(hashlib.blake2b(key.encode(), digest_size=8).digest(), "little") >> 1
-
-
-def _check_int(name: str, value: object, *, at_least: int) -> None:
-    if isinstance(value, bool) or not isinstance(value, int) or value < at_least:
-        raise ConfigError(f"{name}: expected an integer of at least {at_least}, got {value!r}")
 
 
 def _check_number(name: str, value: object, *, at_least: float) -> float:

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import io
-import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from pathlib import Path, PurePosixPath
+from pathlib import Path
 
+from hedge_tasks.benchmarks.local_data import ImageFolder, ReadImage, image_faults, named, write_rows
 from hedge_tasks.benchmarks.medhallmark.released import Item, oddities, read_part
-from hedge_tasks.errors import DataError
 
 DATASET = "ydk122024/Med-HallMark"
 """Name of the data set in task YAMLs: that of its repository on GitHub. It is not on the hub."""
@@ -22,7 +20,7 @@ SOURCES = {
 }
 """Where the images come from, each under a licence of its own."""
 
-_SUFFIXES = (".jpg", ".jpeg", ".png", ".webp", ".bmp", ".tif", ".tiff", ".gif")
+_TEXTS = ("id", "question", "prefix", "reference", "image_name", "judged_answer", "judged_category")
 
 
 @dataclass(frozen=True)
@@ -63,66 +61,20 @@ def build(json_folder: Path, image_folder: Path, out: Path, parts: Sequence[str]
     return [_build_part(part, items[part], images, out) for part in parts]
 
 
-class ImageFolder:
-    """The images below a folder, found by the end of their names.
-
-    "rad/synpic1.jpg" is found as `.../synpic1.jpg`; "slake/xmlab1/source.jpg", whose file name says nothing, as
-    `.../xmlab1/source.jpg`. Capitals and the kind of image file (jpg, png, ...) do not matter.
-    """
-
-    def __init__(self, folder: Path) -> None:
-        if not folder.is_dir():
-            raise DataError(f"{folder} is not a folder")
-        self._files: dict[str, list[Path]] = {}
-        for place, folders, names in os.walk(folder):
-            folders.sort()
-            for name in sorted(names):
-                path = Path(place) / name
-                if path.suffix.lower() in _SUFFIXES:
-                    self._files.setdefault(_key(path.as_posix()), []).append(path)
-
-    def read(self, name: str) -> bytes | None:
-        """The bytes of an image; None if there is none of that name.
-
-        Raises:
-            DataError: several files fit and differ.
-        """
-        found = self._files.get(_key(name), [])
-        contents = {path: path.read_bytes() for path in found}
-        if len(set(contents.values())) > 1:
-            places = ", ".join(map(str, found[:3]))
-            raise DataError(f"the image {name!r} may be one of several that differ: {places}")
-        return next(iter(contents.values()), None)
-
-
-def _key(name: str) -> str:
-    path = PurePosixPath(name.lower()).with_suffix("")
-    return "/".join(path.parts[-2:] if path.name == "source" else path.parts[-1:])
-
-
 def _build_part(part: str, items: Sequence[Item], images: ImageFolder, out: Path) -> BuiltPart:
-    from datasets import Dataset, Features, Image, Value
+    from datasets import Image, Value
 
-    pictures = {name: images.read(name) for name in dict.fromkeys(item.image for item in items)}
-    missing = tuple(name for name, content in pictures.items() if content is None)
-    unreadable = tuple(name for name, content in pictures.items() if content is not None and not _is_image(content))
-    usable = {name: content for name, content in pictures.items() if content is not None and name not in unreadable}
-    rows = [_row(item, usable) for item in items if item.image in usable]
-    file = out / DATASET.replace("/", "__") / part / "test.parquet" if rows else None
+    faults = image_faults((item.image for item in items), images.read)
+    usable = [item for item in items if faults[item.image] is None]
+    file = out / DATASET.replace("/", "__") / part / "test.parquet" if usable else None
     if file is not None:
-        texts = {name: Value("string") for name in rows[0] if name not in ("image", "suspect")}
-        features = Features({**texts, "suspect": Value("bool"), "image": Image()})
-        try:
-            file.parent.mkdir(parents=True, exist_ok=True)
-            partial = file.with_name(".test.parquet.partial")
-            Dataset.from_list(rows, features=features).to_parquet(partial)
-            partial.replace(file)
-        except OSError as error:
-            raise DataError(f"cannot write {file}: {error.strerror}") from error
-    return BuiltPart(part, file, len(items), len(rows), missing, unreadable, tuple(oddities(part, items)))
+        columns = {**dict.fromkeys(_TEXTS, Value("string")), "suspect": Value("bool"), "image": Image()}
+        write_rows(file, (_row(item, images.read) for item in usable), columns)
+    missing, unreadable = named(faults, "missing"), named(faults, "unreadable")
+    return BuiltPart(part, file, len(items), len(usable), missing, unreadable, tuple(oddities(part, items)))
 
 
-def _row(item: Item, images: Mapping[str, bytes]) -> dict[str, object]:
+def _row(item: Item, read_image: ReadImage) -> dict[str, object]:
     return {
         "id": item.id,
         "question": item.question,
@@ -132,16 +84,5 @@ def _row(item: Item, images: Mapping[str, bytes]) -> dict[str, object]:
         "judged_answer": item.answer,
         "judged_category": item.category,
         "suspect": item.suspect,
-        "image": {"bytes": images[item.image], "path": item.image},
+        "image": {"bytes": read_image(item.image), "path": item.image},
     }
-
-
-def _is_image(content: bytes) -> bool:
-    from PIL import Image
-
-    try:
-        with Image.open(io.BytesIO(content)) as image:
-            image.verify()
-    except (OSError, ValueError, SyntaxError):  # what PIL raises for a file that is no image
-        return False
-    return True

@@ -12,9 +12,10 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from hedge_tasks import options
 from hedge_tasks.adjudication.base import Case, Judge
 from hedge_tasks.benchmarks.medhallmark.released import CATEGORIES, Item
-from hedge_tasks.errors import ConfigError, DataError
+from hedge_tasks.errors import DataError
 
 Guess = Sequence[str | None]
 """The category of each answer; None where there is none."""
@@ -101,8 +102,7 @@ def judge_quality(
         ConfigError: fewer than one round.
         DataError: no item can be compared.
     """
-    if isinstance(rounds, bool) or not isinstance(rounds, int) or rounds < 1:
-        raise ConfigError(f"rounds: expected an integer of at least 1, got {rounds!r}")
+    options.count("rounds", rounds, at_least=1)
     items = labelled(items)
     cases = [_case(item, images) for item in items]
     said = [[verdict.category for verdict in judge.judge(cases)] for _ in range(rounds)]

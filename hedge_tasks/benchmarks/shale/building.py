@@ -2,22 +2,17 @@
 
 from __future__ import annotations
 
-import io
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass, fields
-from itertools import islice
 from pathlib import Path
 from typing import Any
 
+from hedge_tasks.benchmarks.local_data import ReadImage, image_faults, named, write_rows
 from hedge_tasks.benchmarks.shale.items import DATASET, DISCRIMINATIVE, SCENARIOS, TASKS, Item
 from hedge_tasks.errors import DataError
 
 FILES = {task: f"{'discriminative' if task in DISCRIMINATIVE else 'generative'}-{task}.parquet" for task in TASKS}
 """One file a type of question. A task's split is the beginning of a name, so "discriminative" is both closed types."""
-
-_ROWS_AT_ONCE = 64
-
-ReadImage = Callable[[str], bytes | None]
 
 
 @dataclass(frozen=True)
@@ -47,24 +42,23 @@ def build(items: Sequence[Item], read_image: ReadImage, out: Path) -> Built:
     Raises:
         DataError: no item has an image, or the files cannot be written.
     """
-    faults = _faults(items, read_image)
+    from datasets import Image, Value
+
+    faults = image_faults((item.image for item in items), read_image)
     usable = [item for item in items if faults[item.image] is None]
     if not usable:
         raise DataError(f"none of the {len(faults)} images can be read")
     clean_images = {item.id: item.image for item in usable if item.scenario == SCENARIOS[0]}
     folder = out / DATASET.replace("/", "__")
+    names = (*(field.name for field in fields(Item) if field.name != "image"), "pair", "group", "image_name", "known")
+    columns = {**dict.fromkeys(names, Value("string")), "image": Image()}
     files, rows = {}, {}
     for task in TASKS:
         mine = _in_order([item for item in usable if item.task == task])
         if mine:
             files[task], rows[task] = folder / FILES[task], len(mine)
-            _write(folder / FILES[task], (_row(item, clean_images, read_image) for item in mine))
-    return Built(files, rows, *_named(faults))
-
-
-def image_faults(items: Iterable[Item], read_image: ReadImage) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """Names of the items' images that are missing, and of those that are none."""
-    return _named(_faults(items, read_image))
+            write_rows(folder / FILES[task], (_row(item, clean_images, read_image) for item in mine), columns)
+    return Built(files, rows, named(faults, "missing"), named(faults, "unreadable"))
 
 
 def image_folder(folder: Path) -> ReadImage:
@@ -81,17 +75,6 @@ def image_folder(folder: Path) -> ReadImage:
         return path.read_bytes()
 
     return read
-
-
-def _faults(items: Iterable[Item], read_image: ReadImage) -> dict[str, str | None]:
-    return {name: _fault(read_image(name)) for name in dict.fromkeys(item.image for item in items)}
-
-
-def _named(faults: Mapping[str, str | None]) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    missing, unreadable = (
-        tuple(name for name, fault in faults.items() if fault == kind) for kind in ("missing", "unreadable")
-    )
-    return missing, unreadable
 
 
 def _in_order(items: Iterable[Item]) -> list[Item]:
@@ -112,38 +95,3 @@ def _row(item: Item, clean_images: dict[str, str], read_image: ReadImage) -> dic
         "known": " ".join(filter(None, (item.description, item.facts))),
         "image": {"bytes": read_image(item.image), "path": item.image},
     }
-
-
-def _write(file: Path, rows: Iterator[dict[str, Any]]) -> None:
-    """In pieces: the released set is larger than memory."""
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-    from datasets import Features, Image, Value
-
-    names = (*(field.name for field in fields(Item) if field.name != "image"), "pair", "group", "image_name", "known")
-    texts = {name: Value("string") for name in names}
-    schema = Features({**texts, "image": Image()}).arrow_schema
-    partial = file.with_name(f".{file.name}.partial")
-    try:
-        file.parent.mkdir(parents=True, exist_ok=True)
-        with pq.ParquetWriter(partial, schema) as writer:
-            while piece := list(islice(rows, _ROWS_AT_ONCE)):
-                writer.write_table(pa.Table.from_pylist(piece, schema=schema))
-        partial.replace(file)
-    except OSError as error:
-        raise DataError(f"cannot write {file}: {error.strerror or error}") from error
-    finally:
-        partial.unlink(missing_ok=True)
-
-
-def _fault(content: bytes | None) -> str | None:
-    from PIL import Image
-
-    if content is None:
-        return "missing"
-    try:
-        with Image.open(io.BytesIO(content)) as image:
-            image.verify()
-    except (OSError, ValueError, SyntaxError, Image.DecompressionBombError):  # what PIL raises for what is no image
-        return "unreadable"
-    return None

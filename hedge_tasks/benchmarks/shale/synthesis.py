@@ -376,17 +376,11 @@ def _diffusers_painter(model: str) -> Painter:
     Raises:
         ConfigError: diffusers is not installed, or the model cannot be loaded.
     """
-    try:
-        from diffusers import AutoPipelineForText2Image
-    except ImportError:
-        raise ConfigError("SHALE: `diffusers:<model>` needs diffusers: pip install diffusers") from None
     import torch
 
-    try:
-        pipe = AutoPipelineForText2Image.from_pretrained(model)
-    except Exception as error:  # network, authorisation, missing files: told apart by the text
-        raise ConfigError(f"SHALE: the text-to-image model {model!r} cannot be loaded: {error}") from error
-    pipe = pipe.to("cuda" if torch.cuda.is_available() else "cpu")
+    from hedge_tasks.perturb.induction_image import load_diffusers
+
+    pipe = load_diffusers("AutoPipelineForText2Image", model)
 
     def paint(scene: Scene, seed: int, style: str | None) -> Image.Image:
         prompt = f"{scene.prompt}, in the style of a {style}" if style else scene.prompt

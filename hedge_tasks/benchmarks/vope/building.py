@@ -3,23 +3,19 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from itertools import islice
 from pathlib import Path
 from typing import Any
 
-from hedge_tasks.benchmarks.medhallmark.building import ImageFolder
+from hedge_tasks.benchmarks.local_data import ImageFolder, ReadImage, image_faults, named, write_rows
 from hedge_tasks.benchmarks.vope.documents import truth_of
 from hedge_tasks.errors import DataError
 
 DATASET = "qqwsad5/VOPE"
 """Name of the data set in task YAMLs: that of its repository on GitHub. It is not on the hub."""
 
-_ROWS_AT_ONCE = 64
 _YEAR = "COCO_val2014_"
-
-ReadImage = Callable[[str], bytes | None]
 
 
 @dataclass(frozen=True)
@@ -97,21 +93,15 @@ def build(items: Sequence[Item], read_image: ReadImage, out: Path) -> Built:
     Raises:
         DataError: the file cannot be written, or a name fits images that differ.
     """
-    missing: list[str] = []
-    unreadable: list[str] = []
-    usable = []
-    for item in items:
-        content = read_image(item.image)
-        if content is None:
-            missing.append(item.image)
-        elif not _is_image(content):
-            unreadable.append(item.image)
-        else:
-            usable.append(item)
+    from datasets import Image, List, Value
+
+    faults = image_faults((item.image for item in items), read_image)
+    usable = [item for item in items if faults[item.image] is None]
     file = out / DATASET.replace("/", "__") / "test.parquet" if usable else None
     if file is not None:
-        _write(file, (_row(item, read_image) for item in usable))
-    return Built(file, len(items), len(usable), tuple(missing), tuple(unreadable))
+        columns = {"question_id": Value("string"), "image": Image(), "gt_object": List(Value("string"))}
+        write_rows(file, (_row(item, read_image) for item in usable), columns)
+    return Built(file, len(items), len(usable), named(faults, "missing"), named(faults, "unreadable"))
 
 
 def _item(row: object, where: str) -> Item:
@@ -131,36 +121,3 @@ def _row(item: Item, read_image: ReadImage) -> dict[str, Any]:
         "image": {"bytes": read_image(item.image), "path": item.image},
         "gt_object": list(item.objects),
     }
-
-
-def _write(file: Path, rows: Iterator[dict[str, Any]]) -> None:
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-    from datasets import Features, Image, List, Value
-
-    columns = {"question_id": Value("string"), "image": Image(), "gt_object": List(Value("string"))}
-    schema = Features(columns).arrow_schema
-    partial = file.with_name(f".{file.name}.partial")
-    try:
-        file.parent.mkdir(parents=True, exist_ok=True)
-        with pq.ParquetWriter(partial, schema) as writer:
-            while piece := list(islice(rows, _ROWS_AT_ONCE)):
-                writer.write_table(pa.Table.from_pylist(piece, schema=schema))
-        partial.replace(file)
-    except OSError as error:
-        raise DataError(f"cannot write {file}: {error.strerror or error}") from error
-    finally:
-        partial.unlink(missing_ok=True)
-
-
-def _is_image(content: bytes) -> bool:
-    import io
-
-    from PIL import Image
-
-    try:
-        with Image.open(io.BytesIO(content)) as image:
-            image.verify()
-    except (OSError, ValueError, SyntaxError, Image.DecompressionBombError):  # what PIL raises for what is no image
-        return False
-    return True

@@ -80,7 +80,7 @@ def _build(arguments: argparse.Namespace) -> int:
 
 def _check_judge(arguments: argparse.Namespace, parts: list[str]) -> tuple[dict[str, Any], str]:
     from hedge_tasks.adjudication import judge_from
-    from hedge_tasks.benchmarks.medhallmark.building import ImageFolder
+    from hedge_tasks.benchmarks.local_data import ImageFolder
     from hedge_tasks.benchmarks.medhallmark.judge_quality import judge_quality
     from hedge_tasks.benchmarks.medhallmark.released import CATEGORIES, Item, read_part
 

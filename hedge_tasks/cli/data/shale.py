@@ -54,14 +54,16 @@ def add(commands: Any) -> None:
 
 
 def _check(arguments: argparse.Namespace) -> int:
-    from hedge_tasks.benchmarks.shale.building import build, image_faults, image_folder
+    from hedge_tasks.benchmarks.local_data import image_faults, named
+    from hedge_tasks.benchmarks.shale.building import build, image_folder
     from hedge_tasks.benchmarks.shale.released import counts, read_released
 
     found = read_released(arguments.dir)
     read_image = image_folder(arguments.dir)
     if arguments.out is None:
         built = None
-        missing, unreadable = image_faults(found.items, read_image)
+        faults = image_faults((item.image for item in found.items), read_image)
+        missing, unreadable = named(faults, "missing"), named(faults, "unreadable")
     else:
         built = build(found.items, read_image, arguments.out)
         missing, unreadable = built.missing, built.unreadable
