@@ -28,7 +28,7 @@ from hedge_tasks.leaderboard import (
     write_submission,
 )
 from hedge_tasks.leaderboard.comparison import all_differences
-from hedge_tasks.leaderboard.schema import faults
+from hedge_tasks.leaderboard.schema import schema_fault
 from hedge_tasks.leaderboard.submission import SUBMITTED, aggregates_of, digest_of, stored_scores
 from hedge_tasks.methods import method_of
 from hedge_tasks.pipeline import Scores, detection_auroc
@@ -213,7 +213,7 @@ def test_the_schema_check_agrees_with_the_jsonschema_library() -> None:
     validator = jsonschema.Draft202012Validator(submission_schema())
     chance = random.Random(1)
     some = {**SUBMISSION, "documents": SUBMISSION["documents"][:2]}
-    assert not list(faults(some))
+    assert schema_fault(some) is None
     replacements = [
         None,
         True,
@@ -235,7 +235,7 @@ def test_the_schema_check_agrees_with_the_jsonschema_library() -> None:
     for _ in range(400):
         path = chance.choice(list(_every_place(some)))
         changed = put(some, path, chance.choice(replacements))
-        assert bool(list(faults(changed))) == (not validator.is_valid(changed)), (path, look_up(changed, path))
+        assert (schema_fault(changed) is None) == validator.is_valid(changed), (path, look_up(changed, path))
 
 
 def _every_place(value: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
@@ -250,19 +250,14 @@ def test_the_schema_is_valid_json_schema() -> None:
     jsonschema.Draft202012Validator.check_schema(submission_schema())
 
 
-def test_a_schema_keyword_that_is_not_understood_is_not_passed_over() -> None:
-    with pytest.raises(NotImplementedError, match="oneOf"):
-        list(faults(1, {"oneOf": []}))
-
-
 @pytest.mark.parametrize(
     ("change", "said"),
     [
         (lambda s: s["entry"].update(url="javascript:alert(1)"), "entry.url"),
         (lambda s: s["entry"].update(url="https://x' onclick='y"), "entry.url"),
         (lambda s: s.update(hedge_submission=2), "hedge_submission"),
-        (lambda s: s.update(extra=1), "extra: no such field"),
-        (lambda s: s.pop("summary"), "'summary' is missing"),
+        (lambda s: s.update(extra=1), "must not contain {'extra'}"),
+        (lambda s: s.pop("summary"), "must contain ['summary']"),
         (lambda s: s["documents"][1].update(label=2), "documents[1].label"),
         (lambda s: s["documents"][1].update(id="q0"), "the id 'q0' occurs 2 times"),
         (lambda s: s["documents"][1]["logprobs"].pop(), "cluster"),

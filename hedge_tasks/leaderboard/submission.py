@@ -52,7 +52,7 @@ def make_submission(
         ConfigError: the run records no methods, or the address is not https.
         DataError: there are no answers.
     """
-    from hedge_tasks.leaderboard.schema import faults
+    from hedge_tasks.leaderboard.schema import schema_fault
 
     if not run.answer_sets:
         raise DataError(f"{run.title}: there are no answers to submit")
@@ -81,7 +81,7 @@ def make_submission(
         for key, method in used.items()
     }
     submission = {**content, "digest": digest_of(content)}
-    if found := next(faults(submission), None):
+    if found := schema_fault(submission):
         raise ConfigError(f"cannot submit {run.title}: {found}")
     return submission
 

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from hedge_tasks.errors import ConfigError, DataError
-from hedge_tasks.leaderboard.schema import faults
+from hedge_tasks.leaderboard.schema import schema_fault
 from hedge_tasks.leaderboard.submission import (
     DECIMALS,
     SUBMITTED,
@@ -67,9 +67,8 @@ def problems(submission: Mapping[str, Any], *, recompute_scores: bool = True) ->
         recompute_scores: whether scores are computed again from cluster ids and log-probabilities, too. Aggregates
             always are computed again from the scores.
     """
-    found = list(islice(faults(submission), _MOST))
-    if found:
-        return found
+    if fault := schema_fault(submission):
+        return [fault]
     return list(islice(_inconsistencies(submission, recompute_scores), _MOST))
 
 
