@@ -24,8 +24,8 @@ lint: .venv/.installed-dev
 	mypy
 
 demo-models: .venv/.installed
-	python -m hedge_tasks.models.tiny.train_vlm --out models/tiny/vlm
-	python -m hedge_tasks.models.tiny.train_nli --out models/tiny/nli
+	python -m hedge_tasks.models.tiny.training.vlm --out models/tiny/vlm
+	python -m hedge_tasks.models.tiny.training.nli --out models/tiny/nli
 
 .venv/.installed: pyproject.toml setup.cfg constraints.txt
 	test -x .venv/bin/python || $(PYTHON) -m venv .venv

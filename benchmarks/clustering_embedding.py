@@ -25,8 +25,8 @@ import pandas as pd
 import torch
 
 from hedge_tasks.clustering import EmbeddingClustering
+from hedge_tasks.detectors.thresholds import auroc_curve, profile_documents
 from hedge_tasks.sampling import Answer, AnswerSet
-from hedge_tasks.tuning import auroc_curve, profile_documents
 
 LOW, HIGH = 0.8, 0.99
 
@@ -90,7 +90,7 @@ def peak(function: Callable[[], Any]) -> float:
 
 
 def search(sets: list[AnswerSet], backend: EmbeddingClustering) -> dict[str, Any]:
-    profiles = profile_documents(sets, backend.iter_merge_trees([a.texts for a in sets]), low=LOW, high=HIGH)
+    profiles = profile_documents(sets, backend.iter_dendrograms([a.texts for a in sets]), low=LOW, high=HIGH)
     return {name: auroc_curve(profiles, name, LOW) for name in ("se", "radflag", "vase")}
 
 

@@ -29,11 +29,11 @@ from finished_runs import finished_run
 
 from hedge_tasks.clustering import build_backend
 from hedge_tasks.clustering.embedding import EmbeddingClustering
+from hedge_tasks.detectors.scorer import Scorer
 from hedge_tasks.leaderboard import build_site, make_submission, read_entries, write_submission
-from hedge_tasks.methods import Method
 from hedge_tasks.report import Options, build_report
 from hedge_tasks.report.results import ResultFile
-from hedge_tasks.runs import Run
+from hedge_tasks.runs.run_files import Run
 
 WORDS = ["the", "scan", "shows", "a", "small", "left", "pleural", "effusion", "without", "midline", "shift", "lesion"]
 
@@ -71,7 +71,7 @@ def measure_leaderboard(folder: Path, entries: int, documents: int) -> None:
     into.mkdir()
     backend = build_backend("exact")
     by_angle = EmbeddingClustering(encoder=lambda texts: [[1.0, ord(text[0]) - 96.0] for text in texts], threshold=0.99)
-    methods = {"exact": Method("exact", backend), "angle": Method("angle", by_angle)}
+    methods = {"exact": Scorer("exact", backend), "angle": Scorer("angle", by_angle)}
     for i in range(entries):
         run = finished_run(documents, seed=i, model=f"model {i}", samples=10)
         write_submission(into / f"{i}.json", make_submission(run, methods=methods))

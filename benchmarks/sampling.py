@@ -67,7 +67,7 @@ def tiny_case() -> Case:
     """The embedded model on six documents of the demo, one a question type, with its own chat template."""
     from datasets import Dataset
 
-    from hedge_tasks.catalogue import task_folder
+    from hedge_tasks.lmms.catalogue import task_folder
     from hedge_tasks.models.hedge_tiny import HedgeTiny
     from hedge_tasks.perturb import perturb_image, to_rgb8
 

@@ -18,7 +18,7 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
-from hedge_tasks.data import document_keys, load_split
+from hedge_tasks.data.splits import document_keys, load_split
 from hedge_tasks.models.hedge_tiny import HedgeTiny
 from hedge_tasks.sampling import Answer, SamplingPlan
 from hedge_tasks.sampling.hook import generate_samples

@@ -1,7 +1,7 @@
 """HEDGE for lmms-eval: how well can a model's hallucinations be detected from its own answers?
 
 from hedge_tasks import AnswerSet, score_answers                    # one question
-from hedge_tasks.scoring import semantic_entropy, radflag, vase     # arrays in, floats out
+from hedge_tasks.detectors.scoring import semantic_entropy, radflag, vase     # arrays in, floats out
 from hedge_tasks.clustering import cluster_by_nli, cluster_by_embedding
 """
 
@@ -11,7 +11,7 @@ from importlib.metadata import PackageNotFoundError, version
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from hedge_tasks.pipeline import Scores, score_answers
+    from hedge_tasks.detectors.pipeline import Scores, score_answers
     from hedge_tasks.sampling import Answer, AnswerSet
 
 try:
@@ -24,8 +24,8 @@ __all__ = ["Answer", "AnswerSet", "Scores", "__version__", "score_answers"]
 _ROOMS = {
     "Answer": "hedge_tasks.sampling",
     "AnswerSet": "hedge_tasks.sampling",
-    "Scores": "hedge_tasks.pipeline",
-    "score_answers": "hedge_tasks.pipeline",
+    "Scores": "hedge_tasks.detectors.pipeline",
+    "score_answers": "hedge_tasks.detectors.pipeline",
 }
 
 

@@ -7,7 +7,7 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from hedge_tasks.sampling.answers import Answer
+from hedge_tasks.data.answers import Answer
 
 # What a server writes in place of a log-probability that it does not tell exactly: OpenAI for tokens outside its top
 # 20, vLLM for minus infinity. A mean with one of these in it would be nonsense.

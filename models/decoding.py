@@ -9,8 +9,8 @@ from typing import Any
 import torch
 from transformers import GenerationConfig, LogitsProcessor, LogitsProcessorList
 
+from hedge_tasks.data.answers import Answer
 from hedge_tasks.models.token_sampling import AnswerReader, TokenSampler
-from hedge_tasks.sampling.answers import Answer
 
 DROP_SHARE = 0.25
 """Rows that finished leave the batch once they are this share of it: leaving means copying the others' cache."""

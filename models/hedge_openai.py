@@ -36,13 +36,13 @@ from tenacity import (
 )
 from tqdm import tqdm
 
+from hedge_tasks.data.answers import Answer
 from hedge_tasks.errors import ConfigError, DrawsFailed, HedgeError, unknown
+from hedge_tasks.io.options import count, number
 from hedge_tasks.models.base import ChatAdapter, refuse_unknown
 from hedge_tasks.models.chat_completion import RequestFailed, read_answer, shorten
 from hedge_tasks.models.thread_pool import as_finished
-from hedge_tasks.options import count, number
 from hedge_tasks.perturb import to_rgb8
-from hedge_tasks.sampling.answers import Answer
 from hedge_tasks.sampling.requests import DrawRequest
 
 _ARGUMENTS = (

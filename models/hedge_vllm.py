@@ -18,10 +18,10 @@ from typing import Any
 from PIL import Image
 from tqdm import tqdm
 
+from hedge_tasks.data.answers import Answer
 from hedge_tasks.errors import ConfigError, HedgeError
 from hedge_tasks.models.base import ChatAdapter, positive, refuse_unknown
 from hedge_tasks.models.token_sampling import LOGPROB_DECIMALS
-from hedge_tasks.sampling.answers import Answer
 from hedge_tasks.sampling.prefetch import prefetch_messages
 from hedge_tasks.sampling.requests import DrawRequest
 

@@ -19,7 +19,7 @@ from transformers import (
     TopPLogitsWarper,
 )
 
-from hedge_tasks.sampling.answers import Answer, Draw
+from hedge_tasks.data.answers import Answer, Draw
 
 VERSION = "gumbel-1"
 """Part of a model's identity: raise it when the same seed would no longer choose the same token."""

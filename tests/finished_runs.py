@@ -6,7 +6,7 @@ import random
 from dataclasses import replace
 from typing import Any
 
-from hedge_tasks.runs import Run
+from hedge_tasks.runs.run_files import Run
 from hedge_tasks.sampling import Answer, AnswerSet
 
 EXACT = {"exact": {"with_question": False, "backend": "exact", "alpha": 1.0}}
@@ -46,7 +46,7 @@ def hostile_run() -> Run:
             id=f"{i} {text[:300]}",
             question=text[:2000],
             reference=text[:2000],
-            stratum=text[:50],
+            question_type=text[:50],
             baseline=replace(answer_set.baseline, text=text),
             # Equal where it is long: lexical disagreement takes time quadratic in the words of different answers.
             clean=tuple(

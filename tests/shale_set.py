@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from functools import lru_cache
 
-from hedge_tasks.benchmarks.shale.synthesis import Synthesised, synthesise
+from hedge_tasks.evaluations.shale.synthesis import Synthesised, synthesise
 
 ASPECTS = ("color", "count", "geography")
 

@@ -15,22 +15,22 @@ from sklearn.metrics import accuracy_score, cohen_kappa_score, confusion_matrix,
 
 from hedge_tasks.adjudication import Case, Verdict, judge_from
 from hedge_tasks.adjudication.check import check, read_checked
-from hedge_tasks.adjudication.comparison import (
+from hedge_tasks.adjudication.label_files import HumanLabel
+from hedge_tasks.cli import main
+from hedge_tasks.clustering import build_backend
+from hedge_tasks.data.answers import Answer, AnswerSet
+from hedge_tasks.detectors.pipeline import score_answers
+from hedge_tasks.detectors.scorer import Scorer
+from hedge_tasks.errors import DataError
+from hedge_tasks.runs.judge_comparison import (
     agreement,
     auroc_by_judge,
     disagreements,
     labels_by_judge,
     votes_by_judge,
 )
-from hedge_tasks.adjudication.label_files import HumanLabel
-from hedge_tasks.adjudication.relabel import relabel
-from hedge_tasks.cli import main
-from hedge_tasks.clustering import build_backend
-from hedge_tasks.errors import DataError
-from hedge_tasks.methods import Method
-from hedge_tasks.pipeline import score_answers
-from hedge_tasks.runs import FOLDER, Run, load_run, now, save_run
-from hedge_tasks.sampling.answers import Answer, AnswerSet
+from hedge_tasks.runs.relabel import relabel
+from hedge_tasks.runs.run_files import FOLDER, Run, load_run, now, save_run
 
 WORDS = ("liver", "spleen", "kidney", "heart")
 
@@ -272,7 +272,7 @@ def test_one_judge_has_nobody_to_agree_with_and_panels_do_not_mix() -> None:
 
 def test_an_auroc_is_over_the_documents_that_its_judge_labels() -> None:
     sets = [answer_set(i) for i in range(40)]
-    scores = Method("exact", build_backend("exact")).score(sets)
+    scores = Scorer("exact", build_backend("exact")).score(sets)
     draw = random.Random(1)
     labels = {judge: {a.id: draw.choice([0, 1, None]) for a in sets} for judge in ("one", "two")}
     table = auroc_by_judge(scores, labels)

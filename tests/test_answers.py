@@ -35,7 +35,7 @@ answer_sets = st.builds(
     reference=st.none() | st.text(),
     label=st.sampled_from([None, 0, 1]),
     group=st.none() | st.text(),
-    stratum=st.none() | st.text(),
+    question_type=st.none() | st.text(),
 )
 
 

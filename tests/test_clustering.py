@@ -30,8 +30,8 @@ from hedge_tasks.clustering import (
 )
 from hedge_tasks.clustering.embedding import COSINE_TOLERANCE, link_by_cosine, unit_vectors
 from hedge_tasks.clustering.exact import normalise
-from hedge_tasks.clustering.models import default_device
 from hedge_tasks.clustering.nli import RULES
+from hedge_tasks.serving.loading import default_device
 
 CONTRADICTION, NEUTRAL, ENTAILMENT = Relation.CONTRADICTION, Relation.NEUTRAL, Relation.ENTAILMENT
 

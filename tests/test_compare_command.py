@@ -16,8 +16,8 @@ from statsmodels.stats.contingency_tables import mcnemar
 
 from hedge_tasks.cli import main
 from hedge_tasks.clustering import build_backend
-from hedge_tasks.pipeline import Scores, cluster_answer_sets, score_clustered
-from hedge_tasks.runs import Run, save_run
+from hedge_tasks.detectors.pipeline import Scores, cluster_answer_sets, score_clustered
+from hedge_tasks.runs.run_files import Run, save_run
 from hedge_tasks.statistics import compare_rates, compare_runs, compare_scores
 
 

@@ -10,7 +10,7 @@ import pytest
 from datasets import Dataset, Features, Image, Value
 from PIL import Image as PILImage
 
-from hedge_tasks import data
+from hedge_tasks.data import splits
 from hedge_tasks.errors import DataError
 
 FEATURES = Features({"question": Value("string"), "answer": Value("string"), "image": Image()})
@@ -33,7 +33,7 @@ def dataset(*rows: tuple[str, str, bytes | None]) -> Dataset:
 
 
 def keys(documents: Dataset) -> list[str]:
-    return data.document_keys(documents, ["question", "answer"], ["image"])
+    return splits.document_keys(documents, ["question", "answer"], ["image"])
 
 
 def test_keys_follow_content_not_position() -> None:
@@ -54,25 +54,25 @@ def test_exact_duplicates_get_different_keys() -> None:
 
 
 def test_questions_on_one_image_share_its_key() -> None:
-    groups = data.image_keys(dataset(("a?", "yes", RED), ("b?", "no", RED), ("a?", "yes", BLUE)), ["image"])
+    groups = splits.image_keys(dataset(("a?", "yes", RED), ("b?", "no", RED), ("a?", "yes", BLUE)), ["image"])
     assert groups[0] == groups[1] != groups[2]
 
 
 def test_missing_images_are_counted_and_named() -> None:
     with pytest.raises(DataError, match=r"demo: 2 of 3 documents have no image \(rows 0, 2\)"):
-        data.check_images(dataset(("a?", "y", None), ("b?", "n", RED), ("c?", "n", None)), ["image"], "demo")
+        splits.check_images(dataset(("a?", "y", None), ("b?", "n", RED), ("c?", "n", None)), ["image"], "demo")
 
 
 def test_broken_images_are_named_before_anything_is_sampled() -> None:
     with pytest.raises(DataError, match=r"demo: 1 of 2 documents have an unreadable image \(rows 1\)"):
-        data.check_images(dataset(("a?", "y", RED), ("b?", "n", b"not an image")), ["image"], "demo")
+        splits.check_images(dataset(("a?", "y", RED), ("b?", "n", b"not an image")), ["image"], "demo")
 
 
 def test_real_vqa_rad_from_a_local_folder(shared_data: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HEDGE_DATA_DIR", str(shared_data / "hub"))
-    documents = data.load_split("flaviagiammarino/vqa-rad", None, "test")
+    documents = splits.load_split("flaviagiammarino/vqa-rad", None, "test")
     assert len(documents) == 48
-    assert len(set(data.image_keys(documents, ["image"]))) == 14
+    assert len(set(splits.image_keys(documents, ["image"]))) == 14
 
 
 def test_a_config_has_a_folder_of_its_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -80,9 +80,9 @@ def test_a_config_has_a_folder_of_its_own(tmp_path: Path, monkeypatch: pytest.Mo
     folder = tmp_path / "org__set" / "small"
     folder.mkdir(parents=True)
     dataset(("a?", "yes", RED)).to_parquet(folder / "train-00000.parquet")
-    assert data.load_split("org/set", "small", "train")[0]["question"] == "a?"
+    assert splits.load_split("org/set", "small", "train")[0]["question"] == "a?"
     with pytest.raises(DataError, match=r"no test\*.parquet in .*\(there: train-00000.parquet\)"):
-        data.load_split("org/set", "small", "test")
+        splits.load_split("org/set", "small", "test")
 
 
 def test_an_unreadable_file_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -90,7 +90,7 @@ def test_an_unreadable_file_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyP
     (tmp_path / "org__set").mkdir()
     (tmp_path / "org__set" / "test.parquet").write_bytes(b"PAR1 not really PAR1")
     with pytest.raises(DataError, match=r"org/set: cannot read test.parquet in "):
-        data.load_split("org/set", None, "test")
+        splits.load_split("org/set", None, "test")
 
 
 @pytest.mark.parametrize(
@@ -104,13 +104,13 @@ def test_a_missing_data_set_says_how_to_provide_it(
     for folder in folders:
         (tmp_path / folder).mkdir()
     with pytest.raises(DataError, match=message):
-        data.load_split("org/set", None, "test")
+        splits.load_split("org/set", None, "test")
 
 
 def test_a_wrong_data_folder_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HEDGE_DATA_DIR", "/no/such/folder")
     with pytest.raises(DataError, match="HEDGE_DATA_DIR=/no/such/folder is not a folder"):
-        data.load_split("org/set", None, "test")
+        splits.load_split("org/set", None, "test")
 
 
 def test_an_unreachable_hub_fails_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -119,7 +119,7 @@ def test_an_unreachable_hub_fails_at_once(monkeypatch: pytest.MonkeyPatch) -> No
 
     monkeypatch.setattr("datasets.load_dataset", unreachable)
     with pytest.raises(DataError) as caught:
-        data.load_split("org/set", "small", "test", revision="abc")
+        splits.load_split("org/set", "small", "test", revision="abc")
     assert (
         "data set org/set (config small, split test) cannot be loaded: ConnectionError: Couldn't reach the hub"
         in str(caught.value)

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 from evaluation import Run, same_values
 
-from hedge_tasks.runs import load_run
+from hedge_tasks.runs.run_files import load_run
 from hedge_tasks.sampling import AnswerSet
 
 pytestmark = [pytest.mark.framework, pytest.mark.slow]

@@ -61,7 +61,7 @@ def test_the_command_line_sets_the_number_of_answers(demo: Run) -> None:
 def test_numbers_in_the_table_are_those_of_the_samples(demo: Run) -> None:
     from sklearn.metrics import roc_auc_score
 
-    from hedge_tasks.pipeline import score_answers
+    from hedge_tasks.detectors.pipeline import score_answers
 
     samples = demo.samples("hedge_demo")[:24]  # lmms-eval writes filter after filter; the first is nli
     sets = [
@@ -81,7 +81,7 @@ def test_numbers_in_the_table_are_those_of_the_samples(demo: Run) -> None:
 def test_documents_that_the_threshold_was_tuned_on_are_in_no_auroc(demo: Run) -> None:
     from sklearn.metrics import roc_auc_score
 
-    from hedge_tasks.pipeline import score_answers
+    from hedge_tasks.detectors.pipeline import score_answers
 
     samples = demo.samples("hedge_demo")[24:48]  # the second filter is embed
     sets = [AnswerSet.from_dict(json.loads(s["filtered_resps"])) for s in samples]
@@ -360,8 +360,8 @@ def test_a_missing_clustering_model_fails_before_anything_is_sampled(
 def test_a_wrong_yaml_is_explained(change: dict[str, Any], error: type[Exception], message: str) -> None:
     from lmms_eval.utils import load_yaml_config
 
-    from hedge_tasks.catalogue import task_folder
-    from hedge_tasks.task import HedgeTask
+    from hedge_tasks.lmms.catalogue import task_folder
+    from hedge_tasks.lmms.task import HedgeTask
 
     config = load_yaml_config(str(task_folder() / "hedge_demo" / "hedge_demo.yaml"))
     with pytest.raises(error, match=message):

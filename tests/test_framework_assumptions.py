@@ -24,7 +24,7 @@ def tasks() -> Any:
 
 def test_the_entry_point_is_installed() -> None:
     [ours] = entry_points(group="lmms_eval.models", name="hedge_tasks")
-    assert ours.value == "hedge_tasks.plugin:entry_point"
+    assert ours.value == "hedge_tasks.lmms.plugin:entry_point"
 
 
 def test_the_registry_loads_the_entry_point(tasks: Any) -> None:
@@ -55,7 +55,7 @@ def test_installing_twice_changes_nothing(tasks: Any) -> None:
     from lmms_eval.api.model import lmms
     from lmms_eval.filters import FILTER_REGISTRY
 
-    from hedge_tasks import plugin
+    from hedge_tasks.lmms import plugin
 
     def state() -> tuple:
         return (
@@ -74,7 +74,7 @@ def test_installing_twice_changes_nothing(tasks: Any) -> None:
 def test_an_unknown_release_warns_and_goes_on(tasks: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     from loguru import logger
 
-    from hedge_tasks import plugin
+    from hedge_tasks.lmms import plugin
 
     def gone() -> None:
         raise ImportError("no module named lmms_eval.tasks")
@@ -95,9 +95,9 @@ def test_an_unknown_release_warns_and_goes_on(tasks: Any, monkeypatch: pytest.Mo
 def test_loading_the_entry_point_imports_no_heavy_room() -> None:
     program = (
         "import sys, lmms_eval.models\n"
-        "import hedge_tasks.plugin\n"
-        "heavy = {'hedge_tasks.task', 'hedge_tasks.clustering', 'hedge_tasks.perturb', 'hedge_tasks.models.hedge_hf',\n"
-        "         'albumentations', 'hedge_tasks.adjudication'}\n"
+        "import hedge_tasks.lmms.plugin\n"
+        "heavy = {'hedge_tasks.lmms.task', 'hedge_tasks.clustering', 'hedge_tasks.perturb',\n"
+        "         'hedge_tasks.models.hedge_hf', 'albumentations', 'hedge_tasks.adjudication'}\n"
         "print('loaded:', *sorted(heavy & set(sys.modules)))"
     )
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
@@ -127,7 +127,7 @@ def test_our_request_is_not_kept_by_the_response_cache(tasks: Any) -> None:
 def test_an_aggregation_may_bring_its_standard_error(tasks: Any) -> None:
     from lmms_eval import evaluator_utils
 
-    from hedge_tasks.metrics import METRICS
+    from hedge_tasks.lmms.metrics import METRICS
 
     metric = METRICS["se_auroc"]
     assert evaluator_utils.stderr_for_metric(metric, 100) == metric.stderr

@@ -34,7 +34,7 @@ def model() -> Any:
 def picture() -> Image.Image:
     from datasets import Dataset
 
-    from hedge_tasks.catalogue import task_folder
+    from hedge_tasks.lmms.catalogue import task_folder
 
     parquet = task_folder() / "hedge_demo" / "data" / "demo-test.parquet"
     rows = Dataset.from_parquet(str(parquet))

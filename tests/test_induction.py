@@ -19,8 +19,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from PIL import Image
 
-from hedge_tasks.benchmarks.shale.items import NOISY_SCENARIOS, options_of
 from hedge_tasks.errors import ConfigError
+from hedge_tasks.evaluations.shale.items import NOISY_SCENARIOS, options_of
 from hedge_tasks.perturb import Wording, build_noise, induction_words
 from hedge_tasks.perturb.induction import PREFIXES, PRESETS
 from hedge_tasks.perturb.induction_image import corrupt, draw_style, write

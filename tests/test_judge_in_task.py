@@ -10,7 +10,7 @@ import pytest
 from evaluation import evaluate
 from openai_server import serve, texts_of
 
-from hedge_tasks.runs import load_run
+from hedge_tasks.runs.run_files import load_run
 
 pytestmark = pytest.mark.framework
 

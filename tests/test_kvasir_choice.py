@@ -15,8 +15,8 @@ from datasets import Dataset
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hedge_tasks.catalogue import task_folder
 from hedge_tasks.errors import ConfigError, DataError
+from hedge_tasks.lmms.catalogue import task_folder
 
 
 def load_utils(task: str) -> ModuleType:
@@ -161,10 +161,10 @@ def test_a_level_that_is_not_there_and_missing_columns_are_named() -> None:
 
 
 def test_the_stand_in_of_the_real_data_set_is_read(shared_data: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from hedge_tasks import data
+    from hedge_tasks.data import splits
 
     monkeypatch.setenv("HEDGE_DATA_DIR", str(shared_data / "hub"))
-    chosen = kvasir.process_docs(data.load_split("SimulaMet/Kvasir-VQA-x1", None, "test"))
+    chosen = kvasir.process_docs(splits.load_split("SimulaMet/Kvasir-VQA-x1", None, "test"))
     assert chosen["question_kind"] == ["abnormality", "procedure_type"]
     assert all(name.startswith("cl") for name in chosen["question_id"])
     assert all(chosen["description"])

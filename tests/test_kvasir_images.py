@@ -13,7 +13,7 @@ import pytest
 from datasets import Dataset, Image
 from PIL import Image as PILImage
 
-from hedge_tasks import data
+from hedge_tasks.data import splits
 from hedge_tasks.errors import DataError
 
 ID = "SimulaMet/Kvasir-VQA-x1"
@@ -64,7 +64,7 @@ def hub(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, str,
 
 def test_file_names_and_addresses_mean_the_local_copy(local: Path, hub: list) -> None:
     names = ("images/one.png", f"{HUB}/one.png", f"{HUB}/two%20b.png?download=true", "images/one.png")
-    dataset = data.fetch_images(named(*names), ["image"], ID)
+    dataset = splits.fetch_images(named(*names), ["image"], ID)
     assert stored(dataset) == [png(1), png(1), png(2), png(1)]
     assert dataset.column_names == ["question", "image", "answer"]
     assert dataset[2]["image"].getpixel((0, 0)) == (2, 0, 0)
@@ -72,13 +72,13 @@ def test_file_names_and_addresses_mean_the_local_copy(local: Path, hub: list) ->
 
 
 def test_one_image_has_one_group_however_it_is_named(local: Path) -> None:
-    dataset = data.fetch_images(named("images/one.png", f"{HUB}/one.png", "images/two b.png"), ["image"], ID)
-    groups = data.image_keys(dataset, ["image"])
+    dataset = splits.fetch_images(named("images/one.png", f"{HUB}/one.png", "images/two b.png"), ["image"], ID)
+    groups = splits.image_keys(dataset, ["image"])
     assert groups[0] == groups[1] != groups[2]
 
 
 def test_what_is_not_local_is_asked_of_the_hub_once_and_at_the_revision(local: Path, hub: list) -> None:
-    dataset = data.fetch_images(named("images/new.png", "images/new.png", f"{HUB}/new.png"), ["image"], ID, "abc")
+    dataset = splits.fetch_images(named("images/new.png", "images/new.png", f"{HUB}/new.png"), ["image"], ID, "abc")
     assert stored(dataset) == [png(9)] * 3
     assert set(hub) == {(ID, "images/new.png", "abc")}
     assert len(hub) == 2  # two spellings of one file
@@ -86,15 +86,15 @@ def test_what_is_not_local_is_asked_of_the_hub_once_and_at_the_revision(local: P
 
 def test_embedded_images_stay_as_they_are(hub: list) -> None:
     embedded = Dataset.from_list([{"image": {"bytes": png(3), "path": None}}]).cast_column("image", Image())
-    assert data.fetch_images(embedded, ["image"], ID) is embedded
+    assert splits.fetch_images(embedded, ["image"], ID) is embedded
     assert hub == []
 
 
 def test_a_missing_name_is_a_missing_image(local: Path) -> None:
-    dataset = data.fetch_images(named("images/one.png", None, ""), ["image"], ID)
+    dataset = splits.fetch_images(named("images/one.png", None, ""), ["image"], ID)
     assert stored(dataset) == [png(1), None, None]
     with pytest.raises(DataError, match=r"2 of 3 documents have no image \(rows 1, 2\)"):
-        data.check_images(dataset, ["image"], "kvasir")
+        splits.check_images(dataset, ["image"], "kvasir")
 
 
 @pytest.mark.parametrize(
@@ -110,7 +110,7 @@ def test_a_missing_name_is_a_missing_image(local: Path) -> None:
 )
 def test_names_that_lead_elsewhere_are_refused(local: Path, hub: list, name: str, reason: str) -> None:
     with pytest.raises(DataError, match=reason) as caught:
-        data.fetch_images(named("images/one.png", name), ["image"], ID)
+        splits.fetch_images(named("images/one.png", name), ["image"], ID)
     assert "column 'image'" in str(caught.value)
     assert hub == []
 
@@ -121,7 +121,7 @@ def test_an_unreachable_file_is_named(local: Path, monkeypatch: pytest.MonkeyPat
 
     monkeypatch.setattr("huggingface_hub.hf_hub_download", fail)
     with pytest.raises(DataError, match=r"the image 'images/gone.png' cannot be had: ConnectionError: no route$"):
-        data.fetch_images(named("images/gone.png"), ["image"], ID)
+        splits.fetch_images(named("images/gone.png"), ["image"], ID)
 
 
 def answer_with(monkeypatch: pytest.MonkeyPatch, *parts: bytes) -> list[str]:
@@ -138,22 +138,22 @@ def answer_with(monkeypatch: pytest.MonkeyPatch, *parts: bytes) -> list[str]:
 
 def test_other_addresses_are_downloaded(monkeypatch: pytest.MonkeyPatch) -> None:
     asked = answer_with(monkeypatch, png(5)[:20], png(5)[20:])
-    dataset = data.fetch_images(named("https://example.org/a.png"), ["image"], ID)
+    dataset = splits.fetch_images(named("https://example.org/a.png"), ["image"], ID)
     assert stored(dataset) == [png(5)]
     assert asked == ["https://example.org/a.png"]
 
 
 def test_a_download_has_a_limit(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(data, "_LARGEST_IMAGE", 1 << 20)
+    monkeypatch.setattr(splits, "_LARGEST_IMAGE", 1 << 20)
     answer_with(monkeypatch, bytes(1 << 20), b"x")
     with pytest.raises(DataError, match="more than 1 MiB"):
-        data.fetch_images(named("https://example.org/a.png"), ["image"], ID)
+        splits.fetch_images(named("https://example.org/a.png"), ["image"], ID)
 
 
 def test_the_loaded_commit_is_known() -> None:
     commit = "0123456789abcdef0123456789abcdef01234567"
     dataset = named("a")
-    assert data.loaded_revision(dataset) is None
+    assert splits.loaded_revision(dataset) is None
     dataset.info.download_checksums = {f"hf://datasets/{ID}@{commit}/data/test.parquet": {"num_bytes": 1}}
-    assert data.loaded_revision(dataset) == commit
-    assert data.loaded_revision(dataset.select([0])) == commit
+    assert splits.loaded_revision(dataset) == commit
+    assert splits.loaded_revision(dataset.select([0])) == commit

@@ -16,7 +16,7 @@ import pytest
 from finished_runs import HOSTILE, finished_run, hostile_run
 
 from hedge_tasks.cli import main
-from hedge_tasks.comparisons import compare_two_runs, compare_two_scores
+from hedge_tasks.detectors.pipeline import Scores, detection_auroc
 from hedge_tasks.errors import ConfigError, DataError
 from hedge_tasks.leaderboard import (
     build_site,
@@ -30,9 +30,9 @@ from hedge_tasks.leaderboard import (
 from hedge_tasks.leaderboard.comparison import all_differences
 from hedge_tasks.leaderboard.schema import schema_fault
 from hedge_tasks.leaderboard.submission import SUBMITTED, aggregates_of, digest_of, stored_scores
-from hedge_tasks.methods import method_of
-from hedge_tasks.pipeline import Scores, detection_auroc
-from hedge_tasks.runs import save_run
+from hedge_tasks.runs.comparisons import compare_two_runs, compare_two_scores
+from hedge_tasks.runs.run_files import save_run
+from hedge_tasks.runs.scorers import scorer_of
 
 RUN = finished_run(30)
 SUBMISSION = make_submission(RUN)
@@ -86,7 +86,7 @@ def test_a_submission_is_valid_and_survives_the_disk(tmp_path: Path) -> None:
 
 
 def test_its_aggregates_are_those_of_the_pipeline() -> None:
-    scores = method_of(RUN, None).score(RUN.answer_sets)
+    scores = scorer_of(RUN, None).score(RUN.answer_sets)
     for name in SUBMITTED:
         stated = SUBMISSION["methods"]["exact"]["aggregates"][name]
         assert stated["auroc"] == pytest.approx(detection_auroc(scores, name).value, abs=1e-6)
@@ -148,7 +148,7 @@ def test_any_change_breaks_the_digest() -> None:
         (("settings", "filters", "exact", "alpha"), 2.0),
         (("entry", "name"), "better"),
         (("versions", "python"), "3"),
-        (("documents", 0, "stratum"), "other"),
+        (("documents", 0, "question_type"), "other"),
     ]:
         assert any("digest" in text for text in problems(put(SUBMISSION, path, new)))
         look_up(SUBMISSION, path)
@@ -305,7 +305,7 @@ def test_a_submission_needs_answers_methods_and_an_honest_address() -> None:
 
 def scores_of(seed: int, n: int = 300) -> list[Scores]:
     run = finished_run(n, seed=seed)
-    return method_of(run, None).score(run.answer_sets)
+    return scorer_of(run, None).score(run.answer_sets)
 
 
 def test_differences_of_entries_agree_with_resampling() -> None:

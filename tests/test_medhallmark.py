@@ -21,11 +21,14 @@ from PIL import Image
 from scipy import stats
 
 from hedge_tasks.adjudication import Case, Verdict, build_judge
-from hedge_tasks.benchmarks.local_data import ImageFolder, image_fault
-from hedge_tasks.benchmarks.medhallmark import wording
-from hedge_tasks.benchmarks.medhallmark.building import DATASET, build
-from hedge_tasks.benchmarks.medhallmark.judge_quality import agreement, baselines, judge_quality, labelled
-from hedge_tasks.benchmarks.medhallmark.mediscore import (
+from hedge_tasks.cli import main
+from hedge_tasks.data.local_data import ImageFolder, image_fault
+from hedge_tasks.data.splits import load_split
+from hedge_tasks.errors import ConfigError, DataError
+from hedge_tasks.evaluations.medhallmark import wording
+from hedge_tasks.evaluations.medhallmark.building import DATASET, build
+from hedge_tasks.evaluations.medhallmark.judge_quality import agreement, baselines, judge_quality, labelled
+from hedge_tasks.evaluations.medhallmark.mediscore import (
     MEDIHALL,
     METRICS,
     PrefixDifference,
@@ -33,12 +36,9 @@ from hedge_tasks.benchmarks.medhallmark.mediscore import (
     medihall,
     medihall_score,
 )
-from hedge_tasks.benchmarks.medhallmark.released import PARTS, oddities, read_part, split_prefix
-from hedge_tasks.benchmarks.medhallmark.reports import SentenceJudge
-from hedge_tasks.benchmarks.medhallmark.task import process_docs
-from hedge_tasks.cli import main
-from hedge_tasks.data import load_split
-from hedge_tasks.errors import ConfigError, DataError
+from hedge_tasks.evaluations.medhallmark.released import PARTS, oddities, read_part, split_prefix
+from hedge_tasks.evaluations.medhallmark.reports import SentenceJudge
+from hedge_tasks.evaluations.medhallmark.task import process_docs
 from hedge_tasks.perturb.text import load_templates
 
 PREFIX = load_templates("confidence_weakening")[8]
@@ -603,7 +603,7 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Run:
 
 def _own_task(folder: Path, part: str, url: str) -> None:
     """A task of the package with an llm judge in its YAML, as a user would choose one."""
-    from hedge_tasks.catalogue import task_folder
+    from hedge_tasks.lmms.catalogue import task_folder
 
     prompt = "medhallmark_report" if part == "irg" else "medhallmark"
     judge = f"{{name: llm, model: judge, prompt: {prompt}, provider: openai, url: '{url}'}}"

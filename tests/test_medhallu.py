@@ -19,12 +19,12 @@ from openai_server import serve, texts_of
 from sklearn.metrics import accuracy_score, f1_score, precision_score, recall_score, roc_auc_score
 
 from hedge_tasks.adjudication import Case, build_judge
-from hedge_tasks.benchmarks.medhallu.documents import CATEGORIES, coin, process_docs, read_groups, short_category
-from hedge_tasks.benchmarks.medhallu.judge import MedHalluJudge
-from hedge_tasks.benchmarks.medhallu.metrics import METRICS
-from hedge_tasks.benchmarks.medhallu.replies import READERS, VERDICTS, read_official, read_strict
-from hedge_tasks.catalogue import task_folder
 from hedge_tasks.errors import ConfigError, DataError
+from hedge_tasks.evaluations.medhallu.documents import CATEGORIES, coin, process_docs, read_groups, short_category
+from hedge_tasks.evaluations.medhallu.judge import MedHalluJudge
+from hedge_tasks.evaluations.medhallu.metrics import METRICS
+from hedge_tasks.evaluations.medhallu.replies import READERS, VERDICTS, read_official, read_strict
+from hedge_tasks.lmms.catalogue import task_folder
 from hedge_tasks.sampling.prompts import load_prompt
 
 LEVELS = ("easy", "medium", "hard")

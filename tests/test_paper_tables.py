@@ -16,20 +16,20 @@ from pathlib import Path
 import pytest
 from conftest import REPOSITORY
 
-from hedge_tasks.catalogue import list_tasks
 from hedge_tasks.cli import main, paper
 from hedge_tasks.clustering import ExactClustering, build_backend
+from hedge_tasks.detectors.scorer import Scorer
 from hedge_tasks.errors import ConfigError
-from hedge_tasks.methods import Method
+from hedge_tasks.lmms.catalogue import list_tasks
 from hedge_tasks.paper import Cell, CellResult, Key, place_runs, published, published_cells, score_cells
 from hedge_tasks.paper.cells import TASKS, task_name
 from hedge_tasks.paper.published import DATASETS, METHODS, MODELS, PROMPTS, SCORES
-from hedge_tasks.runs import Run, save_run
+from hedge_tasks.runs.run_files import Run, save_run
 from hedge_tasks.sampling import Answer, AnswerSet
 from hedge_tasks.sampling.prompts import load_prompt
 
 QWEN = "hedge_hf|dtype=bfloat16|pretrained=Qwen/Qwen2.5-VL-7B-Instruct"
-EXACT = {name: Method(name, build_backend("exact")) for name in METHODS.values()}
+EXACT = {name: Scorer(name, build_backend("exact")) for name in METHODS.values()}
 
 
 def lines_of(table: int) -> list[list[str]]:
@@ -265,7 +265,7 @@ def test_cells_are_the_aurocs_of_the_scores() -> None:
 
 def test_a_column_is_clustered_by_the_method_of_its_name() -> None:
     """The methods differ in what they see, so a mixed-up column gives another number."""
-    by_length = {name: Method(name, FirstOnly(i), bool(i % 2)) for i, name in enumerate(METHODS.values())}
+    by_length = {name: Scorer(name, FirstOnly(i), bool(i % 2)) for i, name in enumerate(METHODS.values())}
     results = results_of(2, run(), methods=by_length)
     for (inputs, clustering), name in METHODS.items():
         cell = Cell(2, "VQA-RAD", "default", "Qwen2.5-VL", "SE", inputs, clustering, 10)

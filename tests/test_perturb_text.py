@@ -12,11 +12,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from PIL import Image
 
+from hedge_tasks.data.sentences import split_sentences
 from hedge_tasks.errors import ConfigError
 from hedge_tasks.perturb import Wording, build_noise
 from hedge_tasks.perturb.text import PRESETS, TextPerturbation, load_templates
 from hedge_tasks.sampling.plan import SamplingPlan
-from hedge_tasks.sentences import split_sentences
 
 ASKED = Wording("Is {question} 5 %?", "Alpha is 3.5 cm. Beta follows. Gamma, approx. 3 cm, is last.", "no")
 

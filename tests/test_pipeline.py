@@ -11,11 +11,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hedge_tasks import AnswerSet, scoring
+from hedge_tasks import AnswerSet
+from hedge_tasks.detectors import scoring
+from hedge_tasks.detectors.pipeline import detection_auroc, score_answers, score_clustered, summarise
 from hedge_tasks.errors import ConfigError, DataError
-from hedge_tasks.filters import ClusterFilter, ScoreFilter
-from hedge_tasks.metrics import METRICS
-from hedge_tasks.pipeline import detection_auroc, score_answers, score_clustered, summarise
+from hedge_tasks.lmms.filters import ClusterFilter, ScoreFilter
+from hedge_tasks.lmms.metrics import METRICS
 from hedge_tasks.sampling import Answer
 
 
@@ -173,16 +174,19 @@ def test_a_score_that_only_knows_the_kind_of_question_is_found_out() -> None:
     # All "hard" questions score 1 and are mostly wrong, all "easy" ones score 0 and are mostly right.
     scored = score_answers(answer_set(), clustering="exact")
     kinds = [("hard", 1.0, y) for y in (1, 1, 1, 0)] + [("easy", 0.0, y) for y in (0, 0, 0, 1)]
-    scores = [replace(scored, se=x, label=y, stratum=kind, group=str(i)) for i, (kind, x, y) in enumerate(kinds)]
+    scores = [replace(scored, se=x, label=y, question_type=kind, group=str(i)) for i, (kind, x, y) in enumerate(kinds)]
 
     def value(metric: str) -> object:
         return METRICS[metric]([METRICS[metric].record(s, {}, {}) for s in scores])
 
     assert value("se_auroc") == 0.75
     assert value("se_auroc_within") == 0.5
-    assert summarise(scores)["auroc_within_strata"]["se"].value == 0.5
-    without = [replace(s, stratum=None) for s in scores]
-    assert summarise(without)["auroc_within_strata"]["se"].reason == "some documents have no such score or no stratum"
+    assert summarise(scores)["auroc_within_question_types"]["se"].value == 0.5
+    without = [replace(s, question_type=None) for s in scores]
+    assert (
+        summarise(without)["auroc_within_question_types"]["se"].reason
+        == "some documents have no such score or no question_type"
+    )
 
 
 @pytest.mark.parametrize("labels", [(0, 0), (1, 1), (None, None)])

@@ -17,10 +17,10 @@ from sklearn.metrics import roc_curve as sklearn_roc_curve
 
 from hedge_tasks.cli import main
 from hedge_tasks.clustering.embedding import EmbeddingClustering
-from hedge_tasks.comparisons import compare_two_runs, compare_two_scores
+from hedge_tasks.detectors.pipeline import SCORE_NAMES, detection_auroc
+from hedge_tasks.detectors.scorer import Scorer
 from hedge_tasks.errors import ConfigError, DataError
-from hedge_tasks.methods import Method, method_of
-from hedge_tasks.pipeline import SCORE_NAMES, detection_auroc
+from hedge_tasks.io.tables import as_csv, safe_cell
 from hedge_tasks.plots import (
     Chart,
     Series,
@@ -37,13 +37,14 @@ from hedge_tasks.plots import (
 )
 from hedge_tasks.plots.drawing import COLOURS
 from hedge_tasks.plots.figures import all_charts
-from hedge_tasks.plots.measures import Labelled, labelled, roc_curve
-from hedge_tasks.runs import save_run
-from hedge_tasks.sweep import sweep
-from hedge_tasks.tables import as_csv, safe_cell
+from hedge_tasks.runs.comparisons import compare_two_runs, compare_two_scores
+from hedge_tasks.runs.measures import Labelled, labelled, roc_curve
+from hedge_tasks.runs.run_files import save_run
+from hedge_tasks.runs.scorers import scorer_of
+from hedge_tasks.runs.sweep import sweep
 
 RUN = finished_run(80)
-SCORES = method_of(RUN, None).score(RUN.answer_sets)
+SCORES = scorer_of(RUN, None).score(RUN.answer_sets)
 
 
 def data_of(pairs: list[tuple[float, int]]) -> Labelled:
@@ -96,11 +97,11 @@ def test_strata_stand_beside_the_pooled_number() -> None:
     se = chart.series[0]
     assert se.x[0] == detection_auroc(SCORES, "se").value
     for k, kind in enumerate(("open", "closed"), start=2):
-        assert se.x[k] == pytest.approx(detection_auroc([s for s in SCORES if s.stratum == kind], "se").value)
+        assert se.x[k] == pytest.approx(detection_auroc([s for s in SCORES if s.question_type == kind], "se").value)
 
 
 def test_the_sweep_chart_has_the_points_of_the_sweep() -> None:
-    points = list(sweep(RUN.answer_sets, method_of(RUN, None), [1, 3, 6]))
+    points = list(sweep(RUN.answer_sets, scorer_of(RUN, None), [1, 3, 6]))
     chart = sweep_chart(points)
     assert [series.x for series in chart.series] == [(1.0, 3.0, 6.0)] * 3
     assert chart.series[2].y == tuple(p.estimate.value for p in points if p.score == "vase")
@@ -112,13 +113,13 @@ def test_the_threshold_chart_is_the_clustering_at_each_threshold() -> None:
         text: [np.cos(angle), np.sin(angle)] for text, angle in zip("abcde", (0, 0.3, 0.5, 0.9, 1.4), strict=True)
     }
     backend = EmbeddingClustering(encoder=lambda texts: [vectors[text] for text in texts])
-    chart = threshold_chart(RUN, Method("embed", backend), steps=6)
+    chart = threshold_chart(RUN, Scorer("embed", backend), steps=6)
     for i, threshold in enumerate(chart.series[0].x):
-        method = Method("embed", EmbeddingClustering(encoder=backend.encoder, threshold=threshold))
+        method = Scorer("embed", EmbeddingClustering(encoder=backend.encoder, threshold=threshold))
         expected = detection_auroc(method.score(RUN.answer_sets), "se").value
         assert chart.series[0].y[i] == pytest.approx(expected)
     with pytest.raises(ConfigError, match="threshold"):
-        threshold_chart(RUN, method_of(RUN, None))
+        threshold_chart(RUN, scorer_of(RUN, None))
 
 
 def test_rates_and_categories_of_several_runs() -> None:
@@ -146,7 +147,7 @@ def test_scores_of_the_same_answers_are_compared_by_document_whatever_the_order(
 
 def test_runs_are_compared_on_the_documents_that_both_labelled() -> None:
     other = finished_run(50, seed=1)
-    theirs = method_of(other, None).score(other.answer_sets)
+    theirs = scorer_of(other, None).score(other.answer_sets)
     comparison = compare_two_runs(SCORES, theirs, "se")
     assert comparison is not None
     assert comparison.n == 50

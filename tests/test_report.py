@@ -16,10 +16,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hedge_tasks.cli import main
-from hedge_tasks.data import load_split
+from hedge_tasks.data.splits import load_split
+from hedge_tasks.detectors.pipeline import detection_auroc
 from hedge_tasks.errors import DataError
-from hedge_tasks.methods import method_of
-from hedge_tasks.pipeline import detection_auroc
 from hedge_tasks.report import Options, build_report, result_files
 from hedge_tasks.report.agreement import agreements, labels_by_judge
 from hedge_tasks.report.analysis import analyse, compare_between, usual_sizes, warnings_of
@@ -29,7 +28,8 @@ from hedge_tasks.report.pictures import NONE, shrink, thumbnails
 from hedge_tasks.report.results import newest_rows, read_results
 from hedge_tasks.report.svg import nice_ticks, picture
 from hedge_tasks.report.texts import clean, script_json
-from hedge_tasks.runs import Run, save_run
+from hedge_tasks.runs.run_files import Run, save_run
+from hedge_tasks.runs.scorers import scorer_of
 
 QUICK = Options(pictures=False, curves=False)
 RUN = finished_run(60)
@@ -69,7 +69,7 @@ def data_of(page: str) -> Any:
 
 def test_the_metric_table_has_the_numbers_of_the_pipeline() -> None:
     page = build_report([RUN], options=QUICK)
-    scores = method_of(RUN, None).score(RUN.answer_sets)
+    scores = scorer_of(RUN, None).score(RUN.answer_sets)
     table = re.search(r'<table class="sortable metrics">.*?</table>', page, re.DOTALL)
     assert table
     for name in ("se", "radflag", "vase", "lexical"):
@@ -257,7 +257,7 @@ def test_runs_of_the_papers_models_stand_beside_its_table() -> None:
     )
     page = Page(build_report([run], options=QUICK)).text
     assert "Beside the paper's Table 2" in page
-    ours = detection_auroc(method_of(run, None).score(run.answer_sets), "se").value or 0
+    ours = detection_auroc(scorer_of(run, None).score(run.answer_sets), "se").value or 0
     [row] = re.findall(r"VQA-RADQwen2\.5-VLdefaultSEAO NLI.*", page)
     assert f"{ours:.3f}" in row
     assert "Beside the paper" not in build_report([RUN], options=QUICK)

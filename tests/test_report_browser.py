@@ -12,10 +12,10 @@ import pytest
 from finished_runs import finished_run, hostile_run
 from test_report import DEMO
 
-from hedge_tasks.data import load_split
+from hedge_tasks.data.splits import load_split
 from hedge_tasks.leaderboard import build_site, make_submission, read_entries, write_submission
 from hedge_tasks.report import Options, build_report
-from hedge_tasks.runs import Run
+from hedge_tasks.runs.run_files import Run
 
 CHROMIUM = next(
     (path for name in ("chromium", "chromium-browser", "google-chrome") if (path := shutil.which(name))), None

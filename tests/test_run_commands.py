@@ -17,9 +17,9 @@ from hedge_tasks.cli import main
 from hedge_tasks.cli.question import printable
 from hedge_tasks.cli.sweep import parse_sizes
 from hedge_tasks.clustering import build_backend
+from hedge_tasks.detectors.pipeline import SCORE_NAMES, cluster_answer_sets, score_clustered
 from hedge_tasks.errors import ConfigError
-from hedge_tasks.pipeline import SCORE_NAMES, cluster_answer_sets, score_clustered
-from hedge_tasks.runs import Run, load_run, save_run
+from hedge_tasks.runs.run_files import Run, load_run, save_run
 from hedge_tasks.sampling import Answer, AnswerSet
 from hedge_tasks.sampling.hook import generate_samples
 from hedge_tasks.statistics import auroc

@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
+from hedge_tasks.detectors.scorer import Scorer
 from hedge_tasks.errors import ConfigError, DataError
-from hedge_tasks.methods import Method
-from hedge_tasks.runs import FOLDER, Run, load_run, load_runs, save_run
+from hedge_tasks.runs.run_files import FOLDER, Run, load_run, load_runs, save_run
 from hedge_tasks.sampling import Answer, AnswerSet
 
 
@@ -122,12 +122,12 @@ def test_a_folder_without_runs_and_a_wrong_path_are_said_so(tmp_path: Path) -> N
     ],
 )
 def test_a_method_is_built_again_from_what_a_run_records(backend: str, options: dict[str, object]) -> None:
-    method = Method.build("name", backend, options, with_question=True, alpha=2.0)
+    method = Scorer.build("name", backend, options, with_question=True, alpha=2.0)
     recorded = json.loads(json.dumps(method.settings()))
-    assert Method.from_settings("name", recorded) == method
+    assert Scorer.from_settings("name", recorded) == method
 
 
 def test_what_another_method_was_tuned_on_is_counted_by_this_one() -> None:
     answers = AnswerSet("q", Answer("a"), (Answer("a"),), (), label=1).with_held_out(True)
-    [scores] = Method.build("exact", "exact").score([answers])
+    [scores] = Scorer.build("exact", "exact").score([answers])
     assert scores.reported_label == 1

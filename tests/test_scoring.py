@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hedge_tasks import scoring
-from hedge_tasks.scoring import (
+from hedge_tasks.detectors import scoring
+from hedge_tasks.detectors.scoring import (
     discrete_semantic_entropy,
     lexical_disagreement,
     negative_baseline_logprob,

@@ -19,8 +19,11 @@ from PIL import Image
 from shale_set import small_set
 
 from hedge_tasks.adjudication import Case, build_judge
-from hedge_tasks.benchmarks.shale.building import build, image_folder
-from hedge_tasks.benchmarks.shale.items import (
+from hedge_tasks.cli import main
+from hedge_tasks.data.splits import load_split
+from hedge_tasks.errors import ConfigError, DataError
+from hedge_tasks.evaluations.shale.building import build, image_folder
+from hedge_tasks.evaluations.shale.items import (
     ASPECTS,
     DATASET,
     NOISY_SCENARIOS,
@@ -28,19 +31,16 @@ from hedge_tasks.benchmarks.shale.items import (
     options_of,
     read_item,
 )
-from hedge_tasks.benchmarks.shale.metrics import METRICS
-from hedge_tasks.benchmarks.shale.released import counts, read_released, scenario_of
-from hedge_tasks.benchmarks.shale.replies import (
+from hedge_tasks.evaluations.shale.metrics import METRICS
+from hedge_tasks.evaluations.shale.released import counts, read_released, scenario_of
+from hedge_tasks.evaluations.shale.replies import (
     READERS,
     read_choice,
     read_choice_official,
     read_yes_no,
     read_yes_no_official,
 )
-from hedge_tasks.benchmarks.shale.task import process_docs
-from hedge_tasks.cli import main
-from hedge_tasks.data import load_split
-from hedge_tasks.errors import ConfigError, DataError
+from hedge_tasks.evaluations.shale.task import process_docs
 
 FRUIT = "What is it? (A) a pear (B) a plum (C) a peach plum (D) a fig"
 
@@ -332,7 +332,9 @@ def record(name: str, right: int | None, scenario: str = "clean", pair: str = "1
     """What a metric is given of one judged answer; None: not judged."""
     label = None if right is None else 1 - right
     fields = {"scenario": scenario, "pair": pair, "group": f"g{pair}", "aspect": "color", "task": "mcq", **document}
-    scores = SimpleNamespace(label=label, reported_label=label, group=fields["group"], stratum=scenario, se=0, vase=0)
+    scores = SimpleNamespace(
+        label=label, reported_label=label, group=fields["group"], question_type=scenario, se=0, vase=0
+    )
     return METRICS[name].record(scores, {"label": label, "category": None}, fields)  # type: ignore[arg-type]
 
 

@@ -16,13 +16,13 @@ from openai_server import images_of, serve, texts_of
 from PIL import Image
 from shale_set import small_set
 
-from hedge_tasks.benchmarks.shale.building import build
-from hedge_tasks.benchmarks.shale.items import CLEAN, DATASET, NOISY_SCENARIOS, SCENARIOS, Item, options_of
-from hedge_tasks.benchmarks.shale.task import ShaleDiscriminativeTask, ShaleGenerativeTask
-from hedge_tasks.catalogue import task_folder
+from hedge_tasks.data.answers import Answer, AnswerSet
 from hedge_tasks.errors import ConfigError, DataError
+from hedge_tasks.evaluations.shale.building import build
+from hedge_tasks.evaluations.shale.items import CLEAN, DATASET, NOISY_SCENARIOS, SCENARIOS, Item, options_of
+from hedge_tasks.evaluations.shale.task import ShaleDiscriminativeTask, ShaleGenerativeTask
+from hedge_tasks.lmms.catalogue import task_folder
 from hedge_tasks.perturb import Wording, build_noise, induction_words
-from hedge_tasks.sampling.answers import Answer, AnswerSet
 from hedge_tasks.sampling.plan import SamplingPlan
 
 pytestmark = pytest.mark.framework

@@ -12,10 +12,11 @@ import pytest
 from PIL import Image
 from shale_set import small_set
 
-from hedge_tasks.benchmarks.shale.drawing import draw
-from hedge_tasks.benchmarks.shale.items import ASPECTS, IMAGE_SCENARIOS, KNOWLEDGE, SCENARIOS, TASKS, Item, options_of
-from hedge_tasks.benchmarks.shale.released import read_released
-from hedge_tasks.benchmarks.shale.synthesis import (
+from hedge_tasks.errors import ConfigError
+from hedge_tasks.evaluations.shale.drawing import draw
+from hedge_tasks.evaluations.shale.items import ASPECTS, IMAGE_SCENARIOS, KNOWLEDGE, SCENARIOS, TASKS, Item, options_of
+from hedge_tasks.evaluations.shale.released import read_released
+from hedge_tasks.evaluations.shale.synthesis import (
     Scene,
     load_pools,
     questions,
@@ -23,7 +24,6 @@ from hedge_tasks.benchmarks.shale.synthesis import (
     synthesise,
     write_released,
 )
-from hedge_tasks.errors import ConfigError
 
 EVERY_ELEMENT = 8
 """Scenes an aspect, so that every element of every pool is drawn."""

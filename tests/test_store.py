@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from hedge_tasks import record_log
 from hedge_tasks.errors import HedgeError
+from hedge_tasks.io import record_log
 from hedge_tasks.sampling import Answer
 from hedge_tasks.sampling.definition import draw_key
 from hedge_tasks.sampling.store import AnswerStore, Record

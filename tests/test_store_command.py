@@ -11,7 +11,7 @@ import pytest
 from sampling_process import DOCUMENTS, SeededModel, requests
 
 from hedge_tasks.cli import main
-from hedge_tasks.record_log import RecordLog
+from hedge_tasks.io.record_log import RecordLog
 from hedge_tasks.sampling import Answer, AnswerSet
 from hedge_tasks.sampling.hook import generate_samples
 from hedge_tasks.sampling.store import AnswerStore, Record

@@ -11,7 +11,7 @@ pytestmark = pytest.mark.framework
 
 
 def identity(model: str | None, model_args: str | None) -> str | None:
-    from hedge_tasks.task import _model_identity
+    from hedge_tasks.lmms.task import _model_identity
 
     return _model_identity(SimpleNamespace(model=model, model_args=model_args))
 
@@ -39,7 +39,7 @@ def test_without_a_command_line_the_model_has_no_name() -> None:
 def test_the_store_is_where_the_environment_says_or_with_the_results(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from hedge_tasks.task import _store_folder
+    from hedge_tasks.lmms.task import _store_folder
 
     assert _store_folder(SimpleNamespace(output_path="out")) == Path("out/hedge_answers")
     assert _store_folder(SimpleNamespace(output_path=None)) is None

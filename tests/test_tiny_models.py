@@ -9,8 +9,8 @@ import pytest
 import torch
 from transformers import AutoModelForSequenceClassification, AutoTokenizer
 
-from hedge_tasks.models.tiny import evaluate, nli_path, phantom, train_nli, train_vlm, vlm_path
-from hedge_tasks.tasks.hedge_demo import build
+from hedge_tasks.models.tiny import nli_path, vlm_path
+from hedge_tasks.models.tiny.training import demo_set, evaluate, nli, phantom, vlm
 
 MODEL_FILES = sorted(file for folder in (vlm_path(), nli_path()) for file in folder.iterdir())
 BLACK = np.zeros((phantom.IMAGE_SIZE, phantom.IMAGE_SIZE), np.uint8)
@@ -24,7 +24,7 @@ def answerer():
 
 @pytest.fixture(scope="module")
 def demo():
-    return evaluate.load_demo(build.DATA_FILE)
+    return evaluate.load_demo(demo_set.DATA_FILE)
 
 
 @pytest.fixture(scope="module")
@@ -90,15 +90,15 @@ class TestPhantom:
             assert (column < half) == (horizontal == "left")
 
     def test_sets_are_disjoint(self):
-        assert len({train_vlm.TRAIN_SEED, evaluate.HELD_OUT_SEED, build.DEMO_SEED}) == 3
+        assert len({vlm.TRAIN_SEED, evaluate.HELD_OUT_SEED, demo_set.DEMO_SEED}) == 3
 
 
 class TestDemoData:
     def test_equals_a_fresh_build(self):
-        assert build.differences() == []
+        assert demo_set.differences() == []
 
     def test_small(self):
-        assert build.DATA_FILE.stat().st_size < 400_000
+        assert demo_set.DATA_FILE.stat().st_size < 400_000
 
     def test_all_types_equally_often(self, demo):
         assert len(demo) == 120
@@ -118,7 +118,7 @@ class TestVisionLanguageModel:
         assert measured["AUROC of entropy"]["all"] > 0.6
         assert measured["share of meaningless samples"] < 0.05
 
-    @pytest.mark.parametrize("instruction", train_vlm.INSTRUCTIONS)
+    @pytest.mark.parametrize("instruction", vlm.INSTRUCTIONS)
     def test_instructions_change_little(self, answerer, demo, instruction):
         *system, wrapper = instruction.split("\n")
         wrapper = f"{wrapper} {{}}".lstrip()
@@ -126,7 +126,7 @@ class TestVisionLanguageModel:
         assert evaluate.wrong_rates(demo, answers)["all"] < 0.4
 
     def test_training_saw_what_the_chat_template_writes(self, answerer):
-        packer = train_vlm.Packer(answerer.processor.tokenizer)
+        packer = vlm.Packer(answerer.processor.tokenizer)
         messages = [
             {"role": "system", "content": "Be brief."},
             {
@@ -137,8 +137,8 @@ class TestVisionLanguageModel:
         ids = answerer.processor.apply_chat_template(
             messages, add_generation_prompt=True, tokenize=True, return_dict=True, return_tensors="pt"
         )["input_ids"][0]
-        prefix = train_vlm.BOS + train_vlm.USER + train_vlm.IMAGE * train_vlm.N_PATCHES + "Be brief.\nQuestion:"
-        assert ids.tolist() == packer.encode(prefix) + packer.encode(" Where?") + packer.encode(train_vlm.ASSISTANT)
+        prefix = vlm.BOS + vlm.USER + vlm.IMAGE * vlm.N_PATCHES + "Be brief.\nQuestion:"
+        assert ids.tolist() == packer.encode(prefix) + packer.encode(" Where?") + packer.encode(vlm.ASSISTANT)
 
     def test_chat_template_with_all_roles_and_both_kinds_of_content(self, answerer):
         messages = [
@@ -154,14 +154,14 @@ class TestVisionLanguageModel:
         messages = [{"role": "system", "content": "päper 论文 " * 60}, {"role": "user", "content": "Is it so?"}]
         prompt = answerer.processor.apply_chat_template(messages, add_generation_prompt=True, tokenize=False)
         inputs = answerer.processor(text=[prompt], return_tensors="pt", add_special_tokens=False)
-        assert 500 < inputs["input_ids"].shape[1] < train_vlm.CONTEXT_LENGTH
+        assert 500 < inputs["input_ids"].shape[1] < vlm.CONTEXT_LENGTH
         assert answerer.model.generate(**inputs, max_new_tokens=4, do_sample=False).shape[0] == 1
 
     def test_a_question_among_others_is_answered_as_if_alone(self, answerer):
         """The packed sequences of training give the same hidden states as a plain prompt."""
         rng = np.random.default_rng(0)
-        packed = train_vlm.Packer(answerer.processor.tokenizer).pack([phantom.draw_scan(rng, n_lesions=1)], rng)
-        pixels = train_vlm.normalize(torch.rand(1, phantom.IMAGE_SIZE, phantom.IMAGE_SIZE))
+        packed = vlm.Packer(answerer.processor.tokenizer).pack([phantom.draw_scan(rng, n_lesions=1)], rng)
+        pixels = vlm.normalize(torch.rand(1, phantom.IMAGE_SIZE, phantom.IMAGE_SIZE))
         turn = packed.attention_mask[0, 0, -1]  # what the last token sees: the prefix and its own turn
         base = answerer.model.model
         with torch.inference_mode():
@@ -211,18 +211,18 @@ class TestNli:
     def test_accuracy_on_held_out_pairs(self):
         model = AutoModelForSequenceClassification.from_pretrained(nli_path()).eval()
         tokenizer = AutoTokenizer.from_pretrained(nli_path())
-        assert train_nli.accuracy(train_nli.confusion(model, tokenizer, train_nli.held_out_pairs(500))) > 0.97
+        assert nli.accuracy(nli.confusion(model, tokenizer, nli.held_out_pairs(500))) > 0.97
 
     def test_relation_is_consistent(self):
         meanings = [None, *{meaning for _, meaning in phantom.all_answers()}]
         for one in meanings:
             for other in meanings:
-                contradicts = train_nli.relation(one, other) == train_nli.CONTRADICTION
-                assert contradicts == (train_nli.relation(other, one) == train_nli.CONTRADICTION)
+                contradicts = nli.relation(one, other) == nli.CONTRADICTION
+                assert contradicts == (nli.relation(other, one) == nli.CONTRADICTION)
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("script", [train_vlm, train_nli], ids=["vlm", "nli"])
+@pytest.mark.parametrize("script", [vlm, nli], ids=["vlm", "nli"])
 def test_training_twice_gives_the_same_bytes(script, tmp_path: Path):
     was_deterministic = torch.are_deterministic_algorithms_enabled()
     try:

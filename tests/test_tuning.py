@@ -16,12 +16,9 @@ from hypothesis import strategies as st
 from sklearn.metrics import roc_auc_score
 
 from hedge_tasks.clustering import EmbeddingClustering
-from hedge_tasks.errors import ConfigError
-from hedge_tasks.filters import ClusterFilter, ScoreFilter
-from hedge_tasks.methods import Method
-from hedge_tasks.pipeline import Scores, cluster_answer_sets, detection_auroc, score_clustered
-from hedge_tasks.sampling import Answer, AnswerSet
-from hedge_tasks.tuning import (
+from hedge_tasks.detectors.pipeline import Scores, cluster_answer_sets, detection_auroc, score_clustered
+from hedge_tasks.detectors.scorer import Scorer
+from hedge_tasks.detectors.thresholds import (
     DocumentProfile,
     ThresholdChoice,
     auroc_curve,
@@ -30,7 +27,10 @@ from hedge_tasks.tuning import (
     profile_documents,
     take_choice,
 )
-from hedge_tasks.tuning.choice import best_of
+from hedge_tasks.detectors.thresholds.choice import best_of
+from hedge_tasks.errors import ConfigError
+from hedge_tasks.lmms.filters import ClusterFilter, ScoreFilter
+from hedge_tasks.sampling import Answer, AnswerSet
 
 LOW, HIGH = 0.8, 0.99
 
@@ -68,7 +68,7 @@ def answer_sets(seed: int, documents: int = 40, *, logprobs: bool = True, noisy:
 
 
 def profiles_of(sets: list[AnswerSet], alpha: float = 1.0) -> list[DocumentProfile]:
-    trees = backend().merge_trees([a.texts for a in sets])
+    trees = backend().dendrograms([a.texts for a in sets])
     return profile_documents(sets, trees, low=LOW, high=HIGH, alpha=alpha)
 
 
@@ -225,7 +225,7 @@ def test_without_usable_labels_a_stated_threshold_is_used(label: int | None, rea
 
 
 def test_documents_that_chose_are_in_no_auroc_but_in_the_hallucination_rate() -> None:
-    method = Method("embed", backend(), choice=ThresholdChoice("tuned"))
+    method = Scorer("embed", backend(), choice=ThresholdChoice("tuned"))
     sets = answer_sets(6)
     scores = method.score(sets)
     out = [s for s in scores if s.held_out]
@@ -246,8 +246,8 @@ def test_the_filter_records_what_was_chosen() -> None:
 
 
 def test_a_runs_choice_is_built_again_from_its_settings() -> None:
-    method = Method.build("embed", "embed", {"threshold": "tuned", "tuning": {"target": "vase", "seed": 4}})
-    again = Method.from_settings("embed", {**method.settings(), "chosen": {"parts": []}})
+    method = Scorer.build("embed", "embed", {"threshold": "tuned", "tuning": {"target": "vase", "seed": 4}})
+    again = Scorer.from_settings("embed", {**method.settings(), "chosen": {"parts": []}})
     assert again.choice == method.choice == ThresholdChoice("tuned", target="vase", seed=4)
 
 

@@ -19,21 +19,21 @@ from sklearn.metrics import cohen_kappa_score, roc_auc_score
 
 from hedge_tasks.adjudication import Case, Verdict, build_judge
 from hedge_tasks.adjudication.llm import LLMJudge
-from hedge_tasks.benchmarks.vope import metrics, relevance
-from hedge_tasks.benchmarks.vope.building import build, image_reader, read_items
-from hedge_tasks.benchmarks.vope.documents import objects_of, process_docs
-from hedge_tasks.benchmarks.vope.extraction import mentions, objects_in
-from hedge_tasks.benchmarks.vope.judge import SETS, VopeJudge, relevance_judges
-from hedge_tasks.benchmarks.vope.objects import ObjectRecord, answered_records, object_records, story_verdict
-from hedge_tasks.benchmarks.vope.relevance import rate, weighted_kappa
-from hedge_tasks.benchmarks.vope.replies import read_official, read_words
-from hedge_tasks.benchmarks.vope.tables import contrast_of, difference, numbers_of
-from hedge_tasks.benchmarks.vope.vocabulary import coco, object_phrase
-from hedge_tasks.catalogue import task_folder
 from hedge_tasks.cli import main
+from hedge_tasks.data.answers import Answer, AnswerSet
 from hedge_tasks.errors import ConfigError, DataError
-from hedge_tasks.runs import Run
-from hedge_tasks.sampling.answers import Answer, AnswerSet
+from hedge_tasks.evaluations.vope import metrics, relevance
+from hedge_tasks.evaluations.vope.building import build, image_reader, read_items
+from hedge_tasks.evaluations.vope.documents import objects_of, process_docs
+from hedge_tasks.evaluations.vope.extraction import mentions, objects_in
+from hedge_tasks.evaluations.vope.judge import SETS, VopeJudge, relevance_judges
+from hedge_tasks.evaluations.vope.objects import ObjectRecord, answered_records, object_records, story_verdict
+from hedge_tasks.evaluations.vope.relevance import rate, weighted_kappa
+from hedge_tasks.evaluations.vope.replies import read_official, read_words
+from hedge_tasks.evaluations.vope.tables import contrast_of, difference, numbers_of
+from hedge_tasks.evaluations.vope.vocabulary import coco, object_phrase
+from hedge_tasks.lmms.catalogue import task_folder
+from hedge_tasks.runs.run_files import Run
 
 # --- vocabulary -------------------------------------------------------------------------------------------------------
 

@@ -14,10 +14,10 @@ from PIL import Image as PILImage
 from test_kvasir_choice import load_utils
 
 from hedge_tasks.adjudication import Case, build_judge
-from hedge_tasks.catalogue import list_tasks, task_folder
 from hedge_tasks.cli import main
 from hedge_tasks.errors import ConfigError
-from hedge_tasks.metrics import METRICS, OfStratum
+from hedge_tasks.lmms.catalogue import list_tasks, task_folder
+from hedge_tasks.lmms.metrics import METRICS, OfQuestionType
 from hedge_tasks.paper.published import METHODS, PROMPTS
 
 vqarad = load_utils("hedge_vqarad")
@@ -131,7 +131,7 @@ def test_closed_and_open_questions_have_rows_of_their_own(everything: Run) -> No
 
 def _of_kind(run: Run, kind: str) -> list[dict[str, Any]]:
     samples = [json.loads(sample["filtered_resps"]) for sample in run.samples("hedge_vqarad")]
-    return [sample for sample in samples[:6] if sample["stratum"] == kind]
+    return [sample for sample in samples[:6] if sample["question_type"] == kind]
 
 
 @pytest.mark.framework
@@ -141,7 +141,7 @@ def test_the_run_says_which_questions_were_chosen(everything: Run) -> None:
     sets = [json.loads(sample["filtered_resps"]) for sample in everything.samples("hedge_kvasirvqa_x1")][:4]
     assert {answers["question"] for answers in sets} == {f"are there {i} polyps?" for i in (0, 2, 4, 6)}
     assert {answers["group"] for answers in sets} == {"im0"}
-    assert {answers["stratum"] for answers in sets} == {"polyp_count"}
+    assert {answers["question_type"] for answers in sets} == {"polyp_count"}
 
 
 @pytest.mark.framework
@@ -204,7 +204,7 @@ def test_a_users_variant_changes_single_settings(variant: Any) -> None:
     documents = task.dump_config()["hedge"]["documents"]
     assert documents["options"] == {"size": 3, "complexity": 2, "seed": 1}
     assert (documents["revision"], documents["prompt"]) == ("abc", "medical_vqa/one-sentence")
-    assert (documents["stratum"], documents["group"]) == ("question_kind", "img_id")
+    assert (documents["question_type"], documents["group"]) == ("question_kind", "img_id")
     assert len(task.dataset["test"]) == 3
     assert set(task.dataset["test"]["complexity"]) == {2}
     assert "single sentence" in task.dump_config()["hedge"]["prompt"]["system"]
@@ -268,7 +268,9 @@ def test_a_part_of_the_split_is_no_secret() -> None:
 
 
 def records(*rows: tuple[float, int | None, str]) -> list[dict[str, Any]]:
-    return [{"se": se, "label": label, "group": None, "stratum": kind, "value": label} for se, label, kind in rows]
+    return [
+        {"se": se, "label": label, "group": None, "question_type": kind, "value": label} for se, label, kind in rows
+    ]
 
 
 def test_a_metric_of_one_kind_sees_only_that_kind() -> None:
@@ -276,16 +278,16 @@ def test_a_metric_of_one_kind_sees_only_that_kind() -> None:
         *((0.1, 0, "closed"), (0.2, 0, "closed"), (0.3, 1, "closed"), (0.4, 1, "closed")),
         *((0.9, 0, "open"), (0.8, 0, "open"), (0.1, 1, "open"), (0.0, 1, "open"), (0.5, None, "open")),
     )
-    closed, opened = (OfStratum(METRICS["se_auroc"], kind) for kind in ("closed", "open"))
+    closed, opened = (OfQuestionType(METRICS["se_auroc"], kind) for kind in ("closed", "open"))
     assert (closed(rows), opened(rows)) == (1.0, 0.0)
     assert closed.__name__ == "se_auroc_closed"
     assert isinstance(closed.stderr(rows), float)
-    rate = OfStratum(METRICS["hallucination_rate"], "open")
+    rate = OfQuestionType(METRICS["hallucination_rate"], "open")
     assert (rate(rows), rate.higher_is_better, closed.higher_is_better) == (0.5, False, True)
 
 
 def test_a_kind_without_documents_is_undefined() -> None:
-    metric = OfStratum(METRICS["se_auroc"], "maybe")
+    metric = OfQuestionType(METRICS["se_auroc"], "maybe")
     assert metric(records((0.1, 0, "closed"))) == "undefined: no document is of the kind 'maybe'"
     assert metric.stderr(records((0.1, 0, "closed"))) == "N/A"
 

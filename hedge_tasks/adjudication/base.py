@@ -129,9 +129,9 @@ _REGISTRY: dict[str, str | Callable[..., Judge]] = {
     "hf": "hedge_tasks.adjudication.hf:HFJudge",
     "labels": "hedge_tasks.adjudication.labels:LabelsJudge",
     "panel": "hedge_tasks.adjudication.panel:Panel",
-    "medhallu": "hedge_tasks.benchmarks.medhallu.judge:MedHalluJudge",
-    "shale": "hedge_tasks.benchmarks.shale.judge:ShaleJudge",
-    "vope": "hedge_tasks.benchmarks.vope.judge:VopeJudge",
+    "medhallu": "hedge_tasks.evaluations.medhallu.judge:MedHalluJudge",
+    "shale": "hedge_tasks.evaluations.shale.judge:ShaleJudge",
+    "vope": "hedge_tasks.evaluations.vope.judge:VopeJudge",
 }
 
 

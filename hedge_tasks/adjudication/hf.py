@@ -9,10 +9,10 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from hedge_tasks import options
 from hedge_tasks.adjudication.base import Case, Verdict
 from hedge_tasks.adjudication.model_judge import DEFAULT_MODEL, ModelJudge, Replies, Reply
 from hedge_tasks.errors import unknown
+from hedge_tasks.io import options
 
 if TYPE_CHECKING:
     from hedge_tasks.models.hedge_hf import HedgeHF
@@ -81,7 +81,7 @@ class HFJudge(ModelJudge):
     @cached_property
     def _source(self) -> str:
         """The model, and of a folder what tells its weights from others that have been there."""
-        from hedge_tasks.clustering.models import resolve_model
+        from hedge_tasks.serving.loading import resolve_model
 
         folder = Path(resolve_model(self.model))
         return f"{folder.name}@{_fingerprint(folder)}" if folder.is_dir() else self.model
@@ -123,8 +123,8 @@ class HFJudge(ModelJudge):
 
     def _load(self) -> HedgeHF:
         """The model. Raises HedgeError where it cannot be had; says what to do."""
-        from hedge_tasks.clustering.models import load_or_explain
         from hedge_tasks.models.hedge_hf import HedgeHF
+        from hedge_tasks.serving.loading import load_or_explain
 
         def load(source: str) -> HedgeHF:
             return HedgeHF(

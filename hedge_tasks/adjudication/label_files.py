@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import Any
 
 from hedge_tasks.adjudication.prompt import load_judge_prompt, normalise
-from hedge_tasks.answer_files import read_objects
 from hedge_tasks.errors import DataError, unknown
+from hedge_tasks.io.json_lines import read_objects
 
 _NONE = ("", "none", "null", "nan", "n a", "na")
 _LABELS: dict[str, int | None] = {

@@ -17,7 +17,7 @@ from loguru import logger
 
 from hedge_tasks.adjudication.base import Verdict
 from hedge_tasks.errors import DataError
-from hedge_tasks.record_log import RecordLog
+from hedge_tasks.io.record_log import RecordLog
 
 KIND = "labels"
 

@@ -10,11 +10,11 @@ from typing import Any
 
 from loguru import logger
 
-from hedge_tasks import options
 from hedge_tasks.adjudication.base import Case, Verdict
 from hedge_tasks.adjudication.label_files import HumanLabel, by_id, first_of, listing, read_rows
 from hedge_tasks.adjudication.prompt import load_judge_prompt
 from hedge_tasks.errors import ConfigError, DataError
+from hedge_tasks.io import options
 
 _ANSWER_COLUMNS = ("answer", "baseline")
 

@@ -8,10 +8,10 @@ from functools import cached_property
 from threading import Event
 from typing import TYPE_CHECKING, Any
 
-from hedge_tasks import options
 from hedge_tasks.adjudication.base import Case
 from hedge_tasks.adjudication.model_judge import DEFAULT_MODEL, ModelJudge, Replies, Reply
 from hedge_tasks.errors import HedgeError
+from hedge_tasks.io import options
 
 if TYPE_CHECKING:
     from hedge_tasks.adjudication.server import JudgeServer

@@ -12,12 +12,12 @@ from typing import Any
 
 from loguru import logger
 
-from hedge_tasks import options
 from hedge_tasks.adjudication.base import Case, Verdict
 from hedge_tasks.adjudication.label_store import LabelStore, label_key
 from hedge_tasks.adjudication.prompt import JudgePrompt, load_judge_prompt
 from hedge_tasks.adjudication.reply import Unreadable, bounded, read_reply
 from hedge_tasks.errors import ConfigError, HedgeError
+from hedge_tasks.io import options
 
 DEFAULT_MODEL = "Qwen/Qwen3-30B-A3B"
 """The adjudicator of the HEDGE paper (section 4.5)."""

@@ -7,10 +7,10 @@ from collections.abc import Hashable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
 
-from hedge_tasks import options
 from hedge_tasks.adjudication.base import Case, Judge, Verdict
 from hedge_tasks.adjudication.config import check_judge, judge_from, keep_labels, parse_spec
 from hedge_tasks.errors import ConfigError
+from hedge_tasks.io import options
 
 _Value = TypeVar("_Value", bound=Hashable)
 

@@ -22,8 +22,8 @@ from loguru import logger
 
 from hedge_tasks.adjudication.model_judge import Reply
 from hedge_tasks.errors import ConfigError, HedgeError, unknown
+from hedge_tasks.io.options import address
 from hedge_tasks.models.chat_completion import RequestFailed, read_answer, shorten
-from hedge_tasks.options import address
 
 if TYPE_CHECKING:
     from hedge_tasks.adjudication.llm import LLMJudge

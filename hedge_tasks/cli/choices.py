@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from hedge_tasks.methods import Method
-    from hedge_tasks.runs import Run
+    from hedge_tasks.detectors.scorer import Scorer
+    from hedge_tasks.runs.run_files import Run
 
 
 def add_run(parser: argparse.ArgumentParser, name: str = "run", metavar: str = "RUN") -> None:
@@ -33,12 +33,12 @@ def add_method(parser: argparse.ArgumentParser) -> None:
 
 
 def chosen_run(arguments: argparse.Namespace) -> Run:
-    from hedge_tasks.runs import load_run
+    from hedge_tasks.runs.run_files import load_run
 
     return load_run(arguments.run, arguments.task)
 
 
-def chosen_method(arguments: argparse.Namespace, run: Run) -> Method:
+def chosen_method(arguments: argparse.Namespace, run: Run) -> Scorer:
     """The method that the options of `add_method` describe.
 
     Raises:
@@ -46,8 +46,9 @@ def chosen_method(arguments: argparse.Namespace, run: Run) -> Method:
     """
     from dataclasses import replace
 
+    from hedge_tasks.detectors.scorer import Scorer
     from hedge_tasks.errors import ConfigError
-    from hedge_tasks.methods import Method, method_of
+    from hedge_tasks.runs.scorers import scorer_of
 
     # Hybrid has two models; the one for embeddings is seldom another.
     options = {"model": "nli_model" if arguments.clustering == "hybrid" else "model", "rule": "rule"}
@@ -58,11 +59,11 @@ def chosen_method(arguments: argparse.Namespace, run: Run) -> Method:
         if given or arguments.with_question:
             names = ", ".join(f"--{name}" for name in (*given, *(["with-question"] if arguments.with_question else [])))
             raise ConfigError(f"{names}: only with --clustering; the run's own methods come with their settings")
-        method = method_of(run, arguments.filter)
+        method = scorer_of(run, arguments.filter)
     elif arguments.filter is not None:
         raise ConfigError("choose one of --filter and --clustering")
     else:
-        method = Method.build(arguments.clustering, arguments.clustering, given, with_question=arguments.with_question)
+        method = Scorer.build(arguments.clustering, arguments.clustering, given, with_question=arguments.with_question)
     return method if arguments.alpha is None else replace(method, alpha=arguments.alpha)
 
 

@@ -14,9 +14,9 @@ from hedge_tasks.cli.choices import add_method, add_task, chosen_method
 from hedge_tasks.cli.common import command, number, show, table
 
 if TYPE_CHECKING:
-    from hedge_tasks.comparisons import Overlap
-    from hedge_tasks.methods import Method
-    from hedge_tasks.runs import Run
+    from hedge_tasks.detectors.scorer import Scorer
+    from hedge_tasks.runs.comparisons import Overlap
+    from hedge_tasks.runs.run_files import Run
     from hedge_tasks.statistics import Comparison
 
 _RATE = "hallucination_rate"
@@ -40,7 +40,7 @@ def add(commands: Any) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    from hedge_tasks.runs import load_run
+    from hedge_tasks.runs.run_files import load_run
 
     one = load_run(arguments.run, arguments.task)
     if arguments.other is None:
@@ -61,9 +61,9 @@ _Found = tuple[str, _Rows, dict[str, Any]]
 
 
 def _between(one: Run, other: Run, arguments: argparse.Namespace) -> _Found:
-    from hedge_tasks.comparisons import check_same_documents, compare_hallucination_rates, compare_two_runs
+    from hedge_tasks.detectors.pipeline import SCORE_NAMES
     from hedge_tasks.errors import ConfigError
-    from hedge_tasks.pipeline import SCORE_NAMES
+    from hedge_tasks.runs.comparisons import check_same_documents, compare_hallucination_rates, compare_two_runs
 
     for option in ("against", "against_filter"):
         if getattr(arguments, option) is not None:
@@ -93,9 +93,9 @@ def _between(one: Run, other: Run, arguments: argparse.Namespace) -> _Found:
 
 
 def _within(one: Run, arguments: argparse.Namespace) -> _Found:
-    from hedge_tasks.comparisons import compare_two_scores
     from hedge_tasks.errors import ConfigError
-    from hedge_tasks.methods import method_of
+    from hedge_tasks.runs.comparisons import compare_two_scores
+    from hedge_tasks.runs.scorers import scorer_of
 
     if arguments.against is None and arguments.against_filter is None:
         raise ConfigError("give a second run, or within this one --against METRIC or --against-filter NAME")
@@ -107,7 +107,7 @@ def _within(one: Run, arguments: argparse.Namespace) -> _Found:
     if arguments.against_filter is None:
         methods *= 2
     else:
-        second = method_of(one, arguments.against_filter)
+        second = scorer_of(one, arguments.against_filter)
         methods.append(second if arguments.alpha is None else replace(second, alpha=arguments.alpha))
     first = methods[0].score(one.answer_sets)
     scores = first, first if arguments.against_filter is None else methods[1].score(one.answer_sets)
@@ -124,8 +124,8 @@ def _within(one: Run, arguments: argparse.Namespace) -> _Found:
 
 def _metric(name: str) -> str:
     """Name of a score, with or without its ending, or the hallucination rate."""
+    from hedge_tasks.detectors.pipeline import BASELINE_NAMES, SCORE_NAMES
     from hedge_tasks.errors import unknown
-    from hedge_tasks.pipeline import BASELINE_NAMES, SCORE_NAMES
 
     score = name.removesuffix("_auroc")
     if score not in (*SCORE_NAMES, *BASELINE_NAMES, _RATE):
@@ -139,7 +139,7 @@ def _partly(overlap: Overlap) -> str:
     return f" (partial: {overlap.only_a} only in a, {overlap.only_b} only in b)"
 
 
-def _warn_of_differences(one: Run, other: Run, methods: Sequence[Method]) -> None:
+def _warn_of_differences(one: Run, other: Run, methods: Sequence[Scorer]) -> None:
     """Warn where the two runs differ in more than the model: then the difference is not only about that."""
     settings = [method.settings() for method in methods]
     _warn("the methods", *settings)
@@ -156,7 +156,7 @@ def _warn(what: str, a: dict[str, Any], b: dict[str, Any]) -> None:
         logger.warning("{} of the two runs differ: {}", what, parts)
 
 
-def _facts(run: Run, method: Method) -> dict[str, Any]:
+def _facts(run: Run, method: Scorer) -> dict[str, Any]:
     return {"task": run.task, "model": run.model, "created": run.created, "method": method.settings()}
 
 

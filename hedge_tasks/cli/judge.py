@@ -16,7 +16,7 @@ from hedge_tasks.cli.question import printable
 if TYPE_CHECKING:
     from hedge_tasks.adjudication import Case, Judge, Verdict
     from hedge_tasks.adjudication.check import Check
-    from hedge_tasks.runs import Run
+    from hedge_tasks.runs.run_files import Run
 
 _NAMES = {1: "hallucinated", 0: "supported", None: "without a label"}
 _LISTED = 20
@@ -80,9 +80,9 @@ def _judge(arguments: argparse.Namespace) -> Judge:
 
 def _relabel(arguments: argparse.Namespace, judge: Judge) -> int:
     from hedge_tasks.adjudication import keep_labels, reliability
-    from hedge_tasks.adjudication.relabel import changes, relabel
     from hedge_tasks.adjudication.reliability import LIMIT
-    from hedge_tasks.runs import load_run, save_run
+    from hedge_tasks.runs.relabel import changes, relabel
+    from hedge_tasks.runs.run_files import load_run, save_run
 
     finished = load_run(arguments.run, arguments.task)
     out = _out(arguments, finished)
@@ -119,7 +119,7 @@ def _out(arguments: argparse.Namespace, finished: Run) -> Path:
 
 def _labels_folder(finished: Run) -> Path | None:
     from hedge_tasks.adjudication.config import LABELS
-    from hedge_tasks.runs import FOLDER
+    from hedge_tasks.runs.run_files import FOLDER
 
     if finished.path is None:
         return None
@@ -138,8 +138,8 @@ def _counts(verdicts: Sequence[Verdict]) -> dict[str, Any]:
 
 
 def _compare(arguments: argparse.Namespace, judged: Run, verdicts: Sequence[Verdict]) -> dict[str, Any]:
-    from hedge_tasks.adjudication.comparison import agreement, disagreements, labels_by_judge
-    from hedge_tasks.adjudication.relabel import cases_of
+    from hedge_tasks.runs.judge_comparison import agreement, disagreements, labels_by_judge
+    from hedge_tasks.runs.relabel import cases_of
 
     found = [d.to_dict() for d in disagreements(cases_of(judged), verdicts)]
     if arguments.disagreements:
@@ -158,8 +158,8 @@ def _auroc(
     arguments: argparse.Namespace, judged: Run, labels: Mapping[str, Sequence[int | None]]
 ) -> dict[str, Any] | str:
     """By judge and score; or why there is none. The labels are made and saved, whatever comes of this."""
-    from hedge_tasks.adjudication.comparison import auroc_by_judge
     from hedge_tasks.errors import HedgeError
+    from hedge_tasks.runs.judge_comparison import auroc_by_judge
 
     try:
         method = chosen_method(arguments, judged)
@@ -315,6 +315,6 @@ def _wrong(case: Case, people: str, verdict: Verdict) -> dict[str, Any]:
 def _write_lines(path: Path, rows: Sequence[Mapping[str, Any]]) -> None:
     import json
 
-    from hedge_tasks.files import write_whole
+    from hedge_tasks.io.files import write_whole
 
     write_whole(path, "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows))

@@ -11,7 +11,7 @@ from hedge_tasks.cli.common import command, show, table
 from hedge_tasks.cli.question import printable
 
 if TYPE_CHECKING:
-    from hedge_tasks.methods import Method
+    from hedge_tasks.detectors.scorer import Scorer
     from hedge_tasks.paper.cells import CellResult, Placed
     from hedge_tasks.paper.published import Cell, Key
 
@@ -39,10 +39,10 @@ def add(commands: Any) -> None:
 def run(arguments: argparse.Namespace) -> int:
     from tqdm import tqdm
 
-    from hedge_tasks.files import write_whole
+    from hedge_tasks.io.files import write_whole
     from hedge_tasks.paper import place_runs, published_cells, score_cells
     from hedge_tasks.paper.layout import as_csv, as_rows, describe
-    from hedge_tasks.runs import load_runs
+    from hedge_tasks.runs.run_files import load_runs
 
     names = _names(arguments.name)
     placed = place_runs([run for path in arguments.runs for run in load_runs(path)], names)
@@ -74,10 +74,10 @@ def _names(given: Sequence[str]) -> dict[str, str]:
     return names
 
 
-def _methods(arguments: argparse.Namespace) -> dict[str, Method] | None:
+def _methods(arguments: argparse.Namespace) -> dict[str, Scorer] | None:
     """The four methods with other models or another threshold; None where nothing else than the runs' own is asked."""
     from hedge_tasks.cli.choices import threshold_of
-    from hedge_tasks.methods import Method
+    from hedge_tasks.detectors.scorer import Scorer
 
     of_nli = {"model": arguments.nli_model} if arguments.nli_model else {}
     of_embed: dict[str, Any] = {"model": arguments.embedding_model} if arguments.embedding_model else {}
@@ -86,7 +86,7 @@ def _methods(arguments: argparse.Namespace) -> dict[str, Method] | None:
     if not of_nli and not of_embed:
         return None
     methods = [
-        Method.build(name + suffix, name, options, with_question=bool(suffix))
+        Scorer.build(name + suffix, name, options, with_question=bool(suffix))
         for name, options in (("nli", of_nli), ("embed", of_embed))
         for suffix in ("", "_qa")
     ]

@@ -10,9 +10,9 @@ from hedge_tasks.cli.choices import add_method, add_run, add_task, chosen_method
 from hedge_tasks.cli.common import command, show
 
 if TYPE_CHECKING:
-    from hedge_tasks.methods import Method
+    from hedge_tasks.detectors.scorer import Scorer
     from hedge_tasks.plots import Chart
-    from hedge_tasks.runs import Run
+    from hedge_tasks.runs.run_files import Run
 
 KINDS = {
     "roc": "ROC curves",
@@ -41,8 +41,8 @@ def add(commands: Any) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
+    from hedge_tasks.detectors.pipeline import BASELINE_NAMES, SCORE_NAMES
     from hedge_tasks.errors import ConfigError, unknown
-    from hedge_tasks.pipeline import BASELINE_NAMES, SCORE_NAMES
     from hedge_tasks.plots import check_format, draw
 
     check_format(arguments.out, table=True)
@@ -88,21 +88,21 @@ def _chart(arguments: argparse.Namespace, finished: Run) -> Chart:
 
 
 def _of_all_methods(finished: Run) -> Chart:
-    from hedge_tasks.methods import methods_of
-    from hedge_tasks.pipeline import SCORE_NAMES
+    from hedge_tasks.detectors.pipeline import SCORE_NAMES
     from hedge_tasks.plots import methods_chart
-    from hedge_tasks.plots.measures import auroc_estimate
+    from hedge_tasks.runs.measures import auroc_estimate
+    from hedge_tasks.runs.scorers import scorers_of
 
     estimates = {}
-    for name, method in methods_of(finished).items():
+    for name, method in scorers_of(finished).items():
         scores = method.score(finished.answer_sets)
         estimates[name] = {score: auroc_estimate(scores, score) for score in SCORE_NAMES}
     return methods_chart(estimates)
 
 
-def _of_sizes(finished: Run, method: Method) -> Chart:
+def _of_sizes(finished: Run, method: Scorer) -> Chart:
     from hedge_tasks.plots import sweep_chart
-    from hedge_tasks.sweep import sweep
+    from hedge_tasks.runs.sweep import sweep
 
     most = min((len(answer_set.clean) for answer_set in finished.answer_sets), default=0)
     return sweep_chart(list(sweep(finished.answer_sets, method, range(1, most + 1))))

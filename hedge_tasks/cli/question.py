@@ -11,8 +11,8 @@ from hedge_tasks.cli.choices import add_method, add_run, add_task, chosen_method
 from hedge_tasks.cli.common import command, number, show
 
 if TYPE_CHECKING:
-    from hedge_tasks.pipeline import Scores
-    from hedge_tasks.sampling.answers import AnswerSet
+    from hedge_tasks.data.answers import AnswerSet
+    from hedge_tasks.detectors.pipeline import Scores
 
 # The paper's colours: blue for the baseline answer, cyan for clean ones, orange for noisy ones.
 _COLOURS = {"baseline": "\x1b[34m", "clean": "\x1b[36m", "noisy": "\x1b[38;5;208m"}
@@ -28,8 +28,8 @@ def add(commands: Any) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
+    from hedge_tasks.detectors.pipeline import score_clustered
     from hedge_tasks.errors import unknown
-    from hedge_tasks.pipeline import score_clustered
 
     finished = chosen_run(arguments)
     method = chosen_method(arguments, finished)

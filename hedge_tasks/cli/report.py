@@ -29,9 +29,9 @@ def run(arguments: argparse.Namespace) -> int:
     from tqdm import tqdm
 
     from hedge_tasks.errors import ConfigError
-    from hedge_tasks.files import write_whole
+    from hedge_tasks.io.files import write_whole
     from hedge_tasks.report import Options, build_report, result_files
-    from hedge_tasks.runs import load_runs
+    from hedge_tasks.runs.run_files import load_runs
 
     if arguments.questions < 0:
         raise ConfigError(f"--questions: expected a number of questions, got {arguments.questions}")

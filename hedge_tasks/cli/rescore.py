@@ -11,8 +11,8 @@ from hedge_tasks.cli.common import command, show
 from hedge_tasks.cli.summary import as_json, as_text
 
 if TYPE_CHECKING:
-    from hedge_tasks.methods import Method
-    from hedge_tasks.runs import Run
+    from hedge_tasks.detectors.scorer import Scorer
+    from hedge_tasks.runs.run_files import Run
 
 
 def add(commands: Any) -> None:
@@ -26,9 +26,9 @@ def add(commands: Any) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    from hedge_tasks.answer_files import write_scores
+    from hedge_tasks.detectors.score_files import write_scores
     from hedge_tasks.errors import ConfigError
-    from hedge_tasks.methods import methods_of
+    from hedge_tasks.runs.scorers import scorers_of
 
     finished = _source(arguments)
     all_of_them = arguments.filter is None and arguments.clustering is None and bool(finished.settings.get("filters"))
@@ -36,7 +36,7 @@ def run(arguments: argparse.Namespace) -> int:
     single = not all_of_them or any(
         getattr(arguments, name) for name in ("model", "threshold", "rule", "with_question")
     )
-    methods = {"": chosen_method(arguments, finished)} if single else methods_of(finished)
+    methods = {"": chosen_method(arguments, finished)} if single else scorers_of(finished)
     if arguments.out and len(methods) > 1:
         raise ConfigError(f"--out holds the scores of one method; choose one with --filter: {', '.join(methods)}")
     summaries = {method.name: _summary(finished, method, arguments) for method in methods.values()}
@@ -56,8 +56,8 @@ def run(arguments: argparse.Namespace) -> int:
 def _source(arguments: argparse.Namespace) -> Run:
     """The run; where there is only an answer store, its complete answer sets with labels of the judge."""
     from hedge_tasks.errors import DataError
-    from hedge_tasks.runs import load_run
-    from hedge_tasks.stored_runs import run_from_store
+    from hedge_tasks.runs.from_store import run_from_store
+    from hedge_tasks.runs.run_files import load_run
 
     try:
         return load_run(arguments.run, arguments.task)
@@ -70,10 +70,10 @@ def _source(arguments: argparse.Namespace) -> Run:
             raise DataError(f"{no_run}; {no_store}") from None
 
 
-def _summary(finished: Run, method: Method, arguments: argparse.Namespace) -> tuple[list[Any], dict[str, Any]]:
+def _summary(finished: Run, method: Scorer, arguments: argparse.Namespace) -> tuple[list[Any], dict[str, Any]]:
     from dataclasses import replace
 
-    from hedge_tasks.pipeline import summarise
+    from hedge_tasks.detectors.pipeline import summarise
 
     if arguments.alpha is not None:
         method = replace(method, alpha=arguments.alpha)

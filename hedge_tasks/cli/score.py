@@ -22,9 +22,10 @@ def add(commands: Any) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    from hedge_tasks.answer_files import read_answer_sets, write_scores
     from hedge_tasks.clustering import build_backend
-    from hedge_tasks.pipeline import cluster_answer_sets, score_clustered, summarise
+    from hedge_tasks.data.answer_files import read_answer_sets
+    from hedge_tasks.detectors.pipeline import cluster_answer_sets, score_clustered, summarise
+    from hedge_tasks.detectors.score_files import write_scores
 
     options = {key: value for key in ("model", "threshold") if (value := getattr(arguments, key)) is not None}
     backend = build_backend(arguments.clustering, **options)

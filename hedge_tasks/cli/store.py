@@ -86,7 +86,7 @@ def _info_text(facts: dict[str, Any]) -> str:
 
 def _export(arguments: argparse.Namespace) -> int:
     from hedge_tasks.errors import DataError
-    from hedge_tasks.files import write_whole
+    from hedge_tasks.io.files import write_whole
     from hedge_tasks.sampling import archive
 
     store = archive.open_store(arguments.store)
@@ -114,7 +114,7 @@ def _export(arguments: argparse.Namespace) -> int:
 
 
 def _import(arguments: argparse.Namespace) -> int:
-    from hedge_tasks.answer_files import read_objects
+    from hedge_tasks.io.json_lines import read_objects
     from hedge_tasks.sampling import archive
     from hedge_tasks.sampling.store import AnswerStore
 

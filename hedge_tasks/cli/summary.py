@@ -9,7 +9,9 @@ from hedge_tasks.cli.common import number, table
 
 
 def as_json(summary: dict[str, Any]) -> dict[str, Any]:
-    tables = {key: {name: asdict(e) for name, e in summary[key].items()} for key in ("auroc", "auroc_within_strata")}
+    tables = {
+        key: {name: asdict(e) for name, e in summary[key].items()} for key in ("auroc", "auroc_within_question_types")
+    }
     return {**summary, **tables}
 
 
@@ -35,7 +37,7 @@ def auroc_table(summary: dict[str, Any]) -> str:
     """One line a score: AUROC, its standard error, and the AUROC within strata."""
     rows, reasons = [], []
     for name, estimate in summary["auroc"].items():
-        within = summary["auroc_within_strata"][name].value
+        within = summary["auroc_within_question_types"][name].value
         value = "undefined" if estimate.value is None else number(estimate.value)
         rows.append([name, value, number(estimate.stderr), number(within)])
         if estimate.value is None:

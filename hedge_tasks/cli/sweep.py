@@ -11,7 +11,7 @@ from hedge_tasks.cli.choices import add_method, add_run, add_task, chosen_method
 from hedge_tasks.cli.common import command, number, show, table
 
 if TYPE_CHECKING:
-    from hedge_tasks.sweep import Point
+    from hedge_tasks.runs.sweep import Point
 
 
 # More than anybody samples; a slip of the finger shall not fill the memory.
@@ -31,9 +31,9 @@ def add(commands: Any) -> None:
 def run(arguments: argparse.Namespace) -> int:
     from tqdm import tqdm
 
-    from hedge_tasks.files import write_whole
+    from hedge_tasks.io.files import write_whole
     from hedge_tasks.plots import check_format, plot_sweep
-    from hedge_tasks.sweep import as_csv, sweep
+    from hedge_tasks.runs.sweep import as_csv, sweep
 
     if arguments.plot:
         check_format(arguments.plot)

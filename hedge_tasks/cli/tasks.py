@@ -14,7 +14,7 @@ def add(commands: Any) -> None:
 
 
 def _list(arguments: argparse.Namespace) -> int:
-    from hedge_tasks.catalogue import list_tasks
+    from hedge_tasks.lmms.catalogue import list_tasks
 
     tasks = list_tasks()
     width = max(len(task["task"]) for task in tasks)
@@ -23,7 +23,7 @@ def _list(arguments: argparse.Namespace) -> int:
 
 
 def _path(arguments: argparse.Namespace) -> int:
-    from hedge_tasks.catalogue import task_folder
+    from hedge_tasks.lmms.catalogue import task_folder
 
     show(arguments, {"path": str(task_folder())}, str(task_folder()))
     return 0

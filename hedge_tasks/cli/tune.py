@@ -11,7 +11,7 @@ from hedge_tasks.cli.choices import add_method, add_run, add_task, chosen_method
 from hedge_tasks.cli.common import command, number, show, table
 
 if TYPE_CHECKING:
-    from hedge_tasks.threshold_report import Tried, TuningReport
+    from hedge_tasks.runs.threshold_report import Tried, TuningReport
 
 
 def add(commands: Any) -> None:
@@ -31,17 +31,17 @@ def add(commands: Any) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    from hedge_tasks.files import write_whole
-    from hedge_tasks.methods import methods_of
-    from hedge_tasks.threshold_report import tuning_report
-    from hedge_tasks.tuning import ThresholdChoice
+    from hedge_tasks.detectors.thresholds import ThresholdChoice
+    from hedge_tasks.io.files import write_whole
+    from hedge_tasks.runs.scorers import scorers_of
+    from hedge_tasks.runs.threshold_report import tuning_report
 
     names = ("target", "low", "high", "search", "trials", "folds", "share", "seed")
     choice = ThresholdChoice(**{name: getattr(arguments, name) for name in names})
     finished = chosen_run(arguments)
     if arguments.filter is None and arguments.clustering is None and finished.settings.get("filters"):
         # The first of the run's methods is NLI, which has no threshold.
-        tunable = (name for name, method in methods_of(finished).items() if method.backend.name == "embed")
+        tunable = (name for name, method in scorers_of(finished).items() if method.backend.name == "embed")
         arguments.filter = next(tunable, None)
     method = chosen_method(arguments, finished)
     report = tuning_report(finished.answer_sets, method, choice)

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 from hedge_tasks.cli.common import command, number, show, table
 
 if TYPE_CHECKING:
-    from hedge_tasks.benchmarks.vope.tables import TaskNumbers
-    from hedge_tasks.runs import Run
+    from hedge_tasks.evaluations.vope.tables import TaskNumbers
+    from hedge_tasks.runs.run_files import Run
 
 _NAMES = {"hal_d": "Hal-D", "hal_i": "Hal-I", "exp": "Exp", "chair_i": "CHAIR_i", "chair_s": "CHAIR_s"}
 
@@ -23,9 +23,9 @@ def add(commands: Any) -> None:
 
 
 def _tables(arguments: argparse.Namespace) -> int:
-    from hedge_tasks.benchmarks.vope.tables import SHARES, difference, numbers_of
     from hedge_tasks.errors import DataError
-    from hedge_tasks.runs import load_runs
+    from hedge_tasks.evaluations.vope.tables import SHARES, difference, numbers_of
+    from hedge_tasks.runs.run_files import load_runs
 
     runs = [run for path in arguments.runs for run in load_runs(path) if _is_vope(run)]
     if not runs:

@@ -25,9 +25,9 @@ from hedge_tasks.clustering.base import ClusteringBackend
 from hedge_tasks.clustering.embedding import EmbeddingClustering, Encoder
 from hedge_tasks.clustering.exact import ExactClustering
 from hedge_tasks.clustering.hybrid import HybridClustering
-from hedge_tasks.clustering.models import ModelUnavailableError
 from hedge_tasks.clustering.nli import Classifier, NliClustering, Relation
 from hedge_tasks.errors import ConfigError, unknown
+from hedge_tasks.serving.loading import ModelUnavailableError
 
 __all__ = [
     "Classifier",

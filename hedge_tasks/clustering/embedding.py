@@ -16,15 +16,15 @@ import numpy.typing as npt
 from loguru import logger
 
 from hedge_tasks.clustering.base import DistinctTexts, distinct_texts, map_in_batches
-from hedge_tasks.clustering.merge_heights import COSINE_TOLERANCE, MergeTree, labels_at, merge_orders
-from hedge_tasks.clustering.models import (
+from hedge_tasks.clustering.dendrogram import COSINE_TOLERANCE, Dendrogram, labels_at, merge_orders
+from hedge_tasks.errors import ConfigError
+from hedge_tasks.io.sources import package_folder
+from hedge_tasks.serving.loading import (
     check_model_options,
     custom_name,
     default_device,
     load_or_explain,
 )
-from hedge_tasks.errors import ConfigError
-from hedge_tasks.sources import package_folder
 
 DEFAULT_MODEL = "sentence-transformers/all-MiniLM-L6-v2"
 
@@ -38,7 +38,7 @@ __all__ = [
     "EmbeddingCache",
     "EmbeddingClustering",
     "Encoder",
-    "MergeTree",
+    "Dendrogram",
     "check_threshold",
     "link_by_cosine",
     "load_encoder",
@@ -159,22 +159,22 @@ class EmbeddingClustering:
 
     def cluster(self, answer_sets: Sequence[Sequence[str]], questions: Sequence[str] | None = None) -> list[list[int]]:
         """Cluster each answer set by itself; see :class:`~hedge_tasks.clustering.ClusteringBackend`."""
-        return [tree.cluster_ids(self.threshold) for tree in self.iter_merge_trees(answer_sets, questions)]
+        return [tree.cluster_ids(self.threshold) for tree in self.iter_dendrograms(answer_sets, questions)]
 
-    def merge_trees(
+    def dendrograms(
         self, answer_sets: Sequence[Sequence[str]], questions: Sequence[str] | None = None
-    ) -> list[MergeTree]:
+    ) -> list[Dendrogram]:
         """What merges at which threshold, for each answer set: the partitions at every threshold from one pass.
 
         Args:
             answer_sets: As for :meth:`cluster`; ``tree.cluster_ids(threshold)`` is what it returns at that threshold.
             questions: As for :meth:`cluster`.
         """
-        return list(self.iter_merge_trees(answer_sets, questions))
+        return list(self.iter_dendrograms(answer_sets, questions))
 
-    def iter_merge_trees(
+    def iter_dendrograms(
         self, answer_sets: Sequence[Sequence[str]], questions: Sequence[str] | None = None
-    ) -> Iterator[MergeTree]:
+    ) -> Iterator[Dendrogram]:
         """The same one by one, for whoever need not keep them all. All texts are embedded before the first one."""
         # The distinct texts are found anew for some sets at a time: keeping all would take most of the memory here.
         starts = range(0, len(answer_sets), _SETS_AT_A_TIME)
@@ -188,7 +188,7 @@ class EmbeddingClustering:
             sets = distinct_texts(answer_sets, questions, part)
             vectors = {text: rows[bisect_left(texts, text)] for text in _texts_to_compare(sets)}
             for block in _blocks(sets):
-                yield from _merge_trees(block, vectors)
+                yield from _dendrograms(block, vectors)
 
     def check(self) -> None:
         """Raise if the model cannot be had. It is small, so it is loaded, and the clustering then finds it loaded."""
@@ -223,10 +223,10 @@ def _texts_to_compare(sets: Sequence[DistinctTexts]) -> list[str]:
     return sorted({text for answers in sets if len(answers.texts) > 1 for text in answers.texts})
 
 
-def _merge_trees(sets: Sequence[DistinctTexts], vectors: Mapping[str, Row]) -> Iterator[MergeTree]:
+def _dendrograms(sets: Sequence[DistinctTexts], vectors: Mapping[str, Row]) -> Iterator[Dendrogram]:
     orders = iter(merge_orders([_cosines(answers, vectors) for answers in sets if answers.texts]))
     for answers in sets:
-        yield MergeTree(answers, *next(orders)) if answers.texts else MergeTree(answers, *_NOTHING)
+        yield Dendrogram(answers, *next(orders)) if answers.texts else Dendrogram(answers, *_NOTHING)
 
 
 def _blocks(sets: Sequence[DistinctTexts]) -> Iterator[Sequence[DistinctTexts]]:

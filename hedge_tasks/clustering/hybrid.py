@@ -13,9 +13,9 @@ from hedge_tasks.clustering import embedding, nli
 from hedge_tasks.clustering.base import DistinctTexts, distinct_texts
 from hedge_tasks.clustering.embedding import COSINE_TOLERANCE, EmbeddingClustering, Encoder
 from hedge_tasks.clustering.linking import ComponentLinker, Linker, VetoLinker, most_similar_first, settle
-from hedge_tasks.clustering.models import check_model_options
 from hedge_tasks.clustering.nli import NliClustering
 from hedge_tasks.clustering.relations import RULES, Classifier
+from hedge_tasks.serving.loading import check_model_options
 
 # Pairs are visited by falling cosine. What the padding of a batch does to the last digits must not decide which of two
 # pairs comes first, so the order is that of cosines on this grid, and then of the texts.

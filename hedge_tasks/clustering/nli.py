@@ -16,9 +16,9 @@ from hedge_tasks.clustering.linking import (
     most_similar_first,
     settle,
 )
-from hedge_tasks.clustering.models import check_count, check_model_options, custom_name, default_device
 from hedge_tasks.clustering.relations import RULES, Classifier, Pair, Relation, Rule
 from hedge_tasks.errors import ConfigError, unknown
+from hedge_tasks.serving.loading import check_count, check_model_options, custom_name, default_device
 
 __all__ = ["DEFAULT_MODEL", "DTYPES", "RULES", "Classifier", "NliClustering", "Pair", "Relation", "Rule"]
 

@@ -15,10 +15,10 @@ from tqdm import tqdm
 
 from hedge_tasks.clustering.base import PROGRESS_DELAY_S
 from hedge_tasks.clustering.deberta import slice_relative_positions
-from hedge_tasks.clustering.models import load_or_explain, resolve_model
 from hedge_tasks.clustering.nli_cache import RELATIONS, Verdict
 from hedge_tasks.clustering.relations import Pair, Relation
 from hedge_tasks.errors import ConfigError
+from hedge_tasks.serving.loading import load_or_explain, resolve_model
 
 _STEMS = {"contradict": Relation.CONTRADICTION, "neutral": Relation.NEUTRAL, "entail": Relation.ENTAILMENT}
 

@@ -9,7 +9,7 @@ from itertools import combinations
 import numpy as np
 import numpy.typing as npt
 
-from hedge_tasks.pipeline import Scores
+from hedge_tasks.detectors.pipeline import Scores
 from hedge_tasks.statistics.placements import auroc_components
 
 FloatArray = npt.NDArray[np.float64]

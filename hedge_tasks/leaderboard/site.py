@@ -9,18 +9,18 @@ from pathlib import Path
 from typing import Any
 
 from hedge_tasks import __version__
+from hedge_tasks.detectors.pipeline import SCORE_NAMES, Scores
 from hedge_tasks.errors import DataError, HedgeError
-from hedge_tasks.files import write_whole
+from hedge_tasks.io.files import write_whole
 from hedge_tasks.leaderboard.comparison import all_differences
 from hedge_tasks.leaderboard.submission import SUBMITTED, stored_scores
 from hedge_tasks.leaderboard.validation import problems, read_submission
-from hedge_tasks.pipeline import SCORE_NAMES, Scores
 from hedge_tasks.plots.figures import NAMES, risk_coverage_chart, roc_chart
 from hedge_tasks.report.page import flat_settings
 from hedge_tasks.report.pages import asset, render
 from hedge_tasks.report.svg import picture
 from hedge_tasks.report.texts import clean, script_json
-from hedge_tasks.runs import now
+from hedge_tasks.runs.run_files import now
 from hedge_tasks.statistics import Estimate
 
 _PACKAGE = "hedge_tasks.leaderboard"

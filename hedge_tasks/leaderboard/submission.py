@@ -12,12 +12,13 @@ from pathlib import Path
 from typing import Any
 
 from hedge_tasks import __version__
+from hedge_tasks.data.answers import Answer, AnswerSet
+from hedge_tasks.detectors.pipeline import SCORE_NAMES, Scores, detection_auroc, score_clustered
+from hedge_tasks.detectors.scorer import Scorer
 from hedge_tasks.errors import ConfigError, DataError
-from hedge_tasks.files import write_whole
-from hedge_tasks.methods import Method, methods_of
-from hedge_tasks.pipeline import SCORE_NAMES, Scores, detection_auroc, score_clustered
-from hedge_tasks.runs import Run
-from hedge_tasks.sampling.answers import Answer, AnswerSet
+from hedge_tasks.io.files import write_whole
+from hedge_tasks.runs.run_files import Run
+from hedge_tasks.runs.scorers import scorers_of
 
 FORMAT = 1
 DECIMALS = 6
@@ -37,7 +38,7 @@ def make_submission(
     url: str | None = None,
     note: str | None = None,
     texts: bool = False,
-    methods: Mapping[str, Method] | None = None,
+    methods: Mapping[str, Scorer] | None = None,
 ) -> dict[str, Any]:
     """A run as a submission, ready for JSON.
 
@@ -56,7 +57,7 @@ def make_submission(
 
     if not run.answer_sets:
         raise DataError(f"{run.title}: there are no answers to submit")
-    used = dict(methods_of(run) if methods is None else methods)
+    used = dict(scorers_of(run) if methods is None else methods)
     scores = {key: method.score(run.answer_sets) for key, method in used.items()}
     about = {"name": name or run.model or run.task, "task": run.task, "model": run.model, "created": run.created}
     documents = [
@@ -150,7 +151,7 @@ def scores_from(document: Mapping[str, Any], method: str, alpha: float) -> Score
         raise DataError(f"{len(clusters)} cluster ids and {len(logprobs)} log-probabilities do not go together")
     answers = [Answer(_NO_TEXT, value) for value in logprobs]
     end = 1 + document["n_clean"]
-    about = {key: document[key] for key in ("id", "label", "group", "stratum")}
+    about = {key: document[key] for key in ("id", "label", "group", "question_type")}
     answer_set = AnswerSet(**about, baseline=answers[0], clean=tuple(answers[1:end]), noisy=tuple(answers[end:]))
     return score_clustered(answer_set.with_clusters(clusters), alpha=alpha)
 
@@ -161,7 +162,7 @@ def stored_scores(submission: Mapping[str, Any], method: str) -> list[Scores]:
     for document in submission["documents"]:
         stated = document["methods"][method]
         named = {name: stated["scores"].get(name) for name in SUBMITTED}
-        about = {key: document[key] for key in ("id", "label", "group", "stratum")}
+        about = {key: document[key] for key in ("id", "label", "group", "question_type")}
         rest = {"cluster_ids": tuple(stated["clusters"]), "held_out": stated.get("held_out", False)}
         rows.append(Scores(**about, **named, lexical=0.0, weighting="", **rest))
     return rows
@@ -172,7 +173,7 @@ def _document(answers: AnswerSet, scores: Mapping[str, Scores], texts: bool) -> 
         "id": answers.id,
         "label": answers.label,
         "group": answers.group,
-        "stratum": answers.stratum,
+        "question_type": answers.question_type,
         "n_clean": len(answers.clean),
         "logprobs": ["-inf" if a.mean_logprob == -math.inf else a.mean_logprob for a in answers.answers],
         "methods": {

@@ -10,6 +10,9 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
+from hedge_tasks.data.answers import Answer, AnswerSet
+from hedge_tasks.detectors.pipeline import Scores
+from hedge_tasks.detectors.thresholds import ThresholdChoice, held_out_ids
 from hedge_tasks.errors import ConfigError, DataError
 from hedge_tasks.leaderboard.schema import schema_fault
 from hedge_tasks.leaderboard.submission import (
@@ -21,9 +24,6 @@ from hedge_tasks.leaderboard.submission import (
     stored_scores,
     summary_of,
 )
-from hedge_tasks.pipeline import Scores
-from hedge_tasks.sampling.answers import Answer, AnswerSet
-from hedge_tasks.tuning import ThresholdChoice, held_out_ids
 
 LARGEST = 512 << 20
 """Bytes of a submission."""

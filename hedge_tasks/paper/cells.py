@@ -7,13 +7,14 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import groupby
 
+from hedge_tasks.detectors.pipeline import detection_auroc
+from hedge_tasks.detectors.scorer import Scorer
 from hedge_tasks.errors import ConfigError, unknown
-from hedge_tasks.methods import Method, methods_of
 from hedge_tasks.paper.published import MODELS, PROMPTS, SCORES, Cell, Key, method_name, published
-from hedge_tasks.pipeline import detection_auroc
-from hedge_tasks.runs import Run
+from hedge_tasks.runs.run_files import Run
+from hedge_tasks.runs.scorers import scorers_of
+from hedge_tasks.runs.sweep import truncated
 from hedge_tasks.statistics import Estimate
-from hedge_tasks.sweep import truncated
 
 TASKS = {"VQA-RAD": "hedge_vqarad", "KvasirVQA-x1": "hedge_kvasirvqa_x1"}
 """The task of each data set; the prompt variants but the default have their name behind it."""
@@ -113,7 +114,7 @@ class CellResult:
 
 
 def score_cells(
-    cells: Sequence[Cell], runs: Mapping[Key, Run], methods: Mapping[str, Method] | None = None
+    cells: Sequence[Cell], runs: Mapping[Key, Run], methods: Mapping[str, Scorer] | None = None
 ) -> Iterator[CellResult]:
     """Cluster and score the runs' answers for every cell; yields them as they are finished, run after run.
 
@@ -130,7 +131,7 @@ def score_cells(
         DataError: answers that no score can be made of; names the question.
         ModelUnavailableError: a clustering model cannot be had.
     """
-    shared: dict[str, Method] = {}
+    shared: dict[str, Scorer] = {}
     for key, of_run in groupby(sorted(cells, key=lambda cell: cell.key), key=lambda cell: cell.key):
         run = runs.get(key)
         if run is None:
@@ -140,7 +141,7 @@ def score_cells(
         yield from _score_run(list(of_run), run, mine)
 
 
-def _score_run(cells: Sequence[Cell], run: Run, methods: Mapping[str, Method]) -> Iterator[CellResult]:
+def _score_run(cells: Sequence[Cell], run: Run, methods: Mapping[str, Scorer]) -> Iterator[CellResult]:
     most = min((len(answer_set.clean) for answer_set in run.answer_sets), default=0)
 
     def column(cell: Cell) -> tuple[str, int]:
@@ -156,7 +157,7 @@ def _score_run(cells: Sequence[Cell], run: Run, methods: Mapping[str, Method]) -
             yield from _score_column(of_column, run, methods[name], n)
 
 
-def _score_column(cells: Iterable[Cell], run: Run, method: Method, n: int) -> Iterator[CellResult]:
+def _score_column(cells: Iterable[Cell], run: Run, method: Scorer, n: int) -> Iterator[CellResult]:
     scores = method.score([truncated(answer_set, n) for answer_set in run.answer_sets])
     for cell in cells:
         estimate = detection_auroc(scores, SCORES[cell.score])
@@ -167,10 +168,10 @@ def _missing(cell: Cell, reason: str) -> CellResult:
     return CellResult(cell, published(cell.table)[cell], missing=reason)
 
 
-def _methods(run: Run, shared: dict[str, Method]) -> dict[str, Method]:
+def _methods(run: Run, shared: dict[str, Scorer]) -> dict[str, Scorer]:
     """The run's own methods. Equal backends of all runs are one object, so that a model is loaded only once."""
     try:
-        own = methods_of(run)
+        own = scorers_of(run)
     except ConfigError:
         return {}
     methods = {}

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from hedge_tasks import tables
+from hedge_tasks.io import tables
 from hedge_tasks.paper.cells import CellResult
 from hedge_tasks.paper.published import DATASETS, Key, method_name
-from hedge_tasks.runs import Run
+from hedge_tasks.runs.run_files import Run
 
 SMALL = 0.02
 """Differences up to here the paper calls "small and potentially within sampling noise" (§5)."""

@@ -10,7 +10,7 @@ import numpy as np
 from PIL import Image
 
 from hedge_tasks.errors import ConfigError
-from hedge_tasks.sources import PACKAGE_SCHEME, package_folder, split_address
+from hedge_tasks.io.sources import PACKAGE_SCHEME, package_folder, split_address
 
 # One attack at a time: pictures are made in several threads, and the encoder and its device are shared.
 _lock = threading.Lock()

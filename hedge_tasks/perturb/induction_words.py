@@ -81,7 +81,7 @@ def _embedded(candidates: tuple[str, ...], model: str | None) -> tuple[tuple[str
 
 def _embed(texts: list[str], model: str | None) -> np.ndarray:
     from hedge_tasks.clustering.embedding import DEFAULT_MODEL, load_encoder, unit_vectors
-    from hedge_tasks.clustering.models import default_device
+    from hedge_tasks.serving.loading import default_device
 
     encoder = load_encoder(model or DEFAULT_MODEL, None, default_device(None))
     return np.asarray(unit_vectors(encoder(texts)), dtype=np.float64)

@@ -17,9 +17,9 @@ from typing import Any
 
 from PIL import Image
 
+from hedge_tasks.data.sentences import split_sentences
 from hedge_tasks.errors import ConfigError, unknown
 from hedge_tasks.perturb.base import Wording
-from hedge_tasks.sentences import split_sentences
 
 QUESTION = "{question}"
 

@@ -28,7 +28,7 @@ from hedge_tasks.plots.figures import (
 )
 
 if TYPE_CHECKING:
-    from hedge_tasks.sweep import Point
+    from hedge_tasks.runs.sweep import Point
 
 __all__ = [
     "NAMES",

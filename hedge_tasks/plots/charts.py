@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from hedge_tasks.tables import as_csv
+from hedge_tasks.io.tables import as_csv
 
 Kind = Literal["line", "curve", "points", "bars"]
 

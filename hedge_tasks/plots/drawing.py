@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from hedge_tasks.errors import ConfigError, DataError
-from hedge_tasks.files import write_whole
+from hedge_tasks.io.files import write_whole
 from hedge_tasks.plots.charts import Chart, Series
 
 FORMATS = (".png", ".svg", ".pdf")

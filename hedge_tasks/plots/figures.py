@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from hedge_tasks.pipeline import SCORE_NAMES, Scores, score_clustered
+from hedge_tasks.detectors.pipeline import SCORE_NAMES, Scores, score_clustered
 from hedge_tasks.plots.charts import Chart, Series
-from hedge_tasks.plots.measures import (
+from hedge_tasks.runs.measures import (
     auroc_estimate,
     calibrated,
     labelled,
@@ -23,9 +23,9 @@ from hedge_tasks.plots.measures import (
 from hedge_tasks.statistics import Estimate, auroc
 
 if TYPE_CHECKING:
-    from hedge_tasks.methods import Method
-    from hedge_tasks.runs import Run
-    from hedge_tasks.sweep import Point
+    from hedge_tasks.detectors.scorer import Scorer
+    from hedge_tasks.runs.run_files import Run
+    from hedge_tasks.runs.sweep import Point
 
 NAMES = {
     "se": "SE",
@@ -112,7 +112,7 @@ def calibration_chart(scores: Sequence[Scores], names: Sequence[str] = SCORE_NAM
 
 
 def strata_chart(scores: Sequence[Scores], names: Sequence[str] = SCORE_NAMES) -> Chart:
-    """ROC-AUC pooled, within strata, and of each stratum."""
+    """ROC-AUC pooled, within strata, and of each question type."""
     found = {name: within for name in names if (within := within_strata(scores, name)) is not None}
     if not found:
         return Chart("strata", "By kind of question", "ROC-AUC", "", note="the questions have no kinds, or only one")
@@ -170,7 +170,7 @@ def sweep_chart(points: Sequence[Point]) -> Chart:
     return _or_note(chart, _TOO_FEW)
 
 
-def threshold_chart(run: Run, method: Method, steps: int = 41) -> Chart:
+def threshold_chart(run: Run, method: Scorer, steps: int = 41) -> Chart:
     """ROC-AUC against the cosine threshold of an embedding method: HEDGE Figure 3.
 
     Raises:
@@ -183,7 +183,7 @@ def threshold_chart(run: Run, method: Method, steps: int = 41) -> Chart:
     if not isinstance(backend, EmbeddingClustering):
         raise ConfigError(f"{method.name}: only embedding clustering has a threshold")
     questions = [a.question or "" for a in run.answer_sets] if method.with_question else None
-    trees = backend.merge_trees([a.texts for a in run.answer_sets], questions)
+    trees = backend.dendrograms([a.texts for a in run.answer_sets], questions)
     values: dict[str, list[tuple[float, float]]] = {name: [] for name in SCORE_NAMES}
     for threshold in np.linspace(0.5, 1.0, steps).tolist():
         clustered = zip(run.answer_sets, trees, strict=True)

@@ -1,7 +1,7 @@
 """One self-contained HTML page about finished runs.
 
 from hedge_tasks.report import build_report, result_files
-from hedge_tasks.runs import load_runs
+from hedge_tasks.runs.run_files import load_runs
 
 page = build_report(load_runs(Path("results")), result_files([Path("results")]))
 """

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 
-from hedge_tasks.runs import Run
+from hedge_tasks.runs.run_files import Run
 from hedge_tasks.statistics import Agreement, cohen_kappa
 
 Labels = Mapping[str, int | None]

@@ -7,14 +7,15 @@ from dataclasses import dataclass, field, replace
 from itertools import combinations
 
 from hedge_tasks.adjudication.reliability import reliability
-from hedge_tasks.comparisons import compare_two_runs, compare_two_scores
+from hedge_tasks.detectors.pipeline import BASELINE_NAMES, SCORE_NAMES, Scores
+from hedge_tasks.detectors.scorer import Scorer
 from hedge_tasks.errors import ConfigError, HedgeError
-from hedge_tasks.methods import Method, methods_of
-from hedge_tasks.pipeline import BASELINE_NAMES, SCORE_NAMES, Scores
 from hedge_tasks.plots.charts import Chart
 from hedge_tasks.plots.figures import NAMES, sweep_chart, threshold_chart
-from hedge_tasks.plots.measures import auroc_estimate, rate_of, within_strata
-from hedge_tasks.runs import Run
+from hedge_tasks.runs.comparisons import compare_two_runs, compare_two_scores
+from hedge_tasks.runs.measures import auroc_estimate, rate_of, within_strata
+from hedge_tasks.runs.run_files import Run
+from hedge_tasks.runs.scorers import scorers_of
 from hedge_tasks.statistics import Comparison, Estimate, StratifiedAuroc
 
 FEW = 20
@@ -40,7 +41,7 @@ class Analysis:
     """
 
     run: Run
-    methods: Mapping[str, Method]
+    methods: Mapping[str, Scorer]
     scores: Mapping[str, Sequence[Scores]]
     estimates: Mapping[str, Mapping[str, Estimate]]
     within: Mapping[str, Mapping[str, StratifiedAuroc]]
@@ -74,13 +75,13 @@ def analyse(
         sizes: numbers of answers on the first curve; by default 1, 2, 3, 5, 7, 10, 15, 20, ...
         progress: told what is being done.
     """
-    backends: dict[str, Method] = {}
+    backends: dict[str, Scorer] = {}
     return [_analyse(run, _shared(_own_methods(run), backends), curves, sizes, progress) for run in runs]
 
 
 def _analyse(
     run: Run,
-    methods: Mapping[str, Method],
+    methods: Mapping[str, Scorer],
     curves: bool,
     sizes: Sequence[int] | None,
     progress: Callable[[str], None],
@@ -105,7 +106,7 @@ def _analyse(
 
 def _with_curves(analysis: Analysis, sizes: Sequence[int] | None, progress: Callable[[str], None]) -> Analysis:
     from hedge_tasks.clustering.embedding import EmbeddingClustering
-    from hedge_tasks.sweep import sweep
+    from hedge_tasks.runs.sweep import sweep
 
     sweeps, thresholds = {}, {}
     for name, method in analysis.methods.items():
@@ -127,16 +128,16 @@ def usual_sizes(most: int) -> list[int]:
     return sorted({n for n in (1, 2, 3, 5, 7, 10, *range(15, most, 5)) if n < most} | ({most} if most else set()))
 
 
-def _own_methods(run: Run) -> dict[str, Method]:
+def _own_methods(run: Run) -> dict[str, Scorer]:
     from hedge_tasks.clustering import build_backend
 
     try:
-        return methods_of(run)
+        return scorers_of(run)
     except ConfigError:
-        return {"exact": Method("exact", build_backend("exact"))}
+        return {"exact": Scorer("exact", build_backend("exact"))}
 
 
-def _shared(methods: dict[str, Method], backends: dict[str, Method]) -> dict[str, Method]:
+def _shared(methods: dict[str, Scorer], backends: dict[str, Scorer]) -> dict[str, Scorer]:
     """Equal backends of all runs as one object, so that a model is loaded only once."""
     shared = {}
     for name, method in methods.items():

@@ -6,11 +6,11 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from hedge_tasks.pipeline import BASELINE_NAMES, SCORE_NAMES, Scores
+from hedge_tasks.data.answers import AnswerSet
+from hedge_tasks.detectors.pipeline import BASELINE_NAMES, SCORE_NAMES, Scores
 from hedge_tasks.report.analysis import Analysis
 from hedge_tasks.report.pictures import Thumbnails
 from hedge_tasks.report.texts import clean
-from hedge_tasks.sampling.answers import AnswerSet
 
 TEXT_BUDGET = 5_000_000
 """Characters of all answers of a page together."""
@@ -56,7 +56,7 @@ def _question(
         "id": clean(answers.id, 200),
         "question": clean(answers.question or "", _QUESTION),
         "reference": clean(answers.reference or "", _QUESTION),
-        "stratum": clean(answers.stratum or "", 100),
+        "question_type": clean(answers.question_type or "", 100),
         "label": answers.label,
         "judge": clean(str(verdict.get("judge") or ""), 200),
         "reason": clean(str(verdict.get("reason") or ""), _QUESTION),

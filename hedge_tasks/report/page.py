@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from hedge_tasks import __version__
+from hedge_tasks.detectors.pipeline import BASELINE_NAMES, SCORE_NAMES
 from hedge_tasks.errors import DataError
 from hedge_tasks.paper import CellResult, place_runs, published, published_cells
 from hedge_tasks.paper.published import SCORES, method_name
-from hedge_tasks.pipeline import BASELINE_NAMES, SCORE_NAMES
 from hedge_tasks.plots.charts import Chart
 from hedge_tasks.plots.figures import (
     NAMES,
@@ -19,7 +19,6 @@ from hedge_tasks.plots.figures import (
     methods_chart,
     rates_chart,
 )
-from hedge_tasks.plots.measures import MEASURES, labelled, other_measures
 from hedge_tasks.report.agreement import agreements, labels_by_judge
 from hedge_tasks.report.analysis import (
     Analysis,
@@ -35,7 +34,8 @@ from hedge_tasks.report.pictures import BUDGET, NONE, Thumbnails, thumbnails
 from hedge_tasks.report.results import ResultFile, newest_rows
 from hedge_tasks.report.svg import picture
 from hedge_tasks.report.texts import clean, script_json
-from hedge_tasks.runs import Run, now
+from hedge_tasks.runs.measures import MEASURES, labelled, other_measures
+from hedge_tasks.runs.run_files import Run, now
 from hedge_tasks.statistics import Estimate
 
 _MOST_COMPARED = 6
@@ -66,7 +66,7 @@ def build_report(
     """The report as HTML.
 
     Args:
-        runs: as `hedge_tasks.runs.load_runs` reads them.
+        runs: as `hedge_tasks.runs.run_files.load_runs` reads them.
         results: lmms-eval's result files beside them.
         progress: told what is being done.
 

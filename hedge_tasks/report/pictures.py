@@ -12,10 +12,10 @@ from typing import Any
 
 import yaml
 
-from hedge_tasks import data
-from hedge_tasks.catalogue import task_folder
+from hedge_tasks.data import splits
 from hedge_tasks.errors import DataError
-from hedge_tasks.runs import Run
+from hedge_tasks.lmms.catalogue import task_folder
+from hedge_tasks.runs.run_files import Run
 
 BUDGET = 8_000_000
 """Bytes of all pictures of a page together, as they stand in it."""
@@ -112,7 +112,7 @@ def _rows(run: Run, source: Source, columns: Sequence[str]) -> Iterator[tuple[st
     """Id and picture files of the documents of the run that the data set has."""
     documents = run.settings["documents"]
     questions = {a.id: a.question for a in run.answer_sets}
-    dataset = data.load_split(source.path, source.name, source.split, revision=documents.get("revision"))
+    dataset = splits.load_split(source.path, source.name, source.split, revision=documents.get("revision"))
     id_column, question_column = documents.get("id"), documents.get("question")
     missing = [c for c in (*columns, id_column, question_column) if c and c not in dataset.column_names]
     if missing:
@@ -120,7 +120,7 @@ def _rows(run: Run, source: Source, columns: Sequence[str]) -> Iterator[tuple[st
     ids = [str(v) for v in dataset[id_column][:]] if id_column else [str(i) for i in range(len(dataset))]
     asked = dataset[question_column][:] if question_column else [None] * len(dataset)
     wanted = [i for i, id in enumerate(ids) if id in questions and questions[id] in (None, asked[i])]
-    chosen = data.fetch_images(dataset.select(wanted), columns, source.path, documents.get("revision"))
+    chosen = splits.fetch_images(dataset.select(wanted), columns, source.path, documents.get("revision"))
     for i, files in zip(wanted, _files(chosen, columns), strict=True):
         yield ids[i], files
 

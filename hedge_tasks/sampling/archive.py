@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from hedge_tasks.data.answers import Answer, AnswerSet, Draw
 from hedge_tasks.errors import DataError, unknown
-from hedge_tasks.sampling.answers import Answer, AnswerSet, Draw
 from hedge_tasks.sampling.definition import Definition
 from hedge_tasks.sampling.jobs import answer_set_of
 from hedge_tasks.sampling.store import AnswerStore, Record, StoredDocument
@@ -240,7 +240,7 @@ def _imported(where: str, line: Mapping[str, Any]) -> tuple[Definition, StoredDo
         question=answer_set.question or "",
         reference=answer_set.reference,
         group=answer_set.group,
-        stratum=answer_set.stratum,
+        question_type=answer_set.question_type,
         n=len(answer_set.clean),
         n_noisy=len(answer_set.noisy),
     )

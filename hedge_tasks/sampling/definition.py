@@ -9,8 +9,8 @@ from dataclasses import asdict, dataclass
 from functools import cached_property
 from typing import Any
 
+from hedge_tasks.data.answers import Draw
 from hedge_tasks.errors import DataError
-from hedge_tasks.sampling.answers import Draw
 from hedge_tasks.sampling.plan import SamplingPlan
 from hedge_tasks.sampling.prompts import Prompt
 
@@ -82,7 +82,7 @@ class Definition:
         }
 
     def key(self, document: str, question: str, draw: Draw) -> str:
-        """Key of one draw for the document with this content key (`hedge_tasks.data.document_keys`)."""
+        """Key of one draw for the document with this content key (`hedge_tasks.data.splits.document_keys`)."""
         shared = self._shared
         noise = shared["noise"] if draw.condition == "noisy" else None
         return draw_key({**shared, "noise": noise, "document": document, "question": question, "draw": asdict(draw)})

@@ -16,8 +16,8 @@ from typing import Any, Protocol
 from loguru import logger
 from tqdm import tqdm
 
+from hedge_tasks.data.answers import Answer
 from hedge_tasks.errors import DrawsFailed
-from hedge_tasks.sampling.answers import Answer
 from hedge_tasks.sampling.jobs import Job, Stores, keep_documents
 from hedge_tasks.sampling.prefetch import NoisyPictures
 from hedge_tasks.sampling.requests import DrawRequest

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from hedge_tasks import __version__
-from hedge_tasks.sampling.answers import Answer, AnswerSet
+from hedge_tasks.data.answers import Answer, AnswerSet
 from hedge_tasks.sampling.definition import Definition
 from hedge_tasks.sampling.requests import DrawRequest, SampleRequest
 from hedge_tasks.sampling.store import AnswerStore, StoredDocument
@@ -93,7 +93,7 @@ class Job:
             question=request.question,
             reference=request.reference,
             group=request.group,
-            stratum=request.stratum,
+            question_type=request.question_type,
             n=request.plan.n,
             n_noisy=request.plan.noisy_count,
         )
@@ -116,7 +116,7 @@ def answer_set_of(document: StoredDocument, answers: Mapping[str, Sequence[Answe
         question=document.question,
         reference=document.reference,
         group=document.group,
-        stratum=document.stratum,
+        question_type=document.question_type,
     )
 
 

@@ -12,10 +12,10 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, fields
 from typing import Any
 
-from hedge_tasks import options
+from hedge_tasks.data.answers import Condition, Draw
 from hedge_tasks.errors import ConfigError, unknown
+from hedge_tasks.io import options
 from hedge_tasks.perturb import Noise, build_noise
-from hedge_tasks.sampling.answers import Condition, Draw
 
 _LIMITS = ("max_new_tokens", "top_p", "top_k", "until")
 """Generation settings that are handed to the model as they are."""

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from hedge_tasks.data.answers import AnswerSet, Draw
 from hedge_tasks.perturb import Wording, to_rgb8
-from hedge_tasks.sampling.answers import AnswerSet, Draw
 from hedge_tasks.sampling.plan import SamplingPlan
 from hedge_tasks.sampling.prompts import Prompt
 
@@ -19,8 +19,8 @@ class SampleRequest:
 
     Attributes:
         id: the document's id, as users know it.
-        key: hash of the document's content; see `hedge_tasks.data.document_keys`.
-        question, reference, group, stratum: copied into the answer set.
+        key: hash of the document's content; see `hedge_tasks.data.splits.document_keys`.
+        question, reference, group, question_type: copied into the answer set.
         context: what is given to read with the question; part of what `key` is made of.
         distractor: a wrong answer for perturbations that mislead; likewise.
         prompt: rendered with the question for every draw.
@@ -39,7 +39,7 @@ class SampleRequest:
     load_images: Callable[[Mapping[str, Any]], list[Any]]
     reference: str | None = None
     group: str | None = None
-    stratum: str | None = None
+    question_type: str | None = None
     model: str | None = None
     store: Path | None = None
     context: str = ""

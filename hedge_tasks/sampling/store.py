@@ -1,6 +1,6 @@
 """The answer store: every finished draw on disk at once, found again by what defines it.
 
-A folder of record logs (`hedge_tasks.record_log`) with three kinds of records:
+A folder of record logs (`hedge_tasks.io.record_log`) with three kinds of records:
 
 - a *definition*, what a task's answers have in common: `{"definition": {"model", "task", "prompt", "sampling", ...}}`;
 - a *document* that was asked for under a definition: `{"document": {"definition", "key", "id", "question", ...}}`;
@@ -21,9 +21,9 @@ from typing import Any
 
 from loguru import logger
 
+from hedge_tasks.data.answers import Answer
 from hedge_tasks.errors import DataError
-from hedge_tasks.record_log import Line, RecordLog
-from hedge_tasks.sampling.answers import Answer
+from hedge_tasks.io.record_log import Line, RecordLog
 from hedge_tasks.sampling.definition import Definition
 
 KIND = "answers"
@@ -55,7 +55,7 @@ class StoredDocument:
     Attributes:
         definition: id of the definition.
         key: key of its content.
-        id, question, reference, group, stratum: as in the answer set.
+        id, question, reference, group, question_type: as in the answer set.
         n, n_noisy: clean and noisy answers asked for.
     """
 
@@ -65,7 +65,7 @@ class StoredDocument:
     question: str
     reference: str | None = None
     group: str | None = None
-    stratum: str | None = None
+    question_type: str | None = None
     n: int = 1
     n_noisy: int = 0
 
@@ -81,7 +81,7 @@ class StoredDocument:
         except (AssertionError, TypeError) as error:
             raise DataError(f"{where}: this is no document of an answer store") from error
         texts = (document.definition, document.key, document.id, document.question)
-        optional = (document.reference, document.group, document.stratum)
+        optional = (document.reference, document.group, document.question_type)
         counts = (document.n, document.n_noisy)
         if not (
             all(isinstance(text, str) for text in texts)

@@ -1,9 +1,9 @@
-"""What the YAMLs of Med-HallMark refer to; the code is in hedge_tasks.benchmarks.medhallmark."""
+"""What the YAMLs of Med-HallMark refer to; the code is in hedge_tasks.evaluations.medhallmark."""
 
 from __future__ import annotations
 
-from hedge_tasks.benchmarks.medhallmark import mediscore, wording
-from hedge_tasks.benchmarks.medhallmark.task import MedHallMarkReportTask, MedHallMarkTask, process_docs
+from hedge_tasks.evaluations.medhallmark import mediscore, wording
+from hedge_tasks.evaluations.medhallmark.task import MedHallMarkReportTask, MedHallMarkTask, process_docs
 
 METRICS = {**mediscore.METRICS, **wording.METRICS}
 

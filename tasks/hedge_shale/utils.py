@@ -1,9 +1,9 @@
-"""What the YAMLs of SHALE refer to; the code is in hedge_tasks.benchmarks.shale."""
+"""What the YAMLs of SHALE refer to; the code is in hedge_tasks.evaluations.shale."""
 
 from __future__ import annotations
 
-from hedge_tasks.benchmarks.shale.metrics import METRICS
-from hedge_tasks.benchmarks.shale.task import (
+from hedge_tasks.evaluations.shale.metrics import METRICS
+from hedge_tasks.evaluations.shale.task import (
     ShaleDiscriminativeTask,
     ShaleGainTask,
     ShaleGenerativeTask,

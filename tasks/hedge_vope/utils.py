@@ -1,10 +1,10 @@
-"""What the YAMLs of VOPE refer to; the code is in hedge_tasks.benchmarks.vope."""
+"""What the YAMLs of VOPE refer to; the code is in hedge_tasks.evaluations.vope."""
 
 from __future__ import annotations
 
-from hedge_tasks.benchmarks.vope import metrics, relevance
-from hedge_tasks.benchmarks.vope.documents import process_docs
-from hedge_tasks.benchmarks.vope.task import VopeTask
+from hedge_tasks.evaluations.vope import metrics, relevance
+from hedge_tasks.evaluations.vope.documents import process_docs
+from hedge_tasks.evaluations.vope.task import VopeTask
 
 METRICS = {**metrics.METRICS, **relevance.METRICS}
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from datasets import Dataset
 from loguru import logger
 
-from hedge_tasks.metrics import METRICS, OfStratum
+from hedge_tasks.lmms.metrics import METRICS, OfQuestionType
 
 OFFICIAL = {"closed": 251, "open": 200}
 """Questions of the official test split by the yes/no rule."""
@@ -27,7 +27,7 @@ def answer_type(answer: str) -> str:
 
 
 # Closed and open questions apart: published numbers on VQA-RAD mean one or the other, or both.
-se_closed, se_open = (OfStratum(METRICS["se_auroc"], kind) for kind in OFFICIAL)
-radflag_closed, radflag_open = (OfStratum(METRICS["radflag_auroc"], kind) for kind in OFFICIAL)
-vase_closed, vase_open = (OfStratum(METRICS["vase_auroc"], kind) for kind in OFFICIAL)
-rate_closed, rate_open = (OfStratum(METRICS["hallucination_rate"], kind) for kind in OFFICIAL)
+se_closed, se_open = (OfQuestionType(METRICS["se_auroc"], kind) for kind in OFFICIAL)
+radflag_closed, radflag_open = (OfQuestionType(METRICS["radflag_auroc"], kind) for kind in OFFICIAL)
+vase_closed, vase_open = (OfQuestionType(METRICS["vase_auroc"], kind) for kind in OFFICIAL)
+rate_closed, rate_open = (OfQuestionType(METRICS["hallucination_rate"], kind) for kind in OFFICIAL)

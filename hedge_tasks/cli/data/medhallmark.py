@@ -14,7 +14,7 @@ from PIL import Image
 from hedge_tasks.cli.common import PROBLEMS_FOUND, command, number, show, table
 
 if TYPE_CHECKING:
-    from hedge_tasks.benchmarks.medhallmark.building import BuiltPart
+    from hedge_tasks.evaluations.medhallmark.building import BuiltPart
 
 _PARTS = ("conventional", "confidence", "counterfactual", "irg")
 _LISTED = 5
@@ -49,8 +49,8 @@ def add(commands: Any) -> None:
 
 
 def _build(arguments: argparse.Namespace) -> int:
-    from hedge_tasks.benchmarks.medhallmark.building import SOURCES, build
     from hedge_tasks.errors import ConfigError
+    from hedge_tasks.evaluations.medhallmark.building import SOURCES, build
 
     parts = arguments.part or list(_PARTS)
     facts: dict[str, Any] = {}
@@ -80,9 +80,9 @@ def _build(arguments: argparse.Namespace) -> int:
 
 def _check_judge(arguments: argparse.Namespace, parts: list[str]) -> tuple[dict[str, Any], str]:
     from hedge_tasks.adjudication import judge_from
-    from hedge_tasks.benchmarks.local_data import ImageFolder
-    from hedge_tasks.benchmarks.medhallmark.judge_quality import judge_quality
-    from hedge_tasks.benchmarks.medhallmark.released import CATEGORIES, Item, read_part
+    from hedge_tasks.data.local_data import ImageFolder
+    from hedge_tasks.evaluations.medhallmark.judge_quality import judge_quality
+    from hedge_tasks.evaluations.medhallmark.released import CATEGORIES, Item, read_part
 
     pictures = ImageFolder(arguments.images) if arguments.images is not None else None
 
@@ -130,8 +130,8 @@ def _text(built: list[BuiltPart], sources: dict[str, str]) -> str:
 
 
 def _write_labels(folder: Path, out: Path, parts: list[str]) -> int:
-    from hedge_tasks.benchmarks.medhallmark.released import read_part
-    from hedge_tasks.files import write_whole
+    from hedge_tasks.evaluations.medhallmark.released import read_part
+    from hedge_tasks.io.files import write_whole
 
     items = [item for part in parts for item in read_part(folder, part) if item.category is not None]
     rows = [

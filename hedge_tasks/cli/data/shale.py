@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 from hedge_tasks.cli.common import PROBLEMS_FOUND, command, show, table
 
 if TYPE_CHECKING:
-    from hedge_tasks.benchmarks.shale.building import Built
-    from hedge_tasks.benchmarks.shale.released import Released
+    from hedge_tasks.evaluations.shale.building import Built
+    from hedge_tasks.evaluations.shale.released import Released
 
 _LISTED = 5
 
@@ -54,9 +54,9 @@ def add(commands: Any) -> None:
 
 
 def _check(arguments: argparse.Namespace) -> int:
-    from hedge_tasks.benchmarks.local_data import image_faults, named
-    from hedge_tasks.benchmarks.shale.building import build, image_folder
-    from hedge_tasks.benchmarks.shale.released import counts, read_released
+    from hedge_tasks.data.local_data import image_faults, named
+    from hedge_tasks.evaluations.shale.building import build, image_folder
+    from hedge_tasks.evaluations.shale.released import counts, read_released
 
     found = read_released(arguments.dir)
     read_image = image_folder(arguments.dir)
@@ -89,7 +89,7 @@ def _check(arguments: argparse.Namespace) -> int:
 
 
 def _unknown_aspects(found: Released) -> list[str]:
-    from hedge_tasks.benchmarks.shale.items import ASPECTS
+    from hedge_tasks.evaluations.shale.items import ASPECTS
 
     return sorted({item.aspect for item in found.items} - set(ASPECTS))
 
@@ -114,7 +114,7 @@ def _listed(names: list[str]) -> str:
 
 
 def _counts(items: dict[str, dict[str, int]]) -> str:
-    from hedge_tasks.benchmarks.shale.items import TASKS
+    from hedge_tasks.evaluations.shale.items import TASKS
 
     rows = [[scenario, *(str(of.get(task, 0)) for task in TASKS)] for scenario, of in items.items()]
     return table(["scenario", *TASKS], rows)
@@ -127,11 +127,11 @@ def _files(built: Built | None) -> dict[str, Any]:
 
 
 def _synthesise(arguments: argparse.Namespace) -> int:
-    from hedge_tasks.benchmarks.shale.building import build
-    from hedge_tasks.benchmarks.shale.items import ASPECTS, SCENARIOS
-    from hedge_tasks.benchmarks.shale.released import counts
-    from hedge_tasks.benchmarks.shale.synthesis import TINY_ENCODER, synthesise, write_released
     from hedge_tasks.errors import ConfigError
+    from hedge_tasks.evaluations.shale.building import build
+    from hedge_tasks.evaluations.shale.items import ASPECTS, SCENARIOS
+    from hedge_tasks.evaluations.shale.released import counts
+    from hedge_tasks.evaluations.shale.synthesis import TINY_ENCODER, synthesise, write_released
 
     if arguments.out is None and arguments.dir is None:
         raise ConfigError("nothing to do: give --out for a data set, --dir for query files and images, or both")

@@ -25,7 +25,7 @@ def add(commands: Any) -> None:
 
 
 def _build(arguments: argparse.Namespace) -> int:
-    from hedge_tasks.benchmarks.vope.building import build, image_reader, read_items
+    from hedge_tasks.evaluations.vope.building import build, image_reader, read_items
 
     built = build(read_items(arguments.items), image_reader(arguments.images), arguments.out)
     facts = {

@@ -70,7 +70,7 @@ class Explorer {
 
   controls() {
     const { methods, scores, questions } = this.data;
-    const kinds = [...new Set(questions.map((q) => q.stratum).filter(Boolean))].sort();
+    const kinds = [...new Set(questions.map((q) => q.question_type).filter(Boolean))].sort();
     const box = element("div", { className: "controls" });
     box.append(this.select("order", "Order", Object.keys(ORDERS).map((name) => [name, name])));
     box.append(this.select("method", "Method", methods.map((name) => [name, name])));
@@ -109,7 +109,7 @@ class Explorer {
 
   accepts(question, wanted) {
     if (this.label.value !== "all" && labelOf(question) !== this.label.value) return false;
-    if (this.kind?.value && question.stratum !== this.kind.value) return false;
+    if (this.kind?.value && question.question_type !== this.kind.value) return false;
     if (!wanted) return true;
     const texts = [question.id, question.question, question.reference, ...question.texts];
     return texts.some((text) => text && text.toLowerCase().includes(wanted));
@@ -151,7 +151,7 @@ class Explorer {
   facts(question) {
     const facts = element("div", { className: "facts" });
     facts.append(element("span", { className: `badge ${labelOf(question)}`, textContent: labelOf(question) }));
-    if (question.stratum) facts.append(foreign(question.stratum));
+    if (question.question_type) facts.append(foreign(question.question_type));
     const scores = question.scores[this.method.value] ?? {};
     for (const name of ["se", "radflag", "vase"]) {
       facts.append(element("span", { textContent: `${SCORE_NAMES[name]} ${format(scores[name])}` }));

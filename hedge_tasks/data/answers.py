@@ -1,0 +1,268 @@
+"""What a model said: draws, answers, and all the answers to one question.
+
+An `AnswerSet` is the one record that travels through the whole package: from the model to the clustering, into the
+answer store, in lmms-eval's sample files and in the JSON lines that `hedge score` reads.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Literal
+
+from hedge_tasks.errors import DataError
+
+Condition = Literal["baseline", "clean", "noisy"]
+
+
+@dataclass(frozen=True, slots=True)
+class Draw:
+    """One answer to be sampled.
+
+    Attributes:
+        condition: "baseline" (T = 0.1 on the clean image), "clean" or "noisy" (perturbed image).
+        index: position within its condition, from 0.
+        temperature: sampling temperature.
+        seed: non-negative 63-bit integer that drives the sampling noise and, when noisy, the perturbation. It depends
+            on the document's content and on (condition, index) alone, so that neither order, number of draws nor
+            batching change what is drawn.
+        perturbation: name of the image perturbation, None for the clean image.
+    """
+
+    condition: Condition
+    index: int
+    temperature: float
+    seed: int
+    perturbation: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """One sampled answer.
+
+    Attributes:
+        text: what the model wrote, surrounding whitespace removed. May be empty.
+        mean_logprob: mean log-probability of its tokens in nats per token, over the model's distribution at
+            temperature 1, special tokens left out. None where the model does not tell.
+        n_tokens: number of tokens behind that mean.
+    """
+
+    text: str
+    mean_logprob: float | None = None
+    n_tokens: int | None = None
+
+    def to_dict(self) -> dict[str, Any]:
+        fields: dict[str, Any] = {"text": self.text}
+        if self.mean_logprob is not None:
+            # JSON has no infinity; an impossible answer (probability 0) is written as the string "-inf".
+            fields["mean_logprob"] = "-inf" if self.mean_logprob == -math.inf else self.mean_logprob
+        if self.n_tokens is not None:
+            fields["n_tokens"] = self.n_tokens
+        return fields
+
+    @classmethod
+    def from_dict(cls, fields: object, where: str = "answer") -> Answer:
+        """Check and build. Raises DataError that names `where` and the field."""
+        if not isinstance(fields, Mapping):
+            raise DataError(f"{where}: expected an object with 'text', got {_kind(fields)}")
+        text = fields.get("text")
+        if not isinstance(text, str):
+            raise DataError(f"{where}.text: expected a string, got {_kind(text)}")
+        n_tokens = fields.get("n_tokens")
+        if n_tokens is not None and (not isinstance(n_tokens, int) or isinstance(n_tokens, bool) or n_tokens < 0):
+            raise DataError(f"{where}.n_tokens: expected a non-negative integer, got {n_tokens!r}")
+        return cls(text, _read_logprob(fields.get("mean_logprob"), f"{where}.mean_logprob"), n_tokens)
+
+
+@dataclass(frozen=True, slots=True)
+class AnswerSet:
+    """All the answers to one question.
+
+    Attributes:
+        id: identifies the question within its data set.
+        baseline: A0, the answer that is judged.
+        clean: A1..An, n >= 1 answers at high temperature on the clean image.
+        noisy: N1..Nm, m >= 0 answers at high temperature on perturbed images. VASE needs at least one.
+        question: used by the with-question clustering.
+        reference: the true answer, if known.
+        label: 1 = the baseline answer is hallucinated, 0 = supported, None = not judged.
+        group: what several questions share, usually the image; resampling for intervals respects it.
+        question_type: kind of question; AUROCs within a type compare only questions of one kind.
+        cluster_ids: one id an answer in the order of `texts`, once clustered.
+        held_out: whether the threshold of the clustering was chosen on this document, so that no AUROC may count it.
+        follow_ups: answers to what was asked about the same document after these, in the light of them.
+    """
+
+    id: str
+    baseline: Answer
+    clean: tuple[Answer, ...]
+    noisy: tuple[Answer, ...] = ()
+    question: str | None = None
+    reference: str | None = None
+    label: int | None = None
+    group: str | None = None
+    question_type: str | None = None
+    cluster_ids: tuple[int, ...] | None = None
+    follow_ups: tuple[AnswerSet, ...] = ()
+    held_out: bool = False
+
+    @property
+    def answers(self) -> tuple[Answer, ...]:
+        """[A0] + clean + noisy, the order that cluster ids follow (HEDGE §3.1.2)."""
+        return (self.baseline, *self.clean, *self.noisy)
+
+    @property
+    def texts(self) -> list[str]:
+        return [answer.text for answer in self.answers]
+
+    @property
+    def has_logprobs(self) -> bool:
+        """Whether every sampled (clean and noisy) answer has a log-probability. Half of them is as good as none."""
+        return all(answer.mean_logprob is not None for answer in (*self.clean, *self.noisy))
+
+    def with_label(self, label: int | None) -> AnswerSet:
+        return replace(self, label=label)
+
+    def with_held_out(self, held_out: bool) -> AnswerSet:
+        return replace(self, held_out=held_out)
+
+    def with_follow_ups(self, follow_ups: Sequence[AnswerSet]) -> AnswerSet:
+        return replace(self, follow_ups=tuple(follow_ups))
+
+    def with_clusters(self, cluster_ids: Sequence[int]) -> AnswerSet:
+        if len(cluster_ids) != len(self.answers):
+            raise DataError(f"{self.id}: {len(cluster_ids)} cluster ids for {len(self.answers)} answers")
+        return replace(self, cluster_ids=tuple(int(i) for i in cluster_ids))
+
+    def to_dict(self) -> dict[str, Any]:
+        fields: dict[str, Any] = {"id": self.id}
+        for name in ("question", "reference", "label", "group", "question_type"):
+            if (value := getattr(self, name)) is not None:
+                fields[name] = value
+        fields["baseline"] = self.baseline.to_dict()
+        fields["clean"] = [answer.to_dict() for answer in self.clean]
+        fields["noisy"] = [answer.to_dict() for answer in self.noisy]
+        if self.cluster_ids is not None:
+            fields["cluster_ids"] = list(self.cluster_ids)
+        if self.held_out:
+            fields["held_out"] = True
+        if self.follow_ups:
+            fields["follow_ups"] = [answer_set.to_dict() for answer_set in self.follow_ups]
+        return fields
+
+    def to_json(self) -> str:
+        return json.dumps(self.to_dict(), ensure_ascii=False)
+
+    @classmethod
+    def from_dict(cls, fields: object, where: str = "") -> AnswerSet:
+        """Check and build from parsed JSON.
+
+        Args:
+            fields: `{"id", "question"?, "reference"?, "label"?, "group"?, "question_type"?, "baseline": {"text",
+                "mean_logprob"?}, "clean": [...], "noisy"?: [...], "cluster_ids"?: [...], "follow_ups"?: [...]}`.
+                Unknown keys are ignored.
+            where: put in front of every error, such as a file name and line number.
+
+        Raises:
+            DataError: names the place, the field and what was found there.
+        """
+        at = f"{where}: " if where else ""
+        if not isinstance(fields, Mapping):
+            raise DataError(f"{at}expected a JSON object, got {_kind(fields)}")
+        for key in ("id", "baseline", "clean"):
+            if key not in fields:
+                raise DataError(f"{at}field {key!r} is missing")
+        clean = _read_answers(fields["clean"], f"{at}clean")
+        if not clean:
+            raise DataError(f"{at}clean: at least one answer is needed")
+        answer_set = cls(
+            id=_read_id(fields["id"], f"{at}id"),
+            baseline=Answer.from_dict(fields["baseline"], f"{at}baseline"),
+            clean=clean,
+            noisy=_read_answers(fields.get("noisy") or [], f"{at}noisy"),
+            question=_read_optional_str(fields.get("question"), f"{at}question"),
+            reference=_read_optional_str(fields.get("reference"), f"{at}reference"),
+            label=_read_label(fields.get("label"), f"{at}label"),
+            group=_read_optional_id(fields.get("group"), f"{at}group"),
+            question_type=_read_optional_id(fields.get("question_type"), f"{at}question_type"),
+            held_out=fields.get("held_out") is True,
+            follow_ups=_read_follow_ups(fields.get("follow_ups") or [], f"{at}follow_ups"),
+        )
+        if fields.get("cluster_ids") is None:
+            return answer_set
+        return answer_set.with_clusters(_read_cluster_ids(fields["cluster_ids"], answer_set, f"{at}cluster_ids"))
+
+    @classmethod
+    def from_json(cls, text: str, where: str = "") -> AnswerSet:
+        try:
+            fields = json.loads(text)
+        except ValueError as error:
+            raise DataError(f"{where or 'answer set'}: not valid JSON ({error})") from None
+        return cls.from_dict(fields, where)
+
+
+def _kind(value: object) -> str:
+    return "nothing" if value is None else type(value).__name__
+
+
+def _read_id(value: object, where: str) -> str:
+    if isinstance(value, bool) or not isinstance(value, (str, int)):
+        raise DataError(f"{where}: expected a string or an integer, got {_kind(value)}")
+    return str(value)
+
+
+def _read_optional_id(value: object, where: str) -> str | None:
+    return None if value is None else _read_id(value, where)
+
+
+def _read_optional_str(value: object, where: str) -> str | None:
+    if value is not None and not isinstance(value, str):
+        raise DataError(f"{where}: expected a string, got {_kind(value)}")
+    return value
+
+
+def _read_label(value: object, where: str) -> int | None:
+    if value is None:
+        return None
+    if isinstance(value, bool) or value not in (0, 1):
+        raise DataError(f"{where}: expected 0 (supported), 1 (hallucinated) or null, got {value!r}")
+    return int(value)
+
+
+def _read_logprob(value: object, where: str) -> float | None:
+    if value is None:
+        return None
+    if value == "-inf":
+        return -math.inf
+    if isinstance(value, bool) or not isinstance(value, (int, float)):
+        raise DataError(f"{where}: expected a number, got {value!r}")
+    if math.isnan(value) or value == math.inf:
+        raise DataError(f"{where}: {value} is no log-probability")
+    return float(value)
+
+
+def _read_follow_ups(value: object, where: str) -> tuple[AnswerSet, ...]:
+    if not isinstance(value, list):
+        raise DataError(f"{where}: expected a list of answer sets, got {_kind(value)}")
+    if any(isinstance(item, Mapping) and item.get("follow_ups") for item in value):
+        raise DataError(f"{where}: follow-ups have no follow-ups of their own")
+    return tuple(AnswerSet.from_dict(item, f"{where}[{i}]") for i, item in enumerate(value))
+
+
+def _read_answers(value: object, where: str) -> tuple[Answer, ...]:
+    if not isinstance(value, list):
+        raise DataError(f"{where}: expected a list of answers, got {_kind(value)}")
+    return tuple(Answer.from_dict(item, f"{where}[{i}]") for i, item in enumerate(value))
+
+
+def _read_cluster_ids(value: object, answer_set: AnswerSet, where: str) -> list[int]:
+    if not isinstance(value, list) or any(isinstance(i, bool) or not isinstance(i, int) for i in value):
+        raise DataError(f"{where}: expected a list of integers")
+    if len(value) != len(answer_set.answers):
+        n_clean, n_noisy = len(answer_set.clean), len(answer_set.noisy)
+        raise DataError(
+            f"{where}: {len(value)} ids for 1 baseline + {n_clean} clean + {n_noisy} noisy = {1 + n_clean + n_noisy}"
+        )
+    return value

@@ -1,0 +1,279 @@
+"""Which cosine threshold a question is clustered at, and which questions had a say in that.
+
+A threshold that is tuned on the documents it is then reported on looks better than it is. `tuned` and `cross-fit` avoid
+that; `oracle` is what the reference implementation does, for comparing with published numbers, and is named so.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass, field, fields
+from typing import Any, Protocol, TypeVar
+
+import numpy as np
+from loguru import logger
+from scipy.stats import rankdata
+
+from hedge_tasks.clustering.embedding import check_threshold
+from hedge_tasks.detectors.thresholds.profile import TARGETS, AurocCurve, DocumentProfile, auroc_curve
+from hedge_tasks.errors import ConfigError, unknown
+
+METHODS = ("tuned", "cross-fit", "oracle")
+SEARCHES = ("optuna", "exact")
+
+
+@dataclass(frozen=True)
+class ThresholdChoice:
+    """How the threshold of embedding clustering is chosen.
+
+    Attributes:
+        method: "tuned": for the AUROC on a held-out share of the documents, which are then left out of every AUROC.
+            "cross-fit": in folds, every document with a threshold it did not help to choose. "oracle": on the very
+            documents that are reported.
+        target: the score whose AUROC is made as large as possible: "se" (as the reference does), "radflag" or "vase".
+        low, high: range that is searched.
+        search: "optuna" (HEDGE §4.6: `trials` trials, TPE) or "exact" (the middle of the widest step among the best).
+        trials: number of trials of Optuna.
+        share: of the documents that "tuned" holds out.
+        folds: of "cross-fit".
+        seed: of the split and of Optuna.
+        fallback: threshold where the labels do not allow a choice.
+    """
+
+    method: str = "tuned"
+    target: str = "se"
+    low: float = 0.8
+    high: float = 0.99
+    search: str = "optuna"
+    trials: int = 20
+    share: float = 0.2
+    folds: int = 5
+    seed: int = 0
+    fallback: float = 0.9
+
+    def __post_init__(self) -> None:
+        for name, valid in (("method", METHODS), ("target", TARGETS), ("search", SEARCHES)):
+            if getattr(self, name) not in valid:
+                raise unknown(f"{name} of the threshold's choice", str(getattr(self, name)), valid)
+        for name in ("low", "high", "fallback"):
+            check_threshold(getattr(self, name))
+        if self.low >= self.high:
+            raise ConfigError(f"tuning: low must be below high, got {self.low} and {self.high}")
+        for name, least in (("trials", 1), ("folds", 2), ("seed", 0)):
+            value = getattr(self, name)
+            if not isinstance(value, int) or isinstance(value, bool) or value < least:
+                raise ConfigError(f"tuning: {name} must be a whole number of at least {least}, got {value!r}")
+        if isinstance(self.share, bool) or not isinstance(self.share, (int, float)) or not 0 < self.share < 1:
+            raise ConfigError(f"tuning: share must be a number between 0 and 1, got {self.share!r}")
+
+    @classmethod
+    def from_config(cls, method: str, settings: object = None) -> ThresholdChoice:
+        """Build from the threshold's name in a YAML and the mapping `tuning` beside it.
+
+        Raises:
+            ConfigError: a name or value is unknown or makes no sense; names the nearest valid one.
+        """
+        if method not in METHODS:
+            raise unknown("choice of the threshold", method, (*METHODS, "a number"))
+        if settings is not None and not isinstance(settings, Mapping):
+            raise ConfigError(f"tuning: expected a mapping, got {settings!r}")
+        names = {f.name for f in fields(cls)} - {"method"}
+        for key in settings or {}:
+            if key not in names:
+                raise unknown("setting of tuning", str(key), names)
+        return cls(method=method, **(settings or {}))
+
+    def settings(self) -> dict[str, Any]:
+        """Everything that decides the choice, for JSON: `from_config(**settings())`."""
+        described = asdict(self)
+        return {"threshold": described.pop("method"), "tuning": described}
+
+
+@dataclass(frozen=True)
+class Part:
+    """One search: its threshold, the AUROC it reached where it searched, and why it fell back, if it did."""
+
+    threshold: float
+    auroc: float | None
+    n: int
+    reason: str | None = None
+
+
+@dataclass(frozen=True)
+class Chosen:
+    """The outcome of a choice.
+
+    Attributes:
+        thresholds: by document id.
+        held_out: ids of the documents that no AUROC may count, since the threshold was chosen on them.
+        parts: the searches: one, or one a fold.
+    """
+
+    thresholds: Mapping[str, float]
+    held_out: frozenset[str] = field(default_factory=frozenset)
+    parts: tuple[Part, ...] = ()
+
+    def settings(self) -> dict[str, Any]:
+        """What to record: the thresholds, what they reached where they were searched, and reasons for falling back."""
+        return {"parts": [asdict(part) for part in self.parts], "held_out": len(self.held_out)}
+
+
+def choose(profiles: Sequence[DocumentProfile], choice: ThresholdChoice) -> Chosen:
+    """Choose the threshold of every document. Neither the order of the documents nor their processes matter.
+
+    Documents of one group (image) stay on one side of every split.
+    """
+    profiles = sorted(profiles, key=lambda profile: profile.id)
+    labelled = [profile for profile in profiles if profile.label is not None]
+    if choice.method == "cross-fit":
+        return _cross_fit(profiles, labelled, choice)
+    held_out = _held_out(labelled, choice) if choice.method == "tuned" else labelled
+    part = _search(held_out, choice)
+    _warn([part], choice)
+    # Where nothing was learned from them, there is no reason to leave them out.
+    learned = choice.method == "tuned" and part.reason is None
+    ids = frozenset(profile.id for profile in held_out) if learned else frozenset()
+    return Chosen({profile.id: part.threshold for profile in profiles}, ids, (part,))
+
+
+def _cross_fit(
+    profiles: Sequence[DocumentProfile], labelled: Sequence[DocumentProfile], choice: ThresholdChoice
+) -> Chosen:
+    folds = _folds(profiles, choice)
+    parts = [_search([p for p in labelled if folds[p.id] != fold], choice) for fold in range(choice.folds)]
+    _warn(parts, choice)
+    return Chosen({p.id: parts[folds[p.id]].threshold for p in profiles}, frozenset(), tuple(parts))
+
+
+def _warn(parts: Sequence[Part], choice: ThresholdChoice) -> None:
+    if reasons := dict.fromkeys(part.reason for part in parts if part.reason):
+        logger.warning(
+            "The embedding threshold could not be chosen ({}): {} is used instead of a {} one",
+            *("; ".join(reasons), choice.fallback, choice.method),
+        )
+
+
+class Grouped(Protocol):
+    """A document with what a split looks at; a profile, or scores."""
+
+    @property
+    def id(self) -> str: ...
+    @property
+    def label(self) -> int | None: ...
+    @property
+    def group(self) -> str | None: ...
+
+
+Document = TypeVar("Document", bound=Grouped)
+
+
+def held_out_ids(documents: Sequence[Grouped], choice: ThresholdChoice) -> frozenset[str]:
+    """The documents that `tuned` holds out: whole groups of labelled documents, until they make up the share.
+
+    They follow from ids, groups, labels and the choice's settings, so that anybody can check them.
+    """
+    labelled = [document for document in documents if document.label is not None]
+    return frozenset(document.id for document in _held_out(labelled, choice))
+
+
+def _groups(profiles: Sequence[Document], seed: int) -> list[list[Document]]:
+    """Documents by group, the groups in an order that depends on the seed and their names alone."""
+    groups: dict[str, list[Document]] = {}
+    for profile in profiles:
+        name = f"document {profile.id}" if profile.group is None else f"group {profile.group}"
+        groups.setdefault(name, []).append(profile)
+    return [groups[name] for name in sorted(groups, key=lambda name: _shuffled(seed, name))]
+
+
+def _shuffled(seed: int, name: str) -> bytes:
+    return hashlib.blake2b(f"{seed}\0{name}".encode(), digest_size=16).digest()
+
+
+def _held_out(labelled: Sequence[Document], choice: ThresholdChoice) -> list[Document]:
+    """Whole groups, until they make up the share."""
+    chosen: list[Document] = []
+    for group in _groups(labelled, choice.seed):
+        if len(chosen) >= choice.share * len(labelled):
+            break
+        chosen += group
+    return chosen
+
+
+def _folds(profiles: Sequence[DocumentProfile], choice: ThresholdChoice) -> dict[str, int]:
+    """Fold of each document: every group goes to the fold that is smallest by then."""
+    sizes = [0] * choice.folds
+    folds: dict[str, int] = {}
+    for group in _groups(profiles, choice.seed):
+        fold = sizes.index(min(sizes))
+        sizes[fold] += len(group)
+        folds |= {profile.id: fold for profile in group}
+    return folds
+
+
+def _search(profiles: Sequence[DocumentProfile], choice: ThresholdChoice) -> Part:
+    if reason := why_not(profiles, choice.target):
+        return Part(choice.fallback, None, len(profiles), reason)
+    if choice.search == "exact":
+        curve = auroc_curve(profiles, choice.target, choice.low)
+        threshold = best_of(curve)
+        return Part(threshold, curve.at(threshold), len(profiles))
+    scores = [(profile.thresholds, profile.scores[choice.target]) for profile in profiles]
+    positive = np.array([profile.label == 1 for profile in profiles])
+
+    def objective(threshold: float) -> float:
+        return _auroc(np.array([s[np.searchsorted(t, threshold)] for t, s in scores]), positive)
+
+    threshold = by_optuna(objective, choice)
+    return Part(threshold, objective(threshold), len(profiles))
+
+
+def why_not(profiles: Sequence[DocumentProfile], target: str) -> str | None:
+    """Why no threshold can be chosen on these documents; None if one can."""
+    if not profiles:
+        return "no document has a label"
+    if any(target not in profile.scores for profile in profiles):
+        return f"some documents have no {target}"
+    labels = {profile.label for profile in profiles}
+    if len(labels) < 2:
+        which = "hallucinated" if labels == {1} else "supported"
+        return f"all {len(profiles)} documents that may choose are labelled {which}"
+    return None
+
+
+def best_of(curve: AurocCurve) -> float:
+    """The middle of the widest step on which the AUROC is largest; of equally wide ones the one at lower thresholds."""
+    starts = np.concatenate([[curve.low], curve.thresholds[:-1]])
+    widths = np.where(curve.values == curve.values.max(), curve.thresholds - starts, -np.inf)
+    widest = int(np.round(widths, 12).argmax())
+    return float(np.round((starts[widest] + curve.thresholds[widest]) / 2, 6))
+
+
+def by_optuna(objective: Callable[[float], float], choice: ThresholdChoice) -> float:
+    """The best of `trials` thresholds that Optuna's TPE sampler tries, rounded to 6 digits as in the reference."""
+    import optuna
+
+    before = optuna.logging.get_verbosity()
+    optuna.logging.set_verbosity(optuna.logging.WARNING)  # or every trial is a line in the user's log
+    try:
+        study = optuna.create_study(direction="maximize", sampler=optuna.samplers.TPESampler(seed=choice.seed))
+
+        def trial(t: Any) -> float:
+            return objective(_rounded(t.suggest_float("threshold", choice.low, choice.high), choice))
+
+        study.optimize(trial, n_trials=choice.trials)
+    finally:
+        optuna.logging.set_verbosity(before)
+    return _rounded(study.best_params["threshold"], choice)
+
+
+def _rounded(threshold: float, choice: ThresholdChoice) -> float:
+    return min(max(round(threshold, 6), choice.low), choice.high)
+
+
+def _auroc(scores: Any, positive: Any) -> float:
+    """Mann-Whitney from mid-ranks; both classes are there."""
+    n_positive = int(positive.sum())
+    n_negative = len(positive) - n_positive
+    ranks = rankdata(scores)[positive].sum()
+    return float((ranks - n_positive * (n_positive + 1) / 2) / (n_positive * n_negative))

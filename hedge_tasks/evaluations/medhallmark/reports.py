@@ -1,0 +1,61 @@
+"""The judge of report tasks: another judge is asked about each sentence of a report."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from hedge_tasks.adjudication.base import HALLUCINATED, SUPPORTED, Case, Judge, Verdict
+from hedge_tasks.data.sentences import split_sentences
+from hedge_tasks.evaluations.medhallmark.mediscore import SENTENCES
+
+
+class SentenceJudge:
+    """A report is hallucinated where a sentence is, and supported where all sentences are; else it has no label.
+
+    The verdict's `votes` are those of the sentences, in order; `raw` shows each with its category.
+
+    Args:
+        judge: asked about every sentence as the answer, with the report's question and reference.
+    """
+
+    def __init__(self, judge: Judge) -> None:
+        self.judge_of_sentences = judge
+        self.name = f"{SENTENCES}{judge.name}"
+        self.version = judge.version
+
+    def settings(self) -> dict[str, Any]:
+        return {**self.judge_of_sentences.settings(), "unit": "sentence"}
+
+    def keep_labels(self, folder: Path | None) -> None:
+        """As the other judge does, where it does."""
+        if (keep := getattr(self.judge_of_sentences, "keep_labels", None)) is not None:
+            keep(folder)
+
+    def check(self, cases_have_images: bool = True) -> None:
+        """As the other judge does, where it does."""
+        if (check := getattr(self.judge_of_sentences, "check", None)) is not None:
+            check(cases_have_images)
+
+    def judge(self, cases: Sequence[Case]) -> list[Verdict]:
+        """One verdict a report. All sentences of all reports are asked about at once."""
+        split = [split_sentences(case.answer) for case in cases]
+        sentences = [
+            replace(case, id=f"{case.id}#{number}", answer=sentence)
+            for case, parts in zip(cases, split, strict=True)
+            for number, sentence in enumerate(parts)
+        ]
+        verdicts = iter(self.judge_of_sentences.judge(sentences))
+        return [self._combined(parts, [next(verdicts) for _ in parts]) for parts in split]
+
+    def _combined(self, sentences: Sequence[str], votes: Sequence[Verdict]) -> Verdict:
+        labels = [vote.label for vote in votes]
+        if not votes:
+            return Verdict(None, "the report has no sentence", self.name, self.version)
+        label = SUPPORTED if set(labels) == {SUPPORTED} else HALLUCINATED if HALLUCINATED in labels else None
+        bad, unjudged = labels.count(HALLUCINATED), labels.count(None)
+        counted = f"{len(votes)} sentences, {bad} hallucinated, {unjudged} not judged"
+        raw = "\n".join(f"[{vote.category or vote.label}] {text}" for text, vote in zip(sentences, votes, strict=True))
+        return Verdict(label, counted, self.name, self.version, None, raw, tuple(votes))

@@ -1,0 +1,105 @@
+"""Med-HallMark as lmms-eval tasks: which items are asked, and reports that are judged by the sentence."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from loguru import logger
+
+from hedge_tasks.errors import ConfigError, DataError, unknown
+from hedge_tasks.evaluations.medhallmark.building import DATASET
+from hedge_tasks.evaluations.medhallmark.reports import SentenceJudge
+from hedge_tasks.lmms.task import HedgeTask
+from hedge_tasks.perturb.text import QUESTION
+
+if TYPE_CHECKING:
+    from datasets import Dataset
+
+_OPTIONS = ("keep_without_reference", "prefixes")
+_PREFIXES = ("none", "both")
+
+
+def process_docs(dataset: Dataset, **options: Any) -> Dataset:
+    """The questions that are asked.
+
+    Args:
+        dataset: as `building.build` makes it.
+        options: `keep_without_reference` (false): keep items without a reference, for judges that look at the image;
+            `prefixes` ("none"): "both" asks each question twice, without and with its confidence-weakening prefix.
+
+    Returns:
+        The data set with the columns asked, pair (id of the item) and weakened (whether with the prefix).
+
+    Raises:
+        ConfigError: an option is unknown or makes no sense.
+        DataError: no item is left.
+    """
+    from datasets import concatenate_datasets
+
+    for key in options:
+        if key not in _OPTIONS:
+            raise unknown("option of Med-HallMark", key, _OPTIONS)
+    keep, prefixes = options.get("keep_without_reference", False), options.get("prefixes", "none")
+    if not isinstance(keep, bool):
+        raise ConfigError(f"Med-HallMark: keep_without_reference must be true or false, got {keep!r}")
+    if prefixes not in _PREFIXES:
+        raise unknown("value of 'prefixes'", str(prefixes), _PREFIXES)
+    if not keep:
+        dataset = _with_reference(dataset)
+    plain = _asked(dataset, dataset["question"][:], weakened=False)
+    if prefixes == "none":
+        return plain
+    known = dataset.select([number for number, prefix in enumerate(dataset["prefix"]) if prefix])
+    pairs = zip(known["prefix"], known["question"], strict=True)
+    questions = [prefix.replace(QUESTION, question) for prefix, question in pairs]
+    both = concatenate_datasets([plain, _asked(known, questions, weakened=True)])
+    # Side by side, so that --limit keeps whole pairs.
+    place = {pair: number for number, pair in enumerate(plain["pair"])}
+    pairs = both["pair"][:]
+    return both.select(sorted(range(len(both)), key=lambda row: (place[pairs[row]], row)))
+
+
+def _with_reference(dataset: Dataset) -> Dataset:
+    kept = [number for number, reference in enumerate(dataset["reference"]) if reference.strip()]
+    if not kept:
+        raise DataError("Med-HallMark: no item has a reference")
+    if len(kept) < len(dataset):
+        logger.warning(
+            "Med-HallMark: {} of {} items have no reference and are left out; keep_without_reference keeps them",
+            *(len(dataset) - len(kept), len(dataset)),
+        )
+    return dataset.select(kept)
+
+
+def _asked(dataset: Dataset, questions: list[str], *, weakened: bool) -> Dataset:
+    ids = dataset["id"][:]
+    dataset = dataset.remove_columns("id").add_column("id", [f"{i}-weakened" if weakened else i for i in ids])
+    dataset = dataset.add_column("asked", list(questions)).add_column("pair", ids)
+    return dataset.add_column("weakened", [weakened] * len(ids))
+
+
+class MedHallMarkTask(HedgeTask):
+    """A question task; metrics of the wording see the baseline answer as `baseline_answer` of the document."""
+
+    def download(self, dataset_kwargs: Mapping[str, Any] | None = None) -> None:
+        try:
+            super().download(dataset_kwargs)
+        except DataError as error:
+            if self.config.dataset_path != DATASET:
+                raise
+            hint = "Med-HallMark is not on the hub: build it with `hedge data medhallmark` (see its README)"
+            raise DataError(f"{error} {hint}") from error
+
+    def process_results(self, doc: Mapping[str, Any], results: list[Any], full_docs: object = None) -> dict[str, Any]:
+        if not self._predict_only:
+            doc = {**doc, "baseline_answer": results[0].answers.baseline.text}
+        return super().process_results(doc, results, full_docs)
+
+
+class MedHallMarkReportTask(MedHallMarkTask):
+    """A report task: whoever judges is asked about each sentence."""
+
+    def __init__(self, config: dict[str, Any], model_name: str | None = None) -> None:
+        super().__init__(config=config, model_name=model_name)
+        self._judge = SentenceJudge(self._judge)

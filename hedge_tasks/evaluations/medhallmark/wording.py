@@ -1,0 +1,216 @@
+"""How much of the reference's wording an answer has: BLEU, ROUGE, METEOR, BERTScore, by the field's own libraries.
+
+All numbers are between 0 and 1; the paper prints them times 100. What needs a download that is not there is undefined,
+with the reason, and the rest still counts. The paper does not name the versions it used; a difference that is known:
+its ROUGE counts punctuation ("Lung." and "lung" have nothing in common there, in rouge-score they are equal).
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Mapping, Sequence
+from functools import lru_cache
+from typing import Any
+
+from loguru import logger
+
+from hedge_tasks.errors import HedgeError
+from hedge_tasks.evaluations.medhallmark.mediscore import MeanMetric, PrefixDifference
+from hedge_tasks.io.sources import hub_or_cache
+from hedge_tasks.lmms.metrics import Metric, Record
+
+BERTSCORE_MODEL = "HEDGE_BERTSCORE_MODEL"
+"""Environment variable: name or folder of the model of BERTScore."""
+
+_DEFAULT_BERTSCORE = "roberta-large"
+
+_PARTS = ("precision", "recall", "f1")
+
+Wording = Callable[[str, str], float]
+"""Answer and reference -> how much they have in common."""
+
+
+class NotHere(HedgeError):
+    """A library or a file that a metric needs is missing."""
+
+
+@lru_cache(maxsize=1)
+def _rouge_scorer() -> Any:
+    try:
+        from rouge_score.rouge_scorer import RougeScorer
+    except ImportError:
+        raise NotHere("ROUGE needs the package rouge-score (pip install rouge-score)") from None
+    return RougeScorer(["rouge1", "rouge2", "rougeL"], use_stemmer=False)
+
+
+@lru_cache(maxsize=4096)
+def _rouge(answer: str, reference: str) -> Mapping[str, Any]:
+    scores: Mapping[str, Any] = _rouge_scorer().score(reference, answer)
+    return scores
+
+
+def rouge(kind: str, part: str, answer: str, reference: str) -> float:
+    """ROUGE-1, -2 or -L (`rouge1`, `rouge2`, `rougeL`) of one answer: `precision`, `recall` or `f1`.
+
+    Raises:
+        NotHere: the package rouge-score is missing.
+    """
+    score = _rouge(answer, reference)[kind]
+    return float(score.fmeasure if part == "f1" else getattr(score, part))
+
+
+def bleu(answer: str, reference: str) -> float:
+    """Sentence BLEU of sacrebleu (13a tokens, exponential smoothing, as many n-grams as the answer has words).
+
+    Raises:
+        NotHere: the package sacrebleu is missing.
+    """
+    try:
+        from sacrebleu import sentence_bleu
+    except ImportError:
+        raise NotHere("BLEU needs the package sacrebleu (pip install sacrebleu)") from None
+    return float(sentence_bleu(answer, [reference]).score) / 100
+
+
+def meteor(answer: str, reference: str) -> float:
+    """METEOR of nltk with its own parameters, on lower-cased Treebank tokens.
+
+    Raises:
+        NotHere: nltk or its WordNet is missing.
+    """
+    try:
+        from nltk.corpus import wordnet
+        from nltk.tokenize import NLTKWordTokenizer
+        from nltk.translate.meteor_score import single_meteor_score
+
+        wordnet.ensure_loaded()
+    except ImportError:
+        raise NotHere("METEOR needs the package nltk (pip install nltk)") from None
+    except LookupError:
+        raise NotHere("METEOR needs nltk's WordNet (python -m nltk.downloader wordnet)") from None
+    tokens = (NLTKWordTokenizer().tokenize(text.lower()) for text in (reference, answer))
+    return float(single_meteor_score(*tokens))
+
+
+def bertscore(pairs: tuple[tuple[str, str], ...], model: str) -> tuple[tuple[float, float, float], ...]:
+    """Precision, recall and F1 of BERTScore, without rescaling, for each (answer, reference).
+
+    Raises:
+        NotHere: the package bert-score or the model's files are missing.
+    """
+    scores = _bertscore(pairs, model)
+    if isinstance(scores, str):
+        raise NotHere(scores)
+    return scores
+
+
+# The same answers are asked about for every part of the score and every filter. A failure is kept, too: looking for a
+# model that cannot be had takes long.
+@lru_cache(maxsize=8)
+def _bertscore(pairs: tuple[tuple[str, str], ...], model: str) -> tuple[tuple[float, float, float], ...] | str:
+    try:
+        from bert_score import BERTScorer
+        from bert_score.utils import model2layers
+    except ImportError:
+        return "BERTScore needs the package bert-score (pip install bert-score)"
+    from transformers import AutoConfig
+
+    try:
+        folder = _model_folder(model)
+        layers = model2layers.get(model) or AutoConfig.from_pretrained(folder).num_hidden_layers
+        scorer = BERTScorer(model_type=folder, num_layers=layers, rescale_with_baseline=False)
+    except (OSError, ValueError) as error:
+        logger.warning("BERTScore: {} cannot be loaded: {}", model, error)
+        return f"BERTScore's model {model} is not here ({BERTSCORE_MODEL} names another one)"
+    answers, references = (list(texts) for texts in zip(*pairs, strict=True))
+    return tuple(zip(*(part.tolist() for part in scorer.score(answers, references)), strict=True))
+
+
+def _model_folder(model: str) -> str:
+    """The files of a model: a folder as it is, a name from the hub or its cache."""
+    from huggingface_hub import snapshot_download
+
+    if os.path.isdir(model):
+        return model
+    with hub_or_cache():
+        return snapshot_download(model, ignore_patterns=["*.h5", "*.msgpack", "*.ot", "onnx/*", "openvino/*"])
+
+
+class WordingMetric(MeanMetric):
+    """Mean of a measure of common wording, over the answers that have a reference.
+
+    Args:
+        name: of the row.
+        measure: of one answer and its reference.
+    """
+
+    def __init__(self, name: str, measure: Wording) -> None:
+        super().__init__(name, lambda verdict, document: None, "no document has a reference")
+        self.measure = measure
+
+    def record(self, scores: Any, verdict: Record, document: Record) -> dict[str, Any]:
+        record = super().record(scores, verdict, document)
+        answer, reference = str(document["baseline_answer"]), str(document["reference"])
+        if not reference.strip():
+            return record
+        try:
+            return {**record, "value": self.measure(answer, reference)}
+        except NotHere as missing:
+            return {**record, "missing": str(missing)}
+
+    def __call__(self, records: Sequence[Record]) -> float | str:
+        missing = next((record["missing"] for record in records if "missing" in record), None)
+        return f"undefined: {missing}" if missing else super().__call__(records)
+
+
+class BertScoreMetric(MeanMetric):
+    """Mean of one part of BERTScore; all answers go through the model together, when the run is over."""
+
+    def __init__(self, part: str) -> None:
+        super().__init__(f"bertscore_{part}", lambda verdict, document: None, "no document has a reference")
+        self.part = part
+
+    def record(self, scores: Any, verdict: Record, document: Record) -> dict[str, Any]:
+        record = super().record(scores, verdict, document)
+        return {**record, "answer": str(document["baseline_answer"]), "reference": str(document["reference"])}
+
+    def __call__(self, records: Sequence[Record]) -> float | str:
+        try:
+            return super().__call__(self.scored(records))
+        except NotHere as missing:
+            return f"undefined: {missing}"
+
+    def stderr(self, records: Sequence[Record]) -> float | str:
+        try:
+            return super().stderr(self.scored(records))
+        except NotHere:
+            return super().stderr([])
+
+    def scored(self, records: Sequence[Record]) -> list[dict[str, Any]]:
+        """The records with their numbers."""
+        with_reference = [record for record in records if record["reference"].strip()]
+        if not with_reference:
+            return []
+        pairs = tuple((record["answer"], record["reference"]) for record in with_reference)
+        scores = bertscore(pairs, os.environ.get(BERTSCORE_MODEL) or _DEFAULT_BERTSCORE)
+        at = _PARTS.index(self.part)
+        return [{**record, "value": score[at]} for record, score in zip(with_reference, scores, strict=True)]
+
+
+def _rouge_metric(kind: str, part: str) -> WordingMetric:
+    return WordingMetric(f"{kind.lower()}_{part}", lambda answer, reference: rouge(kind, part, answer, reference))
+
+
+_BLEU, _METEOR = WordingMetric("bleu", bleu), WordingMetric("meteor", meteor)
+_ROUGE_L = _rouge_metric("rougeL", "f1")
+
+_ALL: list[Metric] = [
+    *(BertScoreMetric(part) for part in _PARTS),
+    _METEOR,
+    *(_rouge_metric(kind, part) for kind in ("rouge1", "rouge2", "rougeL") for part in _PARTS),
+    _BLEU,
+    *(PrefixDifference(metric, bound) for metric in (_ROUGE_L, _BLEU) for bound in ("", "low", "high")),
+]
+
+METRICS: dict[str, Metric] = {metric.__name__: metric for metric in _ALL}
+"""Metrics of the wording, by name."""

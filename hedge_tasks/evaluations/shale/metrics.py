@@ -1,0 +1,305 @@
+"""The rows of SHALE's tables: shares of right answers by scenario and aspect, resistance, what the image adds.
+
+An answer is right where the judge's label is 0. For closed questions an answer that cannot be read is wrong; for open
+ones so is an "unclear" one (appendix A.3), and one that the judge could not decide is in no row but `unlabelled_rate`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from hedge_tasks.detectors.pipeline import SCORE_NAMES, Scores
+from hedge_tasks.evaluations.shale.items import (
+    CLEAN,
+    COMBINED_SCENARIOS,
+    DISCRIMINATIVE,
+    IMAGE_SCENARIOS,
+    INSTRUCTION_SCENARIOS,
+    KNOWLEDGE,
+    NOISY_SCENARIOS,
+    PERCEPTION,
+    SCENARIOS,
+)
+from hedge_tasks.evaluations.shale.judge import UNREADABLE
+from hedge_tasks.lmms.metrics import NOT_AVAILABLE, AurocMetric, Metric, OfQuestionType, RateMetric, Record
+from hedge_tasks.statistics import estimate_rate
+
+_RESAMPLES = 1000
+
+
+def is_right(verdict: Record) -> int | None:
+    """1 for a right answer, 0 for a wrong, unclear or unreadable one, None where the judge said nothing."""
+    if verdict["label"] is not None:
+        return int(verdict["label"] == 0)
+    return None if verdict.get("category") is None else 0
+
+
+class RightShare:
+    """Share of right answers: accuracy of closed questions, non-hallucination rate of open ones.
+
+    Args:
+        name: of the row.
+        kept: columns of the documents and the values that they must have.
+        wanted: what to call these documents where there are none.
+    """
+
+    higher_is_better = True
+
+    def __init__(self, name: str, wanted: str, **kept: Sequence[str]) -> None:
+        self.__name__ = name
+        self.wanted = wanted
+        self.kept = kept
+
+    def record(self, scores: Scores, verdict: Record, document: Record) -> dict[str, Any]:
+        mine = all(document[column] in values for column, values in self.kept.items())
+        return {"right": is_right(verdict) if mine else None, "group": document["group"]}
+
+    def __call__(self, records: Sequence[Record]) -> float | str:
+        values = [r["right"] for r in records if r["right"] is not None]
+        return sum(values) / len(values) if values else f"undefined: no judged document is of {self.wanted}"
+
+    def stderr(self, records: Sequence[Record]) -> float | str:
+        """Of a share whose documents come in groups that share a picture."""
+        judged = [r for r in records if r["right"] is not None]
+        rate = estimate_rate([r["right"] for r in judged], groups=[r["group"] for r in judged])
+        return NOT_AVAILABLE if rate.stderr is None else rate.stderr
+
+
+class ResistanceRate:
+    r"""Share of the items answered rightly when clean that are still answered rightly when perturbed (section 3.3).
+
+    .. math:: RR = \frac{\sum_i 1_{nh}(i)\, 1_{nh}(\tilde i)}{\sum_i 1_{nh}(i)}
+
+    over the items that were asked and judged in both scenarios. Of several scenarios it is the mean of theirs, as in
+    the column RR of Tables 2 and 3; scenarios that nothing was asked in are left out of it.
+
+    Args:
+        scenarios: perturbed ones.
+    """
+
+    higher_is_better = True
+
+    def __init__(self, name: str, scenarios: Sequence[str]) -> None:
+        self.__name__ = name
+        self.scenarios = tuple(scenarios)
+
+    def record(self, scores: Scores, verdict: Record, document: Record) -> dict[str, Any]:
+        right = is_right(verdict) if document["scenario"] in (CLEAN, *self.scenarios) else None
+        return {"right": right, "scenario": document["scenario"], "pair": document["pair"], "group": document["group"]}
+
+    def __call__(self, records: Sequence[Record]) -> float | str:
+        counts = self._counts(records)
+        rate = _mean_rates(counts.sum(0)[None])[0]
+        what = self.scenarios[0] if len(self.scenarios) == 1 else "any perturbed scenario"
+        return f"undefined: no item is right when clean and asked in {what}" if np.isnan(rate) else float(rate)
+
+    def stderr(self, records: Sequence[Record]) -> float | str:
+        """Bootstrap over pictures: all questions about one, in all scenarios, are drawn together."""
+        return _resampled_stderr(self._counts(records))
+
+    def _counts(self, records: Sequence[Record]) -> np.ndarray:
+        """Items still right, and right when clean, shape (groups, scenarios, 2)."""
+        clean = {r["pair"]: r["right"] for r in records if r["scenario"] == CLEAN and r["right"] is not None}
+        kept = [
+            (r["group"], self.scenarios.index(r["scenario"]), r["right"])
+            for r in records
+            if r["scenario"] in self.scenarios and r["right"] is not None and clean.get(r["pair"])
+        ]
+        return _group_counts(kept, len(self.scenarios))
+
+
+def _group_counts(values: Sequence[tuple[str, int, int]], n_rates: int) -> np.ndarray:
+    """(group, number of the rate, 1 or 0) -> ones and all, shape (groups, rates, 2)."""
+    groups: dict[str, np.ndarray] = {}
+    for group, rate, value in values:
+        groups.setdefault(group, np.zeros((n_rates, 2)))[rate] += (value, 1)
+    return np.array(list(groups.values())).reshape(-1, n_rates, 2)
+
+
+def _resampled_stderr(counts: np.ndarray) -> float | str:
+    """Bootstrap standard error over the groups, of the mean of their rates."""
+    # Sorted: the same documents in another order, as from several processes, are the same documents.
+    units = counts[np.lexsort(counts.reshape(len(counts), -1).T)] if len(counts) else counts
+    if len(units) < 2 or np.isnan(_mean_rates(units.sum(0)[None])[0]):
+        return NOT_AVAILABLE
+    drawn = np.random.default_rng(0).multinomial(len(units), np.full(len(units), 1 / len(units)), size=_RESAMPLES)
+    return float(np.nanstd(_mean_rates(np.einsum("ru,usc->rsc", drawn, units)), ddof=1))
+
+
+def _mean_rates(counts: np.ndarray) -> np.ndarray:
+    """Mean of the rates that are defined; shape (n, rates, 2) -> (n,), nan where none is."""
+    asked = counts[..., 1] > 0
+    rates = np.where(asked, counts[..., 0] / np.maximum(counts[..., 1], 1), 0.0)
+    n = asked.sum(-1)
+    return np.where(n > 0, rates.sum(-1) / np.maximum(n, 1), np.nan)
+
+
+class Average:
+    """Mean of the shares of several types of questions, each counting the same (Table 2; column Avg of Table 5)."""
+
+    higher_is_better = True
+
+    def __init__(self, name: str, parts: Sequence[RightShare]) -> None:
+        self.__name__ = name
+        self.parts = tuple(parts)
+
+    def record(self, scores: Scores, verdict: Record, document: Record) -> dict[str, Any]:
+        return {part.__name__: part.record(scores, verdict, document) for part in self.parts}
+
+    def __call__(self, records: Sequence[Record]) -> float | str:
+        values = [part([r[part.__name__] for r in records]) for part in self.parts]
+        reasons = [value for value in values if isinstance(value, str)]
+        return reasons[0] if reasons else float(np.mean([v for v in values if not isinstance(v, str)]))
+
+    def stderr(self, records: Sequence[Record]) -> float | str:
+        """Bootstrap over pictures: all questions about one, of all types, are drawn together."""
+        if isinstance(self(records), str):
+            return NOT_AVAILABLE
+        cells = [(place, r[part.__name__]) for place, part in enumerate(self.parts) for r in records]
+        kept = [(cell["group"], place, cell["right"]) for place, cell in cells if cell["right"] is not None]
+        return _resampled_stderr(_group_counts(kept, len(self.parts)))
+
+
+class UnreadableRate(RateMetric):
+    """Share of closed questions whose reply takes no answer, or more than one. They count as wrong."""
+
+    def record(self, scores: Scores, verdict: Record, document: Record) -> dict[str, Any]:
+        return {"value": int(verdict.get("category") == UNREADABLE)}
+
+
+class ParsersDiffer(RateMetric):
+    """Share of replies that the strict reading and the published code's read differently."""
+
+    def record(self, scores: Scores, verdict: Record, document: Record) -> dict[str, Any]:
+        return {"value": int(len({vote.get("category") for vote in verdict["votes"]}) > 1)}
+
+
+class UnclearRate(RateMetric):
+    """Share of open questions whose answer the judge calls unclear. They count as not free of hallucination."""
+
+    def record(self, scores: Scores, verdict: Record, document: Record) -> dict[str, Any]:
+        decided = verdict["label"] is not None or verdict.get("category") is not None
+        return {"value": int(verdict["label"] is None) if decided else None}
+
+
+class Gain:
+    """Share of right answers with the image less that without, on the same questions (Chen et al. 2024, MMStar, MG).
+
+    .. math:: MG = S_v - S_{wv}
+    """
+
+    higher_is_better = True
+    __name__ = "multimodal_gain"
+
+    def record(self, scores: Scores, verdict: Record, document: Record) -> dict[str, Any]:
+        return {"with": is_right(verdict), "without": document["blind_right"], "group": document["group"]}
+
+    def __call__(self, records: Sequence[Record]) -> float | str:
+        differences = self._differences(records)
+        return float(np.mean([d for d, _ in differences])) if differences else "undefined: nothing was judged"
+
+    def stderr(self, records: Sequence[Record]) -> float | str:
+        """Of a mean of paired differences, clustered by picture."""
+        return _clustered_stderr(self._differences(records))
+
+    def _differences(self, records: Sequence[Record]) -> list[tuple[float, str]]:
+        return [(float(r["with"] - r["without"]), r["group"]) for r in records if r["with"] is not None]
+
+
+class Leakage:
+    """What the model gets right without the image beyond its language model alone, at least 0 (MMStar, ML).
+
+    .. math:: ML = max(0, S_{wv} - S_t)
+
+    :math:`S_t` is the share that the language model without any visual training gets right on the same questions.
+    """
+
+    higher_is_better = False
+    __name__ = "multimodal_leakage"
+
+    def record(self, scores: Scores, verdict: Record, document: Record) -> dict[str, Any]:
+        return {"without": document["blind_right"], "base": document["base_right"], "group": document["group"]}
+
+    def __call__(self, records: Sequence[Record]) -> float | str:
+        differences = self._differences(records)
+        if not differences:
+            return "undefined: HEDGE_SHALE_BASE names no run of the language model on these questions"
+        return max(0.0, float(np.mean([d for d, _ in differences])))
+
+    def stderr(self, records: Sequence[Record]) -> float | str:
+        """Of the difference, before it is cut off at 0."""
+        return _clustered_stderr(self._differences(records))
+
+    def _differences(self, records: Sequence[Record]) -> list[tuple[float, str]]:
+        return [(float(r["without"] - r["base"]), r["group"]) for r in records if r["base"] is not None]
+
+
+class BlindAccuracy(RateMetric):
+    """Share of right answers without the image (the column Blind of Table 2, all questions counting the same)."""
+
+    higher_is_better = True
+
+    def record(self, scores: Scores, verdict: Record, document: Record) -> dict[str, Any]:
+        return {"value": document["blind_right"]}
+
+
+def _clustered_stderr(differences: Sequence[tuple[float, str]]) -> float | str:
+    if not differences:
+        return NOT_AVAILABLE
+    mean = sum(d for d, _ in differences) / len(differences)
+    sums: dict[str, float] = {}
+    for difference, group in differences:
+        sums[group] = sums.get(group, 0.0) + difference - mean
+    if len(sums) < 2:
+        return NOT_AVAILABLE
+    spread = sum(value**2 for value in sums.values()) * len(sums) / (len(sums) - 1)
+    return float(np.sqrt(spread)) / len(differences)
+
+
+def _shares(name: str) -> list[RightShare]:
+    scenarios = [RightShare(f"{name}_{s}", f"the scenario {s!r}", scenario=(s,)) for s in SCENARIOS]
+    clean = {"scenario": (CLEAN,)}
+    parts = [*((aspect, (aspect,)) for aspect in (*PERCEPTION, *KNOWLEDGE)), ("perception", PERCEPTION)]
+    parts.append(("knowledge", KNOWLEDGE))
+    return scenarios + [
+        RightShare(f"{name}_{part}", f"the aspect {part!r} (clean)", aspect=values, **clean) for part, values in parts
+    ]
+
+
+def _discriminative_average(scenario: str) -> Average:
+    ending = "" if scenario == CLEAN else f"_{scenario}"
+    shares = [
+        RightShare(f"accuracy_{task}{ending}", f"type {task!r} in {scenario!r}", scenario=(scenario,), task=(task,))
+        for task in DISCRIMINATIVE
+    ]
+    return Average(f"accuracy_average{ending}", shares)
+
+
+def _by_name(metrics: Sequence[Metric]) -> dict[str, Metric]:
+    return {metric.__name__: metric for metric in metrics}
+
+
+METRICS: Mapping[str, Metric] = _by_name(
+    [
+        *_shares("accuracy"),
+        *_shares("non_hallucination"),
+        *(ResistanceRate(f"resistance_{scenario}", (scenario,)) for scenario in NOISY_SCENARIOS),
+        ResistanceRate("resistance_image", IMAGE_SCENARIOS),
+        ResistanceRate("resistance_instruction", INSTRUCTION_SCENARIOS),
+        ResistanceRate("resistance_combination", COMBINED_SCENARIOS),
+        ResistanceRate("resistance_rate", NOISY_SCENARIOS),
+        *(OfQuestionType(AurocMetric(score), scenario) for score in SCORE_NAMES for scenario in SCENARIOS),
+        *_discriminative_average(CLEAN).parts,
+        *map(_discriminative_average, SCENARIOS),
+        UnreadableRate("unreadable_rate"),
+        ParsersDiffer("parsers_differ"),
+        UnclearRate("unclear_rate"),
+        BlindAccuracy("accuracy_blind"),
+        Gain(),
+        Leakage(),
+    ]
+)
+"""Every metric of this benchmark, by the name that its row has."""

@@ -1,0 +1,119 @@
+"""The judge of VOPE: is what the model believes of an object's presence true? No model is asked for that."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from hedge_tasks.adjudication.base import Case, Judge, Verdict, build_judge
+from hedge_tasks.adjudication.config import Spec, check_judge, keep_labels, parse_spec
+from hedge_tasks.errors import ConfigError, DataError, unknown
+from hedge_tasks.evaluations.vope.replies import READERS, reader
+
+TRUE_DESCRIPTION = "true_description"
+FALSE_DESCRIPTION = "hallucinated_description"
+TRUE_IMAGINATION = "true_imagination"
+FALSE_IMAGINATION = "hallucinated_imagination"
+
+SETS = {
+    (True, True): TRUE_DESCRIPTION,
+    (False, True): FALSE_DESCRIPTION,
+    (False, False): TRUE_IMAGINATION,
+    (True, False): FALSE_IMAGINATION,
+}
+"""The four sets of section 3.2 by (the object is in the image, the model says that it is)."""
+
+HALLUCINATED = (FALSE_DESCRIPTION, FALSE_IMAGINATION)
+
+UNITS = ("words", "categories")
+
+_LONGEST_RAW = 500
+
+
+class VopeJudge:
+    """Label 1 where the model is wrong about an object's presence, 0 where it is right, None where it says neither.
+
+    A case is one recheck: its answer the reply, its reference "yes" where the object is in the image, else "no". The
+    verdict's `category` is one of the four `SETS`, its `votes` are all readings, the chosen one first.
+
+    Args:
+        parsing: "words" or "official"; see `replies`.
+        unit: what an object is: "words" (as in the reference code) or "categories"; see `extraction.objects_in`.
+        relevance: judge or judges of the relevance of absent objects, with the prompt `vope_relevance`; None for none.
+
+    Raises:
+        ConfigError: an option makes no sense.
+    """
+
+    name = "vope"
+    version = "1"
+
+    def __init__(self, parsing: str = "words", unit: str = "words", relevance: Spec | None = None) -> None:
+        reader(parsing)
+        if unit not in UNITS:
+            raise unknown("VOPE unit", str(unit), UNITS)
+        self.parsing = parsing
+        self.unit = unit
+        self.relevance = relevance_judges(relevance) if relevance is not None else []
+
+    def settings(self) -> dict[str, Any]:
+        own = {"judge": self.name, "version": self.version, "parsing": self.parsing, "unit": self.unit}
+        return {**own, "relevance": [judge.settings() for judge in self.relevance]}
+
+    def keep_labels(self, folder: Path | None) -> None:
+        for judge in self.relevance:
+            keep_labels(judge, folder)
+
+    def check(self, cases_have_images: bool = True) -> None:
+        for judge in self.relevance:
+            check_judge(judge, cases_have_images)
+
+    def judge(self, cases: Sequence[Case]) -> list[Verdict]:
+        """One verdict a recheck.
+
+        Raises:
+            DataError: a reference is neither yes nor no; names the case.
+        """
+        return [self._judge(case) for case in cases]
+
+    def _judge(self, case: Case) -> Verdict:
+        if case.reference not in ("yes", "no"):
+            raise DataError(f"{case.id}: expected the reference yes or no, got {case.reference!r}")
+        order = sorted(READERS, key=lambda name: name != self.parsing)
+        votes = tuple(self._verdict(name, case) for name in order)
+        own = votes[0]
+        raw = case.answer[:_LONGEST_RAW]
+        return Verdict(own.label, own.reason, self.name, self.version, own.category, raw, votes)
+
+    def _verdict(self, parsing: str, case: Case) -> Verdict:
+        who = (f"{self.name}:{parsing}", self.version)
+        said = READERS[parsing](case.answer)
+        if said is None:
+            return Verdict(None, "unread: the reply says neither yes nor no", *who)
+        kind = SETS[case.reference == "yes", said]
+        return Verdict(int(kind in HALLUCINATED), f"the model says {'yes' if said else 'no'}", *who, kind)
+
+
+def relevance_judges(spec: Spec) -> list[Judge]:
+    """The judges of relevance that a specification names.
+
+    Raises:
+        ConfigError: one of them does not judge with a prompt of scores 1 to 3; says which prompt does.
+    """
+    judges = []
+    for settings in parse_spec(spec):
+        options = dict(settings)
+        judge = build_judge(options.pop("name"), **options)
+        if not rates_relevance(judge):
+            raise ConfigError(
+                f"judge {judge.name!r} does not rate relevance; an llm or hf judge with prompt=vope_relevance does"
+            )
+        judges.append(judge)
+    return judges
+
+
+def rates_relevance(judge: Judge) -> bool:
+    """Whether a judge's verdicts are scores 1, 2 and 3."""
+    prompt = getattr(judge, "prompt", None)
+    return prompt is not None and {outcome.key for outcome in prompt.outcomes} == {"1", "2", "3"}

@@ -1,0 +1,233 @@
+"""The rows of VOPE's tables: Hal-D, Hal-I, Exp (section 3.3) and CHAIR (section 3.5), and HEDGE by the object.
+
+All are shares in [0, 1] over all objects of all stories, as in the paper, not means over images. Standard errors and
+intervals are bootstrap ones over images: the objects of a story are not independent.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from hedge_tasks.detectors.pipeline import Scores, auroc_of_pairs
+from hedge_tasks.evaluations.vope.judge import (
+    FALSE_DESCRIPTION,
+    FALSE_IMAGINATION,
+    HALLUCINATED,
+    TRUE_DESCRIPTION,
+    TRUE_IMAGINATION,
+)
+from hedge_tasks.lmms.metrics import NOT_AVAILABLE, Metric, Record
+from hedge_tasks.statistics import Estimate
+from hedge_tasks.statistics.base import wilson
+from hedge_tasks.statistics.resampling import percentile_interval
+
+_RESAMPLES = 1000
+
+Objects = Sequence[Mapping[str, Any]]
+"""Object records of one story, as `ObjectRecord.to_dict` gives them."""
+
+Count = Callable[[Objects], int]
+
+
+def in_sets(*kinds: str) -> Count:
+    """Counts the objects of some of the four sets."""
+
+    def count(objects: Objects) -> int:
+        return sum(entry["kind"] in kinds for entry in objects)
+
+    return count
+
+
+class ObjectShare:
+    r"""A ratio of two counts, each summed over all stories.
+
+    .. math:: \frac{\sum_i a_i}{\sum_i b_i}
+
+    Args:
+        name: of the row.
+        part, whole: the two counts of one story.
+        reason: why there is no number where the whole is 0.
+        bound: "" for the share itself; "low" or "high" for an end of its 95 % percentile interval (Wilson's where
+            nothing varies).
+    """
+
+    def __init__(
+        self, name: str, part: Count, whole: Count, reason: str, *, bound: str = "", higher_is_better: bool = False
+    ) -> None:
+        self.part, self.whole, self.reason, self.bound = part, whole, reason, bound
+        self.higher_is_better = higher_is_better
+        self.__name__ = "_".join(filter(None, (name, bound)))
+        self._name = name
+
+    def of(self, bound: str) -> ObjectShare:
+        """The same share, or an end of its interval."""
+        return ObjectShare(
+            self._name, self.part, self.whole, self.reason, bound=bound, higher_is_better=self.higher_is_better
+        )
+
+    def record(self, scores: Scores, verdict: Record, document: Record) -> dict[str, Any]:
+        objects = verdict["objects"]
+        return {"part": self.part(objects), "whole": self.whole(objects), "group": scores.group or scores.id}
+
+    def __call__(self, records: Sequence[Record]) -> float | str:
+        part, whole = (sum(record[key] for record in records) for key in ("part", "whole"))
+        if not whole:
+            return f"undefined: {self.reason}"
+        if not self.bound:
+            return part / whole
+        drawn = self._resampled(records)
+        if drawn is None:
+            return "undefined: an interval needs objects in two images"
+        if np.nanstd(drawn) > 0:
+            return percentile_interval(drawn, 0.95)[self.bound == "high"]
+        # Nothing varies (no object is hallucinated, say), and resampling cannot tell how sure that is: Wilson's
+        # interval, with every image counting once.
+        images = {record["group"] for record in records if record["whole"]}
+        return wilson(part / whole, len(images), 0.95)[self.bound == "high"]
+
+    def stderr(self, records: Sequence[Record]) -> float | str:
+        drawn = None if self.bound else self._resampled(records)
+        return NOT_AVAILABLE if drawn is None else float(np.nanstd(drawn, ddof=1))
+
+    def _resampled(self, records: Sequence[Record]) -> np.ndarray | None:
+        """The share in resamples of the images, nan where one has no object; None with less than two images."""
+        images: dict[str, np.ndarray] = {}
+        for record in records:
+            images[record["group"]] = images.get(record["group"], 0) + np.array([record["part"], record["whole"]])
+        # Sorted: the same stories in another order, as from several processes, are the same stories.
+        units = np.array(sorted(map(tuple, images.values())))
+        if sum(unit[1] > 0 for unit in units) < 2:
+            return None
+        drawn = np.random.default_rng(0).multinomial(len(units), np.full(len(units), 1 / len(units)), size=_RESAMPLES)
+        parts, wholes = (drawn @ units).T
+        return np.where(wholes > 0, parts / np.maximum(wholes, 1), np.nan)
+
+
+class ObjectCount:
+    """A count, summed over all stories."""
+
+    higher_is_better = False
+
+    def __init__(self, name: str, count: Count) -> None:
+        self.__name__ = name
+        self.count = count
+
+    def record(self, scores: Scores, verdict: Record, document: Record) -> dict[str, Any]:
+        return {"count": self.count(verdict["objects"])}
+
+    def __call__(self, records: Sequence[Record]) -> float | str:
+        return float(sum(record["count"] for record in records))
+
+    def stderr(self, records: Sequence[Record]) -> str:
+        return NOT_AVAILABLE
+
+
+class ObjectAuroc:
+    """ROC-AUC of an object's score against its hallucination label, over the objects of all stories.
+
+    Args:
+        score: `se`, `radflag` or `vase` of `ObjectRecord`, or "noisy" for 1 - the share of noisy stories with it.
+        kinds: only objects of these sets; a suffix of the name says so.
+    """
+
+    higher_is_better = True
+
+    def __init__(self, score: str, kinds: Sequence[str] = (), suffix: str = "") -> None:
+        self.score, self.kinds = score, kinds
+        self.__name__ = "_".join(filter(None, ("object", score, "auroc", suffix)))
+
+    def record(self, scores: Scores, verdict: Record, document: Record) -> dict[str, Any]:
+        objects = [entry for entry in verdict["objects"] if entry["kind"] and self._counts(entry["kind"])]
+        return {
+            "scores": [self._score(entry) for entry in objects],
+            "labels": [int(entry["kind"] in HALLUCINATED) for entry in objects],
+            "group": scores.group or scores.id,
+        }
+
+    def __call__(self, records: Sequence[Record]) -> float | str:
+        estimate = self._estimate(records)
+        return f"undefined: {estimate.reason}" if estimate.value is None else estimate.value
+
+    def stderr(self, records: Sequence[Record]) -> float | str:
+        """Bootstrap standard error over images."""
+        stderr = self._estimate(records).stderr
+        return NOT_AVAILABLE if stderr is None else stderr
+
+    def _counts(self, kind: str) -> bool:
+        return not self.kinds or kind in self.kinds
+
+    def _score(self, entry: Mapping[str, Any]) -> float | None:
+        if self.score == "noisy":
+            return None if entry["noisy"] is None else 1.0 - entry["noisy"]
+        value: float | None = entry[self.score]
+        return value
+
+    def _estimate(self, records: Sequence[Record]) -> Estimate:
+        pairs = [
+            (score, label, record["group"])
+            for record in records
+            for score, label in zip(record["scores"], record["labels"], strict=True)
+        ]
+        if not pairs:
+            return Estimate(None, None, 0, 0, "no object has a label")
+        estimate = auroc_of_pairs(pairs)
+        reason = estimate.reason and estimate.reason.replace("documents", "objects").replace("document", "object")
+        return Estimate(estimate.value, estimate.stderr, estimate.n, estimate.n_positive, reason)
+
+
+_DESCRIBED = (TRUE_DESCRIPTION, FALSE_DESCRIPTION)
+_IMAGINED = (TRUE_IMAGINATION, FALSE_IMAGINATION)
+_NONE_READ = "no recheck could be read, or no story mentions a COCO object"
+
+
+def _absent(objects: Objects) -> int:
+    return sum(not entry["present"] for entry in objects)
+
+
+def _any_absent(objects: Objects) -> int:
+    return int(_absent(objects) > 0)
+
+
+def _one(objects: Objects) -> int:
+    return 1
+
+
+def _unread(objects: Objects) -> int:
+    return sum(entry["kind"] is None for entry in objects)
+
+
+def _flips(objects: Objects) -> int:
+    return sum(entry["flips"] is True for entry in objects)
+
+
+def _read_twice(objects: Objects) -> int:
+    return sum(entry["flips"] is not None for entry in objects)
+
+
+def _differ(objects: Objects) -> int:
+    return sum(bool(entry["readings_differ"]) for entry in objects)
+
+
+hal_d = ObjectShare("hal_d", in_sets(FALSE_DESCRIPTION), in_sets(*_DESCRIBED), "the model affirms no object")
+hal_i = ObjectShare("hal_i", in_sets(FALSE_IMAGINATION), in_sets(*_IMAGINED), "the model denies no object")
+exp = ObjectShare("exp", in_sets(*_IMAGINED), in_sets(*_DESCRIBED, *_IMAGINED), _NONE_READ, higher_is_better=True)
+chair_i = ObjectShare("chair_i", _absent, len, "no story mentions a COCO object")
+chair_s = ObjectShare("chair_s", _any_absent, _one, "there are no stories")
+
+_SHARES = (hal_d, hal_i, exp, chair_i, chair_s)
+
+_ALL: list[Metric] = [
+    *(share.of(bound) for share in _SHARES for bound in ("", "low", "high")),
+    ObjectCount("objects", len),
+    ObjectShare("unread_rate", _unread, len, "no story mentions a COCO object"),
+    ObjectCount("parsers_differ", _differ),
+    ObjectShare("recheck_flips", _flips, _read_twice, "no recheck has two replies that can be read"),
+    *(ObjectAuroc(score) for score in ("se", "radflag", "vase", "noisy")),
+    *(ObjectAuroc(score, _DESCRIBED, "described") for score in ("se", "radflag", "vase", "noisy")),
+]
+
+METRICS: dict[str, Metric] = {metric.__name__: metric for metric in _ALL}
+"""Every metric of this benchmark but those of relevance, by the name that its row has."""

@@ -1,0 +1,147 @@
+"""What is known of the objects of a story. Pure functions: answers, truth and verdicts in, records for JSON out."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from dataclasses import asdict, dataclass, replace
+from typing import Any
+
+from hedge_tasks.adjudication.base import Case, Judge, Verdict
+from hedge_tasks.data.answers import Answer, AnswerSet
+from hedge_tasks.detectors import scoring
+from hedge_tasks.errors import DataError
+from hedge_tasks.evaluations.vope.extraction import mentions
+from hedge_tasks.evaluations.vope.vocabulary import coco
+
+
+@dataclass(frozen=True)
+class ObjectRecord:
+    """One object that the baseline story mentions.
+
+    Attributes:
+        word, category: as in `extraction.Mention`.
+        present: whether its category is in the image.
+        kind: one of `judge.SETS`; None where the reply to the recheck says neither yes nor no.
+        readings_differ: whether the ways to read the reply disagree.
+        reply: to the recheck.
+        flips: whether the second reply to the recheck, drawn at the plan's temperature, is read otherwise; None where
+            one of the two says neither yes nor no, or there is no second one.
+        clean, noisy: share of the clean and the noisy stories that mention the category; None where there are none.
+        se, radflag, vase: HEDGE's scores with two clusters of stories, those that mention the category and those that
+            do not, every story weighing the same; vase is None without noisy stories.
+        relevance: score 1 to 3 by each judge of relevance, None where it gave none; empty where none was asked.
+    """
+
+    word: str
+    category: str
+    present: bool
+    kind: str | None
+    readings_differ: bool
+    reply: str
+    clean: float | None
+    noisy: float | None
+    se: float | None
+    radflag: float | None
+    vase: float | None
+    relevance: tuple[int | None, ...] = ()
+    flips: bool | None = None
+
+    def to_dict(self) -> dict[str, Any]:
+        return {**asdict(self), "relevance": list(self.relevance)}
+
+
+def answered_records(answers: AnswerSet, judge: Judge) -> list[ObjectRecord]:
+    """Records of the objects that were rechecked after a baseline story.
+
+    Args:
+        answers: the stories, with the rechecks as their follow-ups: ids `<id of the story>/<word>`, references "yes" or
+            "no" (whether the object is in the image).
+        judge: reads the replies.
+
+    Raises:
+        DataError: a follow-up is no recheck of an object; names it.
+    """
+    words = [_word(answers, recheck) for recheck in answers.follow_ups]
+    objects = [(word, coco().category(word, answers.id)) for word in words]
+    references = [recheck.reference or "" for recheck in answers.follow_ups]
+    first = [_case(recheck, recheck.baseline) for recheck in answers.follow_ups]
+    second = [_case(recheck, recheck.clean[0]) for recheck in answers.follow_ups]
+    truth = {category for (_, category), reference in zip(objects, references, strict=True) if reference == "yes"}
+    records = object_records(answers, objects, truth, judge.judge(first))
+    again = [verdict.category for verdict in judge.judge(second)]
+    return [
+        replace(entry, flips=None if None in (entry.kind, kind) else entry.kind != kind)
+        for entry, kind in zip(records, again, strict=True)
+    ]
+
+
+def _case(recheck: AnswerSet, reply: Answer) -> Case:
+    return Case(recheck.id, recheck.question or "", recheck.reference or "", reply.text)
+
+
+def _word(answers: AnswerSet, recheck: AnswerSet) -> str:
+    start = f"{answers.id}/"
+    if not recheck.id.startswith(start):
+        raise DataError(f"{answers.id}: the follow-up {recheck.id!r} is no recheck of one of its objects")
+    return recheck.id.removeprefix(start)
+
+
+def object_records(
+    answers: AnswerSet,
+    objects: Sequence[tuple[str, str]],
+    truth: Collection[str],
+    verdicts: Sequence[Verdict],
+) -> list[ObjectRecord]:
+    """Records of the objects of a baseline story.
+
+    Args:
+        answers: the stories.
+        objects: (word, category) of the baseline story.
+        truth: categories in the image.
+        verdicts: of the rechecks, one an object.
+    """
+    clean = [_categories(answer.text) for answer in answers.clean]
+    noisy = [_categories(answer.text) for answer in answers.noisy]
+    return [
+        _record(word, category, category in truth, verdict, clean, noisy)
+        for (word, category), verdict in zip(objects, verdicts, strict=True)
+    ]
+
+
+def _record(
+    word: str, category: str, present: bool, verdict: Verdict, clean: list[set[str]], noisy: list[set[str]]
+) -> ObjectRecord:
+    # The cluster of the stories with the object is True, that of the others False; the baseline has it.
+    clean_ids, noisy_ids = [category in story for story in clean], [category in story for story in noisy]
+    return ObjectRecord(
+        word=word,
+        category=category,
+        present=present,
+        kind=verdict.category,
+        readings_differ=len({vote.category for vote in verdict.votes}) > 1,
+        reply=verdict.raw or "",
+        clean=sum(clean_ids) / len(clean_ids) if clean_ids else None,
+        noisy=sum(noisy_ids) / len(noisy_ids) if noisy_ids else None,
+        se=scoring.discrete_semantic_entropy(clean_ids) if clean_ids else None,
+        radflag=scoring.radflag(True, clean_ids) if clean_ids else None,
+        vase=scoring.vase(clean_ids, noisy_ids, baseline_id=True) if clean_ids and noisy_ids else None,
+    )
+
+
+def _categories(text: str) -> set[str]:
+    return {mention.category for mention in mentions(text)}
+
+
+def story_verdict(records: Sequence[ObjectRecord], judge: str, version: str) -> Verdict:
+    """The label of a whole story: 1 where the model is wrong about one of its objects, 0 where it is right about all.
+
+    No label where the story mentions no object (category "no_object"), or where no recheck could be read.
+    """
+    if not records:
+        return Verdict(None, "the story mentions no COCO object", judge, version, "no_object")
+    read = [record for record in records if record.kind is not None]
+    if not read:
+        return Verdict(None, "no reply to a recheck says yes or no", judge, version)
+    wrong = [record.word for record in read if record.kind is not None and record.kind.startswith("hallucinated")]
+    said = f"wrong about {', '.join(wrong)}" if wrong else f"right about all of {len(read)} objects"
+    return Verdict(int(bool(wrong)), said, judge, version, "hallucinated" if wrong else "supported")

@@ -1,0 +1,100 @@
+"""lmms-eval filters: cluster, then score. One pipeline of the two in the YAML is one block of rows in the table.
+
+filter_list:
+  - name: nli_qa
+    filter:
+      - {function: hedge_cluster, backend: nli, with_question: true}
+      - {function: hedge_score, alpha: 1.0}
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from hedge_tasks.data.answers import AnswerSet
+from hedge_tasks.detectors.pipeline import Scores, score_clustered
+from hedge_tasks.detectors.scorer import Scorer
+from hedge_tasks.errors import ConfigError, unknown
+from hedge_tasks.lmms.processes import gather
+
+MODEL_VARIABLES = {"nli": "HEDGE_NLI_MODEL", "embed": "HEDGE_EMBEDDING_MODEL"}
+"""Environment variables that replace the YAML's model, since lmms-eval's command line has no options for filters."""
+
+
+class ClusterFilter:
+    """Answer sets (JSON) in, clustered answer sets out.
+
+    Args:
+        backend: "exact", "embed" or "nli".
+        with_question: put the question in front of each answer, for clustering only.
+        options: of the backend (`model`, `threshold`, `rule`, ...), checked here. `threshold: tuned|cross-fit|oracle`
+            with `tuning: {...}` chooses the threshold of embed; see `hedge_tasks.detectors.thresholds.ThresholdChoice`.
+
+    Raises:
+        ConfigError, ValueError: an option is unknown (names the nearest valid one) or makes no sense.
+    """
+
+    def __init__(self, backend: str = "", with_question: bool = False, **options: Any) -> None:
+        if not isinstance(with_question, bool):
+            raise ConfigError(f"with_question: expected true or false, got {with_question!r}")
+        variable = MODEL_VARIABLES.get(backend)
+        if variable and os.environ.get(variable):
+            options["model"] = os.environ[variable]
+        self.method = Scorer.build(backend, backend, options, with_question=with_question)
+        # Only known when the answers are there. The very same object sits in every dump of the settings.
+        self._chosen: dict[str, Any] = {}
+
+    def check(self) -> None:
+        """Raise now if the backend's model cannot be had, rather than after hours of sampling."""
+        self.method.backend.check()
+
+    def settings(self) -> dict[str, Any]:
+        settings = {key: value for key, value in self.method.settings().items() if key != "alpha"}
+        return {**settings, "chosen": self._chosen} if self.method.choice else settings
+
+    def apply(self, resps: Sequence[Sequence[str]], docs: object = None) -> list[AnswerSet]:
+        # A response comes as often as lmms-eval's --repeats says; they are all the same.
+        answer_sets = [AnswerSet.from_json(resp[0]) for resp in resps]
+        # The threshold, where it is chosen, is chosen once, on the documents of all processes.
+        clustered, chosen = self.method.cluster_with_outcome(answer_sets, gather=gather)
+        if chosen is not None:
+            self._chosen.update(chosen.settings())
+        return clustered
+
+
+@dataclass(frozen=True)
+class ScoredAnswers:
+    """What a pipeline gives for one document: its clustered answers and their scores."""
+
+    answers: AnswerSet
+    scores: Scores
+
+    def __str__(self) -> str:
+        """One line of JSON: lmms-eval writes the text of a filtered response into its sample file."""
+        return json.dumps({**self.answers.to_dict(), "scores": asdict(self.scores)}, ensure_ascii=False)
+
+
+class ScoreFilter:
+    """Clustered answer sets in, scored answers out."""
+
+    def __init__(self, alpha: float = 1.0, **options: Any) -> None:
+        for key in options:
+            raise unknown("option of hedge_score", key, ["alpha"])
+        if isinstance(alpha, bool) or not isinstance(alpha, (int, float)) or not math.isfinite(alpha):
+            raise ConfigError(f"alpha: expected a finite number, got {alpha!r}")
+        self.alpha = float(alpha)
+
+    def settings(self) -> dict[str, Any]:
+        return {"alpha": self.alpha}
+
+    def apply(self, resps: Sequence[AnswerSet], docs: object = None) -> list[ScoredAnswers]:
+        return [ScoredAnswers(answers, score_clustered(answers, alpha=self.alpha)) for answers in resps]
+
+
+FILTERS = {"hedge_cluster": ClusterFilter, "hedge_score": ScoreFilter}
+"""Names under which the YAML asks for them."""

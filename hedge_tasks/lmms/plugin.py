@@ -1,0 +1,120 @@
+"""What lmms-eval loads: the entry point of group `lmms_eval.models`.
+
+It names our model adapters and, as it runs, adds to lmms-eval what a task of this package needs: the task folder, the
+request type `generate_samples`, two filters, and standard errors that an aggregation brings itself. Every evaluation
+loads it, also those that use nothing of ours, so it imports no model library and never raises.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from importlib.metadata import version
+from typing import Any
+
+from loguru import logger
+
+from hedge_tasks.lmms.catalogue import task_folder
+
+TESTED = "0.7."
+"""Releases of lmms-eval whose internals the tests have seen."""
+
+_MODELS = {
+    "hedge_hf": "hedge_tasks.models.hedge_hf.HedgeHF",
+    "hedge_openai": "hedge_tasks.models.hedge_openai.HedgeOpenAI",
+    "hedge_tiny": "hedge_tasks.models.hedge_tiny.HedgeTiny",
+    "hedge_vllm": "hedge_tasks.models.hedge_vllm.HedgeVLLM",
+}
+
+
+def entry_point() -> list[Any]:
+    """Install the additions and return the model manifests."""
+    install()
+    from lmms_eval.models.registry_v2 import ModelManifest
+
+    return [ModelManifest(model_id=name, chat_class_path=path) for name, path in _MODELS.items()]
+
+
+def install() -> list[str]:
+    """Add to lmms-eval what tasks of this package need. Calling it again changes nothing.
+
+    Returns:
+        Names of the additions that could not be made, each warned about.
+    """
+    found = version("lmms_eval")
+    if not found.startswith(TESTED):
+        logger.warning("hedge_tasks is tested with lmms-eval {}x; this is {}", TESTED, found)
+    return [addition.__name__ for addition in _ADDITIONS if not _try(addition, found)]
+
+
+def _try(addition: Callable[[], None], found: str) -> bool:
+    try:
+        addition()
+    except Exception as error:  # whatever a future release does, somebody else's evaluation must go on
+        logger.warning("hedge_tasks: {} does not work with lmms-eval {}: {}", addition.__name__, found, error)
+        return False
+    return True
+
+
+def add_task_folder() -> None:
+    """Every TaskManager also looks for tasks in ours. Built-in names and the user's own folders win."""
+    from lmms_eval.tasks import TaskManager
+
+    if getattr(TaskManager.initialize_tasks, "hedge_tasks", False):
+        return
+    original = TaskManager.initialize_tasks
+
+    @functools.wraps(original)
+    def initialize_tasks(self: Any, include_path: Any = None, include_defaults: bool = True) -> Any:
+        paths = [include_path] if isinstance(include_path, str) else list(include_path or [])
+        return original(self, include_path=[*paths, str(task_folder())], include_defaults=include_defaults)
+
+    initialize_tasks.hedge_tasks = True  # type: ignore[attr-defined]
+    TaskManager.initialize_tasks = initialize_tasks
+
+
+def add_request_type() -> None:
+    """`generate_samples` on every model: evaluate() calls the method that a request's type names."""
+    from lmms_eval.api.model import lmms
+
+    def generate_samples(self: Any, requests: Any) -> list[str]:
+        from hedge_tasks.sampling.hook import generate_samples as sample
+
+        return sample(self, requests)
+
+    if not hasattr(lmms, "generate_samples"):
+        lmms.generate_samples = generate_samples
+
+
+def add_filters() -> None:
+    from lmms_eval.filters import FILTER_REGISTRY
+
+    # Registered under their names but imported on first use: clustering libraries are heavy.
+    for name in ("hedge_cluster", "hedge_score"):
+        FILTER_REGISTRY.setdefault(name, functools.partial(_build_filter, name))
+
+
+def _build_filter(name: str, **options: Any) -> Any:
+    from hedge_tasks.lmms.filters import FILTERS
+
+    return FILTERS[name](**options)
+
+
+def add_standard_errors() -> None:
+    """An aggregation with a method `stderr` fills the Stderr column itself; lmms-eval knows a fixed list."""
+    from lmms_eval import evaluator_utils
+
+    if getattr(evaluator_utils.stderr_for_metric, "hedge_tasks", False):
+        return
+    original = evaluator_utils.stderr_for_metric
+
+    @functools.wraps(original)
+    def stderr_for_metric(metric: Any, bootstrap_iters: int) -> Any:
+        own = getattr(metric, "stderr", None)
+        return own if own is not None and bootstrap_iters > 0 else original(metric, bootstrap_iters)
+
+    stderr_for_metric.hedge_tasks = True  # type: ignore[attr-defined]
+    evaluator_utils.stderr_for_metric = stderr_for_metric
+
+
+_ADDITIONS = (add_task_folder, add_request_type, add_filters, add_standard_errors)

@@ -1,0 +1,84 @@
+"""Paired comparisons of what runs gave: two scores of the same answers, or two runs on the same questions."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from loguru import logger
+
+from hedge_tasks.data.answers import AnswerSet
+from hedge_tasks.detectors.pipeline import Scores, shared_groups
+from hedge_tasks.errors import DataError
+from hedge_tasks.runs.run_files import Run
+from hedge_tasks.statistics import Comparison, compare_rates, compare_runs, compare_scores
+
+
+def compare_two_scores(scores: Sequence[Scores], a: str, others: Sequence[Scores], b: str) -> Comparison | None:
+    """Two scores of the same answers, of one method or of two; None where no labelled document has both."""
+    by_id = {s.id: s for s in others if s.reported_label is not None}
+    pairs = [
+        (s, by_id[s.id])
+        for s in scores
+        if s.reported_label is not None and s.id in by_id and None not in (getattr(s, a), getattr(by_id[s.id], b))
+    ]
+    if not pairs:
+        return None
+    first, second = [getattr(s, a) for s, _ in pairs], [getattr(t, b) for _, t in pairs]
+    labels, groups = [s.reported_label or 0 for s, _ in pairs], shared_groups([s.group for s, _ in pairs])
+    return compare_scores(first, second, labels, groups=groups)
+
+
+def compare_two_runs(a: Sequence[Scores], b: Sequence[Scores], name: str) -> Comparison | None:
+    """AUROC of one score in two runs, on the documents that both have labelled; None where there are none."""
+    by_id = {s.id: s for s in b if s.reported_label is not None and getattr(s, name) is not None}
+    pairs = [
+        (s, by_id[s.id]) for s in a if s.reported_label is not None and getattr(s, name) is not None and s.id in by_id
+    ]
+    if not pairs:
+        return None
+    first, second = [getattr(s, name) for s, _ in pairs], [getattr(t, name) for _, t in pairs]
+    labels = [s.reported_label or 0 for s, _ in pairs], [t.reported_label or 0 for _, t in pairs]
+    return compare_runs(first, labels[0], second, labels[1], groups=shared_groups([s.group for s, _ in pairs]))
+
+
+def compare_hallucination_rates(a: Sequence[AnswerSet], b: Sequence[AnswerSet]) -> Comparison | None:
+    """Share of hallucinated baseline answers in two runs, on the documents that both have labelled."""
+    by_id = {other.id: other for other in b}
+    pairs = [(one, by_id[one.id]) for one in a if one.id in by_id and None not in (one.label, by_id[one.id].label)]
+    if not pairs:
+        return None
+    first, second = [one.label or 0 for one, _ in pairs], [other.label or 0 for _, other in pairs]
+    return compare_rates(first, second, groups=shared_groups([one.group for one, _ in pairs]))
+
+
+@dataclass(frozen=True)
+class Overlap:
+    """How many documents two runs have in common, and each alone."""
+
+    both: int
+    only_a: int
+    only_b: int
+
+
+def check_same_documents(a: Run, b: Run) -> Overlap:
+    """What two runs have in common, by document id.
+
+    Different references under one id are allowed, with a warning: a data set may have been corrected.
+
+    Raises:
+        DataError: nothing in common, or different questions under one id.
+    """
+    ones, others = ({s.id: s for s in run.answer_sets} for run in (a, b))
+    both = [(one, others[id_]) for id_, one in ones.items() if id_ in others]
+    if not both:
+        raise DataError(f"{a.title} and {b.title} have no document in common")
+    for one, other in both:
+        if one.question != other.question:
+            raise DataError(
+                f"{one.id} is {one.question!r} in {a.path} and {other.question!r} in {b.path}: "
+                "these are not runs on the same questions"
+            )
+    if changed := [one.id for one, other in both if one.reference != other.reference]:
+        logger.warning("{} documents have different references in the two runs, such as {}", len(changed), changed[0])
+    return Overlap(len(both), len(ones) - len(both), len(others) - len(both))

@@ -1,0 +1,129 @@
+"""The curves behind the figures, and the one place where reports and figures call the statistics.
+
+Labels are 1 = hallucinated, 0 = sound; higher scores mean more likely hallucinated.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from hedge_tasks.data.answers import AnswerSet
+from hedge_tasks.detectors.pipeline import Scores, auroc_of_pairs, shared_groups
+from hedge_tasks.statistics import (
+    Calibration,
+    Curve,
+    Estimate,
+    StratifiedAuroc,
+    estimate_calibration,
+    estimate_curves,
+    estimate_rate,
+    risk_coverage_curve,
+    stratified_auroc,
+)
+
+FloatArray = npt.NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Labelled:
+    """The documents with a label and a score, as columns of one length.
+
+    Attributes:
+        values: of one score, shape (n,).
+        labels: 0 or 1, shape (n,).
+        groups, strata: of the documents; None where a document has none.
+    """
+
+    values: FloatArray
+    labels: FloatArray
+    groups: tuple[str, ...] | None
+    strata: tuple[str, ...] | None
+
+    @property
+    def both_classes(self) -> bool:
+        return bool(len(self.labels)) and 0 < self.labels.sum() < len(self.labels)
+
+
+def labelled(scores: Sequence[Scores], name: str) -> Labelled:
+    """The documents that have a label and the score `name`."""
+    kept = [s for s in scores if s.reported_label is not None and getattr(s, name) is not None]
+    groups = tuple(s.group for s in kept if s.group is not None)
+    strata = tuple(s.question_type for s in kept if s.question_type is not None)
+    return Labelled(
+        np.array([getattr(s, name) for s in kept], dtype=np.float64),
+        np.array([s.reported_label for s in kept], dtype=np.float64),
+        # A group for every document, and one of them shared, or there is nothing to resample by.
+        groups if len(groups) == len(kept) and len(set(groups)) < len(groups) else None,
+        strata if len(strata) == len(kept) and kept else None,
+    )
+
+
+def roc_curve(data: Labelled) -> tuple[FloatArray, FloatArray]:
+    """False and true positive rates at every threshold, ascending, from (0, 0) to (1, 1); ties are one straight line.
+
+    Raises:
+        ValueError: there is only one class.
+    """
+    if not data.both_classes:
+        raise ValueError("a ROC curve needs hallucinated and sound answers")
+    order = np.argsort(-data.values, kind="stable")
+    values, labels = data.values[order], data.labels[order]
+    last = np.flatnonzero(np.append(values[1:] != values[:-1], True))
+    true, false = np.cumsum(labels)[last], np.cumsum(1 - labels)[last]
+    return np.append(0.0, false / false[-1]), np.append(0.0, true / true[-1])
+
+
+def risk_coverage(data: Labelled) -> Curve:
+    """Share of hallucinations among the answers kept, lowest scores kept first; there must be one at least."""
+    return risk_coverage_curve(data.values, 1 - data.labels)
+
+
+def calibrated(data: Labelled) -> Calibration:
+    """The reliability diagram of the score, made a probability by cross-fitted isotonic regression."""
+    return estimate_calibration(data.values, data.labels, groups=data.groups)
+
+
+MEASURES = {
+    "auprc": "AUPRC",
+    "aurc": "AURC ↓",
+    "prr": "PRR",
+    "prr_50": "PRR, half rejected",
+    "aug": "AUG",
+}
+"""What the areas of `other_measures` are called for people; ↓ where lower is better."""
+
+
+def other_measures(data: Labelled) -> Mapping[str, Estimate]:
+    """AUPRC, AURC, PRR and AUG, with intervals."""
+    return estimate_curves(data.values, 1 - data.labels, groups=data.groups) if len(data.values) else {}
+
+
+def auroc_estimate(scores: Sequence[Scores], name: str) -> Estimate:
+    """ROC-AUC as in lmms-eval's table, with its interval."""
+    return auroc_of_pairs(
+        [(getattr(s, name), s.reported_label, s.group) for s in scores if s.reported_label is not None]
+    )
+
+
+def within_strata(scores: Sequence[Scores], name: str) -> StratifiedAuroc | None:
+    """ROC-AUC within strata and of each; None where documents have no question type or all the same."""
+    data = labelled(scores, name)
+    if (
+        data.strata is None
+        or len(set(data.strata)) < 2
+        or len(data.values) < sum(s.reported_label is not None for s in scores)
+    ):
+        return None
+    return stratified_auroc(data.values, data.labels, data.strata, groups=data.groups)
+
+
+def rate_of(answer_sets: Sequence[AnswerSet]) -> Estimate | None:
+    """Share of hallucinated baseline answers, with its interval; None without labels."""
+    labelled_sets = [a for a in answer_sets if a.label is not None]
+    if not labelled_sets:
+        return None
+    return estimate_rate([a.label or 0 for a in labelled_sets], groups=shared_groups([a.group for a in labelled_sets]))

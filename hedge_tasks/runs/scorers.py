@@ -1,0 +1,33 @@
+"""How a finished run was scored: the scorers that its settings describe."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from hedge_tasks.detectors.scorer import Scorer
+from hedge_tasks.errors import ConfigError, unknown
+from hedge_tasks.runs.run_files import Run
+
+
+def scorers_of(run: Run) -> dict[str, Scorer]:
+    """The methods that a run was evaluated with, by name.
+
+    Raises:
+        ConfigError: the run records none.
+    """
+    filters = run.settings.get("filters")
+    if not isinstance(filters, Mapping) or not filters:
+        raise ConfigError(f"{run.path}: no filters are recorded there; choose a clustering with --clustering")
+    return {name: Scorer.from_settings(name, settings) for name, settings in filters.items()}
+
+
+def scorer_of(run: Run, name: str | None) -> Scorer:
+    """One method of a run; the first where no name is given.
+
+    Raises:
+        ConfigError: the run has no method of that name; names the nearest one.
+    """
+    methods = scorers_of(run)
+    if name is not None and name not in methods:
+        raise unknown(f"filter of {run.task}", name, methods)
+    return methods[name] if name is not None else next(iter(methods.values()))

@@ -1,0 +1,59 @@
+"""AUROC against the number of sampled answers, from one run: Table 3 and Figure 2 of the HEDGE paper."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+
+from hedge_tasks.data.answers import AnswerSet
+from hedge_tasks.detectors.pipeline import SCORE_NAMES, detection_auroc
+from hedge_tasks.detectors.scorer import Scorer
+from hedge_tasks.errors import ConfigError, DataError
+from hedge_tasks.io import tables
+from hedge_tasks.statistics import Estimate
+
+
+@dataclass(frozen=True)
+class Point:
+    """The AUROC of one score with n clean and n noisy answers."""
+
+    n: int
+    score: str
+    estimate: Estimate
+
+
+def truncated(answer_set: AnswerSet, n: int) -> AnswerSet:
+    """The answer set as a run with n clean and n noisy answers has it: draws do not depend on how many there are."""
+    return replace(answer_set, clean=answer_set.clean[:n], noisy=answer_set.noisy[:n], cluster_ids=None)
+
+
+def sweep(answer_sets: Sequence[AnswerSet], method: Scorer, sizes: Sequence[int]) -> Iterator[Point]:
+    """Cluster and score nested prefixes of the answers; yields the points of one size after the other.
+
+    Every size is clustered by itself, since a later answer may link two earlier ones.
+
+    Raises:
+        ConfigError: a size is not from 1 to the number of clean answers that every document has.
+    """
+    if not answer_sets:
+        raise DataError("there are no answers")
+    most = min(len(answer_set.clean) for answer_set in answer_sets)
+    wrong = [n for n in sizes if not 1 <= n <= most]
+    if wrong:
+        raise ConfigError(f"n = {wrong[0]}: there are 1 to {most} clean answers for every question")
+    for n in sizes:
+        scores = method.score([truncated(answer_set, n) for answer_set in answer_sets])
+        for name in SCORE_NAMES:
+            yield Point(n, name, detection_auroc(scores, name))
+
+
+def as_csv(points: Sequence[Point]) -> str:
+    """One line a point: n, score, auroc, stderr, low, high, n_documents, reason."""
+    header = ["n", "score", "auroc", "stderr", "low", "high", "n_documents", "reason"]
+    return tables.as_csv([header, *map(_row, points)])
+
+
+def _row(point: Point) -> list[object]:
+    estimate = point.estimate
+    low, high = estimate.interval or (None, None)
+    return [point.n, point.score, estimate.value, estimate.stderr, low, high, estimate.n, estimate.reason]

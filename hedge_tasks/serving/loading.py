@@ -1,0 +1,124 @@
+"""Where models come from and where they run; shared by the backends that use one."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, TypeVar
+
+from hedge_tasks.errors import ConfigError, HedgeError
+from hedge_tasks.io.sources import PACKAGE_SCHEME, package_folder, split_address, why_hub_unreachable
+
+Model = TypeVar("Model")
+
+
+class ModelUnavailableError(HedgeError, RuntimeError):
+    """A model can be loaded from none of the places it might be in; the message says what to do."""
+
+
+def load_or_explain(
+    load: Callable[[str], Model], model: str, revision: str | None, *, kind: str, advice: str = ""
+) -> Model:
+    """Load a model from a package, a local folder or the hub.
+
+    Args:
+        load: Loads the model from a folder or from the hub id.
+        model: Folder, hub id, or ``package://some.python.package/sub/folder``.
+        revision: Revision on the hub.
+        kind: What the model is, for the error message.
+        advice: A further way to get this model, for the error message.
+
+    Raises:
+        ModelUnavailableError: If it cannot be loaded; the message says which ways there are.
+    """
+    source = resolve_model(model)
+    try:
+        if not Path(source).is_dir():
+            _check_hub(source, revision)
+        return load(source)
+    except OSError as error:
+        reason = (str(error).strip() or type(error).__name__).splitlines()[0]
+        raise ModelUnavailableError(
+            f"cannot load the {kind} model {model!r}: {reason}\n"
+            f"{advice}{'Otherwise make' if advice else 'Make'} the hub reachable (or fill its cache, HF_HOME), "
+            f"or give as `model` (in an evaluation: HEDGE_{kind.upper()}_MODEL) a local folder or "
+            f"{PACKAGE_SCHEME}some.python.package/sub/folder."
+        ) from error
+
+
+def resolve_model(name: str) -> str:
+    """Turn ``package://some.python.package/sub/folder`` into a folder inside that installed package.
+
+    Any other name (a hub id, a local folder) is returned as it is.
+
+    Raises:
+        ConfigError: If the name is malformed.
+        ModelUnavailableError: If there is no such package, or no such folder in it.
+    """
+    if not name.startswith(PACKAGE_SCHEME):
+        return name
+    address = split_address(name)
+    if address is None:
+        raise ConfigError(f"model {name!r} must have the form {PACKAGE_SCHEME}some.python.package/sub/folder")
+    package, folder = address
+    path = package_folder(package, folder)
+    if path is None:
+        raise ModelUnavailableError(f"model {name!r}: no installed package {package!r} has a folder {folder!r}")
+    return str(path)
+
+
+def default_device(device: str | None) -> str:
+    """The device asked for, or else the GPU if there is one, or else the CPU."""
+    if device is not None:
+        return device
+    import torch
+
+    return "cuda" if torch.cuda.is_available() else "cpu"
+
+
+def check_model_options(model: object, batch_size: object, *, key: str = "model") -> None:
+    """Refuse option values that would fail only after minutes of sampling.
+
+    Args:
+        model: Name of a model.
+        batch_size: Size of its batches.
+        key: Name of the option that ``model`` is the value of.
+
+    Raises:
+        ConfigError: If ``model`` is no name or ``batch_size`` no positive whole number.
+    """
+    if not isinstance(model, str) or not model:
+        raise ConfigError(f"{key} must be a name or a folder, got {model!r}")
+    check_count("batch_size", batch_size)
+
+
+def check_count(key: str, value: object) -> None:
+    """Refuse what is no positive whole number.
+
+    Raises:
+        ConfigError: If it is not; names the option ``key``.
+    """
+    if not isinstance(value, int) or isinstance(value, bool) or value < 1:
+        raise ConfigError(f"{key} must be a whole number of at least 1, got {value!r}")
+
+
+def custom_name(function: Callable[..., Any]) -> str:
+    """How a function that replaces a model appears in the settings."""
+    described = function if hasattr(function, "__qualname__") else type(function)
+    return f"custom:{described.__module__}.{described.__qualname__}"
+
+
+def _check_hub(model: str, revision: str | None) -> None:
+    """Fail at once if the model is not in the cache and the hub cannot be reached.
+
+    Without this the hub's client retries every file of the model, which takes more than a minute before it gives up.
+    """
+    from huggingface_hub import try_to_load_from_cache
+    from huggingface_hub.errors import HFValidationError
+
+    try:
+        cached = try_to_load_from_cache(model, "config.json", revision=revision)
+    except HFValidationError as error:
+        raise FileNotFoundError(f"there is no such folder, and it is no hub id either ({error})") from error
+    if not isinstance(cached, str) and (reason := why_hub_unreachable()):
+        raise ConnectionError(f"it is not in the local cache, and the hub cannot be reached ({reason})")
