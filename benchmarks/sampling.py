@@ -232,8 +232,15 @@ def report(case: Case, repetitions: int) -> str:
         for name, seconds in medians.items():
             ratio = "" if name == "shared prefill" else f"{seconds / best:.2f}×"
             lines.append(f"| {what} | {name} | {len(case.every) * len(owners) / seconds:.1f} | {ratio} |")
-    lines += ["", f"Share of the prefill in all 21 draws: {prefill_share(case, repetitions):.0%}.", ""]
-    return "\n".join(lines)
+    lines += ["", f"Share of the prefill in all 21 draws: {prefill_share(case, repetitions):.0%}."]
+    with torch.inference_mode():
+        error = SharedPrefill(case.model).error(case.clean[0])
+    lines.append(f"Sharing check ({case.model.dtype}): total variation {error:.1e}.")
+    if torch.cuda.is_available():
+        weights = sum(p.numel() * p.element_size() for p in case.model.parameters()) / 2**30
+        peak = torch.cuda.max_memory_allocated() / 2**30
+        lines.append(f"Memory: {peak:.1f} GiB at most, {weights:.1f} of it weights.")
+    return "\n".join([*lines, ""])
 
 
 def main() -> None:
