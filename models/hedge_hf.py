@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import os
-from collections.abc import Hashable, Iterator, Sequence
+from collections.abc import Hashable, Iterator, Mapping, Sequence
 from contextlib import closing
 from itertools import islice
 from pathlib import Path
@@ -28,7 +28,7 @@ from hedge_tasks.errors import ConfigError, HedgeError, unknown
 from hedge_tasks.models.base import ChatAdapter, positive, refuse_unknown
 from hedge_tasks.models.contrast import Contrast, ContrastiveDecoding
 from hedge_tasks.models.decoding import PlainGeneration, SharedPrefill
-from hedge_tasks.models.token_sampling import VERSION, AnswerReader, TokenSampler
+from hedge_tasks.models.token_sampling import VERSION, AnswerReader, TokenSampler, effective_decoding
 from hedge_tasks.sampling.prefetch import prefetch_messages
 from hedge_tasks.sampling.requests import DrawRequest
 
@@ -149,6 +149,10 @@ class HedgeHF(ChatAdapter):
             return shared.decode(self._inputs(messages), owners, sampler, reader, limits["max_new_tokens"])
         inputs = self._inputs([messages[owner] for owner in owners])
         return PlainGeneration(self._model).decode(inputs, sampler, reader, limits["max_new_tokens"])
+
+    def effective_decoding(self, limits: Mapping[str, Any]) -> dict[str, Any]:
+        """What is in force besides the temperature: `top_p`, `top_k`, `min_p`, `repetition_penalty`."""
+        return effective_decoding(limits, self._model.generation_config)
 
     def _is_contrasted(self, draw: DrawRequest) -> bool:
         return self.contrast is not None and self.contrast.applies_to(draw)

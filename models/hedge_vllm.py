@@ -18,10 +18,10 @@ from typing import Any
 from PIL import Image
 from tqdm import tqdm
 
-from hedge_tasks.data.answers import Answer
+from hedge_tasks.data.answers import Answer, Finish
 from hedge_tasks.errors import ConfigError, HedgeError
 from hedge_tasks.models.base import ChatAdapter, positive, refuse_unknown
-from hedge_tasks.models.token_sampling import LOGPROB_DECIMALS
+from hedge_tasks.models.token_sampling import LOGPROB_DECIMALS, effective_decoding
 from hedge_tasks.sampling.prefetch import prefetch_messages
 from hedge_tasks.sampling.requests import DrawRequest
 
@@ -115,8 +115,7 @@ class HedgeVLLM(ChatAdapter):
         self._vllm = _load_vllm()
         self._engine = self._vllm.LLM(**settings)
         self._special = set(self._engine.get_tokenizer().all_special_ids)
-        # hedge_hf heeds the model's own penalty too; its other defaults (top_p, ...) would not be the protocol's.
-        self._penalty = float(self._engine.get_default_sampling_params().repetition_penalty)
+        self._defaults = self._engine.get_default_sampling_params()
         version = getattr(self._vllm, "__version__", "unknown")
         self.answer_identity = f"hedge_vllm:{pretrained}@{_weights(pretrained, revision)}:{dtype}:vllm-{version}"
 
@@ -155,17 +154,20 @@ class HedgeVLLM(ChatAdapter):
 
     def _sampling(self, draw: DrawRequest) -> Any:
         limits = draw.request.plan.limits()
-        optional = {name: limits[name] for name in ("top_p", "top_k") if name in limits}
+        decoding = self.effective_decoding(limits)
         return self._vllm.SamplingParams(
             temperature=draw.draw.temperature,
             seed=draw.draw.seed,
             max_tokens=limits["max_new_tokens"],
             stop=list(limits.get("until", ())),
-            repetition_penalty=self._penalty,
             logprobs=0,  # of the chosen token only
             skip_special_tokens=True,
-            **optional,
+            **decoding,
         )
+
+    def effective_decoding(self, limits: Mapping[str, Any]) -> dict[str, Any]:
+        """What is in force besides the temperature; as `hedge_hf` has it."""
+        return effective_decoding(limits, self._defaults)
 
     def _read(self, output: Any) -> Answer | str:
         """The answer of a `RequestOutput`, or why there is none."""
@@ -174,14 +176,15 @@ class HedgeVLLM(ChatAdapter):
         [completion] = output.outputs
         if completion.finish_reason not in ("stop", "length"):
             return f"vLLM ended the request early (finish_reason {completion.finish_reason!r})"
+        finish: Finish = completion.finish_reason
         tokens, table = list(completion.token_ids), completion.logprobs
         if not tokens or table is None:
-            return Answer(completion.text.strip())
+            return Answer(completion.text.strip(), finish=finish)
         logprobs = [entry[token].logprob for token, entry in zip(tokens, table, strict=True)]
         counted = [p for token, p in zip(tokens, logprobs, strict=True) if token not in self._special]
         # An answer of no token at all is as likely as the end token that made it.
         mean = sum(counted) / len(counted) if counted else logprobs[0]
-        return Answer(completion.text.strip(), round(mean, LOGPROB_DECIMALS), len(counted))
+        return Answer(completion.text.strip(), min(round(mean, LOGPROB_DECIMALS), 0.0), len(counted), finish)
 
     def clean(self) -> None:
         """Let go of the engine, which holds nearly all of the GPU's memory; the clustering models need some of it."""
