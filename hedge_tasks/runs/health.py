@@ -143,9 +143,7 @@ def _of_samples(h: Health) -> list[Finding]:
         )
     if h.without_logprob is not None and 0 < h.without_logprob < 1:
         found.append(
-            Finding(
-                f"{h.without_logprob:.1%} of the draws lack a log-probability; their documents weigh all samples the same"
-            )
+            Finding(f"{h.without_logprob:.1%} of the draws lack a log-probability: equal weights in their documents")
         )
     if h.impossible_logprob:
         found.append(Finding(f"{h.impossible_logprob} draws have a log-probability of minus infinity"))

@@ -206,14 +206,14 @@ class AnswerStore:
             logger.warning("Answer store {}: record dropped, {}", where, error)
 
     def _take_record(self, line: Line, record: Mapping[str, Any]) -> None:
-        if "definition" in record:
-            definition = Definition.from_dict(record["definition"])
-            self.definitions.setdefault(definition.id, definition)
-        elif "report" in record:
+        if "report" in record:
             report, definition_id = record["report"], record.get("definition")
             if not isinstance(report, Mapping) or not isinstance(definition_id, str):
                 raise DataError("this is no report of an answer store")
             self.reports[definition_id] = report
+        elif "definition" in record:
+            definition = Definition.from_dict(record["definition"])
+            self.definitions.setdefault(definition.id, definition)
         elif "document" in record:
             self.documents.setdefault(StoredDocument.from_dict(record["document"]))
         else:
