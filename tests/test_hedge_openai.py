@@ -42,7 +42,7 @@ def _no_account(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def draws(n: int = 1, *, noisy: int = 0, picture: Image.Image = PICTURE, **plan: Any) -> list[DrawRequest]:
-    settings = SamplingPlan(n=n, n_noisy=noisy, **plan)
+    settings = SamplingPlan(n=n, n_noisy=noisy, **{"probe": False, **plan})
     request = SampleRequest(
         id="q7",
         key="document",
