@@ -27,6 +27,7 @@ from hedge_tasks.adjudication import (
 from hedge_tasks.adjudication import base as registry
 from hedge_tasks.adjudication.config import parse_spec
 from hedge_tasks.adjudication.panel import Panel, majority
+from hedge_tasks.data.answers import Answer
 from hedge_tasks.errors import ConfigError, DataError, HedgeError
 from hedge_tasks.models.tiny import vlm_path
 
@@ -417,14 +418,14 @@ def test_a_local_model_sees_images_is_let_go_and_asked_once(tmp_path: Path, monk
     from hedge_tasks.models.hedge_hf import HedgeHF
 
     shown: list[Any] = []
-    generate = HedgeHF.generate_until
+    answer = HedgeHF.answer_conversations
 
-    def watched(self: HedgeHF, requests: list[Any]) -> list[str]:
-        shown.extend(self.messages_of(request) for request in requests)
-        generate(self, requests)
-        return ['{"reason": "r", "score": 2}' if len(shown) % 2 else "?" for _ in requests]
+    def watched(self: HedgeHF, conversations: list[Any], **options: Any) -> list[Answer]:
+        shown.extend(conversations)
+        assert len(answer(self, conversations, **options)) == len(conversations)
+        return [Answer('{"reason": "r", "score": 2}' if len(shown) % 2 else "?") for _ in conversations]
 
-    monkeypatch.setattr(HedgeHF, "generate_until", watched)
+    monkeypatch.setattr(HedgeHF, "answer_conversations", watched)
     judge = local(prompt="vope_relevance", batch_size=1)
     keep_labels(judge, tmp_path)
     picture = Image.new("RGB", (16, 16), "red")

@@ -149,26 +149,6 @@ def test_a_model_that_changes_within_a_run_is_loaded_again(tmp_path):
     assert cluster(folder) == one
 
 
-def test_hidden_files_and_subfolders_are_no_part_of_a_model(tmp_path):
-    (tmp_path / "config.json").write_text("{}")
-    before = nli_model.fingerprint(tmp_path)
-    (tmp_path / ".cache").write_text("x")
-    (tmp_path / "checkpoint").mkdir()
-    assert nli_model.fingerprint(tmp_path) == before
-    (tmp_path / "vocab.txt").write_text("x")
-    assert nli_model.fingerprint(tmp_path) != before
-
-
-@pytest.mark.parametrize("name", ["model.safetensors", "vocab.txt"])
-def test_contents_count_and_not_only_sizes(tmp_path, name):
-    (tmp_path / "config.json").write_text("{}")
-    (tmp_path / name).write_text("one")
-    before = nli_model.fingerprint(tmp_path)
-    (tmp_path / name).write_text("two")
-    os.utime(tmp_path / name, ns=(1, 1))
-    assert nli_model.fingerprint(tmp_path) != before
-
-
 # --- models from the hub ---------------------------------------------------------------------------------------------
 
 

@@ -22,11 +22,12 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from hedge_tasks.clustering.base import ClusteringBackend
-from hedge_tasks.clustering.embedding import EmbeddingClustering, Encoder
+from hedge_tasks.clustering.embedding import EmbeddingClustering
 from hedge_tasks.clustering.exact import ExactClustering
 from hedge_tasks.clustering.hybrid import HybridClustering
 from hedge_tasks.clustering.nli import Classifier, NliClustering, Relation
 from hedge_tasks.errors import ConfigError, unknown
+from hedge_tasks.serving.encoders import Encoder
 from hedge_tasks.serving.loading import ModelUnavailableError
 
 __all__ = [

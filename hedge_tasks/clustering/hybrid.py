@@ -9,12 +9,14 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from hedge_tasks.clustering import embedding, nli
+from hedge_tasks.clustering import nli
 from hedge_tasks.clustering.base import DistinctTexts, distinct_texts
-from hedge_tasks.clustering.embedding import COSINE_TOLERANCE, EmbeddingClustering, Encoder
+from hedge_tasks.clustering.embedding import COSINE_TOLERANCE, EmbeddingClustering
 from hedge_tasks.clustering.linking import ComponentLinker, Linker, VetoLinker, most_similar_first, settle
 from hedge_tasks.clustering.nli import NliClustering
 from hedge_tasks.clustering.relations import RULES, Classifier
+from hedge_tasks.serving import encoders
+from hedge_tasks.serving.encoders import Encoder
 from hedge_tasks.serving.loading import check_model_options
 
 # Pairs are visited by falling cosine. What the padding of a batch does to the last digits must not decide which of two
@@ -53,7 +55,7 @@ class HybridClustering:
     """
 
     nli_model: str = nli.DEFAULT_MODEL
-    embedding_model: str = embedding.DEFAULT_MODEL
+    embedding_model: str = encoders.DEFAULT_MODEL
     rule: str = "relaxed"
     threshold: float = 0.9
     veto: bool = True

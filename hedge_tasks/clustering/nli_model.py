@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -18,12 +17,12 @@ from hedge_tasks.clustering.deberta import slice_relative_positions
 from hedge_tasks.clustering.nli_cache import RELATIONS, Verdict
 from hedge_tasks.clustering.relations import Pair, Relation
 from hedge_tasks.errors import ConfigError
+from hedge_tasks.serving.fingerprints import fingerprint
 from hedge_tasks.serving.loading import load_or_explain, resolve_model
 
 _STEMS = {"contradict": Relation.CONTRADICTION, "neutral": Relation.NEUTRAL, "entail": Relation.ENTAILMENT}
 
 _COMMIT = re.compile("[0-9a-f]{40}")
-_CHUNK_BYTES = 1 << 20
 
 
 class NliModel:
@@ -193,26 +192,6 @@ def _folder_identity(folder: Path) -> str | None:
     except OSError as error:
         logger.warning("Relations of the NLI model in {} are not kept on disk: {}", folder, error)
         return None
-
-
-def fingerprint(folder: Path) -> str:
-    """Hash of names and contents of all files of a folder, hidden ones left out."""
-    files = sorted(path for path in folder.iterdir() if path.is_file() and not path.name.startswith("."))
-    state = tuple((str(path), (stat := path.stat()).st_size, stat.st_mtime_ns, stat.st_ino) for path in files)
-    return _content_hash(state)
-
-
-@lru_cache(maxsize=8)
-def _content_hash(state: tuple[tuple[str, int, int, int], ...]) -> str:
-    """Weights have gigabytes: they are read again only when sizes or times have changed."""
-    digest = hashlib.blake2b(digest_size=16)
-    for name, size, *_ in state:
-        path = Path(name)
-        digest.update(f"{path.name}\0{size}\0".encode("utf-8", "surrogateescape"))
-        with path.open("rb") as file:
-            while chunk := file.read(_CHUNK_BYTES):
-                digest.update(chunk)
-    return digest.hexdigest()
 
 
 @lru_cache(maxsize=1)

@@ -2,7 +2,8 @@
 
 The usual way in::
 
-    from hedge_tasks.perturb import perturb_image, to_rgb8
+    from hedge_tasks.data.pictures import to_rgb8
+    from hedge_tasks.perturb import perturb_image
 
     clean = to_rgb8(image)                    # what the model sees for a clean answer
     noisy = perturb_image(image, seed=17)     # what it sees for a noisy one
@@ -16,7 +17,6 @@ from __future__ import annotations
 import math
 import numbers
 import random
-import struct
 import threading
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
@@ -24,30 +24,23 @@ from functools import lru_cache, partial
 from typing import Any
 
 import numpy as np
-from loguru import logger
-from PIL import Image, ImageOps
+from PIL import Image
 
+from hedge_tasks.data.pictures import to_rgb8
 from hedge_tasks.errors import ConfigError, unknown
 from hedge_tasks.perturb import custom
 from hedge_tasks.perturb.base import Wording
 from hedge_tasks.perturb.noise import SMALLEST_SCALE, gauss_noise, shot_noise
 
-__all__ = ["PRESETS", "Perturbation", "perturb_image", "to_rgb8"]
+__all__ = ["PRESETS", "Perturbation", "perturb_image"]
 
 # Written into every settings() and thus into whatever is keyed by it: raise it when the same settings and seed would no
 # longer give the same picture, so that stored answers of the old pipeline are not taken for answers of the new one.
 PIPELINE = 1
 
-_DEEP_MODES = ("I", "F")
-_ALPHA_MODES = ("LA", "PA", "La", "RGBA", "RGBa")
-
 # A strip turned by 10 degrees needs a frame that grows with its aspect ratio (a 1 x 20000 image would take 70 million
 # pixels). Beyond this ratio, far outside any photograph or scan, the frame keeps its size.
 _MAX_ASPECT_TO_FIT = 16
-
-# PIL reads the file of a lazily opened image on first use, and that is not safe when two threads share the image.
-_load_lock = threading.Lock()
-
 
 # Where a setting stops meaning anything (times strength): a relative change of 1 reaches black, a scale of 0.9 leaves a
 # tenth of the width, hue wraps around at 0.5.
@@ -373,71 +366,11 @@ def perturb_image(image: Image.Image, *, seed: int, preset: str | Perturbation =
         raise ValueError(f"seed must be a non-negative integer, got {seed!r}")
     if settings.is_identity:
         return to_rgb8(image)
-    rgb = _rgb8(image)
+    rgb = to_rgb8(image)
     pixels = np.array(rgb)
     for step in _own_steps(settings, int(seed)) if settings.transforms else _steps(settings, int(seed), rgb.size):
         pixels = step(pixels)
     return Image.fromarray(pixels)
-
-
-def to_rgb8(image: Image.Image) -> Image.Image:
-    """Return the image as 8-bit RGB with nothing but pixels in it; the input is not changed.
-
-    - **EXIF orientation** is applied, as every viewer does. Unreadable EXIF data is ignored.
-    - **16-bit, 32-bit and float** images (modes ``I;16``, ``I``, ``F``) are stretched linearly from their own minimum
-      and maximum to 0..255. Scans usually use 12 of 16 bits: the full range would be nearly black, and PIL's own
-      conversion clips everything above 255 to white. No percentiles: a small bright finding must not be clipped away.
-      NaN counts as the minimum, and a constant image becomes black.
-    - **Transparency** (alpha channel, transparent palette entry or colour) is composited on white: line drawings and
-      plots with a transparent background are drawn in black. PIL's plain conversion would show the hidden colours.
-    - **Everything else** (``1``, ``L``, palette, CMYK, YCbCr, HSV, LAB) is converted by PIL; colour profiles are
-      ignored.
-
-    Applying it twice changes nothing.
-    """
-    # A fresh image: EXIF, colour profile and text chunks of the file do not travel on to the model's processor.
-    return Image.fromarray(np.asarray(_rgb8(image)))
-
-
-def _rgb8(image: Image.Image) -> Image.Image:
-    """The pixels of `to_rgb8`, in an image that may carry more than pixels."""
-    if not isinstance(image, Image.Image):
-        raise TypeError(f"expected a PIL image, got {type(image).__name__} (for an array: PIL.Image.fromarray)")
-    if image.width == 0 or image.height == 0:
-        raise ValueError(f"the image has no pixels (size {image.width} x {image.height})")
-    upright = _upright(image)
-    if upright.mode in _DEEP_MODES or upright.mode.startswith("I;"):
-        return Image.fromarray(_stretch(upright)).convert("RGB")
-    if upright.mode in _ALPHA_MODES or "transparency" in upright.info:
-        layer = upright.convert("RGBA")
-        return Image.alpha_composite(Image.new("RGBA", layer.size, "white"), layer).convert("RGB")
-    return upright.convert("RGB")
-
-
-def _upright(image: Image.Image) -> Image.Image:
-    """Load the pixels and turn them as the EXIF orientation says."""
-    with _load_lock:
-        image.load()
-        try:
-            return ImageOps.exif_transpose(image)
-        except (OSError, SyntaxError, ValueError, struct.error) as error:  # what PIL raises for a broken EXIF block
-            logger.debug("unreadable EXIF data, orientation ignored: {}", error)
-            return image
-
-
-def _stretch(image: Image.Image) -> np.ndarray:
-    """Linear min-max stretch of a deep image to uint8."""
-    values = np.asarray(image).astype(np.float64)
-    finite = np.isfinite(values)
-    if not finite.any():
-        return np.zeros(values.shape, np.uint8)
-    low, high = float(values[finite].min()), float(values[finite].max())
-    if high == low:
-        return np.zeros(values.shape, np.uint8)
-    bounded = np.clip(np.where(np.isnan(values), low, values), low, high)
-    # Halved first: the range of a float image may itself be too large for a float.
-    unit = (bounded / 2 - low / 2) / (high / 2 - low / 2)
-    return np.rint(unit * 255).astype(np.uint8)
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from hedge_tasks.data.answers import AnswerSet, Draw
-from hedge_tasks.perturb import Wording, to_rgb8
+from hedge_tasks.data.pictures import to_rgb8
+from hedge_tasks.perturb import Wording
 from hedge_tasks.sampling.plan import SamplingPlan
 from hedge_tasks.sampling.prompts import Prompt
 
