@@ -115,8 +115,8 @@ def test_the_threshold_chart_is_the_clustering_at_each_threshold() -> None:
     backend = EmbeddingClustering(encoder=lambda texts: [vectors[text] for text in texts])
     chart = threshold_chart(RUN, Scorer("embed", backend), steps=6)
     for i, threshold in enumerate(chart.series[0].x):
-        method = Scorer("embed", EmbeddingClustering(encoder=backend.encoder, threshold=threshold))
-        expected = detection_auroc(method.score(RUN.answer_sets), "se").value
+        scorer = Scorer("embed", EmbeddingClustering(encoder=backend.encoder, threshold=threshold))
+        expected = detection_auroc(scorer.score(RUN.answer_sets), "se").value
         assert chart.series[0].y[i] == pytest.approx(expected)
     with pytest.raises(ConfigError, match="threshold"):
         threshold_chart(RUN, scorer_of(RUN, None))
@@ -267,7 +267,9 @@ def _lab(linear: np.ndarray) -> np.ndarray:
     return np.stack([116 * f[:, 1] - 16, 500 * (f[:, 0] - f[:, 1]), 200 * (f[:, 1] - f[:, 2])], axis=1)
 
 
-@pytest.mark.parametrize("kind", ["roc", "risk-coverage", "calibration", "distribution", "strata", "methods", "n"])
+@pytest.mark.parametrize(
+    "kind", ["roc", "risk-coverage", "calibration", "distribution", "question-types", "detectors", "n"]
+)
 def test_hedge_plot_draws_a_figure_of_a_run(kind: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     run = save_run(RUN, tmp_path)
     out = tmp_path / "figure.csv"

@@ -18,7 +18,7 @@ from hedge_tasks.cli import main
 from hedge_tasks.errors import ConfigError
 from hedge_tasks.lmms.catalogue import list_tasks, task_folder
 from hedge_tasks.lmms.metrics import METRICS, OfQuestionType
-from hedge_tasks.paper.published import METHODS, PROMPTS
+from hedge_tasks.paper.published import FILTERS, PROMPTS
 
 vqarad = load_utils("hedge_vqarad")
 
@@ -84,7 +84,7 @@ def test_one_command_fills_eight_tasks_and_four_filters(everything: Run) -> None
     for task in TASKS:
         cells = everything.values(task)
         for name in ("se_auroc", "radflag_auroc", "vase_auroc", "hallucination_rate", "unlabelled_rate"):
-            assert {f"{name},{method}" for method in METHODS.values()} <= set(cells)
+            assert {f"{name},{filter_}" for filter_ in FILTERS.values()} <= set(cells)
         assert len(everything.samples(task)) == (6 if "vqarad" in task else 4) * 4
 
 
@@ -119,7 +119,7 @@ def test_groups_hold_their_tasks(everything: Run) -> None:
 @pytest.mark.framework
 def test_closed_and_open_questions_have_rows_of_their_own(everything: Run) -> None:
     cells = everything.values("hedge_vqarad")
-    assert {f"{name},{method}" for name in SPLIT for method in METHODS.values()} <= set(cells)
+    assert {f"{name},{filter_}" for name in SPLIT for filter_ in FILTERS.values()} <= set(cells)
     closed, opened = (_of_kind(everything, kind) for kind in ("closed", "open"))
     assert (len(closed), len(opened)) == (4, 2)
     for kind, sets in (("closed", closed), ("open", opened)):
@@ -156,7 +156,7 @@ def test_the_papers_tables_are_laid_out_from_it(everything: Run, capsys: pytest.
             assert cell["ours"] is None
             continue
         data = "vqarad" if cell["dataset"] == "VQA-RAD" else "kvasirvqa_x1"
-        there = everything.values(_task(data, cell["prompt"]))[f"{names[cell['score']]}_auroc,{cell['method']}"]
+        there = everything.values(_task(data, cell["prompt"]))[f"{names[cell['score']]}_auroc,{cell['filter']}"]
         assert there == (cell["ours"] if cell["ours"] is not None else f"undefined: {cell['reason']}")
         compared += 1
     assert compared == 96

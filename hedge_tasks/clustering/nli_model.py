@@ -15,7 +15,7 @@ from tqdm import tqdm
 
 from hedge_tasks.clustering.base import PROGRESS_DELAY_S
 from hedge_tasks.clustering.deberta import slice_relative_positions
-from hedge_tasks.clustering.nli_cache import RELATIONS, Verdict
+from hedge_tasks.clustering.nli_cache import RELATIONS, Prediction
 from hedge_tasks.clustering.relations import Pair, Relation
 from hedge_tasks.errors import ConfigError
 from hedge_tasks.serving.loading import load_or_explain, resolve_model
@@ -48,11 +48,11 @@ class NliModel:
     def classify(self, pairs: Sequence[Pair], *, batch_size: int, batch_tokens: int) -> list[Relation]:
         """The most likely relation of each pair, in the order of the pairs."""
         relations: dict[Pair, Relation] = {}
-        for batch in self.verdicts(list(dict.fromkeys(pairs)), batch_size=batch_size, batch_tokens=batch_tokens):
-            relations.update((pair, verdict.relation) for pair, verdict in batch.items())
+        for batch in self.predict(list(dict.fromkeys(pairs)), batch_size=batch_size, batch_tokens=batch_tokens):
+            relations.update((pair, prediction.relation) for pair, prediction in batch.items())
         return [relations[pair] for pair in pairs]
 
-    def verdicts(self, pairs: Sequence[Pair], *, batch_size: int, batch_tokens: int) -> Iterator[dict[Pair, Verdict]]:
+    def predict(self, pairs: Sequence[Pair], *, batch_size: int, batch_tokens: int) -> Iterator[dict[Pair, Prediction]]:
         """What the model says about distinct pairs, one forward pass at a time, the longest pairs first.
 
         Raises:
@@ -61,7 +61,7 @@ class NliModel:
         lengths = self._lengths(pairs)
         with tqdm(total=len(pairs), desc="Comparing answers (NLI)", delay=PROGRESS_DELAY_S, leave=False) as progress:
             for batch in plan_batches(pairs, lengths, batch_size=batch_size, batch_tokens=batch_tokens):
-                yield dict(zip(batch, self._verdicts_of_batch(batch), strict=True))
+                yield dict(zip(batch, self._predict_batch(batch), strict=True))
                 progress.update(len(batch))
 
     def _lengths(self, pairs: Sequence[Pair]) -> list[int]:
@@ -76,7 +76,7 @@ class NliModel:
         whole = [tokens[premise] + tokens[hypothesis] + special for premise, hypothesis in pairs]
         return whole if limit is None else [min(length, limit) for length in whole]
 
-    def _verdicts_of_batch(self, pairs: Sequence[Pair]) -> list[Verdict]:
+    def _predict_batch(self, pairs: Sequence[Pair]) -> list[Prediction]:
         import torch
 
         inputs = self._tokenizer(
@@ -92,7 +92,7 @@ class NliModel:
         best = logits.argmax(dim=-1).tolist()
         probabilities = logits.softmax(dim=-1)[:, self._columns].tolist()
         return [
-            Verdict(self._relations[index], (row[0], row[1], row[2]))
+            Prediction(self._relations[index], (row[0], row[1], row[2]))
             for index, row in zip(best, probabilities, strict=True)
         ]
 

@@ -1,4 +1,4 @@
-"""Every score of every question at every cosine threshold, from one pass over its merge tree."""
+"""Every score of every question at every cosine threshold, from one pass over its dendrogram."""
 
 from __future__ import annotations
 
@@ -92,7 +92,7 @@ def profile_documents(
 
     Args:
         answer_sets: The questions.
-        trees: The merge tree of each (`EmbeddingClustering.iter_dendrograms`), in their order.
+        trees: The dendrogram of each (`EmbeddingClustering.iter_dendrograms`), in their order.
         low, high: Range of thresholds.
         alpha: Weight of the clean-noisy gap in VASE.
 
