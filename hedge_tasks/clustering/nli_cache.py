@@ -1,7 +1,7 @@
 """What an NLI model has said about pairs of texts, kept on disk across runs.
 
-One SQLite file for each model (its content or revision, and its number format), in the folder that ``HEDGE_CACHE``
-names, or else ``hedge_tasks`` in the user's cache folder; ``HEDGE_CACHE=off`` does without. Several processes may use a
+One SQLite file for each model (its content or revision, and its number format), in the folder that `HEDGE_CACHE`
+names, or else `hedge_tasks` in the user's cache folder; `HEDGE_CACHE=off` does without. Several processes may use a
 file at once. Texts are stored as hashes only. The files can be deleted at any time.
 """
 
@@ -55,7 +55,7 @@ class RelationCache:
     """Predictions by pair of texts.
 
     Args:
-        path: The file, made when it is not there; ``None`` for a cache in memory.
+        path: The file, made when it is not there; `None` for a cache in memory.
 
     Raises:
         sqlite3.Error, OSError: From every method: the file cannot be opened, read or written, is locked for long, or is
@@ -106,7 +106,7 @@ class RelationCache:
 
 
 def cache_folder(environment: Mapping[str, str] = os.environ) -> Path | None:
-    """The folder of the caches; ``None`` if there is none or none is wanted.
+    """The folder of the caches; `None` if there is none or none is wanted.
 
     Example:
         >>> cache_folder({"HEDGE_CACHE": "off"})

@@ -30,7 +30,7 @@ class NliModel:
     """Classifies (premise, hypothesis) pairs with a loaded model.
 
     Args:
-        model: A ``...ForSequenceClassification`` model of transformers, in evaluation mode.
+        model: A `...ForSequenceClassification` model of transformers, in evaluation mode.
         tokenizer: Its tokenizer.
 
     Raises:
@@ -155,7 +155,7 @@ class Origin(NamedTuple):
         model: Its name, as given.
         revision: Its revision on the hub; the commit, where that is known.
         identity: What decides its relations, apart from the number format: the commit, or a hash of the files of a
-            local folder. ``None`` if it cannot be told; then nothing may be kept on disk.
+            local folder. `None` if it cannot be told; then nothing may be kept on disk.
     """
 
     model: str
@@ -220,7 +220,7 @@ def load_nli_model(origin: Origin, device: str, dtype: str) -> NliModel:
     """Load an NLI model.
 
     The last one is kept, so that clustering question by question, or with and without the question, loads it once;
-    ``load_nli_model.cache_clear()`` frees it.
+    `load_nli_model.cache_clear()` frees it.
 
     Raises:
         ModelUnavailableError: If it cannot be loaded.
@@ -282,7 +282,7 @@ def _relation(label: object) -> Relation | None:
 
 
 def token_limit(config: Any, tokenizer: Any) -> int | None:
-    """The longest input in tokens; ``None`` if neither model nor tokenizer has a limit.
+    """The longest input in tokens; `None` if neither model nor tokenizer has a limit.
 
     A tokenizer saved without a limit reports an astronomical one, hence the minimum with the model's.
     """
