@@ -105,6 +105,7 @@ def test_both_answers_and_all_letters_occur(all_scenes: list[Scene]) -> None:
     assert sum(scene.positive for scene in one_each) == len(ASPECTS) / 2
 
 
+@pytest.mark.slow
 def test_the_same_arguments_give_the_same_set_and_another_seed_another() -> None:
     # A smaller set with the aspect of the small one, so that nothing is shared but the arguments.
     one, again, other = (synthesise(1, aspects=["count"], size=48, seed=seed) for seed in (0, 0, 1))
