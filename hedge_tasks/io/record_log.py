@@ -27,7 +27,6 @@ SYNC_SECONDS = 1.0
 """Between two syncs to disk at least; a model that takes longer for a batch has every batch synced."""
 
 
-
 @dataclass(frozen=True)
 class Line:
     """One line of a log: its place, and the record in it or what is wrong with it."""
