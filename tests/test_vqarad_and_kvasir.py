@@ -78,6 +78,7 @@ def everything(hub: Path, tmp_path_factory: pytest.TempPathFactory) -> Run:
     return run_everything(hub, tmp_path_factory.mktemp("medvqa"))
 
 
+@pytest.mark.slow
 @pytest.mark.framework
 def test_one_command_fills_eight_tasks_and_four_filters(everything: Run) -> None:
     assert set(everything.results["results"]) >= TASKS
@@ -88,6 +89,7 @@ def test_one_command_fills_eight_tasks_and_four_filters(everything: Run) -> None
         assert len(everything.samples(task)) == (6 if "vqarad" in task else 4) * 4
 
 
+@pytest.mark.slow
 @pytest.mark.framework
 def test_the_prompts_are_the_only_difference(everything: Run) -> None:
     for data in ("vqarad", "kvasirvqa_x1"):
@@ -109,6 +111,7 @@ def _task(data: str, prompt: str) -> str:
     return f"hedge_{data}" if prompt == "default" else f"hedge_{data}_{prompt.replace('-', '_')}"
 
 
+@pytest.mark.slow
 @pytest.mark.framework
 def test_groups_hold_their_tasks(everything: Run) -> None:
     groups = everything.results["group_subtasks"]
@@ -116,6 +119,7 @@ def test_groups_hold_their_tasks(everything: Run) -> None:
     assert set(groups["hedge_vqarad_prompts"]) | set(groups["hedge_kvasirvqa_x1_prompts"]) == TASKS
 
 
+@pytest.mark.slow
 @pytest.mark.framework
 def test_closed_and_open_questions_have_rows_of_their_own(everything: Run) -> None:
     cells = everything.values("hedge_vqarad")
@@ -134,6 +138,7 @@ def _of_kind(run: Run, kind: str) -> list[dict[str, Any]]:
     return [sample for sample in samples[:6] if sample["question_type"] == kind]
 
 
+@pytest.mark.slow
 @pytest.mark.framework
 def test_the_run_says_which_questions_were_chosen(everything: Run) -> None:
     documents = everything.results["configs"]["hedge_kvasirvqa_x1"]["hedge"]["documents"]
@@ -144,6 +149,7 @@ def test_the_run_says_which_questions_were_chosen(everything: Run) -> None:
     assert {answers["question_type"] for answers in sets} == {"polyp_count"}
 
 
+@pytest.mark.slow
 @pytest.mark.framework
 def test_the_papers_tables_are_laid_out_from_it(everything: Run, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["paper", str(everything.output), "--name", "Qwen2.5-VL=hedge_tiny", "--table", "2", "--json"]) == 0
@@ -162,6 +168,7 @@ def test_the_papers_tables_are_laid_out_from_it(everything: Run, capsys: pytest.
     assert compared == 96
 
 
+@pytest.mark.slow
 @pytest.mark.framework
 def test_the_stand_ins_of_the_real_data_sets_run(shared_data: Path, tmp_path: Path) -> None:
     run = run_everything(shared_data / "hub", tmp_path, "--limit", "2")
