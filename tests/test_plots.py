@@ -25,9 +25,9 @@ from hedge_tasks.plots import (
     Chart,
     Series,
     categories_chart,
+    detectors_chart,
     distribution_chart,
     draw,
-    methods_chart,
     rates_chart,
     risk_coverage_chart,
     roc_chart,
@@ -164,7 +164,7 @@ def test_documents_without_label_or_score_are_left_out() -> None:
 @pytest.mark.parametrize("ending", ["png", "svg", "pdf"])
 def test_every_chart_is_drawn_in_every_format(ending: str, tmp_path: Path) -> None:
     estimates = {"exact": {name: detection_auroc(SCORES, name) for name in SCORE_NAMES}}
-    for chart in [*all_charts(SCORES), methods_chart(estimates), rates_chart([("one", RUN)])]:
+    for chart in [*all_charts(SCORES), detectors_chart(estimates), rates_chart([("one", RUN)])]:
         path = tmp_path / f"{chart.name}.{ending}"
         draw(chart, path, width="page", title=True)
         start = {"png": b"\x89PNG", "svg": b"<?xml", "pdf": b"%PDF"}[ending]

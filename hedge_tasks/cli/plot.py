@@ -89,7 +89,7 @@ def _chart(arguments: argparse.Namespace, finished: Run) -> Chart:
 
 def _of_all_detectors(finished: Run) -> Chart:
     from hedge_tasks.detectors.pipeline import SCORE_NAMES
-    from hedge_tasks.plots import methods_chart
+    from hedge_tasks.plots import detectors_chart
     from hedge_tasks.runs.measures import auroc_estimate
     from hedge_tasks.runs.scorers import scorers_of
 
@@ -97,7 +97,7 @@ def _of_all_detectors(finished: Run) -> Chart:
     for name, scorer in scorers_of(finished).items():
         scores = scorer.score(finished.answer_sets)
         estimates[name] = {score: auroc_estimate(scores, score) for score in SCORE_NAMES}
-    return methods_chart(estimates)
+    return detectors_chart(estimates)
 
 
 def _of_sizes(finished: Run, scorer: Scorer) -> Chart:

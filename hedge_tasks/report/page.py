@@ -16,7 +16,7 @@ from hedge_tasks.plots.figures import (
     NAMES,
     all_charts,
     categories_chart,
-    methods_chart,
+    detectors_chart,
     rates_chart,
 )
 from hedge_tasks.report.agreement import agreements, labels_by_judge
@@ -130,7 +130,7 @@ def _section(name: str, analysis: Analysis, runs: Sequence[Run], results: Sequen
         e.reason for of_clustering in analysis.estimates.values() for e in of_clustering.values() if e.value is None
     ]
     main = {m: {s: of[s] for s in SCORE_NAMES} for m, of in analysis.estimates.items()}
-    overview = [methods_chart(main)]
+    overview = [detectors_chart(main)]
     categories = categories_chart([(name, analysis.run)])
     return {
         "name": name,
