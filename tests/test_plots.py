@@ -93,7 +93,7 @@ def test_distributions_are_shares_of_each_label() -> None:
 
 def test_strata_stand_beside_the_pooled_number() -> None:
     chart = strata_chart(SCORES)
-    assert chart.categories == ("pooled", "within kinds", "open", "closed")
+    assert chart.categories == ("pooled", "within types", "open", "closed")
     se = chart.series[0]
     assert se.x[0] == detection_auroc(SCORES, "se").value
     for k, kind in enumerate(("open", "closed"), start=2):

@@ -115,9 +115,11 @@ def strata_chart(scores: Sequence[Scores], names: Sequence[str] = SCORE_NAMES) -
     """ROC-AUC pooled, within strata, and of each question type."""
     found = {name: within for name in names if (within := within_strata(scores, name)) is not None}
     if not found:
-        return Chart("strata", "By kind of question", "ROC-AUC", "", note="the questions have no kinds, or only one")
+        return Chart(
+            "question-types", "By question type", "ROC-AUC", "", note="the questions have no types, or only one"
+        )
     kinds = list(dict.fromkeys(str(key) for within in found.values() for key in within.strata))
-    categories = ("pooled", "within kinds", *kinds)
+    categories = ("pooled", "within types", *kinds)
     series = []
     for name, within in found.items():
         by_kind = {str(key): estimate for key, estimate in within.strata.items()}
@@ -130,8 +132,8 @@ def strata_chart(scores: Sequence[Scores], names: Sequence[str] = SCORE_NAMES) -
         series.append(_forest_series(NAMES[name], [(i, v, b) for i, (v, b) in enumerate(rows) if v is not None]))
     labels = ("ROC-AUC", "")
     return Chart(
-        "strata",
-        *("By kind of question", *labels, tuple(series), _UNIT),
+        "question-types",
+        *("By question type", *labels, tuple(series), _UNIT),
         categories=categories,
         forest=True,
         guides=_CHANCE,

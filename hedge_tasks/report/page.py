@@ -185,7 +185,7 @@ def _tab(analysis: Analysis, clustering: str) -> dict[str, Any]:
     charts += [of[clustering] for of in (analysis.sweeps, analysis.thresholds) if clustering in of]
     return {
         "name": clustering,
-        "pictures": [picture(chart) for chart in charts if not (chart.name == "strata" and chart.empty)],
+        "pictures": [picture(chart) for chart in charts if not (chart.name == "question-types" and chart.empty)],
         "question_types": _by_question_type(analysis, clustering),
         "measures": _measures(analysis, clustering),
     }
