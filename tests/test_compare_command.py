@@ -133,7 +133,7 @@ def test_one_class_is_undefined_with_the_reason(tmp_path: Path, capsys: pytest.C
         (["A", "B", "--metric", "vase_aurok"], "did you mean 'vase_auroc'"),
         (["A", "B", "--against", "se"], "--against compares within one run"),
         (["A", "--against", "vase"], "compared with itself"),
-        (["A", "--metric", "hallucination_rate", "--against", "se"], "is the same for all methods"),
+        (["A", "--metric", "hallucination_rate", "--against", "se"], "is the same for all clusterings"),
         (["A", "nowhere"], "no such file or folder"),
         (["A", "C"], "no document in common"),
     ],

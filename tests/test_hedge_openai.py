@@ -419,6 +419,7 @@ class TinyServer:
         return completion(answer.text, [*tokens, ("<|im_end|>", -50.0)])
 
 
+@pytest.mark.slow
 def test_a_whole_evaluation_beside_a_stock_task(
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
@@ -459,6 +460,7 @@ def test_a_whole_evaluation_beside_a_stock_task(
     assert KEY not in printed + caplog.text
 
 
+@pytest.mark.slow
 def test_a_key_among_the_arguments_is_in_no_file_either(tmp_path: Path) -> None:
     with serve(Script(LEFT), key=KEY) as url:
         evaluate(

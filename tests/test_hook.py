@@ -101,6 +101,15 @@ def test_a_foreign_model_gets_ordinary_requests(is_simple: bool) -> None:
 
 
 @pytest.mark.parametrize("is_simple", [True, False])
+def test_a_foreign_model_samples_above_temperature_0_only(is_simple: bool) -> None:
+    """`generate` divides by the temperature when it samples, so an adapter that is told to sample at 0 fails."""
+    model = ForeignModel(is_simple=is_simple)
+    generate_samples(model, requests(baseline_temperature=0.0))
+    settings = [instance.args[1 if is_simple else 2] for instance in model.seen]
+    assert [(s["temperature"], s["do_sample"]) for s in settings] == [(0.0, False)] + [(1.0, True)] * 4
+
+
+@pytest.mark.parametrize("is_simple", [True, False])
 def test_only_noisy_draws_see_a_perturbed_image(is_simple: bool) -> None:
     model = ForeignModel(is_simple=is_simple)
     generate_samples(model, requests())

@@ -614,6 +614,7 @@ def _own_task(folder: Path, part: str, url: str) -> None:
     )
 
 
+@pytest.mark.slow
 @pytest.mark.framework
 def test_a_judge_with_categories_gives_the_medihall_score(run: Run) -> None:
     cells = run.values("own_conventional")
@@ -626,6 +627,7 @@ def test_a_judge_with_categories_gives_the_medihall_score(run: Run) -> None:
     assert cells["bertscore_f1,embed"].startswith("undefined: BERTScore's model")
 
 
+@pytest.mark.slow
 @pytest.mark.framework
 def test_reports_are_scored_by_their_sentences(run: Run) -> None:
     cells = run.values("own_irg")
@@ -637,6 +639,7 @@ def test_reports_are_scored_by_their_sentences(run: Run) -> None:
     assert settings["prompt"] == "medhallmark_report/1"
 
 
+@pytest.mark.slow
 @pytest.mark.framework
 def test_the_same_questions_are_compared_with_and_without_prefix(run: Run) -> None:
     cells = run.values("own_confidence")
@@ -648,6 +651,7 @@ def test_the_same_questions_are_compared_with_and_without_prefix(run: Run) -> No
     assert cells["accuracy_prefix_difference,embed"] == pytest.approx(-2 / 3)
 
 
+@pytest.mark.slow
 @pytest.mark.framework
 def test_where_the_data_set_is_not_built_the_error_says_how(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HEDGE_DATA_DIR", str(tmp_path))

@@ -198,13 +198,13 @@ def test_a_pooled_number_that_is_the_kind_of_question_gets_a_warning() -> None:
     [analysis] = analyse([explained_by_kind()], curves=False)
     assert analysis.estimates["exact"]["se"].value == pytest.approx(0.9)
     assert analysis.within["exact"]["se"].value == pytest.approx(0.5)
-    assert "may be explained by the kind of question" in warnings_of(analysis)[0]
+    assert "may be explained by the question type" in warnings_of(analysis)[0]
     assert "SE with exact (0.90 pooled, 0.50 within)" in warnings_of(analysis)[0]
 
 
 def test_an_honest_run_gets_no_warning_about_kinds() -> None:
     [analysis] = analyse([finished_run(200)], curves=False)
-    assert not any("kind of question" in text for text in warnings_of(analysis))
+    assert not any("question type" in text for text in warnings_of(analysis))
 
 
 def test_few_and_missing_labels_and_log_probabilities_are_warned_about() -> None:
@@ -229,7 +229,7 @@ def test_a_method_whose_model_is_missing_is_left_out_with_the_reason(tmp_path: P
     run = replace(RUN, settings={"filters": {**EXACT, "nli": lost}})
     [analysis] = analyse([run], curves=False)
     assert list(analysis.scores) == ["exact"]
-    assert "The method nli is left out" in Page(build_report([run], options=QUICK)).text
+    assert "The clustering nli is left out" in Page(build_report([run], options=QUICK)).text
 
 
 def test_the_curves_end_at_the_table() -> None:

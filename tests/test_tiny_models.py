@@ -113,6 +113,7 @@ class TestVisionLanguageModel:
         assert 0.15 <= wrong.pop("all") <= 0.35
         assert all(0 < rate < 0.6 for rate in wrong.values()), wrong
 
+    @pytest.mark.slow
     def test_entropy_finds_wrong_answers(self, answerer, demo):
         measured = evaluate.measure_uncertainty(answerer, demo, n_samples=5, seed=0)
         assert measured["AUROC of entropy"]["all"] > 0.6

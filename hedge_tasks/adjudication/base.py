@@ -1,7 +1,7 @@
 """What every judge takes and gives: cases in, verdicts out, in the same order.
 
 A judge answers one question: is this baseline answer a hallucination, given the reference? It may decline
-(``label=None``), and a caller must expect that: a declined case is left out of the statistics and counted, never given
+(`label=None`), and a caller must expect that: a declined case is left out of the statistics and counted, never given
 a default label.
 """
 
@@ -25,18 +25,14 @@ SUPPORTED = 0
 class Case:
     """One answer to judge.
 
-    Parameters
-    ----------
-    id
-        Of the document.
-    question, reference, answer
-        What was asked, what is true, what the model said. For an object to be rated (VOPE) the answer is its name.
-    description
-        What the image shows or what else is known, for judges that are told more than the reference.
-    images
-        Loads the pictures (PIL images, paths or data URLs), for judges that look at them; called once a question.
-    image_key
-        What tells these pictures from others, such as a digest; labels are stored under it.
+    Attributes:
+        id: Of the document.
+        question, reference, answer: What was asked, what is true, what the model said. For an object to be rated (VOPE)
+            the answer is its name.
+        description: What the image shows or what else is known, for judges that are told more than the reference.
+        images: Loads the pictures (PIL images, paths or data URLs), for judges that look at them; called once a
+            question.
+        image_key: What tells these pictures from others, such as a digest; labels are stored under it.
     """
 
     id: str
@@ -52,20 +48,13 @@ class Case:
 class Verdict:
     """The judgement of one case.
 
-    Parameters
-    ----------
-    label
-        1 = hallucinated, 0 = supported, None = this judge cannot tell.
-    reason
-        For a person; a rule judge starts it with the id of the rule, as in ``"polar: ..."``.
-    judge, version
-        Who decided. A change that can change labels raises the version.
-    category
-        Kind of hallucination (or of support), for judges that tell.
-    raw
-        What the judge said before it was parsed, for judges that say something; of bounded length.
-    votes
-        The verdicts behind a verdict of several judges.
+    Attributes:
+        label: 1 = hallucinated, 0 = supported, None = this judge cannot tell.
+        reason: For a person; a rule judge starts it with the id of the rule, as in `"polar: ..."`.
+        judge, version: Who decided. A change that can change labels raises the version.
+        category: Kind of hallucination (or of support), for judges that tell.
+        raw: What the judge said before it was parsed, for judges that say something; of bounded length.
+        votes: The verdicts behind a verdict of several judges.
     """
 
     label: int | None
@@ -112,7 +101,7 @@ class Verdict:
 
 @runtime_checkable
 class Judge(Protocol):
-    """Anything that judges cases. ``settings()`` holds all that can change a verdict, ready for JSON."""
+    """Anything that judges cases. `settings()` holds all that can change a verdict, ready for JSON."""
 
     name: str
     version: str
@@ -136,14 +125,14 @@ _REGISTRY: dict[str, str | Callable[..., Judge]] = {
 
 
 def register_judge(name: str, factory: str | Callable[..., Judge]) -> None:
-    """Make a judge known by name. ``factory`` is a callable, or ``"module:attribute"`` to be imported on first use."""
+    """Make a judge known by name. `factory` is a callable, or `"module:attribute"` to be imported on first use."""
     if _REGISTRY.get(name, factory) != factory:
         raise ValueError(f"a judge named {name!r} is already registered")
     _REGISTRY[name] = factory
 
 
 def judge_names() -> list[str]:
-    """Names that :func:`build_judge` knows."""
+    """Names that `build_judge` knows."""
     return sorted(_REGISTRY)
 
 

@@ -57,7 +57,7 @@ _BACKENDS: Mapping[str, Callable[..., ClusteringBackend]] = {
 
 
 def backend_names() -> list[str]:
-    """Names that :func:`build_backend` knows."""
+    """Names that `build_backend` knows."""
     return list(_BACKENDS)
 
 
@@ -65,9 +65,9 @@ def build_backend(name: str, /, **options: Any) -> ClusteringBackend:
     """A clustering backend by name.
 
     Args:
-        name: ``"exact"``, ``"embed"``, ``"nli"`` or ``"hybrid"``.
-        **options: Those of :class:`ExactClustering`, :class:`EmbeddingClustering`, :class:`NliClustering` or
-            :class:`HybridClustering`.
+        name: `"exact"`, `"embed"`, `"nli"` or `"hybrid"`.
+        **options: Those of `ExactClustering`, `EmbeddingClustering`, `NliClustering` or
+            `HybridClustering`.
 
     Raises:
         ConfigError: If the name or an option is unknown, or an option has a value that makes no sense.
@@ -112,8 +112,8 @@ def cluster_by_embedding(
     Args:
         answers: The answers.
         question: If given, put in front of each answer for the clustering.
-        threshold: Smallest cosine similarity of linked answers, in ``[-1, 1]``.
-        **options: Further options of :class:`EmbeddingClustering`, e.g. ``model`` or ``encoder``.
+        threshold: Smallest cosine similarity of linked answers, in `[-1, 1]`.
+        **options: Further options of `EmbeddingClustering`, e.g. `model` or `encoder`.
 
     Returns:
         The cluster id of each answer: 0, 1, ... in order of first appearance.
@@ -134,8 +134,8 @@ def cluster_by_nli(
     Args:
         answers: The answers.
         question: If given, put in front of each answer for the clustering.
-        rule: ``"relaxed"`` (no contradiction, and not neutral both ways) or ``"strict"`` (entailment both ways).
-        **options: Further options of :class:`NliClustering`, e.g. ``model`` or ``classifier``.
+        rule: `"relaxed"` (no contradiction, and not neutral both ways) or `"strict"` (entailment both ways).
+        **options: Further options of `NliClustering`, e.g. `model` or `classifier`.
 
     Returns:
         The cluster id of each answer: 0, 1, ... in order of first appearance.
@@ -157,8 +157,8 @@ def cluster_by_hybrid(
     Args:
         answers: The answers.
         question: If given, put in front of each answer for the clustering.
-        threshold: Smallest cosine similarity that links two answers without an entailment, in ``[-1, 1]``.
-        **options: Further options of :class:`HybridClustering`, e.g. ``nli_model`` or ``embedding_model``.
+        threshold: Smallest cosine similarity that links two answers without an entailment, in `[-1, 1]`.
+        **options: Further options of `HybridClustering`, e.g. `nli_model` or `embedding_model`.
 
     Returns:
         The cluster id of each answer: 0, 1, ... in order of first appearance.

