@@ -119,6 +119,7 @@ class TestVisionLanguageModel:
         assert measured["AUROC of entropy"]["all"] > 0.6
         assert measured["share of meaningless samples"] < 0.05
 
+    @pytest.mark.slow
     @pytest.mark.parametrize("instruction", vlm.INSTRUCTIONS)
     def test_instructions_change_little(self, answerer, demo, instruction):
         *system, wrapper = instruction.split("\n")
