@@ -154,5 +154,7 @@ def _mean_logprob(tokens: Sequence[_Token]) -> tuple[float | None, int | None]:
 
 def _usage(body: object) -> Usage | None:
     usage = body.get("usage") if isinstance(body, Mapping) else None
-    counts = [usage.get(k) if isinstance(usage, Mapping) else None for k in ("prompt_tokens", "completion_tokens")]
-    return Usage(*counts) if all(isinstance(n, int) for n in counts) else None
+    if not isinstance(usage, Mapping):
+        return None
+    prompt, completion = usage.get("prompt_tokens"), usage.get("completion_tokens")
+    return Usage(prompt, completion) if isinstance(prompt, int) and isinstance(completion, int) else None
