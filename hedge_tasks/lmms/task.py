@@ -23,7 +23,6 @@ from hedge_tasks.adjudication import (
     check_judge,
     configured_judge,
     keep_labels,
-    reliability,
     verdict_record,
 )
 from hedge_tasks.adjudication.config import LABELS
@@ -34,11 +33,12 @@ from hedge_tasks.evaluation import brought_metrics
 from hedge_tasks.lmms.filters import ClusterFilter, ScoredAnswers, ScoreFilter
 from hedge_tasks.lmms.identity import model_identity, output_folder, store_folder
 from hedge_tasks.lmms.metrics import METRICS
+from hedge_tasks.lmms.outcome import Everything, report_outcome, run_of
 from hedge_tasks.lmms.processes import gather, is_first
 from hedge_tasks.lmms.reasoning import Tags, reasoning_tags, without_reasoning
 from hedge_tasks.lmms.settings import DocumentSettings
 from hedge_tasks.perturb import Wording
-from hedge_tasks.runs.run_files import FOLDER, Run, now, save_run
+from hedge_tasks.runs.run_files import FOLDER, save_run
 from hedge_tasks.sampling.plan import SamplingPlan, draw_seed
 from hedge_tasks.sampling.prompts import load_prompt
 from hedge_tasks.sampling.requests import SampleRequest
@@ -320,7 +320,7 @@ class HedgeTask(ConfigurableMessagesTask):
     def _images(self, split: str, doc_id: int) -> list[Any]:
         return self._settings.load_images(self.dataset[split][doc_id])
 
-    def _gather(self, answer_sets: list[AnswerSet]) -> list[tuple[int, AnswerSet, dict[str, Any]]]:
+    def _gather(self, answer_sets: list[AnswerSet]) -> Everything:
         """(document, its answers, its verdict) of all processes; the first process reports what came of them."""
         numbered = [
             (instance.doc_id, answer_set, self._verdicts[answer_set.id])
@@ -328,46 +328,18 @@ class HedgeTask(ConfigurableMessagesTask):
         ]
         everything = sorted(gather(numbered), key=lambda row: row[0])
         if is_first():
-            self._report_outcome([answer_set for _, answer_set, _ in everything])
-            self._report_reliability([verdict for _, _, verdict in everything])
+            self._outcome.update(report_outcome(self.config.task, self.judge.name, everything))
         return everything
 
-    def _save_run(self, everything: list[tuple[int, AnswerSet, dict[str, Any]]]) -> None:
+    def _save_run(self, everything: Everything) -> None:
         """Keep all answers and labels as a run file."""
-        args = self._args
-        folder = output_folder(args, FOLDER)
+        folder = output_folder(self._args, FOLDER)
         if folder is None or not is_first():
             return
-        run = Run(
-            task=self.config.task,
-            model=model_identity(args) or "",
-            answer_sets=tuple(answer_set for _, answer_set, _ in everything),
-            verdicts={answer_set.id: verdict for _, answer_set, verdict in everything},
-            settings={**self._hedge_settings(), "metadata": dict(self.config.metadata or {})},
-            created=now(),
-        )
-        logger.info("{}: answers and labels are in {}", self.config.task, save_run(run, folder))
-
-    def _report_outcome(self, answer_sets: list[AnswerSet]) -> None:
-        unlabelled = sum(a.label is None for a in answer_sets)
-        without = sum(not a.has_logprobs for a in answer_sets)
-        self._outcome.update(documents=len(answer_sets), unlabelled=unlabelled, without_logprobs=without)
-        if unlabelled:
-            logger.warning(
-                "{}: judge {!r} could not label {} of {} baseline answers; they are left out of every AUROC",
-                *(self.config.task, self.judge.name, unlabelled, len(answer_sets)),
-            )
-        if without:
-            logger.warning(
-                "{}: no log-probabilities for {} of {} documents; their answers weigh the same (discrete entropy)",
-                *(self.config.task, without, len(answer_sets)),
-            )
-
-    def _report_reliability(self, verdicts: list[dict[str, Any]]) -> None:
-        """Say in log and results where too many answers have no label for the numbers to be relied on."""
-        if reason := reliability(verdicts):
-            self._outcome["unreliable"] = reason
-            logger.warning("{}: the metrics are unreliable: {}", self.config.task, reason)
+        model, settings = model_identity(self._args) or "", self._hedge_settings()
+        settings["metadata"] = dict(self.config.metadata or {})
+        path = save_run(run_of(self.config.task, model, everything, settings), folder)
+        logger.info("{}: answers and labels are in {}", self.config.task, path)
 
     def process_results(self, doc: Mapping[str, Any], results: list[Any], full_docs: object = None) -> dict[str, Any]:
         """One record a metric: what its aggregation needs, never a bare number (lmms-eval would average that)."""
