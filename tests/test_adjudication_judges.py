@@ -24,7 +24,7 @@ from hedge_tasks.adjudication import (
     reliability,
     verdict_record,
 )
-from hedge_tasks.adjudication import base as registry
+from hedge_tasks.adjudication.base import JUDGES
 from hedge_tasks.adjudication.config import parse_spec
 from hedge_tasks.adjudication.panel import Panel, majority
 from hedge_tasks.data.answers import Answer
@@ -157,7 +157,7 @@ def test_a_judge_that_looks_at_images_says_at_once_that_there_are_none() -> None
 
 
 def test_a_registered_judge_can_be_in_a_panel(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(registry, "_REGISTRY", dict(registry._REGISTRY))
+    monkeypatch.setattr(JUDGES, "_entries", dict(JUDGES._entries))
     register_judge("always", lambda: Fixed("always", 1))
     [verdict] = judge_from(["rule", "always"]).judge(cases("right"))
     assert [vote.judge for vote in verdict.votes] == ["rule", "always"]

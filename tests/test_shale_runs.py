@@ -274,7 +274,7 @@ def test_closed_questions_take_no_other_judge(monkeypatch: pytest.MonkeyPatch) -
     with pytest.raises(ConfigError, match="mine: the judge must be 'shale', got 'rule'"):
         ShaleDiscriminativeTask(config(judge="rule"))
     monkeypatch.setenv("HEDGE_JUDGE", "rule")  # named for other tasks of the same command
-    assert ShaleDiscriminativeTask(config())._judge.name == "shale"
+    assert ShaleDiscriminativeTask(config()).judge.name == "shale"
 
 
 def test_noisy_answers_are_read_against_the_options_that_they_were_offered(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -284,7 +284,7 @@ def test_noisy_answers_are_read_against_the_options_that_they_were_offered(monke
     candidates = [f"thing {i}" for i in range(9)]
     noise = {"kind": "induction", "wording": "syn", "candidates": candidates, "too_near": 1.0}
     task = ShaleDiscriminativeTask(config())
-    task._plan = SamplingPlan(n=4, perturbation=noise)
+    task.plan = SamplingPlan(n=4, perturbation=noise)
     [documents] = task.dataset_no_image.values()
     row = next(i for i, document in enumerate(documents) if "(A)" in document["question"])
     document = documents[row]
@@ -297,12 +297,12 @@ def test_noisy_answers_are_read_against_the_options_that_they_were_offered(monke
         document["question"],
         document["answer"],
     )
-    read = task._as_readings(answers, task._keys[row], row)
+    read = task._read_set("discriminative", row, answers)
     induction_words._embedded.cache_clear()
     assert {a.text for a in (read.baseline, *read.clean)} == {options_of(document["question"])[letter].lower()}
-    offered = [draw for draw in task._plan.draws(task._keys[row]) if draw.condition == "noisy"]
+    offered = [draw for draw in task.plan.draws(task._keys[row]) if draw.condition == "noisy"]
     wording = Wording(document["question"], distractor="", answer=document["answer"])
-    options = [options_of(task._plan.noise.perturb_wording(wording, seed=d.seed).question)[letter] for d in offered]
+    options = [options_of(task.plan.noise.perturb_wording(wording, seed=d.seed).question)[letter] for d in offered]
     assert [answer.text for answer in read.noisy] == [*options[:3], "I do not know."]
     assert set(options) <= set(candidates)
 

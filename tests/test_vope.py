@@ -689,9 +689,7 @@ def test_the_sweep_over_alpha_is_compared_with_the_run_without_contrast() -> Non
 def test_the_yamls_list_every_metric_once() -> None:
     def listed(name: str) -> list[str]:
         text = (task_folder() / "hedge_vope" / name).read_text("utf-8")
-        pairs = re.findall(r"metric: (\w+), aggregation: !function utils\.(\w+)", text)
-        assert all(one == other for one, other in pairs)
-        return [one for one, _ in pairs]
+        return re.findall(r"- metric: (\w+)$", text, re.MULTILINE)
 
     assert listed("_hedge_vope_yaml") == list(metrics.METRICS)
     assert listed("_hedge_vope_relevance_yaml") == [*metrics.METRICS, *relevance.METRICS]

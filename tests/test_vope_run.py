@@ -19,9 +19,10 @@ from hedge_tasks.cli import main
 from hedge_tasks.data.answers import AnswerSet
 from hedge_tasks.errors import ConfigError, DataError
 from hedge_tasks.evaluations.vope import documents, extraction, objects
-from hedge_tasks.evaluations.vope.task import VopeTask, own_judge
+from hedge_tasks.evaluations.vope.task import VopeTask
 from hedge_tasks.evaluations.vope.vocabulary import Vocabulary
 from hedge_tasks.lmms.catalogue import task_folder
+from hedge_tasks.lmms.settings import DocumentSettings
 from hedge_tasks.models.hedge_hf import HedgeHF
 from hedge_tasks.models.tiny.training import phantom
 
@@ -250,7 +251,9 @@ def test_the_judge_from_the_environment_rates_relevance_or_is_not_asked(
     given: str, models: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("HEDGE_JUDGE", given)
-    judge = own_judge({"task": "mine", "hedge": {"prompt": "vope/writing", "judge": "vope"}})
+    judge = VopeTask.judge_of(
+        object.__new__(VopeTask), DocumentSettings("vope/writing", judge={"name": "vope"}), "mine"
+    )
     assert [getattr(one, "model", None) for one in judge.relevance] == models
 
 

@@ -11,16 +11,14 @@ import pytest
 from datasets import Dataset, Image
 from evaluation import Run, evaluate
 from PIL import Image as PILImage
-from test_kvasir_choice import load_utils
 
 from hedge_tasks.adjudication import Case, build_judge
 from hedge_tasks.cli import main
 from hedge_tasks.errors import ConfigError
+from hedge_tasks.evaluations.vqarad import documents as vqarad
 from hedge_tasks.lmms.catalogue import list_tasks, task_folder
 from hedge_tasks.lmms.metrics import METRICS, OfQuestionType
 from hedge_tasks.paper.published import FILTERS, PROMPTS
-
-vqarad = load_utils("hedge_vqarad")
 
 TINY_NLI = "package://hedge_tasks.models.tiny/nli"
 TASKS = {f"hedge_{data}{suffix}" for data in ("vqarad", "kvasirvqa_x1") for suffix in

@@ -7,13 +7,13 @@ a default label.
 
 from __future__ import annotations
 
-import importlib
-import inspect
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol, runtime_checkable
 
-from hedge_tasks.errors import ConfigError, DataError, unknown
+from hedge_tasks.errors import DataError
+from hedge_tasks.evaluation import brought
+from hedge_tasks.registry import Registry
 
 __all__ = ["Case", "Judge", "Verdict", "build_judge", "judge_names", "register_judge"]
 
@@ -111,45 +111,31 @@ class Judge(Protocol):
     def settings(self) -> dict[str, Any]: ...
 
 
-# Given as text, so that looking up one judge does not import the model libraries of another.
-_REGISTRY: dict[str, str | Callable[..., Judge]] = {
-    "rule": "hedge_tasks.adjudication.rule:RuleJudge",
-    "llm": "hedge_tasks.adjudication.llm:LLMJudge",
-    "hf": "hedge_tasks.adjudication.hf:HFJudge",
-    "labels": "hedge_tasks.adjudication.labels:LabelsJudge",
-    "panel": "hedge_tasks.adjudication.panel:Panel",
-    "medhallu": "hedge_tasks.evaluations.medhallu.judge:MedHalluJudge",
-    "shale": "hedge_tasks.evaluations.shale.judge:ShaleJudge",
-    "vope": "hedge_tasks.evaluations.vope.judge:VopeJudge",
-}
+JUDGES: Registry[Judge] = Registry(
+    "judge",
+    "hedge_tasks.judges",
+    {
+        "rule": "hedge_tasks.adjudication.rule:RuleJudge",
+        "llm": "hedge_tasks.adjudication.llm:LLMJudge",
+        "hf": "hedge_tasks.adjudication.hf:HFJudge",
+        "labels": "hedge_tasks.adjudication.labels:LabelsJudge",
+        "panel": "hedge_tasks.adjudication.panel:Panel",
+    },
+    also=brought("judges"),
+)
+"""Every judge by name: those that any task may have, those of evaluations and those of other packages."""
 
 
 def register_judge(name: str, factory: str | Callable[..., Judge]) -> None:
     """Make a judge known by name. `factory` is a callable, or `"module:attribute"` to be imported on first use."""
-    if _REGISTRY.get(name, factory) != factory:
-        raise ValueError(f"a judge named {name!r} is already registered")
-    _REGISTRY[name] = factory
+    JUDGES.register(name, factory)
 
 
 def judge_names() -> list[str]:
     """Names that `build_judge` knows."""
-    return sorted(_REGISTRY)
+    return sorted(JUDGES.names())
 
 
 def build_judge(name: str, **options: Any) -> Judge:
     """Build a registered judge; a wrong name or option is named together with the nearest valid one."""
-    if name not in _REGISTRY:
-        raise unknown("judge", name, _REGISTRY)
-    factory = _REGISTRY[name]
-    if isinstance(factory, str):
-        module, _, attribute = factory.partition(":")
-        factory = getattr(importlib.import_module(module), attribute)
-    parameters = inspect.signature(factory).parameters
-    if not any(parameter.kind is parameter.VAR_KEYWORD for parameter in parameters.values()):
-        for key in options:
-            if key not in parameters:
-                raise unknown(f"option of judge {name!r}", key, parameters)
-    needed = (p.name for p in parameters.values() if p.default is p.empty and p.kind is p.POSITIONAL_OR_KEYWORD)
-    if missing := [key for key in needed if key not in options]:
-        raise ConfigError(f"judge {name!r}: the option {missing[0]!r} is missing")
-    return factory(**options)
+    return JUDGES.build(name, **options)

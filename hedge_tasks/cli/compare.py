@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from loguru import logger
 
 from hedge_tasks.cli.choices import add_scorer, add_task, chosen_scorer
-from hedge_tasks.cli.common import command, number, show, table
+from hedge_tasks.io.commands import command, number, show, table
 
 if TYPE_CHECKING:
     from hedge_tasks.detectors.scorer import Scorer

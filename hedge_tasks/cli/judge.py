@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from hedge_tasks.cli.choices import add_scorer, add_task, chosen_scorer
-from hedge_tasks.cli.common import command, number, show, table
 from hedge_tasks.cli.question import printable
+from hedge_tasks.io.commands import command, number, show, table
 
 if TYPE_CHECKING:
     from hedge_tasks.adjudication import Case, Judge, Verdict

@@ -7,8 +7,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from hedge_tasks.cli.common import command, show, table
 from hedge_tasks.cli.question import printable
+from hedge_tasks.io.commands import command, show, table
 
 if TYPE_CHECKING:
     from hedge_tasks.detectors.scorer import Scorer

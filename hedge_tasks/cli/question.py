@@ -8,7 +8,7 @@ from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 from hedge_tasks.cli.choices import add_run, add_scorer, add_task, chosen_run, chosen_scorer
-from hedge_tasks.cli.common import command, number, show
+from hedge_tasks.io.commands import command, number, show
 
 if TYPE_CHECKING:
     from hedge_tasks.data.answers import AnswerSet

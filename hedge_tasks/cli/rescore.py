@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from hedge_tasks.cli.choices import add_run, add_scorer, add_task, chosen_scorer
-from hedge_tasks.cli.common import command, show
 from hedge_tasks.cli.summary import as_json, as_text
+from hedge_tasks.io.commands import command, show
 
 if TYPE_CHECKING:
     from hedge_tasks.detectors.scorer import Scorer

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import asdict
 from typing import Any
 
-from hedge_tasks.cli.common import number, table
+from hedge_tasks.io.commands import number, table
 
 
 def as_json(summary: dict[str, Any]) -> dict[str, Any]:

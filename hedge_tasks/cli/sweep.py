@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from hedge_tasks.cli.choices import add_run, add_scorer, add_task, chosen_run, chosen_scorer
-from hedge_tasks.cli.common import command, number, show, table
+from hedge_tasks.io.commands import command, number, show, table
 
 if TYPE_CHECKING:
     from hedge_tasks.runs.sweep import Point

@@ -17,8 +17,7 @@ Importing this package is cheap: model libraries are imported by the backends th
 
 from __future__ import annotations
 
-import inspect
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from hedge_tasks.clustering.base import ClusteringBackend
@@ -26,7 +25,7 @@ from hedge_tasks.clustering.embedding import EmbeddingClustering
 from hedge_tasks.clustering.exact import ExactClustering
 from hedge_tasks.clustering.hybrid import HybridClustering
 from hedge_tasks.clustering.nli import Classifier, NliClustering, Relation
-from hedge_tasks.errors import ConfigError, unknown
+from hedge_tasks.registry import Registry
 from hedge_tasks.serving.encoders import Encoder
 from hedge_tasks.serving.loading import ModelUnavailableError
 
@@ -48,26 +47,31 @@ __all__ = [
     "cluster_by_nli",
 ]
 
-_BACKENDS: Mapping[str, Callable[..., ClusteringBackend]] = {
-    "exact": ExactClustering,
-    "embed": EmbeddingClustering,
-    "nli": NliClustering,
-    "hybrid": HybridClustering,
-}
+BACKENDS: Registry[ClusteringBackend] = Registry(
+    "clustering backend",
+    "hedge_tasks.clustering",
+    {
+        "exact": ExactClustering,
+        "embed": EmbeddingClustering,
+        "nli": NliClustering,
+        "hybrid": HybridClustering,
+    },
+)
+"""Every clustering backend by name, our own and those of other packages."""
 
 
 def backend_names() -> list[str]:
     """Names that `build_backend` knows."""
-    return list(_BACKENDS)
+    return BACKENDS.names()
 
 
 def build_backend(name: str, /, **options: Any) -> ClusteringBackend:
     """A clustering backend by name.
 
     Args:
-        name: `"exact"`, `"embed"`, `"nli"` or `"hybrid"`.
-        **options: Those of `ExactClustering`, `EmbeddingClustering`, `NliClustering` or
-            `HybridClustering`.
+        name: `"exact"`, `"embed"`, `"nli"`, `"hybrid"` or one that another package brings.
+        **options: Those of `ExactClustering`, `EmbeddingClustering`, `NliClustering`,
+            `HybridClustering` or the other package's class.
 
     Raises:
         ConfigError: If the name or an option is unknown, or an option has a value that makes no sense.
@@ -76,16 +80,7 @@ def build_backend(name: str, /, **options: Any) -> ClusteringBackend:
         >>> build_backend("embed", threshold=0.8).settings()["threshold"]
         0.8
     """
-    if name not in _BACKENDS:
-        raise unknown("clustering backend", name, _BACKENDS)
-    backend = _BACKENDS[name]
-    valid = inspect.signature(backend).parameters
-    for option in options:
-        if not valid:
-            raise ConfigError(f"clustering backend {name!r} takes no options, got {option!r}")
-        if option not in valid:
-            raise unknown(f"option of clustering backend {name!r}", option, valid)
-    return backend(**options)
+    return BACKENDS.build(name, **options)
 
 
 def cluster_by_exact(answers: Sequence[str]) -> list[int]:

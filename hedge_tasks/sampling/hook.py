@@ -67,7 +67,7 @@ def generate_samples(model: Any, requests: Sequence[Any]) -> list[str]:
         _answer(model, jobs)
         answered = [(job, job.answer_set()) for job in jobs]
         # The second stage waits for the first of all documents, so that its draws, too, come in large batches.
-        further = [[job.following(model, request, stores) for request in job.follow_up(a)] for job, a in answered]
+        further = [job.further(model, answers, stores) for job, answers in answered]
         _answer(model, [job for jobs_of_document in further for job in jobs_of_document])
         return [
             answers.with_follow_ups([job.answer_set() for job in follow_ups]).to_json()
