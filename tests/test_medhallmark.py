@@ -369,6 +369,9 @@ def test_the_difference_of_prefixes_is_a_paired_t_interval() -> None:
     found = {bound: PrefixDifference(medihall, bound)([*made, lonely]) for bound in ("", "low", "high")}
     assert found[""] == pytest.approx((with_prefix - without).mean(), abs=1e-12)
     assert (found["low"], found["high"]) == pytest.approx(tuple(expected), abs=1e-9)
+    # Questions without an image are independent, each with a degree of freedom of its own.
+    alone = [PrefixDifference(medihall, bound)([{**one, "group": None} for one in made]) for bound in ("low", "high")]
+    assert alone == pytest.approx(list(expected), abs=1e-9)
     assert PrefixDifference(medihall)([lonely]).startswith("undefined: no question has a number both")
     assert PrefixDifference(medihall, "low")(made[:0]).startswith("undefined")
 

@@ -1,4 +1,4 @@
-"""How well a score tells hallucinated answers from sound ones, how sure that is, and how well judges agree.
+"""How well a score tells hallucinated answers from supported ones, how sure that is, and how well judges agree.
 
     roc          AUROC with standard error and interval (DeLong, bootstrap; also by image)
     strata       AUROC within kinds of questions

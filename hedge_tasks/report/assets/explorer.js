@@ -40,7 +40,7 @@ function ranks(questions, method, score) {
 const ORDERS = {
   "as asked": () => null,
   "most confident hallucinations first": (q, score) => (q.label === 1 ? score : null),
-  "false alarms first (sound, highest score)": (q, score) => (q.label === 0 && score !== null ? -score : null),
+  "false alarms first (supported, highest score)": (q, score) => (q.label === 0 && score !== null ? -score : null),
   "highest score first": (q, score) => (score === null ? null : -score),
   "lowest score first": (q, score) => score,
   "scores disagree most first": (q, score, spread) => (spread === null ? null : -spread),
