@@ -170,8 +170,8 @@ def test_impossible_answers_and_missing_log_probabilities_are_submitted() -> Non
 
 
 def test_one_class_of_labels_is_submitted_as_undefined() -> None:
-    sound = tuple(answer_set.with_label(0) for answer_set in RUN.answer_sets)
-    submission = make_submission(replace(RUN, answer_sets=sound))
+    supported = tuple(answer_set.with_label(0) for answer_set in RUN.answer_sets)
+    submission = make_submission(replace(RUN, answer_sets=supported))
     aggregate = submission["clusterings"]["exact"]["aggregates"]["se"]
     assert aggregate["auroc"] is None
     assert "no document is labelled hallucinated" in aggregate["reason"]

@@ -38,7 +38,7 @@ from hedge_tasks.plots import (
 from hedge_tasks.plots.drawing import COLOURS
 from hedge_tasks.plots.figures import all_charts
 from hedge_tasks.runs.comparisons import compare_two_runs, compare_two_scores
-from hedge_tasks.runs.measures import Labelled, labelled, roc_curve
+from hedge_tasks.runs.measures import Labelled, auroc_estimate, labelled, roc_curve, within_strata
 from hedge_tasks.runs.run_files import save_run
 from hedge_tasks.runs.scorers import scorer_of
 from hedge_tasks.runs.sweep import sweep
@@ -68,7 +68,7 @@ def test_the_roc_curve_is_that_of_scikit_learn(pairs: list[tuple[float, int]]) -
 
 
 def test_a_roc_curve_needs_both_classes() -> None:
-    with pytest.raises(ValueError, match="hallucinated and sound"):
+    with pytest.raises(ValueError, match="hallucinated and supported"):
         roc_curve(data_of([(0.1, 1), (0.2, 1)]))
 
 
@@ -87,7 +87,7 @@ def test_risk_at_full_coverage_is_the_hallucination_rate() -> None:
 
 def test_distributions_are_shares_of_each_label() -> None:
     chart = distribution_chart(SCORES, "se")
-    assert [series.name.split()[0] for series in chart.series] == ["sound", "hallucinated"]
+    assert [series.name.split()[0] for series in chart.series] == ["supported", "hallucinated"]
     assert all(sum(series.y) == pytest.approx(1) for series in chart.series)
 
 
@@ -95,7 +95,10 @@ def test_strata_stand_beside_the_pooled_number() -> None:
     chart = strata_chart(SCORES)
     assert chart.categories == ("pooled", "within types", "open", "closed")
     se = chart.series[0]
-    assert se.x[0] == detection_auroc(SCORES, "se").value
+    pooled, inside = auroc_estimate(SCORES, "se"), within_strata(SCORES, "se")
+    assert (se.x[0], se.bounds(0)) == (pooled.value, pooled.interval)
+    assert (se.x[1], se.bounds(1)) == (inside.value, inside.interval)
+    assert pooled.interval != inside.interval
     for k, kind in enumerate(("open", "closed"), start=2):
         assert se.x[k] == pytest.approx(detection_auroc([s for s in SCORES if s.question_type == kind], "se").value)
 

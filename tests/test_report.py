@@ -440,6 +440,31 @@ def test_a_report_of_nothing_is_refused(tmp_path: Path) -> None:
         build_report([])
 
 
+def embedding_run(threshold: str | float) -> Run:
+    settings = {"backend": "embed", "threshold": threshold, "with_question": False, "alpha": 1.0}
+    return finished_run(120, filters={"embed": settings, **EXACT})
+
+
+@pytest.mark.parametrize("threshold", ["oracle", "cross-fit", "tuned", 0.9])
+def test_only_a_threshold_tuned_on_the_reported_documents_gets_the_oracle_warning(threshold: str | float) -> None:
+    [analysis] = analyse([embedding_run(threshold)], curves=False)
+    said = [text for text in warnings_of(analysis) if "tuned on the reported documents" in text]
+    expected = "The threshold of embed was tuned on the reported documents, which is optimistic."
+    assert said == ([expected] if threshold == "oracle" else [])
+
+
+def test_the_row_within_kinds_has_the_numbers_within() -> None:
+    [analysis] = analyse([finished_run(200)], curves=False)
+    page = Page(build_report([analysis.run], options=QUICK)).text
+    [(pooled, inside)] = re.findall(r"all, pooled(.*?)all, within kinds(.*?)(?:open|closed)", page, re.DOTALL)
+    for score in ("se", "radflag", "vase"):
+        estimates = (analysis.estimates["exact"][score], analysis.within["exact"][score])
+        texts = [f"{e.value:.3f}[{e.interval[0]:.3f}, {e.interval[1]:.3f}]" for e in estimates]
+        assert texts[0] != texts[1]
+        assert texts[0] in pooled
+        assert texts[1] in inside
+
+
 def test_the_report_says_which_documents_a_threshold_was_tuned_on() -> None:
     settings = {"backend": "embed", "threshold": "tuned", "with_question": False, "alpha": 1.0}
     [analysis] = analyse([finished_run(120, filters={"embed": settings})], curves=False)

@@ -164,6 +164,10 @@ def check_judge(judge: Judge, cases_have_images: bool = True) -> None:
 
 
 def verdict_record(case: Case, verdict: Verdict) -> dict[str, Any]:
-    """A verdict for a run file, with what judging it once more needs and the answer set does not hold."""
+    """A verdict for a run file, with what judging it once more needs and the answer set does not hold.
+
+    Its `judge` names the version as well: two versions of a judge are two judges wherever runs are compared.
+    """
     extra = {"description": case.description, "image_key": case.image_key}
-    return {**verdict.to_dict(), **{key: value for key, value in extra.items() if value is not None}}
+    named = {**verdict.to_dict(), "judge": f"{verdict.judge} {verdict.version}"}
+    return named | {key: value for key, value in extra.items() if value is not None}

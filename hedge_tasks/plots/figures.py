@@ -43,7 +43,7 @@ _UNIT = (0.0, 1.0)
 _CHANCE = ((0.5, "chance"),)
 _N_BINS = 20
 _CURVE_POINTS = 400
-_TOO_FEW = "needs answers labelled hallucinated and answers labelled sound"
+_TOO_FEW = "needs answers labelled hallucinated and answers labelled supported"
 
 
 def roc_chart(scores: Sequence[Scores], names: Sequence[str] = SCORE_NAMES) -> Chart:
@@ -55,7 +55,7 @@ def roc_chart(scores: Sequence[Scores], names: Sequence[str] = SCORE_NAMES) -> C
             x, y = roc_curve(data)
             area = float(np.trapezoid(y, x))
             series.append(Series(f"{NAMES[name]} ({area:.3f})", tuple(x.tolist()), tuple(y.tolist()), kind="curve"))
-    labels = ("sound answers flagged", "hallucinations flagged")
+    labels = ("supported answers flagged", "hallucinations flagged")
     chart = Chart("roc", "ROC curves", *labels, tuple(series), _UNIT, _UNIT, diagonal=True)
     return _or_note(chart, _TOO_FEW)
 
@@ -78,7 +78,7 @@ def risk_coverage_chart(scores: Sequence[Scores], names: Sequence[str] = SCORE_N
 
 
 def distribution_chart(scores: Sequence[Scores], name: str) -> Chart:
-    """How often each value of a score occurs among hallucinated and among sound answers, as shares of each."""
+    """How often each value of a score occurs among hallucinated and among supported answers, as shares of each."""
     data = labelled(scores, name)
     title = f"{NAMES[name]} by label"
     chart = Chart(f"distribution-{name}", title, NAMES[name], "share of the answers", y_range=None)
@@ -88,7 +88,7 @@ def distribution_chart(scores: Sequence[Scores], name: str) -> Chart:
     edges = np.linspace(low, high if high > low else low + 1, _N_BINS + 1)
     centres = tuple(((edges[1:] + edges[:-1]) / 2).tolist())
     series = []
-    for label, text in ((0, "sound"), (1, "hallucinated")):
+    for label, text in ((0, "supported"), (1, "hallucinated")):
         chosen = data.values[data.labels == label]
         if len(chosen):
             counts = np.histogram(chosen, edges)[0] / len(chosen)

@@ -239,7 +239,8 @@ def _about_data(analysis: Analysis) -> Iterable[str]:
         yield "Some documents have no noisy answers, so VASE is undefined."
     for name, reason in analysis.left_out.items():
         yield f"The clustering {name} is left out: {reason}"
-    oracle = [name for name, settings in (run.settings.get("filters") or {}).items() if _is_oracle(settings)]
+    choices = {name: scorer.choice for name, scorer in analysis.scorers.items()}
+    oracle = [name for name, choice in choices.items() if choice is not None and choice.method == "oracle"]
     if oracle:
         yield f"The threshold of {', '.join(oracle)} was tuned on the reported documents, which is optimistic."
     for count, names in _held_out(analysis).items():
@@ -256,10 +257,6 @@ def _held_out(analysis: Analysis) -> dict[int, list[str]]:
         if count := sum(s.held_out for s in scores):
             counts.setdefault(count, []).append(name)
     return counts
-
-
-def _is_oracle(settings: object) -> bool:
-    return isinstance(settings, Mapping) and "oracle" in map(str, settings.values())
 
 
 def _unreliable(run: Run) -> str | None:
