@@ -100,7 +100,7 @@ class HedgeHF(ChatAdapter):
         self._sees = config.model_type in MODEL_FOR_IMAGE_TEXT_TO_TEXT_MAPPING_NAMES
         auto_class = AutoModelForImageTextToText if self._sees else AutoModelForCausalLM
         attention = {} if attn_implementation is None else {"attn_implementation": attn_implementation}
-        self._model = auto_class.from_pretrained(pretrained, dtype=_dtype(dtype), **attention, **source)
+        self._model: Any = auto_class.from_pretrained(pretrained, dtype=_dtype(dtype), **attention, **source)
         if peft is not None:
             self._model = _merge_adapter(self._model, peft)
         self._model.to(self.device).eval()
@@ -277,7 +277,7 @@ class HedgeHF(ChatAdapter):
 
     def _inputs(self, conversations: list[list[dict[str, Any]]]) -> Any:
         rendered = [self._adapt(ChatMessages(messages=messages).to_hf_messages()) for messages in conversations]
-        inputs = self._processor.apply_chat_template(
+        inputs: Any = self._processor.apply_chat_template(
             rendered,
             add_generation_prompt=True,
             tokenize=True,
