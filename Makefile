@@ -1,4 +1,5 @@
 # make demo         install, then evaluate the embedded model on the embedded questions
+# make check        install, lint, type-check, run the tests that are not slow: under two minutes on two cores
 # make test         install, lint, type-check, run all tests
 # make demo-models  train the embedded models again (about 15 minutes on two cores)
 
@@ -6,7 +7,7 @@ PYTHON ?= python3
 export PATH := $(CURDIR)/.venv/bin:$(PATH)
 PIP = pip install --quiet --constraint constraints.txt
 
-.PHONY: demo test lint demo-models clean
+.PHONY: demo check test lint demo-models clean
 
 demo: .venv/.installed
 	@touch .venv/.started
@@ -15,8 +16,13 @@ demo: .venv/.installed
 	@find results -name '*_results.json' -newer .venv/.started | grep -q . || (echo "The evaluation failed." >&2; exit 1)
 
 # A file's tests stay together: they share what is expensive. One thread each, or the processes would be in each other's way.
+PYTEST = OMP_NUM_THREADS=1 pytest -n auto --maxprocesses 4 --dist loadfile --no-loadscope-reorder
+
+check: lint
+	$(PYTEST) -m 'not slow'
+
 test: lint
-	OMP_NUM_THREADS=1 pytest -n auto --maxprocesses 4 --dist loadfile --no-loadscope-reorder
+	$(PYTEST)
 
 lint: .venv/.installed-dev
 	ruff check .

@@ -5,11 +5,11 @@
     python benchmarks/clustering_nli.py real --answers FILE  # answers of your own, with the embedded NLI model
 
 What says which answers entail or contradict each other is an oracle: the answers are generated with their meanings, and
-the label of a pair follows from these, with noise that depends on the two texts only (see ``Answers.relation``). For
+the label of a pair follows from these, with noise that depends on the two texts only (see `Answers.relation`). For
 time and memory a small DeBERTa-v2 with random weights computes every pair, with the same weights in both
 implementations, and the oracle's labels are used in place of its own: random weights cannot tell a paraphrase.
 
-FILE: one JSON object a line, with the texts under "samples", or baseline, clean and noisy as for ``hedge score``.
+FILE: one JSON object a line, with the texts under "samples", or baseline, clean and noisy as for `hedge score`.
 """
 
 from __future__ import annotations

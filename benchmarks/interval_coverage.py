@@ -3,7 +3,7 @@
     python benchmarks/interval_coverage.py [--samples 1000] [--resamples 300] [--jobs 1] [--only TEXT] [--quick]
 
 Draws many data sets of which the true AUROC (or difference, or share) is known, and counts how often the interval
-holds it. Scores are binormal: sound answers N(0, 1), hallucinated ones N(d, 1), so that the AUROC is Phi(d / sqrt 2);
+holds it. Scores are binormal: supported answers N(0, 1), hallucinated N(d, 1), so that the AUROC is Phi(d / sqrt 2);
 30 % are hallucinated. "Ties" rounds the scores to whole numbers (six or so distinct ones, as sampled answers give);
 the true AUROC is then that of the rounded scores. "By image": four questions share an image, an image's questions share
 40 % of the variance of the score, and their hallucinations are correlated (beta-binomial, 0.2). A number in the table
@@ -167,8 +167,8 @@ def true_area(area: float, *, ties: bool) -> float:
     if not ties:
         return area
     k = np.arange(-15, 16)
-    hallucinated, sound = (norm.cdf(k + 0.5, m) - norm.cdf(k - 0.5, m) for m in (shift_of(area), 0.0))
-    return float((hallucinated * (np.cumsum(sound) - sound / 2)).sum())
+    hallucinated, supported = (norm.cdf(k + 0.5, m) - norm.cdf(k - 0.5, m) for m in (shift_of(area), 0.0))
+    return float((hallucinated * (np.cumsum(supported) - supported / 2)).sum())
 
 
 def groups_of(case: Case) -> list[int] | None:
@@ -234,7 +234,7 @@ def of_strata(case: Case, rng: Rng) -> list[tuple[str, float, Interval]]:
 
 
 def of_rate(case: Case, rng: Rng) -> list[tuple[str, float, Interval]]:
-    """The share of hallucinations; here the column AUROC is read as the share of sound answers."""
+    """The share of hallucinations; here the column AUROC is read as the share of supported answers."""
     true, precision = 1 - case.area, 1 / 0.2 - 1
     share = rng.beta(true * precision, case.area * precision, size=case.n)[images(case)] if case.by_image else true
     values = (rng.random(case.n) < share).astype(float)
@@ -246,7 +246,7 @@ TABLES: dict[str, Callable[[Case, Rng], list[tuple[str, float, Interval]]]] = {
     "difference of two scores": of_two_scores,
     "difference of two runs": of_two_runs,
     "AUROC within strata": of_strata,
-    "share of hallucinations (AUROC = share of sound answers)": of_rate,
+    "share of hallucinations (AUROC = share of supported answers)": of_rate,
 }
 
 

@@ -4,7 +4,7 @@
 
 The questions have a photograph-like picture each (600 x 600, own noise, which compresses badly) and 21 answers of some
 thirty words; opening is timed in headless Chromium (from the start of navigation to the first frame after all scripts
-have run), the median of five. The entries have `--documents` documents, scored by two methods.
+have run), the median of five. The entries have `--documents` documents, scored under two clusterings.
 """
 
 from __future__ import annotations
@@ -71,16 +71,16 @@ def measure_leaderboard(folder: Path, entries: int, documents: int) -> None:
     into.mkdir()
     backend = build_backend("exact")
     by_angle = EmbeddingClustering(encoder=lambda texts: [[1.0, ord(text[0]) - 96.0] for text in texts], threshold=0.99)
-    methods = {"exact": Scorer("exact", backend), "angle": Scorer("angle", by_angle)}
+    scorers = {"exact": Scorer("exact", backend), "angle": Scorer("angle", by_angle)}
     for i in range(entries):
         run = finished_run(documents, seed=i, model=f"model {i}", samples=10)
-        write_submission(into / f"{i}.json", make_submission(run, methods=methods))
+        write_submission(into / f"{i}.json", make_submission(run, scorers=scorers))
     started = time.perf_counter()
     built = read_entries(into)
     validated = time.perf_counter() - started
     files = build_site(built, folder / "site")
     total = time.perf_counter() - started
-    what = f"leaderboard of {entries} entries, {documents} documents, 2 methods"
+    what = f"leaderboard of {entries} entries, {documents} documents, 2 clusterings"
     say(f"{what}: {total:.1f} s (validation {validated:.1f} s), {len(files)} pages")
 
 

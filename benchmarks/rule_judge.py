@@ -2,8 +2,8 @@
 
     python benchmarks/rule_judge.py --data DIR [--show N]
 
-DIR holds ``judge/medhallmark_judged.jsonl``, ``judge/halp_vlm_hallucinated_80.jsonl`` and
-``vqa_rad/predictions/*.jsonl``; a file that is not there is skipped. ``--show N`` prints N randomly chosen verdicts per
+DIR holds `judge/medhallmark_judged.jsonl`, `judge/halp_vlm_hallucinated_80.jsonl` and
+`vqa_rad/predictions/*.jsonl`; a file that is not there is skipped. `--show N` prints N randomly chosen verdicts per
 file for reading.
 """
 

@@ -67,9 +67,10 @@ def tiny_case() -> Case:
     """The embedded model on six documents of the demo, one a question type, with its own chat template."""
     from datasets import Dataset
 
+    from hedge_tasks.data.pictures import to_rgb8
     from hedge_tasks.lmms.catalogue import task_folder
     from hedge_tasks.models.hedge_tiny import HedgeTiny
-    from hedge_tasks.perturb import perturb_image, to_rgb8
+    from hedge_tasks.perturb import perturb_image
 
     adapter = HedgeTiny()
     rows = Dataset.from_parquet(str(task_folder() / "hedge_demo" / "data" / "demo-test.parquet"))

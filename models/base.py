@@ -2,18 +2,46 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+import abc
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 from lmms_eval.api.model import lmms
 
-from hedge_tasks.errors import ConfigError, HedgeError, unknown
+from hedge_tasks.data.answers import Answer, Draw
+from hedge_tasks.errors import ConfigError, DrawsFailed, HedgeError, unknown
 
 
 class ChatAdapter(lmms):
     """An lmms-eval chat model that generates and does nothing else."""
 
     is_simple = False
+
+    @abc.abstractmethod
+    def answer_conversations(
+        self,
+        conversations: Sequence[list[dict[str, Any]]],
+        *,
+        temperature: float = 0.0,
+        max_new_tokens: int = 512,
+        seeds: Sequence[int] | None = None,
+    ) -> list[Answer]:
+        """Answer conversations that belong to no task, as a judge or a data set's maker asks them.
+
+        Args:
+            conversations: Each a list of turns in lmms-eval's form: `role`, and `content` as a list of parts of the
+                types `text` and `image` (`url` is a PIL image).
+            temperature: 0 is greedy.
+            max_new_tokens: Bound on the length of an answer.
+            seeds: One a conversation; by default their positions.
+
+        Returns:
+            One answer a conversation, in their order.
+
+        Raises:
+            DrawsFailed: A conversation got no answer.
+            ConfigError: The number of seeds is another one.
+        """
 
     @property
     def _name(self) -> str:
@@ -31,6 +59,30 @@ class ChatAdapter(lmms):
         """Conversation of an ordinary `generate_until` request."""
         _, doc_to_messages, _, doc_id, task, split = request.args
         return doc_to_messages(self.task_dict[task][split][doc_id])
+
+
+def conversation_draws(count: int, temperature: float, seeds: Sequence[int] | None) -> list[Draw]:
+    """Draws that carry temperature and seed of plain conversations.
+
+    Raises:
+        ConfigError: The number of seeds is another one.
+    """
+    seeds = range(count) if seeds is None else seeds
+    if len(seeds) != count:
+        raise ConfigError(f"seeds: expected one a conversation, {count}, got {len(seeds)}")
+    return [Draw("clean", i, temperature, seed) for i, seed in enumerate(seeds)]
+
+
+def complete(answers: Sequence[Answer | str]) -> list[Answer]:
+    """The answers, where there is none that is a reason why there is none.
+
+    Raises:
+        DrawsFailed: There is one.
+    """
+    failed = [reason for reason in answers if isinstance(reason, str)]
+    if failed:
+        raise DrawsFailed(f"{len(failed)} of {len(answers)} conversations got no answer. First reason: {failed[0]}")
+    return [answer for answer in answers if isinstance(answer, Answer)]
 
 
 def refuse_unknown(options: Mapping[str, Any], valid: Collection[str]) -> None:

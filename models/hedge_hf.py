@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import hashlib
 import os
 from collections.abc import Hashable, Iterator, Mapping, Sequence
 from contextlib import closing
 from itertools import islice
-from pathlib import Path
 from typing import Any
 
 import torch
@@ -25,12 +23,13 @@ from transformers.models.auto.modeling_auto import MODEL_FOR_IMAGE_TEXT_TO_TEXT_
 
 from hedge_tasks.data.answers import Answer
 from hedge_tasks.errors import ConfigError, HedgeError, unknown
-from hedge_tasks.models.base import ChatAdapter, positive, refuse_unknown
+from hedge_tasks.models.base import ChatAdapter, conversation_draws, positive, refuse_unknown
 from hedge_tasks.models.contrast import Contrast, ContrastiveDecoding
 from hedge_tasks.models.decoding import PlainGeneration, SharedPrefill
 from hedge_tasks.models.token_sampling import VERSION, AnswerReader, TokenSampler, effective_decoding
 from hedge_tasks.sampling.prefetch import prefetch_messages
 from hedge_tasks.sampling.requests import DrawRequest
+from hedge_tasks.serving.fingerprints import identity_of
 
 _ARGUMENTS = (
     "pretrained",
@@ -50,9 +49,6 @@ _ARGUMENTS = (
 # in half precision the rounding of the logits alone makes a few percent.
 _SHARING_TOLERANCE = 1e-3
 _SHARING_TOLERANCE_HALF = 0.05
-
-# A weights file below this size is hashed to tell two models at one path apart; above, its size and date do.
-_HASH_LIMIT = 64 * 2**20
 
 
 class HedgeHF(ChatAdapter):
@@ -104,7 +100,7 @@ class HedgeHF(ChatAdapter):
         self._sees = config.model_type in MODEL_FOR_IMAGE_TEXT_TO_TEXT_MAPPING_NAMES
         auto_class = AutoModelForImageTextToText if self._sees else AutoModelForCausalLM
         attention = {} if attn_implementation is None else {"attn_implementation": attn_implementation}
-        self._model = auto_class.from_pretrained(pretrained, dtype=_dtype(dtype), **attention, **source)
+        self._model: Any = auto_class.from_pretrained(pretrained, dtype=_dtype(dtype), **attention, **source)
         if peft is not None:
             self._model = _merge_adapter(self._model, peft)
         self._model.to(self.device).eval()
@@ -116,9 +112,9 @@ class HedgeHF(ChatAdapter):
         self._knows_system = self._check_template()
         self.share_prefill = share_prefill
         self._placeholders = _placeholder_tokens(config)
-        commit = getattr(config, "_commit_hash", None) or _fingerprint(Path(pretrained))
-        adapter = f"+{peft}@{_fingerprint(Path(peft))}" if peft else ""
-        self.answer_identity = f"hedge_hf:{pretrained}@{commit}{adapter}:{self._model.dtype}:{VERSION}"
+        weights = identity_of(pretrained, getattr(config, "_commit_hash", None))
+        adapter = f"+{peft}@{identity_of(peft)}" if peft else ""
+        self.answer_identity = f"hedge_hf:{pretrained}@{weights}{adapter}:{self._model.dtype}:{VERSION}"
         if self.contrast is not None:
             self.answer_identity += f":contrast={self.contrast.identity}"
 
@@ -218,6 +214,33 @@ class HedgeHF(ChatAdapter):
         size = self.draws_per_batch or max(len(batch), 1)
         return (batch[i : i + size] for i in range(0, len(batch), size))
 
+    # --- plain conversations ------------------------------------------------------------------------------------------
+
+    def answer_conversations(
+        self,
+        conversations: Sequence[list[dict[str, Any]]],
+        *,
+        temperature: float = 0.0,
+        max_new_tokens: int = 512,
+        seeds: Sequence[int] | None = None,
+    ) -> list[Answer]:
+        """One answer a conversation; see `ChatAdapter.answer_conversations`."""
+        draws = conversation_draws(len(conversations), temperature, seeds)
+        defaults = self._model.generation_config
+        answers: list[Answer] = []
+        for start in range(0, len(draws), self.batch_size):
+            rows = slice(start, start + self.batch_size)
+            sampler = TokenSampler(draws[rows], {}, defaults, self._placeholders, self.device)
+            reader = AnswerReader(self._tokenizer, defaults, ())
+            inputs = self._inputs(list(conversations[rows]))
+            answers += PlainGeneration(self._model).decode(inputs, sampler, reader, max_new_tokens)
+        return answers
+
+    @property
+    def chat_template(self) -> str:
+        """Of the model, as the source of a Jinja template."""
+        return str(self._processor.chat_template)
+
     # --- ordinary lmms-eval requests ----------------------------------------------------------------------------------
 
     def generate_until(self, requests: list[Any]) -> list[str]:
@@ -258,7 +281,7 @@ class HedgeHF(ChatAdapter):
 
     def _inputs(self, conversations: list[list[dict[str, Any]]]) -> Any:
         rendered = [self._adapt(ChatMessages(messages=messages).to_hf_messages()) for messages in conversations]
-        inputs = self._processor.apply_chat_template(
+        inputs: Any = self._processor.apply_chat_template(
             rendered,
             add_generation_prompt=True,
             tokenize=True,
@@ -339,14 +362,3 @@ def _dtype(name: str) -> Any:
 
 def _default_device() -> str:
     return f"cuda:{os.environ.get('LOCAL_RANK', 0)}" if torch.cuda.is_available() else "cpu"
-
-
-def _fingerprint(folder: Path) -> str:
-    """What tells the weights in a local folder from those that were there yesterday."""
-    digest = hashlib.sha256()
-    for path in sorted(folder.glob("*.safetensors")) + sorted(folder.glob("*.bin")):
-        state = path.stat()
-        small = state.st_size < _HASH_LIMIT
-        content = path.read_bytes() if small else f"{state.st_size} {state.st_mtime_ns}".encode()
-        digest.update(path.name.encode() + content)
-    return digest.hexdigest()[:16]

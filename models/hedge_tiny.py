@@ -11,6 +11,8 @@ from hedge_tasks.models.tiny import vlm_path
 class HedgeTiny(HedgeHF):
     """`hedge_hf` on the weights inside this package; takes the same arguments less `pretrained`."""
 
+    answer_identity: str
+
     def __init__(self, dtype: str = "float32", **options: Any) -> None:
         super().__init__(pretrained=str(vlm_path()), dtype=dtype, **options)
         # The folder differs from one installation to the next, the weights do not.

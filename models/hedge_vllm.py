@@ -5,25 +5,23 @@ Not run against a real vLLM by us; see hedge_vllm.md beside this file.
 
 from __future__ import annotations
 
-import hashlib
 import importlib
-import json
 import os
 from collections.abc import Hashable, Iterator, Mapping, Sequence
 from contextlib import closing
 from itertools import islice
-from pathlib import Path
 from typing import Any
 
 from PIL import Image
 from tqdm import tqdm
 
-from hedge_tasks.data.answers import Answer, Finish
+from hedge_tasks.data.answers import Answer, Draw, Finish
 from hedge_tasks.errors import ConfigError, HedgeError
-from hedge_tasks.models.base import ChatAdapter, positive, refuse_unknown
+from hedge_tasks.models.base import ChatAdapter, complete, conversation_draws, positive, refuse_unknown
 from hedge_tasks.models.token_sampling import LOGPROB_DECIMALS, effective_decoding
 from hedge_tasks.sampling.prefetch import prefetch_messages
 from hedge_tasks.sampling.requests import DrawRequest
+from hedge_tasks.serving.fingerprints import identity_of
 
 _ARGUMENTS = (
     "pretrained",
@@ -41,9 +39,6 @@ _ARGUMENTS = (
 
 # Draws whose pictures are made while the engine is busy: about a dozen documents at n = 10.
 _AHEAD = 256
-
-# A file of weights is told from another one at the same path by its size and date; hashing gigabytes takes minutes.
-_WEIGHTS = ("*.safetensors", "*.bin", "*.gguf")
 
 
 class HedgeVLLM(ChatAdapter):
@@ -153,11 +148,13 @@ class HedgeVLLM(ChatAdapter):
         return self._engine.chat(conversations, sampling_params=sampling, use_tqdm=False)
 
     def _sampling(self, draw: DrawRequest) -> Any:
-        limits = draw.request.plan.limits()
+        return self._sampling_of(draw.draw, draw.request.plan.limits())
+
+    def _sampling_of(self, draw: Draw, limits: Mapping[str, Any]) -> Any:
         decoding = self.effective_decoding(limits)
         return self._vllm.SamplingParams(
-            temperature=draw.draw.temperature,
-            seed=draw.draw.seed,
+            temperature=draw.temperature,
+            seed=draw.seed,
             max_tokens=limits["max_new_tokens"],
             stop=list(limits.get("until", ())),
             logprobs=0,  # of the chosen token only
@@ -185,6 +182,20 @@ class HedgeVLLM(ChatAdapter):
         # An answer of no token at all is as likely as the end token that made it.
         mean = sum(counted) / len(counted) if counted else logprobs[0]
         return Answer(completion.text.strip(), min(round(mean, LOGPROB_DECIMALS), 0.0), len(counted), finish)
+
+    def answer_conversations(
+        self,
+        conversations: Sequence[list[dict[str, Any]]],
+        *,
+        temperature: float = 0.0,
+        max_new_tokens: int = 512,
+        seeds: Sequence[int] | None = None,
+    ) -> list[Answer]:
+        """One answer a conversation, all in one call; see `ChatAdapter.answer_conversations`."""
+        draws = conversation_draws(len(conversations), temperature, seeds)
+        limits = {"max_new_tokens": max_new_tokens}
+        sampling = [self._sampling_of(draw, limits) for draw in draws]
+        return complete([self._read(out) for out in self._chat([_for_vllm(c) for c in conversations], sampling)])
 
     def clean(self) -> None:
         """Let go of the engine, which holds nearly all of the GPU's memory; the clustering models need some of it."""
@@ -256,13 +267,10 @@ def _load_vllm() -> Any:
 
 def _weights(pretrained: str, revision: str | None) -> str:
     """What tells these weights from others of the same name: a fingerprint of the folder, or the hub's commit."""
-    folder = Path(pretrained)
-    if folder.is_dir():
-        files = sorted(path for pattern in _WEIGHTS for path in folder.glob(pattern))
-        states = [(path.name, path.stat().st_size, path.stat().st_mtime_ns) for path in files]
-        return hashlib.sha256(json.dumps(states).encode()).hexdigest()[:16]
+    if os.path.isdir(pretrained):
+        return identity_of(pretrained)
     from transformers import PretrainedConfig
 
     # Reads the file only, so that models with code of their own need no trust for it.
     config, _ = PretrainedConfig.get_config_dict(pretrained, revision=revision)
-    return str(config.get("_commit_hash") or revision)
+    return identity_of(pretrained, config.get("_commit_hash") or revision)

@@ -16,6 +16,7 @@ from sklearn.metrics import accuracy_score, cohen_kappa_score, confusion_matrix,
 from hedge_tasks.adjudication import Case, Verdict, judge_from
 from hedge_tasks.adjudication.check import check, read_checked
 from hedge_tasks.adjudication.label_files import HumanLabel
+from hedge_tasks.adjudication.rule import RuleJudge
 from hedge_tasks.cli import main
 from hedge_tasks.clustering import build_backend
 from hedge_tasks.data.answers import Answer, AnswerSet
@@ -104,7 +105,8 @@ def test_a_run_is_labelled_anew_and_becomes_the_newest(tmp_path: Path, capsys: p
     assert after.settings["filters"] == before.settings["filters"]
     assert after.settings["judged_again"] == {"created": before.created, "judge": {"judge": "old"}}
     assert [replace(a, label=0) for a in after.answer_sets] == list(before.answer_sets)
-    assert Verdict.from_dict(after.verdicts["3"]).judge == "rule"
+    found = Verdict.from_dict(after.verdicts["3"])
+    assert (found.judge, found.version) == (f"rule {RuleJudge.version}", RuleJudge.version)
 
 
 @pytest.mark.framework

@@ -24,9 +24,10 @@ from hedge_tasks.adjudication import (
     reliability,
     verdict_record,
 )
-from hedge_tasks.adjudication import base as registry
+from hedge_tasks.adjudication.base import JUDGES
 from hedge_tasks.adjudication.config import parse_spec
 from hedge_tasks.adjudication.panel import Panel, majority
+from hedge_tasks.data.answers import Answer
 from hedge_tasks.errors import ConfigError, DataError, HedgeError
 from hedge_tasks.models.tiny import vlm_path
 
@@ -156,7 +157,7 @@ def test_a_judge_that_looks_at_images_says_at_once_that_there_are_none() -> None
 
 
 def test_a_registered_judge_can_be_in_a_panel(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(registry, "_REGISTRY", dict(registry._REGISTRY))
+    monkeypatch.setattr(JUDGES, "_entries", dict(JUDGES._entries))
     register_judge("always", lambda: Fixed("always", 1))
     [verdict] = judge_from(["rule", "always"]).judge(cases("right"))
     assert [vote.judge for vote in verdict.votes] == ["rule", "always"]
@@ -417,14 +418,14 @@ def test_a_local_model_sees_images_is_let_go_and_asked_once(tmp_path: Path, monk
     from hedge_tasks.models.hedge_hf import HedgeHF
 
     shown: list[Any] = []
-    generate = HedgeHF.generate_until
+    answer = HedgeHF.answer_conversations
 
-    def watched(self: HedgeHF, requests: list[Any]) -> list[str]:
-        shown.extend(self.messages_of(request) for request in requests)
-        generate(self, requests)
-        return ['{"reason": "r", "score": 2}' if len(shown) % 2 else "?" for _ in requests]
+    def watched(self: HedgeHF, conversations: list[Any], **options: Any) -> list[Answer]:
+        shown.extend(conversations)
+        assert len(answer(self, conversations, **options)) == len(conversations)
+        return [Answer('{"reason": "r", "score": 2}' if len(shown) % 2 else "?") for _ in conversations]
 
-    monkeypatch.setattr(HedgeHF, "generate_until", watched)
+    monkeypatch.setattr(HedgeHF, "answer_conversations", watched)
     judge = local(prompt="vope_relevance", batch_size=1)
     keep_labels(judge, tmp_path)
     picture = Image.new("RGB", (16, 16), "red")

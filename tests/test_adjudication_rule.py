@@ -15,7 +15,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hedge_tasks.adjudication import Case, Judge, Verdict, build_judge, judge_names, register_judge
-from hedge_tasks.adjudication import base as registry
+from hedge_tasks.adjudication.base import JUDGES
 from hedge_tasks.adjudication.rule import RULES, RuleJudge, describe_rules
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -359,7 +359,7 @@ def test_build_judge_names_the_nearest_valid_name() -> None:
 
 
 def test_another_judge_can_be_registered_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(registry, "_REGISTRY", dict(registry._REGISTRY))
+    monkeypatch.setattr(JUDGES, "_entries", dict(JUDGES._entries))
 
     class Constant:
         name, version = "constant", "1"

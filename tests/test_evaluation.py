@@ -43,6 +43,7 @@ def answer_sets(run: Run, task: str = "hedge_demo") -> dict[str, AnswerSet]:
     return sets
 
 
+@pytest.mark.slow
 def test_the_table_has_a_block_of_rows_a_filter(demo: Run) -> None:
     values = demo.values("hedge_demo")
     assert {f"{m},{f}" for m in METRICS for f in FILTERS} <= set(values)
@@ -51,6 +52,7 @@ def test_the_table_has_a_block_of_rows_a_filter(demo: Run) -> None:
     assert len(demo.samples("hedge_demo")) == 24 * len(FILTERS)
 
 
+@pytest.mark.slow
 def test_the_command_line_sets_the_number_of_answers(demo: Run) -> None:
     sets = answer_sets(demo).values()
     assert len(sets) == 24
@@ -58,6 +60,7 @@ def test_the_command_line_sets_the_number_of_answers(demo: Run) -> None:
     assert all(s.has_logprobs for s in sets)
 
 
+@pytest.mark.slow
 def test_numbers_in_the_table_are_those_of_the_samples(demo: Run) -> None:
     from sklearn.metrics import roc_auc_score
 
@@ -78,6 +81,7 @@ def test_numbers_in_the_table_are_those_of_the_samples(demo: Run) -> None:
         assert values[f"{name}_auroc,nli"] == pytest.approx(expected)
 
 
+@pytest.mark.slow
 def test_documents_that_the_threshold_was_tuned_on_are_in_no_auroc(demo: Run) -> None:
     from sklearn.metrics import roc_auc_score
 
@@ -96,6 +100,7 @@ def test_documents_that_the_threshold_was_tuned_on_are_in_no_auroc(demo: Run) ->
         assert values[f"{name}_auroc,embed"] == pytest.approx(expected)
 
 
+@pytest.mark.slow
 def test_the_results_file_says_what_produced_it(demo: Run) -> None:
     settings = demo.results["configs"]["hedge_demo"]["hedge"]
     assert settings["sampling"]["n"] == 3
@@ -108,6 +113,7 @@ def test_the_results_file_says_what_produced_it(demo: Run) -> None:
     assert settings["outcome"] == {"documents": 24, "unlabelled": 0, "without_logprobs": 0}
 
 
+@pytest.mark.slow
 def test_a_second_run_and_another_batch_size_give_the_same(demo: Run, tmp_path: Path) -> None:
     arguments = ("--model", "hedge_tiny", "--tasks", "hedge_demo", *SMALL)
     again = evaluate(tmp_path / "again", *arguments)
@@ -118,6 +124,7 @@ def test_a_second_run_and_another_batch_size_give_the_same(demo: Run, tmp_path: 
         assert {i: s.texts for i, s in answer_sets(other).items()} == texts
 
 
+@pytest.mark.slow
 def test_another_seed_gives_other_answers(demo: Run, tmp_path: Path) -> None:
     other = evaluate(
         tmp_path, "--model", "hedge_tiny", "--tasks", "hedge_demo", "--limit", "24", "--gen_kwargs", "n=3,seed=1"
@@ -125,6 +132,7 @@ def test_another_seed_gives_other_answers(demo: Run, tmp_path: Path) -> None:
     assert {i: s.texts for i, s in answer_sets(other).items()} != {i: s.texts for i, s in answer_sets(demo).items()}
 
 
+@pytest.mark.slow
 def test_finished_draws_are_not_made_again(demo: Run, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     from hedge_tasks.models.hedge_hf import HedgeHF
 
@@ -145,6 +153,7 @@ def test_finished_draws_are_not_made_again(demo: Run, monkeypatch: pytest.Monkey
     assert len(made) == 24 * 2
 
 
+@pytest.mark.slow
 def test_the_response_cache_of_lmms_eval_never_returns_stale_samples(tmp_path: Path) -> None:
     arguments = (
         "--model",
@@ -166,6 +175,7 @@ def test_the_response_cache_of_lmms_eval_never_returns_stale_samples(tmp_path: P
     assert clean[2] != clean[1]
 
 
+@pytest.mark.slow
 def test_a_stock_text_task_runs_beside_ours(tmp_path: Path) -> None:
     run = evaluate(
         tmp_path,
@@ -177,6 +187,7 @@ def test_a_stock_text_task_runs_beside_ours(tmp_path: Path) -> None:
     assert {len(s.clean) for s in answer_sets(run).values()} == {3}
 
 
+@pytest.mark.slow
 def test_predict_only_keeps_the_answers_and_scores_nothing(tmp_path: Path) -> None:
     run = evaluate(
         tmp_path,
@@ -194,6 +205,7 @@ def test_predict_only_keeps_the_answers_and_scores_nothing(tmp_path: Path) -> No
     assert len(run.samples("hedge_demo")) == 2
 
 
+@pytest.mark.slow
 def test_real_vqa_rad_with_the_embedded_model(
     shared_data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -211,6 +223,7 @@ def test_real_vqa_rad_with_the_embedded_model(
     assert settings["outcome"]["documents"] == 8
 
 
+@pytest.mark.slow
 def test_a_stock_simple_adapter_without_logprobs(tmp_path: Path) -> None:
     """lmms-eval's `dummy` says the same to everything, so there is nothing to detect and no second class."""
     run = evaluate(
@@ -245,6 +258,7 @@ class TinyServer:
             return self._model.generate_until([request])[0]
 
 
+@pytest.mark.slow
 def test_real_vqa_rad_with_a_stock_chat_adapter(
     shared_data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -272,6 +286,7 @@ def test_real_vqa_rad_with_a_stock_chat_adapter(
     assert "secret-key" not in written
 
 
+@pytest.mark.slow
 def test_a_failing_server_stops_the_run_without_a_results_file(tmp_path: Path) -> None:
     calls: list[int] = []
 
@@ -290,6 +305,7 @@ def test_a_failing_server_stops_the_run_without_a_results_file(tmp_path: Path) -
     assert len(list(tmp_path.glob("hedge_answers/answers-*.jsonl"))) == 1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("arguments", "error", "message"),
     [
@@ -317,6 +333,7 @@ def test_bad_settings_fail_before_anything_is_sampled(
     assert not (tmp_path / "hedge_answers").exists()
 
 
+@pytest.mark.slow
 def test_a_missing_clustering_model_fails_before_anything_is_sampled(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

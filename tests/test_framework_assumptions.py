@@ -33,6 +33,7 @@ def test_the_registry_loads_the_entry_point(tasks: Any) -> None:
     assert {"hedge_hf", "hedge_tiny"} <= set(list_available_models())
 
 
+@pytest.mark.slow
 def test_a_task_manager_finds_our_tasks_without_being_told(tasks: Any) -> None:
     manager = tasks.TaskManager()
     assert {"hedge_demo", "hedge_vqarad", "pope"} <= set(manager.all_tasks)
@@ -92,6 +93,7 @@ def test_an_unknown_release_warns_and_goes_on(tasks: Any, monkeypatch: pytest.Mo
     assert "gone does not work with lmms-eval 9.9" in said[1]
 
 
+@pytest.mark.slow
 def test_loading_the_entry_point_imports_no_heavy_room() -> None:
     program = (
         "import sys, lmms_eval.models\n"

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -213,15 +214,32 @@ def test_a_template_without_system_role_gets_it_in_the_user_turn(model: Any, pic
     assert "You are a careful reader." in model._tokenizer.decode(ids)
 
 
-def test_different_weights_are_a_different_model(model: Any, tmp_path: Path) -> None:
-    from hedge_tasks.models.hedge_hf import _fingerprint
+def test_different_weights_are_a_different_model(model: Any) -> None:
     from hedge_tasks.models.tiny import vlm_path
+    from hedge_tasks.serving.fingerprints import fingerprint
 
-    (tmp_path / "model.safetensors").write_bytes((vlm_path() / "model.safetensors").read_bytes())
-    same = _fingerprint(tmp_path)
-    assert same in model.answer_identity
-    (tmp_path / "model.safetensors").write_bytes(b"other weights")
-    assert _fingerprint(tmp_path) != same
+    assert fingerprint(vlm_path()) in model.answer_identity
+
+
+def test_conversations_are_answered_like_requests_and_each_by_its_seed(model: Any, picture: Image.Image) -> None:
+    image = {"type": "image", "url": picture}
+    asked = [
+        [{"role": "user", "content": [*parts, {"type": "text", "text": text}]}]
+        for text in ("which shape?", "what colour is it?", "is there a star?")
+        for parts in ([image], [])
+    ]
+    greedy = model.answer_conversations(asked, max_new_tokens=12)
+    model.task_dict = {"t": {"s": asked}}
+    settings = {"max_new_tokens": 12, "do_sample": False}
+    requests = [SimpleNamespace(args=(None, lambda it: it, settings, i, "t", "s")) for i in range(len(asked))]
+    assert [answer.text for answer in greedy] == model.generate_until(requests)
+    assert all(answer.mean_logprob < 0 for answer in greedy)
+    seeds = [7, 8, 9, 7, 8, 9]
+    drawn = model.answer_conversations(asked, temperature=1.5, max_new_tokens=12, seeds=seeds)
+    assert drawn != greedy
+    backwards = model.answer_conversations(asked[::-1], temperature=1.5, max_new_tokens=12, seeds=seeds[::-1])
+    assert [a.text for a in backwards[::-1]] == [a.text for a in drawn]
+    assert model.answer_conversations([]) == []
 
 
 def test_a_request_for_likelihoods_says_what_to_do(model: Any) -> None:

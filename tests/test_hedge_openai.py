@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import json
-import math
 import threading
 import time
 from collections.abc import Iterable
-from email.utils import formatdate
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -19,9 +17,7 @@ from openai_server import Response, Script, completion, error, images_of, rate_l
 from PIL import Image
 
 from hedge_tasks.errors import ConfigError, DrawsFailed, HedgeError
-from hedge_tasks.models.chat_completion import RequestFailed, read_answer
-from hedge_tasks.models.hedge_openai import HedgeOpenAI, _retry_after
-from hedge_tasks.models.thread_pool import as_finished
+from hedge_tasks.models.hedge_openai import HedgeOpenAI
 from hedge_tasks.perturb import perturb_image
 from hedge_tasks.sampling import Answer, AnswerSet, Draw, SamplingPlan
 from hedge_tasks.sampling.hook import generate_samples
@@ -140,51 +136,6 @@ def test_requests_run_side_by_side_and_never_more_than_allowed() -> None:
 # --- log-probabilities ----------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
-    ("tokens", "expected"),
-    [
-        ([("le", -0.2), ("ft", -0.4), ("<|im_end|>", -5.0)], (-0.3, 2)),
-        ([("left", -0.2), ("</s>", -5.0)], (-0.2, 1)),
-        ([("left", -0.2), ("<eos>", -5.0)], (-0.2, 1)),
-        ([("left", -0.2), ("<end_of_turn>", -5.0)], (-0.2, 1)),
-        ([("left", -0.2), ("<｜end▁of▁sentence｜>", -5.0)], (-0.2, 1)),
-        ([("<b>", -0.2), ("left", -0.4), (" <", -0.6), ("[1]", -0.8)], (-0.5, 4)),  # text, however it looks
-        ([("<|im_end|>", -1.5)], (-1.5, 0)),
-        ([], (None, None)),
-        (None, (None, None)),
-        ([("left", -0.2), ("!", -9999.0)], (None, None)),
-    ],
-)
-def test_the_mean_leaves_control_tokens_out(tokens: Any, expected: tuple[float | None, int | None]) -> None:
-    answer = read_answer(completion(" left\n", tokens))
-    assert answer.text == "left"
-    assert answer.mean_logprob == (None if expected[0] is None else pytest.approx(expected[0]))
-    assert answer.n_tokens == expected[1]
-
-
-@pytest.mark.parametrize("entry", [{"token": "x"}, {"token": "x", "logprob": math.nan}, {"logprob": -1.0}, "x"])
-def test_log_probabilities_in_another_form_are_none(entry: Any) -> None:
-    body = completion("x", [])
-    body["choices"][0]["logprobs"]["content"] = [entry]
-    assert read_answer(body) == Answer("x")
-
-
-def test_reasoning_is_no_part_of_the_answer_nor_of_its_log_probability() -> None:
-    tokens = [("left", -9.0), ("?", -9.0), ("</think>", -9.0), ("le", -0.2), ("ft", -0.4), ("<|im_end|>", -5.0)]
-    answer = read_answer(completion("\nleft", tokens, reasoning_content="left?"))
-    assert (answer.text, answer.mean_logprob, answer.n_tokens) == ("left", pytest.approx(-0.3), 2)
-    assert read_answer(completion("elsewhere", tokens, reasoning_content="left?")) == Answer("elsewhere")
-
-
-def test_texts_that_end_an_answer_are_cut_where_the_server_left_them_in() -> None:
-    assert read_answer(completion("left.\nBecause"), ["\n", "."]).text == "left"
-
-
-def test_a_refusal_is_an_answer_and_so_is_an_empty_text() -> None:
-    assert read_answer(completion(None, refusal="I cannot help.")).text == "I cannot help."
-    assert read_answer(completion("")).text == ""
-
-
 def test_a_server_that_refuses_log_probabilities_is_asked_without(said: list[str]) -> None:
     def reply(body: dict[str, Any]) -> Any:
         return error(400, "logprobs are not supported", param="logprobs") if "logprobs" in body else completion("left")
@@ -192,7 +143,16 @@ def test_a_server_that_refuses_log_probabilities_is_asked_without(said: list[str
     script = Script(reply)
     assert ask(script, 4) == [Answer("left")] * 4
     assert ["logprobs" in body for body in script.bodies] == [True, False, False, False, False]
-    assert len([line for line in said if "refuses log-probabilities: logprobs are not supported" in line]) == 1
+    assert (
+        len(
+            [
+                line
+                for line in said
+                if "refuses logprobs (logprobs are not supported): answers come without log-probabilities" in line
+            ]
+        )
+        == 1
+    )
 
 
 def test_a_server_that_returns_no_log_probabilities_is_noted_once(said: list[str]) -> None:
@@ -211,7 +171,10 @@ def test_other_settings_that_a_server_spells_differently_or_lacks(said: list[str
     assert ask(script, 2, plan={"max_new_tokens": 9}) == [Answer("left", -0.5, 2)] * 2
     assert len(script.bodies) == 4
     assert script.bodies[-1]["max_completion_tokens"] == 9
-    assert len([line for line in said if "takes no seeds" in line]) == 1
+    assert (
+        len([line for line in said if "refuses seed (seed: extra field): a draw that is made again may differ" in line])
+        == 1
+    )
 
 
 # --- failures that may pass -----------------------------------------------------------------------------------------
@@ -267,32 +230,6 @@ def test_retry_after_is_waited_for() -> None:
     assert 0.2 <= time.monotonic() - started < 2
 
 
-@pytest.mark.parametrize(
-    ("value", "seconds"),
-    [(None, None), ("7", 7), ("-3", 0), ("1e9", 600), ("inf", 600), ("nan", None), ("soon", None)],
-)
-def test_retry_after_is_read(value: str | None, seconds: float | None) -> None:
-    assert _retry_after(value) == seconds
-
-
-def test_retry_after_may_be_a_date() -> None:
-    assert _retry_after(formatdate(time.time() + 30, usegmt=True)) == pytest.approx(30, abs=2)
-
-
-def test_pauses_grow_and_differ() -> None:
-    model = adapter("http://localhost:1/v1", retry_backoff_s=1.0)
-
-    def pause(attempt: int, failure: RequestFailed) -> float:
-        outcome = SimpleNamespace(exception=lambda: failure)
-        return model._pause(SimpleNamespace(attempt_number=attempt, outcome=outcome))  # type: ignore[arg-type]
-
-    for attempt, least in ((1, 1), (2, 2), (3, 4), (9, 60)):
-        pauses = {pause(attempt, RequestFailed("busy")) for _ in range(20)}
-        assert len(pauses) > 1
-        assert all(least <= seconds <= least + 1 for seconds in pauses)
-    assert 20 <= pause(1, RequestFailed("busy", retry_after=20)) <= 21
-
-
 def test_a_token_limit_spent_on_reasoning_is_not_asked_again() -> None:
     script = Script(completion(None, finish_reason="length", reasoning_content="well, well, well"))
     [outcome] = ask(script)
@@ -343,9 +280,9 @@ def test_a_server_that_is_gone_is_not_asked_for_every_draw() -> None:
     ("reply", "message"),
     [
         (error(400, "image too large"), r"refuses the request for 'q7' \(400: image too large\)"),
-        (error(401, f"Incorrect API key: {KEY}"), r"refuses the API key \(401: Incorrect API key: \[api_key\]\)"),
+        (error(401, f"Incorrect API key: {KEY}"), r"refuses the API key \(401: Incorrect API key: \[secret\]\)"),
         (error(403, "not for you"), r"refuses the API key \(403: not for you\)"),
-        (error(404, "Not Found"), r"knows no model 'tiny', or is no base URL, which usually ends in /v1"),
+        (error(404, "Not Found"), r"knows no model 'tiny', or its address is no base URL, which usually ends in /v1"),
         (error(429, "You exceeded your current quota", code="insufficient_quota"), "no credit left"),
     ],
 )
@@ -367,55 +304,9 @@ def test_the_key_comes_from_the_environment_and_a_wrong_one_is_not_quoted(monkey
     with serve(Script(LEFT), key=KEY) as url:
         monkeypatch.setenv("OPENAI_API_KEY", KEY)
         assert sample(adapter(url), draws())[0] == Answer("left", -0.5, 2)
-        with pytest.raises(HedgeError, match=r"Incorrect API key provided: \[api_key\].*Set OPENAI_API_KEY") as caught:
+        with pytest.raises(HedgeError, match=r"Incorrect API key provided: \[secret\].*Set OPENAI_API_KEY") as caught:
             sample(adapter(url, api_key="sk-another-secret"), draws())
         assert "another" not in str(caught.value)
-
-
-def test_an_error_waits_for_what_is_under_way_and_begins_nothing_new() -> None:
-    begun: list[int] = []
-
-    def call(i: int, stop: threading.Event) -> int:
-        begun.append(i)
-        if i == 1:
-            raise HedgeError("no such model")
-        if i == 0:
-            assert stop.wait(5)  # paid for: finished after the error
-        return i
-
-    results: list[int] = []
-    with pytest.raises(HedgeError, match="no such model"):
-        drain(as_finished(call, 1000, 2), results)
-    assert 0 in results
-    assert len(begun) < 20
-    assert set(results) == set(begun) - {1}
-
-
-def test_an_interrupt_keeps_what_is_finished_and_under_way(monkeypatch: pytest.MonkeyPatch) -> None:
-    from concurrent.futures import wait
-
-    calls: list[int] = []
-
-    def interrupted(futures: Any, **options: Any) -> Any:
-        calls.append(1)
-        if len(calls) == 2:
-            raise KeyboardInterrupt
-        return wait(futures, **options)
-
-    monkeypatch.setattr("hedge_tasks.models.thread_pool.wait", interrupted)
-    begun: list[int] = []
-
-    def call(i: int, stop: threading.Event) -> int:
-        begun.append(i)
-        if i:
-            stop.wait(5)
-        return i
-
-    results: list[int] = []
-    with pytest.raises(KeyboardInterrupt):
-        drain(as_finished(call, 1000, 2), results)
-    assert sorted(results) == sorted(begun)
-    assert len(begun) < 20
 
 
 def test_a_caller_that_stops_listening_stops_the_threads() -> None:
@@ -426,6 +317,31 @@ def test_a_caller_that_stops_listening_stops_the_threads() -> None:
         batches.close()  # type: ignore[attr-defined]
         seen = len(script.bodies)
         assert seen < 20
+
+
+# --- plain conversations ---------------------------------------------------------------------------------------------
+
+
+def conversation(text: str) -> list[dict[str, Any]]:
+    return [{"role": "user", "content": [{"type": "text", "text": text}]}]
+
+
+def test_conversations_are_answered_in_their_order() -> None:
+    script = Script(lambda body: completion(texts_of(body)[-1].upper(), [("x", -0.5)]))
+    with serve(script) as url:
+        model = adapter(url, num_concurrent=3)
+        answers = model.answer_conversations([conversation(t) for t in "abcde"], temperature=0.5, max_new_tokens=7)
+    assert answers == [Answer(text, -0.5, 1) for text in "ABCDE"]
+    assert {(body["temperature"], body["max_tokens"]) for body in script.bodies} == {(0.5, 7)}
+    assert sorted(body["seed"] for body in script.bodies) == [0, 1, 2, 3, 4]
+
+
+def test_a_conversation_without_an_answer_is_an_error() -> None:
+    script = Script(lambda body: completion(None if texts_of(body)[-1] == "b" else "x"))
+    with serve(script) as url, pytest.raises(DrawsFailed, match=r"1 of 3 conversations got no answer.*no content"):
+        adapter(url, max_retries=0).answer_conversations([conversation(t) for t in "abc"])
+    with pytest.raises(ConfigError, match="seeds: expected one a conversation, 1, got 2"):
+        adapter("http://localhost:1/v1").answer_conversations([conversation("a")], seeds=[1, 2])
 
 
 # --- arguments ------------------------------------------------------------------------------------------------------
@@ -444,7 +360,7 @@ def test_a_caller_that_stops_listening_stops_the_threads() -> None:
         ({"base_url": "localhost:8000/v1"}, "base_url: expected something like http://localhost:8000/v1, got"),
         ({"base_url": "http://"}, "base_url: expected something like"),
         ({"base_url": "http://host:port/v1"}, "base_url: expected something like"),
-        ({"base_url": "http://host/v1/chat/completions"}, "leave out the end of"),
+        ({"base_url": "http://host/v1/completions"}, "leave out the end of"),
         ({"base_url": "http://me:word@host/v1"}, "leave out user, password and query"),
         ({"api_key": "sk-1\nsk-2"}, "api_key: there are characters in it that no key has"),
     ],
@@ -471,7 +387,7 @@ def test_what_it_does_not_do_it_refuses() -> None:
     with pytest.raises(HedgeError, match="multi-round"):
         model.generate_until_multi_round([])
     with pytest.raises(HedgeError, match="this task has video"):
-        model._encode([{"role": "user", "content": [{"type": "video", "url": "x.mp4"}]}])
+        model.answer_conversations([[{"role": "user", "content": [{"type": "video", "url": "x.mp4"}]}]])
 
 
 # --- lmms-eval ------------------------------------------------------------------------------------------------------
@@ -503,6 +419,7 @@ class TinyServer:
         return completion(answer.text, [*tokens, ("<|im_end|>", -50.0)])
 
 
+@pytest.mark.slow
 def test_a_whole_evaluation_beside_a_stock_task(
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
@@ -516,8 +433,8 @@ def test_a_whole_evaluation_beside_a_stock_task(
     # lmms-eval and other tests reconfigure the global logger, so its words are taken down at the source.
     said: list[str] = []
     monkeypatch.setattr(
-        "hedge_tasks.models.hedge_openai.logger",
-        SimpleNamespace(warning=lambda text, *values: said.append(text.format(*values))),
+        "hedge_tasks.serving.chat.logger",
+        SimpleNamespace(log=lambda level, text, *values: said.append(text.format(*values))),
     )
     with serve(script, models=["tiny"], key=KEY) as url, caplog.at_level("DEBUG"):
         run = evaluate(
@@ -543,6 +460,7 @@ def test_a_whole_evaluation_beside_a_stock_task(
     assert KEY not in printed + caplog.text
 
 
+@pytest.mark.slow
 def test_a_key_among_the_arguments_is_in_no_file_either(tmp_path: Path) -> None:
     with serve(Script(LEFT), key=KEY) as url:
         evaluate(

@@ -12,12 +12,13 @@ import pytest
 import torch
 from PIL import Image
 
-from hedge_tasks.errors import DrawsFailed
+from hedge_tasks.errors import ConfigError, DrawsFailed
 from hedge_tasks.perturb import Wording
 from hedge_tasks.sampling import Answer, AnswerSet, SamplingPlan
 from hedge_tasks.sampling.hook import MAX_ATTEMPTS, generate_samples
 from hedge_tasks.sampling.prompts import Prompt, load_prompt
 from hedge_tasks.sampling.requests import DrawRequest, SampleRequest
+from hedge_tasks.sampling.second_stage import STAGES, SecondStage
 
 PICTURE = Image.new("RGB", (32, 32), (120, 60, 30))
 
@@ -98,6 +99,15 @@ def test_a_foreign_model_gets_ordinary_requests(is_simple: bool) -> None:
     assert settings[1] == settings[4]  # or the adapter could not batch them
     assert "n" not in settings[0]  # API adapters refuse it
     assert all(instance.args[0].startswith("You are a medical image analysis expert.") for instance in model.seen)
+
+
+@pytest.mark.parametrize("is_simple", [True, False])
+def test_a_foreign_model_samples_above_temperature_0_only(is_simple: bool) -> None:
+    """`generate` divides by the temperature when it samples, so an adapter that is told to sample at 0 fails."""
+    model = ForeignModel(is_simple=is_simple)
+    generate_samples(model, requests(baseline_temperature=0.0))
+    settings = [instance.args[1 if is_simple else 2] for instance in model.seen]
+    assert [(s["temperature"], s["do_sample"]) for s in settings] == [(0.0, False)] + [(1.0, True)] * 4
 
 
 @pytest.mark.parametrize("is_simple", [True, False])
@@ -241,21 +251,31 @@ def test_the_global_random_state_is_left_alone_and_chunks_are_seeded() -> None:
     assert generate_samples(ForeignModel(is_simple=True, reply=reply), requests()) == first
 
 
-def test_follow_ups_are_asked_after_every_document_has_answered(tmp_path: Path) -> None:
+def test_an_unknown_second_stage_is_named() -> None:
+    [row] = requests()
+    stage = SecondStage("vope_recheck", SamplingPlan(n=1))
+    row.args = (*row.args[:2], replace(row.args[2], second_stage=stage), *row.args[3:])
+    with pytest.raises(ConfigError, match="unknown second stage 'vope_recheck', did you mean 'vope_rechecks'"):
+        generate_samples(ForeignModel(is_simple=True), [row])
+
+
+def test_further_questions_are_asked_after_every_document_has_answered(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     model = OwnModel(is_simple=False)
     rows = requests(2, tmp_path)
 
-    def follow_up(answers: AnswerSet) -> list[SampleRequest]:
-        request = next(row.args[2] for row in rows if row.args[2].id == answers.id)
+    def recheck(request: SampleRequest, answers: AnswerSet, stage: SecondStage) -> list[SampleRequest]:
         prompt = Prompt("recheck", "<image>Is there a {question}?")
         settings = {"id": f"{answers.id}/0", "key": f"{request.key}/0", "question": answers.baseline.text}
-        further = replace(
-            request, prompt=prompt, plan=SamplingPlan(n=1, n_noisy=0, probe=False), follow_up=None, **settings
-        )
-        return [further] if answers.id == "q1" else []
+        further = replace(request, prompt=prompt, plan=stage.plan, second_stage=None, **settings)
+        return [further] if answers.id == stage.options["only"] else []
 
+    monkeypatch.setattr(STAGES, "_entries", dict(STAGES._entries))
+    STAGES.register("recheck", recheck)
+    stage = SecondStage("recheck", SamplingPlan(n=1, n_noisy=0, probe=False), {"only": "q1"})
     for row in rows:
-        row.args = (*row.args[:2], replace(row.args[2], follow_up=follow_up), *row.args[3:])
+        row.args = (*row.args[:2], replace(row.args[2], second_stage=stage), *row.args[3:])
     first, second = (AnswerSet.from_json(line) for line in generate_samples(model, rows))
     assert first.follow_ups == ()
     [further] = second.follow_ups

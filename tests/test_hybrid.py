@@ -21,6 +21,7 @@ from hedge_tasks.clustering import (
     cluster_by_nli,
 )
 from hedge_tasks.clustering.base import number_by_first_appearance
+from hedge_tasks.clustering.embedding import COSINE_TOLERANCE
 
 CONTRADICTION, NEUTRAL, ENTAILMENT = Relation.CONTRADICTION, Relation.NEUTRAL, Relation.ENTAILMENT
 TEXTS = [f"text {i}" for i in range(9)]
@@ -170,6 +171,22 @@ def test_both_models_see_the_question_in_front_of_the_answer():
     )
     assert sorted(embedded) == ["Q? no", "Q? yes"]
     assert set(asked) == {("Q? no", "Q? yes"), ("Q? yes", "Q? no")}
+
+
+@pytest.mark.parametrize("veto", [True, False])
+def test_a_cosine_that_rounding_left_just_below_the_threshold_is_an_edge(veto):
+    """As in embedding clustering: what the padding of a batch does to the last digits joins or parts no answers."""
+
+    def clusters(threshold):
+        options = {"veto": veto, "classifier": classifier(lambda a, b: NEUTRAL), "encoder": encoder(vectors)}
+        hybrid = cluster_by_hybrid(TEXTS[:2], threshold=threshold, **options)
+        assert hybrid == cluster_by_embedding(TEXTS[:2], threshold=threshold, encoder=encoder(vectors))
+        return hybrid
+
+    vectors = {TEXTS[0]: [1.0, 0.0], TEXTS[1]: [0.6, 0.8]}
+    cosine = float(np.dot(np.float32([0.6, 0.8]), np.float32([1.0, 0.0])))
+    assert clusters(cosine + COSINE_TOLERANCE / 2) == [0, 0]
+    assert clusters(cosine + 2 * COSINE_TOLERANCE) == [0, 1]
 
 
 def test_last_digits_of_the_cosines_do_not_decide_which_pair_comes_first():

@@ -54,7 +54,7 @@ def fake_vector(text: str) -> np.ndarray:
 
 @pytest.fixture
 def _fake_embeddings(monkeypatch: pytest.MonkeyPatch) -> Any:
-    monkeypatch.setattr("hedge_tasks.clustering.embedding.load_encoder", fake_encoder)
+    monkeypatch.setattr("hedge_tasks.serving.encoders.load_encoder", fake_encoder)
     induction_words._embedded.cache_clear()
     yield
     induction_words._embedded.cache_clear()

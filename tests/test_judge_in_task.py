@@ -12,7 +12,7 @@ from openai_server import serve, texts_of
 
 from hedge_tasks.runs.run_files import load_run
 
-pytestmark = pytest.mark.framework
+pytestmark = [pytest.mark.framework, pytest.mark.slow]
 
 ARGUMENTS = ("--model", "hedge_tiny", "--tasks", "hedge_demo", "--limit", "6", "--gen_kwargs", "n=1")
 

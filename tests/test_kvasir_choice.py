@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import importlib.util
 import json
 import random
 from collections import Counter
 from pathlib import Path
-from types import ModuleType
 from typing import Any
 
 import pytest
@@ -16,20 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hedge_tasks.errors import ConfigError, DataError
-from hedge_tasks.lmms.catalogue import task_folder
-
-
-def load_utils(task: str) -> ModuleType:
-    """The module beside a task's YAML, as lmms-eval loads it."""
-    spec = importlib.util.spec_from_file_location("utils", Path(task_folder()) / task / "utils.py")
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
-
-
-kvasir = load_utils("hedge_kvasirvqa_x1")
+from hedge_tasks.evaluations.kvasirvqa_x1 import documents as kvasir
 
 KINDS = st.lists(st.sampled_from("abcde"), min_size=1, max_size=60)
 

@@ -88,7 +88,7 @@ def test_a_submission_is_valid_and_survives_the_disk(tmp_path: Path) -> None:
 def test_its_aggregates_are_those_of_the_pipeline() -> None:
     scores = scorer_of(RUN, None).score(RUN.answer_sets)
     for name in SUBMITTED:
-        stated = SUBMISSION["methods"]["exact"]["aggregates"][name]
+        stated = SUBMISSION["clusterings"]["exact"]["aggregates"][name]
         assert stated["auroc"] == pytest.approx(detection_auroc(scores, name).value, abs=1e-6)
     assert SUBMISSION["summary"]["hallucinated"] == sum(a.label or 0 for a in RUN.answer_sets)
 
@@ -134,10 +134,10 @@ def test_a_submission_tampered_in_one_digit_is_refused_even_with_a_new_digest() 
 
 def test_cluster_ids_and_log_probabilities_that_give_other_scores_are_refused() -> None:
     document = SUBMISSION["documents"][0]
-    clusters = document["methods"]["exact"]["clusters"]
+    clusters = document["clusterings"]["exact"]["clusters"]
     split = [max(clusters) + 1, *clusters[1:]]
     for path, new in [
-        (("documents", 0, "methods", "exact", "clusters"), split),
+        (("documents", 0, "clusterings", "exact", "clusters"), split),
         (("documents", 0, "logprobs", 0), document["logprobs"][0] - 0.001),
     ]:
         assert any("scores." in text for text in problems(with_digest(put(SUBMISSION, path, new))))
@@ -155,7 +155,7 @@ def test_any_change_breaks_the_digest() -> None:
 
 
 def test_scores_are_trusted_only_where_that_is_asked_for() -> None:
-    path = ("documents", 0, "methods", "exact", "scores", "discrete_se")
+    path = ("documents", 0, "clusterings", "exact", "scores", "discrete_se")
     tampered = put(SUBMISSION, path, look_up(SUBMISSION, path) + 1e-6)
     assert any("discrete_se: stated" in text for text in problems(with_digest(tampered)))
 
@@ -170,9 +170,9 @@ def test_impossible_answers_and_missing_log_probabilities_are_submitted() -> Non
 
 
 def test_one_class_of_labels_is_submitted_as_undefined() -> None:
-    sound = tuple(answer_set.with_label(0) for answer_set in RUN.answer_sets)
-    submission = make_submission(replace(RUN, answer_sets=sound))
-    aggregate = submission["methods"]["exact"]["aggregates"]["se"]
+    supported = tuple(answer_set.with_label(0) for answer_set in RUN.answer_sets)
+    submission = make_submission(replace(RUN, answer_sets=supported))
+    aggregate = submission["clusterings"]["exact"]["aggregates"]["se"]
     assert aggregate["auroc"] is None
     assert "no document is labelled hallucinated" in aggregate["reason"]
     assert problems(submission) == []
@@ -186,25 +186,25 @@ def _tuned() -> dict[str, Any]:
 def test_documents_that_a_threshold_was_tuned_on_are_not_counted() -> None:
     submission = _tuned()
     assert problems(submission) == []
-    held_out = sum(d["methods"]["embed"].get("held_out", False) for d in submission["documents"])
+    held_out = sum(d["clusterings"]["embed"].get("held_out", False) for d in submission["documents"])
     assert 20 <= held_out <= 30  # a fifth of the documents, in whole groups
-    aggregates = submission["methods"]["embed"]["aggregates"]
+    aggregates = submission["clusterings"]["embed"]["aggregates"]
     assert {a["n"] for a in aggregates.values()} == {120 - held_out}
 
 
 def test_nobody_chooses_which_documents_are_not_counted() -> None:
     submission = _tuned()
-    i = next(i for i, d in enumerate(submission["documents"]) if "held_out" not in d["methods"]["embed"])
-    more = put(submission, ("documents", i, "methods", "embed", "held_out"), True)
+    i = next(i for i, d in enumerate(submission["documents"]) if "held_out" not in d["clusterings"]["embed"])
+    more = put(submission, ("documents", i, "clusterings", "embed", "held_out"), True)
     scores = stored_scores(more, "embed")
-    more["methods"]["embed"]["aggregates"] = aggregates_of(scores)
+    more["clusterings"]["embed"]["aggregates"] = aggregates_of(scores)
     assert any("differ from the settings' split" in problem for problem in problems(with_digest(more)))
-    fixed = put(more, ("methods", "embed", "settings", "threshold"), 0.9)
+    fixed = put(more, ("clusterings", "embed", "settings", "threshold"), 0.9)
     assert any("is not tuned on held-out documents" in problem for problem in problems(with_digest(fixed)))
     none = copy.deepcopy(submission)
     for document in none["documents"]:
-        document["methods"]["embed"].pop("held_out", None)
-    none["methods"]["embed"]["aggregates"] = aggregates_of(stored_scores(none, "embed"))
+        document["clusterings"]["embed"].pop("held_out", None)
+    none["clusterings"]["embed"]["aggregates"] = aggregates_of(stored_scores(none, "embed"))
     assert any("differ from the settings' split" in problem for problem in problems(with_digest(none)))
 
 
@@ -261,11 +261,13 @@ def test_the_schema_is_valid_json_schema() -> None:
         (lambda s: s["documents"][1].update(label=2), "documents[1].label"),
         (lambda s: s["documents"][1].update(id="q0"), "the id 'q0' occurs 2 times"),
         (lambda s: s["documents"][1]["logprobs"].pop(), "cluster"),
-        (lambda s: s["documents"][1]["methods"].pop("exact"), "not the methods"),
+        (lambda s: s["documents"][1]["clusterings"].pop("exact"), "not the clusterings"),
         (lambda s: s["documents"][1].update(n_clean=99), "logprobs"),
-        (lambda s: s["methods"]["exact"]["aggregates"].pop("se"), "aggregates.se: is missing"),
+        (lambda s: s["clusterings"]["exact"]["aggregates"].pop("se"), "aggregates.se: is missing"),
         (
-            lambda s: s["methods"]["exact"]["aggregates"].update(best=s["methods"]["exact"]["aggregates"]["se"]),
+            lambda s: s["clusterings"]["exact"]["aggregates"].update(
+                best=s["clusterings"]["exact"]["aggregates"]["se"]
+            ),
             "no such score",
         ),
     ],
@@ -358,14 +360,14 @@ def test_the_site_has_a_page_for_each_task_and_entry(tmp_path: Path) -> None:
         links = re.findall(r'href="([^"]+)"', text)
         assert {link for link in links if not link.startswith("https://example.org/")} <= set(pages) | set(), name
     board = next(text for name, text in pages.items() if name.startswith("task-1"))
-    value = built.entries[0].content["methods"]["exact"]["aggregates"]["se"]["auroc"]
+    value = built.entries[0].content["clusterings"]["exact"]["aggregates"]["se"]["auroc"]
     assert f"{value:.3f}" in board
 
 
 def test_tampered_damaged_and_repeated_submissions_are_not_shown(tmp_path: Path) -> None:
     folder = submissions(tmp_path / "in", 3)
     tampered = read_submission(folder / "s0.json")
-    tampered["methods"]["exact"]["aggregates"]["se"]["auroc"] = 0.999
+    tampered["clusterings"]["exact"]["aggregates"]["se"]["auroc"] = 0.999
     write_submission(folder / "s0.json", with_digest(tampered))
     (folder / "s1.json").write_text("{", "utf-8")
     write_submission(folder / "s9.json", read_submission(folder / "s2.json"))
@@ -381,7 +383,7 @@ def test_a_thorough_build_computes_the_scores_again(tmp_path: Path) -> None:
     folder = submissions(tmp_path / "in", 1)
     tampered = read_submission(folder / "s0.json")
     for document in tampered["documents"]:
-        document["methods"]["exact"]["scores"]["se"] += 1.0  # the order, and so every AUROC, stays
+        document["clusterings"]["exact"]["scores"]["se"] += 1.0  # the order, and so every AUROC, stays
     write_submission(folder / "s0.json", with_digest(tampered))
     assert not read_entries(folder).refused
     assert read_entries(folder, recompute_scores=True).refused

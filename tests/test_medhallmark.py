@@ -32,7 +32,6 @@ from hedge_tasks.evaluations.medhallmark.mediscore import (
     MEDIHALL,
     METRICS,
     PrefixDifference,
-    clustered_stderr,
     medihall,
     medihall_score,
 )
@@ -345,13 +344,14 @@ def test_constant_and_random_categories_give_what_arithmetic_says() -> None:
 
 
 def test_the_standard_error_of_images_is_that_of_their_means_where_they_are_equally_large() -> None:
-    generator = np.random.default_rng(4)
-    values = generator.normal(size=(12, 5)) + generator.normal(size=(12, 1))
-    known = [(float(x), str(g)) for g, row in enumerate(values) for x in row]
-    assert clustered_stderr(known) == pytest.approx(stats.sem(values.mean(1)), rel=1e-9)
-    alone = [(x, None) for x, _ in known]
-    assert clustered_stderr(alone) == pytest.approx(stats.sem(values.ravel()), rel=1e-9)
-    assert clustered_stderr([]) == clustered_stderr([(1.0, "a"), (2.0, "a")]) == "N/A"
+    choice = random.Random(4)
+    rows = [[choice.choice(list(MEDIHALL)) for _ in range(5)] for _ in range(12)]
+    values = np.array([[MEDIHALL[category] for category in row] for row in rows])
+    made = [record(medihall, verdict_of(c), group=f"g{g}") for g, row in enumerate(rows) for c in row]
+    assert medihall.stderr(made) == pytest.approx(stats.sem(values.mean(1)), rel=1e-9)
+    alone = [{**one, "group": None} for one in made]
+    assert medihall.stderr(alone) == pytest.approx(stats.sem(values.ravel()), rel=1e-9)
+    assert medihall.stderr([]) == medihall.stderr(made[:5]) == "N/A"
 
 
 def test_the_difference_of_prefixes_is_a_paired_t_interval() -> None:
@@ -369,6 +369,9 @@ def test_the_difference_of_prefixes_is_a_paired_t_interval() -> None:
     found = {bound: PrefixDifference(medihall, bound)([*made, lonely]) for bound in ("", "low", "high")}
     assert found[""] == pytest.approx((with_prefix - without).mean(), abs=1e-12)
     assert (found["low"], found["high"]) == pytest.approx(tuple(expected), abs=1e-9)
+    # Questions without an image are independent, each with a degree of freedom of its own.
+    alone = [PrefixDifference(medihall, bound)([{**one, "group": None} for one in made]) for bound in ("low", "high")]
+    assert alone == pytest.approx(list(expected), abs=1e-9)
     assert PrefixDifference(medihall)([lonely]).startswith("undefined: no question has a number both")
     assert PrefixDifference(medihall, "low")(made[:0]).startswith("undefined")
 
@@ -614,6 +617,7 @@ def _own_task(folder: Path, part: str, url: str) -> None:
     )
 
 
+@pytest.mark.slow
 @pytest.mark.framework
 def test_a_judge_with_categories_gives_the_medihall_score(run: Run) -> None:
     cells = run.values("own_conventional")
@@ -626,6 +630,7 @@ def test_a_judge_with_categories_gives_the_medihall_score(run: Run) -> None:
     assert cells["bertscore_f1,embed"].startswith("undefined: BERTScore's model")
 
 
+@pytest.mark.slow
 @pytest.mark.framework
 def test_reports_are_scored_by_their_sentences(run: Run) -> None:
     cells = run.values("own_irg")
@@ -637,6 +642,7 @@ def test_reports_are_scored_by_their_sentences(run: Run) -> None:
     assert settings["prompt"] == "medhallmark_report/1"
 
 
+@pytest.mark.slow
 @pytest.mark.framework
 def test_the_same_questions_are_compared_with_and_without_prefix(run: Run) -> None:
     cells = run.values("own_confidence")
@@ -648,6 +654,7 @@ def test_the_same_questions_are_compared_with_and_without_prefix(run: Run) -> No
     assert cells["accuracy_prefix_difference,embed"] == pytest.approx(-2 / 3)
 
 
+@pytest.mark.slow
 @pytest.mark.framework
 def test_where_the_data_set_is_not_built_the_error_says_how(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HEDGE_DATA_DIR", str(tmp_path))

@@ -431,6 +431,7 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Run:
         )
 
 
+@pytest.mark.slow
 @pytest.mark.framework
 def test_eight_tasks_and_a_users_own_run_with_one_command(run: Run) -> None:
     variants = ("", "_knowledge", "_notsure", "_knowledge_notsure")
@@ -446,6 +447,7 @@ def test_eight_tasks_and_a_users_own_run_with_one_command(run: Run) -> None:
         assert len(run.samples(task)) == 8
 
 
+@pytest.mark.slow
 @pytest.mark.framework
 def test_the_table_of_a_scripted_model_is_what_its_script_says(run: Run) -> None:
     cells = run.values("hedge_medhallu_both")
@@ -459,6 +461,7 @@ def test_the_table_of_a_scripted_model_is_what_its_script_says(run: Run) -> None
     assert isinstance(cells["f1_stderr,verdict"], float)
 
 
+@pytest.mark.slow
 @pytest.mark.framework
 def test_labels_say_whether_the_verdict_is_wrong_and_answers_are_verdicts(run: Run) -> None:
     samples = [json.loads(sample["filtered_resps"]) for sample in run.samples("hedge_medhallu_both")]
@@ -473,6 +476,7 @@ def test_labels_say_whether_the_verdict_is_wrong_and_answers_are_verdicts(run: R
     assert "Answer: 1\n\nNote it." in raw
 
 
+@pytest.mark.slow
 @pytest.mark.framework
 def test_the_official_reading_and_mesh_groups_are_a_users_choice(run: Run) -> None:
     cells = run.values("mine")

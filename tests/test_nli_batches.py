@@ -111,14 +111,14 @@ def test_pairs_that_overflow_in_half_precision_are_computed_again_in_float32(tok
     overflowing = Overflowing(tokenizer).to(dtype)
     pairs = [("left lung", "left"), ("right lung", "left"), ("heart", "heart right"), ("heart", "lung")]
     classifier = NliModel(overflowing, tokenizer)
-    verdicts = [next(iter(classifier.verdicts([pair], batch_size=1, batch_tokens=99)))[pair] for pair in pairs]
+    predictions = [next(iter(classifier.predict([pair], batch_size=1, batch_tokens=99)))[pair] for pair in pairs]
     assert overflowing.dtype == dtype
     assert [call[0] for call in overflowing.calls].count("torch.float32") == 2
     in_float32 = NliModel(Overflowing(tokenizer).to(dtype).float(), tokenizer)
-    for pair, verdict in zip(pairs, verdicts, strict=True):
-        expected = next(iter(in_float32.verdicts([pair], batch_size=1, batch_tokens=99)))[pair]
+    for pair, prediction in zip(pairs, predictions, strict=True):
+        expected = next(iter(in_float32.predict([pair], batch_size=1, batch_tokens=99)))[pair]
         overflowed = "right" in " ".join(pair)
-        assert verdict.probabilities == pytest.approx(expected.probabilities, abs=1e-6 if overflowed else 0.1)
+        assert prediction.probabilities == pytest.approx(expected.probabilities, abs=1e-6 if overflowed else 0.1)
     assert sum("computed again in float32" in message for message in warnings) == 1
 
 

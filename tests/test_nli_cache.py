@@ -15,7 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hedge_tasks.clustering import HybridClustering, NliClustering, Relation, nli_cache, nli_model, nli_source
-from hedge_tasks.clustering.nli_cache import RelationCache, Verdict, cache_file, cache_folder, pair_key
+from hedge_tasks.clustering.nli_cache import Prediction, RelationCache, cache_file, cache_folder, pair_key
 
 pytest.importorskip("torch")
 pytest.importorskip("transformers")
@@ -23,8 +23,8 @@ pytest.importorskip("transformers")
 from nli_models import LABELS, save, texts
 
 SETS = [texts(7, "a"), texts(5, "b")]
-CONTRADICTED = Verdict(Relation.CONTRADICTION, (0.75, 0.125, 0.125))
-ENTAILED = Verdict(Relation.ENTAILMENT, (0.0, 0.25, 0.75))
+CONTRADICTED = Prediction(Relation.CONTRADICTION, (0.75, 0.125, 0.125))
+ENTAILED = Prediction(Relation.ENTAILMENT, (0.0, 0.25, 0.75))
 
 
 @pytest.fixture(autouse=True)
@@ -51,9 +51,9 @@ def model(tmp_path_factory):
 def forward(monkeypatch):
     """All pairs that a model is shown."""
     shown = []
-    original = nli_model.NliModel._verdicts_of_batch
+    original = nli_model.NliModel._predict_batch
     monkeypatch.setattr(
-        nli_model.NliModel, "_verdicts_of_batch", lambda self, pairs: shown.extend(pairs) or original(self, pairs)
+        nli_model.NliModel, "_predict_batch", lambda self, pairs: shown.extend(pairs) or original(self, pairs)
     )
     return shown
 
@@ -149,26 +149,6 @@ def test_a_model_that_changes_within_a_run_is_loaded_again(tmp_path):
     assert cluster(folder) == one
 
 
-def test_hidden_files_and_subfolders_are_no_part_of_a_model(tmp_path):
-    (tmp_path / "config.json").write_text("{}")
-    before = nli_model.fingerprint(tmp_path)
-    (tmp_path / ".cache").write_text("x")
-    (tmp_path / "checkpoint").mkdir()
-    assert nli_model.fingerprint(tmp_path) == before
-    (tmp_path / "vocab.txt").write_text("x")
-    assert nli_model.fingerprint(tmp_path) != before
-
-
-@pytest.mark.parametrize("name", ["model.safetensors", "vocab.txt"])
-def test_contents_count_and_not_only_sizes(tmp_path, name):
-    (tmp_path / "config.json").write_text("{}")
-    (tmp_path / name).write_text("one")
-    before = nli_model.fingerprint(tmp_path)
-    (tmp_path / name).write_text("two")
-    os.utime(tmp_path / name, ns=(1, 1))
-    assert nli_model.fingerprint(tmp_path) != before
-
-
 # --- models from the hub ---------------------------------------------------------------------------------------------
 
 
@@ -253,7 +233,7 @@ def overwritten_in_the_middle(file):
 def of_other_tables(file):
     file.unlink()
     with sqlite3.connect(file) as connection:
-        connection.execute("CREATE TABLE verdicts (something TEXT)")
+        connection.execute("CREATE TABLE predictions (something TEXT)")
     connection.close()
 
 
@@ -279,12 +259,12 @@ def test_flipped_bits_are_found_one_by_one(model, cache, forward, warnings):
     first = cluster(model)
     asked = set(forward)
     with sqlite3.connect(the_file(cache)) as connection:
-        rows = connection.execute("SELECT pair, verdict FROM verdicts").fetchall()
+        rows = connection.execute("SELECT pair, prediction FROM predictions").fetchall()
         assert len(rows) == len(asked)
-        for i, (key, verdict) in enumerate(rows):
-            flipped = bytearray(verdict)
+        for i, (key, prediction) in enumerate(rows):
+            flipped = bytearray(prediction)
             flipped[i % len(flipped)] ^= 1 << (i % 8)
-            connection.execute("UPDATE verdicts SET verdict = ? WHERE pair = ?", (bytes(flipped), key))
+            connection.execute("UPDATE predictions SET prediction = ? WHERE pair = ?", (bytes(flipped), key))
     connection.close()
     forward.clear()
     forget()
@@ -318,12 +298,12 @@ def test_a_cache_that_breaks_in_the_middle_of_a_run_is_left_alone(model, forward
     forget()
     forward.clear()
 
-    def full(self, verdicts):
+    def full(self, predictions):
         raise sqlite3.OperationalError("database or disk is full")
 
     original = RelationCache.write
     monkeypatch.setattr(
-        RelationCache, "write", lambda self, verdicts: (full if self.path else original)(self, verdicts)
+        RelationCache, "write", lambda self, predictions: (full if self.path else original)(self, predictions)
     )
     assert cluster(model) == expected
     assert len(forward) == len(set(forward))
@@ -339,19 +319,19 @@ def test_a_folder_that_cannot_be_made_is_reported(model, tmp_path, monkeypatch, 
 
 
 def test_what_was_classified_before_an_interruption_is_kept(model, forward, monkeypatch):
-    original = nli_model.NliModel._verdicts_of_batch
+    original = nli_model.NliModel._predict_batch
 
     def interrupted(self, pairs):
         if len(forward) >= 6:
             raise KeyboardInterrupt
         return original(self, pairs)
 
-    monkeypatch.setattr(nli_model.NliModel, "_verdicts_of_batch", interrupted)
+    monkeypatch.setattr(nli_model.NliModel, "_predict_batch", interrupted)
     with pytest.raises(KeyboardInterrupt):
         cluster(model, batch_size=2)
     done = list(forward)
     assert len(done) >= 6
-    monkeypatch.setattr(nli_model.NliModel, "_verdicts_of_batch", original)
+    monkeypatch.setattr(nli_model.NliModel, "_predict_batch", original)
     forget()
     cluster(model, batch_size=2)
     assert len(forward) == len(set(forward))
@@ -363,13 +343,13 @@ def test_what_was_classified_before_an_interruption_is_kept(model, forward, monk
 WRITER = """
 import sys
 from pathlib import Path
-from hedge_tasks.clustering.nli_cache import RelationCache, Verdict
+from hedge_tasks.clustering.nli_cache import RelationCache, Prediction
 from hedge_tasks.clustering.relations import Relation
 
 name, path = sys.argv[1:]
 cache = RelationCache(Path(path))
 for i in range(150):
-    cache.write({(f"{who} {i}", "text"): Verdict(Relation.NEUTRAL, (0.0, 1.0, 0.0)) for who in (name, "both")})
+    cache.write({(f"{who} {i}", "text"): Prediction(Relation.NEUTRAL, (0.0, 1.0, 0.0)) for who in (name, "both")})
     assert (f"{name} {i}", "text") in cache.read([(f"{name} {i}", "text")])
 """
 
@@ -390,27 +370,27 @@ def test_several_processes_write_one_cache_at_once(tmp_path):
 @given(
     st.dictionaries(
         st.tuples(st.text(), st.text()),
-        st.builds(Verdict, st.sampled_from(Relation), st.tuples(*[st.floats(0, 1, width=32)] * 3)),
+        st.builds(Prediction, st.sampled_from(Relation), st.tuples(*[st.floats(0, 1, width=32)] * 3)),
         max_size=8,
     )
 )
-def test_what_is_written_is_read_back_and_nothing_else(verdicts):
+def test_what_is_written_is_read_back_and_nothing_else(predictions):
     cache = RelationCache(None)
-    cache.write(verdicts)
-    others = [(b, f"{a}?") for a, b in verdicts if (b, f"{a}?") not in verdicts]
-    assert cache.read([*verdicts, *others]) == verdicts
+    cache.write(predictions)
+    others = [(b, f"{a}?") for a, b in predictions if (b, f"{a}?") not in predictions]
+    assert cache.read([*predictions, *others]) == predictions
     cache.close()
 
 
 def test_more_pairs_than_a_statement_can_hold_are_read():
     cache = RelationCache(None)
-    verdicts = {(str(i), "x"): ENTAILED if i % 2 else CONTRADICTED for i in range(3000)}
-    cache.write(verdicts)
-    assert cache.read(list(verdicts)) == verdicts
+    predictions = {(str(i), "x"): ENTAILED if i % 2 else CONTRADICTED for i in range(3000)}
+    cache.write(predictions)
+    assert cache.read(list(predictions)) == predictions
     cache.close()
 
 
-def test_the_newest_verdict_counts():
+def test_the_newest_prediction_counts():
     cache = RelationCache(None)
     cache.write({("a", "b"): ENTAILED})
     cache.write({("a", "b"): CONTRADICTED})
@@ -429,9 +409,9 @@ def test_pairs_that_read_the_same_in_one_string_have_keys_of_their_own():
 )
 def test_an_entry_of_another_form_is_damaged(stored, warnings):
     cache = RelationCache(None)
-    cache._connection.execute("DROP TABLE verdicts")
-    cache._connection.execute("CREATE TABLE verdicts (pair BLOB PRIMARY KEY, verdict)")
-    cache._connection.execute("INSERT INTO verdicts VALUES (?, ?)", (pair_key(("a", "b")), stored))
+    cache._connection.execute("DROP TABLE predictions")
+    cache._connection.execute("CREATE TABLE predictions (pair BLOB PRIMARY KEY, prediction)")
+    cache._connection.execute("INSERT INTO predictions VALUES (?, ?)", (pair_key(("a", "b")), stored))
     assert cache.read([("a", "b")]) == {}
     assert "1 damaged" in warnings[0]
     cache.close()
@@ -440,7 +420,7 @@ def test_an_entry_of_another_form_is_damaged(stored, warnings):
 def test_an_entry_under_the_key_of_another_pair_is_damaged(warnings):
     cache = RelationCache(None)
     cache.write({("a", "b"): ENTAILED})
-    cache._connection.execute("UPDATE verdicts SET pair = ?", (pair_key(("c", "d")),))
+    cache._connection.execute("UPDATE predictions SET pair = ?", (pair_key(("c", "d")),))
     assert cache.read([("c", "d")]) == {}
     assert len(warnings) == 1
     cache.close()
@@ -461,9 +441,9 @@ def test_probabilities_are_those_of_the_model_whatever_the_order_of_its_labels(l
     model = save(tmp_path, labels=labels)
     loaded = nli_model.load_nli_model(nli_model.find_origin(str(model), None), "cpu", "float32")
     pairs = [(SETS[0][0], text) for text in SETS[1]]
-    verdicts = {}
-    for batch in loaded.verdicts(pairs, batch_size=2, batch_tokens=4096):
-        verdicts.update(batch)
+    predictions = {}
+    for batch in loaded.predict(pairs, batch_size=2, batch_tokens=4096):
+        predictions.update(batch)
     original, tokenizer = (
         AutoModelForSequenceClassification.from_pretrained(model),
         AutoTokenizer.from_pretrained(model),
@@ -472,8 +452,8 @@ def test_probabilities_are_those_of_the_model_whatever_the_order_of_its_labels(l
         with torch.no_grad():
             expected = original.eval()(**tokenizer(*pair, return_tensors="pt")).logits[0].softmax(0).tolist()
         by_relation = {relation: expected[labels.index(relation.name)] for relation in nli_cache.RELATIONS}
-        assert verdicts[pair].probabilities == pytest.approx(tuple(by_relation.values()), abs=1e-5)
-        assert verdicts[pair].relation is max(by_relation, key=by_relation.__getitem__)
+        assert predictions[pair].probabilities == pytest.approx(tuple(by_relation.values()), abs=1e-5)
+        assert predictions[pair].relation is max(by_relation, key=by_relation.__getitem__)
 
 
 @pytest.mark.parametrize(

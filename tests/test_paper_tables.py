@@ -23,13 +23,13 @@ from hedge_tasks.errors import ConfigError
 from hedge_tasks.lmms.catalogue import list_tasks
 from hedge_tasks.paper import Cell, CellResult, Key, place_runs, published, published_cells, score_cells
 from hedge_tasks.paper.cells import TASKS, task_name
-from hedge_tasks.paper.published import DATASETS, METHODS, MODELS, PROMPTS, SCORES
+from hedge_tasks.paper.published import DATASETS, FILTERS, MODELS, PROMPTS, SCORES
 from hedge_tasks.runs.run_files import Run, save_run
 from hedge_tasks.sampling import Answer, AnswerSet
 from hedge_tasks.sampling.prompts import load_prompt
 
 QWEN = "hedge_hf|dtype=bfloat16|pretrained=Qwen/Qwen2.5-VL-7B-Instruct"
-EXACT = {name: Scorer(name, build_backend("exact")) for name in METHODS.values()}
+EXACT = {name: Scorer(name, build_backend("exact")) for name in FILTERS.values()}
 
 
 def lines_of(table: int) -> list[list[str]]:
@@ -73,7 +73,7 @@ def test_every_combination_occurs_once(table: int) -> None:
     assert {cell.prompt for cell in cells} == set(PROMPTS)
     assert {cell.score for cell in cells} == set(SCORES)
     if table == 2:
-        assert {(cell.inputs, cell.clustering) for cell in cells} == set(METHODS)
+        assert {(cell.inputs, cell.clustering) for cell in cells} == set(FILTERS)
         assert {(cell.dataset, cell.model) for cell in cells} == {(d, m) for d in DATASETS for m in MODELS}
     else:
         assert {cell.n for cell in cells} == {*range(1, 11), 15, 20, 25, 30}
@@ -189,7 +189,7 @@ def run(
 ) -> Run:
     settings = {
         "documents": {"judge": {"judge": "rule"}},
-        "filters": {name: {"backend": "exact", "with_question": False, "alpha": 1.0} for name in METHODS.values()},
+        "filters": {name: {"backend": "exact", "with_question": False, "alpha": 1.0} for name in FILTERS.values()},
     }
     return replace(Run(task, model, answer_sets(n), {}, settings, created), **fields)  # type: ignore[arg-type]
 
@@ -254,7 +254,7 @@ def test_cells_are_the_aurocs_of_the_scores() -> None:
     finished = run("hedge_vqarad_minimal_label")
     scores = EXACT["nli"].score(finished.answer_sets)
     labels = [answer_set.label for answer_set in finished.answer_sets]
-    results = results_of(2, finished, methods=EXACT)
+    results = results_of(2, finished, scorers=EXACT)
     for score, name in SCORES.items():
         cell = Cell(2, "VQA-RAD", "minimal-label", "Qwen2.5-VL", score, "A+Q", "Embed", 10)
         assert results[cell].ours == pytest.approx(roc_auc_score(labels, [getattr(s, name) for s in scores]))
@@ -264,12 +264,12 @@ def test_cells_are_the_aurocs_of_the_scores() -> None:
 
 
 def test_a_column_is_clustered_by_the_method_of_its_name() -> None:
-    """The methods differ in what they see, so a mixed-up column gives another number."""
-    by_length = {name: Scorer(name, FirstOnly(i), bool(i % 2)) for i, name in enumerate(METHODS.values())}
-    results = results_of(2, run(), methods=by_length)
-    for (inputs, clustering), name in METHODS.items():
+    """The clusterings differ in what they see, so a mixed-up column gives another number."""
+    by_length = {name: Scorer(name, FirstOnly(i), bool(i % 2)) for i, name in enumerate(FILTERS.values())}
+    results = results_of(2, run(), scorers=by_length)
+    for (inputs, clustering), name in FILTERS.items():
         cell = Cell(2, "VQA-RAD", "default", "Qwen2.5-VL", "SE", inputs, clustering, 10)
-        alone = results_of(2, run(), methods={name: by_length[name]})
+        alone = results_of(2, run(), scorers={name: by_length[name]})
         assert alone[cell].ours == results[cell].ours
         assert sum(result.ours is not None for result in alone.values()) == 3
     distinct = {r.ours for cell, r in results.items() if cell.score == "SE" and r.ours is not None}
@@ -308,7 +308,7 @@ def test_missing_cells_say_why() -> None:
     results = results_of(3, run(n=4))
     assert results[BASE._replace(table=3)].reason == "the run has 4 clean answers a question"
     assert results[BASE._replace(table=3, prompt="one-sentence")].reason == "no run of hedge_vqarad_one_sentence"
-    assert results_of(2, run(), methods={})[BASE].reason == "the run has no filter nli"
+    assert results_of(2, run(), scorers={})[BASE].reason == "the run has no filter nli"
     assert results_of(2, run(settings={}))[BASE].reason == "the run has no filter nli"
     one_class = tuple(replace(answer_set, label=1) for answer_set in answer_sets(10))
     assert "every document is labelled hallucinated" in results_of(2, run(answer_sets=one_class))[BASE].reason
@@ -378,15 +378,15 @@ def test_the_command_writes_every_cell(folder: Path, tmp_path: Path, capsys: pyt
 
 def test_another_clustering_may_be_asked_for() -> None:
     given = argparse.Namespace(nli_model="some/nli", embedding_model=None, threshold="0.8")
-    methods = paper._methods(given)
-    assert methods is not None
-    assert {name: method.with_question for name, method in methods.items()} == {
+    scorers = paper._scorers(given)
+    assert scorers is not None
+    assert {name: scorer.with_question for name, scorer in scorers.items()} == {
         **dict.fromkeys(("nli", "embed"), False),
         **dict.fromkeys(("nli_qa", "embed_qa"), True),
     }
-    assert methods["nli"].settings()["model"] == methods["nli_qa"].settings()["model"] == "some/nli"
-    assert methods["embed"].settings()["threshold"] == methods["embed_qa"].settings()["threshold"] == 0.8
-    assert paper._methods(argparse.Namespace(nli_model=None, embedding_model=None, threshold=None)) is None
+    assert scorers["nli"].settings()["model"] == scorers["nli_qa"].settings()["model"] == "some/nli"
+    assert scorers["embed"].settings()["threshold"] == scorers["embed_qa"].settings()["threshold"] == 0.8
+    assert paper._scorers(argparse.Namespace(nli_model=None, embedding_model=None, threshold=None)) is None
 
 
 def test_one_table_may_be_asked_for(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:

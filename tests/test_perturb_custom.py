@@ -11,8 +11,9 @@ import numpy as np
 import pytest
 from PIL import Image
 
+from hedge_tasks.data.pictures import to_rgb8
 from hedge_tasks.errors import ConfigError
-from hedge_tasks.perturb import Perturbation, perturb_image, to_rgb8
+from hedge_tasks.perturb import Perturbation, perturb_image
 from hedge_tasks.sampling import SamplingPlan
 
 BLUR = {"class": "GaussianBlur", "blur_limit": [3, 7], "p": 1.0}

@@ -20,7 +20,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from PIL import Image
 
-from hedge_tasks.perturb import PRESETS, Perturbation, perturb_image, to_rgb8
+from hedge_tasks.data.pictures import to_rgb8
+from hedge_tasks.perturb import PRESETS, Perturbation, perturb_image
 from hedge_tasks.perturb.noise import gauss_noise, shot_noise
 
 ROOT = Path(__file__).resolve().parents[1]

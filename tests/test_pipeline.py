@@ -214,3 +214,55 @@ def test_published_semantic_entropies_through_the_whole_path(shared_data: Path) 
         sets = AnswerSet(question["question_id"], Answer("?"), clean).with_clusters(range(len(clean) + 1))
         published = next(v for k, v in question.items() if "entropy" in k)
         assert score_clustered(sets).se == pytest.approx(published, abs=1e-6)
+
+
+# --- held-out documents and missing log-probabilities ----------------------------------------------------------------
+
+
+def test_rates_are_about_all_documents_and_an_auroc_about_those_not_held_out() -> None:
+    scored = score_answers(answer_set(), clustering="exact")
+    # With the two held-out ones the AUROC would be 0.5, and without them the rate of hallucinations 0.5 as well.
+    rows = [(0.0, 0, False), (1.0, 1, False), (0.0, 1, True), (-1.0, 1, True), (0.5, None, False)]
+    scores = [
+        replace(scored, se=x, label=y, held_out=out, question_type="open", group=str(i))
+        for i, (x, y, out) in enumerate(rows)
+    ]
+
+    def value(metric: str) -> object:
+        return METRICS[metric]([METRICS[metric].record(s, {}, {}) for s in scores])
+
+    assert value("se_auroc") == value("se_auroc_within") == 1.0
+    assert value("hallucination_rate") == 3 / 4
+    assert value("unlabelled_rate") == 1 / 5
+    summary = summarise(scores)
+    assert (summary["n"], summary["n_labelled"], summary["n_held_out"]) == (5, 4, 2)
+    assert summary["hallucination_rate"] == 3 / 4
+    assert (summary["auroc"]["se"].value, summary["auroc"]["se"].n) == (1.0, 2)
+    assert summary["auroc_within_question_types"]["se"].n_pairs == 1
+
+
+def test_all_held_out_leaves_rates_and_no_auroc() -> None:
+    scored = score_answers(answer_set(), clustering="exact")
+    scores = [replace(scored, se=float(i), label=i, held_out=True, group=str(i)) for i in (0, 1)]
+    assert METRICS["se_auroc"]([METRICS["se_auroc"].record(s, {}, {}) for s in scores]).startswith("undefined")
+    rate, unlabelled = METRICS["hallucination_rate"], METRICS["unlabelled_rate"]
+    assert rate([rate.record(s, {}, {}) for s in scores]) == 0.5
+    assert unlabelled([unlabelled.record(s, {}, {}) for s in scores]) == 0.0
+
+
+@pytest.mark.parametrize("missing", ["one noisy", "all noisy", "one clean"])
+def test_answers_without_logprobs_make_all_weights_uniform_also_where_only_noisy_ones_lack_them(missing: str) -> None:
+    whole = answer_set("aab", "abb")
+    lacking = {
+        "one noisy": {"noisy": (*whole.noisy[:2], Answer("b"))},
+        "all noisy": {"noisy": tuple(Answer(answer.text) for answer in whole.noisy)},
+        "one clean": {"clean": (*whole.clean[:2], Answer("b"))},
+    }[missing]
+    found = score_answers(replace(whole, **lacking), clustering="exact")
+    uniform = score_answers(answer_set("aab", "abb", logprobs=False), clustering="exact")
+    weighted = score_answers(whole, clustering="exact")
+    assert (found.weighting, weighted.weighting) == ("uniform", "logprob")
+    assert (found.se, found.vase) == (uniform.se, uniform.vase)
+    assert found.vase != weighted.vase
+    assert found.clean_nll is None
+    assert summarise([found, weighted])["weighting"].startswith("uniform for 1 of 2 documents")

@@ -25,9 +25,9 @@ from hedge_tasks.plots import (
     Chart,
     Series,
     categories_chart,
+    detectors_chart,
     distribution_chart,
     draw,
-    methods_chart,
     rates_chart,
     risk_coverage_chart,
     roc_chart,
@@ -38,7 +38,7 @@ from hedge_tasks.plots import (
 from hedge_tasks.plots.drawing import COLOURS
 from hedge_tasks.plots.figures import all_charts
 from hedge_tasks.runs.comparisons import compare_two_runs, compare_two_scores
-from hedge_tasks.runs.measures import Labelled, labelled, roc_curve
+from hedge_tasks.runs.measures import Labelled, auroc_estimate, labelled, roc_curve, within_strata
 from hedge_tasks.runs.run_files import save_run
 from hedge_tasks.runs.scorers import scorer_of
 from hedge_tasks.runs.sweep import sweep
@@ -68,7 +68,7 @@ def test_the_roc_curve_is_that_of_scikit_learn(pairs: list[tuple[float, int]]) -
 
 
 def test_a_roc_curve_needs_both_classes() -> None:
-    with pytest.raises(ValueError, match="hallucinated and sound"):
+    with pytest.raises(ValueError, match="hallucinated and supported"):
         roc_curve(data_of([(0.1, 1), (0.2, 1)]))
 
 
@@ -87,15 +87,18 @@ def test_risk_at_full_coverage_is_the_hallucination_rate() -> None:
 
 def test_distributions_are_shares_of_each_label() -> None:
     chart = distribution_chart(SCORES, "se")
-    assert [series.name.split()[0] for series in chart.series] == ["sound", "hallucinated"]
+    assert [series.name.split()[0] for series in chart.series] == ["supported", "hallucinated"]
     assert all(sum(series.y) == pytest.approx(1) for series in chart.series)
 
 
 def test_strata_stand_beside_the_pooled_number() -> None:
     chart = strata_chart(SCORES)
-    assert chart.categories == ("pooled", "within kinds", "open", "closed")
+    assert chart.categories == ("pooled", "within types", "open", "closed")
     se = chart.series[0]
-    assert se.x[0] == detection_auroc(SCORES, "se").value
+    pooled, inside = auroc_estimate(SCORES, "se"), within_strata(SCORES, "se")
+    assert (se.x[0], se.bounds(0)) == (pooled.value, pooled.interval)
+    assert (se.x[1], se.bounds(1)) == (inside.value, inside.interval)
+    assert pooled.interval != inside.interval
     for k, kind in enumerate(("open", "closed"), start=2):
         assert se.x[k] == pytest.approx(detection_auroc([s for s in SCORES if s.question_type == kind], "se").value)
 
@@ -115,8 +118,8 @@ def test_the_threshold_chart_is_the_clustering_at_each_threshold() -> None:
     backend = EmbeddingClustering(encoder=lambda texts: [vectors[text] for text in texts])
     chart = threshold_chart(RUN, Scorer("embed", backend), steps=6)
     for i, threshold in enumerate(chart.series[0].x):
-        method = Scorer("embed", EmbeddingClustering(encoder=backend.encoder, threshold=threshold))
-        expected = detection_auroc(method.score(RUN.answer_sets), "se").value
+        scorer = Scorer("embed", EmbeddingClustering(encoder=backend.encoder, threshold=threshold))
+        expected = detection_auroc(scorer.score(RUN.answer_sets), "se").value
         assert chart.series[0].y[i] == pytest.approx(expected)
     with pytest.raises(ConfigError, match="threshold"):
         threshold_chart(RUN, scorer_of(RUN, None))
@@ -164,7 +167,7 @@ def test_documents_without_label_or_score_are_left_out() -> None:
 @pytest.mark.parametrize("ending", ["png", "svg", "pdf"])
 def test_every_chart_is_drawn_in_every_format(ending: str, tmp_path: Path) -> None:
     estimates = {"exact": {name: detection_auroc(SCORES, name) for name in SCORE_NAMES}}
-    for chart in [*all_charts(SCORES), methods_chart(estimates), rates_chart([("one", RUN)])]:
+    for chart in [*all_charts(SCORES), detectors_chart(estimates), rates_chart([("one", RUN)])]:
         path = tmp_path / f"{chart.name}.{ending}"
         draw(chart, path, width="page", title=True)
         start = {"png": b"\x89PNG", "svg": b"<?xml", "pdf": b"%PDF"}[ending]
@@ -267,7 +270,9 @@ def _lab(linear: np.ndarray) -> np.ndarray:
     return np.stack([116 * f[:, 1] - 16, 500 * (f[:, 0] - f[:, 1]), 200 * (f[:, 1] - f[:, 2])], axis=1)
 
 
-@pytest.mark.parametrize("kind", ["roc", "risk-coverage", "calibration", "distribution", "strata", "methods", "n"])
+@pytest.mark.parametrize(
+    "kind", ["roc", "risk-coverage", "calibration", "distribution", "question-types", "detectors", "n"]
+)
 def test_hedge_plot_draws_a_figure_of_a_run(kind: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     run = save_run(RUN, tmp_path)
     out = tmp_path / "figure.csv"

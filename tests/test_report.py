@@ -198,13 +198,13 @@ def test_a_pooled_number_that_is_the_kind_of_question_gets_a_warning() -> None:
     [analysis] = analyse([explained_by_kind()], curves=False)
     assert analysis.estimates["exact"]["se"].value == pytest.approx(0.9)
     assert analysis.within["exact"]["se"].value == pytest.approx(0.5)
-    assert "may be explained by the kind of question" in warnings_of(analysis)[0]
+    assert "may be explained by the question type" in warnings_of(analysis)[0]
     assert "SE with exact (0.90 pooled, 0.50 within)" in warnings_of(analysis)[0]
 
 
 def test_an_honest_run_gets_no_warning_about_kinds() -> None:
     [analysis] = analyse([finished_run(200)], curves=False)
-    assert not any("kind of question" in text for text in warnings_of(analysis))
+    assert not any("question type" in text for text in warnings_of(analysis))
 
 
 def test_few_and_missing_labels_and_log_probabilities_are_warned_about() -> None:
@@ -229,7 +229,7 @@ def test_a_method_whose_model_is_missing_is_left_out_with_the_reason(tmp_path: P
     run = replace(RUN, settings={"filters": {**EXACT, "nli": lost}})
     [analysis] = analyse([run], curves=False)
     assert list(analysis.scores) == ["exact"]
-    assert "The method nli is left out" in Page(build_report([run], options=QUICK)).text
+    assert "The clustering nli is left out" in Page(build_report([run], options=QUICK)).text
 
 
 def test_the_curves_end_at_the_table() -> None:
@@ -438,6 +438,31 @@ def test_hedge_report_writes_one_file(tmp_path: Path, capsys: pytest.CaptureFixt
 def test_a_report_of_nothing_is_refused(tmp_path: Path) -> None:
     with pytest.raises(DataError, match="no runs"):
         build_report([])
+
+
+def embedding_run(threshold: str | float) -> Run:
+    settings = {"backend": "embed", "threshold": threshold, "with_question": False, "alpha": 1.0}
+    return finished_run(120, filters={"embed": settings, **EXACT})
+
+
+@pytest.mark.parametrize("threshold", ["oracle", "cross-fit", "tuned", 0.9])
+def test_only_a_threshold_tuned_on_the_reported_documents_gets_the_oracle_warning(threshold: str | float) -> None:
+    [analysis] = analyse([embedding_run(threshold)], curves=False)
+    said = [text for text in warnings_of(analysis) if "tuned on the reported documents" in text]
+    expected = "The threshold of embed was tuned on the reported documents, which is optimistic."
+    assert said == ([expected] if threshold == "oracle" else [])
+
+
+def test_the_row_within_kinds_has_the_numbers_within() -> None:
+    [analysis] = analyse([finished_run(200)], curves=False)
+    page = Page(build_report([analysis.run], options=QUICK)).text
+    [(pooled, inside)] = re.findall(r"all, pooled(.*?)all, within kinds(.*?)(?:open|closed)", page, re.DOTALL)
+    for score in ("se", "radflag", "vase"):
+        estimates = (analysis.estimates["exact"][score], analysis.within["exact"][score])
+        texts = [f"{e.value:.3f}[{e.interval[0]:.3f}, {e.interval[1]:.3f}]" for e in estimates]
+        assert texts[0] != texts[1]
+        assert texts[0] in pooled
+        assert texts[1] in inside
 
 
 def test_the_report_says_which_documents_a_threshold_was_tuned_on() -> None:

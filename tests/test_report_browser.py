@@ -243,7 +243,7 @@ def test_the_leaderboard_sorts_links_and_compares(tmp_path: Path, open_page: Any
     selects.nth(0).select_option("2")
     selects.nth(1).select_option("1")
     row = page.locator(".compare tbody tr").first.locator("td").all_inner_texts()
-    by_name = {e.name: e.content["methods"]["exact"]["aggregates"]["se"]["auroc"] for e in built.entries}
+    by_name = {e.name: e.content["clusterings"]["exact"]["aggregates"]["se"]["auroc"] for e in built.entries}
     difference = by_name["model 2"] - by_name["model 1"]
     assert row[1] == f"{difference:+.3f}".replace("-", "−")
     assert row[4] == "40"

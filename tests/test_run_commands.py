@@ -13,12 +13,16 @@ from typing import Any
 import pytest
 from sampling_process import SeededModel, requests
 
+from hedge_tasks.adjudication import build_judge
+from hedge_tasks.adjudication.rule import RuleJudge
 from hedge_tasks.cli import main
 from hedge_tasks.cli.question import printable
 from hedge_tasks.cli.sweep import parse_sizes
 from hedge_tasks.clustering import build_backend
 from hedge_tasks.detectors.pipeline import SCORE_NAMES, cluster_answer_sets, score_clustered
 from hedge_tasks.errors import ConfigError
+from hedge_tasks.runs.from_store import run_from_store
+from hedge_tasks.runs.relabel import relabel
 from hedge_tasks.runs.run_files import Run, load_run, save_run
 from hedge_tasks.sampling import Answer, AnswerSet
 from hedge_tasks.sampling.hook import generate_samples
@@ -95,6 +99,18 @@ def test_rescore_of_a_store_labels_the_answers(tmp_path: Path, hedge: Callable[.
     generate_samples(SeededModel(0), requests(tmp_path / "hedge_answers", 2))  # type: ignore[arg-type]
     facts = hedge("rescore", tmp_path, "--clustering", "exact")
     assert (facts["task"], facts["filters"]["exact"]["n"]) == ("task", 12)
+
+
+def test_a_run_from_a_store_names_its_judge_with_the_version(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    generate_samples(SeededModel(0), requests(tmp_path / "hedge_answers", 2))  # type: ignore[arg-type]
+    first = run_from_store(tmp_path, None, "rule")
+    assert {(v["judge"], v["version"]) for v in first.verdicts.values()} == {("rule 1", "1")}
+    assert len(first.verdicts) == len(first.answer_sets) == 12
+    again, _ = relabel(first, build_judge("rule"))
+    assert {(v["judge"], v["version"]) for v in again.verdicts.values()} == {("rule 1", "1")}
+    monkeypatch.setattr(RuleJudge, "version", "2")
+    later = run_from_store(tmp_path, None, "rule")
+    assert {v["judge"] for v in later.verdicts.values()} == {"rule 2"}
 
 
 def test_sweep_gives_at_every_n_what_a_run_of_that_size_gives(

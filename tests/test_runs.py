@@ -122,9 +122,9 @@ def test_a_folder_without_runs_and_a_wrong_path_are_said_so(tmp_path: Path) -> N
     ],
 )
 def test_a_method_is_built_again_from_what_a_run_records(backend: str, options: dict[str, object]) -> None:
-    method = Scorer.build("name", backend, options, with_question=True, alpha=2.0)
-    recorded = json.loads(json.dumps(method.settings()))
-    assert Scorer.from_settings("name", recorded) == method
+    scorer = Scorer.build("name", backend, options, with_question=True, alpha=2.0)
+    recorded = json.loads(json.dumps(scorer.settings()))
+    assert Scorer.from_settings("name", recorded) == scorer
 
 
 def test_what_another_method_was_tuned_on_is_counted_by_this_one() -> None:

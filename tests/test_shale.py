@@ -480,6 +480,7 @@ def test_every_metric_of_the_yamls_exists_once() -> None:
 # --- the data set -----------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_the_data_set_keeps_pairs_together_and_names_what_it_leaves_out(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -502,6 +503,7 @@ def test_the_data_set_keeps_pairs_together_and_names_what_it_leaves_out(
     assert flag["known"].startswith(flag["description"] + " The capital of the country with")
 
 
+@pytest.mark.slow
 def test_without_any_image_there_is_no_data_set(tmp_path: Path) -> None:
     with pytest.raises(DataError, match="none of the"):
         build(small_set().items, lambda name: None, tmp_path)

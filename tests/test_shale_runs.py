@@ -116,6 +116,7 @@ def failing_in_some(hub: Path, tmp_path_factory: pytest.TempPathFactory) -> Run:
         )
 
 
+@pytest.mark.slow
 def test_resistance_is_what_arithmetic_says(failing_in_some: Run) -> None:
     for task in ("hedge_shale_ynq", "hedge_shale_mcq", "hedge_shale_closed"):
         cells = failing_in_some.values(task)
@@ -128,6 +129,7 @@ def test_resistance_is_what_arithmetic_says(failing_in_some: Run) -> None:
         assert cells["resistance_combination,exact"] == 1.0
 
 
+@pytest.mark.slow
 def test_shares_of_right_answers_are_what_arithmetic_says(failing_in_some: Run) -> None:
     for task in ("hedge_shale_ynq", "hedge_shale_mcq"):
         cells = failing_in_some.values(task)
@@ -143,6 +145,7 @@ def test_shares_of_right_answers_are_what_arithmetic_says(failing_in_some: Run) 
         assert len(failing_in_some.samples(task)) == sum(answered)
 
 
+@pytest.mark.slow
 def test_closed_questions_together_weigh_both_types_the_same(failing_in_some: Run) -> None:
     cells = failing_in_some.values("hedge_shale_closed")
     for scenario, expected in (("", 2 / 3), ("_crp", 1 / 3), ("_txt", 2 / 3), ("_adv_p", 1.0)):
@@ -153,6 +156,7 @@ def test_closed_questions_together_weigh_both_types_the_same(failing_in_some: Ru
     assert cells["accuracy_average_pfx,exact"] == pytest.approx(sum(parts) / 2)
 
 
+@pytest.mark.slow
 def test_the_official_reading_is_an_option_of_the_judge(failing_in_some: Run) -> None:
     """ "B." is an answer to people, and none to the published code."""
     cells = failing_in_some.values("mine")
@@ -200,6 +204,7 @@ def judged(hub: Path, tmp_path_factory: pytest.TempPathFactory) -> tuple[Run, li
     return run, shown
 
 
+@pytest.mark.slow
 def test_open_questions_have_three_outcomes(judged: tuple[Run, list[str]]) -> None:
     run, shown = judged
     cells = run.values("hedge_shale_ffq")
@@ -219,6 +224,7 @@ def share_of_yes() -> float:
     return sum(truths) / len(truths)
 
 
+@pytest.mark.slow
 def test_a_blind_run_shows_no_image_and_has_its_accuracy(judged: tuple[Run, list[str]]) -> None:
     """The named judge is for the open questions of the command; closed ones are read."""
     cells = judged[0].values("hedge_shale_blind")
@@ -228,6 +234,7 @@ def test_a_blind_run_shows_no_image_and_has_its_accuracy(judged: tuple[Run, list
     assert cells["unreadable_rate,exact"] == 0.5
 
 
+@pytest.mark.slow
 def test_gain_and_leakage_come_from_answers_without_images(
     judged: tuple[Run, list[str]], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -267,17 +274,17 @@ def test_closed_questions_take_no_other_judge(monkeypatch: pytest.MonkeyPatch) -
     with pytest.raises(ConfigError, match="mine: the judge must be 'shale', got 'rule'"):
         ShaleDiscriminativeTask(config(judge="rule"))
     monkeypatch.setenv("HEDGE_JUDGE", "rule")  # named for other tasks of the same command
-    assert ShaleDiscriminativeTask(config())._judge.name == "shale"
+    assert ShaleDiscriminativeTask(config()).judge.name == "shale"
 
 
 def test_noisy_answers_are_read_against_the_options_that_they_were_offered(monkeypatch: pytest.MonkeyPatch) -> None:
     """With SYN as the noisy condition the letters of clean and noisy draws stand for different things."""
-    monkeypatch.setattr("hedge_tasks.clustering.embedding.load_encoder", lambda *_: lambda texts: np.eye(len(texts), 3))
+    monkeypatch.setattr("hedge_tasks.serving.encoders.load_encoder", lambda *_: lambda texts: np.eye(len(texts), 3))
     induction_words._embedded.cache_clear()
     candidates = [f"thing {i}" for i in range(9)]
     noise = {"kind": "induction", "wording": "syn", "candidates": candidates, "too_near": 1.0}
     task = ShaleDiscriminativeTask(config())
-    task._plan = SamplingPlan(n=4, perturbation=noise)
+    task.plan = SamplingPlan(n=4, perturbation=noise)
     [documents] = task.dataset_no_image.values()
     row = next(i for i, document in enumerate(documents) if "(A)" in document["question"])
     document = documents[row]
@@ -290,12 +297,12 @@ def test_noisy_answers_are_read_against_the_options_that_they_were_offered(monke
         document["question"],
         document["answer"],
     )
-    read = task._as_readings(answers, task._keys[row], row)
+    read = task._read_set("discriminative", row, answers)
     induction_words._embedded.cache_clear()
     assert {a.text for a in (read.baseline, *read.clean)} == {options_of(document["question"])[letter].lower()}
-    offered = [draw for draw in task._plan.draws(task._keys[row]) if draw.condition == "noisy"]
+    offered = [draw for draw in task.plan.draws(task._keys[row]) if draw.condition == "noisy"]
     wording = Wording(document["question"], distractor="", answer=document["answer"])
-    options = [options_of(task._plan.noise.perturb_wording(wording, seed=d.seed).question)[letter] for d in offered]
+    options = [options_of(task.plan.noise.perturb_wording(wording, seed=d.seed).question)[letter] for d in offered]
     assert [answer.text for answer in read.noisy] == [*options[:3], "I do not know."]
     assert set(options) <= set(candidates)
 

@@ -105,6 +105,7 @@ def test_both_answers_and_all_letters_occur(all_scenes: list[Scene]) -> None:
     assert sum(scene.positive for scene in one_each) == len(ASPECTS) / 2
 
 
+@pytest.mark.slow
 def test_the_same_arguments_give_the_same_set_and_another_seed_another() -> None:
     # A smaller set with the aspect of the small one, so that nothing is shared but the arguments.
     one, again, other = (synthesise(1, aspects=["count"], size=48, seed=seed) for seed in (0, 0, 1))
@@ -114,6 +115,7 @@ def test_the_same_arguments_give_the_same_set_and_another_seed_another() -> None
     assert [item.question for item in one.items] != [item.question for item in other.items]
 
 
+@pytest.mark.slow
 def test_every_scenario_has_its_items() -> None:
     for scenario in SCENARIOS:
         items = by_scenario(scenario)
@@ -127,6 +129,7 @@ def test_every_scenario_has_its_items() -> None:
     assert len(small_set().images) == 6 * (1 + len(IMAGE_SCENARIOS))
 
 
+@pytest.mark.slow
 def test_image_scenarios_change_the_image_alone() -> None:
     for scenario in IMAGE_SCENARIOS:
         for id_, item in by_scenario(scenario).items():
@@ -140,6 +143,7 @@ def test_image_scenarios_change_the_image_alone() -> None:
             assert by_scenario(f"{scenario}_p")[id_].image == item.image
 
 
+@pytest.mark.slow
 def test_the_prefix_states_the_distractor_and_leaves_the_question() -> None:
     for scenario in ("pfx", *(f"{name}_p" for name in IMAGE_SCENARIOS)):
         for id_, item in by_scenario(scenario).items():
@@ -151,6 +155,7 @@ def test_the_prefix_states_the_distractor_and_leaves_the_question() -> None:
     assert by_scenario("pfx")["1"].image == by_scenario("clean")["1"].image
 
 
+@pytest.mark.slow
 def test_synonyms_replace_what_is_wrong_and_nothing_else() -> None:
     for id_, item in by_scenario("syn").items():
         clean = by_scenario("clean")[id_]
@@ -169,6 +174,7 @@ def test_synonyms_replace_what_is_wrong_and_nothing_else() -> None:
         assert item.distractor in item.question
 
 
+@pytest.mark.slow
 def test_what_is_written_is_read_again(tmp_path: Path) -> None:
     files = write_released(small_set(), tmp_path)
     assert [file.stem for file in files[:5]] == ["Clean", "Style", "Corruption", "Adversarial", "SceneText"]

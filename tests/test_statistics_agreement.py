@@ -8,22 +8,28 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from scipy.stats import binomtest
+from scipy.stats import binomtest, norm
 from sklearn.metrics import cohen_kappa_score
 from sklearn.metrics import confusion_matrix as sklearn_confusion_matrix
+from statsmodels.stats import inter_rater
 
+from hedge_tasks.errors import ConfigError
 from hedge_tasks.statistics import (
+    agreement,
     cohen_kappa,
     confusion_matrix,
     estimate_rate,
     fleiss_kappa,
     krippendorff_alpha,
     percent_agreement,
+    weighted_kappa,
     wilson_interval,
 )
+from hedge_tasks.statistics.agreement import weighted_kappas
+from hedge_tasks.statistics.base import wilson
 
 NAN = math.nan
-KINDS = ["sound", "hallucinated", "partly"]
+KINDS = ["supported", "hallucinated", "partly"]
 
 
 def ratings(n=60, n_raters=3, seed=0, n_kinds=2, missing=0.0):
@@ -62,10 +68,47 @@ def test_cohens_kappa_is_scikit_learns(seed, n_kinds):
 
 @pytest.mark.parametrize("n_raters", [2, 3, 5])
 def test_fleiss_kappa_is_that_of_statsmodels(n_raters):
-    inter_rater = pytest.importorskip("statsmodels.stats.inter_rater")
     rows = ratings(n_raters=n_raters, n_kinds=3)
     table, _ = inter_rater.aggregate_raters(np.array(rows).T)
     assert fleiss_kappa(rows).value == pytest.approx(inter_rater.fleiss_kappa(table))
+
+
+@pytest.mark.parametrize("weights", ["linear", "quadratic"])
+@given(pairs=st.lists(st.tuples(st.integers(1, 3), st.integers(1, 3)), min_size=1, max_size=30))
+@settings(deadline=None)
+def test_weighted_kappas_are_scikit_learns(weights, pairs):
+    table = np.zeros((3, 3))
+    for one, other in pairs:
+        table[one - 1, other - 1] += 1
+    found, [resampled] = weighted_kappa(table, weights), weighted_kappas(table[None], weights)
+    if len({score for pair in pairs for score in pair}) == 1:
+        assert found is None
+        assert math.isnan(resampled)
+        return
+    expected = cohen_kappa_score(*zip(*pairs, strict=True), labels=[1, 2, 3], weights=weights)
+    assert found == pytest.approx(expected, abs=1e-12)
+    assert resampled == pytest.approx(expected, abs=1e-12)
+
+
+def test_a_weighted_kappa_needs_a_square_table_and_known_weights():
+    with pytest.raises(ConfigError, match="did you mean 'linear'"):
+        weighted_kappa([[1]], "linar")
+    with pytest.raises(ValueError, match="square"):
+        weighted_kappa([[1, 2]])
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_resamples_are_computed_as_the_libraries_compute_the_value(seed):
+    # The value is the library's and the resamples are our own: of the table itself both are the same number.
+    rows = ratings(n_raters=4, n_kinds=3, seed=seed)
+    for judges, ours, theirs in (
+        (rows[:2], agreement._cohen, cohen_kappa),
+        (rows, agreement._fleiss, fleiss_kappa),
+    ):
+        table = agreement._Table(judges, None, at_least=len(judges))
+        once = np.bincount(table.pattern, minlength=len(table.patterns)).astype(float)[None]
+        found = theirs(*judges).value if theirs is cohen_kappa else theirs(judges).value
+        assert ours(table, once)[0] == pytest.approx(found, abs=1e-12)
 
 
 def test_fleiss_kappa_of_the_published_example():
@@ -211,8 +254,8 @@ def test_no_items_are_reported():
 
 def test_the_confusion_matrix_is_scikit_learns():
     a, b = ([KINDS[v] for v in row] for row in ratings(n_raters=2, n_kinds=3))
-    found = confusion_matrix([*a, None, "sound"], [*b, "sound", None])
-    assert found.categories == ("hallucinated", "partly", "sound")
+    found = confusion_matrix([*a, None, "supported"], [*b, "supported", None])
+    assert found.categories == ("hallucinated", "partly", "supported")
     assert np.array(found.counts).tolist() == sklearn_confusion_matrix(a, b).tolist()
     assert found.n_missing == 2
     chosen = confusion_matrix(a, b, categories=[*KINDS, "unclear"])
@@ -231,6 +274,16 @@ def test_wilsons_interval_is_scipys(successes, n, confidence):
     rate = estimate_rate([1] * successes + [0] * (n - successes), confidence=confidence)
     assert rate.interval == wilson_interval(successes, n, confidence)
     assert rate.stderr == pytest.approx(math.sqrt(successes * (n - successes) / n**3))
+
+
+@pytest.mark.parametrize("share", [0.0, 0.1, 0.5, 0.987, 1.0])
+@pytest.mark.parametrize("n", [0.7, 3.2, 41.9])
+def test_wilsons_interval_of_an_effective_sample_size_solves_its_equation(share, n):
+    # Its ends are the proportions p at which the observed share is z standard errors sqrt(p (1 - p) / n) away.
+    z = norm.ppf(0.975)
+    for end in wilson(share, n, 0.95):
+        assert 0 <= end <= 1
+        assert (share - end) ** 2 == pytest.approx(z**2 * end * (1 - end) / n, abs=1e-12)
 
 
 def test_a_rate_by_group_agrees_with_the_group_bootstrap():

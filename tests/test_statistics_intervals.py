@@ -20,7 +20,7 @@ INF = math.inf
 
 
 def kernel(scores, labels):
-    """Wins of every hallucinated (row) over every sound answer (column)."""
+    """Wins of every hallucinated (row) over every supported answer (column)."""
     positive, negative = scores[labels == 1], scores[labels == 0]
     return (positive[:, None] > negative) + 0.5 * (positive[:, None] == negative)
 

@@ -16,8 +16,6 @@ from sampling_process import DOCUMENTS, SeededModel, requests
 from hedge_tasks.sampling.hook import generate_samples
 from hedge_tasks.sampling.store import AnswerStore
 
-pytestmark = pytest.mark.slow
-
 PROGRAM = Path(__file__).with_name("sampling_process.py")
 N = 10
 DRAWS = DOCUMENTS * (1 + 2 * N)
@@ -33,6 +31,7 @@ def undisturbed() -> list[str]:
     return generate_samples(SeededModel(0), requests(None, N))  # type: ignore[arg-type]
 
 
+@pytest.mark.slow
 def test_killed_twenty_times_in_a_row(tmp_path: Path, undisturbed: list[str]) -> None:
     """SIGKILL at random moments after sampling began; what is stored only grows, and in the end nothing differs."""
     dice = random.Random(0)

@@ -11,9 +11,9 @@ pytestmark = pytest.mark.framework
 
 
 def identity(model: str | None, model_args: str | None) -> str | None:
-    from hedge_tasks.lmms.task import _model_identity
+    from hedge_tasks.lmms.identity import model_identity
 
-    return _model_identity(SimpleNamespace(model=model, model_args=model_args))
+    return model_identity(SimpleNamespace(model=model, model_args=model_args))
 
 
 def test_speed_and_place_are_not_part_of_a_models_identity() -> None:
@@ -39,10 +39,10 @@ def test_without_a_command_line_the_model_has_no_name() -> None:
 def test_the_store_is_where_the_environment_says_or_with_the_results(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from hedge_tasks.lmms.task import _store_folder
+    from hedge_tasks.lmms.identity import store_folder
 
-    assert _store_folder(SimpleNamespace(output_path="out")) == Path("out/hedge_answers")
-    assert _store_folder(SimpleNamespace(output_path=None)) is None
-    assert _store_folder(None) is None
+    assert store_folder(SimpleNamespace(output_path="out")) == Path("out/hedge_answers")
+    assert store_folder(SimpleNamespace(output_path=None)) is None
+    assert store_folder(None) is None
     monkeypatch.setenv("HEDGE_STORE", str(tmp_path))
-    assert _store_folder(SimpleNamespace(output_path="out")) == tmp_path
+    assert store_folder(SimpleNamespace(output_path="out")) == tmp_path

@@ -113,11 +113,13 @@ class TestVisionLanguageModel:
         assert 0.15 <= wrong.pop("all") <= 0.35
         assert all(0 < rate < 0.6 for rate in wrong.values()), wrong
 
+    @pytest.mark.slow
     def test_entropy_finds_wrong_answers(self, answerer, demo):
         measured = evaluate.measure_uncertainty(answerer, demo, n_samples=5, seed=0)
         assert measured["AUROC of entropy"]["all"] > 0.6
         assert measured["share of meaningless samples"] < 0.05
 
+    @pytest.mark.slow
     @pytest.mark.parametrize("instruction", vlm.INSTRUCTIONS)
     def test_instructions_change_little(self, answerer, demo, instruction):
         *system, wrapper = instruction.split("\n")

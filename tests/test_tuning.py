@@ -225,9 +225,9 @@ def test_without_usable_labels_a_stated_threshold_is_used(label: int | None, rea
 
 
 def test_documents_that_chose_are_in_no_auroc_but_in_the_hallucination_rate() -> None:
-    method = Scorer("embed", backend(), choice=ThresholdChoice("tuned"))
+    scorer = Scorer("embed", backend(), choice=ThresholdChoice("tuned"))
     sets = answer_sets(6)
-    scores = method.score(sets)
+    scores = scorer.score(sets)
     out = [s for s in scores if s.held_out]
     assert len(out) in range(8, 12)
     assert all(s.label is not None and s.reported_label is None for s in out)
@@ -246,9 +246,9 @@ def test_the_filter_records_what_was_chosen() -> None:
 
 
 def test_a_runs_choice_is_built_again_from_its_settings() -> None:
-    method = Scorer.build("embed", "embed", {"threshold": "tuned", "tuning": {"target": "vase", "seed": 4}})
-    again = Scorer.from_settings("embed", {**method.settings(), "chosen": {"parts": []}})
-    assert again.choice == method.choice == ThresholdChoice("tuned", target="vase", seed=4)
+    scorer = Scorer.build("embed", "embed", {"threshold": "tuned", "tuning": {"target": "vase", "seed": 4}})
+    again = Scorer.from_settings("embed", {**scorer.settings(), "chosen": {"parts": []}})
+    assert again.choice == scorer.choice == ThresholdChoice("tuned", target="vase", seed=4)
 
 
 @pytest.mark.parametrize(

@@ -19,9 +19,10 @@ from hedge_tasks.cli import main
 from hedge_tasks.data.answers import AnswerSet
 from hedge_tasks.errors import ConfigError, DataError
 from hedge_tasks.evaluations.vope import documents, extraction, objects
-from hedge_tasks.evaluations.vope.task import VopeTask, own_judge
+from hedge_tasks.evaluations.vope.task import VopeTask
 from hedge_tasks.evaluations.vope.vocabulary import Vocabulary
 from hedge_tasks.lmms.catalogue import task_folder
+from hedge_tasks.lmms.settings import DocumentSettings
 from hedge_tasks.models.hedge_hf import HedgeHF
 from hedge_tasks.models.tiny.training import phantom
 
@@ -54,6 +55,7 @@ def run_model(root: Path, reply: Callable[[dict[str, Any]], str], tasks: str, *m
         )
 
 
+@pytest.mark.slow
 @pytest.mark.framework
 def test_an_oracle_and_a_model_that_denies_everything(tmp_path: Path) -> None:
     """An oracle on the images of one data set, and it denies everything on those of the other, which are larger."""
@@ -131,6 +133,7 @@ def rich(tmp_path_factory: pytest.TempPathFactory) -> Run:
         return run_model(root, hesitant, "mine", "--include_path", str(own), plan=plan)
 
 
+@pytest.mark.slow
 @pytest.mark.framework
 def test_the_share_of_stories_tells_hallucinated_objects(rich: Run) -> None:
     cells = rich.values("mine")
@@ -145,6 +148,7 @@ def test_the_share_of_stories_tells_hallucinated_objects(rich: Run) -> None:
     assert isinstance(cells["object_vase_auroc,objects"], float)
 
 
+@pytest.mark.slow
 @pytest.mark.framework
 def test_reasoning_is_no_story_and_no_reply(rich: Run) -> None:
     [file] = (rich.output / "hedge_runs").glob("*mine*")
@@ -158,6 +162,7 @@ def test_reasoning_is_no_story_and_no_reply(rich: Run) -> None:
     assert all(len(a.follow_ups) == len(row["verdict"]["objects"]) for a, row in zip(sets, rows, strict=True))
 
 
+@pytest.mark.slow
 @pytest.mark.framework
 def test_two_judges_rate_absent_objects_with_the_image(rich: Run) -> None:
     cells = rich.values("mine")
@@ -172,6 +177,7 @@ def test_two_judges_rate_absent_objects_with_the_image(rich: Run) -> None:
     assert [judge["model"] for judge in settings["relevance"]] == ["first", "second"]
 
 
+@pytest.mark.slow
 @pytest.mark.framework
 def test_the_command_lays_out_tables_and_reads_replies_the_other_way(
     rich: Run, capsys: pytest.CaptureFixture[str]
@@ -190,6 +196,7 @@ def test_the_command_lays_out_tables_and_reads_replies_the_other_way(
 SCANS = Vocabulary({"ct": "ct", "mri": "mri", "x ray": "x ray"}, {"x ray": "x ray"})
 
 
+@pytest.mark.slow
 @pytest.mark.framework
 def test_the_embedded_model_writes_and_is_rechecked_and_a_second_run_asks_nothing(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -244,7 +251,9 @@ def test_the_judge_from_the_environment_rates_relevance_or_is_not_asked(
     given: str, models: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("HEDGE_JUDGE", given)
-    judge = own_judge({"task": "mine", "hedge": {"prompt": "vope/writing", "judge": "vope"}})
+    judge = VopeTask.judge_of(
+        object.__new__(VopeTask), DocumentSettings("vope/writing", judge={"name": "vope"}), "mine"
+    )
     assert [getattr(one, "model", None) for one in judge.relevance] == models
 
 

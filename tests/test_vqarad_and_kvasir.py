@@ -11,16 +11,14 @@ import pytest
 from datasets import Dataset, Image
 from evaluation import Run, evaluate
 from PIL import Image as PILImage
-from test_kvasir_choice import load_utils
 
 from hedge_tasks.adjudication import Case, build_judge
 from hedge_tasks.cli import main
 from hedge_tasks.errors import ConfigError
+from hedge_tasks.evaluations.vqarad import documents as vqarad
 from hedge_tasks.lmms.catalogue import list_tasks, task_folder
 from hedge_tasks.lmms.metrics import METRICS, OfQuestionType
-from hedge_tasks.paper.published import METHODS, PROMPTS
-
-vqarad = load_utils("hedge_vqarad")
+from hedge_tasks.paper.published import FILTERS, PROMPTS
 
 TINY_NLI = "package://hedge_tasks.models.tiny/nli"
 TASKS = {f"hedge_{data}{suffix}" for data in ("vqarad", "kvasirvqa_x1") for suffix in
@@ -78,16 +76,18 @@ def everything(hub: Path, tmp_path_factory: pytest.TempPathFactory) -> Run:
     return run_everything(hub, tmp_path_factory.mktemp("medvqa"))
 
 
+@pytest.mark.slow
 @pytest.mark.framework
 def test_one_command_fills_eight_tasks_and_four_filters(everything: Run) -> None:
     assert set(everything.results["results"]) >= TASKS
     for task in TASKS:
         cells = everything.values(task)
         for name in ("se_auroc", "radflag_auroc", "vase_auroc", "hallucination_rate", "unlabelled_rate"):
-            assert {f"{name},{method}" for method in METHODS.values()} <= set(cells)
+            assert {f"{name},{filter_}" for filter_ in FILTERS.values()} <= set(cells)
         assert len(everything.samples(task)) == (6 if "vqarad" in task else 4) * 4
 
 
+@pytest.mark.slow
 @pytest.mark.framework
 def test_the_prompts_are_the_only_difference(everything: Run) -> None:
     for data in ("vqarad", "kvasirvqa_x1"):
@@ -109,6 +109,7 @@ def _task(data: str, prompt: str) -> str:
     return f"hedge_{data}" if prompt == "default" else f"hedge_{data}_{prompt.replace('-', '_')}"
 
 
+@pytest.mark.slow
 @pytest.mark.framework
 def test_groups_hold_their_tasks(everything: Run) -> None:
     groups = everything.results["group_subtasks"]
@@ -116,10 +117,11 @@ def test_groups_hold_their_tasks(everything: Run) -> None:
     assert set(groups["hedge_vqarad_prompts"]) | set(groups["hedge_kvasirvqa_x1_prompts"]) == TASKS
 
 
+@pytest.mark.slow
 @pytest.mark.framework
 def test_closed_and_open_questions_have_rows_of_their_own(everything: Run) -> None:
     cells = everything.values("hedge_vqarad")
-    assert {f"{name},{method}" for name in SPLIT for method in METHODS.values()} <= set(cells)
+    assert {f"{name},{filter_}" for name in SPLIT for filter_ in FILTERS.values()} <= set(cells)
     closed, opened = (_of_kind(everything, kind) for kind in ("closed", "open"))
     assert (len(closed), len(opened)) == (4, 2)
     for kind, sets in (("closed", closed), ("open", opened)):
@@ -134,6 +136,7 @@ def _of_kind(run: Run, kind: str) -> list[dict[str, Any]]:
     return [sample for sample in samples[:6] if sample["question_type"] == kind]
 
 
+@pytest.mark.slow
 @pytest.mark.framework
 def test_the_run_says_which_questions_were_chosen(everything: Run) -> None:
     documents = everything.results["configs"]["hedge_kvasirvqa_x1"]["hedge"]["documents"]
@@ -144,6 +147,7 @@ def test_the_run_says_which_questions_were_chosen(everything: Run) -> None:
     assert {answers["question_type"] for answers in sets} == {"polyp_count"}
 
 
+@pytest.mark.slow
 @pytest.mark.framework
 def test_the_papers_tables_are_laid_out_from_it(everything: Run, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["paper", str(everything.output), "--name", "Qwen2.5-VL=hedge_tiny", "--table", "2", "--json"]) == 0
@@ -156,12 +160,13 @@ def test_the_papers_tables_are_laid_out_from_it(everything: Run, capsys: pytest.
             assert cell["ours"] is None
             continue
         data = "vqarad" if cell["dataset"] == "VQA-RAD" else "kvasirvqa_x1"
-        there = everything.values(_task(data, cell["prompt"]))[f"{names[cell['score']]}_auroc,{cell['method']}"]
+        there = everything.values(_task(data, cell["prompt"]))[f"{names[cell['score']]}_auroc,{cell['filter']}"]
         assert there == (cell["ours"] if cell["ours"] is not None else f"undefined: {cell['reason']}")
         compared += 1
     assert compared == 96
 
 
+@pytest.mark.slow
 @pytest.mark.framework
 def test_the_stand_ins_of_the_real_data_sets_run(shared_data: Path, tmp_path: Path) -> None:
     run = run_everything(shared_data / "hub", tmp_path, "--limit", "2")

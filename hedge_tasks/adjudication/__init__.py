@@ -7,6 +7,7 @@ from hedge_tasks.adjudication.config import (
     judge_from,
     keep_labels,
     parse_spec,
+    required_judge,
     verdict_record,
 )
 from hedge_tasks.adjudication.reliability import reliability
@@ -21,6 +22,7 @@ __all__ = [
     "configured_judge",
     "judge_from",
     "parse_spec",
+    "required_judge",
     "keep_labels",
     "check_judge",
     "verdict_record",

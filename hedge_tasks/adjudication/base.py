@@ -1,19 +1,19 @@
 """What every judge takes and gives: cases in, verdicts out, in the same order.
 
 A judge answers one question: is this baseline answer a hallucination, given the reference? It may decline
-(``label=None``), and a caller must expect that: a declined case is left out of the statistics and counted, never given
+(`label=None`), and a caller must expect that: a declined case is left out of the statistics and counted, never given
 a default label.
 """
 
 from __future__ import annotations
 
-import importlib
-import inspect
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol, runtime_checkable
 
-from hedge_tasks.errors import ConfigError, DataError, unknown
+from hedge_tasks.errors import DataError
+from hedge_tasks.evaluation import brought
+from hedge_tasks.registry import Registry
 
 __all__ = ["Case", "Judge", "Verdict", "build_judge", "judge_names", "register_judge"]
 
@@ -25,18 +25,14 @@ SUPPORTED = 0
 class Case:
     """One answer to judge.
 
-    Parameters
-    ----------
-    id
-        Of the document.
-    question, reference, answer
-        What was asked, what is true, what the model said. For an object to be rated (VOPE) the answer is its name.
-    description
-        What the image shows or what else is known, for judges that are told more than the reference.
-    images
-        Loads the pictures (PIL images, paths or data URLs), for judges that look at them; called once a question.
-    image_key
-        What tells these pictures from others, such as a digest; labels are stored under it.
+    Attributes:
+        id: Of the document.
+        question, reference, answer: What was asked, what is true, what the model said. For an object to be rated (VOPE)
+            the answer is its name.
+        description: What the image shows or what else is known, for judges that are told more than the reference.
+        images: Loads the pictures (PIL images, paths or data URLs), for judges that look at them; called once a
+            question.
+        image_key: What tells these pictures from others, such as a digest; labels are stored under it.
     """
 
     id: str
@@ -52,20 +48,13 @@ class Case:
 class Verdict:
     """The judgement of one case.
 
-    Parameters
-    ----------
-    label
-        1 = hallucinated, 0 = supported, None = this judge cannot tell.
-    reason
-        For a person; a rule judge starts it with the id of the rule, as in ``"polar: ..."``.
-    judge, version
-        Who decided. A change that can change labels raises the version.
-    category
-        Kind of hallucination (or of support), for judges that tell.
-    raw
-        What the judge said before it was parsed, for judges that say something; of bounded length.
-    votes
-        The verdicts behind a verdict of several judges.
+    Attributes:
+        label: 1 = hallucinated, 0 = supported, None = this judge cannot tell.
+        reason: For a person; a rule judge starts it with the id of the rule, as in `"polar: ..."`.
+        judge, version: Who decided. A change that can change labels raises the version.
+        category: Kind of hallucination (or of support), for judges that tell.
+        raw: What the judge said before it was parsed, for judges that say something; of bounded length.
+        votes: The verdicts behind a verdict of several judges.
     """
 
     label: int | None
@@ -112,7 +101,7 @@ class Verdict:
 
 @runtime_checkable
 class Judge(Protocol):
-    """Anything that judges cases. ``settings()`` holds all that can change a verdict, ready for JSON."""
+    """Anything that judges cases. `settings()` holds all that can change a verdict, ready for JSON."""
 
     name: str
     version: str
@@ -122,45 +111,31 @@ class Judge(Protocol):
     def settings(self) -> dict[str, Any]: ...
 
 
-# Given as text, so that looking up one judge does not import the model libraries of another.
-_REGISTRY: dict[str, str | Callable[..., Judge]] = {
-    "rule": "hedge_tasks.adjudication.rule:RuleJudge",
-    "llm": "hedge_tasks.adjudication.llm:LLMJudge",
-    "hf": "hedge_tasks.adjudication.hf:HFJudge",
-    "labels": "hedge_tasks.adjudication.labels:LabelsJudge",
-    "panel": "hedge_tasks.adjudication.panel:Panel",
-    "medhallu": "hedge_tasks.evaluations.medhallu.judge:MedHalluJudge",
-    "shale": "hedge_tasks.evaluations.shale.judge:ShaleJudge",
-    "vope": "hedge_tasks.evaluations.vope.judge:VopeJudge",
-}
+JUDGES: Registry[Judge] = Registry(
+    "judge",
+    "hedge_tasks.judges",
+    {
+        "rule": "hedge_tasks.adjudication.rule:RuleJudge",
+        "llm": "hedge_tasks.adjudication.llm:LLMJudge",
+        "hf": "hedge_tasks.adjudication.hf:HFJudge",
+        "labels": "hedge_tasks.adjudication.labels:LabelsJudge",
+        "panel": "hedge_tasks.adjudication.panel:Panel",
+    },
+    also=brought("judges"),
+)
+"""Every judge by name: those that any task may have, those of evaluations and those of other packages."""
 
 
 def register_judge(name: str, factory: str | Callable[..., Judge]) -> None:
-    """Make a judge known by name. ``factory`` is a callable, or ``"module:attribute"`` to be imported on first use."""
-    if _REGISTRY.get(name, factory) != factory:
-        raise ValueError(f"a judge named {name!r} is already registered")
-    _REGISTRY[name] = factory
+    """Make a judge known by name. `factory` is a callable, or `"module:attribute"` to be imported on first use."""
+    JUDGES.register(name, factory)
 
 
 def judge_names() -> list[str]:
-    """Names that :func:`build_judge` knows."""
-    return sorted(_REGISTRY)
+    """Names that `build_judge` knows."""
+    return sorted(JUDGES.names())
 
 
 def build_judge(name: str, **options: Any) -> Judge:
     """Build a registered judge; a wrong name or option is named together with the nearest valid one."""
-    if name not in _REGISTRY:
-        raise unknown("judge", name, _REGISTRY)
-    factory = _REGISTRY[name]
-    if isinstance(factory, str):
-        module, _, attribute = factory.partition(":")
-        factory = getattr(importlib.import_module(module), attribute)
-    parameters = inspect.signature(factory).parameters
-    if not any(parameter.kind is parameter.VAR_KEYWORD for parameter in parameters.values()):
-        for key in options:
-            if key not in parameters:
-                raise unknown(f"option of judge {name!r}", key, parameters)
-    needed = (p.name for p in parameters.values() if p.default is p.empty and p.kind is p.POSITIONAL_OR_KEYWORD)
-    if missing := [key for key in needed if key not in options]:
-        raise ConfigError(f"judge {name!r}: the option {missing[0]!r} is missing")
-    return factory(**options)
+    return JUDGES.build(name, **options)

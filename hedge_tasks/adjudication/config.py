@@ -6,7 +6,7 @@ import json
 import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from hedge_tasks.adjudication.base import Case, Judge, Verdict, build_judge, judge_names
 from hedge_tasks.errors import ConfigError, unknown
@@ -18,6 +18,8 @@ LABELS = "hedge_labels"
 """Folder of stored labels in lmms-eval's output folder."""
 
 _SECRETS = ("key", "token", "secret", "password")
+
+AnyJudge = TypeVar("AnyJudge", bound=Judge)
 
 Spec = str | Mapping[str, Any] | Sequence[Any]
 """A name, `name:key=value,...`, JSON text, a mapping with `name` and options, or a list of these (a panel)."""
@@ -53,6 +55,23 @@ def judge_from(spec: Spec) -> Judge:
         return build_judge("panel", judges=settings)
     options = dict(settings[0])
     return build_judge(options.pop("name"), **options)
+
+
+def required_judge(spec: Spec, kind: type[AnyJudge], task: str) -> AnyJudge:
+    """The judge of a task whose replies only one judge can read, whatever the environment names for other tasks.
+
+    Args:
+        spec: of the task's YAML.
+        kind: class that the judge must be of, which has `name`.
+        task: its name, for the error.
+
+    Raises:
+        ConfigError: the specification names another judge, or an option makes no sense.
+    """
+    judge = judge_from(spec)
+    if not isinstance(judge, kind):
+        raise ConfigError(f"{task}: the judge must be {getattr(kind, 'name', kind.__name__)!r}, got {judge.name!r}")
+    return judge
 
 
 def parse_spec(spec: Spec) -> list[dict[str, Any]]:
@@ -145,6 +164,10 @@ def check_judge(judge: Judge, cases_have_images: bool = True) -> None:
 
 
 def verdict_record(case: Case, verdict: Verdict) -> dict[str, Any]:
-    """A verdict for a run file, with what judging it once more needs and the answer set does not hold."""
+    """A verdict for a run file, with what judging it once more needs and the answer set does not hold.
+
+    Its `judge` names the version as well: two versions of a judge are two judges wherever runs are compared.
+    """
     extra = {"description": case.description, "image_key": case.image_key}
-    return {**verdict.to_dict(), **{key: value for key, value in extra.items() if value is not None}}
+    named = {**verdict.to_dict(), "judge": f"{verdict.judge} {verdict.version}"}
+    return named | {key: value for key, value in extra.items() if value is not None}

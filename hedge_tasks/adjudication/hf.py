@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -13,14 +11,12 @@ from hedge_tasks.adjudication.base import Case, Verdict
 from hedge_tasks.adjudication.model_judge import DEFAULT_MODEL, ModelJudge, Replies, Reply
 from hedge_tasks.errors import unknown
 from hedge_tasks.io import options
+from hedge_tasks.serving.fingerprints import fingerprint
 
 if TYPE_CHECKING:
     from hedge_tasks.models.hedge_hf import HedgeHF
 
 _DTYPES = ("auto", "float32", "bfloat16", "float16")
-
-# A weights file below this size is hashed; above, its size tells it from another one.
-_HASH_LIMIT = 64 * 2**20
 
 
 class HFJudge(ModelJudge):
@@ -29,16 +25,16 @@ class HFJudge(ModelJudge):
     lmms-eval frees the evaluated model before answers are judged, so both need not fit at once.
 
     Args:
-        model: hub id, folder, or `package://some.python.package/folder`.
-        prompt, images, asks, ask_unlabelled: see `ModelJudge`.
-        revision: on the hub.
-        dtype, device, trust_remote_code: as `hedge_hf` takes them.
-        batch_size: cases at a time.
-        max_tokens: of a reply; where a reply is asked for again, twice as many.
-        thinking: let a model that can do so reason before it replies (needs a larger `max_tokens`).
+        model: Hub id, folder, or `package://some.python.package/folder`.
+        prompt, images, asks, ask_unlabelled: See `ModelJudge`.
+        revision: On the hub.
+        dtype, device, trust_remote_code: As `hedge_hf` takes them.
+        batch_size: Cases at a time.
+        max_tokens: Of a reply; where a reply is asked for again, twice as many.
+        thinking: Let a model that can do so reason before it replies (needs a larger `max_tokens`).
 
     Raises:
-        ConfigError: a value makes no sense.
+        ConfigError: A value makes no sense.
     """
 
     name = "hf"
@@ -84,7 +80,7 @@ class HFJudge(ModelJudge):
         from hedge_tasks.serving.loading import resolve_model
 
         folder = Path(resolve_model(self.model))
-        return f"{folder.name}@{_fingerprint(folder)}" if folder.is_dir() else self.model
+        return f"{folder.name}@{fingerprint(folder)}" if folder.is_dir() else self.model
 
     def judge(self, cases: Sequence[Case]) -> list[Verdict]:
         try:
@@ -98,26 +94,26 @@ class HFJudge(ModelJudge):
             positions = range(start, min(start + self.batch_size, len(cases)))
             yield self._ask_batch(adapter, [cases[i] for i in positions], positions, again)
 
-    def _ask_batch(self, adapter: HedgeHF, cases: Sequence[Case], positions: range, again: bool) -> list[Any]:
-        conversations = [self._conversation(adapter, case, again) for case in cases]
-        asked = [i for i, conversation in enumerate(conversations) if not isinstance(conversation, Reply)]
-        adapter.task_dict = {"judge": {"cases": conversations}}
+    def _ask_batch(
+        self, adapter: HedgeHF, cases: Sequence[Case], positions: range, again: bool
+    ) -> list[tuple[int, Reply]]:
+        prepared = [self._conversation(adapter, case, again) for case in cases]
+        asked = {i: messages for i, messages in enumerate(prepared) if not isinstance(messages, Reply)}
         limit = self.max_tokens * (2 if again else 1)
-        greedy = {"max_new_tokens": limit, "do_sample": False}
-        requests = [_Request((None, _same, greedy, i, "judge", "cases")) for i in asked]
-        texts = dict(zip(asked, adapter.generate_until(requests), strict=True)) if asked else {}
-        replies = [Reply(texts[i]) if i in texts else conversations[i] for i in range(len(cases))]
-        return list(zip(positions, replies, strict=True))
+        answers = adapter.answer_conversations(list(asked.values()), max_new_tokens=limit)
+        replies = {i: failed for i, failed in enumerate(prepared) if isinstance(failed, Reply)}
+        replies |= {i: Reply(answer.text) for i, answer in zip(asked, answers, strict=True)}
+        return [(position, replies[i]) for i, position in enumerate(positions)]
 
     def _conversation(self, adapter: HedgeHF, case: Case, again: bool) -> list[dict[str, Any]] | Reply:
-        from hedge_tasks.perturb import to_rgb8
+        from hedge_tasks.data.pictures import to_rgb8
 
         try:
             images = [to_rgb8(_open(i)) for i in case.images()] if self.images and case.images is not None else []
         except (OSError, ValueError) as error:
             return Reply(problem=f"its images cannot be read ({error})", failed=True)
         messages = self.prompt.messages(case, images, again=again)
-        if not self.thinking and "enable_thinking" in str(getattr(adapter._processor, "chat_template", "")):
+        if not self.thinking and "enable_thinking" in adapter.chat_template:
             messages[-1]["content"].append({"type": "text", "text": "/no_think"})  # Qwen3's switch
         return messages
 
@@ -144,26 +140,7 @@ class HFJudge(ModelJudge):
             self._loaded = None
 
 
-@dataclass(frozen=True)
-class _Request:
-    """As much of an lmms-eval request as an adapter reads."""
-
-    args: tuple[Any, ...]
-
-
-def _same(conversation: Any) -> Any:
-    return conversation
-
-
 def _open(image: Any) -> Any:
     from PIL import Image
 
     return image if isinstance(image, Image.Image) else Image.open(image)
-
-
-def _fingerprint(folder: Path) -> str:
-    digest = hashlib.sha256()
-    for path in sorted([*folder.glob("*.safetensors"), *folder.glob("*.bin")]):
-        size = path.stat().st_size
-        digest.update(path.name.encode() + (path.read_bytes() if size < _HASH_LIMIT else str(size).encode()))
-    return digest.hexdigest()[:16]

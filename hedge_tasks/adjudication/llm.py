@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from contextlib import closing
 from functools import cached_property
 from threading import Event
 from typing import TYPE_CHECKING, Any
@@ -12,12 +11,11 @@ from hedge_tasks.adjudication.base import Case
 from hedge_tasks.adjudication.model_judge import DEFAULT_MODEL, ModelJudge, Replies, Reply
 from hedge_tasks.errors import HedgeError
 from hedge_tasks.io import options
+from hedge_tasks.serving.failures import ServerGone
+from hedge_tasks.serving.thread_pool import ask_each
 
 if TYPE_CHECKING:
-    from hedge_tasks.adjudication.server import JudgeServer
-
-_GIVE_UP_AFTER = 3
-"""A server is gone when this many cases a thread found no connection, one after the other, retries included."""
+    from hedge_tasks.adjudication.providers import Provider
 
 
 class LLMJudge(ModelJudge):
@@ -27,19 +25,19 @@ class LLMJudge(ModelJudge):
     (openai, azure, local, bedrock), `OPENAI_API_URL` and `OPENAI_API_KEY`, `LLM_JUDGE_URL`, `AZURE_ENDPOINT`, ...
 
     Args:
-        model: name under which the server knows the model.
-        prompt, images, asks, ask_unlabelled: see `ModelJudge`.
-        provider: instead of `API_TYPE`.
-        url: such as `http://localhost:8000/v1`, instead of `OPENAI_API_URL`.
+        model: Name under which the server knows the model.
+        prompt, images, asks, ask_unlabelled: See `ModelJudge`.
+        provider: Instead of `API_TYPE`.
+        url: Such as `http://localhost:8000/v1`, instead of `OPENAI_API_URL`.
         temperature: 0 is greedy.
-        max_tokens: of a reply; where a reply is asked for again, twice as many.
-        thinking: let a model that can do so reason before it replies (needs a larger `max_tokens`).
-        concurrency: requests under way at any time.
-        timeout: seconds to wait for a reply.
-        max_retries: how often a request that failed (connection, 429, 5xx) is made again, after growing pauses.
+        max_tokens: Of a reply; where a reply is asked for again, twice as many.
+        thinking: Let a model that can do so reason before it replies (needs a larger `max_tokens`).
+        concurrency: Requests under way at any time.
+        timeout: Seconds to wait for a reply.
+        max_retries: How often a request that failed (connection, 429, 5xx) is made again, after growing pauses.
 
     Raises:
-        ConfigError: a value makes no sense.
+        ConfigError: A value makes no sense.
     """
 
     name = "llm"
@@ -81,42 +79,47 @@ class LLMJudge(ModelJudge):
         """As `ModelJudge.check`, and that lmms-eval knows the provider and has what it needs to call it.
 
         Raises:
-            ConfigError: a provider, an address or a key is missing.
+            ConfigError: A provider, an address or a key is missing.
         """
         super().check(cases_have_images)
-        _ = self._server
+        _ = self._provider
 
     @cached_property
-    def _server(self) -> JudgeServer:
+    def _provider(self) -> Provider:
         # Not before it is needed: lmms-eval takes ten seconds to import, and stored labels need none of it.
-        from hedge_tasks.adjudication.server import JudgeServer
+        from hedge_tasks.adjudication.providers import JudgeRequest, connect
 
-        return JudgeServer(self)
+        request = JudgeRequest(
+            self.title,
+            self.model,
+            self.temperature,
+            self.thinking,
+            self.prompt.schema,
+            timeout=self.timeout,
+            max_retries=self.max_retries,
+        )
+        return connect(self.provider, self.url, request)
 
     def _ask(self, cases: Sequence[Case], *, again: bool) -> Replies:
-        from hedge_tasks.adjudication.server import sendable
-        from hedge_tasks.models.thread_pool import as_finished
+        from hedge_tasks.serving.messages import to_openai
 
-        server, in_vain = self._server, 0
+        provider = self._provider
         limit = self.max_tokens * (2 if again else 1)
 
         def call(position: int, stop: Event) -> Reply:
             case = cases[position]
             try:
                 images = list(case.images()) if self.images and case.images is not None else []
-                messages = sendable(self.prompt.messages(case, images, again=again))
+                messages = to_openai(self.prompt.messages(case, images, again=again))
             except (OSError, ValueError) as error:
                 return Reply(problem=f"its images cannot be read ({error})", failed=True)
-            return server.ask(messages, limit)
+            return provider.ask(messages, limit, stop)
 
-        with closing(as_finished(call, len(cases), min(self.concurrency, len(cases)))) as batches:
-            for batch in batches:
-                yield batch
-                for _, reply in batch:
-                    in_vain = in_vain + 1 if reply.failed and reply.unreachable else 0
-                    # Or a server that died in the night would be called for every remaining case, for hours.
-                    if in_vain >= _GIVE_UP_AFTER * self.concurrency:
-                        raise HedgeError(
-                            f"judge {self.title} is gone: {in_vain} cases in a row failed, the last one with: "
-                            f"{reply.problem}. Labels that came before are kept; the same command continues from there."
-                        )
+        workers = min(self.concurrency, len(cases))
+        try:
+            yield from ask_each(call, len(cases), workers, unreachable=lambda reply: reply.unreachable)
+        except ServerGone as gone:
+            raise HedgeError(
+                f"judge {self.title} is gone: {gone.in_vain} cases in a row failed, the last one with: "
+                f"{gone.last.problem}. Labels that came before are kept; the same command continues from there."
+            ) from None

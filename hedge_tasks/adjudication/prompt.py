@@ -1,4 +1,6 @@
-"""Prompts of judges as data: JSON files in `prompts/`, each with its instructions, examples, reply form and outcomes.
+"""Prompts of judges as data: JSON files in `prompts/` and in the folders of evaluations.
+
+Each has its instructions, examples, reply form and outcomes.
 
 What is shown to a judge is a JSON object with the markers of chat templates escaped: whatever stands in an answer, it
 cannot close the string that it is in, nor begin a turn of the conversation.
@@ -18,6 +20,7 @@ from typing import Any
 
 from hedge_tasks.adjudication.base import Case
 from hedge_tasks.errors import ConfigError, DataError, unknown
+from hedge_tasks.evaluation import judge_prompt_files
 
 LONGEST_FIELD = 8000
 """Characters of one text that a judge is shown; an answer that runs on for ever is no reason to fail."""
@@ -133,12 +136,12 @@ def normalise(text: str) -> str:
 
 
 def prompt_names() -> list[str]:
-    """Names of the prompts that come with the package."""
-    return sorted(entry.name.removesuffix(".json") for entry in _folder().iterdir() if entry.name.endswith(".json"))
+    """Names of the prompts that come with this package and with evaluations."""
+    return sorted(_files())
 
 
 def load_judge_prompt(name: str) -> JudgePrompt:
-    """Load one of the package's prompts by name, or a file of the same form by a path that ends in `.json`.
+    """Load a prompt of this room or of an evaluation by name, or a file of that form by a path that ends in `.json`.
 
     Raises:
         ConfigError: no such prompt; names the nearest one.
@@ -148,14 +151,15 @@ def load_judge_prompt(name: str) -> JudgePrompt:
         raise ConfigError(f"prompt: expected a name or a path, got {name!r}")
     if name.endswith(".json"):
         return _read(Path(name))
-    if name not in prompt_names():
-        raise unknown("judge prompt", name, prompt_names())
-    return _ours(name)
+    files = _files()
+    if name not in files:
+        raise unknown("judge prompt", name, files)
+    return _named(name, files[name])
 
 
 @cache
-def _ours(name: str) -> JudgePrompt:
-    return parse_judge_prompt((_folder() / f"{name}.json").read_text("utf-8"), f"prompt {name}")
+def _named(name: str, path: Path) -> JudgePrompt:
+    return parse_judge_prompt(path.read_text("utf-8"), f"prompt {name}")
 
 
 def _read(path: Path) -> JudgePrompt:
@@ -166,8 +170,9 @@ def _read(path: Path) -> JudgePrompt:
     return parse_judge_prompt(text, str(path), foreign=True)
 
 
-def _folder() -> Any:
-    return resources.files("hedge_tasks.adjudication") / "prompts"
+def _files() -> dict[str, Path]:
+    ours = Path(str(resources.files("hedge_tasks.adjudication"))) / "prompts"
+    return {**judge_prompt_files(), **{path.stem: path for path in ours.glob("*.json")}}
 
 
 def parse_judge_prompt(text: str, where: str, *, foreign: bool = False) -> JudgePrompt:

@@ -25,10 +25,10 @@ from hedge_tasks.cli import (
     sweep,
     tasks,
     tune,
-    vope,
 )
-from hedge_tasks.cli.common import USAGE_ERROR, say
 from hedge_tasks.errors import HedgeError
+from hedge_tasks.evaluation import brought_commands
+from hedge_tasks.io.commands import USAGE_ERROR, say
 
 COMMANDS = (
     score,
@@ -43,12 +43,11 @@ COMMANDS = (
     report,
     leaderboard,
     paper,
-    vope,
     store,
     data,
     tasks,
 )
-"""Modules with a function `add(commands)`, in the order of `hedge --help`."""
+"""Modules with a function `add(commands)`, in the order of `hedge --help`; those of evaluations come after them."""
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -70,4 +69,6 @@ def _parser() -> argparse.ArgumentParser:
     commands = parser.add_subparsers(title="commands", required=True, metavar="COMMAND")
     for module in COMMANDS:
         module.add(commands)
+    for add_command in brought_commands("commands"):
+        add_command(commands)
     return parser

@@ -1,4 +1,4 @@
-"""Options that choose a run and a method, shared by the commands that work on finished runs."""
+"""Options that choose a run and a clustering, shared by the commands that work on finished runs."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ def add_task(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--task", help="which task, where the folder holds runs of several")
 
 
-def add_method(parser: argparse.ArgumentParser) -> None:
-    group = parser.add_argument_group("method (default: the first of the run's own)")
+def add_scorer(parser: argparse.ArgumentParser) -> None:
+    group = parser.add_argument_group("clustering (default: the first of the run's own)")
     group.add_argument("--filter", metavar="NAME", help="one of the run's filters, such as nli or embed_qa")
     group.add_argument("--clustering", metavar="NAME", help="another clustering: exact, embed, nli or hybrid")
     group.add_argument("--model", help="model of the clustering, for hybrid the one for NLI (hub id or folder)")
@@ -38,8 +38,8 @@ def chosen_run(arguments: argparse.Namespace) -> Run:
     return load_run(arguments.run, arguments.task)
 
 
-def chosen_method(arguments: argparse.Namespace, run: Run) -> Scorer:
-    """The method that the options of `add_method` describe.
+def chosen_scorer(arguments: argparse.Namespace, run: Run) -> Scorer:
+    """The scorer that the options of `add_scorer` describe.
 
     Raises:
         ConfigError: options that do not go together, or values that make no sense.
@@ -58,13 +58,13 @@ def chosen_method(arguments: argparse.Namespace, run: Run) -> Scorer:
     if arguments.clustering is None:
         if given or arguments.with_question:
             names = ", ".join(f"--{name}" for name in (*given, *(["with-question"] if arguments.with_question else [])))
-            raise ConfigError(f"{names}: only with --clustering; the run's own methods come with their settings")
-        method = scorer_of(run, arguments.filter)
+            raise ConfigError(f"{names}: only with --clustering; the run's own filters come with their settings")
+        scorer = scorer_of(run, arguments.filter)
     elif arguments.filter is not None:
         raise ConfigError("choose one of --filter and --clustering")
     else:
-        method = Scorer.build(arguments.clustering, arguments.clustering, given, with_question=arguments.with_question)
-    return method if arguments.alpha is None else replace(method, alpha=arguments.alpha)
+        scorer = Scorer.build(arguments.clustering, arguments.clustering, given, with_question=arguments.with_question)
+    return scorer if arguments.alpha is None else replace(scorer, alpha=arguments.alpha)
 
 
 def threshold_of(text: str) -> float | str:

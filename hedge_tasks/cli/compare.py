@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 from loguru import logger
 
-from hedge_tasks.cli.choices import add_method, add_task, chosen_method
-from hedge_tasks.cli.common import command, number, show, table
+from hedge_tasks.cli.choices import add_scorer, add_task, chosen_scorer
+from hedge_tasks.io.commands import command, number, show, table
 
 if TYPE_CHECKING:
     from hedge_tasks.detectors.scorer import Scorer
@@ -36,7 +36,7 @@ def add(commands: Any) -> None:
     parser.add_argument("--against", metavar="NAME", help="within one run: the metric to compare --metric with")
     parser.add_argument("--against-filter", metavar="NAME", help="within one run: the filter to compare --filter with")
     add_task(parser)
-    add_method(parser)
+    add_scorer(parser)
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -70,9 +70,9 @@ def _between(one: Run, other: Run, arguments: argparse.Namespace) -> _Found:
             raise ConfigError(f"--{option.replace('_', '-')} compares within one run; give one run")
     names = [_metric(name) for name in arguments.metric or [*SCORE_NAMES, _RATE]]
     overlap = check_same_documents(one, other)
-    methods = chosen_method(arguments, one), chosen_method(arguments, other)
-    _warn_of_differences(one, other, methods)
-    ours, theirs = (method.score(each.answer_sets) for method, each in zip(methods, (one, other), strict=True))
+    scorers = chosen_scorer(arguments, one), chosen_scorer(arguments, other)
+    _warn_of_differences(one, other, scorers)
+    ours, theirs = (scorer.score(each.answer_sets) for scorer, each in zip(scorers, (one, other), strict=True))
     rows: _Rows = []
     for name in dict.fromkeys(names):
         if name == _RATE:
@@ -82,11 +82,11 @@ def _between(one: Run, other: Run, arguments: argparse.Namespace) -> _Found:
     heading = [
         f"a: {one.title}",
         f"b: {other.title}",
-        f"filter {methods[0].name}; {overlap.both} documents in both" + _partly(overlap),
+        f"filter {scorers[0].name}; {overlap.both} documents in both" + _partly(overlap),
     ]
     facts = {
-        "a": _facts(one, methods[0]),
-        "b": _facts(other, methods[1]),
+        "a": _facts(one, scorers[0]),
+        "b": _facts(other, scorers[1]),
         "documents": asdict(overlap),
     }
     return "\n".join(heading), rows, facts
@@ -102,23 +102,23 @@ def _within(one: Run, arguments: argparse.Namespace) -> _Found:
     names = [_metric(name) for name in arguments.metric or ["vase"]]
     against = [_metric(arguments.against)] * len(names) if arguments.against else names
     if _RATE in (*names, *against):
-        raise ConfigError(f"{_RATE} is the same for all methods of a run; compare it between two runs")
-    methods = [chosen_method(arguments, one)]
+        raise ConfigError(f"{_RATE} is the same for all clusterings of a run; compare it between two runs")
+    scorers = [chosen_scorer(arguments, one)]
     if arguments.against_filter is None:
-        methods *= 2
+        scorers *= 2
     else:
         second = scorer_of(one, arguments.against_filter)
-        methods.append(second if arguments.alpha is None else replace(second, alpha=arguments.alpha))
-    first = methods[0].score(one.answer_sets)
-    scores = first, first if arguments.against_filter is None else methods[1].score(one.answer_sets)
+        scorers.append(second if arguments.alpha is None else replace(second, alpha=arguments.alpha))
+    first = scorers[0].score(one.answer_sets)
+    scores = first, first if arguments.against_filter is None else scorers[1].score(one.answer_sets)
     rows: _Rows = []
     for name, other in zip(names, against, strict=True):
-        if name == other and methods[0] == methods[1]:
+        if name == other and scorers[0] == scorers[1]:
             raise ConfigError(f"{name}_auroc compared with itself; choose another with --against")
         label = f"{name}_auroc" if name == other else f"{name}_auroc - {other}_auroc"
         rows.append((label, compare_two_scores(scores[0], name, scores[1], other)))
-    filters = methods[0].name if methods[0] == methods[1] else f"{methods[0].name} (a) and {methods[1].name} (b)"
-    facts = {"a": _facts(one, methods[0]), "b": _facts(one, methods[1])}
+    filters = scorers[0].name if scorers[0] == scorers[1] else f"{scorers[0].name} (a) and {scorers[1].name} (b)"
+    facts = {"a": _facts(one, scorers[0]), "b": _facts(one, scorers[1])}
     return f"{one.title}; filter {filters}", rows, facts
 
 
@@ -139,10 +139,10 @@ def _partly(overlap: Overlap) -> str:
     return f" (partial: {overlap.only_a} only in a, {overlap.only_b} only in b)"
 
 
-def _warn_of_differences(one: Run, other: Run, methods: Sequence[Scorer]) -> None:
+def _warn_of_differences(one: Run, other: Run, scorers: Sequence[Scorer]) -> None:
     """Warn where the two runs differ in more than the model: then the difference is not only about that."""
-    settings = [method.settings() for method in methods]
-    _warn("the methods", *settings)
+    settings = [scorer.settings() for scorer in scorers]
+    _warn("the clusterings", *settings)
     judges = [{str(verdict.get("judge")) for verdict in run.verdicts.values()} for run in (one, other)]
     if judges[0] != judges[1]:
         logger.warning("the labels come from different judges: {} (a) and {} (b)", *(sorted(j) for j in judges))
@@ -156,8 +156,8 @@ def _warn(what: str, a: dict[str, Any], b: dict[str, Any]) -> None:
         logger.warning("{} of the two runs differ: {}", what, parts)
 
 
-def _facts(run: Run, method: Scorer) -> dict[str, Any]:
-    return {"task": run.task, "model": run.model, "created": run.created, "method": method.settings()}
+def _facts(run: Run, scorer: Scorer) -> dict[str, Any]:
+    return {"task": run.task, "model": run.model, "created": run.created, "clustering": scorer.settings()}
 
 
 def _holm(comparisons: Sequence[Comparison | None]) -> list[float | None]:

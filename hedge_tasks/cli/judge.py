@@ -9,9 +9,9 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from hedge_tasks.cli.choices import add_method, add_task, chosen_method
-from hedge_tasks.cli.common import command, number, show, table
+from hedge_tasks.cli.choices import add_scorer, add_task, chosen_scorer
 from hedge_tasks.cli.question import printable
+from hedge_tasks.io.commands import command, number, show, table
 
 if TYPE_CHECKING:
     from hedge_tasks.adjudication import Case, Judge, Verdict
@@ -49,7 +49,7 @@ def add(commands: Any) -> None:
         "--column", action="append", default=[], metavar="KEY=COLUMN", help="such as reference=ground_truth"
     )
     group.add_argument("--wrong", type=Path, metavar="CASES.jsonl", help="write the cases that the judge got wrong")
-    add_method(parser)
+    add_scorer(parser)
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -162,8 +162,8 @@ def _auroc(
     from hedge_tasks.runs.judge_comparison import auroc_by_judge
 
     try:
-        method = chosen_method(arguments, judged)
-        scores = method.score(judged.answer_sets)
+        scorer = chosen_scorer(arguments, judged)
+        scores = scorer.score(judged.answer_sets)
     except HedgeError as error:
         return str(error)
     by_id = {judge: {s.id: label for s, label in zip(scores, of, strict=True)} for judge, of in labels.items()}

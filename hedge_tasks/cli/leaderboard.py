@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from hedge_tasks.cli.choices import add_run, add_task, chosen_run
-from hedge_tasks.cli.common import PROBLEMS_FOUND, command, say, show
+from hedge_tasks.io.commands import PROBLEMS_FOUND, command, say, show
 
 
 def add(commands: Any) -> None:

@@ -7,8 +7,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from hedge_tasks.cli.common import command, show, table
 from hedge_tasks.cli.question import printable
+from hedge_tasks.io.commands import command, show, table
 
 if TYPE_CHECKING:
     from hedge_tasks.detectors.scorer import Scorer
@@ -48,7 +48,7 @@ def run(arguments: argparse.Namespace) -> int:
     placed = place_runs([run for path in arguments.runs for run in load_runs(path)], names)
     tables = [arguments.table] if arguments.table else [2, 3]
     cells = [cell for number in tables for cell in published_cells(number)]
-    scored = score_cells(cells, placed.runs, _methods(arguments))
+    scored = score_cells(cells, placed.runs, _scorers(arguments))
     by_cell = {r.cell: r for r in tqdm(scored, total=len(cells), desc="Scoring", unit="cell", delay=2, leave=False)}
     results = [by_cell[cell] for cell in cells]
     if arguments.out:
@@ -74,8 +74,8 @@ def _names(given: Sequence[str]) -> dict[str, str]:
     return names
 
 
-def _methods(arguments: argparse.Namespace) -> dict[str, Scorer] | None:
-    """The four methods with other models or another threshold; None where nothing else than the runs' own is asked."""
+def _scorers(arguments: argparse.Namespace) -> dict[str, Scorer] | None:
+    """The four columns with other models or another threshold; None where nothing but the runs' own is asked."""
     from hedge_tasks.cli.choices import threshold_of
     from hedge_tasks.detectors.scorer import Scorer
 
@@ -85,12 +85,12 @@ def _methods(arguments: argparse.Namespace) -> dict[str, Scorer] | None:
         of_embed["threshold"] = threshold_of(arguments.threshold)
     if not of_nli and not of_embed:
         return None
-    methods = [
+    scorers = [
         Scorer.build(name + suffix, name, options, with_question=bool(suffix))
         for name, options in (("nli", of_nli), ("embed", of_embed))
         for suffix in ("", "_qa")
     ]
-    return {method.name: method for method in methods}
+    return {scorer.name: scorer for scorer in scorers}
 
 
 def _text(placed: Placed, results: Sequence[CellResult]) -> str:
@@ -142,14 +142,14 @@ def _table_2(placed: Placed, results: Mapping[Cell, CellResult]) -> list[str]:
 
 
 def _block(dataset: str, model: str, results: Mapping[Cell, CellResult]) -> str:
-    from hedge_tasks.paper.published import METHODS, PROMPTS, SCORES, TABLE_2_N, Cell
+    from hedge_tasks.paper.published import FILTERS, PROMPTS, SCORES, TABLE_2_N, Cell
 
-    header = ["", *(name for method in METHODS.values() for name in (method, "paper", "diff"))]
+    header = ["", *(name for filter_ in FILTERS.values() for name in (filter_, "paper", "diff"))]
     rows: list[list[str]] = []
     for prompt in PROMPTS:
         for score in SCORES:
             row = [f"{prompt} {score}"]
-            for inputs, clustering in METHODS:
+            for inputs, clustering in FILTERS:
                 row += _three(results[Cell(2, dataset, prompt, model, score, inputs, clustering, TABLE_2_N)])
             rows.append(row)
     return table(header, rows)

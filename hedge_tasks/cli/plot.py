@@ -6,8 +6,8 @@ import argparse
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from hedge_tasks.cli.choices import add_method, add_run, add_task, chosen_method, chosen_run
-from hedge_tasks.cli.common import command, show
+from hedge_tasks.cli.choices import add_run, add_scorer, add_task, chosen_run, chosen_scorer
+from hedge_tasks.io.commands import command, show
 
 if TYPE_CHECKING:
     from hedge_tasks.detectors.scorer import Scorer
@@ -19,8 +19,8 @@ KINDS = {
     "risk-coverage": "hallucinations among the answers kept",
     "calibration": "hallucinated share by score",
     "distribution": "values of a score by label (--score)",
-    "strata": "ROC-AUC pooled, within kinds of question, and of each",
-    "methods": "ROC-AUC of every score for every method of the run",
+    "question-types": "ROC-AUC pooled, within question types, and of each",
+    "detectors": "ROC-AUC of every detector of the run: each score under each of its clusterings",
     "n": "ROC-AUC against the number of answers (HEDGE Figure 2)",
     "threshold": "ROC-AUC against the cosine threshold (HEDGE Figure 3)",
     "categories": "the judge's categories",
@@ -37,7 +37,7 @@ def add(commands: Any) -> None:
     parser.add_argument("--width", default="column", help="column (3.4 in, default) or page (7 in)")
     parser.add_argument("--title", action="store_true", help="put the title above the figure")
     add_task(parser)
-    add_method(parser)
+    add_scorer(parser)
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -68,41 +68,41 @@ def _chart(arguments: argparse.Namespace, finished: Run) -> Chart:
 
     if arguments.kind == "categories":
         return plots.categories_chart([(finished.model or finished.task, finished)])
-    if arguments.kind == "methods":
-        return _of_all_methods(finished)
-    method = chosen_method(arguments, finished)
+    if arguments.kind == "detectors":
+        return _of_all_detectors(finished)
+    scorer = chosen_scorer(arguments, finished)
     if arguments.kind == "threshold":
-        return plots.threshold_chart(finished, method)
+        return plots.threshold_chart(finished, scorer)
     if arguments.kind == "n":
-        return _of_sizes(finished, method)
-    scores = method.score(finished.answer_sets)
+        return _of_sizes(finished, scorer)
+    scores = scorer.score(finished.answer_sets)
     if arguments.kind == "distribution":
         return plots.distribution_chart(scores, arguments.score)
     charts = {
         "roc": plots.roc_chart,
         "risk-coverage": plots.risk_coverage_chart,
         "calibration": plots.calibration_chart,
-        "strata": plots.strata_chart,
+        "question-types": plots.strata_chart,
     }
     return charts[arguments.kind](scores)
 
 
-def _of_all_methods(finished: Run) -> Chart:
+def _of_all_detectors(finished: Run) -> Chart:
     from hedge_tasks.detectors.pipeline import SCORE_NAMES
-    from hedge_tasks.plots import methods_chart
+    from hedge_tasks.plots import detectors_chart
     from hedge_tasks.runs.measures import auroc_estimate
     from hedge_tasks.runs.scorers import scorers_of
 
     estimates = {}
-    for name, method in scorers_of(finished).items():
-        scores = method.score(finished.answer_sets)
+    for name, scorer in scorers_of(finished).items():
+        scores = scorer.score(finished.answer_sets)
         estimates[name] = {score: auroc_estimate(scores, score) for score in SCORE_NAMES}
-    return methods_chart(estimates)
+    return detectors_chart(estimates)
 
 
-def _of_sizes(finished: Run, method: Scorer) -> Chart:
+def _of_sizes(finished: Run, scorer: Scorer) -> Chart:
     from hedge_tasks.plots import sweep_chart
     from hedge_tasks.runs.sweep import sweep
 
     most = min((len(answer_set.clean) for answer_set in finished.answer_sets), default=0)
-    return sweep_chart(list(sweep(finished.answer_sets, method, range(1, most + 1))))
+    return sweep_chart(list(sweep(finished.answer_sets, scorer, range(1, most + 1))))

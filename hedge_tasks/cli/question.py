@@ -7,8 +7,8 @@ import sys
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
-from hedge_tasks.cli.choices import add_method, add_run, add_task, chosen_method, chosen_run
-from hedge_tasks.cli.common import command, number, show
+from hedge_tasks.cli.choices import add_run, add_scorer, add_task, chosen_run, chosen_scorer
+from hedge_tasks.io.commands import command, number, show
 
 if TYPE_CHECKING:
     from hedge_tasks.data.answers import AnswerSet
@@ -24,7 +24,7 @@ def add(commands: Any) -> None:
     add_run(parser)
     parser.add_argument("--id", required=True, help="the question's id")
     add_task(parser)
-    add_method(parser)
+    add_scorer(parser)
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -32,23 +32,23 @@ def run(arguments: argparse.Namespace) -> int:
     from hedge_tasks.errors import unknown
 
     finished = chosen_run(arguments)
-    method = chosen_method(arguments, finished)
+    scorer = chosen_scorer(arguments, finished)
     by_id = {answer_set.id: answer_set for answer_set in finished.answer_sets}
     if arguments.id not in by_id:
         raise unknown(f"question of {finished.task}", arguments.id, by_id)
     # A threshold is chosen on all questions, a fixed one needs this question only.
-    wanted = list(by_id.values()) if method.choice else [by_id[arguments.id]]
-    [clustered] = (answers for answers in method.cluster(wanted) if answers.id == arguments.id)
-    scores = score_clustered(clustered, alpha=method.alpha)
+    wanted = list(by_id.values()) if scorer.choice else [by_id[arguments.id]]
+    [clustered] = (answers for answers in scorer.cluster(wanted) if answers.id == arguments.id)
+    scores = score_clustered(clustered, alpha=scorer.alpha)
     verdict = finished.verdicts.get(arguments.id) or {}
     facts = {
         "task": finished.task,
-        "method": method.settings(),
+        "clustering": scorer.settings(),
         **clustered.to_dict(),
         "verdict": verdict,
         "scores": asdict(scores),
     }
-    title = f"{finished.title}; filter {method.name}"
+    title = f"{finished.title}; filter {scorer.name}"
     show(arguments, facts, _text(title, clustered, scores, verdict, coloured=sys.stdout.isatty()))
     return 0
 

@@ -6,7 +6,7 @@ import argparse
 from pathlib import Path
 from typing import Any
 
-from hedge_tasks.cli.common import command, show
+from hedge_tasks.io.commands import command, show
 
 
 def add(commands: Any) -> None:

@@ -6,9 +6,9 @@ import argparse
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from hedge_tasks.cli.choices import add_method, add_run, add_task, chosen_method
-from hedge_tasks.cli.common import command, show
+from hedge_tasks.cli.choices import add_run, add_scorer, add_task, chosen_scorer
 from hedge_tasks.cli.summary import as_json, as_text
+from hedge_tasks.io.commands import command, show
 
 if TYPE_CHECKING:
     from hedge_tasks.detectors.scorer import Scorer
@@ -22,7 +22,7 @@ def add(commands: Any) -> None:
     parser.add_argument("--definition", metavar="ID", help="which answers, where a store holds several definitions")
     parser.add_argument("--judge", default="rule", help="who labels the answers of a store (default: rule)")
     add_task(parser)
-    add_method(parser)
+    add_scorer(parser)
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -32,14 +32,14 @@ def run(arguments: argparse.Namespace) -> int:
 
     finished = _source(arguments)
     all_of_them = arguments.filter is None and arguments.clustering is None and bool(finished.settings.get("filters"))
-    # One given option means one method, and says so when it lacks a clustering.
+    # One given option means one clustering, and says so when it lacks a clustering.
     single = not all_of_them or any(
         getattr(arguments, name) for name in ("model", "threshold", "rule", "with_question")
     )
-    methods = {"": chosen_method(arguments, finished)} if single else scorers_of(finished)
-    if arguments.out and len(methods) > 1:
-        raise ConfigError(f"--out holds the scores of one method; choose one with --filter: {', '.join(methods)}")
-    summaries = {method.name: _summary(finished, method, arguments) for method in methods.values()}
+    scorers = {"": chosen_scorer(arguments, finished)} if single else scorers_of(finished)
+    if arguments.out and len(scorers) > 1:
+        raise ConfigError(f"--out holds the scores of one clustering; choose one with --filter: {', '.join(scorers)}")
+    summaries = {scorer.name: _summary(finished, scorer, arguments) for scorer in scorers.values()}
     if arguments.out:
         [scores] = (scores for scores, _ in summaries.values())
         write_scores(arguments.out, scores)
@@ -70,14 +70,14 @@ def _source(arguments: argparse.Namespace) -> Run:
             raise DataError(f"{no_run}; {no_store}") from None
 
 
-def _summary(finished: Run, method: Scorer, arguments: argparse.Namespace) -> tuple[list[Any], dict[str, Any]]:
+def _summary(finished: Run, scorer: Scorer, arguments: argparse.Namespace) -> tuple[list[Any], dict[str, Any]]:
     from dataclasses import replace
 
     from hedge_tasks.detectors.pipeline import summarise
 
     if arguments.alpha is not None:
-        method = replace(method, alpha=arguments.alpha)
-    scores = method.score(finished.answer_sets)
-    settings = method.settings()
+        scorer = replace(scorer, alpha=arguments.alpha)
+    scores = scorer.score(finished.answer_sets)
+    settings = scorer.settings()
     facts = {"with_question": settings.pop("with_question"), "alpha": settings.pop("alpha")}
     return scores, {"clustering": settings, **facts, "clusters_given": 0, **summarise(scores)}

@@ -6,8 +6,8 @@ import argparse
 from pathlib import Path
 from typing import Any
 
-from hedge_tasks.cli.common import command, show
 from hedge_tasks.cli.summary import as_json, as_text
+from hedge_tasks.io.commands import command, show
 
 
 def add(commands: Any) -> None:

@@ -9,7 +9,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from hedge_tasks.cli.common import PROBLEMS_FOUND, command, show, table
+from hedge_tasks.io.commands import PROBLEMS_FOUND, command, show, table
 
 
 def add(commands: Any) -> None:

@@ -1,11 +1,11 @@
-"""The summary of a method on many questions, for people and as JSON."""
+"""The summary of one clustering's scores on many questions, for people and as JSON."""
 
 from __future__ import annotations
 
 from dataclasses import asdict
 from typing import Any
 
-from hedge_tasks.cli.common import number, table
+from hedge_tasks.io.commands import number, table
 
 
 def as_json(summary: dict[str, Any]) -> dict[str, Any]:
@@ -34,7 +34,7 @@ def as_text(summary: dict[str, Any]) -> str:
 
 
 def auroc_table(summary: dict[str, Any]) -> str:
-    """One line a score: AUROC, its standard error, and the AUROC within strata."""
+    """One line a score: AUROC, its standard error, and the AUROC within question types."""
     rows, reasons = [], []
     for name, estimate in summary["auroc"].items():
         within = summary["auroc_within_question_types"][name].value
@@ -42,4 +42,4 @@ def auroc_table(summary: dict[str, Any]) -> str:
         rows.append([name, value, number(estimate.stderr), number(within)])
         if estimate.value is None:
             reasons.append(f"{name} is undefined: {estimate.reason}")
-    return "\n".join([table(["score", "ROC-AUC", "stderr", "within strata"], rows), *reasons])
+    return "\n".join([table(["score", "ROC-AUC", "stderr", "within question types"], rows), *reasons])

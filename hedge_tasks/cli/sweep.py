@@ -7,8 +7,8 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from hedge_tasks.cli.choices import add_method, add_run, add_task, chosen_method, chosen_run
-from hedge_tasks.cli.common import command, number, show, table
+from hedge_tasks.cli.choices import add_run, add_scorer, add_task, chosen_run, chosen_scorer
+from hedge_tasks.io.commands import command, number, show, table
 
 if TYPE_CHECKING:
     from hedge_tasks.runs.sweep import Point
@@ -25,7 +25,7 @@ def add(commands: Any) -> None:
     parser.add_argument("--out", type=Path, metavar="SWEEP.csv", help="write a table with intervals")
     parser.add_argument("--plot", type=Path, metavar="SWEEP.png", help="draw a figure (png, svg or pdf)")
     add_task(parser)
-    add_method(parser)
+    add_scorer(parser)
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -38,17 +38,17 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.plot:
         check_format(arguments.plot)
     finished = chosen_run(arguments)
-    method = chosen_method(arguments, finished)
+    scorer = chosen_scorer(arguments, finished)
     most = min((len(answer_set.clean) for answer_set in finished.answer_sets), default=0)
     sizes = parse_sizes(arguments.n) if arguments.n else list(range(1, most + 1))
-    steps = sweep(finished.answer_sets, method, sizes)
+    steps = sweep(finished.answer_sets, scorer, sizes)
     points = list(tqdm(steps, total=3 * len(sizes), desc="Scoring", unit="point", delay=2, leave=False))
     if arguments.out:
         write_whole(arguments.out, as_csv(points))
     if arguments.plot:
         plot_sweep(points, arguments.plot)
-    facts = {"task": finished.task, "method": method.settings(), "points": [asdict(point) for point in points]}
-    show(arguments, facts, f"{finished.title}; filter {method.name}\n\n{_table(points)}")
+    facts = {"task": finished.task, "clustering": scorer.settings(), "points": [asdict(point) for point in points]}
+    show(arguments, facts, f"{finished.title}; filter {scorer.name}\n\n{_table(points)}")
     return 0
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from typing import Any
 
-from hedge_tasks.cli.common import command, show
+from hedge_tasks.io.commands import command, show
 
 
 def add(commands: Any) -> None:

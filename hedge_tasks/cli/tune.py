@@ -7,8 +7,8 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from hedge_tasks.cli.choices import add_method, add_run, add_task, chosen_method, chosen_run
-from hedge_tasks.cli.common import command, number, show, table
+from hedge_tasks.cli.choices import add_run, add_scorer, add_task, chosen_run, chosen_scorer
+from hedge_tasks.io.commands import command, number, show, table
 
 if TYPE_CHECKING:
     from hedge_tasks.runs.threshold_report import Tried, TuningReport
@@ -27,7 +27,7 @@ def add(commands: Any) -> None:
     parser.add_argument("--seed", type=int, default=0, help="of the splits and of Optuna (default: 0)")
     parser.add_argument("--out", type=Path, metavar="CURVE.csv", help="write the AUROC at every threshold")
     add_task(parser)
-    add_method(parser)
+    add_scorer(parser)
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -40,16 +40,16 @@ def run(arguments: argparse.Namespace) -> int:
     choice = ThresholdChoice(**{name: getattr(arguments, name) for name in names})
     finished = chosen_run(arguments)
     if arguments.filter is None and arguments.clustering is None and finished.settings.get("filters"):
-        # The first of the run's methods is NLI, which has no threshold.
-        tunable = (name for name, method in scorers_of(finished).items() if method.backend.name == "embed")
+        # The first of a run's filters is NLI, which has no threshold.
+        tunable = (name for name, scorer in scorers_of(finished).items() if scorer.backend.name == "embed")
         arguments.filter = next(tunable, None)
-    method = chosen_method(arguments, finished)
-    report = tuning_report(finished.answer_sets, method, choice)
+    scorer = chosen_scorer(arguments, finished)
+    report = tuning_report(finished.answer_sets, scorer, choice)
     if arguments.out:
         write_whole(arguments.out, _csv(report))
     facts = {
         "task": finished.task,
-        "method": method.settings(),
+        "clustering": scorer.settings(),
         "target": choice.target,
         "best": {"threshold": report.best, "auroc": report.curve.at(report.best)},
         "fixed": {"threshold": choice.fallback, "auroc": asdict(report.fixed)},
@@ -58,7 +58,7 @@ def run(arguments: argparse.Namespace) -> int:
         "overstatement": report.overstatement,
         "curve": [list(step) for step in _steps(report)],
     }
-    show(arguments, facts, f"{finished.title}; filter {method.name}\n\n{_text(report, choice.target, choice.fallback)}")
+    show(arguments, facts, f"{finished.title}; filter {scorer.name}\n\n{_text(report, choice.target, choice.fallback)}")
     return 0
 
 

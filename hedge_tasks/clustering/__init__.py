@@ -17,16 +17,16 @@ Importing this package is cheap: model libraries are imported by the backends th
 
 from __future__ import annotations
 
-import inspect
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from hedge_tasks.clustering.base import ClusteringBackend
-from hedge_tasks.clustering.embedding import EmbeddingClustering, Encoder
+from hedge_tasks.clustering.embedding import EmbeddingClustering
 from hedge_tasks.clustering.exact import ExactClustering
 from hedge_tasks.clustering.hybrid import HybridClustering
 from hedge_tasks.clustering.nli import Classifier, NliClustering, Relation
-from hedge_tasks.errors import ConfigError, unknown
+from hedge_tasks.registry import Registry
+from hedge_tasks.serving.encoders import Encoder
 from hedge_tasks.serving.loading import ModelUnavailableError
 
 __all__ = [
@@ -47,26 +47,31 @@ __all__ = [
     "cluster_by_nli",
 ]
 
-_BACKENDS: Mapping[str, Callable[..., ClusteringBackend]] = {
-    "exact": ExactClustering,
-    "embed": EmbeddingClustering,
-    "nli": NliClustering,
-    "hybrid": HybridClustering,
-}
+BACKENDS: Registry[ClusteringBackend] = Registry(
+    "clustering backend",
+    "hedge_tasks.clustering",
+    {
+        "exact": ExactClustering,
+        "embed": EmbeddingClustering,
+        "nli": NliClustering,
+        "hybrid": HybridClustering,
+    },
+)
+"""Every clustering backend by name, our own and those of other packages."""
 
 
 def backend_names() -> list[str]:
-    """Names that :func:`build_backend` knows."""
-    return list(_BACKENDS)
+    """Names that `build_backend` knows."""
+    return BACKENDS.names()
 
 
 def build_backend(name: str, /, **options: Any) -> ClusteringBackend:
     """A clustering backend by name.
 
     Args:
-        name: ``"exact"``, ``"embed"``, ``"nli"`` or ``"hybrid"``.
-        **options: Those of :class:`ExactClustering`, :class:`EmbeddingClustering`, :class:`NliClustering` or
-            :class:`HybridClustering`.
+        name: `"exact"`, `"embed"`, `"nli"`, `"hybrid"` or one that another package brings.
+        **options: Those of `ExactClustering`, `EmbeddingClustering`, `NliClustering`,
+            `HybridClustering` or the other package's class.
 
     Raises:
         ConfigError: If the name or an option is unknown, or an option has a value that makes no sense.
@@ -75,16 +80,7 @@ def build_backend(name: str, /, **options: Any) -> ClusteringBackend:
         >>> build_backend("embed", threshold=0.8).settings()["threshold"]
         0.8
     """
-    if name not in _BACKENDS:
-        raise unknown("clustering backend", name, _BACKENDS)
-    backend = _BACKENDS[name]
-    valid = inspect.signature(backend).parameters
-    for option in options:
-        if not valid:
-            raise ConfigError(f"clustering backend {name!r} takes no options, got {option!r}")
-        if option not in valid:
-            raise unknown(f"option of clustering backend {name!r}", option, valid)
-    return backend(**options)
+    return BACKENDS.build(name, **options)
 
 
 def cluster_by_exact(answers: Sequence[str]) -> list[int]:
@@ -111,8 +107,8 @@ def cluster_by_embedding(
     Args:
         answers: The answers.
         question: If given, put in front of each answer for the clustering.
-        threshold: Smallest cosine similarity of linked answers, in ``[-1, 1]``.
-        **options: Further options of :class:`EmbeddingClustering`, e.g. ``model`` or ``encoder``.
+        threshold: Smallest cosine similarity of linked answers, in `[-1, 1]`.
+        **options: Further options of `EmbeddingClustering`, e.g. `model` or `encoder`.
 
     Returns:
         The cluster id of each answer: 0, 1, ... in order of first appearance.
@@ -133,8 +129,8 @@ def cluster_by_nli(
     Args:
         answers: The answers.
         question: If given, put in front of each answer for the clustering.
-        rule: ``"relaxed"`` (no contradiction, and not neutral both ways) or ``"strict"`` (entailment both ways).
-        **options: Further options of :class:`NliClustering`, e.g. ``model`` or ``classifier``.
+        rule: `"relaxed"` (no contradiction, and not neutral both ways) or `"strict"` (entailment both ways).
+        **options: Further options of `NliClustering`, e.g. `model` or `classifier`.
 
     Returns:
         The cluster id of each answer: 0, 1, ... in order of first appearance.
@@ -156,8 +152,8 @@ def cluster_by_hybrid(
     Args:
         answers: The answers.
         question: If given, put in front of each answer for the clustering.
-        threshold: Smallest cosine similarity that links two answers without an entailment, in ``[-1, 1]``.
-        **options: Further options of :class:`HybridClustering`, e.g. ``nli_model`` or ``embedding_model``.
+        threshold: Smallest cosine similarity that links two answers without an entailment, in `[-1, 1]`.
+        **options: Further options of `HybridClustering`, e.g. `nli_model` or `embedding_model`.
 
     Returns:
         The cluster id of each answer: 0, 1, ... in order of first appearance.

@@ -56,7 +56,7 @@ class DistinctTexts:
 
     Attributes:
         texts: The distinct texts to be clustered, in order of first appearance.
-        positions: For each answer its index in ``texts``; ``None`` for an empty answer.
+        positions: For each answer its index in `texts`; `None` for an empty answer.
     """
 
     texts: tuple[str, ...]
@@ -72,7 +72,7 @@ class DistinctTexts:
         )
 
     def cluster_ids(self, labels: Sequence[Hashable]) -> list[int]:
-        """Ids of all answers, given any labels of the clusters of ``texts``."""
+        """Ids of all answers, given any labels of the clusters of `texts`."""
         # The pair keeps the cluster of the empty answers apart from every label a backend may use.
         return number_by_first_appearance(
             (False, None) if position is None else (True, labels[position]) for position in self.positions
@@ -141,14 +141,14 @@ class UnionFind:
         self._parent = list(range(n))
 
     def find(self, x: int) -> int:
-        """The representative of the set that ``x`` is in: its smallest member."""
+        """The representative of the set that `x` is in: its smallest member."""
         while self._parent[x] != x:
             self._parent[x] = self._parent[self._parent[x]]
             x = self._parent[x]
         return x
 
     def union(self, a: int, b: int) -> bool:
-        """Merge the sets of ``a`` and ``b``; whether they were two."""
+        """Merge the sets of `a` and `b`; whether they were two."""
         a, b = sorted((self.find(a), self.find(b)))
         self._parent[b] = a
         return a != b
@@ -170,7 +170,7 @@ def map_in_batches(
 ) -> list[Result]:
     """Apply a model to batches of similar items; the results come back in the order of the items.
 
-    Batches are formed after sorting by ``key`` (the length, to waste little on padding; then the text, so that the
+    Batches are formed after sorting by `key` (the length, to waste little on padding; then the text, so that the
     batches do not depend on the order of the items), longest first, so that a batch too big for the memory fails at
     once.
     """

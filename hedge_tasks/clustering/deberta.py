@@ -28,7 +28,7 @@ def slice_relative_positions(model: Any) -> bool:
     architecture is left alone without a word.
 
     Args:
-        model: A ``DebertaV2ForSequenceClassification`` of transformers, in evaluation mode.
+        model: A `DebertaV2ForSequenceClassification` of transformers, in evaluation mode.
 
     Returns:
         Whether the model now slices.
@@ -95,7 +95,7 @@ class _Slicer:
         self._use(self._spans[length])
 
     def _span(self, hidden_states: Any) -> int:
-        """Buckets ``-span .. span - 1`` are kept. The attention clamps to that range: none in use may lie outside."""
+        """Buckets `-span .. span - 1` are kept. The attention clamps to that range: none in use may lie outside."""
         return int(self._encoder.get_rel_pos(hidden_states).abs().max()) + 1
 
     def _use(self, span: int) -> None:

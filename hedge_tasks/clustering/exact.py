@@ -18,7 +18,7 @@ _NUMBER_START = re.compile(r"-?\.?\d")
 
 @dataclass(frozen=True)
 class ExactClustering:
-    """Two answers are the same when their normalised texts are (see :func:`normalise`).
+    """Two answers are the same when their normalised texts are (see `normalise`).
 
     A question in front of the answers changes nothing here, and is ignored.
     """
@@ -26,7 +26,7 @@ class ExactClustering:
     name: str = field(default="exact", init=False)
 
     def cluster(self, answer_sets: Sequence[Sequence[str]], questions: Sequence[str] | None = None) -> list[list[int]]:
-        """Cluster each answer set by itself; see :class:`~hedge_tasks.clustering.ClusteringBackend`."""
+        """Cluster each answer set by itself; see `ClusteringBackend`."""
         distinct_texts(answer_sets, questions)  # the same input errors as every other backend
         return [
             answers.cluster_ids([normalise(text) for text in answers.texts]) for answers in distinct_texts(answer_sets)

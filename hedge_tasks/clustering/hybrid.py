@@ -9,12 +9,14 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from hedge_tasks.clustering import embedding, nli
+from hedge_tasks.clustering import nli
 from hedge_tasks.clustering.base import DistinctTexts, distinct_texts
-from hedge_tasks.clustering.embedding import COSINE_TOLERANCE, EmbeddingClustering, Encoder
+from hedge_tasks.clustering.embedding import COSINE_TOLERANCE, EmbeddingClustering
 from hedge_tasks.clustering.linking import ComponentLinker, Linker, VetoLinker, most_similar_first, settle
 from hedge_tasks.clustering.nli import NliClustering
 from hedge_tasks.clustering.relations import RULES, Classifier
+from hedge_tasks.serving import encoders
+from hedge_tasks.serving.encoders import Encoder
 from hedge_tasks.serving.loading import check_model_options
 
 # Pairs are visited by falling cosine. What the padding of a batch does to the last digits must not decide which of two
@@ -31,18 +33,18 @@ class HybridClustering:
     same, and an NLI model finds no entailment between many a pair of paraphrases.
 
     Pairs of answers are visited by falling cosine (on a grid of 1e-4; ties by the texts). A pair with a cosine of at
-    least ``threshold``, or that is equivalent under ``rule``, merges the clusters that its answers are in, unless (with
-    ``veto``) any answer of the one cluster contradicts any of the other, in either direction. Without the veto the
+    least `threshold`, or that is equivalent under `rule`, merges the clusters that its answers are in, unless (with
+    `veto`) any answer of the one cluster contradicts any of the other, in either direction. Without the veto the
     clusters are the connected components of all edges.
 
     The NLI model is asked only what can matter: with the veto, nothing about two clusters after their first
     contradiction; without it, nothing about answers that the embeddings already connect.
 
     Args:
-        nli_model, rule, nli_revision, batch_tokens, dtype, cache, classifier: ``model``, ``rule``, ``revision`` and so
-            on of :class:`~hedge_tasks.clustering.NliClustering`.
-        embedding_model, threshold, embedding_revision, encoder: ``model``, ``threshold``, ``revision`` and so on of
-            :class:`~hedge_tasks.clustering.EmbeddingClustering`. Where contradictions keep opposites apart, a lower
+        nli_model, rule, nli_revision, batch_tokens, dtype, cache, classifier: `model`, `rule`, `revision` and so
+            on of `NliClustering`.
+        embedding_model, threshold, embedding_revision, encoder: `model`, `threshold`, `revision` and so on of
+            `EmbeddingClustering`. Where contradictions keep opposites apart, a lower
             threshold than for embeddings alone may do: it finds more paraphrases.
         veto: Whether a contradiction keeps clusters apart.
         device: Torch device of both models; by default the GPU if there is one.
@@ -53,7 +55,7 @@ class HybridClustering:
     """
 
     nli_model: str = nli.DEFAULT_MODEL
-    embedding_model: str = embedding.DEFAULT_MODEL
+    embedding_model: str = encoders.DEFAULT_MODEL
     rule: str = "relaxed"
     threshold: float = 0.9
     veto: bool = True
@@ -75,7 +77,7 @@ class HybridClustering:
         self._embedding()
 
     def cluster(self, answer_sets: Sequence[Sequence[str]], questions: Sequence[str] | None = None) -> list[list[int]]:
-        """Cluster each answer set by itself; see :class:`~hedge_tasks.clustering.ClusteringBackend`."""
+        """Cluster each answer set by itself; see `ClusteringBackend`."""
         sets = [answers.sorted() for answers in distinct_texts(answer_sets, questions)]
         linkers = self._linkers(sets)
         with self._nli().classifier_in_use() as classify:

@@ -1,7 +1,7 @@
 """Clusters from the relations of pairs, found with as few questions to the NLI model as possible.
 
 A *linker* is the clustering of one answer set in the making: told what is known so far, it names the relations that it
-wants next, or none when its clusters are settled. :func:`settle` goes round with all linkers at once, so that the model
+wants next, or none when its clusters are settled. `settle` goes round with all linkers at once, so that the model
 gets large batches, and no pair of texts is asked about twice, whichever answer sets it occurs in.
 
 What a linker asks, and when, never changes its clusters: they are a function of its texts and of all their relations,
@@ -50,7 +50,7 @@ class ComponentLinker:
     Args:
         texts: Distinct texts.
         rule: When two texts are equivalent.
-        order: All pairs of indices ``i < j``, in the order in which they are asked.
+        order: All pairs of indices `i < j`, in the order in which they are asked.
         linked: Pairs that are equivalent whatever the model says.
     """
 
@@ -108,7 +108,7 @@ class VetoLinker:
     Args:
         texts: Distinct texts.
         rule: When two texts are equivalent.
-        order: All pairs of indices ``i < j``, in the order in which they are visited.
+        order: All pairs of indices `i < j`, in the order in which they are visited.
         linked: Pairs that are equivalent whatever the model says; a contradiction vetoes them all the same.
     """
 
@@ -216,7 +216,7 @@ def checked(classify: Classifier, pairs: Sequence[Pair]) -> dict[Pair, Relation]
 
 
 def most_similar_first(texts: Sequence[str], similarity: Callable[[int, int], float]) -> list[Edge]:
-    """All pairs of indices ``i < j`` by falling similarity; among equally similar ones, in the order of the texts.
+    """All pairs of indices `i < j` by falling similarity; among equally similar ones, in the order of the texts.
 
     Example:
         >>> most_similar_first(["a", "b", "c"], lambda i, j: float((i, j) == (1, 2)))

@@ -30,19 +30,19 @@ DTYPES = ("float32", "float16", "bfloat16")
 class NliClustering:
     """Transitive closure of the equivalences that an NLI model finds between pairs of answers.
 
-    With ``rule="relaxed"``, that of the reference implementation, two answers are equivalent when neither direction is
-    a contradiction and not both are neutral; with ``rule="strict"``, that of the HEDGE paper's text (Sec. 3.2 (a)),
+    With `rule="relaxed"`, that of the reference implementation, two answers are equivalent when neither direction is
+    a contradiction and not both are neutral; with `rule="strict"`, that of the HEDGE paper's text (Sec. 3.2 (a)),
     when both directions are entailments. Clusters are the connected components.
 
     The partition is that of all pairs in both directions, but few of them are classified: each pair of texts once for
     all answer sets, the second direction only if the first leaves the pair open, and no pair that is connected already
-    (see :class:`~hedge_tasks.clustering.linking.ComponentLinker`). What a model has said of a pair is kept on disk
-    (:mod:`hedge_tasks.clustering.nli_cache`).
+    (see `ComponentLinker`). What a model has said of a pair is kept on disk
+    (`nli_cache`).
 
-    A chain of equivalences can put answers into one cluster that contradict each other. With ``veto=True`` it cannot:
+    A chain of equivalences can put answers into one cluster that contradict each other. With `veto=True` it cannot:
     pairs are visited by falling lexical similarity (ties by the texts), and an equivalent pair does not merge the
     clusters it would connect if any answer of the one contradicts any of the other, in either direction
-    (:class:`~hedge_tasks.clustering.linking.VetoLinker`). This asks every pair inside a cluster in both directions,
+    (`VetoLinker`). This asks every pair inside a cluster in both directions,
     which the components do not need, but no more about two clusters after their first contradiction; on answers of
     several meanings it is the cheaper one.
 
@@ -52,18 +52,18 @@ class NliClustering:
 
     Args:
         model: NLI model with exactly the labels contradiction, neutral and entailment: hub id, local folder or
-            ``package://some.python.package/sub/folder``.
-        rule: ``"relaxed"`` or ``"strict"``.
+            `package://some.python.package/sub/folder`.
+        rule: `"relaxed"` or `"strict"`.
         veto: Whether a contradiction keeps clusters apart.
         revision: Revision of the model on the hub.
         device: Torch device; by default the GPU if there is one.
         batch_size: Most pairs in a forward pass. Does not change the result, unless two labels are equally likely to
-            the last digit; neither does ``batch_tokens``.
+            the last digit; neither does `batch_tokens`.
         batch_tokens: Most tokens in a forward pass, padding included.
-        dtype: Number format of the model: ``"float32"``, ``"float16"`` or ``"bfloat16"``. By default float16 on a GPU
+        dtype: Number format of the model: `"float32"`, `"float16"` or `"bfloat16"`. By default float16 on a GPU
             and float32 elsewhere.
         cache: Whether relations are read from and written to the cache on disk.
-        classifier: Classifies the pairs in place of ``model``; its relations are not cached.
+        classifier: Classifies the pairs in place of `model`; its relations are not cached.
 
     Raises:
         ConfigError: If an option has a value that makes no sense.
@@ -93,7 +93,7 @@ class NliClustering:
                 raise ConfigError(f"{option} must be true or false, got {getattr(self, option)!r}")
 
     def cluster(self, answer_sets: Sequence[Sequence[str]], questions: Sequence[str] | None = None) -> list[list[int]]:
-        """Cluster each answer set by itself; see :class:`~hedge_tasks.clustering.ClusteringBackend`."""
+        """Cluster each answer set by itself; see `ClusteringBackend`."""
         # Texts in sorted order: neither ties nor what the model is asked may depend on the order of the answers.
         sets = [answers.sorted() for answers in distinct_texts(answer_sets, questions)]
         linkers = [self._linker(answers.texts) for answers in sets]
@@ -120,7 +120,7 @@ class NliClustering:
 
     @contextmanager
     def classifier_in_use(self) -> Iterator[Classifier]:
-        """The classifier: ``classifier``, or the model behind its cache."""
+        """The classifier: `classifier`, or the model behind its cache."""
         if self.classifier is not None:
             yield self.classifier
             return

@@ -1,7 +1,7 @@
 """What an NLI model has said about pairs of texts, kept on disk across runs.
 
-One SQLite file for each model (its content or revision, and its number format), in the folder that ``HEDGE_CACHE``
-names, or else ``hedge_tasks`` in the user's cache folder; ``HEDGE_CACHE=off`` does without. Several processes may use a
+One SQLite file for each model (its content or revision, and its number format), in the folder that `HEDGE_CACHE`
+names, or else `hedge_tasks` in the user's cache folder; `HEDGE_CACHE=off` does without. Several processes may use a
 file at once. Texts are stored as hashes only. The files can be deleted at any time.
 """
 
@@ -39,7 +39,7 @@ _BODY, _CHECKSUM = struct.Struct("<B3f"), struct.Struct("<I")
 _KEYS_PER_QUERY = 900
 
 
-class Verdict(NamedTuple):
+class Prediction(NamedTuple):
     """What a model says about a pair.
 
     Attributes:
@@ -52,10 +52,10 @@ class Verdict(NamedTuple):
 
 
 class RelationCache:
-    """Verdicts by pair of texts.
+    """Predictions by pair of texts.
 
     Args:
-        path: The file, made when it is not there; ``None`` for a cache in memory.
+        path: The file, made when it is not there; `None` for a cache in memory.
 
     Raises:
         sqlite3.Error, OSError: From every method: the file cannot be opened, read or written, is locked for long, or is
@@ -72,33 +72,33 @@ class RelationCache:
         )
         with self._connection:
             self._connection.execute(
-                "CREATE TABLE IF NOT EXISTS verdicts (pair BLOB PRIMARY KEY, verdict BLOB NOT NULL) WITHOUT ROWID"
+                "CREATE TABLE IF NOT EXISTS predictions (pair BLOB PRIMARY KEY, prediction BLOB NOT NULL) WITHOUT ROWID"
             )
 
-    def read(self, pairs: Sequence[Pair]) -> dict[Pair, Verdict]:
-        """The verdicts that are here. A damaged one is not; a warning says how many there are."""
-        found: dict[Pair, Verdict] = {}
+    def read(self, pairs: Sequence[Pair]) -> dict[Pair, Prediction]:
+        """The predictions that are here. A damaged one is not; a warning says how many there are."""
+        found: dict[Pair, Prediction] = {}
         damaged = 0
         for chunk in _chunks(pairs, _KEYS_PER_QUERY):
             by_key = {pair_key(pair): pair for pair in chunk}
-            query = f"SELECT pair, verdict FROM verdicts WHERE pair IN ({','.join('?' * len(by_key))})"
+            query = f"SELECT pair, prediction FROM predictions WHERE pair IN ({','.join('?' * len(by_key))})"
             with self._lock:
                 rows = self._connection.execute(query, list(by_key)).fetchall()
             for key, stored in rows:
-                verdict = _unpack(key, stored)
-                if verdict is None:
+                prediction = _unpack(key, stored)
+                if prediction is None:
                     damaged += 1
                 else:
-                    found[by_key[key]] = verdict
+                    found[by_key[key]] = prediction
         if damaged:
             logger.warning("{} damaged entries of the NLI cache are ignored and made anew", damaged)
         return found
 
-    def write(self, verdicts: Mapping[Pair, Verdict]) -> None:
-        """Add verdicts, all of them or none."""
-        rows = [(key := pair_key(pair), _pack(key, verdict)) for pair, verdict in verdicts.items()]
+    def write(self, predictions: Mapping[Pair, Prediction]) -> None:
+        """Add predictions, all of them or none."""
+        rows = [(key := pair_key(pair), _pack(key, prediction)) for pair, prediction in predictions.items()]
         with self._lock, self._connection:
-            self._connection.executemany("INSERT OR REPLACE INTO verdicts VALUES (?, ?)", rows)
+            self._connection.executemany("INSERT OR REPLACE INTO predictions VALUES (?, ?)", rows)
 
     def close(self) -> None:
         """Let go of the file."""
@@ -106,7 +106,7 @@ class RelationCache:
 
 
 def cache_folder(environment: Mapping[str, str] = os.environ) -> Path | None:
-    """The folder of the caches; ``None`` if there is none or none is wanted.
+    """The folder of the caches; `None` if there is none or none is wanted.
 
     Example:
         >>> cache_folder({"HEDGE_CACHE": "off"})
@@ -147,12 +147,12 @@ def pair_key(pair: Pair) -> bytes:
     return hashlib.blake2b(lengths + premise + hypothesis, digest_size=16).digest()
 
 
-def _pack(key: bytes, verdict: Verdict) -> bytes:
-    body = _BODY.pack(RELATIONS.index(verdict.relation), *verdict.probabilities)
+def _pack(key: bytes, prediction: Prediction) -> bytes:
+    body = _BODY.pack(RELATIONS.index(prediction.relation), *prediction.probabilities)
     return body + _CHECKSUM.pack(zlib.crc32(key + body))
 
 
-def _unpack(key: bytes, stored: object) -> Verdict | None:
+def _unpack(key: bytes, stored: object) -> Prediction | None:
     if not isinstance(stored, bytes) or len(stored) != _BODY.size + _CHECKSUM.size:
         return None
     body = stored[: _BODY.size]
@@ -161,7 +161,7 @@ def _unpack(key: bytes, stored: object) -> Verdict | None:
     index, *probabilities = _BODY.unpack(body)
     if index >= len(RELATIONS) or not all(map(math.isfinite, probabilities)):
         return None
-    return Verdict(RELATIONS[index], (probabilities[0], probabilities[1], probabilities[2]))
+    return Prediction(RELATIONS[index], (probabilities[0], probabilities[1], probabilities[2]))
 
 
 def _chunks(items: Sequence[Pair], size: int) -> Iterator[Iterable[Pair]]:

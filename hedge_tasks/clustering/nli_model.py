@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -15,22 +14,22 @@ from tqdm import tqdm
 
 from hedge_tasks.clustering.base import PROGRESS_DELAY_S
 from hedge_tasks.clustering.deberta import slice_relative_positions
-from hedge_tasks.clustering.nli_cache import RELATIONS, Verdict
+from hedge_tasks.clustering.nli_cache import RELATIONS, Prediction
 from hedge_tasks.clustering.relations import Pair, Relation
 from hedge_tasks.errors import ConfigError
+from hedge_tasks.serving.fingerprints import fingerprint
 from hedge_tasks.serving.loading import load_or_explain, resolve_model
 
 _STEMS = {"contradict": Relation.CONTRADICTION, "neutral": Relation.NEUTRAL, "entail": Relation.ENTAILMENT}
 
 _COMMIT = re.compile("[0-9a-f]{40}")
-_CHUNK_BYTES = 1 << 20
 
 
 class NliModel:
     """Classifies (premise, hypothesis) pairs with a loaded model.
 
     Args:
-        model: A ``...ForSequenceClassification`` model of transformers, in evaluation mode.
+        model: A `...ForSequenceClassification` model of transformers, in evaluation mode.
         tokenizer: Its tokenizer.
 
     Raises:
@@ -48,11 +47,11 @@ class NliModel:
     def classify(self, pairs: Sequence[Pair], *, batch_size: int, batch_tokens: int) -> list[Relation]:
         """The most likely relation of each pair, in the order of the pairs."""
         relations: dict[Pair, Relation] = {}
-        for batch in self.verdicts(list(dict.fromkeys(pairs)), batch_size=batch_size, batch_tokens=batch_tokens):
-            relations.update((pair, verdict.relation) for pair, verdict in batch.items())
+        for batch in self.predict(list(dict.fromkeys(pairs)), batch_size=batch_size, batch_tokens=batch_tokens):
+            relations.update((pair, prediction.relation) for pair, prediction in batch.items())
         return [relations[pair] for pair in pairs]
 
-    def verdicts(self, pairs: Sequence[Pair], *, batch_size: int, batch_tokens: int) -> Iterator[dict[Pair, Verdict]]:
+    def predict(self, pairs: Sequence[Pair], *, batch_size: int, batch_tokens: int) -> Iterator[dict[Pair, Prediction]]:
         """What the model says about distinct pairs, one forward pass at a time, the longest pairs first.
 
         Raises:
@@ -61,7 +60,7 @@ class NliModel:
         lengths = self._lengths(pairs)
         with tqdm(total=len(pairs), desc="Comparing answers (NLI)", delay=PROGRESS_DELAY_S, leave=False) as progress:
             for batch in plan_batches(pairs, lengths, batch_size=batch_size, batch_tokens=batch_tokens):
-                yield dict(zip(batch, self._verdicts_of_batch(batch), strict=True))
+                yield dict(zip(batch, self._predict_batch(batch), strict=True))
                 progress.update(len(batch))
 
     def _lengths(self, pairs: Sequence[Pair]) -> list[int]:
@@ -76,7 +75,7 @@ class NliModel:
         whole = [tokens[premise] + tokens[hypothesis] + special for premise, hypothesis in pairs]
         return whole if limit is None else [min(length, limit) for length in whole]
 
-    def _verdicts_of_batch(self, pairs: Sequence[Pair]) -> list[Verdict]:
+    def _predict_batch(self, pairs: Sequence[Pair]) -> list[Prediction]:
         import torch
 
         inputs = self._tokenizer(
@@ -92,7 +91,7 @@ class NliModel:
         best = logits.argmax(dim=-1).tolist()
         probabilities = logits.softmax(dim=-1)[:, self._columns].tolist()
         return [
-            Verdict(self._relations[index], (row[0], row[1], row[2]))
+            Prediction(self._relations[index], (row[0], row[1], row[2]))
             for index, row in zip(best, probabilities, strict=True)
         ]
 
@@ -155,7 +154,7 @@ class Origin(NamedTuple):
         model: Its name, as given.
         revision: Its revision on the hub; the commit, where that is known.
         identity: What decides its relations, apart from the number format: the commit, or a hash of the files of a
-            local folder. ``None`` if it cannot be told; then nothing may be kept on disk.
+            local folder. `None` if it cannot be told; then nothing may be kept on disk.
     """
 
     model: str
@@ -195,32 +194,12 @@ def _folder_identity(folder: Path) -> str | None:
         return None
 
 
-def fingerprint(folder: Path) -> str:
-    """Hash of names and contents of all files of a folder, hidden ones left out."""
-    files = sorted(path for path in folder.iterdir() if path.is_file() and not path.name.startswith("."))
-    state = tuple((str(path), (stat := path.stat()).st_size, stat.st_mtime_ns, stat.st_ino) for path in files)
-    return _content_hash(state)
-
-
-@lru_cache(maxsize=8)
-def _content_hash(state: tuple[tuple[str, int, int, int], ...]) -> str:
-    """Weights have gigabytes: they are read again only when sizes or times have changed."""
-    digest = hashlib.blake2b(digest_size=16)
-    for name, size, *_ in state:
-        path = Path(name)
-        digest.update(f"{path.name}\0{size}\0".encode("utf-8", "surrogateescape"))
-        with path.open("rb") as file:
-            while chunk := file.read(_CHUNK_BYTES):
-                digest.update(chunk)
-    return digest.hexdigest()
-
-
 @lru_cache(maxsize=1)
 def load_nli_model(origin: Origin, device: str, dtype: str) -> NliModel:
     """Load an NLI model.
 
     The last one is kept, so that clustering question by question, or with and without the question, loads it once;
-    ``load_nli_model.cache_clear()`` frees it.
+    `load_nli_model.cache_clear()` frees it.
 
     Raises:
         ModelUnavailableError: If it cannot be loaded.
@@ -282,7 +261,7 @@ def _relation(label: object) -> Relation | None:
 
 
 def token_limit(config: Any, tokenizer: Any) -> int | None:
-    """The longest input in tokens; ``None`` if neither model nor tokenizer has a limit.
+    """The longest input in tokens; `None` if neither model nor tokenizer has a limit.
 
     A tokenizer saved without a limit reports an astronomical one, hence the minimum with the model's.
     """

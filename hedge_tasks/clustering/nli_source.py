@@ -10,7 +10,7 @@ from types import TracebackType
 
 from loguru import logger
 
-from hedge_tasks.clustering.nli_cache import RelationCache, Verdict, cache_file, cache_folder
+from hedge_tasks.clustering.nli_cache import Prediction, RelationCache, cache_file, cache_folder
 from hedge_tasks.clustering.nli_model import Origin, find_origin, load_nli_model
 from hedge_tasks.clustering.relations import Pair, Relation
 
@@ -61,7 +61,7 @@ class NliSource:
             # Not before there is something to ask: a model that is not needed need not be there.
             self._origin = find_origin(self._model, self._revision)
             self._open_disk(self._origin)
-        known = {pair: verdict.relation for pair, verdict in self._read(pairs).items()}
+        known = {pair: prediction.relation for pair, prediction in self._read(pairs).items()}
         unknown = [pair for pair in dict.fromkeys(pairs) if pair not in known]
         if unknown:
             known.update(self._ask(self._origin, unknown))
@@ -70,11 +70,11 @@ class NliSource:
     def _ask(self, origin: Origin, pairs: Sequence[Pair]) -> dict[Pair, Relation]:
         model = load_nli_model(origin, self._device, self._dtype)
         relations: dict[Pair, Relation] = {}
-        unwritten: dict[Pair, Verdict] = {}
+        unwritten: dict[Pair, Prediction] = {}
         written = time.monotonic()
         try:
-            for batch in model.verdicts(pairs, batch_size=self._batch_size, batch_tokens=self._batch_tokens):
-                relations.update((pair, verdict.relation) for pair, verdict in batch.items())
+            for batch in model.predict(pairs, batch_size=self._batch_size, batch_tokens=self._batch_tokens):
+                relations.update((pair, prediction.relation) for pair, prediction in batch.items())
                 unwritten.update(batch)
                 if time.monotonic() - written > _WRITE_EVERY_S:
                     self._write(unwritten)
@@ -83,7 +83,7 @@ class NliSource:
             self._write(unwritten)
         return relations
 
-    def _read(self, pairs: Sequence[Pair]) -> dict[Pair, Verdict]:
+    def _read(self, pairs: Sequence[Pair]) -> dict[Pair, Prediction]:
         if self._disk is not None:
             try:
                 return self._disk.read(pairs)
@@ -91,16 +91,16 @@ class NliSource:
                 self._give_up_disk(error)
         return self._memory().read(pairs)
 
-    def _write(self, verdicts: Mapping[Pair, Verdict]) -> None:
-        if not verdicts:
+    def _write(self, predictions: Mapping[Pair, Prediction]) -> None:
+        if not predictions:
             return
         if self._disk is not None:
             try:
-                self._disk.write(verdicts)
+                self._disk.write(predictions)
                 return
             except (sqlite3.Error, OSError) as error:
                 self._give_up_disk(error)
-        self._memory().write(verdicts)
+        self._memory().write(predictions)
 
     def _memory(self) -> RelationCache:
         assert self._origin is not None

@@ -44,7 +44,7 @@ class Rule:
         return any(one in pair for pair in self.equivalent)
 
     def verdict(self, one: Relation | None, other: Relation | None) -> bool | None:
-        """Whether two answers are equivalent; ``None`` as long as a direction that matters is unknown (``None``)."""
+        """Whether two answers are equivalent; `None` as long as a direction that matters is unknown (`None`)."""
         if one is not None and other is not None:
             return self.holds(one, other)
         seen = one if one is not None else other

@@ -102,7 +102,7 @@ class AnswerSet:
         reference: the true answer, if known.
         label: 1 = the baseline answer is hallucinated, 0 = supported, None = not judged.
         group: what several questions share, usually the image; resampling for intervals respects it.
-        question_type: kind of question; AUROCs within a type compare only questions of one kind.
+        question_type: such as open or closed; AUROCs within a type compare only questions of one.
         cluster_ids: one id an answer in the order of `texts`, once clustered.
         held_out: whether the threshold of the clustering was chosen on this document, so that no AUROC may count it.
         follow_ups: answers to what was asked about the same document after these, in the light of them.

@@ -178,7 +178,7 @@ def shared_groups(groups: Sequence[str | None]) -> list[Hashable] | None:
 def within_strata_auroc(rows: Sequence[tuple[float | None, int, str | None, str | None]]) -> StratifiedAuroc:
     """AUROC of (score, label, question_type, group) that compares only documents of the same question type.
 
-    A pooled AUROC can be nothing but the kind of question: some kinds are harder and have more diverse answers.
+    A pooled AUROC can be nothing but the question type: some types are harder and have more diverse answers.
     """
     if not rows or any(score is None or question_type is None for score, _, question_type, _ in rows):
         return StratifiedAuroc(None, {}, 0, "some documents have no such score or no question type")

@@ -1,4 +1,4 @@
-"""A detection method: a clustering and what the scores need besides, as one row block of lmms-eval's table names it."""
+"""A scorer: one clustering and what the scores under it need besides. Each of its scores is a detector."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class Scorer:
     """How answers become scores.
 
     Attributes:
-        name: in results; of a run's own methods the name of the filter pipeline.
+        name: in results; of a run's own the name of the filter pipeline.
         backend: groups the answers.
         with_question: whether the question is put in front of each answer for that.
         alpha: weight of the clean-noisy gap in VASE.

@@ -1,6 +1,6 @@
 r"""Hallucination scores of one question: arrays in, floats out.
 
-Everything here works on the *cluster ids* of already clustered answers (see :mod:`hedge_tasks.clustering`) and on the
+Everything here works on the *cluster ids* of already clustered answers (see `clustering`) and on the
 mean token log-probabilities of those answers. Nothing here knows of models, of files or of an evaluation framework.
 
 Conventions, common to all functions:
@@ -8,9 +8,9 @@ Conventions, common to all functions:
 * Scores are oriented: **higher = more likely hallucinated**.
 * Entropies are in nats, log-probabilities in nats per token.
 * Cluster ids are labels, not numbers: any hashable values, not necessarily contiguous, negative ones allowed.
-* Computations are in float64. A result is a plain ``float`` and never ``-0.0``.
-* A log-probability of ``-inf`` is allowed and gives that answer zero weight; ``nan`` and ``+inf`` are errors.
-* Bad input raises :class:`ValueError` naming the argument.
+* Computations are in float64. A result is a plain `float` and never `-0.0`.
+* A log-probability of `-inf` is allowed and gives that answer zero weight; `nan` and `+inf` are errors.
+* Bad input raises `ValueError` naming the argument.
 
 Papers: HEDGE (Eq. 1-5), Farquhar et al. 2024 (semantic entropy), Zhang et al. 2024 (RadFlag), Liao et al. 2025 (VASE),
 Kuhn et al. 2023 and Lin et al. 2024 (lexical similarity).
@@ -61,26 +61,26 @@ def semantic_distribution(
     .. math::
         s_j = \frac{\sum_{i: c_i = j} \exp(\ell_i - \max_k \ell_k)}{\sum_i \exp(\ell_i - \max_k \ell_k)}
 
-    HEDGE paper, Eq. 1. As printed there, the numerator and each term of the denominator carry a *second* ``exp`` around
-    the sum. We leave it out, as the reference implementation ``hedge-bench`` (0.1.2) does: with it a
+    HEDGE paper, Eq. 1. As printed there, the numerator and each term of the denominator carry a *second* `exp` around
+    the sum. We leave it out, as the reference implementation `hedge-bench` (0.1.2) does: with it a
     cluster of zero weight would still get :math:`e^0 = 1`, the shift by :math:`\max \ell` would change the result
     rather than only guard against underflow, and :math:`s` would not be the distribution of Farquhar et al. 2024, which
     the paper cites.
 
     Args:
-        cluster_ids: Cluster id of each answer, shape ``(n,)``, ``n >= 1``.
-        mean_logprobs: Mean token log-probability of each answer in nats per token, shape ``(n,)``. ``-inf`` is zero
-            weight. ``None`` weighs all answers equally.
-        support: The distinct cluster ids over which to lay the distribution out, shape ``(k,)``, in the order wanted.
-            It may name clusters without an answer (probability 0) and must name every id in ``cluster_ids``. By default
+        cluster_ids: Cluster id of each answer, shape `(n,)`, `n >= 1`.
+        mean_logprobs: Mean token log-probability of each answer in nats per token, shape `(n,)`. `-inf` is zero
+            weight. `None` weighs all answers equally.
+        support: The distinct cluster ids over which to lay the distribution out, shape `(k,)`, in the order wanted.
+            It may name clusters without an answer (probability 0) and must name every id in `cluster_ids`. By default
             the ids that occur, sorted (or in order of first appearance if they cannot be sorted).
 
     Returns:
-        Probabilities, shape ``(k,)``, float64, summing to 1.
+        Probabilities, shape `(k,)`, float64, summing to 1.
 
     Raises:
-        ValueError: If there is no answer, the lengths differ, a log-probability is ``nan`` or ``+inf``, all of them are
-            ``-inf``, or ``support`` has duplicates or lacks an id.
+        ValueError: If there is no answer, the lengths differ, a log-probability is `nan` or `+inf`, all of them are
+            `-inf`, or `support` has duplicates or lacks an id.
 
     Example:
         >>> import math
@@ -105,19 +105,19 @@ def semantic_entropy(cluster_ids: ClusterIds, mean_logprobs: LogProbs | None = N
     .. math::
         \mathrm{SE}(s) = -\sum_j s_j \ln s_j
 
-    with :math:`s` the :func:`semantic_distribution` and :math:`0 \ln 0 = 0`. HEDGE paper, Eq. 2 and 3 (there over the
+    with :math:`s` the `semantic_distribution` and :math:`0 \ln 0 = 0`. HEDGE paper, Eq. 2 and 3 (there over the
     clean answers); introduced by Farquhar et al. 2024.
 
     Args:
-        cluster_ids: Cluster id of each (clean) answer, shape ``(n,)``, ``n >= 1``.
-        mean_logprobs: Mean token log-probabilities, nats per token, shape ``(n,)``; ``None`` weighs all answers
+        cluster_ids: Cluster id of each (clean) answer, shape `(n,)`, `n >= 1`.
+        mean_logprobs: Mean token log-probabilities, nats per token, shape `(n,)`; `None` weighs all answers
             equally.
 
     Returns:
-        A number in :math:`[0, \ln k]` for ``k`` clusters; exactly 0.0 for a single cluster.
+        A number in :math:`[0, \ln k]` for `k` clusters; exactly 0.0 for a single cluster.
 
     Raises:
-        ValueError: As :func:`semantic_distribution`.
+        ValueError: As `semantic_distribution`.
 
     Example:
         >>> round(semantic_entropy([0, 0, 1], [-0.1, -0.3, -0.2]), 5)
@@ -137,10 +137,10 @@ def discrete_semantic_entropy(cluster_ids: ClusterIds) -> float:
     Farquhar et al. 2024 ("discrete semantic entropy"), for models that give no log-probabilities.
 
     Args:
-        cluster_ids: Cluster id of each (clean) answer, shape ``(n,)``, ``n >= 1``.
+        cluster_ids: Cluster id of each (clean) answer, shape `(n,)`, `n >= 1`.
 
     Returns:
-        A number in :math:`[0, \ln k]` for ``k`` clusters.
+        A number in :math:`[0, \ln k]` for `k` clusters.
 
     Raises:
         ValueError: If there is no answer.
@@ -163,10 +163,10 @@ def radflag(baseline_id: Hashable, clean_ids: ClusterIds) -> float:
 
     Args:
         baseline_id: Cluster id :math:`c_0` of the baseline answer.
-        clean_ids: Cluster ids of the clean answers from the same clustering, shape ``(n,)``, ``n >= 1``.
+        clean_ids: Cluster ids of the clean answers from the same clustering, shape `(n,)`, `n >= 1`.
 
     Returns:
-        A number in ``[0, 1]``.
+        A number in `[0, 1]`.
 
     Raises:
         ValueError: If there is no clean answer.
@@ -199,27 +199,27 @@ def vase(
 
     HEDGE paper, Eq. 5 (after Liao et al. 2025). Both distributions are laid out over *all* cluster ids of the joint
     clustering of baseline, clean and noisy answers, as the reference implementation does: a cluster that holds only the
-    baseline answer has probability 0 in both and still takes part in the softmax. The reference adds ``1e-10`` inside
+    baseline answer has probability 0 in both and still takes part in the softmax. The reference adds `1e-10` inside
     the logarithm; we do not (a softmax is never 0 unless it underflows, and then :math:`0 \ln 0 = 0`), so that a single
-    cluster gives exactly 0.0. The difference is at most about ``k * 1e-10``.
+    cluster gives exactly 0.0. The difference is at most about `k * 1e-10`.
 
     Args:
-        clean_ids: Cluster ids of the clean answers, shape ``(n,)``, ``n >= 1``.
-        noisy_ids: Cluster ids of the noisy answers from the same clustering, shape ``(m,)``, ``m >= 1``; ``m`` may
-            differ from ``n``.
-        clean_logprobs: Mean token log-probabilities of the clean answers, nats per token, shape ``(n,)``; ``None`` =
+        clean_ids: Cluster ids of the clean answers, shape `(n,)`, `n >= 1`.
+        noisy_ids: Cluster ids of the noisy answers from the same clustering, shape `(m,)`, `m >= 1`; `m` may
+            differ from `n`.
+        clean_logprobs: Mean token log-probabilities of the clean answers, nats per token, shape `(n,)`; `None` =
             equal weights.
-        noisy_logprobs: The same for the noisy answers, shape ``(m,)``.
-        baseline_id: Cluster id of the baseline answer. Give it to get the reference's number; ``None`` leaves the
+        noisy_logprobs: The same for the noisy answers, shape `(m,)`.
+        baseline_id: Cluster id of the baseline answer. Give it to get the reference's number; `None` leaves the
             baseline out of the support.
         alpha: Strength of the clean-noisy contrast, dimensionless and finite; 1 in the papers.
 
     Returns:
-        A number in :math:`[0, \ln k]` for ``k`` ids in the joint clustering; exactly 0.0 for a single one.
+        A number in :math:`[0, \ln k]` for `k` ids in the joint clustering; exactly 0.0 for a single one.
 
     Raises:
-        ValueError: If clean or noisy answers are missing, lengths differ, a log-probability is ``nan`` or ``+inf``, all
-            of a condition's are ``-inf``, or ``alpha`` is not finite.
+        ValueError: If clean or noisy answers are missing, lengths differ, a log-probability is `nan` or `+inf`, all
+            of a condition's are `-inf`, or `alpha` is not finite.
 
     Example:
         >>> round(vase([0, 0, 1], [1, 1, 2], baseline_id=0), 5)
@@ -253,13 +253,13 @@ def negative_baseline_logprob(baseline_logprob: float) -> float:
     The simplest baseline; it needs no further samples.
 
     Args:
-        baseline_logprob: Mean token log-probability of the baseline answer; ``-inf`` gives ``inf``.
+        baseline_logprob: Mean token log-probability of the baseline answer; `-inf` gives `inf`.
 
     Returns:
-        A number, ``>= 0`` for true log-probabilities.
+        A number, `>= 0` for true log-probabilities.
 
     Raises:
-        ValueError: If it is missing, ``nan`` or ``+inf``.
+        ValueError: If it is missing, `nan` or `+inf`.
 
     Example:
         >>> negative_baseline_logprob(-0.25)
@@ -278,14 +278,14 @@ def negative_mean_clean_logprob(clean_logprobs: LogProbs) -> float:
     Farquhar et al. 2024 compare semantic entropy with).
 
     Args:
-        clean_logprobs: Mean token log-probabilities of the clean answers, shape ``(n,)``, ``n >= 1``. One ``-inf``
-            makes the result ``inf``: there is no weight to be zero here.
+        clean_logprobs: Mean token log-probabilities of the clean answers, shape `(n,)`, `n >= 1`. One `-inf`
+            makes the result `inf`: there is no weight to be zero here.
 
     Returns:
-        A number, ``>= 0`` for true log-probabilities.
+        A number, `>= 0` for true log-probabilities.
 
     Raises:
-        ValueError: If there is none, or one is ``nan`` or ``+inf``.
+        ValueError: If there is none, or one is `nan` or `+inf`.
 
     Example:
         >>> negative_mean_clean_logprob([-0.5, -1.0, -1.5])
@@ -303,10 +303,10 @@ def number_of_clusters(clean_ids: ClusterIds) -> float:
     "Number of semantic sets" in Kuhn et al. 2023 and Lin et al. 2024.
 
     Args:
-        clean_ids: Cluster ids of the clean answers, shape ``(n,)``, ``n >= 1``.
+        clean_ids: Cluster ids of the clean answers, shape `(n,)`, `n >= 1`.
 
     Returns:
-        A whole number in ``[1, n]``, as a float like all scores.
+        A whole number in `[1, n]`, as a float like all scores.
 
     Raises:
         ValueError: If there is no clean answer.
@@ -330,13 +330,13 @@ def lexical_disagreement(clean_answers: Sequence[str]) -> float:
     where LCS is the length of the longest common subsequence of the two token lists, so that each summand is the
     ROUGE-L F-measure (:math:`F_1`; Lin 2004). Lexical similarity in this form is the baseline of Kuhn et al. 2023 and
     of lm-polygraph; this is its complement. Tokens are the runs of letters and digits of the case-folded text in any
-    script; unlike the ``rouge-score`` package we do not stem, which it does for English only.
+    script; unlike the `rouge-score` package we do not stem, which it does for English only.
 
     Args:
-        clean_answers: The texts of the clean answers, length ``n >= 1``.
+        clean_answers: The texts of the clean answers, length `n >= 1`.
 
     Returns:
-        A number in ``[0, 1]``. A single answer disagrees with nothing: 0.0. Two answers without any token count as
+        A number in `[0, 1]`. A single answer disagrees with nothing: 0.0. Two answers without any token count as
         equal.
 
     Raises:
@@ -422,7 +422,7 @@ def _as_logprobs(values: LogProbs, name: str) -> FloatArray:
 
 
 def relative_weights(logprobs: LogProbs | None, n: int, name: str = "mean_logprobs") -> FloatArray:
-    """Weights relative to the likeliest answer, which keeps ``exp`` from underflowing for all of them at once."""
+    """Weights relative to the likeliest answer, which keeps `exp` from underflowing for all of them at once."""
     if logprobs is None:
         return np.ones(n)
     array = _as_logprobs(logprobs, name)

@@ -1,1 +1,18 @@
-"""What single benchmarks need beyond the shared engine: reading replies by their rules, their metrics, their data."""
+"""What single evaluations need beyond the shared engine: reading replies by their rules, their metrics, their data.
+
+A folder here is an evaluation: its `__init__.py` holds `EVALUATION`, which says what it brings. Nothing else lists it.
+"""
+
+from __future__ import annotations
+
+import pkgutil
+from collections.abc import Iterator
+from importlib import import_module
+
+from hedge_tasks.evaluation import Evaluation
+
+
+def own() -> Iterator[Evaluation]:
+    """The evaluations of this package."""
+    for module in pkgutil.iter_modules(__path__):
+        yield import_module(f"{__name__}.{module.name}").EVALUATION

@@ -45,6 +45,8 @@ def address(key: str, value: object) -> str:
     url = text(key, value).rstrip("/").removesuffix("/chat/completions")
     if "@" in url or "?" in url or "#" in url:  # not quoted: it may hold a password
         raise ConfigError(f"{key}: leave out user, password and query; a key belongs into the environment")
+    if url.endswith("/completions"):
+        raise ConfigError(f"{key}: leave out the end of {url!r}, from /completions on")
     try:
         parts = urlsplit(url)
         sound = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0

@@ -10,7 +10,6 @@ import errno
 import json
 import math
 import os
-import re
 import socket
 import time
 import uuid
@@ -26,8 +25,6 @@ from hedge_tasks.errors import DataError, HedgeError
 
 SYNC_SECONDS = 1.0
 """Between two syncs to disk at least; a model that takes longer for a batch has every batch synced."""
-
-_CREATED = re.compile(r"-(\d{8}T\d{12})-")
 
 
 @dataclass(frozen=True)
@@ -63,8 +60,8 @@ class RecordLog:
         self.close()
 
     def files(self) -> list[Path]:
-        """The files of all writers, oldest first."""
-        return sorted(self.folder.glob(f"{self._kind}-*.jsonl"), key=_age)
+        """The files of all writers, oldest first: their names begin with the time."""
+        return sorted(self.folder.glob(f"{self._kind}-*.jsonl"))
 
     def read(self) -> Iterator[Line]:
         """Every line of every file, the oldest file first; a damaged line comes with its problem.
@@ -168,12 +165,6 @@ def _decode(line: bytes) -> Mapping[str, Any]:
     if not isinstance(record, dict):
         raise DataError(f"expected a JSON object, got {type(record).__name__}")
     return record
-
-
-def _age(file: Path) -> tuple[str, str]:
-    # Names without a time are older than those that have one: the first version of this package wrote none.
-    created = _CREATED.search(file.name)
-    return (created[1] if created else "", file.name)
 
 
 def _sync_folder(folder: Path) -> None:

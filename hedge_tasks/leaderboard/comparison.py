@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from hedge_tasks.detectors.pipeline import Scores
+from hedge_tasks.statistics.means import clustered_spread
 from hedge_tasks.statistics.placements import auroc_components
 
 FloatArray = npt.NDArray[np.float64]
@@ -81,9 +82,7 @@ def _difference(
     first, second = found
     if first is None or second is None:
         return Difference(a, b, None, None, len(ids))
-    sums = np.bincount(codes[ids], first[1] - second[1])
-    k = len(np.unique(codes[ids]))
-    stderr = float(np.sqrt(k / (k - 1) * (sums @ sums))) if k > 1 else None
+    stderr = clustered_spread(first[1] - second[1], codes[ids])
     return Difference(a, b, first[0] - second[0], stderr, len(ids))
 
 

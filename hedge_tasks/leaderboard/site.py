@@ -35,7 +35,7 @@ class Entry:
         file: it was read from.
         content: the submission.
         page: name of its page.
-        scores: of its documents, by method.
+        scores: of its documents, by clustering.
     """
 
     file: Path
@@ -109,7 +109,7 @@ def build_site(built: Built, out: Path, progress: Callable[[str], None] = lambda
 
 def _entry(file: Path, content: Mapping[str, Any]) -> Entry:
     page = f"entry-{_slug(content['entry']['name'])}-{content['digest'][7:15]}.html"
-    return Entry(file, content, page, {name: stored_scores(content, name) for name in content["methods"]})
+    return Entry(file, content, page, {name: stored_scores(content, name) for name in content["clusterings"]})
 
 
 def _slug(text: str) -> str:
@@ -144,14 +144,14 @@ def _task_page(task: str, entries: Sequence[Entry], common: Mapping[str, Any]) -
 
     keys = [(m, s) for m in dict.fromkeys(m for e in entries for m in e.scores) for s in SCORE_NAMES]
     tabs: list[dict[str, Any]] = []
-    for method, score in keys:
+    for clustering, score in keys:
         rows: list[tuple[Entry, Estimate]] = [
-            (entry, _estimate(entry, method, score)) for entry in entries if method in entry.scores
+            (entry, _estimate(entry, clustering, score)) for entry in entries if clustering in entry.scores
         ]
-        tabs.append({"name": f"{method}, {NAMES[score]}", "rows": sorted(rows, key=_by_value)})
+        tabs.append({"name": f"{clustering}, {NAMES[score]}", "rows": sorted(rows, key=_by_value)})
     compared = {
         "entries": [clean(entry.name, 200) for entry in entries],
-        "metrics": [_compared(entries, method, score) for method, score in keys],
+        "metrics": [_compared(entries, clustering, score) for clustering, score in keys],
     }
     return render(
         "task.html.j2",
@@ -165,19 +165,22 @@ def _task_page(task: str, entries: Sequence[Entry], common: Mapping[str, Any]) -
     )
 
 
-def _compared(entries: Sequence[Entry], method: str, score: str) -> dict[str, Any]:
-    mine = [entry.scores.get(method, ()) for entry in entries]
+def _compared(entries: Sequence[Entry], clustering: str, score: str) -> dict[str, Any]:
+    mine = [entry.scores.get(clustering, ()) for entry in entries]
     rows = [(d.a, d.b, _rounded(d.difference), _rounded(d.stderr), d.n) for d in all_differences(mine, score)]
-    return {"name": f"{method}, {NAMES[score]}", "pairs": rows}
+    return {"name": f"{clustering}, {NAMES[score]}", "pairs": rows}
 
 
 def _entry_page(entry: Entry, task_page: str, common: Mapping[str, Any]) -> str:
     content = entry.content
     facts = {**content["entry"], **content["summary"], "digest": content["digest"], "file": entry.file.name}
-    metrics = [(method, [_estimate(entry, method, score) for score in SUBMITTED]) for method in content["methods"]]
+    metrics = [
+        (clustering, [_estimate(entry, clustering, score) for score in SUBMITTED])
+        for clustering in content["clusterings"]
+    ]
     charts = [
-        {"name": method, "pictures": [picture(roc_chart(scores)), picture(risk_coverage_chart(scores))]}
-        for method, scores in entry.scores.items()
+        {"name": clustering, "pictures": [picture(roc_chart(scores)), picture(risk_coverage_chart(scores))]}
+        for clustering, scores in entry.scores.items()
     ]
     return render(
         "entry.html.j2",
@@ -189,18 +192,20 @@ def _entry_page(entry: Entry, task_page: str, common: Mapping[str, Any]) -> str:
         score_names=[NAMES[score] for score in SUBMITTED],
         metrics=metrics,
         charts=charts,
-        settings=flat_settings({"versions": content["versions"], **content["settings"], "methods": _methods(content)}),
+        settings=flat_settings(
+            {"versions": content["versions"], **content["settings"], "clusterings": _clusterings(content)}
+        ),
         **common,
     )
 
 
-def _methods(content: Mapping[str, Any]) -> dict[str, Any]:
-    return {name: method["settings"] for name, method in content["methods"].items()}
+def _clusterings(content: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: clustering["settings"] for name, clustering in content["clusterings"].items()}
 
 
-def _estimate(entry: Entry, method: str, score: str) -> Estimate:
+def _estimate(entry: Entry, clustering: str, score: str) -> Estimate:
     """An aggregate as validated."""
-    stated = entry.content["methods"][method]["aggregates"][score]
+    stated = entry.content["clusterings"][clustering]["aggregates"][score]
     interval = None if stated["low"] is None or stated["high"] is None else (stated["low"], stated["high"])
     counts = (stated["n"], stated["n_positive"])
     return Estimate(stated["auroc"], stated["stderr"], *counts, stated["reason"], interval)

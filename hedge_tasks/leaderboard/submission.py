@@ -38,7 +38,7 @@ def make_submission(
     url: str | None = None,
     note: str | None = None,
     texts: bool = False,
-    methods: Mapping[str, Scorer] | None = None,
+    scorers: Mapping[str, Scorer] | None = None,
 ) -> dict[str, Any]:
     """A run as a submission, ready for JSON.
 
@@ -47,21 +47,21 @@ def make_submission(
         url: of a page about it, beginning with https://.
         note: a few words about it.
         texts: whether questions, references and answers are in it.
-        methods: what the answers are scored with; by default the run's own methods.
+        scorers: what the answers are scored with; by default the run's own scorers.
 
     Raises:
-        ConfigError: the run records no methods, or the address is not https.
+        ConfigError: the run records no scorers, or the address is not https.
         DataError: there are no answers.
     """
     from hedge_tasks.leaderboard.schema import schema_fault
 
     if not run.answer_sets:
         raise DataError(f"{run.title}: there are no answers to submit")
-    used = dict(scorers_of(run) if methods is None else methods)
-    scores = {key: method.score(run.answer_sets) for key, method in used.items()}
+    used = dict(scorers_of(run) if scorers is None else scorers)
+    scores = {key: scorer.score(run.answer_sets) for key, scorer in used.items()}
     about = {"name": name or run.model or run.task, "task": run.task, "model": run.model, "created": run.created}
     documents = [
-        _document(answers, {key: of_method[i] for key, of_method in scores.items()}, texts)
+        _document(answers, {key: of_scorer[i] for key, of_scorer in scores.items()}, texts)
         for i, answers in enumerate(run.answer_sets)
     ]
     content: dict[str, Any] = {
@@ -73,13 +73,13 @@ def make_submission(
         "documents": documents,
     }
     # From what is stated there, as whoever validates it will do.
-    content["methods"] = {
+    content["clusterings"] = {
         key: {
-            "settings": method.settings(),
-            "alpha": method.alpha,
+            "settings": scorer.settings(),
+            "alpha": scorer.alpha,
             "aggregates": aggregates_of(stored_scores(content, key)),
         }
-        for key, method in used.items()
+        for key, scorer in used.items()
     }
     submission = {**content, "digest": digest_of(content)}
     if found := schema_fault(submission):
@@ -119,7 +119,7 @@ def aggregates_of(
 
     Args:
         known: aggregates of earlier calls for the same documents, by their values; taken from there and added to it.
-            The methods of a run share some scores, those that no clustering plays a role in.
+            The scorers of a run share some scores, those that no clustering plays a role in.
     """
     known = {} if known is None else known
     aggregates = {}
@@ -139,13 +139,13 @@ def _aggregate(scores: Sequence[Scores], name: str) -> dict[str, Any]:
     return {**rounded, "n": estimate.n, "n_positive": estimate.n_positive, "reason": estimate.reason}
 
 
-def scores_from(document: Mapping[str, Any], method: str, alpha: float) -> Scores:
+def scores_from(document: Mapping[str, Any], clustering: str, alpha: float) -> Scores:
     """The scores of a document, from its cluster ids and log-probabilities.
 
     Raises:
         DataError: numbers that no score can be made of.
     """
-    clusters = document["methods"][method]["clusters"]
+    clusters = document["clusterings"][clustering]["clusters"]
     logprobs = [-math.inf if value == "-inf" else value for value in document["logprobs"]]
     if len(clusters) != len(logprobs) or len(logprobs) < 1 + document["n_clean"]:
         raise DataError(f"{len(clusters)} cluster ids and {len(logprobs)} log-probabilities do not go together")
@@ -156,11 +156,11 @@ def scores_from(document: Mapping[str, Any], method: str, alpha: float) -> Score
     return score_clustered(answer_set.with_clusters(clusters), alpha=alpha)
 
 
-def stored_scores(submission: Mapping[str, Any], method: str) -> list[Scores]:
+def stored_scores(submission: Mapping[str, Any], clustering: str) -> list[Scores]:
     """The scores of all documents as the submission states them."""
     rows = []
     for document in submission["documents"]:
-        stated = document["methods"][method]
+        stated = document["clusterings"][clustering]
         named = {name: stated["scores"].get(name) for name in SUBMITTED}
         about = {key: document[key] for key in ("id", "label", "group", "question_type")}
         rest = {"cluster_ids": tuple(stated["clusters"]), "held_out": stated.get("held_out", False)}
@@ -176,7 +176,7 @@ def _document(answers: AnswerSet, scores: Mapping[str, Scores], texts: bool) -> 
         "question_type": answers.question_type,
         "n_clean": len(answers.clean),
         "logprobs": ["-inf" if a.mean_logprob == -math.inf else a.mean_logprob for a in answers.answers],
-        "methods": {
+        "clusterings": {
             key: {
                 "clusters": list(s.cluster_ids),
                 "scores": {name: _finite(getattr(s, name)) for name in SUBMITTED},

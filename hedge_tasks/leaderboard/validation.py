@@ -76,49 +76,50 @@ def _inconsistencies(submission: Mapping[str, Any], recompute_scores: bool) -> I
     if (digest := digest_of(submission)) != submission["digest"]:
         yield f"digest: the content's is {digest}, so it was changed after it was written"
     documents = submission["documents"]
-    wrong = list(islice(_document_faults(documents, set(submission["methods"])), _MOST))
+    wrong = list(islice(_document_faults(documents, set(submission["clusterings"])), _MOST))
     yield from wrong
     if wrong:
         return  # nothing can be computed from such documents
     yield from _differences("summary", summary_of(list(map(_without_texts, documents))), submission["summary"])
     known: dict[object, dict[str, Any]] = {}
-    for name, method in submission["methods"].items():
+    for name, clustering in submission["clusterings"].items():
         scores = stored_scores(submission, name)
         if recompute_scores:
-            yield from _score_differences(documents, name, method["alpha"], scores)
-        yield from _held_out_faults(name, method["settings"], scores)
-        yield from _differences_of_aggregates(name, aggregates_of(scores, known), method["aggregates"])
+            yield from _score_differences(documents, name, clustering["alpha"], scores)
+        yield from _held_out_faults(name, clustering["settings"], scores)
+        yield from _differences_of_aggregates(name, aggregates_of(scores, known), clustering["aggregates"])
 
 
-def _document_faults(documents: Sequence[Mapping[str, Any]], methods: set[str]) -> Iterator[str]:
+def _document_faults(documents: Sequence[Mapping[str, Any]], clusterings: set[str]) -> Iterator[str]:
     for id, times in Counter(document["id"] for document in documents).items():
         if times > 1:
             yield f"documents: the id {id[:80]!r} occurs {times} times"
     for i, document in enumerate(documents):
-        if set(document["methods"]) != methods:
-            yield f"documents[{i}].methods: not the methods of the submission"
+        if set(document["clusterings"]) != clusterings:
+            yield f"documents[{i}].clusterings: not the clusterings of the submission"
         n_answers = len(document["logprobs"])
         if n_answers < 1 + document["n_clean"]:
             yield f"documents[{i}].logprobs: {n_answers} for a baseline and {document['n_clean']} clean answers"
-        for name, of_method in document["methods"].items():
-            if len(of_method["clusters"]) != n_answers:
-                yield f"documents[{i}].methods.{name}.clusters: {len(of_method['clusters'])} for {n_answers} answers"
+        for name, of_clustering in document["clusterings"].items():
+            if len(of_clustering["clusters"]) != n_answers:
+                n_clusters = len(of_clustering["clusters"])
+                yield f"documents[{i}].clusterings.{name}.clusters: {n_clusters} for {n_answers} answers"
         if "texts" in document and len(document["texts"]["answers"]) != n_answers:
             yield f"documents[{i}].texts.answers: {len(document['texts']['answers'])} for {n_answers} answers"
 
 
-def _held_out_faults(method: str, settings: Mapping[str, Any], scores: Sequence[Scores]) -> Iterator[str]:
+def _held_out_faults(clustering: str, settings: Mapping[str, Any], scores: Sequence[Scores]) -> Iterator[str]:
     """Aggregates leave out the documents that the settings of the tuning say, or a submitter could choose them."""
     stated = {s.id for s in scores if s.held_out}
-    place = f"documents[].methods.{method}.held_out"
+    place = f"documents[].clusterings.{clustering}.held_out"
     if settings.get("threshold") != "tuned":
         if stated:
-            yield f"{place}: {len(stated)} documents, but this method's threshold is not tuned on held-out documents"
+            yield f"{place}: {len(stated)} documents, but this threshold is not tuned on held-out documents"
         return
     try:
         choice = ThresholdChoice.from_config("tuned", settings.get("tuning"))
     except (ConfigError, TypeError) as error:
-        yield f"methods.{method}.settings: {error}"
+        yield f"clusterings.{clustering}.settings: {error}"
         return
     split = held_out_ids(scores, choice)
     chosen_on = [s for s in scores if s.id in split]
@@ -129,26 +130,26 @@ def _held_out_faults(method: str, settings: Mapping[str, Any], scores: Sequence[
 
 
 def _score_differences(
-    documents: Sequence[Mapping[str, Any]], method: str, alpha: float, stated: Sequence[Scores]
+    documents: Sequence[Mapping[str, Any]], clustering: str, alpha: float, stated: Sequence[Scores]
 ) -> Iterator[str]:
     for i, (document, scores) in enumerate(zip(documents, stated, strict=True)):
         try:
-            computed = scores_from(document, method, alpha)
+            computed = scores_from(document, clustering, alpha)
         except DataError as error:
-            yield f"documents[{i}].methods.{method}: {error}"
+            yield f"documents[{i}].clusterings.{clustering}: {error}"
             continue
         for name in SUBMITTED:
             ours, theirs = getattr(computed, name), getattr(scores, name)
             infinite = ours in (float("inf"), float("-inf"))
             if not (theirs is None if ours is None or infinite else _close(ours, theirs, _SCORE_TOLERANCE)):
-                yield f"documents[{i}].methods.{method}.scores.{name}: stated {theirs}, computed {ours}"
+                yield f"documents[{i}].clusterings.{clustering}.scores.{name}: stated {theirs}, computed {ours}"
 
 
 def _differences_of_aggregates(
-    method: str, computed: Mapping[str, Mapping[str, Any]], stated: Mapping[str, Any]
+    clustering: str, computed: Mapping[str, Mapping[str, Any]], stated: Mapping[str, Any]
 ) -> Iterator[str]:
     for name in computed.keys() | stated.keys():
-        place = f"methods.{method}.aggregates.{name}"
+        place = f"clusterings.{clustering}.aggregates.{name}"
         if name not in stated or name not in computed:
             yield f"{place}: {'is missing' if name in computed else 'no such score'}"
         else:

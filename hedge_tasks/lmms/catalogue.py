@@ -1,21 +1,27 @@
-"""Which tasks this package brings, without importing lmms-eval (12 s) for it."""
+"""Which tasks this package and other packages bring, without importing lmms-eval (12 s) for it."""
 
 from __future__ import annotations
 
-from importlib.resources import files
 from pathlib import Path
 
 import yaml
 
+from hedge_tasks.evaluation import own_folder, task_folders
+
 
 def task_folder() -> Path:
     """Folder of the tasks, as lmms-eval's `--include_path` wants it."""
-    return Path(str(files("hedge_tasks.tasks")))
+    return own_folder("")
 
 
 def list_tasks() -> list[dict[str, str]]:
     """Name, title (first line of the folder's README) and YAML of every task and group."""
-    return [_entry(path) for path in sorted(task_folder().rglob("*.yaml"))]
+    return [_entry(path) for path in task_files()]
+
+
+def task_files() -> list[Path]:
+    """Every YAML of a task or group, ours first."""
+    return [path for folder in task_folders() for path in sorted(folder.rglob("*.yaml"))]
 
 
 def _entry(path: Path) -> dict[str, str]:

@@ -45,23 +45,23 @@ class ClusterFilter:
         variable = MODEL_VARIABLES.get(backend)
         if variable and os.environ.get(variable):
             options["model"] = os.environ[variable]
-        self.method = Scorer.build(backend, backend, options, with_question=with_question)
+        self.scorer = Scorer.build(backend, backend, options, with_question=with_question)
         # Only known when the answers are there. The very same object sits in every dump of the settings.
         self._chosen: dict[str, Any] = {}
 
     def check(self) -> None:
         """Raise now if the backend's model cannot be had, rather than after hours of sampling."""
-        self.method.backend.check()
+        self.scorer.backend.check()
 
     def settings(self) -> dict[str, Any]:
-        settings = {key: value for key, value in self.method.settings().items() if key != "alpha"}
-        return {**settings, "chosen": self._chosen} if self.method.choice else settings
+        settings = {key: value for key, value in self.scorer.settings().items() if key != "alpha"}
+        return {**settings, "chosen": self._chosen} if self.scorer.choice else settings
 
     def apply(self, resps: Sequence[Sequence[str]], docs: object = None) -> list[AnswerSet]:
         # A response comes as often as lmms-eval's --repeats says; they are all the same.
         answer_sets = [AnswerSet.from_json(resp[0]) for resp in resps]
         # The threshold, where it is chosen, is chosen once, on the documents of all processes.
-        clustered, chosen = self.method.cluster_with_outcome(answer_sets, gather=gather)
+        clustered, chosen = self.scorer.cluster_with_outcome(answer_sets, gather=gather)
         if chosen is not None:
             self._chosen.update(chosen.settings())
         return clustered

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 from hedge_tasks.detectors.pipeline import SCORE_NAMES, Scores, auroc_of_pairs, shared_groups, within_strata_auroc
 from hedge_tasks.statistics import Estimate, StratifiedAuroc, estimate_rate
@@ -36,56 +36,66 @@ class Metric(Protocol):
         """Its standard error, or `NOT_AVAILABLE`."""
 
 
+class ScoredCase(NamedTuple):
+    """What a ROC-AUC is made of: a document, or a part of one.
+
+    Attributes:
+        score: higher = more likely hallucinated; None where there is none.
+        label: 1 = hallucinated, 0 = supported; None where it counts for nothing.
+        group: what several cases share, such as an image; they are resampled together.
+        question_type: kind of question.
+    """
+
+    score: float | None
+    label: int | None
+    group: str | None
+    question_type: str | None = None
+
+
 class AurocMetric:
-    """ROC-AUC of one score against the hallucination labels, over the documents that have a label."""
+    """ROC-AUC of one score against the hallucination labels.
+
+    It is over the documents that have a label and that no threshold was chosen on (those not held out). An evaluation
+    with scores, labels or units of its own overrides `record` and `cases`.
+
+    The standard error is the bootstrap's, by image where questions share images; within kinds of questions it is
+    DeLong's.
+
+    Args:
+        score: its name in `Scores`.
+        within: whether only questions of the same kind (the task's `question_type` column) are compared.
+    """
 
     higher_is_better = True
+    unit = "document"
 
-    def __init__(self, score: str) -> None:
-        self.score = score
-        self.__name__ = f"{score}_auroc"  # lmms-eval names aggregations in its logs
+    def __init__(self, score: str, *, within: bool = False) -> None:
+        self.score, self.within = score, within
+        self.__name__ = f"{score}_auroc" + ("_within" if within else "")  # lmms-eval names aggregations in its logs
 
     def record(self, scores: Scores, verdict: Record, document: Record) -> dict[str, Any]:
-        return {self.score: getattr(scores, self.score), "label": scores.reported_label, "group": scores.group}
+        kind = {"question_type": scores.question_type} if self.within else {}
+        return {self.score: getattr(scores, self.score), "label": scores.reported_label, "group": scores.group, **kind}
+
+    def cases(self, record: Record) -> Sequence[ScoredCase]:
+        """What a record contributes."""
+        return [ScoredCase(record[self.score], record["label"], record["group"], record.get("question_type"))]
 
     def __call__(self, records: Sequence[Record]) -> float | str:
         estimate = self._estimate(records)
-        return f"undefined: {estimate.reason}" if estimate.value is None else estimate.value
+        if estimate.value is not None:
+            return estimate.value
+        return f"undefined: {estimate.reason}".replace("document", self.unit)
 
     def stderr(self, records: Sequence[Record]) -> float | str:
-        """Bootstrap standard error, resampled by image where questions share images."""
         stderr = self._estimate(records).stderr
         return NOT_AVAILABLE if stderr is None else stderr
 
-    def _estimate(self, records: Sequence[Record]) -> Estimate:
-        return auroc_of_pairs([(r[self.score], r["label"], r["group"]) for r in records if r["label"] is not None])
-
-
-class WithinAurocMetric:
-    """ROC-AUC of one score that compares only questions of the same kind (the task's `question_type` column)."""
-
-    higher_is_better = True
-
-    def __init__(self, score: str) -> None:
-        self.score = score
-        self.__name__ = f"{score}_auroc_within"
-
-    def record(self, scores: Scores, verdict: Record, document: Record) -> dict[str, Any]:
-        about = {"label": scores.reported_label, "question_type": scores.question_type, "group": scores.group}
-        return {self.score: getattr(scores, self.score), **about}
-
-    def __call__(self, records: Sequence[Record]) -> float | str:
-        result = self._estimate(records)
-        return f"undefined: {result.reason}" if result.value is None else result.value
-
-    def stderr(self, records: Sequence[Record]) -> float | str:
-        """DeLong's standard error within strata, by image where questions share images."""
-        stderr = self._estimate(records).stderr
-        return NOT_AVAILABLE if stderr is None else stderr
-
-    def _estimate(self, records: Sequence[Record]) -> StratifiedAuroc:
-        rows = [(r[self.score], r["label"], r["question_type"], r["group"]) for r in records if r["label"] is not None]
-        return within_strata_auroc(rows)
+    def _estimate(self, records: Sequence[Record]) -> Estimate | StratifiedAuroc:
+        cases = [(c, c.label) for record in records for c in self.cases(record) if c.label is not None]
+        if self.within:
+            return within_strata_auroc([(c.score, label, c.question_type, c.group) for c, label in cases])
+        return auroc_of_pairs([(c.score, label, c.group) for c, label in cases])
 
 
 class RateMetric:
@@ -114,14 +124,21 @@ class RateMetric:
 
 
 class HallucinationRate(RateMetric):
-    """Share of hallucinated baseline answers among the labelled ones. The verdict's reason rides along."""
+    """Share of hallucinated baseline answers among all labelled ones. The verdict's reason rides along.
+
+    It is about the model, not about a detector: documents that a threshold was chosen on count as well, so that all
+    filters of a run have the same rate.
+    """
 
     def record(self, scores: Scores, verdict: Record, document: Record) -> dict[str, Any]:
         return {**verdict, "value": scores.label, "group": scores.group}
 
 
 class UnlabelledRate(RateMetric):
-    """Share of documents that the judge could not label; no other number knows of them."""
+    """Share of all documents that the judge could not label; no other number knows of them.
+
+    A held-out document has its label and is none of these, although no AUROC counts it.
+    """
 
     def record(self, scores: Scores, verdict: Record, document: Record) -> dict[str, Any]:
         return {"value": int(scores.label is None), "group": scores.group}
@@ -159,7 +176,7 @@ class OfQuestionType:
 
 METRICS: dict[str, Metric] = {
     **{f"{name}_auroc": AurocMetric(name) for name in SCORE_NAMES},
-    **{f"{name}_auroc_within": WithinAurocMetric(name) for name in SCORE_NAMES},
+    **{f"{name}_auroc_within": AurocMetric(name, within=True) for name in SCORE_NAMES},
     "hallucination_rate": HallucinationRate("hallucination_rate"),
     "unlabelled_rate": UnlabelledRate("unlabelled_rate"),
 }

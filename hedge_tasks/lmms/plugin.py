@@ -14,7 +14,7 @@ from typing import Any
 
 from loguru import logger
 
-from hedge_tasks.lmms.catalogue import task_folder
+from hedge_tasks.evaluation import task_folders
 
 TESTED = "0.7."
 """Releases of lmms-eval whose internals the tests have seen."""
@@ -57,7 +57,10 @@ def _try(addition: Callable[[], None], found: str) -> bool:
 
 
 def add_task_folder() -> None:
-    """Every TaskManager also looks for tasks in ours. Built-in names and the user's own folders win."""
+    """Every TaskManager also looks for tasks in ours, and in those of packages that bring evaluations.
+
+    Built-in names and the user's own folders win.
+    """
     from lmms_eval.tasks import TaskManager
 
     if getattr(TaskManager.initialize_tasks, "hedge_tasks", False):
@@ -67,7 +70,8 @@ def add_task_folder() -> None:
     @functools.wraps(original)
     def initialize_tasks(self: Any, include_path: Any = None, include_defaults: bool = True) -> Any:
         paths = [include_path] if isinstance(include_path, str) else list(include_path or [])
-        return original(self, include_path=[*paths, str(task_folder())], include_defaults=include_defaults)
+        paths += map(str, task_folders())
+        return original(self, include_path=paths, include_defaults=include_defaults)
 
     initialize_tasks.hedge_tasks = True  # type: ignore[attr-defined]
     TaskManager.initialize_tasks = initialize_tasks

@@ -1,20 +1,17 @@
 """HedgeTask: a document becomes one request that carries a sampling plan, and its answers become scores.
 
-Together with `plugin.py` the only place that knows lmms-eval's internals. Each assumption about them has a test in
+This room is the only one that knows lmms-eval's internals. Each assumption about them has a test in
 `tests/test_framework_assumptions.py`.
 """
 
 from __future__ import annotations
 
-import os
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field, fields
+from dataclasses import asdict, replace
 from functools import partial
-from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 from lmms_eval.api.instance import Instance
-from lmms_eval.api.reasoning import parse_reasoning_tags_config, strip_reasoning_tags
 from lmms_eval.api.task import ConfigurableMessagesTask
 from loguru import logger
 
@@ -22,106 +19,99 @@ from hedge_tasks import __version__
 from hedge_tasks.adjudication import (
     Case,
     Judge,
+    Verdict,
     check_judge,
     configured_judge,
     keep_labels,
-    reliability,
     verdict_record,
 )
 from hedge_tasks.adjudication.config import LABELS
 from hedge_tasks.data import splits
 from hedge_tasks.data.answers import Answer, AnswerSet
 from hedge_tasks.errors import ConfigError, DataError, unknown
+from hedge_tasks.evaluation import brought_metrics
 from hedge_tasks.lmms.filters import ClusterFilter, ScoredAnswers, ScoreFilter
+from hedge_tasks.lmms.identity import model_identity, output_folder, store_folder
 from hedge_tasks.lmms.metrics import METRICS
+from hedge_tasks.lmms.outcome import Everything, report_outcome, run_of
 from hedge_tasks.lmms.processes import gather, is_first
+from hedge_tasks.lmms.reasoning import Tags, reasoning_tags, without_reasoning
+from hedge_tasks.lmms.settings import DocumentSettings
 from hedge_tasks.perturb import Wording
-from hedge_tasks.runs.run_files import FOLDER, Run, now, save_run
-from hedge_tasks.sampling.plan import SamplingPlan
+from hedge_tasks.runs.run_files import FOLDER, save_run
+from hedge_tasks.sampling.plan import SamplingPlan, draw_seed
 from hedge_tasks.sampling.prompts import load_prompt
 from hedge_tasks.sampling.requests import SampleRequest
-
-STORE = "HEDGE_STORE"
-
-# What the command line says about speed and place, not about answers.
-_NOT_OF_THE_ANSWER = frozenset({"batch_size", "max_batch_size", "device", "num_concurrent", "timeout", "max_retries"})
-
-# An argument with such a word in its name is nobody's business, and another key is not another model.
-_SECRETS = ("key", "token", "secret", "password")
-
-
-@dataclass(frozen=True)
-class DocumentSettings:
-    """The key `hedge:` of a task's YAML: which column is what, how it is asked and who judges.
-
-    Attributes:
-        prompt: `file/variant` of the package's prompt files.
-        question, answer: columns with the question and the reference answer.
-        context: column with what is given to read with the question; None for none.
-        distractor: column with a wrong answer, for perturbations that mislead; None for none.
-        images: columns with an image; none for a text task.
-        id: column with the document's id; None takes the row number of the split.
-        group: column that says which documents belong together; None takes the images.
-        question_type: column with the kind of question, for AUROCs within a kind; None for none.
-        description: column with what a judge should know of the question besides; None for none.
-        judge: name of a judge, a mapping with `name` and its options, or a list of these, which vote; HEDGE_JUDGE
-            takes its place.
-        revision: revision of the data set on the hub.
-    """
-
-    prompt: str
-    question: str = "question"
-    answer: str = "answer"
-    images: tuple[str, ...] = ("image",)
-    id: str | None = None
-    group: str | None = None
-    question_type: str | None = None
-    judge: Mapping[str, Any] = field(default_factory=lambda: {"name": "rule"})
-    revision: str | None = None
-    context: str | None = None
-    distractor: str | None = None
-    description: str | None = None
-
-    @classmethod
-    def from_config(cls, config: object, task: str) -> DocumentSettings:
-        if not isinstance(config, Mapping):
-            raise ConfigError(f"{task}: the YAML needs a mapping under 'hedge'")
-        names = {f.name for f in fields(cls)}
-        for key in config:
-            if key not in names:
-                raise unknown(f"setting of {task} under 'hedge'", key, names)
-        if "prompt" not in config:
-            raise ConfigError(f"{task}: 'hedge.prompt' is missing")
-        settings = dict(config)
-        if isinstance(settings.get("judge"), str):
-            settings["judge"] = {"name": settings["judge"]}
-        settings["images"] = tuple(settings.get("images", cls.images))
-        return cls(**settings)
-
-    def columns(self) -> set[str]:
-        return {
-            c
-            for c in (*self.text_columns(), self.id, self.group, self.question_type, self.description, *self.images)
-            if c
-        }
-
-    def text_columns(self) -> list[str]:
-        """The columns whose text shapes what is asked or how it is judged."""
-        return [c for c in (self.question, self.answer, self.context, self.distractor) if c]
-
-    def load_images(self, document: Mapping[str, Any]) -> list[Any]:
-        return [document[column] for column in self.images]
+from hedge_tasks.sampling.second_stage import SecondStage
 
 
 class HedgeTask(ConfigurableMessagesTask):
     """An lmms-eval task whose documents are answered many times and scored for hallucination.
 
     Built from a YAML with `class: !function hedge_tasks.lmms.task.HedgeTask`; see tasks/README.md for its keys.
+
+    An evaluation that needs more than the YAML can say derives a class and overrides hooks, in the order in which they
+    are called: `judge_of`, `second_stage`, `judge_cases`, `read_answer`, `facts`. EXTENDING.md shows each. Nothing
+    else of this class is meant to be overridden, and nothing with an underscore to be used.
+
+    Attributes:
+        judge: says which baseline answers are hallucinated.
+        plan: what is sampled for every document; known when the requests are built.
+        not_on_hub: data set that lmms-eval cannot load from the hub -> how a user gets it, for the error.
     """
 
+    judge: Judge
+    plan: SamplingPlan
+    not_on_hub: ClassVar[Mapping[str, str]] = {}
+
+    # --- hooks of evaluations -----------------------------------------------------------------------------------------
+
+    def judge_of(self, settings: DocumentSettings, task: str) -> Judge:
+        """The judge of the task; called first of all, before data is loaded. Default: as YAML and environment say.
+
+        Args:
+            settings: the key `hedge` of the YAML.
+            task: its name, for errors.
+        """
+        return configured_judge(settings.judge)
+
+    def second_stage(self) -> SecondStage | None:
+        """What every document is asked in the light of its answers; called when the plan is known. Default: nothing."""
+        return None
+
+    def judge_cases(
+        self, cases: Sequence[Case], answer_sets: Sequence[AnswerSet]
+    ) -> list[tuple[Verdict, Mapping[str, Any]]]:
+        """The verdict on each document, and what else its record should hold. Default: the judge is asked.
+
+        Args:
+            cases: what a judge sees of every document, in the order of the answer sets.
+            answer_sets: all answers, with those of the second stage as `follow_ups`.
+        """
+        return [(verdict, {}) for verdict in self.judge.judge(cases)]
+
+    def read_answer(self, answer: Answer, wording: Wording) -> Answer:
+        """An answer as it is clustered and stored once it is judged. Default: as it is.
+
+        For replies of a fixed form: "1", "**1**" and "Answer: 1" are one meaning for any clustering once each is read.
+
+        Args:
+            answer: any answer of a document: baseline, clean or noisy.
+            wording: that this draw was asked with, perturbed where the draw is a noisy one.
+        """
+        return answer
+
+    def facts(self, document: Mapping[str, Any], answers: AnswerSet) -> Mapping[str, Any]:
+        """What the metrics see of a document besides its columns. Default: nothing."""
+        return {}
+
+    # --- building -----------------------------------------------------------------------------------------------------
+
     def __init__(self, config: dict[str, Any], model_name: str | None = None) -> None:
-        self._settings = DocumentSettings.from_config(_document_config(config), config["task"])
-        self._judge: Judge = configured_judge(self._settings.judge)
+        self._settings = DocumentSettings.of_task(config)
+        # Before the data is loaded: a slip of the pen should not cost that.
+        self._metrics = {**METRICS, **self._own_metrics(config["task"])}
+        self.judge = self.judge_of(self._settings, config["task"])
         self._prompt = load_prompt(self._settings.prompt)
         self._verdicts: dict[str, dict[str, Any]] = {}
         # Facts that are only known after sampling. The very same object sits in every dump of the configuration, so
@@ -131,6 +121,23 @@ class HedgeTask(ConfigurableMessagesTask):
         framework = {key: value for key, value in config.items() if key not in ("class", "hedge", "hedge_overrides")}
         super().__init__(config=framework, model_name=model_name)
 
+    def _own_metrics(self, task: str) -> dict[str, Any]:
+        if self._settings.evaluation is None:
+            return {}
+        try:
+            return brought_metrics(self._settings.evaluation)
+        except ConfigError as error:
+            raise ConfigError(f"{task}: {error}") from None
+
+    @property
+    def reasoning_tags(self) -> Tags:
+        """Tags around thoughts, which are taken out of every answer before it is judged; mostly none."""
+        return reasoning_tags(self._args, self.config.reasoning_tags)
+
+    @property
+    def _args(self) -> Any:
+        return getattr(self, "args", None)  # set by lmms-eval when the task is built; a notebook has none
+
     # --- data ---------------------------------------------------------------------------------------------------------
 
     def download(self, dataset_kwargs: Mapping[str, Any] | None = None) -> None:
@@ -138,9 +145,7 @@ class HedgeTask(ConfigurableMessagesTask):
         from datasets import DatasetDict
 
         split = self.config.test_split
-        dataset = splits.load_split(
-            self.config.dataset_path, self.config.dataset_name, split, revision=self._settings.revision
-        )
+        dataset = self._load_split(split)
         self._revision = splits.loaded_revision(dataset) or self._settings.revision
         if self.config.process_docs is not None:
             dataset = self.config.process_docs(dataset, **(dataset_kwargs or {}))
@@ -158,6 +163,15 @@ class HedgeTask(ConfigurableMessagesTask):
         self._groups = self._read_groups(dataset)
         self.dataset = DatasetDict({split: dataset})
         self.dataset_no_image = DatasetDict({split: dataset.remove_columns(list(self._settings.images))})
+
+    def _load_split(self, split: str) -> Any:
+        path, name = self.config.dataset_path, self.config.dataset_name
+        try:
+            return splits.load_split(path, name, split, revision=self._settings.revision)
+        except DataError as error:
+            if path not in self.not_on_hub:
+                raise
+            raise DataError(f"{error} {self.not_on_hub[path]}") from error
 
     def _read_groups(self, dataset: Any) -> list[str]:
         if self._settings.group is not None:
@@ -183,10 +197,11 @@ class HedgeTask(ConfigurableMessagesTask):
         if options.get("system_instruction"):
             logger.warning("{}: --system_instruction is ignored, the task's prompt is part of it", self.config.task)
         # Read here, not in __init__: --gen_kwargs arrives after the task is built.
-        self._plan = SamplingPlan.from_generation_kwargs(self.config.generation_kwargs)
+        self.plan = SamplingPlan.from_generation_kwargs(self.config.generation_kwargs)
+        self._second_stage = self.second_stage()
         self._check_models()
         if not self._predict_only:
-            check_judge(self._judge, bool(self._settings.images))
+            check_judge(self.judge, bool(self._settings.images))
         super().build_all_requests(**options)
 
     def _check_models(self) -> None:
@@ -209,31 +224,27 @@ class HedgeTask(ConfigurableMessagesTask):
             context=wording.context,
             distractor=wording.distractor,
             prompt=self._prompt,
-            plan=self._plan,
+            plan=self.plan,
             load_images=self._settings.load_images,
             reference=self.doc_to_target(doc),
             group=self._groups[doc_id] or None,
             question_type=str(doc[self._settings.question_type]) if self._settings.question_type else None,
-            model=_model_identity(getattr(self, "args", None)),
-            store=_store_folder(getattr(self, "args", None)),
-            follow_up=partial(self.follow_up, doc_id),
+            model=model_identity(self._args),
+            store=store_folder(self._args),
+            second_stage=self._second_stage,
         )
-        if self._plan.noisy_count:
+        if self.plan.noisy_count:
             self._check_noise(request)
         # lmms-eval's response cache keeps deterministic requests. This one is not: the answer store does the keeping.
-        settings = {"do_sample": True, "n": 1 + self._plan.n + self._plan.noisy_count}
+        settings = {"do_sample": True, "n": 1 + self.plan.n + self.plan.noisy_count}
         arguments = (ctx, settings, request, doc_id, self.config.task, split)
         return Instance("generate_samples", arguments, 0, **kwargs)
 
     def _check_noise(self, request: SampleRequest) -> None:
         try:
-            self._plan.noise.check(request.wording)
+            self.plan.noise.check(request.wording)
         except ConfigError as error:
             raise ConfigError(f"{self.config.task}, document {request.id}: {error}") from None
-
-    def follow_up(self, doc_id: int, answers: AnswerSet) -> Sequence[SampleRequest]:
-        """Further questions about a document in the light of its answers; for tasks in two stages."""
-        return ()
 
     # --- results ------------------------------------------------------------------------------------------------------
 
@@ -247,8 +258,9 @@ class HedgeTask(ConfigurableMessagesTask):
             for instance in self._instances:
                 instance.filtered_resps["none"] = instance.resps[0]
             return
-        answer_sets = [self._strip_reasoning(AnswerSet.from_json(i.resps[0])) for i in self._instances]
-        labelled = self._adjudicate(answer_sets)
+        tags = self.reasoning_tags
+        answer_sets = [without_reasoning(AnswerSet.from_json(i.resps[0]), tags) for i in self._instances]
+        labelled = self._read(self._adjudicate(answer_sets))
         for instance, answer_set in zip(self._instances, labelled, strict=True):
             instance.resps = [answer_set.to_json()]
         everything = self._gather(labelled)
@@ -259,31 +271,37 @@ class HedgeTask(ConfigurableMessagesTask):
             # After the filters, for what they chose is part of the record; and also when one of them fails.
             self._save_run(everything)
 
-    def _strip_reasoning(self, answer_set: AnswerSet) -> AnswerSet:
-        """Take <think> blocks out of the answers, as lmms-eval does for its own tasks."""
-        cli_tags = getattr(getattr(self, "args", None), "reasoning_tags", None)
-        tags = parse_reasoning_tags_config(cli_value=cli_tags, task_value=self.config.reasoning_tags)
-        if not tags:
-            return answer_set
-
-        def strip(answer: Answer) -> dict[str, Any]:
-            return {**answer.to_dict(), "text": strip_reasoning_tags(answer.text, tags)}
-
-        stripped = {
-            "baseline": strip(answer_set.baseline),
-            "clean": [strip(answer) for answer in answer_set.clean],
-            "noisy": [strip(answer) for answer in answer_set.noisy],
-        }
-        return AnswerSet.from_dict({**answer_set.to_dict(), **stripped})
-
     def _adjudicate(self, answer_sets: list[AnswerSet]) -> list[AnswerSet]:
-        keep_labels(self._judge, _output_folder(getattr(self, "args", None), LABELS))
+        keep_labels(self.judge, output_folder(self._args, LABELS))
         cases = [self._case(instance, a) for instance, a in zip(self._instances, answer_sets, strict=True)]
-        verdicts = self._judge.judge(cases)
-        for case, verdict in zip(cases, verdicts, strict=True):
-            record = verdict_record(case, verdict)
+        judged = self.judge_cases(cases, answer_sets)
+        for case, (verdict, more) in zip(cases, judged, strict=True):
+            record = {**verdict_record(case, verdict), **more}
             self._verdicts[case.id] = {**record, "judge": f"{verdict.judge} {verdict.version}"}
-        return [a.with_label(verdict.label) for a, verdict in zip(answer_sets, verdicts, strict=True)]
+        return [a.with_label(verdict.label) for a, (verdict, _) in zip(answer_sets, judged, strict=True)]
+
+    def _read(self, answer_sets: list[AnswerSet]) -> list[AnswerSet]:
+        """Every answer as the evaluation reads it."""
+        if type(self).read_answer is HedgeTask.read_answer:
+            return answer_sets
+        return [
+            self._read_set(i.metadata["split"], i.doc_id, a) for i, a in zip(self._instances, answer_sets, strict=True)
+        ]
+
+    def _read_set(self, split: str, doc_id: int, answers: AnswerSet) -> AnswerSet:
+        document = self.dataset_no_image[split][doc_id]
+        wording = replace(self._wording(document), answer=self.doc_to_target(document))
+        key, seed, noise = self._keys[doc_id], self.plan.seed, self.plan.noise
+
+        def noisy_wording(index: int) -> Wording:
+            return noise.perturb_wording(wording, seed=draw_seed(seed, key, "noisy", index))
+
+        return replace(
+            answers,
+            baseline=self.read_answer(answers.baseline, wording),
+            clean=tuple(self.read_answer(answer, wording) for answer in answers.clean),
+            noisy=tuple(self.read_answer(a, noisy_wording(index)) for index, a in enumerate(answers.noisy)),
+        )
 
     def _case(self, instance: Instance, answers: AnswerSet) -> Case:
         """What the judge sees; the images only where it asks for them."""
@@ -302,7 +320,7 @@ class HedgeTask(ConfigurableMessagesTask):
     def _images(self, split: str, doc_id: int) -> list[Any]:
         return self._settings.load_images(self.dataset[split][doc_id])
 
-    def _gather(self, answer_sets: list[AnswerSet]) -> list[tuple[int, AnswerSet, dict[str, Any]]]:
+    def _gather(self, answer_sets: list[AnswerSet]) -> Everything:
         """(document, its answers, its verdict) of all processes; the first process reports what came of them."""
         numbered = [
             (instance.doc_id, answer_set, self._verdicts[answer_set.id])
@@ -310,46 +328,18 @@ class HedgeTask(ConfigurableMessagesTask):
         ]
         everything = sorted(gather(numbered), key=lambda row: row[0])
         if is_first():
-            self._report_outcome([answer_set for _, answer_set, _ in everything])
-            self._report_reliability([verdict for _, _, verdict in everything])
+            self._outcome.update(report_outcome(self.config.task, self.judge.name, everything))
         return everything
 
-    def _save_run(self, everything: list[tuple[int, AnswerSet, dict[str, Any]]]) -> None:
+    def _save_run(self, everything: Everything) -> None:
         """Keep all answers and labels as a run file."""
-        args = getattr(self, "args", None)
-        folder = _output_folder(args, FOLDER)
+        folder = output_folder(self._args, FOLDER)
         if folder is None or not is_first():
             return
-        run = Run(
-            task=self.config.task,
-            model=_model_identity(args) or "",
-            answer_sets=tuple(answer_set for _, answer_set, _ in everything),
-            verdicts={answer_set.id: verdict for _, answer_set, verdict in everything},
-            settings={**self._hedge_settings(), "metadata": dict(self.config.metadata or {})},
-            created=now(),
-        )
-        logger.info("{}: answers and labels are in {}", self.config.task, save_run(run, folder))
-
-    def _report_outcome(self, answer_sets: list[AnswerSet]) -> None:
-        unlabelled = sum(a.label is None for a in answer_sets)
-        without = sum(not a.has_logprobs for a in answer_sets)
-        self._outcome.update(documents=len(answer_sets), unlabelled=unlabelled, without_logprobs=without)
-        if unlabelled:
-            logger.warning(
-                "{}: judge {!r} could not label {} of {} baseline answers; they are left out of every AUROC",
-                *(self.config.task, self._judge.name, unlabelled, len(answer_sets)),
-            )
-        if without:
-            logger.warning(
-                "{}: no log-probabilities for {} of {} documents; their answers weigh the same (discrete entropy)",
-                *(self.config.task, without, len(answer_sets)),
-            )
-
-    def _report_reliability(self, verdicts: list[dict[str, Any]]) -> None:
-        """Say in log and results where too many answers have no label for the numbers to be relied on."""
-        if reason := reliability(verdicts):
-            self._outcome["unreliable"] = reason
-            logger.warning("{}: the metrics are unreliable: {}", self.config.task, reason)
+        model, settings = model_identity(self._args) or "", self._hedge_settings()
+        settings["metadata"] = dict(self.config.metadata or {})
+        path = save_run(run_of(self.config.task, model, everything, settings), folder)
+        logger.info("{}: answers and labels are in {}", self.config.task, path)
 
     def process_results(self, doc: Mapping[str, Any], results: list[Any], full_docs: object = None) -> dict[str, Any]:
         """One record a metric: what its aggregation needs, never a bare number (lmms-eval would average that)."""
@@ -357,8 +347,9 @@ class HedgeTask(ConfigurableMessagesTask):
             return {"bypass": {"documents": 1}}
         scored: ScoredAnswers = results[0]
         verdict = self._verdicts[scored.scores.id]
+        document = {**doc, **self.facts(doc, scored.answers)}
         metrics = self._aggregation_list.items()
-        return {name: metric.record(scored.scores, verdict, doc) for name, metric in metrics}
+        return {name: metric.record(scored.scores, verdict, document) for name, metric in metrics}
 
     def _prepare_metric_and_aggregation(self) -> None:
         self._metric_fn_list: dict[str, None] = {}
@@ -367,9 +358,9 @@ class HedgeTask(ConfigurableMessagesTask):
         self._higher_is_better: dict[str, bool] = {}
         for entry in self.config.metric_list:
             name, own = entry["metric"], entry.get("aggregation")
-            if own is None and name not in METRICS:
-                raise unknown(f"metric of {self.config.task}", name, METRICS)
-            metric = METRICS[name] if own is None else own() if isinstance(own, type) else own
+            if own is None and name not in self._metrics:
+                raise unknown(f"metric of {self.config.task}", name, self._metrics)
+            metric = self._metrics[name] if own is None else own() if isinstance(own, type) else own
             self._metric_fn_list[name] = None
             self._aggregation_list[name] = metric
             self._higher_is_better[name] = metric.higher_is_better
@@ -384,7 +375,7 @@ class HedgeTask(ConfigurableMessagesTask):
             "version": __version__,
             "documents": {
                 **asdict(self._settings),
-                "judge": self._judge.settings(),
+                "judge": self.judge.settings(),
                 "revision": self._revision,
                 "options": dict(self.config.dataset_kwargs or {}),
             },
@@ -395,42 +386,9 @@ class HedgeTask(ConfigurableMessagesTask):
         }
 
 
-def _document_config(config: Mapping[str, Any]) -> object:
-    """The mapping `hedge`, with `hedge_overrides` on top: lmms-eval's `include` replaces mappings as a whole."""
-    base, changes = config.get("hedge"), config.get("hedge_overrides", {})
-    if not isinstance(changes, Mapping):
-        raise ConfigError(f"{config['task']}: expected a mapping under 'hedge_overrides', got {changes!r}")
-    return {**base, **changes} if isinstance(base, Mapping) else base
-
-
 def _filter_settings(steps: list[Any]) -> dict[str, Any]:
     settings: dict[str, Any] = {}
     for step in steps:
         if isinstance(step, (ClusterFilter, ScoreFilter)):
             settings |= step.settings()
     return settings
-
-
-def _model_identity(args: Any) -> str | None:
-    """Name of the model and its arguments as the command line gives them, less what does not shape an answer."""
-    if args is None or not getattr(args, "model", None):
-        return None
-    given = (argument.strip() for argument in str(args.model_args or "").split(","))
-    return "|".join([str(args.model), *sorted(argument for argument in given if _shapes_answers(argument))])
-
-
-def _shapes_answers(argument: str) -> bool:
-    name = argument.partition("=")[0].strip().lower()
-    return bool(name) and name not in _NOT_OF_THE_ANSWER and not any(word in name for word in _SECRETS)
-
-
-def _store_folder(args: Any) -> Path | None:
-    if folder := os.environ.get(STORE):
-        return Path(folder)
-    output_path = getattr(args, "output_path", None)
-    return Path(output_path) / "hedge_answers" if output_path else None
-
-
-def _output_folder(args: Any, name: str) -> Path | None:
-    parent = getattr(args, "output_path", None) or os.environ.get(STORE)
-    return Path(parent) / name if parent else None

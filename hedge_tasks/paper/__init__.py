@@ -9,14 +9,14 @@ cells = score_cells(published_cells(2), placed.runs)
 from __future__ import annotations
 
 from hedge_tasks.paper.cells import CellResult, Placed, place_runs, score_cells
-from hedge_tasks.paper.published import Cell, Key, method_name, published, published_cells
+from hedge_tasks.paper.published import Cell, Key, filter_name, published, published_cells
 
 __all__ = [
     "Cell",
     "CellResult",
     "Key",
     "Placed",
-    "method_name",
+    "filter_name",
     "place_runs",
     "published",
     "published_cells",

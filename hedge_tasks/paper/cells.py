@@ -10,7 +10,7 @@ from itertools import groupby
 from hedge_tasks.detectors.pipeline import detection_auroc
 from hedge_tasks.detectors.scorer import Scorer
 from hedge_tasks.errors import ConfigError, unknown
-from hedge_tasks.paper.published import MODELS, PROMPTS, SCORES, Cell, Key, method_name, published
+from hedge_tasks.paper.published import MODELS, PROMPTS, SCORES, Cell, Key, filter_name, published
 from hedge_tasks.runs.run_files import Run
 from hedge_tasks.runs.scorers import scorers_of
 from hedge_tasks.runs.sweep import truncated
@@ -114,7 +114,7 @@ class CellResult:
 
 
 def score_cells(
-    cells: Sequence[Cell], runs: Mapping[Key, Run], methods: Mapping[str, Scorer] | None = None
+    cells: Sequence[Cell], runs: Mapping[Key, Run], scorers: Mapping[str, Scorer] | None = None
 ) -> Iterator[CellResult]:
     """Cluster and score the runs' answers for every cell; yields them as they are finished, run after run.
 
@@ -124,7 +124,7 @@ def score_cells(
     Args:
         cells: places in the paper, such as `published_cells(2)`.
         runs: as `place_runs` gives them.
-        methods: what stands for each of the paper's columns, by the names nli, embed, nli_qa, embed_qa; a name that is
+        scorers: what stands for each of the paper's columns, by the names nli, embed, nli_qa, embed_qa; a name that is
             not there is missing. None takes the methods that each run was evaluated with.
 
     Raises:
@@ -137,28 +137,28 @@ def score_cells(
         if run is None:
             yield from (_missing(cell, f"no run of {task_name(key.dataset, key.prompt)}") for cell in of_run)
             continue
-        mine = _methods(run, shared) if methods is None else methods
+        mine = _own_scorers(run, shared) if scorers is None else scorers
         yield from _score_run(list(of_run), run, mine)
 
 
-def _score_run(cells: Sequence[Cell], run: Run, methods: Mapping[str, Scorer]) -> Iterator[CellResult]:
+def _score_run(cells: Sequence[Cell], run: Run, scorers: Mapping[str, Scorer]) -> Iterator[CellResult]:
     most = min((len(answer_set.clean) for answer_set in run.answer_sets), default=0)
 
     def column(cell: Cell) -> tuple[str, int]:
         # Table 2 is about one n, and a run with another still belongs there; Table 3 is about n itself.
-        return method_name(cell), min(cell.n, most) if cell.table == 2 else cell.n
+        return filter_name(cell), min(cell.n, most) if cell.table == 2 else cell.n
 
     for (name, n), of_column in groupby(sorted(cells, key=column), key=column):
-        if name not in methods:
+        if name not in scorers:
             yield from (_missing(cell, f"the run has no filter {name}") for cell in of_column)
         elif not 0 < n <= most:
             yield from (_missing(cell, f"the run has {most} clean answers a question") for cell in of_column)
         else:
-            yield from _score_column(of_column, run, methods[name], n)
+            yield from _score_column(of_column, run, scorers[name], n)
 
 
-def _score_column(cells: Iterable[Cell], run: Run, method: Scorer, n: int) -> Iterator[CellResult]:
-    scores = method.score([truncated(answer_set, n) for answer_set in run.answer_sets])
+def _score_column(cells: Iterable[Cell], run: Run, scorer: Scorer, n: int) -> Iterator[CellResult]:
+    scores = scorer.score([truncated(answer_set, n) for answer_set in run.answer_sets])
     for cell in cells:
         estimate = detection_auroc(scores, SCORES[cell.score])
         yield CellResult(cell, published(cell.table)[cell], estimate, n)
@@ -168,15 +168,15 @@ def _missing(cell: Cell, reason: str) -> CellResult:
     return CellResult(cell, published(cell.table)[cell], missing=reason)
 
 
-def _methods(run: Run, shared: dict[str, Scorer]) -> dict[str, Scorer]:
-    """The run's own methods. Equal backends of all runs are one object, so that a model is loaded only once."""
+def _own_scorers(run: Run, shared: dict[str, Scorer]) -> dict[str, Scorer]:
+    """The run's own scorers. Equal backends of all runs are one object, so that a model is loaded only once."""
     try:
         own = scorers_of(run)
     except ConfigError:
         return {}
-    methods = {}
-    for name, method in own.items():
-        settings = {key: value for key, value in method.settings().items() if key not in ("with_question", "alpha")}
-        first = shared.setdefault(repr(sorted(settings.items())), method)
-        methods[name] = replace(method, backend=first.backend)
-    return methods
+    scorers = {}
+    for name, scorer in own.items():
+        settings = {key: value for key, value in scorer.settings().items() if key not in ("with_question", "alpha")}
+        first = shared.setdefault(repr(sorted(settings.items())), scorer)
+        scorers[name] = replace(scorer, backend=first.backend)
+    return scorers

@@ -7,7 +7,7 @@ from typing import Any
 
 from hedge_tasks.io import tables
 from hedge_tasks.paper.cells import CellResult
-from hedge_tasks.paper.published import DATASETS, Key, method_name
+from hedge_tasks.paper.published import DATASETS, Key, filter_name
 from hedge_tasks.runs.run_files import Run
 
 SMALL = 0.02
@@ -19,7 +19,7 @@ def as_rows(results: Iterable[CellResult]) -> list[dict[str, Any]]:
     return [
         {
             **result.cell._asdict(),
-            "method": method_name(result.cell),
+            "filter": filter_name(result.cell),
             "ours": result.ours,
             "stderr": result.estimate.stderr if result.estimate else None,
             "paper": result.published,

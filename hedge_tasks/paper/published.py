@@ -24,8 +24,8 @@ MODELS = ("LLaVA-Med", "Med-Gemma", "Qwen2.5-VL")
 SCORES = {"SE": "se", "RadFlag": "radflag", "VASE": "vase"}
 """The paper's name of each score, and ours."""
 
-METHODS = {("A+Q", "NLI"): "nli_qa", ("A+Q", "Embed"): "embed_qa", ("AO", "NLI"): "nli", ("AO", "Embed"): "embed"}
-"""The paper's four method columns (input, clustering), and the filters of our tasks."""
+FILTERS = {("A+Q", "NLI"): "nli_qa", ("A+Q", "Embed"): "embed_qa", ("AO", "NLI"): "nli", ("AO", "Embed"): "embed"}
+"""The paper's four columns (input, clustering), and the filters of our tasks."""
 
 TABLE_2_N = 10
 
@@ -64,9 +64,9 @@ class Cell(NamedTuple):
         return Key(self.dataset, self.prompt, self.model)
 
 
-def method_name(cell: Cell) -> str:
+def filter_name(cell: Cell) -> str:
     """The filter of our tasks that a cell's column is: nli, embed, nli_qa or embed_qa."""
-    return METHODS[cell.inputs, cell.clustering]
+    return FILTERS[cell.inputs, cell.clustering]
 
 
 @cache

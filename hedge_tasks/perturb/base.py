@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol, cast
@@ -10,6 +9,7 @@ from typing import Any, Protocol, cast
 from PIL import Image
 
 from hedge_tasks.errors import ConfigError, unknown
+from hedge_tasks.registry import Registry
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,12 +60,32 @@ class Noise(Protocol):
         """Everything that defines the perturbation, ready for JSON; `build_noise(settings())` gives it again."""
 
 
-# Module and class of each kind, which has `from_config` and `PRESETS`; text, so that one kind does not import another.
-_KINDS: dict[str, str] = {
-    "image": "hedge_tasks.perturb.image:Perturbation",
-    "text": "hedge_tasks.perturb.text:TextPerturbation",
-    "induction": "hedge_tasks.perturb.induction:Induction",
-}
+class NoiseKind(Protocol):
+    """A class of perturbations: what is registered under the name of a kind."""
+
+    @classmethod
+    def presets(cls) -> Sequence[str]:
+        """Names under which a plan may ask for a perturbation of this kind without any settings."""
+
+    @classmethod
+    def from_config(cls, config: str | Mapping[str, Any]) -> Noise:
+        """From the name of a preset, or from settings without `kind`.
+
+        Raises:
+            ConfigError: a key or value is unknown or makes no sense.
+        """
+
+
+KINDS: Registry[Noise] = Registry(
+    "kind of perturbation",
+    "hedge_tasks.perturbations",
+    {
+        "image": "hedge_tasks.perturb.image:Perturbation",
+        "text": "hedge_tasks.perturb.text:TextPerturbation",
+        "induction": "hedge_tasks.perturb.induction:Induction",
+    },
+)
+"""Every kind of perturbation by name, our own and those of other packages; see `NoiseKind`."""
 
 
 def build_noise(config: str | Mapping[str, Any] | Noise) -> Noise:
@@ -77,21 +97,21 @@ def build_noise(config: str | Mapping[str, Any] | Noise) -> Noise:
         ConfigError: a name, key or value is unknown or makes no sense; names the nearest valid one.
     """
     if isinstance(config, str):
-        presets = {name: kind for kind in _KINDS for name in _class(kind).presets()}
+        presets = _presets()
         if config not in presets:
             raise unknown("perturbation preset", config, presets)
-        return cast(Noise, _class(presets[config]).from_config(config))
+        return presets[config].from_config(config)
     if hasattr(config, "perturb_images"):
         return cast(Noise, config)
     if not isinstance(config, Mapping):
         raise ConfigError(f"perturbation must be the name of a preset or a mapping, got {type(config).__name__}")
     settings = dict(config)
     kind = settings.pop("kind", "image")
-    if kind not in _KINDS:
-        raise unknown("kind of perturbation", str(kind), _KINDS)
-    return cast(Noise, _class(kind).from_config(settings))
+    return cast(Noise, KINDS.get(str(kind)).from_config(settings))
 
 
-def _class(kind: str) -> Any:
-    module, _, name = _KINDS[kind].partition(":")
-    return getattr(importlib.import_module(module), name)
+def _presets() -> dict[str, NoiseKind]:
+    presets: dict[str, NoiseKind] = {}
+    for _, kind in KINDS.each():
+        presets = {**dict.fromkeys(kind.presets(), kind), **presets}  # a name that is taken stays what it was
+    return presets

@@ -2,12 +2,13 @@
 
 The usual way in::
 
-    from hedge_tasks.perturb import perturb_image, to_rgb8
+    from hedge_tasks.data.pictures import to_rgb8
+    from hedge_tasks.perturb import perturb_image
 
     clean = to_rgb8(image)                    # what the model sees for a clean answer
     noisy = perturb_image(image, seed=17)     # what it sees for a noisy one
 
-Both go through :func:`to_rgb8`. Otherwise the difference between clean and noisy answers would partly measure how a
+Both go through `to_rgb8`. Otherwise the difference between clean and noisy answers would partly measure how a
 file format was decoded (palette, alpha, 16 bit, EXIF rotation) instead of what the perturbation did.
 """
 
@@ -16,7 +17,6 @@ from __future__ import annotations
 import math
 import numbers
 import random
-import struct
 import threading
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
@@ -24,30 +24,23 @@ from functools import lru_cache, partial
 from typing import Any
 
 import numpy as np
-from loguru import logger
-from PIL import Image, ImageOps
+from PIL import Image
 
+from hedge_tasks.data.pictures import to_rgb8
 from hedge_tasks.errors import ConfigError, unknown
 from hedge_tasks.perturb import custom
 from hedge_tasks.perturb.base import Wording
 from hedge_tasks.perturb.noise import SMALLEST_SCALE, gauss_noise, shot_noise
 
-__all__ = ["PRESETS", "Perturbation", "perturb_image", "to_rgb8"]
+__all__ = ["PRESETS", "Perturbation", "perturb_image"]
 
 # Written into every settings() and thus into whatever is keyed by it: raise it when the same settings and seed would no
 # longer give the same picture, so that stored answers of the old pipeline are not taken for answers of the new one.
 PIPELINE = 1
 
-_DEEP_MODES = ("I", "F")
-_ALPHA_MODES = ("LA", "PA", "La", "RGBA", "RGBa")
-
 # A strip turned by 10 degrees needs a frame that grows with its aspect ratio (a 1 x 20000 image would take 70 million
 # pixels). Beyond this ratio, far outside any photograph or scan, the frame keeps its size.
 _MAX_ASPECT_TO_FIT = 16
-
-# PIL reads the file of a lazily opened image on first use, and that is not safe when two threads share the image.
-_load_lock = threading.Lock()
-
 
 # Where a setting stops meaning anything (times strength): a relative change of 1 reaches black, a scale of 0.9 leaves a
 # tenth of the width, hue wraps around at 0.5.
@@ -81,18 +74,18 @@ def _number(key: str, value: object, limit: float) -> float:
 class Perturbation:
     """What is done to an image, as ranges; the seed of a draw picks the values.
 
-    The defaults are the preset ``hedge``. The paper gives the ranges and is silent on the rest; there we do what the
-    reference implementation (hedge-bench 0.1.2, ``distort_image``) does. What that means, plainly:
+    The defaults are the preset `hedge`. The paper gives the ranges and is silent on the rest; there we do what the
+    reference implementation (hedge-bench 0.1.2, `distort_image`) does. What that means, plainly:
 
     - **Probability.** Affine and colour jitter are each applied with probability 0.5 (the reference leaves
       Albumentations' default), the two noises always. A quarter of the noisy images therefore differ from the clean
       one by noise only.
     - **Rotation.** The angle is 2° to 10° to either side. The paper says ±10°; the reference leaves out angles below
       2°.
-    - **Translation.** The reference enlarges the frame so that no content leaves it (``fit_output``), and that undoes
+    - **Translation.** The reference enlarges the frame so that no content leaves it (`fit_output`), and that undoes
       the translation completely: the paper's ±10 % has no effect on the reference's pictures, and none on ours by
-      default. Set ``fit_output=False``, or take the preset ``hedge_paper``, to have it.
-    - **Scale.** Drawn separately for width and height, so the aspect ratio changes. With ``fit_output`` the frame
+      default. Set `fit_output=False`, or take the preset `hedge_paper`, to have it.
+    - **Scale.** Drawn separately for width and height, so the aspect ratio changes. With `fit_output` the frame
       scales along with the content, and the output is larger or smaller than the input (a square of 512 becomes about
       480 to 650 pixels wide).
     - **Noise.** Drawn for each channel, so a grey scan gets coloured noise. The shot noise is drawn in linear light
@@ -100,31 +93,21 @@ class Perturbation:
 
     One difference to the reference is deliberate: it draws from global, unseeded state.
 
-    Parameters
-    ----------
-    name
-        Goes into the provenance; changes nothing.
-    rotate
-        Smallest and largest angle in degrees; the side is drawn too.
-    translate, scale
-        Largest shift as a share of width and height, and largest relative change of width and of height.
-    brightness, contrast, saturation
-        Largest relative change.
-    hue
-        Largest shift, where 1 is the whole colour circle.
-    gauss_noise
-        Standard deviation of the Gaussian noise, where 1 is the full range (0.07 is 17.85 grey levels).
-    shot_noise
-        Scale of the Poisson noise, see ``albumentations.ShotNoise``.
-    p_affine, p_color, p_gauss_noise, p_shot_noise
-        Probability of each step.
-    fit_output
-        Enlarge the frame so that nothing is cut off (undoes the translation, changes the size of the output).
-    strength
-        Multiplies every range (not the probabilities): 0 leaves the image alone, 1 is the preset as written.
-    transforms
-        Albumentations transforms that take the place of all of the above, see `hedge_tasks.perturb.custom`. Every one
-        has a random stream of its own. They cannot be scaled by a strength.
+    Attributes:
+        name: Goes into the provenance; changes nothing.
+        rotate: Smallest and largest angle in degrees; the side is drawn too.
+        translate, scale: Largest shift as a share of width and height, and largest relative change of width and of
+            height.
+        brightness, contrast, saturation: Largest relative change.
+        hue: Largest shift, where 1 is the whole colour circle.
+        gauss_noise: Standard deviation of the Gaussian noise, where 1 is the full range (0.07 is 17.85 grey levels).
+        shot_noise: Scale of the Poisson noise, see `albumentations.ShotNoise`.
+        p_affine, p_color, p_gauss_noise, p_shot_noise: Probability of each step.
+        fit_output: Enlarge the frame so that nothing is cut off (undoes the translation, changes the size of the
+            output).
+        strength: Multiplies every range (not the probabilities): 0 leaves the image alone, 1 is the preset as written.
+        transforms: Albumentations transforms that take the place of all of the above, see `hedge_tasks.perturb.custom`.
+            Every one has a random stream of its own. They cannot be scaled by a strength.
     """
 
     name: str = "hedge"
@@ -184,7 +167,7 @@ class Perturbation:
 
     @property
     def is_identity(self) -> bool:
-        """True when no seed can change the image (beyond the conversion of :func:`to_rgb8`)."""
+        """True when no seed can change the image (beyond the conversion of `to_rgb8`)."""
         if self.transforms:
             return False
         return not (self._has_affine or self._has_color or self._has_gauss_noise or self._has_shot_noise)
@@ -207,7 +190,7 @@ class Perturbation:
         return self.strength > 0 and self.p_shot_noise > 0 and self.shot_noise > 0
 
     def settings(self) -> dict[str, Any]:
-        """Everything that defines the pictures, ready for JSON; ``from_config(settings())`` gives the same object."""
+        """Everything that defines the pictures, ready for JSON; `from_config(settings())` gives the same object."""
         if self.transforms:
             return {"name": self.name, "transforms": [dict(spec) for spec in self.transforms], "pipeline": PIPELINE}
         out: dict[str, Any] = {field.name: getattr(self, field.name) for field in fields(self)}
@@ -218,11 +201,11 @@ class Perturbation:
 
     @classmethod
     def presets(cls) -> Iterable[str]:
-        """Names that :meth:`from_config` knows."""
+        """Names that `from_config` knows."""
         return PRESETS
 
     def scaled(self, strength: float) -> Perturbation:
-        """The same perturbation with every range times ``strength``."""
+        """The same perturbation with every range times `strength`."""
         return replace(self, strength=self.strength * strength)
 
     def check(self, wording: Wording) -> None:
@@ -243,10 +226,10 @@ class Perturbation:
         >>> Perturbation.from_config({"preset": "hedge", "strength": 0.5}).strength
         0.5
 
-        A mapping without ``preset`` starts from ``hedge``. When it changes a range and brings no ``name``, the result
-        is named ``custom``: only a preset at some strength may carry the preset's name.
+        A mapping without `preset` starts from `hedge`. When it changes a range and brings no `name`, the result
+        is named `custom`: only a preset at some strength may carry the preset's name.
 
-        A mapping with ``transforms`` is a perturbation of its own and has nothing but a ``name`` beside them:
+        A mapping with `transforms` is a perturbation of its own and has nothing but a `name` beside them:
 
         >>> blur = {"class": "GaussianBlur", "blur_limit": [3, 7], "p": 1.0}
         >>> Perturbation.from_config({"name": "blurred", "transforms": [blur]}).name
@@ -350,94 +333,28 @@ def perturb_image(image: Image.Image, *, seed: int, preset: str | Perturbation =
     holds for equal versions of numpy, OpenCV and Albumentations (numpy does not promise the same Poisson draws for all
     time, nor OpenCV the last bit of an interpolation on every processor).
 
-    Each step has a random stream of its own, derived from the seed. ``albumentations.Compose(seed=...)`` would give all
+    Each step has a random stream of its own, derived from the seed. `albumentations.Compose(seed=...)` would give all
     steps the *same* stream: affine and colour jitter, each applied with probability 0.5, would then always be applied
     together or not at all (300 of 300 seeds with Albumentations 2.0.8).
 
-    Parameters
-    ----------
-    image
-        Any PIL image; it is not changed. See :func:`to_rgb8` for how it is read.
-    seed
-        Non-negative integer, one per draw.
-    preset
-        Name of a preset (see ``PRESETS``) or a :class:`Perturbation`.
+    Args:
+        image: Any PIL image; it is not changed. See `to_rgb8` for how it is read.
+        seed: Non-negative integer, one per draw.
+        preset: Name of a preset (see `PRESETS`) or a `Perturbation`.
 
-    Raises
-    ------
-    ConfigError
-        The preset is unknown, or one of the user's own transforms cannot take this image.
+    Raises:
+        ConfigError: The preset is unknown, or one of the user's own transforms cannot take this image.
     """
     settings = Perturbation.from_config(preset)
     if isinstance(seed, bool) or not isinstance(seed, numbers.Integral) or seed < 0:
         raise ValueError(f"seed must be a non-negative integer, got {seed!r}")
     if settings.is_identity:
         return to_rgb8(image)
-    rgb = _rgb8(image)
+    rgb = to_rgb8(image)
     pixels = np.array(rgb)
     for step in _own_steps(settings, int(seed)) if settings.transforms else _steps(settings, int(seed), rgb.size):
         pixels = step(pixels)
     return Image.fromarray(pixels)
-
-
-def to_rgb8(image: Image.Image) -> Image.Image:
-    """Return the image as 8-bit RGB with nothing but pixels in it; the input is not changed.
-
-    - **EXIF orientation** is applied, as every viewer does. Unreadable EXIF data is ignored.
-    - **16-bit, 32-bit and float** images (modes ``I;16``, ``I``, ``F``) are stretched linearly from their own minimum
-      and maximum to 0..255. Scans usually use 12 of 16 bits: the full range would be nearly black, and PIL's own
-      conversion clips everything above 255 to white. No percentiles: a small bright finding must not be clipped away.
-      NaN counts as the minimum, and a constant image becomes black.
-    - **Transparency** (alpha channel, transparent palette entry or colour) is composited on white: line drawings and
-      plots with a transparent background are drawn in black. PIL's plain conversion would show the hidden colours.
-    - **Everything else** (``1``, ``L``, palette, CMYK, YCbCr, HSV, LAB) is converted by PIL; colour profiles are
-      ignored.
-
-    Applying it twice changes nothing.
-    """
-    # A fresh image: EXIF, colour profile and text chunks of the file do not travel on to the model's processor.
-    return Image.fromarray(np.asarray(_rgb8(image)))
-
-
-def _rgb8(image: Image.Image) -> Image.Image:
-    """The pixels of `to_rgb8`, in an image that may carry more than pixels."""
-    if not isinstance(image, Image.Image):
-        raise TypeError(f"expected a PIL image, got {type(image).__name__} (for an array: PIL.Image.fromarray)")
-    if image.width == 0 or image.height == 0:
-        raise ValueError(f"the image has no pixels (size {image.width} x {image.height})")
-    upright = _upright(image)
-    if upright.mode in _DEEP_MODES or upright.mode.startswith("I;"):
-        return Image.fromarray(_stretch(upright)).convert("RGB")
-    if upright.mode in _ALPHA_MODES or "transparency" in upright.info:
-        layer = upright.convert("RGBA")
-        return Image.alpha_composite(Image.new("RGBA", layer.size, "white"), layer).convert("RGB")
-    return upright.convert("RGB")
-
-
-def _upright(image: Image.Image) -> Image.Image:
-    """Load the pixels and turn them as the EXIF orientation says."""
-    with _load_lock:
-        image.load()
-        try:
-            return ImageOps.exif_transpose(image)
-        except (OSError, SyntaxError, ValueError, struct.error) as error:  # what PIL raises for a broken EXIF block
-            logger.debug("unreadable EXIF data, orientation ignored: {}", error)
-            return image
-
-
-def _stretch(image: Image.Image) -> np.ndarray:
-    """Linear min-max stretch of a deep image to uint8."""
-    values = np.asarray(image).astype(np.float64)
-    finite = np.isfinite(values)
-    if not finite.any():
-        return np.zeros(values.shape, np.uint8)
-    low, high = float(values[finite].min()), float(values[finite].max())
-    if high == low:
-        return np.zeros(values.shape, np.uint8)
-    bounded = np.clip(np.where(np.isnan(values), low, values), low, high)
-    # Halved first: the range of a float image may itself be too large for a float.
-    unit = (bounded / 2 - low / 2) / (high / 2 - low / 2)
-    return np.rint(unit * 255).astype(np.uint8)
 
 
 @dataclass(frozen=True)

@@ -58,13 +58,15 @@ def near_words(
     """The candidates nearest to a text, by cosine similarity, nearest first.
 
     Args:
-        exclude: texts that are never taken, whatever their case.
-        count: how many at most.
-        too_near: candidates of this similarity or more may mean the same, and are left out.
-        model: of sentence-transformers; None: the default of the clustering.
+        target: The text that they are near to.
+        candidates: What to choose from.
+        exclude: Texts that are never taken, whatever their case.
+        count: How many at most.
+        too_near: Candidates of this similarity or more may mean the same, and are left out.
+        model: Of sentence-transformers; None: the default of the embedding clustering.
 
     Raises:
-        ModelUnavailableError: the model cannot be had.
+        ModelUnavailableError: The model cannot be had.
     """
     known = {text.casefold() for text in (*exclude, target)}
     words, vectors = _embedded(tuple(candidates), model)
@@ -80,7 +82,7 @@ def _embedded(candidates: tuple[str, ...], model: str | None) -> tuple[tuple[str
 
 
 def _embed(texts: list[str], model: str | None) -> np.ndarray:
-    from hedge_tasks.clustering.embedding import DEFAULT_MODEL, load_encoder, unit_vectors
+    from hedge_tasks.serving.encoders import DEFAULT_MODEL, load_encoder, unit_vectors
     from hedge_tasks.serving.loading import default_device
 
     encoder = load_encoder(model or DEFAULT_MODEL, None, default_device(None))

@@ -2,7 +2,7 @@
 
 from hedge_tasks.plots import draw, roc_chart
 
-draw(roc_chart(method.score(run.answer_sets)), Path("roc.pdf"))
+draw(roc_chart(scorer.score(run.answer_sets)), Path("roc.pdf"))
 """
 
 from __future__ import annotations
@@ -17,8 +17,8 @@ from hedge_tasks.plots.figures import (
     NAMES,
     calibration_chart,
     categories_chart,
+    detectors_chart,
     distribution_chart,
-    methods_chart,
     rates_chart,
     risk_coverage_chart,
     roc_chart,
@@ -39,7 +39,7 @@ __all__ = [
     "check_format",
     "distribution_chart",
     "draw",
-    "methods_chart",
+    "detectors_chart",
     "plot_sweep",
     "rates_chart",
     "risk_coverage_chart",

@@ -43,7 +43,7 @@ _UNIT = (0.0, 1.0)
 _CHANCE = ((0.5, "chance"),)
 _N_BINS = 20
 _CURVE_POINTS = 400
-_TOO_FEW = "needs answers labelled hallucinated and answers labelled sound"
+_TOO_FEW = "needs answers labelled hallucinated and answers labelled supported"
 
 
 def roc_chart(scores: Sequence[Scores], names: Sequence[str] = SCORE_NAMES) -> Chart:
@@ -55,7 +55,7 @@ def roc_chart(scores: Sequence[Scores], names: Sequence[str] = SCORE_NAMES) -> C
             x, y = roc_curve(data)
             area = float(np.trapezoid(y, x))
             series.append(Series(f"{NAMES[name]} ({area:.3f})", tuple(x.tolist()), tuple(y.tolist()), kind="curve"))
-    labels = ("sound answers flagged", "hallucinations flagged")
+    labels = ("supported answers flagged", "hallucinations flagged")
     chart = Chart("roc", "ROC curves", *labels, tuple(series), _UNIT, _UNIT, diagonal=True)
     return _or_note(chart, _TOO_FEW)
 
@@ -78,7 +78,7 @@ def risk_coverage_chart(scores: Sequence[Scores], names: Sequence[str] = SCORE_N
 
 
 def distribution_chart(scores: Sequence[Scores], name: str) -> Chart:
-    """How often each value of a score occurs among hallucinated and among sound answers, as shares of each."""
+    """How often each value of a score occurs among hallucinated and among supported answers, as shares of each."""
     data = labelled(scores, name)
     title = f"{NAMES[name]} by label"
     chart = Chart(f"distribution-{name}", title, NAMES[name], "share of the answers", y_range=None)
@@ -88,7 +88,7 @@ def distribution_chart(scores: Sequence[Scores], name: str) -> Chart:
     edges = np.linspace(low, high if high > low else low + 1, _N_BINS + 1)
     centres = tuple(((edges[1:] + edges[:-1]) / 2).tolist())
     series = []
-    for label, text in ((0, "sound"), (1, "hallucinated")):
+    for label, text in ((0, "supported"), (1, "hallucinated")):
         chosen = data.values[data.labels == label]
         if len(chosen):
             counts = np.histogram(chosen, edges)[0] / len(chosen)
@@ -115,9 +115,11 @@ def strata_chart(scores: Sequence[Scores], names: Sequence[str] = SCORE_NAMES) -
     """ROC-AUC pooled, within strata, and of each question type."""
     found = {name: within for name in names if (within := within_strata(scores, name)) is not None}
     if not found:
-        return Chart("strata", "By kind of question", "ROC-AUC", "", note="the questions have no kinds, or only one")
+        return Chart(
+            "question-types", "By question type", "ROC-AUC", "", note="the questions have no types, or only one"
+        )
     kinds = list(dict.fromkeys(str(key) for within in found.values() for key in within.strata))
-    categories = ("pooled", "within kinds", *kinds)
+    categories = ("pooled", "within types", *kinds)
     series = []
     for name, within in found.items():
         by_kind = {str(key): estimate for key, estimate in within.strata.items()}
@@ -130,27 +132,27 @@ def strata_chart(scores: Sequence[Scores], names: Sequence[str] = SCORE_NAMES) -
         series.append(_forest_series(NAMES[name], [(i, v, b) for i, (v, b) in enumerate(rows) if v is not None]))
     labels = ("ROC-AUC", "")
     return Chart(
-        "strata",
-        *("By kind of question", *labels, tuple(series), _UNIT),
+        "question-types",
+        *("By question type", *labels, tuple(series), _UNIT),
         categories=categories,
         forest=True,
         guides=_CHANCE,
     )
 
 
-def methods_chart(estimates: Mapping[str, Mapping[str, Estimate]]) -> Chart:
-    """ROC-AUC of every score for every method (filter)."""
-    methods = tuple(estimates)
+def detectors_chart(estimates: Mapping[str, Mapping[str, Estimate]]) -> Chart:
+    """ROC-AUC of every detector: each score under each clustering (filter)."""
+    clusterings = tuple(estimates)
     series = []
-    for name in dict.fromkeys(name for of_method in estimates.values() for name in of_method):
-        rows = [(i, estimates[method][name]) for i, method in enumerate(methods) if name in estimates[method]]
+    for name in dict.fromkeys(name for of_clustering in estimates.values() for name in of_clustering):
+        rows = [(i, estimates[c][name]) for i, c in enumerate(clusterings) if name in estimates[c]]
         known = [(i, e.value, e.interval) for i, e in rows if e.value is not None]
         if known:
             series.append(_forest_series(NAMES.get(name, name), known))
     chart = Chart(
-        "methods",
-        *("Scores and methods", "ROC-AUC", "", tuple(series), _UNIT),
-        categories=methods,
+        "detectors",
+        *("Detectors", "ROC-AUC", "", tuple(series), _UNIT),
+        categories=clusterings,
         forest=True,
         guides=_CHANCE,
     )
@@ -170,8 +172,8 @@ def sweep_chart(points: Sequence[Point]) -> Chart:
     return _or_note(chart, _TOO_FEW)
 
 
-def threshold_chart(run: Run, method: Scorer, steps: int = 41) -> Chart:
-    """ROC-AUC against the cosine threshold of an embedding method: HEDGE Figure 3.
+def threshold_chart(run: Run, scorer: Scorer, steps: int = 41) -> Chart:
+    """ROC-AUC against the cosine threshold of embedding clustering: HEDGE Figure 3.
 
     Raises:
         ConfigError: the clustering has no threshold.
@@ -179,15 +181,15 @@ def threshold_chart(run: Run, method: Scorer, steps: int = 41) -> Chart:
     from hedge_tasks.clustering.embedding import EmbeddingClustering
     from hedge_tasks.errors import ConfigError
 
-    backend = method.backend
+    backend = scorer.backend
     if not isinstance(backend, EmbeddingClustering):
-        raise ConfigError(f"{method.name}: only embedding clustering has a threshold")
-    questions = [a.question or "" for a in run.answer_sets] if method.with_question else None
+        raise ConfigError(f"{scorer.name}: only embedding clustering has a threshold")
+    questions = [a.question or "" for a in run.answer_sets] if scorer.with_question else None
     trees = backend.dendrograms([a.texts for a in run.answer_sets], questions)
     values: dict[str, list[tuple[float, float]]] = {name: [] for name in SCORE_NAMES}
     for threshold in np.linspace(0.5, 1.0, steps).tolist():
         clustered = zip(run.answer_sets, trees, strict=True)
-        scores = [score_clustered(a.with_clusters(t.cluster_ids(threshold)), alpha=method.alpha) for a, t in clustered]
+        scores = [score_clustered(a.with_clusters(t.cluster_ids(threshold)), alpha=scorer.alpha) for a, t in clustered]
         for name in SCORE_NAMES:
             data = labelled(scores, name)
             if data.both_classes:
@@ -199,7 +201,7 @@ def threshold_chart(run: Run, method: Scorer, steps: int = 41) -> Chart:
     ]
     note = f"The run used {backend.threshold:g}. A threshold read off this curve is chosen on the reported documents."
     labels = ("cosine threshold (τ)", "ROC-AUC")
-    chart = Chart("threshold", f"ROC-AUC against the threshold, {method.name}", *labels, tuple(series), guides=_CHANCE)
+    chart = Chart("threshold", f"ROC-AUC against the threshold, {scorer.name}", *labels, tuple(series), guides=_CHANCE)
     return replace(chart, note=note if series else _TOO_FEW)
 
 
@@ -252,7 +254,7 @@ def _or_note(chart: Chart, reason: str) -> Chart:
 
 
 def all_charts(scores: Sequence[Scores]) -> Iterator[Chart]:
-    """The charts that one method's scores give without another clustering."""
+    """The charts that the scores under one clustering give without another clustering."""
     yield roc_chart(scores)
     yield risk_coverage_chart(scores)
     yield calibration_chart(scores)

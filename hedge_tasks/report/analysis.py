@@ -1,4 +1,4 @@
-"""Everything a report says about a run, as numbers: one pass over its answers for each of its methods."""
+"""Everything a report says about a run, as numbers: one pass over its answers under each of its clusterings."""
 
 from __future__ import annotations
 
@@ -22,26 +22,26 @@ FEW = 20
 """With fewer answers of one class an AUROC says little."""
 
 _NOTABLE = 0.05
-"""A pooled AUROC this much above the one within kinds of question is partly about the kind."""
+"""A pooled AUROC this much above the one within question types is partly about the type."""
 
 
 @dataclass(frozen=True)
 class Analysis:
-    """A run with the scores of all its methods.
+    """A run with the scores of all its detectors.
 
     Attributes:
         run: as it was read, with its answers.
-        methods: by name; those that could be applied.
-        scores: of every document, by method.
-        estimates: ROC-AUC by method and score.
-        within: the same within kinds of question, where there are kinds.
-        left_out: method -> why it could not be applied.
-        sweeps: method -> ROC-AUC against the number of answers.
-        thresholds: method -> ROC-AUC against the threshold.
+        scorers: by name; those that could be applied.
+        scores: of every document, by scorer.
+        estimates: ROC-AUC by scorer and score.
+        within: the same within question types, where there are any.
+        left_out: scorer -> why it could not be applied.
+        sweeps: scorer -> ROC-AUC against the number of answers.
+        thresholds: scorer -> ROC-AUC against the threshold.
     """
 
     run: Run
-    methods: Mapping[str, Scorer]
+    scorers: Mapping[str, Scorer]
     scores: Mapping[str, Sequence[Scores]]
     estimates: Mapping[str, Mapping[str, Estimate]]
     within: Mapping[str, Mapping[str, StratifiedAuroc]]
@@ -66,9 +66,9 @@ def analyse(
     sizes: Sequence[int] | None = None,
     progress: Callable[[str], None] = lambda text: None,
 ) -> list[Analysis]:
-    """Cluster and score every run with each of its own methods; runs that record none get exact matching.
+    """Cluster and score every run with each of its own scorers; runs that record none get exact matching.
 
-    A method whose model cannot be had is left out with the reason.
+    A scorer whose model cannot be had is left out with the reason.
 
     Args:
         curves: whether the curves over the number of answers and over the threshold are made: they cluster again.
@@ -76,25 +76,25 @@ def analyse(
         progress: told what is being done.
     """
     backends: dict[str, Scorer] = {}
-    return [_analyse(run, _shared(_own_methods(run), backends), curves, sizes, progress) for run in runs]
+    return [_analyse(run, _shared(_own_scorers(run), backends), curves, sizes, progress) for run in runs]
 
 
 def _analyse(
     run: Run,
-    methods: Mapping[str, Scorer],
+    scorers: Mapping[str, Scorer],
     curves: bool,
     sizes: Sequence[int] | None,
     progress: Callable[[str], None],
 ) -> Analysis:
     scores: dict[str, Sequence[Scores]] = {}
     left_out: dict[str, str] = {}
-    for name, method in methods.items():
+    for name, scorer in scorers.items():
         progress(f"{run.task}: {name}")
         try:
-            scores[name] = method.score(run.answer_sets)
+            scores[name] = scorer.score(run.answer_sets)
         except HedgeError as error:
             left_out[name] = str(error)
-    used = {name: methods[name] for name in scores}
+    used = {name: scorers[name] for name in scores}
     names = (*SCORE_NAMES, *BASELINE_NAMES)
     estimates = {name: {score: auroc_estimate(s, score) for score in names} for name, s in scores.items()}
     within = {
@@ -109,12 +109,12 @@ def _with_curves(analysis: Analysis, sizes: Sequence[int] | None, progress: Call
     from hedge_tasks.runs.sweep import sweep
 
     sweeps, thresholds = {}, {}
-    for name, method in analysis.methods.items():
+    for name, scorer in analysis.scorers.items():
         progress(f"{analysis.run.task}: {name}, curves")
         chosen = [n for n in sizes or usual_sizes(analysis.n) if n <= analysis.n]
-        sweeps[name] = sweep_chart(list(sweep(analysis.run.answer_sets, method, chosen)))
-        if isinstance(method.backend, EmbeddingClustering):
-            thresholds[name] = threshold_chart(analysis.run, method)
+        sweeps[name] = sweep_chart(list(sweep(analysis.run.answer_sets, scorer, chosen)))
+        if isinstance(scorer.backend, EmbeddingClustering):
+            thresholds[name] = threshold_chart(analysis.run, scorer)
     return replace(analysis, sweeps=sweeps, thresholds=thresholds)
 
 
@@ -128,7 +128,7 @@ def usual_sizes(most: int) -> list[int]:
     return sorted({n for n in (1, 2, 3, 5, 7, 10, *range(15, most, 5)) if n < most} | ({most} if most else set()))
 
 
-def _own_methods(run: Run) -> dict[str, Scorer]:
+def _own_scorers(run: Run) -> dict[str, Scorer]:
     from hedge_tasks.clustering import build_backend
 
     try:
@@ -137,13 +137,13 @@ def _own_methods(run: Run) -> dict[str, Scorer]:
         return {"exact": Scorer("exact", build_backend("exact"))}
 
 
-def _shared(methods: dict[str, Scorer], backends: dict[str, Scorer]) -> dict[str, Scorer]:
+def _shared(scorers: dict[str, Scorer], backends: dict[str, Scorer]) -> dict[str, Scorer]:
     """Equal backends of all runs as one object, so that a model is loaded only once."""
     shared = {}
-    for name, method in methods.items():
-        settings = {key: value for key, value in method.settings().items() if key not in ("with_question", "alpha")}
-        first = backends.setdefault(repr(sorted(settings.items())), method)
-        shared[name] = replace(method, backend=first.backend)
+    for name, scorer in scorers.items():
+        settings = {key: value for key, value in scorer.settings().items() if key not in ("with_question", "alpha")}
+        first = backends.setdefault(repr(sorted(settings.items())), scorer)
+        shared[name] = replace(scorer, backend=first.backend)
     return shared
 
 
@@ -158,7 +158,7 @@ class Pair:
 
 
 def compare_within(analysis: Analysis) -> list[Pair]:
-    """The scores of each method with each other, and each score between the methods."""
+    """The scores of each clustering with each other, and each score between the clusterings."""
     pairs = []
     for name, scores in analysis.scores.items():
         for a, b in combinations(SCORE_NAMES, 2):
@@ -172,7 +172,7 @@ def compare_within(analysis: Analysis) -> list[Pair]:
 
 
 def compare_between(analyses: Sequence[Analysis], names: Mapping[int, str]) -> list[Pair]:
-    """Runs of one task with each other, for every method that both have and every score.
+    """Runs of one task with each other, for every detector that both have.
 
     Args:
         names: what each run is called, by its place in `analyses`.
@@ -181,20 +181,20 @@ def compare_between(analyses: Sequence[Analysis], names: Mapping[int, str]) -> l
     for (i, one), (k, other) in combinations(enumerate(analyses), 2):
         if one.run.task != other.run.task:
             continue
-        for method in one.scores:
-            for score in SCORE_NAMES if method in other.scores else ():
-                if found := compare_two_runs(one.scores[method], other.scores[method], score):
-                    pairs.append(Pair(f"{one.run.task}, {method}, {NAMES[score]}", names[i], names[k], found))
+        for name in one.scores:
+            for score in SCORE_NAMES if name in other.scores else ():
+                if found := compare_two_runs(one.scores[name], other.scores[name], score):
+                    pairs.append(Pair(f"{one.run.task}, {name}, {NAMES[score]}", names[i], names[k], found))
     return pairs
 
 
 def warnings_of(analysis: Analysis) -> list[str]:
     """What a reader of the numbers must know, in plain words; the gravest first."""
-    return [text for text in (*_about_kinds(analysis), *_about_data(analysis)) if text]
+    return [text for text in (*_about_question_types(analysis), *_about_data(analysis)) if text]
 
 
-def _about_kinds(analysis: Analysis) -> Iterable[str]:
-    """Scores that a pooled AUROC flatters, of all methods in one sentence each."""
+def _about_question_types(analysis: Analysis) -> Iterable[str]:
+    """Scores that a pooled AUROC flatters, of all clusterings in one sentence each."""
     explained, partly = [], []
     for name, within in analysis.within.items():
         for score, inside in within.items():
@@ -208,13 +208,13 @@ def _about_kinds(analysis: Analysis) -> Iterable[str]:
                 partly.append(text)
     if explained:
         yield (
-            "The pooled ROC-AUC may be explained by the kind of question. Pooled it is above chance, but among "
-            f"questions of the same kind it cannot be told from chance: {'; '.join(explained)}."
+            "The pooled ROC-AUC may be explained by the question type. Pooled it is above chance, but among "
+            f"questions of the same type it cannot be told from chance: {'; '.join(explained)}."
         )
     if partly:
         yield (
-            "Part of the pooled ROC-AUC comes from the kind of question: it is lower when only questions of the same "
-            f"kind are compared: {'; '.join(partly)}."
+            "Part of the pooled ROC-AUC comes from the question type: it is lower when only questions of the same "
+            f"type are compared: {'; '.join(partly)}."
         )
 
 
@@ -224,8 +224,8 @@ def _about_data(analysis: Analysis) -> Iterable[str]:
         yield "No answer has a label, so there is no ROC-AUC. Label the run with hedge judge."
     elif min(sum(labels), len(labels) - sum(labels)) < FEW:
         yield (
-            f"Only {sum(labels)} answers are labelled hallucinated and {len(labels) - sum(labels)} sound. With fewer "
-            f"than {FEW} of a class the intervals are wide and the ranking of the scores is uncertain."
+            f"Only {sum(labels)} answers are labelled hallucinated and {len(labels) - sum(labels)} supported. With "
+            f"fewer than {FEW} of a class the intervals are wide and the ranking of the scores is uncertain."
         )
     if labels and (why := _unreliable(run)):
         yield f"Labels are {why}."
@@ -238,28 +238,25 @@ def _about_data(analysis: Analysis) -> Iterable[str]:
     if run.answer_sets and any(not a.noisy for a in run.answer_sets):
         yield "Some documents have no noisy answers, so VASE is undefined."
     for name, reason in analysis.left_out.items():
-        yield f"The method {name} is left out: {reason}"
-    oracle = [name for name, settings in (run.settings.get("filters") or {}).items() if _is_oracle(settings)]
+        yield f"The clustering {name} is left out: {reason}"
+    choices = {name: scorer.choice for name, scorer in analysis.scorers.items()}
+    oracle = [name for name, choice in choices.items() if choice is not None and choice.method == "oracle"]
     if oracle:
         yield f"The threshold of {', '.join(oracle)} was tuned on the reported documents, which is optimistic."
     for count, names in _held_out(analysis).items():
         yield (
             f"The threshold of {', '.join(names)} was tuned on {count} documents, which its ROC-AUCs leave out: "
-            "compare it with other methods by the paired differences below."
+            "compare it with others by the paired differences below."
         )
 
 
 def _held_out(analysis: Analysis) -> dict[int, list[str]]:
-    """Methods by the number of documents that their thresholds were tuned on."""
+    """Clusterings by the number of documents that their thresholds were tuned on."""
     counts: dict[int, list[str]] = {}
     for name, scores in analysis.scores.items():
         if count := sum(s.held_out for s in scores):
             counts.setdefault(count, []).append(name)
     return counts
-
-
-def _is_oracle(settings: object) -> bool:
-    return isinstance(settings, Mapping) and "oracle" in map(str, settings.values())
 
 
 def _unreliable(run: Run) -> str | None:

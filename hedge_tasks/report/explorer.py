@@ -28,16 +28,16 @@ def explorer_data(analysis: Analysis, pictures: Thumbnails, *, most: int = 2000,
         budget: characters of answers; the more there are, the shorter each is cut.
 
     Returns:
-        `{"methods": [...], "scores": [...], "images": [...], "questions": [...], "left_out": number}`, ready for JSON.
+        `{"clusterings": [], "scores": [], "images": [], "questions": [], "left_out": number}`, ready for JSON.
     """
     shown = analysis.run.answer_sets[:most]
     longest = _longest(shown, budget)
-    by_method = {name: {s.id: s for s in scores} for name, scores in analysis.scores.items()}
+    by_clustering = {name: {s.id: s for s in scores} for name, scores in analysis.scores.items()}
     return {
-        "methods": list(analysis.scores),
+        "clusterings": list(analysis.scores),
         "scores": [name for name in (*SCORE_NAMES, *BASELINE_NAMES) if _any(analysis, name)],
         "images": list(pictures.addresses),
-        "questions": [_question(a, analysis, by_method, pictures, longest) for a in shown],
+        "questions": [_question(a, analysis, by_clustering, pictures, longest) for a in shown],
         "left_out": len(analysis.run.answer_sets) - len(shown),
     }
 
@@ -45,7 +45,7 @@ def explorer_data(analysis: Analysis, pictures: Thumbnails, *, most: int = 2000,
 def _question(
     answers: AnswerSet,
     analysis: Analysis,
-    by_method: Mapping[str, Mapping[str, Scores]],
+    by_clustering: Mapping[str, Mapping[str, Scores]],
     pictures: Thumbnails,
     longest: int,
 ) -> dict[str, Any]:
@@ -67,8 +67,8 @@ def _question(
         "answers": [number[text] for text in answers.texts],
         "n_clean": len(answers.clean),
         "logprobs": [_number(answer.mean_logprob) for answer in answers.answers],
-        "clusters": {name: list(scores[answers.id].cluster_ids) for name, scores in by_method.items()},
-        "scores": {name: _scores(scores[answers.id]) for name, scores in by_method.items()},
+        "clusters": {name: list(scores[answers.id].cluster_ids) for name, scores in by_clustering.items()},
+        "scores": {name: _scores(scores[answers.id]) for name, scores in by_clustering.items()},
     }
     return {key: value for key, value in fields.items() if value not in ("", [])}
 

@@ -10,13 +10,13 @@ from hedge_tasks import __version__
 from hedge_tasks.detectors.pipeline import BASELINE_NAMES, SCORE_NAMES
 from hedge_tasks.errors import DataError
 from hedge_tasks.paper import CellResult, place_runs, published, published_cells
-from hedge_tasks.paper.published import SCORES, method_name
+from hedge_tasks.paper.published import SCORES, filter_name
 from hedge_tasks.plots.charts import Chart
 from hedge_tasks.plots.figures import (
     NAMES,
     all_charts,
     categories_chart,
-    methods_chart,
+    detectors_chart,
     rates_chart,
 )
 from hedge_tasks.report.agreement import agreements, labels_by_judge
@@ -126,19 +126,21 @@ def _thumbnails(run: Run, results: Sequence[ResultFile], budget: int) -> Thumbna
 
 def _section(name: str, analysis: Analysis, runs: Sequence[Run], results: Sequence[ResultFile]) -> dict[str, Any]:
     scores = [s for s in (*SCORE_NAMES, *BASELINE_NAMES) if _is_defined(analysis, s)] or list(SCORE_NAMES)
-    found = [e.reason for of_method in analysis.estimates.values() for e in of_method.values() if e.value is None]
+    found = [
+        e.reason for of_clustering in analysis.estimates.values() for e in of_clustering.values() if e.value is None
+    ]
     main = {m: {s: of[s] for s in SCORE_NAMES} for m, of in analysis.estimates.items()}
-    overview = [methods_chart(main)]
+    overview = [detectors_chart(main)]
     categories = categories_chart([(name, analysis.run)])
     return {
         "name": name,
         "tiles": list(_tiles(analysis)),
         "warnings": warnings_of(analysis),
         "score_names": [NAMES[s] for s in scores],
-        "metrics": [(method, [of[s] for s in scores]) for method, of in analysis.estimates.items()],
+        "metrics": [(clustering, [of[s] for s in scores]) for clustering, of in analysis.estimates.items()],
         "reasons": sorted({str(reason) for reason in found}),
         "pictures": [picture(chart) for chart in (*overview, *([] if categories.empty else [categories]))],
-        "tabs": [_tab(analysis, method) for method in analysis.scores],
+        "tabs": [_tab(analysis, clustering) for clustering in analysis.scores],
         "pairs": compare_within(analysis),
         "judges": _judges(analysis.run, runs),
         "cost": list(_cost(analysis.run, results)),
@@ -165,8 +167,8 @@ def _tiles(analysis: Analysis) -> Iterable[dict[str, str]]:
     yield {"name": "answers a question", "value": f"1 + {analysis.n} + {noisy}", "note": "baseline + clean + noisy"}
     best = max(
         (
-            (e.value, method, s)
-            for method, of in analysis.estimates.items()
+            (e.value, clustering, s)
+            for clustering, of in analysis.estimates.items()
             for s, e in of.items()
             if e.value is not None
         ),
@@ -178,41 +180,41 @@ def _tiles(analysis: Analysis) -> Iterable[dict[str, str]]:
     yield {"name": "answer weights", "value": " and ".join(sorted(weights)) or "none", "note": ""}
 
 
-def _tab(analysis: Analysis, method: str) -> dict[str, Any]:
-    charts: list[Chart] = list(all_charts(analysis.scores[method]))
-    charts += [of[method] for of in (analysis.sweeps, analysis.thresholds) if method in of]
+def _tab(analysis: Analysis, clustering: str) -> dict[str, Any]:
+    charts: list[Chart] = list(all_charts(analysis.scores[clustering]))
+    charts += [of[clustering] for of in (analysis.sweeps, analysis.thresholds) if clustering in of]
     return {
-        "name": method,
-        "pictures": [picture(chart) for chart in charts if not (chart.name == "strata" and chart.empty)],
-        "strata": _strata(analysis, method),
-        "measures": _measures(analysis, method),
+        "name": clustering,
+        "pictures": [picture(chart) for chart in charts if not (chart.name == "question-types" and chart.empty)],
+        "question_types": _by_question_type(analysis, clustering),
+        "measures": _measures(analysis, clustering),
     }
 
 
-def _measures(analysis: Analysis, method: str) -> dict[str, Any] | None:
+def _measures(analysis: Analysis, clustering: str) -> dict[str, Any] | None:
     """Areas other than the ROC's, a row a score."""
-    found = {score: other_measures(labelled(analysis.scores[method], score)) for score in SCORE_NAMES}
+    found = {score: other_measures(labelled(analysis.scores[clustering], score)) for score in SCORE_NAMES}
     rows = [(NAMES[score], [of[key] for key in MEASURES]) for score, of in found.items() if of]
     return {"names": list(MEASURES.values()), "rows": rows} if rows else None
 
 
-def _strata(analysis: Analysis, method: str) -> dict[str, Any] | None:
-    within = {s: w for s, w in analysis.within[method].items() if s in SCORE_NAMES}
+def _by_question_type(analysis: Analysis, clustering: str) -> dict[str, Any] | None:
+    within = {s: w for s, w in analysis.within[clustering].items() if s in SCORE_NAMES}
     if not within:
         return None
-    kinds = list(dict.fromkeys(kind for w in within.values() for kind in w.strata))
-    pooled = {s: analysis.estimates[method][s] for s in within}
+    types = list(dict.fromkeys(name for w in within.values() for name in w.strata))
+    pooled = {s: analysis.estimates[clustering][s] for s in within}
     first = next(iter(within.values()))
     total = next(iter(pooled.values()))
     inside = [Estimate(w.value, w.stderr, total.n, total.n_positive, w.reason, w.interval) for w in within.values()]
     rows = [
-        {"kind": "all, pooled", "n": total.n, "n_positive": total.n_positive, "cells": list(pooled.values())},
-        {"kind": "all, within kinds", "n": total.n, "n_positive": total.n_positive, "cells": inside},
+        {"type": "all, pooled", "n": total.n, "n_positive": total.n_positive, "cells": list(pooled.values())},
+        {"type": "all, within question types", "n": total.n, "n_positive": total.n_positive, "cells": inside},
     ]
-    for kind in kinds:
-        cells = [w.strata.get(kind) for w in within.values()]
+    for name in types:
+        cells = [w.strata.get(name) for w in within.values()]
         rows.append(
-            {"kind": str(kind), "n": first.strata[kind].n, "n_positive": first.strata[kind].n_positive, "cells": cells}
+            {"type": str(name), "n": first.strata[name].n, "n_positive": first.strata[name].n_positive, "cells": cells}
         )
     return {"names": [NAMES[s] for s in within], "rows": rows}
 
@@ -260,16 +262,16 @@ def flat_settings(value: Any, prefix: str = "") -> list[tuple[str, str]]:
 
 
 def _matrix(analyses: Sequence[Analysis], names: Sequence[str]) -> dict[str, Any]:
-    """Models by tasks, a table for every method and score."""
+    """Models by tasks, a table for every detector."""
     tasks = sorted({a.run.task for a in analyses})
     models = sorted({_model(a.run) for a in analyses})
     place = {(_model(a.run), a.run.task): a for a in analyses}
-    methods = dict.fromkeys(method for a in analyses for method in a.scores)
+    clusterings = dict.fromkeys(clustering for a in analyses for clustering in a.scores)
     tabs = []
-    for method in methods:
+    for clustering in clusterings:
         for score in SCORE_NAMES:
-            rows = [(model, [_cell(place.get((model, task)), method, score) for task in tasks]) for model in models]
-            tabs.append({"name": f"{method}, {NAMES[score]}", "rows": rows})
+            rows = [(model, [_cell(place.get((model, task)), clustering, score) for task in tasks]) for model in models]
+            tabs.append({"name": f"{clustering}, {NAMES[score]}", "rows": rows})
     few = all(sum(a.run.task == task for a in analyses) <= _MOST_COMPARED for task in tasks)
     labelled = list(zip(names, (a.run for a in analyses), strict=True))
     categories = categories_chart(labelled)
@@ -282,8 +284,8 @@ def _matrix(analyses: Sequence[Analysis], names: Sequence[str]) -> dict[str, Any
     }
 
 
-def _cell(analysis: Analysis | None, method: str, score: str) -> Estimate | None:
-    return analysis.estimates[method][score] if analysis and method in analysis.estimates else None
+def _cell(analysis: Analysis | None, clustering: str, score: str) -> Estimate | None:
+    return analysis.estimates[clustering][score] if analysis and clustering in analysis.estimates else None
 
 
 def _paper(analyses: Sequence[Analysis]) -> list[CellResult]:
@@ -294,7 +296,7 @@ def _paper(analyses: Sequence[Analysis]) -> list[CellResult]:
     for cell in published_cells(2):
         if cell.key in placed:
             analysis = by_run[id(placed[cell.key])]
-            estimate = _cell(analysis, method_name(cell), SCORES[cell.score])
+            estimate = _cell(analysis, filter_name(cell), SCORES[cell.score])
             if estimate is not None:
                 cells.append(CellResult(cell, published(2)[cell], estimate, analysis.n))
     return cells

@@ -14,7 +14,7 @@ import yaml
 
 from hedge_tasks.data import splits
 from hedge_tasks.errors import DataError
-from hedge_tasks.lmms.catalogue import task_folder
+from hedge_tasks.lmms.catalogue import task_files
 from hedge_tasks.runs.run_files import Run
 
 BUDGET = 8_000_000
@@ -85,7 +85,7 @@ def _source(config: Mapping[str, Any]) -> Source | None:
 
 
 def _source_of_task(task: str) -> Source | None:
-    for file in sorted(task_folder().rglob("*.yaml")):
+    for file in task_files():
         config = read_task(file)
         if config.get("task") == task:
             return _source(config)

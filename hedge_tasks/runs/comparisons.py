@@ -15,7 +15,7 @@ from hedge_tasks.statistics import Comparison, compare_rates, compare_runs, comp
 
 
 def compare_two_scores(scores: Sequence[Scores], a: str, others: Sequence[Scores], b: str) -> Comparison | None:
-    """Two scores of the same answers, of one method or of two; None where no labelled document has both."""
+    """Two scores of the same answers, under one clustering or two; None where no labelled document has both."""
     by_id = {s.id: s for s in others if s.reported_label is not None}
     pairs = [
         (s, by_id[s.id])

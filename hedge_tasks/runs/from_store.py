@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from pathlib import Path
 
 from loguru import logger
 
-from hedge_tasks.adjudication import Case, Judge, Verdict, judge_from
+from hedge_tasks.adjudication import Case, judge_from
+from hedge_tasks.adjudication.config import verdict_record
 from hedge_tasks.data.answers import AnswerSet
 from hedge_tasks.runs.run_files import Run
 from hedge_tasks.sampling import archive
@@ -36,19 +36,13 @@ def run_from_store(folder: Path, definition: str | None, judge: str) -> Run:
         )
     answer_sets = [AnswerSet.from_dict(line) for line in exported.lines]
     decides = judge_from(judge)
-    verdicts = judged(answer_sets, decides)
+    cases = [Case(a.id, a.question or "", a.reference or "", a.baseline.text) for a in answer_sets]
+    verdicts = decides.judge(cases)
     return Run(
         task=chosen.task,
         model=chosen.model or "",
         answer_sets=tuple(a.with_label(v.label) for a, v in zip(answer_sets, verdicts, strict=True)),
-        verdicts={
-            a.id: {**v.to_dict(), "judge": f"{v.judge} {v.version}"} for a, v in zip(answer_sets, verdicts, strict=True)
-        },
+        verdicts={case.id: verdict_record(case, verdict) for case, verdict in zip(cases, verdicts, strict=True)},
         settings={"sampling": dict(chosen.sampling), "documents": {"judge": decides.settings()}},
         path=folder,
     )
-
-
-def judged(answer_sets: Sequence[AnswerSet], judge: Judge) -> list[Verdict]:
-    """Verdicts on the baseline answers."""
-    return judge.judge([Case(a.id, a.question or "", a.reference or "", a.baseline.text) for a in answer_sets])

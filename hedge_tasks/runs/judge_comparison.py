@@ -77,7 +77,7 @@ def auroc_by_judge(
     different documents; `Estimate.n` says on how many.
 
     Args:
-        scores: of the documents, from any method.
+        scores: of the documents, from any scorer.
         labels: by judge, by the document's id.
         options: of `hedge_tasks.detectors.pipeline.detection_auroc`.
 

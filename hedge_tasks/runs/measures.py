@@ -1,6 +1,6 @@
 """The curves behind the figures, and the one place where reports and figures call the statistics.
 
-Labels are 1 = hallucinated, 0 = sound; higher scores mean more likely hallucinated.
+Labels are 1 = hallucinated, 0 = supported; higher scores mean more likely hallucinated.
 """
 
 from __future__ import annotations
@@ -24,6 +24,7 @@ from hedge_tasks.statistics import (
     risk_coverage_curve,
     stratified_auroc,
 )
+from hedge_tasks.statistics.base import levels_of
 
 FloatArray = npt.NDArray[np.float64]
 
@@ -68,13 +69,13 @@ def roc_curve(data: Labelled) -> tuple[FloatArray, FloatArray]:
     Raises:
         ValueError: there is only one class.
     """
+    from sklearn.metrics import roc_curve as of_sklearn
+
     if not data.both_classes:
-        raise ValueError("a ROC curve needs hallucinated and sound answers")
-    order = np.argsort(-data.values, kind="stable")
-    values, labels = data.values[order], data.labels[order]
-    last = np.flatnonzero(np.append(values[1:] != values[:-1], True))
-    true, false = np.cumsum(labels)[last], np.cumsum(1 - labels)[last]
-    return np.append(0.0, false / false[-1]), np.append(0.0, true / true[-1])
+        raise ValueError("a ROC curve needs hallucinated and supported answers")
+    # Positions among the distinct scores: scikit-learn refuses infinite ones.
+    false, true, _ = of_sklearn(data.labels, levels_of(data.values), drop_intermediate=False)
+    return false, true
 
 
 def risk_coverage(data: Labelled) -> Curve:

@@ -10,7 +10,7 @@ from hedge_tasks.runs.run_files import Run
 
 
 def scorers_of(run: Run) -> dict[str, Scorer]:
-    """The methods that a run was evaluated with, by name.
+    """The scorers that a run was evaluated with, by name.
 
     Raises:
         ConfigError: the run records none.
@@ -22,12 +22,12 @@ def scorers_of(run: Run) -> dict[str, Scorer]:
 
 
 def scorer_of(run: Run, name: str | None) -> Scorer:
-    """One method of a run; the first where no name is given.
+    """One scorer of a run; the first where no name is given.
 
     Raises:
-        ConfigError: the run has no method of that name; names the nearest one.
+        ConfigError: the run has no filter of that name; names the nearest one.
     """
-    methods = scorers_of(run)
-    if name is not None and name not in methods:
-        raise unknown(f"filter of {run.task}", name, methods)
-    return methods[name] if name is not None else next(iter(methods.values()))
+    scorers = scorers_of(run)
+    if name is not None and name not in scorers:
+        raise unknown(f"filter of {run.task}", name, scorers)
+    return scorers[name] if name is not None else next(iter(scorers.values()))

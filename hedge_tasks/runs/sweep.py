@@ -27,7 +27,7 @@ def truncated(answer_set: AnswerSet, n: int) -> AnswerSet:
     return replace(answer_set, clean=answer_set.clean[:n], noisy=answer_set.noisy[:n], cluster_ids=None)
 
 
-def sweep(answer_sets: Sequence[AnswerSet], method: Scorer, sizes: Sequence[int]) -> Iterator[Point]:
+def sweep(answer_sets: Sequence[AnswerSet], scorer: Scorer, sizes: Sequence[int]) -> Iterator[Point]:
     """Cluster and score nested prefixes of the answers; yields the points of one size after the other.
 
     Every size is clustered by itself, since a later answer may link two earlier ones.
@@ -42,7 +42,7 @@ def sweep(answer_sets: Sequence[AnswerSet], method: Scorer, sizes: Sequence[int]
     if wrong:
         raise ConfigError(f"n = {wrong[0]}: there are 1 to {most} clean answers for every question")
     for n in sizes:
-        scores = method.score([truncated(answer_set, n) for answer_set in answer_sets])
+        scores = scorer.score([truncated(answer_set, n) for answer_set in answer_sets])
         for name in SCORE_NAMES:
             yield Point(n, name, detection_auroc(scores, name))
 

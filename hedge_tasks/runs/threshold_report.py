@@ -38,7 +38,7 @@ class TuningReport:
     Attributes:
         curve: AUROC of the target over all labelled documents at every threshold.
         best: threshold in the middle of the curve's best step.
-        tried: by method: tuned, cross-fit, oracle.
+        tried: by way of choosing: tuned, cross-fit, oracle.
         fixed: AUROC at the fallback threshold.
     """
 
@@ -60,29 +60,29 @@ class TuningReport:
         return max(thresholds) - min(thresholds)
 
 
-def tuning_report(answer_sets: Sequence[AnswerSet], method: Scorer, choice: ThresholdChoice) -> TuningReport:
+def tuning_report(answer_sets: Sequence[AnswerSet], scorer: Scorer, choice: ThresholdChoice) -> TuningReport:
     """Choose a threshold in every way, from one pass over the answers.
 
     Args:
         answer_sets: of a run, with labels.
-        method: embedding clustering; a threshold or choice of its own plays no role.
+        scorer: embedding clustering; a threshold or choice of its own plays no role.
         choice: target, range, search and seed.
 
     Raises:
-        ConfigError: the method does not cluster by embeddings, or the labels allow no choice.
+        ConfigError: the scorer does not cluster by embeddings, or the labels allow no choice.
     """
     from hedge_tasks.clustering import EmbeddingClustering
     from hedge_tasks.detectors.pipeline import questions_of
 
-    backend = method.backend
+    backend = scorer.backend
     if not isinstance(backend, EmbeddingClustering):
         raise ConfigError(
-            f"{method.name}: only the clustering 'embed' has a threshold to tune, this one is {backend.name!r}"
+            f"{scorer.name}: only the clustering 'embed' has a threshold to tune, this one is {backend.name!r}"
         )
     trees = backend.dendrograms(
-        [a.texts for a in answer_sets], questions_of(answer_sets) if method.with_question else None
+        [a.texts for a in answer_sets], questions_of(answer_sets) if scorer.with_question else None
     )
-    profiles = profile_documents(answer_sets, trees, low=choice.low, high=choice.high, alpha=method.alpha)
+    profiles = profile_documents(answer_sets, trees, low=choice.low, high=choice.high, alpha=scorer.alpha)
     labelled = sorted((p for p in profiles if p.label is not None), key=lambda p: p.id)
     if reason := why_not(labelled, choice.target):
         raise ConfigError(f"no threshold can be tuned: {reason}")
@@ -93,7 +93,7 @@ def tuning_report(answer_sets: Sequence[AnswerSet], method: Scorer, choice: Thre
                 answers.with_clusters(tree.cluster_ids(chosen.thresholds[answers.id])).with_held_out(
                     answers.id in chosen.held_out
                 ),
-                alpha=method.alpha,
+                alpha=scorer.alpha,
             )
             for answers, tree in zip(answer_sets, trees, strict=True)
         ]

@@ -77,7 +77,7 @@ def choose_definition(store: AnswerStore, chosen: str | None) -> Definition:
     """
     if not store.definitions:
         raise DataError(
-            f"{store.folder}: the store is of a version that did not write down what its answers belong to; "
+            f"{store.folder}: nothing in the store says what its answers belong to; "
             "running the same lmms-eval command again adds that without asking the model"
         )
     found = [d for d in store.definitions.values() if chosen is None or d.id.startswith(chosen)]

@@ -72,7 +72,7 @@ def generate_samples(model: Any, requests: Sequence[Any]) -> list[str]:
         failed = _answer(model, jobs)
         answered = {i: job.answer_set() for i, job in enumerate(jobs) if not failed.keys() & job.draws.keys()}
         # The second stage waits for the first of all documents, so that its draws, too, come in large batches.
-        further = {i: [jobs[i].following(model, r, stores) for r in jobs[i].follow_up(a)] for i, a in answered.items()}
+        further = {i: jobs[i].further(model, answers, stores) for i, answers in answered.items()}
         failed |= _answer(model, [job for of_document in further.values() for job in of_document])
         _check_images(model, [jobs[i] for i in answered])
         reports = _reports(jobs)

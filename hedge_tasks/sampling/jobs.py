@@ -11,6 +11,7 @@ from hedge_tasks import __version__
 from hedge_tasks.data.answers import Answer, AnswerSet
 from hedge_tasks.sampling.definition import Definition
 from hedge_tasks.sampling.requests import DrawRequest, SampleRequest
+from hedge_tasks.sampling.second_stage import further_requests
 from hedge_tasks.sampling.store import AnswerStore, StoredDocument
 
 
@@ -71,14 +72,11 @@ class Job:
         }
         return cls(request, definition, store, draws)
 
-    def follow_up(self, answers: AnswerSet) -> Sequence[SampleRequest]:
-        """What is asked next about the document."""
-        return self.request.follow_up(answers) if self.request.follow_up else ()
-
-    def following(self, model: Any, request: SampleRequest, stores: Stores) -> Job:
-        """The job of a further request about the same document."""
+    def further(self, model: Any, answers: AnswerSet, stores: Stores) -> list[Job]:
+        """The jobs of the second stage, given the answers of the first."""
         task, split, index = next(iter(self.draws.values())).row
-        return Job.of(model, request, (index, task, split), stores)
+        requests = further_requests(self.request, answers)
+        return [Job.of(model, request, (index, task, split), stores) for request in requests]
 
     def missing(self) -> list[tuple[str, DrawRequest]]:
         """Draws that the store has no answer for."""

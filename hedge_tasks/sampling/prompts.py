@@ -12,11 +12,11 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
-from importlib import resources
 from pathlib import Path
 from typing import Any
 
 from hedge_tasks.errors import ConfigError, DataError, unknown
+from hedge_tasks.evaluation import prompt_files
 from hedge_tasks.perturb import Wording
 
 IMAGE = "<image>"
@@ -63,8 +63,9 @@ def _text(text: str) -> dict[str, str]:
 
 
 def load_prompt(reference: str) -> Prompt:
-    """Load `file/variant`, such as `medical_vqa/default`, from the package's prompt files.
+    """Load `evaluation/variant`, such as `shale/question`, from an evaluation's folder.
 
+    Prompts that evaluations share are in `tasks/_prompts`: `medical_vqa/default` is in `medical_vqa.json` there.
     A file of the user's own is named by its path with the ending: `/home/me/mine.json/default`.
 
     Raises:
@@ -81,10 +82,10 @@ def load_prompt(reference: str) -> Prompt:
 
 @cache
 def _load_file(name: str) -> dict[str, dict[str, str]]:
-    folder = resources.files("hedge_tasks.tasks") / "_prompts"
-    path = Path(name) if name.endswith(".json") else folder / f"{name}.json"
-    if not path.is_file() or not (name.endswith(".json") or name.isidentifier()):
-        raise unknown("prompt file", name, (entry.name.removesuffix(".json") for entry in folder.iterdir()))
+    files = prompt_files()
+    path = Path(name) if name.endswith(".json") else files.get(name)
+    if path is None or not path.is_file():
+        raise unknown("prompt file", name, files)
     try:
         variants: dict[str, dict[str, str]] = json.loads(path.read_text("utf-8"))["prompts"]
         entries = [(variant, str(entry["user"]), entry.get("system")) for variant, entry in variants.items()]

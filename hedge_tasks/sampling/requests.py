@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from hedge_tasks.data.answers import AnswerSet, Draw
-from hedge_tasks.perturb import Wording, to_rgb8
+from hedge_tasks.data.answers import Draw
+from hedge_tasks.data.pictures import to_rgb8
+from hedge_tasks.perturb import Wording
 from hedge_tasks.sampling.plan import SamplingPlan
 from hedge_tasks.sampling.prompts import Prompt
+from hedge_tasks.sampling.second_stage import SecondStage
 
 
 @dataclass(frozen=True)
@@ -28,7 +30,7 @@ class SampleRequest:
         load_images: the document (a row of the data set) -> its images, as they are stored.
         model: what identifies the model that answers, None where the command line does not tell.
         store: folder of the answer store, None to keep answers in memory only.
-        follow_up: the answers -> further questions about the same document, asked when all documents have answered.
+        second_stage: what is asked about the same document when all documents have answered; None for nothing.
     """
 
     id: str
@@ -44,7 +46,7 @@ class SampleRequest:
     store: Path | None = None
     context: str = ""
     distractor: str = ""
-    follow_up: Callable[[AnswerSet], Sequence[SampleRequest]] | None = None
+    second_stage: SecondStage | None = None
 
     @property
     def wording(self) -> Wording:

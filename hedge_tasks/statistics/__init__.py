@@ -1,4 +1,4 @@
-"""How well a score tells hallucinated answers from sound ones, how sure that is, and how well judges agree.
+"""How well a score tells hallucinated answers from supported ones, how sure that is, and how well judges agree.
 
     roc          AUROC with standard error and interval (DeLong, bootstrap; also by image)
     strata       AUROC within kinds of questions
@@ -7,6 +7,7 @@
     calibration  cross-fitted probabilities, their reliability diagram and ECE
     agreement    Cohen's, Fleiss' and Krippendorff's agreement of judges
     rates        proportions with Wilson intervals
+    means        means of documents in groups, with clustered standard errors
 
 Conventions: a *label* of 1 means hallucinated, 0 means not; a higher *score* means more likely hallucinated; *groups*
 say which documents belong together, such as the questions on one image. A number that is not defined is never replaced
@@ -22,6 +23,7 @@ from hedge_tasks.statistics.agreement import (
     fleiss_kappa,
     krippendorff_alpha,
     percent_agreement,
+    weighted_kappa,
 )
 from hedge_tasks.statistics.base import Estimate, UndefinedStatistic
 from hedge_tasks.statistics.calibration import Calibration, ReliabilityBin, estimate_calibration
@@ -35,6 +37,7 @@ from hedge_tasks.statistics.curves import (
     rejection_curve,
     risk_coverage_curve,
 )
+from hedge_tasks.statistics.means import Mean, estimate_mean
 from hedge_tasks.statistics.paired import Comparison, compare_runs, compare_scores
 from hedge_tasks.statistics.rates import compare_rates, estimate_rate, wilson_interval
 from hedge_tasks.statistics.roc import auroc, estimate_auroc
@@ -65,9 +68,12 @@ __all__ = [
     "ConfusionMatrix",
     "percent_agreement",
     "cohen_kappa",
+    "weighted_kappa",
     "fleiss_kappa",
     "krippendorff_alpha",
     "confusion_matrix",
+    "Mean",
+    "estimate_mean",
     "estimate_rate",
     "compare_rates",
     "wilson_interval",

@@ -3,6 +3,11 @@
 Ratings are given judge by judge, each a sequence over the same items. A rating is any hashable value: 0, 1, a string.
 None (or nan) is a missing one. Intervals are bootstrap intervals over items (or over groups of items, such as the
 questions on one image); a resample where the statistic is undefined is left out.
+
+Cohen's and Fleiss' kappa are those of scikit-learn and statsmodels. Only the resamples are computed here, all at once:
+1000 of them take less than a millisecond, and would take 12 s and 0.5 s there (500 items, three judges).
+Krippendorff's alpha is computed here altogether: its package is under the GPL, which a package under the Apache licence
+must not impose on its users, so that it only checks ours, in the tests.
 """
 
 from __future__ import annotations
@@ -11,12 +16,15 @@ from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
+import numpy.typing as npt
 
+from hedge_tasks.errors import unknown
 from hedge_tasks.statistics.base import FloatArray, IntArray, Interval, check_confidence, check_resamples, codes_of
 from hedge_tasks.statistics.resampling import canonical_units, percentile_interval, unit_counts
 
 Ratings = Sequence[Sequence[Hashable]]
 _MISSING = -1
+WEIGHTS = ("linear", "quadratic")
 
 
 @dataclass(frozen=True)
@@ -82,7 +90,7 @@ def percent_agreement(
         0.75
     """
     table = _Table(ratings, groups, at_least=2)
-    return table.estimate("percent agreement", _percent, n_resamples, seed, confidence)
+    return table.estimate("percent agreement", _percent, None, n_resamples, seed, confidence)
 
 
 def cohen_kappa(
@@ -107,7 +115,59 @@ def cohen_kappa(
         0.5
     """
     table = _Table([a, b], groups, at_least=2)
-    return table.estimate("Cohen's kappa", _cohen, n_resamples, seed, confidence)
+    return table.estimate("Cohen's kappa", _cohen, _cohen_of_sklearn, n_resamples, seed, confidence)
+
+
+def weighted_kappa(confusion: npt.ArrayLike, weights: str = "linear") -> float | None:
+    r"""Cohen's weighted kappa of two judges of an ordinal scale (`sklearn.metrics.cohen_kappa_score`).
+
+    .. math::
+        \kappa_w = 1 - \frac{\sum_{ij} w_{ij} n_{ij}}{\sum_{ij} w_{ij} n_{i \cdot} n_{\cdot j} / n},
+        \qquad w_{ij} = |i - j| \text{ or } (i - j)^2
+
+    Source: Cohen 1968, Psychological Bulletin 70(4).
+
+    Args:
+        confusion: Counts, shape ``(k, k)``: how often one judge says i where the other says j.
+        weights: ``"linear"`` or ``"quadratic"``.
+
+    Returns:
+        The statistic, at most 1; ``None`` where both judges only ever say the same one thing.
+
+    Raises:
+        ConfigError: There are no such weights.
+        ValueError: The table is not square.
+
+    Example:
+        >>> round(weighted_kappa([[2, 0, 0], [0, 1, 1], [0, 0, 2]]), 3)
+        0.8
+    """
+    from sklearn.metrics import cohen_kappa_score
+
+    if weights not in WEIGHTS:
+        raise unknown("kappa weights", weights, WEIGHTS)
+    counts = np.asarray(confusion, dtype=np.float64)
+    if counts.ndim != 2 or counts.shape[0] != counts.shape[1]:
+        raise ValueError(f"confusion: expected a square table, got the shape {counts.shape}")
+    one, other = np.nonzero(counts)
+    if len(np.union1d(one, other)) < 2:
+        return None
+    return float(
+        cohen_kappa_score(one, other, labels=np.arange(len(counts)), weights=weights, sample_weight=counts[one, other])
+    )
+
+
+def weighted_kappas(tables: FloatArray, weights: str) -> FloatArray:
+    """`weighted_kappa` of many tables, shape ``(n, k, k)`` -> ``(n,)``, nan where it is undefined.
+
+    For resamples: for 1000 of them scikit-learn takes 4.3 s, this takes 0.005 s.
+    """
+    places = np.arange(tables.shape[-1])
+    distance = np.abs(places[:, None] - places) ** (1 if weights == "linear" else 2)
+    chance = np.einsum("ni,nj,ij->n", tables.sum(2), tables.sum(1), distance)
+    observed = tables.sum((1, 2)) * np.einsum("nij,ij->n", tables, distance)
+    # An observed disagreement is an expected one, so that nothing is expected only where nobody ever disagrees.
+    return np.where(chance > 0, 1 - observed / np.where(chance > 0, chance, 1), np.nan)
 
 
 def fleiss_kappa(
@@ -132,7 +192,7 @@ def fleiss_kappa(
         0.314
     """
     table = _Table(ratings, groups, at_least=len(ratings))
-    return table.estimate("Fleiss' kappa", _fleiss, n_resamples, seed, confidence)
+    return table.estimate("Fleiss' kappa", _fleiss, _fleiss_of_statsmodels, n_resamples, seed, confidence)
 
 
 def krippendorff_alpha(
@@ -161,7 +221,7 @@ def krippendorff_alpha(
         0.571
     """
     table = _Table(ratings, groups, at_least=2)
-    return table.estimate("Krippendorff's alpha, nominal", _krippendorff, n_resamples, seed, confidence)
+    return table.estimate("Krippendorff's alpha, nominal", _krippendorff, None, n_resamples, seed, confidence)
 
 
 def confusion_matrix(
@@ -217,10 +277,18 @@ class _Table:
         self,
         name: str,
         statistic: Callable[[_Table, FloatArray], FloatArray],
+        of_library: Callable[[_Table], float] | None,
         n_resamples: int,
         seed: int,
         level: float,
     ) -> Agreement:
+        """The statistic with its bootstrap.
+
+        Args:
+            statistic: the table, and how often each pattern occurs, shape ``(resamples, patterns)`` -> values of shape
+                ``(resamples,)``, nan where it is undefined.
+            of_library: the same of the table itself, where a library has it.
+        """
         check_resamples(n_resamples)
         check_confidence(level)
         if not self.n:
@@ -230,6 +298,7 @@ class _Table:
         value = float(statistic(self, here)[0])
         if np.isnan(value):
             return Agreement(None, None, self.n, self.n_raters, "all ratings are the same: chance would agree as well")
+        value = value if of_library is None else of_library(self)
         values = np.concatenate([statistic(self, times) for times in self._resamples(n_resamples, seed)])
         values = values[~np.isnan(values)]
         if len(values) < 2 or np.ptp(values) < 1e-12:
@@ -260,6 +329,18 @@ def _cohen(table: _Table, times: FloatArray) -> FloatArray:
     first, second = (np.equal.outer(table.patterns[:, j], np.arange(len(table.categories))) for j in (0, 1))
     observed = share @ (table.patterns[:, 0] == table.patterns[:, 1])
     return _beyond_chance(observed, ((share @ first) * (share @ second)).sum(axis=1))
+
+
+def _cohen_of_sklearn(table: _Table) -> float:
+    from sklearn.metrics import cohen_kappa_score
+
+    return float(cohen_kappa_score(*table.patterns[table.pattern].T))
+
+
+def _fleiss_of_statsmodels(table: _Table) -> float:
+    from statsmodels.stats.inter_rater import fleiss_kappa
+
+    return float(fleiss_kappa(table.counts[table.pattern]))
 
 
 def _fleiss(table: _Table, times: FloatArray) -> FloatArray:

@@ -150,15 +150,15 @@ def _expit(x: float) -> float:
 
 
 def wilson(share: float, n: float, confidence: float) -> Interval:
-    r"""Wilson's score interval of a proportion; ``n`` need not be whole (an effective sample size).
+    """Wilson's score interval of a proportion (Wilson 1927, JASA 22(158)), by statsmodels.
 
-    .. math::
-        \frac{p + \frac{z^2}{2n} \pm z \sqrt{\frac{p (1 - p)}{n} + \frac{z^2}{4 n^2}}}{1 + \frac{z^2}{n}}
-
-    Source: Wilson 1927, JASA 22(158).
+    Args:
+        share: Proportion, in [0, 1].
+        n: Number of documents; need not be whole (an effective sample size), which SciPy's interval asks for.
+        confidence: Level, in (0, 1).
     """
-    z2 = quantile_of(confidence) ** 2
-    center = (share + z2 / (2 * n)) / (1 + z2 / n)
-    half = math.sqrt(z2 * (share * (1 - share) / n + z2 / (4 * n * n))) / (1 + z2 / n)
+    from statsmodels.stats.proportion import proportion_confint
+
+    low, high = proportion_confint(share * n, n, alpha=1 - confidence, method="wilson")
     # The bounds are exactly 0 and 1 at shares 0 and 1; rounding may miss them by one unit.
-    return (0.0 if share == 0 else max(0.0, center - half)), (1.0 if share == 1 else min(1.0, center + half))
+    return (0.0 if share == 0 else float(low)), (1.0 if share == 1 else float(high))

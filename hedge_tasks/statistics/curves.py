@@ -338,9 +338,9 @@ def _aug(counts: _Counts, resolution: int) -> float:
 
 def _average_precision(counts: _Counts) -> float:
     """Of qualities 0 and 1: found from the highest score down."""
-    kept, sound = np.append(0.0, counts.ends[:-1]), np.append(0.0, counts.sums[:-1])
+    kept, supported = np.append(0.0, counts.ends[:-1]), np.append(0.0, counts.sums[:-1])
     rejected = counts.n - kept
-    found = rejected - (counts.sums[-1] - sound)
+    found = rejected - (counts.sums[-1] - supported)
     new = np.diff(np.append(found, 0.0)) * -1
     if not found[0]:
         return float("nan")

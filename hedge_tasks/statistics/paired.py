@@ -132,7 +132,7 @@ def compare_runs(
 ) -> Comparison:
     """Difference in AUROC of two runs on the same documents, e.g. of two models.
 
-    Every model is judged on its own baseline answers, so a document may be hallucinated in one run and sound in the
+    Every model is judged on its own baseline answers, so a document may be hallucinated in one run and supported in the
     other. DeLong's test does not apply: it pairs the placement values of each class, and here the two runs have
     different classes. Taking the runs for independent would be wrong as well: they share the documents' difficulty.
     So documents (or groups) are resampled, each with its scores and labels of both runs; a resample where a run lacks a

@@ -1,9 +1,9 @@
 r"""Placement values: what DeLong's variance, its clustered form and the stratified one are made of.
 
-The AUROC is a mean of *placement values*: of a hallucinated answer, the share of sound answers that score lower (ties
-count half); of a sound one, the share of hallucinated answers that score higher. Its variance follows from how much
-they vary. A *component* here is what one document adds to the deviation of the statistic from its expectation, so
-that components of different statistics on the same documents can be subtracted (paired test) or added up (strata).
+The AUROC is a mean of *placement values*: of a hallucinated answer, the share of supported answers that score lower
+(ties count half); of a supported one, the share of hallucinated answers that score higher. Its variance follows from
+how much they vary. A *component* here is what one document adds to the deviation of the statistic from its expectation,
+so that components of different statistics on the same documents can be subtracted (paired test) or added up (strata).
 """
 
 from __future__ import annotations
@@ -45,8 +45,8 @@ def auroc_components(x: FloatArray, positive: BoolArray) -> tuple[float, FloatAr
 def component_variance(components: FloatArray, positive: BoolArray, groups: IntArray | None) -> float:
     r"""Variance of a statistic from its components, where documents (or groups of documents) are independent.
 
-    With :math:`a_k, b_k` the sums of the components of the hallucinated and the sound documents in group :math:`k`, and
-    :math:`I_{10}, I_{01}, I` the numbers of groups with hallucinated, with sound, and with any documents,
+    With :math:`a_k, b_k` the sums of the components of the hallucinated and the supported documents in group :math:`k`,
+    and :math:`I_{10}, I_{01}, I` the numbers of groups with hallucinated, with supported, and with any documents,
 
     .. math::
         \frac{I_{10}}{I_{10} - 1} \sum_k a_k^2 + \frac{I_{01}}{I_{01} - 1} \sum_k b_k^2
@@ -77,7 +77,7 @@ def check_units(positive: BoolArray, groups: IntArray | None) -> None:
 
 
 def units_of_each_class(positive: BoolArray, groups: IntArray | None) -> tuple[int, int]:
-    """Number of documents (or groups) with hallucinated and with sound answers."""
+    """Number of documents (or groups) with hallucinated and with supported answers."""
     if groups is None:
         return int(positive.sum()), int((~positive).sum())
     return len(np.unique(groups[positive])), len(np.unique(groups[~positive]))
@@ -92,7 +92,7 @@ def degrees_of_freedom(positive: BoolArray, groups: IntArray | None) -> int | No
 
 
 def disjoint_pairs(positive: BoolArray, groups: IntArray | None) -> int:
-    """How many independent pairs (one hallucinated, one sound) there are at least, for a bound where nothing varies."""
+    """At least how many independent pairs (hallucinated, supported) there are, for a bound where nothing varies."""
     n_units = len(positive) if groups is None else int(groups.max()) + 1
     return max(1, min(*units_of_each_class(positive, groups), n_units // 2))
 

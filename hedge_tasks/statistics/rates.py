@@ -8,16 +8,8 @@ from collections.abc import Hashable, Sequence
 import numpy as np
 import numpy.typing as npt
 
-from hedge_tasks.statistics.base import (
-    Estimate,
-    FloatArray,
-    IntArray,
-    Interval,
-    check_confidence,
-    codes_of,
-    quantile_of,
-    wilson,
-)
+from hedge_tasks.statistics.base import Estimate, FloatArray, Interval, check_confidence, quantile_of, wilson
+from hedge_tasks.statistics.means import Mean, estimate_mean
 from hedge_tasks.statistics.paired import Comparison
 
 
@@ -43,14 +35,10 @@ def estimate_rate(
     r"""Share of ones with standard error and Wilson's interval.
 
     Without ``groups`` the standard error is :math:`\sqrt{p (1 - p) / n}`. With groups, e.g. several questions on one
-    image, it is that of a ratio of sums over :math:`G` groups of sizes :math:`m_g` with :math:`k_g` ones,
-
-    .. math::
-        \mathrm{SE}^2 = \frac{G}{G - 1} \frac{\sum_g (k_g - p\, m_g)^2}{n^2},
-
-    and Wilson's interval takes the effective sample size :math:`p (1 - p) / \mathrm{SE}^2`, at most :math:`n` (Kish's
-    design effect, as Korn & Graubard 1998 do for the exact interval). Where all values are equal nothing shows how
-    alike the documents of a group are; then every group counts once.
+    image, it is that of `estimate_mean`, and Wilson's interval takes the effective sample size
+    :math:`p (1 - p) / \mathrm{SE}^2`, at most :math:`n` (Kish's design effect, as Korn & Graubard 1998 do for the exact
+    interval). Where all values are equal nothing shows how alike the documents of a group are; then every group counts
+    once.
 
     Args:
         values: 0 or 1, shape ``(n,)``.
@@ -76,29 +64,27 @@ def estimate_rate(
     wrong = ~(np.isin(y, (0, 1)) | np.isnan(y))
     if wrong.any():
         raise ValueError(f"values must be 0 or 1, but values[{wrong.argmax()}] is {y[wrong][0]:g}")
-    codes = None if groups is None else codes_of(groups, len(y), "groups")
+    mean = None if groups is None else estimate_mean(y, groups)
     n, n_positive = len(y), int((y == 1).sum())
     if not n:
         return Estimate(None, None, 0, 0, "no documents")
     if missing := int(np.isnan(y).sum()):
         return Estimate(None, None, n, n_positive, f"the value of {missing} of {n} documents is missing (NaN)")
+    if mean is not None:
+        return _by_group(mean, n_positive, confidence)
     share = n_positive / n
-    if codes is None:
-        stderr = math.sqrt(share * (1 - share) / n)
-        return Estimate(share, stderr, n, n_positive, None, wilson(share, n, confidence), "Wilson interval")
-    return _by_group(share, y, codes, confidence)
+    stderr = math.sqrt(share * (1 - share) / n)
+    return Estimate(share, stderr, n, n_positive, None, wilson(share, n, confidence), "Wilson interval")
 
 
-def _by_group(share: float, y: FloatArray, groups: IntArray, confidence: float) -> Estimate:
-    n, n_positive, n_groups = len(y), int(y.sum()), int(groups.max()) + 1
-    if n_groups < 2:
-        return Estimate(share, None, n, n_positive, "no standard error: all documents are in a single group")
-    deviations = np.bincount(groups, y - share)
-    stderr = math.sqrt(n_groups / (n_groups - 1) * float(deviations @ deviations)) / n
+def _by_group(mean: Mean, n_positive: int, confidence: float) -> Estimate:
+    share, stderr, n = mean.value, mean.stderr, mean.n
+    if share is None or stderr is None:
+        return Estimate(share, None, n, n_positive, mean.reason)
     if 0 < share < 1:
         effective = min(float(n), share * (1 - share) / stderr**2) if stderr > 0 else float(n)
     else:
-        effective = float(n_groups)
+        effective = float(mean.n_groups)
     method = "Wilson interval with the effective sample size of groups"
     return Estimate(share, stderr, n, n_positive, None, wilson(share, effective, confidence), method)
 
@@ -115,10 +101,7 @@ def compare_rates(
     Without ``groups`` the p-value is that of McNemar's exact test on the :math:`f_{10}` and :math:`f_{01}` discordant
     documents, and the interval that of Bonett & Price 2012 (Wald's with one document added to each of the two counts;
     it is centred a little nearer to 0 than the difference). With groups, the mean of the differences :math:`d_i` is
-    tested by Student's t with one degree of freedom less than there are groups :math:`G`:
-
-    .. math::
-        \mathrm{SE}^2 = \frac{G}{G - 1} \frac{\sum_g \bigl(\sum_{i \in g} (d_i - \bar d)\bigr)^2}{n^2}.
+    tested by Student's t with one degree of freedom less than there are groups, as in `estimate_mean`.
 
     Args:
         values_a: 0 or 1, shape ``(n,)``.
@@ -143,32 +126,26 @@ def compare_rates(
         raise ValueError(f"need two lists of one length, got shapes {a.shape} and {b.shape}")
     if not (np.isin(a, (0, 1)).all() and np.isin(b, (0, 1)).all()):
         raise ValueError("values must be 0 or 1")
-    codes = None if groups is None else codes_of(groups, len(a), "groups")
-    name = "McNemar's exact test" if codes is None else "paired t-test between groups"
+    mean = None if groups is None else estimate_mean(a - b, groups)
+    name = "McNemar's exact test" if mean is None else "paired t-test between groups"
     n = len(a)
     if not n:
         return Comparison(None, None, None, None, None, None, 0, name, "no documents")
     shares = float(a.mean()), float(b.mean())
     difference = float((a - b).mean())
-    if codes is None:
+    if mean is None:
         stderr, interval, p_value = _discordant(a, b, confidence)
         return Comparison(*shares, difference, stderr, interval, p_value, n, name)
-    n_groups = int(codes.max()) + 1
-    if n_groups < 2:
-        reason = "no standard error: all documents are in a single group"
+    if mean.stderr is None or (mean.stderr == 0 and (a != b).any()):
+        reason = mean.reason or "no standard error: all groups differ alike"
         return Comparison(*shares, difference, None, None, None, n, name, reason)
-    sums = np.bincount(codes, a - b - difference)
-    stderr = math.sqrt(n_groups / (n_groups - 1) * float(sums @ sums)) / n
-    if stderr == 0:
-        if (a == b).all():
-            return Comparison(*shares, difference, 0.0, (0.0, 0.0), 1.0, n, name)
-        reason = "no standard error: all groups differ alike"
-        return Comparison(*shares, difference, None, None, None, n, name, reason)
+    if mean.stderr == 0:
+        return Comparison(*shares, difference, 0.0, (0.0, 0.0), 1.0, n, name)
     from scipy.stats import t as student
 
-    half = quantile_of(confidence, n_groups - 1) * stderr
-    p_value = float(2 * student(n_groups - 1).sf(abs(difference) / stderr))
-    return Comparison(*shares, difference, stderr, _clipped(difference, half), p_value, n, name)
+    low, high = mean.interval(confidence) or (-1.0, 1.0)
+    p_value = float(2 * student(mean.n_groups - 1).sf(abs(difference) / mean.stderr))
+    return Comparison(*shares, difference, mean.stderr, (max(-1.0, low), min(1.0, high)), p_value, n, name)
 
 
 def _discordant(a: FloatArray, b: FloatArray, confidence: float) -> tuple[float, Interval, float]:
@@ -180,8 +157,4 @@ def _discordant(a: FloatArray, b: FloatArray, confidence: float) -> tuple[float,
     p_a, p_b = (only_a + 1) / (n + 2), (only_b + 1) / (n + 2)
     half = quantile_of(confidence) * math.sqrt((p_a + p_b - (p_a - p_b) ** 2) / (n + 2))
     p_value = float(binomtest(only_a, only_a + only_b).pvalue) if only_a + only_b else 1.0
-    return stderr, _clipped(p_a - p_b, half), p_value
-
-
-def _clipped(center: float, half: float) -> Interval:
-    return max(-1.0, center - half), min(1.0, center + half)
+    return stderr, (max(-1.0, p_a - p_b - half), min(1.0, p_a - p_b + half)), p_value

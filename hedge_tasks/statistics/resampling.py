@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Hashable, Iterator, Sequence
 
 import numpy as np
+import numpy.typing as npt
 
-from hedge_tasks.statistics.base import FloatArray, IntArray, Interval
+from hedge_tasks.statistics.base import FloatArray, IntArray, Interval, codes_of
 
 # Resamples are drawn in blocks of at most this many counts, which bounds memory at some ten megabytes.
 BLOCK = 1_000_000
@@ -48,6 +49,45 @@ def unit_counts(n_units: int, n_resamples: int, width: int, rng: np.random.Gener
     share = np.full(n_units, 1 / n_units)
     for size in block_sizes(n_resamples, max(n_units, width)):
         yield rng.multinomial(n_units, share, size=size)
+
+
+def group_totals(groups: Sequence[Hashable], contributions: npt.ArrayLike) -> FloatArray:
+    """What each group adds to a statistic: the sum over its documents, in an order that only these sums decide.
+
+    Args:
+        groups: Group of each document, length ``n``.
+        contributions: What each document adds, such as four counts, shape ``(n, ...)``.
+
+    Returns:
+        Shape ``(groups, ...)``, sorted by the last number, then by the one before it and so on, so that the same
+        documents in another order, as from several processes, give the same resamples.
+    """
+    parts = np.asarray(contributions, dtype=np.float64)
+    codes = codes_of(groups, len(parts), "groups")
+    totals = np.zeros((int(codes.max(initial=-1)) + 1, *parts.shape[1:]))
+    np.add.at(totals, codes, parts)
+    return totals[np.lexsort(totals.reshape(len(totals), -1).T)] if len(totals) else totals
+
+
+def group_bootstrap(
+    totals: FloatArray, statistic: Callable[[FloatArray], FloatArray], *, n_resamples: int = 1000, seed: int = 0
+) -> FloatArray:
+    """A statistic of sums over documents, in resamples of whole groups of them.
+
+    Args:
+        totals: What each group adds, shape ``(groups, ...)``, as `group_totals` gives it.
+        statistic: Sums of each resample, shape ``(resamples, ...)``, to its values, shape ``(resamples,)``; nan where
+            it is undefined.
+        n_resamples: Number of resamples.
+        seed: Seed of the resampling.
+
+    Returns:
+        Values, shape ``(n_resamples,)``.
+    """
+    rng = np.random.default_rng(seed)
+    width = max(1, totals.size // len(totals))
+    draws = unit_counts(len(totals), n_resamples, width, rng)
+    return np.concatenate([statistic(np.tensordot(times, totals, axes=1)) for times in draws])
 
 
 def percentile_interval(values: FloatArray, confidence: float) -> Interval:

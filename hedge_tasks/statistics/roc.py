@@ -38,7 +38,7 @@ METHODS = ("bootstrap", "percentile", "delong")
 
 
 def auroc(scores: npt.ArrayLike, labels: npt.ArrayLike) -> float:
-    r"""Area under the ROC curve: the probability that a hallucinated answer scores higher than a sound one.
+    r"""Area under the ROC curve: the probability that a hallucinated answer scores higher than a supported one.
 
     .. math::
         \mathrm{AUROC} = \frac{1}{P N} \sum_{i: y_i = 1} \sum_{j: y_j = 0}
@@ -84,8 +84,9 @@ def estimate_auroc(
     independent, they would make the standard error too small. The methods:
 
     - ``"bootstrap"``: standard error over resamples, interval from it on the logit scale. Without groups the bootstrap
-      is stratified: hallucinated and sound documents are resampled separately, so that no resample lacks a class. With
-      groups whole groups are resampled (cluster bootstrap), and a resample that happens to lack a class is left out.
+      is stratified: hallucinated and supported documents are resampled separately, so that no resample lacks a class.
+      With groups whole groups are resampled (cluster bootstrap), and a resample that happens to lack a class is left
+      out.
     - ``"percentile"``: the same standard error; the interval has the quantiles of the resamples.
     - ``"delong"``: no resampling and so no seed. Standard error by DeLong et al. 1988, computed as in Sun & Xu 2014,
       with groups by Obuchowski 1997; interval from it on the logit scale.

@@ -35,7 +35,7 @@ class StratifiedAuroc:
     Attributes:
         value: Pooled within-stratum AUROC; ``None`` if no stratum has both classes.
         strata: AUROC of each stratum with DeLong's standard error and interval, in order of first appearance.
-        n_pairs: Number of (hallucinated, sound) pairs compared.
+        n_pairs: Number of (hallucinated, supported) pairs compared.
         reason: Why ``value``, or ``stderr``, is ``None``; ``None`` if neither is.
         stderr: Standard error of ``value``.
         interval: Its confidence interval.
@@ -68,7 +68,7 @@ def stratified_auroc(
 
     The standard error is DeLong's (with ``groups`` Obuchowski's) for this ratio: a hallucinated answer :math:`i` of
     stratum :math:`s` contributes :math:`N_s (V_i - \mathrm{AUROC}_\mathrm{within}) / \sum_s P_s N_s`, with
-    :math:`V_i` its placement value in the stratum, a sound one likewise. With one stratum it is the plain one. It
+    :math:`V_i` its placement value in the stratum, a supported one likewise. With one stratum it is the plain one. It
     counts the strata's sizes and AUROCs as chance, too, and works for a stratum with a single hallucinated answer,
     of which a variance within the stratum would know nothing.
 
@@ -107,7 +107,7 @@ def stratified_auroc(
         return StratifiedAuroc(None, parts, 0, "a score or label is missing (NaN)")
     total = sum(part.n_positive * (part.n - part.n_positive) for part in parts.values())
     if not total:
-        reason = "no documents" if not len(x) else "no stratum has both hallucinated and sound documents"
+        reason = "no documents" if not len(x) else "no stratum has both hallucinated and supported documents"
         return StratifiedAuroc(None, parts, 0, reason)
     value, components = _pooled(x, y == 1, codes)
     used = ~np.isnan(components)
@@ -147,7 +147,7 @@ def _with_stderr(
     except UndefinedError as error:
         return StratifiedAuroc(value, parts, total, str(error))
     method = f"{'clustered DeLong (Obuchowski 1997)' if groups is not None else 'DeLong'} within strata, logit interval"
-    # Pairs are within strata: one with many hallucinated and a single sound answer has one independent pair.
+    # Pairs are within strata: one with many hallucinated and a single supported answer has one independent pair.
     n_pairs = sum(min(part.n_positive, part.n - part.n_positive) for part in parts.values())
     n_pairs = min(n_pairs, disjoint_pairs(positive, groups))
     interval = auroc_interval(value, stderr, confidence, degrees_of_freedom(positive, groups), n_pairs)

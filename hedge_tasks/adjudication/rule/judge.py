@@ -81,16 +81,14 @@ Decision = tuple[int | None, str, str]
 class RuleJudge:
     """Judge closed and short answers by fixed rules; decline the rest.
 
-    The rules are tried in the order of :data:`RULES` and the first that applies decides; its id starts the reason of
-    the verdict. ``describe_rules()`` returns them as text.
+    The rules are tried in the order of `RULES` and the first that applies decides; its id starts the reason of
+    the verdict. `describe_rules()` returns them as text.
 
-    Parameters
-    ----------
-    short_answer
-        An answer with at most so many content words (those of the question not counted) is a label: when it shares
-        none with the reference it is another label, and when it names both of two opposites it contradicts itself.
-    short_reference
-        A reference with more content words than this is free text and is not judged.
+    Args:
+        short_answer: An answer with at most so many content words (those of the question not counted) is a label: when
+            it shares none with the reference it is another label, and when it names both of two opposites it
+            contradicts itself.
+        short_reference: A reference with more content words than this is free text and is not judged.
     """
 
     name = "rule"

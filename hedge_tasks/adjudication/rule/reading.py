@@ -47,7 +47,7 @@ class Text:
         return [word for word in self.words if word not in STOP]
 
     def lead(self, limit: int) -> Text:
-        """The first sentence, and those after it as long as there are at most ``limit`` words."""
+        """The first sentence, and those after it as long as there are at most `limit` words."""
         kept: list[tuple[Clause, ...]] = []
         total = 0
         for sentence in self.sentences:
@@ -61,7 +61,7 @@ class Text:
 def read_text(text: str, *, statements_only: bool = False) -> Text:
     """Split into sentences, clauses and canonical words; linear in the (bounded) length.
 
-    With ``statements_only``, questions and requests are dropped: models repeat the question, or its list of options.
+    With `statements_only`, questions and requests are dropped: models repeat the question, or its list of options.
     """
     sentences: list[tuple[Clause, ...]] = []
     clauses: list[Clause] = []

@@ -1,4 +1,4 @@
-"""Every score of every question at every cosine threshold, from one pass over its merge tree."""
+"""Every score of every question at every cosine threshold, from one pass over its dendrogram."""
 
 from __future__ import annotations
 
@@ -32,8 +32,8 @@ class DocumentProfile:
 
     Attributes:
         id, label, group: as in the answer set.
-        names: of the scores, in the order of ``TARGETS``; one that the answers do not allow is missing.
-        steps: Shape ``(1 + len(names), k)``: the thresholds and below them the scores.
+        names: of the scores, in the order of `TARGETS`; one that the answers do not allow is missing.
+        steps: Shape `(1 + len(names), k)`: the thresholds and below them the scores.
     """
 
     id: str
@@ -44,13 +44,13 @@ class DocumentProfile:
 
     @property
     def thresholds(self) -> FloatArray:
-        """Ascending, shape ``(k,)``. The i-th state holds for thresholds in (``thresholds[i - 1]``,
-        ``thresholds[i]``]; the last one is the upper end of the searched range."""
+        """Ascending, shape `(k,)`. The i-th state holds for thresholds in (`thresholds[i - 1]`,
+        `thresholds[i]`]; the last one is the upper end of the searched range."""
         return self.steps[0]
 
     @property
     def scores(self) -> Mapping[str, FloatArray]:
-        """By name, shape ``(k,)``."""
+        """By name, shape `(k,)`."""
         return dict(zip(self.names, self.steps[1:], strict=True))
 
     def at(self, score: str, threshold: float) -> float:
@@ -63,8 +63,8 @@ class AurocCurve:
     """AUROC as an exact step function of the threshold.
 
     Attributes:
-        thresholds: Ascending, shape ``(e,)``; the i-th value holds in (``thresholds[i - 1]``, ``thresholds[i]``].
-        values: AUROC, shape ``(e,)``.
+        thresholds: Ascending, shape `(e,)`; the i-th value holds in (`thresholds[i - 1]`, `thresholds[i]`].
+        values: AUROC, shape `(e,)`.
         low: Lower end of the searched range, where the first step begins.
     """
 
@@ -85,19 +85,19 @@ def profile_documents(
     high: float,
     alpha: float = 1.0,
 ) -> list[DocumentProfile]:
-    """Score each question at every threshold in ``[low, high]``.
+    """Score each question at every threshold in `[low, high]`.
 
     The scores are those of `hedge_tasks.detectors.scoring` for the partition at that threshold, rounded to 12
     digits; weights are uniform where a log-probability is missing.
 
     Args:
         answer_sets: The questions.
-        trees: The merge tree of each (`EmbeddingClustering.iter_dendrograms`), in their order.
+        trees: The dendrogram of each (`EmbeddingClustering.iter_dendrograms`), in their order.
         low, high: Range of thresholds.
         alpha: Weight of the clean-noisy gap in VASE.
 
     Raises:
-        ValueError: A log-probability is no number, or all of a condition's are ``-inf``.
+        ValueError: A log-probability is no number, or all of a condition's are `-inf`.
     """
     profiles: list[DocumentProfile] = []
     remaining = iter(trees)
@@ -190,7 +190,7 @@ def _changes(profiles: Sequence[DocumentProfile], score: str) -> tuple[FloatArra
 
 
 def _states(tree: Dendrogram, low: float, high: float) -> tuple[FloatArray, IntArray]:
-    """The largest threshold of each partition in the range, and the cluster of every answer then, shape ``(k, t)``."""
+    """The largest threshold of each partition in the range, and the cluster of every answer then, shape `(k, t)`."""
     changes = tree.thresholds
     thresholds = np.append(changes[(changes >= low) & (changes < high)], high)
     labels = np.zeros((len(thresholds), len(tree.order) + 1), dtype=np.int64)
@@ -210,7 +210,7 @@ def _weights(answer_set: AnswerSet, answers: Sequence[Answer]) -> FloatArray:
 def _scores(
     labels: IntArray, clean: FloatArray, noisy: FloatArray | None, n_clean: int, alpha: float
 ) -> dict[str, FloatArray]:
-    """Scores of every state: labels ``(r, 1 + n + m)``, weights ``(r, n)`` and ``(r, m)``."""
+    """Scores of every state: labels `(r, 1 + n + m)`, weights `(r, n)` and `(r, m)`."""
     s_clean = _distributions(labels[:, 1 : 1 + n_clean], clean, int(labels.max()) + 1)
     found = {
         "se": _entropies(s_clean),
@@ -227,7 +227,7 @@ def _scores(
 
 
 def _distributions(labels: IntArray, weights: FloatArray, n_clusters: int) -> FloatArray:
-    """Semantic distribution of each row (HEDGE Eq. 1), shape ``(r, n_clusters)``."""
+    """Semantic distribution of each row (HEDGE Eq. 1), shape `(r, n_clusters)`."""
     rows = len(labels)
     cells = labels + n_clusters * np.arange(rows)[:, None]
     masses = np.bincount(cells.ravel(), weights.ravel(), minlength=rows * n_clusters).reshape(rows, n_clusters)

@@ -6,6 +6,20 @@
     mediscore   MediHall Score and the distribution of categories
     wording     BLEU, ROUGE, METEOR and BERTScore through the field's own libraries
     task        the lmms-eval tasks
+    data_command  `hedge data medhallmark`
 
 Importing this package loads none of them.
 """
+
+from hedge_tasks.evaluation import Evaluation, own_folder
+
+EVALUATION = Evaluation(
+    "medhallmark",
+    own_folder("hedge_medhallmark"),
+    metrics=(
+        "hedge_tasks.evaluations.medhallmark.mediscore:METRICS",
+        "hedge_tasks.evaluations.medhallmark.wording:METRICS",
+    ),
+    data=("hedge_tasks.evaluations.medhallmark.data_command:add",),
+)
+"""What it brings to the rooms below."""

@@ -8,6 +8,7 @@ from typing import Any
 
 from hedge_tasks.detectors.pipeline import Scores
 from hedge_tasks.lmms.metrics import NOT_AVAILABLE, Metric, Record
+from hedge_tasks.statistics import Mean, estimate_mean
 
 MEDIHALL: Mapping[str, float] = {
     "catastrophic": 0.0,
@@ -93,25 +94,9 @@ class MeanMetric:
 
     def stderr(self, records: Sequence[Record]) -> float | str:
         """Standard error over images: questions on the same image are not independent."""
-        known = [(record["value"], record["group"]) for record in records if record["value"] is not None]
-        return clustered_stderr(known)
-
-
-def clustered_stderr(known: Sequence[tuple[float, str | None]]) -> float | str:
-    r"""Standard error of the mean of (value, group); a document without a group is one of its own.
-
-    .. math:: \mathrm{SE}^2 = \frac{G}{G - 1} \frac{\sum_g \left(\sum_{i \in g} (x_i - \bar{x})\right)^2}{n^2}
-    """
-    if not known:
-        return NOT_AVAILABLE
-    mean = math.fsum(value for value, _ in known) / len(known)
-    sums: dict[object, list[float]] = {}
-    for number, (value, group) in enumerate(known):
-        sums.setdefault(number if group is None else group, []).append(value - mean)
-    if len(sums) < 2:
-        return NOT_AVAILABLE
-    spread = math.fsum(math.fsum(deviations) ** 2 for deviations in sums.values())
-    return math.sqrt(len(sums) / (len(sums) - 1) * spread) / len(known)
+        known = [record for record in records if record["value"] is not None]
+        stderr = estimate_mean([r["value"] for r in known], [r["group"] for r in known]).stderr
+        return NOT_AVAILABLE if stderr is None else stderr
 
 
 class PrefixDifference:
@@ -133,33 +118,31 @@ class PrefixDifference:
         return self.metric.record(scores, verdict, document)
 
     def __call__(self, records: Sequence[Record]) -> float | str:
-        pairs = self._differences(records)
-        if not pairs:
+        mean = self._estimate(records)
+        if mean.value is None:
             return "undefined: no question has a number both with and without the prefix"
-        mean = math.fsum(value for value, _ in pairs) / len(pairs)
         if not self.bound:
-            return mean
-        stderr = clustered_stderr(pairs)
-        if isinstance(stderr, str):
-            return "undefined: an interval needs questions on two images"
-        from scipy.stats import t
-
-        reach = float(t.ppf(0.975, len({group for _, group in pairs}) - 1)) * stderr
-        return mean - reach if self.bound == "low" else mean + reach
+            return mean.value
+        interval = mean.interval(0.95)
+        return (
+            "undefined: an interval needs questions on two images"
+            if interval is None
+            else interval[self.bound == "high"]
+        )
 
     def stderr(self, records: Sequence[Record]) -> float | str:
-        return NOT_AVAILABLE if self.bound else clustered_stderr(self._differences(records))
+        stderr = None if self.bound else self._estimate(records).stderr
+        return NOT_AVAILABLE if stderr is None else stderr
 
-    def _differences(self, records: Sequence[Record]) -> list[tuple[float, str | None]]:
+    def _estimate(self, records: Sequence[Record]) -> Mean:
+        """Of the differences; images are independent of each other."""
         sides: dict[str, dict[bool, Record]] = {}
         for record in records:
             if record["value"] is not None and record["pair"] is not None:
                 sides.setdefault(record["pair"], {})[bool(record["weakened"])] = record
-        return [
-            (float(both[True]["value"] - both[False]["value"]), both[True]["group"])
-            for _, both in sorted(sides.items())
-            if len(both) == 2
-        ]
+        both = [pair for _, pair in sorted(sides.items()) if len(pair) == 2]
+        differences = [float(pair[True]["value"] - pair[False]["value"]) for pair in both]
+        return estimate_mean(differences, [pair[True]["group"] for pair in both])
 
 
 def _medihall(verdict: Record, document: Record) -> float | None:

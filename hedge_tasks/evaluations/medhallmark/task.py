@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from loguru import logger
 
+from hedge_tasks.data.answers import AnswerSet
 from hedge_tasks.errors import ConfigError, DataError, unknown
 from hedge_tasks.evaluations.medhallmark.building import DATASET
 from hedge_tasks.evaluations.medhallmark.reports import SentenceJudge
+from hedge_tasks.lmms.settings import DocumentSettings
 from hedge_tasks.lmms.task import HedgeTask
 from hedge_tasks.perturb.text import QUESTION
 
@@ -82,24 +84,16 @@ def _asked(dataset: Dataset, questions: list[str], *, weakened: bool) -> Dataset
 class MedHallMarkTask(HedgeTask):
     """A question task; metrics of the wording see the baseline answer as `baseline_answer` of the document."""
 
-    def download(self, dataset_kwargs: Mapping[str, Any] | None = None) -> None:
-        try:
-            super().download(dataset_kwargs)
-        except DataError as error:
-            if self.config.dataset_path != DATASET:
-                raise
-            hint = "Med-HallMark is not on the hub: build it with `hedge data medhallmark` (see its README)"
-            raise DataError(f"{error} {hint}") from error
+    not_on_hub: ClassVar[Mapping[str, str]] = {
+        DATASET: "Med-HallMark is not on the hub: build it with `hedge data medhallmark` (see its README)"
+    }
 
-    def process_results(self, doc: Mapping[str, Any], results: list[Any], full_docs: object = None) -> dict[str, Any]:
-        if not self._predict_only:
-            doc = {**doc, "baseline_answer": results[0].answers.baseline.text}
-        return super().process_results(doc, results, full_docs)
+    def facts(self, document: Mapping[str, Any], answers: AnswerSet) -> Mapping[str, Any]:
+        return {"baseline_answer": answers.baseline.text}
 
 
 class MedHallMarkReportTask(MedHallMarkTask):
     """A report task: whoever judges is asked about each sentence."""
 
-    def __init__(self, config: dict[str, Any], model_name: str | None = None) -> None:
-        super().__init__(config=config, model_name=model_name)
-        self._judge = SentenceJudge(self._judge)
+    def judge_of(self, settings: DocumentSettings, task: str) -> SentenceJudge:
+        return SentenceJudge(super().judge_of(settings, task))

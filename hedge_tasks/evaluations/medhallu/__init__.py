@@ -8,3 +8,13 @@
 
 Importing this package loads none of them.
 """
+
+from hedge_tasks.evaluation import Evaluation, own_folder
+
+EVALUATION = Evaluation(
+    "medhallu",
+    own_folder("hedge_medhallu"),
+    judges={"medhallu": "hedge_tasks.evaluations.medhallu.judge:MedHalluJudge"},
+    metrics=("hedge_tasks.evaluations.medhallu.metrics:METRICS",),
+)
+"""What it brings to the rooms below."""

@@ -12,35 +12,33 @@ from typing import Any
 
 import numpy as np
 
-from hedge_tasks.detectors.pipeline import Scores, auroc_of_pairs
+from hedge_tasks.detectors.pipeline import Scores
 from hedge_tasks.evaluations.medhallu.documents import CATEGORIES
 from hedge_tasks.evaluations.medhallu.replies import FACTUAL, HALLUCINATED, VERDICTS
-from hedge_tasks.lmms.metrics import NOT_AVAILABLE, Metric, RateMetric, Record
-from hedge_tasks.statistics import Estimate
-
-_RESAMPLES = 1000
+from hedge_tasks.lmms.metrics import NOT_AVAILABLE, AurocMetric, Metric, RateMetric, Record, ScoredCase
+from hedge_tasks.statistics.resampling import group_bootstrap, group_totals
 
 Counts = np.ndarray
-"""True positives, false positives, false negatives, true negatives; shape (..., 4)."""
+"""True negatives, false negatives, false positives, true positives; shape (..., 4)."""
 
 
 def precision(counts: Counts) -> np.ndarray:
-    tp, fp, _, _ = np.moveaxis(counts, -1, 0)
+    _, _, fp, tp = np.moveaxis(counts, -1, 0)
     return _ratio(tp, tp + fp)
 
 
 def recall(counts: Counts) -> np.ndarray:
-    tp, _, fn, _ = np.moveaxis(counts, -1, 0)
+    _, fn, _, tp = np.moveaxis(counts, -1, 0)
     return _ratio(tp, tp + fn)
 
 
 def f1(counts: Counts) -> np.ndarray:
-    tp, fp, fn, _ = np.moveaxis(counts, -1, 0)
+    _, fn, fp, tp = np.moveaxis(counts, -1, 0)
     return _ratio(2 * tp, 2 * tp + fp + fn)
 
 
 def accuracy(counts: Counts) -> np.ndarray:
-    tp, fp, fn, tn = np.moveaxis(counts, -1, 0)
+    tn, fn, fp, tp = np.moveaxis(counts, -1, 0)
     return _ratio(tp + tn, tp + fp + fn + tn)
 
 
@@ -83,15 +81,8 @@ class Detection:
     def stderr(self, records: Sequence[Record]) -> float | str:
         """Bootstrap standard error over the rows of the data set; both answers of a row stay together."""
         answered = self._answered(records)
-        if len({record["row"] for record in answered}) < 2:
-            return NOT_AVAILABLE
-        rows: dict[str, np.ndarray] = {}
-        for record, counts in zip(answered, _confusions(answered), strict=True):
-            rows[record["row"]] = rows.get(record["row"], 0) + counts
-        # Sorted: the same documents in another order, as from several processes, are the same documents.
-        units = np.array(sorted(map(tuple, rows.values())))
-        drawn = np.random.default_rng(0).multinomial(len(units), np.full(len(units), 1 / len(units)), size=_RESAMPLES)
-        return float(np.std(self.measure(drawn @ units), ddof=1))
+        rows = group_totals([record["row"] for record in answered], _confusions(answered))
+        return NOT_AVAILABLE if len(rows) < 2 else float(np.std(group_bootstrap(rows, self.measure), ddof=1))
 
     def _said(self, verdict: Record, document: Record) -> int | None:
         return VERDICTS[verdict["category"]] if verdict.get("category") in (FACTUAL, HALLUCINATED) else None
@@ -130,25 +121,19 @@ class ShorterIsHallucinated(Detection):
         return [{**record, "said": int(record["length"] < median)} for record in records]
 
 
-class LengthAuroc:
+class LengthAuroc(AurocMetric):
     """ROC-AUC of the shown answers' shortness against the truth: the length alone, without a threshold."""
 
     higher_is_better = False
-    __name__ = "length_auroc"
+
+    def __init__(self) -> None:
+        super().__init__("length")
 
     def record(self, scores: Scores, verdict: Record, document: Record) -> dict[str, Any]:
         return {"shortness": -float(document["length"]), "truth": int(document["truth"]), "row": document["row"]}
 
-    def __call__(self, records: Sequence[Record]) -> float | str:
-        estimate = self._estimate(records)
-        return f"undefined: {estimate.reason}" if estimate.value is None else estimate.value
-
-    def stderr(self, records: Sequence[Record]) -> float | str:
-        stderr = self._estimate(records).stderr
-        return NOT_AVAILABLE if stderr is None else stderr
-
-    def _estimate(self, records: Sequence[Record]) -> Estimate:
-        return auroc_of_pairs([(r["shortness"], r["truth"], r["row"]) for r in records])
+    def cases(self, record: Record) -> Sequence[ScoredCase]:
+        return [ScoredCase(record["shortness"], record["truth"], record["row"])]
 
 
 class ResponseRate(RateMetric):
@@ -177,9 +162,9 @@ class ParsersDiffer(RateMetric):
 
 def _confusions(answered: Sequence[Record]) -> np.ndarray:
     """One row a record, shape (n, 4)."""
-    said = np.array([record["said"] for record in answered])
-    truth = np.array([record["truth"] for record in answered])
-    cells = (said & truth, said & (1 - truth), (1 - said) & truth, (1 - said) & (1 - truth))
+    said = np.array([record["said"] for record in answered], dtype=np.int64)
+    truth = np.array([record["truth"] for record in answered], dtype=np.int64)
+    cells = ((1 - said) & (1 - truth), (1 - said) & truth, said & (1 - truth), said & truth)
     return np.stack(cells, axis=-1)
 
 

@@ -1,1 +1,27 @@
-"""SHALE: what its items are, how replies are read, its metrics, and a small set of the same shape drawn by code."""
+"""SHALE: hallucination of faithfulness and of facts, in twelve scenarios (arXiv 2508.09584).
+
+    items         what its items are
+    released      its download
+    building      a local data set out of items and images
+    synthesis     a small set of the same shape, drawn by code (drawing, pools.json)
+    replies       which option a reply takes
+    judge         whether that is the right one
+    blind         the second stage of the multimodal gain
+    metrics       the rows of the paper's tables
+    task          the lmms-eval tasks
+    data_command  `hedge data shale` and `hedge data shale-synth`
+
+Importing this package loads none of them.
+"""
+
+from hedge_tasks.evaluation import Evaluation, own_folder
+
+EVALUATION = Evaluation(
+    "shale",
+    own_folder("hedge_shale"),
+    judges={"shale": "hedge_tasks.evaluations.shale.judge:ShaleJudge"},
+    metrics=("hedge_tasks.evaluations.shale.metrics:METRICS",),
+    second_stages={"shale_blind": "hedge_tasks.evaluations.shale.blind:without_image"},
+    data=("hedge_tasks.evaluations.shale.data_command:add",),
+)
+"""What it brings to the rooms below."""

@@ -25,9 +25,8 @@ from hedge_tasks.evaluations.shale.items import (
 )
 from hedge_tasks.evaluations.shale.judge import UNREADABLE
 from hedge_tasks.lmms.metrics import NOT_AVAILABLE, AurocMetric, Metric, OfQuestionType, RateMetric, Record
-from hedge_tasks.statistics import estimate_rate
-
-_RESAMPLES = 1000
+from hedge_tasks.statistics import Mean, estimate_mean, estimate_rate
+from hedge_tasks.statistics.resampling import group_bootstrap, group_totals
 
 
 def is_right(verdict: Record) -> int | None:
@@ -113,20 +112,17 @@ class ResistanceRate:
 
 def _group_counts(values: Sequence[tuple[str, int, int]], n_rates: int) -> np.ndarray:
     """(group, number of the rate, 1 or 0) -> ones and all, shape (groups, rates, 2)."""
-    groups: dict[str, np.ndarray] = {}
-    for group, rate, value in values:
-        groups.setdefault(group, np.zeros((n_rates, 2)))[rate] += (value, 1)
-    return np.array(list(groups.values())).reshape(-1, n_rates, 2)
+    counts = np.zeros((len(values), n_rates, 2))
+    for place, (_, rate, value) in zip(counts, values, strict=True):
+        place[rate] = value, 1
+    return group_totals([group for group, *_ in values], counts)
 
 
 def _resampled_stderr(counts: np.ndarray) -> float | str:
     """Bootstrap standard error over the groups, of the mean of their rates."""
-    # Sorted: the same documents in another order, as from several processes, are the same documents.
-    units = counts[np.lexsort(counts.reshape(len(counts), -1).T)] if len(counts) else counts
-    if len(units) < 2 or np.isnan(_mean_rates(units.sum(0)[None])[0]):
+    if len(counts) < 2 or np.isnan(_mean_rates(counts.sum(0)[None])[0]):
         return NOT_AVAILABLE
-    drawn = np.random.default_rng(0).multinomial(len(units), np.full(len(units), 1 / len(units)), size=_RESAMPLES)
-    return float(np.nanstd(_mean_rates(np.einsum("ru,usc->rsc", drawn, units)), ddof=1))
+    return float(np.nanstd(group_bootstrap(counts, _mean_rates), ddof=1))
 
 
 def _mean_rates(counts: np.ndarray) -> np.ndarray:
@@ -185,7 +181,22 @@ class UnclearRate(RateMetric):
         return {"value": int(verdict["label"] is None) if decided else None}
 
 
-class Gain:
+class _MeanDifference:
+    """Mean of a difference between two readings of the same documents, clustered by picture."""
+
+    def _differences(self, records: Sequence[Record]) -> list[tuple[int, str]]:
+        raise TypeError(f"{type(self).__name__} is abstract")
+
+    def _estimate(self, records: Sequence[Record]) -> Mean:
+        differences = self._differences(records)
+        return estimate_mean([difference for difference, _ in differences], [group for _, group in differences])
+
+    def stderr(self, records: Sequence[Record]) -> float | str:
+        stderr = self._estimate(records).stderr
+        return NOT_AVAILABLE if stderr is None else stderr
+
+
+class Gain(_MeanDifference):
     """Share of right answers with the image less that without, on the same questions (Chen et al. 2024, MMStar, MG).
 
     .. math:: MG = S_v - S_{wv}
@@ -198,23 +209,20 @@ class Gain:
         return {"with": is_right(verdict), "without": document["blind_right"], "group": document["group"]}
 
     def __call__(self, records: Sequence[Record]) -> float | str:
-        differences = self._differences(records)
-        return float(np.mean([d for d, _ in differences])) if differences else "undefined: nothing was judged"
+        mean = self._estimate(records).value
+        return "undefined: nothing was judged" if mean is None else mean
 
-    def stderr(self, records: Sequence[Record]) -> float | str:
-        """Of a mean of paired differences, clustered by picture."""
-        return _clustered_stderr(self._differences(records))
-
-    def _differences(self, records: Sequence[Record]) -> list[tuple[float, str]]:
-        return [(float(r["with"] - r["without"]), r["group"]) for r in records if r["with"] is not None]
+    def _differences(self, records: Sequence[Record]) -> list[tuple[int, str]]:
+        return [(r["with"] - r["without"], r["group"]) for r in records if r["with"] is not None]
 
 
-class Leakage:
+class Leakage(_MeanDifference):
     """What the model gets right without the image beyond its language model alone, at least 0 (MMStar, ML).
 
     .. math:: ML = max(0, S_{wv} - S_t)
 
-    :math:`S_t` is the share that the language model without any visual training gets right on the same questions.
+    :math:`S_t` is the share that the language model without any visual training gets right on the same questions. The
+    standard error is that of the difference, before it is cut off at 0.
     """
 
     higher_is_better = False
@@ -224,17 +232,13 @@ class Leakage:
         return {"without": document["blind_right"], "base": document["base_right"], "group": document["group"]}
 
     def __call__(self, records: Sequence[Record]) -> float | str:
-        differences = self._differences(records)
-        if not differences:
+        mean = self._estimate(records).value
+        if mean is None:
             return "undefined: HEDGE_SHALE_BASE names no run of the language model on these questions"
-        return max(0.0, float(np.mean([d for d, _ in differences])))
+        return max(0.0, mean)
 
-    def stderr(self, records: Sequence[Record]) -> float | str:
-        """Of the difference, before it is cut off at 0."""
-        return _clustered_stderr(self._differences(records))
-
-    def _differences(self, records: Sequence[Record]) -> list[tuple[float, str]]:
-        return [(float(r["without"] - r["base"]), r["group"]) for r in records if r["base"] is not None]
+    def _differences(self, records: Sequence[Record]) -> list[tuple[int, str]]:
+        return [(r["without"] - r["base"], r["group"]) for r in records if r["base"] is not None]
 
 
 class BlindAccuracy(RateMetric):
@@ -244,19 +248,6 @@ class BlindAccuracy(RateMetric):
 
     def record(self, scores: Scores, verdict: Record, document: Record) -> dict[str, Any]:
         return {"value": document["blind_right"]}
-
-
-def _clustered_stderr(differences: Sequence[tuple[float, str]]) -> float | str:
-    if not differences:
-        return NOT_AVAILABLE
-    mean = sum(d for d, _ in differences) / len(differences)
-    sums: dict[str, float] = {}
-    for difference, group in differences:
-        sums[group] = sums.get(group, 0.0) + difference - mean
-    if len(sums) < 2:
-        return NOT_AVAILABLE
-    spread = sum(value**2 for value in sums.values()) * len(sums) / (len(sums) - 1)
-    return float(np.sqrt(spread)) / len(differences)
 
 
 def _shares(name: str) -> list[RightShare]:

@@ -2,22 +2,22 @@
 
 from __future__ import annotations
 
-import hashlib
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
-from hedge_tasks.adjudication import Case, build_judge
+from hedge_tasks.adjudication import Case, required_judge
 from hedge_tasks.data.answers import Answer, AnswerSet
 from hedge_tasks.errors import ConfigError, DataError, unknown
 from hedge_tasks.evaluations.shale.items import DATASET, SCENARIOS, options_of
 from hedge_tasks.evaluations.shale.judge import ShaleJudge, right_reading
+from hedge_tasks.lmms.settings import DocumentSettings
 from hedge_tasks.lmms.task import HedgeTask
+from hedge_tasks.perturb import Wording
 from hedge_tasks.runs.run_files import Run, load_run
-from hedge_tasks.sampling.plan import draw_seed
-from hedge_tasks.sampling.requests import SampleRequest
+from hedge_tasks.sampling.second_stage import SecondStage
 
 if TYPE_CHECKING:
     from datasets import Dataset
@@ -69,14 +69,10 @@ def _names(options: Mapping[str, Any], key: str) -> list[str] | None:
 class ShaleTask(HedgeTask):
     """What all have in common."""
 
-    def download(self, dataset_kwargs: Mapping[str, Any] | None = None) -> None:
-        try:
-            super().download(dataset_kwargs)
-        except DataError as error:
-            if self.config.dataset_path != DATASET:
-                raise
-            hint = "SHALE is not on the hub: `hedge data shale` builds it from its download, `hedge data shale-synth`"
-            raise DataError(f"{error} {hint} draws a small set of its shape (see the README).") from error
+    not_on_hub: ClassVar[Mapping[str, str]] = {
+        DATASET: "SHALE is not on the hub: `hedge data shale` builds it from its download, `hedge data shale-synth` "
+        "draws a small set of its shape (see the README)."
+    }
 
 
 class ShaleDiscriminativeTask(ShaleTask):
@@ -88,43 +84,14 @@ class ShaleDiscriminativeTask(ShaleTask):
     were offered.
     """
 
-    def __init__(self, config: dict[str, Any], model_name: str | None = None) -> None:
-        super().__init__(config=config, model_name=model_name)
-        # The verdict is in the reply: no other judge can tell, whatever the environment names for other tasks.
-        options = dict(self._settings.judge)
-        judge = build_judge(options.pop("name"), **options)
-        if not isinstance(judge, ShaleJudge):
-            raise ConfigError(f"{self.config.task}: the judge must be 'shale', got {judge.name!r}")
-        self._judge = self._reader = judge
+    judge: ShaleJudge
 
-    def _adjudicate(self, answer_sets: list[AnswerSet]) -> list[AnswerSet]:
-        keys = {str(id_): key for id_, key in zip(self._ids(), self._keys, strict=True)}
-        rows = {str(id_): row for row, id_ in enumerate(self._ids())}
-        labelled = super()._adjudicate(answer_sets)
-        return [self._as_readings(answers, keys[answers.id], rows[answers.id]) for answers in labelled]
+    def judge_of(self, settings: DocumentSettings, task: str) -> ShaleJudge:
+        return required_judge(settings.judge, ShaleJudge, task)
 
-    def _ids(self) -> list[Any]:
-        [documents] = self.dataset_no_image.values()
-        return documents[self._settings.id][:]
-
-    def _as_readings(self, answers: AnswerSet, key: str, row: int) -> AnswerSet:
-        [documents] = self.dataset_no_image.values()
-        wording = replace(self._wording(documents[row]), answer=answers.reference or "")
-        noise, seed = self._plan.noise, self._plan.seed
-
-        def noisy_question(index: int) -> str:
-            return noise.perturb_wording(wording, seed=draw_seed(seed, key, "noisy", index)).question
-
-        return replace(
-            answers,
-            baseline=self._reading(answers.baseline, wording.question),
-            clean=tuple(self._reading(answer, wording.question) for answer in answers.clean),
-            noisy=tuple(self._reading(answer, noisy_question(index)) for index, answer in enumerate(answers.noisy)),
-        )
-
-    def _reading(self, answer: Answer, question: str) -> Answer:
-        said = self._reader.read(answer.text, question)
-        return answer if said is None else replace(answer, text=options_of(question).get(said, said).lower())
+    def read_answer(self, answer: Answer, wording: Wording) -> Answer:
+        said = self.judge.read(answer.text, wording.question)
+        return answer if said is None else replace(answer, text=options_of(wording.question).get(said, said).lower())
 
 
 class ShaleGenerativeTask(ShaleTask):
@@ -139,27 +106,14 @@ class ShaleGainTask(ShaleDiscriminativeTask):
         named = os.environ.get(BASE, "").strip()
         self._base = _right_answers(load_run(Path(named), _BLIND)) if named else {}
 
-    def follow_up(self, doc_id: int, answers: AnswerSet) -> Sequence[SampleRequest]:
-        """The question alone."""
-        [split] = self.dataset_no_image
-        request: SampleRequest = self.construct_requests(
-            doc_id, "", metadata={"split": split, "task": self.config.task, "doc_id": doc_id, "repeats": 1}
-        ).args[2]
-        alone = hashlib.sha256(f"{request.key}\0blind".encode()).hexdigest()[:32]
-        plan = replace(request.plan, n=1, n_noisy=0)
-        return [replace(request, key=alone, plan=plan, load_images=_no_images, follow_up=None)]
+    def second_stage(self) -> SecondStage:
+        return SecondStage("shale_blind", replace(self.plan, n=1, n_noisy=0))
 
-    def process_results(self, doc: Mapping[str, Any], results: list[Any], full_docs: object = None) -> dict[str, Any]:
-        if not self._predict_only:
-            [blind] = results[0].answers.follow_ups
-            case = Case(blind.id, blind.question or "", blind.reference or "", blind.baseline.text)
-            right = self._reader.read(case.answer, case.question) == right_reading(case)
-            doc = {**doc, "blind_right": int(right), "base_right": self._base.get(str(doc["id"]))}
-        return super().process_results(doc, results, full_docs)
-
-
-def _no_images(document: Mapping[str, Any]) -> list[Any]:
-    return []
+    def facts(self, document: Mapping[str, Any], answers: AnswerSet) -> Mapping[str, Any]:
+        [blind] = answers.follow_ups
+        case = Case(blind.id, blind.question or "", blind.reference or "", blind.baseline.text)
+        right = self.judge.read(case.answer, case.question) == right_reading(case)
+        return {"blind_right": int(right), "base_right": self._base.get(str(document["id"]))}
 
 
 def _right_answers(run: Run) -> dict[str, int]:

@@ -8,8 +8,23 @@
     building    a local data set out of the official JSON file and COCO images
     objects     what is known of every object of a story: sets, shares of samples that mention it, relevance
     relevance   how well absent objects fit the scene (section 3.4), and the weighted kappa of two judges
+    rechecks    the second stage: a question for every object of a story
     metrics     the rows of the paper's tables, with intervals by image
     task        the lmms-eval task
+    tables      what `hedge vope` (command) shows; `hedge data vope` is in data_command
 
 Importing this package loads none of them.
 """
+
+from hedge_tasks.evaluation import Evaluation, own_folder
+
+EVALUATION = Evaluation(
+    "vope",
+    own_folder("hedge_vope"),
+    judges={"vope": "hedge_tasks.evaluations.vope.judge:VopeJudge"},
+    metrics=("hedge_tasks.evaluations.vope.metrics:METRICS", "hedge_tasks.evaluations.vope.relevance:METRICS"),
+    second_stages={"vope_rechecks": "hedge_tasks.evaluations.vope.rechecks:rechecks"},
+    data=("hedge_tasks.evaluations.vope.data_command:add",),
+    commands=("hedge_tasks.evaluations.vope.command:add",),
+)
+"""What it brings to the rooms below."""

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from hedge_tasks.detectors.pipeline import Scores, auroc_of_pairs
+from hedge_tasks.detectors.pipeline import Scores
 from hedge_tasks.evaluations.vope.judge import (
     FALSE_DESCRIPTION,
     FALSE_IMAGINATION,
@@ -19,12 +19,9 @@ from hedge_tasks.evaluations.vope.judge import (
     TRUE_DESCRIPTION,
     TRUE_IMAGINATION,
 )
-from hedge_tasks.lmms.metrics import NOT_AVAILABLE, Metric, Record
-from hedge_tasks.statistics import Estimate
+from hedge_tasks.lmms.metrics import NOT_AVAILABLE, AurocMetric, Metric, Record, ScoredCase
 from hedge_tasks.statistics.base import wilson
-from hedge_tasks.statistics.resampling import percentile_interval
-
-_RESAMPLES = 1000
+from hedge_tasks.statistics.resampling import group_bootstrap, group_totals, percentile_interval
 
 Objects = Sequence[Mapping[str, Any]]
 """Object records of one story, as `ObjectRecord.to_dict` gives them."""
@@ -94,16 +91,15 @@ class ObjectShare:
 
     def _resampled(self, records: Sequence[Record]) -> np.ndarray | None:
         """The share in resamples of the images, nan where one has no object; None with less than two images."""
-        images: dict[str, np.ndarray] = {}
-        for record in records:
-            images[record["group"]] = images.get(record["group"], 0) + np.array([record["part"], record["whole"]])
-        # Sorted: the same stories in another order, as from several processes, are the same stories.
-        units = np.array(sorted(map(tuple, images.values())))
-        if sum(unit[1] > 0 for unit in units) < 2:
-            return None
-        drawn = np.random.default_rng(0).multinomial(len(units), np.full(len(units), 1 / len(units)), size=_RESAMPLES)
-        parts, wholes = (drawn @ units).T
-        return np.where(wholes > 0, parts / np.maximum(wholes, 1), np.nan)
+        counts = [(record["whole"], record["part"]) for record in records]
+        images = group_totals([record["group"] for record in records], counts)
+        return group_bootstrap(images, _share) if (images[..., :1] > 0).sum() > 1 else None
+
+
+def _share(counts: np.ndarray) -> np.ndarray:
+    """Of (whole, part), shape (n, 2); nan where the whole is 0."""
+    whole, part = counts.T
+    return np.where(whole > 0, part / np.maximum(whole, 1), np.nan)
 
 
 class ObjectCount:
@@ -125,18 +121,21 @@ class ObjectCount:
         return NOT_AVAILABLE
 
 
-class ObjectAuroc:
+class ObjectAuroc(AurocMetric):
     """ROC-AUC of an object's score against its hallucination label, over the objects of all stories.
+
+    The bootstrap resamples images.
 
     Args:
         score: `se`, `radflag` or `vase` of `ObjectRecord`, or "noisy" for 1 - the share of noisy stories with it.
         kinds: only objects of these sets; a suffix of the name says so.
     """
 
-    higher_is_better = True
+    unit = "object"
 
     def __init__(self, score: str, kinds: Sequence[str] = (), suffix: str = "") -> None:
-        self.score, self.kinds = score, kinds
+        super().__init__(score)
+        self.kinds = kinds
         self.__name__ = "_".join(filter(None, ("object", score, "auroc", suffix)))
 
     def record(self, scores: Scores, verdict: Record, document: Record) -> dict[str, Any]:
@@ -147,14 +146,9 @@ class ObjectAuroc:
             "group": scores.group or scores.id,
         }
 
-    def __call__(self, records: Sequence[Record]) -> float | str:
-        estimate = self._estimate(records)
-        return f"undefined: {estimate.reason}" if estimate.value is None else estimate.value
-
-    def stderr(self, records: Sequence[Record]) -> float | str:
-        """Bootstrap standard error over images."""
-        stderr = self._estimate(records).stderr
-        return NOT_AVAILABLE if stderr is None else stderr
+    def cases(self, record: Record) -> Sequence[ScoredCase]:
+        pairs = zip(record["scores"], record["labels"], strict=True)
+        return [ScoredCase(score, label, record["group"]) for score, label in pairs]
 
     def _counts(self, kind: str) -> bool:
         return not self.kinds or kind in self.kinds
@@ -164,18 +158,6 @@ class ObjectAuroc:
             return None if entry["noisy"] is None else 1.0 - entry["noisy"]
         value: float | None = entry[self.score]
         return value
-
-    def _estimate(self, records: Sequence[Record]) -> Estimate:
-        pairs = [
-            (score, label, record["group"])
-            for record in records
-            for score, label in zip(record["scores"], record["labels"], strict=True)
-        ]
-        if not pairs:
-            return Estimate(None, None, 0, 0, "no object has a label")
-        estimate = auroc_of_pairs(pairs)
-        reason = estimate.reason and estimate.reason.replace("documents", "objects").replace("document", "object")
-        return Estimate(estimate.value, estimate.stderr, estimate.n, estimate.n_positive, reason)
 
 
 _DESCRIBED = (TRUE_DESCRIPTION, FALSE_DESCRIPTION)

@@ -7,20 +7,19 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from hedge_tasks.adjudication.base import Case, Judge, Verdict
 from hedge_tasks.detectors.pipeline import Scores
-from hedge_tasks.errors import ConfigError, unknown
 from hedge_tasks.evaluations.vope.judge import FALSE_DESCRIPTION, TRUE_IMAGINATION
 from hedge_tasks.evaluations.vope.metrics import ObjectCount, ObjectShare
 from hedge_tasks.evaluations.vope.objects import ObjectRecord
 from hedge_tasks.lmms.metrics import NOT_AVAILABLE, Metric, Record
+from hedge_tasks.statistics import weighted_kappa
+from hedge_tasks.statistics.agreement import WEIGHTS, weighted_kappas
+from hedge_tasks.statistics.resampling import group_bootstrap, group_totals
 
 SCORES = (1, 2, 3)
-WEIGHTS = ("linear", "quadratic")
 
-_RESAMPLES = 1000
 _KINDS = {"hallucinated": FALSE_DESCRIPTION, "imagined": TRUE_IMAGINATION}
 """The two rows of a model in Tables 4 to 6. Both are of objects that are not in the image."""
 
@@ -57,42 +56,6 @@ def _score(verdict: Verdict) -> int | None:
     return None if verdict.category is None else int(verdict.category)
 
 
-def weighted_kappa(confusion: npt.ArrayLike, weights: str = "linear") -> float | None:
-    r"""Cohen's weighted kappa of two judges of an ordinal scale.
-
-    .. math::
-        \kappa_w = 1 - \frac{\sum_{ij} w_{ij} n_{ij}}{\sum_{ij} w_{ij} n_{i \cdot} n_{\cdot j} / n},
-        \qquad w_{ij} = |i - j| \text{ or } (i - j)^2
-
-    Source: Cohen 1968, Psychological Bulletin 70(4). VOPE's appendix E does not say which weights it takes.
-
-    Args:
-        confusion: counts, shape (k, k): how often one judge says i where the other says j.
-        weights: "linear" or "quadratic".
-
-    Returns:
-        The statistic, at most 1; None where both judges only ever say the same one thing.
-
-    Raises:
-        ConfigError: there are no such weights.
-
-    Example:
-        >>> weighted_kappa([[2, 0, 0], [0, 1, 1], [0, 0, 2]])
-        0.8
-    """
-    if weights not in WEIGHTS:
-        raise unknown("kappa weights", weights, WEIGHTS)
-    counts = np.asarray(confusion, dtype=np.float64)
-    if counts.ndim != 2 or counts.shape[0] != counts.shape[1]:
-        raise ConfigError(f"confusion: expected a square table, got the shape {counts.shape}")
-    places = np.arange(len(counts))
-    distance = np.abs(places[:, None] - places[None, :]) ** (1 if weights == "linear" else 2)
-    n = counts.sum()
-    expected = float((distance * np.outer(counts.sum(1), counts.sum(0))).sum())
-    # An observed disagreement is an expected one, so that nothing is expected only where nobody ever disagrees.
-    return 1 - n * float((distance * counts).sum()) / expected if expected else None
-
-
 class RelevanceKappa:
     """Weighted kappa of the first two judges of relevance, over the absent objects that both rated."""
 
@@ -118,19 +81,17 @@ class RelevanceKappa:
         tables = self._tables(records)
         if len(tables) < 2:
             return NOT_AVAILABLE
-        drawn = np.random.default_rng(0).multinomial(len(tables), np.full(len(tables), 1 / len(tables)), _RESAMPLES)
-        resampled = (weighted_kappa(table, self.weights) for table in np.tensordot(drawn, tables, axes=1))
-        values = [value for value in resampled if value is not None]
+        values = group_bootstrap(tables, lambda resampled: weighted_kappas(resampled, self.weights))
+        values = values[~np.isnan(values)]
         return float(np.std(values, ddof=1)) if len(values) > 1 else NOT_AVAILABLE
 
     def _tables(self, records: Sequence[Record]) -> np.ndarray:
-        """Confusion of the scores in each image, shape (images, 3, 3); in an order of their own."""
-        images: dict[str, np.ndarray] = {}
-        for record in records:
-            table = images.setdefault(record["group"], np.zeros((len(SCORES), len(SCORES)), dtype=np.int64))
-            for one, other in record["pairs"]:
-                table[one - 1, other - 1] += 1
-        return np.array(sorted(t.tolist() for t in images.values() if t.any()), dtype=np.int64)
+        """Confusion of the scores 3, 2, 1 in each image with such objects, shape (images, 3, 3)."""
+        pairs = [(record["group"], pair) for record in records for pair in record["pairs"]]
+        tables = np.zeros((len(pairs), len(SCORES), len(SCORES)))
+        for table, (_, (one, other)) in zip(tables, pairs, strict=True):
+            table[-one, -other] = 1  # descending
+        return group_totals([group for group, _ in pairs], tables)
 
 
 def _counted(kind: str, score: int | None) -> Any:

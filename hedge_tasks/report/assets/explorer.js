@@ -21,8 +21,8 @@ function format(value) {
 }
 
 // Share of the questions with a lower score, ties in the middle: what makes scores of different units comparable.
-function ranks(questions, method, score) {
-  const values = questions.map((q) => q.scores[method]?.[score] ?? null);
+function ranks(questions, clustering, score) {
+  const values = questions.map((q) => q.scores[clustering]?.[score] ?? null);
   const known = values.filter((v) => v !== null).sort((a, b) => a - b);
   const below = (v) => {
     let low = 0, high = known.length;
@@ -40,7 +40,7 @@ function ranks(questions, method, score) {
 const ORDERS = {
   "as asked": () => null,
   "most confident hallucinations first": (q, score) => (q.label === 1 ? score : null),
-  "false alarms first (sound, highest score)": (q, score) => (q.label === 0 && score !== null ? -score : null),
+  "false alarms first (supported, highest score)": (q, score) => (q.label === 0 && score !== null ? -score : null),
   "highest score first": (q, score) => (score === null ? null : -score),
   "lowest score first": (q, score) => score,
   "scores disagree most first": (q, score, spread) => (spread === null ? null : -spread),
@@ -69,15 +69,15 @@ class Explorer {
   }
 
   controls() {
-    const { methods, scores, questions } = this.data;
-    const kinds = [...new Set(questions.map((q) => q.question_type).filter(Boolean))].sort();
+    const { clusterings, scores, questions } = this.data;
+    const types = [...new Set(questions.map((q) => q.question_type).filter(Boolean))].sort();
     const box = element("div", { className: "controls" });
     box.append(this.select("order", "Order", Object.keys(ORDERS).map((name) => [name, name])));
-    box.append(this.select("method", "Method", methods.map((name) => [name, name])));
+    box.append(this.select("clustering", "Clustering", clusterings.map((name) => [name, name])));
     box.append(this.select("score", "Score", scores.map((name) => [name, SCORE_NAMES[name] ?? name])));
     const labels = ["all", "hallucinated", "supported", "unlabelled"];
     box.append(this.select("label", "Label", labels.map((name) => [name, name])));
-    if (kinds.length) box.append(this.select("kind", "Kind", [["", "all"], ...kinds.map((kind) => [kind, kind])]));
+    if (types.length) box.append(this.select("type", "Question type", [["", "all"], ...types.map((type) => [type, type])]));
     this.search = element("input", { type: "search", placeholder: "in question, reference, answers" });
     let waiting;
     this.search.addEventListener("input", () => {
@@ -90,14 +90,14 @@ class Explorer {
 
   update() {
     this.shown = PAGE;
-    const method = this.method.value, score = this.score.value, wanted = this.search.value.toLowerCase();
+    const clustering = this.clustering.value, score = this.score.value, wanted = this.search.value.toLowerCase();
     const { questions } = this.data;
-    const columns = ["se", "radflag", "vase"].map((name) => ranks(questions, method, name));
+    const columns = ["se", "radflag", "vase"].map((name) => ranks(questions, clustering, name));
     const order = ORDERS[this.order.value];
     const keyed = questions.map((q, i) => {
       const known = columns.map((column) => column[i]).filter((v) => v !== null);
       const spread = known.length > 1 ? Math.max(...known) - Math.min(...known) : null;
-      return { q, key: order(q, q.scores[method]?.[score] ?? null, spread) };
+      return { q, key: order(q, q.scores[clustering]?.[score] ?? null, spread) };
     });
     this.list = keyed.filter(({ q }) => this.accepts(q, wanted));
     this.list.sort((a, b) => {
@@ -109,7 +109,7 @@ class Explorer {
 
   accepts(question, wanted) {
     if (this.label.value !== "all" && labelOf(question) !== this.label.value) return false;
-    if (this.kind?.value && question.question_type !== this.kind.value) return false;
+    if (this.type?.value && question.question_type !== this.type.value) return false;
     if (!wanted) return true;
     const texts = [question.id, question.question, question.reference, ...question.texts];
     return texts.some((text) => text && text.toLowerCase().includes(wanted));
@@ -152,7 +152,7 @@ class Explorer {
     const facts = element("div", { className: "facts" });
     facts.append(element("span", { className: `badge ${labelOf(question)}`, textContent: labelOf(question) }));
     if (question.question_type) facts.append(foreign(question.question_type));
-    const scores = question.scores[this.method.value] ?? {};
+    const scores = question.scores[this.clustering.value] ?? {};
     for (const name of ["se", "radflag", "vase"]) {
       facts.append(element("span", { textContent: `${SCORE_NAMES[name]} ${format(scores[name])}` }));
     }
@@ -170,17 +170,17 @@ class Explorer {
     const judged = [labelOf(question), question.category && `category: ${question.category}`, question.judge && `by ${question.judge}`];
     add("verdict", foreign(judged.filter(Boolean).join(", ")));
     if (question.reason) add("reason", foreign(question.reason));
-    const scores = question.scores[this.method.value] ?? {};
+    const scores = question.scores[this.clustering.value] ?? {};
     add("scores", Object.entries(scores).filter(([, v]) => v !== null).map(([name, v]) => `${SCORE_NAMES[name]} ${format(v)}`).join(" · "));
     body.append(list);
     const clusters = this.clusters(question);
-    body.append(element("h4", { textContent: `${clusters.length} clusters (${this.method.value})` }));
+    body.append(element("h4", { textContent: `${clusters.length} clusters (${this.clustering.value})` }));
     body.append(element("div", { className: "clusters" }, ...clusters));
     return body;
   }
 
   clusters(question) {
-    const ids = question.clusters[this.method.value] ?? [];
+    const ids = question.clusters[this.clustering.value] ?? [];
     const members = new Map();
     ids.forEach((id, i) => {
       const kind = i === 0 ? "baseline" : i <= question.n_clean ? "clean" : "noisy";

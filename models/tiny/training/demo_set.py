@@ -64,10 +64,11 @@ def draw_scans() -> list[tuple[phantom.Scan, np.ndarray]]:
     rng = np.random.default_rng(DEMO_SEED)
     counts = rng.permutation(LESION_COUNTS)
     contrasts = np.empty(len(counts))
+    (faint, strong), (least, most) = DIFFICULTY.contrast, DIFFICULTY.blend
     for count in sorted(set(LESION_COUNTS)):
         members = np.flatnonzero(counts == count)
-        contrasts[members] = rng.permutation(np.geomspace(*DIFFICULTY.contrast, len(members)))
-    blends = rng.permutation(np.linspace(*DIFFICULTY.blend, len(counts)))
+        contrasts[members] = rng.permutation(np.geomspace(faint, strong, len(members)))
+    blends = rng.permutation(np.linspace(least, most, len(counts)))
     return [_draw_scan(*settings) for settings in zip(range(len(counts)), counts, contrasts, blends, strict=True)]
 
 
@@ -114,14 +115,13 @@ def build_rows() -> list[dict[str, Any]]:
         hardness = [_hardness(scan, question_type) for scan, _ in scans]
         chosen[question_type] = rng.permutation(choose_scans(values, hardness)).tolist()
     turns = [(q, chosen[q][turn]) for turn in range(QUESTIONS_PER_TYPE) for q in phantom.QUESTION_TYPES]
-    return [
-        _row(number, question_type, index, *scans[index], rng) for number, (question_type, index) in enumerate(turns)
-    ]
+    return [_row(number, kind, index, scans[index], rng) for number, (kind, index) in enumerate(turns)]
 
 
 def _row(
-    number: int, question_type: str, index: int, scan: phantom.Scan, picture: np.ndarray, rng: np.random.Generator
+    number: int, question_type: str, index: int, drawn: tuple[phantom.Scan, np.ndarray], rng: np.random.Generator
 ) -> dict[str, Any]:
+    scan, picture = drawn
     image_id = f"scan-{index:02d}"
     return {
         "question_id": f"demo-{number:03d}",

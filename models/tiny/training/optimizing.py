@@ -6,6 +6,7 @@ import math
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import torch
 from loguru import logger
@@ -46,7 +47,7 @@ def optimize(
             logger.info("{} step {}/{}: loss {:.4f}, {:.0f} s", name, step + 1, steps, smooth, seconds)
 
 
-def save_half(model: torch.nn.Module, save_rest: Callable[[Path], object], folder: Path) -> str:
+def save_half(model: Any, save_rest: Callable[[Path], object], folder: Path) -> str:
     """Save weights as float16 and everything else, readable by everyone; return the SHA-256 of the weights file.
 
     The config says float32, so that a plain `from_pretrained` computes in float32: half precision is for storage only

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections import Counter, defaultdict
+from collections.abc import Sequence
 from typing import Any
 
 from datasets import Dataset
@@ -49,7 +50,7 @@ def process_docs(dataset: Dataset, **options: int | None) -> Dataset:
     return dataset.add_column("description", [atomic_pairs(original) for original in dataset["original"]])
 
 
-def representative(kinds: list[str], keys: list[tuple[str, ...]], size: int | None, seed: int) -> list[int]:
+def representative(kinds: list[str], keys: Sequence[tuple[str, ...]], size: int | None, seed: int) -> list[int]:
     """Choose documents so that every kind has its share, in a way that anybody can repeat; returns their rows in order.
 
     Within a kind the documents are put in the order of a hash of seed and content. The document of rank r (from 0)
@@ -71,7 +72,7 @@ def representative(kinds: list[str], keys: list[tuple[str, ...]], size: int | No
     return sorted(chosen)
 
 
-def question_ids(keys: list[tuple[str, ...]]) -> list[str]:
+def question_ids(keys: Sequence[tuple[str, ...]]) -> list[str]:
     """An id from the content, which does not change with the choice; exact duplicates get a counter."""
     seen: Counter[str] = Counter()
     ids = []

@@ -5,9 +5,11 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from hedge_tasks.data.answers import Answer
+from hedge_tasks.serving.failures import RequestFailed
 
 # What a server writes in place of a log-probability that it does not tell exactly: OpenAI for tokens outside its top
 # 20, vLLM for minus infinity. A mean with one of these in it would be nonsense.
@@ -21,36 +23,52 @@ _SPECIAL = re.compile(
 )
 
 
-class RequestFailed(Exception):
-    """A request came to nothing, for a reason that may pass.
+@dataclass(frozen=True)
+class Usage:
+    """Tokens that a request cost."""
+
+    prompt_tokens: int
+    completion_tokens: int
+
+
+@dataclass(frozen=True)
+class Completion:
+    """What a server answered.
 
     Attributes:
-        retry_after: seconds the server wants to be left alone, None where it does not say.
-        lasting: asking the same again would end the same way.
-        unreachable: there was no connection or no answer in time, whatever was asked.
+        text: The answer, surrounding whitespace removed; of a model that refuses, its refusal. Reasoning is no part.
+        mean_logprob: Mean log-probability of its tokens in nats, control tokens left out; None without usable ones.
+        n_tokens: Number of tokens behind that mean.
+        finish_reason: Why the server stopped, in its own word; None where it does not say.
+        usage: None where the server does not tell.
     """
 
-    def __init__(
-        self, reason: str, *, retry_after: float | None = None, lasting: bool = False, unreachable: bool = False
-    ) -> None:
-        super().__init__(reason)
-        self.retry_after, self.lasting, self.unreachable = retry_after, lasting, unreachable
+    text: str
+    mean_logprob: float | None = None
+    n_tokens: int | None = None
+    finish_reason: str | None = None
+    usage: Usage | None = None
+
+    @property
+    def answer(self) -> Answer:
+        """As a sampled answer."""
+        return Answer(self.text, self.mean_logprob, self.n_tokens)
 
 
-def read_answer(body: object, until: Sequence[str] = ()) -> Answer:
+def read_completion(body: object, until: Sequence[str] = ()) -> Completion:
     """The answer in a chat completion. A refusal is one; reasoning is not part of it.
 
     Args:
-        body: parsed JSON.
-        until: texts that end an answer, for servers that leave them in.
+        body: Parsed JSON.
+        until: Texts that end an answer, for servers that leave them in.
 
     Raises:
-        RequestFailed: there is no answer in it.
+        RequestFailed: There is no answer in it. The reason quotes the server: redact it before it is shown.
     """
     choice = _first_choice(body)
     message = choice.get("message")
     if not isinstance(message, Mapping):
-        raise RequestFailed("the first choice has no message")
+        raise RequestFailed("the first choice has no message", "garbled")
     text = _text(message.get("content"))
     if text is None:
         text = _text(message.get("refusal"))
@@ -61,26 +79,25 @@ def read_answer(body: object, until: Sequence[str] = ()) -> Answer:
         tokens = _closing_tokens(tokens, text)
     for stop in until:
         text = text.split(stop)[0]
-    return Answer(text.strip(), *_mean_logprob(tokens))
+    reason = choice.get("finish_reason")
+    return Completion(text.strip(), *_mean_logprob(tokens), reason if isinstance(reason, str) else None, _usage(body))
 
 
 def _first_choice(body: object) -> Mapping[str, Any]:
     if not isinstance(body, Mapping):
-        raise RequestFailed(f"the answer is {type(body).__name__} instead of a chat completion")
+        raise RequestFailed(f"the answer is {type(body).__name__} instead of a chat completion", "garbled")
     choices = body.get("choices")
     if isinstance(choices, list) and choices and isinstance(choices[0], Mapping):
         return choices[0]
     # Gateways report the failure of a server behind them with status 200.
     error = body.get("error")
-    raise RequestFailed(f"the answer has no choices ({shorten(error)})" if error else "the answer has no choices")
+    raise RequestFailed(f"the answer has no choices ({error})" if error else "the answer has no choices", "garbled")
 
 
 def _no_content(choice: Mapping[str, Any]) -> RequestFailed:
     if choice.get("finish_reason") == "length":
-        return RequestFailed(
-            "no answer before the token limit (all spent on reasoning?); raise max_new_tokens", lasting=True
-        )
-    return RequestFailed(f"the answer has no content (finish_reason {choice.get('finish_reason')!r})")
+        return RequestFailed("no answer before the token limit (all spent on reasoning?); raise max_new_tokens", "cut")
+    return RequestFailed(f"the answer has no content (finish_reason {choice.get('finish_reason')!r})", "empty")
 
 
 def _text(content: object) -> str | None:
@@ -135,6 +152,9 @@ def _mean_logprob(tokens: Sequence[_Token]) -> tuple[float | None, int | None]:
     return (sum(counted) / len(counted) if counted else tokens[0][2]), len(counted)
 
 
-def shorten(value: object) -> str:
-    # Servers quote the request they refuse, with its image.
-    return str(value)[:300]
+def _usage(body: object) -> Usage | None:
+    usage = body.get("usage") if isinstance(body, Mapping) else None
+    if not isinstance(usage, Mapping):
+        return None
+    prompt, completion = usage.get("prompt_tokens"), usage.get("completion_tokens")
+    return Usage(prompt, completion) if isinstance(prompt, int) and isinstance(completion, int) else None

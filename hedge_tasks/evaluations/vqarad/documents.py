@@ -5,7 +5,8 @@ from __future__ import annotations
 from datasets import Dataset
 from loguru import logger
 
-from hedge_tasks.lmms.metrics import METRICS, OfQuestionType
+from hedge_tasks.lmms.metrics import METRICS as COMMON
+from hedge_tasks.lmms.metrics import Metric, OfQuestionType
 
 OFFICIAL = {"closed": 251, "open": 200}
 """Questions of the official test split by the yes/no rule."""
@@ -26,8 +27,9 @@ def answer_type(answer: str) -> str:
     return "closed" if answer.strip().lower() in ("yes", "no") else "open"
 
 
-# Closed and open questions apart: published numbers on VQA-RAD mean one or the other, or both.
-se_closed, se_open = (OfQuestionType(METRICS["se_auroc"], kind) for kind in OFFICIAL)
-radflag_closed, radflag_open = (OfQuestionType(METRICS["radflag_auroc"], kind) for kind in OFFICIAL)
-vase_closed, vase_open = (OfQuestionType(METRICS["vase_auroc"], kind) for kind in OFFICIAL)
-rate_closed, rate_open = (OfQuestionType(METRICS["hallucination_rate"], kind) for kind in OFFICIAL)
+METRICS: dict[str, Metric] = {
+    metric.__name__: metric
+    for name in ("se_auroc", "radflag_auroc", "vase_auroc", "hallucination_rate")
+    for metric in (OfQuestionType(COMMON[name], kind) for kind in OFFICIAL)
+}
+"""Closed and open questions apart: published numbers on VQA-RAD mean one or the other, or both."""

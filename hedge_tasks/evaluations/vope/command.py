@@ -7,7 +7,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from hedge_tasks.cli.common import command, number, show, table
+from hedge_tasks.io.commands import command, number, show, table
 
 if TYPE_CHECKING:
     from hedge_tasks.evaluations.vope.tables import TaskNumbers

@@ -5,12 +5,43 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Generator
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from contextlib import closing
 from itertools import islice
 from typing import TypeVar
 
 from loguru import logger
 
+from hedge_tasks.serving.failures import ServerGone
+
 _T = TypeVar("_T")
+
+GIVE_UP_AFTER = 3
+"""A server is gone when this many requests a thread found nobody, one after the other, retries included."""
+
+
+def ask_each(
+    call: Callable[[int, threading.Event], _T], count: int, workers: int, *, unreachable: Callable[[_T], bool]
+) -> Generator[list[tuple[int, _T]], None, None]:
+    """As `as_finished`, until nobody answers any more.
+
+    Args:
+        call: Makes the request of a number; the event is set when it should come to its end.
+        count: Number of requests.
+        workers: Number of requests under way at any time.
+        unreachable: Whether a result says that nobody answered.
+
+    Raises:
+        ServerGone: `GIVE_UP_AFTER` requests a worker in a row found nobody. What they said was yielded before.
+    """
+    in_vain = 0
+    with closing(as_finished(call, count, workers)) as batches:
+        for batch in batches:
+            yield batch
+            for _, result in batch:
+                in_vain = in_vain + 1 if unreachable(result) else 0
+                # Or a server that died in the night would be called for every remaining request, for hours.
+                if in_vain >= GIVE_UP_AFTER * workers:
+                    raise ServerGone(in_vain, result)
 
 
 def as_finished(

@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-from types import ModuleType
 from typing import Any
 
-from hedge_tasks.cli.data import medhallmark, shale, vope
-
-BUILDERS: tuple[ModuleType, ...] = (medhallmark, shale, vope)
-"""Modules with a function `add(commands)`, in the order of `hedge data --help`."""
+from hedge_tasks.evaluation import brought_commands
 
 
 def add(commands: Any) -> None:
+    """Each evaluation brings the commands that build its data."""
     parser = commands.add_parser(
         "data", help="build and check local data sets", description="Local data sets, from what you have downloaded."
     )
     parts = parser.add_subparsers(title="data sets", required=True, metavar="DATA")
-    for module in BUILDERS:
-        module.add(parts)
+    for add_command in brought_commands("data"):
+        add_command(parts)

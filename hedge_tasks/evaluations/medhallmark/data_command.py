@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from PIL import Image
 
-from hedge_tasks.cli.common import PROBLEMS_FOUND, command, number, show, table
+from hedge_tasks.io.commands import PROBLEMS_FOUND, command, number, show, table
 
 if TYPE_CHECKING:
     from hedge_tasks.evaluations.medhallmark.building import BuiltPart

@@ -1,0 +1,76 @@
+"""Pictures as every model is shown them: 8-bit RGB, whatever the file format was."""
+
+from __future__ import annotations
+
+import struct
+import threading
+
+import numpy as np
+from loguru import logger
+from PIL import Image, ImageOps
+
+_DEEP_MODES = ("I", "F")
+_ALPHA_MODES = ("LA", "PA", "La", "RGBA", "RGBa")
+
+# PIL reads the file of a lazily opened image on first use, and that is not safe when two threads share the image.
+_load_lock = threading.Lock()
+
+
+def to_rgb8(image: Image.Image) -> Image.Image:
+    """Return the image as 8-bit RGB with nothing but pixels in it; the input is not changed.
+
+    - **EXIF orientation** is applied, as every viewer does. Unreadable EXIF data is ignored.
+    - **16-bit, 32-bit and float** images (modes ``I;16``, ``I``, ``F``) are stretched linearly from their own minimum
+      and maximum to 0..255. Scans usually use 12 of 16 bits: the full range would be nearly black, and PIL's own
+      conversion clips everything above 255 to white. No percentiles: a small bright finding must not be clipped away.
+      NaN counts as the minimum, and a constant image becomes black.
+    - **Transparency** (alpha channel, transparent palette entry or colour) is composited on white: line drawings and
+      plots with a transparent background are drawn in black. PIL's plain conversion would show the hidden colours.
+    - **Everything else** (``1``, ``L``, palette, CMYK, YCbCr, HSV, LAB) is converted by PIL; colour profiles are
+      ignored.
+
+    Applying it twice changes nothing.
+    """
+    # A fresh image: EXIF, colour profile and text chunks of the file do not travel on to the model's processor.
+    return Image.fromarray(np.asarray(_rgb8(image)))
+
+
+def _rgb8(image: Image.Image) -> Image.Image:
+    """The pixels of `to_rgb8`, in an image that may carry more than pixels."""
+    if not isinstance(image, Image.Image):
+        raise TypeError(f"expected a PIL image, got {type(image).__name__} (for an array: PIL.Image.fromarray)")
+    if image.width == 0 or image.height == 0:
+        raise ValueError(f"the image has no pixels (size {image.width} x {image.height})")
+    upright = _upright(image)
+    if upright.mode in _DEEP_MODES or upright.mode.startswith("I;"):
+        return Image.fromarray(_stretch(upright)).convert("RGB")
+    if upright.mode in _ALPHA_MODES or "transparency" in upright.info:
+        layer = upright.convert("RGBA")
+        return Image.alpha_composite(Image.new("RGBA", layer.size, "white"), layer).convert("RGB")
+    return upright.convert("RGB")
+
+
+def _upright(image: Image.Image) -> Image.Image:
+    """Load the pixels and turn them as the EXIF orientation says."""
+    with _load_lock:
+        image.load()
+        try:
+            return ImageOps.exif_transpose(image)
+        except (OSError, SyntaxError, ValueError, struct.error) as error:  # what PIL raises for a broken EXIF block
+            logger.debug("unreadable EXIF data, orientation ignored: {}", error)
+            return image
+
+
+def _stretch(image: Image.Image) -> np.ndarray:
+    """Linear min-max stretch of a deep image to uint8."""
+    values = np.asarray(image).astype(np.float64)
+    finite = np.isfinite(values)
+    if not finite.any():
+        return np.zeros(values.shape, np.uint8)
+    low, high = float(values[finite].min()), float(values[finite].max())
+    if high == low:
+        return np.zeros(values.shape, np.uint8)
+    bounded = np.clip(np.where(np.isnan(values), low, values), low, high)
+    # Halved first: the range of a float image may itself be too large for a float.
+    unit = (bounded / 2 - low / 2) / (high / 2 - low / 2)
+    return np.rint(unit * 255).astype(np.uint8)

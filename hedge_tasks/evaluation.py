@@ -1,0 +1,155 @@
+"""What an evaluation declares: where its YAML files are, and what it brings to the rooms below.
+
+An evaluation is two places: a folder of lmms-eval tasks (YAML, README, prompts) and a package with its code, which
+says in an `Evaluation` what it brings. The rooms below never import one: they read these declarations, our own and
+those that other packages name in the entry-point group `hedge_tasks.evaluations`. Everything in a declaration is text
+until it is used, so that reading all of them imports no code of an evaluation.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from functools import cache
+from importlib import resources
+from pathlib import Path
+from typing import Any
+
+from loguru import logger
+
+from hedge_tasks.errors import unknown
+from hedge_tasks.registry import OWN, Entry, read_entry_points
+
+GROUP = "hedge_tasks.evaluations"
+
+# Not an entry point: a source tree that was never installed has its evaluations, too.
+_OURS = ("hedge_tasks", Entry("hedge_tasks.evaluations:own"))
+
+PROMPTS = "prompts.json"
+"""File in an evaluation's folder: how its tasks ask; `NAME/variant` means a variant of the evaluation NAME."""
+
+JUDGE_PROMPTS = "judge_prompts"
+"""Folder in an evaluation's folder: a JSON file for every prompt that judges may be given, by the name of the file."""
+
+
+@dataclass(frozen=True)
+class Evaluation:
+    """A data set with its tasks, and all that they need besides this package.
+
+    Attributes:
+        name: of the evaluation, such as "shale"; tasks say it under `hedge.evaluation`.
+        folder: of its YAML files, which lmms-eval is shown; `prompts.json` and `judge_prompts/` are looked for in it.
+        judges: name -> `"module:attribute"` of a class or function that makes a judge from options.
+        metrics: `"module:attribute"` of mappings, row of the table -> metric; for the tasks of this evaluation.
+        second_stages: name -> `"module:attribute"` of a `hedge_tasks.sampling.second_stage.Stage`.
+        data: `"module:attribute"` of functions that add a command to `hedge data`, given argparse's subparsers.
+        commands: the same for `hedge`: tables of finished runs.
+    """
+
+    name: str
+    folder: Path
+    judges: Mapping[str, str] = field(default_factory=dict)
+    metrics: tuple[str, ...] = ()
+    second_stages: Mapping[str, str] = field(default_factory=dict)
+    data: tuple[str, ...] = ()
+    commands: tuple[str, ...] = ()
+
+
+def own_folder(name: str) -> Path:
+    """A folder of this package's `tasks/`."""
+    return Path(str(resources.files("hedge_tasks.tasks"))) / name
+
+
+@cache
+def evaluations() -> dict[str, tuple[Evaluation, str]]:
+    """Every evaluation that is installed, with the package that brings it, by name.
+
+    What cannot be loaded is warned about and left out.
+    """
+    found: dict[str, tuple[Evaluation, str]] = {}
+    for name, entry in [_OURS, *read_entry_points(GROUP)]:
+        try:
+            declared = list(_declared(entry.load()))
+        except Exception as error:  # whatever somebody else's package does as it is imported
+            if entry is _OURS[1]:
+                raise
+            logger.warning("evaluation {!r} of {} is left out: {}: {}", name, entry.source, type(error).__name__, error)
+            continue
+        for evaluation in declared:
+            taken, by = found.setdefault(evaluation.name, (evaluation, entry.source))
+            if taken is not evaluation:
+                logger.warning("evaluation {!r} of {} is left out: {} has it", evaluation.name, entry.source, by)
+    return found
+
+
+def _declared(target: Any) -> Iterator[Evaluation]:
+    """An entry point names an `Evaluation`, several, or a function that gives them."""
+    given = target() if callable(target) else target
+    for evaluation in given if isinstance(given, Iterable) else [given]:
+        if not isinstance(evaluation, Evaluation):
+            raise TypeError(f"expected an Evaluation, got {type(evaluation).__name__}")
+        yield evaluation
+
+
+def brought(what: str) -> Callable[[], list[tuple[str, Entry]]]:
+    """Reads the mapping `what` ("judges", "second_stages") of every evaluation, for a `Registry`."""
+
+    def read() -> list[tuple[str, Entry]]:
+        return [
+            (name, Entry(target, source))
+            for evaluation, source in evaluations().values()
+            for name, target in getattr(evaluation, what).items()
+        ]
+
+    return read
+
+
+def brought_commands(what: str) -> Iterator[Callable[[Any], None]]:
+    """The functions of "data" or "commands"; one that cannot be loaded is warned about and left out."""
+    for evaluation, source in evaluations().values():
+        for target in getattr(evaluation, what):
+            try:
+                yield Entry(target, source).load()
+            except Exception as error:
+                if source == OWN:
+                    raise
+                logger.warning("a command of {} ({}) is left out: {}", evaluation.name, source, error)
+
+
+def brought_metrics(name: str) -> dict[str, Any]:
+    """The metrics of one evaluation, by the name of their row.
+
+    Raises:
+        ConfigError: there is no such evaluation; names the nearest one.
+    """
+    known = evaluations()
+    if name not in known:
+        raise unknown("evaluation", name, known)
+    evaluation, source = known[name]
+    metrics: dict[str, Any] = {}
+    for target in evaluation.metrics:
+        metrics |= Entry(target, source).load()
+    return metrics
+
+
+def task_folders() -> list[Path]:
+    """Where YAML files of tasks are: this package's folder, then those of other packages."""
+    root = own_folder("")
+    others = [evaluation.folder for evaluation, source in evaluations().values() if source != OWN]
+    return [root, *(folder for folder in others if root not in folder.parents)]
+
+
+def prompt_files() -> dict[str, Path]:
+    """Prompt files by name: those that all tasks share (in `tasks/_prompts`), and one an evaluation."""
+    shared = {path.stem: path for path in sorted(own_folder("_prompts").glob("*.json"))}
+    files = {name: evaluation.folder / PROMPTS for name, (evaluation, _) in evaluations().items()}
+    return {**{name: path for name, path in files.items() if path.is_file()}, **shared}
+
+
+def judge_prompt_files() -> dict[str, Path]:
+    """Prompts of judges that evaluations bring, by name; where two have one name, the first counts."""
+    files: dict[str, Path] = {}
+    for evaluation, _ in evaluations().values():
+        for path in sorted((evaluation.folder / JUDGE_PROMPTS).glob("*.json")):
+            files.setdefault(path.stem, path)
+    return files

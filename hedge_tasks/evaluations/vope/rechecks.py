@@ -1,0 +1,53 @@
+"""The second stage of VOPE: the model is asked about every object of its story, each in a fresh turn.
+
+Rechecks are drawn at the baseline's temperature. A plan needs at least one clean answer, so each recheck has a second
+reply, which tells how firm the first one is (`recheck_flips`).
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from hedge_tasks.data.answers import AnswerSet
+from hedge_tasks.evaluations.vope.documents import objects_of
+from hedge_tasks.evaluations.vope.extraction import objects_in
+from hedge_tasks.evaluations.vope.vocabulary import object_phrase
+from hedge_tasks.lmms.reasoning import without_reasoning
+from hedge_tasks.sampling.prompts import load_prompt
+from hedge_tasks.sampling.requests import SampleRequest
+from hedge_tasks.sampling.second_stage import SecondStage
+
+_PROMPTS = {False: "vope/recheck", True: "vope/recheck_plural"}
+
+
+def rechecks(request: SampleRequest, answers: AnswerSet, stage: SecondStage) -> list[SampleRequest]:
+    """One question for each object of the baseline story.
+
+    Args:
+        stage: with the options `unit` (see `extraction.objects_in`) and `reasoning_tags` (see `HedgeTask`).
+    """
+    story = without_reasoning(answers, stage.options["reasoning_tags"])
+    truth = objects_of(request.reference or "")
+    return [
+        _recheck(request, stage, word, category in truth)
+        for word, category in story_objects(story, stage.options["unit"])
+    ]
+
+
+def story_objects(answers: AnswerSet, unit: str) -> list[tuple[str, str]]:
+    """(word, category) of every object of the baseline story."""
+    return objects_in(answers.baseline.text, unit=unit)
+
+
+def _recheck(request: SampleRequest, stage: SecondStage, word: str, present: bool) -> SampleRequest:
+    phrase, plural = object_phrase(word)
+    return replace(
+        request,
+        id=f"{request.id}/{word}",
+        question=phrase,
+        prompt=load_prompt(_PROMPTS[plural]),
+        plan=stage.plan,
+        reference="yes" if present else "no",
+        question_type=word,
+        second_stage=None,
+    )

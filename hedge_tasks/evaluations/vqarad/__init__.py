@@ -1,0 +1,8 @@
+"""VQA-RAD: closed and open questions about radiology images, apart and together."""
+
+from hedge_tasks.evaluation import Evaluation, own_folder
+
+EVALUATION = Evaluation(
+    "vqarad", own_folder("hedge_vqarad"), metrics=("hedge_tasks.evaluations.vqarad.documents:METRICS",)
+)
+"""What it brings to the rooms below."""

@@ -1,0 +1,49 @@
+"""What came of a task once all answers are judged: warnings, facts for the results file, and the run file."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from loguru import logger
+
+from hedge_tasks.adjudication import reliability
+from hedge_tasks.data.answers import AnswerSet
+from hedge_tasks.runs.run_files import Run, now
+
+Everything = Sequence[tuple[int, AnswerSet, dict[str, Any]]]
+"""(number of the document, its answers, the record of its verdict) of all processes, in the order of the documents."""
+
+
+def report_outcome(task: str, judge: str, everything: Everything) -> dict[str, Any]:
+    """Say in the log, and as facts for the results, where numbers rest on less than they seem to."""
+    answer_sets = [answers for _, answers, _ in everything]
+    unlabelled = sum(answers.label is None for answers in answer_sets)
+    without = sum(not answers.has_logprobs for answers in answer_sets)
+    outcome: dict[str, Any] = {"documents": len(answer_sets), "unlabelled": unlabelled, "without_logprobs": without}
+    if unlabelled:
+        logger.warning(
+            "{}: judge {!r} could not label {} of {} baseline answers; they are left out of every AUROC",
+            *(task, judge, unlabelled, len(answer_sets)),
+        )
+    if without:
+        logger.warning(
+            "{}: no log-probabilities for {} of {} documents; their answers weigh the same (discrete entropy)",
+            *(task, without, len(answer_sets)),
+        )
+    if reason := reliability([verdict for _, _, verdict in everything]):
+        outcome["unreliable"] = reason
+        logger.warning("{}: the metrics are unreliable: {}", task, reason)
+    return outcome
+
+
+def run_of(task: str, model: str, everything: Everything, settings: Mapping[str, Any]) -> Run:
+    """Answers, labels and settings as a run, made now."""
+    return Run(
+        task=task,
+        model=model,
+        answer_sets=tuple(answers for _, answers, _ in everything),
+        verdicts={answers.id: verdict for _, answers, verdict in everything},
+        settings=dict(settings),
+        created=now(),
+    )

@@ -1,0 +1,36 @@
+"""Answers without the thoughts before them, as lmms-eval takes them out for its own tasks."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+from lmms_eval.api.reasoning import parse_reasoning_tags_config, strip_reasoning_tags
+
+from hedge_tasks.data.answers import Answer, AnswerSet
+
+Tags = Sequence[Sequence[str]]
+"""Pairs of an opening and a closing tag, such as <think> and </think>."""
+
+
+def reasoning_tags(args: Any, task_value: object) -> Tags:
+    """The pairs that the task's YAML names, or else the command line; none where both say nothing."""
+    return parse_reasoning_tags_config(cli_value=getattr(args, "reasoning_tags", None), task_value=task_value) or ()
+
+
+def without_reasoning(answers: AnswerSet, tags: Tags) -> AnswerSet:
+    """Answers and follow-ups without what stands between the tags."""
+    if not tags:
+        return answers
+
+    def strip(answer: Answer) -> Answer:
+        return replace(answer, text=strip_reasoning_tags(answer.text, tags))
+
+    return replace(
+        answers,
+        baseline=strip(answers.baseline),
+        clean=tuple(map(strip, answers.clean)),
+        noisy=tuple(map(strip, answers.noisy)),
+        follow_ups=tuple(without_reasoning(further, tags) for further in answers.follow_ups),
+    )

@@ -1,0 +1,89 @@
+"""Which column of a data set is what, how its documents are asked and who judges: the key `hedge:` of a task's YAML."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields
+from typing import Any
+
+from hedge_tasks.errors import ConfigError, unknown
+
+
+@dataclass(frozen=True)
+class DocumentSettings:
+    """The key `hedge:` of a task's YAML: which column is what, how it is asked and who judges.
+
+    Attributes:
+        prompt: `evaluation/variant` (or `file/variant` of the prompts that all evaluations share).
+        evaluation: whose metrics the task may list besides those that every task has; None for none.
+        question, answer: columns with the question and the reference answer.
+        context: column with what is given to read with the question; None for none.
+        distractor: column with a wrong answer, for perturbations that mislead; None for none.
+        images: columns with an image; none for a text task.
+        id: column with the document's id; None takes the row number of the split.
+        group: column that says which documents belong together; None takes the images.
+        question_type: column with the kind of question, for AUROCs within a kind; None for none.
+        description: column with what a judge should know of the question besides; None for none.
+        judge: name of a judge, a mapping with `name` and its options, or a list of these, which vote; HEDGE_JUDGE
+            takes its place.
+        revision: revision of the data set on the hub.
+    """
+
+    prompt: str
+    question: str = "question"
+    answer: str = "answer"
+    images: tuple[str, ...] = ("image",)
+    id: str | None = None
+    group: str | None = None
+    question_type: str | None = None
+    judge: Mapping[str, Any] = field(default_factory=lambda: {"name": "rule"})
+    revision: str | None = None
+    context: str | None = None
+    distractor: str | None = None
+    description: str | None = None
+    evaluation: str | None = None
+
+    @classmethod
+    def of_task(cls, config: Mapping[str, Any]) -> DocumentSettings:
+        """Of a task's whole YAML: `hedge`, with `hedge_overrides` on top.
+
+        lmms-eval's `include` replaces mappings as a whole, so that a file that includes another could not change a
+        single setting of `hedge`.
+
+        Raises:
+            ConfigError: a setting is unknown (names the nearest one) or makes no sense.
+        """
+        base, changes = config.get("hedge"), config.get("hedge_overrides", {})
+        if not isinstance(changes, Mapping):
+            raise ConfigError(f"{config['task']}: expected a mapping under 'hedge_overrides', got {changes!r}")
+        return cls.from_config({**base, **changes} if isinstance(base, Mapping) else base, config["task"])
+
+    @classmethod
+    def from_config(cls, config: object, task: str) -> DocumentSettings:
+        if not isinstance(config, Mapping):
+            raise ConfigError(f"{task}: the YAML needs a mapping under 'hedge'")
+        names = {f.name for f in fields(cls)}
+        for key in config:
+            if key not in names:
+                raise unknown(f"setting of {task} under 'hedge'", key, names)
+        if "prompt" not in config:
+            raise ConfigError(f"{task}: 'hedge.prompt' is missing")
+        settings = dict(config)
+        if isinstance(settings.get("judge"), str):
+            settings["judge"] = {"name": settings["judge"]}
+        settings["images"] = tuple(settings.get("images", cls.images))
+        return cls(**settings)
+
+    def columns(self) -> set[str]:
+        return {
+            c
+            for c in (*self.text_columns(), self.id, self.group, self.question_type, self.description, *self.images)
+            if c
+        }
+
+    def text_columns(self) -> list[str]:
+        """The columns whose text shapes what is asked or how it is judged."""
+        return [c for c in (self.question, self.answer, self.context, self.distractor) if c]
+
+    def load_images(self, document: Mapping[str, Any]) -> list[Any]:
+        return [document[column] for column in self.images]

@@ -1,0 +1,178 @@
+"""Things that are chosen by name: our own, and those that other packages bring through an entry-point group.
+
+A registry holds a name and what it stands for, given as text (`"module:attribute"`) so that choosing one imports none
+of the others. Entry points are read on first use. A package that cannot be loaded is named where its own name is asked
+for, and warned about where all are gone through; it never stands in the way of the others.
+
+Example:
+    >>> shapes = Registry("shape", "hedge_tasks.shapes", {"list": "builtins:list", "range": "builtins:range"})
+    >>> shapes.names()
+    ['list', 'range']
+    >>> shapes.build("list")
+    []
+"""
+
+from __future__ import annotations
+
+import importlib
+import inspect
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from importlib.metadata import entry_points
+from typing import Any, Generic, TypeVar
+
+from loguru import logger
+
+from hedge_tasks.errors import ConfigError, unknown
+
+Product = TypeVar("Product")
+
+OWN = "hedge_tasks"
+
+
+@dataclass(frozen=True)
+class Entry:
+    """What a name stands for.
+
+    Attributes:
+        target: the thing itself, or `"module:attribute"` to be imported on first use.
+        source: which package brings it, for messages.
+    """
+
+    target: Any
+    source: str = OWN
+
+    def load(self) -> Any:
+        if not isinstance(self.target, str):
+            return self.target
+        module, _, attribute = self.target.partition(":")
+        found = importlib.import_module(module)
+        for name in filter(None, attribute.split(".")):
+            found = getattr(found, name)
+        return found
+
+
+class Registry(Generic[Product]):
+    """Named things of one kind.
+
+    Args:
+        kind: what they are called in messages, such as "judge".
+        group: entry-point group through which other packages add theirs. A name that is taken stays what it was.
+        own: this package's, in the order that users see.
+        also: further entries from elsewhere, read together with the entry points: (name, entry) pairs.
+    """
+
+    def __init__(
+        self,
+        kind: str,
+        group: str,
+        own: Mapping[str, Any],
+        *,
+        also: Callable[[], Iterable[tuple[str, Entry]]] | None = None,
+    ) -> None:
+        self.kind = kind
+        self.group = group
+        self._entries = {name: Entry(target) for name, target in own.items()}
+        self._also = also
+        self._complete = False
+        self._warned: set[str] = set()
+
+    def register(self, name: str, target: Any) -> None:
+        """Make a thing known by name for this process; an entry point does so for all.
+
+        Args:
+            target: the thing, or `"module:attribute"`.
+
+        Raises:
+            ValueError: the name is taken by something else.
+        """
+        if self._all().get(name, Entry(target)).target != target:
+            raise ValueError(f"a {self.kind} named {name!r} is already registered")
+        self._entries[name] = Entry(target)
+
+    def names(self) -> list[str]:
+        """Every name: our own, then those of other packages."""
+        return list(self._all())
+
+    def get(self, name: str) -> Any:
+        """What a name stands for.
+
+        Raises:
+            ConfigError: nothing has this name (names the nearest one), or the package that brings it is broken.
+        """
+        entries = self._all()
+        if name not in entries:
+            raise unknown(self.kind, name, entries)
+        entry = entries[name]
+        try:
+            return entry.load()
+        except Exception as error:  # whatever somebody else's package does as it is imported
+            if entry.source == OWN:
+                raise
+            raise ConfigError(
+                f"{self.kind} {name!r} of {entry.source} cannot be loaded: {type(error).__name__}: {error}"
+            ) from error
+
+    def each(self) -> Iterator[tuple[str, Any]]:
+        """Name and thing of all; what cannot be loaded is left out with one warning."""
+        for name in self.names():
+            try:
+                found = self.get(name)
+            except ConfigError as error:
+                if name not in self._warned:
+                    self._warned.add(name)
+                    logger.warning("{}; it is left out", error)
+                continue
+            yield name, found
+
+    def build(self, name: str, /, **options: Any) -> Product:
+        """Call what a name stands for.
+
+        Raises:
+            ConfigError: the name or an option is unknown (names the nearest one), or an option is missing.
+        """
+        factory = self.get(name)
+        parameters = inspect.signature(factory).parameters
+        if not any(parameter.kind is parameter.VAR_KEYWORD for parameter in parameters.values()):
+            for option in options:
+                if not parameters:
+                    raise ConfigError(f"{self.kind} {name!r} takes no options, got {option!r}")
+                if option not in parameters:
+                    raise unknown(f"option of {self.kind} {name!r}", option, parameters)
+        single = (inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY)
+        for key, parameter in parameters.items():
+            if parameter.kind in single and parameter.default is parameter.empty and key not in options:
+                raise ConfigError(f"{self.kind} {name!r}: the option {key!r} is missing")
+        product: Product = factory(**options)
+        return product
+
+    def _all(self) -> dict[str, Entry]:
+        if not self._complete:
+            self._complete = True  # first of all: what is read below may ask for a name itself
+            for name, entry in [*read_entry_points(self.group), *(self._also() if self._also else ())]:
+                taken = self._entries.setdefault(name, entry)
+                if taken != entry:
+                    logger.warning(
+                        "{} {!r} of {} is not used: {} has one of this name",
+                        self.kind,
+                        name,
+                        entry.source,
+                        taken.source,
+                    )
+        return self._entries
+
+
+def read_entry_points(group: str) -> list[tuple[str, Entry]]:
+    """Names and targets of a group, without importing any."""
+    found = sorted(entry_points(group=group), key=lambda point: (_package(point) != "hedge-tasks", point.name))
+    return [(point.name, Entry(point.value, _source(point))) for point in found]
+
+
+def _package(point: Any) -> str:
+    return point.dist.name if point.dist is not None else "an unknown package"
+
+
+def _source(point: Any) -> str:
+    # An entry point of ours is our own as much as an entry of a dictionary is.
+    package = _package(point)
+    return OWN if package.replace("_", "-") == "hedge-tasks" else package

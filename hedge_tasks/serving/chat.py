@@ -1,0 +1,227 @@
+"""The client for every server with OpenAI's chat API: adapters, judges and whatever else asks a model rest on it."""
+
+from __future__ import annotations
+
+import difflib
+import threading
+from collections.abc import Collection, Mapping, Sequence
+from typing import Any
+
+import openai
+from loguru import logger
+from tenacity import (
+    RetryCallState,
+    Retrying,
+    retry_if_exception,
+    sleep_using_event,
+    stop_after_attempt,
+    stop_when_event_set,
+    wait_exponential,
+    wait_random,
+)
+
+from hedge_tasks.errors import HedgeError, unknown
+from hedge_tasks.serving.completion import Completion, read_completion
+from hedge_tasks.serving.dialect import Dialect, spell
+from hedge_tasks.serving.failures import Kind, RequestFailed, ServerRefuses, retry_after_s
+from hedge_tasks.serving.secrets import NO_KEY, Redactor
+
+OPENAI = "https://api.openai.com/v1"
+
+_BUSY = (408, 409, 425, 429)
+_LONGEST_PAUSE_S = 60.0
+_LISTED_MODELS = 20
+
+
+class ChatClient:
+    """Asks one model on one server. Threads may share it.
+
+    A setting that the server refuses is found out by asking, said once, and spelled differently or left out from then
+    on (see `Dialect`). What may pass is asked again after growing pauses. The key stands in no error and no log line,
+    even where the server quotes it.
+
+    Args:
+        model: Name under which the server knows the model.
+        url: Such as `http://localhost:8000/v1`; of Azure the endpoint.
+        key: As `check_key` returns it.
+        key_variable: The environment variable that an error about the key names.
+        api_version: Of Azure's API; None for every other server.
+        name: What errors call the server; its address by default.
+        timeout: Seconds to wait for an answer.
+        max_retries: How often a request that failed is made again.
+        backoff_s: Pause before the first retry; every further one doubles, up to a minute.
+        retry_empty: Whether a completion without an answer is a failure that may pass.
+    """
+
+    def __init__(
+        self,
+        model: str,
+        url: str = OPENAI,
+        key: str = NO_KEY,
+        *,
+        key_variable: str = "OPENAI_API_KEY",
+        api_version: str | None = None,
+        name: str | None = None,
+        timeout: float = 300.0,
+        max_retries: int = 6,
+        backoff_s: float = 1.0,
+        retry_empty: bool = True,
+    ) -> None:
+        self.model, self.url, self.name = model, url, name or url
+        self.timeout, self.max_retries, self.backoff_s = timeout, max_retries, backoff_s
+        self.redact = Redactor(key)
+        self._key_variable = key_variable
+        self._retried: set[Kind] = {"unreachable", "busy", "garbled", *(("empty",) if retry_empty else ())}
+        self._lists_models = api_version is None  # Azure lists models, and is asked for deployments
+        self._client = _connect(url, key, api_version, timeout)
+        self._said: set[str] = set()
+        self._lock = threading.Lock()
+        self._dialect = Dialect(self.name, self.say_once)
+
+    def ask(
+        self,
+        messages: Sequence[Mapping[str, Any]],
+        settings: Mapping[str, Any],
+        *,
+        optional: Collection[str] = (),
+        stop: threading.Event | None = None,
+    ) -> Completion | RequestFailed:
+        """Ask until there is an answer, or the retries are used up.
+
+        Args:
+            messages: As `to_openai` makes them.
+            settings: All other fields of the request's body, such as `temperature`, `max_tokens`, `stop`, `seed`.
+            optional: Settings that are left out where the server refuses them; a refusal of others is one of the
+                request.
+            stop: Ends the pauses once it is set.
+
+        Returns:
+            The answer, or why there is none.
+
+        Raises:
+            ServerRefuses: Every other request would fail the same way.
+        """
+        stop = stop or threading.Event()
+        retrying = Retrying(
+            retry=retry_if_exception(lambda error: isinstance(error, RequestFailed) and error.kind in self._retried),
+            stop=stop_after_attempt(1 + self.max_retries) | stop_when_event_set(stop),
+            wait=self.pause_s,
+            sleep=sleep_using_event(stop),
+            before_sleep=self._announce,
+            reraise=True,
+        )
+        try:
+            return retrying(self._ask_once, list(messages), settings, optional)
+        except RequestFailed as failure:
+            return failure
+
+    def takes(self, setting: str) -> bool:
+        """Whether the server has not refused a setting so far."""
+        return self._dialect.takes(setting)
+
+    def say_once(self, topic: str, message: str, level: str = "WARNING") -> None:
+        """Log a message, unless something was said on the same topic before."""
+        with self._lock:
+            if topic in self._said:
+                return
+            self._said.add(topic)
+        logger.log(level, "{}", message)
+
+    def pause_s(self, state: RetryCallState) -> float:
+        """Seconds before a failed request is made again: what the server wants, or ever longer; and some jitter."""
+        growing = wait_exponential(multiplier=self.backoff_s, max=_LONGEST_PAUSE_S)
+        jitter = wait_random(0, self.backoff_s)(state)  # or all threads would come back at the same moment
+        wanted = getattr(_error_of(state), "retry_after_s", None)
+        return jitter + (growing(state) if wanted is None else wanted)
+
+    def _announce(self, state: RetryCallState) -> None:
+        self.say_once("retries", f"{self.name}: {_error_of(state)}; failed requests are made again after a pause")
+
+    def _ask_once(self, messages: list[Any], settings: Mapping[str, Any], optional: Collection[str]) -> Completion:
+        while True:
+            levels = self._dialect.levels
+            try:
+                response = self._client.chat.completions.with_raw_response.create(
+                    model=self.model, messages=messages, extra_body=spell(settings, levels)
+                )
+                body = response.http_response.json()
+            except openai.APIStatusError as error:
+                # Each turn of the loop changes one setting, so there are few.
+                if self._dialect.learn(error.status_code, self._reason(error), settings, optional, levels):
+                    continue
+                # Without its cause: the server may have quoted the key, and tracebacks get printed.
+                raise self._explain(error) from None
+            except openai.APIError as error:
+                raise self._unanswered(error) from None
+            except ValueError as error:
+                raise RequestFailed(f"the answer is not valid JSON ({error})", "garbled") from None
+            self._dialect.has_answered()
+            try:
+                return read_completion(body, settings.get("stop") or ())
+            except RequestFailed as failure:
+                raise RequestFailed(self.redact.shown(failure), failure.kind) from None
+
+    # --- what went wrong ----------------------------------------------------------------------------------------------
+
+    def _reason(self, error: openai.APIError) -> str:
+        """What the server said about an error, without secrets and not at length."""
+        body = error.body
+        found = body.get("message") if isinstance(body, Mapping) else None
+        reason = self.redact.shown(found if isinstance(found, str) else error.message)
+        named = self.redact.shown(error.param) if isinstance(error.param, str) else ""
+        return reason if named in reason else f"{named}: {reason}"
+
+    def _unanswered(self, error: openai.APIError) -> RequestFailed:
+        if isinstance(error, openai.APITimeoutError):
+            return RequestFailed(f"no answer within {self.timeout:g} s", "unreachable")
+        if isinstance(error, openai.APIConnectionError):
+            reason = self.redact.shown(error.__cause__ or error)
+            return RequestFailed(f"no connection ({reason})", "unreachable")
+        return RequestFailed(self._reason(error), "garbled")
+
+    def _explain(self, error: openai.APIStatusError) -> RequestFailed | HedgeError:
+        """The failure of one request, or what is wrong with all of them."""
+        reason, status = self._reason(error), error.status_code
+        if error.code == "insufficient_quota":
+            return ServerRefuses(f"{self.name}: the account has no credit left ({reason})")
+        if status in _BUSY or status >= 500:
+            wanted = retry_after_s(error.response.headers)
+            return RequestFailed(f"status {status}: {reason}", "busy", retry_after_s=wanted)
+        if status in (401, 403):
+            return ServerRefuses(
+                f"{self.name} refuses the API key ({status}: {reason}). Set {self._key_variable} to one that may use "
+                f"{self.model!r}"
+            )
+        if status == 404:
+            return self._not_found(reason)
+        return RequestFailed(f"{status}: {reason}", "refused")
+
+    def _not_found(self, reason: str) -> HedgeError:
+        served = self._served()
+        if served and self.model not in served:
+            nearest = difflib.get_close_matches(self.model, served, n=_LISTED_MODELS, cutoff=0.0)
+            return unknown(f"model of {self.name}", self.model, nearest)
+        return ServerRefuses(
+            f"{self.name} knows no model {self.model!r}, or its address is no base URL, which usually ends in /v1 "
+            f"(404: {reason})"
+        )
+
+    def _served(self) -> list[str]:
+        """Models that the server lists; none where it does not."""
+        if not self._lists_models:
+            return []
+        try:
+            return [self.redact.shown(model.id) for model in self._client.models.list().data]
+        except Exception:  # listing is a courtesy that servers may fail to do in any way
+            return []
+
+
+def _connect(url: str, key: str, api_version: str | None, timeout: float) -> openai.OpenAI:
+    # The library's own retries know neither broken JSON nor empty answers, and their pauses cannot be set.
+    if api_version is None:
+        return openai.OpenAI(base_url=url, api_key=key, timeout=timeout, max_retries=0)
+    return openai.AzureOpenAI(azure_endpoint=url, api_key=key, api_version=api_version, timeout=timeout, max_retries=0)
+
+
+def _error_of(state: RetryCallState) -> BaseException | None:
+    return None if state.outcome is None else state.outcome.exception()

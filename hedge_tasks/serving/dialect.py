@@ -1,0 +1,115 @@
+"""What one server takes: settings that it refuses are spelled differently or left out, each found out once."""
+
+from __future__ import annotations
+
+import re
+import threading
+from collections.abc import Callable, Collection, Mapping
+from typing import Any
+
+_WORDS = {
+    "response_format": r"response_format|json_schema|json_object|schema|structured|guided|grammar",
+    "chat_template_kwargs": r"chat_template|enable_thinking|extra (fields|inputs)",
+    "max_tokens": "max_completion_tokens",
+    "logprobs": "logprob",
+}
+"""How a refusal names a setting; any other one by its own name."""
+
+_REFUSALS = (400, 403, 422)
+_EXTENSIONS = ("chat_template_kwargs", "response_format")
+"""Settings that not every server knows: they are refused with further statuses, and without being named."""
+_REFUSALS_OF_EXTENSIONS = (*_REFUSALS, 404, 415, 500, 501)
+_OF_THE_REQUEST = re.compile(r"context|token|length|content|image")
+
+_CONSEQUENCES = {
+    "logprobs": "answers come without log-probabilities, and weigh the same",
+    "seed": "a draw that is made again may differ",
+}
+
+Levels = Mapping[str, int]
+"""How far each setting is from its first form: setting -> position among its forms."""
+
+
+class Dialect:
+    """The settings of requests as one server takes them. Threads share it.
+
+    Args:
+        server: What messages call the server.
+        say: Told what the server refuses: a topic, a sentence, and the level of the message.
+    """
+
+    def __init__(self, server: str, say: Callable[[str, str, str], None]) -> None:
+        self._server, self._say = server, say
+        self._lock = threading.Lock()
+        self._answered = False
+        self.levels: Levels = {}
+
+    def takes(self, setting: str) -> bool:
+        """Whether the setting has not been refused so far in every form that it has."""
+        return _form(setting, None, self.levels) is not None
+
+    def has_answered(self) -> None:
+        """To be told of every answer: from then on a refusal without a reason is one of its request."""
+        self._answered = True
+
+    def learn(
+        self, status: int, reason: str, settings: Mapping[str, Any], optional: Collection[str], levels: Levels
+    ) -> bool:
+        """Whether a refused request is worth another try, put differently. Later requests are put like that, too.
+
+        Args:
+            status: Of the refusal.
+            reason: What the server said.
+            settings: Of the request, in their first forms.
+            optional: Settings that may be left out where no form of them is taken.
+            levels: The dialect in which the request was put.
+        """
+        with self._lock:
+            for setting in self._suspects(status, reason.lower(), settings, levels):
+                at = levels.get(setting, 0)
+                forms = _forms(setting, settings[setting])
+                if at + 1 < len(forms) and (forms[at + 1] is not None or setting in optional):
+                    if self.levels.get(setting, 0) == at:
+                        self.levels = {**self.levels, setting: at + 1}
+                        self._announce(setting, reason)
+                    return True
+            # Another thread may have learned while this request was under way.
+            return self.levels != levels
+
+    def _suspects(self, status: int, reason: str, settings: Mapping[str, Any], levels: Levels) -> list[str]:
+        """Settings that the refusal may mean, the likeliest first."""
+        sent = [name for name in settings if _form(name, settings[name], levels) is not None]
+        sent.sort(key=lambda name: name not in _WORDS)  # those with words of their own are the surer
+        named = [
+            name
+            for name in sent
+            if status in (_REFUSALS_OF_EXTENSIONS if name in _EXTENSIONS else _REFUSALS)
+            and re.search(_WORDS.get(name, rf"\b{re.escape(name)}\b"), reason)
+        ]
+        bare = not self._answered and status in (400, 422) and not _OF_THE_REQUEST.search(reason)
+        return named or ([name for name in _EXTENSIONS if name in sent] if bare else [])
+
+    def _announce(self, setting: str, reason: str) -> None:
+        consequence = _CONSEQUENCES.get(setting, "later requests are put without it, or in another form")
+        level = "WARNING" if setting in _CONSEQUENCES else "INFO"
+        topic = f"{setting} {self.levels[setting]}"
+        self._say(topic, f"{self._server} refuses {setting} ({reason}): {consequence}", level)
+
+
+def spell(settings: Mapping[str, Any], levels: Levels) -> dict[str, Any]:
+    """The settings in the forms that a server takes, as far as is known."""
+    forms = (_form(name, value, levels) for name, value in settings.items())
+    return dict(form for form in forms if form is not None)
+
+
+def _form(name: str, value: Any, levels: Levels) -> tuple[str, Any] | None:
+    return _forms(name, value)[levels.get(name, 0)]
+
+
+def _forms(name: str, value: Any) -> list[tuple[str, Any] | None]:
+    """Ways to put a setting, from the best to the last; None leaves it out."""
+    if name == "max_tokens":
+        return [(name, value), ("max_completion_tokens", value)]
+    if name == "response_format":
+        return [(name, value), (name, {"type": "json_object"}), None]
+    return [(name, value), None]

@@ -1,0 +1,86 @@
+"""Why a request came to nothing, in kinds that callers treat differently."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Mapping
+from email.utils import parsedate_to_datetime
+from typing import Any, Literal
+
+from hedge_tasks.errors import HedgeError
+
+Kind = Literal["unreachable", "busy", "garbled", "empty", "cut", "refused"]
+"""Of a failed request.
+
+- `unreachable`: there was no connection, or no answer in time, whatever was asked.
+- `busy`: the server says that it cannot answer now (408, 409, 425, 429, 5xx).
+- `garbled`: what came back is no chat completion.
+- `empty`: a chat completion with no answer in it.
+- `cut`: likewise, because the token limit was spent before the answer began; asking again would end the same way.
+- `refused`: the server refuses this request (400, 413, 422, ...); it may take others.
+"""
+
+LONGEST_RETRY_AFTER_S = 600.0
+
+
+class RequestFailed(Exception):
+    """One request came to nothing; its text says why, without secrets.
+
+    Attributes:
+        kind: See `Kind`.
+        retry_after_s: Seconds that the server wants to be left alone; None where it does not say.
+    """
+
+    def __init__(self, reason: str, kind: Kind, *, retry_after_s: float | None = None) -> None:
+        super().__init__(reason)
+        self.kind, self.retry_after_s = kind, retry_after_s
+
+    @property
+    def unreachable(self) -> bool:
+        """Whether nobody answered."""
+        return self.kind == "unreachable"
+
+
+class ServerRefuses(HedgeError):
+    """Every other request to this server would fail the same way (key, credit, model name); says what to do."""
+
+
+class ServerGone(HedgeError):
+    """Nobody has answered for a while.
+
+    Attributes:
+        in_vain: How many requests in a row found nobody, retries included.
+        last: What came of the last one.
+    """
+
+    def __init__(self, in_vain: int, last: Any) -> None:
+        super().__init__(f"{in_vain} requests in a row were not answered")
+        self.in_vain, self.last = in_vain, last
+
+
+def retry_after_s(headers: Mapping[str, str]) -> float | None:
+    """Seconds that a response asks to wait for, in any of the three forms of Retry-After.
+
+    Args:
+        headers: Of the response; names in lower case, or a mapping that ignores case.
+
+    Returns:
+        At most `LONGEST_RETRY_AFTER_S`; None where nothing is asked for, or nothing that makes sense.
+    """
+    try:
+        seconds = float(headers["retry-after-ms"]) / 1000
+    except (KeyError, ValueError):
+        seconds = _seconds(headers.get("retry-after"))
+    return None if math.isnan(seconds) else min(max(seconds, 0.0), LONGEST_RETRY_AFTER_S)
+
+
+def _seconds(value: str | None) -> float:
+    """Of a header that is a number or a date; NaN where it is neither."""
+    try:
+        return float(value or "nan")
+    except ValueError:
+        try:
+            return parsedate_to_datetime(value or "").timestamp() - time.time()
+        except (TypeError, ValueError, OverflowError):
+            return math.nan

@@ -1,0 +1,77 @@
+"""Conversations in lmms-eval's form, turned into OpenAI's."""
+
+from __future__ import annotations
+
+import base64
+import io
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from PIL import Image
+
+from hedge_tasks.data.pictures import to_rgb8
+from hedge_tasks.errors import HedgeError
+
+BETWEEN_TEXTS = "\n"
+"""Between the texts of a turn that has no pictures; the adapters in this process put the same."""
+
+
+def to_openai(messages: Sequence[Mapping[str, Any]], *, max_image_side: int | None = None) -> list[dict[str, Any]]:
+    """Messages as a chat API takes them.
+
+    Args:
+        messages: Turns with `role` and `content`, a text or parts of the types `text` and `image`; the `url` of an
+            image is a picture, a path or an address.
+        max_image_side: Pictures with a longer side are scaled down to it. None keeps every pixel.
+
+    Raises:
+        HedgeError: A part is neither text nor image.
+        OSError, ValueError: A picture cannot be read.
+    """
+    return [{"role": turn["role"], "content": _content(turn["content"], max_image_side)} for turn in messages]
+
+
+def without_system(messages: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    """Messages in OpenAI's form for those who take no system turn: it goes in front of what the user says first."""
+    turns = [dict(turn) for turn in messages]
+    if not turns or turns[0]["role"] != "system":
+        return turns
+    system, user, *rest = turns
+    said = user["content"]
+    parts = [{"type": "text", "text": system["content"]}, *([_text(said)] if isinstance(said, str) else said)]
+    return [{"role": "user", "content": _joined(parts)}, *rest]
+
+
+def _content(content: Any, max_image_side: int | None) -> Any:
+    return content if isinstance(content, str) else _joined([_part(part, max_image_side) for part in content])
+
+
+def _joined(parts: list[dict[str, Any]]) -> Any:
+    """Parts, or where all are text one text: text-only servers know no parts."""
+    if all(part["type"] == "text" for part in parts):
+        return BETWEEN_TEXTS.join(part["text"] for part in parts)
+    return parts
+
+
+def _part(part: Mapping[str, Any], max_image_side: int | None) -> dict[str, Any]:
+    if part["type"] == "text":
+        return _text(part["text"])
+    if part["type"] != "image":
+        raise HedgeError(f"a chat API is shown text and images; this task has {part['type']}")
+    return {"type": "image_url", "image_url": {"url": _image_url(part["url"], max_image_side)}}
+
+
+def _text(text: str) -> dict[str, Any]:
+    return {"type": "text", "text": text}
+
+
+def _image_url(image: Any, max_image_side: int | None) -> str:
+    """A PNG data URL: lossless, so that the noise of a noisy picture arrives as it was drawn."""
+    if isinstance(image, str) and image.startswith(("http://", "https://", "data:")):
+        return image
+    picture = to_rgb8(image if isinstance(image, Image.Image) else Image.open(image))
+    if max_image_side is not None:
+        picture.thumbnail((max_image_side, max_image_side), Image.Resampling.LANCZOS)
+    content = io.BytesIO()
+    picture.save(content, format="PNG", compress_level=3)  # the default takes twice as long to save a fifth
+    return f"data:image/png;base64,{base64.b64encode(content.getvalue()).decode()}"

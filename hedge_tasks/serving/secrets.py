@@ -1,0 +1,63 @@
+"""Keys: read where they are expected, checked, and kept out of every error, log line and label."""
+
+from __future__ import annotations
+
+import os
+import re
+
+from hedge_tasks.errors import ConfigError
+
+NO_KEY = "EMPTY"
+"""What vLLM's documentation sends to a server that asks for none."""
+
+LONGEST_SHOWN = 300
+"""Characters of a server's words that an error quotes: servers quote the request that they refuse, with its picture."""
+
+_SECRET_NAME = re.compile(r"KEY|TOKEN|SECRET|PASSWORD", re.IGNORECASE)
+_SHORTEST_OF_ENVIRONMENT = 8
+_SHORTEST_KEY = 4
+
+
+def check_key(name: str, value: str | None) -> str:
+    """A key that can be sent.
+
+    Args:
+        name: What the key is called where it was given.
+        value: The key; None or blank where there is none.
+
+    Returns:
+        The key without surrounding blanks, or `NO_KEY`.
+
+    Raises:
+        ConfigError: An HTTP library would refuse it, and quote it in its error.
+    """
+    key = (value or "").strip() or NO_KEY
+    if not key.isascii() or not key.isprintable() or " " in key:
+        raise ConfigError(f"{name}: there are characters in it that no key has, such as blanks or line breaks")
+    return key
+
+
+class Redactor:
+    """Takes secrets out of texts that others will see.
+
+    Args:
+        key: The key that requests are made with; the environment's secrets, as they are now, count besides.
+    """
+
+    def __init__(self, key: str = NO_KEY) -> None:
+        named = {value.strip() for name, value in os.environ.items() if _SECRET_NAME.search(name)}
+        secrets = {value for value in named if len(value) >= _SHORTEST_OF_ENVIRONMENT}
+        if len(key) >= _SHORTEST_KEY:
+            secrets.add(key)
+        # The longest first: one may be the beginning of another.
+        self._secrets = sorted(secrets - {NO_KEY}, key=len, reverse=True)
+
+    def __call__(self, text: str) -> str:
+        """The text with every secret in it replaced."""
+        for secret in self._secrets:
+            text = text.replace(secret, "[secret]")
+        return text
+
+    def shown(self, value: object) -> str:
+        """What an error quotes: first redacted and then shortened, or half a key would stand at the cut."""
+        return self(str(value))[:LONGEST_SHOWN]

@@ -1,0 +1,23 @@
+"""An evaluation of colour words, with a judge, a clustering, a perturbation and a model of its own."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from hedge_tasks.evaluation import Evaluation
+
+EVALUATION = Evaluation(
+    "colours",
+    Path(__file__).parent / "tasks",
+    metrics=("hedge_colours.metrics:METRICS",),
+    second_stages={"colours_again": "hedge_colours.evaluation:ask_again"},
+    data=("hedge_colours.commands:add_data",),
+    commands=("hedge_colours.commands:add_table",),
+)
+
+
+def models() -> list[Any]:
+    from lmms_eval.models.registry_v2 import ModelManifest
+
+    return [ModelManifest(model_id="colour_dice", chat_class_path="hedge_colours.model.ColourDice")]

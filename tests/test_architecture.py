@@ -1,0 +1,134 @@
+"""The house has stairs that go one way: no two modules, and no two rooms, import each other."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator, Mapping
+from functools import cache
+from graphlib import CycleError, TopologicalSorter
+from pathlib import Path
+
+from conftest import REPOSITORY
+
+FOLDERS = {"hedge_tasks": "hedge_tasks", "models": "hedge_tasks.models"}
+"""Where the code is, and the package that it is installed as."""
+
+ORDER = [
+    "cli",
+    "guard",
+    "leaderboard",
+    "report",
+    "plots",
+    "paper",
+    "evaluations",
+    "construct",
+    "lmms",
+    "runs",
+    "adjudication",
+    "replies",
+    "models",
+    "detectors",
+    "claims",
+    "statistics",
+    "clustering",
+    "sampling",
+    "perturb",
+    "serving",
+    "data",
+    "io",
+    "errors",
+]
+"""The rooms from the roof to the ground: one imports only what stands behind it."""
+
+Graph = dict[str, set[str]]
+
+
+def modules() -> dict[str, Path]:
+    """Every module of the package by its name; a package is its `__init__`."""
+    found = {}
+    for folder, package in FOLDERS.items():
+        for path in (REPOSITORY / folder).rglob("*.py"):
+            if "training" in path.parts:  # of the embedded models: a script, and no part of the wheel
+                continue
+            parts = path.relative_to(REPOSITORY / folder).with_suffix("").parts
+            found[".".join([package, *(part for part in parts if part != "__init__")])] = path
+    return found
+
+
+def imported(tree: ast.AST, names: Mapping[str, Path]) -> Iterator[str]:
+    """Modules of ours that a module imports anywhere in it, functions included, but not for the type checker alone."""
+    for node in ast.iter_child_nodes(tree):
+        if isinstance(node, ast.If) and "TYPE_CHECKING" in ast.unparse(node.test):
+            yield from (name for branch in node.orelse for name in imported(branch, names))
+        elif isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names if alias.name in names)
+        elif isinstance(node, ast.ImportFrom):
+            assert node.level == 0, "imports are absolute here"
+            for alias in node.names:
+                whole = f"{node.module}.{alias.name}"
+                yield from (name for name in (whole, str(node.module)) if name in names)
+        else:
+            yield from imported(node, names)
+
+
+@cache
+def import_graph() -> Graph:
+    """Module -> modules that it imports. A package that a module is in is no import of it."""
+    names = modules()
+    graph = {}
+    for name, path in names.items():
+        found = set(imported(ast.parse(path.read_text("utf-8")), names))
+        graph[name] = {other for other in found if other != name and not name.startswith(f"{other}.")}
+    return graph
+
+
+def room(module: str) -> str:
+    """`hedge_tasks.statistics.roc` is in the room `statistics`; a file at the top is a room of its own."""
+    return module.split(".")[1] if "." in module else module
+
+
+def room_graph() -> Graph:
+    rooms: Graph = {}
+    for name, others in import_graph().items():
+        rooms.setdefault(room(name), set()).update(room(other) for other in others)
+    return {name: others - {name, "hedge_tasks"} for name, others in rooms.items()}
+
+
+def cycle(graph: Graph) -> list[str]:
+    """One cycle of the graph, empty where there is none."""
+    try:
+        TopologicalSorter(graph).prepare()
+    except CycleError as error:
+        return list(error.args[1])
+    return []
+
+
+def test_no_module_imports_one_that_imports_it() -> None:
+    assert len(import_graph()) > 100
+    assert cycle(import_graph()) == []
+
+
+def test_no_room_imports_one_that_imports_it() -> None:
+    assert cycle(room_graph()) == []
+
+
+def test_rooms_import_what_is_below_them() -> None:
+    assert sorted(room_graph().keys() - {"hedge_tasks"} - set(ORDER)) == [], "rooms that ORDER does not know"
+    level = {name: i for i, name in enumerate(ORDER)}
+    upwards = [
+        f"{name} imports {other}"
+        for name, others in import_graph().items()
+        for other in sorted(others)
+        if {room(name), room(other)} <= level.keys()
+        and room(name) != room(other)
+        and level[room(name)] >= level[room(other)]
+    ]
+    assert upwards == []
+
+
+def test_a_cycle_is_found_where_there_is_one() -> None:
+    assert set(cycle({"a": {"b"}, "b": {"c"}, "c": {"a"}, "d": {"a"}})) == {"a", "b", "c"}
+    tree = ast.parse(
+        "from typing import TYPE_CHECKING\nif TYPE_CHECKING:\n    import b\ndef f():\n    from c import x\nimport a.d"
+    )
+    assert set(imported(tree, dict.fromkeys(["b", "c", "a.d"], Path()))) == {"c", "a.d"}

@@ -1,0 +1,125 @@
+"""The doors for people outside: a package that is no part of ours brings one of each thing, and all of it works.
+
+The package is in `tests/outside_package`. It is installed into a folder of its own, and everything runs in processes
+that have this folder on their path, as a user's would.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+pytestmark = [pytest.mark.slow, pytest.mark.framework]
+
+PACKAGE = Path(__file__).parent / "outside_package"
+
+
+class Outside:
+    """A folder with the package in it."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder, self.site = folder, folder / "site"
+
+    def run(self, *command: str) -> subprocess.CompletedProcess[str]:
+        paths = os.pathsep.join(filter(None, (str(self.site), os.environ.get("PYTHONPATH"))))
+        environment = {**os.environ, "PYTHONPATH": paths, "HEDGE_DATA_DIR": str(self.folder / "data")}
+        return subprocess.run(
+            [sys.executable, *command],
+            cwd=self.folder,
+            env=environment,
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=600,
+        )
+
+    def hedge(self, *arguments: str) -> str:
+        done = self.run("-m", "hedge_tasks.cli", *arguments)
+        assert done.returncode == 0, done.stdout[-2000:] + done.stderr[-2000:]
+        return done.stdout
+
+
+@pytest.fixture(scope="module")
+def outside(tmp_path_factory: pytest.TempPathFactory) -> Outside:
+    """The package, its data built and its evaluation run."""
+    found = Outside(tmp_path_factory.mktemp("outside"))
+    source = found.folder / "source"
+    subprocess.run(["cp", "-r", str(PACKAGE), str(source)], check=True)  # setuptools builds beside the sources
+    quiet = ("--quiet", "--no-deps", "--no-build-isolation", "--no-index")
+    done = found.run("-m", "pip", "install", *quiet, "--target", str(found.site), str(source))
+    assert done.returncode == 0, done.stderr[-2000:]
+    assert json.loads(found.hedge("data", "colours", "--out", str(found.folder / "data"), "--json")) == {"rows": 24}
+    command = ("--model", "colour_dice", "--tasks", "colours", "--output_path", "out", "--log_samples")
+    done = found.run("-m", "lmms_eval", *command)
+    (found.folder / "log").write_text(done.stdout + done.stderr)
+    assert len(list(found.folder.rglob("*_results.json"))) == 1, done.stdout[-3000:] + done.stderr[-3000:]
+    return found
+
+
+def values(outside: Outside) -> dict[str, float]:
+    [file] = outside.folder.rglob("*_results.json")
+    cells = json.loads(file.read_text("utf-8"))["results"]["colours"]
+    return {key.partition(",")[0]: value for key, value in cells.items() if key.endswith(",initial")}
+
+
+def test_its_evaluation_runs_with_its_judge_clustering_perturbation_and_model(outside: Outside) -> None:
+    [file] = outside.folder.rglob("out/hedge_runs/*.json*")
+    [results] = outside.folder.rglob("*_results.json")
+    settings = json.loads(results.read_text("utf-8"))["configs"]["colours"]["hedge"]
+    assert settings["documents"]["judge"] == {"judge": "first_colour", "version": "1"}
+    assert settings["sampling"]["perturbation"] == {"kind": "shouting", "marks": 3}
+    assert settings["filters"]["initial"] == {"with_question": False, "backend": "initial", "letters": 2, "alpha": 1.0}
+    assert file.stat().st_size > 0
+    cells = values(outside)
+    assert cells["unlabelled_rate"] == 0
+    assert 0 < cells["hallucination_rate"] < 1
+    assert 0 < cells["firmness"] <= 1
+    assert isinstance(cells["se_auroc"], float)
+
+
+def test_the_task_is_listed(outside: Outside) -> None:
+    tasks = {task["task"]: task["title"] for task in json.loads(outside.hedge("list", "--json"))}
+    assert tasks["colours"] == "Colours"
+
+
+def test_its_run_is_scored_again(outside: Outside) -> None:
+    facts = json.loads(outside.hedge("rescore", "out", "--json"))
+    assert json.dumps(facts).count("initial") > 0
+    other = outside.hedge("rescore", "out", "--clustering", "initial", "--json")
+    assert "initial" in other
+
+
+def test_its_run_has_a_report(outside: Outside) -> None:
+    outside.hedge("report", "out", "--out", "report.html")
+    text = (outside.folder / "report.html").read_text("utf-8")
+    assert "first_colour" in text
+    assert "initial" in text
+
+
+def test_its_run_is_submitted_and_the_submission_is_valid(outside: Outside) -> None:
+    outside.hedge("leaderboard", "submit", "out", "--out", "submission.json")
+    outside.hedge("leaderboard", "validate", "submission.json")
+    methods = json.loads((outside.folder / "submission.json").read_text("utf-8"))["methods"]
+    assert methods["initial"]["settings"]["letters"] == 2
+
+
+def test_its_table_command_is_one_of_ours(outside: Outside) -> None:
+    counts = json.loads(outside.hedge("colours", "out", "--json"))
+    assert sum(counts.values()) == 24
+    assert set(counts) <= {"red", "green", "blue"}
+
+
+def test_its_broken_parts_are_named_and_break_nothing(outside: Outside) -> None:
+    assert "evaluation 'no_such' of hedge-colours is left out: ModuleNotFoundError" in (
+        outside.folder / "log"
+    ).read_text("utf-8")
+    done = outside.run("-m", "hedge_tasks.cli", "judge", "out", "--judge", "no_such")
+    assert done.returncode == 2
+    assert "judge 'no_such' of hedge-colours cannot be loaded: ModuleNotFoundError" in done.stderr
+    done = outside.run("-m", "hedge_tasks.cli", "judge", "out", "--judge", "first_color")
+    assert "did you mean 'first_colour'?" in done.stderr
