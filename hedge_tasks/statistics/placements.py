@@ -2,8 +2,8 @@ r"""Placement values: what DeLong's variance, its clustered form and the stratif
 
 The AUROC is a mean of *placement values*: of a hallucinated answer, the share of supported answers that score lower
 (ties count half); of a supported one, the share of hallucinated answers that score higher. Its variance follows from
-how much they vary. A *component* here is what one document adds to the deviation of the statistic from its expectation, so
-that components of different statistics on the same documents can be subtracted (paired test) or added up (strata).
+how much they vary. A *component* here is what one document adds to the deviation of the statistic from its expectation,
+so that components of different statistics on the same documents can be subtracted (paired test) or added up (strata).
 """
 
 from __future__ import annotations
