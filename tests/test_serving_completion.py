@@ -39,14 +39,16 @@ def test_the_mean_leaves_control_tokens_out(tokens: Any, expected: tuple[float |
 def test_log_probabilities_in_another_form_are_none(entry: Any) -> None:
     body = completion("x", [])
     body["choices"][0]["logprobs"]["content"] = [entry]
-    assert read_completion(body).answer == Answer("x")
+    assert read_completion(body).answer == Answer("x", finish="stop")
 
 
 def test_reasoning_is_no_part_of_the_answer_nor_of_its_log_probability() -> None:
     tokens = [("left", -9.0), ("?", -9.0), ("</think>", -9.0), ("le", -0.2), ("ft", -0.4), ("<|im_end|>", -5.0)]
     answer = read_completion(completion("\nleft", tokens, reasoning_content="left?"))
     assert (answer.text, answer.mean_logprob, answer.n_tokens) == ("left", pytest.approx(-0.3), 2)
-    assert read_completion(completion("elsewhere", tokens, reasoning_content="left?")).answer == Answer("elsewhere")
+    assert read_completion(completion("elsewhere", tokens, reasoning_content="left?")).answer == Answer(
+        "elsewhere", finish="stop"
+    )
 
 
 def test_texts_that_end_an_answer_are_cut_where_the_server_left_them_in() -> None:
@@ -60,7 +62,7 @@ def test_a_refusal_is_an_answer_and_so_is_an_empty_text() -> None:
 
 def test_why_it_ended_and_what_it_cost_are_read_where_they_are_told() -> None:
     answer = read_completion(completion("left", finish_reason="length"))
-    assert (answer.finish_reason, answer.usage) == ("length", Usage(1, 1))
+    assert (answer.finish, answer.usage) == ("length", Usage(1, 1))
     for usage in (None, [], {"prompt_tokens": "many", "completion_tokens": 1}):
         assert read_completion({**completion("left"), "usage": usage}).usage is None
 

@@ -6,7 +6,7 @@ import argparse
 from typing import TYPE_CHECKING, Any
 
 from hedge_tasks.cli.choices import add_run, add_task
-from hedge_tasks.cli.common import PROBLEMS_FOUND, command, show, table
+from hedge_tasks.io.commands import PROBLEMS_FOUND, command, show, table
 
 if TYPE_CHECKING:
     from hedge_tasks.runs.health import Health

@@ -239,6 +239,10 @@ class FailedDocument:
     id: str
     reason: str
 
+    def __str__(self) -> str:
+        """One line of JSON: lmms-eval writes the text of a filtered response into its sample file."""
+        return self.to_json()
+
     def to_json(self, report: Mapping[str, Any] | None = None) -> str:
         """One line of JSON; `report` as for `AnswerSet.to_json`."""
         return _json({"id": self.id, "failed": self.reason}, report)

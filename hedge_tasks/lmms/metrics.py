@@ -144,6 +144,13 @@ class UnlabelledRate(RateMetric):
         return {"value": int(scores.label is None), "group": scores.group}
 
 
+FAILED_RATE = "failed_rate"
+
+
+class FailedRate(RateMetric):
+    """Share of documents that are left out because a draw of theirs failed for good; `HedgeTask` makes its records."""
+
+
 class OfQuestionType:
     """Another metric, over the documents of one kind only (the task's `question_type` column).
 
