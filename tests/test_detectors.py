@@ -178,10 +178,10 @@ def test_every_detector_has_bounds_here():
     assert SHARES | set(BOUNDS) == set(names())
 
 
-@settings(deadline=None)
-@given(st.randoms(use_true_random=False), st.integers(1, 9), st.integers(1, 5))
-def test_scores_are_finite_and_within_their_bounds(dice, n, m):
-    evidence = random_evidence(dice, n, m)
+@settings(deadline=None, max_examples=60)
+@given(st.integers(0, 2**32), st.integers(1, 9), st.integers(1, 5))
+def test_scores_are_finite_and_within_their_bounds(seed, n, m):
+    evidence = random_evidence(random.Random(seed), n, m)
     for name in names():
         value = get(name).score(evidence)
         if name == "luq" and n == 1:
@@ -194,9 +194,10 @@ def test_scores_are_finite_and_within_their_bounds(dice, n, m):
         assert math.copysign(1.0, value) == 1.0 or value < 0, name
 
 
-@settings(deadline=None)
-@given(st.randoms(use_true_random=False), st.integers(1, 9), st.integers(1, 5))
-def test_the_order_of_the_samples_changes_no_digit(dice, n, m):
+@settings(deadline=None, max_examples=60)
+@given(st.integers(0, 2**32), st.integers(1, 9), st.integers(1, 5))
+def test_the_order_of_the_samples_changes_no_digit(seed, n, m):
+    dice = random.Random(seed)
     evidence = random_evidence(dice, n, m)
     clean, noisy = list(range(1, 1 + n)), list(range(1 + n, 1 + n + m))
     dice.shuffle(clean)
@@ -257,9 +258,9 @@ def test_ties_are_not_broken_by_the_order_of_the_clusters():
     orders = sorted(itertools.permutations((1, 3, 6)), key=plain)
     hallucinated, sound = [orders[0]] * 20, [orders[-1]] * 20
     labels = [1] * 20 + [0] * 20
-    assert estimate_auroc([plain(sizes) for sizes in hallucinated + sound], labels).value == 0.0
+    assert estimate_auroc([plain(sizes) for sizes in hallucinated + sound], labels, method="delong").value == 0.0
     scores = [get("se").score(clustered(sizes)) for sizes in hallucinated + sound]
-    assert estimate_auroc(scores, labels).value == 0.5
+    assert estimate_auroc(scores, labels, method="delong").value == 0.5
 
 
 @pytest.mark.parametrize("n", [2, 5, 10, 20])
@@ -358,8 +359,6 @@ def test_lexical_disagreement_of_many_answers_is_close_to_that_of_all_pairs():
 # --- needs -----------------------------------------------------------------------------------------------------------
 
 WITHOUT = {
-    "clean": lambda e: Evidence((e.texts[0], *e.texts[e.noisy]), 0, **cut(e, [0, *range(1 + e.n_clean, len(e.texts))])),
-    "noisy": lambda e: Evidence(e.texts[: 1 + e.n_clean], e.n_clean, **cut(e, range(1 + e.n_clean))),
     "clusters": lambda e: changed(e, cluster_ids=None),
     "baseline_logprob": lambda e: changed(e, mean_logprobs=with_nan(e.mean_logprobs, 0)),
     "baseline_tokens": lambda e: changed(e, n_tokens=with_nan(e.n_tokens, 0)),
@@ -370,6 +369,8 @@ WITHOUT = {
     "relations": lambda e: changed(e, relations=None),
     "cosines": lambda e: changed(e, cosines=None),
     "question": lambda e: changed(e, question=None),
+    "clean": lambda e: Evidence((e.texts[0], *e.texts[e.noisy]), 0, **cut(e, [0, *range(1 + e.n_clean, len(e.texts))])),
+    "noisy": lambda e: Evidence(e.texts[: 1 + e.n_clean], e.n_clean, **cut(e, range(1 + e.n_clean))),
 }
 
 
@@ -421,7 +422,7 @@ def test_scores_need_no_more_than_they_say():
     whole = random_evidence(random.Random(2), 5, 4)
     for name in names():
         detector, evidence = get(name), whole
-        for need in WITHOUT:
+        for need in sorted(WITHOUT, key=lambda need: need in ("clusters", "relations", "cosines")):
             if need not in detector.needs and need in evidence.offers:
                 less = WITHOUT[need](evidence)
                 evidence = less if detector.needs <= less.offers else evidence
@@ -456,6 +457,11 @@ def test_relations_ask_each_pair_of_different_texts_once():
     np.testing.assert_array_equal(one[0, 2], [0, 0, 1])
     np.testing.assert_array_equal(one[0, 3], [0, 1, 0])
     np.testing.assert_allclose(two[0, 1], [0.2, 0.3, 0.5], atol=1e-7)
+
+
+def test_an_embedding_of_no_length_is_similar_to_nothing():
+    [cosines] = cosine_matrices([["a", "b"]], lambda texts: [[0.0, 0.0], [1.0, 0.0]])
+    assert cosines.tolist() == [[1, 0], [0, 1]]
 
 
 def test_no_pair_no_question():

@@ -5,10 +5,10 @@ Conventions, common to all pure functions of the detectors:
 * Scores are oriented: **higher = more likely hallucinated**.
 * Entropies are in nats, log-probabilities in nats per token.
 * Cluster ids are labels, not numbers: any hashable values, not necessarily contiguous, negative ones allowed.
-* Computations are in float64. A result is a plain ``float`` and never ``-0.0``.
-* Sums are exact (``math.fsum``), so that no order of clusters or answers changes a digit: otherwise rounding breaks
+* Computations are in float64. A result is a plain `float` and never `-0.0`.
+* Sums are exact (`math.fsum`), so that no order of clusters or answers changes a digit: otherwise rounding breaks
   ties, and breaks them by the order of the data.
-* A log-probability of ``-inf`` is allowed and gives that answer zero weight; ``nan`` and ``+inf`` are errors.
+* A log-probability of `-inf` is allowed and gives that answer zero weight; `nan` and `+inf` are errors.
 * Bad input raises :class:`ValueError` naming the argument.
 """
 
@@ -57,26 +57,26 @@ def semantic_distribution(
     .. math::
         s_j = \frac{\sum_{i: c_i = j} \exp(\ell_i - \max_k \ell_k)}{\sum_i \exp(\ell_i - \max_k \ell_k)}
 
-    HEDGE paper, Eq. 1. As printed there, the numerator and each term of the denominator carry a *second* ``exp`` around
-    the sum. We leave it out, as the reference implementation ``hedge-bench`` (0.1.2) does: with it a
+    HEDGE paper, Eq. 1. As printed there, the numerator and each term of the denominator carry a *second* `exp` around
+    the sum. We leave it out, as the reference implementation `hedge-bench` (0.1.2) does: with it a
     cluster of zero weight would still get :math:`e^0 = 1`, the shift by :math:`\max \ell` would change the result
     rather than only guard against underflow, and :math:`s` would not be the distribution of Farquhar et al. 2024, which
     the paper cites.
 
     Args:
-        cluster_ids: Cluster id of each answer, shape ``(n,)``, ``n >= 1``.
-        mean_logprobs: Mean token log-probability of each answer in nats per token, shape ``(n,)``. ``-inf`` is zero
-            weight. ``None`` weighs all answers equally.
-        support: The distinct cluster ids over which to lay the distribution out, shape ``(k,)``, in the order wanted.
-            It may name clusters without an answer (probability 0) and must name every id in ``cluster_ids``. By default
+        cluster_ids: Cluster id of each answer, shape `(n,)`, `n >= 1`.
+        mean_logprobs: Mean token log-probability of each answer in nats per token, shape `(n,)`. `-inf` is zero
+            weight. `None` weighs all answers equally.
+        support: The distinct cluster ids over which to lay the distribution out, shape `(k,)`, in the order wanted.
+            It may name clusters without an answer (probability 0) and must name every id in `cluster_ids`. By default
             the ids that occur, sorted (or in order of first appearance if they cannot be sorted).
 
     Returns:
-        Probabilities, shape ``(k,)``, float64, summing to 1.
+        Probabilities, shape `(k,)`, float64, summing to 1.
 
     Raises:
-        ValueError: If there is no answer, the lengths differ, a log-probability is ``nan`` or ``+inf``, all of them are
-            ``-inf``, or ``support`` has duplicates or lacks an id.
+        ValueError: If there is no answer, the lengths differ, a log-probability is `nan` or `+inf`, all of them are
+            `-inf`, or `support` has duplicates or lacks an id.
 
     Example:
         >>> import math
@@ -122,7 +122,7 @@ def mean(values: Iterable[float]) -> float:
 
 
 def softmax(logits: FloatArray) -> FloatArray:
-    """Exponentials in proportion, shape ``(k,)``."""
+    """Exponentials in proportion, shape `(k,)`."""
     with np.errstate(over="ignore"):  # a difference may become -inf, of which exp is the right 0
         weights = np.exp(logits - logits.max())
     return np.asarray(weights / math.fsum(weights), dtype=np.float64)
@@ -197,7 +197,7 @@ def as_logprobs(values: LogProbs, name: str) -> FloatArray:
 
 
 def relative_weights(logprobs: LogProbs | None, n: int, name: str = "mean_logprobs") -> FloatArray:
-    """Weights relative to the likeliest answer, which keeps ``exp`` from underflowing for all of them at once."""
+    """Weights relative to the likeliest answer, which keeps `exp` from underflowing for all of them at once."""
     if logprobs is None:
         return np.ones(n)
     array = as_logprobs(logprobs, name)

@@ -227,7 +227,7 @@ def cosine_matrices(answers: Sequence[Sequence[str]], embed: Embed) -> list[Matr
     """
     texts = list(dict.fromkeys(text for one in answers for text in one if text.strip()))
     vectors = np.asarray(embed(texts), dtype=np.float64) if texts else np.empty((0, 1))
-    vectors /= np.linalg.norm(vectors, axis=1, keepdims=True)
+    vectors = vectors / np.maximum(np.linalg.norm(vectors, axis=1, keepdims=True), np.finfo(np.float64).tiny)
     # One more row, of zeros, is what the empty answers have.
     vectors = np.vstack([vectors, np.zeros((1, vectors.shape[1]))])
     place = {text: i for i, text in enumerate(texts)}

@@ -18,13 +18,13 @@ def negative_baseline_logprob(baseline_logprob: float) -> float:
     The simplest baseline; it needs no further samples.
 
     Args:
-        baseline_logprob: Mean token log-probability of the baseline answer; ``-inf`` gives ``inf``.
+        baseline_logprob: Mean token log-probability of the baseline answer; `-inf` gives `inf`.
 
     Returns:
-        A number, ``>= 0`` for true log-probabilities.
+        A number, `>= 0` for true log-probabilities.
 
     Raises:
-        ValueError: If it is missing, ``nan`` or ``+inf``.
+        ValueError: If it is missing, `nan` or `+inf`.
 
     Example:
         >>> negative_baseline_logprob(-0.25)

@@ -24,7 +24,7 @@ def kernel_language_entropy(weights: FloatArray, *, t: float = 0.3) -> float:
     Nikitin et al. 2024 (arXiv:2405.20003), with the heat kernel of the unnormalised Laplacian.
 
     Args:
-        weights: :math:`W`, of the edges, symmetric, not negative, shape ``(n, n)``. The diagonal does not matter.
+        weights: :math:`W`, of the edges, symmetric, not negative, shape `(n, n)`. The diagonal does not matter.
         t: How far heat spreads along the edges; 0.3 in the paper.
 
     Returns:

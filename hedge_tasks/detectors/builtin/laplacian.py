@@ -28,7 +28,7 @@ def degree(similarity: FloatArray) -> float:
     authors' code divides by n. With :math:`W_{ii} = 1`; lm-polygraph takes what the model says of a text and itself.
 
     Args:
-        similarity: :math:`W`, symmetric, in [0, 1], shape ``(n, n)``.
+        similarity: :math:`W`, symmetric, in [0, 1], shape `(n, n)`.
 
     Returns:
         A number in [0, 1).
@@ -51,7 +51,7 @@ def eigenvalue_sum(similarity: FloatArray) -> float:
     Lin et al. 2024; lm-polygraph's EigValLaplacian.
 
     Args:
-        similarity: :math:`W`, symmetric, in [0, 1] with ones on the diagonal, shape ``(n, n)``.
+        similarity: :math:`W`, symmetric, in [0, 1] with ones on the diagonal, shape `(n, n)`.
 
     Returns:
         A number in [1, n]: for answers that are alike or not at all the number of groups.

@@ -26,13 +26,13 @@ def lexical_disagreement(clean_answers: Sequence[str]) -> float:
     where LCS is the length of the longest common subsequence of the two token lists, so that each summand is the
     ROUGE-L F-measure (:math:`F_1`; Lin 2004). Lexical similarity in this form is the baseline of Kuhn et al. 2023 and
     of lm-polygraph; this is its complement. Tokens are the runs of letters and digits of the case-folded text in any
-    script; unlike the ``rouge-score`` package we do not stem, which it does for English only.
+    script; unlike the `rouge-score` package we do not stem, which it does for English only.
 
     Args:
-        clean_answers: The texts of the clean answers, length ``n >= 1``.
+        clean_answers: The texts of the clean answers, length `n >= 1`.
 
     Returns:
-        A number in ``[0, 1]``. A single answer disagrees with nothing: 0.0. Two answers without any token count as
+        A number in `[0, 1]`. A single answer disagrees with nothing: 0.0. Two answers without any token count as
         equal.
 
     Raises:

@@ -17,10 +17,10 @@ def number_of_clusters(clean_ids: ClusterIds) -> float:
     "Number of semantic sets" in Kuhn et al. 2023 and Lin et al. 2024.
 
     Args:
-        clean_ids: Cluster ids of the clean answers, shape ``(n,)``, ``n >= 1``.
+        clean_ids: Cluster ids of the clean answers, shape `(n,)`, `n >= 1`.
 
     Returns:
-        A whole number in ``[1, n]``, as a float like all scores.
+        A whole number in `[1, n]`, as a float like all scores.
 
     Raises:
         ValueError: If there is no clean answer.

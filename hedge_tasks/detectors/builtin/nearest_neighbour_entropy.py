@@ -21,7 +21,7 @@ def nearest_neighbour_entropy(similarity: FloatArray, *, temperature: float = 1.
     It falls with the number of answers: only questions with equally many are comparable.
 
     Args:
-        similarity: :math:`W`, with ones on the diagonal, shape ``(n, n)``.
+        similarity: :math:`W`, with ones on the diagonal, shape `(n, n)`.
         temperature: :math:`\tau`, positive.
 
     Returns:

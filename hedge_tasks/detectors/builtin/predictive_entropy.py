@@ -18,14 +18,14 @@ def negative_mean_clean_logprob(clean_logprobs: LogProbs) -> float:
     Farquhar et al. 2024 compare semantic entropy with).
 
     Args:
-        clean_logprobs: Mean token log-probabilities of the clean answers, shape ``(n,)``, ``n >= 1``. One ``-inf``
-            makes the result ``inf``: there is no weight to be zero here.
+        clean_logprobs: Mean token log-probabilities of the clean answers, shape `(n,)`, `n >= 1`. One `-inf`
+            makes the result `inf`: there is no weight to be zero here.
 
     Returns:
-        A number, ``>= 0`` for true log-probabilities.
+        A number, `>= 0` for true log-probabilities.
 
     Raises:
-        ValueError: If there is none, or one is ``nan`` or ``+inf``.
+        ValueError: If there is none, or one is `nan` or `+inf`.
 
     Example:
         >>> negative_mean_clean_logprob([-0.5, -1.0, -1.5])

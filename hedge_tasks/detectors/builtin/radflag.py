@@ -22,10 +22,10 @@ def radflag(baseline_id: Hashable, clean_ids: ClusterIds) -> float:
 
     Args:
         baseline_id: Cluster id :math:`c_0` of the baseline answer.
-        clean_ids: Cluster ids of the clean answers from the same clustering, shape ``(n,)``, ``n >= 1``.
+        clean_ids: Cluster ids of the clean answers from the same clustering, shape `(n,)`, `n >= 1`.
 
     Returns:
-        A number in ``[0, 1]``.
+        A number in `[0, 1]`.
 
     Raises:
         ValueError: If there is no clean answer.

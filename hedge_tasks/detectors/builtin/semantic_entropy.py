@@ -18,12 +18,12 @@ def semantic_entropy(cluster_ids: ClusterIds, mean_logprobs: LogProbs | None = N
     clean answers); introduced by Farquhar et al. 2024.
 
     Args:
-        cluster_ids: Cluster id of each (clean) answer, shape ``(n,)``, ``n >= 1``.
-        mean_logprobs: Mean token log-probabilities, nats per token, shape ``(n,)``; ``None`` weighs all answers
+        cluster_ids: Cluster id of each (clean) answer, shape `(n,)`, `n >= 1`.
+        mean_logprobs: Mean token log-probabilities, nats per token, shape `(n,)`; `None` weighs all answers
             equally.
 
     Returns:
-        A number in :math:`[0, \ln k]` for ``k`` clusters; exactly 0.0 for a single cluster.
+        A number in :math:`[0, \ln k]` for `k` clusters; exactly 0.0 for a single cluster.
 
     Raises:
         ValueError: As :func:`semantic_distribution`.
@@ -46,10 +46,10 @@ def discrete_semantic_entropy(cluster_ids: ClusterIds) -> float:
     Farquhar et al. 2024 ("discrete semantic entropy"), for models that give no log-probabilities.
 
     Args:
-        cluster_ids: Cluster id of each (clean) answer, shape ``(n,)``, ``n >= 1``.
+        cluster_ids: Cluster id of each (clean) answer, shape `(n,)`, `n >= 1`.
 
     Returns:
-        A number in :math:`[0, \ln k]` for ``k`` clusters.
+        A number in :math:`[0, \ln k]` for `k` clusters.
 
     Raises:
         ValueError: If there is no answer.

@@ -21,8 +21,8 @@ def shifted_attention(similarity: FloatArray, logprobs: FloatArray, *, t: float 
     every p underflows lm-polygraph has infinity.
 
     Args:
-        similarity: :math:`W`, in [0, 1], shape ``(n, n)``. The diagonal does not matter.
-        logprobs: :math:`\ln p`, summed over tokens, shape ``(n,)``.
+        similarity: :math:`W`, in [0, 1], shape `(n, n)`. The diagonal does not matter.
+        logprobs: :math:`\ln p`, summed over tokens, shape `(n,)`.
         t: Temperature; 0.001 in the authors' code and in lm-polygraph.
 
     Example:

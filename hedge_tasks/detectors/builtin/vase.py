@@ -41,27 +41,27 @@ def vase(
 
     HEDGE paper, Eq. 5 (after Liao et al. 2025). Both distributions are laid out over *all* cluster ids of the joint
     clustering of baseline, clean and noisy answers, as the reference implementation does: a cluster that holds only the
-    baseline answer has probability 0 in both and still takes part in the softmax. The reference adds ``1e-10`` inside
+    baseline answer has probability 0 in both and still takes part in the softmax. The reference adds `1e-10` inside
     the logarithm; we do not (a softmax is never 0 unless it underflows, and then :math:`0 \ln 0 = 0`), so that a single
-    cluster gives exactly 0.0. The difference is at most about ``k * 1e-10``.
+    cluster gives exactly 0.0. The difference is at most about `k * 1e-10`.
 
     Args:
-        clean_ids: Cluster ids of the clean answers, shape ``(n,)``, ``n >= 1``.
-        noisy_ids: Cluster ids of the noisy answers from the same clustering, shape ``(m,)``, ``m >= 1``; ``m`` may
-            differ from ``n``.
-        clean_logprobs: Mean token log-probabilities of the clean answers, nats per token, shape ``(n,)``; ``None`` =
+        clean_ids: Cluster ids of the clean answers, shape `(n,)`, `n >= 1`.
+        noisy_ids: Cluster ids of the noisy answers from the same clustering, shape `(m,)`, `m >= 1`; `m` may
+            differ from `n`.
+        clean_logprobs: Mean token log-probabilities of the clean answers, nats per token, shape `(n,)`; `None` =
             equal weights.
-        noisy_logprobs: The same for the noisy answers, shape ``(m,)``.
-        baseline_id: Cluster id of the baseline answer. Give it to get the reference's number; ``None`` leaves the
+        noisy_logprobs: The same for the noisy answers, shape `(m,)`.
+        baseline_id: Cluster id of the baseline answer. Give it to get the reference's number; `None` leaves the
             baseline out of the support.
         alpha: Strength of the clean-noisy contrast, dimensionless and finite; 1 in the papers.
 
     Returns:
-        A number in :math:`[0, \ln k]` for ``k`` ids in the joint clustering; exactly 0.0 for a single one.
+        A number in :math:`[0, \ln k]` for `k` ids in the joint clustering; exactly 0.0 for a single one.
 
     Raises:
-        ValueError: If clean or noisy answers are missing, lengths differ, a log-probability is ``nan`` or ``+inf``, all
-            of a condition's are ``-inf``, or ``alpha`` is not finite.
+        ValueError: If clean or noisy answers are missing, lengths differ, a log-probability is `nan` or `+inf`, all
+            of a condition's are `-inf`, or `alpha` is not finite.
 
     Example:
         >>> round(vase([0, 0, 1], [1, 1, 2], baseline_id=0), 5)
@@ -93,7 +93,7 @@ def linear_vase(
         clean_ids, noisy_ids, clean_logprobs, noisy_logprobs, alpha: As for :func:`vase`.
 
     Returns:
-        A number in :math:`[0, \ln k]` for ``k`` ids in the joint clustering.
+        A number in :math:`[0, \ln k]` for `k` ids in the joint clustering.
 
     Raises:
         ValueError: As :func:`vase`.
