@@ -9,7 +9,7 @@ Conventions, common to all pure functions of the detectors:
 * Sums are exact (`math.fsum`), so that no order of clusters or answers changes a digit: otherwise rounding breaks
   ties, and breaks them by the order of the data.
 * A log-probability of `-inf` is allowed and gives that answer zero weight; `nan` and `+inf` are errors.
-* Bad input raises :class:`ValueError` naming the argument.
+* Bad input raises `ValueError` naming the argument.
 """
 
 from __future__ import annotations

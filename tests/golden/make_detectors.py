@@ -31,6 +31,9 @@ QUESTIONS = 36
 WORDS = ["lung", "left", "clear", "heart", "rib", "no", "small", "cyst"]
 Question = dict[str, Any]
 
+# Questions -> what is to be timed: the library's own code on them, which gives a number a question.
+Prepare = Callable[[list[Question]], Callable[[], Any]]
+
 
 def bare(library: str, *folders: str) -> None:
     """Make a library's packages importable whose own imports are left out."""
@@ -55,10 +58,9 @@ def uqlm(file: str) -> Any:
     return importlib.import_module(f"uqlm.{file}")
 
 
-def question(seed: int) -> Question:
+def question(seed: int, n: int) -> Question:
     """A baseline answer and n clean ones, some of them equal, with everything that a detector may need."""
     dice = random.Random(seed)
-    n = 1 + seed % 12
     pool = [" ".join(dice.choices(WORDS, k=dice.randint(1, 4))) for _ in range(dice.randint(1, 2 + n))]
     texts = [dice.choice(pool) for _ in range(1 + n)]
     meanings = {text: dice.randrange(1 + len(pool) // 2) for text in pool}
@@ -87,72 +89,78 @@ def matrices(q: Question) -> tuple[Any, Any, Any, Any]:
     return contradiction, 1 - contradiction - entailment, entailment, cosines
 
 
-def lm_polygraph_stats(q: Question) -> dict[str, Any]:
-    """One question as lm-polygraph's estimators take a batch of them."""
-    contradiction, neutral, entailment, _ = matrices(q)
+def lm_polygraph_stats(questions: list[Question]) -> dict[str, Any]:
+    """The questions, all with as many answers, as lm-polygraph's estimators take them."""
+    contradiction, neutral, entailment, _ = (np.stack(each) for each in zip(*map(matrices, questions), strict=True))
     clean = slice(1, None)
-    ids = q["cluster_ids"][1:]
-    classes = list(dict.fromkeys(ids))
+    tokens = [q["token_logprobs"] for q in questions]
     with np.errstate(divide="ignore"):
-        logits = {"entail": np.log(entailment[clean, clean]), "contra": np.log(contradiction[clean, clean])}
+        logits = {"entail": np.log(entailment), "contra": np.log(contradiction)}
+    ids = [q["cluster_ids"][1:] for q in questions]
     return {
-        "sample_texts": [q["texts"][1:]],
-        "sample_log_probs": [[math.fsum(tokens) for tokens in q["token_logprobs"][1:]]],
-        "sample_tokens": [[list(range(len(tokens))) for tokens in q["token_logprobs"][1:]]],
-        "greedy_log_likelihoods": [q["token_logprobs"][0]],
-        "semantic_matrix_entail": entailment[clean, clean][None],
-        "semantic_matrix_contra": contradiction[clean, clean][None],
-        "semantic_matrix_entail_logits": logits["entail"][None],
-        "semantic_matrix_contra_logits": logits["contra"][None],
-        "greedy_semantic_matrix_contra_forward": contradiction[:1, clean],
-        "greedy_semantic_matrix_neutral_forward": neutral[:1, clean],
+        "sample_texts": [q["texts"][1:] for q in questions],
+        "sample_log_probs": [[math.fsum(one) for one in each[1:]] for each in tokens],
+        "sample_tokens": [[list(range(len(one))) for one in each[1:]] for each in tokens],
+        "greedy_log_likelihoods": [each[0] for each in tokens],
+        "semantic_matrix_entail": entailment[:, clean, clean],
+        "semantic_matrix_contra": contradiction[:, clean, clean],
+        "semantic_matrix_entail_logits": logits["entail"][:, clean, clean],
+        "semantic_matrix_contra_logits": logits["contra"][:, clean, clean],
+        "greedy_semantic_matrix_contra_forward": contradiction[:, 0, clean],
+        "greedy_semantic_matrix_neutral_forward": neutral[:, 0, clean],
         "semantic_classes_entail": {
-            "class_to_sample": [[[i for i, other in enumerate(ids) if other == one] for one in classes]],
-            "sample_to_class": [[classes.index(one) for one in ids]],
+            "class_to_sample": [members(each) for each in ids],
+            "sample_to_class": [[list(dict.fromkeys(each)).index(one) for one in each] for each in ids],
         },
     }
 
 
-def with_cosines(q: Question) -> dict[str, Any]:
+def members(ids: list[int]) -> list[list[int]]:
+    """The places of each cluster's answers."""
+    return [[i for i, other in enumerate(ids) if other == one] for one in dict.fromkeys(ids)]
+
+
+def with_cosines(questions: list[Question]) -> dict[str, Any]:
     """The same with cosines where lm-polygraph has entailment, and the similarities of a cross-encoder."""
-    cosines = matrices(q)[3]
-    clean = cosines[1:, 1:]
+    cosines = np.stack([matrices(q)[3] for q in questions])
+    clean = cosines[:, 1:, 1:]
     return {
-        **lm_polygraph_stats(q),
-        "semantic_matrix_entail": clean[None],
-        "semantic_matrix_contra": (1 - clean)[None],
-        "sample_sentence_similarity": clean[None],
-        "greedy_sentence_similarity": cosines[:1, 1:],
+        **lm_polygraph_stats(questions),
+        "semantic_matrix_entail": clean,
+        "semantic_matrix_contra": 1 - clean,
+        "sample_sentence_similarity": clean,
+        "greedy_sentence_similarity": cosines[:, 0, 1:],
     }
 
 
-def with_entailment(q: Question) -> dict[str, Any]:
+def with_entailment(questions: list[Question]) -> dict[str, Any]:
     """The same with the mean entailment of both directions as the similarities of a cross-encoder."""
-    entailment = matrices(q)[2][1:, 1:]
-    return {**lm_polygraph_stats(q), "sample_sentence_similarity": ((entailment + entailment.T) / 2)[None]}
+    entailment = np.stack([matrices(q)[2][1:, 1:] for q in questions])
+    both = (entailment + entailment.transpose(0, 2, 1)) / 2
+    return {**lm_polygraph_stats(questions), "sample_sentence_similarity": both}
 
 
-def estimators() -> dict[str, Callable[[Question], float]]:
+def lm_polygraph_scores() -> dict[str, Prepare]:
     """By our detector's name: what lm-polygraph says in its place."""
 
-    def of(stats: Callable[[Question], Any], file: str, name: str, **options: Any) -> Callable[[Question], float]:
+    def of(stats: Callable[[list[Question]], Any], file: str, name: str, **options: Any) -> Prepare:
         estimator = lm_polygraph(file, name, **options)
-        return lambda q: float(estimator(stats(q))[0])
+
+        def prepare(questions: list[Question]) -> Callable[[], Any]:
+            given = stats(questions)
+            return lambda: estimator(given)
+
+        return prepare
 
     plain, nli, words = lm_polygraph_stats, {"similarity_score": "NLI_score"}, {"similarity_score": "Jaccard_score"}
     graphs = [("nli", plain, nli), ("cosine", with_cosines, nli), ("jaccard", plain, words)]
+    discrete = {"class_probability_estimation": "frequency", "entropy_estimation": "mean"}
     found = {
         "msp": of(plain, "max_probability", "MaximumSequenceProbability"),
         "baseline_nll": of(plain, "perplexity", "Perplexity"),
         "predictive_entropy": of(plain, "monte_carlo_sequence_entropy", "MonteCarloSequenceEntropy"),
         "clean_nll": of(plain, "monte_carlo_normalized_sequence_entropy", "MonteCarloNormalizedSequenceEntropy"),
-        "discrete_se": of(
-            plain,
-            "semantic_entropy",
-            "SemanticEntropy",
-            class_probability_estimation="frequency",
-            entropy_estimation="mean",
-        ),
+        "discrete_se": of(plain, "semantic_entropy", "SemanticEntropy", **discrete),
         "lexical": of(plain, "lexical_similarity", "LexicalSimilarity", metric="rougeL"),
         "kle": of(plain, "kernel_language_entropy", "KernelLanguageEntropy", scale=False),
         "kle_cosine": of(with_cosines, "kernel_language_entropy", "KernelLanguageEntropy", scale=False),
@@ -181,45 +189,55 @@ def uqlm_nli(q: Question) -> Any:
     return nli
 
 
-def uqlm_consistency(name: str) -> Callable[[Question], float]:
+def uqlm_consistency(name: str) -> Prepare:
     """uqlm's noncontradiction or entailment score: a confidence."""
     scorer_class = uqlm("black_box.consistency").ConsistencyScorer
 
-    def score(q: Question) -> float:
-        scorer = scorer_class(nli=uqlm_nli(q), scorers=[name])
-        scorer.available_nli_scores = {}
-        return float(scorer._observed_consistency_i(q["texts"][0], q["texts"][1:])[name])
+    def prepare(questions: list[Question]) -> Callable[[], Any]:
+        scorers = [scorer_class(nli=uqlm_nli(q), scorers=[name]) for q in questions]
+        for scorer in scorers:
+            scorer.available_nli_scores = {}
+        asked = [(scorer, q["texts"][0], q["texts"][1:]) for scorer, q in zip(scorers, questions, strict=True)]
+        return lambda: [scorer._observed_consistency_i(base, clean)[name] for scorer, base, clean in asked]
 
-    return score
+    return prepare
 
 
-def uqlm_cosine(q: Question) -> float:
+def uqlm_cosine(questions: list[Question]) -> Callable[[], Any]:
     """uqlm's cosine score: a confidence."""
     scorer_class = uqlm("black_box.cosine").CosineScorer
-    scorer = scorer_class.__new__(scorer_class)
-    scorer.max_length = 2000
-    vectors = dict(zip(q["texts"], np.array(q["vectors"]), strict=True))
-    scorer.model = types.SimpleNamespace(encode=lambda texts: [vectors[text] for text in texts])
-    return float(np.mean(scorer._compute_score(q["texts"][0], q["texts"][1:])))
+
+    def scorer_of(q: Question) -> Any:
+        scorer = scorer_class.__new__(scorer_class)
+        scorer.max_length = 2000
+        vectors = dict(zip(q["texts"], np.array(q["vectors"]), strict=True))
+        scorer.model = types.SimpleNamespace(encode=lambda texts: [vectors[text] for text in texts])
+        return scorer
+
+    asked = [(scorer_of(q), q["texts"][0], q["texts"][1:]) for q in questions]
+    return lambda: [np.mean(scorer._compute_score(base, clean)) for scorer, base, clean in asked]
 
 
-def uqlm_entropy(length_normalize: bool) -> Callable[[Question], float]:
+def uqlm_entropy(length_normalize: bool) -> Prepare:
     """uqlm's semantic entropy of given clusters."""
     functions = uqlm("nli.entropy_utils")
 
-    def score(q: Question) -> float:
-        logprobs = [[{"logprob": value} for value in tokens] for tokens in q["token_logprobs"][1:]]
-        ids = q["cluster_ids"][1:]
-        probabilities, _ = functions.compute_response_probabilities(logprobs, len(ids), length_normalize)
-        clusters = [[i for i, other in enumerate(ids) if other == one] for one in dict.fromkeys(ids)]
-        return float(
-            functions.compute_semantic_entropy(functions.compute_cluster_probabilities(probabilities, clusters))
-        )
+    def entropy(logprobs: list[Any], clusters: list[list[int]]) -> float:
+        probabilities, _ = functions.compute_response_probabilities(logprobs, len(logprobs), length_normalize)
+        shares = functions.compute_cluster_probabilities(probabilities, clusters)
+        return float(functions.compute_semantic_entropy(shares))
 
-    return score
+    def prepare(questions: list[Question]) -> Callable[[], Any]:
+        asked = [
+            ([[{"logprob": x} for x in tokens] for tokens in q["token_logprobs"][1:]], members(q["cluster_ids"][1:]))
+            for q in questions
+        ]
+        return lambda: [entropy(logprobs, clusters) for logprobs, clusters in asked]
+
+    return prepare
 
 
-def uqlm_scorers() -> dict[str, Callable[[Question], float]]:
+def uqlm_scores() -> dict[str, Prepare]:
     """By our detector's name: what uqlm says in its place."""
     return {
         "se": uqlm_entropy(True),
@@ -230,19 +248,21 @@ def uqlm_scorers() -> dict[str, Callable[[Question], float]]:
     }
 
 
+def value_of(prepare: Prepare, q: Question) -> float | None:
+    [value] = prepare([q])()
+    return float(value) if math.isfinite(value) else None
+
+
 def main() -> None:
     warnings.simplefilter("ignore")
     np.seterr(all="ignore")
-    questions = [question(seed) for seed in range(QUESTIONS)]
-    libraries = {"lm_polygraph": estimators(), "uqlm": uqlm_scorers()}
+    questions = [question(seed, 1 + seed % 12) for seed in range(QUESTIONS)]
+    libraries = {"lm_polygraph": lm_polygraph_scores(), "uqlm": uqlm_scores()}
     golden = {
         "versions": {name: importlib.metadata.version(name) for name in ("lm-polygraph", "uqlm")},
         "questions": questions,
         "values": {
-            library: {
-                name: [value if math.isfinite(value := score(q)) else None for q in questions]
-                for name, score in scores.items()
-            }
+            library: {name: [value_of(prepare, q) for q in questions] for name, prepare in scores.items()}
             for library, scores in libraries.items()
         },
     }

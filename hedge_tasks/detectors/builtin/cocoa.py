@@ -53,7 +53,7 @@ def cocoa_nll(evidence: Evidence) -> float:
     .. math::
         -\ell_0 \cdot \frac{1}{n} \sum_{i=1}^{n} \bigl(1 - \max(0, \cos_{0i})\bigr)
 
-    lm-polygraph's CocoaPPL on the same similarities; see :func:`cocoa`.
+    lm-polygraph's CocoaPPL on the same similarities; see `cocoa`.
 
     Args:
         evidence: With clean answers, cosines and the log-probability of the baseline answer.

@@ -52,7 +52,7 @@ def kernel_language_entropy(weights: FloatArray, *, t: float = 0.3) -> float:
     source="Nikitin et al. 2024 (arXiv:2405.20003)",
 )
 def kle(evidence: Evidence, *, t: float = 0.3) -> float:
-    r"""Kernel language entropy over the NLI graph of the clean answers; see :func:`kernel_language_entropy`.
+    r"""Kernel language entropy over the NLI graph of the clean answers; see `kernel_language_entropy`.
 
     .. math::
         W = E + E^\top + \tfrac{1}{2} (N + N^\top)

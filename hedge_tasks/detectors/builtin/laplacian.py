@@ -76,7 +76,7 @@ def eccentricity(similarity: FloatArray, *, below: float = INFORMATIVE) -> float
     Eccentricity, whose rounding errors give agreeing answers up to 1e-6 in place of 0.
 
     Args:
-        similarity: :math:`W`, as for :func:`eigenvalue_sum`.
+        similarity: :math:`W`, as for `eigenvalue_sum`.
         below: The threshold.
 
     Returns:

@@ -46,7 +46,7 @@ def nearest_neighbour_entropy(similarity: FloatArray, *, temperature: float = 1.
     source="Nguyen et al. 2025 (SNNE, arXiv:2506.00245), over entailment",
 )
 def snne(evidence: Evidence, *, temperature: float = 1.0) -> float:
-    r"""SNNE over the probabilities of entailment of the clean answers; see :func:`nearest_neighbour_entropy`.
+    r"""SNNE over the probabilities of entailment of the clean answers; see `nearest_neighbour_entropy`.
 
     .. math::
         -\frac{1}{n} \sum_i \ln \sum_j \exp\bigl((E_{ij} + E_{ji}) / 2\tau\bigr)
@@ -77,7 +77,7 @@ def snne(evidence: Evidence, *, temperature: float = 1.0) -> float:
     source="Nguyen et al. 2025 (SNNE, arXiv:2506.00245), over cosines",
 )
 def snne_cosine(evidence: Evidence, *, temperature: float = 1.0) -> float:
-    r"""SNNE over the cosines of the clean answers; see :func:`nearest_neighbour_entropy`.
+    r"""SNNE over the cosines of the clean answers; see `nearest_neighbour_entropy`.
 
     .. math::
         -\frac{1}{n} \sum_i \ln \sum_j \exp\bigl(\max(0, \cos_{ij}) / \tau\bigr)

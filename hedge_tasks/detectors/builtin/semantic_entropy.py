@@ -14,7 +14,7 @@ def semantic_entropy(cluster_ids: ClusterIds, mean_logprobs: LogProbs | None = N
     .. math::
         \mathrm{SE}(s) = -\sum_j s_j \ln s_j
 
-    with :math:`s` the :func:`semantic_distribution` and :math:`0 \ln 0 = 0`. HEDGE paper, Eq. 2 and 3 (there over the
+    with :math:`s` the `semantic_distribution` and :math:`0 \ln 0 = 0`. HEDGE paper, Eq. 2 and 3 (there over the
     clean answers); introduced by Farquhar et al. 2024.
 
     Args:
@@ -26,7 +26,7 @@ def semantic_entropy(cluster_ids: ClusterIds, mean_logprobs: LogProbs | None = N
         A number in :math:`[0, \ln k]` for `k` clusters; exactly 0.0 for a single cluster.
 
     Raises:
-        ValueError: As :func:`semantic_distribution`.
+        ValueError: As `semantic_distribution`.
 
     Example:
         >>> round(semantic_entropy([0, 0, 1], [-0.1, -0.3, -0.2]), 5)

@@ -48,7 +48,7 @@ def shifted_attention(similarity: FloatArray, logprobs: FloatArray, *, t: float 
     source="Duan et al. 2024 (arXiv:2307.01379)",
 )
 def sentence_sar(evidence: Evidence, *, t: float = 0.001) -> float:
-    r"""SentenceSAR over the cosines of the clean answers; see :func:`shifted_attention`.
+    r"""SentenceSAR over the cosines of the clean answers; see `shifted_attention`.
 
     .. math::
         -\frac{1}{n} \sum_i \ln\Bigl(p_i + \frac{1}{t} \sum_{j \ne i} \max(0, \cos_{ij}) \, p_j\Bigr)
@@ -83,7 +83,7 @@ def sentence_sar(evidence: Evidence, *, t: float = 0.001) -> float:
     source="Duan et al. 2024 (arXiv:2307.01379), over entailment",
 )
 def sentence_sar_nli(evidence: Evidence, *, t: float = 0.001) -> float:
-    r"""SentenceSAR over the probabilities of entailment of the clean answers; see :func:`shifted_attention`.
+    r"""SentenceSAR over the probabilities of entailment of the clean answers; see `shifted_attention`.
 
     .. math::
         -\frac{1}{n} \sum_i \ln\Bigl(p_i + \frac{1}{2t} \sum_{j \ne i} (E_{ij} + E_{ji}) \, p_j\Bigr)

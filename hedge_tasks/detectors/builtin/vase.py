@@ -86,17 +86,17 @@ def linear_vase(
         H(p), \qquad p_j \propto \max\bigl(0,\, s_{\mathrm{clean}, j}
         + \alpha (s_{\mathrm{clean}, j} - s_{\mathrm{noisy}, j})\bigr)
 
-    The softmax of :func:`vase` flattens the shares, whatever the contrast: with :math:`\alpha = 0` it is not semantic
+    The softmax of `vase` flattens the shares, whatever the contrast: with :math:`\alpha = 0` it is not semantic
     entropy. This one is.
 
     Args:
-        clean_ids, noisy_ids, clean_logprobs, noisy_logprobs, alpha: As for :func:`vase`.
+        clean_ids, noisy_ids, clean_logprobs, noisy_logprobs, alpha: As for `vase`.
 
     Returns:
         A number in :math:`[0, \ln k]` for `k` ids in the joint clustering.
 
     Raises:
-        ValueError: As :func:`vase`.
+        ValueError: As `vase`.
 
     Example:
         >>> round(linear_vase([0, 0, 1], [1, 1, 2]), 5), round(linear_vase([0, 0, 1], [1, 1, 2], alpha=0.0), 5)
@@ -170,7 +170,7 @@ def vase_score(evidence: Evidence, *, alpha: float = 1.0) -> float:
     source="Liao et al. 2025, without the outer softmax",
 )
 def vase_linear(evidence: Evidence, *, alpha: float = 1.0) -> float:
-    r"""The plain contrast of clean and noisy shares, without VASE's outer softmax; see :func:`linear_vase`.
+    r"""The plain contrast of clean and noisy shares, without VASE's outer softmax; see `linear_vase`.
 
     .. math::
         H(p), \qquad p_j \propto \max\bigl(0,\, s_{\mathrm{clean}, j}
