@@ -102,6 +102,8 @@ class Detector:
         Raises:
             ConfigError: it has no such option; names the nearest one.
         """
+        if not options:
+            return self
         valid = self.option_names
         for option in options:
             if option not in valid:

@@ -137,7 +137,10 @@ def as_ids(values: ClusterIds, name: str) -> list[Hashable]:
 
     Array scalars are converted because a torch scalar is hashed by identity: two equal ids would be two clusters.
     """
-    ids = [_as_id(v) for v in (values.tolist() if hasattr(values, "tolist") else values)]
+    ids: list[Any] = list(values.tolist() if hasattr(values, "tolist") else values)
+    if all(type(value) is int for value in ids):  # what a clustering gives: nothing to convert, nothing to refuse
+        return ids
+    ids = [_as_id(value) for value in ids]
     for i, value in enumerate(ids):
         if not _hashable(value):
             raise ValueError(f"{name}[{i}] is not hashable: {value!r}")

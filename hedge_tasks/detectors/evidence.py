@@ -119,8 +119,8 @@ class Evidence:
     @cached_property
     def summed_logprobs(self) -> FloatArray:
         """Log-probabilities of the whole answers, mean times number of tokens, in nats, shape (k,)."""
-        with np.errstate(invalid="ignore"):  # an answer of no tokens has probability 1, whatever its mean is said to be
-            return np.where(self.n_tokens == 0, 0.0, self.mean_logprobs * self.n_tokens)
+        # An answer of no tokens has probability 1, whatever its mean is said to be.
+        return self.n_tokens * np.where(self.n_tokens == 0, 0.0, self.mean_logprobs)
 
     @property
     def weighted(self) -> bool:

@@ -36,11 +36,12 @@ def jaccard(evidence: Evidence) -> FloatArray:
     Words are runs of letters and digits. Lin et al. 2024 and lm-polygraph split at spaces instead, so that there "Yes."
     and "yes" have nothing in common, and two empty answers neither.
     """
-    sets = [set(words(text)) for text in evidence.texts[evidence.clean]]
-    index = {word: i for i, word in enumerate(sorted(set().union(*sets)))}
-    has = np.zeros((len(sets), len(index)))
-    for row, present in zip(has, sets, strict=True):
-        row[[index[word] for word in present]] = 1.0
+    lists = [words(text) for text in evidence.texts[evidence.clean]]
+    index: dict[str, int] = {}
+    columns = [[index.setdefault(word, len(index)) for word in one] for one in lists]
+    has = np.zeros((len(lists), len(index)))
+    for row, present in zip(has, columns, strict=True):
+        row[present] = 1.0
     sizes = has.sum(axis=1)
     shared = has @ has.T
     either = sizes[:, None] + sizes - shared
