@@ -31,7 +31,7 @@ from hedge_tasks.data.answers import Answer, AnswerSet, FailedDocument, read_rep
 from hedge_tasks.errors import ConfigError, DataError, DrawsFailed, unknown
 from hedge_tasks.evaluation import brought_metrics
 from hedge_tasks.lmms.filters import ClusterFilter, ScoredAnswers, ScoreFilter
-from hedge_tasks.lmms.identity import model_identity, output_folder, store_folder
+from hedge_tasks.lmms.identity import display_name, model_identity, output_folder, store_folder
 from hedge_tasks.lmms.metrics import FAILED_RATE, METRICS, FailedRate
 from hedge_tasks.lmms.outcome import Everything, report_outcome, run_of
 from hedge_tasks.lmms.processes import gather, is_first
@@ -370,7 +370,7 @@ class HedgeTask(ConfigurableMessagesTask):
         folder = output_folder(self._args, FOLDER)
         if folder is None or not is_first():
             return
-        model, settings = model_identity(self._args) or "", self._hedge_settings()
+        model, settings = display_name(self._args) or "", self._hedge_settings()
         settings["metadata"] = dict(self.config.metadata or {})
         settings |= {key: self._outcome[key] for key in ("sampled", "failed") if key in self._outcome}
         path = save_run(run_of(self.config.task, model, everything, settings), folder)
