@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from engines.forced import forced_logprobs
+from engines.forced import deviation
 from hedge_tasks.sampling import Answer, SamplingPlan
 from hedge_tasks.sampling.prompts import Prompt
 from hedge_tasks.sampling.requests import DrawRequest, SampleRequest
@@ -43,13 +43,8 @@ def sample(adapter: Any, draws: Sequence[DrawRequest]) -> list[Answer]:
 
 
 def deviations(draws: Sequence[DrawRequest], answers: Iterable[Answer]) -> list[float]:
-    """|mean log-probability of the answer - the model's own|, of answers whose tokens are the tokenizer's.
-
-    A sampled text may be made of other tokens than the tokenizer makes of it; such answers are left out.
-    """
-    found = []
-    for draw, answer in zip(draws, answers, strict=True):
-        forced = forced_logprobs(draw.messages(), answer.text)
-        if len(forced) == answer.n_tokens and answer.mean_logprob is not None:
-            found.append(abs(answer.mean_logprob - sum(forced) / len(forced)))
-    return found
+    """Of every draw; see `engines.forced.deviation`."""
+    return [
+        deviation(draw.messages(), answer.text, answer.mean_logprob, answer.n_tokens)
+        for draw, answer in zip(draws, answers, strict=True)
+    ]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from functools import cache
 from typing import Any
 
@@ -17,6 +18,22 @@ def _model() -> tuple[Any, Any]:
 
     processor = AutoProcessor.from_pretrained(vlm_path())
     return AutoModelForImageTextToText.from_pretrained(vlm_path(), dtype=torch.float32).eval(), processor
+
+
+def deviation(messages: list[dict[str, Any]], text: str, mean_logprob: float | None, n_tokens: int | None) -> float:
+    """|an adapter's mean log-probability of an answer - the model's own|, in nats per token.
+
+    Adapters strip answers, and the model often begins with a blank, which is another token; so both spellings count.
+
+    Args:
+        messages: lmms-eval's conversation of the draw, with pictures.
+        text, mean_logprob, n_tokens: the answer. Infinity is returned where no spelling has as many tokens.
+    """
+    if mean_logprob is None:
+        return math.inf
+    spellings = (forced_logprobs(messages, blank + text) for blank in ("", " "))
+    own = (sum(logprobs) / len(logprobs) for logprobs in spellings if len(logprobs) == n_tokens)
+    return min((abs(mean_logprob - mean) for mean in own), default=math.inf)
 
 
 @torch.inference_mode()

@@ -27,9 +27,7 @@ def adapter(server: Server, **arguments: Any) -> HedgeOpenAI:
 def test_log_probabilities_through_vllm_equal_the_models_own(server: Server) -> None:
     draws = demo_draws()
     answers = sample(adapter(server), draws)
-    off = deviations(draws, answers)
-    assert len(off) > 0.8 * len(draws)
-    assert max(off) < 5e-6
+    assert max(deviations(draws, answers)) < 5e-6
     assert len({answer.text for answer in answers}) > 6
 
 
