@@ -1,6 +1,6 @@
 """hedge_vllm: vLLM's offline engine, with one request a draw and log-probabilities of the raw distribution.
 
-Not run against a real vLLM by us; see hedge_vllm.md beside this file.
+See hedge_vllm.md beside this file for what was run and what was not.
 """
 
 from __future__ import annotations
@@ -28,6 +28,8 @@ _ARGUMENTS = (
     "revision",
     "dtype",
     "max_model_len",
+    "max_num_batched_tokens",
+    "enforce_eager",
     "gpu_memory_utilization",
     "tensor_parallel_size",
     "data_parallel_size",
@@ -49,6 +51,9 @@ class HedgeVLLM(ChatAdapter):
         revision: of the hub repository.
         dtype: "auto", "float32", "bfloat16", "float16"; as vLLM takes it.
         max_model_len: longest prompt and answer together, in tokens. None leaves the model's own.
+        max_num_batched_tokens: tokens that the engine reads in one step. None leaves vLLM's choice. On a CPU it must
+            hold all prompts of a call, as the engine there cannot read a seeded prompt in parts.
+        enforce_eager: do not compile the model: a start in seconds instead of minutes, and slower draws.
         gpu_memory_utilization: share of each GPU's memory that vLLM may take.
         tensor_parallel_size: GPUs that share one copy of the model.
         data_parallel_size: copies of the model, one a process; start that many processes with torchrun.
@@ -68,6 +73,8 @@ class HedgeVLLM(ChatAdapter):
         revision: str | None = None,
         dtype: str = "auto",
         max_model_len: int | None = None,
+        max_num_batched_tokens: int | None = None,
+        enforce_eager: bool = False,
         gpu_memory_utilization: float = 0.9,
         tensor_parallel_size: int = 1,
         data_parallel_size: int = 1,
@@ -94,12 +101,15 @@ class HedgeVLLM(ChatAdapter):
             "gpu_memory_utilization": float(gpu_memory_utilization),
             "limit_mm_per_prompt": {"image": positive("max_images", max_images)},
             "trust_remote_code": trust_remote_code,
+            "enforce_eager": enforce_eager,
             "enable_prefix_caching": True,  # the draws of a document share their prompt, the clean ones their image too
             "logprobs_mode": "raw_logprobs",  # before temperature and penalties
             "seed": 0,
         }
         if max_model_len is not None:
             settings["max_model_len"] = positive("max_model_len", max_model_len)
+        if max_num_batched_tokens is not None:
+            settings["max_num_batched_tokens"] = positive("max_num_batched_tokens", max_num_batched_tokens)
         self._settle_parallelism(
             settings,
             tensor=positive("tensor_parallel_size", tensor_parallel_size),

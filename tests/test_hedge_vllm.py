@@ -1,4 +1,4 @@
-"""The vLLM adapter against a stand-in for the few names of vLLM that it uses; vLLM itself has not run here."""
+"""The vLLM adapter against a stand-in for the few names of vLLM that it uses; tests/engines has the real one."""
 
 from __future__ import annotations
 
@@ -120,13 +120,15 @@ def test_without_vllm_the_extra_is_named(monkeypatch: pytest.MonkeyPatch, tmp_pa
 
 
 def test_the_engine_gets_what_the_protocol_needs(engines: list[Engine], tmp_path: Path) -> None:
-    adapter(tmp_path, dtype="bfloat16", max_model_len="4096", tensor_parallel_size=2, revision="r", max_images=3)
+    sizes = {"max_model_len": "4096", "max_num_batched_tokens": "8192"}
+    adapter(tmp_path, dtype="bfloat16", **sizes, tensor_parallel_size=2, revision="r", max_images=3)
     settings = engines[0].settings
     assert settings["logprobs_mode"] == "raw_logprobs"
     assert settings["enable_prefix_caching"] is True
     assert settings["trust_remote_code"] is False
     assert settings["limit_mm_per_prompt"] == {"image": 3}
     assert (settings["dtype"], settings["max_model_len"]) == ("bfloat16", 4096)
+    assert settings["max_num_batched_tokens"] == 8192
     assert (settings["tensor_parallel_size"], settings["revision"]) == (2, "r")
     assert "data_parallel_size" not in settings
 

@@ -35,6 +35,21 @@ def test_the_mean_leaves_control_tokens_out(tokens: Any, expected: tuple[float |
     assert answer.n_tokens == expected[1]
 
 
+@pytest.mark.parametrize(
+    ("tokens", "finish_reason", "expected"),
+    [
+        ([("le", -0.2), ("ft", -0.4), ("", -5.0)], "stop", (-0.3, 2)),
+        ([("", -1.5)], "stop", (-1.5, 0)),
+        ([("le", -0.2), ("", -0.9), ("ft", -0.4), ("", -5.0)], "stop", (-0.5, 3)),
+        ([("le", -0.2), ("ft", -0.4), ("", -0.6)], "length", (-0.4, 3)),
+    ],
+    ids=["end token", "nothing else", "part of a character", "cut within a character"],
+)
+def test_an_end_token_spelled_as_nothing_is_left_out(tokens: Any, finish_reason: str, expected: Any) -> None:
+    answer = read_completion(completion("left", tokens, finish_reason=finish_reason))
+    assert (pytest.approx(answer.mean_logprob), answer.n_tokens) == expected
+
+
 @pytest.mark.parametrize("entry", [{"token": "x"}, {"token": "x", "logprob": math.nan}, {"logprob": -1.0}, "x"])
 def test_log_probabilities_in_another_form_are_none(entry: Any) -> None:
     body = completion("x", [])

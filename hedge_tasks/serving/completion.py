@@ -99,7 +99,9 @@ def read_completion(body: object, until: Sequence[str] = ()) -> Completion:
         text = text.split(stop)[0]
     named = body.get("model") if isinstance(body, Mapping) else None
     model = named[:_LONGEST_NAME] if isinstance(named, str) else None
-    return Completion(text.strip(), *_mean_logprob(tokens), _finish(choice), model, _usage(body))
+    finish = _finish(choice)
+    mean, n_tokens = _mean_logprob(tokens, finished=finish == "stop")
+    return Completion(text.strip(), mean, n_tokens, finish, model, _usage(body))
 
 
 def _finish(choice: Mapping[str, Any]) -> Finish | None:
@@ -178,11 +180,18 @@ def _closing_tokens(tokens: list[_Token], text: str) -> list[_Token]:
     return []
 
 
-def _mean_logprob(tokens: Sequence[_Token]) -> tuple[float | None, int | None]:
-    """Mean over all but control tokens, in nats, and how many these are; (None, None) without any token."""
+def _mean_logprob(tokens: Sequence[_Token], *, finished: bool) -> tuple[float | None, int | None]:
+    """Mean over all but control tokens, in nats, and how many these are; (None, None) without any token.
+
+    Args:
+        finished: the model itself ended the answer.
+    """
     if not tokens:
         return None, None
-    counted = [logprob for token, _, logprob in tokens if not _SPECIAL.fullmatch(token)]
+    # llama.cpp spells its end token as nothing. Elsewhere in an answer an empty token is one: a part of a character.
+    nameless = finished and not tokens[-1][0] and not tokens[-1][1]
+    spelled = tokens[:-1] if nameless else tokens
+    counted = [logprob for token, _, logprob in spelled if not _SPECIAL.fullmatch(token)]
     # An answer of no token at all is as likely as the end token that made it.
     return (sum(counted) / len(counted) if counted else tokens[0][2]), len(counted)
 
