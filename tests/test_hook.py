@@ -313,3 +313,13 @@ def test_context_and_distractor_reach_prompt_and_perturbation() -> None:
     generate_samples(model, [SimpleNamespace(args=(*row.args[:2], request, *row.args[3:]))])
     texts = [instance.args[0] for instance in model.seen]
     assert texts == ["It is a chest. is it normal?"] * 2 + ["It is a chest. No? is it normal?"]
+
+
+@pytest.mark.parametrize(("decoding", "top_p"), [("pure", 1.0), ("model", None)])
+def test_stock_adapters_get_generation_settings_that_they_know(decoding: str, top_p: float | None) -> None:
+    model = ForeignModel(is_simple=True)
+    generate_samples(model, requests(decoding=decoding))
+    for instance in model.seen:
+        settings = instance.args[1]
+        assert settings.get("top_p") == top_p
+        assert settings.keys() <= {"temperature", "do_sample", "max_new_tokens", "top_p"}

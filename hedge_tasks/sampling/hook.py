@@ -265,7 +265,10 @@ def _instance(model: Any, draw: DrawRequest, pictures: NoisyPictures) -> Any:
     from lmms_eval.api.instance import Instance
 
     request, (task, split, index) = draw.request, draw.row
-    settings = {"temperature": draw.draw.temperature, "do_sample": draw.draw.temperature > 0, **request.plan.limits()}
+    limits = request.plan.limits()
+    # Of pure sampling the one field that every adapter knows; nobody but ours knows the word.
+    pure = {"top_p": 1.0} if limits.pop("decoding") == "pure" else {}
+    settings = {"temperature": draw.draw.temperature, "do_sample": draw.draw.temperature > 0, **pure, **limits}
     if "until" in settings:
         settings["until"] = list(settings["until"])
 
