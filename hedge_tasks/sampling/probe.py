@@ -12,7 +12,7 @@ from typing import Any
 
 from loguru import logger
 
-from hedge_tasks.data.answers import Answer, Draw
+from hedge_tasks.data.answers import Answer, Condition, Draw
 from hedge_tasks.sampling.plan import draw_seed
 from hedge_tasks.sampling.requests import DrawRequest
 
@@ -29,7 +29,7 @@ TELLING = -0.1
 """Nats per token below which an answer can tell: a nearly certain one has about the same value at every temperature."""
 
 _COOLER = 0.5  # of the plan's temperature: most answers of the hot draws come again
-_CONDITION = "clean"
+_CONDITION: Condition = "clean"
 
 Outcomes = Iterator[list[tuple[str, "Answer | str"]]]
 Make = Callable[[Mapping[str, DrawRequest]], Outcomes]

@@ -71,7 +71,7 @@ def _place(url: Any) -> tuple[str, str, int | None]:
     return url.scheme, url.host, url.port
 
 
-class _Bounded(_HTTP.SyncByteStream):  # type: ignore[misc,name-defined]
+class _Bounded(_HTTP.SyncByteStream):
     """The bytes of a reply, as long as there are not too many of them and not too late."""
 
     def __init__(self, stream: Any, deadline: float, timeout: float, largest: int) -> None:
