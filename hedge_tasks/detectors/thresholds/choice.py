@@ -201,10 +201,10 @@ def _of_heights(profiles: Sequence[DocumentProfile], choice: ThresholdChoice) ->
 
 
 def _warn(parts: Sequence[Part], choice: ThresholdChoice) -> None:
-    if reasons := dict.fromkeys(part.reason for part in parts if part.reason):
+    if reasons := [part.reason for part in parts if part.reason]:
         logger.warning(
-            "The embedding threshold could not be chosen ({}): {} is used instead of a {} one",
-            *("; ".join(reasons), choice.fallback, choice.method),
+            "The embedding threshold could not be chosen in {} of {} searches ({}): {} is used instead of a {} one",
+            *(len(reasons), len(parts), reasons[0], choice.fallback, choice.method),
         )
 
 
