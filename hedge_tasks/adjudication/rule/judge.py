@@ -209,14 +209,14 @@ class RuleJudge:
         options = offered_options(question)
         echoed = set(question.content) - set(options)
         first = Text(lead.sentences[:1]).words
+        asked, listed = set(question.words) - set(options), is_list(reference)
         decisions = []
         for wanted in alternatives:
             if "bilateral" in wanted and {"left", "right"} <= stated:  # 'the left and the right lung'
                 stated = (stated | {"bilateral"}) - {"left", "right"}
                 first = [*first, "bilateral"]
             own = [word for word in answer.content if word not in echoed or word in wanted]
-            asked = set(question.words) - set(options)
-            parts = LabelCase(wanted, stated, denied, first, len(own), asked, is_list(reference), polar)
+            parts = LabelCase(wanted, stated, denied, first, len(own), asked, listed, polar)
             decisions.append(self._one_label(parts, options))
         # 'a or b': one alternative that fits is enough; and only when none may fit is the answer called wrong.
         for label in (SUPPORTED, None):
@@ -317,3 +317,8 @@ def _asks_yes_or_no(question: Text) -> bool:
 def describe_rules() -> str:
     """The rules in the order they are tried, one per line."""
     return "\n".join(f"{number}. {name}: {text}" for number, (name, text) in enumerate(RULES.items(), start=1))
+
+
+def question_type(question: str, reference: str) -> str:
+    """ "closed": the reference is yes or no, or the question offers options; else "open"."""
+    return "closed" if yes_no_reference(reference) is not None or offered_options(read_text(question)) else "open"
