@@ -251,7 +251,7 @@ def of_chosen_threshold(case: Case, rng: Rng) -> list[tuple[str, float, Interval
 
 
 @cache
-def mean_of_cross_fitting(area: float, n: int, by_image: bool, samples: int = 300) -> float:
+def mean_of_cross_fitting(area: float, n: int, by_image: bool, samples: int = 60) -> float:
     case = Case("", area, n, True, by_image, 0, 0)
     rng = np.random.default_rng(1)
     found = []

@@ -2,10 +2,12 @@
 
     python benchmarks/rule_judge.py --data DIR [--show N] [--readings FILE]
 
-The first table has real open and closed answers: the unlabelled share of an earlier version
-is what this script printed then; it prints the version that is installed. A fifth of the questions, by
-hash, is held out: version 2 was written without looking at them. `--readings` is JSON with question, reference, answer,
-label (1 = does not mean what the reference means) and source, to compare with. DIR holds `judge/medhallmark_judged.jsonl`, `judge/halp_vlm_hallucinated_80.jsonl` and
+The first table has real answers: how many the judge leaves unlabelled, by question type. A fifth of the questions, by
+hash, is held out: nobody looked at them while the second edition was written. `--readings` is a JSON list of answers
+with question, reference, answer, label (1 = does not mean what the reference means) and source, to compare with.
+What version 1 gave is in `RESULTS.md`.
+
+DIR holds `judge/medhallmark_judged.jsonl`, `judge/halp_vlm_hallucinated_80.jsonl` and
 `vqa_rad/predictions/*.jsonl`; a file that is not there is skipped. `--show N` prints N randomly chosen verdicts per
 file for reading.
 """
