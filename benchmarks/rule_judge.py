@@ -1,6 +1,11 @@
 """Measure the rule judge against human labels and show how much of real answers it judges.
 
-    python benchmarks/rule_judge.py --data DIR [--show N]
+    python benchmarks/rule_judge.py --data DIR [--show N] [--readings FILE]
+
+The first table has real answers: how many the judge leaves unlabelled, by question type. A fifth of the questions, by
+hash, is held out: nobody looked at them while the second edition was written. `--readings` is a JSON list of answers
+with question, reference, answer, label (1 = does not mean what the reference means) and source, to compare with.
+What version 1 gave is in `RESULTS.md`.
 
 DIR holds `judge/medhallmark_judged.jsonl`, `judge/halp_vlm_hallucinated_80.jsonl` and
 `vqa_rad/predictions/*.jsonl`; a file that is not there is skipped. `--show N` prints N randomly chosen verdicts per
@@ -10,6 +15,8 @@ file for reading.
 from __future__ import annotations
 
 import argparse
+import csv
+import hashlib
 import json
 import random
 from collections import Counter
@@ -40,6 +47,51 @@ def kappa(table: Counter[tuple[int, int]]) -> float | None:
     agree = (table[0, 0] + table[1, 1]) / total
     chance = sum(people[label] * (table[0, label] + table[1, label]) for label in (0, 1)) / total**2
     return (agree - chance) / (1 - chance)
+
+
+def held_out(question: str) -> bool:
+    """A fifth of the questions, by hash, which nobody looked at while the second edition was written."""
+    return int(hashlib.sha256(question.strip().lower().encode()).hexdigest(), 16) % 5 == 0
+
+
+def unlabelled(folder: Path) -> None:
+    """The share left unlabelled, by file, question type, and side of the hold-out."""
+    judge = build_judge("rule")
+    print(f"\nunlabelled share, rule judge version {judge.version}; 'silent': empty, a question back, a refusal")
+    print(
+        "| answers | questions | n | unlabelled | of them silent | judged hallucinated | held out: n | unlabelled | silent |"
+    )
+    print("|---|---|---|---|---|---|---|---|---|")
+    files = [(path.stem, predictions(path)) for path in sorted((folder / "vqa_rad" / "predictions").glob("*.jsonl"))]
+    for path in sorted((folder / "kvasir").glob("*.csv")):
+        with path.open(encoding="utf-8") as file:
+            rows = list(csv.DictReader(file))
+        texts = [(r["question"].removeprefix("<MedVQA>"), r["answer"], r["generated_answer"]) for r in rows]
+        files.append((path.stem, [("open", case(i, *text)) for i, text in enumerate(texts)]))
+    for name, rows in files:
+        for kind in sorted({kind for kind, _ in rows}):
+            cells = []
+            for side in (False, True):
+                cases = [c for k, c in rows if k == kind and held_out(c.question) == side]
+                verdicts = judge.judge(cases)
+                left = [v.reason.partition(":")[0] for v in verdicts if v.label is None]
+                silent = sum(reason in ("empty-answer", "refusal") for reason in left)
+                share = f"{len(left) / len(cases):.3f}" if cases else "undefined"
+                cells.append((len(cases), share, silent, sum(v.label == 1 for v in verdicts), len(cases) - len(left)))
+            (n, share, silent, wrong, judged), (n_out, share_out, silent_out, *_) = cells
+            print(
+                f"| {name} | {kind} | {n} | {share} | {silent} | {ratio(wrong, judged)} | {n_out} | {share_out} | {silent_out} |"
+            )
+
+
+def predictions(path: Path) -> list[tuple[str, Case]]:
+    """(question type, case) of every row of a file of real answers."""
+    found = []
+    for i, row in enumerate(read(path)):
+        answer = row["prediction"] if "prediction" in row else row["clean"]
+        text = (row["question"], row.get("ground_truth") or row["answer"], answer)
+        found.append(((row.get("answer_type") or row["type"]).lower(), case(i, *text)))
+    return found
 
 
 def ratio(part: int, whole: int) -> str:
@@ -93,10 +145,18 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--data", type=Path, required=True, help="folder with the judged answers")
     parser.add_argument("--show", type=int, default=0, metavar="N", help="print N random verdicts per file")
+    parser.add_argument("--readings", type=Path, help="open answers with labels of a reader (JSON)")
     options = parser.parse_args()
     if not any((options.data / part).exists() for part in ("judge", "vqa_rad")):
         parser.error(f"{options.data} has neither a folder 'judge' nor 'vqa_rad'")
 
+    unlabelled(options.data)
+    if options.readings:
+        readings = json.loads(options.readings.read_text("utf-8"))
+        for name in ("kvasir", "VQA-RAD"):
+            part = [row for row in readings if (row["source"] == "kvasir") == (name == "kvasir")]
+            cases = [case(i, r["question"], r["reference"], r["answer"]) for i, r in enumerate(part)]
+            show(cases, against_labels(f"read, {name}", cases, [r["label"] for r in part]), options.show)
     path = options.data / "judge" / "medhallmark_judged.jsonl"
     if path.exists():
         rows = [row for row in read(path) if row["ground_truth"]]
@@ -111,19 +171,7 @@ def main() -> None:
         cases = [case(i, r["question"], r["ground_truth"], r["answer"]) for i, r in enumerate(rows)]
         show(cases, against_labels("HALP (positives only)", cases, [1] * len(rows)), options.show)
     for path in sorted((options.data / "vqa_rad" / "predictions").glob("*.jsonl")):
-        rows = read(path)
-        answers = [
-            (
-                r.get("answer_type") or r["type"],
-                case(
-                    i,
-                    r["question"],
-                    r.get("ground_truth") or r["answer"],
-                    r["prediction"] if "prediction" in r else r["clean"],
-                ),
-            )
-            for i, r in enumerate(rows)
-        ]
+        answers = predictions(path)
         coverage(f"VQA-RAD, {path.stem}", answers, options.show)
 
 

@@ -279,24 +279,11 @@ def test_hallucinated_labels(question: str, reference: str, answer: str, by: str
         ("What is wrong?", "lesion", " \n\t …", "empty-answer"),
         ("What is wrong?", "lesion", "Human: What is the most likely diagnosis?", "empty-answer"),
         ("What is wrong?", "lesion", "I'm sorry, I can't see the image.", "refusal"),
-        (
-            "What is wrong?",
-            "The image shows a large mass in the terminal ileum with enlarged mesenteric lymph nodes nearby",
-            "a mass in the ileum",
-            "open-reference",
-        ),
         ("Where is the kidney?", "Not seen here", "in the pelvis", "open-reference"),
         ("Where is it?", "right upper lobe", "right lobe", "partial"),
         ("Is the spleen present?", "on the left", "Yes, the spleen is present.", "undecided"),
-        ("Which organs?", "liver, spleen", "the liver", "partial"),
-        ("How large is it?", "5 mm", "about 6 mm", "measure"),
+        ("How large is it?", "5 mm", "about 5.4 mm", "measure"),
         ("What is it similar to?", "fat", "similar to bone or fat", "contains"),
-        (
-            "What is wrong?",
-            "diverticulitis",
-            "The image shows a perforated ulcer of the stomach, which let acid leak into the abdominal cavity.",
-            "undecided",
-        ),
     ],
 )
 def test_what_is_not_judged_says_why(question: str, reference: str, answer: str, by: str) -> None:
@@ -312,9 +299,38 @@ def test_a_reference_named_only_in_passing_is_not_support() -> None:
 
 
 def test_short_answer_is_a_setting() -> None:
-    case = Case(id="1", question="Which organ?", reference="liver", answer="a strangely shaped big old spleen")
+    case = Case(id="1", question="Which modality?", reference="CT", answer="a CT of a dark lesion and an MRI")
     assert RuleJudge().judge([case])[0].label == 1
-    assert RuleJudge(short_answer=2).judge([case])[0].label is None
+    assert RuleJudge(short_answer=1).judge([case])[0].label is None
+
+
+@pytest.mark.parametrize(
+    ("question", "reference", "answer", "expected", "by"),
+    [
+        ("Where is the lesion?", "left frontal lobe", "Yes", 1, "wrong-type"),
+        ("What is seen?", "pneumothorax", "No, there is not.", 1, "wrong-type"),
+        ("Where is the lesion?", "left frontal lobe", "Yes, it is in the left frontal lobe.", 0, "equal"),
+        ("Which lung is abnormal?", "right lung", "right", 0, "contains"),
+        ("Which lung is abnormal?", "right lung", "left", 1, "conflict"),
+        ("Which plane is this?", "axial", "This is a transverse image.", 0, "equal"),
+        ("Which modality is this?", "plain film", "an x-ray", 0, "equal"),
+        ("What is seen?", "calcified atherosclerosis", "atherosclerotic calcification", 0, "contains"),
+        ("Is this axial, coronal, or sagittal?", "sagittal", "It is a coronal view.", 1, "choice"),
+        ("Is this axial, coronal or sagittal?", "sagittal", "It is a sagittal view.", 0, "equal"),
+        ("Is this a CT, MRI, or PET?", "PET", "This is an MRI.", 1, "choice"),
+        ("Is this a CT, MRI, or PET?", "PET", "This is a PET image.", 0, "equal"),
+        ("Which organs?", "liver, spleen", "the liver", 1, "partial"),
+        ("How large is it?", "5 mm", "about 8 mm", 1, "measure"),
+        ("How large is it?", "5 mm", "quite large", 1, "measure"),
+        ("What is wrong?", "diverticulitis", "A perforated ulcer of the stomach, which let acid leak.", 1, "different"),
+        ("Anything?", "There are no polyps in the image.", "There are no polyps.", 0, "sentence"),
+        ("Anything?", "There are no polyps in the image.", "There are two polyps.", 1, "sentence"),
+        ("Where is it?", "center, upper-left, lower-right", "the center, lower-right and upper-left", 0, "equal"),
+        ("Where is it?", "center, upper-left, lower-right", "the center, upper-right and lower-left", 1, "sentence"),
+    ],
+)
+def test_what_the_second_edition_knows(question: str, reference: str, answer: str, expected: int, by: str) -> None:
+    assert (label(question, reference, answer), rule(question, reference, answer)) == (expected, by)
 
 
 # --- the interface ----------------------------------------------------------------------------------------------
@@ -347,7 +363,7 @@ def test_every_rule_is_described_in_order() -> None:
 def test_build_judge_names_the_nearest_valid_name() -> None:
     judge = build_judge("rule", short_answer=4)
     assert isinstance(judge, Judge)
-    assert judge.settings() == {"judge": "rule", "version": "1", "short_answer": 4, "short_reference": 6}
+    assert judge.settings() == {"judge": "rule", "version": RuleJudge.version, "short_answer": 4, "short_reference": 6}
     assert json.loads(json.dumps(judge.settings())) == judge.settings()
     with pytest.raises(ValueError, match="did you mean 'rule'"):
         build_judge("rules")

@@ -28,8 +28,10 @@ from hedge_tasks.detectors.thresholds import (
     take_choice,
 )
 from hedge_tasks.detectors.thresholds.choice import best_of
+from hedge_tasks.detectors.thresholds.plateau import plateau, weighted_areas
 from hedge_tasks.errors import ConfigError
 from hedge_tasks.lmms.filters import ClusterFilter, ScoreFilter
+from hedge_tasks.lmms.metrics import METRICS, AurocMetric
 from hedge_tasks.sampling import Answer, AnswerSet
 
 LOW, HIGH = 0.8, 0.99
@@ -123,7 +125,7 @@ def test_optuna_chooses_what_it_would_choose_on_the_objective_itself() -> None:
         return float(roc_auc_score(labels, [round(s.se, 12) for s in scored_at(sets, tau)]))
 
     study.optimize(objective, n_trials=20)
-    [part] = choose(profiles_of(sets), ThresholdChoice("oracle", seed=3)).parts
+    [part] = choose(profiles_of(sets), ThresholdChoice("oracle", search="optuna", seed=3)).parts
     assert part.threshold == round(study.best_params["threshold"], 6)
     assert part.auroc == pytest.approx(study.best_value)
 
@@ -134,7 +136,7 @@ def test_exact_search_finds_no_less_than_any_threshold_gives() -> None:
     curve = auroc_curve(sorted(profiles_of(sets), key=lambda p: p.id), "se", LOW)
     assert part.auroc == curve.values.max()
     assert curve.at(part.threshold) == part.auroc
-    [tpe] = choose(profiles_of(sets), ThresholdChoice("oracle")).parts
+    [tpe] = choose(profiles_of(sets), ThresholdChoice("oracle", search="optuna")).parts
     assert tpe.auroc is not None
     assert tpe.auroc <= part.auroc
 
@@ -154,21 +156,21 @@ def sides(sets: list[AnswerSet], choice: ThresholdChoice) -> tuple[set[str], set
 
 @pytest.mark.parametrize("seed", range(10))
 def test_questions_of_one_image_stay_on_one_side(seed: int) -> None:
-    out, rest = sides(answer_sets(0, 60), ThresholdChoice("tuned", seed=seed))
+    out, rest = sides(answer_sets(0, 60), ThresholdChoice("tuned", per_class=1, seed=seed))
     assert out
     assert not out & rest
     assert sum(a.group in out for a in answer_sets(0, 60)) in range(12, 15)  # a fifth, rounded up to whole images
 
 
 def test_another_seed_holds_out_other_images() -> None:
-    choices = {frozenset(sides(answer_sets(0, 60), ThresholdChoice("tuned", seed=s))[0]) for s in range(5)}
+    choices = {frozenset(sides(answer_sets(0, 60), ThresholdChoice("tuned", per_class=1, seed=s))[0]) for s in range(5)}
     assert len(choices) == 5
 
 
 def test_cross_fit_never_asks_the_document_itself() -> None:
     """Turning a document's own label, and those of its image, changes thresholds of others, never its own."""
     sets = answer_sets(4, 60)
-    choice = ThresholdChoice("cross-fit", search="exact")
+    choice = ThresholdChoice("cross-fit", search="exact", per_class=1, repeats=2)
     before = choose(profiles_of(sets), choice)
     changed_others = 0
     for group in {a.group for a in sets}:
@@ -179,14 +181,14 @@ def test_cross_fit_never_asks_the_document_itself() -> None:
         changed_others += after.thresholds != before.thresholds
     assert changed_others > 0
     assert before.held_out == frozenset()
-    assert len(before.parts) == 5
+    assert len(before.parts) == 10
 
 
-@pytest.mark.parametrize("method", ["tuned", "cross-fit", "oracle"])
-@pytest.mark.parametrize("search", ["optuna", "exact"])
+@pytest.mark.parametrize("method", ["tuned", "cross-fit", "label-free", "oracle"])
+@pytest.mark.parametrize("search", ["plateau", "optuna", "exact"])
 def test_neither_order_nor_processes_change_the_choice(method: str, search: str) -> None:
     sets = answer_sets(5)
-    choice = ThresholdChoice(method, search=search)
+    choice = ThresholdChoice(method, search=search, per_class=4, repeats=2)
     whole, outcome = cluster_by_choice(sets, backend(), choice)
     shuffled = random.Random(0).sample(sets, len(sets))
     parts = [shuffled[:13], shuffled[13:]]
@@ -206,7 +208,7 @@ def test_the_oracle_is_not_below_cross_fit_on_average() -> None:
         sets = answer_sets(seed, 60)
         aurocs = {}
         for method in ("oracle", "cross-fit"):
-            clustered, _ = cluster_by_choice(sets, backend(), ThresholdChoice(method, search="exact"))
+            clustered, _ = cluster_by_choice(sets, backend(), ThresholdChoice(method, search="exact", repeats=1))
             aurocs[method] = detection_auroc([score_clustered(a) for a in clustered], "se").value or 0.0
         gaps.append(aurocs["oracle"] - aurocs["cross-fit"])
     assert np.mean(gaps) > 0
@@ -225,7 +227,7 @@ def test_without_usable_labels_a_stated_threshold_is_used(label: int | None, rea
 
 
 def test_documents_that_chose_are_in_no_auroc_but_in_the_hallucination_rate() -> None:
-    scorer = Scorer("embed", backend(), choice=ThresholdChoice("tuned"))
+    scorer = Scorer("embed", backend(), choice=ThresholdChoice("tuned", per_class=1))
     sets = answer_sets(6)
     scores = scorer.score(sets)
     out = [s for s in scores if s.held_out]
@@ -235,12 +237,14 @@ def test_documents_that_chose_are_in_no_auroc_but_in_the_hallucination_rate() ->
 
 
 def test_the_filter_records_what_was_chosen() -> None:
-    step = ClusterFilter("embed", threshold="cross-fit", tuning={"folds": 3}, encoder=encoder)
+    step = ClusterFilter(
+        "embed", threshold="cross-fit", tuning={"folds": 3, "repeats": 2, "per_class": 5}, encoder=encoder
+    )
     described = step.settings()
     assert (described["threshold"], described["tuning"]["folds"], described["chosen"]) == ("cross-fit", 3, {})
     clustered = step.apply([[a.to_json()] for a in answer_sets(7)])
     scored = ScoreFilter().apply(clustered)
-    assert len(described["chosen"]["parts"]) == 3  # the object that was handed out before
+    assert len(described["chosen"]["parts"]) == 6  # the object that was handed out before
     json.dumps({**described, "model": None})
     assert [s.scores.id for s in scored] == [a.id for a in answer_sets(7)]
 
@@ -268,3 +272,53 @@ def test_a_runs_choice_is_built_again_from_its_settings() -> None:
 def test_settings_that_make_no_sense_are_refused(backend_name: str, options: dict[str, Any], message: str) -> None:
     with pytest.raises(ConfigError, match=message):
         take_choice(backend_name, options)
+
+
+def test_a_plateau_wins_over_a_spike() -> None:
+    areas = np.full((1, 96), 0.6)
+    areas[0, 20:61], areas[0, 80] = 0.7, 0.8
+    assert plateau(areas).tolist() == [40]
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_the_weighted_areas_are_sklearns(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    scores, positive = rng.integers(0, 6, 50).astype(float), (rng.random(50) < 0.4).astype(float)
+    weights = rng.integers(0, 4, (5, 50)).astype(float)
+    expected = [roc_auc_score(positive, scores, sample_weight=w) for w in weights]
+    assert weighted_areas(scores, positive, weights) == pytest.approx(expected, abs=1e-12)
+
+
+def test_too_few_of_a_class_choose_nothing_and_say_so() -> None:
+    sets = [a.with_label(int(i < 11)) for i, a in enumerate(answer_sets(0, 60))]
+    chosen = choose(profiles_of(sets), ThresholdChoice())
+    assert set(chosen.thresholds.values()) == {0.9}
+    assert any("are labelled hallucinated, not 10" in (part.reason or "") for part in chosen.parts)
+    assert "stderr" not in str(chosen.settings()["errors"])
+
+
+def test_a_label_free_threshold_asks_no_label() -> None:
+    sets = answer_sets(3)
+    choice = ThresholdChoice("label-free", quantile=0.5)
+    chosen = choose(profiles_of(sets), choice)
+    turned = [a.with_label(None) for a in sets]
+    assert choose(profiles_of(turned), choice).thresholds == chosen.thresholds
+    [threshold] = set(chosen.thresholds.values())
+    heights = np.concatenate([tree.heights for tree in backend().dendrograms([a.texts for a in sets])])
+    assert threshold == pytest.approx(np.clip(np.median(heights), LOW, HIGH), abs=1e-6)
+
+
+def test_the_choice_is_in_the_error_of_the_auroc() -> None:
+    sets = answer_sets(8, 80)
+    clustered, chosen = cluster_by_choice(sets, backend(), ThresholdChoice())
+    assert set(chosen.errors) == {"se", "radflag", "vase"}
+    scores = [score_clustered(a) for a in clustered]
+    with_choice = detection_auroc(scores, "se")
+    without = detection_auroc([replace(s, choice_errors={}) for s in scores], "se")
+    assert with_choice.value == without.value
+    assert chosen.errors["se"] > 0
+    assert with_choice.stderr == pytest.approx(np.hypot(without.stderr or 0, chosen.errors["se"]))
+    row = AurocMetric("se")
+    records = [row.record(s, {}, {}) for s in scores]
+    assert row.stderr(records) == pytest.approx(with_choice.stderr)
+    assert METRICS["auroc_documents"]([METRICS["auroc_documents"].record(s, {}, {}) for s in scores]) == with_choice.n

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from hedge_tasks.adjudication.base import Case, Verdict
 from hedge_tasks.adjudication.label_files import HumanLabel, first_of, read_label, read_rows
 from hedge_tasks.adjudication.prompt import load_judge_prompt
+from hedge_tasks.adjudication.rule import question_type
 from hedge_tasks.errors import ConfigError, DataError, unknown
 
 if TYPE_CHECKING:
@@ -63,7 +64,11 @@ class Check:
     Attributes:
         classes: in the order of the confusion matrix.
         confusion: rows are people's classes, columns the judge's, and a last column for what it did not judge.
-        kappa: Cohen's kappa over the judged, with a bootstrap interval over answers.
+        kappa: Cohen's kappa over the judged. Its interval is a bootstrap over questions, for answers to one question
+            (copies above all) are judged alike.
+        agreement: share of the judged that agree, with an interval of the same kind.
+        of_type: the same by question type (closed: the reference is yes or no, or the question offers options; else
+            open), with the share left unlabelled; empty for a part of a check.
         wrong: cases whose verdict is another than the human one, each with both.
     """
 
@@ -74,6 +79,8 @@ class Check:
     recall: Mapping[str, Recall]
     confusion: tuple[tuple[int, ...], ...]
     kappa: Agreement
+    agreement: Agreement
+    of_type: Mapping[str, Check] = field(default_factory=dict)
     wrong: tuple[tuple[Case, str, Verdict], ...] = field(repr=False, default=())
 
     @property
@@ -144,6 +151,13 @@ def check_categories(
 
 
 def _compare(rows: Sequence[tuple[Case, str, str | None, Verdict]], classes: Sequence[str]) -> Check:
+    types: dict[str, list[tuple[Case, str, str | None, Verdict]]] = {}
+    for row in rows:
+        types.setdefault(question_type(row[0].question, row[0].reference), []).append(row)
+    return replace(_compared(rows, classes), of_type={name: _compared(types[name], classes) for name in sorted(types)})
+
+
+def _compared(rows: Sequence[tuple[Case, str, str | None, Verdict]], classes: Sequence[str]) -> Check:
     counts = Counter((people, judged) for _, people, judged, _ in rows)
     recall = {
         of: Recall(
@@ -155,6 +169,7 @@ def _compare(rows: Sequence[tuple[Case, str, str | None, Verdict]], classes: Seq
         for of in classes
     }
     pairs = [(people, judged) for _, people, judged, _ in rows if judged is not None]
+    questions = [case.question.strip().casefold() for case, _, judged, _ in rows if judged is not None]
     return Check(
         n=len(rows),
         judged=len(pairs),
@@ -162,7 +177,8 @@ def _compare(rows: Sequence[tuple[Case, str, str | None, Verdict]], classes: Seq
         classes=tuple(classes),
         recall=recall,
         confusion=tuple(tuple(counts[people, judged] for judged in (*classes, None)) for people in classes),
-        kappa=_kappa(pairs),
+        kappa=_kappa(pairs, questions),
+        agreement=_agreement(pairs, questions),
         wrong=tuple((c, people, v) for c, people, judged, v in rows if judged is not None and judged != people),
     )
 
@@ -178,14 +194,22 @@ def _case(where: str, row: Mapping[str, Any], columns: Mapping[str, str]) -> Cas
     return Case(where.rpartition(":")[2], text("question"), text("reference"), text("answer"), description)
 
 
-def _kappa(pairs: Sequence[tuple[str, str]]) -> Agreement:
+def _agreement(pairs: Sequence[tuple[str, str]], questions: Sequence[str]) -> Agreement:
+    from hedge_tasks.statistics.agreement import Agreement, percent_agreement
+
+    if not pairs:
+        return Agreement(None, None, 0, 2, "no answer is judged")
+    return percent_agreement([[one for one, _ in pairs], [other for _, other in pairs]], groups=questions)
+
+
+def _kappa(pairs: Sequence[tuple[str, str]], questions: Sequence[str]) -> Agreement:
     from hedge_tasks.statistics.agreement import Agreement, cohen_kappa
 
     people = [one for one, _ in pairs]
     if len(set(people)) == 1:
         # It would be 0 however good the judge is.
         return Agreement(None, None, len(pairs), 2, f"people put every judged answer into one class ({people[0]})")
-    return cohen_kappa(people, [judged for _, judged in pairs])
+    return cohen_kappa(people, [judged for _, judged in pairs], groups=questions)
 
 
 def _share(part: int, whole: int) -> float | None:

@@ -275,6 +275,8 @@ def _check_json(found: Check) -> dict[str, Any]:
         "coverage": found.coverage,
         "accuracy": found.accuracy,
         "kappa": asdict(found.kappa),
+        "agreement": asdict(found.agreement),
+        "question_types": {name: _check_json(of) for name, of in found.of_type.items()},
         "classes": classes,
         "confusion": {
             people: dict(zip((*found.classes, "not judged"), row, strict=True))
@@ -290,6 +292,20 @@ def _check_text(name: str, found: Check) -> str:
         f"{name}: {found.n} answers, {found.judged} judged",
         f"coverage {number(found.coverage, 3)}, accuracy of the judged {number(found.accuracy, 3)}, "
         f"Cohen's kappa {kappa}{why}",
+        "",
+        table(
+            ["questions", "n", "not judged", "agreement", "kappa"],
+            [
+                [
+                    kind,
+                    str(of.n),
+                    number(1 - of.judged / of.n, 3),
+                    _estimate(asdict(of.agreement)),
+                    _estimate(asdict(of.kappa)),
+                ]
+                for kind, of in found.of_type.items()
+            ],
+        ),
         "",
         table(
             ["class", "n", "recall", "of all", "precision"],

@@ -20,7 +20,7 @@ def add(commands: Any) -> None:
     parser.add_argument("--target", default="se", help="score whose AUROC is tuned: se, radflag or vase (default: se)")
     parser.add_argument("--low", type=float, default=0.8, help="smallest threshold (default: 0.8)")
     parser.add_argument("--high", type=float, default=0.99, help="largest threshold (default: 0.99)")
-    parser.add_argument("--search", default="optuna", help="optuna (the paper's way, default) or exact")
+    parser.add_argument("--search", default="plateau", help="plateau (default), optuna (the paper's way) or exact")
     parser.add_argument("--trials", type=int, default=20, help="trials of Optuna (default: 20)")
     parser.add_argument("--folds", type=int, default=5, help="folds of cross-fitting (default: 5)")
     parser.add_argument("--share", type=float, default=0.2, help="share of documents held out by tuned (default: 0.2)")

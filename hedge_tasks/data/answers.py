@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 from hedge_tasks.errors import DataError
@@ -105,6 +105,7 @@ class AnswerSet:
         question_type: such as open or closed; AUROCs within a type compare only questions of one.
         cluster_ids: one id an answer in the order of `texts`, once clustered.
         held_out: whether the threshold of the clustering was chosen on this document, so that no AUROC may count it.
+        choice_errors: by score, what the choice of the clustering's threshold adds to the standard error of the AUROC.
         follow_ups: answers to what was asked about the same document after these, in the light of them.
     """
 
@@ -120,6 +121,7 @@ class AnswerSet:
     cluster_ids: tuple[int, ...] | None = None
     follow_ups: tuple[AnswerSet, ...] = ()
     held_out: bool = False
+    choice_errors: Mapping[str, float] = field(default_factory=dict)
 
     @property
     def answers(self) -> tuple[Answer, ...]:
@@ -138,8 +140,9 @@ class AnswerSet:
     def with_label(self, label: int | None) -> AnswerSet:
         return replace(self, label=label)
 
-    def with_held_out(self, held_out: bool) -> AnswerSet:
-        return replace(self, held_out=held_out)
+    def with_choice(self, held_out: bool, errors: Mapping[str, float]) -> AnswerSet:
+        """What the choice of a clustering's threshold means for the AUROCs of this document's scores."""
+        return replace(self, held_out=held_out, choice_errors=dict(errors))
 
     def with_follow_ups(self, follow_ups: Sequence[AnswerSet]) -> AnswerSet:
         return replace(self, follow_ups=tuple(follow_ups))

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Hashable, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 from hedge_tasks.clustering import ClusteringBackend, build_backend
@@ -28,6 +28,7 @@ class Scores:
         weighting: "logprob" or "uniform": what the answers' weights in se and vase are.
         cluster_ids: in the order baseline, clean, noisy.
         held_out: the threshold of the clustering was chosen on this question, so no AUROC counts it.
+        choice_errors: by score, what the choice of the threshold adds to the standard error of the AUROC.
     """
 
     id: str
@@ -45,6 +46,7 @@ class Scores:
     weighting: str
     cluster_ids: tuple[int, ...]
     held_out: bool = False
+    choice_errors: Mapping[str, float] = field(default_factory=dict)
 
     @property
     def reported_label(self) -> int | None:
@@ -113,6 +115,7 @@ def score_clustered(answer_set: AnswerSet, *, alpha: float = 1.0) -> Scores:
             weighting="logprob" if weighted else "uniform",
             cluster_ids=ids,
             held_out=answer_set.held_out,
+            choice_errors=answer_set.choice_errors,
         )
     except ValueError as error:
         raise DataError(f"{answer_set.id}: {error}") from error
@@ -152,7 +155,8 @@ def detection_auroc(scores: Sequence[Scores], name: str, **options: Any) -> Esti
     """
     triples = [(getattr(s, name), s.reported_label, s.group) for s in scores]
     pairs = [(score, label, group) for score, label, group in triples if label is not None]
-    return auroc_of_pairs(pairs, **options)
+    extra = max((s.choice_errors.get(name, 0.0) for s in scores), default=0.0)
+    return auroc_of_pairs(pairs, extra_stderr=extra, **options)
 
 
 def auroc_of_pairs(pairs: Sequence[tuple[float | None, int, str | None]], **options: Any) -> Estimate:

@@ -45,7 +45,7 @@ class Scorer:
         with_question: bool = False,
         alpha: float = 1.0,
     ) -> Scorer:
-        """Build from a backend's name and options, `threshold: tuned|cross-fit|oracle` with `tuning` among them.
+        """Build from a backend's name and options, `threshold: cross-fit|tuned|label-free|oracle` with `tuning` among them.
 
         Raises:
             ConfigError: a name, option or value is unknown or makes no sense; names the nearest valid one.
@@ -88,7 +88,7 @@ class Scorer:
         """
         if self.choice is None:
             clustered = cluster_answer_sets(answer_sets, self.backend, with_question=self.with_question)
-            return [answer_set.with_held_out(False) for answer_set in clustered], None
+            return [answer_set.with_choice(False, {}) for answer_set in clustered], None
         assert isinstance(self.backend, EmbeddingClustering)
         questions = questions_of(answer_sets) if self.with_question else None
         options: dict[str, Any] = {"questions": questions, "alpha": self.alpha, "gather": gather}

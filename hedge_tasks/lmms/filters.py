@@ -12,7 +12,7 @@ from __future__ import annotations
 import json
 import math
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -24,6 +24,23 @@ from hedge_tasks.lmms.processes import gather
 
 MODEL_VARIABLES = {"nli": "HEDGE_NLI_MODEL", "embed": "HEDGE_EMBEDDING_MODEL"}
 """Environment variables that replace the YAML's model, since lmms-eval's command line has no options for filters."""
+
+FILTERS_VARIABLE = "HEDGE_FILTERS"
+"""Environment variable: the names of the filter pipelines to run, with commas; all of them where it is empty."""
+
+
+def asked_filters(filter_list: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
+    """The pipelines of a task's YAML that `HEDGE_FILTERS` asks for.
+
+    Raises:
+        ConfigError: it names one that the task has not.
+    """
+    asked = [name.strip() for name in os.environ.get(FILTERS_VARIABLE, "").split(",") if name.strip()]
+    names = [pipeline["name"] for pipeline in filter_list]
+    for name in asked:
+        if name not in names:
+            raise unknown(f"filter in {FILTERS_VARIABLE}", name, names)
+    return [pipeline for pipeline in filter_list if not asked or pipeline["name"] in asked]
 
 
 class ClusterFilter:

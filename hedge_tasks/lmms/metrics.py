@@ -75,7 +75,14 @@ class AurocMetric:
 
     def record(self, scores: Scores, verdict: Record, document: Record) -> dict[str, Any]:
         kind = {"question_type": scores.question_type} if self.within else {}
-        return {self.score: getattr(scores, self.score), "label": scores.reported_label, "group": scores.group, **kind}
+        extra = {"choice_error": error} if (error := scores.choice_errors.get(self.score)) else {}
+        return {
+            self.score: getattr(scores, self.score),
+            "label": scores.reported_label,
+            "group": scores.group,
+            **kind,
+            **extra,
+        }
 
     def cases(self, record: Record) -> Sequence[ScoredCase]:
         """What a record contributes."""
@@ -95,7 +102,8 @@ class AurocMetric:
         cases = [(c, c.label) for record in records for c in self.cases(record) if c.label is not None]
         if self.within:
             return within_strata_auroc([(c.score, label, c.question_type, c.group) for c, label in cases])
-        return auroc_of_pairs([(c.score, label, c.group) for c, label in cases])
+        extra = max((record.get("choice_error", 0.0) for record in records), default=0.0)
+        return auroc_of_pairs([(c.score, label, c.group) for c, label in cases], extra_stderr=extra)
 
 
 class RateMetric:
@@ -151,6 +159,22 @@ class FailedRate(RateMetric):
     """Share of documents that are left out because a draw of theirs failed for good; `HedgeTask` makes its records."""
 
 
+class CountedDocuments:
+    """Number of documents that the AUROCs of this filter rest on: labelled, and not held out by its threshold."""
+
+    __name__ = "auroc_documents"
+    higher_is_better = True
+
+    def record(self, scores: Scores, verdict: Record, document: Record) -> dict[str, Any]:
+        return {"value": int(scores.reported_label is not None)}
+
+    def __call__(self, records: Sequence[Record]) -> float | str:
+        return float(sum(record["value"] for record in records))
+
+    def stderr(self, records: Sequence[Record]) -> float | str:
+        return NOT_AVAILABLE
+
+
 class OfQuestionType:
     """Another metric, over the documents of one kind only (the task's `question_type` column).
 
@@ -186,5 +210,6 @@ METRICS: dict[str, Metric] = {
     **{f"{name}_auroc_within": AurocMetric(name, within=True) for name in SCORE_NAMES},
     "hallucination_rate": HallucinationRate("hallucination_rate"),
     "unlabelled_rate": UnlabelledRate("unlabelled_rate"),
+    "auroc_documents": CountedDocuments(),
 }
 """Every metric that a task's YAML may list."""

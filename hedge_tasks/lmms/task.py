@@ -28,9 +28,9 @@ from hedge_tasks.adjudication import (
 from hedge_tasks.adjudication.config import LABELS
 from hedge_tasks.data import splits
 from hedge_tasks.data.answers import Answer, AnswerSet, FailedDocument, read_report, read_response
-from hedge_tasks.errors import ConfigError, DataError, DrawsFailed, unknown
+from hedge_tasks.errors import ConfigError, DataError, DrawsFailed, HedgeError, unknown
 from hedge_tasks.evaluation import brought_metrics
-from hedge_tasks.lmms.filters import ClusterFilter, ScoredAnswers, ScoreFilter
+from hedge_tasks.lmms.filters import FILTERS_VARIABLE, ClusterFilter, ScoredAnswers, ScoreFilter, asked_filters
 from hedge_tasks.lmms.identity import display_name, model_identity, output_folder, store_folder
 from hedge_tasks.lmms.metrics import FAILED_RATE, METRICS, FailedRate
 from hedge_tasks.lmms.outcome import Everything, report_outcome, run_of
@@ -120,6 +120,8 @@ class HedgeTask(ConfigurableMessagesTask):
         self._outcome: dict[str, Any] = {}
         # TaskConfig knows neither our keys nor the one that named this class.
         framework = {key: value for key, value in config.items() if key not in ("class", "hedge", "hedge_overrides")}
+        if framework.get("filter_list"):
+            framework["filter_list"] = asked_filters(framework["filter_list"])
         super().__init__(config=framework, model_name=model_name)
 
     def _own_metrics(self, task: str) -> dict[str, Any]:
@@ -209,10 +211,20 @@ class HedgeTask(ConfigurableMessagesTask):
         """Fail before the hours of sampling, not after, when a clustering model cannot be had."""
         if self._predict_only:
             return
+        faults: dict[str, Exception] = {}
         for ensemble in self._filters:
             for step in ensemble.filters:
                 if isinstance(step, ClusterFilter):
-                    step.check()
+                    try:
+                        step.check()
+                    except HedgeError as error:
+                        faults[ensemble.name] = error
+        if not faults:
+            return
+        first = next(iter(faults.values()))
+        rest = [ensemble.name for ensemble in self._filters if ensemble.name not in faults]
+        hint = f" To run only the filters that can run, set {FILTERS_VARIABLE}={','.join(rest)}." if rest else ""
+        raise type(first)(f"{first}{hint}") from first
 
     def construct_requests(self, doc_id: int, ctx: str, **kwargs: Any) -> Instance:
         split = kwargs["metadata"]["split"]

@@ -181,6 +181,6 @@ def _from_samples(file: Path, rows: _Rows) -> Run:
         if not isinstance(text, str):
             raise DataError(f"{where}: no sampled answers of a HEDGE task in 'filtered_resps'")
         answer_set = AnswerSet.from_json(text, where)
-        sets.setdefault(answer_set.id, replace(answer_set, cluster_ids=None, held_out=False))
+        sets.setdefault(answer_set.id, replace(answer_set, cluster_ids=None, held_out=False, choice_errors={}))
     task = file.stem.partition("_samples_")[2] or file.stem
     return Run(task, "", tuple(sets.values()), path=file)

@@ -16,6 +16,7 @@ from hedge_tasks.detectors.thresholds import (
     auroc_curve,
     choose,
     profile_documents,
+    with_errors,
 )
 from hedge_tasks.detectors.thresholds.choice import best_of, why_not
 from hedge_tasks.errors import ConfigError
@@ -38,7 +39,7 @@ class TuningReport:
     Attributes:
         curve: AUROC of the target over all labelled documents at every threshold.
         best: threshold in the middle of the curve's best step.
-        tried: by way of choosing: tuned, cross-fit, oracle.
+        tried: by way of choosing: cross-fit, tuned, label-free, oracle.
         fixed: AUROC at the fallback threshold.
     """
 
@@ -84,14 +85,14 @@ def tuning_report(answer_sets: Sequence[AnswerSet], scorer: Scorer, choice: Thre
     )
     profiles = profile_documents(answer_sets, trees, low=choice.low, high=choice.high, alpha=scorer.alpha)
     labelled = sorted((p for p in profiles if p.label is not None), key=lambda p: p.id)
-    if reason := why_not(labelled, choice.target):
+    if reason := why_not(labelled, choice.target, choice.per_class):
         raise ConfigError(f"no threshold can be tuned: {reason}")
 
     def auroc(chosen: Chosen) -> Estimate:
         scores = [
             score_clustered(
-                answers.with_clusters(tree.cluster_ids(chosen.thresholds[answers.id])).with_held_out(
-                    answers.id in chosen.held_out
+                answers.with_clusters(tree.cluster_ids(chosen.thresholds[answers.id])).with_choice(
+                    answers.id in chosen.held_out, chosen.errors
                 ),
                 alpha=scorer.alpha,
             )
@@ -102,7 +103,7 @@ def tuning_report(answer_sets: Sequence[AnswerSet], scorer: Scorer, choice: Thre
     tried = {}
     for name in METHODS:
         way = replace(choice, method=name)
-        chosen = choose(profiles, way)
+        chosen = with_errors(choose(profiles, way), profiles, way)
         tried[name] = Tried(way, chosen, auroc(chosen))
     fixed = auroc(Chosen({a.id: choice.fallback for a in answer_sets}))
     curve = auroc_curve(labelled, choice.target, choice.low)

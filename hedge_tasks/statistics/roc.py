@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Hashable, Sequence
 
 import numpy as np
@@ -77,6 +78,7 @@ def estimate_auroc(
     groups: Sequence[Hashable] | None = None,
     method: str = "bootstrap",
     confidence: float = 0.95,
+    extra_stderr: float = 0.0,
 ) -> Estimate:
     """AUROC with standard error and confidence interval; undefined cases are reported, not raised.
 
@@ -110,6 +112,8 @@ def estimate_auroc(
         groups: Group (e.g. image id) of each document, length ``n``.
         method: ``"bootstrap"``, ``"percentile"`` or ``"delong"``.
         confidence: Level of the interval, in (0, 1).
+        extra_stderr: Standard error of the AUROC that these scores do not show, such as that of a threshold which
+            was chosen on the data; added in quadrature. The interval is then the logit one.
 
     Returns:
         The estimate. ``value`` is ``None`` if the AUROC is undefined; ``stderr`` and ``interval`` alone are ``None`` if
@@ -147,12 +151,15 @@ def estimate_auroc(
             stderr = float(np.nanstd(areas, ddof=1))
     except UndefinedError as error:
         return Estimate(value, None, n, int(positive.sum()), str(error))
-    if stderr > 0 and method == "percentile" and areas is not None:
+    stderr = math.hypot(stderr, extra_stderr)
+    if stderr > 0 and method == "percentile" and areas is not None and not extra_stderr:
         interval = percentile_interval(areas, confidence)
     else:
         degrees, n_pairs = degrees_of_freedom(positive, codes), disjoint_pairs(positive, codes)
         interval = auroc_interval(value, stderr, confidence, degrees, n_pairs)
     described = _described(method, n_resamples, grouped=codes is not None)
+    if extra_stderr:
+        described += f", with {extra_stderr:.4f} for the choice of the threshold"
     return Estimate(value, stderr, n, int(positive.sum()), None, interval, described)
 
 

@@ -12,17 +12,26 @@ from typing import Any
 
 from hedge_tasks.adjudication.base import HALLUCINATED, SUPPORTED, Case, Verdict
 from hedge_tasks.adjudication.rule.counts import counted_nouns, single_count, stated_counts
-from hedge_tasks.adjudication.rule.labels import LabelCase, is_one_of_several, offered_options, reference_alternatives
+from hedge_tasks.adjudication.rule.labels import (
+    LabelCase,
+    is_list,
+    is_one_of_several,
+    items,
+    offered_options,
+    reference_alternatives,
+)
 from hedge_tasks.adjudication.rule.polar import leading_yes_no, read_yes_no, yes_no_reference, yes_no_word
-from hedge_tasks.adjudication.rule.reading import Text, affirmed_and_denied, read_text
+from hedge_tasks.adjudication.rule.reading import NUMBER, Text, affirmed_and_denied, read_text, stemmed
 from hedge_tasks.adjudication.rule.vocabulary import (
     AUXILIARY,
     FAMILIES,
     LEAD_WORDS,
     MANY,
     NEGATIONS,
+    POSITIONS,
     QUALIFIERS,
     REFUSAL,
+    STOP,
     UNITS,
 )
 from hedge_tasks.errors import ConfigError
@@ -34,7 +43,7 @@ RULES: dict[str, str] = {
         "nothing: not judged, rather than called false. Such sentences are ignored in longer answers too."
     ),
     "refusal": "The answer declines ('I cannot see the image', 'it is not clear whether'): not judged.",
-    "equal": "Answer and reference are the same words: supported.",
+    "equal": "Answer and reference are the same words, in any order: supported.",
     "count": (
         "A 'how many' question with a number as reference. The number in front of the counted noun, else the only "
         "number of the first sentence, decides ('no' and 'none' are 0). 'Several' contradicts 0 and 1. Two numbers in "
@@ -48,10 +57,16 @@ RULES: dict[str, str] = {
         "looks normal'). An answer that says both is hallucinated. An answer that says "
         "neither, or hedges ('may'), is not judged."
     ),
-    "open-reference": "The reference is longer than a label, or itself a negation: not judged.",
+    "sentence": (
+        "The reference is a negation ('no polyps are present') or longer than a label: both are sentences about things, "
+        "affirmed or denied. The same things, both affirmed or both denied: supported. One affirms and the other denies "
+        "what they share, or a list ('liver, spleen and kidney') has other members: hallucinated. Less than 60 % of the reference's things: hallucinated. Else not judged. Places "
+        "such as 'upper-left' are one thing."
+    ),
+    "open-reference": "The reference has no word that can be compared: not judged.",
     "choice": (
-        "The question offers two options ('CT or MRI?') and the reference is one: the answer states only the other: "
-        "hallucinated; only the right one: supported."
+        "The question offers two options or more ('CT, MRI or PET?') and the reference is one: the answer states only "
+        "others: hallucinated; only the right one: supported."
     ),
     "negated": "The answer denies the reference ('it is not in the liver'): hallucinated.",
     "conflict": (
@@ -60,19 +75,24 @@ RULES: dict[str, str] = {
         "What follows 'than' or 'compared' is not counted."
     ),
     "contains": (
-        "All words of the reference are in the first sentence of the answer, in any order: supported; when the answer "
-        "offers them as one of several ('bone or fat'): not judged."
+        "All words of the reference, but for those that the question has ('right' to 'which lung?' with 'right lung'), "
+        "are in the first sentence of the answer, in any order and inflection: supported; when the answer offers them as one of "
+        "several ('bone or fat'): not judged."
     ),
-    "measure": "The reference is a measurement and the answer does not state the same: not judged (no tolerance set).",
-    "partial": "Some words of the reference are missing (less specific, or incomplete): not judged.",
+    "measure": (
+        "The reference is a measurement. No number in the answer, or one that is more than 10 % away: hallucinated; "
+        "else, where it is not the same: not judged."
+    ),
+    "wrong-type": "A yes or no to a question that asks for something else, and nothing of the reference: hallucinated.",
+    "partial": (
+        "Some words of the reference are missing. The answer has something else in their place, or the reference is a "
+        "list: hallucinated. The answer is only less specific: not judged."
+    ),
     "different": (
-        "A short answer that shares no word with the reference, or only such that tell side, place or size: "
-        "hallucinated."
+        "The answer shares no word with the reference, or only such that tell side, place or size: hallucinated. That "
+        "includes output that is about nothing, such as a copyright line."
     ),
-    "undecided": (
-        "A longer answer, one that names the reference only in passing, or one that only repeats words of the "
-        "question: not judged."
-    ),
+    "undecided": "An answer that names the reference only in passing, or only repeats words of the question: not judged.",
 }
 
 Decision = tuple[int | None, str, str]
@@ -85,14 +105,13 @@ class RuleJudge:
     the verdict. `describe_rules()` returns them as text.
 
     Args:
-        short_answer: An answer with at most so many content words (those of the question not counted) is a label: when
-            it shares none with the reference it is another label, and when it names both of two opposites it
-            contradicts itself.
-        short_reference: A reference with more content words than this is free text and is not judged.
+        short_answer: An answer with at most so many content words (those of the question not counted) contradicts
+            itself when it names both of two opposites, or two numbers; a longer one may compare them.
+        short_reference: A reference with more content words than this is a sentence, not a label.
     """
 
     name = "rule"
-    version = "1"
+    version = "2"
 
     def __init__(self, *, short_answer: int = 6, short_reference: int = 6) -> None:
         for key, value in (("short_answer", short_answer), ("short_reference", short_reference)):
@@ -125,7 +144,7 @@ class RuleJudge:
             return None, "empty-answer", "the answer states nothing"
         if leading_yes_no(answer) is None and REFUSAL.search(" ".join(answer.lead(LEAD_WORDS).words)):
             return None, "refusal", "the answer declines"
-        if answer.words == reference.words:
+        if answer.words == reference.words or _same_words(answer, reference):
             return SUPPORTED, "equal", "answer and reference are the same"
         nouns = counted_nouns(question)
         count = single_count(reference.words)
@@ -174,21 +193,30 @@ class RuleJudge:
         )
 
     def _label(self, question: Text, reference: Text, answer: Text) -> Decision:
+        polar = leading_yes_no(answer) is not None and question.words[:1] != [] and not _asks_yes_or_no(question)
+        if NEGATIONS & set(reference.words):
+            return self._sentence(reference, answer)
+        question, reference, answer = stemmed(question), stemmed(reference), stemmed(answer)
         alternatives = reference_alternatives(reference)
-        if not alternatives or max(map(len, alternatives)) > self.short_reference or NEGATIONS & set(reference.words):
-            return None, "open-reference", "the reference is free text, a negation, or has no word that can be compared"
+        if not alternatives:
+            return None, "open-reference", "the reference has no word that can be compared"
+        if max(map(len, alternatives)) > self.short_reference or (
+            is_list(reference) and any("-" in item for item in items(reference))
+        ):
+            return self._sentence(reference, answer)
         lead = answer.lead(LEAD_WORDS)
         stated, denied = affirmed_and_denied(lead)
         options = offered_options(question)
         echoed = set(question.content) - set(options)
         first = Text(lead.sentences[:1]).words
+        asked, listed = set(question.words) - set(options), is_list(reference)
         decisions = []
         for wanted in alternatives:
             if "bilateral" in wanted and {"left", "right"} <= stated:  # 'the left and the right lung'
                 stated = (stated | {"bilateral"}) - {"left", "right"}
                 first = [*first, "bilateral"]
             own = [word for word in answer.content if word not in echoed or word in wanted]
-            parts = LabelCase(wanted, stated, denied, first, len(own))
+            parts = LabelCase(wanted, stated, denied, first, len(own), asked, listed, polar)
             decisions.append(self._one_label(parts, options))
         # 'a or b': one alternative that fits is enough; and only when none may fit is the answer called wrong.
         for label in (SUPPORTED, None):
@@ -201,12 +229,14 @@ class RuleJudge:
         wanted, stated = case.wanted, case.stated
         short = case.length <= self.short_answer
         names = " ".join(sorted(wanted))
-        if len(options) == 2 and len(wanted & set(options)) == 1:
-            other = (set(options) - wanted).pop()
-            if other in stated and not wanted & stated:
-                return HALLUCINATED, "choice", f"the answer says {other}, the reference {names}"
-            if wanted <= stated and other not in stated:
-                return SUPPORTED, "choice", f"the answer says {names}, not {other}"
+        if len(wanted & set(options)) == 1:
+            others = (set(options) - wanted) & stated
+            right = wanted & set(options)
+            if others and not right & stated:
+                said = " and ".join(sorted(others))
+                return HALLUCINATED, "choice", f"the answer says {said}, the reference {names}"
+            if right <= stated and not others and (wanted - case.asked) <= stated:
+                return SUPPORTED, "choice", f"the answer says {names}, no other option"
         if wanted <= case.denied:
             return HALLUCINATED, "negated", f"the answer denies {names}"
         for family in FAMILIES:
@@ -219,24 +249,76 @@ class RuleJudge:
             if said > right:
                 return (HALLUCINATED if short else None), "conflict", found
         first = case.first
-        if wanted <= set(first) - case.denied:
-            if is_one_of_several(wanted, first):
+        # Words of the question need not be said again: 'right' to 'which lung?'.
+        needed = wanted - case.asked or wanted
+        if needed <= set(case.first) - case.denied:
+            if is_one_of_several(needed, case.first):
                 return None, "contains", f"the answer offers {names} as one of several"
             return SUPPORTED, "contains", f"the answer names {names}"
         if UNITS & wanted:
-            return None, "measure", "the answer does not state the same measurement"
-        shared = wanted & stated
-        if wanted <= shared:
+            return self._measure(case)
+        shared = needed & stated
+        if needed <= shared:
             return None, "undecided", f"the answer names {names} only in passing"
-        if shared - QUALIFIERS or (shared and wanted <= QUALIFIERS):
-            return None, "partial", f"the answer shares only {' '.join(sorted(shared))} with {names}"
+        if case.says_yes_or_no and not shared:
+            return HALLUCINATED, "wrong-type", f"a yes or no where {names} was asked for"
+        if shared - QUALIFIERS or (shared and needed <= QUALIFIERS):
+            found = f"the answer shares only {' '.join(sorted(shared))} with {names}"
+            instead = stated - wanted - case.asked - STOP - QUALIFIERS
+            return (HALLUCINATED if instead or case.listed else None), "partial", found
         if not case.length:
             return None, "undecided", "the answer only repeats words of the question"
-        if short:
-            return HALLUCINATED, "different", f"a short answer that is not {names}"
-        return None, "undecided", f"a longer answer without any word of {names}"
+        kind = "a short" if short else "a longer"
+        return HALLUCINATED, "different", f"{kind} answer that is not {names}"
+
+    def _measure(self, case: LabelCase) -> Decision:
+        right = sorted(float(word) for word in case.wanted if NUMBER.fullmatch(word))
+        said = sorted({float(word) for word in case.stated if NUMBER.fullmatch(word)})
+        if not said:
+            return HALLUCINATED, "measure", "the answer states no measurement"
+        near = [any(abs(one - other) <= 0.1 * one for other in said) for one in right]
+        if all(near):
+            return None, "measure", "the answer states nearly the same measurement"
+        return HALLUCINATED, "measure", "the answer states another measurement"
+
+    def _sentence(self, reference: Text, answer: Text) -> Decision:
+        lead = answer.lead(LEAD_WORDS)
+        denies, denied = bool(NEGATIONS & set(reference.words)), bool(NEGATIONS & set(lead.words))
+        right, said = items(stemmed(reference)), items(stemmed(lead))
+        if not right:
+            return None, "open-reference", "the reference has no word that can be compared"
+        shared = right & said
+        if denies != denied and shared:
+            return HALLUCINATED, "sentence", f"one denies {' '.join(sorted(shared))}, the other affirms it"
+        places = POSITIONS[0] | POSITIONS[1]
+        elsewhere = {item for item in said - right if set(item.split("-")) <= places}
+        if denies == denied and (right == said or (right <= said and not denies and not elsewhere)):
+            return SUPPORTED, "sentence", "the same things, affirmed or denied alike"
+        if is_list(reference) and (right - said or elsewhere) and not denies:
+            other = ", ".join(sorted((right - said) | elsewhere))
+            return HALLUCINATED, "sentence", f"a list that differs in {other}"
+        if len(shared) < 0.6 * len(right):
+            return HALLUCINATED, "sentence", f"the answer has {len(shared)} of {len(right)} things of the reference"
+        return None, "sentence", f"the answer has {len(shared)} of {len(right)} things of the reference"
+
+
+def _same_words(answer: Text, reference: Text) -> bool:
+    """The same content words in another order, neither negated, and the same places."""
+    negated = NEGATIONS & {*answer.words, *reference.words}
+    if negated or not reference.content or sorted(answer.content) != sorted(reference.content):
+        return False
+    return items(answer) == items(reference)
+
+
+def _asks_yes_or_no(question: Text) -> bool:
+    return question.words[0] in AUXILIARY and not offered_options(question)
 
 
 def describe_rules() -> str:
     """The rules in the order they are tried, one per line."""
     return "\n".join(f"{number}. {name}: {text}" for number, (name, text) in enumerate(RULES.items(), start=1))
+
+
+def question_type(question: str, reference: str) -> str:
+    """ "closed": the reference is yes or no, or the question offers options; else "open"."""
+    return "closed" if yes_no_reference(reference) is not None or offered_options(read_text(question)) else "open"

@@ -5,17 +5,34 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from hedge_tasks.adjudication.rule.reading import Text
-from hedge_tasks.adjudication.rule.vocabulary import STOP
+from hedge_tasks.adjudication.rule.vocabulary import FRAME, NEGATIONS, POSITIONS, STOP
 
 
 def offered_options(question: Text) -> list[str]:
-    """The two words around 'or', when the question offers a choice."""
-    words = [word for word in question.words if word not in ("a", "an", "the", "of", "in", "on", "side")]
-    for position, word in enumerate(words[1:-1], start=1):
-        if word == "or" and words[position - 1] not in STOP and words[position + 1] not in STOP:
-            pair = [words[position - 1], words[position + 1]]
-            return pair if pair[0] != pair[1] else []
+    """The words around 'or' and those listed before it, when the question offers a choice of two or more."""
+    clauses = [[word for word in clause if word not in _BETWEEN] for clause in question.clauses]
+    for number, clause in enumerate(clauses):
+        for at, word in enumerate(clause[:-1]):
+            if word != "or" or clause[at + 1] in STOP:
+                continue
+            listed = [clause[at + 1]]
+            before = clause[:at]
+            earlier = clauses[:number][::-1]
+            if before:
+                listed.append(before[-1])
+            # 'axial, coronal, or sagittal': short clauses are members of the list, and the one before them ends in one.
+            if len(before) <= 1:
+                for previous in earlier:
+                    if previous:
+                        listed.append(previous[-1])
+                    if len(previous) > 1:
+                        break
+            options = list(dict.fromkeys(listed[::-1]))
+            return options if len(options) > 1 and not STOP & set(options) else []
     return []
+
+
+_BETWEEN = ("a", "an", "the", "of", "in", "on", "side")
 
 
 def reference_alternatives(reference: Text) -> list[set[str]]:
@@ -35,6 +52,30 @@ def is_one_of_several(wanted: set[str], words: list[str]) -> bool:
     return any(wanted & set(neighbours) for neighbours in around)
 
 
+def is_list(reference: Text) -> bool:
+    """Does the reference name several things: 'basal ganglia, cerebellum and cortex'?"""
+    several = [clause for clause in reference.clauses if set(clause) - STOP]
+    return len(several) > 1 or "and" in reference.words[1:-1]
+
+
+def items(text: Text) -> set[str]:
+    """What a sentence is about: content words, a place such as 'upper-left' as one of them."""
+    found: set[str] = set()
+    rows, columns = POSITIONS
+    for clause in text.clauses:
+        words = [word for word in clause if word not in STOP and word not in FRAME and word not in NEGATIONS]
+        skip = False
+        for word, following in zip(words, [*words[1:], ""][: len(words)], strict=True):
+            if skip:
+                skip = False
+                continue
+            ends, goes_on = word in rows | columns, following in rows | columns and following != word
+            pair = ends and goes_on and bool({word, following} & rows) and bool({word, following} & columns)
+            found.add("-".join(sorted((word, following))) if pair else word)
+            skip = pair
+    return found
+
+
 @dataclass(frozen=True)
 class LabelCase:
     """An answer to a short-label reference, taken apart once for all label rules."""
@@ -44,3 +85,6 @@ class LabelCase:
     denied: set[str]
     first: list[str]
     length: int
+    asked: set[str]
+    listed: bool
+    says_yes_or_no: bool

@@ -10,13 +10,17 @@ from dataclasses import dataclass
 from hedge_tasks.adjudication.rule.vocabulary import (
     ALIASES,
     COMPARISONS,
+    FAMILIES,
+    INFLECTIONS,
     IRREGULAR,
     MAX_CHARACTERS,
     NEGATION_REACH,
     NEGATIONS,
     NUMBERS,
     ORDINALS,
+    QUALIFIERS,
     ROLES,
+    SHORTEST_STEM,
     STOP,
     UNITS,
 )
@@ -183,3 +187,22 @@ def affirmed_and_denied(text: Text) -> tuple[set[str], set[str]]:
             else:
                 stated.add(word)
     return stated, denied - stated
+
+
+_AS_THEY_ARE = frozenset().union(*FAMILIES) | QUALIFIERS | NEGATIONS | STOP | UNITS | COMPARISONS
+
+_ENDINGS = sorted(INFLECTIONS, key=len, reverse=True)
+
+
+def stemmed(text: Text) -> Text:
+    """The text with words that the rules do not know by name cut down to what their inflections share."""
+    return Text(tuple(tuple(tuple(map(_stem, clause)) for clause in sentence) for sentence in text.sentences))
+
+
+def _stem(word: str) -> str:
+    if word in _AS_THEY_ARE or not word.isalpha():
+        return word
+    for ending in _ENDINGS:
+        if word.endswith(ending) and len(word) - len(ending) >= SHORTEST_STEM:
+            return word[: -len(ending)]
+    return word

@@ -11,7 +11,17 @@ def _words(text: str) -> frozenset[str]:
 
 # Every phrase becomes the word on the left, in questions, references and answers alike.
 ALIASES: dict[str, tuple[str, ...]] = {
-    "xray": ("x ray", "x ray image", "xr", "radiograph", "radiography", "radiographic", "plain film", "plain xray"),
+    "xray": (
+        "x ray",
+        "x ray image",
+        "xr",
+        "radiograph",
+        "radiography",
+        "radiographic",
+        "plain film",
+        "plain xray",
+        "film xray",
+    ),
     "chest xray": ("cxr",),
     "ct": (
         "cat scan",
@@ -30,7 +40,15 @@ ALIASES: dict[str, tuple[str, ...]] = {
     "flair": ("fluid attenuated inversion recovery",),
     "pa": ("posterior anterior", "posteroanterior", "postero anterior"),
     "ap": ("anterior posterior", "anteroposterior", "antero posterior"),
-    "axial": ("transaxial", "transverse plane", "transverse section", "transverse view", "transverse slice"),
+    "axial": (
+        "transaxial",
+        "transverse",
+        "transversal",
+        "transverse plane",
+        "transverse section",
+        "transverse view",
+        "transverse slice",
+    ),
     "left": ("l", "left side", "left sided", "left hand side"),
     "right": ("r", "right side", "right sided", "right hand side"),
     "bilateral": ("bilaterally", "both", "both side", "left and right", "right and left", "either side"),
@@ -38,6 +56,10 @@ ALIASES: dict[str, tuple[str, ...]] = {
     "lower": ("bottom", "inferior"),
     "middle": ("mid", "central", "center", "centre"),
     "large": ("big",),
+    "enlarged": ("enlargement", "dilated", "dilation", "dilatation"),
+    "chest": ("thorax", "thoracic"),
+    "abdomen": ("abdominal",),
+    "brain": ("cerebral", "cerebrum"),
     "small": ("tiny", "little"),
     "round": ("circular", "rounded", "roundish"),
     "ring": ("ring shaped", "annular"),
@@ -56,7 +78,7 @@ ALIASES: dict[str, tuple[str, ...]] = {
     "liver": ("hepatic",),
     "spleen": ("splenic",),
     "heart": ("cardiac",),
-    "lung": ("pulmonary",),
+    "lung": ("pulmonary", "respiratory"),
     "pancreas": ("pancreatic",),
     "cerebellum": ("cerebellar",),
     "tumor": ("tumour",),
@@ -68,6 +90,7 @@ ALIASES: dict[str, tuple[str, ...]] = {
         "healthy",
         "within normal limit",
         "no abnormality",
+        "no finding",
         "no abnormal",
         "not abnormal",
         "no significant abnormality",
@@ -81,6 +104,13 @@ ALIASES: dict[str, tuple[str, ...]] = {
     "metastasis": ("metastase",),
     "vertebra": ("vertebrae",),
 }
+
+# What a word of one kind becomes in another: calcified, calcification; atherosclerosis, atherosclerotic.
+INFLECTIONS = (
+    "ification", "ifications", "ified", "ifying", "ication", "ation", "ition", "otic", "osis", "atic", "asis", "astic",
+    "ancy", "ant", "ical", "ous", "ion", "ity", "ic", "is", "al", "ar", "ed", "ing", "e",
+)  # fmt: skip
+SHORTEST_STEM = 4
 
 NUMBERS = {
     word: str(number)
@@ -133,6 +163,10 @@ QUALIFIERS = _words(
 
 NEGATIONS = _words("no not none without neither nor never absent lacks lacking")
 HEDGES = _words("may might could possible possibly perhaps maybe unclear uncertain suspected suspicious")
+POSITIONS = (_words("upper middle lower"), _words("left middle right"))
+"""Rows and columns: 'upper-left' is one place."""
+# What a sentence about a finding has besides the finding.
+FRAME = _words("contain contains containing include including free detected observed there detect find multiple mix")
 POSITIVE_ONLY = _words("true correct present positive affirmative certainly indeed definitely yeah yep")
 NEGATIVE_ONLY = _words("false incorrect absent negative none never nope")
 MANY = _words("several multiple many numerous various")

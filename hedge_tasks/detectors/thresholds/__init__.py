@@ -8,7 +8,15 @@ from typing import Any
 from hedge_tasks.clustering.dendrogram import Dendrogram
 from hedge_tasks.clustering.embedding import EmbeddingClustering
 from hedge_tasks.data.answers import AnswerSet
-from hedge_tasks.detectors.thresholds.choice import METHODS, Chosen, Part, ThresholdChoice, choose, held_out_ids
+from hedge_tasks.detectors.thresholds.choice import (
+    METHODS,
+    Chosen,
+    Part,
+    ThresholdChoice,
+    choose,
+    held_out_ids,
+    with_errors,
+)
 from hedge_tasks.detectors.thresholds.profile import AurocCurve, DocumentProfile, auroc_curve, profile_documents
 from hedge_tasks.errors import ConfigError
 
@@ -25,6 +33,7 @@ __all__ = [
     "held_out_ids",
     "profile_documents",
     "take_choice",
+    "with_errors",
 ]
 
 Gather = Callable[[Sequence[DocumentProfile]], Sequence[DocumentProfile]]
@@ -70,10 +79,11 @@ def cluster_by_choice(
     """
     trees: list[Dendrogram] = backend.dendrograms([a.texts for a in answer_sets], questions)
     profiles = profile_documents(answer_sets, trees, low=choice.low, high=choice.high, alpha=alpha)
-    chosen = choose(gather(profiles), choice)
+    everything = gather(profiles)
+    chosen = with_errors(choose(everything, choice), everything, choice)
     clustered = [
-        answer_set.with_clusters(tree.cluster_ids(chosen.thresholds[answer_set.id])).with_held_out(
-            answer_set.id in chosen.held_out
+        answer_set.with_clusters(tree.cluster_ids(chosen.thresholds[answer_set.id])).with_choice(
+            answer_set.id in chosen.held_out, chosen.errors
         )
         for answer_set, tree in zip(answer_sets, trees, strict=True)
     ]

@@ -1,14 +1,15 @@
 """Which cosine threshold a question is clustered at, and which questions had a say in that.
 
-A threshold that is tuned on the documents it is then reported on looks better than it is. `tuned` and `cross-fit` avoid
-that; `oracle` is what the reference implementation does, for comparing with published numbers, and is named so.
+A threshold that is tuned on the documents it is then reported on looks better than it is. `cross-fit`, `tuned` and
+`label-free` avoid that; `oracle` is what the reference implementation does, for comparing with published numbers, and
+is named so.
 """
 
 from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field, fields
+from dataclasses import asdict, dataclass, field, fields, replace
 from typing import Any, Protocol, TypeVar
 
 import numpy as np
@@ -16,11 +17,12 @@ from loguru import logger
 from scipy.stats import rankdata
 
 from hedge_tasks.clustering.embedding import check_threshold
+from hedge_tasks.detectors.thresholds.plateau import Grid, choice_errors, plateau
 from hedge_tasks.detectors.thresholds.profile import TARGETS, AurocCurve, DocumentProfile, auroc_curve
 from hedge_tasks.errors import ConfigError, unknown
 
-METHODS = ("tuned", "cross-fit", "oracle")
-SEARCHES = ("optuna", "exact")
+METHODS = ("cross-fit", "tuned", "label-free", "oracle")
+SEARCHES = ("plateau", "optuna", "exact")
 
 
 @dataclass(frozen=True)
@@ -28,27 +30,36 @@ class ThresholdChoice:
     """How the threshold of embedding clustering is chosen.
 
     Attributes:
-        method: "tuned": for the AUROC on a held-out share of the documents, which are then left out of every AUROC.
-            "cross-fit": in folds, every document with a threshold it did not help to choose. "oracle": on the very
-            documents that are reported.
+        method: "cross-fit": in folds, every document with thresholds that neither it nor its group helped to choose.
+            "tuned": for the AUROC on a held-out share of the documents, which are then left out of every AUROC.
+            "label-free": a quantile of the merge heights of all documents. "oracle": on the very documents that are
+            reported.
         target: the score whose AUROC is made as large as possible: "se" (as the reference does), "radflag" or "vase".
-        low, high: range that is searched.
-        search: "optuna" (HEDGE §4.6: `trials` trials, TPE) or "exact" (the middle of the widest step among the best).
+        low, high: range that is searched; "label-free" stays in it as well.
+        search: "plateau" (the middle of the range over which the AUROC, smoothed, is as good as its best; see
+            `plateau.py`), "optuna" (HEDGE §4.6: `trials` trials, TPE) or "exact" (the middle of the widest step among
+            the best, however narrow).
         trials: number of trials of Optuna.
         share: of the documents that "tuned" holds out.
         folds: of "cross-fit".
+        repeats: splits into folds of "cross-fit"; a document's threshold is the median over them.
+        quantile: of the merge heights, for "label-free".
+        per_class: labelled documents of each class that a search needs at least.
         seed: of the split and of Optuna.
         fallback: threshold where the labels do not allow a choice.
     """
 
-    method: str = "tuned"
+    method: str = "cross-fit"
     target: str = "se"
     low: float = 0.8
     high: float = 0.99
-    search: str = "optuna"
+    search: str = "plateau"
     trials: int = 20
     share: float = 0.2
     folds: int = 5
+    repeats: int = 5
+    quantile: float = 0.75
+    per_class: int = 10
     seed: int = 0
     fallback: float = 0.9
 
@@ -60,12 +71,14 @@ class ThresholdChoice:
             check_threshold(getattr(self, name))
         if self.low >= self.high:
             raise ConfigError(f"tuning: low must be below high, got {self.low} and {self.high}")
-        for name, least in (("trials", 1), ("folds", 2), ("seed", 0)):
+        for name, least in (("trials", 1), ("folds", 2), ("repeats", 1), ("per_class", 1), ("seed", 0)):
             value = getattr(self, name)
             if not isinstance(value, int) or isinstance(value, bool) or value < least:
                 raise ConfigError(f"tuning: {name} must be a whole number of at least {least}, got {value!r}")
-        if isinstance(self.share, bool) or not isinstance(self.share, (int, float)) or not 0 < self.share < 1:
-            raise ConfigError(f"tuning: share must be a number between 0 and 1, got {self.share!r}")
+        for name in ("share", "quantile"):
+            value = getattr(self, name)
+            if isinstance(value, bool) or not isinstance(value, (int, float)) or not 0 < value < 1:
+                raise ConfigError(f"tuning: {name} must be a number between 0 and 1, got {value!r}")
 
     @classmethod
     def from_config(cls, method: str, settings: object = None) -> ThresholdChoice:
@@ -107,16 +120,19 @@ class Chosen:
     Attributes:
         thresholds: by document id.
         held_out: ids of the documents that no AUROC may count, since the threshold was chosen on them.
-        parts: the searches: one, or one a fold.
+        parts: the searches: one, or one a fold of each split.
+        errors: by score, what the choice adds to the standard error of its AUROC; see `plateau.choice_errors`.
     """
 
     thresholds: Mapping[str, float]
     held_out: frozenset[str] = field(default_factory=frozenset)
     parts: tuple[Part, ...] = ()
+    errors: Mapping[str, float] = field(default_factory=dict)
 
     def settings(self) -> dict[str, Any]:
         """What to record: the thresholds, what they reached where they were searched, and reasons for falling back."""
-        return {"parts": [asdict(part) for part in self.parts], "held_out": len(self.held_out)}
+        parts = [asdict(part) for part in self.parts]
+        return {"parts": parts, "held_out": len(self.held_out), "errors": dict(self.errors)}
 
 
 def choose(profiles: Sequence[DocumentProfile], choice: ThresholdChoice) -> Chosen:
@@ -126,6 +142,9 @@ def choose(profiles: Sequence[DocumentProfile], choice: ThresholdChoice) -> Chos
     """
     profiles = sorted(profiles, key=lambda profile: profile.id)
     labelled = [profile for profile in profiles if profile.label is not None]
+    if choice.method == "label-free":
+        part = _of_heights(profiles, choice)
+        return Chosen({profile.id: part.threshold for profile in profiles}, parts=(part,))
     if choice.method == "cross-fit":
         return _cross_fit(profiles, labelled, choice)
     held_out = _held_out(labelled, choice) if choice.method == "tuned" else labelled
@@ -137,20 +156,55 @@ def choose(profiles: Sequence[DocumentProfile], choice: ThresholdChoice) -> Chos
     return Chosen({profile.id: part.threshold for profile in profiles}, ids, (part,))
 
 
+def with_errors(chosen: Chosen, profiles: Sequence[DocumentProfile], choice: ThresholdChoice) -> Chosen:
+    """The outcome together with what the choice adds to the errors of the AUROCs, where it was cross-fitted.
+
+    The other ways add nothing that a resampling of the reported documents does not show: their threshold was chosen on
+    other documents, or without labels; the oracle's AUROC is biased, not uncertain.
+    """
+    if choice.method != "cross-fit" or any(part.reason for part in chosen.parts):
+        return chosen
+    labelled = sorted((p for p in profiles if p.label is not None), key=lambda profile: profile.id)
+    at = np.array([chosen.thresholds[profile.id] for profile in labelled])
+    split = {"folds": choice.folds, "repeats": choice.repeats, "seed": choice.seed}
+    return replace(chosen, errors=choice_errors(labelled, at, choice.target, choice.low, choice.high, **split))
+
+
 def _cross_fit(
     profiles: Sequence[DocumentProfile], labelled: Sequence[DocumentProfile], choice: ThresholdChoice
 ) -> Chosen:
-    folds = _folds(profiles, choice)
-    parts = [_search([p for p in labelled if folds[p.id] != fold], choice) for fold in range(choice.folds)]
+    parts: list[Part] = []
+    thresholds: dict[str, list[float]] = {profile.id: [] for profile in profiles}
+    for repeat in range(choice.repeats):
+        # The first split is that of the seed itself.
+        folds = _folds(profiles, f"{choice.seed}.{repeat}" if repeat else str(choice.seed), choice.folds)
+        found = [_search([p for p in labelled if folds[p.id] != fold], choice) for fold in range(choice.folds)]
+        parts += found
+        for profile in profiles:
+            thresholds[profile.id].append(found[folds[profile.id]].threshold)
     _warn(parts, choice)
-    return Chosen({p.id: parts[folds[p.id]].threshold for p in profiles}, frozenset(), tuple(parts))
+    if failed := [part for part in parts if part.reason]:
+        # Some thresholds chosen and some fallen back on would be scores on two scales.
+        return Chosen({profile.id: choice.fallback for profile in profiles}, parts=tuple(failed))
+    # No search that a document's threshold rests on has seen its label: the median of honest choices is honest.
+    medians = {name: round(float(np.median(of)), 6) for name, of in thresholds.items()}
+    return Chosen(medians, parts=tuple(parts))
+
+
+def _of_heights(profiles: Sequence[DocumentProfile], choice: ThresholdChoice) -> Part:
+    """The similarity that a given share of all merges stays below, which asks no label and so overfits to none."""
+    heights = np.concatenate([profile.heights for profile in profiles]) if profiles else np.array([])
+    if not len(heights):
+        return Part(choice.fallback, None, len(profiles), "no document has two different answers")
+    threshold = float(np.clip(np.quantile(heights, choice.quantile), choice.low, choice.high))
+    return Part(round(threshold, 6), None, len(profiles))
 
 
 def _warn(parts: Sequence[Part], choice: ThresholdChoice) -> None:
-    if reasons := dict.fromkeys(part.reason for part in parts if part.reason):
+    if reasons := [part.reason for part in parts if part.reason]:
         logger.warning(
-            "The embedding threshold could not be chosen ({}): {} is used instead of a {} one",
-            *("; ".join(reasons), choice.fallback, choice.method),
+            "The embedding threshold could not be chosen in {} of {} searches ({}): {} is used instead of a {} one",
+            *(len(reasons), len(parts), reasons[0], choice.fallback, choice.method),
         )
 
 
@@ -177,7 +231,7 @@ def held_out_ids(documents: Sequence[Grouped], choice: ThresholdChoice) -> froze
     return frozenset(document.id for document in _held_out(labelled, choice))
 
 
-def _groups(profiles: Sequence[Document], seed: int) -> list[list[Document]]:
+def _groups(profiles: Sequence[Document], seed: str) -> list[list[Document]]:
     """Documents by group, the groups in an order that depends on the seed and their names alone."""
     groups: dict[str, list[Document]] = {}
     for profile in profiles:
@@ -186,25 +240,25 @@ def _groups(profiles: Sequence[Document], seed: int) -> list[list[Document]]:
     return [groups[name] for name in sorted(groups, key=lambda name: _shuffled(seed, name))]
 
 
-def _shuffled(seed: int, name: str) -> bytes:
+def _shuffled(seed: str, name: str) -> bytes:
     return hashlib.blake2b(f"{seed}\0{name}".encode(), digest_size=16).digest()
 
 
 def _held_out(labelled: Sequence[Document], choice: ThresholdChoice) -> list[Document]:
     """Whole groups, until they make up the share."""
     chosen: list[Document] = []
-    for group in _groups(labelled, choice.seed):
+    for group in _groups(labelled, str(choice.seed)):
         if len(chosen) >= choice.share * len(labelled):
             break
         chosen += group
     return chosen
 
 
-def _folds(profiles: Sequence[DocumentProfile], choice: ThresholdChoice) -> dict[str, int]:
+def _folds(profiles: Sequence[DocumentProfile], seed: str, n_folds: int) -> dict[str, int]:
     """Fold of each document: every group goes to the fold that is smallest by then."""
-    sizes = [0] * choice.folds
+    sizes = [0] * n_folds
     folds: dict[str, int] = {}
-    for group in _groups(profiles, choice.seed):
+    for group in _groups(profiles, seed):
         fold = sizes.index(min(sizes))
         sizes[fold] += len(group)
         folds |= {profile.id: fold for profile in group}
@@ -212,8 +266,13 @@ def _folds(profiles: Sequence[DocumentProfile], choice: ThresholdChoice) -> dict
 
 
 def _search(profiles: Sequence[DocumentProfile], choice: ThresholdChoice) -> Part:
-    if reason := why_not(profiles, choice.target):
+    if reason := why_not(profiles, choice.target, choice.per_class):
         return Part(choice.fallback, None, len(profiles), reason)
+    if choice.search == "plateau":
+        grid = Grid.of(profiles, choice.target, choice.low, choice.high)
+        area = grid.areas(np.ones((1, len(profiles))))
+        [at] = plateau(area)
+        return Part(round(float(grid.thresholds[at]), 6), float(area[0, at]), len(profiles))
     if choice.search == "exact":
         curve = auroc_curve(profiles, choice.target, choice.low)
         threshold = best_of(curve)
@@ -228,7 +287,7 @@ def _search(profiles: Sequence[DocumentProfile], choice: ThresholdChoice) -> Par
     return Part(threshold, objective(threshold), len(profiles))
 
 
-def why_not(profiles: Sequence[DocumentProfile], target: str) -> str | None:
+def why_not(profiles: Sequence[DocumentProfile], target: str, per_class: int = 1) -> str | None:
     """Why no threshold can be chosen on these documents; None if one can."""
     if not profiles:
         return "no document has a label"
@@ -238,6 +297,10 @@ def why_not(profiles: Sequence[DocumentProfile], target: str) -> str | None:
     if len(labels) < 2:
         which = "hallucinated" if labels == {1} else "supported"
         return f"all {len(profiles)} documents that may choose are labelled {which}"
+    hallucinated = sum(profile.label == 1 for profile in profiles)
+    if (rarer := min(hallucinated, len(profiles) - hallucinated)) < per_class:
+        which = "hallucinated" if rarer == hallucinated else "supported"
+        return f"only {rarer} of the {len(profiles)} documents that may choose are labelled {which}, not {per_class}"
     return None
 
 

@@ -34,6 +34,7 @@ class DocumentProfile:
         id, label, group: as in the answer set.
         names: of the scores, in the order of `TARGETS`; one that the answers do not allow is missing.
         steps: Shape `(1 + len(names), k)`: the thresholds and below them the scores.
+        heights: Cosines at which the distinct answers merge, within the searched range or not, ascending.
     """
 
     id: str
@@ -41,6 +42,7 @@ class DocumentProfile:
     group: str | None
     names: tuple[str, ...]
     steps: FloatArray
+    heights: FloatArray
 
     @property
     def thresholds(self) -> FloatArray:
@@ -104,13 +106,17 @@ def profile_documents(
     # Side by side, but some at a time: the states of all documents would take most of the memory.
     for start in range(0, len(answer_sets), _AT_A_TIME):
         part = answer_sets[start : start + _AT_A_TIME]
-        states = [_states(tree, low, high) for tree in itertools.islice(remaining, len(part))]
-        profiles += _profiles(part, states, alpha)
+        of_part = list(itertools.islice(remaining, len(part)))
+        states = [_states(tree, low, high) for tree in of_part]
+        profiles += _profiles(part, states, [np.sort(tree.heights) for tree in of_part], alpha)
     return profiles
 
 
 def _profiles(
-    answer_sets: Sequence[AnswerSet], states: Sequence[tuple[FloatArray, IntArray]], alpha: float
+    answer_sets: Sequence[AnswerSet],
+    states: Sequence[tuple[FloatArray, IntArray]],
+    heights: Sequence[FloatArray],
+    alpha: float,
 ) -> list[DocumentProfile]:
     """Profiles of documents side by side, those with as many answers at once."""
     shapes: dict[tuple[int, int], list[int]] = {}
@@ -129,7 +135,7 @@ def _profiles(
         for i, start, end in zip(rows, ends - lengths, ends, strict=True):
             a = answer_sets[i]
             steps = np.stack([states[i][0], *(scores[name][start:end] for name in names)])
-            profiles[i] = DocumentProfile(a.id, a.label, a.group, names, steps)
+            profiles[i] = DocumentProfile(a.id, a.label, a.group, names, steps, heights[i])
     return [profiles[i] for i in range(len(answer_sets))]
 
 

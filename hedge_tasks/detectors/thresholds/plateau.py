@@ -1,0 +1,147 @@
+"""The middle of the range of thresholds that are as good as the best, and what choosing adds to an AUROC's error.
+
+The AUROC over the threshold is a step function with hundreds of steps, some of them 1e-5 wide; which of them is highest
+is decided by a few documents. A threshold in the middle of a wide range with about the best AUROC is the same in most
+subsets of the documents. Both functions work on many weightings of the documents at once: a fold is a weighting with
+zeros, a resample one with counts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from hedge_tasks.detectors.thresholds.profile import DocumentProfile, FloatArray, IntArray
+
+STEP = 0.002
+WINDOW = 5
+"""Neighbours on either side that the AUROC is averaged with: over 0.02."""
+TOLERANCE = 0.01
+"""How much less AUROC, after averaging, is as good as the best."""
+RESAMPLES = 100
+
+
+@dataclass(frozen=True, eq=False)
+class Grid:
+    """A score of labelled documents at evenly spaced thresholds.
+
+    Attributes:
+        thresholds: Shape `(g,)`.
+        scores: Shape `(g, n)`.
+        positive: Whether hallucinated, shape `(n,)`.
+    """
+
+    thresholds: FloatArray
+    scores: FloatArray
+    positive: FloatArray
+
+    @classmethod
+    def of(cls, profiles: Sequence[DocumentProfile], score: str, low: float, high: float) -> Grid:
+        """Tabulate the profiles from `low` to `high`, both ends included."""
+        thresholds = np.linspace(low, high, max(2, round((high - low) / STEP) + 1))
+        columns = [p.scores[score][np.searchsorted(p.thresholds, thresholds.clip(low, high))] for p in profiles]
+        positive = np.array([profile.label == 1 for profile in profiles], dtype=np.float64)
+        return cls(thresholds, np.stack(columns, axis=1), positive)
+
+    def areas(self, weights: FloatArray) -> FloatArray:
+        """AUROC at every threshold under each weighting of the documents, shapes `(r, n)` to `(r, g)`."""
+        found = np.empty((len(weights), len(self.thresholds)))
+        for i, scores in enumerate(self.scores):
+            if i and np.array_equal(scores, self.scores[i - 1]):
+                found[:, i] = found[:, i - 1]
+            else:
+                found[:, i] = weighted_areas(scores, self.positive, weights)
+        return found
+
+
+def weighted_areas(scores: FloatArray, positive: FloatArray, weights: FloatArray) -> FloatArray:
+    """AUROC (Mann-Whitney, ties half) of one score, shape `(n,)`, under each weighting; nan where a class has none."""
+    levels, codes = np.unique(scores, return_inverse=True)
+    order = np.argsort(codes, kind="stable")
+    starts = np.searchsorted(codes[order], np.arange(len(levels)))
+    hallucinated = np.add.reduceat((weights * positive)[:, order], starts, axis=1)
+    supported = np.add.reduceat((weights * (1 - positive))[:, order], starts, axis=1)
+    won = (hallucinated * (np.cumsum(supported, axis=1) - supported / 2)).sum(axis=1)
+    pairs = hallucinated.sum(axis=1) * supported.sum(axis=1)
+    areas: FloatArray = np.divide(won, pairs, out=np.full(len(weights), np.nan), where=pairs > 0)
+    return areas
+
+
+def plateau(areas: FloatArray) -> IntArray:
+    """Index of the middle of each row's plateau: around the highest moving average, as far as it stays as good.
+
+    Args:
+        areas: AUROC at evenly spaced thresholds, shape `(r, g)`.
+
+    Example:
+        >>> spike = np.full((1, 60), 0.6)
+        >>> spike[0, 10:31], spike[0, 50] = 0.7, 0.75
+        >>> plateau(spike)
+        array([20])
+    """
+    n = areas.shape[1]
+    sums = np.cumsum(np.pad(areas, ((0, 0), (1, 0))), axis=1)
+    ends, begins = np.minimum(np.arange(n) + WINDOW + 1, n), np.maximum(np.arange(n) - WINDOW, 0)
+    smooth = (sums[:, ends] - sums[:, begins]) / (ends - begins)
+    best = smooth.argmax(axis=1)
+    worse = smooth < np.take_along_axis(smooth, best[:, None], axis=1) - TOLERANCE
+    places = np.arange(n)
+    left = np.where(worse & (places < best[:, None]), places, -1).max(axis=1) + 1
+    right = np.where(worse & (places > best[:, None]), places, n).min(axis=1) - 1
+    middle: IntArray = (left + right) // 2
+    return middle
+
+
+def choice_errors(
+    profiles: Sequence[DocumentProfile],
+    thresholds: FloatArray,
+    target: str,
+    low: float,
+    high: float,
+    *,
+    folds: int,
+    repeats: int,
+    seed: int,
+) -> dict[str, float]:
+    """What choosing the threshold by cross-fitting adds to the standard error of each score's AUROC.
+
+    A bootstrap through the choice: groups of documents are resampled, split anew, and every document's threshold is
+    chosen again from the other folds. The variance of the AUROC over that, less its variance over the same resamples
+    with the thresholds left as they are, is what the choice adds. Target of the search and of the error may differ:
+    the thresholds follow the target, the AUROC is each score's.
+
+    Args:
+        profiles: labelled documents, sorted by id.
+        thresholds: chosen for them, shape `(n,)`.
+        target: score that is searched.
+        low, high: range that is searched.
+        folds, repeats: of the cross-fitting.
+        seed: of resamples and splits.
+    """
+    grid = Grid.of(profiles, target, low, high)
+    names = [name for name in profiles[0].names if all(name in profile.names for profile in profiles)]
+    tables = {name: Grid.of(profiles, name, low, high).scores for name in names}
+    fixed = {name: np.array([p.at(name, t) for p, t in zip(profiles, thresholds, strict=True)]) for name in names}
+    units = np.unique([p.group if p.group is not None else f"\0{p.id}" for p in profiles], return_inverse=True)[1]
+    n_units, documents = int(units.max()) + 1, np.arange(len(profiles))
+    rng = np.random.default_rng(seed)
+    again: dict[str, list[float]] = {name: [] for name in names}
+    still: dict[str, list[float]] = {name: [] for name in names}
+    for _ in range(RESAMPLES):
+        times = rng.multinomial(n_units, np.full(n_units, 1 / n_units))[units].astype(np.float64)
+        fold = np.stack([rng.permutation(n_units)[units] % folds for _ in range(repeats)])
+        others = (times * (fold[:, None, :] != np.arange(folds)[None, :, None])).reshape(-1, len(profiles))
+        areas = grid.areas(others)
+        if np.isnan(areas).any():
+            continue
+        places = plateau(areas).reshape(repeats, folds)
+        chosen = np.median(np.take_along_axis(places, fold, axis=1), axis=0).astype(np.int64)
+        for name in names:
+            again[name].append(float(weighted_areas(tables[name][chosen, documents], grid.positive, times[None])[0]))
+            still[name].append(float(weighted_areas(fixed[name], grid.positive, times[None])[0]))
+    if len(again[target]) < 2:
+        return {}
+    added = {name: float(np.var(again[name], ddof=1) - np.var(still[name], ddof=1)) for name in names}
+    return {name: round(max(0.0, variance) ** 0.5, 6) for name, variance in added.items()}

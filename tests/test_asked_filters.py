@@ -1,0 +1,32 @@
+"""HEDGE_FILTERS: only the filter pipelines that one can run, and the error that names it."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from hedge_tasks.errors import ConfigError
+from hedge_tasks.lmms.filters import ClusterFilter, asked_filters
+from hedge_tasks.lmms.task import HedgeTask
+
+PIPELINES: list[dict[str, Any]] = [{"name": name} for name in ("nli", "embed", "embed_qa")]
+
+
+def test_all_filters_run_unless_some_are_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("HEDGE_FILTERS", raising=False)
+    assert asked_filters(PIPELINES) == PIPELINES
+    monkeypatch.setenv("HEDGE_FILTERS", "embed_qa, embed")
+    assert [pipeline["name"] for pipeline in asked_filters(PIPELINES)] == ["embed", "embed_qa"]
+    monkeypatch.setenv("HEDGE_FILTERS", "embd")
+    with pytest.raises(ConfigError, match="did you mean 'embed'"):
+        asked_filters(PIPELINES)
+
+
+def test_a_missing_model_names_the_filters_that_can_run(tmp_path: Any) -> None:
+    missing = SimpleNamespace(name="nli", filters=[ClusterFilter("nli", model=str(tmp_path / "none"), device="cpu")])
+    there = SimpleNamespace(name="exact", filters=[ClusterFilter("exact")])
+    task: Any = SimpleNamespace(_predict_only=False, _filters=[missing, there])
+    with pytest.raises(Exception, match="HEDGE_FILTERS=exact"):
+        HedgeTask._check_models(task)
