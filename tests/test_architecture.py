@@ -35,6 +35,8 @@ ORDER = [
     "perturb",
     "serving",
     "data",
+    "evaluation",
+    "registry",
     "io",
     "errors",
 ]
