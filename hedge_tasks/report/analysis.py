@@ -6,13 +6,13 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import combinations
 
-from hedge_tasks.adjudication.reliability import reliability
 from hedge_tasks.detectors.pipeline import BASELINE_NAMES, SCORE_NAMES, Scores
 from hedge_tasks.detectors.scorer import Scorer
 from hedge_tasks.errors import ConfigError, HedgeError
 from hedge_tasks.plots.charts import Chart
 from hedge_tasks.plots.figures import NAMES, sweep_chart, threshold_chart
 from hedge_tasks.runs.comparisons import compare_two_runs, compare_two_scores
+from hedge_tasks.runs.health import health_of
 from hedge_tasks.runs.measures import auroc_estimate, rate_of, within_strata
 from hedge_tasks.runs.run_files import Run
 from hedge_tasks.runs.scorers import scorers_of
@@ -190,7 +190,14 @@ def compare_between(analyses: Sequence[Analysis], names: Mapping[int, str]) -> l
 
 def warnings_of(analysis: Analysis) -> list[str]:
     """What a reader of the numbers must know, in plain words; the gravest first."""
-    return [text for text in (*_about_question_types(analysis), *_about_data(analysis)) if text]
+    return [*_about_health(analysis.run), *_about_question_types(analysis), *_about_data(analysis)]
+
+
+def _about_health(run: Run) -> Iterable[str]:
+    """What could make every number of the run mean something else; see `hedge_tasks.runs.health`."""
+    for finding in health_of(run).findings:
+        text = f"{finding.text[0].upper()}{finding.text[1:]}."
+        yield f"The numbers of this run are unreliable. {text}" if finding.unreliable else text
 
 
 def _about_question_types(analysis: Analysis) -> Iterable[str]:
@@ -227,8 +234,6 @@ def _about_data(analysis: Analysis) -> Iterable[str]:
             f"Only {sum(labels)} answers are labelled hallucinated and {len(labels) - sum(labels)} supported. With "
             f"fewer than {FEW} of a class the intervals are wide and the ranking of the scores is uncertain."
         )
-    if labels and (why := _unreliable(run)):
-        yield f"Labels are {why}."
     without = sum(not a.has_logprobs for a in run.answer_sets)
     if without:
         yield (
@@ -260,16 +265,6 @@ def _held_out(analysis: Analysis) -> dict[int, list[str]]:
         if count := sum(s.held_out for s in scores):
             counts.setdefault(count, []).append(name)
     return counts
-
-
-def _unreliable(run: Run) -> str | None:
-    """As `reliability` says it, of labels where the run has no verdicts."""
-    labels = {a.id: a.label for a in run.answer_sets}
-    return reliability([{"label": label, **_category(run, id)} for id, label in labels.items()])
-
-
-def _category(run: Run, id: str) -> dict[str, object]:
-    return {"category": (run.verdicts.get(id) or {}).get("category")}
 
 
 def hallucination_rate(analysis: Analysis) -> Estimate | None:

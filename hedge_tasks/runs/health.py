@@ -95,7 +95,9 @@ def health_of(run: Run) -> Health:
     sampled = _mapping(run.settings.get("sampled"))
     failed = run.settings.get("failed")
     n_failed = len(failed) if isinstance(failed, Sequence) and not isinstance(failed, str) else 0
-    return measure(run.answer_sets, sampled, n_failed, [run.verdicts.get(a.id) for a in run.answer_sets])
+    # The label of the answer set: people's own labels come without a verdict.
+    decided = [{**(run.verdicts.get(a.id) or {}), "label": a.label} for a in run.answer_sets]
+    return measure(run.answer_sets, sampled, n_failed, decided)
 
 
 def measure(
@@ -171,6 +173,8 @@ def _of_answers(h: Health) -> list[Finding]:
 def _of_labels(h: Health, verdicts: Sequence[Mapping[str, Any] | None] | None) -> list[Finding]:
     if verdicts is None or not h.documents:
         return []
+    if h.unlabelled == 1:
+        return []  # not judged yet, which every table says
     reason = reliability(verdicts)
     return [Finding(reason.removeprefix("unreliable: "), unreliable=True)] if reason else []
 
