@@ -58,7 +58,10 @@ def unlabelled(folder: Path) -> None:
     """The share left unlabelled, by file, question type, and side of the hold-out."""
     judge = build_judge("rule")
     print(f"\nunlabelled share, rule judge version {judge.version}; 'silent': empty, a question back, a refusal")
-    print("| answers | questions | n | unlabelled | of them silent | judged hallucinated | held out: n | unlabelled | silent |")
+    print(
+        "| answers | questions | n | unlabelled | of them silent | judged hallucinated "
+        "| held out: n | unlabelled | silent |"
+    )
     print("|---|---|---|---|---|---|---|---|---|")
     files = [(path.stem, predictions(path)) for path in sorted((folder / "vqa_rad" / "predictions").glob("*.jsonl"))]
     for path in sorted((folder / "kvasir").glob("*.csv")):
@@ -77,7 +80,10 @@ def unlabelled(folder: Path) -> None:
                 share = f"{len(left) / len(cases):.3f}" if cases else "undefined"
                 cells.append((len(cases), share, silent, sum(v.label == 1 for v in verdicts), len(cases) - len(left)))
             (n, share, silent, wrong, judged), (n_out, share_out, silent_out, *_) = cells
-            print(f"| {name} | {kind} | {n} | {share} | {silent} | {ratio(wrong, judged)} | {n_out} | {share_out} | {silent_out} |")
+            print(
+                f"| {name} | {kind} | {n} | {share} | {silent} | {ratio(wrong, judged)} "
+                f"| {n_out} | {share_out} | {silent_out} |"
+            )
 
 
 def predictions(path: Path) -> list[tuple[str, Case]]:

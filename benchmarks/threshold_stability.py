@@ -56,12 +56,14 @@ def main() -> None:
 
 def table(name: str, sets: Sequence[AnswerSet], seeds: int, first: int | None = None) -> None:
     for with_question in (False, True):
-        trees = EmbeddingClustering().dendrograms([a.texts for a in sets], questions_of(sets) if with_question else None)
+        trees = EmbeddingClustering().dendrograms(
+            [a.texts for a in sets], questions_of(sets) if with_question else None
+        )
         profiles = profile_documents(sets, trees, low=ThresholdChoice.low, high=ThresholdChoice.high)
         for part in (profiles, profiles[:first]) if first else (profiles,):
             clustering = "with the question" if with_question else "answers only"
             print(f"\n### {name}, {len(part)} labelled, {clustering}\n", flush=True)
-            print("| τ | mean | sd | smallest | largest | documents | other half: mean | sd |\n|---|---|---|---|---|---|---|---|")
+            print("| τ | mean | sd | smallest | largest | documents | other half: mean | sd |\n" + 8 * "|---" + "|")
             for way, choice in WAYS.items():
                 print(row(way, part, choice, seeds), flush=True)
 
@@ -79,7 +81,11 @@ def row(way: str, profiles: Sequence[DocumentProfile], choice: ThresholdChoice |
     cells = [statistics.fmean(areas), spread, min(areas), max(areas)]
     rest_cells = [statistics.fmean(halves), statistics.stdev(halves)]
     numbers = " | ".join(f"{cell:.3f}" for cell in cells)
-    return f"| {way} | {numbers} | {round(statistics.fmean(counted))} | " + " | ".join(f"{c:.3f}" for c in rest_cells) + " |"
+    return (
+        f"| {way} | {numbers} | {round(statistics.fmean(counted))} | "
+        + " | ".join(f"{c:.3f}" for c in rest_cells)
+        + " |"
+    )
 
 
 def other_half(profiles: Sequence[DocumentProfile], choice: ThresholdChoice | None, seed: int) -> float:

@@ -237,7 +237,9 @@ def test_documents_that_chose_are_in_no_auroc_but_in_the_hallucination_rate() ->
 
 
 def test_the_filter_records_what_was_chosen() -> None:
-    step = ClusterFilter("embed", threshold="cross-fit", tuning={"folds": 3, "repeats": 2, "per_class": 5}, encoder=encoder)
+    step = ClusterFilter(
+        "embed", threshold="cross-fit", tuning={"folds": 3, "repeats": 2, "per_class": 5}, encoder=encoder
+    )
     described = step.settings()
     assert (described["threshold"], described["tuning"]["folds"], described["chosen"]) == ("cross-fit", 3, {})
     clustered = step.apply([[a.to_json()] for a in answer_sets(7)])

@@ -11,7 +11,17 @@ def _words(text: str) -> frozenset[str]:
 
 # Every phrase becomes the word on the left, in questions, references and answers alike.
 ALIASES: dict[str, tuple[str, ...]] = {
-    "xray": ("x ray", "x ray image", "xr", "radiograph", "radiography", "radiographic", "plain film", "plain xray", "film xray"),
+    "xray": (
+        "x ray",
+        "x ray image",
+        "xr",
+        "radiograph",
+        "radiography",
+        "radiographic",
+        "plain film",
+        "plain xray",
+        "film xray",
+    ),
     "chest xray": ("cxr",),
     "ct": (
         "cat scan",
@@ -30,7 +40,15 @@ ALIASES: dict[str, tuple[str, ...]] = {
     "flair": ("fluid attenuated inversion recovery",),
     "pa": ("posterior anterior", "posteroanterior", "postero anterior"),
     "ap": ("anterior posterior", "anteroposterior", "antero posterior"),
-    "axial": ("transaxial", "transverse", "transversal", "transverse plane", "transverse section", "transverse view", "transverse slice"),
+    "axial": (
+        "transaxial",
+        "transverse",
+        "transversal",
+        "transverse plane",
+        "transverse section",
+        "transverse view",
+        "transverse slice",
+    ),
     "left": ("l", "left side", "left sided", "left hand side"),
     "right": ("r", "right side", "right sided", "right hand side"),
     "bilateral": ("bilaterally", "both", "both side", "left and right", "right and left", "either side"),
