@@ -1,13 +1,14 @@
 # make demo         install, then evaluate the embedded model on the embedded questions
 # make check        install, lint, type-check, run the tests that are not slow: under two minutes on two cores
 # make test         install, lint, type-check, run all tests
+# make test-engines the embedded model through vLLM, llama.cpp and `transformers serve`, set up in .engines
 # make demo-models  train the embedded models again (about 15 minutes on two cores)
 
 PYTHON ?= python3
 export PATH := $(CURDIR)/.venv/bin:$(PATH)
 PIP = pip install --quiet --constraint constraints.txt
 
-.PHONY: demo check test lint demo-models clean
+.PHONY: demo check test test-engines lint demo-models clean
 
 demo: .venv/.installed
 	@touch .venv/.started
@@ -23,6 +24,11 @@ check: lint
 
 test: lint
 	$(PYTEST)
+
+# One engine at a time, and none is skipped: where one cannot be had, this fails and says why.
+test-engines: .venv/.installed-dev
+	python tests/engines/environments.py .engines
+	OMP_NUM_THREADS=1 pytest tests/engines
 
 lint: .venv/.installed-dev
 	ruff check .
@@ -45,4 +51,4 @@ demo-models: .venv/.installed
 	@touch $@
 
 clean:
-	rm -rf .venv build dist *.egg-info
+	rm -rf .venv .engines build dist *.egg-info

@@ -73,10 +73,11 @@ class SharedPrefill:
                     unfinished[row] = not reader.is_finished(tokens[row])
             if not unfinished.any() or step + 1 == max_new_tokens:
                 break
-            kept = unfinished[state.rows.cpu()].nonzero()[:, 0].to(state.rows.device)
+            kept = unfinished[state.rows.cpu()].nonzero()[:, 0]
             if len(kept) <= (1 - DROP_SHARE) * len(state.rows):
+                cache.batch_select_indices(kept)  # on the CPU, which fits a cache whose layers lie on several devices
+                kept = kept.to(state.rows.device)
                 state, chosen = state.select(kept), chosen[kept]
-                cache.batch_select_indices(kept)
             state = self.advance(state, cache, chosen)
         return [reader.read(*row) for row in zip(tokens, logprobs, strict=True)]
 
@@ -84,8 +85,9 @@ class SharedPrefill:
         """One pass over the prompts, then one row a draw: state and cache before the first token."""
         positions = positions_of(self._model, inputs)
         output = self._model(**inputs, position_ids=positions, use_cache=True, logits_to_keep=1)
-        index = torch.tensor(owners, device=inputs["input_ids"].device)
+        index = torch.tensor(owners)
         output.past_key_values.batch_select_indices(index)
+        index = index.to(inputs["input_ids"].device)
         state = _Rows(
             rows=torch.arange(len(owners), device=index.device),
             ids=inputs["input_ids"][index],

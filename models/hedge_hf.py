@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import os
-from collections.abc import Hashable, Iterator, Sequence
+from collections.abc import Hashable, Iterator, Mapping, Sequence
 from contextlib import closing
 from itertools import islice
 from typing import Any
@@ -26,7 +25,18 @@ from hedge_tasks.errors import ConfigError, HedgeError, unknown
 from hedge_tasks.models.base import ChatAdapter, conversation_draws, positive, refuse_unknown
 from hedge_tasks.models.contrast import Contrast, ContrastiveDecoding
 from hedge_tasks.models.decoding import PlainGeneration, SharedPrefill
-from hedge_tasks.models.token_sampling import VERSION, AnswerReader, TokenSampler
+from hedge_tasks.models.token_sampling import VERSION, AnswerReader, TokenSampler, effective_decoding
+from hedge_tasks.models.weights import (
+    DeviceMap,
+    check_pixel_limits,
+    free_memory,
+    input_device,
+    is_out_of_memory,
+    pixel_limits,
+    placement,
+    quantization_config,
+    warn_of_offloading,
+)
 from hedge_tasks.sampling.prefetch import prefetch_messages
 from hedge_tasks.sampling.requests import DrawRequest
 from hedge_tasks.serving.fingerprints import identity_of
@@ -36,6 +46,10 @@ _ARGUMENTS = (
     "revision",
     "dtype",
     "device",
+    "device_map",
+    "quantization",
+    "min_pixels",
+    "max_pixels",
     "attn_implementation",
     "batch_size",
     "trust_remote_code",
@@ -59,9 +73,15 @@ class HedgeHF(ChatAdapter):
         revision: of the hub repository.
         dtype: "auto", "float32", "bfloat16", "float16".
         device: such as "cuda:1"; by default this rank's GPU, or the CPU.
+        device_map: in place of `device`, to spread one model over the GPUs of this process: "auto", "balanced",
+            "balanced_low_0" or "sequential" as accelerate understands them, or module names and their devices.
+        quantization: "4bit" (NF4) or "8bit" (LLM.int8()) by bitsandbytes, as the weights are loaded.
+        min_pixels, max_pixels: limits of the size of an image as the model reads it, for processors that scale images
+            to a number of pixels (Qwen-VL and its kin).
         attn_implementation: handed to transformers.
         batch_size: documents a batch. All draws of a document (21 at n = 10) are rows of the same batch.
-        draws_per_batch: at most this many rows a batch, for GPUs that cannot take a whole document.
+        draws_per_batch: at most this many rows a batch, for GPUs that cannot take a whole document. Where the memory
+            still does not suffice it is halved, and the draws are asked again: no answer depends on its batch.
         share_prefill: read every prompt once for all its draws. By default where a check on the first document
             finds that it changes nothing; False never, True without the check.
         peft: LoRA adapter (hub id or folder) to merge into the weights.
@@ -78,6 +98,10 @@ class HedgeHF(ChatAdapter):
         revision: str | None = None,
         dtype: str = "auto",
         device: str | None = None,
+        device_map: DeviceMap | None = None,
+        quantization: str | None = None,
+        min_pixels: int | None = None,
+        max_pixels: int | None = None,
         attn_implementation: str | None = None,
         batch_size: int | str = 1,
         draws_per_batch: int | None = None,
@@ -92,19 +116,38 @@ class HedgeHF(ChatAdapter):
         refuse_unknown(options, _ARGUMENTS)
         self.batch_size = positive("batch_size", batch_size)
         self.draws_per_batch = None if draws_per_batch is None else positive("draws_per_batch", draws_per_batch)
-        self.device = torch.device(device or _default_device())
+        where = placement(device, device_map)
+        limits = pixel_limits(min_pixels, max_pixels)
+        if quantization is not None and peft is not None:
+            raise ConfigError(
+                "peft: an adapter cannot be merged into quantized weights; merge it before, and save them"
+            )
         self.pretrained, self.revision = pretrained, revision
         self.contrast = None if contrast is None else Contrast.parse(contrast)
         source = {"revision": revision, "trust_remote_code": trust_remote_code}
         config = AutoConfig.from_pretrained(pretrained, **source)
         self._sees = config.model_type in MODEL_FOR_IMAGE_TEXT_TO_TEXT_MAPPING_NAMES
         auto_class = AutoModelForImageTextToText if self._sees else AutoModelForCausalLM
-        attention = {} if attn_implementation is None else {"attn_implementation": attn_implementation}
-        self._model: Any = auto_class.from_pretrained(pretrained, dtype=_dtype(dtype), **attention, **source)
+        loading = {
+            "attn_implementation": attn_implementation,
+            "quantization_config": quantization_config(quantization, config, _dtype(dtype)),
+        }
+        self._processor = (AutoProcessor if self._sees else AutoTokenizer).from_pretrained(
+            pretrained, **source, **limits
+        )
+        check_pixel_limits(limits, self._processor, pretrained)
+        self._model: Any = auto_class.from_pretrained(
+            pretrained,
+            dtype=_dtype(dtype),
+            device_map=where,
+            **{name: value for name, value in loading.items() if value is not None},
+            **source,
+        )
         if peft is not None:
             self._model = _merge_adapter(self._model, peft)
-        self._model.to(self.device).eval()
-        self._processor = (AutoProcessor if self._sees else AutoTokenizer).from_pretrained(pretrained, **source)
+        self._model.eval()
+        warn_of_offloading(self._model)
+        self.device = input_device(self._model)
         self._tokenizer = getattr(self._processor, "tokenizer", self._processor)
         self._tokenizer.padding_side = "left"
         if self._tokenizer.pad_token_id is None:
@@ -117,6 +160,9 @@ class HedgeHF(ChatAdapter):
         self.answer_identity = f"hedge_hf:{pretrained}@{weights}{adapter}:{self._model.dtype}:{VERSION}"
         if self.contrast is not None:
             self.answer_identity += f":contrast={self.contrast.identity}"
+        if quantization is not None:
+            self.answer_identity += f":{quantization}"
+        self.answer_identity += "".join(f":{name}={value}" for name, value in limits.items())
 
     # --- draws: what the hook asks for --------------------------------------------------------------------------------
 
@@ -127,8 +173,37 @@ class HedgeHF(ChatAdapter):
         with closing(prefetch_messages([prompt for _, prompts, _ in batches for prompt in prompts])) as prepared:
             for rows, prompts, owners in batches:
                 messages = list(islice(prepared, len(prompts)))
-                answers = self._sample([draws[i] for i in rows], messages, owners)
-                yield list(zip(rows, answers, strict=True))
+                for part, answers in self._sample_in_parts([draws[i] for i in rows], messages, owners):
+                    yield list(zip(rows[part], answers, strict=True))
+
+    def _sample_in_parts(
+        self, draws: Sequence[DrawRequest], messages: list[list[dict[str, Any]]], owners: list[int]
+    ) -> Iterator[tuple[slice, list[Answer]]]:
+        """The answers of a batch, all at once where there is room for it."""
+        done = 0
+        while done < len(draws):
+            part = slice(done, done + min(self.draws_per_batch or len(draws), len(draws) - done))
+            size = part.stop - part.start
+            asked, positions = _used(messages, owners[part])
+            try:
+                answers = self._sample(draws[part], asked, positions)
+            except RuntimeError as error:
+                if size == 1 or not is_out_of_memory(error):
+                    raise
+                self._halve(size, error)
+            else:
+                yield part, answers
+                done = part.stop
+                continue
+            free_memory()  # only here, where the error and with it the frames that hold tensors are gone
+
+    def _halve(self, size: int, error: RuntimeError) -> None:
+        self.draws_per_batch = (size + 1) // 2
+        reason = (str(error).strip() or type(error).__name__).splitlines()[0]
+        logger.warning(
+            "{}: no memory for {} draws at once, going on with draws_per_batch={} ({})",
+            *(self.pretrained, size, self.draws_per_batch, reason),
+        )
 
     def _sample(
         self, draws: Sequence[DrawRequest], messages: list[list[dict[str, Any]]], owners: list[int]
@@ -145,6 +220,10 @@ class HedgeHF(ChatAdapter):
             return shared.decode(self._inputs(messages), owners, sampler, reader, limits["max_new_tokens"])
         inputs = self._inputs([messages[owner] for owner in owners])
         return PlainGeneration(self._model).decode(inputs, sampler, reader, limits["max_new_tokens"])
+
+    def effective_decoding(self, limits: Mapping[str, Any]) -> dict[str, Any]:
+        """What is in force besides the temperature: `top_p`, `top_k`, `min_p`, `repetition_penalty`."""
+        return effective_decoding(limits, self._model.generation_config)
 
     def _is_contrasted(self, draw: DrawRequest) -> bool:
         return self.contrast is not None and self.contrast.applies_to(draw)
@@ -170,14 +249,20 @@ class HedgeHF(ChatAdapter):
         """Whether draws may share a prefill: asked for, and found right on the first prompt that comes along."""
         if self.share_prefill is None:
             self.share_prefill = self._check_sharing(self._inputs(messages))
-        return self.share_prefill
+        return bool(self.share_prefill)
 
-    def _check_sharing(self, inputs: Any) -> bool:
+    def _check_sharing(self, inputs: Any) -> bool | None:
+        """What the check finds; None where the memory did not suffice, and another prompt has to tell."""
         full = self._model.dtype in (torch.float32, torch.float64)
         tolerance = _SHARING_TOLERANCE if full else _SHARING_TOLERANCE_HALF
         try:
             error = SharedPrefill(self._model).error(inputs)
         except Exception as failure:  # an architecture may refuse in any way; plain generation then does the work
+            if is_out_of_memory(failure):
+                logger.warning(
+                    "{}: no memory to check the shared prefill here, the next batch is asked", self.pretrained
+                )
+                return None
             logger.warning("{}: no shared prefill, its cache cannot be shared ({})", self.pretrained, failure)
             return False
         if not error <= tolerance:
@@ -332,6 +417,12 @@ def _distinct_prompts(draws: Sequence[DrawRequest]) -> tuple[list[DrawRequest], 
     return [prompts[owner] for owner in range(len(positions))], owners
 
 
+def _used(messages: list[list[dict[str, Any]]], owners: Sequence[int]) -> tuple[list[list[dict[str, Any]]], list[int]]:
+    """The messages that these draws ask, and for every draw the position of its own among them."""
+    positions = {owner: i for i, owner in enumerate(dict.fromkeys(owners))}
+    return [messages[owner] for owner in positions], [positions[owner] for owner in owners]
+
+
 def _placeholder_tokens(config: Any) -> set[int]:
     """Tokens that stand for images and videos. A model must not say them: they are no text."""
     names = [f"{kind}_token_{end}" for kind in ("image", "video", "boi", "eoi") for end in ("id", "index")]
@@ -354,7 +445,3 @@ def _dtype(name: str) -> Any:
     if name not in names:
         raise unknown("dtype", name, names)
     return name if name == "auto" else getattr(torch, name)
-
-
-def _default_device() -> str:
-    return f"cuda:{os.environ.get('LOCAL_RANK', 0)}" if torch.cuda.is_available() else "cpu"

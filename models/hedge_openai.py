@@ -5,22 +5,25 @@ See models/README.md for what is found out about a server, what a draw costs and
 
 from __future__ import annotations
 
+import json
 import os
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass
+from functools import cached_property, lru_cache
 from typing import Any
 
 import torch
 from tqdm import tqdm
 
-from hedge_tasks.data.answers import Answer, Draw
-from hedge_tasks.errors import ConfigError, DrawsFailed, HedgeError
-from hedge_tasks.io.options import address, count, number
+from hedge_tasks.data.answers import Answer, Draw, Refused
+from hedge_tasks.errors import ConfigError, DrawsFailed
+from hedge_tasks.io.options import address, count, number, text
 from hedge_tasks.models.base import ChatAdapter, complete, conversation_draws, refuse_unknown
 from hedge_tasks.sampling.requests import DrawRequest
 from hedge_tasks.serving.chat import OPENAI, ChatClient
+from hedge_tasks.serving.completion import Completion
 from hedge_tasks.serving.failures import RequestFailed, ServerGone
 from hedge_tasks.serving.messages import to_openai
 from hedge_tasks.serving.secrets import check_key
@@ -35,11 +38,27 @@ _ARGUMENTS = (
     "max_retries",
     "retry_backoff_s",
     "max_image_side",
+    "identity",
     "batch_size",
 )
 
-_OPTIONAL = ("logprobs", "seed")
-"""What a draw can do without. Without its temperature, top_p or top_k it would be a draw of something else."""
+NEUTRAL: Mapping[str, Any] = {
+    "top_p": 1.0,
+    "top_k": -1,
+    "min_p": 0.0,
+    "presence_penalty": 0.0,
+    "frequency_penalty": 0.0,
+}
+"""Pure sampling, sent with every draw: a server fills in what is missing from its own or the model's defaults. A
+repetition penalty is left alone, since one that the model documents is part of the model."""
+
+_OPTIONAL = ("logprobs", "seed", "generation_config", *NEUTRAL)
+"""What is left out where the server refuses it. What the plan itself sets of these is no such thing."""
+
+_UNEXPECTED_FIELDS = "Unexpected fields in the request"
+"""How `transformers serve` refuses a field. It decodes greedily unless a generation configuration says otherwise."""
+
+_LONGEST_REASON = 300
 
 _SEEDS = 2**31
 """Seeds are folded into [0, 2^31): some servers read 32 bits, and some of those a sign."""
@@ -53,11 +72,15 @@ class _Question:
         name: What errors call it.
         messages: Makes the conversation in lmms-eval's form; called in a thread, as perturbing an image takes time.
         settings: Fields of the request besides model and messages.
+        optional: Those of them that are left out where the server refuses them.
+        keep_filtered: Whether what a content filter left is an answer.
     """
 
     name: str
     messages: Callable[[], list[dict[str, Any]]]
     settings: Mapping[str, Any]
+    optional: tuple[str, ...] = _OPTIONAL
+    keep_filtered: bool = True
 
 
 class HedgeOpenAI(ChatAdapter):
@@ -72,6 +95,8 @@ class HedgeOpenAI(ChatAdapter):
         max_retries: How often a request that failed is made again before its draw counts as failed.
         retry_backoff_s: Pause before the first retry; every further one doubles, up to a minute.
         max_image_side: Images with a longer side are scaled down to it. None sends every pixel.
+        identity: What the answers are stored under, in place of the model's name (and what the server says is behind
+            it). The address is no part of it: a server may move.
 
     Raises:
         ConfigError: An argument is unknown or makes no sense.
@@ -87,6 +112,7 @@ class HedgeOpenAI(ChatAdapter):
         max_retries: int = 6,
         retry_backoff_s: float = 1.0,
         max_image_side: int | None = None,
+        identity: str | None = None,
         batch_size: int | str = 1,
         max_batch_size: int | None = None,
         device: str | None = None,
@@ -110,14 +136,42 @@ class HedgeOpenAI(ChatAdapter):
             backoff_s=number("retry_backoff_s", retry_backoff_s),
         )
         self.device = torch.device("cpu")  # where lmms-eval gathers the results of several processes
+        self._identity = None if identity is None else text("identity", identity)
+        self._names: set[str] = set()
+
+    @cached_property
+    def answer_identity(self) -> str:
+        """The model, not its address: its name, and what the server says is behind that name where this is another."""
         scaled = f"|max_image_side={self.max_image_side}" if self.max_image_side else ""
-        self.answer_identity = f"hedge_openai:{self.base_url}|{self.model}{scaled}"
+        return f"hedge_openai:{self._identity or self._named_and_behind()}{scaled}"
+
+    def _named_and_behind(self) -> str:
+        roots = [model.get("root") for model in self._client.served() if model.get("id") == self.model]
+        # Of a folder its name: the same weights lie elsewhere on another machine.
+        behind = {name for root in roots if isinstance(root, str) and (name := _short(root)) != _short(self.model)}
+        return "|".join([self.model, *sorted(behind)])
+
+    def effective_decoding(self, limits: Mapping[str, Any]) -> dict[str, Any]:
+        """What is in force besides the temperature, as far as a client can tell: what was sent and not refused."""
+        sent = _decoding(limits)
+        refused = [name for name in sent if not self._client.takes(name)]
+        in_force: dict[str, Any] = {name: value for name, value in sent.items() if name not in refused}
+        if refused or limits.get("decoding") == "model":
+            in_force["rest"] = "the server's defaults"
+        return in_force | ({"refused": sorted(refused)} if refused else {})
+
+    def sampling_facts(self) -> dict[str, Any]:
+        """What was found out about the server: what it refuses, and which models it says it is."""
+        refused = {name: reason[:_LONGEST_REASON] for name, reason in self._client.refused.items()}
+        return {"refused": refused, "answered_as": sorted(self._names)}
 
     def generate_draws(self, draws: Sequence[DrawRequest]) -> Iterator[list[tuple[int, Answer | str]]]:
         """One request a draw, with the draw's own temperature and seed; a string says why a draw failed.
 
+        A `Refused` one would fail again: the server takes others, but not this one.
+
         Raises:
-            HedgeError: The server refused a request, and would refuse it again. What was finished is yielded before.
+            HedgeError: The server would refuse every request. What was finished is yielded before.
             DrawsFailed: The server cannot be reached any more.
         """
         yield from self._answers([_of_draw(draw) for draw in draws])
@@ -168,7 +222,7 @@ class HedgeOpenAI(ChatAdapter):
         try:
             with closing(batches):
                 for batch in batches:
-                    yield [(i, outcome if isinstance(outcome, Answer) else str(outcome)) for i, outcome in batch]
+                    yield [(i, _outcome(outcome)) for i, outcome in batch]
         except ServerGone as gone:
             raise DrawsFailed(
                 f"{self.base_url} is gone: {gone.in_vain} draws in a row failed, the last one with {gone.last}. "
@@ -182,11 +236,21 @@ class HedgeOpenAI(ChatAdapter):
             HedgeError: Asking again would change nothing.
         """
         messages = to_openai(question.messages(), max_image_side=self.max_image_side)
-        outcome = self._client.ask(messages, question.settings, optional=_OPTIONAL, stop=stop)
+        settings = self._with_configuration(question.settings)
+        outcome = self._client.ask(messages, settings, optional=question.optional, stop=stop)
+        complete_settings = self._with_configuration(question.settings)
+        if isinstance(outcome, Completion) and complete_settings != settings:
+            # This very request has shown that the server samples only when a configuration says so.
+            outcome = self._client.ask(messages, complete_settings, optional=question.optional, stop=stop)
         if isinstance(outcome, RequestFailed):
             if outcome.kind == "refused":
-                raise HedgeError(f"{self.base_url} refuses the request for {question.name!r} ({outcome})")
+                return RequestFailed(
+                    f"{self.base_url} refuses the request for {question.name!r} ({outcome})", "refused"
+                )
             return outcome
+        self._note_name(outcome.model)
+        if outcome.finish == "filtered" and not question.keep_filtered:
+            return RequestFailed("a content filter stopped the answer (on_filtered: record keeps it)", "refused")
         wanted = "logprobs" in question.settings and self._client.takes("logprobs")
         if wanted and outcome.mean_logprob is None:
             self._client.say_once(
@@ -196,6 +260,56 @@ class HedgeOpenAI(ChatAdapter):
             )
         return outcome.answer
 
+    def _with_configuration(self, settings: Mapping[str, Any]) -> Mapping[str, Any]:
+        """The settings, for `transformers serve` with a generation configuration: it replaces the model's own whole."""
+        told = self._client.refused.get("top_k", self._client.refused.get("min_p", ""))
+        if _UNEXPECTED_FIELDS not in told or "seed" not in settings:
+            return settings
+        own = _model_configuration(self.model)
+        sampled = settings["temperature"] > 0
+        pure = {
+            "do_sample": sampled,
+            "temperature": settings["temperature"] if sampled else 1.0,
+            "top_p": 1.0,
+            "top_k": 0,
+        }
+        pure["top_p"] = settings.get("top_p", 1.0)
+        return {**settings, "generation_config": json.dumps({**own, **pure})}
+
+    def _note_name(self, named: str | None) -> None:
+        """Say where the server answers as another model than the one asked for."""
+        if named is None or named in self._names:
+            return
+        self._names.add(named)
+        asked = _short(self.model)
+        if asked not in named and _short(named) not in self.model:
+            self._client.say_once(
+                "another model", f"{self.base_url}: model {self.model!r} was asked for, and {named!r} answered"
+            )
+
+
+def _outcome(outcome: Answer | RequestFailed) -> Answer | str:
+    if isinstance(outcome, Answer):
+        return outcome
+    return Refused(outcome) if outcome.kind in ("refused", "cut") else str(outcome)
+
+
+def _short(name: str) -> str:
+    """The last part of a path or a hub id."""
+    return name.rstrip("/").rpartition("/")[2]
+
+
+@lru_cache(maxsize=8)
+def _model_configuration(model: str) -> dict[str, Any]:
+    """The special tokens of a model's own generation configuration, where it can be read here."""
+    from transformers import GenerationConfig
+
+    try:
+        own = GenerationConfig.from_pretrained(model, local_files_only=True).to_dict()
+    except (OSError, ValueError):
+        return {}
+    return {name: own[name] for name in ("bos_token_id", "eos_token_id", "pad_token_id") if own.get(name) is not None}
+
 
 def _of_conversation(messages: list[dict[str, Any]], draw: Draw, max_new_tokens: int) -> _Question:
     settings = _settings(draw.temperature, {"max_new_tokens": max_new_tokens}, draw.seed)
@@ -204,8 +318,11 @@ def _of_conversation(messages: list[dict[str, Any]], draw: Draw, max_new_tokens:
 
 def _of_draw(draw: DrawRequest) -> _Question:
     request = draw.request
-    settings = _settings(draw.draw.temperature, request.plan.limits(), draw.draw.seed)
-    return _Question(request.id, draw.messages, settings)
+    limits = request.plan.limits()
+    settings = _settings(draw.draw.temperature, limits, draw.draw.seed)
+    # A draw without the top_p that its plan asks for would be a draw of something else.
+    optional = tuple(name for name in _OPTIONAL if name not in limits)
+    return _Question(request.id, draw.messages, settings, optional, request.plan.on_filtered == "record")
 
 
 def _settings(temperature: float, limits: Mapping[str, Any], seed: int | None = None) -> dict[str, Any]:
@@ -217,12 +334,18 @@ def _settings(temperature: float, limits: Mapping[str, Any], seed: int | None = 
         seed: Of a draw; None for a request that is none.
     """
     settings: dict[str, Any] = {"temperature": temperature, "max_tokens": limits["max_new_tokens"]}
-    settings |= {name: limits[name] for name in ("top_p", "top_k") if name in limits}
+    settings |= _decoding(limits) if seed is not None else {k: limits[k] for k in ("top_p",) if k in limits}
     if limits.get("until"):
         settings["stop"] = list(limits["until"])
     if seed is not None:
         settings |= {"seed": seed % _SEEDS, "logprobs": True}
     return settings
+
+
+def _decoding(limits: Mapping[str, Any]) -> dict[str, Any]:
+    """The fields that a request's `decoding` stands for, with what the plan sets itself on top."""
+    own = {name: limits[name] for name in NEUTRAL if name in limits}
+    return own if limits.get("decoding") == "model" else {**NEUTRAL, **own}
 
 
 def _unreachable(outcome: Answer | RequestFailed) -> bool:

@@ -1,6 +1,6 @@
 """hedge_vllm: vLLM's offline engine, with one request a draw and log-probabilities of the raw distribution.
 
-Not run against a real vLLM by us; see hedge_vllm.md beside this file.
+See hedge_vllm.md beside this file for what was run and what was not.
 """
 
 from __future__ import annotations
@@ -15,10 +15,10 @@ from typing import Any
 from PIL import Image
 from tqdm import tqdm
 
-from hedge_tasks.data.answers import Answer, Draw
+from hedge_tasks.data.answers import Answer, Draw, Finish
 from hedge_tasks.errors import ConfigError, HedgeError
 from hedge_tasks.models.base import ChatAdapter, complete, conversation_draws, positive, refuse_unknown
-from hedge_tasks.models.token_sampling import LOGPROB_DECIMALS
+from hedge_tasks.models.token_sampling import LOGPROB_DECIMALS, effective_decoding
 from hedge_tasks.sampling.prefetch import prefetch_messages
 from hedge_tasks.sampling.requests import DrawRequest
 from hedge_tasks.serving.fingerprints import identity_of
@@ -28,6 +28,8 @@ _ARGUMENTS = (
     "revision",
     "dtype",
     "max_model_len",
+    "max_num_batched_tokens",
+    "enforce_eager",
     "gpu_memory_utilization",
     "tensor_parallel_size",
     "data_parallel_size",
@@ -49,6 +51,9 @@ class HedgeVLLM(ChatAdapter):
         revision: of the hub repository.
         dtype: "auto", "float32", "bfloat16", "float16"; as vLLM takes it.
         max_model_len: longest prompt and answer together, in tokens. None leaves the model's own.
+        max_num_batched_tokens: tokens that the engine reads in one step. None leaves vLLM's choice. On a CPU it must
+            hold all prompts of a call, as the engine there cannot read a seeded prompt in parts.
+        enforce_eager: do not compile the model: a start in seconds instead of minutes, and slower draws.
         gpu_memory_utilization: share of each GPU's memory that vLLM may take.
         tensor_parallel_size: GPUs that share one copy of the model.
         data_parallel_size: copies of the model, one a process; start that many processes with torchrun.
@@ -68,6 +73,8 @@ class HedgeVLLM(ChatAdapter):
         revision: str | None = None,
         dtype: str = "auto",
         max_model_len: int | None = None,
+        max_num_batched_tokens: int | None = None,
+        enforce_eager: bool = False,
         gpu_memory_utilization: float = 0.9,
         tensor_parallel_size: int = 1,
         data_parallel_size: int = 1,
@@ -94,12 +101,15 @@ class HedgeVLLM(ChatAdapter):
             "gpu_memory_utilization": float(gpu_memory_utilization),
             "limit_mm_per_prompt": {"image": positive("max_images", max_images)},
             "trust_remote_code": trust_remote_code,
+            "enforce_eager": enforce_eager,
             "enable_prefix_caching": True,  # the draws of a document share their prompt, the clean ones their image too
             "logprobs_mode": "raw_logprobs",  # before temperature and penalties
             "seed": 0,
         }
         if max_model_len is not None:
             settings["max_model_len"] = positive("max_model_len", max_model_len)
+        if max_num_batched_tokens is not None:
+            settings["max_num_batched_tokens"] = positive("max_num_batched_tokens", max_num_batched_tokens)
         self._settle_parallelism(
             settings,
             tensor=positive("tensor_parallel_size", tensor_parallel_size),
@@ -110,8 +120,7 @@ class HedgeVLLM(ChatAdapter):
         self._vllm = _load_vllm()
         self._engine = self._vllm.LLM(**settings)
         self._special = set(self._engine.get_tokenizer().all_special_ids)
-        # hedge_hf heeds the model's own penalty too; its other defaults (top_p, ...) would not be the protocol's.
-        self._penalty = float(self._engine.get_default_sampling_params().repetition_penalty)
+        self._defaults = self._engine.get_default_sampling_params()
         version = getattr(self._vllm, "__version__", "unknown")
         self.answer_identity = f"hedge_vllm:{pretrained}@{_weights(pretrained, revision)}:{dtype}:vllm-{version}"
 
@@ -152,17 +161,20 @@ class HedgeVLLM(ChatAdapter):
         return self._sampling_of(draw.draw, draw.request.plan.limits())
 
     def _sampling_of(self, draw: Draw, limits: Mapping[str, Any]) -> Any:
-        optional = {name: limits[name] for name in ("top_p", "top_k") if name in limits}
+        decoding = self.effective_decoding(limits)
         return self._vllm.SamplingParams(
             temperature=draw.temperature,
             seed=draw.seed,
             max_tokens=limits["max_new_tokens"],
             stop=list(limits.get("until", ())),
-            repetition_penalty=self._penalty,
             logprobs=0,  # of the chosen token only
             skip_special_tokens=True,
-            **optional,
+            **decoding,
         )
+
+    def effective_decoding(self, limits: Mapping[str, Any]) -> dict[str, Any]:
+        """What is in force besides the temperature; as `hedge_hf` has it."""
+        return effective_decoding(limits, self._defaults)
 
     def _read(self, output: Any) -> Answer | str:
         """The answer of a `RequestOutput`, or why there is none."""
@@ -171,14 +183,15 @@ class HedgeVLLM(ChatAdapter):
         [completion] = output.outputs
         if completion.finish_reason not in ("stop", "length"):
             return f"vLLM ended the request early (finish_reason {completion.finish_reason!r})"
+        finish: Finish = completion.finish_reason
         tokens, table = list(completion.token_ids), completion.logprobs
         if not tokens or table is None:
-            return Answer(completion.text.strip())
+            return Answer(completion.text.strip(), finish=finish)
         logprobs = [entry[token].logprob for token, entry in zip(tokens, table, strict=True)]
         counted = [p for token, p in zip(tokens, logprobs, strict=True) if token not in self._special]
         # An answer of no token at all is as likely as the end token that made it.
         mean = sum(counted) / len(counted) if counted else logprobs[0]
-        return Answer(completion.text.strip(), round(mean, LOGPROB_DECIMALS), len(counted))
+        return Answer(completion.text.strip(), min(round(mean, LOGPROB_DECIMALS), 0.0), len(counted), finish)
 
     def answer_conversations(
         self,

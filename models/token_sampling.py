@@ -14,12 +14,13 @@ import torch
 from transformers import (
     GenerationConfig,
     LogitsProcessor,
+    MinPLogitsWarper,
     RepetitionPenaltyLogitsProcessor,
     TopKLogitsWarper,
     TopPLogitsWarper,
 )
 
-from hedge_tasks.data.answers import Answer, Draw
+from hedge_tasks.data.answers import Answer, Draw, Finish
 
 VERSION = "gumbel-1"
 """Part of a model's identity: raise it when the same seed would no longer choose the same token."""
@@ -67,7 +68,7 @@ class TokenSampler:
     Args:
         draws: one a row.
         limits: `SamplingPlan.limits()`.
-        defaults: the model's generation config, for its repetition penalty.
+        defaults: the model's generation config, for its repetition penalty and, with `decoding: model`, the rest.
         forbidden: tokens that are no text (image placeholders); never chosen.
         device: of the logits.
     """
@@ -88,7 +89,7 @@ class TokenSampler:
         self._forbidden = torch.tensor(sorted(forbidden), dtype=torch.int64, device=device)
         penalty = defaults.repetition_penalty
         self._penalty = None if penalty in (None, 1.0) else RepetitionPenaltyLogitsProcessor(penalty)
-        self._warpers = _warpers(limits)
+        self._warpers = _warpers(effective_decoding(limits, defaults))
 
     def choose(
         self, logits: torch.Tensor, ids: torch.Tensor, rows: torch.Tensor, step: int
@@ -112,12 +113,33 @@ class TokenSampler:
         return tokens, raw.gather(1, tokens[:, None])[:, 0] - raw.logsumexp(dim=1)
 
 
-def _warpers(limits: Mapping[str, Any]) -> list[LogitsProcessor]:
+NEUTRAL: Mapping[str, Any] = {"top_p": 1.0, "top_k": 0, "min_p": 0.0}
+"""Decoding parameters that change nothing, as transformers and vLLM write them."""
+
+
+def effective_decoding(limits: Mapping[str, Any], defaults: GenerationConfig) -> dict[str, Any]:
+    """What is in force besides the temperature: `top_p`, `top_k`, `min_p`, `repetition_penalty`.
+
+    Args:
+        limits: `SamplingPlan.limits()`.
+        defaults: the model's generation config. Of its values, those for top_p, top_k and min_p count with
+            `decoding: model` only; what the plan sets itself counts always.
+    """
+    own = {name: getattr(defaults, name, None) for name in NEUTRAL} if limits.get("decoding") == "model" else {}
+    chosen = {name: limits.get(name, own.get(name)) for name in NEUTRAL}
+    values = {name: NEUTRAL[name] if value is None else value for name, value in chosen.items()}
+    return {**values, "repetition_penalty": defaults.repetition_penalty or 1.0}
+
+
+def _warpers(decoding: Mapping[str, Any]) -> list[LogitsProcessor]:
+    """In the order of `generate`: top-k, top-p, min-p."""
     warpers: list[LogitsProcessor] = []
-    if "top_k" in limits:
-        warpers.append(TopKLogitsWarper(limits["top_k"]))
-    if "top_p" in limits:
-        warpers.append(TopPLogitsWarper(limits["top_p"]))
+    if decoding["top_k"] > 0:
+        warpers.append(TopKLogitsWarper(decoding["top_k"]))
+    if decoding["top_p"] < 1:
+        warpers.append(TopPLogitsWarper(decoding["top_p"]))
+    if decoding["min_p"] > 0:
+        warpers.append(MinPLogitsWarper(decoding["min_p"]))
     return warpers
 
 
@@ -144,13 +166,14 @@ class AnswerReader:
     def read(self, tokens: Sequence[int], logprobs: Sequence[float]) -> Answer:
         """Answer of the tokens up to the end token, if there is one."""
         length = next((i for i, token in enumerate(tokens) if token in self.ends), len(tokens))
-        text = self._decode(tokens[:length])
+        whole = text = self._decode(tokens[:length])
         for stop in self._until:
             text = text.split(stop)[0]
+        finish: Finish = "stop" if length < len(tokens) or text != whole else "length"
         counted = [p for token, p in zip(tokens[:length], logprobs, strict=False) if token not in self._special]
         # An answer of no token at all is as likely as the end token that made it.
         mean = sum(counted) / len(counted) if counted else logprobs[0]
-        return Answer(text.strip(), round(mean, LOGPROB_DECIMALS), len(counted))
+        return Answer(text.strip(), min(round(mean, LOGPROB_DECIMALS), 0.0), len(counted), finish)
 
     def _decode(self, tokens: Sequence[int]) -> str:
         return self._tokenizer.decode(tokens, skip_special_tokens=True)

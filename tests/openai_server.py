@@ -24,6 +24,7 @@ class Response:
         pause: seconds before anything goes back; a stopping server does not wait for it.
         hang_up: close the connection without a word.
         missing: so many bytes of the announced content are never sent.
+        trickle: seconds between one byte and the next.
     """
 
     body: Mapping[str, Any] | bytes = b""
@@ -32,6 +33,7 @@ class Response:
     pause: float = 0.0
     hang_up: bool = False
     missing: int = 0
+    trickle: float = 0.0
 
 
 Reply = Callable[[dict[str, Any]], "str | Response"]
@@ -57,18 +59,21 @@ class Script:
 
 
 @contextmanager
-def serve(reply: Reply, *, models: Sequence[str] = (), key: str | None = None) -> Iterator[str]:
+def serve(
+    reply: Reply, *, models: Sequence[str] = (), key: str | None = None, root: str | None = None
+) -> Iterator[str]:
     """Serve on a free local port; yields the base URL.
 
     Args:
         models: listed at /models; any other model is a 404. Without any, all are taken and none is listed.
+        root: what the models listed are made of, as vLLM tells it.
         key: what a request must bring; any other one is quoted in a 401, as careless servers do.
     """
     stopping = threading.Event()
 
     class Handler(BaseHTTPRequestHandler):
         def do_GET(self) -> None:
-            listed = {"object": "list", "data": [{"id": name, "object": "model"} for name in models]}
+            listed = {"object": "list", "data": [{"id": name, "object": "model", "root": root} for name in models]}
             self._send(Response(listed) if models and self.path.endswith("/models") else error(404, "not found"))
 
         def do_POST(self) -> None:
@@ -98,7 +103,14 @@ def serve(reply: Reply, *, models: Sequence[str] = (), key: str | None = None) -
                 self.send_header(name, value)
             self.send_header("Content-Length", str(len(content)))
             self.end_headers()
-            self.wfile.write(content[: len(content) - response.missing])
+            if not response.trickle:
+                self.wfile.write(content[: len(content) - response.missing])
+                return
+            for byte in content:
+                if stopping.wait(response.trickle):
+                    return
+                self.wfile.write(bytes([byte]))
+                self.wfile.flush()
 
         def log_message(self, *arguments: Any) -> None:
             pass

@@ -54,7 +54,7 @@ def requests(store: Path, n: int) -> list[SimpleNamespace]:
                     key=f"key{i}",
                     question="is it normal?",
                     prompt=Prompt("test", "<image>{question}"),
-                    plan=SamplingPlan(n=n),
+                    plan=SamplingPlan(n=n, probe=False),
                     load_images=lambda document: [document["image"]],
                     store=store,
                 ),

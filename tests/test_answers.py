@@ -65,8 +65,22 @@ def test_one_missing_logprob_means_no_weights() -> None:
         (changed(clean="yes"), "clean: expected a list of answers, got str"),
         (changed(clean=[{"text": "yes"}, {}]), "clean[1].text: expected a string, got nothing"),
         (changed(baseline={"text": 3}), "baseline.text: expected a string, got int"),
-        (changed(noisy=[{"text": "a", "mean_logprob": math.nan}]), "noisy[0].mean_logprob: nan is no log-probability"),
-        (changed(noisy=[{"text": "a", "mean_logprob": math.inf}]), "noisy[0].mean_logprob: inf is no log-probability"),
+        (
+            changed(noisy=[{"text": "a", "mean_logprob": math.nan}]),
+            "noisy[0].mean_logprob: nan is no log-probability, which is at most 0",
+        ),
+        (
+            changed(noisy=[{"text": "a", "mean_logprob": 0.1}]),
+            "noisy[0].mean_logprob: 0.1 is no log-probability, which is at most 0",
+        ),
+        (
+            changed(noisy=[{"text": "a", "finish": "tired"}]),
+            "noisy[0].finish: expected stop, length, filtered or nothing, got 'tired'",
+        ),
+        (
+            changed(noisy=[{"text": "a", "mean_logprob": math.inf}]),
+            "noisy[0].mean_logprob: inf is no log-probability, which is at most 0",
+        ),
         (changed(noisy=[{"text": "a", "mean_logprob": "x"}]), "noisy[0].mean_logprob: expected a number, got 'x'"),
         (changed(label=2), "label: expected 0 (supported), 1 (hallucinated) or null, got 2"),
         (changed(label=True), "label: expected 0 (supported), 1 (hallucinated) or null, got True"),

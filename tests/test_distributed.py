@@ -1,19 +1,23 @@
-"""Two processes give the numbers of one."""
+"""Two processes, two nodes and the jobs of an array give the numbers of one process, and make every draw once."""
 
 from __future__ import annotations
 
 import json
 import os
+import socket
 import subprocess
 import sys
+from collections import Counter
 from pathlib import Path
 from typing import Any
 
 import pytest
 from evaluation import Run, same_values
 
+from hedge_tasks.io.record_log import RecordLog
 from hedge_tasks.runs.run_files import load_run
 from hedge_tasks.sampling import AnswerSet
+from hedge_tasks.sampling.store import KIND
 
 pytestmark = [pytest.mark.framework, pytest.mark.slow]
 
@@ -21,24 +25,37 @@ pytestmark = [pytest.mark.framework, pytest.mark.slow]
 ARGUMENTS = ("--model", "hedge_tiny", "--tasks", "hedge_demo", "--limit", "15", "--gen_kwargs", "n=2", "--log_samples")
 
 
+def environment(store: Path | None = None) -> dict[str, str]:
+    return {**os.environ, "OMP_NUM_THREADS": "1", **({"HEDGE_STORE": str(store)} if store else {})}
+
+
 def launch(output: Path, *launcher: str, store: Path | None = None) -> Run:
     command = [sys.executable, "-m", *launcher, "lmms_eval", *ARGUMENTS, "--output_path", str(output)]
-    environment = {**os.environ, "OMP_NUM_THREADS": "1", **({"HEDGE_STORE": str(store)} if store else {})}
-    done = subprocess.run(command, capture_output=True, text=True, check=False, env=environment, timeout=600)
+    done = subprocess.run(command, capture_output=True, text=True, check=False, env=environment(store), timeout=900)
+    return finished(output, done.stdout + done.stderr)
+
+
+def finished(output: Path, said: str) -> Run:
     files = list(output.rglob("*_results.json"))
-    assert len(files) == 1, (done.stdout + done.stderr)[-3000:]
+    assert len(files) == 1, said[-3000:]
     return Run(output, json.loads(files[0].read_text("utf-8")))
 
 
-def test_torchrun_with_two_processes_gives_the_numbers_of_one_and_one_resumes_from_two(tmp_path: Path) -> None:
-    one = launch(tmp_path / "one")
+@pytest.fixture(scope="module")
+def one(tmp_path_factory: pytest.TempPathFactory) -> Run:
+    return launch(tmp_path_factory.mktemp("one"))
+
+
+def test_torchrun_with_two_processes_gives_the_numbers_of_one_and_one_resumes_from_two(
+    one: Run, tmp_path: Path
+) -> None:
     two = launch(tmp_path / "two", "torch.distributed.run", "--nproc-per-node", "2", "--standalone", "-m")
     assert same_values(two.values("hedge_demo"), one.values("hedge_demo"))
     answers_of_one, answers_of_two = answers(one), answers(two)
     assert len(answers_of_one) == 15
     assert answers_of_two == answers_of_one
     assert len(list((tmp_path / "two" / "hedge_answers").glob("answers-*.jsonl"))) == 2
-    kept, kept_by_two = load_run(tmp_path / "one"), load_run(tmp_path / "two")
+    kept, kept_by_two = load_run(one.output), load_run(tmp_path / "two")
     assert len(kept.answer_sets) == 15
     assert (kept_by_two.answer_sets, kept_by_two.verdicts) == (kept.answer_sets, kept.verdicts)
     assert kept_by_two.settings["outcome"] == kept.settings["outcome"]
@@ -61,3 +78,75 @@ def answers(run: Run) -> dict[str, list[Any]]:
         answer_set = AnswerSet.from_json(sample["filtered_resps"])
         found.setdefault(answer_set.id, []).append((answer_set.texts, answer_set.cluster_ids))
     return found
+
+
+def test_two_nodes_of_one_process_each_give_the_numbers_of_one(one: Run, tmp_path: Path) -> None:
+    """Two agents of torchrun that find each other through an address, as on two machines with a common disk."""
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        address = f"127.0.0.1:{free.getsockname()[1]}"
+    store, output = tmp_path / "store", tmp_path / "nodes"
+    agent = ["torch.distributed.run", "--nnodes", "2", "--nproc-per-node", "1", "--rdzv-backend", "c10d"]
+    agent += ["--rdzv-id", "hedge", "--rdzv-endpoint", address, "--local-addr", "127.0.0.1"]
+    command = [sys.executable, "-m", *agent, "-m", "lmms_eval", *ARGUMENTS, "--output_path", str(output)]
+    logs = [tmp_path / f"node-{i}.log" for i in range(2)]
+    nodes = []
+    for log in logs:
+        with log.open("w") as said:
+            nodes.append(subprocess.Popen(command, stdout=said, stderr=subprocess.STDOUT, env=environment(store)))
+    try:
+        codes = [node.wait(timeout=900) for node in nodes]
+    finally:
+        for node in nodes:
+            node.kill()
+    said_by_both = "\n".join(log.read_text("utf-8") for log in logs)
+    assert codes == [0, 0], said_by_both[-3000:]
+    two = finished(output, said_by_both)
+    assert same_values(two.values("hedge_demo"), one.values("hedge_demo"))
+    assert answers(two) == answers(one)
+    assert len(list(store.glob("answers-*.jsonl"))) == 2
+    counts = draws_of(store)
+    assert len(counts) == 15 * 5
+    assert set(counts.values()) == {1}
+
+
+def test_an_array_of_jobs_over_one_store_gives_the_numbers_of_one_process(
+    one: Run, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Of eight jobs three are killed and sent again, and one is slow."""
+    script = Path(__file__).with_name("job_array.py")
+    command = [sys.executable, str(script), str(tmp_path), "15", "2"]
+    done = subprocess.run(command, capture_output=True, text=True, check=False, env=environment(), timeout=900)
+    logs = "\n".join(log.read_text("utf-8") for log in sorted(tmp_path.glob("job-*.log")))
+    assert done.returncode == 0, (done.stderr + logs)[-3000:]
+    happened = json.loads(done.stdout.splitlines()[-1])
+    assert happened["left_behind"] == {"1": 5, "4": 5, "6": 5}  # one of their two documents
+    assert set(happened["codes"].values()) == {0}, logs[-3000:]
+
+    store = tmp_path / "store"
+    assert len(list(store.glob("answers-*.jsonl"))) == 8 + 3
+    counts = draws_of(store)
+    assert len(counts) == 15 * 5
+    assert set(counts.values()) == {1}
+    # One command at the end, which loads no model that answers, gives what it gives for the run of one process.
+    for clustering in (["exact"], ["nli", "--model", "package://hedge_tasks.models.tiny/nli"]):
+        assert rescored(store, clustering, capsys) == rescored(one.output, clustering, capsys)
+
+
+def rescored(source: Path, clustering: list[str], capsys: pytest.CaptureFixture[str]) -> dict[str, Any]:
+    """What `hedge rescore --json` says of the scores."""
+    from hedge_tasks.cli import main
+
+    capsys.readouterr()
+    assert main(["rescore", str(source), "--clustering", *clustering, "--json"]) == 0
+    [summary] = json.loads(capsys.readouterr().out)["filters"].values()
+    assert summary["n_labelled"] == 15
+    assert summary["auroc"]["se"]["value"] is not None
+    return summary
+
+
+def draws_of(store: Path) -> Counter[str]:
+    """How often each draw is in a store."""
+    records = [line.record for line in RecordLog(store, KIND).read()]
+    assert all(records)
+    return Counter(record["key"] for record in records if record and "key" in record)

@@ -110,7 +110,12 @@ def test_the_results_file_says_what_produced_it(demo: Run) -> None:
     [part] = settings["filters"]["embed"]["chosen"]["parts"]
     assert 0.8 <= part["threshold"] <= 0.99
     assert settings["documents"]["judge"]["judge"] == "rule"
-    assert settings["outcome"] == {"documents": 24, "unlabelled": 0, "without_logprobs": 0}
+    outcome = settings["outcome"]
+    assert (outcome["documents"], outcome["unlabelled"], outcome["without_logprobs"]) == (24, 0, 0)
+    assert outcome["sampled"]["decoding"]["in_force"]["top_p"] == 1.0
+    assert outcome["sampled"]["probe"]["varied"] is outcome["sampled"]["probe"]["raw_logprobs"] is True
+    assert outcome["health"]["draws"] == 24 * 7
+    assert outcome["health"]["unreliable"] is None
 
 
 @pytest.mark.slow
@@ -149,7 +154,7 @@ def test_finished_draws_are_not_made_again(demo: Run, monkeypatch: pytest.Monkey
     same = evaluate(tmp_path / "same", *arguments, "--gen_kwargs", "n=3")
     assert made == []
     assert same_values(same.values("hedge_demo"), demo.values("hedge_demo"))
-    evaluate(tmp_path / "more", *arguments, "--gen_kwargs", "n=4")
+    evaluate(tmp_path / "more", *arguments, "--gen_kwargs", "n=4,probe=false")
     assert len(made) == 24 * 2
 
 
@@ -275,7 +280,7 @@ def test_real_vqa_rad_with_a_stock_chat_adapter(
         run = evaluate(
             tmp_path,
             *("--model", "openai", "--model_args", f"model=tiny,base_url={url},api_key=secret-key"),
-            *("--tasks", "hedge_vqarad", "--limit", "6", "--gen_kwargs", "n=2,max_new_tokens=12"),
+            *("--tasks", "hedge_vqarad", "--limit", "6", "--gen_kwargs", "n=2,max_new_tokens=12,probe=false"),
         )
     assert len(seen) == 6 * 5
     assert {len(images_of(body)) for body in seen} == {1}

@@ -50,7 +50,7 @@ def draw_request(
         key=key,
         question=QUESTION,
         prompt=Prompt("test", "<image>{question}", system),
-        plan=SamplingPlan(**{"max_new_tokens": 16, **plan}),
+        plan=SamplingPlan(**{"max_new_tokens": 16, "probe": False, **plan}),
         load_images=lambda document: [document["image"]],
     )
     return DrawRequest(request, draw, lambda: {"image": picture}, ("task", "test", 0))

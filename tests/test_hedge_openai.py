@@ -17,10 +17,11 @@ from openai_server import Response, Script, completion, error, images_of, rate_l
 from PIL import Image
 
 from hedge_tasks.errors import ConfigError, DrawsFailed, HedgeError
-from hedge_tasks.models.hedge_openai import HedgeOpenAI
+from hedge_tasks.models.hedge_openai import NEUTRAL, HedgeOpenAI
 from hedge_tasks.perturb import perturb_image
 from hedge_tasks.sampling import Answer, AnswerSet, Draw, SamplingPlan
 from hedge_tasks.sampling.hook import generate_samples
+from hedge_tasks.sampling.probe import DRAWS
 from hedge_tasks.sampling.prompts import Prompt
 from hedge_tasks.sampling.requests import DrawRequest, SampleRequest
 
@@ -38,7 +39,7 @@ def _no_account(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def draws(n: int = 1, *, noisy: int = 0, picture: Image.Image = PICTURE, **plan: Any) -> list[DrawRequest]:
-    settings = SamplingPlan(n=n, n_noisy=noisy, **plan)
+    settings = SamplingPlan(n=n, n_noisy=noisy, **{"probe": False, **plan})
     request = SampleRequest(
         id="q7",
         key="document",
@@ -78,14 +79,14 @@ def test_a_draw_is_one_request_with_its_own_temperature_and_seed() -> None:
     requests = draws(2, noisy=1, max_new_tokens=9, top_p=0.9, until=("\n", "."))
     with serve(script) as url:
         answers = sample(adapter(url, num_concurrent=1), requests)
-    assert answers == [Answer("left", -0.5, 2)] * 4
+    assert answers == [Answer("left", -0.5, 2, "stop")] * 4
     assert [body["temperature"] for body in script.bodies] == [0.1, 1.0, 1.0, 1.0]
     assert [body["seed"] for body in script.bodies] == [r.draw.seed % 2**31 for r in requests]
     assert len({body["seed"] for body in script.bodies}) == 4
     for body in script.bodies:
         limits = {"max_tokens": 9, "top_p": 0.9, "stop": ["\n", "."], "logprobs": True, "model": "tiny"}
         assert {name: body[name] for name in limits} == limits
-        assert "top_k" not in body
+        assert (body["top_k"], body["min_p"]) == (-1, 0.0)
         assert body["messages"][0] == {"role": "system", "content": "Be brief."}
         assert [part["type"] for part in body["messages"][1]["content"]] == ["image_url", "text"]
         assert texts_of(body) == ["Be brief.", "which side?"]
@@ -141,7 +142,7 @@ def test_a_server_that_refuses_log_probabilities_is_asked_without(said: list[str
         return error(400, "logprobs are not supported", param="logprobs") if "logprobs" in body else completion("left")
 
     script = Script(reply)
-    assert ask(script, 4) == [Answer("left")] * 4
+    assert ask(script, 4) == [Answer("left", finish="stop")] * 4
     assert ["logprobs" in body for body in script.bodies] == [True, False, False, False, False]
     assert (
         len(
@@ -168,7 +169,7 @@ def test_other_settings_that_a_server_spells_differently_or_lacks(said: list[str
         return error(422, "extra field", param="seed") if "seed" in body else LEFT
 
     script = Script(reply)
-    assert ask(script, 2, plan={"max_new_tokens": 9}) == [Answer("left", -0.5, 2)] * 2
+    assert ask(script, 2, plan={"max_new_tokens": 9}) == [Answer("left", -0.5, 2, "stop")] * 2
     assert len(script.bodies) == 4
     assert script.bodies[-1]["max_completion_tokens"] == 9
     assert (
@@ -201,7 +202,7 @@ PASSING = {
 def test_a_passing_failure_is_asked_again(name: str) -> None:
     script = Script(PASSING[name][0], LEFT)
     timeout = 0.15 if name == "slow" else 5
-    assert ask(script, timeout=timeout) == [Answer("left", -0.5, 2)]
+    assert ask(script, timeout=timeout) == [Answer("left", -0.5, 2, "stop")]
     assert len(script.bodies) == 2
     assert script.bodies[0]["seed"] == script.bodies[1]["seed"]
 
@@ -226,7 +227,7 @@ def test_retries_are_counted() -> None:
 def test_retry_after_is_waited_for() -> None:
     script = Script(rate_limited("0.2"), LEFT)
     started = time.monotonic()
-    assert ask(script) == [Answer("left", -0.5, 2)]
+    assert ask(script) == [Answer("left", -0.5, 2, "stop")]
     assert 0.2 <= time.monotonic() - started < 2
 
 
@@ -254,7 +255,7 @@ def test_failed_draws_stop_the_run_and_keep_the_rest(tmp_path: Path) -> None:
     with serve(script) as url:
         model = adapter(url, max_retries=0)
         model.task_dict = {"task": {"test": [{"image": PICTURE}]}}
-        with pytest.raises(DrawsFailed, match=r"1 of 3 draws failed. First reason: the answer has no content"):
+        with pytest.raises(DrawsFailed, match=r"1 of 3 draws failed, .* First reason: the answer has no content"):
             generate_samples(model, [instance])
         script._replies = [LEFT]
         before = len(script.bodies)
@@ -279,7 +280,6 @@ def test_a_server_that_is_gone_is_not_asked_for_every_draw() -> None:
 @pytest.mark.parametrize(
     ("reply", "message"),
     [
-        (error(400, "image too large"), r"refuses the request for 'q7' \(400: image too large\)"),
         (error(401, f"Incorrect API key: {KEY}"), r"refuses the API key \(401: Incorrect API key: \[secret\]\)"),
         (error(403, "not for you"), r"refuses the API key \(403: not for you\)"),
         (error(404, "Not Found"), r"knows no model 'tiny', or its address is no base URL, which usually ends in /v1"),
@@ -303,7 +303,7 @@ def test_a_wrong_model_name_is_answered_with_those_there_are() -> None:
 def test_the_key_comes_from_the_environment_and_a_wrong_one_is_not_quoted(monkeypatch: pytest.MonkeyPatch) -> None:
     with serve(Script(LEFT), key=KEY) as url:
         monkeypatch.setenv("OPENAI_API_KEY", KEY)
-        assert sample(adapter(url), draws())[0] == Answer("left", -0.5, 2)
+        assert sample(adapter(url), draws())[0] == Answer("left", -0.5, 2, "stop")
         with pytest.raises(HedgeError, match=r"Incorrect API key provided: \[secret\].*Set OPENAI_API_KEY") as caught:
             sample(adapter(url, api_key="sk-another-secret"), draws())
         assert "another" not in str(caught.value)
@@ -331,7 +331,7 @@ def test_conversations_are_answered_in_their_order() -> None:
     with serve(script) as url:
         model = adapter(url, num_concurrent=3)
         answers = model.answer_conversations([conversation(t) for t in "abcde"], temperature=0.5, max_new_tokens=7)
-    assert answers == [Answer(text, -0.5, 1) for text in "ABCDE"]
+    assert answers == [Answer(text, -0.5, 1, "stop") for text in "ABCDE"]
     assert {(body["temperature"], body["max_tokens"]) for body in script.bodies} == {(0.5, 7)}
     assert sorted(body["seed"] for body in script.bodies) == [0, 1, 2, 3, 4]
 
@@ -371,13 +371,13 @@ def test_wrong_arguments_are_explained(arguments: dict[str, Any], message: str) 
     assert not any(secret in str(caught.value) for secret in ("word@", "sk-1"))
 
 
-def test_the_identity_tells_servers_models_and_image_sizes_apart_but_not_keys() -> None:
+def test_the_identity_tells_models_and_image_sizes_apart_but_not_addresses_and_keys() -> None:
     def identity(url: str = "http://localhost:8000/v1", **arguments: Any) -> str:
         return adapter(url, **arguments).answer_identity
 
-    assert identity() == "hedge_openai:http://localhost:8000/v1|tiny"
-    assert identity() == identity("http://localhost:8000/v1/") == identity(api_key=KEY, num_concurrent=3, timeout=9)
-    assert len({identity(), identity("http://other/v1"), identity(model="m"), identity(max_image_side=9)}) == 4
+    assert identity() == "hedge_openai:tiny"
+    assert identity() == identity("http://127.0.0.1:9/v1") == identity(api_key=KEY, num_concurrent=3, timeout=9)
+    assert len({identity(), identity(identity="mine"), identity(model="m"), identity(max_image_side=9)}) == 4
 
 
 def test_what_it_does_not_do_it_refuses() -> None:
@@ -450,8 +450,12 @@ def test_a_whole_evaluation_beside_a_stock_task(
     assert run.results["configs"]["hedge_demo"]["hedge"]["outcome"]["without_logprobs"] == 0
     assert 0 <= run.values("stock_text")["exact_match,none"] <= 1
     bodies = [body for body in script.bodies if "seed" in body]
-    assert len({body["seed"] for body in bodies}) == 4 * 5
-    assert len(script.bodies) == 4 * 5 + 4 + 2
+    probed = DRAWS + DRAWS // 2
+    assert len({body["seed"] for body in bodies}) == 4 * 5 + probed
+    assert len(script.bodies) == 4 * 5 + probed + 1 + 4 + 2
+    outcome = run.results["configs"]["hedge_demo"]["hedge"]["outcome"]
+    assert outcome["sampled"]["probe"]["varied"] is True
+    assert outcome["sampled"]["decoding"]["in_force"] == NEUTRAL
     written = b"".join(path.read_bytes() for path in tmp_path.rglob("*") if path.is_file())
     assert b"tiny" in written
     assert KEY.encode() not in written

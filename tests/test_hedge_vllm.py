@@ -1,4 +1,4 @@
-"""The vLLM adapter against a stand-in for the few names of vLLM that it uses; vLLM itself has not run here."""
+"""The vLLM adapter against a stand-in for the few names of vLLM that it uses; tests/engines has the real one."""
 
 from __future__ import annotations
 
@@ -31,6 +31,7 @@ class SamplingParams:
     temperature: float = 1.0
     top_p: float = 1.0
     top_k: int = 0
+    min_p: float = 0.0
     repetition_penalty: float = 1.0
     seed: int | None = None
     stop: list[str] | None = None
@@ -104,7 +105,7 @@ def requests(documents: int, store: Path | None = None, **plan: Any) -> list[Any
             key=f"key{i}",
             question="is it normal?",
             prompt=Prompt("test", "<image>{question}", "You are an expert."),
-            plan=SamplingPlan(**{"n": 2, "max_new_tokens": 9, **plan}),
+            plan=SamplingPlan(**{"n": 2, "max_new_tokens": 9, "probe": False, **plan}),
             load_images=lambda document: [document["image"]],
             store=store,
         )
@@ -119,13 +120,15 @@ def test_without_vllm_the_extra_is_named(monkeypatch: pytest.MonkeyPatch, tmp_pa
 
 
 def test_the_engine_gets_what_the_protocol_needs(engines: list[Engine], tmp_path: Path) -> None:
-    adapter(tmp_path, dtype="bfloat16", max_model_len="4096", tensor_parallel_size=2, revision="r", max_images=3)
+    sizes = {"max_model_len": "4096", "max_num_batched_tokens": "8192"}
+    adapter(tmp_path, dtype="bfloat16", **sizes, tensor_parallel_size=2, revision="r", max_images=3)
     settings = engines[0].settings
     assert settings["logprobs_mode"] == "raw_logprobs"
     assert settings["enable_prefix_caching"] is True
     assert settings["trust_remote_code"] is False
     assert settings["limit_mm_per_prompt"] == {"image": 3}
     assert (settings["dtype"], settings["max_model_len"]) == ("bfloat16", 4096)
+    assert settings["max_num_batched_tokens"] == 8192
     assert (settings["tensor_parallel_size"], settings["revision"]) == (2, "r")
     assert "data_parallel_size" not in settings
 
@@ -165,12 +168,12 @@ def test_logprobs_are_means_without_special_tokens(engines: list[Engine], tmp_pa
 def test_an_empty_answer_is_as_likely_as_its_end_token(engines: list[Engine], tmp_path: Path) -> None:
     model = adapter(tmp_path)
     only_end = Completion("", (END,), [{END: SimpleNamespace(logprob=-0.25)}])
-    assert model._read(SimpleNamespace(outputs=[only_end])) == Answer("", -0.25, 0)
+    assert model._read(SimpleNamespace(outputs=[only_end])) == Answer("", -0.25, 0, "stop")
 
 
 def test_an_answer_without_logprobs_is_one(engines: list[Engine], tmp_path: Path) -> None:
     model = adapter(tmp_path)
-    assert model._read(SimpleNamespace(outputs=[Completion("yes", (7,), None)])) == Answer("yes")
+    assert model._read(SimpleNamespace(outputs=[Completion("yes", (7,), None)])) == Answer("yes", finish="stop")
 
 
 def test_what_vllm_gave_up_is_no_answer(engines: list[Engine], tmp_path: Path) -> None:
@@ -286,3 +289,15 @@ def test_clean_lets_go_of_the_engine(engines: list[Engine], tmp_path: Path) -> N
     engine = weakref.ref(engines.pop())
     model.clean()
     assert engine() is None
+
+
+def test_decoding_is_pure_unless_the_model_is_asked_for_its_own(engines: list[Engine], tmp_path: Path) -> None:
+    model = adapter(tmp_path)
+    pure = {"top_p": 1.0, "top_k": 0, "min_p": 0.0, "repetition_penalty": 1.05}
+    assert model.effective_decoding(SamplingPlan().limits()) == pure
+    # The stand-in's generation config has a top_p of 0.001, as Qwen2-VL's has.
+    assert model.effective_decoding(SamplingPlan(decoding="model").limits()) == {**pure, "top_p": 0.001}
+    assert model.effective_decoding(SamplingPlan(decoding="model", top_p=0.9).limits()) == {**pure, "top_p": 0.9}
+    generate_samples(model, requests(1, decoding="model"))
+    [(_, params)] = engines[0].calls
+    assert {p.top_p for p in params} == {0.001}

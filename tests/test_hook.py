@@ -66,7 +66,7 @@ class OwnModel(ForeignModel):
 def requests(
     n_documents: int = 1, store: Path | None = None, model: str | None = "m", **settings: Any
 ) -> list[SimpleNamespace]:
-    plan = SamplingPlan(**{"n": 2, **settings})
+    plan = SamplingPlan(**{"n": 2, "probe": False, **settings})
     prompt = load_prompt("medical_vqa/default")
     rows = []
     for i in range(n_documents):
@@ -137,7 +137,7 @@ def test_failed_draws_of_own_adapters_are_asked_again_and_never_answers(tmp_path
 def test_lasting_failures_of_own_adapters_stop_the_run_and_keep_the_rest(tmp_path: Path) -> None:
     model = OwnModel(is_simple=False)
     model.failing = frozenset({2, 6, 7})
-    with pytest.raises(DrawsFailed, match=r"1 of 5 draws failed. First reason: call 7: no answer within 9 s"):
+    with pytest.raises(DrawsFailed, match=r"1 of 5 draws failed, .* First reason: call 7: no answer within 9 s"):
         generate_samples(model, requests(store=tmp_path))
     generate_samples(model, requests(store=tmp_path))
     assert len(model.seen) == 5 + 2 + 1
@@ -148,7 +148,7 @@ def test_a_document_that_comes_twice_is_sampled_once() -> None:
     model = ForeignModel(is_simple=True)
     [row] = requests()
     one, other = generate_samples(model, [row, row])
-    assert one == other
+    assert AnswerSet.from_json(one) == AnswerSet.from_json(other)
     assert len(model.seen) == 5
 
 
@@ -171,7 +171,10 @@ def test_lasting_failures_stop_the_run_and_keep_the_rest(tmp_path: Path) -> None
     model = ForeignModel(is_simple=True, reply=reply)
     with pytest.raises(DrawsFailed) as caught:
         generate_samples(model, requests(2, tmp_path))
-    assert str(caught.value).startswith("2 of 10 draws failed. First reason: [LMMS_EVAL_REQUEST_FAILED")
+    assert str(caught.value).startswith(
+        "task: 2 of 10 draws failed, of 2 of 2 documents; max_failed allows to leave out 0."
+    )
+    assert "First reason: [LMMS_EVAL_REQUEST_FAILED" in str(caught.value)
     assert f"kept in {tmp_path}" in str(caught.value)
     assert len(model.seen) == 10 + 2 * (MAX_ATTEMPTS - 1)
     broken, model.seen = False, []
@@ -270,7 +273,7 @@ def test_further_questions_are_asked_after_every_document_has_answered(
 
     monkeypatch.setattr(STAGES, "_entries", dict(STAGES._entries))
     STAGES.register("recheck", recheck)
-    stage = SecondStage("recheck", SamplingPlan(n=1, n_noisy=0), {"only": "q1"})
+    stage = SecondStage("recheck", SamplingPlan(n=1, n_noisy=0, probe=False), {"only": "q1"})
     for row in rows:
         row.args = (*row.args[:2], replace(row.args[2], second_stage=stage), *row.args[3:])
     first, second = (AnswerSet.from_json(line) for line in generate_samples(model, rows))
@@ -310,3 +313,13 @@ def test_context_and_distractor_reach_prompt_and_perturbation() -> None:
     generate_samples(model, [SimpleNamespace(args=(*row.args[:2], request, *row.args[3:]))])
     texts = [instance.args[0] for instance in model.seen]
     assert texts == ["It is a chest. is it normal?"] * 2 + ["It is a chest. No? is it normal?"]
+
+
+@pytest.mark.parametrize(("decoding", "top_p"), [("pure", 1.0), ("model", None)])
+def test_stock_adapters_get_generation_settings_that_they_know(decoding: str, top_p: float | None) -> None:
+    model = ForeignModel(is_simple=True)
+    generate_samples(model, requests(decoding=decoding))
+    for instance in model.seen:
+        settings = instance.args[1]
+        assert settings.get("top_p") == top_p
+        assert settings.keys() <= {"temperature", "do_sample", "max_new_tokens", "top_p"}

@@ -185,7 +185,7 @@ def test_a_score_that_only_knows_the_kind_of_question_is_found_out() -> None:
     without = [replace(s, question_type=None) for s in scores]
     assert (
         summarise(without)["auroc_within_question_types"]["se"].reason
-        == "some documents have no such score or no question_type"
+        == "some documents have no such score or no question type"
     )
 
 

@@ -35,7 +35,7 @@ def test_every_draw_has_its_own_seed() -> None:
 def test_command_line_settings_of_other_tasks_do_no_harm() -> None:
     plan = SamplingPlan.from_generation_kwargs({"n": 3, "do_sample": False, "num_beams": 1, "until": "\n"})
     assert (plan.n, plan.noisy_count, plan.until) == (3, 3, ("\n",))
-    assert plan.limits() == {"max_new_tokens": 512, "until": ("\n",)}
+    assert plan.limits() == {"max_new_tokens": 512, "decoding": "pure", "until": ("\n",)}
 
 
 @pytest.mark.parametrize(
@@ -50,6 +50,13 @@ def test_command_line_settings_of_other_tasks_do_no_harm() -> None:
         ({"baseline_temperature": -1}, "baseline_temperature: expected a finite number of at least 0"),
         ({"top_p": 0}, "top_p: expected a number in"),
         ({"top_k": 0}, "top_k: expected an integer of at least 1"),
+        ({"min_p": 1}, "min_p: expected a number in"),
+        ({"decoding": "modle"}, "unknown decoding 'modle', did you mean 'model'"),
+        ({"on_filtered": "recrod"}, "did you mean 'record'"),
+        ({"max_failed": 1.5}, "max_failed: expected an integer"),
+        ({"max_failed": -1}, "max_failed: expected a finite number of at least 0"),
+        ({"image_check": -1}, "image_check: expected an integer"),
+        ({"probe": "no"}, "probe: expected true or false"),
         ({"perturbation": "hegde"}, "hegde.*did you mean 'hedge'"),
         ({"strength": -1}, "strength: expected a finite number of at least 0"),
     ],

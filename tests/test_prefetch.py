@@ -30,7 +30,7 @@ def draw_requests(
             key=f"key{i}",
             question=f"question {i}?",
             prompt=Prompt("test", "<image>{question}"),
-            plan=SamplingPlan(n=n, **plan),
+            plan=SamplingPlan(n=n, probe=False, **plan),
             load_images=load or (lambda document: [document["image"]]),
         )
         document = {"image": Image.new("RGB", (24, 20), (100, 20 * i, 50)), "i": i}

@@ -52,7 +52,7 @@ def test_a_request_holds_the_settings_and_nothing_else() -> None:
     settings = {"temperature": 0.5, "max_tokens": 9, "top_k": 5, "min_p": 0.1, "stop": ["\n"]}
     outcome = asked(script, settings)
     assert isinstance(outcome, Completion)
-    assert (outcome.text, outcome.finish_reason) == ("left", "stop")
+    assert (outcome.text, outcome.finish) == ("left", "stop")
     assert script.bodies == [{"model": "tiny", "messages": HELLO, **settings}]
 
 

@@ -35,18 +35,35 @@ def test_the_mean_leaves_control_tokens_out(tokens: Any, expected: tuple[float |
     assert answer.n_tokens == expected[1]
 
 
+@pytest.mark.parametrize(
+    ("tokens", "finish_reason", "expected"),
+    [
+        ([("le", -0.2), ("ft", -0.4), ("", -5.0)], "stop", (-0.3, 2)),
+        ([("", -1.5)], "stop", (-1.5, 0)),
+        ([("le", -0.2), ("", -0.9), ("ft", -0.4), ("", -5.0)], "stop", (-0.5, 3)),
+        ([("le", -0.2), ("ft", -0.4), ("", -0.6)], "length", (-0.4, 3)),
+    ],
+    ids=["end token", "nothing else", "part of a character", "cut within a character"],
+)
+def test_an_end_token_spelled_as_nothing_is_left_out(tokens: Any, finish_reason: str, expected: Any) -> None:
+    answer = read_completion(completion("left", tokens, finish_reason=finish_reason))
+    assert (pytest.approx(answer.mean_logprob), answer.n_tokens) == expected
+
+
 @pytest.mark.parametrize("entry", [{"token": "x"}, {"token": "x", "logprob": math.nan}, {"logprob": -1.0}, "x"])
 def test_log_probabilities_in_another_form_are_none(entry: Any) -> None:
     body = completion("x", [])
     body["choices"][0]["logprobs"]["content"] = [entry]
-    assert read_completion(body).answer == Answer("x")
+    assert read_completion(body).answer == Answer("x", finish="stop")
 
 
 def test_reasoning_is_no_part_of_the_answer_nor_of_its_log_probability() -> None:
     tokens = [("left", -9.0), ("?", -9.0), ("</think>", -9.0), ("le", -0.2), ("ft", -0.4), ("<|im_end|>", -5.0)]
     answer = read_completion(completion("\nleft", tokens, reasoning_content="left?"))
     assert (answer.text, answer.mean_logprob, answer.n_tokens) == ("left", pytest.approx(-0.3), 2)
-    assert read_completion(completion("elsewhere", tokens, reasoning_content="left?")).answer == Answer("elsewhere")
+    assert read_completion(completion("elsewhere", tokens, reasoning_content="left?")).answer == Answer(
+        "elsewhere", finish="stop"
+    )
 
 
 def test_texts_that_end_an_answer_are_cut_where_the_server_left_them_in() -> None:
@@ -60,7 +77,7 @@ def test_a_refusal_is_an_answer_and_so_is_an_empty_text() -> None:
 
 def test_why_it_ended_and_what_it_cost_are_read_where_they_are_told() -> None:
     answer = read_completion(completion("left", finish_reason="length"))
-    assert (answer.finish_reason, answer.usage) == ("length", Usage(1, 1))
+    assert (answer.finish, answer.usage) == ("length", Usage(1, 1))
     for usage in (None, [], {"prompt_tokens": "many", "completion_tokens": 1}):
         assert read_completion({**completion("left"), "usage": usage}).usage is None
 

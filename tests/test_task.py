@@ -32,6 +32,26 @@ def test_secrets_are_not_part_of_a_models_identity() -> None:
     assert named == "openai|model=a"
 
 
+@pytest.mark.parametrize(
+    ("model", "arguments", "shown"),
+    [
+        (
+            "hedge_openai",
+            "base_url=http://10.0.0.7:8000/v1,model=Qwen/Qwen2.5-VL-7B",
+            "Qwen/Qwen2.5-VL-7B (hedge_openai)",
+        ),
+        ("hedge_hf", "pretrained=/data/models/llava-med/,dtype=bfloat16", "llava-med (hedge_hf, dtype=bfloat16)"),
+        ("hedge_hf", "pretrained=a/b,peft=./runs/lora", "a/b (hedge_hf, peft=lora)"),
+        ("openai", "model_version=gpt-x,api_key=sk-1", "gpt-x (openai)"),
+        ("hedge_tiny", "", "hedge_tiny"),
+    ],
+)
+def test_people_are_shown_neither_addresses_nor_folders(model: str, arguments: str, shown: str) -> None:
+    from hedge_tasks.lmms.identity import display_name
+
+    assert display_name(SimpleNamespace(model=model, model_args=arguments)) == shown
+
+
 def test_without_a_command_line_the_model_has_no_name() -> None:
     assert identity(None, "model=a") is None
 

@@ -12,6 +12,7 @@ from hedge_tasks import __version__
 from hedge_tasks.cli import (
     compare,
     data,
+    health,
     judge,
     leaderboard,
     paper,
@@ -37,6 +38,7 @@ COMMANDS = (
     sweep,
     tune,
     compare,
+    health,
     plot,
     report,
     leaderboard,

@@ -16,6 +16,12 @@ from hedge_tasks.errors import DataError
 
 Condition = Literal["baseline", "clean", "noisy"]
 
+Finish = Literal["stop", "length", "filtered"]
+"""Why a model stopped: it was done, it reached the token limit, or a content filter stopped it."""
+
+_FINISHES = ("stop", "length", "filtered")
+_REPORT = "sampled"
+
 
 @dataclass(frozen=True, slots=True)
 class Draw:
@@ -47,11 +53,13 @@ class Answer:
         mean_logprob: mean log-probability of its tokens in nats per token, over the model's distribution at
             temperature 1, special tokens left out. None where the model does not tell.
         n_tokens: number of tokens behind that mean.
+        finish: why the model stopped; None where it does not tell.
     """
 
     text: str
     mean_logprob: float | None = None
     n_tokens: int | None = None
+    finish: Finish | None = None
 
     def to_dict(self) -> dict[str, Any]:
         fields: dict[str, Any] = {"text": self.text}
@@ -60,6 +68,8 @@ class Answer:
             fields["mean_logprob"] = "-inf" if self.mean_logprob == -math.inf else self.mean_logprob
         if self.n_tokens is not None:
             fields["n_tokens"] = self.n_tokens
+        if self.finish is not None:
+            fields["finish"] = self.finish
         return fields
 
     @classmethod
@@ -73,7 +83,10 @@ class Answer:
         n_tokens = fields.get("n_tokens")
         if n_tokens is not None and (not isinstance(n_tokens, int) or isinstance(n_tokens, bool) or n_tokens < 0):
             raise DataError(f"{where}.n_tokens: expected a non-negative integer, got {n_tokens!r}")
-        return cls(text, _read_logprob(fields.get("mean_logprob"), f"{where}.mean_logprob"), n_tokens)
+        finish = fields.get("finish")
+        if finish not in (None, *_FINISHES):
+            raise DataError(f"{where}.finish: expected {', '.join(_FINISHES)} or nothing, got {finish!r}")
+        return cls(text, _read_logprob(fields.get("mean_logprob"), f"{where}.mean_logprob"), n_tokens, finish)
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,8 +168,13 @@ class AnswerSet:
             fields["follow_ups"] = [answer_set.to_dict() for answer_set in self.follow_ups]
         return fields
 
-    def to_json(self) -> str:
-        return json.dumps(self.to_dict(), ensure_ascii=False)
+    def to_json(self, report: Mapping[str, Any] | None = None) -> str:
+        """One line of JSON.
+
+        Args:
+            report: how the model behaved, to travel with the first document of a task; see `read_report`.
+        """
+        return _json(self.to_dict(), report)
 
     @classmethod
     def from_dict(cls, fields: object, where: str = "") -> AnswerSet:
@@ -206,6 +224,59 @@ class AnswerSet:
         return cls.from_dict(fields, where)
 
 
+class Refused(str):
+    """Why a draw failed for good: asking for it again would end the same way (a picture the server cannot read)."""
+
+    __slots__ = ()
+
+
+@dataclass(frozen=True, slots=True)
+class FailedDocument:
+    """A document that is left out, because a draw of it failed for good and the plan allows for some of these.
+
+    Attributes:
+        id: of the document.
+        reason: why the first of its draws failed.
+    """
+
+    id: str
+    reason: str
+
+    def __str__(self) -> str:
+        """One line of JSON: lmms-eval writes the text of a filtered response into its sample file."""
+        return self.to_json()
+
+    def to_json(self, report: Mapping[str, Any] | None = None) -> str:
+        """One line of JSON; `report` as for `AnswerSet.to_json`."""
+        return _json({"id": self.id, "failed": self.reason}, report)
+
+
+def read_report(text: str) -> Mapping[str, Any] | None:
+    """How the model behaved, where the response brings it along."""
+    fields = json.loads(text)
+    report = fields.get(_REPORT) if isinstance(fields, Mapping) else None
+    return report if isinstance(report, Mapping) else None
+
+
+def read_response(text: str) -> AnswerSet | FailedDocument:
+    """What the hook returned for one document.
+
+    Raises:
+        DataError: it is neither of the two.
+    """
+    try:
+        fields = json.loads(text)
+    except ValueError as error:
+        raise DataError(f"answer set: not valid JSON ({error})") from None
+    if isinstance(fields, Mapping) and isinstance(fields.get("failed"), str):
+        return FailedDocument(str(fields.get("id")), fields["failed"])
+    return AnswerSet.from_dict(fields)
+
+
+def _json(fields: dict[str, Any], report: Mapping[str, Any] | None) -> str:
+    return json.dumps(fields | ({_REPORT: report} if report else {}), ensure_ascii=False)
+
+
 def _kind(value: object) -> str:
     return "nothing" if value is None else type(value).__name__
 
@@ -241,8 +312,8 @@ def _read_logprob(value: object, where: str) -> float | None:
         return -math.inf
     if isinstance(value, bool) or not isinstance(value, (int, float)):
         raise DataError(f"{where}: expected a number, got {value!r}")
-    if math.isnan(value) or value == math.inf:
-        raise DataError(f"{where}: {value} is no log-probability")
+    if math.isnan(value) or value > 0:
+        raise DataError(f"{where}: {value} is no log-probability, which is at most 0")
     return float(value)
 
 

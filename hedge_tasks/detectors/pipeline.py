@@ -168,6 +168,10 @@ def auroc_of_pairs(pairs: Sequence[tuple[float | None, int, str | None]], **opti
         return Estimate(None, None, len(pairs), sum(label for _, label, _ in pairs), reason)
     if not pairs:
         return Estimate(None, None, 0, 0, "no document has a label")
+    if len({score for score, _, _ in defined}) == 1 and len({label for _, label, _ in defined}) == 2:
+        # 0.5 by the definition, and by a server that always gives the same answer: no finding about a detector.
+        n_positive = sum(label for _, label, _ in defined)
+        return Estimate(None, None, len(defined), n_positive, "every document has the same score")
     # In an order of their own: which rank of a distributed run hands its documents in first must not matter.
     values, labels, groups = zip(*sorted(defined, key=lambda pair: (str(pair[2]), pair[1], pair[0])), strict=True)
     return estimate_auroc(values, labels, groups=shared_groups(groups), **options)

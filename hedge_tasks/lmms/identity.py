@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,9 @@ STORE = "HEDGE_STORE"
 _NOT_OF_THE_ANSWER = frozenset({"batch_size", "max_batch_size", "device", "num_concurrent", "timeout", "max_retries"})
 
 # An argument with such a word in its name is nobody's business, and another key is not another model.
+_NAMES = ("pretrained", "model", "model_version", "model_name")
+"""Arguments that name the model, in lmms-eval's adapters and ours."""
+
 _SECRETS = ("key", "token", "secret", "password")
 
 
@@ -26,6 +30,34 @@ def model_identity(args: Any) -> str | None:
 def _shapes_answers(argument: str) -> bool:
     name = argument.partition("=")[0].strip().lower()
     return bool(name) and name not in _NOT_OF_THE_ANSWER and not any(word in name for word in _SECRETS)
+
+
+def display_name(args: Any) -> str | None:
+    """What people are shown of a model: its name, its adapter, and what else shapes its answers.
+
+    Neither addresses nor folders of one machine: a report is passed on.
+
+    Example:
+        >>> from types import SimpleNamespace
+        >>> display_name(SimpleNamespace(model="hedge_openai", model_args="base_url=http://10.0.0.7:8000/v1,model=Qwen/Q"))
+        'Qwen/Q (hedge_openai)'
+    """
+    identity = model_identity(args)
+    if identity is None:
+        return None
+    adapter, *arguments = identity.split("|")
+    given = dict(argument.partition("=")[::2] for argument in arguments)
+    named = next((given.pop(key) for key in _NAMES if key in given), None)
+    rest = [f"{key}={_without_place(value)}" for key, value in given.items() if "://" not in value]
+    if named is None:
+        return ", ".join([adapter, *rest])
+    return f"{_without_place(named)} ({', '.join([adapter, *rest])})"
+
+
+def _without_place(value: str) -> str:
+    """A hub id as it is, of a folder the last part."""
+    is_place = value.startswith(("/", "~", ".", "\\")) or value.count("/") > 1 or Path(value).is_dir()
+    return re.split(r"[/\\]", value.rstrip("/\\"))[-1] if is_place else value
 
 
 def store_folder(args: Any) -> Path | None:

@@ -152,6 +152,13 @@ class UnlabelledRate(RateMetric):
         return {"value": int(scores.label is None), "group": scores.group}
 
 
+FAILED_RATE = "failed_rate"
+
+
+class FailedRate(RateMetric):
+    """Share of documents that are left out because a draw of theirs failed for good; `HedgeTask` makes its records."""
+
+
 class CountedDocuments:
     """Number of documents that the AUROCs of this filter rest on: labelled, and not held out by its threshold."""
 

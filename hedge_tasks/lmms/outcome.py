@@ -7,16 +7,23 @@ from typing import Any
 
 from loguru import logger
 
-from hedge_tasks.adjudication import reliability
 from hedge_tasks.data.answers import AnswerSet
+from hedge_tasks.runs.health import measure
 from hedge_tasks.runs.run_files import Run, now
 
 Everything = Sequence[tuple[int, AnswerSet, dict[str, Any]]]
 """(number of the document, its answers, the record of its verdict) of all processes, in the order of the documents."""
 
 
-def report_outcome(task: str, judge: str, everything: Everything) -> dict[str, Any]:
-    """Say in the log, and as facts for the results, where numbers rest on less than they seem to."""
+def report_outcome(
+    task: str, judge: str, everything: Everything, sampled: Mapping[str, Any], n_failed: int
+) -> dict[str, Any]:
+    """Say in the log, and as facts for the results, where numbers rest on less than they seem to.
+
+    Args:
+        sampled: how the model behaved (decoding in force, findings of the probe, use of the picture).
+        n_failed: documents left out.
+    """
     answer_sets = [answers for _, answers, _ in everything]
     unlabelled = sum(answers.label is None for answers in answer_sets)
     without = sum(not answers.has_logprobs for answers in answer_sets)
@@ -31,10 +38,14 @@ def report_outcome(task: str, judge: str, everything: Everything) -> dict[str, A
             "{}: no log-probabilities for {} of {} documents; their answers weigh the same (discrete entropy)",
             *(task, without, len(answer_sets)),
         )
-    if reason := reliability([verdict for _, _, verdict in everything]):
-        outcome["unreliable"] = reason
-        logger.warning("{}: the metrics are unreliable: {}", task, reason)
-    return outcome
+    found = measure(answer_sets, sampled, n_failed, [verdict for _, _, verdict in everything])
+    for finding in found.findings:
+        if not finding.unreliable:
+            logger.warning("{}: {}", task, finding.text)
+    if found.unreliable:
+        outcome["unreliable"] = found.unreliable
+        logger.warning("{}: the metrics are UNRELIABLE: {}", task, found.unreliable)
+    return {**outcome, "health": found.to_dict()}
 
 
 def run_of(task: str, model: str, everything: Everything, settings: Mapping[str, Any]) -> Run:

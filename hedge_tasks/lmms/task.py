@@ -27,12 +27,12 @@ from hedge_tasks.adjudication import (
 )
 from hedge_tasks.adjudication.config import LABELS
 from hedge_tasks.data import splits
-from hedge_tasks.data.answers import Answer, AnswerSet
-from hedge_tasks.errors import ConfigError, DataError, HedgeError, unknown
+from hedge_tasks.data.answers import Answer, AnswerSet, FailedDocument, read_report, read_response
+from hedge_tasks.errors import ConfigError, DataError, DrawsFailed, HedgeError, unknown
 from hedge_tasks.evaluation import brought_metrics
 from hedge_tasks.lmms.filters import FILTERS_VARIABLE, ClusterFilter, ScoredAnswers, ScoreFilter, asked_filters
-from hedge_tasks.lmms.identity import model_identity, output_folder, store_folder
-from hedge_tasks.lmms.metrics import METRICS
+from hedge_tasks.lmms.identity import display_name, model_identity, output_folder, store_folder
+from hedge_tasks.lmms.metrics import FAILED_RATE, METRICS, FailedRate
 from hedge_tasks.lmms.outcome import Everything, report_outcome, run_of
 from hedge_tasks.lmms.processes import gather, is_first
 from hedge_tasks.lmms.reasoning import Tags, reasoning_tags, without_reasoning
@@ -114,6 +114,7 @@ class HedgeTask(ConfigurableMessagesTask):
         self.judge = self.judge_of(self._settings, config["task"])
         self._prompt = load_prompt(self._settings.prompt)
         self._verdicts: dict[str, dict[str, Any]] = {}
+        self._failed: list[dict[str, str]] = []
         # Facts that are only known after sampling. The very same object sits in every dump of the configuration, so
         # that lmms-eval writes them into its results file.
         self._outcome: dict[str, Any] = {}
@@ -271,34 +272,64 @@ class HedgeTask(ConfigurableMessagesTask):
                 instance.filtered_resps["none"] = instance.resps[0]
             return
         tags = self.reasoning_tags
-        answer_sets = [without_reasoning(AnswerSet.from_json(i.resps[0]), tags) for i in self._instances]
-        labelled = self._read(self._adjudicate(answer_sets))
-        for instance, answer_set in zip(self._instances, labelled, strict=True):
+        responses = [(instance, read_response(instance.resps[0])) for instance in self._instances]
+        self._note_sampling([read_report(instance.resps[0]) for instance in self._instances])
+        failed = {id(instance): r for instance, r in responses if isinstance(r, FailedDocument)}
+        self._note_failures(list(failed.values()))
+        answered = [(instance, r) for instance, r in responses if isinstance(r, AnswerSet)]
+        instances = [instance for instance, _ in answered]
+        answer_sets = [without_reasoning(answers, tags) for _, answers in answered]
+        labelled = self._read(instances, self._adjudicate(instances, answer_sets))
+        for instance, answer_set in zip(instances, labelled, strict=True):
             instance.resps = [answer_set.to_json()]
-        everything = self._gather(labelled)
+        everything = self._gather(instances, labelled)
         try:
             for ensemble in self._filters:
-                ensemble.apply(self._instances, None)
+                ensemble.apply(instances, None)
+                for instance in self._instances:
+                    if id(instance) in failed:
+                        instance.filtered_resps[ensemble.name] = failed[id(instance)]
         finally:
             # After the filters, for what they chose is part of the record; and also when one of them fails.
             self._save_run(everything)
 
-    def _adjudicate(self, answer_sets: list[AnswerSet]) -> list[AnswerSet]:
+    def _note_sampling(self, reports: Sequence[Mapping[str, Any] | None]) -> None:
+        """How the model behaved, as the hook saw it: decoding in force, findings of the probe, use of the picture."""
+        known = [report for of_rank in gather([[r for r in reports if r]]) for report in of_rank]
+        if known:
+            self._outcome["sampled"] = known[0]
+
+    def _note_failures(self, failed: list[FailedDocument]) -> None:
+        """Documents that are left out, of all processes.
+
+        Raises:
+            DrawsFailed: together they are more than the plan allows.
+        """
+        everywhere = [(f.id, f.reason) for f in failed]
+        self._failed = [{"id": id_, "reason": reason} for id_, reason in gather(everywhere)]
+        n_documents = sum(gather([len(self._instances)]))
+        if len(self._failed) > self.plan.allowed_failures(n_documents):
+            raise DrawsFailed(
+                f"{self.config.task}: draws of {len(self._failed)} of {n_documents} documents failed, more than "
+                f"max_failed={self.plan.max_failed:g} allows. First reason: {self._failed[0]['reason']}"
+            )
+        if self._failed:
+            self._outcome["failed"] = self._failed
+
+    def _adjudicate(self, instances: list[Instance], answer_sets: list[AnswerSet]) -> list[AnswerSet]:
         keep_labels(self.judge, output_folder(self._args, LABELS))
-        cases = [self._case(instance, a) for instance, a in zip(self._instances, answer_sets, strict=True)]
+        cases = [self._case(instance, a) for instance, a in zip(instances, answer_sets, strict=True)]
         judged = self.judge_cases(cases, answer_sets)
         for case, (verdict, more) in zip(cases, judged, strict=True):
             record = {**verdict_record(case, verdict), **more}
             self._verdicts[case.id] = {**record, "judge": f"{verdict.judge} {verdict.version}"}
         return [a.with_label(verdict.label) for a, (verdict, _) in zip(answer_sets, judged, strict=True)]
 
-    def _read(self, answer_sets: list[AnswerSet]) -> list[AnswerSet]:
+    def _read(self, instances: list[Instance], answer_sets: list[AnswerSet]) -> list[AnswerSet]:
         """Every answer as the evaluation reads it."""
         if type(self).read_answer is HedgeTask.read_answer:
             return answer_sets
-        return [
-            self._read_set(i.metadata["split"], i.doc_id, a) for i, a in zip(self._instances, answer_sets, strict=True)
-        ]
+        return [self._read_set(i.metadata["split"], i.doc_id, a) for i, a in zip(instances, answer_sets, strict=True)]
 
     def _read_set(self, split: str, doc_id: int, answers: AnswerSet) -> AnswerSet:
         document = self.dataset_no_image[split][doc_id]
@@ -332,15 +363,18 @@ class HedgeTask(ConfigurableMessagesTask):
     def _images(self, split: str, doc_id: int) -> list[Any]:
         return self._settings.load_images(self.dataset[split][doc_id])
 
-    def _gather(self, answer_sets: list[AnswerSet]) -> Everything:
+    def _gather(self, instances: list[Instance], answer_sets: list[AnswerSet]) -> Everything:
         """(document, its answers, its verdict) of all processes; the first process reports what came of them."""
         numbered = [
             (instance.doc_id, answer_set, self._verdicts[answer_set.id])
-            for instance, answer_set in zip(self._instances, answer_sets, strict=True)
+            for instance, answer_set in zip(instances, answer_sets, strict=True)
         ]
         everything = sorted(gather(numbered), key=lambda row: row[0])
         if is_first():
-            self._outcome.update(report_outcome(self.config.task, self.judge.name, everything))
+            sampled = self._outcome.get("sampled") or {}
+            self._outcome.update(
+                report_outcome(self.config.task, self.judge.name, everything, sampled, len(self._failed))
+            )
         return everything
 
     def _save_run(self, everything: Everything) -> None:
@@ -348,8 +382,9 @@ class HedgeTask(ConfigurableMessagesTask):
         folder = output_folder(self._args, FOLDER)
         if folder is None or not is_first():
             return
-        model, settings = model_identity(self._args) or "", self._hedge_settings()
+        model, settings = display_name(self._args) or "", self._hedge_settings()
         settings["metadata"] = dict(self.config.metadata or {})
+        settings |= {key: self._outcome[key] for key in ("sampled", "failed") if key in self._outcome}
         path = save_run(run_of(self.config.task, model, everything, settings), folder)
         logger.info("{}: answers and labels are in {}", self.config.task, path)
 
@@ -357,11 +392,15 @@ class HedgeTask(ConfigurableMessagesTask):
         """One record a metric: what its aggregation needs, never a bare number (lmms-eval would average that)."""
         if self._predict_only:
             return {"bypass": {"documents": 1}}
+        if isinstance(results[0], FailedDocument):
+            return {FAILED_RATE: {"value": 1, "group": None}}
         scored: ScoredAnswers = results[0]
         verdict = self._verdicts[scored.scores.id]
         document = {**doc, **self.facts(doc, scored.answers)}
-        metrics = self._aggregation_list.items()
-        return {name: metric.record(scored.scores, verdict, document) for name, metric in metrics}
+        metrics = {name: metric for name, metric in self._aggregation_list.items() if name in self._metric_fn_list}
+        records = {name: metric.record(scored.scores, verdict, document) for name, metric in metrics.items()}
+        # A row of its own only where documents are left out: it would be 0 in every other table.
+        return {**records, FAILED_RATE: {"value": 0, "group": None}} if self._failed else records
 
     def _prepare_metric_and_aggregation(self) -> None:
         self._metric_fn_list: dict[str, None] = {}
@@ -376,6 +415,8 @@ class HedgeTask(ConfigurableMessagesTask):
             self._metric_fn_list[name] = None
             self._aggregation_list[name] = metric
             self._higher_is_better[name] = metric.higher_is_better
+        self._aggregation_list[FAILED_RATE] = FailedRate(FAILED_RATE)
+        self._higher_is_better[FAILED_RATE] = False
 
     def dump_config(self) -> dict[str, Any]:
         return {**super().dump_config(), "hedge": self._hedge_settings()}

@@ -11,7 +11,7 @@ from typing import Any
 
 from hedge_tasks.data.answers import Draw
 from hedge_tasks.errors import DataError
-from hedge_tasks.sampling.plan import SamplingPlan
+from hedge_tasks.sampling.plan import NOT_OF_THE_ANSWER, SamplingPlan
 from hedge_tasks.sampling.prompts import Prompt
 
 FORMAT = 1
@@ -43,7 +43,7 @@ class Definition:
 
     @classmethod
     def of(cls, model: str | None, task: str, prompt: Prompt, plan: SamplingPlan, version: str = "") -> Definition:
-        sampling = {key: value for key, value in plan.settings().items() if key not in ("n", "n_noisy", "strength")}
+        sampling = {key: value for key, value in plan.settings().items() if key not in NOT_OF_THE_ANSWER}
         return cls(model, task, asdict(prompt), sampling, version)
 
     @classmethod

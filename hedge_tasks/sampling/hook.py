@@ -7,19 +7,20 @@ takes finished draws from the answer store and asks the model for the others: an
 
 from __future__ import annotations
 
-import os
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from pathlib import Path
 from typing import Any, Protocol
 
 from loguru import logger
 from tqdm import tqdm
 
-from hedge_tasks.data.answers import Answer
-from hedge_tasks.errors import DrawsFailed
+from hedge_tasks.data.answers import Answer, AnswerSet, FailedDocument, Refused
+from hedge_tasks.sampling.failures import FailureTally
+from hedge_tasks.sampling.image_check import plan_checks, summary
 from hedge_tasks.sampling.jobs import Job, Stores, keep_documents
+from hedge_tasks.sampling.plan import SamplingPlan
 from hedge_tasks.sampling.prefetch import NoisyPictures
+from hedge_tasks.sampling.probe import ProbeReport, announce, probe
 from hedge_tasks.sampling.requests import DrawRequest
 from hedge_tasks.sampling.store import AnswerStore, Record
 
@@ -28,6 +29,8 @@ MAX_ATTEMPTS = 3
 
 CHUNK = 256
 """Draws handed to a foreign adapter in one call: large enough to fill its batches, small enough to lose little."""
+
+_LONGEST_REASON = 300
 
 _FAILURE = re.compile(r"\[LMMS_EVAL_REQUEST_FAILED\b")
 _BUDGET = "[LMMS_EVAL_BUDGET_EXCEEDED]"
@@ -39,7 +42,8 @@ class DrawingModel(Protocol):
     def generate_draws(self, draws: Sequence[DrawRequest]) -> Iterator[Sequence[tuple[int, Answer | str]]]:
         """Yield the (position in `draws`, answer) pairs of each finished batch, in any order.
 
-        A string in place of an answer says why this draw failed; it is asked for again, never stored.
+        A string in place of an answer says why this draw failed; it is asked for again, never stored. A `Refused` is
+        not asked for again: the document is left out where the plan's `max_failed` allows it.
         """
         ...
 
@@ -60,56 +64,153 @@ def generate_samples(model: Any, requests: Sequence[Any]) -> list[str]:
         One `AnswerSet` as JSON an instance, in their order.
 
     Raises:
-        DrawsFailed: some draws failed `MAX_ATTEMPTS` times. All finished ones are in the store.
+        DrawsFailed: draws of more documents failed `MAX_ATTEMPTS` times, or for good, than the plan's `max_failed`
+            allows to leave out. All finished ones are in the store.
     """
     with Stores() as stores:
         jobs = [Job.of(model, instance.args[2], instance.args[3:6], stores) for instance in requests]
-        _answer(model, jobs)
-        answered = [(job, job.answer_set()) for job in jobs]
+        failed = _answer(model, jobs)
+        answered = {i: job.answer_set() for i, job in enumerate(jobs) if not failed.keys() & job.draws.keys()}
         # The second stage waits for the first of all documents, so that its draws, too, come in large batches.
-        further = [job.further(model, answers, stores) for job, answers in answered]
-        _answer(model, [job for jobs_of_document in further for job in jobs_of_document])
+        further = {i: jobs[i].further(model, answers, stores) for i, answers in answered.items()}
+        failed |= _answer(model, [job for of_document in further.values() for job in of_document])
+        _check_images(model, [jobs[i] for i in answered])
+        reports = _reports(jobs)
         return [
-            answers.with_follow_ups([job.answer_set() for job in follow_ups]).to_json()
-            for (_, answers), follow_ups in zip(answered, further, strict=True)
+            _response(job, answered.get(i), further.get(i, ()), failed, reports.get(i)) for i, job in enumerate(jobs)
         ]
 
 
-def _answer(model: Any, jobs: Sequence[Job]) -> None:
-    """See to it that every draw of the jobs is in the store."""
+def _response(
+    job: Job,
+    answers: AnswerSet | None,
+    follow_ups: Sequence[Job],
+    failed: Mapping[str, str],
+    report: Mapping[str, Any] | None,
+) -> str:
+    """What goes back to lmms-eval for one document."""
+    reasons = [failed[key] for of in (job, *follow_ups) for key in of.draws if key in failed]
+    if reasons or answers is None:
+        return FailedDocument(job.request.id, str(reasons[0])[:_LONGEST_REASON]).to_json(report)
+    return answers.with_follow_ups([further.answer_set() for further in follow_ups]).to_json(report)
+
+
+def _reports(jobs: Sequence[Job]) -> dict[int, Mapping[str, Any]]:
+    """How the model behaved, by the position of each definition's first document: it goes back with that one."""
+    firsts: dict[str, int] = {}
+    for i, job in enumerate(jobs):
+        firsts.setdefault(job.definition.id, i)
+    return {i: report for i in firsts.values() if (report := jobs[i].store.reports.get(jobs[i].definition.id))}
+
+
+def _answer(model: Any, jobs: Sequence[Job]) -> dict[str, str]:
+    """See to it that every draw of the jobs is in the store.
+
+    Returns:
+        Why the draws failed that did, by key; no more of them than the plans allow for.
+
+    Raises:
+        DrawsFailed: more documents failed than a task's plan allows to leave out.
+    """
     if not jobs:
-        return
+        return {}
     keep_documents(jobs)
     pending = {key: (draw, job.store) for job in jobs for key, draw in job.missing()}
     n_draws = len({key for job in jobs for key in job.draws})
     logger.info("{} draws for {} documents; {} are in the store", n_draws, len(jobs), n_draws - len(pending))
-    failed = _sample(model, pending)
+    if pending:
+        _look_at(model, jobs, pending)
+    tally = FailureTally(jobs)
+    failed = _sample(model, pending, tally)
+    for key, reason in failed.items():
+        tally.add(key, reason)
+    tally.check()
     if failed:
-        raise _failure(failed, n_draws, {job.store.folder for job in jobs})
+        logger.warning("{} of {} draws failed; their documents are left out. {}", len(failed), n_draws, tally.first)
+    return failed
 
 
 _Pending = Mapping[str, tuple[DrawRequest, AnswerStore]]
 
 
-def _sample(model: Any, pending: _Pending) -> dict[str, str]:
+def _look_at(model: Any, jobs: Sequence[Job], pending: _Pending) -> None:
+    """Probe the model, and keep with each definition what was found and what is in force."""
+    facts = getattr(model, "sampling_facts", None)
+    of_definition: dict[str, list[Job]] = {}
+    for job in jobs:
+        of_definition.setdefault(job.definition.id, []).append(job)
+    for definition, mine in of_definition.items():
+        plan = mine[0].request.plan
+        asked = [draw for job in mine for key, draw in job.draws.items() if key in pending]
+        if not asked:
+            continue
+        found = _probe(model, asked) if plan.probe else None
+        report = {"decoding": _decoding(model, plan)}
+        report |= {"probe": found.to_dict()} if found else {}
+        report |= {"server": facts()} if facts else {}
+        mine[0].store.put_report(definition, report)
+        if found:
+            announce(found, mine[0].definition.task)
+
+
+def _check_images(model: Any, jobs: Sequence[Job]) -> None:
+    """Draw what the plans' `image_check` asks for, and keep with each definition how many answers stayed the same."""
+    checks = plan_checks(jobs)
+    make = _own_draws if hasattr(model, "generate_draws") else _foreign_draws
+    pending = {
+        key: (draw, check.job.store)
+        for check in checks
+        for key, draw in check.draws.values()
+        if check.job.store.get(key) is None
+    }
+    for outcome in make(model, pending) if pending else ():
+        _keep(outcome, pending)  # one that fails is one document less in the check
+    for job in {check.job.definition.id: check.job for check in checks}.values():
+        store, definition = job.store, job.definition
+        found = {"image_use": summary(checks, definition.task)}
+        store.put_report(definition.id, {**store.reports.get(definition.id, {}), **found})
+
+
+def _probe(model: Any, draws: Sequence[DrawRequest]) -> ProbeReport | None:
+    seeded, nowhere = hasattr(model, "generate_draws"), AnswerStore(None)
+    make = _own_draws if seeded else _foreign_draws
+    return probe(draws, lambda of: make(model, {key: (draw, nowhere) for key, draw in of.items()}), seeded=seeded)
+
+
+def _decoding(model: Any, plan: SamplingPlan) -> dict[str, Any]:
+    """What was asked for and what is in force, None where the adapter cannot tell."""
+    limits = plan.limits()
+    effective = getattr(model, "effective_decoding", None)
+    asked = {"asked": plan.decoding, "temperature": plan.temperature, "baseline_temperature": plan.baseline_temperature}
+    return {**asked, "in_force": effective(limits) if effective else None}
+
+
+def _sample(model: Any, pending: _Pending, tally: FailureTally) -> dict[str, str]:
     """Make the pending draws and store them as they finish. Returns what is wrong with those that failed, by key."""
     if not pending:
         return {}
     make = _own_draws if hasattr(model, "generate_draws") else _foreign_draws
     left, failed = dict(pending), dict[str, str]()
+    refused: dict[str, str] = {}
     with tqdm(total=len(pending), desc="Sampling", unit="draw", disable=getattr(model, "rank", 0) != 0) as bar:
         for attempt in range(1, MAX_ATTEMPTS + 1):
             failed = {}
             for outcome in make(model, left):
                 _keep(outcome, left)
-                failed |= {key: text for key, text in outcome if isinstance(text, str)}
+                for key, reason in outcome:
+                    if isinstance(reason, Refused):
+                        refused[key] = reason
+                        tally.add(key, reason)
+                        tally.check()
+                    elif isinstance(reason, str):
+                        failed[key] = reason
                 bar.update(sum(isinstance(answer, Answer) for _, answer in outcome))
             left = {key: left[key] for key in failed}
             if not left or _BUDGET in failed.values():
                 break
             if attempt < MAX_ATTEMPTS:
                 logger.warning("{} draws failed, asking again ({} of {})", len(left), attempt, MAX_ATTEMPTS - 1)
-    return failed
+    return refused | failed
 
 
 _Outcome = list[tuple[str, "Answer | str"]]
@@ -164,7 +265,10 @@ def _instance(model: Any, draw: DrawRequest, pictures: NoisyPictures) -> Any:
     from lmms_eval.api.instance import Instance
 
     request, (task, split, index) = draw.request, draw.row
-    settings = {"temperature": draw.draw.temperature, "do_sample": draw.draw.temperature > 0, **request.plan.limits()}
+    limits = request.plan.limits()
+    # Of pure sampling the one field that every adapter knows; nobody but ours knows the word.
+    pure = {"top_p": 1.0} if limits.pop("decoding") == "pure" else {}
+    settings = {"temperature": draw.draw.temperature, "do_sample": draw.draw.temperature > 0, **pure, **limits}
     if "until" in settings:
         settings["until"] = list(settings["until"])
 
@@ -203,14 +307,3 @@ class _seeded:
 
 def _chunks(items: list[str], size: int) -> Iterable[list[str]]:
     return (items[i : i + size] for i in range(0, len(items), size))
-
-
-def _failure(failed: Mapping[str, str], n_draws: int, folders: set[Path | None]) -> DrawsFailed:
-    reason = next(iter(failed.values()))
-    places = sorted(os.fspath(folder) for folder in folders if folder is not None)
-    kept = (
-        f"Finished draws are kept in {', '.join(places)}; the same command continues from there"
-        if places
-        else "There is no answer store (set HEDGE_STORE or --output_path), so finished draws are lost"
-    )
-    return DrawsFailed(f"{len(failed)} of {n_draws} draws failed. First reason: {reason[:300]}. {kept}.")

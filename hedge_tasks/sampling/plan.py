@@ -17,8 +17,17 @@ from hedge_tasks.errors import ConfigError, unknown
 from hedge_tasks.io import options
 from hedge_tasks.perturb import Noise, build_noise
 
-_LIMITS = ("max_new_tokens", "top_p", "top_k", "until")
+_LIMITS = ("max_new_tokens", "decoding", "top_p", "top_k", "min_p", "until")
 """Generation settings that are handed to the model as they are."""
+
+DECODINGS = ("pure", "model")
+"""What is in force besides the temperature: nothing, or what the model's own generation configuration says."""
+
+FILTERED = ("fail", "record")
+"""What a reply that a content filter stopped is: a failed draw, or a refusal that is kept as one."""
+
+NOT_OF_THE_ANSWER = ("n", "n_noisy", "strength", "max_failed", "on_filtered", "image_check", "probe")
+"""Settings that shape no answer by themselves (the strength is part of the perturbation's own settings)."""
 
 _IGNORED = ("do_sample", "num_beams", "max_gen_toks")
 """Keys that other tasks of the same command need on `--gen_kwargs`; every draw here decides on its own."""
@@ -36,7 +45,17 @@ class SamplingPlan:
         perturbation: of the noisy draws: a preset's name, or a mapping as `build_noise` reads it.
         strength: scales every range of the perturbation; 1 leaves it as it is.
         seed: base seed; another one gives an independent sample.
-        max_new_tokens, top_p, top_k, until: limits handed to the model. None leaves the model's default.
+        decoding: "pure" is sampling at the temperature and nothing else; "model" is what the model's own
+            `generation_config` says of top_p, top_k, min_p and penalties (hedge §4.4: "each model's default decoding
+            parameters"). Either way a repetition penalty that the model documents stays, since it is part of the model.
+        max_new_tokens, until: limits handed to the model.
+        top_p, top_k, min_p: in place of what `decoding` says. None leaves that.
+        max_failed: documents that may be left out because a draw of theirs is refused for good: a number, or a share
+            (below 1) of the task's documents. More of them end the run.
+        on_filtered: "fail" takes a reply that a content filter stopped for a failed draw, "record" for a refusal.
+        image_check: documents whose baseline is drawn once more on a blank picture and on another document's, which
+            tells how far the answers depend on the picture at all.
+        probe: whether a few draws that count in no score first show how the model samples.
     """
 
     n: int = 10
@@ -47,9 +66,15 @@ class SamplingPlan:
     strength: float = 1.0
     seed: int = 0
     max_new_tokens: int = 512
+    decoding: str = "pure"
     top_p: float | None = None
     top_k: int | None = None
+    min_p: float | None = None
     until: tuple[str, ...] = field(default=())
+    max_failed: float = 0
+    on_filtered: str = "fail"
+    image_check: int = 0
+    probe: bool = True
 
     def __post_init__(self) -> None:
         options.count("n", self.n, at_least=1)
@@ -63,6 +88,16 @@ class SamplingPlan:
             raise ConfigError(f"top_p: expected a number in (0, 1], got {self.top_p}")
         if self.top_k is not None:
             options.count("top_k", self.top_k, at_least=1)
+        if self.min_p is not None and not 0 <= _check_number("min_p", self.min_p, at_least=0.0) < 1:
+            raise ConfigError(f"min_p: expected a number in [0, 1), got {self.min_p}")
+        if self.decoding not in DECODINGS:
+            raise unknown("decoding", self.decoding, DECODINGS)
+        if self.on_filtered not in FILTERED:
+            raise unknown("value of on_filtered", self.on_filtered, FILTERED)
+        if _check_number("max_failed", self.max_failed, at_least=0.0) >= 1:
+            options.count("max_failed", self.max_failed)
+        options.count("image_check", self.image_check, at_least=0)
+        options.flag("probe", self.probe)
         _ = self.noise  # an unknown preset or a strength beyond the limits fails here, not at the first noisy draw
 
     @classmethod
@@ -94,6 +129,10 @@ class SamplingPlan:
     def limits(self) -> dict[str, Any]:
         """Settings of `generate` that are the same for every draw; the model's defaults are left out."""
         return {name: value for name in _LIMITS if (value := getattr(self, name)) not in (None, ())}
+
+    def allowed_failures(self, n_documents: int) -> int:
+        """How many of a task's documents may be left out."""
+        return int(self.max_failed * n_documents) if self.max_failed < 1 else int(self.max_failed)
 
     def settings(self) -> dict[str, Any]:
         noise = self.noise.settings()

@@ -1,9 +1,10 @@
 """The answer store: every finished draw on disk at once, found again by what defines it.
 
-A folder of record logs (`hedge_tasks.io.record_log`) with three kinds of records:
+A folder of record logs (`hedge_tasks.io.record_log`) with four kinds of records:
 
 - a *definition*, what a task's answers have in common: `{"definition": {"model", "task", "prompt", "sampling", ...}}`;
 - a *document* that was asked for under a definition: `{"document": {"definition", "key", "id", "question", ...}}`;
+- a *report* of how the model behaved: `{"report": {...}, "definition"}`;
 - an *answer*: `{"key", "answer", "id", "condition", "index"}`. Only `key`, a hash of everything that shapes the answer,
   and `answer` matter to the reader; the rest is for people with `grep`.
 
@@ -101,6 +102,7 @@ class AnswerStore:
     Attributes:
         definitions: by id.
         documents: in the order in which they were first asked for, without duplicates.
+        reports: how the model behaved that answered, by definition; the last one counts.
         dropped: damaged records.
         conflicts: answers to a draw that had another one already. The first one counts, so that what a finished run was
             scored on never changes.
@@ -119,6 +121,7 @@ class AnswerStore:
         self.folder = folder
         self.definitions: dict[str, Definition] = {}
         self.documents: dict[StoredDocument, None] = {}
+        self.reports: dict[str, Mapping[str, Any]] = {}
         self.dropped: list[Line] = []
         self.conflicts: list[Line] = []
         self._answers: dict[str, Answer] = {}
@@ -178,6 +181,12 @@ class AnswerStore:
         self.definitions |= new
         self.documents |= asked
 
+    def put_report(self, definition: str, report: Mapping[str, Any]) -> None:
+        """Keep how the model behaved under a definition (its id): decoding in force, findings of the probe."""
+        if self.reports.get(definition) != report:
+            self._append([{"report": report, "definition": definition}])
+            self.reports[definition] = report
+
     def close(self) -> None:
         if self._log is not None:
             self._log.close()
@@ -197,7 +206,12 @@ class AnswerStore:
             logger.warning("Answer store {}: record dropped, {}", where, error)
 
     def _take_record(self, line: Line, record: Mapping[str, Any]) -> None:
-        if "definition" in record:
+        if "report" in record:
+            report, definition_id = record["report"], record.get("definition")
+            if not isinstance(report, Mapping) or not isinstance(definition_id, str):
+                raise DataError("this is no report of an answer store")
+            self.reports[definition_id] = report
+        elif "definition" in record:
             definition = Definition.from_dict(record["definition"])
             self.definitions.setdefault(definition.id, definition)
         elif "document" in record:

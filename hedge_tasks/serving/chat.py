@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import json
 import threading
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any
@@ -21,9 +22,10 @@ from tenacity import (
 )
 
 from hedge_tasks.errors import HedgeError, unknown
+from hedge_tasks.serving.border import BorderCrossed, RedirectedAway, bounded
 from hedge_tasks.serving.completion import Completion, read_completion
 from hedge_tasks.serving.dialect import Dialect, spell
-from hedge_tasks.serving.failures import Kind, RequestFailed, ServerRefuses, retry_after_s
+from hedge_tasks.serving.failures import Kind, RequestFailed, ServerRefuses, reason_in, retry_after_s
 from hedge_tasks.serving.secrets import NO_KEY, Redactor
 
 OPENAI = "https://api.openai.com/v1"
@@ -115,6 +117,20 @@ class ChatClient:
         except RequestFailed as failure:
             return failure
 
+    @property
+    def refused(self) -> Mapping[str, str]:
+        """Settings that the server has refused in every form that they have, each with what it said."""
+        return {name: reason for name, reason in self._dialect.reasons.items() if not self._dialect.takes(name)}
+
+    def served(self) -> list[Mapping[str, Any]]:
+        """What the server lists of its models; nothing where it does not."""
+        if not self._lists_models:
+            return []
+        try:
+            return [model.model_dump() for model in self._client.models.list().data]
+        except Exception:  # listing is a courtesy that servers may fail to do in any way
+            return []
+
     def takes(self, setting: str) -> bool:
         """Whether the server has not refused a setting so far."""
         return self._dialect.takes(setting)
@@ -144,17 +160,19 @@ class ChatClient:
                 response = self._client.chat.completions.with_raw_response.create(
                     model=self.model, messages=messages, extra_body=spell(settings, levels)
                 )
-                body = response.http_response.json()
+                body = json.loads(response.http_response.content)
             except openai.APIStatusError as error:
                 # Each turn of the loop changes one setting, so there are few.
                 if self._dialect.learn(error.status_code, self._reason(error), settings, optional, levels):
                     continue
                 # Without its cause: the server may have quoted the key, and tracebacks get printed.
                 raise self._explain(error) from None
-            except openai.APIError as error:
+            except (openai.APIError, BorderCrossed, RedirectedAway) as error:
                 raise self._unanswered(error) from None
             except ValueError as error:
                 raise RequestFailed(f"the answer is not valid JSON ({error})", "garbled") from None
+            except RecursionError:
+                raise RequestFailed("the answer is not valid JSON (nested too deeply)", "garbled") from None
             self._dialect.has_answered()
             try:
                 return read_completion(body, settings.get("stop") or ())
@@ -165,19 +183,23 @@ class ChatClient:
 
     def _reason(self, error: openai.APIError) -> str:
         """What the server said about an error, without secrets and not at length."""
-        body = error.body
-        found = body.get("message") if isinstance(body, Mapping) else None
-        reason = self.redact.shown(found if isinstance(found, str) else error.message)
+        reason = self.redact.shown(reason_in(error.body) or error.message)
         named = self.redact.shown(error.param) if isinstance(error.param, str) else ""
         return reason if named in reason else f"{named}: {reason}"
 
-    def _unanswered(self, error: openai.APIError) -> RequestFailed:
+    def _unanswered(self, error: Exception) -> RequestFailed | HedgeError:
+        """Of an error without a status; the library wraps those of the border, or not, by where they come up."""
+        border = error if isinstance(error, (BorderCrossed, RedirectedAway)) else error.__cause__
+        if isinstance(border, RedirectedAway):
+            return ServerRefuses(f"{self.name}: {self.redact.shown(border)}")
+        if isinstance(border, BorderCrossed):
+            return RequestFailed(self.redact.shown(border), border.kind)
         if isinstance(error, openai.APITimeoutError):
             return RequestFailed(f"no answer within {self.timeout:g} s", "unreachable")
         if isinstance(error, openai.APIConnectionError):
             reason = self.redact.shown(error.__cause__ or error)
             return RequestFailed(f"no connection ({reason})", "unreachable")
-        return RequestFailed(self._reason(error), "garbled")
+        return RequestFailed(self._reason(error) if isinstance(error, openai.APIError) else str(error), "garbled")
 
     def _explain(self, error: openai.APIStatusError) -> RequestFailed | HedgeError:
         """The failure of one request, or what is wrong with all of them."""
@@ -197,7 +219,7 @@ class ChatClient:
         return RequestFailed(f"{status}: {reason}", "refused")
 
     def _not_found(self, reason: str) -> HedgeError:
-        served = self._served()
+        served = [self.redact.shown(model.get("id")) for model in self.served()]
         if served and self.model not in served:
             nearest = difflib.get_close_matches(self.model, served, n=_LISTED_MODELS, cutoff=0.0)
             return unknown(f"model of {self.name}", self.model, nearest)
@@ -206,21 +228,13 @@ class ChatClient:
             f"(404: {reason})"
         )
 
-    def _served(self) -> list[str]:
-        """Models that the server lists; none where it does not."""
-        if not self._lists_models:
-            return []
-        try:
-            return [self.redact.shown(model.id) for model in self._client.models.list().data]
-        except Exception:  # listing is a courtesy that servers may fail to do in any way
-            return []
-
 
 def _connect(url: str, key: str, api_version: str | None, timeout: float) -> openai.OpenAI:
     # The library's own retries know neither broken JSON nor empty answers, and their pauses cannot be set.
+    settings: dict[str, Any] = {"api_key": key, "timeout": timeout, "max_retries": 0, "http_client": bounded(timeout)}
     if api_version is None:
-        return openai.OpenAI(base_url=url, api_key=key, timeout=timeout, max_retries=0)
-    return openai.AzureOpenAI(azure_endpoint=url, api_key=key, api_version=api_version, timeout=timeout, max_retries=0)
+        return openai.OpenAI(base_url=url, **settings)
+    return openai.AzureOpenAI(azure_endpoint=url, api_version=api_version, **settings)
 
 
 def _error_of(state: RetryCallState) -> BaseException | None:

@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-import math
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from hedge_tasks.data.answers import Answer
+from hedge_tasks.data.answers import Answer, Finish
 from hedge_tasks.serving.failures import RequestFailed
 
 # What a server writes in place of a log-probability that it does not tell exactly: OpenAI for tokens outside its top
 # 20, vLLM for minus infinity. A mean with one of these in it would be nonsense.
 _CLAMPED = -9999.0
+_ROUNDING = 1e-4  # a certain token may come out a little above 0
 
 # Control tokens, as servers spell them out. Only well-known names without the bars: `<b>` or `[left]` is text.
 _SPECIAL = re.compile(
@@ -21,6 +21,22 @@ _SPECIAL = re.compile(
     r"|<(?:bos|eos|pad|unk|mask|start_of_turn|end_of_turn|end_of_utterance)>|\[(?:BOS|EOS|PAD|UNK|CLS|SEP)\]",
     re.DOTALL,
 )
+
+
+# What finish reasons of OpenAI, vLLM, SGLang, TGI, llama.cpp, Gemini's and Mistral's gateways mean.
+_FINISHES: Mapping[str, Finish] = {
+    "stop": "stop",
+    "eos": "stop",
+    "eos_token": "stop",
+    "stop_sequence": "stop",
+    "end_turn": "stop",
+    "length": "length",
+    "max_tokens": "length",
+    "content_filter": "filtered",
+    "safety": "filtered",
+}
+
+_LONGEST_NAME = 200
 
 
 @dataclass(frozen=True)
@@ -39,20 +55,22 @@ class Completion:
         text: The answer, surrounding whitespace removed; of a model that refuses, its refusal. Reasoning is no part.
         mean_logprob: Mean log-probability of its tokens in nats, control tokens left out; None without usable ones.
         n_tokens: Number of tokens behind that mean.
-        finish_reason: Why the server stopped, in its own word; None where it does not say.
+        finish: Why the server stopped; None where it does not say. "filtered" where a content filter did.
+        model: The model that answered, as the server names it; None where it does not.
         usage: None where the server does not tell.
     """
 
     text: str
     mean_logprob: float | None = None
     n_tokens: int | None = None
-    finish_reason: str | None = None
+    finish: Finish | None = None
+    model: str | None = None
     usage: Usage | None = None
 
     @property
     def answer(self) -> Answer:
         """As a sampled answer."""
-        return Answer(self.text, self.mean_logprob, self.n_tokens)
+        return Answer(self.text, self.mean_logprob, self.n_tokens, self.finish)
 
 
 def read_completion(body: object, until: Sequence[str] = ()) -> Completion:
@@ -79,8 +97,27 @@ def read_completion(body: object, until: Sequence[str] = ()) -> Completion:
         tokens = _closing_tokens(tokens, text)
     for stop in until:
         text = text.split(stop)[0]
+    named = body.get("model") if isinstance(body, Mapping) else None
+    model = named[:_LONGEST_NAME] if isinstance(named, str) else None
+    finish = _finish(choice)
+    mean, n_tokens = _mean_logprob(tokens, finished=finish == "stop")
+    return Completion(text.strip(), mean, n_tokens, finish, model, _usage(body))
+
+
+def _finish(choice: Mapping[str, Any]) -> Finish | None:
+    """Why the server stopped.
+
+    Raises:
+        RequestFailed: For a reason that is none of a finished answer (an error, or one that nobody knows).
+    """
     reason = choice.get("finish_reason")
-    return Completion(text.strip(), *_mean_logprob(tokens), reason if isinstance(reason, str) else None, _usage(body))
+    if reason is None:
+        return None
+    if not isinstance(reason, str) or reason not in _FINISHES:
+        raise RequestFailed(
+            f"the server ended the answer early (finish_reason {str(reason)[:_LONGEST_NAME]!r})", "empty"
+        )
+    return _FINISHES[reason]
 
 
 def _first_choice(body: object) -> Mapping[str, Any]:
@@ -120,9 +157,9 @@ def _tokens(choice: Mapping[str, Any]) -> list[_Token]:
         if not isinstance(entry, Mapping) or not isinstance(entry.get("token"), str):
             return []
         value = entry.get("logprob")
-        if isinstance(value, bool) or not isinstance(value, (int, float)) or not _CLAMPED < value < math.inf:
+        if isinstance(value, bool) or not isinstance(value, (int, float)) or not _CLAMPED < value <= _ROUNDING:
             return []
-        tokens.append((entry["token"], _bytes(entry), float(value)))
+        tokens.append((entry["token"], _bytes(entry), min(float(value), 0.0)))
     return tokens
 
 
@@ -143,11 +180,18 @@ def _closing_tokens(tokens: list[_Token], text: str) -> list[_Token]:
     return []
 
 
-def _mean_logprob(tokens: Sequence[_Token]) -> tuple[float | None, int | None]:
-    """Mean over all but control tokens, in nats, and how many these are; (None, None) without any token."""
+def _mean_logprob(tokens: Sequence[_Token], *, finished: bool) -> tuple[float | None, int | None]:
+    """Mean over all but control tokens, in nats, and how many these are; (None, None) without any token.
+
+    Args:
+        finished: the model itself ended the answer.
+    """
     if not tokens:
         return None, None
-    counted = [logprob for token, _, logprob in tokens if not _SPECIAL.fullmatch(token)]
+    # llama.cpp spells its end token as nothing. Elsewhere in an answer an empty token is one: a part of a character.
+    nameless = finished and not tokens[-1][0] and not tokens[-1][1]
+    spelled = tokens[:-1] if nameless else tokens
+    counted = [logprob for token, _, logprob in spelled if not _SPECIAL.fullmatch(token)]
     # An answer of no token at all is as likely as the end token that made it.
     return (sum(counted) / len(counted) if counted else tokens[0][2]), len(counted)
 

@@ -22,6 +22,9 @@ _REFUSALS_OF_EXTENSIONS = (*_REFUSALS, 404, 415, 500, 501)
 _OF_THE_REQUEST = re.compile(r"context|token|length|content|image")
 
 _CONSEQUENCES = {
+    "top_p": "its own top_p applies",
+    "top_k": "its own top_k applies",
+    "min_p": "its own min_p applies",
     "logprobs": "answers come without log-probabilities, and weigh the same",
     "seed": "a draw that is made again may differ",
 }
@@ -43,6 +46,7 @@ class Dialect:
         self._lock = threading.Lock()
         self._answered = False
         self.levels: Levels = {}
+        self.reasons: dict[str, str] = {}
 
     def takes(self, setting: str) -> bool:
         """Whether the setting has not been refused so far in every form that it has."""
@@ -90,6 +94,7 @@ class Dialect:
         return named or ([name for name in _EXTENSIONS if name in sent] if bare else [])
 
     def _announce(self, setting: str, reason: str) -> None:
+        self.reasons[setting] = reason
         consequence = _CONSEQUENCES.get(setting, "later requests are put without it, or in another form")
         level = "WARNING" if setting in _CONSEQUENCES else "INFO"
         topic = f"{setting} {self.levels[setting]}"

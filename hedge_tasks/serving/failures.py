@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import html
 import math
+import re
 import time
 from collections.abc import Mapping
 from email.utils import parsedate_to_datetime
@@ -22,6 +24,11 @@ Kind = Literal["unreachable", "busy", "garbled", "empty", "cut", "refused"]
 """
 
 LONGEST_RETRY_AFTER_S = 600.0
+
+_MOST_REASONS = 5
+_TAGS = re.compile(r"<(script|style)\b.*?</\1>|<[^>]*>", re.DOTALL | re.IGNORECASE)
+_REASON_KEYS = ("message", "detail", "msg", "error", "error_message", "reason")
+_LONGEST_BODY = 20_000
 
 
 class RequestFailed(Exception):
@@ -57,6 +64,28 @@ class ServerGone(HedgeError):
     def __init__(self, in_vain: int, last: Any) -> None:
         super().__init__(f"{in_vain} requests in a row were not answered")
         self.in_vain, self.last = in_vain, last
+
+
+def reason_in(body: object) -> str | None:
+    """What a server says in the body of an error, whatever its form; None where it says nothing.
+
+    OpenAI's `message`, FastAPI's `detail` (a text, or a list of `{"loc", "msg"}`), plain text, HTML without its tags.
+    """
+    if isinstance(body, Mapping):
+        found = next((said for key in _REASON_KEYS if (said := reason_in(body.get(key)))), None)
+        place = body.get("loc")
+        where = ".".join(map(str, place[:_MOST_REASONS])) if isinstance(place, list) else ""
+        return f"{where}: {found}" if found and where else found
+    if isinstance(body, list):
+        return "; ".join(found for part in body[:_MOST_REASONS] if (found := reason_in(part))) or None
+    if isinstance(body, str):
+        text = body[:_LONGEST_BODY]
+        if re.search(r"<(?:!doctype|html|head|body)\b", text, re.IGNORECASE):
+            text = html.unescape(
+                re.sub(r"<(script|style)\b.*?</\1>|<[^>]*>", " ", text, flags=re.DOTALL | re.IGNORECASE)
+            )
+        return " ".join(text.split()) or None
+    return None
 
 
 def retry_after_s(headers: Mapping[str, str]) -> float | None:

@@ -1,0 +1,52 @@
+"""`hedge health`: whether a run's numbers can be relied on."""
+
+from __future__ import annotations
+
+import argparse
+from typing import TYPE_CHECKING, Any
+
+from hedge_tasks.cli.choices import add_run, add_task
+from hedge_tasks.io.commands import PROBLEMS_FOUND, command, show, table
+
+if TYPE_CHECKING:
+    from hedge_tasks.runs.health import Health
+    from hedge_tasks.runs.run_files import Run
+
+
+def add(commands: Any) -> None:
+    parser = command(commands, "health", run, "say how sound runs are: greedy servers, cut answers, missing labels")
+    add_run(parser)
+    add_task(parser)
+
+
+def run(arguments: argparse.Namespace) -> int:
+    from hedge_tasks.runs.health import health_of
+    from hedge_tasks.runs.run_files import load_runs
+
+    found = [(run, health_of(run)) for run in load_runs(arguments.run, arguments.task)]
+    rows = [{"task": run.task, "model": run.model, **health.to_dict()} for run, health in found]
+    show(arguments, rows, "\n\n".join(_text(run, health) for run, health in found))
+    return PROBLEMS_FOUND if any(health.unreliable for _, health in found) else 0
+
+
+def _text(run: Run, health: Health) -> str:
+    shares = ("same_clean", "cut", "empty", "filtered", "without_logprob", "unlabelled")
+    values = {name.replace("_", " "): _percent(getattr(health, name)) for name in shares}
+    mean = "N/A" if health.distinct_clean is None else f"{health.distinct_clean:.2f}"
+    rows = [
+        ["documents", str(health.documents)],
+        ["failed and left out", str(health.failed)],
+        ["draws", str(health.draws)],
+        ["distinct clean answers a document", mean],
+        *([name, value] for name, value in values.items()),
+        *([f"decoding {key.replace('_', ' ')}", str(value)] for key, value in health.decoding.items()),
+        *([f"picture check: {key.replace('_', ' ')}", str(value)] for key, value in health.image_use.items()),
+    ]
+    findings = [f"{'UNRELIABLE' if f.unreliable else 'note'}: {f.text}" for f in health.findings] or [
+        "nothing to remark"
+    ]
+    return "\n".join([run.title, table(["", ""], rows).lstrip("\n "), "", *findings])
+
+
+def _percent(share: float | None) -> str:
+    return "N/A" if share is None else f"{share:.1%}"

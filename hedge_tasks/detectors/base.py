@@ -1,0 +1,127 @@
+"""What a detector is: a name, what it needs, what it costs, and one function from the evidence to a number.
+
+    @register("radflag", title="RadFlag", needs=("clean", "clusters"), draws=clean_draws, source="Zhang et al. 2024")
+    def radflag_score(evidence: Evidence) -> float: ...
+
+Detectors are compared on the same answers at the same price, so that each says what it needs and how many draws it
+takes; where a run cannot give what it needs, the detector is left out and `Detector.missing` says why.
+"""
+
+from __future__ import annotations
+
+import inspect
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from hedge_tasks.detectors.evidence import Evidence
+from hedge_tasks.errors import unknown
+
+__all__ = ["NEEDS", "Detector", "all_draws", "clean_draws", "no_draws", "noisy_draws"]
+
+NEEDS: Mapping[str, str] = {
+    "clean": "answers sampled on the clean image",
+    "noisy": "answers sampled on perturbed images",
+    "clusters": "cluster ids of the answers",
+    "baseline_logprob": "the log-probability of the baseline answer",
+    "baseline_tokens": "the number of tokens of the baseline answer",
+    "clean_logprobs": "log-probabilities of all clean answers",
+    "clean_tokens": "numbers of tokens of all clean answers",
+    "noisy_logprobs": "log-probabilities of all noisy answers",
+    "noisy_tokens": "numbers of tokens of all noisy answers",
+    "relations": "NLI probabilities of all pairs of answers",
+    "cosines": "cosine similarities of all pairs of answers",
+    "question": "the text of the question",
+    # Its place is here, its evidence comes with the adapters: p(true), log p(A0 | image) - log p(A0 | blank).
+    "forced": "log-probabilities of given texts, from a forced pass instead of a draw",
+}
+"""What a detector may need, and how a reader is told that it is not there."""
+
+
+def no_draws(n: int, m: int) -> int:
+    """Price of a detector that looks at the baseline answer alone."""
+    return 0
+
+
+def clean_draws(n: int, m: int) -> int:
+    """Price of a detector that looks at the clean samples."""
+    return n
+
+
+def noisy_draws(n: int, m: int) -> int:
+    """Price of a detector that looks at the noisy samples and not at the clean ones."""
+    return m
+
+
+def all_draws(n: int, m: int) -> int:
+    """Price of a detector that looks at clean and noisy samples."""
+    return n + m
+
+
+@dataclass(frozen=True)
+class Detector:
+    """A number that should be the higher, the more likely the baseline answer is hallucinated.
+
+    Attributes:
+        name: in tables, files and options: lower-case letters, digits and underscores.
+        title: in figures and reports.
+        function: from the evidence, and the options by keyword, to the number; None or NaN where it is undefined.
+        needs: which of `NEEDS` have to be there.
+        draws: what it costs besides the baseline answer, from the numbers of clean and noisy samples.
+        unit: of the number; empty for a share or an index without one.
+        source: paper, and equation where it has one.
+        options: keyword arguments that differ from the function's defaults.
+        experimental: not shown unless it is named.
+    """
+
+    name: str
+    title: str
+    function: Callable[..., float | None] = field(repr=False)
+    needs: frozenset[str]
+    draws: Callable[[int, int], int] = field(repr=False)
+    unit: str = ""
+    source: str = ""
+    options: Mapping[str, Any] = field(default_factory=dict)
+    experimental: bool = False
+
+    @property
+    def explanation(self) -> str:
+        """The docstring: formula, arguments, source, example."""
+        return inspect.getdoc(self.function) or ""
+
+    @property
+    def option_names(self) -> list[str]:
+        """The keyword-only arguments of the function."""
+        parameters = inspect.signature(self.function).parameters.values()
+        return [parameter.name for parameter in parameters if parameter.kind is parameter.KEYWORD_ONLY]
+
+    def with_options(self, **options: Any) -> Detector:
+        """The same detector with other options.
+
+        Raises:
+            ConfigError: it has no such option; names the nearest one.
+        """
+        if not options:
+            return self
+        valid = self.option_names
+        for option in options:
+            if option not in valid:
+                raise unknown(f"option of detector {self.name!r}", option, valid)
+        return replace(self, options={**self.options, **options})
+
+    def missing(self, evidence: Evidence) -> list[str]:
+        """What the evidence lacks, in words; empty where the detector can look at it."""
+        lacking = self.needs - evidence.offers
+        return [words for need, words in NEEDS.items() if need in lacking]
+
+    def score(self, evidence: Evidence) -> float | None:
+        """The number for one question; None where it is undefined or the evidence lacks something.
+
+        Raises:
+            ValueError: the evidence has numbers that no score can be made of.
+        """
+        if not self.needs <= evidence.offers:
+            return None
+        value = self.function(evidence, **self.options)
+        return None if value is None or math.isnan(value) else float(value) + 0.0  # never -0.0

@@ -1,0 +1,88 @@
+"""How unlikely the model finds its own answer: no draw besides it."""
+
+from __future__ import annotations
+
+from hedge_tasks.detectors.base import no_draws
+from hedge_tasks.detectors.distribution import as_logprobs, negative
+from hedge_tasks.detectors.evidence import Evidence
+from hedge_tasks.detectors.registry import register
+
+
+def negative_baseline_logprob(baseline_logprob: float) -> float:
+    r"""Negative mean token log-probability of the baseline answer, in nats per token.
+
+    .. math::
+        -\ell_0
+
+    The length-normalised sequence likelihood of Malinin and Gales 2021: how surprising the model finds its own answer.
+    The simplest baseline; it needs no further samples.
+
+    Args:
+        baseline_logprob: Mean token log-probability of the baseline answer; `-inf` gives `inf`.
+
+    Returns:
+        A number, `>= 0` for true log-probabilities.
+
+    Raises:
+        ValueError: If it is missing, `nan` or `+inf`.
+
+    Example:
+        >>> negative_baseline_logprob(-0.25)
+        0.25
+    """
+    return negative(float(as_logprobs([baseline_logprob], "baseline_logprob")[0]))
+
+
+@register(
+    "baseline_nll",
+    title="Negative log-probability a token",
+    needs=("baseline_logprob",),
+    draws=no_draws,
+    unit="nats a token",
+    source="Malinin and Gales 2021",
+)
+def baseline_nll(evidence: Evidence) -> float:
+    r"""Negative mean token log-probability of the baseline answer: the logarithm of its perplexity.
+
+    .. math::
+        -\ell_0 = -\frac{1}{T_0} \sum_t \ln p(y_t \mid y_{<t}, x)
+
+    lm-polygraph's Perplexity.
+
+    Args:
+        evidence: With the log-probability of the baseline answer.
+
+    Example:
+        >>> import numpy as np
+        >>> baseline_nll(Evidence(("yes",), 0, mean_logprobs=np.array([-0.25])))
+        0.25
+    """
+    return negative_baseline_logprob(float(evidence.mean_logprobs[0]))
+
+
+@register(
+    "msp",
+    title="Sequence probability",
+    needs=("baseline_logprob", "baseline_tokens"),
+    draws=no_draws,
+    unit="nats",
+    source="Fadeeva et al. 2023",
+)
+def msp(evidence: Evidence) -> float:
+    r"""Negative log-probability of the whole baseline answer.
+
+    .. math::
+        -T_0 \ell_0 = -\sum_t \ln p(y_t \mid y_{<t}, x)
+
+    lm-polygraph's MaximumSequenceProbability. "Maximum" because the baseline answer is the (nearly) greedy one. Special
+    tokens are left out of the sum, as they are of the mean log-probabilities here.
+
+    Args:
+        evidence: With the log-probability of the baseline answer and its number of tokens.
+
+    Example:
+        >>> import numpy as np
+        >>> msp(Evidence(("a small effusion",), 0, mean_logprobs=np.array([-0.25]), n_tokens=np.array([4.0])))
+        1.0
+    """
+    return negative(float(evidence.summed_logprobs[0]))

@@ -1,0 +1,267 @@
+"""Evidence: what is known of the answers to one question, computed once and shared by all detectors.
+
+Labels are not part of it: a detector never sees what it is measured against.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any, TypeVar, cast
+
+import numpy as np
+import numpy.typing as npt
+
+from hedge_tasks.clustering.relations import Pair
+from hedge_tasks.data.answers import AnswerSet
+
+__all__ = [
+    "CONTRADICTION",
+    "ENTAILMENT",
+    "NEUTRAL",
+    "Evidence",
+    "cosine_matrices",
+    "evidence_of",
+    "relation_matrices",
+]
+
+FloatArray = npt.NDArray[np.float64]
+Matrix = npt.NDArray[np.floating[Any]]
+Result = TypeVar("Result")
+
+CONTRADICTION, NEUTRAL, ENTAILMENT = range(3)
+"""Order of the probabilities in `Evidence.relations`."""
+
+# Pairs of texts -> probabilities of contradiction, neutral and entailment, shape (pairs, 3).
+Probabilities = Callable[[Sequence[Pair]], npt.ArrayLike]
+
+# Texts -> embeddings, shape (texts, d), of any norm.
+Embed = Callable[[list[str]], npt.ArrayLike]
+
+
+@dataclass(frozen=True, eq=False)
+class Evidence:
+    """What is known of the answers to one question.
+
+    Everything is in the order baseline, clean, noisy; k = 1 + n + m answers in all.
+
+    Attributes:
+        texts: of the answers, length k.
+        n_clean: n, how many of them are clean samples.
+        cluster_ids: from a clustering of all k answers.
+        mean_logprobs: mean token log-probabilities, nats per token, shape (k,); NaN where one is not known.
+        n_tokens: numbers of tokens, shape (k,); NaN where one is not known.
+        relations: probabilities of contradiction, neutral and entailment, shape (k, k, 3), `[i, j]` with answer i as
+            premise and answer j as hypothesis. Equal texts entail each other with probability 1; see
+            `relation_matrices`.
+        cosines: cosine similarities of the answers' embeddings, shape (k, k); of equal texts 1.
+        question: what was asked.
+
+    Raises:
+        ValueError: a length or shape is not that of the answers.
+    """
+
+    texts: tuple[str, ...]
+    n_clean: int
+    cluster_ids: tuple[int, ...] | None = None
+    mean_logprobs: FloatArray = field(default_factory=lambda: np.empty(0))
+    n_tokens: FloatArray = field(default_factory=lambda: np.empty(0))
+    relations: Matrix | None = None
+    cosines: Matrix | None = None
+    question: str | None = None
+
+    def __post_init__(self) -> None:
+        if isinstance(self.texts, str) or not 0 <= self.n_clean < len(self.texts):
+            raise ValueError(f"{len(self.texts)} texts cannot be a baseline answer and {self.n_clean} clean ones")
+        k = len(self.texts)
+        for name in ("mean_logprobs", "n_tokens"):
+            if not len(getattr(self, name)):
+                object.__setattr__(self, name, np.full(k, np.nan))
+        shapes = {"mean_logprobs": (k,), "n_tokens": (k,), "relations": (k, k, 3), "cosines": (k, k)}
+        for name, shape in shapes.items():
+            value = getattr(self, name)
+            if value is not None and value.shape != shape:
+                raise ValueError(f"{name} must have shape {shape} for {k} answers, got {value.shape}")
+        if self.cluster_ids is not None and len(self.cluster_ids) != k:
+            raise ValueError(f"there are {len(self.cluster_ids)} cluster ids for {k} answers")
+
+    @property
+    def n_noisy(self) -> int:
+        """m, how many of the answers are noisy samples."""
+        return len(self.texts) - 1 - self.n_clean
+
+    @property
+    def clean(self) -> slice:
+        """Where the clean samples are among all answers."""
+        return slice(1, 1 + self.n_clean)
+
+    @property
+    def noisy(self) -> slice:
+        """Where the noisy samples are among all answers."""
+        return slice(1 + self.n_clean, len(self.texts))
+
+    @property
+    def baseline_id(self) -> int:
+        """Cluster id of the baseline answer."""
+        return self._ids[0]
+
+    @property
+    def clean_ids(self) -> tuple[int, ...]:
+        """Cluster ids of the clean samples."""
+        return self._ids[self.clean]
+
+    @property
+    def noisy_ids(self) -> tuple[int, ...]:
+        """Cluster ids of the noisy samples."""
+        return self._ids[self.noisy]
+
+    @cached_property
+    def summed_logprobs(self) -> FloatArray:
+        """Log-probabilities of the whole answers, mean times number of tokens, in nats, shape (k,)."""
+        # An answer of no tokens has probability 1, whatever its mean is said to be.
+        return self.n_tokens * np.where(self.n_tokens == 0, 0.0, self.mean_logprobs)
+
+    @property
+    def weighted(self) -> bool:
+        """Whether every sample has a log-probability. Half of them is as good as none: weights are uniform then."""
+        return not np.isnan(self.mean_logprobs[1:]).any()
+
+    @cached_property
+    def offers(self) -> frozenset[str]:
+        """Which of `hedge_tasks.detectors.base.NEEDS` are met."""
+        logprobs, tokens = ~np.isnan(self.mean_logprobs), ~np.isnan(self.n_tokens)
+        met = {
+            "clean": self.n_clean > 0,
+            "noisy": self.n_noisy > 0,
+            "clusters": self.cluster_ids is not None,
+            "baseline_logprob": bool(logprobs[0]),
+            "baseline_tokens": bool(tokens[0]),
+            "clean_logprobs": bool(logprobs[self.clean].all()),
+            "clean_tokens": bool(tokens[self.clean].all()),
+            "noisy_logprobs": bool(logprobs[self.noisy].all()),
+            "noisy_tokens": bool(tokens[self.noisy].all()),
+            "relations": self.relations is not None,
+            "cosines": self.cosines is not None,
+            "question": self.question is not None,
+        }
+        return frozenset(need for need, there in met.items() if there)
+
+    def shared(self, function: Callable[[Evidence], Result]) -> Result:
+        """What the function makes of this evidence, computed once: several detectors look at one graph."""
+        if function not in self._made:
+            self._made[function] = function(self)
+        return cast(Result, self._made[function])
+
+    @cached_property
+    def _made(self) -> dict[Callable[[Evidence], Any], Any]:
+        return {}
+
+    @property
+    def _ids(self) -> tuple[int, ...]:
+        if self.cluster_ids is None:
+            raise ValueError("the answers are not clustered")
+        return self.cluster_ids
+
+
+def evidence_of(answer_set: AnswerSet, *, relations: Matrix | None = None, cosines: Matrix | None = None) -> Evidence:
+    """The evidence of an answer set, with its cluster ids where it has any.
+
+    Args:
+        relations, cosines: of its answers; see `relation_matrices` and `cosine_matrices`.
+    """
+    answers = answer_set.answers
+    return Evidence(
+        texts=tuple(answer_set.texts),
+        n_clean=len(answer_set.clean),
+        cluster_ids=answer_set.cluster_ids,
+        mean_logprobs=_floats(answer.mean_logprob for answer in answers),
+        n_tokens=_floats(answer.n_tokens for answer in answers),
+        relations=relations,
+        cosines=cosines,
+        question=answer_set.question,
+    )
+
+
+def relation_matrices(answers: Sequence[Sequence[str]], probabilities: Probabilities) -> list[Matrix]:
+    """NLI probabilities of all pairs of answers to each question.
+
+    A text entails itself with probability 1 whatever a model says of the two: lm-polygraph asks the model instead, so
+    that unanimous answers do not get the lowest score there. An empty answer says nothing, so it is neutral to all
+    others, and no model sees it.
+
+    Args:
+        answers: the texts of each question.
+        probabilities: called once with all ordered pairs of different non-empty texts, none of them twice.
+
+    Returns:
+        For each question an array of shape (k, k, 3), float32; see `Evidence.relations`.
+
+    Example:
+        >>> says_no = lambda pairs: [(0.75, 0.25, 0.0) for pair in pairs]
+        >>> [matrix] = relation_matrices([["yes", "no", "no", ""]], says_no)
+        >>> matrix[0, 1].tolist(), matrix[1, 2].tolist(), matrix[0, 3].tolist()
+        ([0.75, 0.25, 0.0], [0.0, 0.0, 1.0], [0.0, 1.0, 0.0])
+    """
+    wanted = dict.fromkeys(pair for texts in answers for pair in _pairs(texts))
+    rows = np.asarray(probabilities(list(wanted)), dtype=np.float32) if wanted else np.empty((0, 3), np.float32)
+    place = {pair: i for i, pair in enumerate(wanted)}
+    return [_relations(texts, rows, place) for texts in answers]
+
+
+def cosine_matrices(answers: Sequence[Sequence[str]], embed: Embed) -> list[Matrix]:
+    """Cosine similarities of all pairs of answers to each question.
+
+    Args:
+        answers: the texts of each question.
+        embed: called once with all different non-empty texts. An empty answer has similarity 1 to itself and to other
+            empty ones, 0 to all others.
+
+    Returns:
+        For each question an array of shape (k, k), float32; exactly 1 for equal texts.
+
+    Example:
+        >>> [matrix] = cosine_matrices([["a", "bb", "a"]], lambda texts: [[len(t) == 1, len(t)] for t in texts])
+        >>> matrix.round(3).tolist()
+        [[1.0, 0.707..., 1.0], [0.707..., 1.0, 0.707...], [1.0, 0.707..., 1.0]]
+    """
+    texts = list(dict.fromkeys(text for one in answers for text in one if text.strip()))
+    vectors = np.asarray(embed(texts), dtype=np.float64) if texts else np.empty((0, 1))
+    vectors = vectors / np.maximum(np.linalg.norm(vectors, axis=1, keepdims=True), np.finfo(np.float64).tiny)
+    # One more row, of zeros, is what the empty answers have.
+    vectors = np.vstack([vectors, np.zeros((1, vectors.shape[1]))])
+    place = {text: i for i, text in enumerate(texts)}
+    found = []
+    for one in answers:
+        rows = vectors[[place.get(text, -1) for text in one]]
+        matrix = np.clip(rows @ rows.T, -1.0, 1.0)
+        matrix[_equal(one)] = 1.0
+        found.append(matrix.astype(np.float32))
+    return found
+
+
+def _pairs(texts: Sequence[str]) -> Iterable[Pair]:
+    different = [text for text in dict.fromkeys(texts) if text.strip()]
+    return ((one, other) for one in different for other in different if one != other)
+
+
+def _relations(texts: Sequence[str], rows: Matrix, place: dict[Pair, int]) -> Matrix:
+    k = len(texts)
+    index = np.array([place.get((one, other), -1) for one in texts for other in texts]).reshape(k, k)
+    matrix = np.zeros((k, k, 3), dtype=np.float32)
+    matrix[..., NEUTRAL] = 1.0
+    matrix[index >= 0] = rows[index[index >= 0]]
+    matrix[_equal(texts)] = (0.0, 0.0, 1.0)
+    return matrix
+
+
+def _equal(texts: Sequence[str]) -> npt.NDArray[np.bool_]:
+    """Which pairs are of equal texts; all empty ones are equal."""
+    numbers: dict[str, int] = {}
+    index = np.array([numbers.setdefault(text.strip() and text, len(numbers)) for text in texts])
+    equal: npt.NDArray[np.bool_] = index[:, None] == index
+    return equal
+
+
+def _floats(values: Iterable[float | None]) -> FloatArray:
+    return np.array([np.nan if value is None else value for value in values], dtype=np.float64)

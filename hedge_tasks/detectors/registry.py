@@ -1,0 +1,104 @@
+"""Which detectors there are: those of this package, one a file in `builtin/`, and those of other packages.
+
+Another package adds its own under the entry-point group `hedge_tasks.detectors`: the entry point names a module, and
+importing that registers its detectors.
+
+    [project.entry-points."hedge_tasks.detectors"]
+    mine = "my_package.my_detector"
+"""
+
+from __future__ import annotations
+
+import importlib
+import pkgutil
+import re
+import threading
+from collections.abc import Callable, Collection
+from importlib.metadata import entry_points
+from typing import Any, TypeVar
+
+from loguru import logger
+
+from hedge_tasks.detectors import builtin
+from hedge_tasks.detectors.base import NEEDS, Detector
+from hedge_tasks.errors import ConfigError, unknown
+
+__all__ = ["GROUP", "get", "names", "register"]
+
+GROUP = "hedge_tasks.detectors"
+"""Entry-point group of detectors in other packages."""
+
+Function = TypeVar("Function", bound=Callable[..., float | None])
+
+_NAME = re.compile(r"[a-z][a-z0-9_]*")
+
+_detectors: dict[str, Detector] = {}
+_loading = threading.RLock()
+_loaded = False
+
+
+def register(
+    name: str,
+    *,
+    title: str,
+    needs: Collection[str],
+    draws: Callable[[int, int], int],
+    unit: str = "",
+    source: str = "",
+    experimental: bool = False,
+) -> Callable[[Function], Function]:
+    """Make the decorated function a detector; the arguments are the attributes of `Detector`.
+
+    The function takes the evidence, and options as keyword-only arguments with defaults. It comes back unchanged.
+
+    Raises:
+        ConfigError: the name is taken or no name, or a need is unknown.
+    """
+    if not _NAME.fullmatch(name):
+        raise ConfigError(f"a detector's name has lower-case letters, digits and underscores, got {name!r}")
+    for need in needs:
+        if need not in NEEDS:
+            raise unknown(f"need of detector {name!r}", need, NEEDS)
+
+    def add(function: Function) -> Function:
+        if name in _detectors:
+            raise ConfigError(f"two detectors are called {name!r}")
+        _detectors[name] = Detector(
+            name, title, function, frozenset(needs), draws, unit, source, experimental=experimental
+        )
+        return function
+
+    return add
+
+
+def names() -> list[str]:
+    """The names of all detectors, the cheapest first, then in alphabetical order."""
+    _load()
+    return sorted(_detectors, key=lambda name: (_detectors[name].draws(10, 10), name))
+
+
+def get(name: str, **options: Any) -> Detector:
+    """The detector of that name, with options where they are given.
+
+    Raises:
+        ConfigError: there is none, or it has no such option; names the nearest one.
+    """
+    _load()
+    if name not in _detectors:
+        raise unknown("detector", name, _detectors)
+    return _detectors[name].with_options(**options)
+
+
+def _load() -> None:
+    global _loaded
+    with _loading:
+        if _loaded:
+            return
+        _loaded = True  # now, not at the end: a detector may ask for another one while it is imported
+        for module in pkgutil.iter_modules(builtin.__path__):
+            importlib.import_module(f"{builtin.__name__}.{module.name}")
+        for point in sorted(entry_points(group=GROUP), key=lambda point: point.name):
+            try:
+                point.load()
+            except Exception as error:  # of somebody else's package: it must not end our evaluation
+                logger.warning(f"the detectors of {point.value!r} are left out: {type(error).__name__}: {error}")

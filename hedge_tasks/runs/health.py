@@ -1,0 +1,198 @@
+"""How sound a finished run is: what could make its numbers mean something else than they seem to.
+
+A server that decodes greedily, answers that were cut, or a judge that could not tell leave tables that look like any
+other. Everything here is counted from the run file, without a model.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+from hedge_tasks.adjudication.reliability import reliability
+from hedge_tasks.data.answers import Answer, AnswerSet
+from hedge_tasks.runs.run_files import Run
+
+# Shares from which a property is worth a word, and from which the numbers cannot be relied on.
+_CERTAIN = (0.80, 0.98)
+_CUT = (0.01, 0.25)
+_EMPTY = (0.01, 0.25)
+_FILTERED = (0.01, 0.25)
+_FAILED = (0.0, 0.05)
+_BLIND = 0.8
+"""Answers that stay on a blank picture: above this share, no score that compares samples sees the picture's part."""
+
+_FEWEST_CHECKED = 5
+_OPEN_THOUGHT, _CLOSED_THOUGHT = "<think>", "</think>"
+
+
+@dataclass(frozen=True)
+class Finding:
+    """Something that a reader of the numbers should know.
+
+    Attributes:
+        text: one sentence.
+        unreliable: whether the run's numbers cannot be relied on because of it.
+    """
+
+    text: str
+    unreliable: bool = False
+
+
+@dataclass(frozen=True)
+class Health:
+    """Counts and shares of one run. Shares are in [0, 1]; None means that it could not be told.
+
+    Attributes:
+        documents: that have answers.
+        failed: documents left out because a draw of theirs failed for good.
+        draws: baseline, clean and noisy answers.
+        same_clean: share of the documents whose clean answers are all the same text.
+        distinct_clean: mean number of different clean answers a document.
+        cut, empty, filtered: shares of the draws that reached the token limit (or never ended a thought), are empty, or
+            were stopped by a content filter.
+        without_logprob: share of the draws without a log-probability.
+        impossible_logprob: draws with a log-probability of minus infinity.
+        unlabelled: share of the documents without a label.
+        decoding: what was asked for and what was in force, as the model's adapter said.
+        probe: findings of the probe before sampling.
+        image_use: how many answers stayed the same on a blank and on another document's picture.
+        findings: for people, the serious ones first.
+    """
+
+    documents: int
+    failed: int
+    draws: int
+    same_clean: float | None
+    distinct_clean: float | None
+    cut: float | None
+    empty: float | None
+    filtered: float | None
+    without_logprob: float | None
+    impossible_logprob: int
+    unlabelled: float | None
+    decoding: Mapping[str, Any] = field(default_factory=dict)
+    probe: Mapping[str, Any] = field(default_factory=dict)
+    image_use: Mapping[str, int] = field(default_factory=dict)
+    findings: tuple[Finding, ...] = ()
+
+    @property
+    def unreliable(self) -> str | None:
+        """Why the run's numbers cannot be relied on, None where nothing speaks against it."""
+        return "; ".join(f.text for f in self.findings if f.unreliable) or None
+
+    def to_dict(self) -> dict[str, Any]:
+        return {**asdict(self), "findings": [asdict(f) for f in self.findings], "unreliable": self.unreliable}
+
+
+def health_of(run: Run) -> Health:
+    """Count a run's soundness.
+
+    Args:
+        run: with `settings["sampled"]` (decoding, probe, image use) and `settings["failed"]` where it was recorded.
+    """
+    sampled = _mapping(run.settings.get("sampled"))
+    failed = run.settings.get("failed")
+    n_failed = len(failed) if isinstance(failed, Sequence) and not isinstance(failed, str) else 0
+    return measure(run.answer_sets, sampled, n_failed, [run.verdicts.get(a.id) for a in run.answer_sets])
+
+
+def measure(
+    answer_sets: Sequence[AnswerSet],
+    sampled: Mapping[str, Any],
+    n_failed: int = 0,
+    verdicts: Sequence[Mapping[str, Any] | None] | None = None,
+) -> Health:
+    """Health of answers that are in no run yet; see `health_of`."""
+    answers = [answer for answer_set in answer_sets for answer in answer_set.answers]
+    distinct = [len({answer.text for answer in a.clean}) for a in answer_sets if len(a.clean) > 1]
+    counts = Health(
+        documents=len(answer_sets),
+        failed=n_failed,
+        draws=len(answers),
+        same_clean=_share([n == 1 for n in distinct]),
+        distinct_clean=sum(distinct) / len(distinct) if distinct else None,
+        cut=_share([_is_cut(answer) for answer in answers]),
+        empty=_share([not answer.text.strip() for answer in answers]),
+        filtered=_share([answer.finish == "filtered" for answer in answers]),
+        without_logprob=_share([answer.mean_logprob is None for answer in answers]),
+        impossible_logprob=sum(answer.mean_logprob == -float("inf") for answer in answers),
+        unlabelled=_share([a.label is None for a in answer_sets]),
+        decoding=_mapping(sampled.get("decoding")),
+        probe=_mapping(sampled.get("probe")),
+        image_use={k: v for k, v in _mapping(sampled.get("image_use")).items() if isinstance(v, int)},
+    )
+    findings = [*_of_samples(counts), *_of_answers(counts), *_of_labels(counts, verdicts), *_of_images(counts)]
+    ordered = sorted(findings, key=lambda finding: not finding.unreliable)
+    return Health(**{**vars(counts), "findings": tuple(ordered)})
+
+
+def _of_samples(h: Health) -> list[Finding]:
+    found = []
+    hot = h.decoding.get("temperature") != 0
+    if h.same_clean is not None and h.same_clean >= _CERTAIN[0] and hot:
+        greedy = h.same_clean >= _CERTAIN[1]
+        why = (
+            "; the model or its server seems to decode greedily, so that no entropy can tell anything" if greedy else ""
+        )
+        found.append(Finding(f"{h.same_clean:.0%} of the documents have one and the same clean answer{why}", greedy))
+    if h.probe.get("raw_logprobs") is False:
+        found.append(
+            Finding("log-probabilities change with the temperature: they are not those of the raw distribution")
+        )
+    if h.without_logprob is not None and 0 < h.without_logprob < 1:
+        found.append(
+            Finding(f"{h.without_logprob:.1%} of the draws lack a log-probability: equal weights in their documents")
+        )
+    if h.impossible_logprob:
+        found.append(Finding(f"{h.impossible_logprob} draws have a log-probability of minus infinity"))
+    return found
+
+
+def _of_answers(h: Health) -> list[Finding]:
+    found = []
+    if h.failed:
+        share = h.failed / (h.failed + h.documents)
+        found.append(
+            Finding(f"{h.failed} of {h.failed + h.documents} documents failed and are left out", share > _FAILED[1])
+        )
+    kinds = (
+        (h.cut, _CUT, "reached the token limit or never ended a thought (max_new_tokens)"),
+        (h.empty, _EMPTY, "are empty"),
+        (h.filtered, _FILTERED, "were stopped by a content filter"),
+    )
+    for share_of, (some, many), what in kinds:
+        if share_of is not None and share_of > some:
+            found.append(Finding(f"{share_of:.1%} of the draws {what}", share_of > many))
+    return found
+
+
+def _of_labels(h: Health, verdicts: Sequence[Mapping[str, Any] | None] | None) -> list[Finding]:
+    if verdicts is None or not h.documents:
+        return []
+    reason = reliability(verdicts)
+    return [Finding(reason.removeprefix("unreliable: "), unreliable=True)] if reason else []
+
+
+def _of_images(h: Health) -> list[Finding]:
+    found = []
+    for kind, what in (("blank", "a blank picture"), ("other", "another document's picture")):
+        n, same = h.image_use.get(kind, 0), h.image_use.get(f"{kind}_same", 0)
+        if n >= _FEWEST_CHECKED and same >= _BLIND * n:
+            found.append(
+                Finding(f"{same} of {n} baseline answers stay the same on {what}: they hardly depend on the picture")
+            )
+    return found
+
+
+def _is_cut(answer: Answer) -> bool:
+    return answer.finish == "length" or (_OPEN_THOUGHT in answer.text and _CLOSED_THOUGHT not in answer.text)
+
+
+def _share(flags: Sequence[bool]) -> float | None:
+    return sum(flags) / len(flags) if flags else None
+
+
+def _mapping(value: object) -> Mapping[str, Any]:
+    return value if isinstance(value, Mapping) else {}

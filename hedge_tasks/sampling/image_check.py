@@ -1,0 +1,99 @@
+"""Whether a model's answers depend on the picture at all: the baseline once more on a blank one and on another's.
+
+A model that answers from the question alone gives the same answers to clean and perturbed pictures, and no score that
+compares its samples can see that it never looked.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from PIL import Image
+
+from hedge_tasks.data.answers import Answer
+from hedge_tasks.sampling.jobs import Job
+from hedge_tasks.sampling.requests import DrawRequest, SampleRequest
+
+GREY = (128, 128, 128)
+_PICTURES = ("blank", "other")
+
+
+@dataclass(frozen=True)
+class Check:
+    """The further draws of one document.
+
+    Attributes:
+        baseline: key of its baseline draw.
+        draws: by kind of picture ("blank", "other"): key and draw. The seed is the baseline's, so that nothing but the
+            picture is different.
+    """
+
+    job: Job
+    baseline: str
+    draws: Mapping[str, tuple[str, DrawRequest]]
+
+
+def plan_checks(jobs: Sequence[Job]) -> list[Check]:
+    """The checks that the jobs' plans ask for: of each task the first documents that show a picture."""
+    checks: list[Check] = []
+    done: dict[str, int] = {}
+    for job in jobs:
+        task = job.definition.task
+        if done.get(task, 0) >= job.request.plan.image_check:
+            continue
+        [(key, baseline)] = [(k, d) for k, d in job.draws.items() if d.draw.condition == "baseline"]
+        other = next((o for o in jobs if o.definition.task == task and _another_picture(o.request, job.request)), None)
+        if other is None or not job.request.load_images(baseline.document()):
+            continue
+        pictures = {"blank": _blank(job.request), "other": _of(other)}
+        draws = {}
+        for kind in _PICTURES:
+            request = replace(job.request, key=f"{job.request.key}/{kind}", load_images=pictures[kind])
+            draw = replace(baseline, request=request)
+            draws[kind] = (job.definition.key(request.key, request.question, draw.draw), draw)
+        checks.append(Check(job, key, draws))
+        done[task] = done.get(task, 0) + 1
+    return checks
+
+
+def summary(checks: Sequence[Check], task: str) -> dict[str, int]:
+    """How many documents of a task were checked with each picture, and how many answers stayed the same.
+
+    Two answers are the same if they are but for case, punctuation and blanks.
+    """
+    counts: dict[str, int] = {}
+    for kind in _PICTURES:
+        pairs = [
+            (check.job.store.get(check.baseline), check.job.store.get(check.draws[kind][0]))
+            for check in checks
+            if check.job.definition.task == task
+        ]
+        made = [(a, b) for a, b in pairs if a is not None and b is not None]
+        counts |= {kind: len(made), f"{kind}_same": sum(_bare(a) == _bare(b) for a, b in made)}
+    return counts
+
+
+def _another_picture(request: SampleRequest, than: SampleRequest) -> bool:
+    return request.key != than.key and (request.group is None or request.group != than.group)
+
+
+def _blank(request: SampleRequest) -> Callable[[Mapping[str, Any]], list[Any]]:
+    def images(document: Mapping[str, Any]) -> list[Any]:
+        return [Image.new("RGB", image.size, GREY) for image in request.load_images(document)]
+
+    return images
+
+
+def _of(job: Job) -> Callable[[Mapping[str, Any]], list[Any]]:
+    fetch = next(iter(job.draws.values())).document
+
+    def images(document: Mapping[str, Any]) -> list[Any]:
+        return job.request.load_images(fetch())
+
+    return images
+
+
+def _bare(answer: Answer) -> str:
+    return " ".join("".join(c if c.isalnum() else " " for c in answer.text.casefold()).split())

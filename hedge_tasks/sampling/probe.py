@@ -1,0 +1,186 @@
+"""What a model and its server really do, found out on the first documents before anything is sampled.
+
+A server that answers greedily whatever it is asked, one that fills in a top_p of its own, or log-probabilities taken
+after the temperature give plausible tables of wrong numbers. A handful of draws that count in no score shows it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from typing import Any
+
+from loguru import logger
+
+from hedge_tasks.data.answers import Answer, Condition, Draw
+from hedge_tasks.sampling.plan import draw_seed
+from hedge_tasks.sampling.requests import DrawRequest
+
+DRAWS = 8
+"""Seeds that a prompt is asked with. A model whose likeliest answer has p = 0.5 repeats it eight times in 1 of 128."""
+
+DOCUMENTS = 2
+"""Prompts that are tried before a model is called certain."""
+
+TOLERANCE = 0.05
+"""Nats per token by which an answer's log-probability may differ between two temperatures, as in half precision."""
+
+TELLING = -0.1
+"""Nats per token below which an answer can tell: a nearly certain one has about the same value at every temperature."""
+
+_COOLER = 0.5  # of the plan's temperature: most answers of the hot draws come again
+_CONDITION: Condition = "clean"
+
+Outcomes = Iterator[list[tuple[str, "Answer | str"]]]
+Make = Callable[[Mapping[str, DrawRequest]], Outcomes]
+"""Makes draws by key, as the hook does; a string in place of an answer says what went wrong."""
+
+
+@dataclass(frozen=True)
+class ProbeReport:
+    """Findings. None means: could not be told.
+
+    Attributes:
+        draws: made for the probe.
+        documents: prompts asked.
+        varied: whether two seeds gave two answers at the plan's temperature.
+        logprobs: whether every answer came with a log-probability.
+        raw_logprobs: whether they are the same at another temperature, as those of the raw distribution are.
+        seeds_repeat: whether the same seed gave the same answer again.
+        cut: answers that reached the token limit.
+        failed: draws that failed, with the first reason.
+        reason: the first of those reasons.
+    """
+
+    draws: int = 0
+    documents: int = 0
+    varied: bool | None = None
+    logprobs: bool | None = None
+    raw_logprobs: bool | None = None
+    seeds_repeat: bool | None = None
+    cut: int = 0
+    failed: int = 0
+    reason: str | None = None
+
+    def to_dict(self) -> dict[str, Any]:
+        return {key: value for key, value in asdict(self).items() if value is not None}
+
+    def lines(self) -> list[str]:
+        """The findings for people, what is wrong first."""
+        said: list[str] = []
+        if self.varied is False:
+            said.append(
+                f"{self.draws} draws of {self.documents} questions gave one answer each, whatever the seed: the server "
+                "may decode greedily. Then every entropy is 0 and every AUROC undefined"
+            )
+        if self.logprobs is False:
+            said.append("no log-probabilities (or not for every answer): all samples weigh the same (discrete entropy)")
+        if self.raw_logprobs is False:
+            said.append("log-probabilities change with the temperature: they are not those of the raw distribution")
+        if self.seeds_repeat is False:
+            said.append("the same seed gives other answers: a draw that is made again may differ")
+        if self.cut:
+            said.append(f"{self.cut} of {self.draws} answers reached the token limit (max_new_tokens)")
+        if self.failed:
+            said.append(f"{self.failed} of {self.draws} draws failed: {self.reason}")
+        return said
+
+
+def probe(draws: Sequence[DrawRequest], make: Make, *, seeded: bool = True) -> ProbeReport | None:
+    """Ask the first prompts with several seeds.
+
+    Args:
+        draws: that are about to be made.
+        make: makes draws without storing them.
+        seeded: whether the adapter takes a seed a draw; others are not asked whether one repeats.
+
+    Returns:
+        None where the plan has no temperature to find anything out at.
+    """
+    firsts: dict[str, DrawRequest] = {}
+    for draw in draws:
+        if draw.draw.condition == _CONDITION and draw.draw.temperature > 0:
+            firsts.setdefault(draw.request.key, draw)
+        if len(firsts) == DOCUMENTS:
+            break
+    report: ProbeReport | None = None
+    for first in firsts.values():
+        found = _probe_one(first, make, seeded)
+        report = found if report is None else _joined(report, found)
+        if found.varied:
+            break
+    return report
+
+
+def announce(report: ProbeReport, model: str) -> None:
+    """One block in the log."""
+    lines = report.lines()
+    if not lines:
+        told = {k: v for k, v in report.to_dict().items() if isinstance(v, bool)}
+        logger.info(
+            "{}: probe of {} draws found nothing wrong ({})", model, report.draws, ", ".join(told) or "little to see"
+        )
+        return
+    logger.warning("{}: probe of {} draws:\n  - {}", model, report.draws, "\n  - ".join(lines))
+
+
+def _probe_one(first: DrawRequest, make: Make, seeded: bool) -> ProbeReport:
+    temperature = first.draw.temperature
+    hot = {f"hot {i}": _as_probe(first, i, temperature) for i in range(DRAWS)}
+    cool = {f"cool {i}": _as_probe(first, DRAWS + i, _COOLER * temperature) for i in range(DRAWS // 2)}
+    again = {"again": hot["hot 0"]} if seeded else {}
+    made = _make(make, hot) | _make(make, again) | _make(make, cool)
+    answers = {key: answer for key, answer in made.items() if isinstance(answer, Answer)}
+    sampled = [answer for key, answer in answers.items() if key.startswith("hot")]
+    failures = [answer for answer in made.values() if isinstance(answer, str)]
+    return ProbeReport(
+        draws=len(made),
+        documents=1,
+        varied=len({answer.text for answer in sampled}) > 1 if len(sampled) > 1 else None,
+        logprobs=all(answer.mean_logprob is not None for answer in sampled) if sampled else None,
+        raw_logprobs=_same_at_both(sampled, [a for key, a in answers.items() if key.startswith("cool")]),
+        seeds_repeat=answers["hot 0"].text == answers["again"].text if {"hot 0", "again"} <= set(answers) else None,
+        cut=sum(answer.finish == "length" for answer in answers.values()),
+        failed=len(failures),
+        reason=failures[0][:300] if failures else None,
+    )
+
+
+def _same_at_both(hot: Sequence[Answer], cool: Sequence[Answer]) -> bool | None:
+    """Whether equal texts have equal log-probabilities at both temperatures; None where no text came at both.
+
+    Equal texts may be different tokens, so the nearest of several counts.
+    """
+    gaps = []
+    for answer in cool:
+        others = [a.mean_logprob for a in hot if a.text == answer.text and a.mean_logprob is not None]
+        if others and answer.mean_logprob is not None and max(others) < TELLING:
+            gaps.append(min(abs(answer.mean_logprob - other) for other in others))
+    return max(gaps) < TOLERANCE if gaps else None
+
+
+def _joined(a: ProbeReport, b: ProbeReport) -> ProbeReport:
+    def both(one: bool | None, other: bool | None) -> bool | None:
+        return other if one is None else one if other is None else one and other
+
+    return ProbeReport(
+        draws=a.draws + b.draws,
+        documents=a.documents + b.documents,
+        varied=b.varied if a.varied is None else a.varied or bool(b.varied),
+        logprobs=both(a.logprobs, b.logprobs),
+        raw_logprobs=both(a.raw_logprobs, b.raw_logprobs),
+        seeds_repeat=both(a.seeds_repeat, b.seeds_repeat),
+        cut=a.cut + b.cut,
+        failed=a.failed + b.failed,
+        reason=a.reason or b.reason,
+    )
+
+
+def _as_probe(draw: DrawRequest, index: int, temperature: float) -> DrawRequest:
+    """A draw on the same prompt with a seed that no counted draw has."""
+    seed = draw_seed(draw.request.plan.seed, draw.request.key, "probe", index)
+    return replace(draw, draw=Draw(_CONDITION, index, temperature, seed))
+
+
+def _make(make: Make, draws: Mapping[str, DrawRequest]) -> dict[str, Answer | str]:
+    return dict(outcome for batch in make(draws) for outcome in batch) if draws else {}

@@ -1,0 +1,144 @@
+"""Weights of hedge_hf: on which devices they lie, in which precision, and what to do when the memory is full."""
+
+from __future__ import annotations
+
+import gc
+import os
+from collections.abc import Mapping
+from importlib.util import find_spec
+from typing import Any
+
+import torch
+from loguru import logger
+from transformers import BitsAndBytesConfig
+
+from hedge_tasks.errors import ConfigError, unknown
+from hedge_tasks.models.base import positive
+
+DEVICE_MAPS = ("auto", "balanced", "balanced_low_0", "sequential")
+"""Ways in which accelerate spreads one model over all GPUs that a process sees."""
+
+QUANTIZATIONS = ("4bit", "8bit")
+
+DeviceMap = str | Mapping[str, Any]
+
+
+def default_device() -> str:
+    """This rank's GPU, or the CPU."""
+    return f"cuda:{os.environ.get('LOCAL_RANK', 0)}" if torch.cuda.is_available() else "cpu"
+
+
+def placement(device: str | None, device_map: DeviceMap | None) -> Any:
+    """The `device_map` that transformers is given.
+
+    Without one the whole model goes to one device: weights are then read straight to it, and never lie in the memory of
+    the host as a whole.
+
+    Args:
+        device: such as "cuda:1".
+        device_map: one of `DEVICE_MAPS`, or module names and their devices.
+
+    Raises:
+        ConfigError: both are given, or the name is unknown.
+    """
+    if device_map is None:
+        return {"": torch.device(device or default_device())}
+    if device is not None:
+        raise ConfigError(f"device, device_map: give one of them; {device!r} is one device, a map spreads the model")
+    if isinstance(device_map, str) and device_map not in DEVICE_MAPS:
+        raise unknown("device_map", device_map, DEVICE_MAPS)
+    if int(os.environ.get("LOCAL_WORLD_SIZE", 1)) > 1:
+        logger.warning(
+            "device_map: every process of this machine spreads its model over all GPUs that it sees; "
+            "give each its own with CUDA_VISIBLE_DEVICES"
+        )
+    return device_map if isinstance(device_map, str) else dict(device_map)
+
+
+def input_device(model: Any) -> torch.device:
+    """Where a prompt goes: to the device of the layer that reads it first; the model takes it from there."""
+    embeddings = model.get_input_embeddings()
+    # Of weights that are fetched when they are needed (offloaded) the hook knows the device.
+    device = getattr(getattr(embeddings, "_hf_hook", None), "execution_device", None)
+    return embeddings.weight.device if device is None else torch.device(device)
+
+
+def warn_of_offloading(model: Any) -> None:
+    """Say so where parts of a model found no room on the GPUs: every token then waits for them."""
+    places = {str(place) for place in (getattr(model, "hf_device_map", None) or {}).values()}
+    outside = places & {"cpu", "disk"}
+    if outside and places - outside:
+        logger.warning("device_map: parts of the model are on {}; every token waits for them", " and ".join(outside))
+
+
+def quantization_config(quantization: str | None, config: Any, dtype: Any) -> BitsAndBytesConfig | None:
+    """How bitsandbytes shall quantize the weights as they are loaded; None for not at all.
+
+    4bit is NF4 (Dettmers et al. 2023) with blocks of 64 and unquantized block constants, 8bit is LLM.int8() (Dettmers
+    et al. 2022).
+
+    Args:
+        quantization: one of `QUANTIZATIONS`.
+        config: of the model.
+        dtype: of everything that is not quantized, and of the products; "auto" takes the model's own.
+
+    Raises:
+        ConfigError: the name is unknown, the weights are quantized already, or bitsandbytes is not installed.
+    """
+    if quantization is None:
+        return None
+    if quantization not in QUANTIZATIONS:
+        raise unknown("quantization", quantization, QUANTIZATIONS)
+    if getattr(config, "quantization_config", None) is not None:
+        raise ConfigError("quantization: the weights of this model are quantized already; leave the argument out")
+    if find_spec("bitsandbytes") is None:
+        raise ConfigError(
+            f"quantization={quantization} needs the package bitsandbytes, which is not installed: "
+            "pip install 'hedge-tasks[quantization]'"
+        )
+    if quantization == "8bit":
+        return BitsAndBytesConfig(load_in_8bit=True)
+    own = getattr(config, "dtype", None) or torch.bfloat16
+    compute = own if dtype == "auto" else dtype
+    return BitsAndBytesConfig(load_in_4bit=True, bnb_4bit_quant_type="nf4", bnb_4bit_compute_dtype=compute)
+
+
+def pixel_limits(least: object, most: object) -> dict[str, int]:
+    """The image processor's arguments, those given.
+
+    Raises:
+        ConfigError: one is no positive integer, or the lower limit is above the upper one.
+    """
+    given = {"min_pixels": least, "max_pixels": most}
+    limits = {name: positive(name, value) for name, value in given.items() if value is not None}
+    if len(limits) == 2 and limits["min_pixels"] > limits["max_pixels"]:
+        raise ConfigError(f"min_pixels: {limits['min_pixels']} is more than max_pixels, {limits['max_pixels']}")
+    return limits
+
+
+def check_pixel_limits(limits: Mapping[str, int], processor: Any, name: str) -> None:
+    """Refuse limits that the processor would ignore.
+
+    Raises:
+        ConfigError: there are limits, and this model's images all become equally large.
+    """
+    images = getattr(processor, "image_processor", None)
+    known = getattr(getattr(images, "valid_kwargs", None), "__annotations__", {})
+    for limit in limits:
+        if limit not in known:
+            what = "it reads text only" if images is None else f"{type(images).__name__} has no such limit"
+            raise ConfigError(f"{limit}: {name} cannot be told how many pixels it may read; {what}")
+
+
+def is_out_of_memory(error: BaseException) -> bool:
+    """Whether a device had too little memory left; some backends say so in words only."""
+    return isinstance(error, torch.OutOfMemoryError) or (
+        isinstance(error, RuntimeError) and "out of memory" in str(error).lower()
+    )
+
+
+def free_memory() -> None:
+    """Give back what a failed batch has left behind."""
+    gc.collect()
+    if torch.cuda.is_available():
+        torch.cuda.empty_cache()

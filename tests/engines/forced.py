@@ -1,0 +1,69 @@
+"""The embedded model's own log-probability of an answer: one forward pass of transformers, none of our sampling."""
+
+from __future__ import annotations
+
+import math
+from functools import cache
+from typing import Any
+
+import torch
+from PIL import Image
+
+from hedge_tasks.models.tiny import vlm_path
+
+
+@cache
+def _model() -> tuple[Any, Any]:
+    from transformers import AutoModelForImageTextToText, AutoProcessor
+
+    processor = AutoProcessor.from_pretrained(vlm_path())
+    return AutoModelForImageTextToText.from_pretrained(vlm_path(), dtype=torch.float32).eval(), processor
+
+
+def deviation(messages: list[dict[str, Any]], text: str, mean_logprob: float | None, n_tokens: int | None) -> float:
+    """|an adapter's mean log-probability of an answer - the model's own|, in nats per token.
+
+    Adapters strip answers, and the model often begins with a blank, which is another token; so both spellings count.
+
+    Args:
+        messages: lmms-eval's conversation of the draw, with pictures.
+        text, mean_logprob, n_tokens: the answer. Infinity is returned where no spelling has as many tokens.
+    """
+    if mean_logprob is None:
+        return math.inf
+    spellings = (forced_logprobs(messages, blank + text) for blank in ("", " "))
+    own = (sum(logprobs) / len(logprobs) for logprobs in spellings if len(logprobs) == n_tokens)
+    return min((abs(mean_logprob - mean) for mean in own), default=math.inf)
+
+
+@torch.inference_mode()
+def forced_logprobs(messages: list[dict[str, Any]], answer: str) -> list[float]:
+    """Log-probability of each token of an answer over the raw distribution, in nats, the end token left out.
+
+    Args:
+        messages: lmms-eval's conversation of a draw, with pictures.
+        answer: its text, which the tokenizer may split in another way than the sampler did.
+    """
+    model, processor = _model()
+    conversation = [{"role": turn["role"], "content": [_part(part) for part in turn["content"]]} for turn in messages]
+    prompt = processor.apply_chat_template(
+        conversation, add_generation_prompt=True, tokenize=True, return_dict=True, return_tensors="pt"
+    )
+    tokens = processor.tokenizer(answer, add_special_tokens=False, return_tensors="pt").input_ids
+    length = tokens.shape[1]
+    inputs = {
+        **prompt,
+        "input_ids": torch.cat([prompt["input_ids"], tokens], dim=1),
+        "attention_mask": torch.ones(1, prompt["input_ids"].shape[1] + length, dtype=torch.long),
+    }
+    logits = model(**{name: value for name, value in inputs.items() if name != "token_type_ids"}).logits[
+        0, -length - 1 : -1
+    ]
+    return logits.float().log_softmax(dim=-1).gather(1, tokens[0][:, None])[:, 0].tolist()
+
+
+def _part(part: dict[str, Any]) -> dict[str, Any]:
+    if part["type"] == "text":
+        return part
+    assert isinstance(part["url"], Image.Image)
+    return {"type": "image", "image": part["url"]}

@@ -1,0 +1,57 @@
+"""An evaluation with hedge_vllm on a real vLLM in this process: `python in_process.py PACKAGES RECORD ARGUMENT ...`.
+
+Runs in vLLM's environment. PACKAGES is the project's site-packages, appended to the path; RECORD the file that gets
+every draw as a line of JSON: what the model was shown and what it answered. The rest are arguments of lmms-eval.
+"""
+
+from __future__ import annotations
+
+import base64
+import io
+import json
+import site
+import sys
+from collections.abc import Iterator
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+
+def main(record: Path, arguments: list[str]) -> None:
+    """Run lmms-eval with every draw written down."""
+    from lmms_eval.__main__ import cli_evaluate_single, parse_eval_args
+
+    from hedge_tasks.models.hedge_vllm import HedgeVLLM
+
+    plain = HedgeVLLM.generate_draws
+
+    def recorded(self: Any, draws: Any) -> Iterator[Any]:
+        with record.open("a", encoding="utf-8") as lines:
+            for batch in plain(self, draws):
+                for i, answer in batch:
+                    lines.write(json.dumps({"messages": _plain(draws[i].messages()), "answer": asdict(answer)}) + "\n")
+                yield batch
+
+    HedgeVLLM.generate_draws = recorded
+    sys.argv = ["lmms-eval", *arguments]
+    # Not `cli_evaluate`: it swallows what goes wrong and exits with 0.
+    _, parsed = parse_eval_args()
+    cli_evaluate_single(parsed)
+
+
+def _plain(messages: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Messages with their pictures as PNG in base64."""
+    return [{**turn, "content": [_part(part) for part in turn["content"]]} for turn in messages]
+
+
+def _part(part: dict[str, Any]) -> dict[str, Any]:
+    if part["type"] != "image":
+        return part
+    content = io.BytesIO()
+    part["url"].save(content, "PNG")
+    return {"type": "image", "png": base64.b64encode(content.getvalue()).decode()}
+
+
+if __name__ == "__main__":  # vLLM starts its engine in a process that imports this file
+    site.addsitedir(sys.argv[1])
+    main(Path(sys.argv[2]), sys.argv[3:])

@@ -1,0 +1,77 @@
+"""hedge_vllm on a real vLLM: sixty-four documents in one call, every answer against the model's own log-probability."""
+
+from __future__ import annotations
+
+import base64
+import io
+import json
+import os
+import subprocess
+import sysconfig
+from typing import Any
+
+import pytest
+from PIL import Image
+
+from engines.forced import deviation
+from engines.servers import HERE, VLLM_VARIABLES, export_for_vllm, require
+
+pytestmark = pytest.mark.framework
+
+DOCUMENTS, N = 64, 2
+MODEL = "pretrained={},dtype=float32,max_model_len=512,max_num_batched_tokens=32768,enforce_eager=True"
+
+
+@pytest.fixture(scope="module")
+def outcome(tmp_path_factory: pytest.TempPathFactory) -> tuple[list[dict[str, Any]], dict[str, Any]]:
+    """Every draw, and the table of the evaluation."""
+    folder = tmp_path_factory.mktemp("in_process")
+    export_for_vllm(folder / "model")
+    arguments = [
+        *("--model", "hedge_vllm", "--model_args", MODEL.format(folder / "model"), "--tasks", "hedge_demo"),
+        *("--limit", str(DOCUMENTS), "--gen_kwargs", f"n={N}", "--output_path", str(folder / "out"), "--log_samples"),
+    ]
+    record, log = folder / "draws.jsonl", folder / "log"
+    variables = {**VLLM_VARIABLES, "HEDGE_STORE": str(folder / "store"), "HF_HUB_OFFLINE": "1", "OMP_NUM_THREADS": "1"}
+    command = [str(require("vllm")), str(HERE / "in_process.py"), sysconfig.get_path("purelib"), str(record)]
+    with log.open("wb") as output:
+        done = subprocess.run(
+            [*command, *arguments],
+            cwd=folder,
+            env={**os.environ, **variables},
+            stdout=output,
+            stderr=subprocess.STDOUT,
+            timeout=600,
+        )
+    assert done.returncode == 0, log.read_text("utf-8", "replace")[-6000:]
+    [results] = (folder / "out").rglob("*_results.json")
+    draws = [json.loads(line) for line in record.read_text("utf-8").splitlines()]
+    return draws, json.loads(results.read_text("utf-8"))["results"]["hedge_demo"]
+
+
+def test_every_draw_of_many_documents_is_answered_in_one_call(outcome: tuple[list[dict[str, Any]], Any]) -> None:
+    draws, _ = outcome
+    assert len(draws) == DOCUMENTS * (1 + 2 * N)
+    assert len({draw["answer"]["text"] for draw in draws}) > 10
+
+
+def test_log_probabilities_equal_the_models_own(outcome: tuple[list[dict[str, Any]], Any]) -> None:
+    draws, _ = outcome
+    off = [deviation(_with_pictures(draw["messages"]), **draw["answer"]) for draw in draws]
+    assert max(off) < 1e-5  # half of which is the rounding of what is stored
+
+
+def test_the_evaluation_has_plausible_numbers(outcome: tuple[Any, dict[str, Any]]) -> None:
+    _, table = outcome
+    assert 0.5 < table["se_auroc,nli"] <= 1  # sixty-four documents: far from chance for this model
+    assert 0 < table["hallucination_rate,nli"] < 1
+
+
+def _with_pictures(messages: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    return [{**turn, "content": [_part(part) for part in turn["content"]]} for turn in messages]
+
+
+def _part(part: dict[str, Any]) -> dict[str, Any]:
+    if part["type"] != "image":
+        return part
+    return {"type": "image", "url": Image.open(io.BytesIO(base64.b64decode(part["png"]))).convert("RGB")}

@@ -1,0 +1,572 @@
+"""The detectors: against lm-polygraph and uqlm, their properties, what they need and how they are found."""
+
+from __future__ import annotations
+
+import doctest
+import importlib
+import itertools
+import json
+import math
+import pkgutil
+import random
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from hedge_tasks.data.answers import Answer, AnswerSet
+from hedge_tasks.detectors import (
+    NEEDS,
+    Evidence,
+    builtin,
+    cosine_matrices,
+    evidence_of,
+    get,
+    names,
+    registry,
+    relation_matrices,
+    semantic_entropy,
+)
+from hedge_tasks.detectors.builtin.laplacian import eccentricity, eigenvalue_sum
+from hedge_tasks.detectors.builtin.lexical import MOST_PAIRS, lexical_disagreement
+from hedge_tasks.detectors.pipeline import score_clustered
+from hedge_tasks.errors import ConfigError
+from hedge_tasks.statistics import estimate_auroc
+
+GOLDEN = json.loads((Path(__file__).parent / "golden" / "detectors.json").read_text("utf-8"))
+BUILTIN = [f"{builtin.__name__}.{module.name}" for module in pkgutil.iter_modules(builtin.__path__)]
+
+# --- lm-polygraph and uqlm -------------------------------------------------------------------------------------------
+
+# What a library reports in place of our number x, where that is not x.
+REPORTS = {
+    ("lm_polygraph", "lexical"): lambda x: x - 1,
+    ("lm_polygraph", "semantic_density"): lambda x: x - 1,
+    ("uqlm", "contradiction"): lambda x: 1 - x,
+    ("uqlm", "baseline_entailment"): lambda x: 1 - x,
+    ("uqlm", "baseline_cosine"): lambda x: 1 - x / 2,
+}
+
+# With a single sample there is no pair of samples: lm-polygraph divides by zero.
+UNDEFINED_FOR_ONE = {"lexical", "luq"}
+
+
+def golden_evidence(question):
+    contradiction, entailment = np.array(question["contradiction"]), np.array(question["entailment"])
+    unit = np.array(question["vectors"]) / np.linalg.norm(question["vectors"], axis=1, keepdims=True)
+    return Evidence(
+        texts=tuple(question["texts"]),
+        n_clean=len(question["texts"]) - 1,
+        cluster_ids=tuple(question["cluster_ids"]),
+        mean_logprobs=np.array([np.mean(tokens) for tokens in question["token_logprobs"]]),
+        n_tokens=np.array([float(len(tokens)) for tokens in question["token_logprobs"]]),
+        relations=np.stack([contradiction, 1 - contradiction - entailment, entailment], axis=-1),
+        cosines=np.minimum(1.0, unit @ unit.T),
+    )
+
+
+@pytest.mark.parametrize(
+    ("library", "name"), [(library, name) for library, values in GOLDEN["values"].items() for name in values]
+)
+def test_the_number_is_that_of_the_library(library, name):
+    compared = 0
+    for question, theirs in zip(GOLDEN["questions"], GOLDEN["values"][library][name], strict=True):
+        if theirs is None:
+            assert name in UNDEFINED_FOR_ONE
+            assert len(question["texts"]) == 2
+            continue
+        ours = get(name).score(golden_evidence(question))
+        assert REPORTS.get((library, name), float)(ours) == pytest.approx(theirs, abs=1e-6)
+        compared += 1
+    assert compared >= 30
+
+
+def test_the_golden_questions_are_of_all_kinds():
+    sizes = {len(question["texts"]) for question in GOLDEN["questions"]}
+    unanimous = [len(set(question["cluster_ids"])) == 1 for question in GOLDEN["questions"]]
+    repeated = [len(set(question["texts"])) < len(question["texts"]) for question in GOLDEN["questions"]]
+    assert sizes == set(range(2, 14))
+    assert 0 < sum(unanimous) < len(unanimous)
+    assert 0 < sum(repeated) < len(repeated)
+
+
+# --- properties ------------------------------------------------------------------------------------------------------
+
+WORDS = ["left", "right", "lung", "no", "Effusion", "肺水肿", ""]
+LN2 = math.log(2)
+
+# Smallest and largest value for n clean and m noisy answers; None where there is no bound.
+BOUNDS = {
+    "msp": lambda n, m: (0, None),
+    "baseline_nll": lambda n, m: (0, None),
+    "length": lambda n, m: (0, None),
+    "clean_nll": lambda n, m: (0, None),
+    "predictive_entropy": lambda n, m: (0, None),
+    "cocoa": lambda n, m: (0, None),
+    "cocoa_nll": lambda n, m: (0, None),
+    "se": lambda n, m: (0, math.log(n)),
+    "se_sum": lambda n, m: (0, math.log(n)),
+    "discrete_se": lambda n, m: (0, math.log(n)),
+    "discrete_se_noisy": lambda n, m: (0, math.log(m)),
+    "discrete_se_pooled": lambda n, m: (0, math.log(n + m)),
+    "vase": lambda n, m: (0, math.log(1 + n + m)),
+    "vase_no_contrast": lambda n, m: (0, math.log(1 + n + m)),
+    "vase_linear": lambda n, m: (0, math.log(n + m)),
+    "clean_noisy_divergence": lambda n, m: (0, LN2),
+    "n_clusters": lambda n, m: (1, n),
+    "radflag_dse": lambda n, m: (0, 1 + math.log(n) / 4),
+    "kle": lambda n, m: (0, math.log(n)),
+    "kle_cosine": lambda n, m: (0, math.log(n)),
+    "snne": lambda n, m: (-math.log(n) - 1, -math.log(n - 1 + math.e)),
+    "snne_cosine": lambda n, m: (-math.log(n) - 1, -math.log(n - 1 + math.e)),
+    "sentence_sar": lambda n, m: (-math.log(1 + 1000 * n), None),
+    "sentence_sar_nli": lambda n, m: (-math.log(1 + 1000 * n), None),
+    **{f"eigv_{kind}": (lambda n, m: (1, n)) for kind in ("nli", "cosine", "jaccard")},
+    **{f"eccentricity_{kind}": (lambda n, m: (0, math.sqrt(n - 1))) for kind in ("nli", "cosine", "jaccard")},
+}
+SHARES = {
+    "radflag", "radflag_noisy", "radflag_pooled", "lexical", "luq", "selfcheck_nli", "contradiction",
+    "baseline_cosine", "baseline_entailment", "semantic_density", "degree_nli", "degree_cosine", "degree_jaccard",
+}  # fmt: skip
+
+
+def random_evidence(dice, n, m):
+    """Everything a detector may need; equal texts have equal log-probabilities, relations and vectors."""
+    pool = list(dict.fromkeys(" ".join(dice.choices(WORDS, k=dice.randint(0, 3))).strip() for _ in range(6)))
+    texts = tuple(dice.choice(pool) for _ in range(1 + n + m))
+    meaning = {text: dice.randrange(4) for text in pool}
+    logprob = {text: -dice.expovariate(1) for text in pool}
+    tokens = {text: float(dice.randint(0, 5)) for text in pool}
+
+    def say(pairs):
+        return [[x / sum(row) for x in row] for row in ([dice.random() for _ in range(3)] for _ in pairs)]
+
+    [relations] = relation_matrices([texts], say)
+    [cosines] = cosine_matrices([texts], lambda texts: [[dice.gauss(0, 1) for _ in range(3)] for _ in texts])
+    return Evidence(
+        texts,
+        n,
+        tuple(meaning[text] for text in texts),
+        np.array([logprob[text] for text in texts]),
+        np.array([tokens[text] for text in texts]),
+        relations,
+        cosines,
+        "where?",
+    )
+
+
+def reordered(evidence, order):
+    """The same answers in another order."""
+    order = list(order)
+    return Evidence(
+        tuple(evidence.texts[i] for i in order),
+        evidence.n_clean,
+        tuple(evidence.cluster_ids[i] for i in order),
+        evidence.mean_logprobs[order],
+        evidence.n_tokens[order],
+        evidence.relations[np.ix_(order, order)],
+        evidence.cosines[np.ix_(order, order)],
+        evidence.question,
+    )
+
+
+def test_every_detector_has_bounds_here():
+    assert SHARES | set(BOUNDS) == set(names())
+
+
+@settings(deadline=None, max_examples=60)
+@given(st.integers(0, 2**32), st.integers(1, 9), st.integers(1, 5))
+def test_scores_are_finite_and_within_their_bounds(seed, n, m):
+    evidence = random_evidence(random.Random(seed), n, m)
+    for name in names():
+        value = get(name).score(evidence)
+        if name == "luq" and n == 1:
+            assert value is None
+            continue
+        low, high = (0, 1) if name in SHARES else BOUNDS[name](n, m)
+        assert math.isfinite(value), name
+        assert low is None or value >= low - 1e-9, name
+        assert high is None or value <= high + 1e-9, name
+        assert math.copysign(1.0, value) == 1.0 or value < 0, name
+
+
+@settings(deadline=None, max_examples=60)
+@given(st.integers(0, 2**32), st.integers(1, 9), st.integers(1, 5))
+def test_the_order_of_the_samples_changes_no_digit(seed, n, m):
+    dice = random.Random(seed)
+    evidence = random_evidence(dice, n, m)
+    clean, noisy = list(range(1, 1 + n)), list(range(1 + n, 1 + n + m))
+    dice.shuffle(clean)
+    dice.shuffle(noisy)
+    other = reordered(evidence, [0, *clean, *noisy])
+    for name in names():
+        one, two = get(name).score(evidence), get(name).score(other)
+        # Linear algebra is rounded to 12 digits, so that only numbers on the edge between two of them can differ.
+        assert one == two or one == pytest.approx(two, abs=1.5e-12), name
+
+
+EXACT = [
+    "se", "se_sum", "discrete_se", "vase", "vase_linear", "vase_no_contrast", "discrete_se_pooled",
+    "clean_noisy_divergence", "clean_nll", "predictive_entropy", "lexical", "semantic_density", "radflag_dse",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("name", EXACT)
+def test_sums_are_exact(name):
+    for seed in range(20):
+        dice = random.Random(seed)
+        evidence = random_evidence(dice, 10, 10)
+        found = set()
+        for _ in range(5):
+            clean, noisy = dice.sample(range(1, 11), 10), dice.sample(range(11, 21), 10)
+            found.add(get(name).score(reordered(evidence, [0, *clean, *noisy])))
+        assert len(found) == 1
+
+
+# --- ties ------------------------------------------------------------------------------------------------------------
+
+
+def clustered(sizes):
+    return Evidence(("a",) * 11, 10, (0, *itertools.chain.from_iterable([i] * size for i, size in enumerate(sizes))))
+
+
+@pytest.mark.parametrize("name", ["se", "discrete_se", "radflag_dse"])
+def test_entropy_of_cluster_sizes_is_the_same_in_all_orders(name):
+    for sizes in [(1, 3, 6), (1, 2, 3, 4), (1, 1, 2, 6), (2, 3, 5), (1, 1, 1, 7), (1, 1, 3, 5)]:
+        same = {get(name).score(clustered(order)) for order in itertools.permutations(sizes) if order[0] == sizes[0]}
+        assert len(same) == 1
+    # Neither does the baseline's own cluster change semantic entropy.
+    assert len({get("se").score(clustered(order)) for order in itertools.permutations((1, 3, 6))}) == 1
+
+
+def test_log_probability_weights_have_the_same_entropy_in_all_orders():
+    answers = list(zip([0, 0, 1, 1, 2], [-0.1, -0.7, -0.3, -1.9, -0.2], strict=True))
+    entropies = {semantic_entropy(*zip(*order, strict=True)) for order in itertools.permutations(answers)}
+    assert len(entropies) == 1
+
+
+def test_ties_are_not_broken_by_the_order_of_the_clusters():
+    """Cluster sizes (1, 3, 6) in the orders in which plain summation gives the lowest and the highest entropy."""
+
+    def plain(sizes):
+        return -sum(size / 10 * math.log(size / 10) for size in sizes)
+
+    orders = sorted(itertools.permutations((1, 3, 6)), key=plain)
+    hallucinated, sound = [orders[0]] * 20, [orders[-1]] * 20
+    labels = [1] * 20 + [0] * 20
+    assert estimate_auroc([plain(sizes) for sizes in hallucinated + sound], labels, method="delong").value == 0.0
+    scores = [get("se").score(clustered(sizes)) for sizes in hallucinated + sound]
+    assert estimate_auroc(scores, labels, method="delong").value == 0.5
+
+
+@pytest.mark.parametrize("n", [2, 5, 10, 20])
+def test_agreeing_answers_have_no_eccentricity_and_groups_their_number_of_eigenvalues(n):
+    alike = np.ones((n, n))
+    assert eccentricity(alike) == 0.0
+    two = np.kron(np.eye(2), alike)
+    assert eigenvalue_sum(two) == 2.0
+    assert eccentricity(two) == 1.0
+
+
+# --- the first eight are what the pipeline reports -------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_the_detectors_are_the_scores_of_the_pipeline(seed):
+    dice = random.Random(seed)
+    known = seed % 4 != 3
+
+    def answer():
+        return Answer(dice.choice("abc") + " x", -dice.expovariate(1) if known or dice.random() < 0.5 else None)
+
+    n, m = dice.randint(1, 8), dice.randint(0, 8)
+    asked = AnswerSet("q", answer(), tuple(answer() for _ in range(n)), tuple(answer() for _ in range(m)))
+    asked = asked.with_clusters([dice.randrange(3) for _ in asked.answers])
+    scores, evidence = score_clustered(asked), evidence_of(asked)
+    for name in ("se", "radflag", "vase", "discrete_se", "n_clusters", "baseline_nll", "lexical"):
+        assert get(name).score(evidence) == getattr(scores, name), name
+    if asked.has_logprobs:
+        assert get("clean_nll").score(evidence) == scores.clean_nll
+    assert evidence.weighted == (scores.weighting == "logprob")
+
+
+# --- formulas in another form ----------------------------------------------------------------------------------------
+
+
+def test_vase_without_softmax_and_contrast_is_semantic_entropy_and_with_softmax_it_is_not():
+    evidence = random_evidence(random.Random(3), 8, 8)
+    se = get("se").score(evidence)
+    assert get("vase_linear", alpha=0.0).score(evidence) == pytest.approx(se, abs=1e-12)
+    assert get("vase", alpha=0.0).score(evidence) == get("vase_no_contrast").score(evidence)
+    assert get("vase_no_contrast").score(evidence) > se + 0.05
+
+
+def test_nearest_neighbour_entropy_and_selfcheck_are_their_formulas():
+    """In neither library: straight from the formulas, with nothing but `math`."""
+    evidence = random_evidence(random.Random(5), 6, 2)
+    e, c = evidence.relations[..., 2].tolist(), evidence.relations[..., 0].tolist()
+    clean = range(1, 7)
+    sums = [sum(math.exp((e[i][j] + e[j][i]) / 2) for j in clean) for i in clean]
+    assert get("snne").score(evidence) == pytest.approx(-sum(map(math.log, sums)) / 6, abs=1e-9)
+    cosines = evidence.cosines.tolist()
+    near = [sum(math.exp(max(0.0, cosines[i][j]) / 0.1) for j in clean) for i in clean]
+    assert get("snne_cosine", temperature=0.1).score(evidence) == pytest.approx(-sum(map(math.log, near)) / 6, abs=1e-9)
+    told = [c[0][i] / (c[0][i] + e[0][i]) if c[0][i] + e[0][i] else 0.5 for i in clean]
+    assert get("selfcheck_nli").score(evidence) == pytest.approx(sum(told) / 6, abs=1e-9)
+
+
+def test_sentence_sar_of_very_unlikely_answers_is_finite():
+    evidence = Evidence(("a", "b", "c"), 2, None, np.full(3, -2.0), np.full(3, 1e4), cosines=np.full((3, 3), 1.0))
+    assert get("sentence_sar").score(evidence) == pytest.approx(2e4 - math.log(1001), abs=1e-6)
+
+
+def test_semantic_density_of_very_unlikely_answers_is_that_of_likely_ones():
+    [relations] = relation_matrices([("a", "b", "c")], lambda pairs: [(0.5, 0.3, 0.2)] * len(pairs))
+    scores = {
+        get("semantic_density").score(Evidence(("a", "b", "c"), 2, mean_logprobs=np.full(3, x), relations=relations))
+        for x in (-1.0, -2000.0)
+    }
+    assert len(scores) == 1
+    impossible = Evidence(("a", "b"), 1, mean_logprobs=np.full(2, -np.inf), relations=relations[:2, :2])
+    assert get("semantic_density").score(impossible) is None
+
+
+def test_jaccard_sees_words_in_any_script_and_case():
+    evidence = Evidence(("q", "Yes.", "yes", "肺水肿", "", "..."), 5)
+    from hedge_tasks.detectors.similarity import jaccard
+
+    np.testing.assert_array_equal(jaccard(evidence), np.kron([[1, 0, 0], [0, 1, 0], [0, 0, 1]], np.ones((2, 2)))[
+        np.ix_([0, 1, 2, 4, 5], [0, 1, 2, 4, 5])
+    ])  # fmt: skip
+
+
+def test_lexical_disagreement_of_many_answers_is_close_to_that_of_all_pairs():
+    dice = random.Random(0)
+    few = [" ".join(dice.choices("abcdef", k=4)) for _ in range(90)]
+    many = [" ".join([*dice.choices("abcdef", k=4), str(i)]) for i in range(1_000)]
+    pairs = math.comb(len(set(few)), 2)
+    assert pairs <= MOST_PAIRS < math.comb(len(many), 2)
+    backwards = lexical_disagreement(many[::-1])
+    assert lexical_disagreement(many) == backwards
+    some = dice.sample(many, 90)
+    assert backwards == pytest.approx(lexical_disagreement(some), abs=0.05)
+
+
+# --- needs -----------------------------------------------------------------------------------------------------------
+
+WITHOUT = {
+    "clusters": lambda e: changed(e, cluster_ids=None),
+    "baseline_logprob": lambda e: changed(e, mean_logprobs=with_nan(e.mean_logprobs, 0)),
+    "baseline_tokens": lambda e: changed(e, n_tokens=with_nan(e.n_tokens, 0)),
+    "clean_logprobs": lambda e: changed(e, mean_logprobs=with_nan(e.mean_logprobs, 1)),
+    "clean_tokens": lambda e: changed(e, n_tokens=with_nan(e.n_tokens, 1)),
+    "noisy_logprobs": lambda e: changed(e, mean_logprobs=with_nan(e.mean_logprobs, -1)),
+    "noisy_tokens": lambda e: changed(e, n_tokens=with_nan(e.n_tokens, -1)),
+    "relations": lambda e: changed(e, relations=None),
+    "cosines": lambda e: changed(e, cosines=None),
+    "question": lambda e: changed(e, question=None),
+    "clean": lambda e: Evidence((e.texts[0], *e.texts[e.noisy]), 0, **cut(e, [0, *range(1 + e.n_clean, len(e.texts))])),
+    "noisy": lambda e: Evidence(e.texts[: 1 + e.n_clean], e.n_clean, **cut(e, range(1 + e.n_clean))),
+}
+
+
+def fields(evidence):
+    return {
+        name: getattr(evidence, name)
+        for name in ("texts", "n_clean", "cluster_ids", "mean_logprobs", "n_tokens", "relations", "cosines", "question")
+    }
+
+
+def changed(evidence, **other):
+    return Evidence(**{**fields(evidence), **other})
+
+
+def cut(evidence, kept):
+    kept = list(kept)
+    return {
+        "cluster_ids": tuple(evidence.cluster_ids[i] for i in kept),
+        "mean_logprobs": evidence.mean_logprobs[kept],
+        "n_tokens": evidence.n_tokens[kept],
+        "relations": evidence.relations[np.ix_(kept, kept)],
+        "cosines": evidence.cosines[np.ix_(kept, kept)],
+        "question": evidence.question,
+    }
+
+
+def with_nan(values, place):
+    values = values.copy()
+    values[place] = np.nan
+    return values
+
+
+@pytest.mark.parametrize("need", WITHOUT)
+def test_a_missing_need_makes_the_score_none_and_nothing_else_does(need):
+    whole = random_evidence(random.Random(1), 4, 3)
+    assert whole.offers == set(WITHOUT)
+    less = WITHOUT[need](whole)
+    assert need not in less.offers
+    for name in names():
+        detector = get(name)
+        assert (detector.score(less) is None) == (not detector.needs <= less.offers), name
+        assert bool(detector.missing(less)) == (not detector.needs <= less.offers), name
+        if need in detector.needs:
+            assert NEEDS[need] in detector.missing(less)
+
+
+def test_scores_need_no_more_than_they_say():
+    """Where only what a detector names is there, it has a number."""
+    whole = random_evidence(random.Random(2), 5, 4)
+    for name in names():
+        detector, evidence = get(name), whole
+        for need in sorted(WITHOUT, key=lambda need: need in ("clusters", "relations", "cosines")):
+            if need not in detector.needs and need in evidence.offers:
+                less = WITHOUT[need](evidence)
+                evidence = less if detector.needs <= less.offers else evidence
+        assert detector.score(evidence) is not None, name
+
+
+def test_the_price_is_what_a_detector_looks_at():
+    for name in names():
+        detector = get(name)
+        expected = (10 if "clean" in detector.needs else 0) + (7 if "noisy" in detector.needs else 0)
+        assert detector.draws(10, 7) == expected, name
+
+
+def test_what_needs_a_forced_pass_has_a_place():
+    assert "forced" in NEEDS
+    assert "forced" not in random_evidence(random.Random(0), 2, 2).offers
+
+
+# --- evidence --------------------------------------------------------------------------------------------------------
+
+
+def test_relations_ask_each_pair_of_different_texts_once():
+    asked = []
+
+    def say(pairs):
+        asked.append(list(pairs))
+        return [(0.2, 0.3, 0.5)] * len(pairs)
+
+    one, two = relation_matrices([["yes", "no", "yes", " "], ["no", "yes"]], say)
+    assert sorted(*asked) == [("no", "yes"), ("yes", "no")]
+    np.testing.assert_allclose(one.sum(axis=2), 1)
+    np.testing.assert_array_equal(one[0, 2], [0, 0, 1])
+    np.testing.assert_array_equal(one[0, 3], [0, 1, 0])
+    np.testing.assert_allclose(two[0, 1], [0.2, 0.3, 0.5], atol=1e-7)
+
+
+def test_an_embedding_of_no_length_is_similar_to_nothing():
+    [cosines] = cosine_matrices([["a", "b"]], lambda texts: [[0.0, 0.0], [1.0, 0.0]])
+    assert cosines.tolist() == [[1, 0], [0, 1]]
+
+
+def test_no_pair_no_question():
+    def never(pairs):
+        raise AssertionError(pairs)
+
+    [relations] = relation_matrices([["yes", "yes", ""]], never)
+    [cosines] = cosine_matrices([["", " "]], never)
+    assert relations[0, 2].tolist() == [0, 1, 0]
+    assert cosines.tolist() == [[1, 1], [1, 1]]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"texts": "ab", "n_clean": 1}, "2 texts"),
+        ({"texts": ("a",), "n_clean": 1}, "1 texts cannot be a baseline answer and 1 clean"),
+        ({"texts": ("a", "b"), "n_clean": 1, "cluster_ids": (0,)}, "1 cluster ids for 2 answers"),
+        ({"texts": ("a", "b"), "n_clean": 1, "mean_logprobs": np.zeros(3)}, r"mean_logprobs must have shape \(2,\)"),
+        ({"texts": ("a", "b"), "n_clean": 1, "relations": np.zeros((2, 2))}, r"relations must have shape \(2, 2, 3\)"),
+        ({"texts": ("a", "b"), "n_clean": 1, "cosines": np.zeros((3, 3))}, r"cosines must have shape \(2, 2\)"),
+    ],
+)
+def test_evidence_of_another_shape_is_refused(arguments, message):
+    with pytest.raises(ValueError, match=message):
+        Evidence(**arguments)
+
+
+def test_what_detectors_share_is_computed_once():
+    made = []
+
+    def graph(evidence):
+        made.append(evidence)
+        return 1
+
+    evidence = Evidence(("a", "b"), 1)
+    assert evidence.shared(graph) == evidence.shared(graph) == len(made) == 1
+
+
+# --- registry --------------------------------------------------------------------------------------------------------
+
+
+def test_names_are_sorted_by_price():
+    prices = [get(name).draws(10, 10) for name in names()]
+    assert prices == sorted(prices)
+    assert {"msp", "se", "kle", "vase"} < set(names())
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda: get("kl"), r"unknown detector 'kl', did you mean 'kle'\?"),
+        (lambda: get("kle", T=1), "unknown option of detector 'kle' 'T'"),
+        (lambda: registry.register("kle", title="", needs=(), draws=max)(len), "two detectors are called 'kle'"),
+        (lambda: registry.register("KLE", title="", needs=(), draws=max), "lower-case"),
+        (lambda: registry.register("x", title="", needs=("cluster",), draws=max), "did you mean 'clusters'"),
+    ],
+)
+def test_what_is_wrong_is_named(call, message):
+    names()
+    with pytest.raises(ConfigError, match=message):
+        call()
+
+
+def test_every_detector_explains_itself():
+    for name in names():
+        detector = get(name)
+        for part in (".. math::", "Args:", "Example:"):
+            assert part in detector.explanation, (name, part)
+        assert detector.title
+        assert detector.source, name
+
+
+@pytest.mark.parametrize(
+    "module", [f"hedge_tasks.detectors{m}" for m in ("", ".distribution", ".evidence", ".words")] + BUILTIN
+)
+def test_docstring_examples(module):
+    results = doctest.testmod(importlib.import_module(module), optionflags=doctest.ELLIPSIS)
+    assert results.attempted >= 1
+    assert results.failed == 0
+
+
+OUTSIDE = '''
+from hedge_tasks.detectors import clean_draws, register
+
+@register("shouting", title="Shouting", needs=("clean",), draws=clean_draws)
+def shouting(evidence):
+    """Share of answers in capitals."""
+    return sum(text.isupper() for text in evidence.texts[1:]) / evidence.n_clean
+'''
+
+
+def test_another_package_adds_a_detector_and_a_broken_one_is_left_out(tmp_path):
+    (tmp_path / "outside.py").write_text(OUTSIDE, "utf-8")
+    (tmp_path / "broken.py").write_text("raise RuntimeError('no such thing')", "utf-8")
+    info = tmp_path / "outside-1.0.dist-info"
+    info.mkdir()
+    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: outside\nVersion: 1.0\n", "utf-8")
+    (info / "entry_points.txt").write_text("[hedge_tasks.detectors]\na = broken\nb = outside\n", "utf-8")
+    program = (
+        f"import sys; sys.path.insert(0, {str(tmp_path)!r})\n"
+        "from hedge_tasks.detectors import Evidence, get, names\n"
+        "assert 'kle' in names()\n"
+        "print(get('shouting').score(Evidence(('a', 'B', 'c'), 2)))"
+    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "0.5"
+    assert "'broken' are left out: RuntimeError: no such thing" in done.stderr

@@ -1,0 +1,96 @@
+"""Health of finished runs: counted by hand, and on runs that a broken server would leave."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from finished_runs import finished_run
+
+from hedge_tasks.cli import main
+from hedge_tasks.data.answers import Answer, AnswerSet
+from hedge_tasks.runs.health import health_of, measure
+from hedge_tasks.runs.run_files import Run, save_run
+
+
+def run_of(*answer_sets: AnswerSet, **settings: Any) -> Run:
+    verdicts = {a.id: {"label": a.label, "judge": "rule 1", "reason": ""} for a in answer_sets}
+    return Run("task", "model", answer_sets, verdicts, settings, "2026-01-02T03:04:05+00:00")
+
+
+def asked(id_: str, *clean: Answer | str, label: int | None = 0) -> AnswerSet:
+    answers = tuple(a if isinstance(a, Answer) else Answer(a, -0.5, 1, "stop") for a in clean)
+    return AnswerSet(id_, Answer("a", -0.1, 1, "stop"), answers, label=label)
+
+
+def test_counts_by_hand() -> None:
+    health = health_of(
+        run_of(
+            asked("1", "a", "a", "a"),
+            asked("2", "a", "b", Answer("c", -1.0, 9, "length")),
+            asked("3", "a", Answer("", None, 0, "stop"), Answer("no", None, None, "filtered"), label=None),
+            asked("4", Answer("<think>well", -float("inf"), 3), "b", "b"),
+        )
+    )
+    assert (health.documents, health.draws, health.failed) == (4, 16, 0)
+    assert health.same_clean == 1 / 4
+    assert health.distinct_clean == (1 + 3 + 3 + 2) / 4
+    assert health.cut == 2 / 16
+    assert health.empty == health.filtered == 1 / 16
+    assert health.without_logprob == 2 / 16
+    assert health.impossible_logprob == 1
+    assert health.unlabelled == 1 / 4
+
+
+def test_a_sound_run_has_nothing_to_remark() -> None:
+    run = finished_run()
+    sound = replace(run, verdicts={a.id: {"label": a.label} for a in run.answer_sets})
+    assert health_of(sound).findings == ()
+
+
+def test_a_greedy_server_makes_a_run_unreliable() -> None:
+    health = health_of(run_of(*(asked(str(i), "a", "a") for i in range(50))))
+    assert health.unreliable is not None
+    assert health.unreliable.startswith("100% of the documents have one and the same clean answer; the model or its")
+
+
+def test_a_run_at_temperature_0_is_meant_to_repeat_itself() -> None:
+    sets = [asked(str(i), "a", "a") for i in range(50)]
+    assert measure(sets, {"decoding": {"temperature": 0}}).unreliable is None
+
+
+def test_failed_documents_are_said_and_many_make_a_run_unreliable() -> None:
+    sets = [asked(str(i), "a", "b") for i in range(50)]
+    few = health_of(run_of(*sets, failed=[{"id": "x", "reason": "400"}]))
+    many = health_of(run_of(*sets, failed=[{"id": str(i), "reason": "400"} for i in range(10)]))
+    assert (few.failed, few.unreliable) == (1, None)
+    assert [f.text for f in few.findings] == ["1 of 51 documents failed and are left out"]
+    assert many.unreliable == "10 of 60 documents failed and are left out"
+
+
+def test_answers_that_do_not_depend_on_the_picture_are_said() -> None:
+    use = {"blank": 20, "blank_same": 18, "other": 20, "other_same": 15}
+    [finding] = health_of(run_of(asked("1", "a", "b"), sampled={"image_use": use})).findings
+    assert finding.text.startswith("18 of 20 baseline answers stay the same on a blank picture")
+
+
+def test_hostile_settings_are_no_traceback() -> None:
+    run = run_of(asked("1", "a", "b"), sampled=[1], failed="x")
+    assert health_of(run).failed == 0
+    assert health_of(run_of(asked("1", "a", "b"), sampled={"image_use": {"blank": "x"}, "probe": 3})).findings == ()
+
+
+def test_the_command_prints_and_tells_by_its_exit_code(tmp_path: Path, capsys: Any) -> None:
+    good, bad = tmp_path / "good", tmp_path / "bad"
+    save_run(run_of(asked("1", "a", "b")), good)
+    save_run(run_of(*(asked(str(i), "a", "a") for i in range(50))), bad)
+    assert main(["health", str(good)]) == 0
+    assert "nothing to remark" in capsys.readouterr().out
+    assert main(["health", str(bad)]) == 1
+    assert "UNRELIABLE: 100% of the documents" in capsys.readouterr().out
+    assert main(["health", str(bad), "--json"]) == 1
+    [row] = json.loads(capsys.readouterr().out)
+    assert row["same_clean"] == 1.0
+    assert row["unreliable"]

@@ -1,0 +1,306 @@
+"""hedge_hf with models and pictures that do not fit: smaller batches, device maps, quantized weights, pixel limits."""
+
+from __future__ import annotations
+
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from PIL import Image
+from test_hedge_hf import clean, draw_request, sample
+
+from hedge_tasks.errors import ConfigError
+from hedge_tasks.models.decoding import SharedPrefill
+from hedge_tasks.sampling import Draw
+
+pytestmark = pytest.mark.framework
+
+
+@pytest.fixture
+def picture() -> Image.Image:
+    return Image.effect_noise((64, 64), 80).convert("RGB")
+
+
+@pytest.fixture
+def model() -> Any:
+    from hedge_tasks.models.hedge_tiny import HedgeTiny
+
+    return HedgeTiny()
+
+
+def document(picture: Image.Image) -> list[Any]:
+    """21 draws of one document, and three of another."""
+    noisy = [Draw("noisy", i, 1.0, 100 + i, "hedge") for i in range(10)]
+    draws = [Draw("baseline", 0, 0.1, 1), *(clean(seed) for seed in range(10)), *noisy]
+    first = [draw_request(picture, draw) for draw in draws]
+    return first + [draw_request(picture.rotate(90), clean(seed), key="other") for seed in range(3)]
+
+
+# --- memory -----------------------------------------------------------------------------------------------------------
+
+
+class SmallDevice:
+    """Lets a model's forward pass run out of memory above so many rows, as a GPU does: in the middle of decoding."""
+
+    def __init__(self, rows: int, error: type[RuntimeError] = torch.OutOfMemoryError) -> None:
+        self.rows, self.error, self.failures = rows, error, 0
+
+    def __call__(self, module: Any, arguments: Any, named: dict[str, Any]) -> None:
+        if len(named["input_ids"]) > self.rows:
+            self.failures += 1
+            raise self.error("CUDA out of memory. Tried to allocate 3.25 GiB.\nGPU 0 has a total capacity of ...")
+
+
+@pytest.mark.parametrize("shared", [True, False])
+@pytest.mark.parametrize("error", [torch.OutOfMemoryError, RuntimeError])
+def test_without_memory_for_a_batch_its_draws_are_asked_in_halves_and_stay_the_same(
+    model: Any, picture: Image.Image, said: list[str], shared: bool, error: type[RuntimeError]
+) -> None:
+    draws = document(picture)
+    model.share_prefill, model.batch_size = shared, 2
+    whole = sample(model, draws)
+    device = SmallDevice(5, error)
+    with model._model.register_forward_pre_hook(device, with_kwargs=True):
+        yielded = list(model.generate_draws(draws))
+    answers = dict(pair for part in yielded for pair in part)
+    assert [answers[i].text for i in range(len(draws))] == [answer.text for answer in whole]
+    assert [answers[i].mean_logprob for i in range(len(draws))] == pytest.approx(
+        [answer.mean_logprob for answer in whole], abs=2e-5
+    )
+    assert model.draws_per_batch == 3  # 24, 12, 6, 3
+    assert device.failures == 3  # what was learned is not forgotten
+    assert max(len(part) for part in yielded) == 3  # and every part is stored as it comes
+    warnings = [line for line in said if "no memory for" in line]
+    assert [line.partition("no memory for ")[2].partition(" draws")[0] for line in warnings] == ["24", "12", "6"]
+    assert "CUDA out of memory. Tried to allocate 3.25 GiB.)" in warnings[0]
+
+
+def test_a_batch_later_on_starts_with_what_had_room(model: Any, picture: Image.Image) -> None:
+    draws = document(picture)
+    model.share_prefill = True
+    device = SmallDevice(11)
+    with model._model.register_forward_pre_hook(device, with_kwargs=True):
+        sizes = [len(part) for part in model.generate_draws(draws)]
+    assert sizes == [11, 10, 3]
+    assert device.failures == 1
+
+
+def test_no_memory_for_a_single_draw_is_an_error(model: Any, picture: Image.Image) -> None:
+    model.share_prefill = False
+    with (
+        model._model.register_forward_pre_hook(SmallDevice(0), with_kwargs=True),
+        pytest.raises(torch.OutOfMemoryError),
+    ):
+        sample(model, document(picture))
+    assert model.draws_per_batch == 1
+
+
+def test_another_error_is_raised_at_once(model: Any, picture: Image.Image, monkeypatch: pytest.MonkeyPatch) -> None:
+    calls = []
+
+    def broken(self: Any, *arguments: Any) -> Any:
+        calls.append(arguments)
+        raise RuntimeError("expected scalar type Half but found Float")
+
+    monkeypatch.setattr(SharedPrefill, "decode", broken)
+    model.share_prefill = True
+    with pytest.raises(RuntimeError, match="scalar type"):
+        sample(model, document(picture))
+    assert len(calls) == 1
+    assert model.draws_per_batch is None
+
+
+def test_no_memory_for_the_check_of_sharing_leaves_it_open(
+    model: Any, picture: Image.Image, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    original, failures = SharedPrefill.error, iter([True])
+
+    def error(self: Any, inputs: Any) -> float:
+        if next(failures, False):
+            raise torch.OutOfMemoryError("CUDA out of memory")
+        return original(self, inputs)
+
+    monkeypatch.setattr(SharedPrefill, "error", error)
+    first = sample(model, [draw_request(picture, clean(0))])
+    assert model.share_prefill is None
+    assert sample(model, [draw_request(picture, clean(0))])[0].text == first[0].text
+    assert model.share_prefill is True
+
+
+# --- devices ----------------------------------------------------------------------------------------------------------
+
+
+def test_weights_go_straight_to_their_device(monkeypatch: pytest.MonkeyPatch) -> None:
+    from transformers import AutoModelForImageTextToText, LlavaForConditionalGeneration
+
+    from hedge_tasks.models.hedge_tiny import HedgeTiny
+
+    original, maps = AutoModelForImageTextToText.from_pretrained, []
+
+    def spy(*arguments: Any, **options: Any) -> Any:
+        maps.append(options["device_map"])
+        return original(*arguments, **options)
+
+    def moved(self: Any, *arguments: Any, **options: Any) -> Any:
+        raise AssertionError("a model that is somewhere already was moved")
+
+    monkeypatch.setattr(AutoModelForImageTextToText, "from_pretrained", spy)
+    monkeypatch.setattr(LlavaForConditionalGeneration, "to", moved)
+    assert HedgeTiny(device="cpu").device == torch.device("cpu")
+    assert maps == [{"": torch.device("cpu")}]
+
+
+PARTS = ("model.vision_tower", "model.multi_modal_projector", "model.language_model", "lm_head")
+
+
+@pytest.mark.parametrize("elsewhere", [None, PARTS[:2], PARTS[2:]])
+def test_a_spread_model_gives_the_same_answers(model: Any, picture: Image.Image, elsewhere: Any) -> None:
+    """Layers on the disk stand in for layers on another GPU: the same hooks carry tensors to and fro."""
+    from hedge_tasks.models.hedge_tiny import HedgeTiny
+
+    draws = document(picture)
+    device_map = "auto" if elsewhere is None else {part: "disk" if part in elsewhere else "cpu" for part in PARTS}
+    spread = HedgeTiny(device_map=device_map)
+    assert spread.device == torch.device("cpu")
+    if elsewhere:
+        assert any(parameter.is_meta for parameter in spread._model.parameters())
+    assert sample(spread, draws) == sample(model, draws)
+    assert spread.share_prefill is True
+    assert spread.answer_identity == model.answer_identity
+
+
+def test_rows_of_a_cache_are_chosen_by_an_index_that_fits_every_device(
+    model: Any, picture: Image.Image, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """An index on one GPU cannot choose from a tensor on another; one on the CPU can choose from any."""
+    from transformers import DynamicCache
+
+    original, devices = DynamicCache.batch_select_indices, []
+
+    def spy(self: Any, indices: torch.Tensor) -> None:
+        devices.append(indices.device.type)
+        original(self, indices)
+
+    monkeypatch.setattr(DynamicCache, "batch_select_indices", spy)
+    sample(model, document(picture))
+    assert set(devices) == {"cpu"}
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"device_map": "atuo"}, "unknown device_map 'atuo', did you mean 'auto'"),
+        ({"device_map": "auto", "device": "cuda:1"}, "device, device_map: give one of them"),
+        ({"quantization": "4bits"}, "unknown quantization '4bits', did you mean '4bit'"),
+        ({"quantization": "4bit", "peft": "somewhere"}, "an adapter cannot be merged into quantized weights"),
+        ({"max_pixels": "many"}, "max_pixels: expected a positive integer"),
+        ({"min_pixels": 9, "max_pixels": 8}, "min_pixels: 9 is more than max_pixels, 8"),
+        ({"max_pixels": 1000}, "max_pixels: .* cannot be told how many pixels it may read; CLIPImageProcessor"),
+        ({"min_pixel": 1000}, "unknown model argument 'min_pixel', did you mean 'min_pixels'"),
+    ],
+)
+def test_arguments_that_make_no_sense_are_refused(arguments: dict[str, Any], message: str) -> None:
+    from hedge_tasks.models.hedge_tiny import HedgeTiny
+
+    with pytest.raises(ConfigError, match=message):
+        HedgeTiny(**arguments)
+
+
+def test_several_processes_with_a_map_each_are_warned(said: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    from hedge_tasks.models.hedge_tiny import HedgeTiny
+
+    monkeypatch.setenv("LOCAL_WORLD_SIZE", "2")
+    HedgeTiny(device_map="auto")
+    assert any("give each its own with CUDA_VISIBLE_DEVICES" in line for line in said)
+
+
+# --- quantization -----------------------------------------------------------------------------------------------------
+
+
+def test_quantization_without_its_package_names_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    from hedge_tasks.models import weights
+    from hedge_tasks.models.hedge_tiny import HedgeTiny
+
+    monkeypatch.setattr(weights, "find_spec", lambda name: None)
+    with pytest.raises(ConfigError, match="quantization=8bit needs the package bitsandbytes, which is not installed"):
+        HedgeTiny(quantization="8bit")
+
+
+@pytest.mark.skipif(find_spec("bitsandbytes") is None, reason="bitsandbytes is not installed (extra: quantization)")
+@pytest.mark.parametrize(("quantization", "kind"), [("4bit", "Linear4bit"), ("8bit", "Linear8bitLt")])
+def test_quantized_weights_answer_and_are_another_model(
+    model: Any, picture: Image.Image, tmp_path: Path, quantization: str, kind: str
+) -> None:
+    from hedge_tasks.models.hedge_hf import HedgeHF
+    from hedge_tasks.models.hedge_tiny import HedgeTiny
+
+    quantized = HedgeTiny(quantization=quantization)
+    assert kind in {type(module).__name__ for module in quantized._model.modules()}
+    assert quantized._model.get_memory_footprint() < 0.6 * model._model.get_memory_footprint()
+    assert quantized.answer_identity == f"{model.answer_identity}:{quantization}"
+    draws = document(picture)
+    answers = sample(quantized, draws)
+    assert all(answer.mean_logprob < 0 for answer in answers)
+    # Coarser weights, but the same model: most greedy-like answers stay.
+    texts, exact = [answer.text for answer in answers], [answer.text for answer in sample(model, draws)]
+    assert texts != exact
+    quantized._model.save_pretrained(tmp_path)
+    quantized._processor.save_pretrained(tmp_path)
+    with pytest.raises(ConfigError, match="quantized already"):
+        HedgeHF(pretrained=str(tmp_path), quantization=quantization)
+
+
+# --- pictures ---------------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def qwen(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with a small random Qwen2.5-VL and a processor of its own kind."""
+    from test_shared_prefill import qwen as random_qwen
+    from transformers import AutoTokenizer, Qwen2_5_VLProcessor, Qwen2VLImageProcessor, Qwen2VLVideoProcessor
+
+    from hedge_tasks.models.tiny import vlm_path
+
+    folder = tmp_path_factory.mktemp("qwen")
+    torch.manual_seed(0)
+    tokenizer = AutoTokenizer.from_pretrained(str(vlm_path()))
+    names = ["<|video_pad|>", "<|vision_start|>", "<|vision_end|>"]
+    tokenizer.add_special_tokens({"additional_special_tokens": names})
+    image, video, start, end = tokenizer.convert_tokens_to_ids([tokenizer.image_token, *names])
+    network, _ = random_qwen("2.5")
+    network.resize_token_embeddings(len(tokenizer))
+    for name, value in {"image": image, "video": video, "vision_start": start, "vision_end": end}.items():
+        setattr(network.config, f"{name}_token_id", value)
+    network.generation_config.update(eos_token_id=tokenizer.eos_token_id, pad_token_id=tokenizer.pad_token_id)
+    network.save_pretrained(folder)
+    template = (
+        "{% for m in messages %}{% for c in m['content'] %}"
+        "{% if c['type'] == 'image' %}<|vision_start|><image><|vision_end|>{% else %}{{ c['text'] }}{% endif %}"
+        "{% endfor %}{% endfor %}"
+    )
+    processor = Qwen2_5_VLProcessor(Qwen2VLImageProcessor(), tokenizer, Qwen2VLVideoProcessor(), chat_template=template)
+    processor.save_pretrained(folder)
+    return folder
+
+
+def test_pixel_limits_bound_what_an_image_costs_and_are_part_of_the_model(qwen: Path) -> None:
+    from hedge_tasks.models.hedge_hf import HedgeHF
+
+    scan = Image.effect_noise((560, 420), 80).convert("RGB")
+    request = draw_request(scan, clean(0))
+
+    def image_tokens(adapter: Any) -> int:
+        ids = adapter._inputs([request.messages()])["input_ids"]
+        return int((ids == adapter._model.config.image_token_id).sum())
+
+    free = HedgeHF(pretrained=str(qwen), dtype="float32")
+    bounded = HedgeHF(pretrained=str(qwen), dtype="float32", max_pixels=56 * 56 * 4)
+    raised = HedgeHF(pretrained=str(qwen), dtype="float32", min_pixels="470400")
+    assert image_tokens(free) == (560 // 28) * (420 // 28)  # one token for 28 x 28 pixels
+    assert 0 < image_tokens(bounded) <= 16
+    assert image_tokens(raised) >= 600
+    assert bounded.answer_identity == f"{free.answer_identity}:max_pixels=12544"
+    assert raised.answer_identity == f"{free.answer_identity}:min_pixels=470400"
+    assert sample(bounded, [request, request])[0].n_tokens is not None

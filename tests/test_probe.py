@@ -1,0 +1,159 @@
+"""The probe before sampling, documents that may fail, the picture check: on models that behave in a known way."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from PIL import Image
+from test_hook import ForeignModel, OwnModel, requests
+
+from hedge_tasks.data.answers import AnswerSet, FailedDocument, Refused, read_report, read_response
+from hedge_tasks.errors import DrawsFailed
+from hedge_tasks.sampling import Answer
+from hedge_tasks.sampling.hook import generate_samples
+from hedge_tasks.sampling.probe import DOCUMENTS, DRAWS, ProbeReport
+from hedge_tasks.sampling.requests import DrawRequest
+from hedge_tasks.sampling.store import AnswerStore
+
+# A model's one-token answers at temperature 1, with their log-probabilities.
+RAW = {"left": -0.5, "right": -1.2}
+
+
+class Scripted(OwnModel):
+    """Answers by a function of the draw and of how many times this very draw was asked for."""
+
+    def __init__(self, answer: Callable[[DrawRequest, int], Answer | str]) -> None:
+        super().__init__(is_simple=False)
+        self._answer, self._times = answer, dict[int, int]()
+
+    def generate_draws(self, draws: Sequence[DrawRequest]) -> Iterator[list[tuple[int, Answer | str]]]:
+        for i, draw in enumerate(draws):
+            self.seen.append(draw)
+            self._times[draw.draw.seed] = self._times.get(draw.draw.seed, -1) + 1
+            yield [(i, self._answer(draw, self._times[draw.draw.seed]))]
+
+
+def sound(draw: DrawRequest, times: int) -> Answer:
+    text = ("left", "right")[draw.draw.seed % 2]
+    return Answer(text, RAW[text], 1, "stop")
+
+
+def report_of(model: Any, n_documents: int = 3, **settings: Any) -> dict[str, Any]:
+    lines = generate_samples(model, requests(n_documents, probe=True, **settings))
+    report = read_report(lines[0])
+    assert report is not None
+    assert all(read_report(line) is None for line in lines[1:])  # once a task is enough
+    return dict(report)
+
+
+def test_a_sound_model_is_found_sound() -> None:
+    found = report_of(Scripted(sound))["probe"]
+    assert found["varied"] is found["logprobs"] is found["raw_logprobs"] is found["seeds_repeat"] is True
+    assert (found["documents"], found["cut"], found["failed"]) == (1, 0, 0)
+
+
+def test_a_greedy_server_is_told_after_a_second_document() -> None:
+    found = report_of(Scripted(lambda draw, times: Answer("left", -0.5, 1)))["probe"]
+    assert found["varied"] is False
+    assert found["documents"] == DOCUMENTS == 2
+    assert "decode greedily" in ProbeReport(**found).lines()[0]
+
+
+def test_a_model_that_is_certain_of_the_first_document_only_is_not_called_greedy() -> None:
+    def answer(draw: DrawRequest, times: int) -> Answer:
+        return Answer("left", -0.5, 1) if draw.request.id == "q0" else sound(draw, times)
+
+    assert report_of(Scripted(answer))["probe"]["varied"] is True
+
+
+def test_logprobs_after_the_temperature_are_told() -> None:
+    def answer(draw: DrawRequest, times: int) -> Answer:
+        said = sound(draw, times)
+        # log softmax of (logits / T) over the two answers, as a server that scales first returns it
+        scaled = {text: value / draw.draw.temperature for text, value in RAW.items()}
+        return replace(said, mean_logprob=min(scaled[said.text], 0.0))
+
+    assert report_of(Scripted(answer))["probe"]["raw_logprobs"] is False
+
+
+def test_missing_logprobs_and_seeds_that_do_not_hold_are_told() -> None:
+    found = report_of(Scripted(lambda draw, times: Answer(f"{draw.draw.seed % 5} {times}")))["probe"]
+    assert found["logprobs"] is False
+    assert found["seeds_repeat"] is False
+    assert "raw_logprobs" not in found  # without any there is nothing to compare
+
+
+def test_the_probe_counts_in_no_score_and_leaves_nothing_in_the_store(tmp_path: Path) -> None:
+    model = Scripted(sound)
+    lines = generate_samples(model, requests(2, tmp_path, probe=True))
+    assert len(model.seen) == DRAWS + 1 + DRAWS // 2 + 2 * 5
+    with AnswerStore(tmp_path) as store:
+        assert len(store) == 2 * 5
+        [report] = store.reports.values()
+    assert report["probe"]["varied"] is True
+    # A second call has everything: no draw, no probe, but the report of the first.
+    again = generate_samples(model, requests(2, tmp_path, probe=True))
+    assert again == lines
+
+
+def test_foreign_models_are_not_asked_for_seeds() -> None:
+    found = report_of(ForeignModel(is_simple=True))["probe"]
+    assert found["varied"] is True
+    assert "seeds_repeat" not in found
+
+
+def test_what_is_in_force_is_recorded() -> None:
+    model = Scripted(sound)
+    model.effective_decoding = lambda limits: {"top_p": limits.get("top_p", 1.0)}  # type: ignore[attr-defined]
+    decoding = report_of(model, top_p=0.9)["decoding"]
+    assert decoding == {"asked": "pure", "temperature": 1.0, "baseline_temperature": 0.1, "in_force": {"top_p": 0.9}}
+
+
+def refusing(*ids: str) -> Scripted:
+    def answer(draw: DrawRequest, times: int) -> Answer | str:
+        return Refused("status 400: bad picture") if draw.request.id in ids else sound(draw, times)
+
+    return Scripted(answer)
+
+
+def test_a_refused_document_ends_the_run_at_once_by_default() -> None:
+    model = refusing("q1")
+    with pytest.raises(DrawsFailed, match=r"max_failed allows to leave out 0. First reason: status 400: bad picture"):
+        generate_samples(model, requests(3))
+    assert len(model.seen) == 5 + 1  # neither the rest of the document nor another try
+
+
+@pytest.mark.parametrize("max_failed", [1, 0.34])
+def test_as_many_documents_as_max_failed_allows_are_left_out(max_failed: float, tmp_path: Path) -> None:
+    lines = generate_samples(refusing("q1"), requests(3, tmp_path, max_failed=max_failed))
+    read = [read_response(line) for line in lines]
+    assert read[1] == FailedDocument("q1", "status 400: bad picture")
+    assert [type(r) for r in read] == [AnswerSet, FailedDocument, AnswerSet]
+    with pytest.raises(DrawsFailed, match="2 of 3 documents"):
+        generate_samples(refusing("q0", "q2"), requests(3, max_failed=max_failed))
+
+
+def answers_from_picture(draw: DrawRequest, times: int) -> Answer:
+    return Answer(hashlib.sha256(draw.images()[0].tobytes()).hexdigest()[:6])
+
+
+@pytest.mark.parametrize(("answer", "same"), [(answers_from_picture, 0), (sound, 2)])
+def test_the_picture_check_tells_who_looks(answer: Any, same: int, tmp_path: Path) -> None:
+    model = Scripted(answer)
+    model.task_dict["task"]["test"] = [{"image": Image.new("RGB", (8, 8), (i * 40, 0, 0))} for i in range(3)]
+    rows = requests(3, tmp_path, image_check=2)
+    for i, row in enumerate(rows):
+        row.args[2].__dict__["group"] = f"picture {i}"
+    lines = generate_samples(model, rows)
+    report = read_report(lines[0])
+    assert report is not None
+    assert report["image_use"] == {"blank": 2, "blank_same": same, "other": 2, "other_same": same}
+    n_asked = len(model.seen)
+    assert n_asked == 3 * 5 + 2 * 2
+    assert read_report(generate_samples(model, rows)[0]) == report
+    assert len(model.seen) == n_asked  # the further draws are in the store, too

@@ -1,0 +1,184 @@
+"""What hedge_openai sends so that nobody's defaults apply, and what it takes for an answer, on scripted servers."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import time
+from typing import Any
+
+import pytest
+from openai_server import Response, Script, completion, error, serve
+from test_hedge_openai import LEFT, adapter, ask, draws, sample
+
+from hedge_tasks.data.answers import Answer, Refused
+from hedge_tasks.errors import HedgeError
+from hedge_tasks.models.hedge_openai import NEUTRAL
+from hedge_tasks.sampling.plan import SamplingPlan
+from hedge_tasks.serving import border
+
+pytestmark = pytest.mark.framework
+
+STOPPED = Answer("left", -0.5, 2, "stop")
+
+
+def sent(script: Script) -> dict[str, Any]:
+    return {name: script.bodies[-1][name] for name in NEUTRAL if name in script.bodies[-1]}
+
+
+def test_pure_sampling_is_sent_in_so_many_words() -> None:
+    script = Script(LEFT)
+    ask(script)
+    assert sent(script) == NEUTRAL
+    assert "repetition_penalty" not in script.bodies[-1]  # one that the model documents is part of the model
+
+
+def test_the_models_own_decoding_is_the_servers_defaults() -> None:
+    script = Script(LEFT)
+    ask(script, plan={"decoding": "model", "top_k": 7})
+    assert sent(script) == {"top_k": 7}
+
+
+@pytest.mark.parametrize(
+    "refusal",
+    [
+        lambda names: Response({"detail": f"Unexpected fields in the request: {set(names)}"}, 422),
+        lambda names: error(400, f"Unrecognized request argument supplied: {sorted(names)[0]}"),
+        lambda names: Response({"detail": [{"loc": ["body", sorted(names)[0]], "msg": "extra fields"}]}, 422),
+    ],
+    ids=["transformers serve", "OpenAI", "FastAPI"],
+)
+def test_fields_that_a_server_refuses_are_left_out_one_by_one_and_said(refusal: Any, said: list[str]) -> None:
+    foreign = {"top_k", "min_p"}
+    script = Script(lambda body: refusal(foreign & body.keys()) if foreign & body.keys() else LEFT)
+    with serve(script) as url:
+        model = adapter(url)
+        assert sample(model, draws(2)) == [STOPPED] * 3
+    assert sent(script) == {name: value for name, value in NEUTRAL.items() if name not in foreign}
+    decoding = model.effective_decoding(SamplingPlan().limits())
+    assert decoding["refused"] == ["min_p", "top_k"]
+    assert decoding["rest"] == "the server's defaults"
+    assert sorted(model.sampling_facts()["refused"]) == ["min_p", "top_k"]
+    assert len([line for line in said if "its own top_k applies" in line]) == 1
+
+
+def test_what_the_plan_sets_itself_is_not_left_out() -> None:
+    script = Script(lambda body: error(400, "top_k is not supported") if "top_k" in body else LEFT)
+    [outcome] = ask(script, plan={"top_k": 5})
+    assert isinstance(outcome, Refused)
+    assert "top_k is not supported" in outcome
+
+
+def test_transformers_serve_is_told_to_sample() -> None:
+    def reply(body: dict[str, Any]) -> Any:
+        names = {"top_k", "min_p", "presence_penalty"} & body.keys()
+        if names:
+            return Response({"detail": f"Unexpected fields in the request: {names}"}, 422)
+        sampled = "generation_config" in body and json.loads(body["generation_config"])["do_sample"]
+        return completion(f"seed {body['seed']}" if sampled else "greedy")
+
+    answers = [answer.text for answer in ask(Script(reply), 4) if isinstance(answer, Answer)]
+    assert len(set(answers)) == 4
+    assert "greedy" not in answers
+
+
+@pytest.mark.parametrize(
+    ("reason", "outcome"),
+    [
+        ("stop", STOPPED),
+        ("eos_token", STOPPED),
+        ("length", Answer("left", -0.5, 2, "length")),
+        (None, Answer("left", -0.5, 2)),
+        ("error", "the server ended the answer early (finish_reason 'error')"),
+        ("bored", "the server ended the answer early (finish_reason 'bored')"),
+        ({"a": 1}, "the server ended the answer early"),
+    ],
+)
+def test_why_an_answer_ended_counts(reason: Any, outcome: Any) -> None:
+    body = {**LEFT, "choices": [{**LEFT["choices"][0], "finish_reason": reason}]}
+    [found] = ask(Script(body), max_retries=0)
+    assert found == outcome or (isinstance(outcome, str) and isinstance(found, str) and found.startswith(outcome))
+
+
+def test_a_filtered_answer_is_a_failed_draw_or_a_refusal() -> None:
+    body = completion("I cannot", [("I cannot", -0.5)], finish_reason="content_filter")
+    [failed] = ask(Script(body))
+    assert isinstance(failed, Refused)
+    assert ask(Script(body), plan={"on_filtered": "record"}) == [Answer("I cannot", -0.5, 1, "filtered")]
+
+
+def test_log_probabilities_above_zero_are_none() -> None:
+    [answer] = ask(Script(completion("left", [("left", 0.7)])))
+    assert isinstance(answer, Answer)
+    assert answer.mean_logprob is None
+
+
+def test_an_answer_of_another_model_is_said(said: list[str]) -> None:
+    ask(Script({**LEFT, "model": "tiny-2026-01-01"}), 2)
+    assert not any("answered" in line for line in said)
+    ask(Script({**LEFT, "model": "gpt-3"}), 3)
+    assert len([line for line in said if "'tiny' was asked for, and 'gpt-3' answered" in line]) == 1
+
+
+def test_the_identity_is_the_model_wherever_it_is_served() -> None:
+    def identity(root: str | None) -> str:
+        with serve(Script(LEFT), models=["tiny"], root=root) as url:
+            return str(adapter(url).answer_identity)
+
+    assert identity(None) == identity("tiny") == identity("/models/tiny") == "hedge_openai:tiny"
+    assert identity("/a/llava-med") == identity("/b/llava-med/") == "hedge_openai:tiny|llava-med"
+
+
+# --- the border -----------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("body", "shown"),
+    [
+        ({"detail": "no such field"}, "no such field"),
+        ({"detail": [{"loc": ["body", "x"], "msg": "bad"}]}, "body.x: bad"),
+        ({"error": "plain"}, "plain"),
+        (b"it is raining", "it is raining"),
+        (b"<html><head><style>p{}</style></head><body><h1>Bad&amp;sad</h1></body></html>", "Bad&sad"),
+    ],
+)
+def test_the_servers_reason_is_shown_whatever_its_form(body: Any, shown: str) -> None:
+    [outcome] = ask(Script(Response(body, 400)))
+    assert shown in outcome
+    assert "<" not in outcome
+
+
+def test_a_redirect_to_another_host_is_refused() -> None:
+    stranger = Script(LEFT)
+    with serve(stranger) as elsewhere:
+        target = f"{elsewhere.replace('127.0.0.1', 'localhost')}/chat/completions"
+        script = Script(Response(b"", 307, {"Location": target}))
+        with serve(script) as url, pytest.raises(HedgeError, match="redirects to another host"):
+            sample(adapter(url), draws())
+    assert stranger.bodies == []
+
+
+def test_an_answer_that_trickles_in_is_too_late() -> None:
+    started = time.monotonic()
+    [outcome] = ask(Script(Response(LEFT, trickle=0.02)), timeout=0.3, max_retries=0)
+    assert outcome.startswith("no ")
+    assert "0.3 s" in outcome
+    assert time.monotonic() - started < 2
+
+
+def test_answers_are_bounded_in_size(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(border, "LARGEST_REPLY", 2**20)
+    monkeypatch.setattr(border.bounded, "__defaults__", (2**20,))
+    [outcome] = ask(Script(completion("x" * 2**21)), max_retries=0)
+    assert outcome == "the answer is larger than 1 MiB"
+
+
+def test_compressed_answers_are_refused() -> None:
+    packed = gzip.compress(json.dumps(completion("x" * 2**20)).encode())
+    [outcome] = ask(Script(Response(packed, headers={"Content-Encoding": "gzip"})), max_retries=0)
+    assert "compressed" in outcome
+
+
+def test_deeply_nested_answers_are_a_failed_draw() -> None:
+    [outcome] = ask(Script(Response(b"[" * 200_000)), max_retries=0)
+    assert outcome.startswith("the answer is not valid JSON")
