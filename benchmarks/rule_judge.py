@@ -59,7 +59,8 @@ def unlabelled(folder: Path) -> None:
     judge = build_judge("rule")
     print(f"\nunlabelled share, rule judge version {judge.version}; 'silent': empty, a question back, a refusal")
     print(
-        "| answers | questions | n | unlabelled | of them silent | judged hallucinated | held out: n | unlabelled | silent |"
+        "| answers | questions | n | unlabelled | of them silent | judged hallucinated "
+        "| held out: n | unlabelled | silent |"
     )
     print("|---|---|---|---|---|---|---|---|---|")
     files = [(path.stem, predictions(path)) for path in sorted((folder / "vqa_rad" / "predictions").glob("*.jsonl"))]
@@ -80,7 +81,8 @@ def unlabelled(folder: Path) -> None:
                 cells.append((len(cases), share, silent, sum(v.label == 1 for v in verdicts), len(cases) - len(left)))
             (n, share, silent, wrong, judged), (n_out, share_out, silent_out, *_) = cells
             print(
-                f"| {name} | {kind} | {n} | {share} | {silent} | {ratio(wrong, judged)} | {n_out} | {share_out} | {silent_out} |"
+                f"| {name} | {kind} | {n} | {share} | {silent} | {ratio(wrong, judged)} "
+                f"| {n_out} | {share_out} | {silent_out} |"
             )
 
 

@@ -63,9 +63,7 @@ def table(name: str, sets: Sequence[AnswerSet], seeds: int, first: int | None = 
         for part in (profiles, profiles[:first]) if first else (profiles,):
             clustering = "with the question" if with_question else "answers only"
             print(f"\n### {name}, {len(part)} labelled, {clustering}\n", flush=True)
-            print(
-                "| τ | mean | sd | smallest | largest | documents | other half: mean | sd |\n|---|---|---|---|---|---|---|---|"
-            )
+            print("| τ | mean | sd | smallest | largest | documents | other half: mean | sd |\n" + 8 * "|---" + "|")
             for way, choice in WAYS.items():
                 print(row(way, part, choice, seeds), flush=True)
 

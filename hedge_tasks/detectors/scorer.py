@@ -45,7 +45,7 @@ class Scorer:
         with_question: bool = False,
         alpha: float = 1.0,
     ) -> Scorer:
-        """Build from a backend's name and options, `threshold: cross-fit|tuned|label-free|oracle` with `tuning` among them.
+        """Build from a backend's name and options, `threshold: cross-fit` and its like among them.
 
         Raises:
             ConfigError: a name, option or value is unknown or makes no sense; names the nearest valid one.

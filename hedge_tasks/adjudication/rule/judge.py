@@ -58,10 +58,11 @@ RULES: dict[str, str] = {
         "neither, or hedges ('may'), is not judged."
     ),
     "sentence": (
-        "The reference is a negation ('no polyps are present') or longer than a label: both are sentences about things, "
-        "affirmed or denied. The same things, both affirmed or both denied: supported. One affirms and the other denies "
-        "what they share, or a list ('liver, spleen and kidney') has other members: hallucinated. Less than 60 % of the reference's things: hallucinated. Else not judged. Places "
-        "such as 'upper-left' are one thing."
+        "The reference is a negation ('no polyps are present'), longer than a label, or a list of places: a sentence "
+        "about things, affirmed or denied. The same things, both affirmed or both denied: supported. One affirms and "
+        "the other denies what they share, or a list ('liver, spleen and kidney') has other members: hallucinated. "
+        "Less than 60 % of the reference's things: hallucinated. Else not judged. Places such as 'upper-left' are one "
+        "thing."
     ),
     "open-reference": "The reference has no word that can be compared: not judged.",
     "choice": (
@@ -76,8 +77,8 @@ RULES: dict[str, str] = {
     ),
     "contains": (
         "All words of the reference, but for those that the question has ('right' to 'which lung?' with 'right lung'), "
-        "are in the first sentence of the answer, in any order and inflection: supported; when the answer offers them as one of "
-        "several ('bone or fat'): not judged."
+        "are in the first sentence of the answer, in any order and inflection: supported; when the answer offers them "
+        "as one of several ('bone or fat'): not judged."
     ),
     "measure": (
         "The reference is a measurement. No number in the answer, or one that is more than 10 % away: hallucinated; "
@@ -92,7 +93,9 @@ RULES: dict[str, str] = {
         "The answer shares no word with the reference, or only such that tell side, place or size: hallucinated. That "
         "includes output that is about nothing, such as a copyright line."
     ),
-    "undecided": "An answer that names the reference only in passing, or only repeats words of the question: not judged.",
+    "undecided": (
+        "An answer that names the reference only in passing, or only repeats words of the question: not judged."
+    ),
 }
 
 Decision = tuple[int | None, str, str]
@@ -248,7 +251,6 @@ class RuleJudge:
                 return HALLUCINATED, "conflict", found
             if said > right:
                 return (HALLUCINATED if short else None), "conflict", found
-        first = case.first
         # Words of the question need not be said again: 'right' to 'which lung?'.
         needed = wanted - case.asked or wanted
         if needed <= set(case.first) - case.denied:
