@@ -3,8 +3,9 @@
     python benchmarks/rule_judge.py --data DIR [--show N] [--readings FILE]
 
 The first table has real answers: how many the judge leaves unlabelled, by question type. A fifth of the questions, by
-hash, is held out: nobody looked at them while the second edition was written. `--readings` is a JSON list of answers
-with question, reference, answer, label (1 = does not mean what the reference means) and source, to compare with.
+hash, is held out: the second edition was written without them; two rules were changed after they had been read.
+`--readings` is a JSON list of answers with question, reference, answer, label (1 = does not mean what the reference
+means) and source, to compare with.
 What version 1 gave is in `RESULTS.md`.
 
 DIR holds `judge/medhallmark_judged.jsonl`, `judge/halp_vlm_hallucinated_80.jsonl` and
@@ -50,7 +51,7 @@ def kappa(table: Counter[tuple[int, int]]) -> float | None:
 
 
 def held_out(question: str) -> bool:
-    """A fifth of the questions, by hash, which nobody looked at while the second edition was written."""
+    """A fifth of the questions, by hash, kept back while the second edition was written."""
     return int(hashlib.sha256(question.strip().lower().encode()).hexdigest(), 16) % 5 == 0
 
 
