@@ -31,7 +31,8 @@ _NEGATIVE = r"(?:false|no|not|none|nothing|never|neither|nor|nowhere|nobody|with
 _DENIED = re.compile(
     rf"""
     [\s"'`*_)\]]* (?: [:=] | \? | -+> ) [\s"'`*_(\[]* (?: (?:false|no|not|none|never|n/a|wrong|incorrect)\b | [01]\b )
-    | (?: (?!\b(?:because|since|as|for|but|while|although)\b) [^\n.,;:(/\u2013\u2014-] )*? \b (?: {_NEGATIVE} \b | \w+n't\b )
+    | (?: (?!\b(?:because|since|as|for|but|while|although)\b) [^\n.,;:(/\u2013\u2014-] )*?
+      \b (?: {_NEGATIVE}\b | \w+n't\b )
     """,
     re.IGNORECASE | re.VERBOSE,
 )

@@ -143,14 +143,13 @@ def _document(id: str, rows: Sequence[tuple[str, Mapping[str, str]]]) -> Mapping
     where = rows[0][0]
     about: dict[str, Any] = {"id": id}
     for column in _DOCUMENT[1:]:
-        given = {value.strip(): at for at, row in rows if (value := row.get(column, "")).strip()}
+        cells = [(value, at) for at, row in rows if (value := row.get(column, "").strip())]
+        given = {_label(value, f"{at}: label") if column == "label" else value: at for value, at in cells}
         if len(given) > 1:
             at = list(given.values())[1]
             raise DataError(f"{at}: another {column} than in an earlier row of the id {id!r}")
         if given:
             about[column] = next(iter(given))
-    if "label" in about:
-        about["label"] = _label(about["label"], where)
     answers = [_cell_answer(row, at) for at, row in rows]
     if "condition" not in rows[0][1]:
         return {**about, **_first_is_baseline(answers, where)}
@@ -178,7 +177,7 @@ def _cell_answer(row: Mapping[str, str], where: str) -> dict[str, Any]:
 
 
 def _label(cell: str, where: str) -> int | None:
-    return None if cell.lower() in _MISSING else _whole(_number(cell, f"{where}: label"), f"{where}: label")
+    return None if cell.lower() in _MISSING else _whole(_number(cell, where), where)
 
 
 def _number(cell: str, where: str) -> float:

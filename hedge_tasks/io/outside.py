@@ -208,7 +208,7 @@ _STRICT_DECODER = json.JSONDecoder(
 def _deeper(value: Any) -> bool:
     """Whether something is nested deeper than allowed, found without recursion."""
     level = [value]
-    for _ in range(DEEPEST + 1):
+    for _ in range(DEEPEST):
         inner = [item for outer in level for item in (outer.values() if isinstance(outer, dict) else outer)]
         level = [item for item in inner if isinstance(item, (dict, list))]
         if not level:

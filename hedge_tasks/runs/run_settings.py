@@ -27,7 +27,7 @@ def checked_settings(settings: Mapping[str, Any], where: str) -> Mapping[str, An
     documents = settings.get("documents") or {}
     _texts(documents, _COLUMNS, f"{at}.documents")
     images = documents.get("images")
-    if images is not None and not (isinstance(images, Sequence) and all(isinstance(i, str) for i in images)):
+    if images is not None and not (isinstance(images, (list, tuple)) and all(isinstance(i, str) for i in images)):
         raise DataError(f"{at}.documents.images: expected a list of columns, got {outside.shown(images)}")
     judge = documents.get("judge")
     if judge is not None and not isinstance(judge, Mapping):
