@@ -6,6 +6,7 @@ import json
 import random
 from collections.abc import Callable
 from dataclasses import asdict
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +16,7 @@ from hostile import attempt, dumped, mangled, mutated
 
 from hedge_tasks.adjudication.label_files import by_id, read_rows
 from hedge_tasks.adjudication.label_store import LabelStore
-from hedge_tasks.adjudication.prompt import load_judge_prompt, parse_judge_prompt
+from hedge_tasks.adjudication.prompt import load_judge_prompt, normalise, parse_judge_prompt
 from hedge_tasks.adjudication.reply import Unreadable, read_reply
 from hedge_tasks.cli.store import _info_text
 from hedge_tasks.clustering import build_backend
@@ -77,7 +78,7 @@ def repair_a_run(path: Path) -> None:
         read_run(repair_run(found).run.path or path)
 
 
-DEFINITION = Definition.of("m", "t", load_prompt("shared/default"), SamplingPlan(), "1").to_dict()
+DEFINITION = Definition.of("m", "t", load_prompt("plain/question"), SamplingPlan(), "1").to_dict()
 RECORDS = [
     {"definition": DEFINITION},
     {"document": {"definition": "0", "key": "k", "id": "q", "question": "q?", "n": 2, "n_noisy": 1}},
@@ -111,7 +112,7 @@ def json_lines(row: Any) -> Callable[[random.Random], bytes]:
 
 CSV = b"id,condition,text,mean_logprob,label\nq1,baseline,a,-0.5,1\nq1,clean,b,-1,\nq1,noisy,c,-2,1.0\n"
 SUBMISSION = make_submission(RUN)
-PROMPT = Path(__file__).parents[1] / "hedge_tasks" / "adjudication" / "prompts" / "supported.json"
+PROMPT = Path(__file__).parents[1] / "hedge_tasks" / "adjudication" / "prompts" / "hedge.json"
 VERDICT = {"key": "k", "verdict": {"label": 1, "reason": "r", "judge": "j", "version": "1"}}
 RESULTS = {
     "results": {"t": {"se_auroc,nli": 0.5, "se_auroc_stderr,nli": 0.1}},
@@ -178,8 +179,8 @@ def test_a_reader_reads_or_refuses(tmp_path: Path, reader: str) -> None:
     for case in range(FEWER.get(reader, CASES)):
         path = tmp_path / name
         path.write_bytes(content(random.Random(f"{reader} {case}")))
-        _, error = attempt(lambda: read(path))  # anything but an error of ours fails the test
-        assert len(error) < 5000
+        _, error = attempt(partial(read, path))  # anything but an error of ours fails the test
+        assert len(error) < 20_000
 
 
 def test_there_are_five_thousand_cases() -> None:
@@ -198,19 +199,15 @@ def test_a_file_that_is_read_holds_what_was_written(tmp_path: Path) -> None:
     records = b"".join(seal(record, ensure_ascii=True) for record in RECORDS)
     for _ in range(500):
         path.write_bytes(mangled(content, dice))
-        run, _ = attempt(lambda: read_run(path))
+        run, _ = attempt(partial(read_run, path))
         assert run is None or (run.answer_sets, run.task) == (good.answer_sets, good.task)
         store.write_bytes(mangled(records, dice))
         kept = AnswerStore(store.parent)
-        assert [asdict(kept[key]) for key in kept] in (
-            [],
-            [{"finish": None, **RECORDS[2]["answer"]}],
-            [RECORDS[2]["answer"]],
-        )
+        assert [kept[key].to_dict() for key in kept] in ([], [RECORDS[2]["answer"]])
 
 
 def test_replies_of_judges_are_read_or_unreadable() -> None:
-    prompt = load_judge_prompt("supported")
+    prompt = load_judge_prompt("hedge")
     pieces = [
         "supported",
         "hallucinated",
@@ -231,4 +228,4 @@ def test_replies_of_judges_are_read_or_unreadable() -> None:
             said = read_reply(text, prompt)
         except Unreadable:
             continue
-        assert said.outcome.key in text
+        assert any(spelling in normalise(text) for spelling in (said.outcome.key, *said.outcome.spellings))

@@ -23,7 +23,7 @@ from typing import IO, Any
 
 from hedge_tasks.errors import DataError
 
-DEEPEST = 64
+DEEPEST = 40
 """Levels of nesting; a run file has nine."""
 
 MOST_DIGITS = 40
