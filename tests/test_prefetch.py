@@ -118,7 +118,7 @@ def test_an_error_comes_at_the_turn_of_its_draw() -> None:
     made = prefetch_messages(draw_requests(3, load=load))
     for _ in range(5):
         next(made)
-    with pytest.raises(DataError, match="document .*: its picture cannot be read: broken picture"):
+    with pytest.raises(DataError, match=r"document .*: its picture cannot be read: broken picture"):
         next(made)
     assert list(made) == []
     assert no_threads_left()

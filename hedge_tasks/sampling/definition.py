@@ -64,7 +64,7 @@ class Definition:
 
     def _check(self) -> None:
         texts = (self.task, self.version, self.prompt["user"], self.prompt.get("name", ""))
-        if not all(isinstance(text, str) for text in (*texts, self.model or "")):
+        if not all(isinstance(text, str) for text in texts) or not isinstance(self.model, (str, type(None))):
             raise TypeError("model, task, prompt and version are texts")
         if not isinstance(self.sampling, Mapping):
             raise TypeError("sampling is no object")
