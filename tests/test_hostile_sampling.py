@@ -12,6 +12,7 @@ import sys
 import time
 import zlib
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -26,8 +27,8 @@ from hedge_tasks.cli import main
 from hedge_tasks.data.local_data import image_fault
 from hedge_tasks.data.pictures import TOO_LARGE, UNREADABLE, image_file_fault
 from hedge_tasks.data.splits import check_images
+from hedge_tasks.detectors.builtin.lexical import MOST_PAIRS, lexical_disagreement, samples_pairs
 from hedge_tasks.detectors.pipeline import score_answers, summarise
-from hedge_tasks.detectors.scoring import MOST_PAIRS, _rouge_l, _tokens, lexical_disagreement, samples_pairs
 from hedge_tasks.errors import DataError
 from hedge_tasks.io.files import write_whole
 from hedge_tasks.sampling import Answer, AnswerSet
@@ -173,6 +174,9 @@ def test_a_picture_that_fails_later_names_its_document(file: bytes) -> None:
 # --- too many answers -------------------------------------------------------------------------------------------------
 
 
+PAIRS = list(itertools.combinations(range(0, 1200, 7), 2))
+
+
 def test_lexical_disagreement_of_many_answers_takes_seconds() -> None:
     """8,000 answers took 24 CPU seconds and 1.3 GB."""
     answers = [f"a small {i % 7} effusion in the {i % 11} lobe {i}" for i in range(8000)]
@@ -180,10 +184,9 @@ def test_lexical_disagreement_of_many_answers_takes_seconds() -> None:
     value = lexical_disagreement(answers)
     assert time.process_time() - begin < 5
     assert value == lexical_disagreement(answers)
-    tokens = [_tokens(answer) for answer in answers[:1200]]
-    distances = [1 - _rouge_l(a, b) for a, b in itertools.combinations(tokens, 2)]
-    exact = sum(distances) / len(distances)
-    assert samples_pairs(1200)
+    # Every seventh answer, all pairs of them: another sample, much larger.
+    exact = sum(lexical_disagreement([answers[i], answers[j]]) for i, j in PAIRS) / len(PAIRS)
+    assert samples_pairs(answers[:1200])
     assert abs(lexical_disagreement(answers[:1200]) - exact) < 4 * 0.5 / MOST_PAIRS**0.5
 
 
@@ -191,13 +194,13 @@ def test_a_sample_of_pairs_is_said_in_the_result(tmp_path: Path, capsys: pytest.
     def answers(n: int) -> AnswerSet:
         return AnswerSet(f"q{n}", Answer("a"), tuple(Answer(f"a {i}") for i in range(n)), label=n % 2)
 
-    assert not samples_pairs(200)
-    assert samples_pairs(201)
-    scores = [score_answers(answers(n), clustering="exact") for n in (2, 201)]
+    assert not samples_pairs(["a"] * 1000)
+    assert [samples_pairs([f"a {i}" for i in range(n)]) for n in (100, 101)] == [False, True]
+    scores = [score_answers(answers(n), clustering="exact") for n in (2, 101)]
     assert [s.lexical_sampled for s in scores] == [False, True]
     assert summarise(scores)["lexical_sampled"] == 1
     file = tmp_path / "a.jsonl"
-    file.write_text(answers(201).to_json(), "utf-8")
+    file.write_text(answers(101).to_json(), "utf-8")
     assert main(["score", str(file), "--clustering", "exact"]) == 0
     assert "lexical: a sample of the pairs of answers, for 1 questions" in capsys.readouterr().out
 
@@ -218,6 +221,17 @@ def test_what_dead_writers_left_is_removed(tmp_path: Path) -> None:
     os.utime(long_ago, (0, 0))
     write_whole(tmp_path / "out.txt", "done")
     assert {file.name for file in tmp_path.iterdir()} == {alive.name, elsewhere.name, foreign.name, "out.txt"}
+
+
+def test_a_run_that_keeps_nothing_says_so_once(said: list[str]) -> None:
+    from hedge_tasks.lmms.task import HedgeTask
+
+    task = SimpleNamespace(_warned=False, config=SimpleNamespace(task="hedge_x"))
+    for _ in range(3):
+        HedgeTask._warn_of_nothing_kept(task)  # type: ignore[arg-type]
+    [line] = [line for line in said if "nothing of this run will be kept" in line]
+    assert "hedge_x" in line
+    assert "--output_path" in line
 
 
 # --- stores -----------------------------------------------------------------------------------------------------------

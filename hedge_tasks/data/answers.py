@@ -259,7 +259,7 @@ class FailedDocument:
 
 def read_report(text: str) -> Mapping[str, Any] | None:
     """How the model behaved, where the response brings it along."""
-    fields = json.loads(text)
+    fields = outside.parse_json(text, "answer set")
     report = fields.get(_REPORT) if isinstance(fields, Mapping) else None
     return report if isinstance(report, Mapping) else None
 
@@ -270,10 +270,7 @@ def read_response(text: str) -> AnswerSet | FailedDocument:
     Raises:
         DataError: it is neither of the two.
     """
-    try:
-        fields = json.loads(text)
-    except ValueError as error:
-        raise DataError(f"answer set: not valid JSON ({error})") from None
+    fields = outside.parse_json(text, "answer set")
     if isinstance(fields, Mapping) and isinstance(fields.get("failed"), str):
         return FailedDocument(str(fields.get("id")), fields["failed"])
     return AnswerSet.from_dict(fields)
