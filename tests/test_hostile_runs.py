@@ -263,6 +263,23 @@ def test_a_fault_of_ours_is_one_line_and_shows_its_traceback_when_asked(
     assert "score.py" in capsys.readouterr().err
 
 
+def test_no_error_shows_a_secret_of_the_environment(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    key = "sk-" + "0123456789" * 5
+    monkeypatch.setenv("SOME_API_KEY", key)
+
+    def fault(*_: object, **__: object) -> None:
+        raise DataError("x" * (2000 - 30) + key)  # across the place where the line is cut
+
+    monkeypatch.setattr("hedge_tasks.data.answer_files.read_answer_sets", fault)
+    for more in ([], ["--traceback"]):
+        assert main(["score", str(tmp_path), "--clustering", "exact", *more]) == 2
+        error = capsys.readouterr().err
+        assert key[:12] not in error
+        assert "[secret]" in error
+
+
 def test_submissions_are_validated_one_by_one(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     good = tmp_path / "good.json"
     assert main(["leaderboard", "submit", str(saved(tmp_path)), "--out", str(good)]) == 0

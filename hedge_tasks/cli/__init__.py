@@ -32,6 +32,7 @@ from hedge_tasks.cli import (
 from hedge_tasks.errors import HedgeError
 from hedge_tasks.evaluation import brought_commands
 from hedge_tasks.io.commands import USAGE_ERROR, say
+from hedge_tasks.serving.secrets import Redactor
 
 COMMANDS = (
     score,
@@ -64,29 +65,36 @@ def main(argv: Sequence[str] | None = None) -> int:
     """Entry point of `hedge`. Returns the exit code."""
     arguments = _parser().parse_args(argv)
     logger.remove()
-    logger.add(sys.stderr, level="INFO" if arguments.verbose else "WARNING", format="{level}: {message}")
+    level = "INFO" if arguments.verbose else "WARNING"
+    logger.add(lambda message: _complain(str(message).rstrip("\n")), level=level, format="{level}: {message}")
     try:
         code: int = arguments.execute(arguments)
         return code
     except (HedgeError, ValueError, OSError) as error:
         _show_traceback(arguments)
-        say(f"hedge: {_line(error)}", sys.stderr)
+        _complain(f"hedge: {_line(error)}")
     except Exception as error:  # a fault of ours, or of a library: still one line, and a way to see more
         if not _show_traceback(arguments):
             how = f"(--traceback or {TRACEBACK}=1 shows where)"
-            say(f"hedge: unexpected {type(error).__name__}: {_line(error)} {how}", sys.stderr)
+            _complain(f"hedge: unexpected {type(error).__name__}: {_line(error)} {how}")
     return USAGE_ERROR
 
 
 def _show_traceback(arguments: argparse.Namespace) -> bool:
     wanted = arguments.traceback or os.environ.get(TRACEBACK, "") not in ("", "0")
     if wanted:
-        say(traceback.format_exc().rstrip(), sys.stderr)
+        _complain(traceback.format_exc().rstrip())
     return wanted
 
 
+def _complain(text: str) -> None:
+    """Print on the standard error, without the secrets of the environment, which a library's error may quote."""
+    say(Redactor()(text), sys.stderr)
+
+
 def _line(error: Exception) -> str:
-    text = " ".join(str(error).split())
+    # Redacted before it is cut: half a key is a secret, too.
+    text = Redactor()(" ".join(str(error).split()))
     return text if len(text) <= _LONGEST_LINE else f"{text[:_LONGEST_LINE]}..."
 
 
