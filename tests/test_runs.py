@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from hedge_tasks.data.answers import FailedDocument
 from hedge_tasks.detectors.scorer import Scorer
 from hedge_tasks.errors import ConfigError, DataError
 from hedge_tasks.runs.integrity import sealed_run
@@ -76,6 +77,7 @@ def test_sample_files_of_lmms_eval_give_each_document_once_without_clusters(tmp_
         for name in ("nli", "embed")
         for i in (0, 1)
     ]
+    rows.append({"doc_id": 2, "filter": "nli", "filtered_resps": FailedDocument("q2", "no picture").to_json()})
     file.write_text("\n".join(map(json.dumps, rows)), "utf-8")
     assert load_run(file) == Run("hedge_demo", "", (answer_set(0), answer_set(1)), path=file)
 

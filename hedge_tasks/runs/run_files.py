@@ -22,6 +22,7 @@ from hedge_tasks.data.answer_files import parse_answer_sets
 from hedge_tasks.data.answer_rows import normal_rows
 from hedge_tasks.data.answers import AnswerSet
 from hedge_tasks.errors import DataError, unknown
+from hedge_tasks.io import outside
 from hedge_tasks.io.files import write_whole
 from hedge_tasks.io.json_lines import read_objects
 from hedge_tasks.runs.integrity import HEADER, Inspection, inspect, is_run_file, sealed_run
@@ -273,7 +274,10 @@ def _from_samples(file: Path, rows: _Rows) -> Run:
         text = response[0] if isinstance(response, list) and response else response
         if not isinstance(text, str):
             raise DataError(f"{where}: no sampled answers of a HEDGE task in 'filtered_resps'")
-        answer_set = AnswerSet.from_json(text, where)
+        fields = outside.parse_json(text, where)
+        if isinstance(fields, Mapping) and "failed" in fields:
+            continue  # a document that was left out
+        answer_set = AnswerSet.from_dict(fields, where)
         sets.setdefault(answer_set.id, replace(answer_set, cluster_ids=None, held_out=False, choice_errors={}))
     task = file.stem.partition("_samples_")[2] or file.stem
     return Run(task, "", tuple(sets.values()), path=file)
