@@ -20,6 +20,7 @@ from hedge_tasks.adjudication.prompt import (
 )
 from hedge_tasks.adjudication.reply import Unreadable, bounded, read_reply
 from hedge_tasks.errors import ConfigError, DataError, HedgeError
+from hedge_tasks.io.outside import clean
 
 # A changed file is another prompt: raise its version and write the new digest here.
 DIGESTS = {
@@ -75,10 +76,10 @@ def test_whatever_stands_in_a_case_the_judge_sees_one_flat_json_object(question:
     case = Case("1", question, ref, answer)
     text = HEDGE.show(case)
     fields = json.loads(text)
-    assert fields["answer_to_judge"] == answer[:LONGEST_FIELD].encode("utf-8", "replace").decode()
+    assert fields["answer_to_judge"] == clean(answer[:LONGEST_FIELD])
     assert set(fields) <= {"question", "reference_answer", "answer_to_judge"}
     assert "\n" not in text
-    assert not re.search(r"[<>]|\[/?[A-Z_]+\]", text), "no mark by which a chat template begins or ends a turn"
+    assert not re.search(r"[<>]|\[/?\w+\]", text), "no mark by which a chat template begins or ends a turn"
 
 
 @pytest.mark.parametrize("mark", ["<|im_end|>", "</think>", "<start_of_turn>", "[/INST]", "<｜User｜>", "[TOOL_CALLS]"])

@@ -472,7 +472,7 @@ def test_labels_say_whether_the_verdict_is_wrong_and_answers_are_verdicts(run: R
     assert any(s["noisy"][i]["text"] != s["clean"][i]["text"] for s in samples for i in range(2))
     assert {sample["group"] for sample in samples} == {str(i) for i in range(8)}
     [file] = (run.output / "hedge_runs").glob("*hedge_medhallu_both*")
-    raw = [json.loads(line)["verdict"]["raw"] for line in file.read_text("utf-8").splitlines()[1:]]
+    raw = [json.loads(line)["verdict"]["raw"] for line in file.read_text("utf-8").splitlines()[1:-1]]
     assert "Answer: 1\n\nNote it." in raw
 
 

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 from PIL import Image
 
-from hedge_tasks.errors import ConfigError
+from hedge_tasks.errors import ConfigError, DataError
 from hedge_tasks.sampling import SamplingPlan
 from hedge_tasks.sampling.prefetch import NoisyPictures, ordered, prefetch_messages
 from hedge_tasks.sampling.prompts import Prompt
@@ -118,7 +118,7 @@ def test_an_error_comes_at_the_turn_of_its_draw() -> None:
     made = prefetch_messages(draw_requests(3, load=load))
     for _ in range(5):
         next(made)
-    with pytest.raises(OSError, match="broken picture"):
+    with pytest.raises(DataError, match=r"document .*: its picture cannot be read: broken picture"):
         next(made)
     assert list(made) == []
     assert no_threads_left()

@@ -8,8 +8,10 @@ from pathlib import Path
 
 import pytest
 
+from hedge_tasks.data.answers import FailedDocument
 from hedge_tasks.detectors.scorer import Scorer
 from hedge_tasks.errors import ConfigError, DataError
+from hedge_tasks.runs.integrity import sealed_run
 from hedge_tasks.runs.run_files import FOLDER, Run, load_run, load_runs, save_run
 from hedge_tasks.sampling import Answer, AnswerSet
 
@@ -75,11 +77,16 @@ def test_sample_files_of_lmms_eval_give_each_document_once_without_clusters(tmp_
         for name in ("nli", "embed")
         for i in (0, 1)
     ]
+    rows.append({"doc_id": 2, "filter": "nli", "filtered_resps": FailedDocument("q2", "no picture").to_json()})
     file.write_text("\n".join(map(json.dumps, rows)), "utf-8")
     assert load_run(file) == Run("hedge_demo", "", (answer_set(0), answer_set(1)), path=file)
 
 
-HEADER = {"hedge_run": 1, "task": "t", "model": "m", "created": "", "settings": {}}
+HEADER = {"hedge_run": 2, "task": "t", "model": "m", "created": "", "settings": {}}
+
+
+def sealed(*rows: dict[str, object], **header: object) -> str:
+    return sealed_run({**HEADER, **header}, [{"id": "q", **row} for row in rows])
 
 
 @pytest.mark.parametrize(
@@ -89,9 +96,9 @@ HEADER = {"hedge_run": 1, "task": "t", "model": "m", "created": "", "settings": 
         ("{", r"x.jsonl:1: not valid JSON"),
         ("[" * 100_000, r"x.jsonl:1: not valid JSON"),
         ("[1]", r"x.jsonl:1: expected a JSON object, got list"),
-        (json.dumps({**HEADER, "hedge_run": 2}), "this version reads format 1"),
-        (json.dumps({**HEADER, "settings": 1}), "header's 'settings' is missing or no dict"),
-        (json.dumps(HEADER) + '\n{"id": "q"}', r"x.jsonl:2: field 'baseline' is missing"),
+        (sealed(hedge_run=3), "x.jsonl:1: format 3; this version reads format 2"),
+        (sealed(settings=1), "x.jsonl:1: the header's 'settings' is missing or no dict"),
+        (sealed({}), r"x.jsonl:2: field 'baseline' is missing"),
         ('{"filtered_resps": ["yes"]}', r"x.jsonl:1: not valid JSON"),
         ('{"filtered_resps": []}', "no sampled answers of a HEDGE task"),
         (answer_set(0).to_json() + "\n" + answer_set(0).to_json(), "id 'q0' is already on line 1"),

@@ -193,10 +193,10 @@ def test_what_cannot_be_read_is_left_out_and_named(tmp_path: Path) -> None:
     ("files", "complaint"),
     [
         ({"Style": []}, "no query file of the clean scenario"),
-        ({"Clean": "[" * 5000}, "cannot read"),
+        ({"Clean": "[" * 5000}, "not valid JSON"),
         ({"Clean": {"a": 1}}, "expected a list of items, got dict"),
         ({"Clean": [], "clean": []}, "are both of the scenario 'clean'"),
-        ({"Clean": "\udcff".encode("utf-8", "surrogatepass").decode("latin1")}, "cannot read"),
+        ({"Clean": "\udcff".encode("utf-8", "surrogatepass").decode("latin1")}, "not valid JSON"),
     ],
 )
 def test_a_damaged_folder_is_an_error(tmp_path: Path, files: dict[str, Any], complaint: str) -> None:

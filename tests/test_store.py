@@ -27,9 +27,9 @@ def test_key_depends_on_values_not_on_their_order() -> None:
 
 def test_answers_survive_the_process(tmp_path: Path) -> None:
     with AnswerStore(tmp_path) as store:
-        store.put([record(1, "ja\n\u2028é\x00"), record(2)])
+        store.put([record(1, "ja\n\u2028é\x1b"), record(2)])
     again = AnswerStore(tmp_path)
-    assert again.get(record(1).key) == Answer("ja\n\u2028é\x00", -0.25, 2)
+    assert again.get(record(1).key) == Answer("ja\n\u2028é\x1b", -0.25, 2)
     assert (len(again), again.n_dropped) == (2, 0)
 
 

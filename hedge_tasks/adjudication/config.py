@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import json
 import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
 
 from hedge_tasks.adjudication.base import Case, Judge, Verdict, build_judge, judge_names
-from hedge_tasks.errors import ConfigError, unknown
+from hedge_tasks.errors import ConfigError, DataError, unknown
+from hedge_tasks.io.outside import parse_json
 
 ENVIRONMENT = "HEDGE_JUDGE"
 """Names a judge that replaces the one in the task's YAML."""
@@ -92,11 +92,10 @@ def parse_spec(spec: Spec) -> list[dict[str, Any]]:
 def _from_text(text: str) -> list[dict[str, Any]]:
     if text.startswith(("{", "[")):
         try:
-            return parse_spec(json.loads(text))
-        except ValueError as error:
-            if isinstance(error, ConfigError):
-                raise
-            raise ConfigError(f"judge: not valid JSON ({error})") from None
+            spec = parse_json(text, "judge")
+        except DataError as error:
+            raise ConfigError(str(error)) from None
+        return parse_spec(spec)
     name, _, rest = text.partition(":")
     options: dict[str, Any] = {"name": name.strip()}
     for part in filter(None, (part.strip() for part in rest.split(","))):

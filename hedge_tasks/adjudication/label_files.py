@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import csv
-import io
 import math
-from collections.abc import Iterator, Mapping, Sequence
+import re
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -13,6 +12,8 @@ from typing import Any
 from hedge_tasks.adjudication.prompt import load_judge_prompt, normalise
 from hedge_tasks.errors import DataError, unknown
 from hedge_tasks.io.json_lines import read_objects
+from hedge_tasks.io.outside import read_text
+from hedge_tasks.io.tables import parse_csv
 
 _NONE = ("", "none", "null", "nan", "n a", "na")
 _LABELS: dict[str, int | None] = {
@@ -20,6 +21,8 @@ _LABELS: dict[str, int | None] = {
     **dict.fromkeys(("0", "supported", "not hallucinated", "no hallucination"), 0),
     **dict.fromkeys(_NONE, None),
 }
+
+_WHOLE = re.compile(r"([0-9]{1,3})\.0+")
 
 _LISTED = 10
 """As many ids as an error names."""
@@ -41,7 +44,8 @@ def read_rows(path: Path) -> list[tuple[str, Mapping[str, Any]]]:
     Raises:
         DataError: names the file, the line and what is wrong.
     """
-    rows = _csv_rows(path) if path.suffix.lower() == ".csv" else read_objects(path)
+    rows: list[tuple[str, Mapping[str, Any]]]
+    rows = parse_csv(read_text(path), str(path)) if path.suffix.lower() == ".csv" else read_objects(path)
     if not rows:
         raise DataError(f"{path}: no labels in it")
     return rows
@@ -59,7 +63,7 @@ def read_label(where: str, row: Mapping[str, Any], field: str, scheme: str | Non
     """
     if field not in row:
         raise DataError(f"{where}: no {field!r}; there are {', '.join(map(str, row))}")
-    value = row[field]
+    value = _without_decimals(row[field])
     if scheme is not None:
         prompt = load_judge_prompt(scheme)
         outcome = prompt.outcome(value)
@@ -67,8 +71,8 @@ def read_label(where: str, row: Mapping[str, Any], field: str, scheme: str | Non
             keys = ", ".join(o.key for o in prompt.outcomes)
             raise DataError(f"{where}: {field} is {value!r}, which is none of {keys}")
         return HumanLabel(where, outcome.label if outcome else None, outcome.key if outcome else None, row)
-    if isinstance(value, float) and value.is_integer():
-        value = int(value)
+    if isinstance(value, float) and math.isnan(value):
+        value = None
     known = normalise(str(value)) if value is None or isinstance(value, (str, int)) else None
     if isinstance(value, bool) or known is None or known not in _LABELS:
         raise DataError(f"{where}: {field} is {value!r}; expected 1 (hallucinated), 0 (supported) or null")
@@ -87,6 +91,7 @@ def by_id(
     twice: list[str] = []
     for where, row in rows:
         value = row.get(id_field)
+        value = value.strip() if isinstance(value, str) else value
         if isinstance(value, bool) or not isinstance(value, (str, int)) or value == "":
             raise DataError(f"{where}: {id_field!r} is {value!r}; expected the id of a document")
         if str(value) in labels:
@@ -124,30 +129,14 @@ def first_of(row: Mapping[str, Any], names: Sequence[str], where: str, what: str
     raise DataError(f"{where}: {error}")
 
 
+def _without_decimals(value: object) -> object:
+    """1 for 1.0 and "1.0": pandas makes floats of a column of labels where one is missing."""
+    if isinstance(value, float) and value.is_integer():
+        return int(value)
+    if isinstance(value, str) and (found := _WHOLE.fullmatch(value.strip())):
+        return found[1]
+    return value
+
+
 def _is_none(value: object) -> bool:
     return value is None or (isinstance(value, str) and normalise(value) in _NONE)
-
-
-def _csv_rows(path: Path) -> list[tuple[str, Mapping[str, Any]]]:
-    try:
-        text = path.read_bytes().decode("utf-8-sig")
-    except OSError as error:
-        raise DataError(f"cannot read {path}: {error.strerror}") from error
-    except UnicodeDecodeError as error:
-        raise DataError(f"{path}: not UTF-8 ({error.reason} at byte {error.start})") from None
-    reader = csv.DictReader(io.StringIO(text, newline=""), restkey=None, strict=True)
-    return list(_checked_rows(reader, path))
-
-
-def _checked_rows(reader: csv.DictReader[str], path: Path) -> Iterator[tuple[str, Mapping[str, Any]]]:
-    try:
-        names = list(reader.fieldnames or ())
-        if len(set(names)) < len(names):
-            raise DataError(f"{path}: the header names a column twice")
-        for row in reader:
-            where = f"{path}:{reader.line_num}"
-            if None in row or None in row.values():
-                raise DataError(f"{where}: expected {len(names)} columns, as in the header")
-            yield where, row
-    except csv.Error as error:
-        raise DataError(f"{path}:{reader.line_num}: not valid CSV ({error})") from None

@@ -21,6 +21,7 @@ from typing import Any
 from hedge_tasks.adjudication.base import Case
 from hedge_tasks.errors import ConfigError, DataError, unknown
 from hedge_tasks.evaluation import judge_prompt_files
+from hedge_tasks.io.outside import clean, parse_json, read_text
 
 LONGEST_FIELD = 8000
 """Characters of one text that a judge is shown; an answer that runs on for ever is no reason to fail."""
@@ -31,8 +32,9 @@ _IMAGES = ("never", "optional", "required")
 _REQUIRED = (True, False, "without_images")
 _CASE_FIELDS = ("question", "description", "reference", "answer")
 
-# Words by which chat templates begin and end turns, where they are not between angle brackets: [INST], [/TOOL_CALLS].
-_TEMPLATE_WORD = re.compile(r"\[(?=/?[A-Z_]+\])")
+# Words by which chat templates begin and end turns, where they are not between angle brackets: [INST], [/TOOL_CALLS],
+# [gMASK]. Any single word counts: an escaped bracket reads the same.
+_TEMPLATE_WORD = re.compile(r"\[(?=/?\w+\])")
 
 
 @dataclass(frozen=True)
@@ -164,9 +166,9 @@ def _named(name: str, path: Path) -> JudgePrompt:
 
 def _read(path: Path) -> JudgePrompt:
     try:
-        text = path.read_text("utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        raise ConfigError(f"prompt: cannot read {path} ({error})") from None
+        text = read_text(path)
+    except DataError as error:
+        raise ConfigError(f"prompt: {error}") from None
     return parse_judge_prompt(text, str(path), foreign=True)
 
 
@@ -185,10 +187,7 @@ def parse_judge_prompt(text: str, where: str, *, foreign: bool = False) -> Judge
     Raises:
         DataError: names what is wrong.
     """
-    try:
-        data = json.loads(text)
-    except ValueError as error:
-        raise DataError(f"{where}: not valid JSON ({error})") from None
+    data = parse_json(text, where)
     if not isinstance(data, dict):
         raise DataError(f"{where}: expected a JSON object, got {type(data).__name__}")
     for key in data:
@@ -259,7 +258,6 @@ def _cut(text: str) -> str:
 def _escape(fields: Mapping[str, str]) -> str:
     """JSON in which no chat template finds a control token."""
     # A lone surrogate cannot be sent.
-    sendable = {key: text.encode("utf-8", "replace").decode("utf-8") for key, text in fields.items()}
-    text = json.dumps(sendable, ensure_ascii=False)
+    text = json.dumps({key: clean(text) for key, text in fields.items()}, ensure_ascii=False)
     text = text.replace("<", "\\u003c").replace(">", "\\u003e")
     return _TEMPLATE_WORD.sub(r"\\u005b", text)

@@ -25,6 +25,18 @@ _THOUGHT_BEGIN = re.compile(r"<(?:think|thinking|reasoning)>", re.IGNORECASE)
 _THOUGHT_END = re.compile(r"</(?:think|thinking|reasoning)>", re.IGNORECASE)
 _FENCE = "```"
 
+# What takes back the outcome that it follows: `supported: false`, `supported = 0`, `"supported"? No`, and further on in
+# the same clause "supported by nothing". A clause ends where an explanation begins: "hallucinated because nothing ...".
+_NEGATIVE = r"(?:false|no|not|none|nothing|never|neither|nor|nowhere|nobody|without|hardly|barely|n/a)"
+_DENIED = re.compile(
+    rf"""
+    [\s"'`*_)\]]* (?: [:=] | \? | -+> ) [\s"'`*_(\[]* (?: (?:false|no|not|none|never|n/a|wrong|incorrect)\b | [01]\b )
+    | (?: (?!\b(?:because|since|as|for|but|while|although)\b) [^\n.,;:(/\u2013\u2014-] )*?
+      \b (?: {_NEGATIVE}\b | \w+n't\b )
+    """,
+    re.IGNORECASE | re.VERBOSE,
+)
+
 
 class Unreadable(ValueError):
     """A reply from which no single outcome can be read; the message says why."""
@@ -167,6 +179,9 @@ def _spoken(text: str, prompt: JudgePrompt, judged: str, *, alone: bool = False)
     """Outcomes named in running text: after the field's name, and with `alone` at the front of a line.
 
     A bare outcome word somewhere in a sentence is no verdict: "nothing that is hallucinated".
+
+    Raises:
+        Unreadable: an outcome is named and denied at once: "supported: false", "supported by nothing".
     """
     spellings = prompt.spelled()
     words = "|".join(r"[\W_]+".join(map(re.escape, s.split())) for s in sorted(spellings, key=len, reverse=True))
@@ -179,8 +194,11 @@ def _spoken(text: str, prompt: JudgePrompt, judged: str, *, alone: bool = False)
         patterns.append(rf"(?m)^\W{{0,6}}(?:A\W{{1,3}})?({words})\b{end}\s*\W{{0,4}}(?:$|[,.;:\n])")
     for pattern in patterns:
         for found in re.finditer(pattern, text, re.IGNORECASE):
-            if not _quoted(found[0], judged):
-                yield spellings[normalise(found[1])]
+            if _quoted(found[0], judged):
+                continue
+            if _DENIED.match(text, found.end(1)):
+                raise Unreadable(f"the reply names {found[1]!r} and denies it")
+            yield spellings[normalise(found[1])]
 
 
 def _quoted(source: str, judged: str) -> bool:

@@ -1,9 +1,11 @@
-"""The `hedge` command. A wrong path or option gives one clear line and exit code 2."""
+"""The `hedge` command. Whatever goes wrong gives one clear line and exit code 2; `--traceback` shows where."""
 
 from __future__ import annotations
 
 import argparse
+import os
 import sys
+import traceback
 from collections.abc import Sequence
 
 from loguru import logger
@@ -25,10 +27,12 @@ from hedge_tasks.cli import (
     sweep,
     tasks,
     tune,
+    verify,
 )
 from hedge_tasks.errors import HedgeError
 from hedge_tasks.evaluation import brought_commands
 from hedge_tasks.io.commands import USAGE_ERROR, say
+from hedge_tasks.serving.secrets import Redactor
 
 COMMANDS = (
     score,
@@ -44,28 +48,60 @@ COMMANDS = (
     leaderboard,
     paper,
     store,
+    verify,
     data,
     tasks,
 )
 """Modules with a function `add(commands)`, in the order of `hedge --help`; those of evaluations come after them."""
+
+TRACEBACK = "HEDGE_TRACEBACK"
+"""Environment variable that has every error show its traceback."""
+
+
+_LONGEST_LINE = 2000
 
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Entry point of `hedge`. Returns the exit code."""
     arguments = _parser().parse_args(argv)
     logger.remove()
-    logger.add(sys.stderr, level="INFO" if arguments.verbose else "WARNING", format="{level}: {message}")
+    level = "INFO" if arguments.verbose else "WARNING"
+    logger.add(lambda message: _complain(str(message).rstrip("\n")), level=level, format="{level}: {message}")
     try:
         code: int = arguments.execute(arguments)
         return code
     except (HedgeError, ValueError, OSError) as error:
-        say(f"hedge: {' '.join(str(error).split())}", sys.stderr)
-        return USAGE_ERROR
+        _show_traceback(arguments)
+        _complain(f"hedge: {_line(error)}")
+    except Exception as error:  # a fault of ours, or of a library: still one line, and a way to see more
+        if not _show_traceback(arguments):
+            how = f"(--traceback or {TRACEBACK}=1 shows where)"
+            _complain(f"hedge: unexpected {type(error).__name__}: {_line(error)} {how}")
+    return USAGE_ERROR
+
+
+def _show_traceback(arguments: argparse.Namespace) -> bool:
+    wanted = arguments.traceback or os.environ.get(TRACEBACK, "") not in ("", "0")
+    if wanted:
+        _complain(traceback.format_exc().rstrip())
+    return wanted
+
+
+def _complain(text: str) -> None:
+    """Print on the standard error, without the secrets of the environment, which a library's error may quote."""
+    say(Redactor()(text), sys.stderr)
+
+
+def _line(error: Exception) -> str:
+    # Redacted before it is cut: half a key is a secret, too.
+    text = Redactor()(" ".join(str(error).split()))
+    return text if len(text) <= _LONGEST_LINE else f"{text[:_LONGEST_LINE]}..."
 
 
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="hedge", description="Hallucination detection from a model's own answers.")
     parser.add_argument("--version", action="version", version=f"hedge-tasks {__version__}")
+    parser.add_argument("--traceback", action="store_true", help="show where an error came from")
     commands = parser.add_subparsers(title="commands", required=True, metavar="COMMAND")
     for module in COMMANDS:
         module.add(commands)

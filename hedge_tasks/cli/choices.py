@@ -15,6 +15,15 @@ def add_run(parser: argparse.ArgumentParser, name: str = "run", metavar: str = "
     parser.add_argument(
         name, type=Path, metavar=metavar, help="lmms-eval's output folder, a run file, or a JSONL file of answers"
     )
+    add_trust(parser)
+
+
+def add_trust(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--trust-run",
+        action="store_true",
+        help="load the models and data sets that the run names, even if no installed task has them",
+    )
 
 
 def add_task(parser: argparse.ArgumentParser) -> None:
@@ -35,7 +44,7 @@ def add_scorer(parser: argparse.ArgumentParser) -> None:
 def chosen_run(arguments: argparse.Namespace) -> Run:
     from hedge_tasks.runs.run_files import load_run
 
-    return load_run(arguments.run, arguments.task)
+    return load_run(arguments.run, arguments.task, trust=arguments.trust_run)
 
 
 def chosen_scorer(arguments: argparse.Namespace, run: Run) -> Scorer:

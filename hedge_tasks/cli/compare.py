@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from loguru import logger
 
-from hedge_tasks.cli.choices import add_scorer, add_task, chosen_scorer
+from hedge_tasks.cli.choices import add_scorer, add_task, add_trust, chosen_scorer
 from hedge_tasks.io.commands import command, number, show, table
 
 if TYPE_CHECKING:
@@ -35,6 +35,7 @@ def add(commands: Any) -> None:
     )
     parser.add_argument("--against", metavar="NAME", help="within one run: the metric to compare --metric with")
     parser.add_argument("--against-filter", metavar="NAME", help="within one run: the filter to compare --filter with")
+    add_trust(parser)
     add_task(parser)
     add_scorer(parser)
 
@@ -42,11 +43,13 @@ def add(commands: Any) -> None:
 def run(arguments: argparse.Namespace) -> int:
     from hedge_tasks.runs.run_files import load_run
 
-    one = load_run(arguments.run, arguments.task)
+    one = load_run(arguments.run, arguments.task, trust=arguments.trust_run)
     if arguments.other is None:
         heading, rows, facts = _within(one, arguments)
     else:
-        heading, rows, facts = _between(one, load_run(arguments.other, arguments.task), arguments)
+        heading, rows, facts = _between(
+            one, load_run(arguments.other, arguments.task, trust=arguments.trust_run), arguments
+        )
     adjusted = _holm([comparison for _, comparison in rows])
     facts["comparisons"] = [
         {"metric": name, **(asdict(comparison) if comparison else {}), "p_value_holm": p}

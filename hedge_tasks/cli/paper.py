@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from hedge_tasks.cli.choices import add_trust
 from hedge_tasks.cli.question import printable
 from hedge_tasks.io.commands import command, show, table
 
@@ -34,6 +35,7 @@ def add(commands: Any) -> None:
     parser.add_argument("--embedding-model", metavar="MODEL", help="cluster embed and embed_qa with this model")
     parser.add_argument("--threshold", help="cosine threshold of embed and embed_qa (default: the runs' own)")
     parser.add_argument("--out", type=Path, metavar="CELLS.csv", help="write one line a cell")
+    add_trust(parser)
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -45,7 +47,7 @@ def run(arguments: argparse.Namespace) -> int:
     from hedge_tasks.runs.run_files import load_runs
 
     names = _names(arguments.name)
-    placed = place_runs([run for path in arguments.runs for run in load_runs(path)], names)
+    placed = place_runs([run for path in arguments.runs for run in load_runs(path, trust=arguments.trust_run)], names)
     tables = [arguments.table] if arguments.table else [2, 3]
     cells = [cell for number in tables for cell in published_cells(number)]
     scored = score_cells(cells, placed.runs, _scorers(arguments))

@@ -6,6 +6,7 @@ import argparse
 from pathlib import Path
 from typing import Any
 
+from hedge_tasks.cli.choices import add_trust
 from hedge_tasks.io.commands import command, show
 
 
@@ -16,6 +17,7 @@ def add(commands: Any) -> None:
         "--out", type=Path, default=Path("report.html"), metavar="REPORT.html", help="(default: %(default)s)"
     )
     parser.add_argument("--task", help="only runs of this task")
+    add_trust(parser)
     parser.add_argument("--no-pictures", action="store_true", help="leave the questions' pictures out")
     parser.add_argument(
         "--no-curves", action="store_true", help="leave out the curves that cluster again (n, threshold)"
@@ -35,7 +37,9 @@ def run(arguments: argparse.Namespace) -> int:
 
     if arguments.questions < 0:
         raise ConfigError(f"--questions: expected a number of questions, got {arguments.questions}")
-    runs = [finished for path in arguments.runs for finished in load_runs(path, arguments.task)]
+    runs = [
+        finished for path in arguments.runs for finished in load_runs(path, arguments.task, trust=arguments.trust_run)
+    ]
     options = Options(pictures=not arguments.no_pictures, curves=not arguments.no_curves, questions=arguments.questions)
     with tqdm(desc="Report", unit="step", delay=2, leave=False) as bar:
 

@@ -57,10 +57,10 @@ def _source(arguments: argparse.Namespace) -> Run:
     """The run; where there is only an answer store, its complete answer sets with labels of the judge."""
     from hedge_tasks.errors import DataError
     from hedge_tasks.runs.from_store import run_from_store
-    from hedge_tasks.runs.run_files import load_run
+    from hedge_tasks.runs.run_files import load_run, run_paths
 
     try:
-        return load_run(arguments.run, arguments.task)
+        run_paths(arguments.run)
     except DataError as no_run:
         if not arguments.run.is_dir():
             raise
@@ -68,6 +68,8 @@ def _source(arguments: argparse.Namespace) -> Run:
             return run_from_store(arguments.run, arguments.definition, arguments.judge)
         except DataError as no_store:
             raise DataError(f"{no_run}; {no_store}") from None
+    # A damaged run is no reason to fall back on the store: its labels may be another judge's.
+    return load_run(arguments.run, arguments.task, trust=arguments.trust_run)
 
 
 def _summary(finished: Run, scorer: Scorer, arguments: argparse.Namespace) -> tuple[list[Any], dict[str, Any]]:

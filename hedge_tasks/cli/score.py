@@ -9,10 +9,25 @@ from typing import Any
 from hedge_tasks.cli.summary import as_json, as_text
 from hedge_tasks.io.commands import command, show
 
+_SHAPES = """\
+ANSWERS is one of these, by its ending or --csv; - reads the standard input:
+  JSON lines, an answer set each   {"id", "baseline", "clean": [...], "noisy"?: [...], "question"?, "reference"?,
+                                   "label"?, "group"?, "question_type"?}
+  JSON lines of plain answers      {"id", "answers": [...]}: the first answer is the baseline (the one that is judged),
+                                   the others are samples on the clean image; with a "baseline" beside them, all are
+  CSV, one answer a row            columns id, text, and any of condition (baseline, clean or noisy; without it as for
+                                   plain answers), mean_logprob, n_tokens, question, reference, label, group,
+                                   question_type
+An answer in JSON is a text, or {"text", "mean_logprob"?, "n_tokens"?}, or {"text", "logprobs": [of each token]}.
+"""
+
 
 def add(commands: Any) -> None:
-    score = command(commands, "score", run, "score sampled answers from a JSONL file, without lmms-eval or a model")
-    score.add_argument("answers", type=Path, metavar="ANSWERS.jsonl")
+    score = command(commands, "score", run, "score sampled answers from a file, without lmms-eval or a model")
+    score.formatter_class, score.epilog = argparse.RawDescriptionHelpFormatter, _SHAPES
+    score.add_argument("answers", type=Path, metavar="ANSWERS", help="JSONL or CSV file; - for the standard input")
+    score.add_argument("--csv", action="store_true", default=None, help="ANSWERS is CSV, whatever its name")
+    score.add_argument("--allow-unknown", action="store_true", help="pass over keys that no accepted shape has")
     score.add_argument("--clustering", default="embed", metavar="exact|embed|nli", help="default: embed")
     score.add_argument("--model", help="model of the clustering (hub id or folder)")
     score.add_argument("--threshold", type=float, help="cosine threshold of embed")
@@ -29,7 +44,7 @@ def run(arguments: argparse.Namespace) -> int:
 
     options = {key: value for key in ("model", "threshold") if (value := getattr(arguments, key)) is not None}
     backend = build_backend(arguments.clustering, **options)
-    answer_sets = read_answer_sets(arguments.answers)
+    answer_sets = read_answer_sets(arguments.answers, table=arguments.csv, allow_unknown=arguments.allow_unknown)
     given = [a for a in answer_sets if a.cluster_ids is not None]
     open_sets = [a for a in answer_sets if a.cluster_ids is None]
     clustered = {

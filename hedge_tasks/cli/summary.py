@@ -30,6 +30,8 @@ def as_text(summary: dict[str, Any]) -> str:
         + (tuned_on if summary["n_held_out"] else ""),
         f"weights: {summary['weighting']}",
     ]
+    if summary["lexical_sampled"]:
+        lines.append(f"lexical: a sample of the pairs of answers, for {summary['lexical_sampled']} questions")
     return "\n".join([*lines, "", auroc_table(summary)] if labelled else lines)
 
 

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 from hedge_tasks.errors import DataError
+from hedge_tasks.io import outside
 
 Condition = Literal["baseline", "clean", "noisy"]
 
@@ -49,7 +50,8 @@ class Answer:
     """One sampled answer.
 
     Attributes:
-        text: what the model wrote, surrounding whitespace removed. May be empty.
+        text: what the model wrote, surrounding whitespace removed. May be empty. What no file can hold (a lone
+            surrogate, NUL) becomes U+FFFD.
         mean_logprob: mean log-probability of its tokens in nats per token, over the model's distribution at
             temperature 1, special tokens left out. None where the model does not tell.
         n_tokens: number of tokens behind that mean.
@@ -60,6 +62,9 @@ class Answer:
     mean_logprob: float | None = None
     n_tokens: int | None = None
     finish: Finish | None = None
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "text", outside.clean(self.text))
 
     def to_dict(self) -> dict[str, Any]:
         fields: dict[str, Any] = {"text": self.text}
@@ -122,6 +127,11 @@ class AnswerSet:
     follow_ups: tuple[AnswerSet, ...] = ()
     held_out: bool = False
     choice_errors: Mapping[str, float] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        for name in ("id", "question", "reference", "group", "question_type"):
+            if isinstance(text := getattr(self, name), str):
+                object.__setattr__(self, name, outside.clean(text))
 
     @property
     def answers(self) -> tuple[Answer, ...]:
@@ -202,14 +212,14 @@ class AnswerSet:
             id=_read_id(fields["id"], f"{at}id"),
             baseline=Answer.from_dict(fields["baseline"], f"{at}baseline"),
             clean=clean,
-            noisy=_read_answers(fields.get("noisy") or [], f"{at}noisy"),
+            noisy=_read_answers(_or_none_of_them(fields, "noisy"), f"{at}noisy"),
             question=_read_optional_str(fields.get("question"), f"{at}question"),
             reference=_read_optional_str(fields.get("reference"), f"{at}reference"),
             label=_read_label(fields.get("label"), f"{at}label"),
             group=_read_optional_id(fields.get("group"), f"{at}group"),
             question_type=_read_optional_id(fields.get("question_type"), f"{at}question_type"),
-            held_out=fields.get("held_out") is True,
-            follow_ups=_read_follow_ups(fields.get("follow_ups") or [], f"{at}follow_ups"),
+            held_out=_read_flag(fields.get("held_out"), f"{at}held_out"),
+            follow_ups=_read_follow_ups(_or_none_of_them(fields, "follow_ups"), f"{at}follow_ups"),
         )
         if fields.get("cluster_ids") is None:
             return answer_set
@@ -217,11 +227,7 @@ class AnswerSet:
 
     @classmethod
     def from_json(cls, text: str, where: str = "") -> AnswerSet:
-        try:
-            fields = json.loads(text)
-        except ValueError as error:
-            raise DataError(f"{where or 'answer set'}: not valid JSON ({error})") from None
-        return cls.from_dict(fields, where)
+        return cls.from_dict(outside.parse_json(text, where or "answer set"), where)
 
 
 class Refused(str):
@@ -253,7 +259,7 @@ class FailedDocument:
 
 def read_report(text: str) -> Mapping[str, Any] | None:
     """How the model behaved, where the response brings it along."""
-    fields = json.loads(text)
+    fields = outside.parse_json(text, "answer set")
     report = fields.get(_REPORT) if isinstance(fields, Mapping) else None
     return report if isinstance(report, Mapping) else None
 
@@ -264,10 +270,7 @@ def read_response(text: str) -> AnswerSet | FailedDocument:
     Raises:
         DataError: it is neither of the two.
     """
-    try:
-        fields = json.loads(text)
-    except ValueError as error:
-        raise DataError(f"answer set: not valid JSON ({error})") from None
+    fields = outside.parse_json(text, "answer set")
     if isinstance(fields, Mapping) and isinstance(fields.get("failed"), str):
         return FailedDocument(str(fields.get("id")), fields["failed"])
     return AnswerSet.from_dict(fields)
@@ -297,8 +300,18 @@ def _read_optional_str(value: object, where: str) -> str | None:
     return value
 
 
+def _or_none_of_them(fields: Mapping[str, Any], key: str) -> object:
+    return [] if fields.get(key) is None else fields[key]
+
+
+def _read_flag(value: object, where: str) -> bool:
+    if value is not None and not isinstance(value, bool):
+        raise DataError(f"{where}: expected true or false, got {outside.shown(value)}")
+    return bool(value)
+
+
 def _read_label(value: object, where: str) -> int | None:
-    if value is None:
+    if value is None or value != value:  # pandas writes NaN where there is no label
         return None
     if isinstance(value, bool) or value not in (0, 1):
         raise DataError(f"{where}: expected 0 (supported), 1 (hallucinated) or null, got {value!r}")
@@ -308,8 +321,10 @@ def _read_label(value: object, where: str) -> int | None:
 def _read_logprob(value: object, where: str) -> float | None:
     if value is None:
         return None
-    if value == "-inf":
+    if value in ("-inf", -math.inf):
         return -math.inf
+    if isinstance(value, int):
+        value = outside.number(value, where)  # one that no float can hold must not get to the next lines
     if isinstance(value, bool) or not isinstance(value, (int, float)):
         raise DataError(f"{where}: expected a number, got {value!r}")
     if math.isnan(value) or value > 0:

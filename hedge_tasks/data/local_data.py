@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import io
 import os
 from collections.abc import Callable, Iterable, Mapping
 from itertools import islice
 from pathlib import Path, PurePosixPath
 from typing import Any
 
+from hedge_tasks.data.pictures import image_file_fault
 from hedge_tasks.errors import DataError
 
 ReadImage = Callable[[str], bytes | None]
@@ -57,16 +57,9 @@ def _key(name: str) -> str:
 
 def image_fault(content: bytes | None) -> str | None:
     """What is wrong with an image file: "missing", "unreadable", or None if nothing is."""
-    from PIL import Image
-
     if content is None:
         return "missing"
-    try:
-        with Image.open(io.BytesIO(content)) as image:
-            image.verify()
-    except (OSError, ValueError, SyntaxError, Image.DecompressionBombError):  # what PIL raises for what is no image
-        return "unreadable"
-    return None
+    return "unreadable" if image_file_fault(content, decode=False) else None
 
 
 def image_faults(names: Iterable[str], read_image: ReadImage) -> dict[str, str | None]:

@@ -2,18 +2,54 @@
 
 from __future__ import annotations
 
+import io
 import struct
 import threading
+import warnings
+import zlib
 
 import numpy as np
 from loguru import logger
 from PIL import Image, ImageOps
+
+MOST_PIXELS = 2 * 89_478_485
+"""Of a picture: where PIL, too, begins to call it a decompression bomb. A slide of 13,000 x 13,000 fits."""
+
+UNREADABLE = "an unreadable image"
+TOO_LARGE = f"an image of more than {MOST_PIXELS:,} pixels"
+
+UNREADABLE_ERRORS = (OSError, ValueError, SyntaxError, EOFError, IndexError, struct.error, zlib.error)
+"""What PIL raises for a file that is no image, or a damaged one."""
 
 _DEEP_MODES = ("I", "F")
 _ALPHA_MODES = ("LA", "PA", "La", "RGBA", "RGBa")
 
 # PIL reads the file of a lazily opened image on first use, and that is not safe when two threads share the image.
 _load_lock = threading.Lock()
+
+
+def image_file_fault(content: bytes, *, decode: bool) -> str | None:
+    """What is wrong with an image file: `UNREADABLE`, `TOO_LARGE`, or None if nothing is.
+
+    Args:
+        decode: whether to decode the pixels, too; without it a picture that is cut off is only noticed where the format
+            has checksums (PNG).
+    """
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", Image.DecompressionBombWarning)
+            with Image.open(io.BytesIO(content)) as image:
+                if image.width * image.height > MOST_PIXELS:
+                    return TOO_LARGE
+                if decode:
+                    image.load()
+                else:
+                    image.verify()
+    except Image.DecompressionBombError:
+        return TOO_LARGE
+    except UNREADABLE_ERRORS:
+        return UNREADABLE
+    return None
 
 
 def to_rgb8(image: Image.Image) -> Image.Image:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import io
 import os
 import re
 from collections import Counter
@@ -14,6 +13,7 @@ from urllib.parse import unquote
 
 from loguru import logger
 
+from hedge_tasks.data.pictures import TOO_LARGE, UNREADABLE, image_file_fault
 from hedge_tasks.errors import DataError
 from hedge_tasks.io.sources import PACKAGE_SCHEME, hub_or_cache, package_folder, split_address
 
@@ -28,6 +28,7 @@ _COMMIT = re.compile(r"^hf://[^@]+@([0-9a-f]{40})/")
 _DOWNLOADS = 8
 _TIMEOUT_S = 30.0
 _LARGEST_IMAGE = 64 << 20
+_DECODED_AT_START = 16
 
 
 def load_split(path: str, name: str | None, split: str, *, revision: str | None = None) -> Dataset:
@@ -173,10 +174,17 @@ def image_keys(dataset: Dataset, image_columns: Sequence[str]) -> list[str]:
 
 
 def check_images(dataset: Dataset, image_columns: Sequence[str], what: str) -> None:
-    """Raise DataError when a document has no image or none that can be read, before anything is sampled."""
+    """Raise DataError when a document has no image or none that can be read, before anything is sampled.
+
+    All images are looked into for their size and, where the format has some, their checksums, which takes as long as
+    reading them. Only those of the first documents are decoded: for all it would take minutes. The others are decoded
+    ahead of the model, where one that is damaged fails by its document's name
+    (`hedge_tasks.sampling.requests.DrawRequest.row_of_data`).
+    """
     for column in image_columns:
-        faults = [_image_fault(row[column]) for row in _undecoded(dataset, [column])]
-        for fault in ("no image", "an unreadable image"):
+        rows = _undecoded(dataset, [column])
+        faults = [_image_fault(row[column], decode=i < _DECODED_AT_START) for i, row in enumerate(rows)]
+        for fault in ("no image", UNREADABLE, TOO_LARGE):
             if rows := [i for i, found in enumerate(faults) if found == fault]:
                 shown = ", ".join(map(str, rows[:10])) + (", ..." if len(rows) > 10 else "")
                 raise DataError(f"{what}: {len(rows)} of {len(dataset)} documents have {fault} (rows {shown})")
@@ -203,18 +211,12 @@ def _image_bytes(image: object) -> bytes:
     return str(image).encode()
 
 
-def _image_fault(image: object) -> str | None:
-    """What is wrong with a stored image, from its header alone: decoding every image twice would take minutes."""
-    from PIL import Image
-
+def _image_fault(image: object, *, decode: bool) -> str | None:
+    """What is wrong with a stored image."""
     if not image or (isinstance(image, Mapping) and not (image.get("bytes") or image.get("path"))):
         return "no image"
     if isinstance(image, Mapping) and image.get("bytes"):
-        try:
-            with Image.open(io.BytesIO(image["bytes"])):
-                pass
-        except (OSError, ValueError, SyntaxError):  # what PIL raises for a file that is no image
-            return "an unreadable image"
+        return image_file_fault(bytes(image["bytes"]), decode=decode)
     return None
 
 

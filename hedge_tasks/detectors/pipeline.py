@@ -9,6 +9,7 @@ from typing import Any
 from hedge_tasks.clustering import ClusteringBackend, build_backend
 from hedge_tasks.data.answers import Answer, AnswerSet
 from hedge_tasks.detectors import scoring
+from hedge_tasks.detectors.builtin.lexical import samples_pairs
 from hedge_tasks.errors import DataError
 from hedge_tasks.statistics import Estimate, StratifiedAuroc, estimate_auroc, stratified_auroc
 
@@ -25,6 +26,7 @@ class Scores:
         baseline_nll: negative mean log-probability of the baseline answer, None where the model gives none.
         clean_nll: negative mean over the clean answers' mean log-probabilities, likewise.
         lexical: lexical disagreement of the clean answers.
+        lexical_sampled: whether that compares a sample of the pairs of answers, because there are too many.
         weighting: "logprob" or "uniform": what the answers' weights in se and vase are.
         cluster_ids: in the order baseline, clean, noisy.
         held_out: the threshold of the clustering was chosen on this question, so no AUROC counts it.
@@ -47,6 +49,7 @@ class Scores:
     cluster_ids: tuple[int, ...]
     held_out: bool = False
     choice_errors: Mapping[str, float] = field(default_factory=dict)
+    lexical_sampled: bool = False
 
     @property
     def reported_label(self) -> int | None:
@@ -116,6 +119,7 @@ def score_clustered(answer_set: AnswerSet, *, alpha: float = 1.0) -> Scores:
             cluster_ids=ids,
             held_out=answer_set.held_out,
             choice_errors=answer_set.choice_errors,
+            lexical_sampled=samples_pairs([answer.text for answer in answer_set.clean]),
         )
     except ValueError as error:
         raise DataError(f"{answer_set.id}: {error}") from error
@@ -205,6 +209,7 @@ def summarise(scores: Sequence[Scores]) -> dict[str, Any]:
         "n_held_out": sum(s.held_out for s in scores),
         "hallucination_rate": sum(labels) / len(labels) if labels else None,
         "weighting": _weighting(scores),
+        "lexical_sampled": sum(s.lexical_sampled for s in scores),
         "auroc": {name: detection_auroc(scores, name) for name in (*SCORE_NAMES, *BASELINE_NAMES)},
         "auroc_within_question_types": {name: _within(scores, name) for name in (*SCORE_NAMES, *BASELINE_NAMES)},
     }

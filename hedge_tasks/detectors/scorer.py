@@ -58,7 +58,8 @@ class Scorer:
         """Build from the settings that a run recorded for one of its filter pipelines.
 
         Raises:
-            ConfigError: the run used a model object that only existed in its process.
+            ConfigError: the run used a model object that only existed in its process, or the settings are none that a
+                scorer records: names what is wrong.
         """
         for key in ("model", "nli_model", "embedding_model"):
             if str(settings.get(key, "")).startswith("custom:"):
@@ -66,8 +67,17 @@ class Scorer:
                     f"{name}: the run clustered with {settings[key]}, which is not a model on disk or hub"
                 )
         options = {key: value for key, value in settings.items() if key not in _NOT_OPTIONS and value is not None}
+        if not isinstance(settings.get("backend"), str) or not isinstance(settings.get("with_question"), bool):
+            raise ConfigError(f"{name}: no clustering is recorded there")
         asked = {"with_question": settings["with_question"], "alpha": settings.get("alpha", 1.0)}
-        return cls.build(name, settings["backend"], options, **asked)
+        try:
+            scorer = cls.build(name, settings["backend"], options, **asked)
+        except (TypeError, ValueError, AttributeError, KeyError) as error:
+            raise ConfigError(f"{name}: the recorded settings make no clustering ({error})") from error
+        # Options such as where to compute are the business of whoever computes, not of a file.
+        if foreign := options.keys() - scorer.settings().keys():
+            raise ConfigError(f"{name}: {min(foreign)!r} is no setting that a run records")
+        return scorer
 
     def settings(self) -> dict[str, Any]:
         chosen = self.choice.settings() if self.choice else {}

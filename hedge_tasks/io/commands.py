@@ -4,9 +4,15 @@ from __future__ import annotations
 
 import argparse
 import json
+import re
 import sys
 from collections.abc import Callable, Sequence
 from typing import Any
+
+from hedge_tasks.io.outside import clean
+
+# Line ends and tabs stay.
+_CONTROLS = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
 
 USAGE_ERROR = 2
 """Exit code of a wrong path or option."""
@@ -20,12 +26,22 @@ def command(commands: Any, name: str, run: Callable[[argparse.Namespace], int], 
     parser: argparse.ArgumentParser = commands.add_parser(name, help=text, description=text[0].upper() + text[1:] + ".")
     parser.add_argument("--json", action="store_true", help="print JSON")
     parser.add_argument("-v", "--verbose", action="store_true", help="say what is being done")
+    # Suppressed: the main parser has it, too, and its value must not be overwritten.
+    parser.add_argument(
+        "--traceback", action="store_true", default=argparse.SUPPRESS, help="show where an error came from"
+    )
     parser.set_defaults(execute=run)
     return parser
 
 
 def say(text: str, stream: Any = None) -> None:
-    (stream or sys.stdout).write(text + "\n")
+    """Print a line: without control characters, which a terminal would obey, and whatever the terminal can show."""
+    stream = stream or sys.stdout
+    text = _CONTROLS.sub(lambda found: f"\\x{ord(found[0]):02x}", clean(text))
+    try:
+        stream.write(text + "\n")
+    except UnicodeEncodeError:
+        stream.write(text.encode(stream.encoding, "backslashreplace").decode(stream.encoding) + "\n")
 
 
 def show(arguments: argparse.Namespace, value: Any, text: str) -> None:

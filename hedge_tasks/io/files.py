@@ -3,19 +3,30 @@
 from __future__ import annotations
 
 import os
+import re
+import socket
+import time
+from contextlib import suppress
 from pathlib import Path
 
 from hedge_tasks.errors import DataError
+
+_PART = re.compile(r"\.(?P<host>[A-Za-z0-9-]+)\.(?P<process>\d+)\.part$")
+_ABANDONED_S = 86_400
+"""Age at which an unfinished file of another host counts as left behind."""
 
 
 def write_whole(path: Path, text: str) -> None:
     """Write a text file that appears as a whole or not at all, whenever the process dies.
 
+    What writers that died before they were done have left behind in the folder is removed.
+
     Raises:
         DataError: the folder is missing or cannot be written, or the disk is full.
     """
-    unfinished = path.with_name(f"{path.name}.{os.getpid()}.part")
+    unfinished = path.with_name(f"{path.name}.{_host()}.{os.getpid()}.part")
     try:
+        _remove_abandoned(path.parent)
         with unfinished.open("w", encoding="utf-8", newline="") as file:
             file.write(text)
             file.flush()
@@ -24,4 +35,35 @@ def write_whole(path: Path, text: str) -> None:
     except OSError as error:
         raise DataError(f"cannot write {path}: {error.strerror}") from error
     finally:
-        unfinished.unlink(missing_ok=True)
+        with suppress(OSError):
+            unfinished.unlink(missing_ok=True)
+
+
+def _host() -> str:
+    return re.sub(r"[^A-Za-z0-9-]", "-", socket.gethostname())[:40] or "host"
+
+
+def _remove_abandoned(folder: Path) -> None:
+    for file in folder.glob("*.part"):
+        found = _PART.search(file.name)
+        if found is None:
+            continue
+        with suppress(OSError):  # another process may be quicker
+            if found["host"] == _host():
+                dead = not _is_running(int(found["process"]))
+            else:
+                dead = time.time() - file.stat().st_mtime > _ABANDONED_S
+            if dead:
+                file.unlink(missing_ok=True)
+
+
+def _is_running(process: int) -> bool:
+    if os.name == "nt":
+        return True  # there, asking with a signal would end it
+    try:
+        os.kill(process, 0)
+    except (ProcessLookupError, OverflowError):
+        return False
+    except PermissionError:
+        return True
+    return True

@@ -1,13 +1,25 @@
-"""JSON lines from outside, each with its place."""
+"""JSON lines from outside, each with its place; and lines of our own with a checksum.
+
+A *sealed* line is an ordinary JSON object whose last field is the CRC-32 of the bytes before it, so that every reader
+of JSON lines can read it, and ours notices a single changed bit.
+"""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+import re
+import zlib
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
 from hedge_tasks.errors import DataError
+from hedge_tasks.io.outside import clean, parse_json, read_raw_lines
+
+CHECKSUM = "crc32"
+"""Last field of a sealed line."""
+
+_SEAL = re.compile(rb', "crc32": "([0-9a-f]{8})"\}\n?\Z')
 
 
 def read_objects(path: Path) -> list[tuple[str, Mapping[str, Any]]]:
@@ -16,21 +28,51 @@ def read_objects(path: Path) -> list[tuple[str, Mapping[str, Any]]]:
     Raises:
         DataError: names the file, the line and what is wrong.
     """
-    try:
-        lines = path.read_bytes().split(b"\n")
-    except OSError as error:
-        raise DataError(f"cannot read {path}: {error.strerror}") from error
-    places = ((f"{path}:{number}", line) for number, line in enumerate(lines, start=1) if line.strip())
-    return [(where, _decode(line, where)) for where, line in places]
+    return parse_objects(read_raw_lines(path), str(path))
 
 
-def _decode(line: bytes, where: str) -> Mapping[str, Any]:
-    try:
-        fields = json.loads(line.decode("utf-8-sig"))
-    except UnicodeDecodeError as error:
-        raise DataError(f"{where}: not UTF-8 ({error.reason} at byte {error.start})") from None
-    except (ValueError, RecursionError) as error:
-        raise DataError(f"{where}: not valid JSON ({error})") from None
+def parse_objects(lines: Iterable[tuple[int, bytes]], name: str) -> list[tuple[str, Mapping[str, Any]]]:
+    """As `read_objects`, from lines with their numbers."""
+    places = ((f"{name}:{number}", line) for number, line in lines if line.strip())
+    return [(where, parse_object(line, where)) for where, line in places]
+
+
+def parse_object(line: bytes, where: str) -> Mapping[str, Any]:
+    """The JSON object of a line.
+
+    Raises:
+        DataError: it is none.
+    """
+    fields = parse_json(line, where)
     if not isinstance(fields, dict):
         raise DataError(f"{where}: expected a JSON object, got {type(fields).__name__}")
     return fields
+
+
+def seal(record: Mapping[str, Any], *, ensure_ascii: bool = False) -> bytes:
+    """A record as a line with its checksum, line end included. The record has at least one field."""
+    body = clean(json.dumps(record, ensure_ascii=ensure_ascii)).encode()[:-1]
+    return b'%s, "%s": "%08x"}\n' % (body, CHECKSUM.encode(), zlib.crc32(body))
+
+
+def is_sealed(line: bytes) -> bool:
+    """Whether a line ends as a sealed one does, be its checksum right or wrong."""
+    return _SEAL.search(line) is not None
+
+
+def unseal(line: bytes) -> Mapping[str, Any]:
+    """The record of a sealed line, without its checksum.
+
+    Raises:
+        DataError: the checksum is wrong or missing, or there is no sound JSON object. Names no place.
+    """
+    found = _SEAL.search(line)
+    if found is None:
+        raise DataError("there is no checksum at its end")
+    body = line[: found.start()]
+    if found[1] != b"%08x" % zlib.crc32(body):
+        raise DataError("checksum does not match")
+    record = parse_json(body + b"}", "record")
+    if not isinstance(record, dict):
+        raise DataError(f"expected a JSON object, got {type(record).__name__}")
+    return record

@@ -1,19 +1,17 @@
 """Append-only files of checked JSON records: what the answer store and the label store are made of.
 
-One file a writer, so that several processes and hosts can write to one folder without a lock. A line is the CRC-32 of
-the rest as eight hexadecimal digits, a space, and a JSON object.
+One file a writer, so that several processes and hosts can write to one folder without a lock. A line is a JSON object
+whose last field is its checksum (`hedge_tasks.io.json_lines.seal`).
 """
 
 from __future__ import annotations
 
 import errno
-import json
 import math
 import os
 import socket
 import time
 import uuid
-import zlib
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime, timezone
@@ -22,6 +20,8 @@ from types import TracebackType
 from typing import IO, Any
 
 from hedge_tasks.errors import DataError, HedgeError
+from hedge_tasks.io.json_lines import seal, unseal
+from hedge_tasks.io.outside import read_raw_lines
 
 SYNC_SECONDS = 1.0
 """Between two syncs to disk at least; a model that takes longer for a batch has every batch synced."""
@@ -135,36 +135,16 @@ def read_lines(file: Path) -> Iterator[Line]:
     Raises:
         DataError: the file cannot be read.
     """
-    try:
-        lines = file.read_bytes().split(b"\n")
-    except OSError as error:
-        raise DataError(f"cannot read {file}: {error.strerror}") from error
-    for number, line in enumerate(lines, start=1):
-        if not line:
-            continue
+    for number, line in read_raw_lines(file):
         try:
-            yield Line(file, number, _decode(line))
+            yield Line(file, number, unseal(line))
         except DataError as error:
-            torn = " (the end of an interrupted write, or of one under way)" if number == len(lines) else ""
+            torn = "" if line.endswith(b"\n") else " (the end of an interrupted write, or of one under way)"
             yield Line(file, number, None, f"{error}{torn}")
 
 
 def _encode(record: Mapping[str, Any]) -> bytes:
-    body = json.dumps(record, ensure_ascii=True).encode()
-    return b"%08x %s\n" % (zlib.crc32(body), body)
-
-
-def _decode(line: bytes) -> Mapping[str, Any]:
-    checksum, _, body = line.partition(b" ")
-    if checksum != b"%08x" % zlib.crc32(body):
-        raise DataError("checksum does not match")
-    try:
-        record = json.loads(body)
-    except ValueError as error:
-        raise DataError(f"not valid JSON ({error})") from None
-    if not isinstance(record, dict):
-        raise DataError(f"expected a JSON object, got {type(record).__name__}")
-    return record
+    return seal(record, ensure_ascii=True)
 
 
 def _sync_folder(folder: Path) -> None:

@@ -1,11 +1,13 @@
-"""Tables of text from outside (models, data sets) as CSV that no spreadsheet takes for formulas."""
+"""CSV from outside, and tables of texts from outside as CSV that no spreadsheet takes for formulas."""
 
 from __future__ import annotations
 
 import csv
 import io
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+from hedge_tasks.errors import DataError
 
 # Spreadsheets run a cell that begins with one of these, blanks and invisible marks before it or not. The full-width
 # forms count as well.
@@ -34,3 +36,26 @@ def safe_cell(text: str) -> str:
     # Python's writer does not quote a lone carriage return, and readers take it for the end of the line.
     clean = _CONTROLS.sub("\ufffd", text.replace("\r\n", "\n").replace("\r", "\n"))
     return f"'{clean}" if _FORMULA.match(clean) else clean
+
+
+def parse_csv(text: str, name: str) -> list[tuple[str, Mapping[str, str]]]:
+    """The rows of a CSV text by the names of its header, each with its place (`file:line`).
+
+    Raises:
+        DataError: it is no CSV, a row has more or fewer columns than the header, or the header names one twice.
+    """
+    return list(_rows(csv.DictReader(io.StringIO(text, newline=""), strict=True), name))
+
+
+def _rows(reader: csv.DictReader[str], name: str) -> Iterator[tuple[str, Mapping[str, str]]]:
+    try:
+        names = list(reader.fieldnames or ())
+        if len(set(names)) < len(names):
+            raise DataError(f"{name}: the header names a column twice")
+        for row in reader:
+            where = f"{name}:{reader.line_num}"
+            if None in row or None in row.values():
+                raise DataError(f"{where}: expected {len(names)} columns, as in the header")
+            yield where, row
+    except csv.Error as error:
+        raise DataError(f"{name}:{reader.line_num}: not valid CSV ({error})") from None

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -14,6 +13,7 @@ from hedge_tasks.data.answers import Answer, AnswerSet
 from hedge_tasks.detectors.pipeline import Scores
 from hedge_tasks.detectors.thresholds import ThresholdChoice, held_out_ids
 from hedge_tasks.errors import ConfigError, DataError
+from hedge_tasks.io.outside import read_json
 from hedge_tasks.leaderboard.schema import schema_fault
 from hedge_tasks.leaderboard.submission import (
     DECIMALS,
@@ -29,7 +29,6 @@ LARGEST = 512 << 20
 """Bytes of a submission."""
 
 _MOST = 20
-_DEEPEST = 40
 # Half a unit in the last decimal is rounding; anything more is another number.
 _TOLERANCE = 0.5 * 10**-DECIMALS + 1e-9
 _SCORE_TOLERANCE = 1e-9
@@ -41,22 +40,9 @@ def read_submission(path: Path) -> dict[str, Any]:
     Raises:
         DataError: no file, too large, or no JSON object (NaN and infinity are none, either, nor is a key given twice).
     """
-    try:
-        if path.stat().st_size > LARGEST:
-            raise DataError(f"{path}: larger than {LARGEST >> 20} MiB")
-        text = path.read_text("utf-8")
-    except OSError as error:
-        raise DataError(f"cannot read {path}: {error.strerror}") from error
-    except UnicodeDecodeError as error:
-        raise DataError(f"{path}: not UTF-8 ({error.reason})") from None
-    try:
-        content = json.loads(text, parse_constant=_refuse_constant, object_pairs_hook=_object)
-    except (ValueError, RecursionError) as error:
-        raise DataError(f"{path}: not valid JSON ({error})") from None
+    content = read_json(path, largest=LARGEST, constants=False)
     if not isinstance(content, dict):
         raise DataError(f"{path}: expected a JSON object, got {type(content).__name__}")
-    if _deeper(content, _DEEPEST):
-        raise DataError(f"{path}: nested deeper than {_DEEPEST} levels")
     return content
 
 
@@ -173,21 +159,3 @@ def _without_texts(document: Mapping[str, Any]) -> AnswerSet:
     answers = [Answer("")] * len(document["logprobs"])
     nothing = AnswerSet(document["id"], answers[0], tuple(answers[1:end]), tuple(answers[end:]))
     return replace(nothing, label=document["label"])
-
-
-def _refuse_constant(name: str) -> float:
-    raise ValueError(f"{name} is no JSON number")
-
-
-def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    made = dict(pairs)
-    if len(made) < len(pairs):
-        twice = next(key for key, times in Counter(key for key, _ in pairs).items() if times > 1)
-        raise ValueError(f"the key {twice[:80]!r} is given twice")
-    return made
-
-
-def _deeper(value: Any, levels: int) -> bool:
-    """Whether something is nested deeper than that; what is done with it later recurses."""
-    inner = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
-    return levels < 0 or any(_deeper(item, levels - 1) for item in inner if isinstance(item, (dict, list)))

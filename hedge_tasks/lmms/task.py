@@ -118,6 +118,7 @@ class HedgeTask(ConfigurableMessagesTask):
         # Facts that are only known after sampling. The very same object sits in every dump of the configuration, so
         # that lmms-eval writes them into its results file.
         self._outcome: dict[str, Any] = {}
+        self._warned = False
         # TaskConfig knows neither our keys nor the one that named this class.
         framework = {key: value for key, value in config.items() if key not in ("class", "hedge", "hedge_overrides")}
         if framework.get("filter_list"):
@@ -248,10 +249,21 @@ class HedgeTask(ConfigurableMessagesTask):
         )
         if self.plan.noisy_count:
             self._check_noise(request)
+        if request.store is None:
+            self._warn_of_nothing_kept()
         # lmms-eval's response cache keeps deterministic requests. This one is not: the answer store does the keeping.
         settings = {"do_sample": True, "n": 1 + self.plan.n + self.plan.noisy_count}
         arguments = (ctx, settings, request, doc_id, self.config.task, split)
         return Instance("generate_samples", arguments, 0, **kwargs)
+
+    def _warn_of_nothing_kept(self) -> None:
+        if not self._warned and is_first():
+            logger.warning(
+                "{}: nothing of this run will be kept, neither answers nor labels: a killed run starts anew, and no "
+                "report, rescoring or larger n can use it. Give --output_path, or set HEDGE_STORE, to keep them",
+                self.config.task,
+            )
+        self._warned = True
 
     def _check_noise(self, request: SampleRequest) -> None:
         try:

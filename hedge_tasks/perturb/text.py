@@ -6,7 +6,6 @@ For text tasks, where there is no image to perturb. The answer that is right sta
 from __future__ import annotations
 
 import hashlib
-import json
 import random
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields, replace
@@ -18,7 +17,8 @@ from typing import Any
 from PIL import Image
 
 from hedge_tasks.data.sentences import split_sentences
-from hedge_tasks.errors import ConfigError, unknown
+from hedge_tasks.errors import ConfigError, DataError, unknown
+from hedge_tasks.io.outside import parse_json
 from hedge_tasks.perturb.base import Wording
 
 QUESTION = "{question}"
@@ -141,9 +141,9 @@ def _ours(name: str) -> tuple[str, ...]:
 
 def _parsed(text: str, what: str) -> tuple[str, ...]:
     try:
-        content = json.loads(text)
-    except (ValueError, RecursionError) as error:
-        raise ConfigError(f"perturbation: {what} is not valid JSON ({error})") from None
+        content = parse_json(text, what)
+    except DataError as error:
+        raise ConfigError(f"perturbation: {error}") from None
     templates = content.get("templates") if isinstance(content, dict) else None
     if not isinstance(templates, list) or not templates:
         raise ConfigError(f"perturbation: {what} has no list 'templates'")

@@ -7,15 +7,12 @@ import io
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
-
-import yaml
 
 from hedge_tasks.data import splits
 from hedge_tasks.errors import DataError
-from hedge_tasks.lmms.catalogue import task_files
 from hedge_tasks.runs.run_files import Run
+from hedge_tasks.runs.trust import Source, installed_tasks
 
 BUDGET = 8_000_000
 """Bytes of all pictures of a page together, as they stand in it."""
@@ -23,15 +20,6 @@ BUDGET = 8_000_000
 # Longest side in pixels and JPEG quality, from good to small.
 _STEPS = ((320, 80), (256, 70), (192, 65), (128, 60), (96, 50))
 _MOST_PIXELS = 80_000_000
-
-
-@dataclass(frozen=True)
-class Source:
-    """Where the documents of a task are: what lmms-eval's YAML calls dataset_path, dataset_name and test_split."""
-
-    path: str
-    name: str | None
-    split: str
 
 
 @dataclass(frozen=True)
@@ -66,9 +54,12 @@ def thumbnails(run: Run, configs: Mapping[str, Any] | None = None, budget: int =
     columns = list(documents.get("images") or ())
     if not columns:
         return Thumbnails((), {}, "" if documents else "The run does not say where its pictures are.")
-    source = _source(configs) if configs else _source_of_task(run.task)
+    source = Source.of(configs) if configs else _source_of_task(run.task)
     if source is None:
         return Thumbnails((), {}, f"Pictures are left out: the task {run.task} is not installed here.")
+    if not (run.trusted or source.trusted):
+        what = f"the data set {source.path} is none of the installed tasks (--trust-run loads it)"
+        return Thumbnails((), {}, f"Pictures are left out: {what}.")
     try:
         rows = list(_rows(run, source, columns))
     except DataError as error:
@@ -76,36 +67,8 @@ def thumbnails(run: Run, configs: Mapping[str, Any] | None = None, budget: int =
     return _shrink_all(rows, budget, len(run.answer_sets))
 
 
-def _source(config: Mapping[str, Any]) -> Source | None:
-    path, split = config.get("dataset_path"), config.get("test_split") or config.get("validation_split")
-    if not isinstance(path, str) or not isinstance(split, str):
-        return None
-    name = config.get("dataset_name")
-    return Source(path, name if isinstance(name, str) else None, split)
-
-
 def _source_of_task(task: str) -> Source | None:
-    for file in task_files():
-        config = read_task(file)
-        if config.get("task") == task:
-            return _source(config)
-    return None
-
-
-def read_task(file: Path) -> dict[str, Any]:
-    """A task's YAML with what it includes, its functions left out."""
-    config = yaml.load(file.read_text("utf-8"), Loader=_PlainLoader) or {}
-    included = config.pop("include", None)
-    if not isinstance(included, str):
-        return dict(config)
-    return {**read_task(file.parent / included), **config}
-
-
-class _PlainLoader(yaml.SafeLoader):
-    """Reads task YAML without running its !function tags."""
-
-
-_PlainLoader.add_constructor("!function", lambda loader, node: None)
+    return next((Source.of(config) for config in installed_tasks() if config.get("task") == task), None)
 
 
 def _rows(run: Run, source: Source, columns: Sequence[str]) -> Iterator[tuple[str, list[bytes]]]:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-import json
 import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+
+from hedge_tasks.errors import DataError
+from hedge_tasks.io.outside import read_json
 
 _PATTERN = "*results.json"
 
@@ -65,8 +67,8 @@ def result_files(paths: Iterable[Path]) -> list[ResultFile]:
 def read_results(path: Path) -> ResultFile | None:
     """Read a result file; None where it is none."""
     try:
-        content = json.loads(path.read_text("utf-8"))
-    except (OSError, ValueError, RecursionError):
+        content = read_json(path)
+    except DataError:
         return None
     if not isinstance(content, dict) or not isinstance(content.get("results"), dict):
         return None
@@ -132,6 +134,6 @@ def _finite(value: object) -> float | None:
         return None
     try:
         number = float(value)
-    except ValueError:
+    except (ValueError, OverflowError):
         return None
     return number if math.isfinite(number) else None

@@ -1,15 +1,17 @@
 """A finished run on disk: its settings, and every question with its answers and the verdict on the baseline answer.
 
-A run file is JSON lines. The first line is a header, `{"hedge_run": 1, "task", "model", "created", "settings"}`; every
-other line is one answer set (`AnswerSet.to_dict`) with the judge's `verdict` beside it. Everything that is computed
-later (other clusterings, sweeps, comparisons, reports) starts from here and needs no model.
+A run file is JSON lines. The first line is a header, `{"hedge_run": 2, "task", "model", "created", "settings",
+"documents"}`; the last one closes it; every other line is one answer set (`AnswerSet.to_dict`) with the judge's
+`verdict` beside it. Each has a checksum as its last field, and the closing line a digest of all
+(`hedge_tasks.runs.integrity`). Everything that is computed later (other clusterings, sweeps, comparisons, reports)
+starts from here and needs no model.
 """
 
 from __future__ import annotations
 
 import itertools
-import json
 import re
+import shutil
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timezone
@@ -17,12 +19,16 @@ from pathlib import Path
 from typing import Any
 
 from hedge_tasks.data.answer_files import parse_answer_sets
+from hedge_tasks.data.answer_rows import normal_rows
 from hedge_tasks.data.answers import AnswerSet
 from hedge_tasks.errors import DataError, unknown
+from hedge_tasks.io import outside
 from hedge_tasks.io.files import write_whole
 from hedge_tasks.io.json_lines import read_objects
+from hedge_tasks.runs.integrity import HEADER, Inspection, inspect, is_run_file, sealed_run
+from hedge_tasks.runs.run_settings import checked_settings, checked_verdict
 
-FORMAT = 1
+FORMAT = 2
 FOLDER = "hedge_runs"
 """Folder of run files in lmms-eval's output folder."""
 
@@ -41,6 +47,7 @@ class Run:
         settings: all that the results depend on (DESIGN §7): package version, sampling, filters, judge, ...
         created: when it was finished, UTC, as ISO 8601.
         path: the file it was read from or written to.
+        trusted: whether the user has said that what it names may be loaded; see `hedge_tasks.runs.trust`.
     """
 
     task: str
@@ -50,6 +57,7 @@ class Run:
     settings: Mapping[str, Any] = field(default_factory=dict)
     created: str = ""
     path: Path | None = None
+    trusted: bool = field(default=False, compare=False)
 
     @property
     def title(self) -> str:
@@ -69,37 +77,36 @@ def save_run(run: Run, folder: Path) -> Path:
     """
     stamp = re.sub(r"\D", "", run.created)[:20] or "undated"
     path = _unused(folder, f"run-{stamp}-{_UNSAFE.sub('_', run.task)[:80]}")
-    header = {
-        "hedge_run": FORMAT,
-        "task": run.task,
-        "model": run.model,
-        "created": run.created,
-        "settings": run.settings,
-    }
-    rows = [{**a.to_dict(), "verdict": run.verdicts.get(a.id)} for a in run.answer_sets]
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise DataError(f"cannot write runs to {folder}: {error.strerror}") from error
-    write_whole(path, "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in (header, *rows)))
+    write_whole(path, _text(run))
     return path
 
 
-def load_runs(path: Path, task: str | None = None) -> list[Run]:
+def _text(run: Run) -> str:
+    about = {"task": run.task, "model": run.model, "created": run.created, "settings": run.settings}
+    header = {HEADER: FORMAT, **about, "documents": len(run.answer_sets)}
+    return sealed_run(header, [{**a.to_dict(), "verdict": run.verdicts.get(a.id)} for a in run.answer_sets])
+
+
+def load_runs(path: Path, task: str | None = None, *, trust: bool = False) -> list[Run]:
     """The runs at a path, the newest of each task and model, sorted by task and model.
 
     Args:
         path: lmms-eval's output folder, a folder of run files, one run file, a sample file of lmms-eval, or a JSONL
             file of answer sets.
         task: only runs of this task.
+        trust: whether the models and data sets that they name may be loaded; see `hedge_tasks.runs.trust`.
 
     Raises:
         DataError: there is no run, or a file is damaged.
         ConfigError: no run is of that task; names the nearest one.
     """
     newest: dict[tuple[str, str], Run] = {}
-    for file in _run_files(path):
-        run = read_run(file)
+    for file in run_paths(path):
+        run = replace(read_run(file), trusted=trust)
         known = newest.get((run.task, run.model))
         if known is None or known.created <= run.created:
             newest[run.task, run.model] = run
@@ -111,14 +118,14 @@ def load_runs(path: Path, task: str | None = None) -> list[Run]:
     return [run for run in runs if run.task == task]
 
 
-def load_run(path: Path, task: str | None = None) -> Run:
+def load_run(path: Path, task: str | None = None, *, trust: bool = False) -> Run:
     """The one run at a path.
 
     Raises:
         DataError: there is none, or there are several: the message lists them.
         ConfigError: no run is of that task; names the nearest one.
     """
-    runs = load_runs(path, task)
+    runs = load_runs(path, task, trust=trust)
     if len(runs) > 1:
         listing = "; ".join(f"{run.task} of {run.model} ({run.path})" for run in runs)
         raise DataError(f"{path} holds {len(runs)} runs, choose one by its task or file: {listing}")
@@ -129,17 +136,91 @@ def read_run(file: Path) -> Run:
     """Read a run file, a sample file of lmms-eval, or a JSONL file of answer sets.
 
     Raises:
-        DataError: names the file, the line and what is wrong.
+        DataError: names the file, the line and what is wrong. A damaged run file is refused as a whole.
     """
+    if is_run_file(file):
+        found = inspect(file)
+        # A file of another format has no closing line either, and that is not what is wrong with it.
+        if found.header is not None:
+            _check_format(found.header)
+        if found.problems:
+            more = f" (and {len(found.problems) - 1} more)" if len(found.problems) > 1 else ""
+            raise DataError(
+                f"{found.problems[0]}{more}: the run file is damaged. What is sound of it is kept by: "
+                f"hedge verify {file} --repair"
+            )
+        return _from_run_file(found)
     rows = read_objects(file)
     if not rows:
         raise DataError(f"{file}: nothing in it")
-    where, first = rows[0]
-    if "hedge_run" in first:
-        return _from_run_file(file, where, first, rows[1:])
-    if "filtered_resps" in first:
+    if "filtered_resps" in rows[0][1]:
         return _from_samples(file, rows)
-    return Run(file.stem, "", tuple(parse_answer_sets(rows)), path=file)
+    return Run(file.stem, "", tuple(parse_answer_sets(normal_rows(rows))), path=file)
+
+
+@dataclass(frozen=True)
+class Repair:
+    """What a repair found and did.
+
+    Attributes:
+        run: what is sound, which now stands in the file.
+        lost: ids of the documents that are gone, as far as they are known.
+        n_lost: how many are gone; None where nobody can tell.
+        original: copy of the damaged file.
+    """
+
+    run: Run
+    lost: tuple[str, ...]
+    n_lost: int | None
+    original: Path
+
+
+def repair_run(found: Inspection) -> Repair:
+    """Write a damaged run file anew with what is sound of it; the damaged one is kept beside it.
+
+    The new file's settings say so under `repaired`.
+
+    Raises:
+        DataError: no document of it is sound, or the file cannot be written.
+    """
+    file = found.file
+    rows = _sound_rows(found)
+    if not rows:
+        raise DataError(f"{file}: no document in it is sound")
+    where, header = found.header or (f"{file}:1", {"task": _task_of(file), "model": "", "created": "", "settings": {}})
+    _check_format((where, {HEADER: FORMAT, **header}))
+    there = {str(row["id"]) for _, row in rows}
+    lost = tuple(id for id in found.ids or () if id not in there)
+    written = header.get("documents") if found.ids is None else len(found.ids)
+    n_lost = max(written - len(rows), 0) if isinstance(written, int) else None
+    repaired = {"lost": n_lost, "header_lost": found.header is None}
+    settings = header.get("settings")
+    header = {**header, "settings": {**(settings if isinstance(settings, Mapping) else {}), "repaired": repaired}}
+    run = _from_run_file(replace(found, header=(where, {HEADER: FORMAT, **header}), rows=rows))
+    original = file.with_name(f"{file.name}.damaged")
+    try:
+        shutil.copyfile(file, original)
+    except OSError as error:
+        raise DataError(f"cannot write {original}: {error.strerror}") from error
+    write_whole(file, _text(run))
+    return Repair(run, lost, n_lost, original)
+
+
+def _sound_rows(found: Inspection) -> list[tuple[str, Mapping[str, Any]]]:
+    rows: dict[str, tuple[str, Mapping[str, Any]]] = {}
+    for where, row in found.rows:
+        try:
+            [answer_set] = parse_answer_sets([(where, row)])
+            checked_verdict(row.get("verdict"), where)
+        except DataError:
+            continue
+        rows.setdefault(answer_set.id, (where, row))
+    return list(rows.values())
+
+
+def _task_of(file: Path) -> str:
+    """The task as the name of a run file tells it."""
+    return file.stem.split("-", 2)[-1]
 
 
 def _unused(folder: Path, name: str) -> Path:
@@ -147,7 +228,12 @@ def _unused(folder: Path, name: str) -> Path:
     return next(path for number in numbers if not (path := folder / f"{name}{number}.jsonl").exists())
 
 
-def _run_files(path: Path) -> list[Path]:
+def run_paths(path: Path) -> list[Path]:
+    """The run files at a path: the file itself, or those of a folder.
+
+    Raises:
+        DataError: there is none.
+    """
     if path.is_file():
         return [path]
     if not path.is_dir():
@@ -161,15 +247,23 @@ def _run_files(path: Path) -> list[Path]:
 _Rows = Sequence[tuple[str, Mapping[str, Any]]]
 
 
-def _from_run_file(file: Path, where: str, header: Mapping[str, Any], rows: _Rows) -> Run:
-    if header["hedge_run"] != FORMAT:
-        raise DataError(f"{where}: format {header['hedge_run']!r}; this version reads format {FORMAT}")
+def _check_format(header: tuple[str, Mapping[str, Any]]) -> None:
+    where, fields = header
+    if fields.get(HEADER) != FORMAT:
+        raise DataError(f"{where}: format {fields.get(HEADER)!r}; this version reads format {FORMAT}")
+
+
+def _from_run_file(found: Inspection) -> Run:
+    assert found.header is not None
+    where, header = found.header
     for name, kind in (("task", str), ("model", str), ("created", str), ("settings", dict)):
         if not isinstance(header.get(name), kind):
             raise DataError(f"{where}: the header's {name!r} is missing or no {kind.__name__}")
-    verdicts = {str(row.get("id")): row["verdict"] for _, row in rows if isinstance(row.get("verdict"), dict)}
-    facts = (header["settings"], header["created"], file)
-    return Run(header["task"], header["model"], tuple(parse_answer_sets(rows)), verdicts, *facts)
+    settings = checked_settings(header["settings"], where)
+    checked = {str(row.get("id")): checked_verdict(row.get("verdict"), where) for where, row in found.rows}
+    verdicts = {id: verdict for id, verdict in checked.items() if verdict is not None}
+    facts = (settings, header["created"], found.file)
+    return Run(header["task"], header["model"], tuple(parse_answer_sets(found.rows)), verdicts, *facts)
 
 
 def _from_samples(file: Path, rows: _Rows) -> Run:
@@ -180,7 +274,10 @@ def _from_samples(file: Path, rows: _Rows) -> Run:
         text = response[0] if isinstance(response, list) and response else response
         if not isinstance(text, str):
             raise DataError(f"{where}: no sampled answers of a HEDGE task in 'filtered_resps'")
-        answer_set = AnswerSet.from_json(text, where)
+        fields = outside.parse_json(text, where)
+        if isinstance(fields, Mapping) and "failed" in fields:
+            continue  # a document that was left out
+        answer_set = AnswerSet.from_dict(fields, where)
         sets.setdefault(answer_set.id, replace(answer_set, cluster_ids=None, held_out=False, choice_errors={}))
     task = file.stem.partition("_samples_")[2] or file.stem
     return Run(task, "", tuple(sets.values()), path=file)

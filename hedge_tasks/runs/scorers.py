@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from hedge_tasks.detectors.scorer import Scorer
 from hedge_tasks.errors import ConfigError, unknown
 from hedge_tasks.runs.run_files import Run
+from hedge_tasks.runs.trust import check_models
 
 
 def scorers_of(run: Run) -> dict[str, Scorer]:
@@ -14,10 +15,13 @@ def scorers_of(run: Run) -> dict[str, Scorer]:
 
     Raises:
         ConfigError: the run records none.
+        Untrusted: the run was read from a file and names a model that no installed task has.
     """
     filters = run.settings.get("filters")
     if not isinstance(filters, Mapping) or not filters:
         raise ConfigError(f"{run.path}: no filters are recorded there; choose a clustering with --clustering")
+    if run.path is not None and not run.trusted:
+        check_models(filters, str(run.path))
     return {name: Scorer.from_settings(name, settings) for name, settings in filters.items()}
 
 

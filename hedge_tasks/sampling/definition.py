@@ -18,6 +18,10 @@ FORMAT = 1
 """Part of every key: raise it when the same definition would no longer give the same answer."""
 
 
+_SAMPLING = frozenset({"temperature", "baseline_temperature", "seed", "perturbation"})
+"""Settings of a plan that every definition has."""
+
+
 def draw_key(definition: Mapping[str, Any]) -> str:
     """Hash of a draw's definition (anything JSON can hold), independent of the order of its fields."""
     return _hash({"format": FORMAT, **definition})
@@ -52,11 +56,23 @@ class Definition:
         try:
             assert isinstance(fields, Mapping)
             definition = cls(**fields)
-            _ = definition.plan(1, 1).draws(""), definition.prompt["user"]
-        except (AssertionError, TypeError, KeyError, ValueError) as error:
+            definition._check()
+        except (AssertionError, AttributeError, TypeError, KeyError, ValueError) as error:
             reason = f" ({error})" if str(error) else ""
             raise DataError(f"{where}: this is no definition of answers{reason}") from error
         return definition
+
+    def _check(self) -> None:
+        texts = (self.task, self.version, self.prompt["user"], self.prompt.get("name", ""))
+        if not all(isinstance(text, str) for text in texts) or not isinstance(self.model, (str, type(None))):
+            raise TypeError("model, task, prompt and version are texts")
+        if not isinstance(self.sampling, Mapping):
+            raise TypeError("sampling is no object")
+        if missing := _SAMPLING - self.sampling.keys():
+            raise ValueError(f"its sampling lacks {', '.join(sorted(missing))}")
+        if not isinstance(self.sampling["perturbation"], Mapping):
+            raise TypeError("its perturbation is no object")
+        self.plan(1, 1).draws("")
 
     def to_dict(self) -> dict[str, Any]:
         return asdict(self)

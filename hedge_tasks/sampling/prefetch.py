@@ -113,7 +113,7 @@ class NoisyPictures:
     def _submit(self) -> None:
         # The documents are read here, in the thread of the adapter: data sets do not promise that others may, too.
         for draw in islice(self._rest, self._ahead - len(self._ready)):
-            self._ready[id(draw)] = self._pool.submit(draw_images, draw, draw.document())
+            self._ready[id(draw)] = self._pool.submit(draw_images, draw, draw.row_of_data())
 
 
 class _Documents:
@@ -131,7 +131,7 @@ class _Documents:
         with entry.lock:
             if entry.clean is None:
                 with self._fetching:  # data sets do not promise that several threads may read them at once
-                    document = draw.document()
+                    document = draw.row_of_data()
                 entry.clean = clean_images(draw.request, document)
         return seen_images(draw, entry.clean)
 

@@ -7,12 +7,17 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from PIL import Image
+
 from hedge_tasks.data.answers import Draw
-from hedge_tasks.data.pictures import to_rgb8
+from hedge_tasks.data.pictures import UNREADABLE_ERRORS, to_rgb8
+from hedge_tasks.errors import DataError, HedgeError
 from hedge_tasks.perturb import Wording
 from hedge_tasks.sampling.plan import SamplingPlan
 from hedge_tasks.sampling.prompts import Prompt
 from hedge_tasks.sampling.second_stage import SecondStage
+
+_PICTURE_ERRORS = (*UNREADABLE_ERRORS, Image.DecompressionBombError)
 
 
 @dataclass(frozen=True)
@@ -91,7 +96,18 @@ class DrawRequest:
 
     def images(self) -> list[Any]:
         """The images of this draw, 8-bit RGB, perturbed when the draw is a noisy one."""
-        return draw_images(self, self.document())
+        return draw_images(self, self.row_of_data())
+
+    def row_of_data(self) -> Mapping[str, Any]:
+        """The row of the data set, whose images are decoded as it is read.
+
+        Raises:
+            DataError: an image is damaged or a decompression bomb; names the document.
+        """
+        try:
+            return self.document()
+        except _PICTURE_ERRORS as error:
+            raise _unreadable(self.request, error) from error
 
     def messages(self) -> list[dict[str, Any]]:
         return self.conversation(self.images())
@@ -106,8 +122,15 @@ def draw_images(draw: DrawRequest, document: Mapping[str, Any]) -> list[Any]:
 
 
 def clean_images(request: SampleRequest, document: Mapping[str, Any]) -> list[Any]:
-    """The images of a document as its clean draws see them, 8-bit RGB."""
-    return [to_rgb8(image) for image in request.load_images(document)]
+    """The images of a document as its clean draws see them, 8-bit RGB.
+
+    Raises:
+        DataError: one is damaged or a decompression bomb; names the document.
+    """
+    try:
+        return [to_rgb8(image) for image in request.load_images(document)]
+    except _PICTURE_ERRORS as error:
+        raise _unreadable(request, error) from error
 
 
 def seen_images(draw: DrawRequest, images: list[Any]) -> list[Any]:
@@ -115,3 +138,10 @@ def seen_images(draw: DrawRequest, images: list[Any]) -> list[Any]:
     if draw.draw.condition != "noisy":
         return images
     return draw.request.plan.noise.perturb_images(images, draw.request.wording, seed=draw.draw.seed)
+
+
+def _unreadable(request: SampleRequest, error: Exception) -> Exception:
+    if isinstance(error, HedgeError):
+        return error
+    reason = str(error).strip() or type(error).__name__
+    return DataError(f"document {request.id}: its picture cannot be read: {reason[:300]}")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import json
 from collections import Counter, defaultdict
 from collections.abc import Sequence
 from typing import Any
@@ -12,6 +11,7 @@ from datasets import Dataset
 from loguru import logger
 
 from hedge_tasks.errors import ConfigError, DataError, unknown
+from hedge_tasks.io.outside import parse_json
 
 DEFAULTS: dict[str, int | None] = {"size": 500, "complexity": 1, "seed": 0}
 
@@ -91,7 +91,7 @@ def question_kind(classes: Any) -> str:
 def atomic_pairs(original: str) -> str:
     """The question-answer pairs that a question was made of, a line each; "" where they cannot be read."""
     try:
-        pairs = json.loads(original)
+        pairs = parse_json(original, "original")
         return "\n".join(f"{pair['q']} {pair['a']}" for pair in pairs)
     except (TypeError, ValueError, KeyError):
         return ""

@@ -13,7 +13,6 @@ What is odd about them, and what is made of it:
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -21,6 +20,7 @@ from pathlib import Path
 from typing import Any
 
 from hedge_tasks.errors import DataError
+from hedge_tasks.io.outside import read_json
 from hedge_tasks.perturb.text import QUESTION, load_templates
 
 PARTS = ("conventional", "confidence", "counterfactual", "irg")
@@ -82,12 +82,7 @@ def read_part(folder: Path, part: str) -> list[Item]:
         DataError: the file is missing, or not of the released form: names the file and the item.
     """
     path = find_file(folder, part)
-    try:
-        rows = json.loads(path.read_text("utf-8"))
-    except OSError as error:
-        raise DataError(f"cannot read {path}: {error.strerror}") from error
-    except (ValueError, RecursionError) as error:
-        raise DataError(f"{path}: not valid JSON ({error})") from None
+    rows = read_json(path)
     if not isinstance(rows, list) or not rows:
         raise DataError(f"{path}: expected a list of items")
     items = []

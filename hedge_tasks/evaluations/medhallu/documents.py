@@ -5,7 +5,6 @@ from __future__ import annotations
 import csv
 import hashlib
 import io
-import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -13,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from loguru import logger
 
 from hedge_tasks.errors import ConfigError, DataError, unknown
+from hedge_tasks.io.outside import parse_json, read_text
 
 if TYPE_CHECKING:
     from datasets import Dataset
@@ -88,15 +88,13 @@ def read_groups(path: str | Path) -> dict[str, str]:
         DataError: the file cannot be read or is of another form.
     """
     path = Path(path)
+    text = read_text(path)
     try:
-        text = path.read_bytes().decode("utf-8-sig")
         if path.suffix.lower() == ".csv":
             pairs = [(row["question"], row["group"]) for row in csv.DictReader(io.StringIO(text, newline=""))]
         else:
-            pairs = list(json.loads(text).items())
-    except OSError as error:
-        raise DataError(f"MeSH groups: cannot read {path}: {error.strerror}") from error
-    except (ValueError, RecursionError, KeyError, AttributeError, csv.Error):
+            pairs = list(parse_json(text, str(path)).items())
+    except (ValueError, KeyError, AttributeError, csv.Error):
         raise DataError(f"MeSH groups: {path} is neither a JSON object nor CSV with question,group") from None
     if not all(isinstance(question, str) and isinstance(group, str) and group.strip() for question, group in pairs):
         raise DataError(f"MeSH groups: {path}: every question needs a group, as text")

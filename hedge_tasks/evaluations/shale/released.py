@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
@@ -10,6 +9,7 @@ from pathlib import Path
 
 from hedge_tasks.errors import DataError
 from hedge_tasks.evaluations.shale.items import CLEAN, IMAGE_SCENARIOS, SCENARIOS, Item, read_item
+from hedge_tasks.io.outside import read_json
 
 QUERIES = "query_json"
 """Folder of the query files."""
@@ -107,10 +107,7 @@ def _query_files(folder: Path) -> tuple[dict[str, Path], list[str]]:
 
 
 def _read_file(path: Path, scenario: str, problems: list[str]) -> list[Item]:
-    try:
-        rows = json.loads(path.read_text("utf-8-sig"))
-    except (OSError, UnicodeDecodeError, ValueError, RecursionError) as error:
-        raise DataError(f"cannot read {path}: {error}") from None
+    rows = read_json(path)
     if not isinstance(rows, list):
         raise DataError(f"{path}: expected a list of items, got {type(rows).__name__}")
     items: dict[str, Item] = {}

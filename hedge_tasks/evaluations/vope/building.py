@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,6 +10,7 @@ from typing import Any
 from hedge_tasks.data.local_data import ImageFolder, ReadImage, image_faults, named, write_rows
 from hedge_tasks.errors import DataError
 from hedge_tasks.evaluations.vope.documents import truth_of
+from hedge_tasks.io.outside import read_json
 
 DATASET = "qqwsad5/VOPE"
 """Name of the data set in task YAMLs: that of its repository on GitHub. It is not on the hub."""
@@ -51,12 +51,7 @@ def read_items(path: Path) -> list[Item]:
     Raises:
         DataError: the file cannot be read, or an item is damaged; names it.
     """
-    try:
-        rows = json.loads(path.read_text("utf-8-sig"))
-    except OSError as error:
-        raise DataError(f"{path}: {error.strerror}") from error
-    except (ValueError, RecursionError) as error:
-        raise DataError(f"{path}: not valid JSON ({error})") from None
+    rows = read_json(path)
     if not isinstance(rows, list) or not rows:
         raise DataError(f"{path}: expected a list of items")
     items = [_item(row, f"{path}, item {number}") for number, row in enumerate(rows, 1)]

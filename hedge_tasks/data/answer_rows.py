@@ -1,0 +1,203 @@
+"""Rows of a user's file of answers, in the shapes that are accepted, as the fields that `AnswerSet.from_dict` reads.
+
+- An answer set: `{"id", "baseline", "clean", "noisy"?, ...}`.
+- Plain answers: `{"id", "answers": [...], ...}`. Nothing says which of them is the baseline answer: where there is a
+  `baseline` beside them, all of them are clean samples; otherwise the first is the baseline and the others are clean.
+- A table: one answer a row, with the columns `id`, `text` and any of `condition` (baseline, clean or noisy),
+  `mean_logprob`, `n_tokens`, and those of the document (`question`, `label`, ...), which need to stand in one row only.
+  Rows of one id belong together, in their order; without `condition` they are plain answers.
+
+An answer is a text, or an object with `text` and either `mean_logprob` or `logprobs`, those of its tokens.
+
+A key that no shape has is an error with the nearest one that it has: `lable` would otherwise be a file without labels.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from hedge_tasks.errors import DataError, unknown
+from hedge_tasks.io import outside
+
+_DOCUMENT = ("id", "question", "reference", "label", "group", "question_type")
+_SET = (*_DOCUMENT, "baseline", "clean", "noisy", "cluster_ids", "held_out", "follow_ups")
+_PLAIN = (*_DOCUMENT, "baseline", "answers")
+_OURS = ("store", "verdict", "scores", "sampled", "crc32")
+"""What lines that this package wrote have besides."""
+
+_ANSWER = ("text", "mean_logprob", "n_tokens", "logprobs", "finish")
+_COLUMNS = (*_DOCUMENT, "condition", "text", "mean_logprob", "n_tokens")
+_CONDITIONS = ("baseline", "clean", "noisy")
+_MISSING = ("", "nan", "none", "null", "na", "n/a")
+
+Row = tuple[str, Mapping[str, Any]]
+"""Place (`file:line`) and fields."""
+
+
+def normal_rows(rows: Iterable[Row], *, allow_unknown: bool = False) -> list[Row]:
+    """Rows of a JSONL file in the shape of answer sets.
+
+    Args:
+        allow_unknown: pass over keys that no shape has.
+
+    Raises:
+        DataError: names the place and the field.
+    """
+    return [(where, _normal(row, where, allow_unknown)) for where, row in rows]
+
+
+def rows_of_table(rows: Sequence[tuple[str, Mapping[str, str]]], *, allow_unknown: bool = False) -> list[Row]:
+    """Rows of a CSV file, one answer each, in the shape of answer sets.
+
+    Raises:
+        DataError: names the place and the column.
+    """
+    if rows:
+        where, first = rows[0]
+        _check_keys(first, _COLUMNS, where, "column", allow_unknown)
+        for column in ("id", "text"):
+            if column not in first:
+                raise DataError(f"{where}: no column {column!r}; there are {', '.join(map(outside.shown, first))}")
+    documents: dict[str, list[tuple[str, Mapping[str, str]]]] = {}
+    for where, row in rows:
+        if not (id := row["id"].strip()):
+            raise DataError(f"{where}: there is no id")
+        documents.setdefault(id, []).append((where, row))
+    return [(of[0][0], _document(id, of)) for id, of in documents.items()]
+
+
+def _normal(row: Mapping[str, Any], where: str, allow_unknown: bool) -> Mapping[str, Any]:
+    if "answers" in row:
+        _check_keys(row, _PLAIN, where, "key", allow_unknown)
+        return _of_plain(row, where, allow_unknown)
+    _check_keys(row, (*_SET, *_OURS), where, "key", allow_unknown)
+    normal = dict(row)
+    if "baseline" in row:
+        normal["baseline"] = _answer(row["baseline"], f"{where}: baseline", allow_unknown)
+    for name in ("clean", "noisy"):
+        if isinstance(row.get(name), list):
+            normal[name] = _answers(row[name], f"{where}: {name}", allow_unknown)
+    if isinstance(row.get("follow_ups"), list):
+        normal["follow_ups"] = [
+            _normal(inner, f"{where}: follow_ups[{i}]", allow_unknown) if isinstance(inner, Mapping) else inner
+            for i, inner in enumerate(row["follow_ups"])
+        ]
+    return normal
+
+
+def _of_plain(row: Mapping[str, Any], where: str, allow_unknown: bool) -> Mapping[str, Any]:
+    if not isinstance(row["answers"], list):
+        raise DataError(f"{where}: answers: expected a list, got {outside.shown(row['answers'])}")
+    about = {key: row[key] for key in _DOCUMENT if key in row}
+    answers = _answers(row["answers"], f"{where}: answers", allow_unknown)
+    if "baseline" in row:
+        return {**about, "baseline": _answer(row["baseline"], f"{where}: baseline", allow_unknown), "clean": answers}
+    return {**about, **_first_is_baseline(answers, where)}
+
+
+def _first_is_baseline(answers: Sequence[Any], where: str) -> dict[str, Any]:
+    if len(answers) < 2:
+        raise DataError(
+            f"{where}: the first answer counts as the baseline, so at least two are needed, got {len(answers)}"
+        )
+    return {"baseline": answers[0], "clean": list(answers[1:])}
+
+
+def _answers(values: Sequence[Any], where: str, allow_unknown: bool) -> list[Any]:
+    return [_answer(value, f"{where}[{i}]", allow_unknown) for i, value in enumerate(values)]
+
+
+def _answer(value: Any, where: str, allow_unknown: bool) -> Any:
+    """An answer with `mean_logprob` and `n_tokens`; what is no answer at all is left to `Answer.from_dict`."""
+    if isinstance(value, str):
+        return {"text": value}
+    if not isinstance(value, Mapping):
+        return value
+    _check_keys(value, _ANSWER, where, "key", allow_unknown)
+    if value.get("logprobs") is None:
+        return {key: item for key, item in value.items() if key != "logprobs"}
+    for key in ("mean_logprob", "n_tokens"):
+        if value.get(key) is not None:
+            raise DataError(f"{where}: {key} and logprobs say the same thing; give one of them")
+    tokens = value["logprobs"]
+    if not isinstance(tokens, list) or not tokens:
+        raise DataError(f"{where}.logprobs: expected a list of numbers, got {outside.shown(tokens)}")
+    numbers = [_token(token, f"{where}.logprobs[{i}]") for i, token in enumerate(tokens)]
+    rest = {key: item for key, item in value.items() if key != "logprobs"}
+    mean = "-inf" if -math.inf in numbers else math.fsum(numbers) / len(numbers)
+    return {**rest, "mean_logprob": mean, "n_tokens": len(numbers)}
+
+
+def _token(value: object, where: str) -> float:
+    if value in ("-inf", -math.inf):
+        return -math.inf
+    found = outside.number(value, where)
+    if found > 0:
+        raise DataError(f"{where}: {found} is no log-probability, which is at most 0")
+    return found
+
+
+def _document(id: str, rows: Sequence[tuple[str, Mapping[str, str]]]) -> Mapping[str, Any]:
+    where = rows[0][0]
+    about: dict[str, Any] = {"id": id}
+    for column in _DOCUMENT[1:]:
+        cells = [(value, at) for at, row in rows if (value := row.get(column, "").strip())]
+        given = {_label(value, f"{at}: label") if column == "label" else value: at for value, at in cells}
+        if len(given) > 1:
+            at = list(given.values())[1]
+            raise DataError(f"{at}: another {column} than in an earlier row of the id {id!r}")
+        if given:
+            about[column] = next(iter(given))
+    answers = [_cell_answer(row, at) for at, row in rows]
+    if "condition" not in rows[0][1]:
+        return {**about, **_first_is_baseline(answers, where)}
+    of: dict[str, list[Any]] = {name: [] for name in _CONDITIONS}
+    for (at, row), answer in zip(rows, answers, strict=True):
+        condition = row["condition"].strip().lower()
+        if condition not in of:
+            raise DataError(f"{at}: {unknown('condition', row['condition'], _CONDITIONS)}")
+        of[condition].append(answer)
+    if len(of["baseline"]) != 1:
+        raise DataError(f"{where}: the id {id!r} has {len(of['baseline'])} baseline answers, expected one")
+    return {**about, "baseline": of["baseline"][0], "clean": of["clean"], "noisy": of["noisy"]}
+
+
+def _cell_answer(row: Mapping[str, str], where: str) -> dict[str, Any]:
+    answer: dict[str, Any] = {"text": row["text"]}
+    for column in ("mean_logprob", "n_tokens"):
+        cell = row.get(column, "").strip()
+        if cell.lower() in _MISSING:
+            continue
+        answer[column] = "-inf" if cell == "-inf" else _number(cell, f"{where}: {column}")
+    if "n_tokens" in answer:
+        answer["n_tokens"] = _whole(answer["n_tokens"], f"{where}: n_tokens")
+    return answer
+
+
+def _label(cell: str, where: str) -> int | None:
+    return None if cell.lower() in _MISSING else _whole(_number(cell, where), where)
+
+
+def _number(cell: str, where: str) -> float:
+    try:
+        found = float(cell)
+    except ValueError:
+        raise DataError(f"{where}: expected a number, got {outside.shown(cell)}") from None
+    return outside.number(found, where)
+
+
+def _whole(value: Any, where: str) -> int:
+    if not (isinstance(value, float) and value.is_integer()):
+        raise DataError(f"{where}: expected a whole number, got {outside.shown(value)}")
+    return int(value)
+
+
+def _check_keys(given: Mapping[str, Any], known: Sequence[str], where: str, kind: str, allow_unknown: bool) -> None:
+    if allow_unknown:
+        return
+    for key in given:
+        if key not in known:
+            hint = "; hedge score --allow-unknown passes over such keys"
+            raise DataError(f"{where}: {unknown(kind, str(key)[:100], set(known) - set(_OURS))}{hint}")

@@ -1,0 +1,235 @@
+"""The one door for what comes from outside: answer files, stores, run files, submissions, label files, replies.
+
+What passes is sound, so that no other module has to ask again:
+
+- **Texts** can be encoded: a lone surrogate (half of a character, which a JSON escape can name and no file can hold)
+  and NUL become U+FFFD. Other control characters stay, for they are what somebody wrote; where they are shown, they are
+  made harmless (`hedge_tasks.io.commands.say`, `hedge_tasks.io.tables`, the report's pages).
+- **Numbers** have at most `MOST_DIGITS` digits and fit a float; what overflows one is refused, and not infinity.
+- **JSON** names no key of an object twice and is nested at most `DEEPEST` levels deep.
+- **Files** and their lines are bounded: not more than that is ever read.
+
+Everything else is a `DataError` that names the file, the line and the place.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import IO, Any
+
+from hedge_tasks.errors import DataError
+
+DEEPEST = 40
+"""Levels of nesting; a run file has nine."""
+
+MOST_DIGITS = 40
+"""Of an integer. Seeds, the longest of ours, have 19."""
+
+LARGEST_FILE = 4 << 30
+"""Bytes of a file of lines."""
+
+LARGEST_TEXT = 1 << 30
+"""Bytes of a file that is read as one text."""
+
+LONGEST_LINE = 64 << 20
+"""Bytes of a line."""
+
+_UNSOUND = re.compile("[\x00\ud800-\udfff]")
+_MAYBE_UNSOUND = re.compile(r"[\x00\ud800-\udfff]|\\u(?:0000|[dD][89a-fA-F])")
+_SHOWN = 60
+
+
+def clean(text: str) -> str:
+    """A text that every file can hold: lone surrogates and NUL become U+FFFD.
+
+    Example:
+        >>> clean("left \\ud83d"), clean("a\\x00b"), clean("ok")
+        ('left \ufffd', 'a\ufffdb', 'ok')
+    """
+    return _UNSOUND.sub("\ufffd", text)
+
+
+def shown(value: object) -> str:
+    """A value from outside as an error may quote it: short, whatever it is."""
+    if isinstance(value, int) and abs(value) >= 10**MOST_DIGITS:
+        return f"an integer of more than {MOST_DIGITS} digits"
+    text = repr(value) if isinstance(value, (str, int, float, type(None))) else f"{type(value).__name__}"
+    return text if len(text) <= _SHOWN else f"{text[:_SHOWN]}..."
+
+
+def number(value: object, where: str) -> float:
+    """A finite number.
+
+    Raises:
+        DataError: it is none, or too large for a float; names the place.
+    """
+    if isinstance(value, bool) or not isinstance(value, (int, float)):
+        raise DataError(f"{where}: expected a number, got {shown(value)}")
+    try:
+        found = float(value)
+    except OverflowError:
+        found = math.inf
+    if not math.isfinite(found):
+        raise DataError(f"{where}: expected a finite number, got {shown(value)}")
+    return found
+
+
+def parse_json(text: str | bytes, where: str, *, constants: bool = True) -> Any:
+    """A JSON value that is sound, as this module has it.
+
+    Args:
+        text: UTF-8 where it is bytes; a byte order mark is passed over.
+        where: put in front of every error, such as a file name and line number.
+        constants: whether NaN and Infinity, which Python writes and JSON does not know, are accepted.
+
+    Raises:
+        DataError: it is no JSON, or not sound.
+    """
+    text = decode(text, where) if isinstance(text, bytes) else text
+    decoder = _DECODER if constants else _STRICT_DECODER
+    try:
+        value = decoder.decode(text)
+    except RecursionError:
+        raise _too_deep(where) from None
+    except ValueError as error:
+        raise DataError(f"{where}: not valid JSON ({error})") from None
+    # Brackets in texts count here, too: it only decides whether a closer look is needed.
+    if text.count("[") + text.count("{") > DEEPEST and isinstance(value, (dict, list)) and _deeper(value):
+        raise _too_deep(where)
+    return _cleaned(value) if _MAYBE_UNSOUND.search(text) else value
+
+
+def decode(data: bytes, where: str) -> str:
+    """The text of a file, which is UTF-8.
+
+    Raises:
+        DataError: it is not.
+    """
+    try:
+        return data.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise DataError(f"{where}: not UTF-8 ({error.reason} at byte {error.start})") from None
+
+
+def read_text(path: Path, *, largest: int = LARGEST_TEXT) -> str:
+    """A text file.
+
+    Raises:
+        DataError: it cannot be read, is larger than `largest` bytes, or no UTF-8.
+    """
+    try:
+        with path.open("rb") as file:
+            data = file.read(largest + 1)
+    except OSError as error:
+        raise DataError(f"cannot read {path}: {error.strerror or error}") from error
+    except ValueError as error:  # a NUL in the name
+        raise DataError(f"cannot read {clean(str(path))}: {error}") from None
+    if len(data) > largest:
+        raise DataError(f"{path}: larger than {_size(largest)}")
+    return clean(decode(data, str(path)))
+
+
+def read_json(path: Path, *, largest: int = LARGEST_TEXT, constants: bool = True) -> Any:
+    """The JSON value of a file.
+
+    Raises:
+        DataError: it cannot be read, is too large, or not sound.
+    """
+    return parse_json(read_text(path, largest=largest), str(path), constants=constants)
+
+
+def read_raw_lines(path: Path) -> Iterator[tuple[int, bytes]]:
+    """The lines of a file with their numbers from 1, each with its line end; empty ones are passed over.
+
+    Raises:
+        DataError: the file cannot be read, or is or has a line larger than the bounds of this module.
+    """
+    try:
+        with path.open("rb") as file:
+            yield from raw_lines(file, str(path))
+    except OSError as error:
+        raise DataError(f"cannot read {path}: {error.strerror or error}") from error
+    except ValueError as error:
+        if isinstance(error, DataError):
+            raise
+        raise DataError(f"cannot read {clean(str(path))}: {error}") from None
+
+
+def raw_lines(file: IO[bytes], name: str) -> Iterator[tuple[int, bytes]]:
+    """As `read_raw_lines`, from an open file such as the standard input."""
+    size, line_number = 0, 0
+    while line := file.readline(LONGEST_LINE + 1):
+        line_number += 1
+        size += len(line)
+        if len(line) > LONGEST_LINE:
+            raise DataError(f"{name}:{line_number}: a line of more than {_size(LONGEST_LINE)}")
+        if size > LARGEST_FILE:
+            raise DataError(f"{name}: larger than {_size(LARGEST_FILE)}")
+        if line != b"\n":
+            yield line_number, line
+
+
+def _integer(digits: str) -> int:
+    if len(digits) > MOST_DIGITS:
+        raise ValueError(f"a number of {len(digits)} digits, {digits[:20]}...")
+    return int(digits)
+
+
+def _float(digits: str) -> float:
+    value = float(digits)
+    if math.isinf(value):
+        raise ValueError(f"the number {digits[:20]} is too large")
+    return value
+
+
+def _no_constant(name: str) -> float:
+    raise ValueError(f"{name} is no JSON number")
+
+
+def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    made = dict(pairs)
+    if len(made) < len(pairs):
+        names = [key for key, _ in pairs]
+        twice = next(key for i, key in enumerate(names) if key in names[:i])
+        raise ValueError(f"the key {shown(clean(twice))} is given twice")
+    return made
+
+
+_DECODER = json.JSONDecoder(object_pairs_hook=_object, parse_int=_integer, parse_float=_float)
+_STRICT_DECODER = json.JSONDecoder(
+    object_pairs_hook=_object, parse_int=_integer, parse_float=_float, parse_constant=_no_constant
+)
+
+
+def _deeper(value: Any) -> bool:
+    """Whether something is nested deeper than allowed, found without recursion."""
+    level = [value]
+    for _ in range(DEEPEST):
+        inner = [item for outer in level for item in (outer.values() if isinstance(outer, dict) else outer)]
+        level = [item for item in inner if isinstance(item, (dict, list))]
+        if not level:
+            return False
+    return True
+
+
+def _cleaned(value: Any) -> Any:
+    if isinstance(value, str):
+        return clean(value)
+    if isinstance(value, list):
+        return [_cleaned(item) for item in value]
+    if isinstance(value, dict):
+        # Two keys may become one by that; the later one counts then, as in any JSON reader.
+        return {clean(key): _cleaned(item) for key, item in value.items()}
+    return value
+
+
+def _too_deep(where: str) -> DataError:
+    return DataError(f"{where}: not valid JSON (nested deeper than {DEEPEST} levels)")
+
+
+def _size(n_bytes: int) -> str:
+    return f"{n_bytes >> 30} GiB" if n_bytes >= 1 << 30 else f"{n_bytes >> 20} MiB"

@@ -1,0 +1,136 @@
+"""What a run or results file may make us load: the models and data sets of installed tasks, nothing else.
+
+Such files come from other people, and `hedge report` or `hedge rescore` load the clustering model that they name and
+the data set with their pictures. A name that no installed task, no clustering's default and no setting of the user's
+own gives is therefore only loaded when the user says so (`--trust-run`).
+"""
+
+from __future__ import annotations
+
+import inspect
+import os
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from hedge_tasks.clustering import BACKENDS
+from hedge_tasks.errors import DataError
+from hedge_tasks.evaluation import task_folders
+from hedge_tasks.io.sources import PACKAGE_SCHEME
+
+MODEL_OPTIONS = {"model": "revision", "nli_model": "nli_revision", "embedding_model": "embedding_revision"}
+"""Options of clusterings that name a model, each with the option that names its revision."""
+
+VARIABLES = ("HEDGE_NLI_MODEL", "HEDGE_EMBEDDING_MODEL")
+"""Environment variables with which users name models themselves."""
+
+
+class Untrusted(DataError):
+    """A file from outside names something that is not loaded without the user's word."""
+
+
+@dataclass(frozen=True)
+class Source:
+    """Where the documents of a task are: what lmms-eval's YAML calls dataset_path, dataset_name and test_split."""
+
+    path: str
+    name: str | None
+    split: str
+
+    @classmethod
+    def of(cls, config: Mapping[str, Any]) -> Source | None:
+        path, split = config.get("dataset_path"), config.get("test_split") or config.get("validation_split")
+        if not isinstance(path, str) or not isinstance(split, str):
+            return None
+        name = config.get("dataset_name")
+        return cls(path, name if isinstance(name, str) else None, split)
+
+    @property
+    def trusted(self) -> bool:
+        """Whether it is in an installed package, or an installed task's."""
+        return self.path.startswith(PACKAGE_SCHEME) or self in {Source.of(config) for config in installed_tasks()}
+
+
+def check_models(filters: Mapping[str, Any], where: str) -> None:
+    """Refuse settings of a run's clusterings that name a model which nobody here has chosen.
+
+    Args:
+        filters: settings by name, as a run records them.
+        where: put in front of the error.
+
+    Raises:
+        Untrusted: names the model and how to load it nevertheless.
+    """
+    for name, settings in filters.items():
+        for option, of_revision in MODEL_OPTIONS.items():
+            model, revision = settings.get(option), settings.get(of_revision)
+            if isinstance(model, str) and not _is_trusted(model, revision):
+                at = f" at revision {revision!r}" if revision is not None else ""
+                raise Untrusted(
+                    f"{where}: its filter {name!r} names the model {model!r}{at}, which is none of installed tasks; "
+                    "if you know where the file comes from, --trust-run loads it (or choose your own with --clustering "
+                    f"and --model, or {' and '.join(VARIABLES)})"
+                )
+
+
+def installed_tasks() -> list[Mapping[str, Any]]:
+    """The YAML of every installed task, without its functions."""
+    return list(_installed(tuple(task_folders())))
+
+
+def read_task(file: Path) -> dict[str, Any]:
+    """A task's YAML with what it includes, its functions left out."""
+    config = yaml.load(file.read_text("utf-8"), Loader=_PlainLoader) or {}
+    included = config.pop("include", None)
+    if not isinstance(included, str):
+        return dict(config)
+    return {**read_task(file.parent / included), **config}
+
+
+class _PlainLoader(yaml.SafeLoader):
+    """Reads task YAML without running its !function tags."""
+
+
+_PlainLoader.add_constructor("!function", lambda loader, node: None)
+
+
+def _is_trusted(model: str, revision: object) -> bool:
+    # What a function did in another process is loaded from nowhere; building it fails with a reason of its own.
+    if model.startswith((PACKAGE_SCHEME, "custom:")):
+        return True
+    if model in {os.environ.get(variable) for variable in VARIABLES}:
+        return revision is None
+    return (model, revision) in _models(tuple(task_folders()))
+
+
+@cache
+def _installed(folders: tuple[Path, ...]) -> tuple[Mapping[str, Any], ...]:
+    return tuple(read_task(file) for folder in folders for file in sorted(folder.rglob("*.yaml")))
+
+
+@cache
+def _models(folders: tuple[Path, ...]) -> frozenset[tuple[str, object]]:
+    """(model, revision) of the installed tasks' clusterings and of every clustering's defaults."""
+    return frozenset([*_of_tasks(folders), *_defaults()])
+
+
+def _of_tasks(folders: tuple[Path, ...]) -> Iterator[tuple[str, object]]:
+    for config in _installed(folders):
+        for pipeline in config.get("filter_list") or ():
+            for step in pipeline.get("filter") or ():
+                for option, of_revision in MODEL_OPTIONS.items():
+                    if isinstance(step.get(option), str):
+                        yield step[option], step.get(of_revision)
+
+
+def _defaults() -> Iterator[tuple[str, object]]:
+    for _, backend in BACKENDS.each():
+        parameters = inspect.signature(backend).parameters
+        for option, of_revision in MODEL_OPTIONS.items():
+            if option in parameters and isinstance(parameters[option].default, str):
+                revision = parameters[of_revision].default if of_revision in parameters else None
+                yield parameters[option].default, revision

@@ -1,0 +1,337 @@
+"""The door for what comes from outside, and the answers, labels and settings that users write themselves."""
+
+from __future__ import annotations
+
+import io
+import json
+import math
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hostile import attempt
+from hypothesis import given
+from hypothesis import strategies as st
+
+from hedge_tasks.adjudication.label_files import by_id, read_rows
+from hedge_tasks.cli import main
+from hedge_tasks.clustering import cluster_by_exact
+from hedge_tasks.data.answer_files import read_answer_sets
+from hedge_tasks.errors import DataError
+from hedge_tasks.io import outside
+from hedge_tasks.io.json_lines import is_sealed, seal, unseal
+from hedge_tasks.io.outside import DEEPEST, MOST_DIGITS, clean, number, parse_json
+from hedge_tasks.runs.run_files import Run, load_run, save_run
+from hedge_tasks.sampling import Answer, AnswerSet
+from hedge_tasks.sampling.store import AnswerStore, Record
+
+any_text = st.text(st.characters(codec=None, exclude_categories=()))  # lone surrogates included
+json_values = st.recursive(
+    st.none() | st.booleans() | st.integers(-(10**30), 10**30) | st.floats(allow_nan=False) | any_text,
+    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(any_text, inner, max_size=4),
+    max_leaves=20,
+)
+
+
+def is_sound(value: Any) -> bool:
+    if isinstance(value, str):
+        return value == clean(value) and bool(value.encode() or True)
+    if isinstance(value, float):
+        return math.isfinite(value)
+    if isinstance(value, dict):
+        return all(is_sound(key) and is_sound(item) for key, item in value.items())
+    return not isinstance(value, list) or all(map(is_sound, value))
+
+
+# --- the door ---------------------------------------------------------------------------------------------------------
+
+
+@given(json_values, st.booleans())
+def test_what_passes_the_door_is_sound_and_otherwise_what_was_sent(value: Any, ensure_ascii: bool) -> None:
+    text = json.dumps(value, ensure_ascii=ensure_ascii)
+    read, error = attempt(lambda: parse_json(text, "x", constants=False))
+    assert not error or "Infinity" in text
+    assert is_sound(read)
+    if is_sound(value):
+        assert read == value
+
+
+@given(st.binary(max_size=200) | any_text)
+def test_any_bytes_are_read_or_refused_with_their_place(data: bytes | str) -> None:
+    read, error = attempt(lambda: parse_json(data, "file:3", constants=False))
+    assert is_sound(read)
+    assert not error or error.startswith("file:3: ")
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("1" * (MOST_DIGITS + 1), r"a number of 41 digits"),
+        ("-" + "9" * 5000, r"a number of 5001 digits"),
+        ("1e400", "too large"),
+        ("-1e999999999", "too large"),
+        ('{"a": 1, "b": 2, "a": 1}', "the key 'a' is given twice"),
+        ('[{"a": {"b": 1, "b": 1}}]', "the key 'b' is given twice"),
+        ("[" * (DEEPEST + 1) + "]" * (DEEPEST + 1), "nested deeper than 40 levels"),
+        ('{"a":' * 2000 + "1" + "}" * 2000, "nested deeper than 40 levels"),
+        ("[" * 1_000_000, "nested deeper than 40 levels"),
+        ("NaN", "NaN is no JSON number"),
+        ("-Infinity", "-Infinity is no JSON number"),
+        ("{} {}", "Extra data"),
+        (b"\xff\xfe", "not UTF-8"),
+        ("", "Expecting value"),
+    ],
+)
+def test_what_is_not_sound_is_refused(text: str | bytes, message: str) -> None:
+    with pytest.raises(DataError, match=message) as caught:
+        parse_json(text, "f:7", constants=False)
+    assert str(caught.value).startswith("f:7: ")
+    assert len(str(caught.value)) < 300
+
+
+def test_the_deepest_value_that_is_allowed_passes() -> None:
+    assert parse_json("[" * DEEPEST + "]" * DEEPEST, "x")
+    assert parse_json('"' + "[" * 1000 + '"', "x") == "[" * 1000
+
+
+def test_sizes_are_bounded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    file = tmp_path / "x.jsonl"
+    file.write_bytes(b"{}\n" + b'{"a": "' + b"x" * 100 + b'"}\n')
+    monkeypatch.setattr(outside, "LONGEST_LINE", 50)
+    with pytest.raises(DataError, match=r"x.jsonl:2: a line of more than"):
+        list(outside.read_raw_lines(file))
+    monkeypatch.setattr(outside, "LARGEST_FILE", 2)
+    with pytest.raises(DataError, match=r"x.jsonl: larger than"):
+        list(outside.read_raw_lines(file))
+    with pytest.raises(DataError, match=r"x.jsonl: larger than"):
+        outside.read_text(file, largest=10)
+
+
+@given(any_text)
+def test_clean_texts_can_be_written_and_change_nothing_else(text: str) -> None:
+    cleaned = clean(text)
+    cleaned.encode()
+    assert len(cleaned) == len(text)
+    assert "\x00" not in cleaned
+    assert all(a in (b, "\ufffd") for a, b in zip(cleaned, text, strict=True))
+
+
+@pytest.mark.parametrize("value", [True, None, "1", math.nan, math.inf, 10**400, [1]])
+def test_a_number_is_a_finite_number(value: object) -> None:
+    with pytest.raises(DataError, match="x: expected a"):
+        number(value, "x")
+
+
+@given(st.dictionaries(st.text(min_size=1), json_values, min_size=1, max_size=3), st.booleans(), st.data())
+def test_a_sealed_line_is_json_and_no_bit_of_it_changes_unseen(
+    record: dict[str, Any], ensure_ascii: bool, data: st.DataObject
+) -> None:
+    line = seal(record, ensure_ascii=ensure_ascii)
+    assert is_sealed(line)
+    assert line.count(b"\n") == 1
+    assert "crc32" in json.loads(line)
+    bit = data.draw(st.integers(0, 8 * (len(line) - 1) - 1))
+    damaged = bytearray(line)
+    damaged[bit // 8] ^= 1 << bit % 8
+    with pytest.raises(DataError):
+        unseal(bytes(damaged))
+
+
+# --- answers ----------------------------------------------------------------------------------------------------------
+
+
+@given(any_text, any_text)
+def test_an_answer_never_holds_what_no_file_can(text: str, question: str) -> None:
+    answer = Answer(text, -0.5, 2)
+    answer_set = AnswerSet("q" + text, answer, (answer,), question=question, reference=text, group=text)
+    line = answer_set.to_json()
+    line.encode()
+    assert AnswerSet.from_json(line) == answer_set
+
+
+def test_a_lone_surrogate_does_not_block_a_run(tmp_path: Path) -> None:
+    """`"left \\ud83d"` was stored, and every repetition failed on it."""
+    reply = json.loads('"left \\ud83d"')
+    with AnswerStore(tmp_path / "store") as store:
+        store.put([Record("k", Answer(reply), "q", "clean", 0)])
+        assert store["k"].text == "left \ufffd"
+    # A store of another writer, which did not clean it.
+    [file] = (tmp_path / "store").iterdir()
+    file.write_bytes(seal({"key": "k", "answer": {"text": reply}}, ensure_ascii=True))
+    assert b"\\ud83d" in file.read_bytes()
+    stored = AnswerStore(tmp_path / "store")["k"]
+    assert stored == Answer("left \ufffd")
+    assert cluster_by_exact([stored.text, "left \ufffd", "right"]) == [0, 0, 1]
+    run = Run("t", "m", (AnswerSet("q", stored, (stored,)),))
+    assert load_run(save_run(run, tmp_path)).answer_sets == run.answer_sets
+
+
+LINE = {"id": "q1", "baseline": {"text": "a"}, "clean": [{"text": "a"}, {"text": "b"}], "label": 1}
+
+
+def written(folder: Path, content: Any, name: str = "answers.jsonl") -> Path:
+    file = folder / name
+    file.write_text(content if isinstance(content, str) else json.dumps(content), "utf-8")
+    return file
+
+
+@pytest.mark.parametrize(
+    ("change", "near"),
+    [
+        ({"lable": 1}, "did you mean 'label'"),
+        ({"nosiy": []}, "did you mean 'noisy'"),
+        ({"baseline": {"text": "a", "logprob": -1}}, "baseline: unknown key 'logprob', did you mean 'logprobs'"),
+        ({"clean": [{"text": "a", "mean_logprobs": -1}]}, r"clean\[0\]: unknown key 'mean_logprobs'"),
+        ({"follow_ups": [{**LINE, "lable": 1}]}, r"follow_ups\[0\]: unknown key 'lable'"),
+    ],
+)
+def test_a_slip_of_the_pen_is_an_error_with_the_nearest_key(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], change: dict[str, Any], near: str
+) -> None:
+    file = written(tmp_path, {**LINE, **change})
+    with pytest.raises(DataError, match=near) as caught:
+        read_answer_sets(file)
+    assert f"{file}:1: " in str(caught.value)
+    assert main(["score", str(file), "--clustering", "exact"]) == 2
+    assert "--allow-unknown" in capsys.readouterr().err
+    assert main(["score", str(file), "--clustering", "exact", "--allow-unknown"]) == 0
+
+
+def test_token_logprobs_become_their_mean(tmp_path: Path) -> None:
+    answer = {"text": "a", "logprobs": [-0.5, -1.5, 0]}
+    impossible = {"text": "b", "logprobs": [-0.5, "-inf"]}
+    [answers] = read_answer_sets(written(tmp_path, {**LINE, "baseline": answer, "clean": [answer, impossible]}))
+    assert answers.baseline == Answer("a", -2 / 3, 3)
+    assert answers.clean[1] == Answer("b", -math.inf, 2)
+
+
+@pytest.mark.parametrize(
+    ("answer", "message"),
+    [
+        ({"text": "a", "logprobs": [-1], "mean_logprob": -1}, "say the same thing"),
+        ({"text": "a", "logprobs": [-1], "n_tokens": 1}, "say the same thing"),
+        ({"text": "a", "logprobs": []}, "expected a list of numbers"),
+        ({"text": "a", "logprobs": -1}, "expected a list of numbers"),
+        ({"text": "a", "logprobs": [-1, 0.5]}, r"logprobs\[1\]: 0.5 is no log-probability"),
+        ({"text": "a", "logprobs": [-1, None]}, r"logprobs\[1\]: expected a number, got None"),
+        ({"text": "a", "logprobs": [True]}, r"logprobs\[0\]: expected a number, got True"),
+        ({"text": "a", "mean_logprob": True}, "mean_logprob: expected a number"),
+    ],
+)
+def test_token_logprobs_that_are_none(tmp_path: Path, answer: dict[str, Any], message: str) -> None:
+    with pytest.raises(DataError, match=message):
+        read_answer_sets(written(tmp_path, {**LINE, "clean": [answer]}))
+
+
+def test_plain_answers_have_their_baseline_first_or_named(tmp_path: Path) -> None:
+    rows = [
+        {"id": "1", "answers": ["a", "b", {"text": "c", "mean_logprob": -1}], "label": 1.0},
+        {"id": "2", "answers": ["a", "b"], "baseline": "x"},
+    ]
+    first, second = read_answer_sets(written(tmp_path, "\n".join(map(json.dumps, rows))))
+    assert (first.baseline.text, [a.text for a in first.clean], first.label) == ("a", ["b", "c"], 1)
+    assert (second.baseline.text, [a.text for a in second.clean]) == ("x", ["a", "b"])
+    with pytest.raises(DataError, match="at least two are needed, got 1"):
+        read_answer_sets(written(tmp_path, {"id": "1", "answers": ["a"]}))
+
+
+CSV = """id,condition,text,mean_logprob,label,question
+ q1 ,baseline,"yes, it is",-0.5,1.0,lung?
+q1,clean,yes,-0.25,,
+q1,clean,no,-inf,,
+q1,noisy,no,nan,,
+q2,baseline,yes,-1,0.0,heart?
+q2,clean,yes,-1,0,
+"""
+
+
+def test_a_table_of_answers(tmp_path: Path) -> None:
+    one, two = read_answer_sets(written(tmp_path, CSV, "answers.CSV"))
+    assert (one.id, one.label, one.question, two.label) == ("q1", 1, "lung?", 0)
+    assert one.baseline == Answer("yes, it is", -0.5)
+    assert one.clean == (Answer("yes", -0.25), Answer("no", -math.inf))
+    assert one.noisy == (Answer("no"),)
+
+
+def test_a_table_without_conditions_has_its_baseline_first(tmp_path: Path) -> None:
+    [answers] = read_answer_sets(written(tmp_path, "id,text\n1,a\n1,b\n1,c\n", "x.csv"))
+    assert (answers.baseline.text, [a.text for a in answers.clean]) == ("a", ["b", "c"])
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("id,txt\n1,a\n", "unknown column 'txt', did you mean 'text'"),
+        ("text\na\n", "no column 'id'"),
+        ("id,text\n,a\n", "x.csv:2: there is no id"),
+        ("id,text,condition\n1,a,baselin\n", "unknown condition 'baselin', did you mean 'baseline'"),
+        ("id,text,condition\n1,a,clean\n", "0 baseline answers, expected one"),
+        ("id,text,label\n1,a,1\n1,b,0\n", "x.csv:3: another label than in an earlier row"),
+        ("id,text,label\n1,a,0.5\n1,b,\n", "label: expected a whole number, got 0.5"),
+        ("id,text,label\n1,a,yes\n1,b,\n", "label: expected a number, got 'yes'"),
+        ("id,text,mean_logprob\n1,a,1e999\n1,b,\n", "mean_logprob: expected a finite number"),
+        ("id,text\n1,a,b\n", "expected 2 columns"),
+        ("id,id\n1,a\n", "names a column twice"),
+    ],
+)
+def test_tables_that_are_none(tmp_path: Path, text: str, message: str) -> None:
+    with pytest.raises(DataError, match=message):
+        read_answer_sets(written(tmp_path, text, "x.csv"))
+
+
+@pytest.mark.parametrize(("text", "options"), [(json.dumps(LINE), []), (CSV, ["--csv"])])
+def test_score_reads_the_standard_input(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], text: str, options: list[str]
+) -> None:
+    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(text.encode())))
+    assert main(["score", "-", "--clustering", "exact", "--json", *options]) == 0
+    assert json.loads(capsys.readouterr().out)["n_labelled"] in (1, 2)
+
+
+def test_help_says_which_answer_is_the_baseline(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        main(["score", "--help"])
+    assert "the first answer is the baseline" in capsys.readouterr().out
+
+
+# --- labels -----------------------------------------------------------------------------------------------------------
+
+
+def test_ids_are_trimmed_and_labels_of_pandas_are_labels(tmp_path: Path) -> None:
+    file = written(tmp_path, "id,label\n q1 ,1.0\nq2,0.0\nq3,\nq4,nan\n", "labels.csv")
+    labels = by_id(read_rows(file), "id", "label", None)
+    assert {id: label.label for id, label in labels.items()} == {"q1": 1, "q2": 0, "q3": None, "q4": None}
+    rows = '{"id": "q1", "label": 1.0}\n{"id": "q2", "label": NaN}'
+    labels = by_id(read_rows(written(tmp_path, rows)), "id", "label", None)
+    assert [label.label for label in labels.values()] == [1, None]
+    assert AnswerSet.from_dict({**LINE, "label": 1.0}).label == 1
+    assert AnswerSet.from_dict({**LINE, "label": math.nan}).label is None
+
+
+def test_a_key_given_twice_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(DataError, match=r"labels.jsonl:2: not valid JSON \(the key 'label' is given twice\)"):
+        read_rows(written(tmp_path, '{"id": 1, "label": 0}\n{"id": 1, "label": 0, "label": 1}', "labels.jsonl"))
+
+
+# --- numbers ----------------------------------------------------------------------------------------------------------
+
+MANY_DIGITS = "1" * 400
+
+
+@pytest.mark.parametrize("place", ["score", "rescore", "sweep", "show"])
+def test_a_number_of_400_digits_is_one_line_with_its_place(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], place: str
+) -> None:
+    line = json.dumps({**LINE, "baseline": {"text": "a", "mean_logprob": -1}}).replace("-1", f"-{MANY_DIGITS}")
+    file = written(tmp_path, line)
+    more = ["--id", "q1"] if place == "show" else []
+    assert main([place, str(file), *more, "--clustering", "exact"]) == 2
+    error = capsys.readouterr().err
+    assert error.count("\n") == 1
+    assert f"{file}:1: not valid JSON (a number of 401 digits" in error
+
+
+def test_a_huge_number_in_memory_is_no_log_probability() -> None:
+    for value in (-(10**400), 10**400):
+        with pytest.raises(DataError, match="mean_logprob: expected a finite number, got an integer of more than"):
+            AnswerSet.from_dict({**LINE, "clean": [{"text": "a", "mean_logprob": value}]})

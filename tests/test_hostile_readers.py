@@ -1,0 +1,231 @@
+"""Every reader under structured damage: an error of ours with its place, never another one, never a silent change."""
+
+from __future__ import annotations
+
+import json
+import random
+from collections.abc import Callable
+from dataclasses import asdict
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import pytest
+from finished_runs import EXACT, finished_run
+from hostile import attempt, dumped, mangled, mutated
+
+from hedge_tasks.adjudication.label_files import by_id, read_rows
+from hedge_tasks.adjudication.label_store import LabelStore
+from hedge_tasks.adjudication.prompt import load_judge_prompt, normalise, parse_judge_prompt
+from hedge_tasks.adjudication.reply import Unreadable, read_reply
+from hedge_tasks.cli.store import _info_text
+from hedge_tasks.clustering import build_backend
+from hedge_tasks.data.answer_files import read_answer_sets
+from hedge_tasks.data.answers import AnswerSet
+from hedge_tasks.detectors.pipeline import cluster_answer_sets, score_clustered, summarise
+from hedge_tasks.io.json_lines import seal
+from hedge_tasks.leaderboard import make_submission, problems, read_submission
+from hedge_tasks.report.results import read_results
+from hedge_tasks.runs.integrity import inspect, sealed_run
+from hedge_tasks.runs.run_files import Run, read_run, repair_run
+from hedge_tasks.runs.scorers import scorers_of
+from hedge_tasks.sampling.definition import Definition
+from hedge_tasks.sampling.plan import SamplingPlan
+from hedge_tasks.sampling.prompts import load_prompt
+from hedge_tasks.sampling.store import AnswerStore
+
+RUN = finished_run(4, samples=2)
+CASES = 600
+"""Of each reader."""
+
+EXACT_BACKEND = build_backend("exact")
+ROW = RUN.answer_sets[0].to_dict()
+
+
+def sound(answer_sets: Any) -> None:
+    """What was read can be clustered, scored, written and read again."""
+    for answer_set in answer_sets:
+        line = answer_set.to_json()
+        line.encode()
+        assert AnswerSet.from_json(line) == answer_set
+    attempt(lambda: summarise([score_clustered(a) for a in cluster_answer_sets(answer_sets, EXACT_BACKEND)]))
+
+
+def run_lines(dice: random.Random) -> bytes:
+    settings = {"filters": EXACT, "documents": {"images": ["image"], "judge": {"judge": "rule"}}, "sampling": {"n": 2}}
+    header = {"hedge_run": 2, "task": "t", "model": "m", "created": "", "settings": settings, "documents": 4}
+    rows = [{**a.to_dict(), "verdict": RUN.verdicts[a.id]} for a in RUN.answer_sets]
+    if dice.random() < 0.5:
+        header = mutated(header, dice)
+    else:
+        rows[dice.randrange(4)] = mutated(rows[0], dice)
+    lines = [line if isinstance(line, dict) and line else {"x": line} for line in (header, *rows)]
+    text = sealed_run(lines[0], [{"id": "?", **row} for row in lines[1:]])
+    return text.encode() if dice.random() < 0.8 else mangled(text.encode(), dice)
+
+
+def read_a_run(path: Path) -> None:
+    run = read_run(path)
+    sound(run.answer_sets)
+    attempt(lambda: [scorer.score(run.answer_sets) for scorer in scorers_of(run).values()])
+    documents = run.settings.get("documents") or {}
+    assert isinstance((documents.get("judge") or {}).get("judge"), object)
+
+
+def repair_a_run(path: Path) -> None:
+    found = inspect(path)
+    if found.problems:
+        read_run(repair_run(found).run.path or path)
+
+
+DEFINITION = Definition.of("m", "t", load_prompt("plain/question"), SamplingPlan(), "1").to_dict()
+RECORDS = [
+    {"definition": DEFINITION},
+    {"document": {"definition": "0", "key": "k", "id": "q", "question": "q?", "n": 2, "n_noisy": 1}},
+    {"key": "k", "answer": {"text": "a", "mean_logprob": -0.5, "n_tokens": 2}, "id": "q", "condition": "clean"},
+]
+
+
+def store_lines(dice: random.Random) -> bytes:
+    records = [mutated(record, dice) if dice.random() < 0.6 else record for record in RECORDS]
+    lines = b"".join(seal(r if isinstance(r, dict) and r else {"x": r}, ensure_ascii=True) for r in records)
+    return lines if dice.random() < 0.7 else mangled(lines, dice)
+
+
+def read_a_store(path: Path) -> None:
+    store = AnswerStore(path.parent)
+    for key in store:
+        store[key].text.encode()
+    definitions = [{"id": d.id, **d.to_dict()} for d in store.definitions.values()]
+    more = {"n": 1, "n_noisy": 1, "documents": 1, "complete": 1}
+    about = {"store": "", "answers": 1, "files": 1, "bytes": 1, "dropped": 0, "without_definition": 0}
+    _info_text({**about, "definitions": [{**d, **more} for d in definitions]})
+
+
+def json_lines(row: Any) -> Callable[[random.Random], bytes]:
+    def content(dice: random.Random) -> bytes:
+        text = dumped(mutated(row, dice)).encode() + b"\n" + dumped(row).encode()
+        return text if dice.random() < 0.7 else mangled(text, dice)
+
+    return content
+
+
+CSV = b"id,condition,text,mean_logprob,label\nq1,baseline,a,-0.5,1\nq1,clean,b,-1,\nq1,noisy,c,-2,1.0\n"
+SUBMISSION = make_submission(RUN)
+PROMPT = Path(__file__).parents[1] / "hedge_tasks" / "adjudication" / "prompts" / "hedge.json"
+VERDICT = {"key": "k", "verdict": {"label": 1, "reason": "r", "judge": "j", "version": "1"}}
+RESULTS = {
+    "results": {"t": {"se_auroc,nli": 0.5, "se_auroc_stderr,nli": 0.1}},
+    "configs": {"t": {"dataset_path": "x"}},
+    "n-samples": {"t": {"effective": 5}},
+    "model_name": "m",
+    "total_evaluation_time_seconds": "5.0",
+}
+
+READERS: dict[str, tuple[str, Callable[[random.Random], bytes], Callable[[Path], Any]]] = {
+    "answers": ("a.jsonl", json_lines(ROW), lambda path: sound(read_answer_sets(path))),
+    "plain answers": (
+        "a.jsonl",
+        json_lines({"id": "q", "answers": ["a", {"text": "b", "logprobs": [-1.0, -0.5]}], "label": 1}),
+        lambda path: sound(read_answer_sets(path)),
+    ),
+    "table": ("a.csv", lambda dice: mangled(CSV, dice), lambda path: sound(read_answer_sets(path))),
+    "run": ("run-20260102-t.jsonl", run_lines, read_a_run),
+    "repair": ("run-20260102-t.jsonl", run_lines, repair_a_run),
+    "samples": (
+        "x_samples_t.jsonl",
+        json_lines({"doc_id": 0, "filtered_resps": dumped(ROW)}),
+        lambda path: sound(read_run(path).answer_sets),
+    ),
+    "store": ("answers-1.jsonl", store_lines, read_a_store),
+    "label store": (
+        "labels-1.jsonl",
+        lambda dice: mangled(seal(r if isinstance(r := mutated(VERDICT, dice), dict) and r else {"x": 1}), dice),
+        lambda path: LabelStore(path.parent).get("k"),
+    ),
+    "labels": (
+        "l.jsonl",
+        json_lines({"id": "q1", "label": "supported"}),
+        lambda path: by_id(read_rows(path), "id", "label", None),
+    ),
+    "label table": (
+        "l.csv",
+        lambda dice: mangled(b"id,label\nq1,1.0\nq2,\nq3,supported\n", dice),
+        lambda path: by_id(read_rows(path), "id", "label", None),
+    ),
+    "submission": (
+        "s.json",
+        lambda dice: dumped(mutated(SUBMISSION, dice)).encode(),
+        lambda path: problems(read_submission(path)),
+    ),
+    "prompt": (
+        "p.json",
+        lambda dice: dumped(mutated(json.loads(PROMPT.read_text("utf-8")), dice)).encode(),
+        lambda path: parse_judge_prompt(path.read_text("utf-8"), str(path), foreign=True),
+    ),
+    "results": (
+        "results.json",
+        lambda dice: dumped(mutated(RESULTS, dice)).encode(),
+        lambda path: [asdict(row) for row in getattr(read_results(path), "rows", ())],
+    ),
+}
+FEWER = {"submission": 60, "repair": 200}
+"""Readers that take longer."""
+
+
+@pytest.mark.parametrize("reader", READERS)
+def test_a_reader_reads_or_refuses(tmp_path: Path, reader: str) -> None:
+    name, content, read = READERS[reader]
+    for case in range(FEWER.get(reader, CASES)):
+        path = tmp_path / name
+        path.write_bytes(content(random.Random(f"{reader} {case}")))
+        _, error = attempt(partial(read, path))  # anything but an error of ours fails the test
+        assert len(error) < 20_000
+
+
+def test_there_are_five_thousand_cases() -> None:
+    assert sum(FEWER.get(reader, CASES) for reader in READERS) >= 5000
+
+
+def test_a_file_that_is_read_holds_what_was_written(tmp_path: Path) -> None:
+    """Whatever single byte of a sealed file changes, it is refused, or says what it said before."""
+    dice = random.Random(0)
+    good = Run("t", "m", RUN.answer_sets)
+    path = tmp_path / "run-20260102-t.jsonl"
+    header = {"hedge_run": 2, "task": "t", "model": "m", "created": "", "settings": {}, "documents": 4}
+    content = sealed_run(header, [a.to_dict() for a in RUN.answer_sets]).encode()
+    store = tmp_path / "store" / "answers-1.jsonl"
+    store.parent.mkdir()
+    records = b"".join(seal(record, ensure_ascii=True) for record in RECORDS)
+    for _ in range(500):
+        path.write_bytes(mangled(content, dice))
+        run, _ = attempt(partial(read_run, path))
+        assert run is None or (run.answer_sets, run.task) == (good.answer_sets, good.task)
+        store.write_bytes(mangled(records, dice))
+        kept = AnswerStore(store.parent)
+        assert [kept[key].to_dict() for key in kept] in ([], [RECORDS[2]["answer"]])
+
+
+def test_replies_of_judges_are_read_or_unreadable() -> None:
+    prompt = load_judge_prompt("hedge")
+    pieces = [
+        "supported",
+        "hallucinated",
+        '{"verdict": "supported"}',
+        "false",
+        ":",
+        "not",
+        "\n",
+        "```",
+        "<think>",
+        "\ud83d",
+    ]
+    pieces += ["verdict", "is", "{" * 300, '"', "nothing", "</think>", "[", "1" * 5000, "\x00", "no"]
+    for case in range(1000):
+        dice = random.Random(case)
+        text = " ".join(dice.choices(pieces, k=dice.randrange(8)))
+        try:
+            said = read_reply(text, prompt)
+        except Unreadable:
+            continue
+        assert any(spelling in normalise(text) for spelling in (said.outcome.key, *said.outcome.spellings))

@@ -1,0 +1,385 @@
+"""Run files that were cut, flipped, edited or made up; what they may make us load; and errors as one line."""
+
+from __future__ import annotations
+
+import json
+import random
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from finished_runs import EXACT, finished_run
+from hostile import attempt
+
+from hedge_tasks.cli import main
+from hedge_tasks.detectors.scorer import Scorer
+from hedge_tasks.errors import ConfigError, DataError
+from hedge_tasks.report.pictures import thumbnails
+from hedge_tasks.runs.integrity import sealed_run
+from hedge_tasks.runs.run_files import Run, load_run, load_runs, read_run, save_run
+from hedge_tasks.runs.scorers import scorers_of
+from hedge_tasks.runs.trust import Untrusted
+
+FLIPS = 600
+RUN = finished_run(12)
+
+
+def saved(folder: Path, run: Run = RUN) -> Path:
+    return save_run(run, folder / "hedge_runs")
+
+
+def hedge(capsys: pytest.CaptureFixture[str], *arguments: object) -> tuple[int, Any]:
+    """Exit code, and the JSON or else the error."""
+    code = main([*map(str, arguments), "--json"])
+    out, err = capsys.readouterr()
+    return code, json.loads(out) if out else err
+
+
+def flipped(content: bytes, bit: int) -> bytes:
+    changed = bytearray(content)
+    changed[bit // 8] ^= 1 << bit % 8
+    return bytes(changed)
+
+
+# --- integrity --------------------------------------------------------------------------------------------------------
+
+
+def test_no_flipped_bit_of_a_run_file_goes_unnoticed(tmp_path: Path) -> None:
+    """286 of 600 flips loaded with other answers, labels or log-probabilities."""
+    path = saved(tmp_path)
+    content, dice = path.read_bytes(), random.Random(0)
+    silent = []
+    for bit in dice.sample(range(8 * len(content)), FLIPS):
+        path.write_bytes(flipped(content, bit))
+        _, error = attempt(lambda: read_run(path))
+        if f"hedge verify {path} --repair" not in error:
+            silent.append(bit)
+    assert silent == []
+
+
+def test_no_cut_of_a_run_file_goes_unnoticed(tmp_path: Path) -> None:
+    """Cut at a line end, 17 of 17 loaded as if they were whole."""
+    path = saved(tmp_path)
+    content = path.read_bytes()
+    ends = [i + 1 for i, byte in enumerate(content) if byte == ord("\n")]
+    for end in [*ends[:-1], *random.Random(0).sample(range(1, len(content)), 50)]:
+        path.write_bytes(content[:end])
+        with pytest.raises(DataError, match=r"the run file is damaged.*--repair"):
+            load_run(tmp_path)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda lines: [lines[0], *lines[2:]],
+        lambda lines: [lines[0], lines[2], lines[1], *lines[3:]],
+        lambda lines: [*lines[:3], lines[2], *lines[3:]],
+        lambda lines: [*lines, lines[1]],
+        lambda lines: lines[1:],
+        lambda lines: [lines[0], *lines],
+        lambda lines: [*lines[:-1], lines[-1], lines[-1]],
+    ],
+    ids=["dropped", "swapped", "doubled", "appended", "no header", "two headers", "two ends"],
+)
+def test_sound_lines_in_another_order_or_number_are_noticed(tmp_path: Path, change: Any) -> None:
+    path = saved(tmp_path)
+    path.write_bytes(b"".join(change(path.read_bytes().splitlines(keepends=True))))
+    with pytest.raises(DataError, match="the run file is damaged"):
+        read_run(path)
+
+
+def test_every_reader_of_json_lines_can_read_a_run_file(tmp_path: Path) -> None:
+    header, *rows, end = (json.loads(line) for line in saved(tmp_path).read_text("utf-8").splitlines())
+    assert (header["hedge_run"], header["documents"]) == (2, 12)
+    assert [row["id"] for row in rows] == end["hedge_run_end"]["ids"] == [a.id for a in RUN.answer_sets]
+
+
+def test_verify_of_a_sound_run(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = saved(tmp_path)
+    code, facts = hedge(capsys, "verify", tmp_path)
+    assert (code, facts[str(path)]["documents"], facts[str(path)]["problems"]) == (0, 12, [])
+    before = path.read_bytes()
+    assert main(["verify", str(path), "--repair"]) == 0
+    assert (path.read_bytes(), list(path.parent.iterdir())) == (before, [path])
+
+
+def damage(path: Path, kind: str) -> set[str]:
+    """Ids that are lost by it."""
+    lines = path.read_bytes().splitlines(keepends=True)
+    if kind == "cut":
+        path.write_bytes(b"".join(lines[:5]) + lines[5][:40])
+        return {a.id for a in RUN.answer_sets[4:]}
+    if kind == "header":
+        path.write_bytes(flipped(lines[0], 100) + b"".join(lines[1:]))
+        return set()
+    if kind == "line end":
+        path.write_bytes(b"".join([*lines[:3], lines[3].replace(b"\n", b"?"), *lines[4:]]))
+        return {RUN.answer_sets[2].id, RUN.answer_sets[3].id}
+    path.write_bytes(b"".join([*lines[:3], flipped(lines[3], 200), *lines[4:]]))
+    return {RUN.answer_sets[2].id}
+
+
+@pytest.mark.parametrize("kind", ["cut", "header", "line end", "flip"])
+def test_a_repair_keeps_what_is_sound_and_says_what_is_gone(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], kind: str
+) -> None:
+    path = saved(tmp_path)
+    lost = damage(path, kind)
+    damaged = path.read_bytes()
+    code, facts = hedge(capsys, "verify", tmp_path)
+    assert (code, path.read_bytes(), "lost" in facts[str(path)]) == (1, damaged, False)
+    assert hedge(capsys, "rescore", tmp_path)[0] == 2
+
+    code, facts = hedge(capsys, "verify", tmp_path, "--repair")
+    about = facts[str(path)]
+    assert (code, about["lost"], about["documents"]) == (1, len(lost), 12 - len(lost))
+    assert set(about["lost_ids"]) == (set() if kind == "cut" else lost)  # the closing line knew the ids
+    assert Path(about["original"]).read_bytes() == damaged
+
+    assert hedge(capsys, "verify", tmp_path)[0] == 0
+    repaired = load_run(tmp_path)
+    assert repaired.answer_sets == tuple(a for a in RUN.answer_sets if a.id not in lost)
+    assert (repaired.task, repaired.model, repaired.created) == (RUN.task, RUN.model, RUN.created)
+    assert repaired.settings == {**RUN.settings, "repaired": {"lost": len(lost), "header_lost": False}}
+    assert repaired.verdicts == {id: v for id, v in RUN.verdicts.items() if id not in lost}
+
+
+def test_a_repair_of_nothing_but_damage(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = saved(tmp_path)
+    path.write_bytes(b"\n".join(line[:-5] for line in path.read_bytes().splitlines()))
+    code, facts = hedge(capsys, "verify", path, "--repair")
+    assert (code, "no document in it is sound" in facts[str(path)]["problems"][0]) == (1, True)
+
+
+def test_a_damaged_run_is_not_replaced_by_its_store(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    damage(saved(tmp_path), "flip")
+    code, error = hedge(capsys, "rescore", tmp_path, "--clustering", "exact")
+    assert (code, "--repair" in error, "no answer store" in error) == (2, True, False)
+
+
+def test_runs_of_a_folder_are_verified_one_by_one(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    bad, good = saved(tmp_path), saved(tmp_path, finished_run(3, seed=1))
+    damage(bad, "cut")
+    code, facts = hedge(capsys, "verify", tmp_path)
+    assert (code, bool(facts[str(bad)]["problems"]), facts[str(good)]["problems"]) == (1, True, [])
+    assert main(["verify", str(tmp_path), "--repair"]) == 1
+    assert "gone" in capsys.readouterr().out
+
+
+# --- made-up runs -----------------------------------------------------------------------------------------------------
+
+
+def made_up(folder: Path, settings: Any, verdict: Any = None, **header: Any) -> Path:
+    """A run whose checksums are right and whose contents are not."""
+    row = {**RUN.answer_sets[0].to_dict(), "verdict": verdict}
+    about = {"hedge_run": 2, "task": "t", "model": "m", "created": "", "settings": settings, "documents": 1, **header}
+    path = folder / "run-20260102-t.jsonl"
+    path.write_text(sealed_run(about, [row]), "utf-8")
+    return path
+
+
+SETTINGS = [
+    ({"filters": [1]}, r":1: settings.filters: expected an object, got list"),
+    ({"filters": {"a": 1}}, r":1: settings.filters.a: expected an object, got 1"),
+    ({"filters": {"a": {"backend": "exact", "with_question": False, "alpha": "x"}}}, "filters.a.alpha: expected a nu"),
+    ({"filters": {"a": {"backend": ["exact"]}}}, "filters.a.backend: expected a name"),
+    ({"filters": {"a": {"backend": "exact", "with_question": 1}}}, "with_question: expected true or false"),
+    ({"documents": 5}, "settings.documents: expected an object, got 5"),
+    ({"documents": {"images": "image"}}, "documents.images: expected a list of columns"),
+    ({"documents": {"images": [1]}}, "documents.images: expected a list of columns"),
+    ({"documents": {"revision": 1}}, "documents.revision: expected a text, got 1"),
+    ({"documents": {"judge": "rule"}}, "documents.judge: expected an object"),
+    ({"sampling": 1}, "settings.sampling: expected an object"),
+    ({"outcome": ["x"]}, "settings.outcome: expected an object"),
+    (5, "the header's 'settings' is missing or no dict"),
+]
+COMMANDS = (
+    "rescore",
+    "report",
+    "sweep",
+    "tune",
+    "plot roc",
+    "compare",
+    "judge",
+    "paper",
+    "verify",
+    "leaderboard submit",
+)
+
+
+@pytest.mark.parametrize(("settings", "message"), SETTINGS)
+def test_made_up_settings_are_one_line_with_their_place(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], settings: Any, message: str
+) -> None:
+    path = made_up(tmp_path, settings)
+    for name in ("rescore", "report"):
+        assert main([name, str(path), "--out", str(tmp_path / "out")]) == 2
+        error = capsys.readouterr().err
+        assert (error.count("\n"), f"{path}:1" in error, message.removeprefix(r":1: ") in error) == (1, True, True)
+
+
+@pytest.mark.parametrize("verdict", [5, ["x"], {"reason": 5}, {"judge": {}}, {"objects": 1}])
+def test_made_up_verdicts_are_refused(tmp_path: Path, verdict: Any) -> None:
+    with pytest.raises(DataError, match=r":2: verdict"):
+        read_run(made_up(tmp_path, {}, verdict))
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+@pytest.mark.parametrize("settings", [row[0] for row in SETTINGS[::3]], ids=lambda s: json.dumps(s)[:30])
+def test_no_command_ends_in_a_traceback(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, command: str, settings: Any
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    more = {"judge": ["--judge", "rule"], "plot roc": ["--out", "x.svg"]}.get(command, [])
+    code = main([*command.split(), str(made_up(tmp_path, settings)), *more])
+    error = capsys.readouterr().err
+    assert code in (0, 1, 2)
+    assert "unexpected" not in error
+    assert "Traceback" not in error
+
+
+# --- what is left -----------------------------------------------------------------------------------------------------
+
+
+def test_a_fault_of_ours_is_one_line_and_shows_its_traceback_when_asked(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fault(*_: object, **__: object) -> None:
+        raise RecursionError("too\ndeep \x1b[31m")
+
+    monkeypatch.setattr("hedge_tasks.data.answer_files.read_answer_sets", fault)
+    command = ["score", str(tmp_path), "--clustering", "exact"]
+    assert main(command) == 2
+    error = capsys.readouterr().err
+    assert error == (
+        "hedge: unexpected RecursionError: too deep \\x1b[31m (--traceback or HEDGE_TRACEBACK=1 shows where)\n"
+    )
+    for shown in ([*command, "--traceback"], ["--traceback", *command]):
+        assert main(shown) == 2
+        assert "Traceback" in capsys.readouterr().err
+    monkeypatch.setenv("HEDGE_TRACEBACK", "1")
+    assert main(command) == 2
+    assert "score.py" in capsys.readouterr().err
+
+
+def test_no_error_shows_a_secret_of_the_environment(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    key = "sk-" + "0123456789" * 5
+    monkeypatch.setenv("SOME_API_KEY", key)
+
+    def fault(*_: object, **__: object) -> None:
+        raise DataError("x" * (2000 - 30) + key)  # across the place where the line is cut
+
+    monkeypatch.setattr("hedge_tasks.data.answer_files.read_answer_sets", fault)
+    for more in ([], ["--traceback"]):
+        assert main(["score", str(tmp_path), "--clustering", "exact", *more]) == 2
+        error = capsys.readouterr().err
+        assert key[:12] not in error
+        assert "[secret]" in error
+
+
+def test_submissions_are_validated_one_by_one(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    good = tmp_path / "good.json"
+    assert main(["leaderboard", "submit", str(saved(tmp_path)), "--out", str(good)]) == 0
+    text = good.read_text("utf-8")
+    bad = {
+        "digits": text.replace('"mean_logprob"', '"x"').replace('"alpha": 1.0', f'"alpha": {"1" * 400}'),
+        "deep": "[" * 100_000,
+        "twice": '{"a": 1, "a": 2}',
+        "binary": "\x00\x01",
+        "nothing": "",
+    }
+    for name, content in bad.items():
+        (tmp_path / f"{name}.json").write_text(content, "utf-8")
+    capsys.readouterr()
+    code, facts = hedge(capsys, "leaderboard", "validate", *sorted(tmp_path.glob("*.json")))
+    assert code == 1
+    assert {Path(path).stem for path, about in facts.items() if about["valid"]} == {"good"}
+    code, facts = hedge(capsys, "leaderboard", "build", tmp_path, "--out", tmp_path / "site")
+    assert (code, facts["entries"], {Path(path).stem for path in facts["refused"]}) == (1, 1, set(bad))
+
+
+# --- what a file may make us load -------------------------------------------------------------------------------------
+
+STRANGE = {"strange": {"with_question": False, "backend": "nli", "model": "stranger/model", "alpha": 1.0}}
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {"backend": "nli", "model": "stranger/model"},
+        {"backend": "nli", "model": "microsoft/deberta-v2-xlarge-mnli", "revision": "refs/pr/1"},
+        {"backend": "nli", "model": "/tmp/somewhere"},
+        {"backend": "embed", "model": "stranger/model", "threshold": 0.9},
+        {"backend": "hybrid", "embedding_model": "stranger/model"},
+    ],
+)
+def test_a_strangers_model_is_not_loaded(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, settings: dict[str, Any]
+) -> None:
+    run = replace(RUN, settings={"filters": {"strange": {"with_question": False, "alpha": 1.0, **settings}}})
+    path = saved(tmp_path, run)
+    with pytest.raises(Untrusted, match=r"filter 'strange' names the model .* --trust-run loads it"):
+        scorers_of(load_run(path))
+    monkeypatch.chdir(tmp_path)
+    for command in ("rescore", "report", "sweep", "leaderboard submit", "paper"):
+        code = main([*command.split(), str(path)])
+        assert code == 2 or command == "paper"  # which leaves out what is not of the paper
+        assert "unexpected" not in capsys.readouterr().err
+    assert "strange" in scorers_of(load_run(path, trust=True))
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {"backend": "nli", "model": "microsoft/deberta-v2-xlarge-mnli", "revision": None},
+        {"backend": "nli", "model": "package://hedge_tasks.models.tiny/nli"},
+        {"backend": "embed", "model": "sentence-transformers/all-MiniLM-L6-v2", "threshold": 0.9},
+        {"backend": "exact"},
+    ],
+)
+def test_models_of_installed_tasks_and_packages_are_loaded(tmp_path: Path, settings: dict[str, Any]) -> None:
+    run = replace(RUN, settings={"filters": {"own": {"with_question": False, "alpha": 1.0, **settings}}})
+    assert "own" in scorers_of(load_run(saved(tmp_path, run)))
+
+
+def test_a_model_of_the_environment_is_the_users_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = saved(tmp_path, replace(RUN, settings={"filters": STRANGE}))
+    monkeypatch.setenv("HEDGE_NLI_MODEL", "stranger/model")
+    assert "strange" in scorers_of(load_run(path))
+
+
+@pytest.mark.parametrize("option", [{"device": "cuda:9"}, {"cache": False}, {"batch_size": 1}])
+def test_a_file_does_not_say_how_to_compute(option: dict[str, Any]) -> None:
+    with pytest.raises(ConfigError, match=r"own: '\w+' is no setting that a run records"):
+        Scorer.from_settings("own", {"with_question": False, "backend": "nli", **option})
+
+
+@pytest.mark.parametrize("settings", [{}, {"backend": "exact"}, {"with_question": True}, {"backend": 1}])
+def test_settings_that_make_no_scorer(settings: dict[str, Any]) -> None:
+    with pytest.raises(ConfigError, match="own: no clustering is recorded there"):
+        Scorer.from_settings("own", settings)
+
+
+def test_a_strangers_data_set_is_not_fetched(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[str] = []
+
+    def load(path: str, *_: object, **__: object) -> Any:
+        asked.append(path)
+        raise DataError("asked for")
+
+    monkeypatch.setattr("hedge_tasks.data.splits.load_split", load)
+    documents = {"images": ["image"], "question": "question"}
+    run = replace(RUN, settings={"filters": EXACT, "documents": documents}, path=Path("x"))
+    configs = {"dataset_path": "stranger/data", "test_split": "test"}
+    assert "--trust-run" in thumbnails(run, configs).note
+    assert asked == []
+    assert "asked for" in thumbnails(replace(run, trusted=True), configs).note
+    assert asked == ["stranger/data"]
+
+
+def test_load_runs_trusts_nobody_by_default(tmp_path: Path) -> None:
+    saved(tmp_path)
+    assert [run.trusted for run in load_runs(tmp_path)] == [False]

@@ -1,0 +1,259 @@
+"""Judges that deny what they name, pictures that are bombs or cut off, too many answers, files of dead writers."""
+
+from __future__ import annotations
+
+import io
+import itertools
+import os
+import socket
+import struct
+import subprocess
+import sys
+import time
+import zlib
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from datasets import Dataset, Features, Value
+from datasets import Image as ImageFeature
+from PIL import Image
+
+from hedge_tasks.adjudication.base import Case
+from hedge_tasks.adjudication.prompt import load_judge_prompt
+from hedge_tasks.adjudication.reply import Unreadable, read_reply
+from hedge_tasks.cli import main
+from hedge_tasks.data.local_data import image_fault
+from hedge_tasks.data.pictures import TOO_LARGE, UNREADABLE, image_file_fault
+from hedge_tasks.data.splits import check_images
+from hedge_tasks.detectors.builtin.lexical import MOST_PAIRS, lexical_disagreement, samples_pairs
+from hedge_tasks.detectors.pipeline import score_answers, summarise
+from hedge_tasks.errors import DataError
+from hedge_tasks.io.files import write_whole
+from hedge_tasks.sampling import Answer, AnswerSet
+from hedge_tasks.sampling.definition import Definition
+from hedge_tasks.sampling.plan import SamplingPlan
+from hedge_tasks.sampling.prompts import load_prompt
+
+PROMPT = load_judge_prompt("hedge")
+
+
+# --- judges -----------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "reply",
+    [
+        "supported: false",
+        "Supported: False.",
+        "**supported**: no",
+        '"supported": false',
+        '{"supported": false}',
+        "hallucinated: false",
+        "Hallucinated = 0",
+        "hallucinated: no, it is right",
+        "hallucinated -> false",
+        "verdict: supported by nothing",
+        "Verdict: supported by nothing in the picture.",
+        "verdict: hallucinated in no way",
+        "The verdict is supported? No.",
+        "verdict: supported by neither of the two",
+        "Supported: not at all",
+        "supported: false\nhallucinated: true",
+        "supported: 1\nhallucinated: 0",
+    ],
+)
+def test_a_judge_that_denies_what_it_names_is_unreadable(reply: str) -> None:
+    with pytest.raises(Unreadable):
+        read_reply(reply, PROMPT)
+
+
+@pytest.mark.parametrize(
+    ("reply", "outcome"),
+    [
+        ("Supported.", "supported"),
+        ("supported: true", "supported"),
+        ("Supported: the reference says the same.", "supported"),
+        ("Verdict: hallucinated because nothing of it is in the reference", "hallucinated"),
+        ("verdict: supported, no contradiction was found", "supported"),
+        ("Verdict: supported. There is nothing wrong.", "supported"),
+        ("Verdict: hallucinated (no effusion)", "hallucinated"),
+        ("hallucinated\nno effusion is there", "hallucinated"),
+        ("verdict: not supported", "hallucinated"),
+        ('{"verdict": "supported", "reason": "supported: false is what it said"}', "supported"),
+    ],
+)
+def test_a_judge_that_explains_is_read(reply: str, outcome: str) -> None:
+    assert read_reply(reply, PROMPT).outcome.key == outcome
+
+
+@pytest.mark.parametrize(
+    "marker", ["[gMASK]", "[sMASK]", "[INST]", "[/INST]", "[IMG_2]", "[SYSTEM_PROMPT]", "<|im_end|>"]
+)
+def test_no_marker_of_a_chat_template_reaches_a_judge_raw(marker: str) -> None:
+    shown = PROMPT.show(Case("1", f"q {marker}", "r", f"{marker} a"))
+    assert marker not in shown
+    assert marker[1:4] in shown
+
+
+# --- pictures ---------------------------------------------------------------------------------------------------------
+
+
+def png(width: int = 40, height: int = 30) -> bytes:
+    file = io.BytesIO()
+    Image.effect_noise((width, height), 90).save(file, "PNG")
+    return file.getvalue()
+
+
+def jpeg() -> bytes:
+    file = io.BytesIO()
+    Image.effect_noise((200, 200), 90).save(file, "JPEG")
+    return file.getvalue()
+
+
+def bomb(side: int) -> bytes:
+    """A PNG of a few bytes that says it is `side` x `side`."""
+
+    def chunk(kind: bytes, data: bytes) -> bytes:
+        return struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data))
+
+    header = struct.pack(">IIBBBBB", side, side, 8, 0, 0, 0, 0)
+    return (
+        b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", header) + chunk(b"IDAT", zlib.compress(b"\0" * 99)) + chunk(b"IEND", b"")
+    )
+
+
+def pictures(*files: bytes) -> Dataset:
+    rows = {"q": [f"q{i}" for i in range(len(files))], "image": [{"bytes": file, "path": None} for file in files]}
+    return Dataset.from_dict(rows, features=Features({"q": Value("string"), "image": ImageFeature()}))
+
+
+@pytest.mark.parametrize("side", [14_000, 60_000, 2**31 - 1])
+def test_a_decompression_bomb_is_refused_before_it_is_decoded(side: int) -> None:
+    assert image_file_fault(bomb(side), decode=True) == TOO_LARGE
+    assert image_fault(bomb(side)) == "unreadable"
+    with pytest.raises(DataError, match=r"demo: 1 of 2 documents have an image of more than .* pixels \(rows 1\)"):
+        check_images(pictures(png(), bomb(side)), ["image"], "demo")
+
+
+@pytest.mark.parametrize("place", [0, 40])
+def test_a_png_that_is_cut_off_is_found_at_the_start(place: int) -> None:
+    files = [png()] * 41
+    files[place] = files[place][:-200]
+    with pytest.raises(DataError, match=rf"an unreadable image \(rows {place}\)"):
+        check_images(pictures(*files), ["image"], "demo")
+
+
+def test_a_jpeg_that_is_cut_off_is_found_at_the_start_among_the_first() -> None:
+    assert image_file_fault(jpeg()[:3000], decode=True) == UNREADABLE
+    with pytest.raises(DataError, match="an unreadable image"):
+        check_images(pictures(png(), jpeg()[:3000]), ["image"], "demo")
+
+
+@pytest.mark.parametrize("file", [jpeg()[:3000], png()[:-200], bomb(60_000)], ids=["jpeg", "png", "bomb"])
+def test_a_picture_that_fails_later_names_its_document(file: bytes) -> None:
+    from hedge_tasks.data.answers import Draw
+    from hedge_tasks.sampling.prefetch import NoisyPictures, prefetch_messages
+    from hedge_tasks.sampling.requests import DrawRequest, SampleRequest
+
+    dataset = pictures(file)
+    prompt, plan = load_prompt("plain/question"), SamplingPlan()
+    request = SampleRequest("q7", "k", "q?", prompt, plan, lambda row: [row["image"]])
+    for draw in plan.draws("k")[0], plan.draws("k")[-1]:
+        asked = DrawRequest(request, draw, lambda: dataset[0], ("t", "s", 0))
+        with pytest.raises(DataError, match="document q7: its picture cannot be read"):
+            next(prefetch_messages([asked]))
+        with pytest.raises(DataError, match="document q7: its picture cannot be read"):
+            asked.images()
+    assert isinstance(draw, Draw)
+    with pytest.raises(DataError, match="document q7"), NoisyPictures([asked]):
+        pass
+
+
+# --- too many answers -------------------------------------------------------------------------------------------------
+
+
+PAIRS = list(itertools.combinations(range(0, 1200, 13), 2))
+
+
+def test_lexical_disagreement_of_many_answers_takes_seconds() -> None:
+    """8,000 answers took 24 CPU seconds and 1.3 GB."""
+    answers = [f"a small {i % 7} effusion in the {i % 11} lobe {i}" for i in range(8000)]
+    begin = time.process_time()
+    value = lexical_disagreement(answers)
+    assert time.process_time() - begin < 5
+    assert value == lexical_disagreement(answers)
+    # Of every thirteenth answer all pairs: another sample, as large.
+    exact = sum(lexical_disagreement([answers[i], answers[j]]) for i, j in PAIRS) / len(PAIRS)
+    assert samples_pairs(answers[:1200])
+    assert abs(lexical_disagreement(answers[:1200]) - exact) < 4 * 0.5 / MOST_PAIRS**0.5
+
+
+def test_a_sample_of_pairs_is_said_in_the_result(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    def answers(n: int) -> AnswerSet:
+        return AnswerSet(f"q{n}", Answer("a"), tuple(Answer(f"a {i}") for i in range(n)), label=n % 2)
+
+    assert not samples_pairs(["a"] * 1000)
+    assert [samples_pairs([f"a {i}" for i in range(n)]) for n in (100, 101)] == [False, True]
+    scores = [score_answers(answers(n), clustering="exact") for n in (2, 101)]
+    assert [s.lexical_sampled for s in scores] == [False, True]
+    assert summarise(scores)["lexical_sampled"] == 1
+    file = tmp_path / "a.jsonl"
+    file.write_text(answers(101).to_json(), "utf-8")
+    assert main(["score", str(file), "--clustering", "exact"]) == 0
+    assert "lexical: a sample of the pairs of answers, for 1 questions" in capsys.readouterr().out
+
+
+# --- files ------------------------------------------------------------------------------------------------------------
+
+
+def test_what_dead_writers_left_is_removed(tmp_path: Path) -> None:
+    process = subprocess.Popen([sys.executable, "-c", ""])
+    process.wait()
+    host = "".join(c if c.isalnum() or c == "-" else "-" for c in socket.gethostname())[:40]
+    dead = tmp_path / f"run.jsonl.{host}.{process.pid}.part"
+    alive = tmp_path / f"run.jsonl.{host}.{os.getppid()}.part"
+    elsewhere, long_ago = tmp_path / "run.jsonl.otherhost.7.part", tmp_path / "x.json.otherhost.8.part"
+    foreign = tmp_path / "somebody.part"
+    for file in (dead, alive, elsewhere, long_ago, foreign):
+        file.touch()
+    os.utime(long_ago, (0, 0))
+    write_whole(tmp_path / "out.txt", "done")
+    assert {file.name for file in tmp_path.iterdir()} == {alive.name, elsewhere.name, foreign.name, "out.txt"}
+
+
+def test_a_run_that_keeps_nothing_says_so_once(said: list[str]) -> None:
+    from hedge_tasks.lmms.task import HedgeTask
+
+    task = SimpleNamespace(_warned=False, config=SimpleNamespace(task="hedge_x"))
+    for _ in range(3):
+        HedgeTask._warn_of_nothing_kept(task)  # type: ignore[arg-type]
+    [line] = [line for line in said if "nothing of this run will be kept" in line]
+    assert "hedge_x" in line
+    assert "--output_path" in line
+
+
+# --- stores -----------------------------------------------------------------------------------------------------------
+
+DEFINITION = Definition.of("m", "t", load_prompt("plain/question"), SamplingPlan(), "1").to_dict()
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"sampling": {}},
+        {"sampling": 5},
+        {"sampling": {**DEFINITION["sampling"], "perturbation": 5}},
+        {"sampling": {**DEFINITION["sampling"], "temperature": "x"}},
+        {"prompt": 5},
+        {"prompt": {"user": 5}},
+        {"task": 5},
+        {"model": []},
+        {"extra": 1},
+    ],
+)
+def test_a_definition_that_is_none_is_refused(change: dict[str, Any]) -> None:
+    with pytest.raises(DataError, match="store:3: this is no definition of answers"):
+        Definition.from_dict({**DEFINITION, **change}, "store:3")
+    assert Definition.from_dict(DEFINITION).to_dict() == DEFINITION
