@@ -155,7 +155,7 @@ def test_several_judges_show_agreement_disagreements_and_an_auroc_each(
     assert facts["agreement"]["Cohen's kappa: rule, llm:strict"]["value"] == 1
     assert facts["agreement"]["Krippendorff's alpha"]["value"] < 1
     assert facts["auroc"]["rule"] == facts["auroc"]["llm:strict"] == facts["auroc"]["majority"]
-    scores = [score_answers(a, clustering="exact").se for a in run.answer_sets]
+    scores = [score_answers(a, clustering="exact")["se"] for a in run.answer_sets]
     expected = roc_auc_score([a.id in wrong for a in run.answer_sets], scores)
     assert facts["auroc"]["rule"]["se"]["value"] == pytest.approx(expected)
     assert facts["auroc"]["llm:lenient"]["se"]["value"] is None
@@ -280,7 +280,7 @@ def test_an_auroc_is_over_the_documents_that_its_judge_labels() -> None:
     table = auroc_by_judge(scores, labels)
     for judge, by_id in labels.items():
         kept = [s for s in scores if by_id[s.id] is not None]
-        expected = roc_auc_score([by_id[s.id] for s in kept], [s.radflag for s in kept])
+        expected = roc_auc_score([by_id[s.id] for s in kept], [s["radflag"] for s in kept])
         assert table[judge]["radflag"].value == pytest.approx(expected)
         assert table[judge]["radflag"].n == len(kept)
     del labels["two"]["7"]

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from hedge_tasks.cli import main
+from hedge_tasks.detectors.pipeline import USUAL
 
 
 def line(i: int, clean: str, label: int | None = None, **fields: object) -> dict:
@@ -41,9 +42,9 @@ def test_score_prints_a_summary_and_writes_scores(
     assert main(["score", str(answers), "--clustering", "exact", "--out", str(out)]) == 0
     printed = capsys.readouterr().out
     assert "4 questions, 4 labelled, 50.0% of them hallucinated" in printed
-    assert re.search(r"^se +1\.0000 ", printed, re.MULTILINE)
+    assert re.search(r"^se +3 +1\.0000 ", printed, re.MULTILINE)
     rows = [json.loads(row) for row in out.read_text().splitlines()]
-    assert [set(row) for row in rows] == [{"id", "se", "radflag", "vase", "n_clusters", "cluster_ids"}] * 4
+    assert [set(row) for row in rows] == [{"id", *USUAL, "cluster_ids"}] * 4
     assert (rows[0]["se"], rows[3]["radflag"], rows[2]["n_clusters"]) == (0.0, 1.0, 3)
 
 
@@ -72,7 +73,7 @@ def test_without_labels_there_is_no_auroc(tmp_path: Path, capsys: pytest.Capture
 def test_one_class_is_undefined_with_the_reason(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = write(tmp_path / "a.jsonl", line(0, "ab", 1), line(1, "aa", 1))
     assert main(["score", str(path), "--clustering", "exact"]) == 0
-    assert "se is undefined: " in capsys.readouterr().out
+    assert "are undefined: " in capsys.readouterr().out
 
 
 @pytest.mark.parametrize(

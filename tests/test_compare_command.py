@@ -48,7 +48,7 @@ def test_two_runs_are_compared_on_their_common_documents(tmp_path: Path, compare
     labels = [[s.label for s in scores] for scores in (a, b)]
     groups = [s.group for s in a]
     for name in ("se", "radflag", "vase"):
-        values = [[getattr(s, name) for s in scores] for scores in (a, b)]
+        values = [[s[name] for s in scores] for scores in (a, b)]
         expected = compare_runs(values[0], labels[0], values[1], labels[1], groups=groups)
         row = rows[f"{name}_auroc"]
         assert row["difference"] == pytest.approx(expected.difference)
@@ -80,7 +80,7 @@ def test_two_scores_of_one_run(tmp_path: Path, compare: Callable[..., Any]) -> N
     run = finished_run()
     [row] = compare(saved(run, tmp_path), "--metric", "vase_auroc", "--against", "se")["comparisons"]
     scores = scores_of(run)
-    columns = [s.vase for s in scores], [s.se for s in scores], [s.label for s in scores]
+    columns = [s["vase"] for s in scores], [s["se"] for s in scores], [s.label for s in scores]
     expected = compare_scores(*columns, groups=[s.group for s in scores])
     assert row["metric"] == "vase_auroc - se_auroc"
     assert (row["difference"], row["p_value"]) == (pytest.approx(expected.difference), pytest.approx(expected.p_value))

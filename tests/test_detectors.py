@@ -288,9 +288,9 @@ def test_the_detectors_are_the_scores_of_the_pipeline(seed):
     asked = asked.with_clusters([dice.randrange(3) for _ in asked.answers])
     scores, evidence = score_clustered(asked), evidence_of(asked)
     for name in ("se", "radflag", "vase", "discrete_se", "n_clusters", "baseline_nll", "lexical"):
-        assert get(name).score(evidence) == getattr(scores, name), name
+        assert get(name).score(evidence) == scores[name], name
     if asked.has_logprobs:
-        assert get("clean_nll").score(evidence) == scores.clean_nll
+        assert get("clean_nll").score(evidence) == scores["clean_nll"]
     assert evidence.weighted == (scores.weighting == "logprob")
 
 

@@ -129,9 +129,9 @@ def test_our_request_is_not_kept_by_the_response_cache(tasks: Any) -> None:
 def test_an_aggregation_may_bring_its_standard_error(tasks: Any) -> None:
     from lmms_eval import evaluator_utils
 
-    from hedge_tasks.lmms.metrics import METRICS
+    from hedge_tasks.lmms.metrics import AurocMetric
 
-    metric = METRICS["se_auroc"]
+    metric = AurocMetric("se")
     assert evaluator_utils.stderr_for_metric(metric, 100) == metric.stderr
     assert evaluator_utils.stderr_for_metric(metric, 0) is None
 

@@ -321,7 +321,7 @@ def test_differences_of_entries_agree_with_resampling() -> None:
 
 def test_differences_of_entries_with_the_same_labels_agree_with_delong() -> None:
     a = [replace(s, group=None) for s in scores_of(1)]
-    b = [replace(s, se=s.vase or 0.0) for s in a]
+    b = [replace(s, numbers={**s, "se": s["vase"] or 0.0}) for s in a]
     [found] = all_differences([a, b], "se")
     expected = compare_two_scores(a, "se", a, "vase")
     assert expected is not None

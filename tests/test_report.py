@@ -155,7 +155,7 @@ def test_the_explorer_has_clusters_scores_and_verdicts_of_every_question() -> No
     for question, answers, scores in zip(data["questions"], RUN.answer_sets, analysis.scores["exact"], strict=True):
         assert [question["texts"][i] for i in question["answers"]] == answers.texts
         assert question["clusters"]["exact"] == list(scores.cluster_ids)
-        assert question["scores"]["exact"]["vase"] == pytest.approx(scores.vase, abs=1e-5)
+        assert question["scores"]["exact"]["vase"] == pytest.approx(scores["vase"], abs=1e-5)
         assert (question["label"], question["n_clean"]) == (answers.label, len(answers.clean))
         assert question["reason"] == "equal: the same words"
     assert explorer_data(analysis, NONE, most=10)["left_out"] == 50

@@ -76,7 +76,7 @@ def hedge(capsys: pytest.CaptureFixture[str]) -> Callable[..., Any]:
 def reference(sets: tuple[AnswerSet, ...], name: str, alpha: float = 1.0) -> float:
     clustered = cluster_answer_sets(sets, build_backend("exact"))
     scores = [score_clustered(answers, alpha=alpha) for answers in clustered]
-    return auroc([getattr(s, name) for s in scores], [s.label for s in scores])
+    return auroc([s[name] for s in scores], [s.label for s in scores])
 
 
 def test_rescore_gives_the_numbers_of_the_runs_own_filters(run: Path, hedge: Callable[..., Any]) -> None:

@@ -90,7 +90,7 @@ def test_the_profile_has_the_scores_of_every_threshold(
     for tau in (threshold, LOW, HIGH, *between[:20]):
         for profile, scores in zip(profiles, scored_at(sets, tau, alpha), strict=True):
             for name in ("se", "radflag", "vase"):
-                assert profile.at(name, tau) == pytest.approx(getattr(scores, name), abs=1e-11)
+                assert profile.at(name, tau) == pytest.approx(scores[name], abs=1e-11)
 
 
 @pytest.mark.parametrize("score", ["se", "radflag", "vase"])
@@ -122,7 +122,7 @@ def test_optuna_chooses_what_it_would_choose_on_the_objective_itself() -> None:
 
     def objective(trial: Any) -> float:
         tau = round(trial.suggest_float("threshold", LOW, HIGH), 6)
-        return float(roc_auc_score(labels, [round(s.se, 12) for s in scored_at(sets, tau)]))
+        return float(roc_auc_score(labels, [round(s["se"], 12) for s in scored_at(sets, tau)]))
 
     study.optimize(objective, n_trials=20)
     [part] = choose(profiles_of(sets), ThresholdChoice("oracle", search="optuna", seed=3)).parts

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -39,6 +40,27 @@ def add_scorer(parser: argparse.ArgumentParser) -> None:
     group.add_argument("--rule", help="rule of nli and hybrid: relaxed or strict")
     group.add_argument("--with-question", action="store_true", help="put the question in front of each answer")
     group.add_argument("--alpha", type=float, help="weight of the clean-noisy gap in VASE (default: 1)")
+
+
+def add_detectors(parser: argparse.ArgumentParser, default: str) -> None:
+    parser.add_argument(
+        "--detectors", metavar="all|NAMES", help=f"which detectors, such as se,kle,msp (default: {default})"
+    )
+
+
+def chosen_detectors(arguments: argparse.Namespace, default: Sequence[str]) -> tuple[str, ...]:
+    """The detectors of `add_detectors`; `all` are those that are not experimental.
+
+    Raises:
+        ConfigError: there is no such detector; names the nearest one.
+    """
+    from hedge_tasks.detectors.registry import get, names
+
+    if arguments.detectors is None:
+        return tuple(default)
+    if arguments.detectors == "all":
+        return tuple(name for name in names() if not get(name).experimental)
+    return tuple(get(name.strip()).name for name in arguments.detectors.split(","))
 
 
 def chosen_run(arguments: argparse.Namespace) -> Run:

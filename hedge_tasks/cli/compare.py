@@ -42,6 +42,7 @@ def add(commands: Any) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     from hedge_tasks.runs.run_files import load_run
+    from hedge_tasks.statistics import holm
 
     one = load_run(arguments.run, arguments.task, trust=arguments.trust_run)
     if arguments.other is None:
@@ -50,7 +51,7 @@ def run(arguments: argparse.Namespace) -> int:
         heading, rows, facts = _between(
             one, load_run(arguments.other, arguments.task, trust=arguments.trust_run), arguments
         )
-    adjusted = _holm([comparison for _, comparison in rows])
+    adjusted = holm([comparison.p_value if comparison else None for _, comparison in rows])
     facts["comparisons"] = [
         {"metric": name, **(asdict(comparison) if comparison else {}), "p_value_holm": p}
         for (name, comparison), p in zip(rows, adjusted, strict=True)
@@ -73,7 +74,8 @@ def _between(one: Run, other: Run, arguments: argparse.Namespace) -> _Found:
             raise ConfigError(f"--{option.replace('_', '-')} compares within one run; give one run")
     names = [_metric(name) for name in arguments.metric or [*SCORE_NAMES, _RATE]]
     overlap = check_same_documents(one, other)
-    scorers = chosen_scorer(arguments, one), chosen_scorer(arguments, other)
+    asked = [name for name in names if name != _RATE]
+    scorers = [chosen_scorer(arguments, each).with_detectors(asked) for each in (one, other)]
     _warn_of_differences(one, other, scorers)
     ours, theirs = (scorer.score(each.answer_sets) for scorer, each in zip(scorers, (one, other), strict=True))
     rows: _Rows = []
@@ -106,11 +108,12 @@ def _within(one: Run, arguments: argparse.Namespace) -> _Found:
     against = [_metric(arguments.against)] * len(names) if arguments.against else names
     if _RATE in (*names, *against):
         raise ConfigError(f"{_RATE} is the same for all clusterings of a run; compare it between two runs")
-    scorers = [chosen_scorer(arguments, one)]
+    scorers = [chosen_scorer(arguments, one).with_detectors((*names, *against))]
     if arguments.against_filter is None:
         scorers *= 2
     else:
         second = scorer_of(one, arguments.against_filter)
+        second = second.with_detectors((*names, *against))
         scorers.append(second if arguments.alpha is None else replace(second, alpha=arguments.alpha))
     first = scorers[0].score(one.answer_sets)
     scores = first, first if arguments.against_filter is None else scorers[1].score(one.answer_sets)
@@ -126,14 +129,14 @@ def _within(one: Run, arguments: argparse.Namespace) -> _Found:
 
 
 def _metric(name: str) -> str:
-    """Name of a score, with or without its ending, or the hallucination rate."""
-    from hedge_tasks.detectors.pipeline import BASELINE_NAMES, SCORE_NAMES
+    """Name of a detector, with or without its ending, or the hallucination rate."""
+    from hedge_tasks.detectors.registry import names
     from hedge_tasks.errors import unknown
 
-    score = name.removesuffix("_auroc")
-    if score not in (*SCORE_NAMES, *BASELINE_NAMES, _RATE):
-        raise unknown("metric", name, [*(f"{s}_auroc" for s in (*SCORE_NAMES, *BASELINE_NAMES)), _RATE])
-    return score
+    detector, known = name.removesuffix("_auroc"), names()
+    if detector not in (*known, _RATE):
+        raise unknown("metric", name, [*(f"{known_one}_auroc" for known_one in known), _RATE])
+    return detector
 
 
 def _partly(overlap: Overlap) -> str:
@@ -161,15 +164,6 @@ def _warn(what: str, a: dict[str, Any], b: dict[str, Any]) -> None:
 
 def _facts(run: Run, scorer: Scorer) -> dict[str, Any]:
     return {"task": run.task, "model": run.model, "created": run.created, "clustering": scorer.settings()}
-
-
-def _holm(comparisons: Sequence[Comparison | None]) -> list[float | None]:
-    """p-values adjusted for the number of tests (Holm 1979), where there are any."""
-    from statsmodels.stats.multitest import multipletests
-
-    given = [c.p_value for c in comparisons if c is not None and c.p_value is not None]
-    adjusted = iter(map(float, multipletests(given, method="holm")[1]) if given else ())
-    return [next(adjusted) if c is not None and c.p_value is not None else None for c in comparisons]
 
 
 def _text(rows: _Rows, adjusted: Sequence[float | None]) -> str:

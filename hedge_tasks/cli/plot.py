@@ -20,7 +20,7 @@ KINDS = {
     "calibration": "hallucinated share by score",
     "distribution": "values of a score by label (--score)",
     "question-types": "ROC-AUC pooled, within question types, and of each",
-    "detectors": "ROC-AUC of every detector of the run: each score under each of its clusterings",
+    "detectors": "ROC-AUC of se, radflag and vase under each of the run's clusterings",
     "n": "ROC-AUC against the number of answers (HEDGE Figure 2)",
     "threshold": "ROC-AUC against the cosine threshold (HEDGE Figure 3)",
     "categories": "the judge's categories",
@@ -33,7 +33,7 @@ def add(commands: Any) -> None:
     parser.add_argument("kind", choices=KINDS, metavar="KIND", help=listing)
     add_run(parser)
     parser.add_argument("--out", type=Path, required=True, metavar="FIGURE.pdf", help="png, svg, pdf, or csv (numbers)")
-    parser.add_argument("--score", default="se", help="score of the distribution (default: se)")
+    parser.add_argument("--score", default="se", help="detector of the distribution (default: se)")
     parser.add_argument("--width", default="column", help="column (3.4 in, default) or page (7 in)")
     parser.add_argument("--title", action="store_true", help="put the title above the figure")
     add_task(parser)
@@ -41,14 +41,12 @@ def add(commands: Any) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    from hedge_tasks.detectors.pipeline import BASELINE_NAMES, SCORE_NAMES
-    from hedge_tasks.errors import ConfigError, unknown
+    from hedge_tasks.detectors.registry import get
+    from hedge_tasks.errors import ConfigError
     from hedge_tasks.plots import check_format, draw
 
     check_format(arguments.out, table=True)
-    known = (*SCORE_NAMES, *BASELINE_NAMES)
-    if arguments.score not in known:
-        raise unknown("score", arguments.score, known)
+    get(arguments.score)  # a slip of the pen is told before anything is computed
     finished = chosen_run(arguments)
     chart = _chart(arguments, finished)
     if chart.empty:
@@ -75,7 +73,7 @@ def _chart(arguments: argparse.Namespace, finished: Run) -> Chart:
         return plots.threshold_chart(finished, scorer)
     if arguments.kind == "n":
         return _of_sizes(finished, scorer)
-    scores = scorer.score(finished.answer_sets)
+    scores = scorer.with_detectors([arguments.score]).score(finished.answer_sets)
     if arguments.kind == "distribution":
         return plots.distribution_chart(scores, arguments.score)
     charts = {

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import sys
-from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 from hedge_tasks.cli.choices import add_run, add_scorer, add_task, chosen_run, chosen_scorer
@@ -46,7 +45,9 @@ def run(arguments: argparse.Namespace) -> int:
         "clustering": scorer.settings(),
         **clustered.to_dict(),
         "verdict": verdict,
-        "scores": asdict(scores),
+        "scores": dict(scores),
+        "weighting": scores.weighting,
+        "left_out": dict(scores.left_out),
     }
     title = f"{finished.title}; filter {scorer.name}"
     show(arguments, facts, _text(title, clustered, scores, verdict, coloured=sys.stdout.isatty()))
@@ -62,7 +63,7 @@ def _text(title: str, answers: AnswerSet, scores: Scores, verdict: Any, *, colou
         f"reference  {printable(answers.reference or 'N/A')}",
         f"baseline   {printable(answers.baseline.text)}",
         f"verdict    {label}{printable(reason)}",
-        f"scores     SE {number(scores.se)}, RadFlag {number(scores.radflag)}, VASE {number(scores.vase)}",
+        f"scores     SE {number(scores['se'])}, RadFlag {number(scores['radflag'])}, VASE {number(scores['vase'])}",
     ]
     conditions = ["baseline", *["clean"] * len(answers.clean), *["noisy"] * len(answers.noisy)]
     members: dict[int, list[str]] = {}

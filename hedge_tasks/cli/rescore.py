@@ -6,7 +6,7 @@ import argparse
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from hedge_tasks.cli.choices import add_run, add_scorer, add_task, chosen_scorer
+from hedge_tasks.cli.choices import add_detectors, add_run, add_scorer, add_task, chosen_detectors, chosen_scorer
 from hedge_tasks.cli.summary import as_json, as_text
 from hedge_tasks.io.commands import command, show
 
@@ -23,6 +23,7 @@ def add(commands: Any) -> None:
     parser.add_argument("--judge", default="rule", help="who labels the answers of a store (default: rule)")
     add_task(parser)
     add_scorer(parser)
+    add_detectors(parser, "those of the run")
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -79,7 +80,9 @@ def _summary(finished: Run, scorer: Scorer, arguments: argparse.Namespace) -> tu
 
     if arguments.alpha is not None:
         scorer = replace(scorer, alpha=arguments.alpha)
+    scorer = replace(scorer, detectors=chosen_detectors(arguments, scorer.detectors))
     scores = scorer.score(finished.answer_sets)
     settings = scorer.settings()
+    settings.pop("detectors", None)  # the table below names them
     facts = {"with_question": settings.pop("with_question"), "alpha": settings.pop("alpha")}
     return scores, {"clustering": settings, **facts, "clusters_given": 0, **summarise(scores)}

@@ -6,6 +6,7 @@ import argparse
 from pathlib import Path
 from typing import Any
 
+from hedge_tasks.cli.choices import add_detectors, chosen_detectors
 from hedge_tasks.cli.summary import as_json, as_text
 from hedge_tasks.io.commands import command, show
 
@@ -33,15 +34,18 @@ def add(commands: Any) -> None:
     score.add_argument("--threshold", type=float, help="cosine threshold of embed")
     score.add_argument("--with-question", action="store_true", help="put the question in front of each answer")
     score.add_argument("--alpha", type=float, default=1.0, help="weight of the clean-noisy gap in VASE (default: 1)")
+    add_detectors(score, "se, radflag, vase and what they should be compared with")
     score.add_argument("--out", type=Path, metavar="SCORES.jsonl", help="write the scores of every line")
 
 
 def run(arguments: argparse.Namespace) -> int:
     from hedge_tasks.clustering import build_backend
     from hedge_tasks.data.answer_files import read_answer_sets
-    from hedge_tasks.detectors.pipeline import cluster_answer_sets, score_clustered, summarise
+    from hedge_tasks.detectors.pipeline import USUAL, cluster_answer_sets, summarise
     from hedge_tasks.detectors.score_files import write_scores
+    from hedge_tasks.detectors.scorer import score_all
 
+    detectors = chosen_detectors(arguments, USUAL)
     options = {key: value for key in ("model", "threshold") if (value := getattr(arguments, key)) is not None}
     backend = build_backend(arguments.clustering, **options)
     answer_sets = read_answer_sets(arguments.answers, table=arguments.csv, allow_unknown=arguments.allow_unknown)
@@ -50,7 +54,7 @@ def run(arguments: argparse.Namespace) -> int:
     clustered = {
         a.id: a for a in (*given, *cluster_answer_sets(open_sets, backend, with_question=arguments.with_question))
     }
-    scores = [score_clustered(clustered[a.id], alpha=arguments.alpha) for a in answer_sets]
+    scores = score_all([clustered[a.id] for a in answer_sets], backend, detectors, alpha=arguments.alpha)
     if arguments.out:
         write_scores(arguments.out, scores)
     summary = {

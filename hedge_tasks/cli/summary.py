@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from typing import Any
 
@@ -36,12 +37,27 @@ def as_text(summary: dict[str, Any]) -> str:
 
 
 def auroc_table(summary: dict[str, Any]) -> str:
-    """One line a score: AUROC, its standard error, and the AUROC within question types."""
-    rows, reasons = [], []
+    """One line a detector: what it costs, AUROC, its standard error, and the AUROC within question types.
+
+    Those without an AUROC come after the table, together where the reason is one.
+    """
+    rows: list[list[str]] = []
+    reasons: dict[str, list[str]] = {}
     for name, estimate in summary["auroc"].items():
-        within = summary["auroc_within_question_types"][name].value
-        value = "undefined" if estimate.value is None else number(estimate.value)
-        rows.append([name, value, number(estimate.stderr), number(within)])
         if estimate.value is None:
-            reasons.append(f"{name} is undefined: {estimate.reason}")
-    return "\n".join([table(["score", "ROC-AUC", "stderr", "within question types"], rows), *reasons])
+            reasons.setdefault(str(estimate.reason), []).append(name)
+            continue
+        within = summary["auroc_within_question_types"][name].value
+        rows.append(
+            [name, str(summary["draws"][name]), number(estimate.value), number(estimate.stderr), number(within)]
+        )
+    header = ["score", "draws", "ROC-AUC", "stderr", "within question types"]
+    return "\n".join([*([table(header, rows)] if rows else []), *undefined(reasons)])
+
+
+def undefined(reasons: Mapping[str, Sequence[str]]) -> list[str]:
+    """A line for every reason, with the detectors that have no AUROC for it."""
+    return [
+        f"{', '.join(names)} {'is' if len(names) == 1 else 'are'} undefined: {reason}"
+        for reason, names in reasons.items()
+    ]

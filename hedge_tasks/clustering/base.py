@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol, TypeVar
+from typing import Any, Protocol, TypeVar, runtime_checkable
 
+import numpy as np
+import numpy.typing as npt
 from tqdm import tqdm
 
 Item = TypeVar("Item")
@@ -48,6 +50,26 @@ class ClusteringBackend(Protocol):
 
     def settings(self) -> dict[str, Any]:
         """Everything that decides the clustering (model, revision, threshold, rule, ...), fit for JSON."""
+
+
+@runtime_checkable
+class GivesEmbeddings(Protocol):
+    """A backend whose model also serves detectors that need cosine similarities."""
+
+    def embed(self, texts: list[str]) -> npt.NDArray[np.float32]:
+        """Unit vectors of distinct non-empty texts, shape `(n, d)`."""
+
+
+@runtime_checkable
+class GivesRelations(Protocol):
+    """A backend whose model also serves detectors that need the NLI probabilities of all pairs of answers."""
+
+    @property
+    def knows_probabilities(self) -> bool:
+        """Whether its model tells probabilities and not only the likeliest relation."""
+
+    def probabilities(self, pairs: Sequence[tuple[str, str]]) -> npt.NDArray[np.float32]:
+        """Of contradiction, neutral and entailment for each pair of premise and hypothesis, shape `(pairs, 3)`."""
 
 
 @dataclass(frozen=True)

@@ -177,8 +177,8 @@ class EmbeddingClustering:
         source = {"model": custom_name(self.encoder)} if self.encoder else encoder_settings(self.model, self.revision)
         return {"backend": self.name, **source, "threshold": self.threshold}
 
-    def _embed(self, texts: list[str]) -> Row:
-        """Unit vectors of distinct texts, shape `(n, d)`."""
+    def embed(self, texts: list[str]) -> Row:
+        """Unit vectors of distinct texts, shape `(n, d)`; from the cache where they were embedded before."""
         return np.stack(self._rows(texts)) if texts else np.empty((0, 0), dtype=np.float32)
 
     def _rows(self, texts: list[str]) -> list[Row]:

@@ -103,10 +103,23 @@ class HybridClustering:
             "veto": self.veto,
         }
 
+    def embed(self, texts: list[str]) -> npt.NDArray[np.float32]:
+        """Unit vectors of distinct texts, shape `(n, d)`."""
+        return self._embedding().embed(texts)
+
+    @property
+    def knows_probabilities(self) -> bool:
+        """As `NliClustering.knows_probabilities`."""
+        return self._nli().knows_probabilities
+
+    def probabilities(self, pairs: Sequence[tuple[str, str]]) -> npt.NDArray[np.float32]:
+        """As `NliClustering.probabilities`."""
+        return self._nli().probabilities(pairs)
+
     def _linkers(self, sets: Sequence[DistinctTexts]) -> list[Linker]:
         texts = sorted({text for answers in sets if len(answers.texts) > 1 for text in answers.texts})
         row = {text: i for i, text in enumerate(texts)}
-        vectors = self._embedding()._embed(texts)
+        vectors = self.embed(texts)
         return [
             self._linker(answers.texts, vectors[[row[text] for text in answers.texts]])
             if len(answers.texts) > 1

@@ -5,7 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
 
 from hedge_tasks.clustering.base import distinct_texts
 from hedge_tasks.clustering.linking import (
@@ -19,6 +22,9 @@ from hedge_tasks.clustering.linking import (
 from hedge_tasks.clustering.relations import RULES, Classifier, Pair, Relation, Rule
 from hedge_tasks.errors import ConfigError, unknown
 from hedge_tasks.serving.loading import check_count, check_model_options, custom_name, default_device
+
+if TYPE_CHECKING:
+    from hedge_tasks.clustering.nli_source import NliSource
 
 __all__ = ["DEFAULT_MODEL", "DTYPES", "RULES", "Classifier", "NliClustering", "Pair", "Relation", "Rule"]
 
@@ -101,6 +107,17 @@ class NliClustering:
             settle(linkers, classify)
         return [answers.cluster_ids(linker.labels()) for answers, linker in zip(sets, linkers, strict=True)]
 
+    @property
+    def knows_probabilities(self) -> bool:
+        """Whether there are probabilities: a `classifier` only tells relations."""
+        return self.classifier is None
+
+    def probabilities(self, pairs: Sequence[Pair]) -> npt.NDArray[np.float32]:
+        """Of contradiction, neutral and entailment for each pair, shape `(pairs, 3)`; cached like the relations."""
+        with self._source() as source:
+            rows = source.probabilities(pairs)
+        return np.array(rows, dtype=np.float32).reshape(len(pairs), 3)
+
     def check(self) -> None:
         """Raise if the model cannot be had or is no NLI model. Reads its configuration, not its weights."""
         if self.classifier is None:
@@ -124,10 +141,14 @@ class NliClustering:
         if self.classifier is not None:
             yield self.classifier
             return
+        with self._source() as source:
+            yield source
+
+    def _source(self) -> NliSource:
         from hedge_tasks.clustering.nli_source import NliSource
 
         device = default_device(self.device)
-        with NliSource(
+        return NliSource(
             self.model,
             self.revision,
             device,
@@ -135,8 +156,7 @@ class NliClustering:
             batch_size=self.batch_size,
             batch_tokens=self.batch_tokens,
             use_disk=self.cache,
-        ) as source:
-            yield source
+        )
 
     def _linker(self, texts: Sequence[str]) -> Linker:
         order = most_similar_first(texts, lexical_similarity(texts))

@@ -57,31 +57,40 @@ class NliSource:
 
     def __call__(self, pairs: Sequence[Pair]) -> list[Relation]:
         """The most likely relation of each pair, in the order of the pairs."""
+        known = self._predictions(pairs)
+        return [known[pair].relation for pair in pairs]
+
+    def probabilities(self, pairs: Sequence[Pair]) -> list[tuple[float, float, float]]:
+        """Of contradiction, neutral and entailment for each pair, in the order of the pairs."""
+        known = self._predictions(pairs)
+        return [known[pair].probabilities for pair in pairs]
+
+    def _predictions(self, pairs: Sequence[Pair]) -> dict[Pair, Prediction]:
         if self._origin is None:
             # Not before there is something to ask: a model that is not needed need not be there.
             self._origin = find_origin(self._model, self._revision)
             self._open_disk(self._origin)
-        known = {pair: prediction.relation for pair, prediction in self._read(pairs).items()}
+        known = dict(self._read(pairs))
         unknown = [pair for pair in dict.fromkeys(pairs) if pair not in known]
         if unknown:
             known.update(self._ask(self._origin, unknown))
-        return [known[pair] for pair in pairs]
+        return known
 
-    def _ask(self, origin: Origin, pairs: Sequence[Pair]) -> dict[Pair, Relation]:
+    def _ask(self, origin: Origin, pairs: Sequence[Pair]) -> dict[Pair, Prediction]:
         model = load_nli_model(origin, self._device, self._dtype)
-        relations: dict[Pair, Relation] = {}
+        predictions: dict[Pair, Prediction] = {}
         unwritten: dict[Pair, Prediction] = {}
         written = time.monotonic()
         try:
             for batch in model.predict(pairs, batch_size=self._batch_size, batch_tokens=self._batch_tokens):
-                relations.update((pair, prediction.relation) for pair, prediction in batch.items())
+                predictions.update(batch)
                 unwritten.update(batch)
                 if time.monotonic() - written > _WRITE_EVERY_S:
                     self._write(unwritten)
                     unwritten, written = {}, time.monotonic()
         finally:
             self._write(unwritten)
-        return relations
+        return predictions
 
     def _read(self, pairs: Sequence[Pair]) -> dict[Pair, Prediction]:
         if self._disk is not None:

@@ -2,66 +2,79 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import lru_cache
 from typing import Any
 
 from hedge_tasks.clustering import ClusteringBackend, build_backend
-from hedge_tasks.data.answers import Answer, AnswerSet
-from hedge_tasks.detectors import scoring
+from hedge_tasks.data.answers import AnswerSet
+from hedge_tasks.detectors import registry
+from hedge_tasks.detectors.base import Detector
 from hedge_tasks.detectors.builtin.lexical import samples_pairs
+from hedge_tasks.detectors.evidence import Evidence, evidence_of
 from hedge_tasks.errors import DataError
 from hedge_tasks.statistics import Estimate, StratifiedAuroc, estimate_auroc, stratified_auroc
 
+SCORE_NAMES = ("se", "radflag", "vase")
+"""The detectors of the HEDGE paper: what is shown first."""
+
+BASELINE_NAMES = ("discrete_se", "n_clusters", "baseline_nll", "clean_nll", "lexical")
+"""What any of them should be compared with."""
+
+USUAL = (*SCORE_NAMES, *BASELINE_NAMES)
+"""What is computed of every question; the other detectors where they are named."""
+
 
 @dataclass(frozen=True)
-class Scores:
-    """Hallucination scores of one question; higher = more likely hallucinated, None = undefined.
+class Scores(Mapping[str, float | None]):
+    """What the detectors say of one question: name -> number, the higher the more likely it is hallucinated.
+
+    A detector that was asked and has no number is there with None; `left_out` says why.
 
     Attributes:
         id, label, group, question_type: as in the answer set.
-        se, radflag, vase: HEDGE Eq. 3, 4 and 5; vase is None without noisy answers.
-        discrete_se: semantic entropy with every answer weighing the same.
-        n_clusters: number of clusters among the clean answers.
-        baseline_nll: negative mean log-probability of the baseline answer, None where the model gives none.
-        clean_nll: negative mean over the clean answers' mean log-probabilities, likewise.
-        lexical: lexical disagreement of the clean answers.
-        lexical_sampled: whether that compares a sample of the pairs of answers, because there are too many.
+        numbers: by detector.
         weighting: "logprob" or "uniform": what the answers' weights in se and vase are.
         cluster_ids: in the order baseline, clean, noisy.
         held_out: the threshold of the clustering was chosen on this question, so no AUROC counts it.
         choice_errors: by score, what the choice of the threshold adds to the standard error of the AUROC.
+        lexical_sampled: whether lexical compares a sample of the pairs of answers, because there are too many.
+        left_out: detector -> why it has no number.
+        n_clean: how many of the answers are clean samples.
     """
 
     id: str
     label: int | None
     group: str | None
     question_type: str | None
-    se: float
-    radflag: float
-    vase: float | None
-    discrete_se: float
-    n_clusters: int
-    baseline_nll: float | None
-    clean_nll: float | None
-    lexical: float
+    numbers: Mapping[str, float | None]
     weighting: str
     cluster_ids: tuple[int, ...]
     held_out: bool = False
     choice_errors: Mapping[str, float] = field(default_factory=dict)
     lexical_sampled: bool = False
+    left_out: Mapping[str, str] = field(default_factory=dict)
+    n_clean: int = 0
+
+    @property
+    def n_noisy(self) -> int:
+        """How many of the answers are noisy samples."""
+        return len(self.cluster_ids) - 1 - self.n_clean
+
+    def __getitem__(self, name: str) -> float | None:
+        return self.numbers[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.numbers)
+
+    def __len__(self) -> int:
+        return len(self.numbers)
 
     @property
     def reported_label(self) -> int | None:
         """The label as an AUROC may count it: None also where the clustering was tuned on this question."""
         return None if self.held_out else self.label
-
-
-SCORE_NAMES = ("se", "radflag", "vase")
-"""The scores of the HEDGE paper."""
-
-BASELINE_NAMES = ("discrete_se", "n_clusters", "baseline_nll", "clean_nll", "lexical")
-"""What any of them should be compared with."""
 
 
 def cluster_answer_sets(
@@ -81,48 +94,69 @@ def cluster_answer_sets(
     return [answer_set.with_clusters(i) for answer_set, i in zip(answer_sets, ids, strict=True)]
 
 
-def score_clustered(answer_set: AnswerSet, *, alpha: float = 1.0) -> Scores:
+def score_clustered(
+    answer_set: AnswerSet,
+    *,
+    alpha: float = 1.0,
+    detectors: Sequence[str] = USUAL,
+    evidence: Evidence | None = None,
+) -> Scores:
     """Score an answer set that has cluster ids.
 
     Where a clean or noisy answer has no log-probability, all weights are uniform (discrete semantic entropy), and
     `weighting` says so.
 
+    Args:
+        alpha: weight of the clean-noisy gap in VASE; handed to every detector with an option of this name.
+        detectors: names of those that are asked.
+        evidence: of this answer set, where more is known than the set holds: relations or cosines.
+
     Raises:
+        ConfigError: there is no such detector; names the nearest one.
         DataError: no cluster ids, or numbers that no score can be made of; names the question.
     """
-    ids = answer_set.cluster_ids
-    if ids is None:
+    if answer_set.cluster_ids is None:
         raise DataError(f"{answer_set.id}: the answers are not clustered")
-    clean_ids, noisy_ids = ids[1 : 1 + len(answer_set.clean)], ids[1 + len(answer_set.clean) :]
-    weighted = answer_set.has_logprobs
-    clean_logprobs = _logprobs(answer_set.clean) if weighted else None
-    noisy_logprobs = _logprobs(answer_set.noisy) if weighted else None
-    try:
-        return Scores(
-            id=answer_set.id,
-            label=answer_set.label,
-            group=answer_set.group,
-            question_type=answer_set.question_type,
-            se=scoring.semantic_entropy(clean_ids, clean_logprobs),
-            radflag=scoring.radflag(ids[0], clean_ids),
-            vase=(
-                scoring.vase(clean_ids, noisy_ids, clean_logprobs, noisy_logprobs, baseline_id=ids[0], alpha=alpha)
-                if noisy_ids
-                else None
-            ),
-            discrete_se=scoring.discrete_semantic_entropy(clean_ids),
-            n_clusters=int(scoring.number_of_clusters(clean_ids)),
-            baseline_nll=_optional(scoring.negative_baseline_logprob, answer_set.baseline.mean_logprob),
-            clean_nll=_optional(scoring.negative_mean_clean_logprob, clean_logprobs),
-            lexical=scoring.lexical_disagreement([answer.text for answer in answer_set.clean]),
-            weighting="logprob" if weighted else "uniform",
-            cluster_ids=ids,
-            held_out=answer_set.held_out,
-            choice_errors=answer_set.choice_errors,
-            lexical_sampled=samples_pairs([answer.text for answer in answer_set.clean]),
-        )
-    except ValueError as error:
-        raise DataError(f"{answer_set.id}: {error}") from error
+    known = evidence_of(answer_set) if evidence is None else evidence
+    numbers: dict[str, float | None] = {}
+    left_out: dict[str, str] = {}
+    for name, detector in _chosen(tuple(detectors), alpha):
+        try:
+            numbers[name] = detector.score(known)
+        except ValueError as error:
+            raise DataError(f"{answer_set.id}: {error}") from error
+        if numbers[name] is None:
+            left_out[name] = _why_not(detector, known)
+    return Scores(
+        id=answer_set.id,
+        label=answer_set.label,
+        group=answer_set.group,
+        question_type=answer_set.question_type,
+        numbers=numbers,
+        weighting="logprob" if answer_set.has_logprobs else "uniform",
+        cluster_ids=answer_set.cluster_ids,
+        held_out=answer_set.held_out,
+        choice_errors=answer_set.choice_errors,
+        lexical_sampled="lexical" in numbers and samples_pairs([answer.text for answer in answer_set.clean]),
+        left_out=left_out,
+        n_clean=len(answer_set.clean),
+    )
+
+
+@lru_cache(maxsize=64)
+def _chosen(names: tuple[str, ...], alpha: float) -> tuple[tuple[str, Detector], ...]:
+    """Detectors by name, asked for every question of a run; a NaN is a key of its own and no harm."""
+    found = [(name, registry.get(name)) for name in dict.fromkeys(names)]
+    return tuple((name, d.with_options(alpha=alpha) if "alpha" in d.option_names else d) for name, d in found)
+
+
+def _why_not(detector: Detector, evidence: Evidence) -> str:
+    missing = detector.missing(evidence)
+    return f"there are no {'; no '.join(map(_bare, missing))}" if missing else "undefined for these answers"
+
+
+def _bare(words: str) -> str:
+    return words.removeprefix("the ")
 
 
 def score_answers(
@@ -143,7 +177,7 @@ def score_answers(
         >>> from hedge_tasks.sampling import Answer
         >>> answers = [Answer("yes"), Answer("Yes."), Answer("no")]
         >>> asked = AnswerSet("q1", baseline=Answer("yes"), clean=tuple(answers))
-        >>> round(score_answers(asked, clustering="exact").se, 4)
+        >>> round(score_answers(asked, clustering="exact")["se"], 4)
         0.6365
     """
     if answer_set.cluster_ids is None:
@@ -153,14 +187,21 @@ def score_answers(
 
 
 def detection_auroc(scores: Sequence[Scores], name: str, **options: Any) -> Estimate:
-    """ROC-AUC of one score against the labels, over the documents that have both.
+    """ROC-AUC of one detector against the labels, over the documents that have both.
 
-    Undefined (no labels, one class, a score that this data cannot have) comes back with the reason.
+    Undefined (no labels, one class, a detector that this data cannot have) comes back with the reason.
     """
-    triples = [(getattr(s, name), s.reported_label, s.group) for s in scores]
-    pairs = [(score, label, group) for score, label, group in triples if label is not None]
+    counted = [(s, label) for s in scores if (label := s.reported_label) is not None]
     extra = max((s.choice_errors.get(name, 0.0) for s in scores), default=0.0)
-    return auroc_of_pairs(pairs, extra_stderr=extra, **options)
+    pairs = [(s[name], label, s.group) for s, label in counted]
+    estimate = auroc_of_pairs(pairs, extra_stderr=extra, **options)
+    return with_reasons(estimate, [s.left_out[name] for s, _ in counted if name in s.left_out])
+
+
+def with_reasons(estimate: Estimate, reasons: Iterable[str]) -> Estimate:
+    """An undefined estimate that also says why documents have no number."""
+    told = "; ".join(sorted(set(reasons)))
+    return replace(estimate, reason=f"{estimate.reason} ({told})") if told and estimate.value is None else estimate
 
 
 def auroc_of_pairs(pairs: Sequence[tuple[float | None, int, str | None]], **options: Any) -> Estimate:
@@ -200,9 +241,21 @@ def within_strata_auroc(rows: Sequence[tuple[float | None, int, str | None, str 
     return stratified_auroc(scores, labels, strata, groups=shared_groups(groups))
 
 
+def detectors_of(scores: Sequence[Scores]) -> list[str]:
+    """The detectors that any of these questions was scored with, in the order in which they were asked."""
+    return list(dict.fromkeys(name for s in scores for name in s))
+
+
+def prices_of(scores: Sequence[Scores]) -> dict[str, int]:
+    """How many answers a question each detector costs besides the baseline answer."""
+    clean, noisy = (min((getattr(s, name) for s in scores), default=0) for name in ("n_clean", "n_noisy"))
+    return {name: registry.get(name).draws(clean, noisy) for name in detectors_of(scores)}
+
+
 def summarise(scores: Sequence[Scores]) -> dict[str, Any]:
-    """AUROC of every score and of the simple baselines, the share of hallucinations, and what the numbers rest on."""
+    """AUROC of every detector, the share of hallucinations, and what the numbers rest on."""
     labels = [s.label for s in scores if s.label is not None]
+    names = detectors_of(scores) or USUAL
     return {
         "n": len(scores),
         "n_labelled": len(labels),
@@ -210,8 +263,9 @@ def summarise(scores: Sequence[Scores]) -> dict[str, Any]:
         "hallucination_rate": sum(labels) / len(labels) if labels else None,
         "weighting": _weighting(scores),
         "lexical_sampled": sum(s.lexical_sampled for s in scores),
-        "auroc": {name: detection_auroc(scores, name) for name in (*SCORE_NAMES, *BASELINE_NAMES)},
-        "auroc_within_question_types": {name: _within(scores, name) for name in (*SCORE_NAMES, *BASELINE_NAMES)},
+        "draws": prices_of(scores),
+        "auroc": {name: detection_auroc(scores, name) for name in names},
+        "auroc_within_question_types": {name: auroc_within(scores, name) for name in names},
     }
 
 
@@ -222,8 +276,9 @@ def _weighting(scores: Sequence[Scores]) -> str:
     return f"uniform for {uniform} of {len(scores)} documents (log-probabilities missing), logprob for the others"
 
 
-def _within(scores: Sequence[Scores], name: str) -> StratifiedAuroc:
-    rows = [(getattr(s, name), s.reported_label, s.question_type, s.group) for s in scores]
+def auroc_within(scores: Sequence[Scores], name: str) -> StratifiedAuroc:
+    """AUROC of one detector that compares only documents of the same question type."""
+    rows = [(s[name], s.reported_label, s.question_type, s.group) for s in scores]
     return within_strata_auroc([(score, label, *rest) for score, label, *rest in rows if label is not None])
 
 
@@ -240,11 +295,3 @@ def _question(answer_set: AnswerSet) -> str:
     if answer_set.question is None:
         raise DataError(f"{answer_set.id}: clustering with the question needs a question")
     return answer_set.question
-
-
-def _logprobs(answers: Sequence[Answer]) -> list[float]:
-    return [answer.mean_logprob for answer in answers if answer.mean_logprob is not None]
-
-
-def _optional(score: Callable[[Any], float], logprobs: Any) -> float | None:
-    return None if logprobs is None else score(logprobs)

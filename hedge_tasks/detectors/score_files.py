@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -11,20 +12,19 @@ from hedge_tasks.io.files import write_whole
 
 
 def write_scores(path: Path, scores: Sequence[Scores]) -> None:
-    """Write one line a question: id, se, radflag, vase, n_clusters, cluster_ids.
+    """Write one line a question: id, the number of every detector, cluster_ids.
+
+    An infinite number is written as text, since JSON has none.
 
     The file appears as a whole or not at all.
     """
     rows = [
-        {
-            "id": s.id,
-            "se": s.se,
-            "radflag": s.radflag,
-            "vase": s.vase,
-            "n_clusters": s.n_clusters,
-            "cluster_ids": list(s.cluster_ids),
-        }
+        {"id": s.id, **{name: _written(value) for name, value in s.items()}, "cluster_ids": list(s.cluster_ids)}
         for s in scores
     ]
     text = "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows)
     write_whole(path, text)
+
+
+def _written(value: float | None) -> float | str | None:
+    return value if value is None or math.isfinite(value) else str(value)

@@ -2,19 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
+from loguru import logger
+
 from hedge_tasks.clustering import ClusteringBackend, build_backend
+from hedge_tasks.clustering.base import GivesEmbeddings, GivesRelations
 from hedge_tasks.clustering.embedding import EmbeddingClustering
 from hedge_tasks.data.answers import AnswerSet
-from hedge_tasks.detectors.pipeline import Scores, cluster_answer_sets, questions_of, score_clustered
+from hedge_tasks.detectors import registry
+from hedge_tasks.detectors.evidence import Evidence, cosine_matrices, evidence_of, relation_matrices
+from hedge_tasks.detectors.pipeline import USUAL, Scores, cluster_answer_sets, questions_of, score_clustered
 from hedge_tasks.detectors.thresholds import Chosen, Gather, ThresholdChoice, cluster_by_choice, take_choice
 from hedge_tasks.errors import ConfigError
 
 # Of the recorded settings, those that say where something came from, and those that are not the backend's.
-_NOT_OPTIONS = frozenset({"backend", "with_question", "alpha", "source", "embedding_source", "normalisation", "chosen"})
+_NOT_OPTIONS = frozenset(
+    {"backend", "with_question", "alpha", "source", "embedding_source", "normalisation", "chosen", "detectors"}
+)
+
+_AT_A_TIME = 512
 
 
 @dataclass(frozen=True)
@@ -27,6 +36,7 @@ class Scorer:
         with_question: whether the question is put in front of each answer for that.
         alpha: weight of the clean-noisy gap in VASE.
         choice: how the threshold of embedding clustering is chosen; None where the backend has a fixed one or none.
+        detectors: names of those that score.
     """
 
     name: str
@@ -34,6 +44,7 @@ class Scorer:
     with_question: bool = False
     alpha: float = 1.0
     choice: ThresholdChoice | None = None
+    detectors: tuple[str, ...] = USUAL
 
     @classmethod
     def build(
@@ -77,11 +88,17 @@ class Scorer:
         # Options such as where to compute are the business of whoever computes, not of a file.
         if foreign := options.keys() - scorer.settings().keys():
             raise ConfigError(f"{name}: {min(foreign)!r} is no setting that a run records")
-        return scorer
+        return scorer.with_detectors(_installed(settings))
 
     def settings(self) -> dict[str, Any]:
         chosen = self.choice.settings() if self.choice else {}
-        return {"with_question": self.with_question, **self.backend.settings(), **chosen, "alpha": self.alpha}
+        settings = {"with_question": self.with_question, **self.backend.settings(), **chosen, "alpha": self.alpha}
+        others = [name for name in self.detectors if name not in USUAL]
+        return {**settings, "detectors": others} if others else settings
+
+    def with_detectors(self, names: Sequence[str]) -> Scorer:
+        """The same with these detectors besides the usual ones."""
+        return replace(self, detectors=tuple(dict.fromkeys((*USUAL, *names))))
 
     def cluster(self, answer_sets: Sequence[AnswerSet], *, gather: Gather = list) -> list[AnswerSet]:
         """Give every answer set its cluster ids; see `cluster_with_outcome`."""
@@ -105,4 +122,53 @@ class Scorer:
         return cluster_by_choice(answer_sets, self.backend, self.choice, **options)
 
     def score(self, answer_sets: Sequence[AnswerSet]) -> list[Scores]:
-        return [score_clustered(answer_set, alpha=self.alpha) for answer_set in self.cluster(answer_sets)]
+        return score_all(self.cluster(answer_sets), self.backend, self.detectors, alpha=self.alpha)
+
+
+def score_all(
+    clustered: Sequence[AnswerSet],
+    backend: ClusteringBackend | None,
+    detectors: Sequence[str] = USUAL,
+    *,
+    alpha: float = 1.0,
+) -> list[Scores]:
+    """Score answer sets that have cluster ids, with all that their backend's model can tell the detectors.
+
+    The model is asked only where a detector needs what it gives: cosine similarities from embeddings, probabilities
+    of all pairs from NLI. Both are of the answers alone, also where they were clustered with the question.
+
+    Args:
+        backend: what they were clustered with; None where that is not known.
+    """
+    needs = frozenset(need for name in detectors for need in registry.get(name).needs)
+    evidence = _evidence(clustered, backend, needs)
+    options: dict[str, Any] = {"alpha": alpha, "detectors": detectors}
+    return [score_clustered(a, evidence=e, **options) for a, e in zip(clustered, evidence, strict=True)]
+
+
+def _evidence(
+    answer_sets: Sequence[AnswerSet], backend: ClusteringBackend | None, needs: frozenset[str]
+) -> Iterator[Evidence]:
+    """In blocks: the relations of all questions at once would fill the memory."""
+    embeds = "cosines" in needs and isinstance(backend, GivesEmbeddings)
+    relates = "relations" in needs and isinstance(backend, GivesRelations) and backend.knows_probabilities
+    for start in range(0, len(answer_sets), _AT_A_TIME):
+        block = answer_sets[start : start + _AT_A_TIME]
+        texts = [answer_set.texts for answer_set in block]
+        nothing = [None] * len(block)
+        cosines = cosine_matrices(texts, backend.embed) if embeds else nothing
+        relations = relation_matrices(texts, backend.probabilities) if relates else nothing
+        for answer_set, cosine, relation in zip(block, cosines, relations, strict=True):
+            yield evidence_of(answer_set, relations=relation, cosines=cosine)
+
+
+def _installed(settings: Mapping[str, Any]) -> list[str]:
+    """The further detectors that a run was scored with, as far as they are here."""
+    known = registry.names()
+    given = settings.get("detectors") or []
+    if not isinstance(given, list):
+        raise ConfigError(f"detectors: expected a list of names, got {given!r}")
+    named = [str(name) for name in given]
+    if gone := [name for name in named if name not in known]:
+        logger.warning("detectors that are not installed here are left out: {}", ", ".join(gone))
+    return [name for name in named if name in known]

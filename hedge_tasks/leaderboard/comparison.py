@@ -94,13 +94,13 @@ def _components(values: FloatArray, labels: npt.NDArray[np.bool_]) -> tuple[floa
 
 
 def _column(scores: Sequence[Scores], score: str, number: dict[str, int], groups: dict[int, Hashable]) -> _Column:
-    kept = [s for s in scores if s.reported_label is not None and getattr(s, score) is not None]
+    kept = [s for s in scores if s.reported_label is not None and s[score] is not None]
     ids = np.array([number.setdefault(s.id, len(number)) for s in kept], dtype=np.int64)
     for i, s in zip(ids.tolist(), kept, strict=True):
         if s.group is not None:
             groups.setdefault(i, ("group", s.group))
     order = np.argsort(ids)
-    values = np.array([getattr(s, score) for s in kept], dtype=np.float64)
+    values = np.array([s[score] for s in kept], dtype=np.float64)
     return _Column(ids[order], values[order], np.array([s.reported_label == 1 for s in kept], dtype=bool)[order])
 
 

@@ -15,7 +15,7 @@ from hedge_tasks.io.files import write_whole
 from hedge_tasks.leaderboard.comparison import all_differences
 from hedge_tasks.leaderboard.submission import SUBMITTED, stored_scores
 from hedge_tasks.leaderboard.validation import problems, read_submission
-from hedge_tasks.plots.figures import NAMES, risk_coverage_chart, roc_chart
+from hedge_tasks.plots.figures import name_of, risk_coverage_chart, roc_chart
 from hedge_tasks.report.page import flat_settings
 from hedge_tasks.report.pages import asset, render
 from hedge_tasks.report.svg import picture
@@ -148,7 +148,7 @@ def _task_page(task: str, entries: Sequence[Entry], common: Mapping[str, Any]) -
         rows: list[tuple[Entry, Estimate]] = [
             (entry, _estimate(entry, clustering, score)) for entry in entries if clustering in entry.scores
         ]
-        tabs.append({"name": f"{clustering}, {NAMES[score]}", "rows": sorted(rows, key=_by_value)})
+        tabs.append({"name": f"{clustering}, {name_of(score)}", "rows": sorted(rows, key=_by_value)})
     compared = {
         "entries": [clean(entry.name, 200) for entry in entries],
         "metrics": [_compared(entries, clustering, score) for clustering, score in keys],
@@ -168,7 +168,7 @@ def _task_page(task: str, entries: Sequence[Entry], common: Mapping[str, Any]) -
 def _compared(entries: Sequence[Entry], clustering: str, score: str) -> dict[str, Any]:
     mine = [entry.scores.get(clustering, ()) for entry in entries]
     rows = [(d.a, d.b, _rounded(d.difference), _rounded(d.stderr), d.n) for d in all_differences(mine, score)]
-    return {"name": f"{clustering}, {NAMES[score]}", "pairs": rows}
+    return {"name": f"{clustering}, {name_of(score)}", "pairs": rows}
 
 
 def _entry_page(entry: Entry, task_page: str, common: Mapping[str, Any]) -> str:
@@ -189,7 +189,7 @@ def _entry_page(entry: Entry, task_page: str, common: Mapping[str, Any]) -> str:
         entry=content["entry"],
         task_page=task_page,
         facts=flat_settings(facts),
-        score_names=[NAMES[score] for score in SUBMITTED],
+        score_names=[name_of(score) for score in SUBMITTED],
         metrics=metrics,
         charts=charts,
         settings=flat_settings(

@@ -25,7 +25,9 @@ DECIMALS = 6
 """Of aggregates."""
 
 SUBMITTED = (*SCORE_NAMES, "discrete_se", "n_clusters", "baseline_nll", "clean_nll")
-"""Scores that follow from cluster ids and log-probabilities alone, so that nobody needs the texts to check them."""
+"""Detectors that follow from cluster ids and log-probabilities alone, so that nobody needs the texts to check them.
+
+Others, those of other packages among them, stay in the run: whoever validates could not compute them again."""
 
 _DISTRIBUTIONS = ("lmms-eval", "torch", "transformers", "sentence-transformers", "numpy", "scipy", "scikit-learn")
 _NO_TEXT = ""
@@ -124,7 +126,7 @@ def aggregates_of(
     known = {} if known is None else known
     aggregates = {}
     for name in SUBMITTED:
-        values = tuple((getattr(s, name), s.held_out) for s in scores)
+        values = tuple((s[name], s.held_out) for s in scores)
         if values not in known:
             known[values] = _aggregate(scores, name)
         aggregates[name] = known[values]
@@ -153,7 +155,7 @@ def scores_from(document: Mapping[str, Any], clustering: str, alpha: float) -> S
     end = 1 + document["n_clean"]
     about = {key: document[key] for key in ("id", "label", "group", "question_type")}
     answer_set = AnswerSet(**about, baseline=answers[0], clean=tuple(answers[1:end]), noisy=tuple(answers[end:]))
-    return score_clustered(answer_set.with_clusters(clusters), alpha=alpha)
+    return score_clustered(answer_set.with_clusters(clusters), alpha=alpha, detectors=SUBMITTED)
 
 
 def stored_scores(submission: Mapping[str, Any], clustering: str) -> list[Scores]:
@@ -164,7 +166,7 @@ def stored_scores(submission: Mapping[str, Any], clustering: str) -> list[Scores
         named = {name: stated["scores"].get(name) for name in SUBMITTED}
         about = {key: document[key] for key in ("id", "label", "group", "question_type")}
         rest = {"cluster_ids": tuple(stated["clusters"]), "held_out": stated.get("held_out", False)}
-        rows.append(Scores(**about, **named, lexical=0.0, weighting="", **rest))
+        rows.append(Scores(**about, numbers=named, weighting="", n_clean=document["n_clean"], **rest))
     return rows
 
 
@@ -179,7 +181,7 @@ def _document(answers: AnswerSet, scores: Mapping[str, Scores], texts: bool) -> 
         "clusterings": {
             key: {
                 "clusters": list(s.cluster_ids),
-                "scores": {name: _finite(getattr(s, name)) for name in SUBMITTED},
+                "scores": {name: _finite(s[name]) for name in SUBMITTED},
                 **({"held_out": True} if s.held_out else {}),
             }
             for key, s in scores.items()

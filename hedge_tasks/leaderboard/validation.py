@@ -110,7 +110,7 @@ def _held_out_faults(clustering: str, settings: Mapping[str, Any], scores: Seque
     split = held_out_ids(scores, choice)
     chosen_on = [s for s in scores if s.id in split]
     # Without both classes no threshold is chosen, and nothing is left out.
-    learned = len({s.label for s in chosen_on}) == 2 and all(getattr(s, choice.target) is not None for s in chosen_on)
+    learned = len({s.label for s in chosen_on}) == 2 and all(s[choice.target] is not None for s in chosen_on)
     if differing := stated ^ (split if learned else frozenset()):
         yield f"{place}: {len(differing)} documents differ from the settings' split, such as {min(differing)[:80]!r}"
 
@@ -125,7 +125,7 @@ def _score_differences(
             yield f"documents[{i}].clusterings.{clustering}: {error}"
             continue
         for name in SUBMITTED:
-            ours, theirs = getattr(computed, name), getattr(scores, name)
+            ours, theirs = computed[name], scores[name]
             infinite = ours in (float("inf"), float("-inf"))
             if not (theirs is None if ours is None or infinite else _close(ours, theirs, _SCORE_TOLERANCE)):
                 yield f"documents[{i}].clusterings.{clustering}.scores.{name}: stated {theirs}, computed {ours}"

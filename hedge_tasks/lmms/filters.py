@@ -13,12 +13,13 @@ import json
 import math
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import Any
 
+from hedge_tasks.clustering import ClusteringBackend
 from hedge_tasks.data.answers import AnswerSet
-from hedge_tasks.detectors.pipeline import Scores, score_clustered
-from hedge_tasks.detectors.scorer import Scorer
+from hedge_tasks.detectors.pipeline import USUAL, Scores
+from hedge_tasks.detectors.scorer import Scorer, score_all
 from hedge_tasks.errors import ConfigError, unknown
 from hedge_tasks.lmms.processes import gather
 
@@ -93,7 +94,8 @@ class ScoredAnswers:
 
     def __str__(self) -> str:
         """One line of JSON: lmms-eval writes the text of a filtered response into its sample file."""
-        return json.dumps({**self.answers.to_dict(), "scores": asdict(self.scores)}, ensure_ascii=False)
+        told = {"scores": dict(self.scores), "weighting": self.scores.weighting, "left_out": dict(self.scores.left_out)}
+        return json.dumps({**self.answers.to_dict(), **told}, ensure_ascii=False)
 
 
 class ScoreFilter:
@@ -105,12 +107,20 @@ class ScoreFilter:
         if isinstance(alpha, bool) or not isinstance(alpha, (int, float)) or not math.isfinite(alpha):
             raise ConfigError(f"alpha: expected a finite number, got {alpha!r}")
         self.alpha = float(alpha)
+        self._backend: ClusteringBackend | None = None
+        self._further: tuple[str, ...] = ()
+
+    def serve(self, detectors: Sequence[str], backend: ClusteringBackend | None) -> None:
+        """Say what is asked besides the usual detectors, and what the answers will have been clustered with."""
+        self._further = tuple(name for name in dict.fromkeys(detectors) if name not in USUAL)
+        self._backend = backend
 
     def settings(self) -> dict[str, Any]:
-        return {"alpha": self.alpha}
+        return {"alpha": self.alpha, **({"detectors": list(self._further)} if self._further else {})}
 
     def apply(self, resps: Sequence[AnswerSet], docs: object = None) -> list[ScoredAnswers]:
-        return [ScoredAnswers(answers, score_clustered(answers, alpha=self.alpha)) for answers in resps]
+        scores = score_all(resps, self._backend, (*USUAL, *self._further), alpha=self.alpha)
+        return [ScoredAnswers(*both) for both in zip(resps, scores, strict=True)]
 
 
 FILTERS = {"hedge_cluster": ClusterFilter, "hedge_score": ScoreFilter}

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple, Protocol
 
-from hedge_tasks.detectors.pipeline import SCORE_NAMES, Scores, auroc_of_pairs, shared_groups, within_strata_auroc
+from hedge_tasks.detectors import registry
+from hedge_tasks.detectors.pipeline import Scores, auroc_of_pairs, shared_groups, within_strata_auroc
 from hedge_tasks.statistics import Estimate, StratifiedAuroc, estimate_rate
 
 Record = Mapping[str, Any]
@@ -62,7 +63,7 @@ class AurocMetric:
     DeLong's.
 
     Args:
-        score: its name in `Scores`.
+        score: name of the detector, its key in `Scores`.
         within: whether only questions of the same kind (the task's `question_type` column) are compared.
     """
 
@@ -75,14 +76,16 @@ class AurocMetric:
 
     def record(self, scores: Scores, verdict: Record, document: Record) -> dict[str, Any]:
         kind = {"question_type": scores.question_type} if self.within else {}
-        extra = {"choice_error": error} if (error := scores.choice_errors.get(self.score)) else {}
-        return {
-            self.score: getattr(scores, self.score),
-            "label": scores.reported_label,
-            "group": scores.group,
-            **kind,
-            **extra,
-        }
+        why = {"left_out": scores.left_out[self.score]} if self.score in scores.left_out else {}
+        error = scores.choice_errors.get(self.score)
+        extra = {"choice_error": error} if error else {}
+        about = {"label": scores.reported_label, "group": scores.group, **kind, **extra, **why}
+        return {self.score: scores[self.score], **about}
+
+    @property
+    def detectors(self) -> tuple[str, ...]:
+        """What has to be scored for this row."""
+        return (self.score,)
 
     def cases(self, record: Record) -> Sequence[ScoredCase]:
         """What a record contributes."""
@@ -92,7 +95,9 @@ class AurocMetric:
         estimate = self._estimate(records)
         if estimate.value is not None:
             return estimate.value
-        return f"undefined: {estimate.reason}".replace("document", self.unit)
+        told = sorted({str(record["left_out"]) for record in records if record.get("left_out")})
+        why = f" ({'; '.join(told)})" if told else ""
+        return f"undefined: {estimate.reason}".replace("document", self.unit) + why
 
     def stderr(self, records: Sequence[Record]) -> float | str:
         stderr = self._estimate(records).stderr
@@ -188,6 +193,7 @@ class OfQuestionType:
         self.metric = metric
         self.question_type = question_type
         self.higher_is_better = metric.higher_is_better
+        self.detectors = tuple(getattr(metric, "detectors", ()))
         self.__name__ = f"{metric.__name__}_{question_type}"
 
     def record(self, scores: Scores, verdict: Record, document: Record) -> dict[str, Any]:
@@ -205,11 +211,13 @@ class OfQuestionType:
         return [record for record in records if record["question_type"] == self.question_type]
 
 
-METRICS: dict[str, Metric] = {
-    **{f"{name}_auroc": AurocMetric(name) for name in SCORE_NAMES},
-    **{f"{name}_auroc_within": AurocMetric(name, within=True) for name in SCORE_NAMES},
-    "hallucination_rate": HallucinationRate("hallucination_rate"),
-    "unlabelled_rate": UnlabelledRate("unlabelled_rate"),
-    "auroc_documents": CountedDocuments(),
-}
-"""Every metric that a task's YAML may list."""
+def known_metrics() -> dict[str, Metric]:
+    """Every metric that a task's YAML may list: two for every detector, and what is not about detectors."""
+    names = registry.names()
+    return {
+        **{f"{name}_auroc": AurocMetric(name) for name in names},
+        **{f"{name}_auroc_within": AurocMetric(name, within=True) for name in names},
+        "hallucination_rate": HallucinationRate("hallucination_rate"),
+        "unlabelled_rate": UnlabelledRate("unlabelled_rate"),
+        "auroc_documents": CountedDocuments(),
+    }

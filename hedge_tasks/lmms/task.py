@@ -28,11 +28,12 @@ from hedge_tasks.adjudication import (
 from hedge_tasks.adjudication.config import LABELS
 from hedge_tasks.data import splits
 from hedge_tasks.data.answers import Answer, AnswerSet, FailedDocument, read_report, read_response
+from hedge_tasks.detectors.registry import names
 from hedge_tasks.errors import ConfigError, DataError, DrawsFailed, HedgeError, unknown
 from hedge_tasks.evaluation import brought_metrics
 from hedge_tasks.lmms.filters import FILTERS_VARIABLE, ClusterFilter, ScoredAnswers, ScoreFilter, asked_filters
 from hedge_tasks.lmms.identity import display_name, model_identity, output_folder, store_folder
-from hedge_tasks.lmms.metrics import FAILED_RATE, METRICS, FailedRate
+from hedge_tasks.lmms.metrics import FAILED_RATE, FailedRate, known_metrics
 from hedge_tasks.lmms.outcome import Everything, report_outcome, run_of
 from hedge_tasks.lmms.processes import gather, is_first
 from hedge_tasks.lmms.reasoning import Tags, reasoning_tags, without_reasoning
@@ -110,7 +111,7 @@ class HedgeTask(ConfigurableMessagesTask):
     def __init__(self, config: dict[str, Any], model_name: str | None = None) -> None:
         self._settings = DocumentSettings.of_task(config)
         # Before the data is loaded: a slip of the pen should not cost that.
-        self._metrics = {**METRICS, **self._own_metrics(config["task"])}
+        self._metrics = {**known_metrics(), **self._own_metrics(config["task"])}
         self.judge = self.judge_of(self._settings, config["task"])
         self._prompt = load_prompt(self._settings.prompt)
         self._verdicts: dict[str, dict[str, Any]] = {}
@@ -124,6 +125,20 @@ class HedgeTask(ConfigurableMessagesTask):
         if framework.get("filter_list"):
             framework["filter_list"] = asked_filters(framework["filter_list"])
         super().__init__(config=framework, model_name=model_name)
+        self._tell_filters()
+
+    def _tell_filters(self) -> None:
+        """The rows of the table say which detectors score; each pipeline asks the model that it clusters with."""
+        known = frozenset(names())
+        metrics = self._aggregation_list.values()
+        asked = [name for metric in metrics for name in getattr(metric, "detectors", ()) if name in known]
+        for ensemble in self._filters:
+            backend = None
+            for step in ensemble.filters:
+                if isinstance(step, ClusterFilter):
+                    backend = step.scorer.backend
+                elif isinstance(step, ScoreFilter):
+                    step.serve(asked, backend)
 
     def _own_metrics(self, task: str) -> dict[str, Any]:
         if self._settings.evaluation is None:

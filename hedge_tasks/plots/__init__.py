@@ -14,11 +14,11 @@ from typing import TYPE_CHECKING
 from hedge_tasks.plots.charts import Chart, Series
 from hedge_tasks.plots.drawing import check_format, draw
 from hedge_tasks.plots.figures import (
-    NAMES,
     calibration_chart,
     categories_chart,
     detectors_chart,
     distribution_chart,
+    name_of,
     rates_chart,
     risk_coverage_chart,
     roc_chart,
@@ -31,7 +31,6 @@ if TYPE_CHECKING:
     from hedge_tasks.runs.sweep import Point
 
 __all__ = [
-    "NAMES",
     "Chart",
     "Series",
     "calibration_chart",
@@ -40,6 +39,7 @@ __all__ = [
     "distribution_chart",
     "draw",
     "detectors_chart",
+    "name_of",
     "plot_sweep",
     "rates_chart",
     "risk_coverage_chart",

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from hedge_tasks.detectors.pipeline import SCORE_NAMES, Scores, score_clustered
+from hedge_tasks.detectors.registry import get, names
 from hedge_tasks.plots.charts import Chart, Series
 from hedge_tasks.runs.measures import (
     auroc_estimate,
@@ -37,7 +38,7 @@ NAMES = {
     "clean_nll": "mean NLL",
     "lexical": "lexical disagreement",
 }
-"""What the scores are called for people."""
+"""What the usual detectors are called for people, shorter than their titles."""
 
 _UNIT = (0.0, 1.0)
 _CHANCE = ((0.5, "chance"),)
@@ -46,29 +47,34 @@ _CURVE_POINTS = 400
 _TOO_FEW = "needs answers labelled hallucinated and answers labelled supported"
 
 
-def roc_chart(scores: Sequence[Scores], names: Sequence[str] = SCORE_NAMES) -> Chart:
+def name_of(detector: str) -> str:
+    """What a detector is called for people: its title; the plain name where the package that brings it is not here."""
+    return NAMES.get(detector) or (get(detector).title if detector in names() else detector)
+
+
+def roc_chart(scores: Sequence[Scores], shown: Sequence[str] = SCORE_NAMES) -> Chart:
     """ROC curves, with the area under each in the legend."""
     series = []
-    for name in names:
+    for name in shown:
         data = labelled(scores, name)
         if data.both_classes:
             x, y = roc_curve(data)
             area = float(np.trapezoid(y, x))
-            series.append(Series(f"{NAMES[name]} ({area:.3f})", tuple(x.tolist()), tuple(y.tolist()), kind="curve"))
+            series.append(Series(f"{name_of(name)} ({area:.3f})", tuple(x.tolist()), tuple(y.tolist()), kind="curve"))
     labels = ("supported answers flagged", "hallucinations flagged")
     chart = Chart("roc", "ROC curves", *labels, tuple(series), _UNIT, _UNIT, diagonal=True)
     return _or_note(chart, _TOO_FEW)
 
 
-def risk_coverage_chart(scores: Sequence[Scores], names: Sequence[str] = SCORE_NAMES) -> Chart:
+def risk_coverage_chart(scores: Sequence[Scores], shown: Sequence[str] = SCORE_NAMES) -> Chart:
     """Share of hallucinations among the answers that are kept, when those with the highest scores are withheld."""
     series, rates = [], []
-    for name in names:
+    for name in shown:
         data = labelled(scores, name)
         if len(data.values):
             curve = risk_coverage(data)
             x, y = _thinned(curve.x, curve.y)
-            series.append(Series(NAMES[name], x, y, kind="curve"))
+            series.append(Series(name_of(name), x, y, kind="curve"))
             rates.append(y[-1])
     guides = ((rates[0], "all answers"),) if rates else ()
     labels = ("share of answers kept", "hallucinations among them")
@@ -80,8 +86,8 @@ def risk_coverage_chart(scores: Sequence[Scores], names: Sequence[str] = SCORE_N
 def distribution_chart(scores: Sequence[Scores], name: str) -> Chart:
     """How often each value of a score occurs among hallucinated and among supported answers, as shares of each."""
     data = labelled(scores, name)
-    title = f"{NAMES[name]} by label"
-    chart = Chart(f"distribution-{name}", title, NAMES[name], "share of the answers", y_range=None)
+    title = f"{name_of(name)} by label"
+    chart = Chart(f"distribution-{name}", title, name_of(name), "share of the answers", y_range=None)
     if not len(data.values) or not np.isfinite(data.values).all():
         return replace(chart, note="no answer has a label" if not len(data.values) else "some scores are infinite")
     low, high = float(data.values.min()), float(data.values.max())
@@ -96,24 +102,24 @@ def distribution_chart(scores: Sequence[Scores], name: str) -> Chart:
     return replace(chart, series=tuple(series), x_range=(float(edges[0]), float(edges[-1])))
 
 
-def calibration_chart(scores: Sequence[Scores], names: Sequence[str] = SCORE_NAMES) -> Chart:
+def calibration_chart(scores: Sequence[Scores], shown: Sequence[str] = SCORE_NAMES) -> Chart:
     """Reliability diagram: hallucinated share against the probability that isotonic regression makes of a score."""
     series = []
-    for name in names:
+    for name in shown:
         found = calibrated(labelled(scores, name))
         if found.ece is not None:
             low, high = tuple(b.interval[0] for b in found.bins), tuple(b.interval[1] for b in found.bins)
             x, y = tuple(b.probability for b in found.bins), tuple(b.share for b in found.bins)
-            series.append(Series(f"{NAMES[name]} (ECE {found.ece:.3f})", x, y, low, high, "points"))
+            series.append(Series(f"{name_of(name)} (ECE {found.ece:.3f})", x, y, low, high, "points"))
     labels = ("predicted probability", "hallucinated share")
     chart = Chart("calibration", "Calibration", *labels, tuple(series), _UNIT, _UNIT, diagonal=True)
     note = "Scores made probabilities by isotonic regression; no answer is predicted by a fit that has seen it."
     return replace(chart, note=note if series else _TOO_FEW)
 
 
-def strata_chart(scores: Sequence[Scores], names: Sequence[str] = SCORE_NAMES) -> Chart:
+def strata_chart(scores: Sequence[Scores], shown: Sequence[str] = SCORE_NAMES) -> Chart:
     """ROC-AUC pooled, within strata, and of each question type."""
-    found = {name: within for name in names if (within := within_strata(scores, name)) is not None}
+    found = {name: within for name in shown if (within := within_strata(scores, name)) is not None}
     if not found:
         return Chart(
             "question-types", "By question type", "ROC-AUC", "", note="the questions have no types, or only one"
@@ -129,7 +135,7 @@ def strata_chart(scores: Sequence[Scores], names: Sequence[str] = SCORE_NAMES) -
             (within.value, within.interval),
             *((e.value, e.interval) for e in map(by_kind.get, kinds) if e is not None),
         ]
-        series.append(_forest_series(NAMES[name], [(i, v, b) for i, (v, b) in enumerate(rows) if v is not None]))
+        series.append(_forest_series(name_of(name), [(i, v, b) for i, (v, b) in enumerate(rows) if v is not None]))
     labels = ("ROC-AUC", "")
     return Chart(
         "question-types",
@@ -148,7 +154,7 @@ def detectors_chart(estimates: Mapping[str, Mapping[str, Estimate]]) -> Chart:
         rows = [(i, estimates[c][name]) for i, c in enumerate(clusterings) if name in estimates[c]]
         known = [(i, e.value, e.interval) for i, e in rows if e.value is not None]
         if known:
-            series.append(_forest_series(NAMES.get(name, name), known))
+            series.append(_forest_series(name_of(name), known))
     chart = Chart(
         "detectors",
         *("Detectors", "ROC-AUC", "", tuple(series), _UNIT),
@@ -166,7 +172,7 @@ def sweep_chart(points: Sequence[Point]) -> Chart:
         mine = [(p.n, p.estimate) for p in points if p.score == score and p.estimate.value is not None]
         if mine:
             x = tuple(float(n) for n, _ in mine)
-            series.append(_with_interval(NAMES.get(score, score), x, [e for _, e in mine]))
+            series.append(_with_interval(name_of(score), x, [e for _, e in mine]))
     labels = ("clean and noisy answers each (n)", "ROC-AUC")
     chart = Chart("n", "ROC-AUC against the number of answers", *labels, tuple(series), guides=_CHANCE)
     return _or_note(chart, _TOO_FEW)
@@ -195,7 +201,7 @@ def threshold_chart(run: Run, scorer: Scorer, steps: int = 41) -> Chart:
             if data.both_classes:
                 values[name].append((threshold, auroc(data.values, data.labels)))
     series = [
-        Series(NAMES[name], tuple(t for t, _ in points), tuple(v for _, v in points), kind="curve")
+        Series(name_of(name), tuple(t for t, _ in points), tuple(v for _, v in points), kind="curve")
         for name, points in values.items()
         if points
     ]

@@ -6,11 +6,11 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import combinations
 
-from hedge_tasks.detectors.pipeline import BASELINE_NAMES, SCORE_NAMES, Scores
+from hedge_tasks.detectors.pipeline import SCORE_NAMES, Scores
 from hedge_tasks.detectors.scorer import Scorer
 from hedge_tasks.errors import ConfigError, HedgeError
 from hedge_tasks.plots.charts import Chart
-from hedge_tasks.plots.figures import NAMES, sweep_chart, threshold_chart
+from hedge_tasks.plots.figures import name_of, sweep_chart, threshold_chart
 from hedge_tasks.runs.comparisons import compare_two_runs, compare_two_scores
 from hedge_tasks.runs.health import health_of
 from hedge_tasks.runs.measures import auroc_estimate, rate_of, within_strata
@@ -54,6 +54,11 @@ class Analysis:
         return [a.label for a in self.run.answer_sets if a.label is not None]
 
     @property
+    def detectors(self) -> list[str]:
+        """Those that the answers were scored with; all clusterings of a run have the same."""
+        return list(dict.fromkeys(name for of in self.estimates.values() for name in of))
+
+    @property
     def n(self) -> int:
         """Clean answers that every question has."""
         return min((len(a.clean) for a in self.run.answer_sets), default=0)
@@ -95,10 +100,12 @@ def _analyse(
         except HedgeError as error:
             left_out[name] = str(error)
     used = {name: scorers[name] for name in scores}
-    names = (*SCORE_NAMES, *BASELINE_NAMES)
-    estimates = {name: {score: auroc_estimate(s, score) for score in names} for name, s in scores.items()}
+    estimates = {
+        name: {score: auroc_estimate(s, score) for score in scorers[name].detectors} for name, s in scores.items()
+    }
     within = {
-        name: {score: w for score in names if (w := within_strata(s, score)) is not None} for name, s in scores.items()
+        name: {score: w for score in scorers[name].detectors if (w := within_strata(s, score)) is not None}
+        for name, s in scores.items()
     }
     analysis = Analysis(run, used, scores, estimates, within, left_out)
     return _with_curves(analysis, sizes, progress) if curves and run.answer_sets else analysis
@@ -141,7 +148,9 @@ def _shared(scorers: dict[str, Scorer], backends: dict[str, Scorer]) -> dict[str
     """Equal backends of all runs as one object, so that a model is loaded only once."""
     shared = {}
     for name, scorer in scorers.items():
-        settings = {key: value for key, value in scorer.settings().items() if key not in ("with_question", "alpha")}
+        settings = {
+            key: value for key, value in scorer.settings().items() if key not in ("with_question", "alpha", "detectors")
+        }
         first = backends.setdefault(repr(sorted(settings.items())), scorer)
         shared[name] = replace(scorer, backend=first.backend)
     return shared
@@ -163,11 +172,11 @@ def compare_within(analysis: Analysis) -> list[Pair]:
     for name, scores in analysis.scores.items():
         for a, b in combinations(SCORE_NAMES, 2):
             if found := compare_two_scores(scores, a, scores, b):
-                pairs.append(Pair(name, NAMES[a], NAMES[b], found))
+                pairs.append(Pair(name, name_of(a), name_of(b), found))
     for first, second in combinations(analysis.scores, 2):
         for score in SCORE_NAMES:
             if found := compare_two_scores(analysis.scores[first], score, analysis.scores[second], score):
-                pairs.append(Pair(NAMES[score], first, second, found))
+                pairs.append(Pair(name_of(score), first, second, found))
     return pairs
 
 
@@ -184,7 +193,7 @@ def compare_between(analyses: Sequence[Analysis], names: Mapping[int, str]) -> l
         for name in one.scores:
             for score in SCORE_NAMES if name in other.scores else ():
                 if found := compare_two_runs(one.scores[name], other.scores[name], score):
-                    pairs.append(Pair(f"{one.run.task}, {name}, {NAMES[score]}", names[i], names[k], found))
+                    pairs.append(Pair(f"{one.run.task}, {name}, {name_of(score)}", names[i], names[k], found))
     return pairs
 
 
@@ -208,7 +217,7 @@ def _about_question_types(analysis: Analysis) -> Iterable[str]:
             pooled = analysis.estimates[name][score]
             if score not in SCORE_NAMES or pooled.value is None or inside.value is None or pooled.interval is None:
                 continue
-            text = f"{NAMES[score]} with {name} ({pooled.value:.2f} pooled, {inside.value:.2f} within)"
+            text = f"{name_of(score)} with {name} ({pooled.value:.2f} pooled, {inside.value:.2f} within)"
             if inside.interval and pooled.interval[0] > 0.5 >= inside.interval[0]:
                 explained.append(text)
             elif pooled.value - inside.value >= _NOTABLE:

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from hedge_tasks.data.answers import AnswerSet
-from hedge_tasks.detectors.pipeline import BASELINE_NAMES, SCORE_NAMES, Scores
+from hedge_tasks.detectors.pipeline import Scores
 from hedge_tasks.report.analysis import Analysis
 from hedge_tasks.report.pictures import Thumbnails
 from hedge_tasks.report.texts import clean
@@ -35,7 +35,7 @@ def explorer_data(analysis: Analysis, pictures: Thumbnails, *, most: int = 2000,
     by_clustering = {name: {s.id: s for s in scores} for name, scores in analysis.scores.items()}
     return {
         "clusterings": list(analysis.scores),
-        "scores": [name for name in (*SCORE_NAMES, *BASELINE_NAMES) if _any(analysis, name)],
+        "scores": [name for name in analysis.detectors if _any(analysis, name)],
         "images": list(pictures.addresses),
         "questions": [_question(a, analysis, by_clustering, pictures, longest) for a in shown],
         "left_out": len(analysis.run.answer_sets) - len(shown),
@@ -74,7 +74,7 @@ def _question(
 
 
 def _scores(scores: Scores) -> dict[str, float | None]:
-    return {name: _number(getattr(scores, name)) for name in (*SCORE_NAMES, *BASELINE_NAMES)}
+    return {name: _number(value) for name, value in scores.items()}
 
 
 def _number(value: float | None) -> float | None:
@@ -83,7 +83,7 @@ def _number(value: float | None) -> float | None:
 
 
 def _any(analysis: Analysis, name: str) -> bool:
-    return any(getattr(s, name) is not None for scores in analysis.scores.values() for s in scores)
+    return any(s.get(name) is not None for scores in analysis.scores.values() for s in scores)
 
 
 def _longest(shown: Sequence[AnswerSet], budget: int) -> int:

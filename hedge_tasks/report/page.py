@@ -7,16 +7,16 @@ from dataclasses import dataclass
 from typing import Any
 
 from hedge_tasks import __version__
-from hedge_tasks.detectors.pipeline import BASELINE_NAMES, SCORE_NAMES
+from hedge_tasks.detectors.pipeline import SCORE_NAMES
 from hedge_tasks.errors import DataError
 from hedge_tasks.paper import CellResult, place_runs, published, published_cells
 from hedge_tasks.paper.published import SCORES, filter_name
 from hedge_tasks.plots.charts import Chart
 from hedge_tasks.plots.figures import (
-    NAMES,
     all_charts,
     categories_chart,
     detectors_chart,
+    name_of,
     rates_chart,
 )
 from hedge_tasks.report.agreement import agreements, labels_by_judge
@@ -125,7 +125,7 @@ def _thumbnails(run: Run, results: Sequence[ResultFile], budget: int) -> Thumbna
 
 
 def _section(name: str, analysis: Analysis, runs: Sequence[Run], results: Sequence[ResultFile]) -> dict[str, Any]:
-    scores = [s for s in (*SCORE_NAMES, *BASELINE_NAMES) if _is_defined(analysis, s)] or list(SCORE_NAMES)
+    scores = [s for s in analysis.detectors if _is_defined(analysis, s)] or list(SCORE_NAMES)
     found = [
         e.reason for of_clustering in analysis.estimates.values() for e in of_clustering.values() if e.value is None
     ]
@@ -136,7 +136,7 @@ def _section(name: str, analysis: Analysis, runs: Sequence[Run], results: Sequen
         "name": name,
         "tiles": list(_tiles(analysis)),
         "warnings": warnings_of(analysis),
-        "score_names": [NAMES[s] for s in scores],
+        "score_names": [name_of(s) for s in scores],
         "metrics": [(clustering, [of[s] for s in scores]) for clustering, of in analysis.estimates.items()],
         "reasons": sorted({str(reason) for reason in found}),
         "pictures": [picture(chart) for chart in (*overview, *([] if categories.empty else [categories]))],
@@ -175,7 +175,7 @@ def _tiles(analysis: Analysis) -> Iterable[dict[str, str]]:
         default=None,
     )
     if best:
-        yield {"name": "highest ROC-AUC here", "value": f"{best[0]:.3f}", "note": f"{NAMES[best[2]]}, {best[1]}"}
+        yield {"name": "highest ROC-AUC here", "value": f"{best[0]:.3f}", "note": f"{name_of(best[2])}, {best[1]}"}
     weights = {s.weighting for scores in analysis.scores.values() for s in scores}
     yield {"name": "answer weights", "value": " and ".join(sorted(weights)) or "none", "note": ""}
 
@@ -194,7 +194,7 @@ def _tab(analysis: Analysis, clustering: str) -> dict[str, Any]:
 def _measures(analysis: Analysis, clustering: str) -> dict[str, Any] | None:
     """Areas other than the ROC's, a row a score."""
     found = {score: other_measures(labelled(analysis.scores[clustering], score)) for score in SCORE_NAMES}
-    rows = [(NAMES[score], [of[key] for key in MEASURES]) for score, of in found.items() if of]
+    rows = [(name_of(score), [of[key] for key in MEASURES]) for score, of in found.items() if of]
     return {"names": list(MEASURES.values()), "rows": rows} if rows else None
 
 
@@ -216,7 +216,7 @@ def _by_question_type(analysis: Analysis, clustering: str) -> dict[str, Any] | N
         rows.append(
             {"type": str(name), "n": first.strata[name].n, "n_positive": first.strata[name].n_positive, "cells": cells}
         )
-    return {"names": [NAMES[s] for s in within], "rows": rows}
+    return {"names": [name_of(s) for s in within], "rows": rows}
 
 
 def _judges(run: Run, runs: Sequence[Run]) -> dict[str, Any]:
@@ -271,7 +271,7 @@ def _matrix(analyses: Sequence[Analysis], names: Sequence[str]) -> dict[str, Any
     for clustering in clusterings:
         for score in SCORE_NAMES:
             rows = [(model, [_cell(place.get((model, task)), clustering, score) for task in tasks]) for model in models]
-            tabs.append({"name": f"{clustering}, {NAMES[score]}", "rows": rows})
+            tabs.append({"name": f"{clustering}, {name_of(score)}", "rows": rows})
     few = all(sum(a.run.task == task for a in analyses) <= _MOST_COMPARED for task in tasks)
     labelled = list(zip(names, (a.run for a in analyses), strict=True))
     categories = categories_chart(labelled)

@@ -20,24 +20,22 @@ def compare_two_scores(scores: Sequence[Scores], a: str, others: Sequence[Scores
     pairs = [
         (s, by_id[s.id])
         for s in scores
-        if s.reported_label is not None and s.id in by_id and None not in (getattr(s, a), getattr(by_id[s.id], b))
+        if s.reported_label is not None and s.id in by_id and None not in (s[a], by_id[s.id][b])
     ]
     if not pairs:
         return None
-    first, second = [getattr(s, a) for s, _ in pairs], [getattr(t, b) for _, t in pairs]
+    first, second = [s[a] for s, _ in pairs], [t[b] for _, t in pairs]
     labels, groups = [s.reported_label or 0 for s, _ in pairs], shared_groups([s.group for s, _ in pairs])
     return compare_scores(first, second, labels, groups=groups)
 
 
 def compare_two_runs(a: Sequence[Scores], b: Sequence[Scores], name: str) -> Comparison | None:
     """AUROC of one score in two runs, on the documents that both have labelled; None where there are none."""
-    by_id = {s.id: s for s in b if s.reported_label is not None and getattr(s, name) is not None}
-    pairs = [
-        (s, by_id[s.id]) for s in a if s.reported_label is not None and getattr(s, name) is not None and s.id in by_id
-    ]
+    by_id = {s.id: s for s in b if s.reported_label is not None and s[name] is not None}
+    pairs = [(s, by_id[s.id]) for s in a if s.reported_label is not None and s[name] is not None and s.id in by_id]
     if not pairs:
         return None
-    first, second = [getattr(s, name) for s, _ in pairs], [getattr(t, name) for _, t in pairs]
+    first, second = [s[name] for s, _ in pairs], [t[name] for _, t in pairs]
     labels = [s.reported_label or 0 for s, _ in pairs], [t.reported_label or 0 for _, t in pairs]
     return compare_runs(first, labels[0], second, labels[1], groups=shared_groups([s.group for s, _ in pairs]))
 

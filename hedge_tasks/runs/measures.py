@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from hedge_tasks.data.answers import AnswerSet
-from hedge_tasks.detectors.pipeline import Scores, auroc_of_pairs, shared_groups
+from hedge_tasks.detectors.pipeline import Scores, detection_auroc, shared_groups
 from hedge_tasks.statistics import (
     Calibration,
     Curve,
@@ -51,11 +51,11 @@ class Labelled:
 
 def labelled(scores: Sequence[Scores], name: str) -> Labelled:
     """The documents that have a label and the score `name`."""
-    kept = [s for s in scores if s.reported_label is not None and getattr(s, name) is not None]
+    kept = [s for s in scores if s.reported_label is not None and s[name] is not None]
     groups = tuple(s.group for s in kept if s.group is not None)
     strata = tuple(s.question_type for s in kept if s.question_type is not None)
     return Labelled(
-        np.array([getattr(s, name) for s in kept], dtype=np.float64),
+        np.array([s[name] for s in kept], dtype=np.float64),
         np.array([s.reported_label for s in kept], dtype=np.float64),
         # A group for every document, and one of them shared, or there is nothing to resample by.
         groups if len(groups) == len(kept) and len(set(groups)) < len(groups) else None,
@@ -105,9 +105,7 @@ def other_measures(data: Labelled) -> Mapping[str, Estimate]:
 
 def auroc_estimate(scores: Sequence[Scores], name: str) -> Estimate:
     """ROC-AUC as in lmms-eval's table, with its interval."""
-    return auroc_of_pairs(
-        [(getattr(s, name), s.reported_label, s.group) for s in scores if s.reported_label is not None]
-    )
+    return detection_auroc(scores, name)
 
 
 def within_strata(scores: Sequence[Scores], name: str) -> StratifiedAuroc | None:

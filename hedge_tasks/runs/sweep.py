@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from hedge_tasks.data.answers import AnswerSet
-from hedge_tasks.detectors.pipeline import SCORE_NAMES, detection_auroc
+from hedge_tasks.detectors.pipeline import SCORE_NAMES, detection_auroc, prices_of
 from hedge_tasks.detectors.scorer import Scorer
 from hedge_tasks.errors import ConfigError, DataError
 from hedge_tasks.io import tables
@@ -15,11 +15,12 @@ from hedge_tasks.statistics import Estimate
 
 @dataclass(frozen=True)
 class Point:
-    """The AUROC of one score with n clean and n noisy answers."""
+    """The AUROC of one detector with n clean and n noisy answers, and how many of them it looks at: its price."""
 
     n: int
     score: str
     estimate: Estimate
+    draws: int
 
 
 def truncated(answer_set: AnswerSet, n: int) -> AnswerSet:
@@ -27,7 +28,9 @@ def truncated(answer_set: AnswerSet, n: int) -> AnswerSet:
     return replace(answer_set, clean=answer_set.clean[:n], noisy=answer_set.noisy[:n], cluster_ids=None)
 
 
-def sweep(answer_sets: Sequence[AnswerSet], scorer: Scorer, sizes: Sequence[int]) -> Iterator[Point]:
+def sweep(
+    answer_sets: Sequence[AnswerSet], scorer: Scorer, sizes: Sequence[int], detectors: Sequence[str] = SCORE_NAMES
+) -> Iterator[Point]:
     """Cluster and score nested prefixes of the answers; yields the points of one size after the other.
 
     Every size is clustered by itself, since a later answer may link two earlier ones.
@@ -41,19 +44,21 @@ def sweep(answer_sets: Sequence[AnswerSet], scorer: Scorer, sizes: Sequence[int]
     wrong = [n for n in sizes if not 1 <= n <= most]
     if wrong:
         raise ConfigError(f"n = {wrong[0]}: there are 1 to {most} clean answers for every question")
+    scorer = replace(scorer, detectors=tuple(detectors))
     for n in sizes:
         scores = scorer.score([truncated(answer_set, n) for answer_set in answer_sets])
-        for name in SCORE_NAMES:
-            yield Point(n, name, detection_auroc(scores, name))
+        draws = prices_of(scores)
+        for name in detectors:
+            yield Point(n, name, detection_auroc(scores, name), draws[name])
 
 
 def as_csv(points: Sequence[Point]) -> str:
-    """One line a point: n, score, auroc, stderr, low, high, n_documents, reason."""
-    header = ["n", "score", "auroc", "stderr", "low", "high", "n_documents", "reason"]
+    """One line a point: n, score, draws, auroc, stderr, low, high, n_documents, reason."""
+    header = ["n", "score", "draws", "auroc", "stderr", "low", "high", "n_documents", "reason"]
     return tables.as_csv([header, *map(_row, points)])
 
 
 def _row(point: Point) -> list[object]:
     estimate = point.estimate
     low, high = estimate.interval or (None, None)
-    return [point.n, point.score, estimate.value, estimate.stderr, low, high, estimate.n, estimate.reason]
+    return [point.n, point.score, point.draws, estimate.value, estimate.stderr, low, high, estimate.n, estimate.reason]

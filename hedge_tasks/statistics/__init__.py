@@ -38,7 +38,7 @@ from hedge_tasks.statistics.curves import (
     risk_coverage_curve,
 )
 from hedge_tasks.statistics.means import Mean, estimate_mean
-from hedge_tasks.statistics.paired import Comparison, compare_runs, compare_scores
+from hedge_tasks.statistics.paired import Comparison, compare_runs, compare_scores, holm
 from hedge_tasks.statistics.rates import compare_rates, estimate_rate, wilson_interval
 from hedge_tasks.statistics.roc import auroc, estimate_auroc
 from hedge_tasks.statistics.strata import StratifiedAuroc, stratified_auroc
@@ -53,6 +53,7 @@ __all__ = [
     "Comparison",
     "compare_scores",
     "compare_runs",
+    "holm",
     "Curve",
     "average_precision",
     "rejection_curve",

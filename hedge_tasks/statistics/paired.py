@@ -173,6 +173,22 @@ def compare_runs(
     return _compared(a, b, name, lambda: _bootstrap(a, b, codes, n_resamples, rng, confidence))
 
 
+def holm(p_values: Sequence[float | None]) -> list[float | None]:
+    """p-values adjusted for the number of tests (Holm 1979); None, a test that could not be made, counts for none.
+
+    Example:
+        >>> holm([0.01, None, 0.04, 0.03])
+        [0.03, None, 0.06, 0.06]
+    """
+    order = sorted((p, i) for i, p in enumerate(p_values) if p is not None)
+    adjusted: list[float | None] = [None] * len(p_values)
+    largest = 0.0
+    for rank, (p, i) in enumerate(order):
+        largest = max(largest, min(1.0, (len(order) - rank) * p))
+        adjusted[i] = largest
+    return adjusted
+
+
 def _compared(
     a: _Data,
     b: _Data,

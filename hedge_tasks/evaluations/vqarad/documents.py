@@ -5,8 +5,8 @@ from __future__ import annotations
 from datasets import Dataset
 from loguru import logger
 
-from hedge_tasks.lmms.metrics import METRICS as COMMON
-from hedge_tasks.lmms.metrics import Metric, OfQuestionType
+from hedge_tasks.detectors.pipeline import SCORE_NAMES
+from hedge_tasks.lmms.metrics import AurocMetric, HallucinationRate, Metric, OfQuestionType
 
 OFFICIAL = {"closed": 251, "open": 200}
 """Questions of the official test split by the yes/no rule."""
@@ -29,7 +29,7 @@ def answer_type(answer: str) -> str:
 
 METRICS: dict[str, Metric] = {
     metric.__name__: metric
-    for name in ("se_auroc", "radflag_auroc", "vase_auroc", "hallucination_rate")
-    for metric in (OfQuestionType(COMMON[name], kind) for kind in OFFICIAL)
+    for whole in (*map(AurocMetric, SCORE_NAMES), HallucinationRate("hallucination_rate"))
+    for metric in (OfQuestionType(whole, kind) for kind in OFFICIAL)
 }
 """Closed and open questions apart: published numbers on VQA-RAD mean one or the other, or both."""
