@@ -73,13 +73,22 @@ def test_its_evaluation_runs_with_its_judge_clustering_perturbation_and_model(ou
     settings = json.loads(results.read_text("utf-8"))["configs"]["colours"]["hedge"]
     assert settings["documents"]["judge"] == {"judge": "first_colour", "version": "1"}
     assert settings["sampling"]["perturbation"] == {"kind": "shouting", "marks": 3}
-    assert settings["filters"]["initial"] == {"with_question": False, "backend": "initial", "letters": 2, "alpha": 1.0}
+    assert settings["filters"]["initial"] == {
+        "with_question": False,
+        "backend": "initial",
+        "letters": 2,
+        "alpha": 1.0,
+        "detectors": ["colours_said", "kle"],
+    }
     assert file.stat().st_size > 0
     cells = values(outside)
     assert cells["unlabelled_rate"] == 0
     assert 0 < cells["hallucination_rate"] < 1
     assert 0 < cells["firmness"] <= 1
     assert isinstance(cells["se_auroc"], float)
+    assert isinstance(cells["colours_said_auroc"], float)
+    # What its clustering cannot give is told, not guessed.
+    assert "there are no NLI probabilities of all pairs of answers" in cells["kle_auroc"]
 
 
 def test_the_task_is_listed(outside: Outside) -> None:
@@ -94,18 +103,31 @@ def test_its_run_is_scored_again(outside: Outside) -> None:
     assert "initial" in other
 
 
+def test_its_detector_stands_beside_ours(outside: Outside) -> None:
+    [of_run] = json.loads(outside.hedge("detectors", "out", "--json"))["runs"]
+    rows = {row["detector"]: row for row in of_run["detectors"]}
+    assert rows["colours_said"]["estimate"]["value"] == pytest.approx(values(outside)["colours_said_auroc"])
+    assert (rows["colours_said"]["draws"], rows["vase"]["draws"]) == (4, 8)
+    assert "kle" in of_run["left_out"]
+    points = json.loads(outside.hedge("sweep", "out", "--n", "4", "--detectors", "colours_said", "--json"))["points"]
+    assert points[0]["estimate"]["value"] == pytest.approx(rows["colours_said"]["estimate"]["value"])
+    outside.hedge("plot", "distribution", "out", "--score", "colours_said", "--out", "figure.csv")
+    outside.hedge("compare", "out", "--metric", "colours_said", "--against", "se")
+
+
 def test_its_run_has_a_report(outside: Outside) -> None:
     outside.hedge("report", "out", "--out", "report.html")
     text = (outside.folder / "report.html").read_text("utf-8")
     assert "first_colour" in text
     assert "initial" in text
+    assert "Different answers" in text
 
 
 def test_its_run_is_submitted_and_the_submission_is_valid(outside: Outside) -> None:
     outside.hedge("leaderboard", "submit", "out", "--out", "submission.json")
     outside.hedge("leaderboard", "validate", "submission.json")
-    methods = json.loads((outside.folder / "submission.json").read_text("utf-8"))["methods"]
-    assert methods["initial"]["settings"]["letters"] == 2
+    clusterings = json.loads((outside.folder / "submission.json").read_text("utf-8"))["clusterings"]
+    assert clusterings["initial"]["settings"]["letters"] == 2
 
 
 def test_its_table_command_is_one_of_ours(outside: Outside) -> None:

@@ -1,0 +1,197 @@
+"""Detectors side by side: on the same answers, with their price, and at one price where a budget is given."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+from scipy.stats import rankdata
+
+from hedge_tasks.data.answers import AnswerSet
+from hedge_tasks.detectors.base import Detector
+from hedge_tasks.detectors.pipeline import Scores, auroc_within, detection_auroc
+from hedge_tasks.detectors.registry import get
+from hedge_tasks.detectors.scorer import Scorer
+from hedge_tasks.errors import ConfigError, DataError
+from hedge_tasks.runs.comparisons import compare_two_scores
+from hedge_tasks.runs.run_files import Run
+from hedge_tasks.statistics import Comparison, Estimate, StratifiedAuroc, holm
+from hedge_tasks.statistics.resampling import percentile_interval
+
+_RESAMPLES = 2000
+_FEWEST_RUNS = 3
+
+
+@dataclass(frozen=True)
+class Row:
+    """One detector on one run.
+
+    Attributes:
+        detector, title: its name, and what it is called.
+        draws: answers a question that it costs besides the baseline answer.
+        estimate: ROC-AUC.
+        within: the same within question types.
+        difference: its ROC-AUC less that of the detector all are compared with; None for that one itself.
+        p_holm: of the difference, adjusted for all rows.
+    """
+
+    detector: str
+    title: str
+    draws: int
+    estimate: Estimate
+    within: StratifiedAuroc
+    difference: Comparison | None
+    p_holm: float | None
+
+
+@dataclass(frozen=True)
+class DetectorTable:
+    """All detectors on one run.
+
+    Attributes:
+        run, scorer: what was scored, and what the answers were clustered with.
+        against: name of the detector that the others are compared with.
+        rows: those with a ROC-AUC, the highest first.
+        left_out: detector -> why it has none.
+    """
+
+    run: Run
+    scorer: Scorer
+    against: str
+    rows: tuple[Row, ...]
+    left_out: Mapping[str, str]
+
+
+@dataclass(frozen=True)
+class Rank:
+    """Where a detector stands among those that all runs have, 1 being the best.
+
+    Attributes:
+        detector: its name.
+        mean: of its ranks; equal ROC-AUCs share the mean of their places.
+        interval: 95 %, by resampling runs; None with fewer than three.
+    """
+
+    detector: str
+    mean: float
+    interval: tuple[float, float] | None
+
+
+@dataclass(frozen=True)
+class _Column:
+    """The scores of a detector, and what they cost."""
+
+    scores: Sequence[Scores]
+    draws: int
+
+
+def detector_table(
+    run: Run, scorer: Scorer, names: Sequence[str], *, against: str = "se", budget: int | None = None
+) -> DetectorTable:
+    """Score a run with every detector and compare each with one of them.
+
+    Args:
+        names: of the detectors.
+        against: what they are compared with, on the documents that both have, by DeLong's paired test.
+        budget: most draws a question. Every detector then gets as many of the first answers as it can pay, clean and
+            noisy alike where it looks at both: of 20 draws semantic entropy gets 20 clean ones and VASE 10 + 10. What
+            it does not pay for it does not see, in the clustering neither.
+
+    Raises:
+        ConfigError: there is no such detector (names the nearest one), or the budget is negative.
+        DataError: there are no answers.
+    """
+    if not run.answer_sets:
+        raise DataError(f"{run.title}: there are no answers")
+    asked = {name: get(name) for name in dict.fromkeys((*names, against))}
+    columns, left_out = _columns(run.answer_sets, scorer, asked, budget)
+    estimates = {name: detection_auroc(column.scores, name) for name, column in columns.items()}
+    left_out |= {name: str(e.reason) for name, e in estimates.items() if e.value is None}
+    shown = sorted((n for n in asked if n not in left_out), key=lambda n: (-(estimates[n].value or 0), n))
+    reference = columns.get(against) if against not in left_out else None
+    found = {
+        name: None
+        if reference is None or name == against
+        else compare_two_scores(columns[name].scores, name, reference.scores, against)
+        for name in shown
+    }
+    adjusted = dict(zip(shown, holm([c.p_value if (c := found[name]) else None for name in shown]), strict=True))
+    rows = tuple(
+        Row(
+            detector=name,
+            title=asked[name].title,
+            draws=columns[name].draws,
+            estimate=estimates[name],
+            within=auroc_within(columns[name].scores, name),
+            difference=found[name],
+            p_holm=adjusted[name],
+        )
+        for name in shown
+    )
+    return DetectorTable(run, scorer, against, rows, left_out)
+
+
+def mean_ranks(tables: Sequence[DetectorTable], *, seed: int = 0) -> list[Rank]:
+    """Mean rank over runs of every detector that all of them have, the best first.
+
+    The interval is that of resampling the runs: it says how far other runs like these would have another order, and is
+    rough with few of them.
+    """
+    values = [{row.detector: row.estimate.value or 0.0 for row in table.rows} for table in tables]
+    names = [name for name in values[0] if all(name in of for of in values)] if values else []
+    if not names:
+        return []
+    ranks = np.array([rankdata([-of[name] for name in names]) for of in values])
+    drawn = np.random.default_rng(seed).integers(len(ranks), size=(_RESAMPLES, len(ranks)))
+    resampled = ranks[drawn].mean(axis=1)
+    found = [
+        Rank(
+            name,
+            float(ranks[:, i].mean()),
+            percentile_interval(resampled[:, i], 0.95) if len(ranks) >= _FEWEST_RUNS else None,
+        )
+        for i, name in enumerate(names)
+    ]
+    return sorted(found, key=lambda rank: (rank.mean, rank.detector))
+
+
+def _columns(
+    answer_sets: Sequence[AnswerSet], scorer: Scorer, asked: Mapping[str, Detector], budget: int | None
+) -> tuple[dict[str, _Column], dict[str, str]]:
+    """Scores by detector, one clustering for all that see the same answers, and who cannot pay."""
+    n, m = (min(len(getattr(a, name)) for a in answer_sets) for name in ("clean", "noisy"))
+    if budget is None:
+        scores = replace(scorer, detectors=tuple(asked)).score(answer_sets)
+        return {name: _Column(scores, detector.draws(n, m)) for name, detector in asked.items()}, {}
+    if budget < 0:
+        raise ConfigError(f"--budget: expected a number of draws from 0 on, got {budget}")
+    sizes: dict[tuple[int, int], list[str]] = {}
+    left_out: dict[str, str] = {}
+    for name, detector in asked.items():
+        affordable = _affordable(detector, n, m, budget)
+        if affordable is None:
+            left_out[name] = f"costs more than {budget} draws"
+        elif scorer.choice is not None and not affordable[0] and "clusters" in detector.needs:
+            left_out[name] = "a threshold is chosen with clean answers, which this detector does not pay for"
+        else:
+            # What looks at no clusters does not mind further answers, and a clustering of nothing is none.
+            size = affordable if "clusters" in detector.needs else (affordable[0] or n, affordable[1])
+            sizes.setdefault(size, []).append(name)
+    columns: dict[str, _Column] = {}
+    for (clean, noisy), names in sizes.items():
+        cut = [replace(a, clean=a.clean[:clean], noisy=a.noisy[:noisy], cluster_ids=None) for a in answer_sets]
+        scores = replace(scorer, detectors=tuple(names)).score(cut)
+        columns |= {name: _Column(scores, asked[name].draws(clean, noisy)) for name in names}
+    return columns, left_out
+
+
+def _affordable(detector: Detector, n: int, m: int, budget: int) -> tuple[int, int] | None:
+    """How many clean and noisy answers a detector gets for its money; None where not even one of each it looks at."""
+    looks_at = (detector.draws(1, 0) > 0, detector.draws(0, 1) > 0)
+    most = [there if looks else 0 for there, looks in zip((n, m), looks_at, strict=True)]
+    for k in range(max(most), 0, -1):
+        clean, noisy = min(k, most[0]), min(k, most[1])
+        if detector.draws(clean, noisy) <= budget:
+            return clean, noisy
+    return None if any(looks_at) else (0, 0)

@@ -1,0 +1,156 @@
+"""All detectors on one run: which there are, what they cost, how they compare, and at one price."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+from finished_runs import finished_run
+from statsmodels.stats.multitest import multipletests
+
+from hedge_tasks.cli import main
+from hedge_tasks.clustering.embedding import EmbeddingClustering
+from hedge_tasks.clustering.nli import NliClustering
+from hedge_tasks.detectors.evidence import cosine_matrices, evidence_of, relation_matrices
+from hedge_tasks.detectors.pipeline import USUAL, detection_auroc, score_clustered
+from hedge_tasks.detectors.registry import get, names
+from hedge_tasks.detectors.scorer import Scorer, score_all
+from hedge_tasks.errors import ConfigError
+from hedge_tasks.runs.detector_table import detector_table, mean_ranks
+from hedge_tasks.runs.run_files import save_run
+from hedge_tasks.runs.scorers import scorer_of
+from hedge_tasks.statistics import holm
+
+RUN = finished_run(60)
+SCORER = scorer_of(RUN, None)
+
+
+def letters(texts: list[str]) -> np.ndarray:
+    return np.array([[1.0, ord(text[0]) - 96] for text in texts])
+
+
+def test_a_mapping_of_what_was_asked_with_the_reason_where_there_is_no_number() -> None:
+    [answers] = SCORER.cluster(RUN.answer_sets[:1])
+    scores = score_clustered(replace(answers, noisy=(), cluster_ids=answers.cluster_ids[:7]), detectors=("vase", "se"))
+    assert list(scores) == ["vase", "se"]
+    assert scores["vase"] is None
+    assert scores.left_out == {"vase": "there are no answers sampled on perturbed images"}
+    with pytest.raises(KeyError):
+        scores["radflag"]
+    with pytest.raises(ConfigError, match="did you mean 'radflag'"):
+        score_clustered(answers, detectors=("radflg",))
+
+
+def test_alpha_reaches_every_detector_that_has_it_and_no_other() -> None:
+    clustered = SCORER.cluster(RUN.answer_sets)
+    ones, threes = (score_all(clustered, None, names(), alpha=alpha) for alpha in (1.0, 3.0))
+    changed = {name for one, three in zip(ones, threes, strict=True) for name in one if one[name] != three[name]}
+    assert changed == {"vase", "vase_linear"}
+
+
+def test_embeddings_serve_the_detectors_that_need_cosines() -> None:
+    backend = EmbeddingClustering(encoder=letters)
+    scorer = Scorer("embed", backend).with_detectors(["kle_cosine", "kle"])
+    for answers, scores in zip(scorer.cluster(RUN.answer_sets), scorer.score(RUN.answer_sets), strict=True):
+        [cosines] = cosine_matrices([answers.texts], letters)
+        expected = get("kle_cosine").score(evidence_of(answers, cosines=cosines))
+        assert scores["kle_cosine"] == pytest.approx(expected, abs=1e-6)
+        assert scores.left_out == {"kle": "there are no NLI probabilities of all pairs of answers"}
+
+
+def test_an_nli_model_serves_the_detectors_that_need_relations(monkeypatch: pytest.MonkeyPatch) -> None:
+    def probabilities(self: NliClustering, pairs: list[tuple[str, str]]) -> np.ndarray:
+        return np.array([(0.5, 0.3, 0.2) if one < other else (0.1, 0.2, 0.7) for one, other in pairs])
+
+    monkeypatch.setattr(NliClustering, "probabilities", probabilities)
+    clustered = SCORER.cluster(RUN.answer_sets)
+    scored = score_all(clustered, NliClustering(), ("kle", "kle_cosine"))
+    for answers, scores in zip(clustered, scored, strict=True):
+        [relations] = relation_matrices([answers.texts], lambda pairs: probabilities(NliClustering(), list(pairs)))
+        assert scores["kle"] == get("kle").score(evidence_of(answers, relations=relations))
+        assert "kle_cosine" in scores.left_out
+    # A classifier of one's own tells relations, not probabilities.
+    scored = score_all(clustered, NliClustering(classifier=lambda pairs: []), ("kle",))
+    assert all(scores["kle"] is None for scores in scored)
+
+
+def test_every_detector_is_in_the_table_or_left_out_with_a_reason() -> None:
+    table = detector_table(RUN, SCORER, names())
+    assert {row.detector for row in table.rows} | set(table.left_out) == set(names())
+    assert set(table.left_out) == {n for n in names() if get(n).needs & {"relations", "cosines", "forced"}}
+    assert all("there are no" in reason for reason in table.left_out.values())
+    scores = SCORER.score(RUN.answer_sets)
+    rows = {row.detector: row for row in table.rows}
+    for name in USUAL:
+        assert rows[name].estimate == detection_auroc(scores, name)
+    assert {n: rows[n].draws for n in ("msp", "se", "vase", "radflag_noisy")} == {
+        "msp": 0,
+        "se": 6,
+        "vase": 12,
+        "radflag_noisy": 6,
+    }
+    assert rows["se"].difference is None
+    assert rows["vase"].difference.difference == pytest.approx(rows["vase"].estimate.value - rows["se"].estimate.value)
+    values = [row.estimate.value for row in table.rows]
+    assert values == sorted(values, reverse=True)
+
+
+def test_p_values_are_adjusted_for_all_detectors() -> None:
+    p_values = [0.001, 0.2, 0.03, 0.5, 0.04]
+    assert holm(p_values) == pytest.approx(list(multipletests(p_values, method="holm")[1]))
+    rows = detector_table(RUN, SCORER, ("se", "msp", "vase", "vase_linear")).rows
+    tested = [(row.difference.p_value, row.p_holm) for row in rows if row.difference]
+    assert [p for _, p in tested] == pytest.approx(holm([p for p, _ in tested]))
+
+
+def test_at_one_price_everybody_gets_what_it_can_pay() -> None:
+    table = detector_table(RUN, SCORER, ("se", "vase", "msp", "radflag_noisy", "lexical"), budget=5)
+    rows = {row.detector: row for row in table.rows}
+    assert {name: row.draws for name, row in rows.items()} == {
+        "se": 5,
+        "vase": 4,
+        "msp": 0,
+        "radflag_noisy": 5,
+        "lexical": 5,
+    }
+
+    def of(clean: int, noisy: int, name: str) -> float | None:
+        cut = [replace(a, clean=a.clean[:clean], noisy=a.noisy[:noisy]) for a in RUN.answer_sets]
+        return detection_auroc(replace(SCORER, detectors=(name,)).score(cut), name).value
+
+    assert rows["se"].estimate.value == of(5, 0, "se")
+    assert rows["vase"].estimate.value == of(2, 2, "vase")
+    assert rows["radflag_noisy"].estimate.value == of(0, 5, "radflag_noisy")
+    poor = detector_table(RUN, SCORER, ("se", "vase", "msp"), budget=1)
+    assert [row.detector for row in poor.rows if row.detector == "vase"] == []
+    assert poor.left_out["vase"] == "costs more than 1 draws"
+    with pytest.raises(ConfigError, match="--budget"):
+        detector_table(RUN, SCORER, ("se",), budget=-1)
+
+
+def test_mean_ranks_over_runs() -> None:
+    tables = [detector_table(finished_run(60, seed=seed), SCORER, ("se", "msp", "lexical")) for seed in range(3)]
+    ranks = {rank.detector: rank for rank in mean_ranks(tables)}
+    for name, rank in ranks.items():
+        places = [1 + [row.detector for row in table.rows].index(name) for table in tables]
+        assert rank.mean == pytest.approx(np.mean(places))
+        assert min(places) <= rank.interval[0] <= rank.mean <= rank.interval[1] <= max(places)
+    assert mean_ranks(tables[:2])[0].interval is None
+
+
+def test_the_command_shows_price_interval_and_reasons(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    file = save_run(RUN, tmp_path)
+    assert main(["detectors", str(file), "--detectors", "se,vase,kle", "--json"]) == 0
+    [facts] = json.loads(capsys.readouterr().out)["runs"]
+    assert [row["draws"] for row in facts["detectors"]] == [
+        12 if r["detector"] == "vase" else 6 for r in facts["detectors"]
+    ]
+    assert "NLI" in facts["left_out"]["kle"]
+    assert main(["detectors", str(file), "--detectors", "se,vase,kle", "--budget", "6"]) == 0
+    printed = capsys.readouterr().out
+    assert "kle is undefined: 60 of 60 documents have no such score (there are no NLI" in printed
+    assert main(["detectors", str(file), "--against", "vas"]) == 2
+    assert "did you mean 'vase'?" in capsys.readouterr().err
