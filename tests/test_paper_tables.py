@@ -21,7 +21,7 @@ from hedge_tasks.clustering import ExactClustering, build_backend
 from hedge_tasks.detectors.scorer import Scorer
 from hedge_tasks.errors import ConfigError
 from hedge_tasks.lmms.catalogue import list_tasks
-from hedge_tasks.paper import Cell, CellResult, Key, place_runs, published, published_cells, score_cells
+from hedge_tasks.paper import Cell, CellResult, Key, at_equal_draws, place_runs, published, published_cells, score_cells
 from hedge_tasks.paper.cells import TASKS, task_name
 from hedge_tasks.paper.published import DATASETS, FILTERS, MODELS, PROMPTS, SCORES
 from hedge_tasks.runs.run_files import Run, save_run
@@ -361,6 +361,7 @@ def test_the_command_shows_ours_beside_theirs(folder: Path, capsys: pytest.Captu
     assert "missing: " in printed
     assert "12 of Table 2, VQA-RAD, Med-Gemma, default: no run of hedge_vqarad\n" in printed
     assert "Table 3: " in printed
+    assert "Table 3 at equal draws: " in printed
 
 
 def test_the_command_writes_every_cell(folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -416,3 +417,16 @@ def test_wrong_use_is_one_line(
 ) -> None:
     assert main(["paper", str(folder), *arguments]) == 2
     assert message in capsys.readouterr().err
+
+
+def test_table_3_at_equal_draws_compares_vase_at_half_the_answers() -> None:
+    found = at_equal_draws([CellResult(cell, published(3)[cell]) for cell in published_cells(3)])
+    with (resources.files("hedge_tasks.paper") / "table3.csv").open(encoding="utf-8") as file:
+        rows = {(r["clustering"], r["prompt"], r["score"]): r for r in csv.DictReader(file)}
+    at_20 = {(e.clustering, e.prompt): e.published for e in found if (e.score, e.draws) == ("SE", 20)}
+    assert at_20 == {
+        place: pytest.approx(float(rows[(*place, "VASE")]["10"]) - float(rows[(*place, "SE")]["20"])) for place in at_20
+    }
+    assert len(at_20) == 8
+    assert all(e.ours is None for e in found)
+    assert {e.draws for e in found} == {2, 4, 6, 8, 10, 20, 30}

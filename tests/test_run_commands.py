@@ -6,7 +6,6 @@ import csv
 import json
 import random
 from collections.abc import Callable
-from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -177,7 +176,7 @@ def test_show_as_json_has_clusters_and_scores(run: Path, hedge: Callable[..., An
     facts = hedge("show", run, "--id", "q3", "--filter", "exact")
     [clustered] = cluster_answer_sets([answer_sets()[3]], build_backend("exact"))
     assert facts["cluster_ids"] == list(clustered.cluster_ids or ())
-    assert facts["scores"] == json.loads(json.dumps(asdict(score_clustered(clustered))))
+    assert facts["scores"] == json.loads(json.dumps(dict(score_clustered(clustered))))
 
 
 def test_what_a_terminal_would_obey_is_escaped() -> None:

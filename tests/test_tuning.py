@@ -31,7 +31,7 @@ from hedge_tasks.detectors.thresholds.choice import best_of
 from hedge_tasks.detectors.thresholds.plateau import plateau, weighted_areas
 from hedge_tasks.errors import ConfigError
 from hedge_tasks.lmms.filters import ClusterFilter, ScoreFilter
-from hedge_tasks.lmms.metrics import METRICS, AurocMetric
+from hedge_tasks.lmms.metrics import AurocMetric, CountedDocuments
 from hedge_tasks.sampling import Answer, AnswerSet
 
 LOW, HIGH = 0.8, 0.99
@@ -321,4 +321,4 @@ def test_the_choice_is_in_the_error_of_the_auroc() -> None:
     row = AurocMetric("se")
     records = [row.record(s, {}, {}) for s in scores]
     assert row.stderr(records) == pytest.approx(with_choice.stderr)
-    assert METRICS["auroc_documents"]([METRICS["auroc_documents"].record(s, {}, {}) for s in scores]) == with_choice.n
+    assert CountedDocuments()([CountedDocuments().record(s, {}, {}) for s in scores]) == with_choice.n

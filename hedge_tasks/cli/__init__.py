@@ -14,8 +14,8 @@ from hedge_tasks import __version__
 from hedge_tasks.cli import (
     compare,
     data,
-    health,
     detectors,
+    health,
     judge,
     leaderboard,
     paper,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Mapping, Sequence
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -42,7 +43,7 @@ def run(arguments: argparse.Namespace) -> int:
     from tqdm import tqdm
 
     from hedge_tasks.io.files import write_whole
-    from hedge_tasks.paper import place_runs, published_cells, score_cells
+    from hedge_tasks.paper import at_equal_draws, place_runs, published_cells, score_cells
     from hedge_tasks.paper.layout import as_csv, as_rows, describe
     from hedge_tasks.runs.run_files import load_runs
 
@@ -59,6 +60,7 @@ def run(arguments: argparse.Namespace) -> int:
         "runs": [describe(key, finished) for key, finished in placed.runs.items()],
         "left_out": list(placed.left_out),
         "cells": as_rows(results),
+        "equal_draws": [asdict(one) for one in at_equal_draws(results)],
     }
     show(arguments, facts, _text(placed, results))
     return 0
@@ -102,6 +104,7 @@ def _text(placed: Placed, results: Sequence[CellResult]) -> str:
         _runs(placed),
         *_table_2(placed, by_cell),
         *_table_3(placed, by_cell),
+        _equal_draws(results),
         _summary(results),
         _missing(results),
     ]
@@ -175,6 +178,29 @@ def _table_3(placed: Placed, results: Mapping[Cell, CellResult]) -> list[str]:
                     rows.append([name, *(three[i] for three in threes)])
         parts.append(f"{clustering}\n{table(['n', *map(str, sizes)], rows)}")
     return parts
+
+
+def _equal_draws(results: Sequence[CellResult]) -> str:
+    """Table 3 at one price: VASE at n beside the others at 2n, a row for each of them."""
+    from hedge_tasks.paper import at_equal_draws
+
+    found = at_equal_draws(results)
+    if not found:
+        return ""
+    cells = {(one.clustering, one.prompt, one.score, one.draws): one for one in found}
+    draws = sorted({one.draws for one in found})
+    rows: list[list[str]] = []
+    for score in dict.fromkeys(one.score for one in found):
+        for clustering, prompt in dict.fromkeys((one.clustering, one.prompt) for one in found):
+            of_row = [cells[clustering, prompt, score, d] for d in draws]
+            rows.append([f"{clustering} {prompt}, VASE - {score}, paper", *(f"{one.published:+.2f}" for one in of_row)])
+            if any(one.ours is not None for one in of_row):
+                ours = (_NONE if one.ours is None else f"{one.ours:+.2f}" for one in of_row)
+                rows.append(["  ours", *ours])
+        below = [sum(one.published < 0 for one in found if (one.score, one.draws) == (score, d)) for d in draws]
+        rows.append([f"rows with VASE below {score}, paper", *map(str, below)])
+    title = "Table 3 at equal draws: difference in ROC-AUC where VASE at n and the other score at 2n cost the same"
+    return f"{title}\n{table(['draws', *map(str, draws)], rows)}"
 
 
 def _three(result: CellResult) -> list[str]:

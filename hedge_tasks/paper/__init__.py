@@ -8,14 +8,16 @@ cells = score_cells(published_cells(2), placed.runs)
 
 from __future__ import annotations
 
-from hedge_tasks.paper.cells import CellResult, Placed, place_runs, score_cells
+from hedge_tasks.paper.cells import CellResult, EqualDraws, Placed, at_equal_draws, place_runs, score_cells
 from hedge_tasks.paper.published import Cell, Key, filter_name, published, published_cells
 
 __all__ = [
     "Cell",
     "CellResult",
+    "EqualDraws",
     "Key",
     "Placed",
+    "at_equal_draws",
     "filter_name",
     "place_runs",
     "published",

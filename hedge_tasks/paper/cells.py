@@ -113,6 +113,41 @@ class CellResult:
         return self.missing or ("" if self.estimate is None else self.estimate.reason or "")
 
 
+@dataclass(frozen=True)
+class EqualDraws:
+    """VASE less another score of Table 3 where both cost as many draws: VASE at n costs 2n, the others n.
+
+    Attributes:
+        clustering, prompt: of the row.
+        score: what VASE is compared with, "SE" or "RadFlag".
+        draws: answers a question besides the baseline answer.
+        published: the paper's difference in ROC-AUC.
+        ours: the same of our cells; None where one of them is missing.
+    """
+
+    clustering: str
+    prompt: str
+    score: str
+    draws: int
+    published: float
+    ours: float | None
+
+
+def at_equal_draws(results: Iterable[CellResult]) -> list[EqualDraws]:
+    """Table 3 read at one price instead of at one n, for every number of draws that both have."""
+    by_cell = {result.cell: result for result in results if result.cell.table == 3}
+    found = []
+    for cell, vase in by_cell.items():
+        for score in ("SE", "RadFlag") if cell.score == "VASE" else ():
+            other = by_cell.get(cell._replace(score=score, n=2 * cell.n))
+            if other is None:
+                continue
+            ours = None if vase.ours is None or other.ours is None else vase.ours - other.ours
+            difference = round(vase.published - other.published, 6)
+            found.append(EqualDraws(cell.clustering, cell.prompt, score, 2 * cell.n, difference, ours))
+    return found
+
+
 def score_cells(
     cells: Sequence[Cell], runs: Mapping[Key, Run], scorers: Mapping[str, Scorer] | None = None
 ) -> Iterator[CellResult]:
@@ -176,7 +211,9 @@ def _own_scorers(run: Run, shared: dict[str, Scorer]) -> dict[str, Scorer]:
         return {}
     scorers = {}
     for name, scorer in own.items():
-        settings = {key: value for key, value in scorer.settings().items() if key not in ("with_question", "alpha")}
+        settings = {
+            key: value for key, value in scorer.settings().items() if key not in ("with_question", "alpha", "detectors")
+        }
         first = shared.setdefault(repr(sorted(settings.items())), scorer)
         scorers[name] = replace(scorer, backend=first.backend)
     return scorers

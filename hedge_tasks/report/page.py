@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from hedge_tasks import __version__
-from hedge_tasks.detectors.pipeline import SCORE_NAMES
+from hedge_tasks.detectors.pipeline import SCORE_NAMES, detectors_of, prices_of
 from hedge_tasks.errors import DataError
 from hedge_tasks.paper import CellResult, place_runs, published, published_cells
 from hedge_tasks.paper.published import SCORES, filter_name
@@ -136,7 +136,7 @@ def _section(name: str, analysis: Analysis, runs: Sequence[Run], results: Sequen
         "name": name,
         "tiles": list(_tiles(analysis)),
         "warnings": warnings_of(analysis),
-        "score_names": [name_of(s) for s in scores],
+        "score_names": [f"{name_of(s)} ({_price(analysis, s)})" for s in scores],
         "metrics": [(clustering, [of[s] for s in scores]) for clustering, of in analysis.estimates.items()],
         "reasons": sorted({str(reason) for reason in found}),
         "pictures": [picture(chart) for chart in (*overview, *([] if categories.empty else [categories]))],
@@ -150,6 +150,12 @@ def _section(name: str, analysis: Analysis, runs: Sequence[Run], results: Sequen
 
 def _about(run: Run) -> dict[str, Any]:
     return {"created": run.created, "file": run.path.name if run.path else None, **run.settings}
+
+
+def _price(analysis: Analysis, detector: str) -> str:
+    scores = next((of for of in analysis.scores.values() if detector in detectors_of(of)), ())
+    draws = prices_of(scores).get(detector, 0)
+    return f"{draws} {'draw' if draws == 1 else 'draws'}"
 
 
 def _is_defined(analysis: Analysis, score: str) -> bool:
