@@ -8,7 +8,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from hedge_tasks.cli.choices import add_detectors, add_scorer, add_task, chosen_detectors, chosen_scorer
+from hedge_tasks.cli.choices import add_detectors, add_scorer, add_task, add_trust, chosen_detectors, chosen_scorer
 from hedge_tasks.cli.summary import undefined
 from hedge_tasks.io.commands import command, number, show, table
 
@@ -29,6 +29,7 @@ def add(commands: Any) -> None:
         metavar="N",
         help="most draws a question: each detector gets what it can pay, such as 20 clean for se, 10 + 10 for vase",
     )
+    add_trust(parser)
     add_task(parser)
     add_scorer(parser)
 
@@ -41,7 +42,7 @@ def run(arguments: argparse.Namespace) -> int:
     everything = [name for name in names() if not get(name).experimental]
     detectors = chosen_detectors(arguments, everything)
     get(arguments.against)
-    finished = [one for path in arguments.runs for one in load_runs(path, arguments.task)]
+    finished = [one for path in arguments.runs for one in load_runs(path, arguments.task, trust=arguments.trust_run)]
     options: dict[str, Any] = {"against": arguments.against, "budget": arguments.budget}
     tables = [detector_table(one, chosen_scorer(arguments, one), detectors, **options) for one in finished]
     ranks = mean_ranks(tables) if len(tables) > 1 else []

@@ -278,8 +278,8 @@ def _weighting(scores: Sequence[Scores]) -> str:
 
 def auroc_within(scores: Sequence[Scores], name: str) -> StratifiedAuroc:
     """AUROC of one detector that compares only documents of the same question type."""
-    rows = [(s[name], s.reported_label, s.question_type, s.group) for s in scores]
-    return within_strata_auroc([(score, label, *rest) for score, label, *rest in rows if label is not None])
+    counted = [(s, label) for s in scores if (label := s.reported_label) is not None]
+    return within_strata_auroc([(s[name], label, s.question_type, s.group) for s, label in counted])
 
 
 def questions_of(answer_sets: Sequence[AnswerSet]) -> list[str]:

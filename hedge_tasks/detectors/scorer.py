@@ -150,14 +150,16 @@ def _evidence(
     answer_sets: Sequence[AnswerSet], backend: ClusteringBackend | None, needs: frozenset[str]
 ) -> Iterator[Evidence]:
     """In blocks: the relations of all questions at once would fill the memory."""
-    embeds = "cosines" in needs and isinstance(backend, GivesEmbeddings)
-    relates = "relations" in needs and isinstance(backend, GivesRelations) and backend.knows_probabilities
+    embedder = backend if "cosines" in needs and isinstance(backend, GivesEmbeddings) else None
+    nli = backend if "relations" in needs and isinstance(backend, GivesRelations) else None
+    if nli is not None and not nli.knows_probabilities:
+        nli = None
     for start in range(0, len(answer_sets), _AT_A_TIME):
         block = answer_sets[start : start + _AT_A_TIME]
         texts = [answer_set.texts for answer_set in block]
         nothing = [None] * len(block)
-        cosines = cosine_matrices(texts, backend.embed) if embeds else nothing
-        relations = relation_matrices(texts, backend.probabilities) if relates else nothing
+        cosines = cosine_matrices(texts, embedder.embed) if embedder else nothing
+        relations = relation_matrices(texts, nli.probabilities) if nli else nothing
         for answer_set, cosine, relation in zip(block, cosines, relations, strict=True):
             yield evidence_of(answer_set, relations=relation, cosines=cosine)
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+import numpy as np
+import numpy.typing as npt
 from loguru import logger
 
 from hedge_tasks.data.answers import AnswerSet
@@ -24,7 +26,7 @@ def compare_two_scores(scores: Sequence[Scores], a: str, others: Sequence[Scores
     ]
     if not pairs:
         return None
-    first, second = [s[a] for s, _ in pairs], [t[b] for _, t in pairs]
+    first, second = _values([s for s, _ in pairs], a), _values([t for _, t in pairs], b)
     labels, groups = [s.reported_label or 0 for s, _ in pairs], shared_groups([s.group for s, _ in pairs])
     return compare_scores(first, second, labels, groups=groups)
 
@@ -35,9 +37,13 @@ def compare_two_runs(a: Sequence[Scores], b: Sequence[Scores], name: str) -> Com
     pairs = [(s, by_id[s.id]) for s in a if s.reported_label is not None and s[name] is not None and s.id in by_id]
     if not pairs:
         return None
-    first, second = [s[name] for s, _ in pairs], [t[name] for _, t in pairs]
+    first, second = _values([s for s, _ in pairs], name), _values([t for _, t in pairs], name)
     labels = [s.reported_label or 0 for s, _ in pairs], [t.reported_label or 0 for _, t in pairs]
     return compare_runs(first, labels[0], second, labels[1], groups=shared_groups([s.group for s, _ in pairs]))
+
+
+def _values(scores: Sequence[Scores], name: str) -> npt.NDArray[np.float64]:
+    return np.array([s[name] for s in scores], dtype=np.float64)
 
 
 def compare_hallucination_rates(a: Sequence[AnswerSet], b: Sequence[AnswerSet]) -> Comparison | None:
