@@ -243,13 +243,13 @@ class RuleJudge:
         if wanted <= case.denied:
             return HALLUCINATED, "negated", f"the answer denies {names}"
         for family in FAMILIES:
-            right, said = family & wanted, family & stated
-            if not right or not said or said == right:
+            due, given = family & wanted, family & stated
+            if not due or not given or given == due:
                 continue
-            found = f"the answer says {' and '.join(sorted(said))}, the reference {' and '.join(sorted(right))}"
-            if not said & right:
+            found = f"the answer says {' and '.join(sorted(given))}, the reference {' and '.join(sorted(due))}"
+            if not given & due:
                 return HALLUCINATED, "conflict", found
-            if said > right:
+            if given > due:
                 return (HALLUCINATED if short else None), "conflict", found
         # Words of the question need not be said again: 'right' to 'which lung?'.
         needed = wanted - case.asked or wanted

@@ -27,9 +27,11 @@ def answer_type(answer: str) -> str:
     return "closed" if answer.strip().lower() in ("yes", "no") else "open"
 
 
+_WHOLE: tuple[Metric, ...] = (*map(AurocMetric, SCORE_NAMES), HallucinationRate("hallucination_rate"))
+
 METRICS: dict[str, Metric] = {
     metric.__name__: metric
-    for whole in (*map(AurocMetric, SCORE_NAMES), HallucinationRate("hallucination_rate"))
+    for whole in _WHOLE
     for metric in (OfQuestionType(whole, kind) for kind in OFFICIAL)
 }
 """Closed and open questions apart: published numbers on VQA-RAD mean one or the other, or both."""
