@@ -25,7 +25,7 @@ JOBS = 8
 KILLED = (1, 4, 6)
 SLOW = 3
 SLOW_PAUSE, ENDLESS_PAUSE = 2.0, 3600.0  # seconds a document
-PATIENCE = 600.0
+PATIENCE = 120.0
 
 
 def main() -> None:
@@ -62,7 +62,7 @@ def prepare(n: int) -> tuple[Any, Any]:
     entry_point()
     manager = TaskManager(include_defaults=False)
     task = get_task_dict(["hedge_demo"], manager, "chat")["hedge_demo"]
-    task.set_config(key="generation_kwargs", value={"n": n}, update=True)
+    task.set_config(key="generation_kwargs", value={"n": n, "probe": False}, update=True)
     model = HedgeTiny()
     model.task_dict = {"hedge_demo": task.dataset}
     return task, model
