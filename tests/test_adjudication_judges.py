@@ -208,7 +208,7 @@ def test_a_record_holds_what_judging_once_more_needs() -> None:
     assert record == {
         "label": 1,
         "reason": "why",
-        "judge": "j",
+        "judge": "j 1",
         "version": "1",
         "description": "a knee",
         "image_key": "k",
