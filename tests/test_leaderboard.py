@@ -180,6 +180,7 @@ def test_one_class_of_labels_is_submitted_as_undefined() -> None:
 
 def _tuned() -> dict[str, Any]:
     settings = {"backend": "embed", "threshold": "tuned", "with_question": False, "alpha": 1.0}
+    settings["tuning"] = {"per_class": 2}
     return make_submission(finished_run(120, filters={"embed": settings}))
 
 

@@ -7,10 +7,12 @@ import struct
 import threading
 import warnings
 import zlib
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 import numpy as np
 from loguru import logger
-from PIL import Image, ImageOps
+from PIL import Image, ImageFile, ImageOps
 
 MOST_PIXELS = 2 * 89_478_485
 """Of a picture: where PIL, too, begins to call it a decompression bomb. A slide of 13,000 x 13,000 fits."""
@@ -27,6 +29,27 @@ _ALPHA_MODES = ("LA", "PA", "La", "RGBA", "RGBa")
 # PIL reads the file of a lazily opened image on first use, and that is not safe when two threads share the image.
 _load_lock = threading.Lock()
 
+_whole_lock = threading.Lock()
+_whole: list[bool] = []  # one entry a `whole_pictures` that is entered, the first with what PIL was told before
+
+
+@contextmanager
+def whole_pictures() -> Iterator[None]:
+    """Within, PIL raises for a picture that is cut off.
+
+    lmms-eval tells PIL, for the whole process, to fill up the missing part with grey: half a scan would be asked about
+    as if it were a scan. Threads may be inside together.
+    """
+    with _whole_lock:
+        _whole.append(ImageFile.LOAD_TRUNCATED_IMAGES)
+        ImageFile.LOAD_TRUNCATED_IMAGES = False
+    try:
+        yield
+    finally:
+        with _whole_lock:
+            ImageFile.LOAD_TRUNCATED_IMAGES = _whole[0] if len(_whole) == 1 else False
+            del _whole[-1]
+
 
 def image_file_fault(content: bytes, *, decode: bool) -> str | None:
     """What is wrong with an image file: `UNREADABLE`, `TOO_LARGE`, or None if nothing is.
@@ -36,7 +59,7 @@ def image_file_fault(content: bytes, *, decode: bool) -> str | None:
             has checksums (PNG).
     """
     try:
-        with warnings.catch_warnings():
+        with warnings.catch_warnings(), whole_pictures():
             warnings.simplefilter("ignore", Image.DecompressionBombWarning)
             with Image.open(io.BytesIO(content)) as image:
                 if image.width * image.height > MOST_PIXELS:

@@ -109,8 +109,10 @@ def _held_out_faults(clustering: str, settings: Mapping[str, Any], scores: Seque
         return
     split = held_out_ids(scores, choice)
     chosen_on = [s for s in scores if s.id in split]
-    # Without both classes no threshold is chosen, and nothing is left out.
-    learned = len({s.label for s in chosen_on}) == 2 and all(s[choice.target] is not None for s in chosen_on)
+    # With too few of a class no threshold is chosen, and nothing is left out.
+    hallucinated = sum(s.label == 1 for s in chosen_on)
+    enough = min(hallucinated, len(chosen_on) - hallucinated) >= max(choice.per_class, 1)
+    learned = enough and all(s[choice.target] is not None for s in chosen_on)
     if differing := stated ^ (split if learned else frozenset()):
         yield f"{place}: {len(differing)} documents differ from the settings' split, such as {min(differing)[:80]!r}"
 

@@ -10,7 +10,7 @@ from typing import Any
 from PIL import Image
 
 from hedge_tasks.data.answers import Draw
-from hedge_tasks.data.pictures import UNREADABLE_ERRORS, to_rgb8
+from hedge_tasks.data.pictures import UNREADABLE_ERRORS, to_rgb8, whole_pictures
 from hedge_tasks.errors import DataError, HedgeError
 from hedge_tasks.perturb import Wording
 from hedge_tasks.sampling.plan import SamplingPlan
@@ -105,7 +105,8 @@ class DrawRequest:
             DataError: an image is damaged or a decompression bomb; names the document.
         """
         try:
-            return self.document()
+            with whole_pictures():
+                return self.document()
         except _PICTURE_ERRORS as error:
             raise _unreadable(self.request, error) from error
 
@@ -128,7 +129,8 @@ def clean_images(request: SampleRequest, document: Mapping[str, Any]) -> list[An
         DataError: one is damaged or a decompression bomb; names the document.
     """
     try:
-        return [to_rgb8(image) for image in request.load_images(document)]
+        with whole_pictures():
+            return [to_rgb8(image) for image in request.load_images(document)]
     except _PICTURE_ERRORS as error:
         raise _unreadable(request, error) from error
 

@@ -30,8 +30,6 @@ def answer_type(answer: str) -> str:
 _WHOLE: tuple[Metric, ...] = (*map(AurocMetric, SCORE_NAMES), HallucinationRate("hallucination_rate"))
 
 METRICS: dict[str, Metric] = {
-    metric.__name__: metric
-    for whole in _WHOLE
-    for metric in (OfQuestionType(whole, kind) for kind in OFFICIAL)
+    metric.__name__: metric for whole in _WHOLE for metric in (OfQuestionType(whole, kind) for kind in OFFICIAL)
 }
 """Closed and open questions apart: published numbers on VQA-RAD mean one or the other, or both."""
