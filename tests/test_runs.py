@@ -135,6 +135,6 @@ def test_a_method_is_built_again_from_what_a_run_records(backend: str, options: 
 
 
 def test_what_another_method_was_tuned_on_is_counted_by_this_one() -> None:
-    answers = AnswerSet("q", Answer("a"), (Answer("a"),), (), label=1).with_held_out(True)
+    answers = AnswerSet("q", Answer("a"), (Answer("a"),), (), label=1).with_choice(True, {})
     [scores] = Scorer.build("exact", "exact").score([answers])
     assert scores.reported_label == 1

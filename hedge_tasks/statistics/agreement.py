@@ -140,7 +140,7 @@ def weighted_kappa(confusion: npt.ArrayLike, weights: str = "linear") -> float |
 
     Example:
         >>> round(weighted_kappa([[2, 0, 0], [0, 1, 1], [0, 0, 2]]), 3)
-        0.8
+        0.824
     """
     from sklearn.metrics import cohen_kappa_score
 
