@@ -144,7 +144,7 @@ def test_the_share_of_stories_tells_hallucinated_objects(rich: Run) -> None:
     for score in ("radflag", "noisy"):
         assert cells[f"object_{score}_auroc,objects"] == 1.0
     # All stories agree, with the object or without it: entropy cannot tell.
-    assert cells["object_se_auroc,objects"] == 0.5
+    assert cells["object_se_auroc,objects"] == "undefined: every object has the same score"
     assert isinstance(cells["object_vase_auroc,objects"], float)
 
 
@@ -152,7 +152,7 @@ def test_the_share_of_stories_tells_hallucinated_objects(rich: Run) -> None:
 @pytest.mark.framework
 def test_reasoning_is_no_story_and_no_reply(rich: Run) -> None:
     [file] = (rich.output / "hedge_runs").glob("*mine*")
-    rows = [json.loads(line) for line in file.read_text("utf-8").splitlines()[1:]]
+    rows = [json.loads(line) for line in file.read_text("utf-8").splitlines()[1:-1]]  # between header and closing line
     words = {entry["word"] for row in rows for entry in row["verdict"]["objects"]}
     assert "elephant" not in words
     assert {entry["reply"] for row in rows for entry in row["verdict"]["objects"]} == {"Yes"}

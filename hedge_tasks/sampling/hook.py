@@ -73,7 +73,7 @@ def generate_samples(model: Any, requests: Sequence[Any]) -> list[str]:
         answered = {i: job.answer_set() for i, job in enumerate(jobs) if not failed.keys() & job.draws.keys()}
         # The second stage waits for the first of all documents, so that its draws, too, come in large batches.
         further = {i: jobs[i].further(model, answers, stores) for i, answers in answered.items()}
-        failed |= _answer(model, [job for of_document in further.values() for job in of_document])
+        failed |= _answer(model, [job for of_document in further.values() for job in of_document], known=True)
         _check_images(model, [jobs[i] for i in answered])
         reports = _reports(jobs)
         return [
@@ -103,8 +103,11 @@ def _reports(jobs: Sequence[Job]) -> dict[int, Mapping[str, Any]]:
     return {i: report for i in firsts.values() if (report := jobs[i].store.reports.get(jobs[i].definition.id))}
 
 
-def _answer(model: Any, jobs: Sequence[Job]) -> dict[str, str]:
+def _answer(model: Any, jobs: Sequence[Job], *, known: bool = False) -> dict[str, str]:
     """See to it that every draw of the jobs is in the store.
+
+    Args:
+        known: whether the model has been looked at: a second stage asks the one that answered the first.
 
     Returns:
         Why the draws failed that did, by key; no more of them than the plans allow for.
@@ -118,7 +121,7 @@ def _answer(model: Any, jobs: Sequence[Job]) -> dict[str, str]:
     pending = {key: (draw, job.store) for job in jobs for key, draw in job.missing()}
     n_draws = len({key for job in jobs for key in job.draws})
     logger.info("{} draws for {} documents; {} are in the store", n_draws, len(jobs), n_draws - len(pending))
-    if pending:
+    if pending and not known:
         _look_at(model, jobs, pending)
     tally = FailureTally(jobs)
     failed = _sample(model, pending, tally)
