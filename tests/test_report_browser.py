@@ -101,9 +101,9 @@ def test_questions_are_filtered_sorted_and_searched(report: Path, open_page: Any
     explorer.locator("select[name=label]").select_option("unlabelled")
     assert (count(), badges()) == ("5 of 60 questions", {"unlabelled"})
     explorer.locator("select[name=label]").select_option("all")
-    explorer.locator("select[name=kind]").select_option("closed")
+    explorer.locator("select[name=type]").select_option("closed")
     assert count() == "30 of 60 questions"
-    explorer.locator("select[name=kind]").select_option("")
+    explorer.locator("select[name=type]").select_option("")
     explorer.locator("select[name=order]").select_option("most confident hallucinations first")
     shown = [t.split("SE ")[1].split()[0] for t in explorer.locator(".facts").all_inner_texts()]
     labels = explorer.locator(".badge").all_inner_texts()
