@@ -112,6 +112,7 @@ def test_a_run_from_a_store_names_its_judge_with_the_version(tmp_path: Path, mon
     assert {v["judge"] for v in later.verdicts.values()} == {"rule 2"}
 
 
+@pytest.mark.slow
 def test_sweep_gives_at_every_n_what_a_run_of_that_size_gives(
     run: Path, hedge: Callable[..., Any], tmp_path: Path
 ) -> None:
@@ -142,6 +143,7 @@ def test_sweep_of_one_answer_has_no_entropy_to_tell_by(run: Path, hedge: Callabl
     assert (se["estimate"]["value"], se["estimate"]["reason"]) == (None, "every document has the same score")
 
 
+@pytest.mark.slow
 def test_a_figure_is_the_same_file_every_time(run: Path, tmp_path: Path) -> None:
     for name in ("one.svg", "two.svg"):
         assert main(["sweep", str(run), "--plot", str(tmp_path / name)]) == 0
@@ -189,6 +191,7 @@ def test_what_a_terminal_would_obey_is_escaped() -> None:
     assert printable("a\x1b[31m\u202eb\nc\x00é") == "a\\x1b[31m\\u202eb\\nc\\x00é"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
