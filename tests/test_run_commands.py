@@ -103,13 +103,15 @@ def test_rescore_of_a_store_labels_the_answers(tmp_path: Path, hedge: Callable[.
 def test_a_run_from_a_store_names_its_judge_with_the_version(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     generate_samples(SeededModel(0), requests(tmp_path / "hedge_answers", 2))  # type: ignore[arg-type]
     first = run_from_store(tmp_path, None, "rule")
-    assert {(v["judge"], v["version"]) for v in first.verdicts.values()} == {("rule 2", "2")}
+    edition = RuleJudge.version
+    assert {(v["judge"], v["version"]) for v in first.verdicts.values()} == {(f"rule {edition}", edition)}
+    assert first.settings["documents"]["judge"] == build_judge("rule").settings()
     assert len(first.verdicts) == len(first.answer_sets) == 12
     again, _ = relabel(first, build_judge("rule"))
-    assert {(v["judge"], v["version"]) for v in again.verdicts.values()} == {("rule 2", "2")}
-    monkeypatch.setattr(RuleJudge, "version", "2")
+    assert {(v["judge"], v["version"]) for v in again.verdicts.values()} == {(f"rule {edition}", edition)}
+    monkeypatch.setattr(RuleJudge, "version", "of tomorrow")
     later = run_from_store(tmp_path, None, "rule")
-    assert {v["judge"] for v in later.verdicts.values()} == {"rule 2"}
+    assert {v["judge"] for v in later.verdicts.values()} == {"rule of tomorrow"}
 
 
 @pytest.mark.slow
