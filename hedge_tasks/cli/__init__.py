@@ -12,6 +12,7 @@ from loguru import logger
 
 from hedge_tasks import __version__
 from hedge_tasks.cli import (
+    calibrate,
     compare,
     data,
     detectors,
@@ -45,6 +46,7 @@ COMMANDS = (
     detectors,
     compare,
     health,
+    calibrate,
     plot,
     report,
     leaderboard,

@@ -1,0 +1,135 @@
+"""`hedge calibrate`: a threshold that promises a risk, out of a labelled run; and whether it held elsewhere."""
+
+from __future__ import annotations
+
+import argparse
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from hedge_tasks.cli.choices import add_detectors, add_run, add_scorer, add_task, chosen_detectors, chosen_run
+from hedge_tasks.cli.choices import chosen_scorer as scorer_asked_for
+from hedge_tasks.io.commands import PROBLEMS_FOUND, command, number, show, table
+
+if TYPE_CHECKING:
+    from hedge_tasks.guard.calibrate import Calibration, Check
+    from hedge_tasks.guard.policy import Policy
+    from hedge_tasks.runs.run_files import Run
+    from hedge_tasks.statistics.risk_control import RiskControl
+
+_DEFAULT = ("radflag",)
+
+
+def add(commands: Any) -> None:
+    text = "find a threshold below which the share of hallucinated answers is bounded, or check one on another run"
+    parser = command(commands, "calibrate", run, text)
+    add_run(parser)
+    parser.add_argument("--risk", type=float, metavar="R", help="largest share of hallucinated answers let through")
+    parser.add_argument("--confidence", type=float, default=0.9, metavar="C", help="that this holds (default: 0.9)")
+    parser.add_argument("--out", type=Path, metavar="FILE", help="where the policy is written")
+    parser.add_argument(
+        "--check", type=Path, metavar="POLICY", help="instead: whether this policy's promise held in RUN"
+    )
+    parser.add_argument("--seed", type=int, default=0, help="of the documents that place the candidates (default: 0)")
+    add_detectors(parser, _DEFAULT[0])
+    add_task(parser)
+    add_scorer(parser)
+
+
+def run(arguments: argparse.Namespace) -> int:
+    from hedge_tasks.errors import ConfigError
+
+    finished = chosen_run(arguments)
+    if arguments.check is not None:
+        return _check(arguments, finished)
+    if arguments.risk is None:
+        raise ConfigError("--risk: say which share of hallucinated answers may be let through, such as 0.1")
+    return _calibrate(arguments, finished)
+
+
+def _calibrate(arguments: argparse.Namespace, finished: Run) -> int:
+    from hedge_tasks.guard.calibrate import calibrate
+    from hedge_tasks.guard.policy import save_policy
+
+    detectors = chosen_detectors(arguments, _DEFAULT)
+    options = {"risk": arguments.risk, "confidence": arguments.confidence, "seed": arguments.seed}
+    found = calibrate(finished, scorer_asked_for(arguments, finished), detectors, **options)
+    if found.policy is not None and arguments.out is not None:
+        save_policy(found.policy, arguments.out)
+    facts = {
+        "policy": asdict(found.policy) if found.policy else None,
+        "tried": {name: asdict(one) for name, one in found.tried.items()},
+        "left_out": dict(found.left_out),
+    }
+    show(arguments, facts, _text(finished, found, arguments.out))
+    return 0 if found.policy is not None else PROBLEMS_FOUND
+
+
+def _text(finished: Run, found: Calibration, out: Path | None) -> str:
+    header = ["detector", "accepted", "wrong", "share", "score at most", "promise"]
+    rows = [[name, *_cells(control)] for name, control in found.tried.items()]
+    lines = [finished.title, *([table(header, rows)] if rows else [])]
+    lines += [f"{name}: {reason}" for name, reason in found.left_out.items()]
+    lines += [f"{name}: {_no(control)}" for name, control in found.tried.items() if control.chosen is None]
+    lines.append("")
+    lines.append(_promise(found.policy) if found.policy else "Nothing can be promised with these labels.")
+    if found.policy and out is not None:
+        lines.append(f"Written to {out}; `hedge calibrate OTHER_RUN --check {out}` says whether it holds there.")
+    return "\n".join(lines)
+
+
+def _cells(control: RiskControl) -> list[str]:
+    chosen = control.chosen
+    if chosen is None:
+        return ["", "", "", "", "no"]
+    counts = [f"{chosen.n_accepted} of {control.n}", str(chosen.n_wrong), f"{chosen.share:.1%}"]
+    return [*counts, number(chosen.threshold), "yes"]
+
+
+def _no(control: RiskControl) -> str:
+    if control.more_labels is None:
+        return f"{control.reason}; more labels alone would not help"
+    return f"{control.reason}; if what was seen is so, about {control.more_labels} would do"
+
+
+def _promise(policy: Policy) -> str:
+    promise = policy.promise
+    about = f"{promise.n_groups} images" if promise.n_groups is not None else "documents"
+    tried = f"{promise.n_hypotheses} thresholds were tried and are corrected for"
+    return (
+        f"With {promise.confidence:.0%} confidence at most {promise.risk:.1%} of the answers that {policy.detector} "
+        f"lets through are hallucinated; it lets {promise.accepted:.1%} through. It is about this model, prompt and "
+        f"decoding, and about questions like these {promise.n} ({about}); {tried}."
+    )
+
+
+def _check(arguments: argparse.Namespace, finished: Run) -> int:
+    from hedge_tasks.guard.calibrate import check
+    from hedge_tasks.guard.policy import load_policy
+
+    policy = load_policy(arguments.check)
+    found = check(policy, finished)
+    facts = {"risk": asdict(found.risk), "accepted": asdict(found.accepted)}
+    facts |= {"held": found.held, "refuted": found.refuted, "shifted": found.shifted}
+    show(arguments, facts, _checked(finished, policy, found))
+    return PROBLEMS_FOUND if found.held is False or found.shifted else 0
+
+
+def _checked(finished: Run, policy: Policy, found: Check) -> str:
+    lines = [finished.title]
+    if found.held is None:
+        lines.append("Nothing that is accepted here has a label: nothing can be said of the promise.")
+    else:
+        words = "held" if found.held else "is refuted" if found.refuted else "was exceeded, as chance may do"
+        lines.append(
+            f"The promise {words}: {found.risk.n_positive} of {found.risk.n} accepted answers are hallucinated, "
+            f"{found.risk.value:.1%}{_interval(found.risk.interval)}, at most {policy.promise.risk:.1%} were promised."
+        )
+    shift = "another share than when calibrated: the questions may be others" if found.shifted else "as when calibrated"
+    now = f"{found.accepted.value:.1%}{_interval(found.accepted.interval)}"
+    lines.append(f"It lets {now} through, then {policy.promise.accepted:.1%}: {shift}.")
+    return "\n".join(lines)
+
+
+def _interval(bounds: tuple[float, float] | None) -> str:
+    return f" [{bounds[0]:.1%}, {bounds[1]:.1%}]" if bounds else ""

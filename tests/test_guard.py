@@ -1,0 +1,139 @@
+"""Policies: what a run lets one promise, what the promise is bound to, and its check on other documents."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict, replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+from finished_runs import finished_run
+
+from hedge_tasks.cli import main
+from hedge_tasks.detectors.scorer import Scorer
+from hedge_tasks.errors import ConfigError, DataError
+from hedge_tasks.guard.calibrate import calibrate, check
+from hedge_tasks.guard.policy import differences, load_policy, save_policy
+from hedge_tasks.runs.run_files import Run, save_run
+from hedge_tasks.runs.scorers import scorer_of
+
+SAMPLING = {"n": 6, "temperature": 1.0, "seed": 1, "decoding": "pure"}
+
+
+def run_of(seed: int, n: int = 600, **settings: object) -> Run:
+    return finished_run(n, seed=seed, sampling={**SAMPLING, "seed": seed}, **settings)  # type: ignore[arg-type]
+
+
+RUN = run_of(1)
+FOUND = calibrate(RUN, scorer_of(RUN, None), ["radflag"], risk=0.3, confidence=0.8)
+assert FOUND.policy is not None
+POLICY = FOUND.policy
+
+
+def test_what_is_promised_is_what_the_documents_show() -> None:
+    """Counted anew from the run: accepted, wrong, and the tested part of the documents."""
+    scores = scorer_of(RUN, None).score(RUN.answer_sets)
+    taken = [s for s in scores if s["radflag"] <= POLICY.threshold]
+    share_wrong = np.mean([s.label for s in taken])
+    assert POLICY.promise.n_accepted < len(taken)  # a tenth of the documents placed the candidates
+    assert POLICY.promise.n_wrong / POLICY.promise.n_accepted == pytest.approx(share_wrong, abs=0.05)
+    assert share_wrong < 0.3
+    assert POLICY.promise.n_groups is not None
+    assert 2 * POLICY.promise.n_groups == POLICY.promise.n  # two questions an image
+    assert POLICY.calibration["documents"] == 600
+
+
+def test_a_policy_comes_back_from_its_file_and_no_other_one_does(tmp_path: Path) -> None:
+    path = tmp_path / "policy.json"
+    save_policy(POLICY, path)
+    assert load_policy(path) == POLICY
+    changed = json.loads(path.read_text())
+    changed["threshold"] += 0.1
+    path.write_text(json.dumps(changed))
+    with pytest.raises(DataError, match="changed by hand"):
+        load_policy(path)
+    path.write_text("{}")
+    with pytest.raises(DataError, match="no policy of format 1"):
+        load_policy(path)
+
+
+def test_it_is_checked_on_new_documents_and_not_on_its_own() -> None:
+    found = check(POLICY, run_of(2))
+    assert found.held
+    assert not found.refuted
+    assert not found.shifted
+    with pytest.raises(DataError, match="the documents it was calibrated on"):
+        check(POLICY, RUN)
+
+
+def test_a_promise_that_does_not_hold_is_refuted() -> None:
+    wrong = tuple(a.with_label(1) for a in run_of(3).answer_sets)
+    found = check(POLICY, replace(run_of(3), answer_sets=wrong))
+    assert (found.held, found.refuted) == (False, True)
+
+
+def test_other_questions_are_told_by_the_share_let_through() -> None:
+    hard = tuple(a for a in run_of(4).answer_sets if len({c.text for c in a.clean}) > 3)
+    assert check(POLICY, replace(run_of(4), answer_sets=hard)).shifted
+
+
+@pytest.mark.parametrize(
+    ("changed", "words"),
+    [
+        ({"model": "another"}, "model: 'model' when calibrated, 'another' here"),
+        (
+            {"settings": {**run_of(2).settings, "sampling": {**SAMPLING, "temperature": 0.5}}},
+            "sampling.temperature: 1.0",
+        ),
+        ({"settings": {**run_of(2).settings, "prompt": {"text": "{question}!"}}}, "prompt.text: None when"),
+    ],
+)
+def test_the_promise_is_about_nothing_else(changed: dict[str, object], words: str) -> None:
+    with pytest.raises(ConfigError, match=words):
+        check(POLICY, replace(run_of(2), **changed))  # type: ignore[arg-type]
+    assert differences(POLICY, run_of(2)) == []  # another seed is the same protocol
+
+
+def test_the_widest_of_several_detectors_wins_and_all_are_corrected_for() -> None:
+    scorer = scorer_of(RUN, None)
+    names = ("radflag", "se", "n_clusters")
+    found = calibrate(RUN, scorer, names, risk=0.4, confidence=0.8)
+    assert set(found.tried) == set(names)
+    assert found.policy is not None
+    shares = {name: one.chosen.share for name, one in found.tried.items() if one.chosen}
+    assert shares[found.policy.detector] == max(shares.values())
+    n = found.policy.promise.n_hypotheses
+    assert n == 3 * len(found.tried[found.policy.detector].candidates)
+
+
+def test_a_detector_without_scores_is_left_out_with_the_reason() -> None:
+    silent = tuple(replace(a, noisy=()) for a in RUN.answer_sets)
+    found = calibrate(replace(RUN, answer_sets=silent), scorer_of(RUN, None), ["vase"], risk=0.3)
+    assert found.policy is None
+    assert found.left_out == {"vase": "there are no answers sampled on perturbed images"}
+
+
+def test_a_threshold_of_the_clustering_that_labels_chose_is_refused() -> None:
+    scorer = Scorer.build("embed", "embed", {"threshold": "cross-fit"})
+    with pytest.raises(ConfigError, match="a policy needs a fixed one"):
+        calibrate(RUN, scorer, ["radflag"], risk=0.3)
+
+
+@pytest.mark.slow
+def test_the_command_writes_checks_and_says_no(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    one, other, out = save_run(RUN, tmp_path / "a"), save_run(run_of(2), tmp_path / "b"), tmp_path / "policy.json"
+    assert main(["calibrate", str(one), "--risk", "0.3", "--confidence", "0.8", "--out", str(out)]) == 0
+    text = capsys.readouterr().out
+    assert "With 80% confidence at most 30.0% of the answers that radflag lets through are hallucinated" in text
+    assert asdict(load_policy(out)) == asdict(POLICY)
+    assert main(["calibrate", str(other), "--check", str(out)]) == 0
+    assert "The promise held: " in capsys.readouterr().out
+    assert main(["calibrate", str(one), "--risk", "0.001", "--json"]) == 1
+    facts = json.loads(capsys.readouterr().out)
+    assert facts["policy"] is None
+    assert facts["tried"]["radflag"]["more_labels"] is None or facts["tried"]["radflag"]["more_labels"] > 600
+    assert main(["calibrate", str(one)]) == 2
+    assert "--risk: say which share" in capsys.readouterr().err
+    assert main(["calibrate", str(one), "--risk", "1.5"]) == 2
+    assert "risk: expected a number between 0 and 1, got 1.5" in capsys.readouterr().err

@@ -1,0 +1,134 @@
+"""A promised risk holds as often as promised, and not by accident."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from scipy.stats import binom
+
+from hedge_tasks.statistics.risk_control import control_risk
+
+
+def documents(rng: np.random.Generator, n: int, group_size: int = 1) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Scores in [0, 1] whose square is the chance of being hallucinated; those of a group are alike."""
+    groups = np.repeat(np.arange(n // group_size), group_size)
+    base = rng.random(len(groups) // group_size)[groups]
+    scores = base if group_size > 1 else rng.random(len(groups))
+    draw = rng.random(len(groups) // group_size)[groups] if group_size > 1 else rng.random(len(groups))
+    return scores, (draw < scores**2).astype(float), groups
+
+
+def true_risk(threshold: float) -> float:
+    return threshold**2 / 3  # the mean of the square over [0, threshold]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("group_size", "n"), [(1, 400), (4, 2800)])
+def test_the_promise_is_broken_no_oftener_than_said(group_size: int, n: int) -> None:
+    rng, broken, given = np.random.default_rng(1), 0, 0
+    for seed in range(200):
+        scores, labels, groups = documents(rng, n, group_size)
+        found = control_risk(scores, labels, risk=0.1, confidence=0.8, groups=groups, seed=seed)
+        assert (found.n_groups is None) == (group_size == 1)
+        if found.chosen is not None:
+            given += 1
+            broken += true_risk(found.chosen.threshold) > 0.1
+    assert given > 100
+    assert broken <= binom.ppf(0.999, 200, 0.2)  # what chance allows where it holds
+
+
+def test_documents_of_a_group_are_not_taken_for_independent() -> None:
+    """Copies add nothing: with twenty of each, a test that takes them for documents breaks its promise."""
+    rng, naive, ours = np.random.default_rng(2), 0, 0
+    groups = np.repeat(np.arange(40), 20)
+    for seed in range(200):
+        labels = (rng.random(40) < 0.12).astype(float)[groups]  # everything is accepted, at a risk above that asked for
+        naive += control_risk(np.zeros(800), labels, risk=0.1, seed=seed).chosen is not None
+        ours += control_risk(np.zeros(800), labels, risk=0.1, groups=groups, seed=seed).chosen is not None
+    assert ours <= binom.ppf(0.999, 200, 0.1) < naive
+
+
+def test_a_test_of_one_candidate_is_the_exact_binomial_one() -> None:
+    scores, labels = np.zeros(120), np.zeros(120)
+    labels[:3] = 1
+    found = control_risk(scores, labels, risk=0.2, confidence=0.9)
+    [candidate] = found.candidates
+    assert candidate.n_accepted == found.n == 100
+    assert candidate.p_value == pytest.approx(
+        sum(math.comb(100, k) * 0.2**k * 0.8 ** (100 - k) for k in range(candidate.n_wrong + 1))
+    )
+    assert found.chosen == candidate
+
+
+def test_bets_on_groups_of_one_size_equal_the_product_by_hand() -> None:
+    labels = np.array([0, 0, 1, 0] * 30, dtype=float)
+    groups = np.repeat(np.arange(60), 2)
+    found = control_risk(np.zeros(120), labels, risk=0.4, confidence=0.9, groups=groups)
+    [candidate] = found.candidates
+    n_clean = found.n_groups - candidate.n_wrong  # groups of no error and of one
+    winnings = [
+        (1 + stake * 0.8) ** n_clean * (1 + stake * (0.8 - 1)) ** candidate.n_wrong
+        for stake in (i / 40 / (0.6 * 2) for i in range(1, 40))
+    ]
+    assert candidate.p_value == pytest.approx(min(1, 39 / sum(winnings)))
+
+
+def test_without_enough_labels_it_says_no_and_how_many_would_do() -> None:
+    rng = np.random.default_rng(3)
+    scores, labels, _ = documents(rng, 60)
+    found = control_risk(scores, labels, risk=0.05, confidence=0.95)
+    assert found.chosen is None
+    assert found.reason == "40 labelled documents are too few for this risk and confidence"
+    enough = found.more_labels
+    assert enough is not None
+    assert enough > 40
+    scores, labels, _ = documents(rng, 40 * enough)
+    assert control_risk(scores, labels, risk=0.05, confidence=0.95).chosen is not None
+
+
+def test_where_no_number_of_labels_helps_it_says_that() -> None:
+    found = control_risk(np.arange(200.0), np.ones(200), risk=0.1)
+    assert (found.chosen, found.more_labels) == (None, None)
+    assert "the least risk seen is 1.000" in str(found.reason)
+
+
+def test_more_detectors_tried_is_more_to_correct_for() -> None:
+    rng = np.random.default_rng(4)
+    scores, labels, _ = documents(rng, 500)
+    alone, many = (control_risk(scores, labels, risk=0.1, n_detectors=k) for k in (1, 10_000))
+    assert many.n_hypotheses == 10_000 * alone.n_hypotheses
+    assert alone.chosen is not None
+    assert many.chosen is None or many.chosen.threshold <= alone.chosen.threshold
+
+
+def test_documents_without_a_label_place_candidates_and_count_for_nothing_else() -> None:
+    rng = np.random.default_rng(5)
+    scores, labels, _ = documents(rng, 300)
+    found = control_risk(scores, labels, risk=0.1)
+    unlabelled = np.concatenate([labels, np.full(500, np.nan)])
+    more = control_risk(np.concatenate([scores, rng.random(500)]), unlabelled, risk=0.1)
+    assert more.n == found.n == 270
+
+
+def test_a_score_that_is_missing_is_never_accepted() -> None:
+    scores = np.array([0.0] * 100 + [np.nan] * 100)
+    found = control_risk(scores, np.zeros(200), risk=0.1)
+    assert found.chosen is not None
+    assert found.chosen.threshold == 0.0
+    assert found.chosen.share < 0.6
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"risk": 0.0}, "risk must be in"),
+        ({"risk": 0.1, "confidence": 1.0}, "confidence"),
+        ({"risk": 0.1, "groups": ["a"]}, "differ in length: 3 and 1"),
+        ({"risk": 0.1, "n_detectors": 0}, "n_detectors"),
+    ],
+)
+def test_values_that_make_no_sense(options: dict[str, object], message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        control_risk([0.1, 0.2, 0.3], [0, 1, 0], **options)  # type: ignore[arg-type]
