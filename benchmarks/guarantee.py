@@ -1,6 +1,6 @@
 """How often a promised risk is broken, and how much is let through: many splits into calibration and truth.
 
-    python benchmarks/guarantee.py RUN... [--detectors msp,radflag] [--risks 0.05,0.1,0.2] [--labels 500] [--splits 1000]
+    python benchmarks/guarantee.py RUN... [--detectors msp,radflag] [--risks 0.05,0.1,0.2] [--labels 500]
 
 RUN is whatever `hedge report` reads: results of lmms-eval, run files, runs that `hedge import options` made. Each split
 takes so many labelled documents (whole images, where questions share them) for `control_risk`, and counts what is

@@ -12,6 +12,7 @@ from loguru import logger
 
 from hedge_tasks import __version__
 from hedge_tasks.cli import (
+    ask,
     calibrate,
     compare,
     data,
@@ -47,6 +48,7 @@ COMMANDS = (
     compare,
     health,
     calibrate,
+    ask,
     plot,
     report,
     leaderboard,

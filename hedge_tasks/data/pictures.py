@@ -9,13 +9,19 @@ import warnings
 import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 
 import numpy as np
 from loguru import logger
 from PIL import Image, ImageFile, ImageOps
 
+from hedge_tasks.errors import DataError
+
 MOST_PIXELS = 2 * 89_478_485
 """Of a picture: where PIL, too, begins to call it a decompression bomb. A slide of 13,000 x 13,000 fits."""
+
+LARGEST_FILE = 256 << 20
+"""Bytes of a picture's file."""
 
 UNREADABLE = "an unreadable image"
 TOO_LARGE = f"an image of more than {MOST_PIXELS:,} pixels"
@@ -73,6 +79,24 @@ def image_file_fault(content: bytes, *, decode: bool) -> str | None:
     except UNREADABLE_ERRORS:
         return UNREADABLE
     return None
+
+
+def open_picture(path: Path) -> Image.Image:
+    """A picture of the user's own, as a whole.
+
+    Raises:
+        DataError: the file cannot be read, is larger than `LARGEST_FILE` bytes, is no image, cut off, or too large.
+    """
+    try:
+        with path.open("rb") as file:
+            content = file.read(LARGEST_FILE + 1)
+    except OSError as error:
+        raise DataError(f"cannot read {path}: {error.strerror or error}") from error
+    if len(content) > LARGEST_FILE:
+        raise DataError(f"{path}: larger than {LARGEST_FILE >> 20} MiB")
+    if fault := image_file_fault(content, decode=True):
+        raise DataError(f"{path}: {fault}")
+    return Image.open(io.BytesIO(content))
 
 
 def to_rgb8(image: Image.Image) -> Image.Image:

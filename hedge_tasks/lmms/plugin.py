@@ -9,11 +9,13 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable
+from importlib import import_module
 from importlib.metadata import version
 from typing import Any
 
 from loguru import logger
 
+from hedge_tasks.errors import unknown
 from hedge_tasks.evaluation import task_folders
 
 TESTED = "0.7."
@@ -33,6 +35,18 @@ def entry_point() -> list[Any]:
     from lmms_eval.models.registry_v2 import ModelManifest
 
     return [ModelManifest(model_id=name, chat_class_path=path) for name, path in _MODELS.items()]
+
+
+def adapter_class(name: str) -> Any:
+    """One of our adapters by its name.
+
+    Raises:
+        ConfigError: there is none; names the nearest one.
+    """
+    if name not in _MODELS:
+        raise unknown("adapter", name, _MODELS)
+    module, _, attribute = _MODELS[name].rpartition(".")
+    return getattr(import_module(module), attribute)
 
 
 def install() -> list[str]:

@@ -1,0 +1,133 @@
+"""Asking one question under a policy: the verdict of all draws, with as few of them as that takes."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from PIL import Image
+from test_guard import POLICY
+
+from hedge_tasks.cli import main
+from hedge_tasks.clustering.embedding import EmbeddingClustering
+from hedge_tasks.clustering.exact import ExactClustering
+from hedge_tasks.clustering.nli import NliClustering
+from hedge_tasks.data.answers import Answer, Refused
+from hedge_tasks.detectors.builtin.radflag import radflag
+from hedge_tasks.errors import ConfigError, DrawsFailed
+from hedge_tasks.guard.ask import Guard
+from hedge_tasks.guard.curtailment import settled
+from hedge_tasks.guard.policy import Policy, save_policy
+from hedge_tasks.sampling.plan import SamplingPlan
+from hedge_tasks.sampling.requests import DrawRequest
+
+PICTURE = Image.new("RGB", (8, 8), "white")
+PROMPT = {"name": "test", "user": "<image>{question}", "system": None}
+
+
+def policy(threshold: float = 0.3, detector: str = "radflag", n: int = 10, **sampling: Any) -> Policy:
+    plan = SamplingPlan(**{"n": n, "n_noisy": n, "image_check": 3, **sampling})
+    circumstances = {"model": "m", "sampling": plan.settings(), "prompt": PROMPT}
+    return replace(POLICY, detector=detector, threshold=threshold, circumstances=circumstances)
+
+
+class Model:
+    """Says "a", or with the probability of the question something else, by the seed of the draw."""
+
+    def __init__(self, refuse: bool = False) -> None:
+        self.task_dict: dict[str, Any] = {}
+        self.asked: list[DrawRequest] = []
+        self.refuse = refuse
+
+    answer_identity = "m"
+
+    def generate_draws(self, draws: Sequence[DrawRequest]) -> Iterator[list[tuple[int, Any]]]:
+        self.asked += draws
+        for i, draw in enumerate(draws):
+            assert draw.images()[0].size == (8, 8)
+            other = random.Random(draw.draw.seed).random() < float(draw.request.question)
+            text = random.Random(draw.draw.seed + 1).choice("bcd") if other else "a"
+            answer = Refused("no") if self.refuse else Answer(text, -1.0, 1)
+            yield [(i, Answer("a", -0.1, 1) if draw.draw.condition == "baseline" and not self.refuse else answer)]
+
+
+@pytest.mark.parametrize("threshold", [0.0, 0.25, 0.3, 0.5, 0.99])
+def test_the_verdict_is_that_of_all_draws_and_often_comes_earlier(threshold: float) -> None:
+    drawn = []
+    for chance in np.linspace(0, 1, 11):
+        question = f"{chance:.3f}"
+        early, whole = Model(), Model()
+        verdict = Guard(policy(threshold), early).ask(question, [PICTURE])
+        everything = Guard(policy(threshold, detector="n_clusters"), whole).ask(question, [PICTURE])  # waits for all
+        agree = [share for text, share in everything.meanings if text == "a"]
+        assert verdict.accepted == (1 - sum(agree) <= threshold + 1e-9)
+        assert {d.draw.condition for d in early.asked} == {"baseline", "clean"}  # RadFlag looks at no noisy answer
+        assert verdict.draws == len(early.asked) - 1 <= verdict.all_draws == 10
+        drawn.append(verdict.draws)
+    assert np.mean(drawn) < 9.5
+
+
+def test_a_verdict_given_early_is_right_for_every_order_of_answers() -> None:
+    rng = random.Random(0)
+    for _ in range(2000):
+        n, threshold = rng.randint(1, 12), rng.choice([0.0, 0.1, 0.3, 1 / 3, 0.5, 0.7])
+        ids = [rng.choice([0, 0, 1, 2]) for _ in range(n)]
+        final = radflag(0, ids) <= threshold
+        for seen in range(n + 1):
+            early = settled("radflag", ExactClustering(), ids[:seen].count(0), seen, n, threshold)
+            assert early in (None, final)
+        assert settled("radflag", ExactClustering(), ids.count(0), n, n, threshold) == final
+
+
+def test_what_may_still_merge_is_not_rejected_early_and_what_may_part_not_accepted() -> None:
+    merging, parting = NliClustering(), NliClustering(veto=True)
+    assert settled("radflag", merging, 0, 9, 10, 0.3) is None
+    assert settled("radflag", merging, 7, 7, 10, 0.3) is True
+    assert settled("radflag", EmbeddingClustering(threshold=0.9), 7, 7, 10, 0.3) is True
+    assert settled("radflag", parting, 7, 7, 10, 0.3) is None
+    assert settled("se", ExactClustering(), 7, 7, 10, 0.3) is None
+
+
+def test_the_same_question_gets_the_same_verdict() -> None:
+    one, two = (Guard(policy(), Model()).ask("0.5", [PICTURE]) for _ in range(2))
+    assert replace(one, seconds=0) == replace(two, seconds=0)
+
+
+@pytest.mark.slow
+def test_a_detector_that_looks_at_noise_gets_noisy_draws() -> None:
+    model = Model()
+    verdict = Guard(policy(5.0, "vase", n=3), model).ask("0.5", [PICTURE])
+    assert [d.draw.condition for d in model.asked].count("noisy") == 3
+    assert (verdict.draws, verdict.all_draws) == (6, 6)
+
+
+def test_the_perturbation_is_the_calibrated_one() -> None:
+    guard = Guard(policy(strength=0.5), Model())
+    assert guard._plan.noise.settings() == SamplingPlan(strength=0.5).noise.settings()
+
+
+def test_nothing_unjudged_is_let_through() -> None:
+    with pytest.raises(DrawsFailed):
+        Guard(policy(), Model(refuse=True)).ask("0.5", [PICTURE])
+    with pytest.raises(ConfigError, match="no sampling settings"):
+        Guard(replace(policy(), circumstances={"model": "m", "prompt": PROMPT}), Model())
+    with pytest.raises(ConfigError, match="no prompt"):
+        Guard(replace(policy(), circumstances={"model": "m", "sampling": SamplingPlan().settings()}), Model())
+
+
+def test_the_command_refuses_another_model_and_a_broken_picture(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file, picture = tmp_path / "policy.json", tmp_path / "scan.png"
+    save_policy(policy(), file)
+    arguments = ["ask", "is it?", "--policy", str(file), "--model_args", "model=x,base_url=http://127.0.0.1:9/v1"]
+    assert main(arguments) == 2
+    assert "the policy is about 'm', and this is 'x (hedge_openai)'" in capsys.readouterr().err
+    picture.write_bytes(b"\x89PNG no picture")
+    assert main([*arguments, "--image", str(picture)]) == 2
+    assert "scan.png: an unreadable image" in capsys.readouterr().err
