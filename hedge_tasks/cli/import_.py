@@ -12,10 +12,13 @@ _SHAPES = """\
 FILE is one of these (docs/options.md has examples):
   JSON lines, a question each   {"id", "answer", "logits" or "logprobs" or "probabilities", "question"?, "options"?,
                                 "question_type"?, "group"?, "model"?}; weights by label, or a list for A, B, C, ...
+  CSV, a question a row         the same: columns id, answer, logit:A, logit:B, ... (or logprob:A, probability:A), and
+                                any of question, option:A, option:B, ..., question_type, group, model
   JSON lines of                 --log_samples of a multiple-choice task: log-likelihoods of the options
   lm-evaluation-harness
   NPZ                           for each model an array of logits (questions, options), with --questions FILE in JSON
-                                lines, CSV or Parquet: id, answer, and if known question, question_type, group, A, B, ...
+                                lines, CSV or Parquet: id, answer, and if known question, question_type, group (or
+                                image), and the texts of the options in columns A, B, ...
 Draws are simulated from the softmax of the weights over the options, which makes their log-probabilities exact.
 """
 
@@ -27,7 +30,9 @@ def add(commands: Any) -> None:
     parts = parser.add_subparsers(title="kinds", required=True, metavar="KIND")
     options = command(parts, "options", _options, "a run a model, out of weights of multiple-choice options")
     options.formatter_class, options.epilog = argparse.RawDescriptionHelpFormatter, _SHAPES
-    options.add_argument("file", type=Path, metavar="FILE", help="JSONL or NPZ file with the weights of all options")
+    options.add_argument(
+        "file", type=Path, metavar="FILE", help="JSONL, CSV or NPZ file with the weights of all options"
+    )
     options.add_argument("--questions", type=Path, metavar="FILE", help="the questions of an NPZ file")
     options.add_argument("--out", type=Path, required=True, metavar="FOLDER", help="where the run files go")
     options.add_argument("--task", help="name of the data set (default: that of the file)")
@@ -45,9 +50,7 @@ def _options(arguments: argparse.Namespace) -> int:
     from hedge_tasks.runs.run_files import save_run
     from hedge_tasks.sampling.option_draws import OptionSampling
 
-    sampling = OptionSampling(
-        arguments.n, arguments.temperature, arguments.baseline_temperature, arguments.seed
-    )
+    sampling = OptionSampling(arguments.n, arguments.temperature, arguments.baseline_temperature, arguments.seed)
     models = read_options(arguments.file, arguments.questions)
     if arguments.model is not None and set(models) != {""}:
         raise ConfigError(f"--model: {arguments.file} names its models itself: {', '.join(sorted(models))[:300]}")

@@ -27,8 +27,8 @@ class ExactClustering:
     A question in front of the answers changes nothing here, and is ignored.
 
     Args:
-        closed: the answers are of a closed set, such as the options of a question: one that is not the same contradicts.
-            Detectors that need NLI relations then have them, without a model.
+        closed: the answers are of a closed set, such as the options of a question: different ones contradict each
+            other. Detectors that need NLI relations then have them, without a model.
 
     Raises:
         ConfigError: it is neither true nor false.

@@ -1,10 +1,11 @@
 """What models think of the options of multiple-choice questions: one log-weight an option, from any harness.
 
-Three shapes are read (docs/options.md has examples):
+Four shapes are read (docs/options.md has examples):
 
 - JSON lines, a question each: `{"id", "answer", "logits" | "logprobs" | "probabilities", "question"?, "options"?,
   "question_type"?, "group"?, "model"?}`. The weights are an object (label -> number) or a list, whose labels are
   A, B, C, ...; `options` holds the texts in the same form. Rows of several models may stand in one file.
+- CSV, a question a row: the same, in columns `logit:A`, `logit:B`, ... (or `logprob:`, `probability:`), `option:A`, ...
 - JSON lines of lm-evaluation-harness (`--log_samples` of a multiple-choice task): the log-likelihoods of the options.
 - NPZ, an array of logits (questions, options) for each model, with a file of the questions beside it: JSON lines, CSV
   or Parquet in the order of the rows, with `id`, `answer`, and if they are known `question`, `question_type`, `group`
@@ -36,6 +37,7 @@ MOST_OPTIONS = 1000
 """Of one question."""
 
 _WEIGHTS = ("logits", "logprobs", "probabilities")
+_COLUMNS = {"logit": "logits", "logprob": "logprobs", "probability": "probabilities", "option": "options"}
 _TEXTS = ("question", "question_type", "group", "model")
 _KEYS = ("id", "answer", "options", *_WEIGHTS, *_TEXTS)
 _HARNESS = "filtered_resps"
@@ -84,7 +86,7 @@ def read_options(file: Path, questions: Path | None = None) -> dict[str, list[Op
     """Read a file of option weights.
 
     Args:
-        file: JSON lines, or NPZ where the name ends in `.npz`.
+        file: NPZ where the name ends in `.npz`, CSV where it ends in `.csv`, else JSON lines.
         questions: of an NPZ file: JSON lines, CSV (`.csv`) or Parquet (`.parquet`).
 
     Returns:
@@ -98,7 +100,10 @@ def read_options(file: Path, questions: Path | None = None) -> dict[str, list[Op
             raise DataError(f"{file}: its questions are missing; give the file that has them with --questions")
         return _of_arrays(file, questions)
     if questions is not None:
-        raise DataError(f"{file}: rows of JSON lines have their questions; --questions belongs to an .npz file")
+        raise DataError(f"{file}: its rows are questions already; --questions belongs to an .npz file")
+    if file.suffix.lower() == ".csv":
+        rows = [(where, _of_csv(row, where)) for where, row in parse_csv(outside.read_text(file), str(file))]
+        return _of_rows(rows, str(file))
     return _of_rows(read_objects(file), str(file))
 
 
@@ -120,7 +125,7 @@ def _of_rows(rows: Sequence[Row], name: str) -> dict[str, list[OptionQuestion]]:
 def _of_row(row: Mapping[str, Any], where: str) -> tuple[str, OptionQuestion]:
     for key in row:
         if key not in _KEYS:
-            raise DataError(f"{where}: {unknown('key', str(key)[:100], _KEYS)}")
+            raise DataError(f"{where}: {unknown('key', key[:100], _KEYS)}")
     given = [name for name in _WEIGHTS if row.get(name) is not None]
     if len(given) != 1:
         raise DataError(f"{where}: expected one of {', '.join(_WEIGHTS)}, got {' and '.join(given) or 'none'}")
@@ -142,6 +147,22 @@ def _of_row(row: Mapping[str, Any], where: str) -> tuple[str, OptionQuestion]:
     return model, _question(where, id=id, answer=answer, logits=weights, options=options, **texts)
 
 
+def _of_csv(row: Mapping[str, str], where: str) -> Mapping[str, Any]:
+    """The row in the shape of JSON lines. An empty cell is nothing."""
+    made: dict[str, Any] = {}
+    for column, cell in row.items():
+        kind, colon, label = column.partition(":")
+        if not colon:
+            if cell.strip():
+                made[column] = cell
+        elif kind not in _COLUMNS:
+            raise DataError(f"{where}: {unknown('column', column[:100], [f'{name}:A' for name in _COLUMNS])}")
+        elif cell.strip():
+            value = cell if kind == "option" else _number_of(cell.strip(), f"{where}: {outside.shown(column)}")
+            made.setdefault(_COLUMNS[kind], {})[label] = value
+    return made
+
+
 def _of_harness(row: Mapping[str, Any], where: str) -> tuple[str, OptionQuestion]:
     """A row of lm-evaluation-harness: pairs of log-likelihood and "is greedy", which it writes as texts."""
     replies, target = row[_HARNESS], row.get("target")
@@ -160,7 +181,11 @@ def _of_harness(row: Mapping[str, Any], where: str) -> tuple[str, OptionQuestion
         raise DataError(f"{where}: target: expected the place of the right option, got {outside.shown(target)}")
     options = {label: text for label, text in zip(labels, _continuations(row.get("arguments")), strict=False) if text}
     return "", _question(
-        where, id=_text(row.get("doc_id"), f"{where}: doc_id"), answer=labels[int(place)], logits=weights, options=options
+        where,
+        id=_text(row.get("doc_id"), f"{where}: doc_id"),
+        answer=labels[int(place)],
+        logits=weights,
+        options=options,
     )
 
 
@@ -175,7 +200,7 @@ def _continuations(arguments: object) -> list[str]:
 
 def _of_arrays(file: Path, questions: Path) -> dict[str, list[OptionQuestion]]:
     rows = _question_rows(questions)
-    models = {}
+    models: dict[str, list[OptionQuestion]] = {}
     for model, array in _arrays(file).items():
         at = f"{file}: array {outside.shown(model)}"
         if len(array) != len(rows):
@@ -242,9 +267,9 @@ def _arrays(file: Path) -> dict[str, Any]:
 def _question_rows(file: Path) -> list[Row]:
     suffix = file.suffix.lower()
     if suffix == ".csv":
-        rows: list[Row] = [(w, dict(r)) for w, r in parse_csv(outside.read_text(file), str(file))]
+        table = parse_csv(outside.read_text(file), str(file))
         # A CSV file has no other way to say that there is nothing.
-        rows = [(where, {key: value for key, value in row.items() if value != ""}) for where, row in rows]
+        rows: list[Row] = [(where, {key: value for key, value in row.items() if value != ""}) for where, row in table]
     else:
         rows = _parquet_rows(file) if suffix == ".parquet" else read_objects(file)
     if not rows:

@@ -1,8 +1,8 @@
 """Draws from a model whose whole distribution is known: the options of a multiple-choice question.
 
 Whoever has the logits of all options needs no model to sample answers at any temperature. The draws are exact, and so
-are their log-probabilities. Of questions with options only, and of one-symbol answers only: what a model says in its own
-words has another distribution.
+are their log-probabilities. It works for answers that are one of the options: what a model says in its own words has
+another distribution.
 """
 
 from __future__ import annotations

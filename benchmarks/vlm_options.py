@@ -1,0 +1,244 @@
+"""All detectors over real vision-language models: draws simulated exactly from their own distributions over options.
+
+    python benchmarks/vlm_options.py --data FOLDER [--sizes 1 2 3 5 10 20 30] [--seed 0] [--json FILE]
+    python benchmarks/vlm_options.py --from FILE          # the tables of such a JSON file again
+
+FOLDER holds `NAME_logits.npz` (for each model an array of questions x options) and `NAME_questions.parquet` for each
+set of questions, as `hedge import options` reads them. Every detector that can work without noisy answers and without
+embeddings is scored at every number of draws; draws are nested, so that one at 10 sees the first 10 of 30. Different
+options contradict each other, which gives the relations that detectors over NLI need. Detectors that have the same
+ROC-AUC for every model, set and number of draws are one row.
+
+Intervals resample models (with both their sets), not questions: how far other models like these would have another
+order. Whether a detector beats the sequence probability of the same answer is tested for every model and set by
+DeLong's paired test (clustered by image where questions share one), with Holm's correction over detectors.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import math
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from scipy.stats import rankdata
+
+from hedge_tasks.data.option_files import OptionQuestion, read_options
+from hedge_tasks.detectors import get, names
+from hedge_tasks.detectors.pipeline import Scores, shared_groups
+from hedge_tasks.detectors.scorer import Scorer
+from hedge_tasks.sampling.option_draws import OptionSampling, draw_options, option_logprobs
+from hedge_tasks.statistics import auroc, compare_scores, holm
+
+FREE = "msp"
+"""The detector that all are compared with: it costs no draw."""
+
+LIMIT = "entropy of all options"
+"""What semantic entropy becomes with ever more draws. No detector of a run: it needs the whole distribution."""
+
+RESAMPLES = 10_000
+LEVEL = 0.05
+
+
+def candidates() -> list[str]:
+    """Detectors that can work here: no noise, no embeddings, nothing experimental; length is always one token."""
+    never = {"cosines", "noisy", "noisy_logprobs", "noisy_tokens", "forced"}
+    found = [name for name in names() if not get(name).experimental and not get(name).needs & never]
+    return [name for name in found if name != "length"]
+
+
+def entropy(question: OptionQuestion) -> float:
+    logprobs = option_logprobs(question.logits).values()
+    return -math.fsum(math.exp(p) * p for p in logprobs if p > -math.inf)
+
+
+def measure(questions: Sequence[OptionQuestion], model: str, sizes: Sequence[int], seed: int) -> dict[str, Any]:
+    """ROC-AUC of every detector at every number of draws, and how it compares with the free one."""
+    sampled = [draw_options(question, OptionSampling(max(sizes), seed=seed), model) for question in questions]
+    labels = [a.label or 0 for a in sampled]
+    groups = shared_groups([a.group for a in sampled])
+    found: dict[str, Any] = {
+        "questions": len(labels),
+        "wrong": sum(labels) / len(labels),
+        LIMIT: auroc([entropy(question) for question in questions], labels),
+        "at": {},
+    }
+    free: list[float] = []
+    for n in sizes:
+        scorer = replace(Scorer.build("exact", "exact", {"closed": True}), detectors=tuple(candidates()))
+        scores = scorer.score([replace(a, clean=a.clean[:n]) for a in sampled])
+        free = free or column(scores, FREE)
+        found["at"][str(n)] = compared(scores, free, labels, groups)
+    return found
+
+
+def column(scores: Sequence[Scores], name: str) -> list[float]:
+    return [float("nan") if (value := s[name]) is None else value for s in scores]
+
+
+def compared(scores: Sequence[Scores], free: list[float], labels: list[int], groups: Any) -> dict[str, Any]:
+    values = {name: column(scores, name) for name in candidates()}
+    values = {name: of for name, of in values.items() if not np.isnan(of).any()}  # of one answer some are undefined
+    tested = {
+        name: compare_scores(of, free, labels, groups=groups)
+        for name, of in values.items()
+        if get(name).draws(1, 1) > 0
+    }
+    adjusted = dict(zip(tested, holm([found.p_value for found in tested.values()]), strict=True))
+    return {
+        name: {
+            "auroc": auroc(of, labels),
+            "difference": tested[name].difference if name in tested else None,
+            "p_holm": adjusted.get(name),
+        }
+        for name, of in values.items()
+    }
+
+
+class Results:
+    """What `measure` found, by set and model."""
+
+    def __init__(self, found: Mapping[str, Any]) -> None:
+        self.sets: Mapping[str, Mapping[str, Any]] = found["sets"]
+        self.sizes: list[str] = [str(n) for n in found["sizes"]]
+        self.models = sorted(set.intersection(*(set(models) for models in self.sets.values())))
+        self.runs = [models[model] for models in self.sets.values() for model in self.models]
+        last = self.runs[0]["at"][self.sizes[-1]]
+        all_there = [n for n in self.sizes if all(of["at"][n].keys() == last.keys() for of in self.runs)]
+        alike: dict[tuple[float, ...], list[str]] = {}
+        for name in last:
+            # Rounding in the ninth digit is no other order of the questions.
+            key = tuple(round(of["at"][n][name]["auroc"], 9) for of in self.runs for n in all_there)
+            alike.setdefault(key, []).append(name)
+        self.families = [sorted(family, key=lambda name: (len(name), name)) for family in alike.values()]
+
+    def of(self, detector: str, n: str, of_set: str) -> np.ndarray:
+        """ROC-AUC of each model, shape (models,); nan where there is none."""
+        found = [self.sets[of_set][model]["at"][n].get(detector) for model in self.models]
+        return np.array([np.nan if one is None else one["auroc"] for one in found])
+
+    def ranks(self, n: str) -> dict[str, np.ndarray]:
+        """Rank of each family's first detector for each set and model, shape (sets, models); 1 is the best."""
+        shown = [family[0] for family in self.families if family[0] in self.runs[0]["at"][n]]
+        table = np.array([[self.of(name, n, of_set) for name in shown] for of_set in self.sets])
+        places = np.apply_along_axis(lambda values: rankdata(-values), 1, table)
+        return {name: places[:, i] for i, name in enumerate(shown)}
+
+
+def interval(values: np.ndarray, digits: int = 3, seed: int = 0) -> str:
+    """95 % by resampling models, the last axis; means over all axes."""
+    drawn = np.random.default_rng(seed).integers(values.shape[-1], size=(RESAMPLES, values.shape[-1]))
+    means = values[..., drawn].mean(axis=-1).reshape(-1, RESAMPLES).mean(axis=0)
+    low, high = np.quantile(means, [0.025, 0.975])
+    return f"[{low:.{digits}f}, {high:.{digits}f}]"
+
+
+def called(family: Sequence[str]) -> str:
+    return ", ".join(f"`{name}`" for name in family)
+
+
+def by_draws(results: Results, of_set: str) -> str:
+    """Mean ROC-AUC over models at every number of draws."""
+    head = ["detectors", "0", *results.sizes]
+    rows = []
+    for family in results.families:
+        name, most = family[0], results.sizes[-1]
+        free = get(name).draws(1, 1) == 0
+        means = [f"{results.of(name, n, of_set).mean():.3f}" for n in results.sizes]
+        cells = [f"{results.of(name, most, of_set).mean():.3f}", *([""] * len(means))] if free else ["", *means]
+        cells = ["–" if cell == "nan" else cell for cell in cells]
+        rows.append((results.of(name, most, of_set).mean(), [called(family), *cells]))
+    limit = np.array([results.sets[of_set][model][LIMIT] for model in results.models])
+    rows.append((limit.mean(), [LIMIT, f"{limit.mean():.3f}", *([""] * len(results.sizes))]))
+    wrong = np.mean([results.sets[of_set][model]["wrong"] for model in results.models])
+    n = results.sets[of_set][results.models[0]]["questions"]
+    title = f"**{of_set}**: {n} questions, {len(results.models)} models, {wrong:.3f} of the answers wrong in the mean"
+    return f"{title}\n\n{markdown(head, [row for _, row in sorted(rows, key=lambda row: -row[0])])}"
+
+
+def leaderboard(results: Results, n: str) -> str:
+    """Mean rank, ROC-AUC with intervals, and how often a detector is better or worse than the free one."""
+    head = ["rank", "95 %", "detectors", "draws"]
+    for of_set in results.sets:
+        head += [of_set, "95 %"]
+    head += [f"better than {FREE}", f"worse than {FREE}"]
+    ranks = results.ranks(n)
+    rows = []
+    for family in results.families:
+        name = family[0]
+        if name not in ranks:
+            continue
+        mean, price = f"{ranks[name].mean():.1f}", str(get(name).draws(int(n), 0))
+        cells = [mean, interval(ranks[name], 1), called(family), price]
+        for of_set in results.sets:
+            values = results.of(name, n, of_set)
+            cells += [f"{values.mean():.3f}", interval(values)]
+        tested = [of["at"][n][name] for of in results.runs]
+        if tested[0]["difference"] is None:
+            cells += ["", ""]
+        else:
+            for sign in (1, -1):
+                cells.append(str(sum(t["p_holm"] < LEVEL and t["difference"] * sign > 0 for t in tested)))
+        rows.append((ranks[name].mean(), cells))
+    return markdown(head, [row for _, row in sorted(rows, key=lambda row: row[0])])
+
+
+def by_model(results: Results, n: str) -> str:
+    """The free detector and three that draw, for every model."""
+    shown = ("msp", "se", "discrete_se", "radflag")
+    head = ["model"] + [cell for of_set in results.sets for cell in (f"{of_set}: wrong", *shown)]
+    rows = []
+    for model in results.models:
+        cells = [model]
+        for models in results.sets.values():
+            of = models[model]
+            cells += [f"{of['wrong']:.3f}", *(f"{of['at'][n][name]['auroc']:.3f}" for name in shown)]
+        rows.append(cells)
+    return markdown(head, rows)
+
+
+def markdown(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    lines = [head, ["---"] * len(head), *rows]
+    return "\n".join(f"| {' | '.join(line)} |" for line in lines)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    source = parser.add_mutually_exclusive_group(required=True)
+    source.add_argument("--data", type=Path)
+    source.add_argument("--from", dest="file", type=Path)
+    parser.add_argument("--sizes", type=int, nargs="+", default=[1, 2, 3, 5, 10, 20, 30])
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--models", type=int, help="only the first so many models")
+    parser.add_argument("--json", type=Path, help="write all numbers")
+    arguments = parser.parse_args()
+    if arguments.file is not None:
+        found = json.loads(arguments.file.read_text("utf-8"))
+    else:
+        start = time.process_time()
+        found = {"sizes": sorted(arguments.sizes), "seed": arguments.seed, "sets": {}}
+        for file in sorted(arguments.data.glob("*_logits.npz")):
+            of_set = file.name.removesuffix("_logits.npz")
+            models = read_options(file, file.with_name(f"{of_set}_questions.parquet"))
+            chosen = list(models)[: arguments.models]
+            found["sets"][of_set] = {m: measure(models[m], m, found["sizes"], arguments.seed) for m in chosen}
+        found["seconds"] = time.process_time() - start
+        if arguments.json:
+            arguments.json.write_text(json.dumps(found), "utf-8")
+    results = Results(found)
+    print(f"{len(results.models)} models, seed {found['seed']}, {found['seconds']:.0f} s of CPU time\n")
+    for of_set in results.sets:
+        print(by_draws(results, of_set), end="\n\n")
+    middle = "10" if "10" in results.sizes else results.sizes[-1]
+    for n in dict.fromkeys((middle, results.sizes[-1])):
+        print(f"**At {n} draws**: mean rank over {len(results.runs)} runs\n\n{leaderboard(results, n)}\n")
+    print(by_model(results, middle))
+
+
+if __name__ == "__main__":
+    main()
