@@ -20,6 +20,7 @@ import argparse
 import json
 import math
 import time
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -28,9 +29,10 @@ from typing import Any
 import numpy as np
 from scipy.stats import rankdata
 
-from hedge_tasks.data.option_files import OptionQuestion, read_options
+from hedge_tasks.data.answers import Answer, AnswerSet
+from hedge_tasks.data.option_files import LABELS, OptionQuestion, read_options
 from hedge_tasks.detectors import get, names
-from hedge_tasks.detectors.pipeline import Scores, shared_groups
+from hedge_tasks.detectors.pipeline import shared_groups
 from hedge_tasks.detectors.scorer import Scorer
 from hedge_tasks.sampling.option_draws import OptionSampling, draw_options, option_logprobs
 from hedge_tasks.statistics import auroc, compare_scores, holm
@@ -41,6 +43,13 @@ FREE = "msp"
 LIMIT = "entropy of all options"
 """What semantic entropy becomes with ever more draws. No detector of a run: it needs the whole distribution."""
 
+WEIGHTED = (
+    *("baseline_nll", "msp", "se", "se_sum", "clean_nll", "predictive_entropy", "semantic_density"),
+    "sentence_sar_nli",
+)
+"""Detectors that look at log-probabilities."""
+
+CHECKED = 30
 RESAMPLES = 10_000
 LEVEL = 0.05
 
@@ -70,20 +79,42 @@ def measure(questions: Sequence[OptionQuestion], model: str, sizes: Sequence[int
     }
     free: list[float] = []
     for n in sizes:
-        scorer = replace(Scorer.build("exact", "exact", {"closed": True}), detectors=tuple(candidates()))
-        scores = scorer.score([replace(a, clean=a.clean[:n]) for a in sampled])
-        free = free or column(scores, FREE)
-        found["at"][str(n)] = compared(scores, free, labels, groups)
+        values = columns([replace(a, clean=a.clean[:n]) for a in sampled])
+        free = free or values[FREE]
+        found["at"][str(n)] = compared(values, free, labels, groups)
     return found
 
 
-def column(scores: Sequence[Scores], name: str) -> list[float]:
-    return [float("nan") if (value := s[name]) is None else value for s in scores]
+def columns(sampled: Sequence[AnswerSet]) -> dict[str, list[float]]:
+    """What each detector says of every question; those that are undefined for some are left out.
+
+    What looks at no log-probability sees only how often each option was said, so it is asked once for all questions
+    where these counts are the same. The first questions are scored as they are, to be sure of that.
+    """
+    scorer = Scorer.build("exact", "exact", {"closed": True})
+    counting = [name for name in candidates() if name not in WEIGHTED]
+    patterns = [pattern(answers) for answers in sampled]
+    different = {key: AnswerSet(str(key), Answer(key[0]), tuple(map(Answer, key[1:]))) for key in patterns}
+    of_pattern = dict(zip(different, replace(scorer, detectors=counting).score([*different.values()]), strict=True))
+    for answers, key in zip(replace(scorer, detectors=counting).score(sampled[:CHECKED]), patterns, strict=False):
+        if answers.numbers != of_pattern[key].numbers:
+            raise AssertionError(f"{answers.id}: a detector sees more than counts: {answers.numbers}")
+    weighted = replace(scorer, detectors=tuple(WEIGHTED)).score(sampled)
+    found = {name: [s[name] for s in weighted] for name in WEIGHTED}
+    found |= {name: [of_pattern[key][name] for key in patterns] for name in counting}
+    return {name: values for name, values in found.items() if None not in values}
 
 
-def compared(scores: Sequence[Scores], free: list[float], labels: list[int], groups: Any) -> dict[str, Any]:
-    values = {name: column(scores, name) for name in candidates()}
-    values = {name: of for name, of in values.items() if not np.isnan(of).any()}  # of one answer some are undefined
+def pattern(answers: AnswerSet) -> tuple[str, ...]:
+    """The answers with other names: the baseline's is A, then the most frequent one is B, and so on, in this order."""
+    counts = Counter(answer.text for answer in answers.clean)
+    agreeing = counts.pop(answers.baseline.text, 0)
+    others = sorted(counts.values(), reverse=True)
+    clean = [("A", agreeing), *zip(LABELS[1:], others, strict=False)]
+    return ("A", *(label for label, count in clean for _ in range(count)))
+
+
+def compared(values: Mapping[str, list[float]], free: list[float], labels: list[int], groups: Any) -> dict[str, Any]:
     tested = {
         name: compare_scores(of, free, labels, groups=groups)
         for name, of in values.items()
