@@ -56,7 +56,7 @@ LEVEL = 0.05
 
 def candidates() -> list[str]:
     """Detectors that can work here: no noise, no embeddings, nothing experimental; length is always one token."""
-    never = {"cosines", "noisy", "noisy_logprobs", "noisy_tokens", "forced"}
+    never = {"cosines", "noisy", "noisy_logprobs", "noisy_tokens", "forced_blank", "forced_truth"}
     found = [name for name in names() if not get(name).experimental and not get(name).needs & never]
     return [name for name in found if name != "length"]
 

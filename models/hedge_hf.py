@@ -24,8 +24,14 @@ from hedge_tasks.data.answers import Answer
 from hedge_tasks.errors import ConfigError, HedgeError, unknown
 from hedge_tasks.models.base import ChatAdapter, conversation_draws, positive, refuse_unknown
 from hedge_tasks.models.contrast import Contrast, ContrastiveDecoding
-from hedge_tasks.models.decoding import PlainGeneration, SharedPrefill
-from hedge_tasks.models.token_sampling import VERSION, AnswerReader, TokenSampler, effective_decoding
+from hedge_tasks.models.decoding import PlainGeneration, SharedPrefill, forced_logprobs
+from hedge_tasks.models.token_sampling import (
+    LOGPROB_DECIMALS,
+    VERSION,
+    AnswerReader,
+    TokenSampler,
+    effective_decoding,
+)
 from hedge_tasks.models.weights import (
     DeviceMap,
     check_pixel_limits,
@@ -315,6 +321,24 @@ class HedgeHF(ChatAdapter):
             reader = AnswerReader(self._tokenizer, defaults, ())
             inputs = self._inputs(list(conversations[rows]))
             answers += PlainGeneration(self._model).decode(inputs, sampler, reader, max_new_tokens)
+        return answers
+
+    def forced_logprobs(
+        self, conversations: Sequence[list[dict[str, Any]]], texts: Sequence[str]
+    ) -> list[Answer | str]:
+        """How likely each text is as the answer to its conversation; see `hedge_tasks.sampling.forced.ForcedModel`.
+
+        The text is what the tokenizer makes of it. An answer that was sampled may, seldom, be the same text in other
+        tokens, and then have another log-probability.
+        """
+        answers: list[Answer | str] = []
+        for start in range(0, len(texts), self.batch_size):
+            rows = slice(start, start + self.batch_size)
+            tokens = [self._tokenizer(text, add_special_tokens=False)["input_ids"] for text in texts[rows]]
+            logprobs = forced_logprobs(self._model, self._inputs(list(conversations[rows])), tokens)
+            for text, of_text in zip(texts[rows], logprobs, strict=True):
+                mean = sum(of_text) / max(len(of_text), 1)
+                answers.append(Answer(text, min(round(mean, LOGPROB_DECIMALS), 0.0), len(of_text)))
         return answers
 
     @property

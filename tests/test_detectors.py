@@ -437,8 +437,8 @@ def test_the_price_is_what_a_detector_looks_at():
 
 
 def test_what_needs_a_forced_pass_has_a_place():
-    assert "forced" in NEEDS
-    assert "forced" not in random_evidence(random.Random(0), 2, 2).offers
+    assert {"forced_blank", "forced_truth"} <= NEEDS.keys()
+    assert not {"forced_blank", "forced_truth"} & random_evidence(random.Random(0), 2, 2).offers
 
 
 # --- evidence --------------------------------------------------------------------------------------------------------
