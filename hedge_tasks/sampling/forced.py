@@ -174,8 +174,8 @@ def _asked(name: str, draw: DrawRequest, baseline: Answer) -> DrawRequest:
     if name == "blank":
         return replace(draw, request=replace(request, load_images=blank_images(request)))
     question = f"{request.context}\n{request.question}" if request.context else request.question
-    about = {"prompt": _truth_prompt(), "question": question, "context": baseline.text}
-    return replace(draw, request=replace(request, **about))
+    about = replace(request, prompt=_truth_prompt(), question=question, context=baseline.text)
+    return replace(draw, request=about)
 
 
 def _text(name: str, baseline: Answer) -> str:
