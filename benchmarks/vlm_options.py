@@ -1,7 +1,7 @@
 """All detectors over real vision-language models: draws simulated exactly from their own distributions over options.
 
-    python benchmarks/vlm_options.py --data FOLDER [--sizes 1 2 3 5 10 20 30] [--seed 0] [--json FILE]
-    python benchmarks/vlm_options.py --from FILE          # the tables of such a JSON file again
+    python benchmarks/vlm_options.py --data FOLDER [--sets mmbench oodcv] [--sizes 1 3 5 10 20 30] [--json FILE]
+    python benchmarks/vlm_options.py --from FILE...          # the tables of such JSON files, of other sets each
 
 FOLDER holds `NAME_logits.npz` (for each model an array of questions x options) and `NAME_questions.parquet` for each
 set of questions, as `hedge import options` reads them. Every detector that can work without noisy answers and without
@@ -243,18 +243,24 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     source = parser.add_mutually_exclusive_group(required=True)
     source.add_argument("--data", type=Path)
-    source.add_argument("--from", dest="file", type=Path)
-    parser.add_argument("--sizes", type=int, nargs="+", default=[1, 2, 3, 5, 10, 20, 30])
+    source.add_argument("--from", dest="files", type=Path, nargs="+")
+    parser.add_argument("--sets", nargs="+", help="only these (default: all in the folder)")
+    parser.add_argument("--sizes", type=int, nargs="+", default=[1, 3, 5, 10, 20, 30])
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--models", type=int, help="only the first so many models")
     parser.add_argument("--json", type=Path, help="write all numbers")
     arguments = parser.parse_args()
-    if arguments.file is not None:
-        found = json.loads(arguments.file.read_text("utf-8"))
+    found: dict[str, Any]
+    if arguments.files is not None:
+        parts = [json.loads(file.read_text("utf-8")) for file in arguments.files]
+        found = {**parts[0], "sets": {name: of for part in parts for name, of in part["sets"].items()}}
+        found["seconds"] = sum(part["seconds"] for part in parts)
     else:
         found = {"sizes": sorted(arguments.sizes), "seed": arguments.seed, "sets": {}, "seconds": 0.0}
         for file in sorted(arguments.data.glob("*_logits.npz")):
             of_set = file.name.removesuffix("_logits.npz")
+            if of_set not in (arguments.sets or [of_set]):
+                continue
             models = read_options(file, file.with_name(f"{of_set}_questions.parquet"))
             measured = found["sets"].setdefault(of_set, {})
             for model in list(models)[: arguments.models]:
