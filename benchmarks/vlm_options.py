@@ -1,6 +1,6 @@
 """All detectors over real vision-language models: draws simulated exactly from their own distributions over options.
 
-    python benchmarks/vlm_options.py --data FOLDER [--sets mmbench oodcv] [--sizes 1 3 5 10 20 30] [--json FILE]
+    python benchmarks/vlm_options.py --data FOLDER [--sets mmbench oodcv] [--sizes 1 2 3 ... 30] [--json FILE]
     python benchmarks/vlm_options.py --from FILE...          # the tables of such JSON files, of other sets each
 
 FOLDER holds `NAME_logits.npz` (for each model an array of questions x options) and `NAME_questions.parquet` for each
@@ -49,7 +49,10 @@ WEIGHTED = (
 )
 """Detectors that look at log-probabilities."""
 
-CHECKED = 30
+TESTED = (10, 30)
+"""Numbers of draws at which every detector is tested against the free one."""
+
+CHECKED = 10
 RESAMPLES = 10_000
 LEVEL = 0.05
 
@@ -59,6 +62,12 @@ def candidates() -> list[str]:
     never = {"cosines", "noisy", "noisy_logprobs", "noisy_tokens", "forced_blank", "forced_truth"}
     found = [name for name in names() if not get(name).experimental and not get(name).needs & never]
     return [name for name in found if name != "length"]
+
+
+EXACT = Scorer.build("exact", "exact", {"closed": True})
+COUNTING = tuple(name for name in candidates() if name not in WEIGHTED)
+KNOWN: dict[tuple[str, ...], Any] = {}
+"""What the detectors that count say of each pattern, the same for all models."""
 
 
 def entropy(question: OptionQuestion) -> float:
@@ -79,31 +88,57 @@ def measure(questions: Sequence[OptionQuestion], model: str, sizes: Sequence[int
     }
     free: list[float] = []
     for n in sizes:
-        values = columns([replace(a, clean=a.clean[:n]) for a in sampled])
+        values = columns([replace(a, clean=a.clean[:n]) for a in sampled], questions)
         free = free or values[FREE]
-        found["at"][str(n)] = compared(values, free, labels, groups)
+        found["at"][str(n)] = compared(values, free, labels, groups, tested=n in TESTED)
     return found
 
 
-def columns(sampled: Sequence[AnswerSet]) -> dict[str, list[float]]:
+def columns(sampled: Sequence[AnswerSet], questions: Sequence[OptionQuestion]) -> dict[str, list[float]]:
     """What each detector says of every question; those that are undefined for some are left out.
 
     What looks at no log-probability sees only how often each option was said, so it is asked once for all questions
-    where these counts are the same. The first questions are scored as they are, to be sure of that.
+    where these counts are the same; the others are computed for all questions at once. The first questions are scored
+    as a run is, to be sure of both.
     """
-    scorer = Scorer.build("exact", "exact", {"closed": True})
-    counting = [name for name in candidates() if name not in WEIGHTED]
     patterns = [pattern(answers) for answers in sampled]
-    different = {key: AnswerSet(str(key), Answer(key[0]), tuple(map(Answer, key[1:]))) for key in patterns}
-    of_pattern = dict(zip(different, replace(scorer, detectors=counting).score([*different.values()]), strict=True))
-    for answers, key in zip(replace(scorer, detectors=counting).score(sampled[:CHECKED]), patterns, strict=False):
+    new = {
+        key: AnswerSet(str(key), Answer(key[0]), tuple(map(Answer, key[1:]))) for key in set(patterns) - KNOWN.keys()
+    }
+    KNOWN.update(zip(new, replace(EXACT, detectors=COUNTING).score([*new.values()]), strict=True))
+    found = {name: [KNOWN[key][name] for key in patterns] for name in COUNTING} | weighted(sampled, questions)
+    for i, scores in enumerate(replace(EXACT, detectors=tuple(candidates())).score(sampled[:CHECKED])):
         # Not to the last digit: linear algebra on another order of the answers has others, seldom even once rounded.
-        if any(abs((value or 0) - (of_pattern[key][name] or 0)) > 1e-9 for name, value in answers.numbers.items()):
-            raise AssertionError(f"{answers.id}: a detector sees more than counts: {answers.numbers}")
-    weighted = replace(scorer, detectors=tuple(WEIGHTED)).score(sampled)
-    found = {name: [s[name] for s in weighted] for name in WEIGHTED}
-    found |= {name: [of_pattern[key][name] for key in patterns] for name in counting}
+        if wrong := [n for n, value in scores.numbers.items() if abs((value or 0) - (found[n][i] or 0)) > 1e-9]:
+            raise AssertionError(f"{sampled[i].id}: {wrong} are not what they are in a run")
     return {name: values for name, values in found.items() if None not in values}
+
+
+def weighted(sampled: Sequence[AnswerSet], questions: Sequence[OptionQuestion]) -> dict[str, list[float | None]]:
+    """The detectors that look at log-probabilities, by arrays of shape (questions, options)."""
+    labels = list(questions[0].logits)
+    logprobs = np.array([list(option_logprobs(question.logits).values()) for question in questions])
+    said = [Counter(answer.text for answer in answers.clean) for answers in sampled]
+    counts = np.array([[of[label] for label in labels] for of in said], dtype=np.float64)
+    baseline = np.array([[label == a.baseline.text for label in labels] for a in sampled])
+    n, own = counts.sum(axis=1), logprobs[baseline]
+    p = np.exp(logprobs)
+    shares = counts * p / (counts * p).sum(axis=1, keepdims=True)
+    entropies = -np.where(shares > 0, shares * np.log(np.where(shares > 0, shares, 1.0)), 0.0).sum(axis=1)
+    nll = -(counts * logprobs).sum(axis=1) / n
+    others = (p * ((counts > 0) & ~baseline)).sum(axis=1)
+    spread = others / ((p * (counts > 0)).sum(axis=1) + np.exp(own))
+    raised = np.where(counts > 0, logprobs + np.log1p(np.maximum(counts - 1, 0) / 0.001), 0.0)
+    sar = -(counts * raised).sum(axis=1) / n
+    found = {
+        **dict.fromkeys(("msp", "baseline_nll"), -own),
+        **dict.fromkeys(("se", "se_sum"), np.maximum(entropies, 0.0)),
+        **dict.fromkeys(("clean_nll", "predictive_entropy"), nll),
+        "semantic_density": spread,
+        "sentence_sar_nli": sar,
+    }
+    # Eleven digits, so that ties stay ties: sums of floats in another order differ in the last ones.
+    return {name: [float(f"{value:.11g}") + 0.0 for value in values] for name, values in found.items()}
 
 
 def pattern(answers: AnswerSet) -> tuple[str, ...]:
@@ -115,17 +150,16 @@ def pattern(answers: AnswerSet) -> tuple[str, ...]:
     return ("A", *(label for label, count in clean for _ in range(count)))
 
 
-def compared(values: Mapping[str, list[float]], free: list[float], labels: list[int], groups: Any) -> dict[str, Any]:
-    tested = {
-        name: compare_scores(of, free, labels, groups=groups)
-        for name, of in values.items()
-        if get(name).draws(1, 1) > 0
-    }
-    adjusted = dict(zip(tested, holm([found.p_value for found in tested.values()]), strict=True))
+def compared(
+    values: Mapping[str, list[float]], free: list[float], labels: list[int], groups: Any, *, tested: bool
+) -> dict[str, Any]:
+    drawing = [name for name in values if get(name).draws(1, 1) > 0] if tested else []
+    found = {name: compare_scores(values[name], free, labels, groups=groups) for name in drawing}
+    adjusted = dict(zip(found, holm([one.p_value for one in found.values()]), strict=True))
     return {
         name: {
             "auroc": auroc(of, labels),
-            "difference": tested[name].difference if name in tested else None,
+            "difference": found[name].difference if name in found else None,
             "p_holm": adjusted.get(name),
         }
         for name, of in values.items()
@@ -245,7 +279,7 @@ def main() -> None:
     source.add_argument("--data", type=Path)
     source.add_argument("--from", dest="files", type=Path, nargs="+")
     parser.add_argument("--sets", nargs="+", help="only these (default: all in the folder)")
-    parser.add_argument("--sizes", type=int, nargs="+", default=[1, 3, 5, 10, 20, 30])
+    parser.add_argument("--sizes", type=int, nargs="+", default=[1, 2, 3, 5, 10, 15, 20, 30])
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--models", type=int, help="only the first so many models")
     parser.add_argument("--json", type=Path, help="write all numbers")
