@@ -17,7 +17,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import time
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -26,7 +25,7 @@ from hedge_tasks.adjudication import Case, build_judge
 from hedge_tasks.data.answers import Answer, AnswerSet
 from hedge_tasks.detectors import get, names
 from hedge_tasks.detectors.scorer import Scorer
-from hedge_tasks.runs.detector_table import DetectorTable, detector_table
+from hedge_tasks.runs.detector_table import DetectorTable, Row, detector_table
 from hedge_tasks.runs.run_files import Run, load_run
 from hedge_tasks.runs.scorers import scorer_of
 
@@ -67,38 +66,37 @@ def wikibio(path: Path) -> Run:
     return Run("WikiBio sentences, labelled by people", "GPT-3", tuple(sets))
 
 
-def markdown(table: DetectorTable) -> Iterator[str]:
-    labels = [a.label for a in table.run.answer_sets if a.label is not None]
-    sizes = {len(a.clean) for a in table.run.answer_sets}
-    told = f"{len(labels)} labelled, {sum(labels) / len(labels):.2f} hallucinated, {min(sizes)} clean answers"
-    yield f"**{table.run.task} of {table.run.model}, clustering {table.scorer.name}**: {told}"
+def together(tables: Sequence[DetectorTable]) -> Iterator[str]:
+    """One row a detector, one column a set of answers under one clustering."""
+    for i, table in enumerate(tables, start=1):
+        labels = [a.label for a in table.run.answer_sets if a.label is not None]
+        clean, noisy = (min(len(getattr(a, name)) for a in table.run.answer_sets) for name in ("clean", "noisy"))
+        about = f"{len(labels)} labelled, {sum(labels) / len(labels):.2f} of them hallucinated"
+        yield f"{i}. {table.run.task} of {table.run.model}, clustering `{table.scorer.name}`: {about}; "
+        yield f"   {clean} clean and {noisy} noisy answers. {table.advice}"
     yield ""
-    yield f"| detector | draws | AUROC | 95 % | − `{table.against}` | 95 % | p (Holm) |"
-    yield "|---|---|---|---|---|---|---|"
-    for row in table.rows:
-        low, high = row.estimate.interval or (float("nan"), float("nan"))
-        cells = [f"`{row.detector}`", str(row.draws), f"{row.estimate.value:.3f}", f"[{low:.3f}, {high:.3f}]"]
-        if row.difference is not None and row.difference.difference is not None and row.difference.interval:
-            low, high = row.difference.interval
-            p = "" if row.p_holm is None else f"{row.p_holm:.3f}"
-            cells += [f"{row.difference.difference:+.3f}", f"[{low:+.3f}, {high:+.3f}]", p]
-        else:
-            cells += ["", "", ""]
-        yield f"| {' | '.join(cells)} |"
-    reasons: dict[str, list[str]] = {}
-    for name, reason in table.left_out.items():
-        reasons.setdefault(reason.partition("(")[2].rstrip(")") or reason, []).append(f"`{name}`")
+    yield "| detector | draws | " + " | ".join(str(i) for i, _ in enumerate(tables, start=1)) + " |"
+    yield "|---" * (2 + len(tables)) + "|"
+    rows = [{row.detector: row for row in table.rows} for table in tables]
+    places: dict[str, list[float]] = {}
+    for of in rows:
+        for place, name in enumerate(of):
+            places.setdefault(name, []).append(place / len(of))
+    for name in sorted(places, key=lambda name: sum(places[name]) / len(places[name])):
+        prices = sorted({str(of[name].draws) for of in rows if name in of}, key=int)
+        yield f"| `{name}` | {', '.join(prices)} | {' | '.join(cell(of.get(name)) for of in rows)} |"
     yield ""
-    for reason, of in reasons.items():
-        yield f"Left out, {reason}: {', '.join(of)}."
+    yield f"▲▼ better or worse than `{tables[0].against}` on the same answers, p < 0.05 by Holm over the column."
 
 
-def show(run: Run, scorers: Sequence[Scorer], detectors: Sequence[str]) -> None:
-    for scorer in scorers:
-        start = time.process_time()
-        table = detector_table(run, scorer, detectors)
-        print("\n".join(markdown(table)))
-        print(f"\n{time.process_time() - start:.0f} s of CPU time.\n", flush=True)
+def cell(row: Row | None) -> str:
+    if row is None:
+        return ""
+    low, high = row.estimate.interval or (float("nan"), float("nan"))
+    told = row.difference.difference if row.difference else None
+    sure = row.p_holm is not None and row.p_holm < 0.05
+    mark = "" if told is None or not sure else " ▲" if told > 0 else " ▼"
+    return f"{row.estimate.value:.3f} [{low:.2f}, {high:.2f}]{mark}"
 
 
 def main() -> None:
@@ -111,14 +109,15 @@ def main() -> None:
     arguments = parser.parse_args()
     usual = [name for name in names() if not get(name).experimental]
     scorers = [Scorer.build(name, name) for name in arguments.clustering]
+    asked: list[tuple[Run, Scorer, list[str]]] = []
     if arguments.run is not None:
         run = load_run(arguments.run)
         forced = [name for name in ("p_true", "image_ratio") if any(a.forced for a in run.answer_sets)]
-        show(run, [scorer_of(run, name) for name in arguments.filter], [*usual, *forced])
-    if arguments.triviaqa is not None:
-        show(triviaqa(arguments.triviaqa), scorers, usual)
-    if arguments.wikibio is not None:
-        show(wikibio(arguments.wikibio), scorers, usual)
+        asked += [(run, scorer_of(run, name), [*usual, *forced]) for name in arguments.filter]
+    for file, read in ((arguments.triviaqa, triviaqa), (arguments.wikibio, wikibio)):
+        if file is not None:
+            asked += [(read(file), scorer, usual) for scorer in scorers]
+    print("\n".join(together([detector_table(run, scorer, detectors) for run, scorer, detectors in asked])))
 
 
 if __name__ == "__main__":
