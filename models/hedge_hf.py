@@ -328,18 +328,21 @@ class HedgeHF(ChatAdapter):
     ) -> list[Answer | str]:
         """How likely each text is as the answer to its conversation; see `hedge_tasks.sampling.forced.ForcedModel`.
 
-        The text is what the tokenizer makes of it. An answer that was sampled may, seldom, be the same text in other
-        tokens, and then have another log-probability.
+        Answers are stripped, and many models begin with a blank, which is another token: of both spellings the likelier
+        one counts. For the rest the text is what the tokenizer makes of it. An answer that was sampled may, seldom, be
+        the same text in other tokens, and then have another log-probability.
         """
-        answers: list[Answer | str] = []
+        plain, indented = (self._forced(conversations, [blank + text for text in texts]) for blank in ("", " "))
+        return [_forced_answer(text, max(both, key=sum)) for text, *both in zip(texts, plain, indented, strict=True)]
+
+    def _forced(self, conversations: Sequence[list[dict[str, Any]]], texts: Sequence[str]) -> list[list[float]]:
+        """Log-probabilities of the tokens of each text after its conversation."""
+        found: list[list[float]] = []
         for start in range(0, len(texts), self.batch_size):
             rows = slice(start, start + self.batch_size)
             tokens = [self._tokenizer(text, add_special_tokens=False)["input_ids"] for text in texts[rows]]
-            logprobs = forced_logprobs(self._model, self._inputs(list(conversations[rows])), tokens)
-            for text, of_text in zip(texts[rows], logprobs, strict=True):
-                mean = sum(of_text) / max(len(of_text), 1)
-                answers.append(Answer(text, min(round(mean, LOGPROB_DECIMALS), 0.0), len(of_text)))
-        return answers
+            found += forced_logprobs(self._model, self._inputs(list(conversations[rows])), tokens)
+        return found
 
     @property
     def chat_template(self) -> str:
@@ -425,6 +428,11 @@ class HedgeHF(ChatAdapter):
             )
             return False
         return True
+
+
+def _forced_answer(text: str, logprobs: Sequence[float]) -> Answer:
+    mean = sum(logprobs) / max(len(logprobs), 1)
+    return Answer(text, min(round(mean, LOGPROB_DECIMALS), 0.0), len(logprobs))
 
 
 def _merge_adapter(model: Any, peft: str) -> Any:
