@@ -1,13 +1,11 @@
 """All detectors on real sampled answers, with their price and intervals.
 
-    python benchmarks/real_answers.py --triviaqa triviaqa_llama13b_500x20.jsonl [--wikibio wikibio_gpt3_half.jsonl]
+    python benchmarks/real_answers.py --triviaqa triviaqa_llama13b_500x20.jsonl
         [--run RUN --filter nli embed] [--clustering embed]
 
 - `--triviaqa`: 500 TriviaQA questions with 20 answers each of a 13 B text model, without log-probabilities. Every line
   has `id`, `question`, `reference` and `samples`. The first sample stands in for the baseline answer, which the file
   lacks, and the others are the clean answers; the rule judge labels.
-- `--wikibio`: biographies by GPT-3 with 20 draws each; every sentence is an answer whose clean samples are the draws,
-  and people said whether it is accurate. Resampled by biography.
 - `--run`: a finished run, such as one of `hedge_demo`, under some of its own filters.
 
 What a set of answers cannot give (log-probabilities, noisy answers, an NLI model for its language) is left out.
@@ -51,21 +49,6 @@ def triviaqa(path: Path) -> Run:
     return Run(f"TriviaQA, labelled by rule judge {judge.version}", "LLaMA-13B", tuple(sets))
 
 
-def wikibio(path: Path) -> Run:
-    sets = [
-        AnswerSet(
-            f"{row['id']}/{i}",
-            Answer(sentence),
-            tuple(map(Answer, row["samples"])),
-            label=int(label != "accurate"),
-            group=str(row["id"]),
-        )
-        for row in rows_of(path)
-        for i, (sentence, label) in enumerate(zip(row["sentences"], row["labels"], strict=True))
-    ]
-    return Run("WikiBio sentences, labelled by people", "GPT-3", tuple(sets))
-
-
 def together(tables: Sequence[DetectorTable]) -> Iterator[str]:
     """One row a detector, one column a set of answers under one clustering."""
     for i, table in enumerate(tables, start=1):
@@ -102,7 +85,6 @@ def cell(row: Row | None) -> str:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--triviaqa", type=Path)
-    parser.add_argument("--wikibio", type=Path)
     parser.add_argument("--clustering", nargs="+", default=["embed"])
     parser.add_argument("--run", type=Path)
     parser.add_argument("--filter", nargs="+", default=["nli", "embed"])
@@ -114,9 +96,9 @@ def main() -> None:
         run = load_run(arguments.run)
         forced = [name for name in ("p_true", "image_ratio") if any(a.forced for a in run.answer_sets)]
         asked += [(run, scorer_of(run, name), [*usual, *forced]) for name in arguments.filter]
-    for file, read in ((arguments.triviaqa, triviaqa), (arguments.wikibio, wikibio)):
-        if file is not None:
-            asked += [(read(file), scorer, usual) for scorer in scorers]
+    if arguments.triviaqa is not None:
+        answers = triviaqa(arguments.triviaqa)
+        asked += [(answers, scorer, usual) for scorer in scorers]
     print("\n".join(together([detector_table(run, scorer, detectors) for run, scorer, detectors in asked])))
 
 
