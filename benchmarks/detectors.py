@@ -1,22 +1,30 @@
 """All detectors against lm-polygraph's and uqlm's own code, in one run on the same relations and embeddings.
 
     python benchmarks/detectors.py [--questions 451] [--n 20] [--all 20000]
+    python benchmarks/detectors.py --score 20000 [--n 10] [--clustering exact embed]
 
 Runs where lm-polygraph 0.7.0 and uqlm 0.6.7 can be imported (`tests/golden/make_detectors.py` says how) and says so
 elsewhere. Answers, NLI probabilities, embeddings and log-probabilities are synthetic and given to both; what is timed
 is only the way from them to the scores, in seconds of CPU time, ours in turns with theirs (median). The libraries'
 pauses of 0.1 s and progress bars are left out. In the end all our detectors score `--all` questions with n clean and n
 noisy answers.
+
+`--score` times the command instead: `hedge score FILE --detectors all` on so many questions with n clean and n noisy
+answers, from the start of the process to its end, reading the file, clustering, models and intervals among it.
 """
 
 from __future__ import annotations
 
 import argparse
 import importlib.util
+import json
+import os
 import random
 import resource
 import statistics
+import subprocess
 import sys
+import tempfile
 import time
 import warnings
 from collections.abc import Callable, Iterator
@@ -109,15 +117,49 @@ def many(golden: Any, questions: int, n: int) -> Iterator[Evidence]:
     return (fresh(dice.choice(different), n) for _ in range(questions))
 
 
+def score_command(golden: Any, questions: int, n: int, clusterings: list[str]) -> None:
+    """CPU time and memory of `hedge score --detectors all`, each in a process of its own."""
+    with tempfile.TemporaryDirectory() as folder:
+        file = Path(folder) / "answers.jsonl"
+        with file.open("w", encoding="utf-8") as lines:
+            for seed in range(questions):
+                lines.write(json.dumps(answers(golden.question(seed, 2 * n), seed, n)) + "\n")
+        print(f"{questions} questions x {n} clean and {n} noisy answers, {file.stat().st_size / 1e6:.0f} MB")
+        for clustering in clusterings:
+            command = ["score", str(file), "--clustering", clustering, "--detectors", "all", "--json"]
+            with subprocess.Popen([sys.executable, "-m", "hedge_tasks.cli", *command], stdout=subprocess.PIPE) as child:
+                assert child.stdout is not None
+                told = json.loads(child.stdout.read())
+                _, status, usage = os.wait4(child.pid, 0)
+                child.returncode = os.waitstatus_to_exitcode(status)
+            aurocs = [name for name, estimate in told["auroc"].items() if estimate["value"] is not None]
+            cpu = usage.ru_utime + usage.ru_stime
+            print(f"{clustering}: {len(aurocs)} detectors, {cpu:.1f} s of CPU time, peak memory "
+                  f"{usage.ru_maxrss / 1024:.0f} MB")  # fmt: skip
+
+
+def answers(question: dict[str, Any], seed: int, n: int) -> dict[str, Any]:
+    """A question of the golden generator as a line that `hedge score` reads."""
+    pairs = zip(question["texts"], question["token_logprobs"], strict=True)
+    said = [{"text": text, "logprobs": tokens} for text, tokens in pairs]
+    label = random.Random(seed).randrange(2)
+    return {"id": str(seed), "label": label, "baseline": said[0], "clean": said[1 : 1 + n], "noisy": said[1 + n :]}
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--questions", type=int, default=451)
     parser.add_argument("--n", type=int, default=20)
     parser.add_argument("--all", type=int, default=20_000)
+    parser.add_argument("--score", type=int, metavar="QUESTIONS")
+    parser.add_argument("--clustering", nargs="+", default=["exact", "embed"])
     parser.add_argument("--repetitions", type=int, default=5)
     arguments = parser.parse_args()
     warnings.simplefilter("ignore")
     golden = maker()
+    if arguments.score is not None:
+        score_command(golden, arguments.score, arguments.n, arguments.clustering)
+        return
     questions = [golden.question(seed, arguments.n) for seed in range(arguments.questions)]
     print(f"{arguments.questions} questions x {1 + arguments.n} answers")
     try:
@@ -125,7 +167,7 @@ def main() -> None:
             compare(golden, questions, arguments.repetitions)
     except ModuleNotFoundError as error:
         print(f"not compared with lm-polygraph and uqlm: {error}", file=sys.stderr)
-    detectors = [get(name) for name in names()]
+    detectors = [get(name) for name in names() if not get(name).experimental]
     stream = many(golden, arguments.all, arguments.n)
     took = seconds(lambda: [detector.score(one) for one in stream for detector in detectors])
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024

@@ -10,6 +10,10 @@ from lmms_eval.api.model import lmms
 
 from hedge_tasks.data.answers import Answer, Draw
 from hedge_tasks.errors import ConfigError, DrawsFailed, HedgeError, unknown
+from hedge_tasks.models.token_sampling import LOGPROB_DECIMALS
+
+_PADDING = 16
+"""Blanks that a template or a tokenizer may put around a text."""
 
 
 class ChatAdapter(lmms):
@@ -59,6 +63,31 @@ class ChatAdapter(lmms):
         """Conversation of an ordinary `generate_until` request."""
         _, doc_to_messages, _, doc_id, task, split = request.args
         return doc_to_messages(self.task_dict[task][split][doc_id])
+
+
+def forced_answer(tokens: Sequence[tuple[str, float]], text: str) -> Answer | str:
+    """A forced text out of the tokens of a prompt that ends with it.
+
+    Args:
+        tokens: of the prompt, each as text and with its log-probability.
+        text: at its end, as the model was made to say it.
+
+    Returns:
+        The answer, or why there is none: the last tokens make another text.
+
+    Example:
+        >>> forced_answer([("<user>", -9.0), ("?", -3.0), (" left", -0.5), (" lung", -1.0)], "left lung").mean_logprob
+        -0.75
+    """
+    said = ""
+    for count, (piece, _) in enumerate(reversed(tokens), start=1):
+        said = piece + said
+        if said.strip() == text.strip():
+            logprobs = [logprob for _, logprob in tokens[-count:]]
+            return Answer(text, min(round(sum(logprobs) / count, LOGPROB_DECIMALS), 0.0), count)
+        if len(said) > len(text) + _PADDING:
+            break
+    return "the prompt's last tokens are another text than the one that was to be forced"
 
 
 def conversation_draws(count: int, temperature: float, seeds: Sequence[int] | None) -> list[Draw]:

@@ -151,6 +151,32 @@ def positions_of(model: Any, inputs: Mapping[str, Any]) -> torch.Tensor:
     return model._prepare_position_ids_for_generation(inputs["input_ids"], dict(inputs))
 
 
+@torch.inference_mode()
+def forced_logprobs(model: Any, inputs: Mapping[str, Any], tokens: Sequence[Sequence[int]]) -> list[list[float]]:
+    """Log-probabilities, over the raw distribution, of given tokens after each prompt; one pass for all of them.
+
+    Args:
+        model: a transformers model.
+        inputs: processed prompts, left-padded.
+        tokens: of each row, none or more.
+    """
+    ids, mask = inputs["input_ids"], inputs["attention_mask"]
+    length = max(map(len, tokens))
+    # What fills a row up comes after its tokens, so that nothing that counts can see it.
+    filled = [[*row, *[0] * (length - len(row))] for row in tokens]
+    there = [[1] * len(row) + [0] * (length - len(row)) for row in tokens]
+    forced = torch.tensor(filled, dtype=ids.dtype, device=ids.device).reshape(len(tokens), length)
+    longer = dict(inputs)
+    longer["input_ids"] = torch.cat([ids, forced], dim=1)
+    longer["attention_mask"] = torch.cat([mask, torch.tensor(there).to(mask).reshape(len(tokens), length)], dim=1)
+    for name in _TOKEN_TYPES:
+        if name in inputs:
+            longer[name] = torch.cat([inputs[name], torch.zeros_like(forced)], dim=1)
+    output = model(**longer, position_ids=positions_of(model, longer), use_cache=False, logits_to_keep=length + 1)
+    known = output.logits[:, -length - 1 : -1].float().log_softmax(-1).gather(2, forced[..., None])[..., 0]
+    return [row[: len(own)].tolist() for row, own in zip(known, tokens, strict=True)]
+
+
 class PlainGeneration:
     """Reads the prompt of every draw anew, through the model's own `generate`: slower, right for any architecture."""
 

@@ -24,8 +24,14 @@ from hedge_tasks.data.answers import Answer
 from hedge_tasks.errors import ConfigError, HedgeError, unknown
 from hedge_tasks.models.base import ChatAdapter, conversation_draws, positive, refuse_unknown
 from hedge_tasks.models.contrast import Contrast, ContrastiveDecoding
-from hedge_tasks.models.decoding import PlainGeneration, SharedPrefill
-from hedge_tasks.models.token_sampling import VERSION, AnswerReader, TokenSampler, effective_decoding
+from hedge_tasks.models.decoding import PlainGeneration, SharedPrefill, forced_logprobs
+from hedge_tasks.models.token_sampling import (
+    LOGPROB_DECIMALS,
+    VERSION,
+    AnswerReader,
+    TokenSampler,
+    effective_decoding,
+)
 from hedge_tasks.models.weights import (
     DeviceMap,
     check_pixel_limits,
@@ -317,6 +323,27 @@ class HedgeHF(ChatAdapter):
             answers += PlainGeneration(self._model).decode(inputs, sampler, reader, max_new_tokens)
         return answers
 
+    def forced_logprobs(
+        self, conversations: Sequence[list[dict[str, Any]]], texts: Sequence[str]
+    ) -> list[Answer | str]:
+        """How likely each text is as the answer to its conversation; see `hedge_tasks.sampling.forced.ForcedModel`.
+
+        Answers are stripped, and many models begin with a blank, which is another token: of both spellings the likelier
+        one counts. For the rest the text is what the tokenizer makes of it. An answer that was sampled may, seldom, be
+        the same text in other tokens, and then have another log-probability.
+        """
+        plain, indented = (self._forced(conversations, [blank + text for text in texts]) for blank in ("", " "))
+        return [_forced_answer(text, max(both, key=sum)) for text, *both in zip(texts, plain, indented, strict=True)]
+
+    def _forced(self, conversations: Sequence[list[dict[str, Any]]], texts: Sequence[str]) -> list[list[float]]:
+        """Log-probabilities of the tokens of each text after its conversation."""
+        found: list[list[float]] = []
+        for start in range(0, len(texts), self.batch_size):
+            rows = slice(start, start + self.batch_size)
+            tokens = [self._tokenizer(text, add_special_tokens=False)["input_ids"] for text in texts[rows]]
+            found += forced_logprobs(self._model, self._inputs(list(conversations[rows])), tokens)
+        return found
+
     @property
     def chat_template(self) -> str:
         """Of the model, as the source of a Jinja template."""
@@ -401,6 +428,11 @@ class HedgeHF(ChatAdapter):
             )
             return False
         return True
+
+
+def _forced_answer(text: str, logprobs: Sequence[float]) -> Answer:
+    mean = sum(logprobs) / max(len(logprobs), 1)
+    return Answer(text, min(round(mean, LOGPROB_DECIMALS), 0.0), len(logprobs))
 
 
 def _merge_adapter(model: Any, peft: str) -> Any:

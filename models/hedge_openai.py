@@ -20,14 +20,14 @@ from tqdm import tqdm
 from hedge_tasks.data.answers import Answer, Draw, Refused
 from hedge_tasks.errors import ConfigError, DrawsFailed
 from hedge_tasks.io.options import address, count, number, text
-from hedge_tasks.models.base import ChatAdapter, complete, conversation_draws, refuse_unknown
+from hedge_tasks.models.base import ChatAdapter, complete, conversation_draws, forced_answer, refuse_unknown
 from hedge_tasks.sampling.requests import DrawRequest
 from hedge_tasks.serving.chat import OPENAI, ChatClient
 from hedge_tasks.serving.completion import Completion
 from hedge_tasks.serving.failures import RequestFailed, ServerGone
 from hedge_tasks.serving.messages import to_openai
 from hedge_tasks.serving.secrets import check_key
-from hedge_tasks.serving.thread_pool import ask_each
+from hedge_tasks.serving.thread_pool import as_finished, ask_each
 
 _ARGUMENTS = (
     "model",
@@ -57,6 +57,15 @@ _OPTIONAL = ("logprobs", "seed", "generation_config", *NEUTRAL)
 
 _UNEXPECTED_FIELDS = "Unexpected fields in the request"
 """How `transformers serve` refuses a field. It decodes greedily unless a generation configuration says otherwise."""
+
+_FORCED: Mapping[str, Any] = {
+    "temperature": 0.0,
+    "max_tokens": 1,
+    "prompt_logprobs": 0,
+    "add_generation_prompt": False,
+    "continue_final_message": True,
+}
+"""A request that has a text read as the beginning of the answer, as vLLM's server understands it."""
 
 _LONGEST_REASON = 300
 
@@ -188,6 +197,38 @@ class HedgeOpenAI(ChatAdapter):
         draws = conversation_draws(len(conversations), temperature, seeds)
         pairs = zip(conversations, draws, strict=True)
         return complete(self._collect([_of_conversation(messages, draw, max_new_tokens) for messages, draw in pairs]))
+
+    def forced_logprobs(
+        self, conversations: Sequence[list[dict[str, Any]]], texts: Sequence[str]
+    ) -> list[Answer | str]:
+        """How likely each text is as the answer to its conversation, where the server tells: vLLM's does.
+
+        See `hedge_tasks.sampling.forced.ForcedModel`. The server reads the conversation with the text as the beginning
+        of its last turn. One request a text; where the first one fails, it is the only one.
+        """
+        pairs = list(zip(conversations, texts, strict=True))
+        outcomes: dict[int, Answer | str] = {0: self._force(*pairs[0])} if pairs else {}
+        if isinstance(reason := outcomes.get(0), str):
+            return [reason] * len(pairs)
+
+        def call(i: int, stop: threading.Event) -> Answer | str:
+            return self._force(*pairs[1 + i], stop)
+
+        with closing(as_finished(call, max(len(pairs) - 1, 0), self.num_concurrent)) as batches:
+            for batch in batches:
+                outcomes |= {1 + i: outcome for i, outcome in batch}
+        return [outcomes[i] for i in range(len(pairs))]
+
+    def _force(
+        self, conversation: list[dict[str, Any]], text: str, stop: threading.Event | None = None
+    ) -> Answer | str:
+        turns = to_openai(conversation, max_image_side=self.max_image_side)
+        outcome = self._client.ask([*turns, {"role": "assistant", "content": text}], _FORCED, stop=stop)
+        if isinstance(outcome, RequestFailed):
+            return f"{self.base_url} does not tell how likely given words are ({outcome})"
+        if not outcome.prompt:
+            return f"{self.base_url} returned no log-probabilities of the prompt (vLLM's prompt_logprobs)"
+        return forced_answer(outcome.prompt, text)
 
     def generate_until(self, requests: list[Any]) -> list[str]:
         """Greedy or sampled generation for tasks that are not ours; failed requests become lmms-eval's sentinel."""

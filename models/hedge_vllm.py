@@ -17,7 +17,7 @@ from tqdm import tqdm
 
 from hedge_tasks.data.answers import Answer, Draw, Finish
 from hedge_tasks.errors import ConfigError, HedgeError
-from hedge_tasks.models.base import ChatAdapter, complete, conversation_draws, positive, refuse_unknown
+from hedge_tasks.models.base import ChatAdapter, complete, conversation_draws, forced_answer, positive, refuse_unknown
 from hedge_tasks.models.token_sampling import LOGPROB_DECIMALS, effective_decoding
 from hedge_tasks.sampling.prefetch import prefetch_messages
 from hedge_tasks.sampling.requests import DrawRequest
@@ -207,6 +207,23 @@ class HedgeVLLM(ChatAdapter):
         sampling = [self._sampling_of(draw, limits) for draw in draws]
         return complete([self._read(out) for out in self._chat([_for_vllm(c) for c in conversations], sampling)])
 
+    def forced_logprobs(
+        self, conversations: Sequence[list[dict[str, Any]]], texts: Sequence[str]
+    ) -> list[Answer | str]:
+        """How likely each text is as the answer to its conversation, by vLLM's `prompt_logprobs`.
+
+        See `hedge_tasks.sampling.forced.ForcedModel`. The engine reads the conversation with the text as the beginning
+        of its last turn; the one token that it adds is thrown away.
+        """
+        turns = [
+            [*_for_vllm(conversation), {"role": "assistant", "content": text}]
+            for conversation, text in zip(conversations, texts, strict=True)
+        ]
+        sampling = [self._vllm.SamplingParams(temperature=0.0, max_tokens=1, prompt_logprobs=0) for _ in texts]
+        goes_on = {"add_generation_prompt": False, "continue_final_message": True}
+        outputs = self._engine.chat(turns, sampling_params=sampling, use_tqdm=False, **goes_on)
+        return [_forced(output, text) for output, text in zip(outputs, texts, strict=True)]
+
     def clean(self) -> None:
         """Let go of the engine, which holds nearly all of the GPU's memory; the clustering models need some of it."""
         self._engine = None
@@ -247,6 +264,16 @@ def _calls(draws: Sequence[DrawRequest], documents: int) -> list[list[int]]:
     groups = list(by_document.values())
     parts = (groups[start : start + documents] for start in range(0, len(groups), documents))
     return [[i for group in part for i in group] for part in parts]
+
+
+def _forced(output: Any, text: str) -> Answer | str:
+    """The forced text of a `RequestOutput`: of each token of the prompt vLLM tells the log-probability."""
+    table, tokens = output.prompt_logprobs, output.prompt_token_ids
+    if not table or not tokens:
+        return "vLLM returned no log-probabilities of the prompt"
+    # The first token has none, for nothing comes before it.
+    known = [entry[token] for token, entry in zip(tokens, table, strict=True) if entry and token in entry]
+    return forced_answer([(entry.decoded_token or "", entry.logprob) for entry in known], text)
 
 
 def _for_vllm(conversation: list[dict[str, Any]]) -> list[dict[str, Any]]:

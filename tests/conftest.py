@@ -32,8 +32,8 @@ def shared_data() -> Path:
 
 @pytest.fixture(autouse=True)
 def _no_settings_from_outside(monkeypatch: pytest.MonkeyPatch) -> None:
-    for name in ("HEDGE_STORE", "HEDGE_DATA_DIR", "HEDGE_NLI_MODEL", "HEDGE_EMBEDDING_MODEL", "HEDGE_JUDGE"):
-        monkeypatch.delenv(name, raising=False)
+    for name in ("STORE", "DATA_DIR", "NLI_MODEL", "EMBEDDING_MODEL", "JUDGE", "DETECTORS"):
+        monkeypatch.delenv(f"HEDGE_{name}", raising=False)
     monkeypatch.setenv("HEDGE_CACHE", "off")  # what one test has learned is no help to the next
 
 

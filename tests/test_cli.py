@@ -105,7 +105,10 @@ def test_bad_lines_are_named(
         (["score", "no/such/file.jsonl"], "cannot read no/such/file.jsonl: No such file or directory"),
         (["score", "FILE", "--clustering", "nil"], "unknown clustering backend 'nil', did you mean 'nli'"),
         (["score", "FILE", "--clustering", "embed", "--threshold", "2"], "threshold must be a number in [-1, 1]"),
-        (["score", "FILE", "--clustering", "exact", "--threshold", "0.5"], "takes no options, got 'threshold'"),
+        (
+            ["score", "FILE", "--clustering", "exact", "--threshold", "0.5"],
+            "unknown option of clustering backend 'exact' 'threshold'",
+        ),
         (
             ["score", "FILE", "--clustering", "exact", "--out", "no/such/folder/out.jsonl"],
             "cannot write no/such/folder",

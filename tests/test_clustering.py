@@ -173,7 +173,7 @@ def test_bad_input_is_named(backend, arguments, message):
             "unknown option of clustering backend 'embed' 'treshold', did you mean 'threshold'",
         ),
         ("nli", {"name": "x"}, "unknown option of clustering backend 'nli' 'name'"),
-        ("exact", {"threshold": 0.9}, "'exact' takes no options, got 'threshold'"),
+        ("exact", {"threshold": 0.9}, "option of clustering backend 'exact' 'threshold'"),
         ("embed", {"threshold": 1.1}, r"threshold must be a number in \[-1, 1\].* got 1.1"),
         ("embed", {"threshold": float("nan")}, "threshold must be"),
         ("embed", {"threshold": "0.9"}, "threshold must be"),

@@ -14,6 +14,8 @@ from statsmodels.stats.multitest import multipletests
 from hedge_tasks.cli import main
 from hedge_tasks.clustering.embedding import EmbeddingClustering
 from hedge_tasks.clustering.nli import NliClustering
+from hedge_tasks.data.answers import AnswerSet
+from hedge_tasks.detectors.advice import Gain, price_advice
 from hedge_tasks.detectors.evidence import cosine_matrices, evidence_of, relation_matrices
 from hedge_tasks.detectors.pipeline import USUAL, detection_auroc, score_clustered
 from hedge_tasks.detectors.registry import get, names
@@ -81,7 +83,7 @@ def test_an_nli_model_serves_the_detectors_that_need_relations(monkeypatch: pyte
 def test_every_detector_is_in_the_table_or_left_out_with_a_reason() -> None:
     table = detector_table(RUN, SCORER, names())
     assert {row.detector for row in table.rows} | set(table.left_out) == set(names())
-    cannot = {n for n in names() if get(n).needs & {"relations", "cosines", "forced"}}
+    cannot = {n for n in names() if get(n).needs & {"relations", "cosines", "forced_blank", "forced_truth"}}
     assert set(table.left_out) == cannot | {"length"}
     assert all("there are no" in table.left_out[name] for name in cannot)
     assert table.left_out["length"] == "every document has the same score"
@@ -158,3 +160,44 @@ def test_the_command_shows_price_interval_and_reasons(tmp_path: Path, capsys: py
     assert "kle is undefined: 60 of 60 documents have no such score (there are no NLI" in printed
     assert main(["detectors", str(file), "--against", "vas"]) == 2
     assert "did you mean 'vase'?" in capsys.readouterr().err
+
+
+def gain(difference: float, p: float | None, draws: int = 10, title: str = "X") -> Gain:
+    return Gain(title, draws, 0.8 + difference, difference, (difference - 0.01, difference + 0.01), p)
+
+
+def test_advice_says_what_the_draws_are_good_for() -> None:
+    free = ("Free", 0.8)
+    assert price_advice(free, {}) == ""
+    none = price_advice(free, {"a": gain(-0.02, 0.01, title="A"), "b": gain(-0.1, 0.2, title="B")})
+    assert "No detector that draws is better, and 1 of 2 are worse: at this price nobody should draw" in none
+    assert "A at 10 draws, by -0.020 [-0.030, -0.010]" in none
+    chance = price_advice(free, {"a": gain(0.02, 0.3), "b": gain(-0.1, 0.001)})
+    assert "No detector that draws is better beyond chance" in chance
+    both = price_advice(free, {"a": gain(0.02, 0.01, 5, "A"), "b": gain(0.04, 0.01, 20, "B"), "c": gain(0.0, 1.0)})
+    assert "2 of 3 detectors that draw are better: the cheapest, A at 5 draws" in both
+    assert "the best of them B at 20 draws, by +0.040" in both
+    assert "Nothing is free here" in price_advice(None, {"a": gain(0.0, None)})
+
+
+def test_advice_of_a_run_is_of_paired_tests_against_the_free_detector() -> None:
+    table = detector_table(RUN, SCORER, ("se", "msp", "baseline_nll", "vase", "lexical"))
+    rows = {row.detector: row for row in table.rows}
+    against = {row.detector: row for row in detector_table(RUN, SCORER, tuple(rows), against="msp").rows}
+    drawing = {name: against[name].difference for name in ("se", "vase", "lexical")}
+    adjusted = dict(zip(drawing, holm([found.p_value for found in drawing.values()]), strict=True))
+    gains = {
+        name: Gain(row.title, row.draws, row.estimate.value, d.difference, d.interval, adjusted[name])
+        for name, d in drawing.items()
+        for row in [rows[name]]
+    }
+    assert table.advice == price_advice((get("msp").title, rows["msp"].estimate.value), gains)
+    assert table.advice.startswith("At no draw, Sequence probability has ")
+    unlogged = replace(RUN, answer_sets=tuple(_without_logprobs(a) for a in RUN.answer_sets))
+    assert detector_table(unlogged, SCORER, ("se", "msp")).advice.startswith("Nothing is free here")
+    assert detector_table(RUN, SCORER, ("msp",), against="msp").advice == ""
+
+
+def _without_logprobs(answers: AnswerSet) -> AnswerSet:
+    bare = {name: tuple(replace(a, mean_logprob=None) for a in getattr(answers, name)) for name in ("clean", "noisy")}
+    return replace(answers, baseline=replace(answers.baseline, mean_logprob=None), **bare)

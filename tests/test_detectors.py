@@ -104,6 +104,7 @@ BOUNDS = {
     "msp": lambda n, m: (0, None),
     "baseline_nll": lambda n, m: (0, None),
     "length": lambda n, m: (0, None),
+    "image_ratio": lambda n, m: (None, None),
     "clean_nll": lambda n, m: (0, None),
     "predictive_entropy": lambda n, m: (0, None),
     "cocoa": lambda n, m: (0, None),
@@ -131,6 +132,7 @@ BOUNDS = {
 SHARES = {
     "radflag", "radflag_noisy", "radflag_pooled", "lexical", "luq", "selfcheck_nli", "contradiction",
     "baseline_cosine", "baseline_entailment", "semantic_density", "degree_nli", "degree_cosine", "degree_jaccard",
+    "p_true",
 }  # fmt: skip
 
 
@@ -156,6 +158,7 @@ def random_evidence(dice, n, m):
         relations,
         cosines,
         "where?",
+        {name: -dice.expovariate(1) for name in ("blank", "true", "false")},
     )
 
 
@@ -171,6 +174,7 @@ def reordered(evidence, order):
         evidence.relations[np.ix_(order, order)],
         evidence.cosines[np.ix_(order, order)],
         evidence.question,
+        evidence.forced,
     )
 
 
@@ -369,6 +373,8 @@ WITHOUT = {
     "relations": lambda e: changed(e, relations=None),
     "cosines": lambda e: changed(e, cosines=None),
     "question": lambda e: changed(e, question=None),
+    "forced_blank": lambda e: changed(e, forced={k: v for k, v in e.forced.items() if k != "blank"}),
+    "forced_truth": lambda e: changed(e, forced={k: v for k, v in e.forced.items() if k != "false"}),
     "clean": lambda e: Evidence((e.texts[0], *e.texts[e.noisy]), 0, **cut(e, [0, *range(1 + e.n_clean, len(e.texts))])),
     "noisy": lambda e: Evidence(e.texts[: 1 + e.n_clean], e.n_clean, **cut(e, range(1 + e.n_clean))),
 }
@@ -377,7 +383,10 @@ WITHOUT = {
 def fields(evidence):
     return {
         name: getattr(evidence, name)
-        for name in ("texts", "n_clean", "cluster_ids", "mean_logprobs", "n_tokens", "relations", "cosines", "question")
+        for name in (
+            *("texts", "n_clean", "cluster_ids", "mean_logprobs", "n_tokens"),
+            *("relations", "cosines", "question", "forced"),
+        )
     }
 
 
@@ -394,6 +403,7 @@ def cut(evidence, kept):
         "relations": evidence.relations[np.ix_(kept, kept)],
         "cosines": evidence.cosines[np.ix_(kept, kept)],
         "question": evidence.question,
+        "forced": evidence.forced,
     }
 
 
@@ -434,11 +444,6 @@ def test_the_price_is_what_a_detector_looks_at():
         detector = get(name)
         expected = (10 if "clean" in detector.needs else 0) + (7 if "noisy" in detector.needs else 0)
         assert detector.draws(10, 7) == expected, name
-
-
-def test_what_needs_a_forced_pass_has_a_place():
-    assert "forced" in NEEDS
-    assert "forced" not in random_evidence(random.Random(0), 2, 2).offers
 
 
 # --- evidence --------------------------------------------------------------------------------------------------------
@@ -536,7 +541,7 @@ def test_every_detector_explains_itself():
 
 
 @pytest.mark.parametrize(
-    "module", [f"hedge_tasks.detectors{m}" for m in ("", ".distribution", ".evidence", ".words")] + BUILTIN
+    "module", [f"hedge_tasks.detectors{m}" for m in ("", ".advice", ".distribution", ".evidence", ".words")] + BUILTIN
 )
 def test_docstring_examples(module):
     results = doctest.testmod(importlib.import_module(module), optionflags=doctest.ELLIPSIS)

@@ -60,7 +60,7 @@ def run(arguments: argparse.Namespace) -> int:
 def _facts(found: DetectorTable) -> dict[str, Any]:
     rows = [{**asdict(row), "within": _without_strata(row)} for row in found.rows]
     about = {"task": found.run.task, "model": found.run.model, "clustering": found.scorer.settings()}
-    return {**about, "detectors": rows, "left_out": dict(found.left_out)}
+    return {**about, "detectors": rows, "left_out": dict(found.left_out), "advice": found.advice}
 
 
 def _without_strata(row: Row) -> dict[str, Any]:
@@ -84,7 +84,7 @@ def _text(found: DetectorTable) -> str:
     for name, reason in found.left_out.items():
         reasons.setdefault(reason, []).append(name)
     lines = [f"{found.run.title}; filter {found.scorer.name}", *([table(header, rows)] if rows else [])]
-    return "\n".join([*lines, *undefined(reasons)])
+    return "\n".join([*lines, *undefined(reasons), *([found.advice] if found.advice else [])])
 
 
 def _difference(found: Comparison | None, p: float | None) -> list[str]:

@@ -8,7 +8,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+import numpy as np
+import numpy.typing as npt
+
 from hedge_tasks.clustering.base import distinct_texts
+from hedge_tasks.io import options
 
 # Punctuation to Unicode, but part of what an answer says: "5%" is not "5", "C#" is not "C".
 _MEANINGFUL = frozenset("%‰#")
@@ -21,9 +25,20 @@ class ExactClustering:
     """Two answers are the same when their normalised texts are (see `normalise`).
 
     A question in front of the answers changes nothing here, and is ignored.
+
+    Args:
+        closed: the answers are of a closed set, such as the options of a question: different ones contradict each
+            other. Detectors that need NLI relations then have them, without a model.
+
+    Raises:
+        ConfigError: it is neither true nor false.
     """
 
+    closed: bool = False
     name: str = field(default="exact", init=False)
+
+    def __post_init__(self) -> None:
+        options.flag("closed", self.closed)
 
     def cluster(self, answer_sets: Sequence[Sequence[str]], questions: Sequence[str] | None = None) -> list[list[int]]:
         """Cluster each answer set by itself; see `ClusteringBackend`."""
@@ -37,7 +52,18 @@ class ExactClustering:
 
     def settings(self) -> dict[str, Any]:
         """What decides the clustering."""
-        return {"backend": self.name, "normalisation": "NFKC, casefold, whitespace, surrounding punctuation"}
+        closed = {"closed": True} if self.closed else {}
+        return {"backend": self.name, "normalisation": "NFKC, casefold, whitespace, surrounding punctuation"} | closed
+
+    @property
+    def knows_probabilities(self) -> bool:
+        """Whether relations of the answers are known, which they are in a closed set; see `GivesRelations`."""
+        return self.closed
+
+    def probabilities(self, pairs: Sequence[tuple[str, str]]) -> npt.NDArray[np.float32]:
+        """Of contradiction, neutral and entailment: all or nothing."""
+        same = [normalise(one) == normalise(other) for one, other in pairs]
+        return np.array([(not s, 0, s) for s in same], dtype=np.float32).reshape(-1, 3)
 
 
 def normalise(text: str) -> str:

@@ -112,6 +112,8 @@ class AnswerSet:
         held_out: whether the threshold of the clustering was chosen on this document, so that no AUROC may count it.
         choice_errors: by score, what the choice of the clustering's threshold adds to the standard error of the AUROC.
         follow_ups: answers to what was asked about the same document after these, in the light of them.
+        forced: by name, texts that the model was made to say and how likely it finds them; see
+            `hedge_tasks.sampling.forced`.
     """
 
     id: str
@@ -127,6 +129,7 @@ class AnswerSet:
     follow_ups: tuple[AnswerSet, ...] = ()
     held_out: bool = False
     choice_errors: Mapping[str, float] = field(default_factory=dict)
+    forced: Mapping[str, Answer] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         for name in ("id", "question", "reference", "group", "question_type"):
@@ -157,6 +160,9 @@ class AnswerSet:
     def with_follow_ups(self, follow_ups: Sequence[AnswerSet]) -> AnswerSet:
         return replace(self, follow_ups=tuple(follow_ups))
 
+    def with_forced(self, forced: Mapping[str, Answer]) -> AnswerSet:
+        return replace(self, forced=dict(forced))
+
     def with_clusters(self, cluster_ids: Sequence[int]) -> AnswerSet:
         if len(cluster_ids) != len(self.answers):
             raise DataError(f"{self.id}: {len(cluster_ids)} cluster ids for {len(self.answers)} answers")
@@ -174,6 +180,8 @@ class AnswerSet:
             fields["cluster_ids"] = list(self.cluster_ids)
         if self.held_out:
             fields["held_out"] = True
+        if self.forced:
+            fields["forced"] = {name: answer.to_dict() for name, answer in self.forced.items()}
         if self.follow_ups:
             fields["follow_ups"] = [answer_set.to_dict() for answer_set in self.follow_ups]
         return fields
@@ -192,7 +200,8 @@ class AnswerSet:
 
         Args:
             fields: `{"id", "question"?, "reference"?, "label"?, "group"?, "question_type"?, "baseline": {"text",
-                "mean_logprob"?}, "clean": [...], "noisy"?: [...], "cluster_ids"?: [...], "follow_ups"?: [...]}`.
+                "mean_logprob"?}, "clean": [...], "noisy"?: [...], "cluster_ids"?: [...], "follow_ups"?: [...],
+                "forced"?: {NAME: {"text", "mean_logprob", "n_tokens"}}}`.
                 Unknown keys are ignored.
             where: put in front of every error, such as a file name and line number.
 
@@ -219,6 +228,7 @@ class AnswerSet:
             group=_read_optional_id(fields.get("group"), f"{at}group"),
             question_type=_read_optional_id(fields.get("question_type"), f"{at}question_type"),
             held_out=_read_flag(fields.get("held_out"), f"{at}held_out"),
+            forced=_read_forced(fields.get("forced"), f"{at}forced"),
             follow_ups=_read_follow_ups(_or_none_of_them(fields, "follow_ups"), f"{at}follow_ups"),
         )
         if fields.get("cluster_ids") is None:
@@ -338,6 +348,14 @@ def _read_follow_ups(value: object, where: str) -> tuple[AnswerSet, ...]:
     if any(isinstance(item, Mapping) and item.get("follow_ups") for item in value):
         raise DataError(f"{where}: follow-ups have no follow-ups of their own")
     return tuple(AnswerSet.from_dict(item, f"{where}[{i}]") for i, item in enumerate(value))
+
+
+def _read_forced(value: object, where: str) -> dict[str, Answer]:
+    if value is None:
+        return {}
+    if not isinstance(value, Mapping):
+        raise DataError(f"{where}: expected an object, got {_kind(value)}")
+    return {name: Answer.from_dict(item, f"{where}.{outside.shown(name)}") for name, item in value.items()}
 
 
 def _read_answers(value: object, where: str) -> tuple[Answer, ...]:

@@ -33,8 +33,8 @@ NEEDS: Mapping[str, str] = {
     "relations": "NLI probabilities of all pairs of answers",
     "cosines": "cosine similarities of all pairs of answers",
     "question": "the text of the question",
-    # Its place is here, its evidence comes with the adapters: p(true), log p(A0 | image) - log p(A0 | blank).
-    "forced": "log-probabilities of given texts, from a forced pass instead of a draw",
+    "forced_blank": "the log-probability of the baseline answer on a blank image, from a forced pass",
+    "forced_truth": "the log-probabilities of calling the baseline answer true and false, from forced passes",
 }
 """What a detector may need, and how a reader is told that it is not there."""
 

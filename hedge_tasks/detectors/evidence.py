@@ -5,7 +5,7 @@ Labels are not part of it: a detector never sees what it is measured against.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, TypeVar, cast
@@ -57,6 +57,8 @@ class Evidence:
             `relation_matrices`.
         cosines: cosine similarities of the answers' embeddings, shape (k, k); of equal texts 1.
         question: what was asked.
+        forced: by name, log-probabilities of whole texts that the model was made to say, in nats; see
+            `hedge_tasks.sampling.forced`.
 
     Raises:
         ValueError: a length or shape is not that of the answers.
@@ -70,6 +72,7 @@ class Evidence:
     relations: Matrix | None = None
     cosines: Matrix | None = None
     question: str | None = None
+    forced: Mapping[str, float] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         if isinstance(self.texts, str) or not 0 <= self.n_clean < len(self.texts):
@@ -144,6 +147,8 @@ class Evidence:
             "relations": self.relations is not None,
             "cosines": self.cosines is not None,
             "question": self.question is not None,
+            "forced_blank": "blank" in self.forced,
+            "forced_truth": {"true", "false"} <= self.forced.keys(),
         }
         return frozenset(need for need, there in met.items() if there)
 
@@ -180,6 +185,11 @@ def evidence_of(answer_set: AnswerSet, *, relations: Matrix | None = None, cosin
         relations=relations,
         cosines=cosines,
         question=answer_set.question,
+        forced={
+            name: answer.mean_logprob * answer.n_tokens if answer.n_tokens else 0.0
+            for name, answer in answer_set.forced.items()
+            if answer.mean_logprob is not None and answer.n_tokens is not None
+        },
     )
 
 

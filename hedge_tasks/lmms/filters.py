@@ -18,6 +18,7 @@ from typing import Any
 
 from hedge_tasks.clustering import ClusteringBackend
 from hedge_tasks.data.answers import AnswerSet
+from hedge_tasks.detectors import registry
 from hedge_tasks.detectors.pipeline import USUAL, Scores
 from hedge_tasks.detectors.scorer import Scorer, score_all
 from hedge_tasks.errors import ConfigError, unknown
@@ -25,6 +26,9 @@ from hedge_tasks.lmms.processes import gather
 
 MODEL_VARIABLES = {"nli": "HEDGE_NLI_MODEL", "embed": "HEDGE_EMBEDDING_MODEL"}
 """Environment variables that replace the YAML's model, since lmms-eval's command line has no options for filters."""
+
+DETECTORS_VARIABLE = "HEDGE_DETECTORS"
+"""Environment variable: names of detectors, with commas, that score besides those of the task's rows."""
 
 FILTERS_VARIABLE = "HEDGE_FILTERS"
 """Environment variable: the names of the filter pipelines to run, with commas; all of them where it is empty."""
@@ -42,6 +46,19 @@ def asked_filters(filter_list: Sequence[Mapping[str, Any]]) -> list[Mapping[str,
         if name not in names:
             raise unknown(f"filter in {FILTERS_VARIABLE}", name, names)
     return [pipeline for pipeline in filter_list if not asked or pipeline["name"] in asked]
+
+
+def asked_detectors() -> list[str]:
+    """The detectors that `HEDGE_DETECTORS` names.
+
+    Raises:
+        ConfigError: there is none of that name; names the nearest one.
+    """
+    given = os.environ.get(DETECTORS_VARIABLE, "").split(",")
+    try:
+        return [registry.get(name.strip()).name for name in given if name.strip()]
+    except ConfigError as error:
+        raise ConfigError(f"{DETECTORS_VARIABLE}: {error}") from None
 
 
 class ClusterFilter:

@@ -28,10 +28,17 @@ from hedge_tasks.adjudication import (
 from hedge_tasks.adjudication.config import LABELS
 from hedge_tasks.data import splits
 from hedge_tasks.data.answers import Answer, AnswerSet, FailedDocument, read_report, read_response
-from hedge_tasks.detectors.registry import names
+from hedge_tasks.detectors.registry import get, names
 from hedge_tasks.errors import ConfigError, DataError, DrawsFailed, HedgeError, unknown
 from hedge_tasks.evaluation import brought_metrics
-from hedge_tasks.lmms.filters import FILTERS_VARIABLE, ClusterFilter, ScoredAnswers, ScoreFilter, asked_filters
+from hedge_tasks.lmms.filters import (
+    FILTERS_VARIABLE,
+    ClusterFilter,
+    ScoredAnswers,
+    ScoreFilter,
+    asked_detectors,
+    asked_filters,
+)
 from hedge_tasks.lmms.identity import display_name, model_identity, output_folder, store_folder
 from hedge_tasks.lmms.metrics import FAILED_RATE, FailedRate, known_metrics
 from hedge_tasks.lmms.outcome import Everything, report_outcome, run_of
@@ -40,6 +47,7 @@ from hedge_tasks.lmms.reasoning import Tags, reasoning_tags, without_reasoning
 from hedge_tasks.lmms.settings import DocumentSettings
 from hedge_tasks.perturb import Wording
 from hedge_tasks.runs.run_files import FOLDER, save_run
+from hedge_tasks.sampling.forced import passes_needed
 from hedge_tasks.sampling.plan import SamplingPlan, draw_seed
 from hedge_tasks.sampling.prompts import load_prompt
 from hedge_tasks.sampling.requests import SampleRequest
@@ -132,6 +140,8 @@ class HedgeTask(ConfigurableMessagesTask):
         known = frozenset(names())
         metrics = self._aggregation_list.values()
         asked = [name for metric in metrics for name in getattr(metric, "detectors", ()) if name in known]
+        asked += asked_detectors()
+        self._forced = passes_needed([need for name in asked for need in get(name).needs])
         for ensemble in self._filters:
             backend = None
             for step in ensemble.filters:
@@ -261,6 +271,7 @@ class HedgeTask(ConfigurableMessagesTask):
             model=model_identity(self._args),
             store=store_folder(self._args),
             second_stage=self._second_stage,
+            forced=self._forced,
         )
         if self.plan.noisy_count:
             self._check_noise(request)

@@ -9,6 +9,7 @@ import numpy as np
 from scipy.stats import rankdata
 
 from hedge_tasks.data.answers import AnswerSet
+from hedge_tasks.detectors.advice import Gain, free_of, price_advice
 from hedge_tasks.detectors.base import Detector
 from hedge_tasks.detectors.pipeline import Scores, auroc_within, detection_auroc
 from hedge_tasks.detectors.registry import get
@@ -54,6 +55,7 @@ class DetectorTable:
         against: name of the detector that the others are compared with.
         rows: those with a ROC-AUC, the highest first.
         left_out: detector -> why it has none.
+        advice: what the draws of this run are good for, in a sentence or two; empty where nothing draws.
     """
 
     run: Run
@@ -61,6 +63,7 @@ class DetectorTable:
     against: str
     rows: tuple[Row, ...]
     left_out: Mapping[str, str]
+    advice: str = ""
 
 
 @dataclass(frozen=True)
@@ -129,7 +132,28 @@ def detector_table(
         )
         for name in shown
     )
-    return DetectorTable(run, scorer, against, rows, left_out)
+    return DetectorTable(run, scorer, against, rows, left_out, _advice(rows, columns, asked))
+
+
+def _advice(rows: Sequence[Row], columns: Mapping[str, _Column], asked: Mapping[str, Detector]) -> str:
+    """What the draws buy over the log-probability of the answer, by a paired test of each detector that draws."""
+    values = {row.detector: row.estimate.value or 0.0 for row in rows}
+    drawing = [row for row in rows if row.draws]
+    free = free_of(list(values))
+    if free is None:
+        gains = {row.detector: Gain(row.title, row.draws, values[row.detector], 0.0, None, None) for row in drawing}
+        return price_advice(None, gains)
+    theirs = columns[free].scores
+    found = {
+        name: compare_two_scores(columns[name].scores, name, theirs, free) for name in (row.detector for row in drawing)
+    }
+    adjusted = holm([None if one is None else one.p_value for one in found.values()])
+    gains = {
+        row.detector: Gain(row.title, row.draws, values[row.detector], one.difference, one.interval, p)
+        for row, p in zip(drawing, adjusted, strict=True)
+        if (one := found[row.detector]) is not None and one.difference is not None
+    }
+    return price_advice((asked[free].title, values[free]), gains)
 
 
 def mean_ranks(tables: Sequence[DetectorTable], *, seed: int = 0) -> list[Rank]:

@@ -11,6 +11,7 @@ from typing import Any
 from hedge_tasks.data.answers import Answer, AnswerSet, Draw
 from hedge_tasks.errors import DataError, unknown
 from hedge_tasks.sampling.definition import Definition
+from hedge_tasks.sampling.forced import CONDITION, forced_keys
 from hedge_tasks.sampling.jobs import answer_set_of
 from hedge_tasks.sampling.store import AnswerStore, Record, StoredDocument
 
@@ -126,7 +127,9 @@ def export(store: AnswerStore, definition: Definition, n: int | None = None) -> 
         if _is_complete(answers):
             present = {condition: [a for _, a in of if a is not None] for condition, of in answers.items()}
             provenance = {"definition": definition.to_dict(), "document": document.key}
-            lines.append({**answer_set_of(document, present).to_dict(), PROVENANCE: provenance})
+            keys = forced_keys(definition, document.key, document.question, present["baseline"][0])
+            forced = {name: answer for name, key in keys.items() if (answer := store.get(key)) is not None}
+            lines.append({**answer_set_of(document, present, forced).to_dict(), PROVENANCE: provenance})
         else:
             incomplete.append(document.id)
     return Export(tuple(lines), n_clean, n_noisy, tuple(incomplete))
@@ -153,12 +156,23 @@ def import_lines(store: AnswerStore, lines: Iterable[tuple[str, Mapping[str, Any
         definitions[definition.id] = definition
         documents.append(document)
         draws = definition.plan(document.n, document.n_noisy).draws(document.key)
-        for draw, answer in zip(draws, answer_set.answers, strict=True):
-            key = definition.key(document.key, document.question, draw)
-            known = store.get(key) or (new[key].answer if key in new else None)
-            conflicts += known is not None and known != answer
+        records = [
+            Record(
+                definition.key(document.key, document.question, draw), answer, document.id, draw.condition, draw.index
+            )
+            for draw, answer in zip(draws, answer_set.answers, strict=True)
+        ]
+        keys = forced_keys(definition, document.key, document.question, answer_set.baseline)
+        records += [
+            Record(keys[name], answer, document.id, CONDITION, 0)
+            for name, answer in answer_set.forced.items()
+            if name in keys
+        ]
+        for record in records:
+            known = store.get(record.key) or (new[record.key].answer if record.key in new else None)
+            conflicts += known is not None and known != record.answer
             if known is None:
-                new[key] = Record(key, answer, document.id, draw.condition, draw.index)
+                new[record.key] = record
     store.put_documents(definitions.values(), documents)
     store.put(new.values())
     return len(new), conflicts
@@ -224,6 +238,9 @@ def _places(store: AnswerStore) -> dict[str, tuple[str, str, int]]:
         for document in documents_of(store, definition).values():
             for key, draw in _draws(definition, document, n, n_noisy):
                 places[key] = (document.id, draw.condition, draw.index)
+                if draw.condition == "baseline" and (baseline := store.get(key)) is not None:
+                    for forced in forced_keys(definition, document.key, document.question, baseline).values():
+                        places[forced] = (document.id, CONDITION, 0)
     return places
 
 

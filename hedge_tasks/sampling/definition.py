@@ -103,6 +103,18 @@ class Definition:
         noise = shared["noise"] if draw.condition == "noisy" else None
         return draw_key({**shared, "noise": noise, "document": document, "question": question, "draw": asdict(draw)})
 
+    def forced_key(self, document: str, question: str, about: Mapping[str, str], prompt: Prompt | None) -> str:
+        """Key of a forced pass (`hedge_tasks.sampling.forced`).
+
+        Args:
+            about: name of the pass, the baseline answer, and the words that are forced.
+            prompt: where it is another one than the definition's.
+        """
+        shared = {**self._shared, "noise": None}
+        if prompt is not None:
+            shared["prompt"] = {"system": prompt.system, "user": prompt.user}
+        return draw_key({**shared, "document": document, "question": question, "forced": about})
+
 
 def _hash(fields: Mapping[str, Any]) -> str:
     canonical = json.dumps(fields, sort_keys=True, ensure_ascii=True, separators=(",", ":"))

@@ -16,6 +16,7 @@ from tqdm import tqdm
 
 from hedge_tasks.data.answers import Answer, AnswerSet, FailedDocument, Refused
 from hedge_tasks.sampling.failures import FailureTally
+from hedge_tasks.sampling.forced import force, forced_of
 from hedge_tasks.sampling.image_check import plan_checks, summary
 from hedge_tasks.sampling.jobs import Job, Stores, keep_documents
 from hedge_tasks.sampling.plan import SamplingPlan
@@ -75,6 +76,8 @@ def generate_samples(model: Any, requests: Sequence[Any]) -> list[str]:
         further = {i: jobs[i].further(model, answers, stores) for i, answers in answered.items()}
         failed |= _answer(model, [job for of_document in further.values() for job in of_document], known=True)
         _check_images(model, [jobs[i] for i in answered])
+        force(model, [jobs[i] for i in answered])
+        answered = {i: answers.with_forced(forced_of(jobs[i])) for i, answers in answered.items()}
         reports = _reports(jobs)
         return [
             _response(job, answered.get(i), further.get(i, ()), failed, reports.get(i)) for i, job in enumerate(jobs)

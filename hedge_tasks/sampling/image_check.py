@@ -47,7 +47,7 @@ def plan_checks(jobs: Sequence[Job]) -> list[Check]:
         other = next((o for o in jobs if o.definition.task == task and _another_picture(o.request, job.request)), None)
         if other is None or not job.request.load_images(baseline.document()):
             continue
-        pictures = {"blank": _blank(job.request), "other": _of(other)}
+        pictures = {"blank": blank_images(job.request), "other": _of(other)}
         draws = {}
         for kind in _PICTURES:
             request = replace(job.request, key=f"{job.request.key}/{kind}", load_images=pictures[kind])
@@ -79,7 +79,9 @@ def _another_picture(request: SampleRequest, than: SampleRequest) -> bool:
     return request.key != than.key and (request.group is None or request.group != than.group)
 
 
-def _blank(request: SampleRequest) -> Callable[[Mapping[str, Any]], list[Any]]:
+def blank_images(request: SampleRequest) -> Callable[[Mapping[str, Any]], list[Any]]:
+    """In place of `request.load_images`: as many pictures of the same sizes, all grey."""
+
     def images(document: Mapping[str, Any]) -> list[Any]:
         return [Image.new("RGB", image.size, GREY) for image in request.load_images(document)]
 

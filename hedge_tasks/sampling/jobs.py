@@ -104,8 +104,10 @@ class Job:
         return answer_set_of(self.document(), of)
 
 
-def answer_set_of(document: StoredDocument, answers: Mapping[str, Sequence[Answer]]) -> AnswerSet:
-    """A stored document with its answers by condition."""
+def answer_set_of(
+    document: StoredDocument, answers: Mapping[str, Sequence[Answer]], forced: Mapping[str, Answer] | None = None
+) -> AnswerSet:
+    """A stored document with its answers by condition, and its forced passes by name."""
     return AnswerSet(
         id=document.id,
         baseline=answers["baseline"][0],
@@ -115,6 +117,7 @@ def answer_set_of(document: StoredDocument, answers: Mapping[str, Sequence[Answe
         reference=document.reference,
         group=document.group,
         question_type=document.question_type,
+        forced=dict(forced or {}),
     )
 
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from hedge_tasks.data.answers import Answer, Finish
+from hedge_tasks.io.outside import clean
 from hedge_tasks.serving.failures import RequestFailed
 
 # What a server writes in place of a log-probability that it does not tell exactly: OpenAI for tokens outside its top
@@ -58,6 +59,8 @@ class Completion:
         finish: Why the server stopped; None where it does not say. "filtered" where a content filter did.
         model: The model that answered, as the server names it; None where it does not.
         usage: None where the server does not tell.
+        prompt: tokens of the prompt, each as text and with its log-probability, where they were asked for (vLLM's
+            `prompt_logprobs`) and told.
     """
 
     text: str
@@ -66,6 +69,7 @@ class Completion:
     finish: Finish | None = None
     model: str | None = None
     usage: Usage | None = None
+    prompt: tuple[tuple[str, float], ...] = ()
 
     @property
     def answer(self) -> Answer:
@@ -101,7 +105,7 @@ def read_completion(body: object, until: Sequence[str] = ()) -> Completion:
     model = named[:_LONGEST_NAME] if isinstance(named, str) else None
     finish = _finish(choice)
     mean, n_tokens = _mean_logprob(tokens, finished=finish == "stop")
-    return Completion(text.strip(), mean, n_tokens, finish, model, _usage(body))
+    return Completion(text.strip(), mean, n_tokens, finish, model, _usage(body), _prompt(body))
 
 
 def _finish(choice: Mapping[str, Any]) -> Finish | None:
@@ -194,6 +198,27 @@ def _mean_logprob(tokens: Sequence[_Token], *, finished: bool) -> tuple[float | 
     counted = [logprob for token, _, logprob in spelled if not _SPECIAL.fullmatch(token)]
     # An answer of no token at all is as likely as the end token that made it.
     return (sum(counted) / len(counted) if counted else tokens[0][2]), len(counted)
+
+
+def _prompt(body: object) -> tuple[tuple[str, float], ...]:
+    """The tokens of the prompt as vLLM tells them: of each an object with one entry, null where nothing is known.
+
+    Nothing where they are not told as they should be: a part of a text is another text.
+    """
+    table = body.get("prompt_logprobs") if isinstance(body, Mapping) else None
+    tokens: list[tuple[str, float]] = []
+    for entry in table if isinstance(table, list) else []:
+        told = next(iter(entry.values()), None) if isinstance(entry, Mapping) else None
+        if not isinstance(told, Mapping):
+            tokens.clear()  # what comes after a gap is not joined to what came before
+            continue
+        piece, logprob = told.get("decoded_token"), told.get("logprob")
+        if not isinstance(piece, str) or isinstance(logprob, bool) or not isinstance(logprob, (int, float)):
+            return ()
+        if not _CLAMPED < logprob <= _ROUNDING:
+            return ()
+        tokens.append((clean(piece), min(float(logprob), 0.0)))
+    return tuple(tokens)
 
 
 def _usage(body: object) -> Usage | None:

@@ -31,6 +31,17 @@ def test_log_probabilities_through_vllm_equal_the_models_own(server: Server) -> 
     assert len({answer.text for answer in answers}) > 6
 
 
+@on("vllm")
+def test_forced_log_probabilities_through_vllm_are_those_of_the_draws(server: Server) -> None:
+    draws = demo_draws(documents=3)
+    answers = sample(adapter(server), draws)
+    forced = adapter(server).forced_logprobs([draw.messages() for draw in draws], [answer.text for answer in answers])
+    pairs = [(a, f) for a, f in zip(answers, forced, strict=True) if a.n_tokens == getattr(f, "n_tokens", None)]
+    same = [abs(a.mean_logprob - f.mean_logprob) < 5e-6 for a, f in pairs]
+    # The template may put no blank before a text that the model began with one.
+    assert sum(same) > len(draws) / 2, forced
+
+
 @on("llama_cpp")
 def test_the_end_token_of_llama_cpp_counts_nowhere(server: Server) -> None:
     draws = demo_draws(documents=3)

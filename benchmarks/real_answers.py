@@ -1,0 +1,106 @@
+"""All detectors on real sampled answers, with their price and intervals.
+
+    python benchmarks/real_answers.py --triviaqa triviaqa_llama13b_500x20.jsonl
+        [--run RUN --filter nli embed] [--clustering embed]
+
+- `--triviaqa`: 500 TriviaQA questions with 20 answers each of a 13 B text model, without log-probabilities. Every line
+  has `id`, `question`, `reference` and `samples`. The first sample stands in for the baseline answer, which the file
+  lacks, and the others are the clean answers; the rule judge labels.
+- `--run`: a finished run, such as one of `hedge_demo`, under some of its own filters.
+
+What a set of answers cannot give (log-probabilities, noisy answers, an NLI model for its language) is left out.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+from hedge_tasks.adjudication import Case, build_judge
+from hedge_tasks.data.answers import Answer, AnswerSet
+from hedge_tasks.detectors import get, names
+from hedge_tasks.detectors.scorer import Scorer
+from hedge_tasks.runs.detector_table import DetectorTable, Row, detector_table
+from hedge_tasks.runs.run_files import Run, load_run
+from hedge_tasks.runs.scorers import scorer_of
+
+
+def rows_of(path: Path) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in path.read_text("utf-8").splitlines()]
+
+
+def triviaqa(path: Path) -> Run:
+    rows = rows_of(path)
+    judge = build_judge("rule")
+    cases = [Case(row["id"], row["question"], row["reference"], row["samples"][0]) for row in rows]
+    sets = [
+        AnswerSet(
+            row["id"],
+            Answer(row["samples"][0]),
+            tuple(map(Answer, row["samples"][1:])),
+            question=row["question"],
+            label=verdict.label,
+        )
+        for row, verdict in zip(rows, judge.judge(cases), strict=True)
+    ]
+    return Run(f"TriviaQA, labelled by rule judge {judge.version}", "LLaMA-13B", tuple(sets))
+
+
+def together(tables: Sequence[DetectorTable]) -> Iterator[str]:
+    """One row a detector, one column a set of answers under one clustering."""
+    for i, table in enumerate(tables, start=1):
+        labels = [a.label for a in table.run.answer_sets if a.label is not None]
+        clean, noisy = (min(len(getattr(a, name)) for a in table.run.answer_sets) for name in ("clean", "noisy"))
+        about = f"{len(labels)} labelled, {sum(labels) / len(labels):.2f} of them hallucinated"
+        yield f"{i}. {table.run.task} of {table.run.model}, clustering `{table.scorer.name}`: {about}; "
+        yield f"   {clean} clean and {noisy} noisy answers. {table.advice}"
+    yield ""
+    yield "| detector | draws | " + " | ".join(str(i) for i, _ in enumerate(tables, start=1)) + " |"
+    yield "|---" * (2 + len(tables)) + "|"
+    rows = [{row.detector: row for row in table.rows} for table in tables]
+    places: dict[str, list[float]] = {}
+    for of in rows:
+        for place, name in enumerate(of):
+            places.setdefault(name, []).append(place / len(of))
+    for name in sorted(places, key=lambda name: sum(places[name]) / len(places[name])):
+        prices = sorted({str(of[name].draws) for of in rows if name in of}, key=int)
+        yield f"| `{name}` | {', '.join(prices)} | {' | '.join(cell(of.get(name)) for of in rows)} |"
+    yield ""
+    yield f"▲▼ better or worse than `{tables[0].against}` on the same answers, p < 0.05 by Holm over the column."
+
+
+def cell(row: Row | None) -> str:
+    if row is None:
+        return ""
+    low, high = row.estimate.interval or (float("nan"), float("nan"))
+    told = row.difference.difference if row.difference else None
+    sure = row.p_holm is not None and row.p_holm < 0.05
+    mark = "" if told is None or not sure else " ▲" if told > 0 else " ▼"
+    return f"{row.estimate.value:.3f} [{low:.2f}, {high:.2f}]{mark}"
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--triviaqa", type=Path)
+    parser.add_argument("--clustering", nargs="+", default=["embed"])
+    parser.add_argument("--run", type=Path)
+    parser.add_argument("--filter", nargs="+", default=["nli", "embed"])
+    arguments = parser.parse_args()
+    usual = [name for name in names() if not get(name).experimental]
+    scorers = [Scorer.build(name, name) for name in arguments.clustering]
+    asked: list[tuple[Run, Scorer, list[str]]] = []
+    if arguments.run is not None:
+        run = load_run(arguments.run)
+        forced = [name for name in ("p_true", "image_ratio") if any(a.forced for a in run.answer_sets)]
+        asked += [(run, scorer_of(run, name), [*usual, *forced]) for name in arguments.filter]
+    if arguments.triviaqa is not None:
+        answers = triviaqa(arguments.triviaqa)
+        asked += [(answers, scorer, usual) for scorer in scorers]
+    print("\n".join(together([detector_table(run, scorer, detectors) for run, scorer, detectors in asked])))
+
+
+if __name__ == "__main__":
+    main()

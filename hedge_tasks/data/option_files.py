@@ -1,0 +1,358 @@
+"""What models think of the options of multiple-choice questions: one log-weight an option, from any harness.
+
+Four shapes are read (docs/options.md has examples):
+
+- JSON lines, a question each: `{"id", "answer", "logits" | "logprobs" | "probabilities", "question"?, "options"?,
+  "question_type"?, "group"?, "model"?}`. The weights are an object (label -> number) or a list, whose labels are
+  A, B, C, ...; `options` holds the texts in the same form. Rows of several models may stand in one file.
+- CSV, a question a row: the same, in columns `logit:A`, `logit:B`, ... (or `logprob:`, `probability:`), `option:A`, ...
+- JSON lines of lm-evaluation-harness (`--log_samples` of a multiple-choice task): the log-likelihoods of the options.
+- NPZ, an array of logits (questions, options) for each model, with a file of the questions beside it: JSON lines, CSV
+  or Parquet in the order of the rows, with `id`, `answer`, and if they are known `question`, `question_type`, `group`
+  (or `image`) and a column with the text of each option under its label.
+
+Logits need not be normalised. An option that cannot be chosen has minus infinity. Pickles are not read: they run code.
+"""
+
+from __future__ import annotations
+
+import math
+import zipfile
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from hedge_tasks.errors import DataError, unknown
+from hedge_tasks.io import outside
+from hedge_tasks.io.json_lines import read_objects
+from hedge_tasks.io.tables import parse_csv
+
+__all__ = ["LABELS", "OptionQuestion", "read_options"]
+
+LABELS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
+"""Labels of options that are given as a list, in order."""
+
+MOST_OPTIONS = 1000
+"""Of one question."""
+
+_WEIGHTS = ("logits", "logprobs", "probabilities")
+_COLUMNS = {"logit": "logits", "logprob": "logprobs", "probability": "probabilities", "option": "options"}
+_TEXTS = ("question", "question_type", "group", "model")
+_KEYS = ("id", "answer", "options", *_WEIGHTS, *_TEXTS)
+_HARNESS = "filtered_resps"
+_LARGEST_ARRAYS = 2 << 30
+
+Row = tuple[str, Mapping[str, Any]]
+"""Place (`file:line`) and fields."""
+
+
+@dataclass(frozen=True)
+class OptionQuestion:
+    """A multiple-choice question and what a model thinks of its options.
+
+    Attributes:
+        id: of the question.
+        answer: label of the right option.
+        logits: label -> log-weight in nats, up to a constant that all options share; `-inf` is never chosen.
+        question: what was asked, without its options.
+        options: label -> text, of the options that have one.
+        question_type, group: as in an answer set.
+
+    Raises:
+        ValueError: there are fewer than two options, none can be chosen, or the answer is none of them.
+    """
+
+    id: str
+    answer: str
+    logits: Mapping[str, float]
+    question: str | None = None
+    options: Mapping[str, str] = field(default_factory=dict)
+    question_type: str | None = None
+    group: str | None = None
+
+    def __post_init__(self) -> None:
+        if not 2 <= len(self.logits) <= MOST_OPTIONS:
+            raise ValueError(f"expected 2 to {MOST_OPTIONS} options, got {len(self.logits)}")
+        if not all(label.strip() for label in self.logits):
+            raise ValueError("an option has an empty label")
+        if max(self.logits.values()) == -math.inf:
+            raise ValueError("no option can be chosen: all logits are -inf")
+        if self.answer not in self.logits:
+            raise unknown("answer", self.answer, self.logits)
+
+
+def read_options(file: Path, questions: Path | None = None) -> dict[str, list[OptionQuestion]]:
+    """Read a file of option weights.
+
+    Args:
+        file: NPZ where the name ends in `.npz`, CSV where it ends in `.csv`, else JSON lines.
+        questions: of an NPZ file: JSON lines, CSV (`.csv`) or Parquet (`.parquet`).
+
+    Returns:
+        By model the questions in the order of the file; "" is the model of rows that name none.
+
+    Raises:
+        DataError: names the file, the line or row, and what is wrong there.
+    """
+    if file.suffix.lower() == ".npz":
+        if questions is None:
+            raise DataError(f"{file}: its questions are missing; give the file that has them with --questions")
+        return _of_arrays(file, questions)
+    if questions is not None:
+        raise DataError(f"{file}: its rows are questions already; --questions belongs to an .npz file")
+    if file.suffix.lower() == ".csv":
+        rows = [(where, _of_csv(row, where)) for where, row in parse_csv(outside.read_text(file), str(file))]
+        return _of_rows(rows, str(file))
+    return _of_rows(read_objects(file), str(file))
+
+
+def _of_rows(rows: Sequence[Row], name: str) -> dict[str, list[OptionQuestion]]:
+    if not rows:
+        raise DataError(f"{name}: no questions in it")
+    models: dict[str, list[OptionQuestion]] = {}
+    places: dict[tuple[str, str], str] = {}
+    for where, row in rows:
+        model, question = _of_harness(row, where) if _HARNESS in row else _of_row(row, where)
+        if (model, question.id) in places:
+            line = places[model, question.id].rpartition(":")[2]
+            raise DataError(f"{where}: id {outside.shown(question.id)} is already on line {line}")
+        places[model, question.id] = where
+        models.setdefault(model, []).append(question)
+    return models
+
+
+def _of_row(row: Mapping[str, Any], where: str) -> tuple[str, OptionQuestion]:
+    for key in row:
+        if key not in _KEYS:
+            raise DataError(f"{where}: {unknown('key', key[:100], _KEYS)}")
+    given = [name for name in _WEIGHTS if row.get(name) is not None]
+    if len(given) != 1:
+        raise DataError(f"{where}: expected one of {', '.join(_WEIGHTS)}, got {' and '.join(given) or 'none'}")
+    [kind] = given
+    weights = {
+        label: _weight(value, kind, f"{where}: {kind}[{outside.shown(label)}]")
+        for label, value in _labelled(row[kind], f"{where}: {kind}").items()
+    }
+    texts = {name: _optional_text(row.get(name), f"{where}: {name}") for name in _TEXTS}
+    model = texts.pop("model") or ""
+    options = {
+        label: _text(value, f"{where}: options[{outside.shown(label)}]")
+        for label, value in _labelled(row.get("options") or {}, f"{where}: options").items()
+    }
+    for label in options:
+        if label not in weights:
+            raise DataError(f"{where}: {unknown('option', label, weights)}")
+    id, answer = (_text(row.get(name), f"{where}: {name}") for name in ("id", "answer"))
+    return model, _question(where, id=id, answer=answer, logits=weights, options=options, **texts)
+
+
+def _of_csv(row: Mapping[str, str], where: str) -> Mapping[str, Any]:
+    """The row in the shape of JSON lines. An empty cell is nothing."""
+    made: dict[str, Any] = {}
+    for column, cell in row.items():
+        kind, colon, label = column.partition(":")
+        if not colon:
+            if cell.strip():
+                made[column] = cell
+        elif kind not in _COLUMNS:
+            raise DataError(f"{where}: {unknown('column', column[:100], [f'{name}:A' for name in _COLUMNS])}")
+        elif cell.strip():
+            value = cell if kind == "option" else _number_of(cell.strip(), f"{where}: {outside.shown(column)}")
+            made.setdefault(_COLUMNS[kind], {})[label] = value
+    return made
+
+
+def _of_harness(row: Mapping[str, Any], where: str) -> tuple[str, OptionQuestion]:
+    """A row of lm-evaluation-harness: pairs of log-likelihood and "is greedy", which it writes as texts."""
+    replies, target = row[_HARNESS], row.get("target")
+    if not isinstance(replies, list) or not all(isinstance(reply, list) and len(reply) == 2 for reply in replies):
+        raise DataError(
+            f"{where}: {_HARNESS}: expected a log-likelihood for each option, as lm-evaluation-harness logs them of a "
+            "multiple-choice task"
+        )
+    labels = _list_labels(len(replies), f"{where}: {_HARNESS}")
+    weights = {
+        label: _weight(_number_of(reply[0], f"{where}: {_HARNESS}[{i}]"), "logits", f"{where}: {_HARNESS}[{i}]")
+        for i, (label, reply) in enumerate(zip(labels, replies, strict=True))
+    }
+    place = _text(target, f"{where}: target")
+    if not (place.isascii() and place.isdigit() and len(place) < 5 and int(place) < len(labels)):
+        raise DataError(f"{where}: target: expected the place of the right option, got {outside.shown(target)}")
+    options = {label: text for label, text in zip(labels, _continuations(row.get("arguments")), strict=False) if text}
+    return "", _question(
+        where,
+        id=_text(row.get("doc_id"), f"{where}: doc_id"),
+        answer=labels[int(place)],
+        logits=weights,
+        options=options,
+    )
+
+
+def _continuations(arguments: object) -> list[str]:
+    """The texts of the options, where the harness's arguments tell them; nothing depends on them."""
+    if not isinstance(arguments, Mapping):
+        return []
+    pairs = [arguments.get(f"gen_args_{i}") for i in range(len(arguments))]
+    texts = [pair.get("arg_1") if isinstance(pair, Mapping) else None for pair in pairs]
+    return [text.strip() if isinstance(text, str) else "" for text in texts]
+
+
+def _of_arrays(file: Path, questions: Path) -> dict[str, list[OptionQuestion]]:
+    rows = _question_rows(questions)
+    models: dict[str, list[OptionQuestion]] = {}
+    for model, array in _arrays(file).items():
+        at = f"{file}: array {outside.shown(model)}"
+        if len(array) != len(rows):
+            raise DataError(f"{at} has {len(array)} rows for the {len(rows)} questions of {questions}")
+        labels = _list_labels(array.shape[1], at)
+        if not models:
+            _check_ids(rows)
+        models[outside.clean(model)] = [
+            _of_table_row(row, where, labels, [float(value) for value in logits], f"{at}, row {i}")
+            for i, ((where, row), logits) in enumerate(zip(rows, array, strict=True))
+        ]
+    return models
+
+
+def _of_table_row(
+    row: Mapping[str, Any], where: str, labels: Sequence[str], logits: Sequence[float], at: str
+) -> OptionQuestion:
+    group = row.get("group") if row.get("group") is not None else row.get("image")
+    return _question(
+        where,
+        id=_text(row.get("id"), f"{where}: id"),
+        answer=_text(row.get("answer"), f"{where}: answer"),
+        logits={label: _weight(v, "logits", f"{at}[{label}]") for label, v in zip(labels, logits, strict=True)},
+        question=_optional_text(row.get("question"), f"{where}: question"),
+        options={
+            label: text for label in labels if (text := _optional_text(row.get(label), f"{where}: {label}")) is not None
+        },
+        question_type=_optional_text(row.get("question_type"), f"{where}: question_type"),
+        group=_optional_text(group, f"{where}: group"),
+    )
+
+
+def _arrays(file: Path) -> dict[str, Any]:
+    """The arrays of an NPZ file, of two dimensions and numbers only.
+
+    Raises:
+        DataError: it is none, too large, or holds anything else.
+    """
+    import numpy as np
+
+    try:
+        with zipfile.ZipFile(file) as archive:
+            size = sum(member.file_size for member in archive.infolist())
+        if size > _LARGEST_ARRAYS:
+            raise DataError(f"{file}: its arrays are larger than {_LARGEST_ARRAYS >> 30} GiB")
+        with np.load(file, allow_pickle=False) as loaded:
+            found = {name: loaded[name] for name in loaded.files}
+    except DataError:
+        raise
+    except OSError as error:
+        raise DataError(f"cannot read {file}: {error.strerror or error}") from error
+    # What damaged archives and headers end in is the business of two libraries, and nowhere written down.
+    except Exception as error:
+        raise DataError(f"{file}: no NPZ file of numbers ({type(error).__name__}: {str(error)[:200]})") from error
+    if not found:
+        raise DataError(f"{file}: no arrays in it")
+    for name, array in found.items():
+        if not isinstance(array, np.ndarray) or array.ndim != 2 or array.dtype.kind not in "fiu":
+            shape = f"{array.dtype} of shape {array.shape}" if isinstance(array, np.ndarray) else "something else"
+            raise DataError(f"{file}: array {outside.shown(name)}: expected numbers (questions, options), got {shape}")
+    return found
+
+
+def _question_rows(file: Path) -> list[Row]:
+    suffix = file.suffix.lower()
+    if suffix == ".csv":
+        table = parse_csv(outside.read_text(file), str(file))
+        # A CSV file has no other way to say that there is nothing.
+        rows: list[Row] = [(where, {key: value for key, value in row.items() if value != ""}) for where, row in table]
+    else:
+        rows = _parquet_rows(file) if suffix == ".parquet" else read_objects(file)
+    if not rows:
+        raise DataError(f"{file}: no questions in it")
+    return rows
+
+
+def _parquet_rows(file: Path) -> list[Row]:
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    try:
+        if file.stat().st_size > outside.LARGEST_TEXT:
+            raise DataError(f"{file}: larger than {outside.LARGEST_TEXT >> 30} GiB")
+        rows = pq.read_table(file).to_pylist()
+    except (pa.ArrowException, UnicodeDecodeError) as error:
+        raise DataError(f"{file}: no sound Parquet file ({str(error)[:200]})") from error
+    except OSError as error:
+        raise DataError(f"cannot read {file}: {error.strerror or str(error)[:200]}") from error
+    return [(f"{file}: row {i}", row) for i, row in enumerate(rows)]
+
+
+def _check_ids(rows: Sequence[Row]) -> None:
+    seen: dict[str, str] = {}
+    for where, row in rows:
+        id = _text(row.get("id"), f"{where}: id")
+        if id in seen:
+            raise DataError(f"{where}: id {outside.shown(id)} is already at {seen[id]}")
+        seen[id] = where
+
+
+def _question(where: str, **fields: Any) -> OptionQuestion:
+    try:
+        return OptionQuestion(**fields)
+    except ValueError as error:
+        raise DataError(f"{where}: {error}") from None
+
+
+def _labelled(value: object, where: str) -> Mapping[str, Any]:
+    """An object by label; a list has the labels A, B, C, ..."""
+    if isinstance(value, Mapping):
+        return value
+    if isinstance(value, list):
+        return dict(zip(_list_labels(len(value), where), value, strict=True))
+    raise DataError(f"{where}: expected an object or a list, got {outside.shown(value)}")
+
+
+def _list_labels(count: int, where: str) -> str:
+    if not 2 <= count <= len(LABELS):
+        raise DataError(f"{where}: expected 2 to {len(LABELS)} options, got {count}; more need labels of their own")
+    return LABELS[:count]
+
+
+def _number_of(text: object, where: str) -> object:
+    if not isinstance(text, str):
+        return text
+    try:
+        return float(text)
+    except ValueError:
+        raise DataError(f"{where}: expected a number, got {outside.shown(text)}") from None
+
+
+def _weight(value: object, kind: str, where: str) -> float:
+    """A log-weight in nats."""
+    if value in ("-inf", -math.inf) and kind != "probabilities":
+        return -math.inf
+    found = outside.number(value, where)
+    if kind == "logits":
+        return found
+    if kind == "logprobs":
+        if found > 0:
+            raise DataError(f"{where}: {found} is no log-probability, which is at most 0")
+        return found
+    if not 0 <= found <= 1:
+        raise DataError(f"{where}: {found} is no probability")
+    return math.log(found) if found else -math.inf
+
+
+def _text(value: object, where: str) -> str:
+    if isinstance(value, bool) or not isinstance(value, (str, int)):
+        raise DataError(f"{where}: expected a text, got {outside.shown(value)}")
+    return outside.clean(str(value))
+
+
+def _optional_text(value: object, where: str) -> str | None:
+    return None if value is None else _text(value, where)

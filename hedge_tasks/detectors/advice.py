@@ -1,0 +1,92 @@
+"""What to take from detectors at their price: whether the draws buy anything over what the answer itself tells.
+
+The log-probability of the baseline answer is there before the first further draw. A detector that draws has to be
+better than that to be worth its price; whether it is depends on the model and on the length of its answers, so that the
+advice is read off the run at hand (docs/detectors.md has what was found over real models).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+__all__ = ["FREE", "Gain", "price_advice"]
+
+FREE = ("msp", "baseline_nll")
+"""What costs nothing beyond the answer; of a run the first that it has, not the best: that would be a choice."""
+
+_LEVEL = 0.05
+
+
+@dataclass(frozen=True)
+class Gain:
+    """What a detector that draws has over one that does not, on the same questions.
+
+    Attributes:
+        title: of the detector.
+        draws: its price.
+        auroc: its ROC-AUC.
+        difference: less that of the free detector.
+        interval: of the difference, 95 %; None where it is unknown.
+        p_value: of the difference, adjusted for all detectors that draw; None where it is unknown.
+    """
+
+    title: str
+    draws: int
+    auroc: float
+    difference: float
+    interval: tuple[float, float] | None
+    p_value: float | None
+
+    @property
+    def better(self) -> bool:
+        return self.difference > 0 and self.p_value is not None and self.p_value < _LEVEL
+
+    @property
+    def worse(self) -> bool:
+        return self.difference < 0 and self.p_value is not None and self.p_value < _LEVEL
+
+
+def price_advice(free: tuple[str, float] | None, gains: Mapping[str, Gain]) -> str:
+    """A sentence or two on what the draws of a run are good for.
+
+    Args:
+        free: title and ROC-AUC of the detector that draws nothing; None where the run has none.
+        gains: of the detectors that draw, by name.
+
+    Example:
+        >>> gains = {"se": Gain("Semantic entropy", 10, 0.82, -0.03, (-0.04, -0.02), 0.001)}
+        >>> price_advice(("Sequence probability", 0.85), gains)
+        'At no draw, Sequence probability has 0.850. No detector that draws is better, and 1 of 1 are worse: ...
+    """
+    if not gains:
+        return ""
+    best = max(gains.values(), key=lambda gain: gain.auroc)
+    if free is None:
+        return (
+            f"Nothing is free here, for the answers have no log-probabilities: {best.title} is the best of what "
+            f"{best.draws} draws buy, at {best.auroc:.3f}."
+        )
+    title, auroc = free
+    start = f"At no draw, {title} has {auroc:.3f}."
+    better = sorted((gain for gain in gains.values() if gain.better), key=lambda gain: (gain.draws, -gain.auroc))
+    worse = sum(gain.worse for gain in gains.values())
+    if not better:
+        if best.difference < 0:
+            told = f"No detector that draws is better, and {worse} of {len(gains)} are worse"
+            return f"{start} {told}: at this price nobody should draw. The best, {_told(best)}."
+        return f"{start} No detector that draws is better beyond chance; the best, {_told(best)}."
+    cheapest = better[0]
+    others = f", the best of them {_told(best)}" if best is not cheapest and best.better else ""
+    told = f"{len(better)} of {len(gains)} detectors that draw are better"
+    return f"{start} {told}: the cheapest, {_told(cheapest)}{others}."
+
+
+def _told(gain: Gain) -> str:
+    between = "" if gain.interval is None else f" [{gain.interval[0]:+.3f}, {gain.interval[1]:+.3f}]"
+    return f"{gain.title} at {gain.draws} draws, by {gain.difference:+.3f}{between}"
+
+
+def free_of(names: Sequence[str]) -> str | None:
+    """The detector of a run that costs nothing and that the others are held against; None where it has none."""
+    return next((name for name in FREE if name in names), None)

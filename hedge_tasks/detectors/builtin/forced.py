@@ -1,0 +1,75 @@
+"""What one more pass over given words tells: no draw, but not free either. Experimental."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from hedge_tasks.detectors.base import no_draws
+from hedge_tasks.detectors.distribution import softmax
+from hedge_tasks.detectors.evidence import Evidence
+from hedge_tasks.detectors.registry import register
+
+
+@register(
+    "p_true",
+    title="p(true), one forced pass",
+    needs=("forced_truth",),
+    draws=no_draws,
+    source="Kadavath et al. 2022 (arXiv:2207.05221), without samples in the prompt",
+    experimental=True,
+)
+def p_true(evidence: Evidence) -> float:
+    r"""How unlikely the model is to call its own answer true, when it is shown and asked.
+
+    .. math::
+        \frac{p(\text{False})}{p(\text{True}) + p(\text{False})}
+
+    Both words are forced after the same prompt, so that it costs one reading of it and no draw. lm-polygraph's PTrue is
+    the log-probability of the single token "True", and its prompt another one; theirs with sampled answers in the
+    prompt is PTrueSampling.
+
+    Args:
+        evidence: With the forced words.
+
+    Returns:
+        A number in [0, 1].
+
+    Example:
+        >>> import math
+        >>> p_true(Evidence(("left",), 0, forced={"true": math.log(0.6), "false": math.log(0.2)}))
+        0.25
+    """
+    words = [evidence.forced["false"], evidence.forced["true"]]
+    return float(softmax(np.array(words))[0]) if max(words) > -np.inf else math.nan
+
+
+@register(
+    "image_ratio",
+    title="Image ratio, one forced pass",
+    needs=("baseline_logprob", "baseline_tokens", "forced_blank"),
+    draws=no_draws,
+    unit="nats",
+    source="pointwise mutual information with the image; for text Takayama and Arase 2019",
+    experimental=True,
+)
+def image_ratio(evidence: Evidence) -> float:
+    r"""How little the image adds to the log-probability of the baseline answer.
+
+    .. math::
+        -\bigl(\ln p(y \mid \text{image}, x) - \ln p(y \mid \text{blank}, x)\bigr)
+
+    of the whole answer; the blank is a grey image of the same size. An answer that is as likely without the image rests
+    on the question alone.
+
+    Args:
+        evidence: With log-probability and token count of the baseline answer, and the forced one.
+
+    Example:
+        >>> import numpy as np
+        >>> said, tokens = np.array([-0.25]), np.array([4.0])
+        >>> image_ratio(Evidence(("a small effusion",), 0, mean_logprobs=said, n_tokens=tokens, forced={"blank": -3.0}))
+        -2.0
+    """
+    return evidence.forced["blank"] - float(evidence.summed_logprobs[0])

@@ -1,0 +1,54 @@
+"""Runs out of what models think of the options of multiple-choice questions, in place of sampled answers."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict
+from typing import Any
+
+from hedge_tasks import __version__
+from hedge_tasks.data.answers import AnswerSet
+from hedge_tasks.data.option_files import OptionQuestion
+from hedge_tasks.detectors.scorer import Scorer
+from hedge_tasks.runs.run_files import Run, now
+from hedge_tasks.sampling.option_draws import OptionSampling, draw_options
+
+JUDGE, JUDGE_VERSION = "options", "1"
+"""Who says what is hallucinated: the right option is known."""
+
+
+def run_from_options(
+    task: str, model: str, questions: Sequence[OptionQuestion], sampling: OptionSampling, source: str = ""
+) -> Run:
+    """A run whose draws are simulated from option weights.
+
+    It has no noisy answers. Its filter is exact clustering of a closed set of answers: different options contradict
+    each other, so that detectors over NLI relations work without a model.
+
+    Args:
+        task, model: names of the run.
+        questions: with the model's weights.
+        sampling: numbers, temperatures and seed of the draws.
+        source: name of the file that the weights are from, for the record.
+
+    Example:
+        >>> question = OptionQuestion("q1", "B", {"A": 0.0, "B": 50.0})
+        >>> run_from_options("set", "model", [question], OptionSampling(n=1)).answer_sets[0].label
+        0
+    """
+    answer_sets = tuple(draw_options(question, sampling, model) for question in questions)
+    scorer = Scorer.build("exact", "exact", {"closed": True})
+    settings: dict[str, Any] = {
+        "version": __version__,
+        "documents": {"judge": {"judge": JUDGE, "version": JUDGE_VERSION}},
+        "sampling": {**asdict(sampling), "n_noisy": 0, "simulated": "from the model's own weights of the options"},
+        "filters": {scorer.name: scorer.settings()},
+        "source": source,
+    }
+    return Run(task, model, answer_sets, {a.id: _verdict(a) for a in answer_sets}, settings, now())
+
+
+def _verdict(answers: AnswerSet) -> Mapping[str, Any]:
+    said, right = answers.baseline.text, answers.reference
+    reason = f"option {said} is right" if answers.label == 0 else f"option {said}, the right one is {right}"
+    return {"label": answers.label, "reason": reason, "judge": f"{JUDGE} {JUDGE_VERSION}", "version": JUDGE_VERSION}

@@ -1,0 +1,190 @@
+"""Forced passes: how likely a model finds words that it is given, instead of what it says itself.
+
+One reading of a prompt with the words at its end, and no draw. They are asked for only where a detector that needs them
+is named, by adapters that have `forced_logprobs`, and stored as draws are:
+
+- `blank`: the baseline answer once more, after a grey picture in place of the real one;
+- `true`, `false`: the words "True" and "False", after the question whether the baseline answer is true.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Protocol
+
+from loguru import logger
+from tqdm import tqdm
+
+from hedge_tasks.data.answers import Answer
+from hedge_tasks.errors import unknown
+from hedge_tasks.sampling.definition import Definition
+from hedge_tasks.sampling.image_check import blank_images
+from hedge_tasks.sampling.jobs import Job
+from hedge_tasks.sampling.prompts import Prompt, load_prompt
+from hedge_tasks.sampling.requests import DrawRequest
+from hedge_tasks.sampling.store import AnswerStore, Record
+
+PASSES: Mapping[str, tuple[str, ...]] = {"forced_blank": ("blank",), "forced_truth": ("true", "false")}
+"""What a detector may need -> the passes that give it."""
+
+NAMES = tuple(name for names in PASSES.values() for name in names)
+
+CONDITION = "forced"
+"""Of these records in a store, for people with `grep`."""
+
+_WORDS = {"true": "True", "false": "False"}
+_CHUNK = 64
+
+
+class ForcedModel(Protocol):
+    """What an adapter must offer to make forced passes."""
+
+    def forced_logprobs(
+        self, conversations: Sequence[list[dict[str, Any]]], texts: Sequence[str]
+    ) -> list[Answer | str]:
+        """How likely each text is as the answer to its conversation.
+
+        Args:
+            conversations: As `answer_conversations` takes them.
+            texts: One a conversation, not empty.
+
+        Returns:
+            In their order answers with the text, its mean log-probability at temperature 1 and its number of tokens; a
+            string in place of one says why there is none.
+        """
+        ...
+
+
+@dataclass(frozen=True)
+class ForcedPass:
+    """One text after one prompt.
+
+    Attributes:
+        name: one of `NAMES`.
+        asked: a draw whose conversation is read.
+        text: that the model is made to say.
+    """
+
+    name: str
+    asked: DrawRequest
+    text: str
+
+
+def passes_needed(needs: Sequence[str]) -> tuple[str, ...]:
+    """Names of the passes that give what detectors need."""
+    return tuple(name for need, names in PASSES.items() if need in needs for name in names)
+
+
+def forced_keys(definition: Definition, document: str, question: str, baseline: Answer) -> dict[str, str]:
+    """Name -> key in the store of every pass about a document that a definition may have.
+
+    Args:
+        document: key of its content.
+        baseline: the answer that the passes are about, part of what defines them.
+    """
+    keys = {}
+    for name in NAMES:
+        prompt = _truth_prompt() if name in _WORDS else None
+        about = {"name": name, "baseline": baseline.text, "said": _text(name, baseline)}
+        keys[name] = definition.forced_key(document, question, about, prompt)
+    return keys
+
+
+def force(model: Any, jobs: Sequence[Job]) -> None:
+    """Make the passes that the jobs' requests ask for, and store them.
+
+    What cannot be told is left out, with a warning: detectors that need it then have no number, and say why.
+
+    Args:
+        jobs: of documents that are answered.
+    """
+    pending: dict[str, tuple[ForcedPass, Job]] = {}
+    for job in jobs:
+        pending |= {key: (one, job) for key, one in _passes(job).items() if job.store.get(key) is None}
+    if not pending:
+        return
+    ask = getattr(model, "forced_logprobs", None)
+    if ask is None:
+        name = type(model).__name__
+        logger.warning("{} does not tell how likely given words are: detectors that need this are left out", name)
+        return
+    keys, reasons = list(pending), list[str]()
+    with tqdm(total=len(keys), desc="Forced passes", unit="pass", disable=getattr(model, "rank", 0) != 0) as bar:
+        for start in range(0, len(keys), _CHUNK):
+            part = keys[start : start + _CHUNK]
+            reasons += _force_some(ask, {key: pending[key] for key in part})
+            bar.update(len(part))
+    if reasons:
+        logger.warning("{} of {} forced passes gave nothing. First reason: {}", len(reasons), len(keys), reasons[0])
+
+
+def forced_of(job: Job) -> dict[str, Answer]:
+    """By name the passes about a job's document that were asked for and made."""
+    if not job.request.forced:
+        return {}
+    found = {name: job.store.get(key) for name, key in _keys(job).items() if name in job.request.forced}
+    return {name: answer for name, answer in found.items() if answer is not None}
+
+
+def _force_some(ask: Any, passes: Mapping[str, tuple[ForcedPass, Job]]) -> list[str]:
+    """Make and store some passes. Returns why those failed that did."""
+    made: dict[str, Answer | str] = {key: Answer("", 0.0, 0) for key, (one, _) in passes.items() if not one.text}
+    conversations = {key: one.asked.messages() for key, (one, _) in passes.items() if key not in made}
+    # Without a picture there is nothing to blank out, and nothing to be learnt.
+    asked = [key for key, turns in conversations.items() if passes[key][0].name != "blank" or _shows_picture(turns)]
+    answers = ask([conversations[key] for key in asked], [passes[key][0].text for key in asked]) if asked else []
+    made |= dict(zip(asked, answers, strict=True))
+    by_store: dict[int, tuple[AnswerStore, list[Record]]] = {}
+    for key, answer in made.items():
+        if isinstance(answer, Answer):
+            job = passes[key][1]
+            _, records = by_store.setdefault(id(job.store), (job.store, []))
+            records.append(Record(key, answer, job.request.id, CONDITION, 0))
+    for store, records in by_store.values():
+        store.put(records)
+    return [answer for answer in made.values() if isinstance(answer, str)]
+
+
+def _passes(job: Job) -> dict[str, ForcedPass]:
+    """By key the passes that a job's request asks for."""
+    if not job.request.forced:
+        return {}
+    for name in job.request.forced:
+        if name not in NAMES:
+            raise unknown("forced pass", name, NAMES)
+    draw, baseline = _baseline(job)
+    keys = _keys(job)
+    return {
+        keys[name]: ForcedPass(name, _asked(name, draw, baseline), _text(name, baseline)) for name in job.request.forced
+    }
+
+
+def _keys(job: Job) -> dict[str, str]:
+    return forced_keys(job.definition, job.request.key, job.request.question, _baseline(job)[1])
+
+
+def _baseline(job: Job) -> tuple[DrawRequest, Answer]:
+    [(key, draw)] = [(key, draw) for key, draw in job.draws.items() if draw.draw.condition == "baseline"]
+    return draw, job.store[key]
+
+
+def _asked(name: str, draw: DrawRequest, baseline: Answer) -> DrawRequest:
+    request = draw.request
+    if name == "blank":
+        return replace(draw, request=replace(request, load_images=blank_images(request)))
+    question = f"{request.context}\n{request.question}" if request.context else request.question
+    about = replace(request, prompt=_truth_prompt(), question=question, context=baseline.text)
+    return replace(draw, request=about)
+
+
+def _text(name: str, baseline: Answer) -> str:
+    return _WORDS.get(name, baseline.text)
+
+
+def _truth_prompt() -> Prompt:
+    return load_prompt("forced/p_true")
+
+
+def _shows_picture(conversation: Sequence[Mapping[str, Any]]) -> bool:
+    return any(part["type"] == "image" for turn in conversation for part in turn["content"])

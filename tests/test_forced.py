@@ -1,0 +1,377 @@
+"""Forced passes: asked for where they are needed, stored as draws are, and as likely as the model's own draws."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from evaluation import evaluate
+from openai_server import Response, Script, completion, serve
+from PIL import Image
+
+from hedge_tasks.cli import main
+from hedge_tasks.data.answers import Answer, AnswerSet
+from hedge_tasks.detectors import Evidence, evidence_of, get
+from hedge_tasks.detectors.pipeline import cluster_answer_sets, score_clustered
+from hedge_tasks.errors import ConfigError, DataError
+from hedge_tasks.sampling import SamplingPlan
+from hedge_tasks.sampling.forced import passes_needed
+from hedge_tasks.sampling.hook import generate_samples
+from hedge_tasks.sampling.image_check import GREY
+from hedge_tasks.sampling.prompts import Prompt
+from hedge_tasks.sampling.requests import SampleRequest
+from hedge_tasks.sampling.store import AnswerStore
+
+PICTURE = Image.new("RGB", (48, 32), (200, 10, 10))
+TURNS = [{"role": "user", "content": [{"type": "text", "text": "where?"}]}]
+ALL = ("blank", "true", "false")
+
+
+class ForcingModel:
+    """Answers by the number of the document; a text is as likely as it is short."""
+
+    rank, is_simple, answer_identity = 0, False, "forcing"
+    task_dict: dict[str, Any] = {"task": {"test": [{"image": PICTURE}] * 3}}  # noqa: RUF012
+
+    def __init__(self) -> None:
+        self.forced: list[tuple[list[dict[str, Any]], str]] = []
+
+    def generate_draws(self, draws: Sequence[Any]) -> Any:
+        yield [(i, Answer(f"at {draw.request.id}", -0.5, 2)) for i, draw in enumerate(draws)]
+
+    def forced_logprobs(self, conversations: Sequence[Any], texts: Sequence[str]) -> list[Answer | str]:
+        self.forced += zip(conversations, texts, strict=True)
+        return [Answer(text, -len(text) / 10, 2) for text in texts]
+
+
+def requests(store: Path | None, forced: tuple[str, ...], images: bool = True, context: str = "") -> list[Any]:
+    plan = SamplingPlan(n=1, probe=False)
+    made = [
+        SampleRequest(
+            id=f"q{i}",
+            key=f"key{i}",
+            question=f"question {i}?",
+            prompt=Prompt("test", "<image>{question}"),
+            plan=plan,
+            load_images=(lambda document: [document["image"]]) if images else (lambda document: []),
+            context=context,
+            store=store,
+            forced=forced,
+        )
+        for i in range(2)
+    ]
+    return [SimpleNamespace(args=("text", {}, request, i, "task", "test")) for i, request in enumerate(made)]
+
+
+def sampled(model: Any, *arguments: Any, **options: Any) -> list[AnswerSet]:
+    return [AnswerSet.from_json(line) for line in generate_samples(model, requests(*arguments, **options))]
+
+
+def said(conversation: list[dict[str, Any]]) -> str:
+    return " ".join(part["text"] for turn in conversation for part in turn["content"] if part["type"] == "text")
+
+
+def pictures(conversation: list[dict[str, Any]]) -> list[Image.Image]:
+    return [part["url"] for turn in conversation for part in turn["content"] if part["type"] == "image"]
+
+
+# --- the hook ---------------------------------------------------------------------------------------------------------
+
+
+def test_what_is_asked_for_is_made_once_and_kept(tmp_path: Path) -> None:
+    model = ForcingModel()
+    first, second = sampled(model, tmp_path, ALL)
+    assert [text for _, text in model.forced] == ["at q0", "True", "False", "at q1", "True", "False"]
+    blank, true, _ = (conversation for conversation, _ in model.forced[:3])
+    assert said(blank) == "question 0?"
+    assert [picture.size for picture in pictures(blank)] == [PICTURE.size]
+    assert pictures(blank)[0].getcolors() == [(48 * 32, GREY)]
+    assert "question 0?" in said(true)
+    assert "at q0" in said(true)
+    assert pictures(true)[0].getpixel((0, 0)) == (200, 10, 10)
+    assert first.forced == {
+        "blank": Answer("at q0", -0.5, 2),
+        "true": Answer("True", -0.4, 2),
+        "false": Answer("False", -0.5, 2),
+    }
+    assert second.forced["blank"].text == "at q1"
+    again = ForcingModel()
+    assert sampled(again, tmp_path, ALL) == [first, second]
+    assert again.forced == []
+    # What is not asked for is neither made nor handed on, though the store has it.
+    assert [a.forced for a in sampled(again, tmp_path, ())] == [{}, {}]
+    assert [list(a.forced) for a in sampled(again, tmp_path, ("true", "false"))] == [["true", "false"]] * 2
+    assert again.forced == []
+
+
+def test_text_tasks_have_no_blank_picture_and_tell_what_is_to_be_read(tmp_path: Path) -> None:
+    model = ForcingModel()
+    [first, _] = sampled(model, None, ALL, images=False, context="A study of lungs.")
+    assert list(first.forced) == ["true", "false"]
+    assert "A study of lungs.\nquestion 0?" in said(model.forced[0][0])
+
+
+def test_a_model_that_cannot_tell_leaves_them_out(said_lines: list[str]) -> None:
+    class Silent(ForcingModel):
+        forced_logprobs = None  # type: ignore[assignment]
+
+    class Failing(ForcingModel):
+        def forced_logprobs(self, conversations: Any, texts: Any) -> list[Answer | str]:
+            return ["not today" if text == "True" else Answer(text, -1.0, 1) for text in texts]
+
+    assert [a.forced for a in sampled(Silent(), None, ALL)] == [{}, {}]
+    assert any("Silent does not tell how likely given words are" in line for line in said_lines)
+    assert [list(a.forced) for a in sampled(Failing(), None, ALL)] == [["blank", "false"]] * 2
+    assert any("2 of 6 forced passes gave nothing. First reason: not today" in line for line in said_lines)
+    with pytest.raises(ConfigError, match="did you mean 'blank'"):
+        sampled(ForcingModel(), None, ("blnk",))
+
+
+@pytest.fixture
+def said_lines(said: Any) -> Any:
+    return said
+
+
+def test_nothing_said_is_certain(tmp_path: Path) -> None:
+    class Mute(ForcingModel):
+        def generate_draws(self, draws: Sequence[Any]) -> Any:
+            yield [(i, Answer("", -0.5, 0)) for i in range(len(draws))]
+
+    model = Mute()
+    [first, _] = sampled(model, tmp_path, ("blank",))
+    assert first.forced == {"blank": Answer("", 0.0, 0)}
+    assert model.forced == []
+    assert evidence_of(first).forced == {"blank": 0.0}
+
+
+def test_stores_export_import_and_account_for_them(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    made = sampled(ForcingModel(), tmp_path / "a", ALL)
+    assert main(["store", "info", str(tmp_path / "a"), "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["without_definition"] == 0
+    assert main(["store", "export", str(tmp_path / "a"), "--out", str(tmp_path / "x.jsonl")]) == 0
+    lines = (tmp_path / "x.jsonl").read_text("utf-8").splitlines()
+    assert [AnswerSet.from_json(line).forced for line in lines] == [a.forced for a in made]
+    assert main(["store", "import", str(tmp_path / "x.jsonl"), "--into", str(tmp_path / "b")]) == 0
+    again = ForcingModel()
+    assert sampled(again, tmp_path / "b", ALL) == made
+    assert again.forced == []
+    assert main(["store", "merge", str(tmp_path / "a"), "--into", str(tmp_path / "c")]) == 0
+    with AnswerStore(tmp_path / "a") as one, AnswerStore(tmp_path / "c") as other:
+        assert {key: one[key] for key in one} == {key: other[key] for key in other}
+
+
+# --- detectors --------------------------------------------------------------------------------------------------------
+
+
+def test_the_detectors_are_their_formulas() -> None:
+    answers = AnswerSet("q", Answer("a small cyst", -0.5, 3), (Answer("a", -1.0, 1),))
+    forced = {
+        "blank": Answer("a small cyst", -2.0, 3),
+        "true": Answer("True", -0.2, 1),
+        "false": Answer("False", -1, 2),
+    }
+    evidence = evidence_of(answers.with_forced(forced))
+    assert get("image_ratio").score(evidence) == pytest.approx(-6.0 - -1.5)
+    p = {word: math.exp(value) for word, value in (("true", -0.2), ("false", -2.0))}
+    assert get("p_true").score(evidence) == pytest.approx(p["false"] / (p["true"] + p["false"]))
+    assert get("p_true").score(Evidence(("a",), 0, forced={"true": -math.inf, "false": -math.inf})) is None
+    assert get("p_true").score(Evidence(("a",), 0, forced={"true": -1e6, "false": -math.inf})) == 0.0
+    for name in ("p_true", "image_ratio"):
+        assert get(name).experimental
+        [clustered] = cluster_answer_sets([answers], _exact())
+        scores = score_clustered(clustered, detectors=(name,))
+        assert scores[name] is None
+        assert "forced pass" in scores.left_out[name]
+    assert passes_needed(get("p_true").needs) == ("true", "false")  # type: ignore[arg-type]
+    assert passes_needed(get("image_ratio").needs) == ("blank",)  # type: ignore[arg-type]
+    assert passes_needed(get("se").needs) == ()  # type: ignore[arg-type]
+
+
+def _exact() -> Any:
+    from hedge_tasks.clustering import build_backend
+
+    return build_backend("exact")
+
+
+@pytest.mark.parametrize("wrong", [[], {"blank": 3}, {"blank": {"text": "a", "mean_logprob": 1.0}}])
+def test_files_from_outside_are_checked(wrong: object) -> None:
+    row = AnswerSet("q", Answer("a"), (Answer("b"),), forced={"blank": Answer("a", -1.0, 1)}).to_dict()
+    assert AnswerSet.from_dict(row).forced == {"blank": Answer("a", -1.0, 1)}
+    with pytest.raises(DataError, match="forced"):
+        AnswerSet.from_dict({**row, "forced": wrong})
+
+
+# --- adapters ---------------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def tiny() -> Any:
+    from hedge_tasks.models.hedge_tiny import HedgeTiny
+
+    return HedgeTiny(batch_size=3)
+
+
+@pytest.mark.framework
+def test_forced_answers_are_as_likely_as_when_they_were_sampled(tiny: Any) -> None:
+    """Of every document's draws, on the embedded model: the same texts, and other answers in the batch."""
+    from datasets import Dataset
+
+    from hedge_tasks.lmms.catalogue import task_folder
+
+    parquet = task_folder() / "hedge_demo" / "data" / "demo-test.parquet"
+    rows = list(Dataset.from_parquet(str(parquet)).select(range(0, 120, 24)))
+    asked = [
+        [{"role": "user", "content": [{"type": "image", "url": r["image"]}, {"type": "text", "text": r["question"]}]}]
+        for r in rows
+        for _ in range(4)
+    ]
+    answers = tiny.answer_conversations(asked, temperature=1.0, max_new_tokens=24)
+    forced = tiny.forced_logprobs(asked, [answer.text for answer in answers])
+    compared = 0
+    for answer, other in zip(answers, forced, strict=True):
+        assert other.text == answer.text
+        if other.n_tokens == answer.n_tokens and answer.finish == "stop":
+            assert other.mean_logprob == pytest.approx(answer.mean_logprob, abs=2e-5)
+            compared += 1
+    assert compared >= 0.9 * len(answers)
+    assert len({answer.text for answer in answers}) > 5
+    # Of another text it is another number, and a blank picture is another prompt.
+    blank = [[{**t, "content": [{"type": "image", "url": PICTURE}, t["content"][1]]} for t in turns] for turns in asked]
+    moved = [
+        abs(a.mean_logprob - b.mean_logprob)
+        for a, b in zip(forced, tiny.forced_logprobs(blank, [a.text for a in answers]), strict=True)
+    ]
+    assert max(moved) > 0.1
+    assert tiny.forced_logprobs([], []) == []
+
+
+def prompt_tokens(*pieces: tuple[str, float]) -> list[Any]:
+    told = [{str(i): {"logprob": p, "rank": 1, "decoded_token": piece}} for i, (piece, p) in enumerate(pieces)]
+    return [None, *told]
+
+
+@pytest.mark.framework
+def test_a_server_that_tells_the_log_probabilities_of_a_prompt() -> None:
+    from hedge_tasks.models.hedge_openai import HedgeOpenAI
+
+    def reply(body: dict[str, Any]) -> Response:
+        text = body["messages"][-1]["content"]
+        pieces = [("<user>", -5.0), ("where", -4.0), *((f" {word}", -len(word) / 10) for word in text.split())]
+        return Response({**completion("x"), "prompt_logprobs": prompt_tokens(*pieces)})
+
+    script = Script(reply)
+    with serve(script) as url:
+        model = HedgeOpenAI(model="m", base_url=url)
+        found = model.forced_logprobs([TURNS] * 3, ["left lung", "no", "left lung base"])
+    assert found == [Answer("left lung", -0.4, 2), Answer("no", -0.2, 1), Answer("left lung base", -0.4, 3)]
+    for body in script.bodies:
+        assert body["prompt_logprobs"] == 0
+        assert body["continue_final_message"] is True
+        assert body["add_generation_prompt"] is False
+        assert body["messages"][-1]["role"] == "assistant"
+
+
+@pytest.mark.framework
+@pytest.mark.parametrize(
+    ("reply", "says"),
+    [
+        (completion("x"), "no log-probabilities of the prompt"),
+        (Response({"error": {"message": "unknown field prompt_logprobs"}}, 400), "does not tell"),
+        ({**completion("x"), "prompt_logprobs": prompt_tokens(("some", -1.0), ("thing", -1.0))}, "another text"),
+        ({**completion("x"), "prompt_logprobs": prompt_tokens(("left", -9999.0))}, "no log-probabilities"),
+        ({**completion("x"), "prompt_logprobs": [None, {"1": {"logprob": "x"}}]}, "no log-probabilities"),
+        ({**completion("x"), "prompt_logprobs": {"a": 1}}, "no log-probabilities"),
+    ],
+)
+def test_a_server_that_does_not_is_asked_once(reply: Any, says: str) -> None:
+    from hedge_tasks.models.hedge_openai import HedgeOpenAI
+
+    script = Script(reply)
+    with serve(script) as url:
+        model = HedgeOpenAI(model="m", base_url=url, max_retries=0)
+        found = model.forced_logprobs([TURNS] * 3, ["left"] * 3)
+    assert len(found) == 3
+    assert all(isinstance(one, str) and says in one for one in found)
+    assert len(script.bodies) == 1
+
+
+@pytest.mark.framework
+def test_vllm_reads_the_text_at_the_end_of_the_prompt(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    import sys
+    from types import ModuleType
+
+    seen: list[Any] = []
+
+    class Engine:
+        def __init__(self, **settings: Any) -> None: ...
+
+        def get_tokenizer(self) -> Any:
+            return SimpleNamespace(all_special_ids=[2])
+
+        def get_default_sampling_params(self) -> None: ...
+
+        def chat(self, turns: Any, sampling_params: Any, use_tqdm: bool, **options: Any) -> list[Any]:
+            seen.append((turns, sampling_params, options))
+            entry = {5: SimpleNamespace(logprob=-0.5, decoded_token="left"), 9: SimpleNamespace(logprob=-9.0)}
+            last = {6: SimpleNamespace(logprob=-1.5, decoded_token=" lung")}
+            start = {4: SimpleNamespace(logprob=-3.0, decoded_token="<assistant>")}
+            tokens, table = [1, 4, 5, 6], [None, start, entry, last]
+            return [SimpleNamespace(prompt_token_ids=tokens, prompt_logprobs=table) for _ in turns]
+
+    module = ModuleType("vllm")
+    module.LLM, module.SamplingParams = Engine, lambda **fields: fields  # type: ignore[attr-defined]
+    monkeypatch.setitem(sys.modules, "vllm", module)
+    from hedge_tasks.models.hedge_vllm import HedgeVLLM
+
+    model = HedgeVLLM(pretrained=str(tmp_path))
+    found = model.forced_logprobs([TURNS, TURNS], ["left lung", "right"])
+    assert found[0] == Answer("left lung", -1.0, 2)
+    assert "another text" in found[1]
+    [(turns, sampling, options)] = seen
+    assert [turn[-1] for turn in turns] == [{"role": "assistant", "content": text} for text in ("left lung", "right")]
+    assert sampling[0] == {"temperature": 0.0, "max_tokens": 1, "prompt_logprobs": 0}
+    assert options == {"add_generation_prompt": False, "continue_final_message": True}
+
+
+# --- an evaluation ----------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.slow
+@pytest.mark.framework
+def test_an_evaluation_that_names_the_detectors(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HEDGE_DETECTORS", "p_true,image_ratio")
+    monkeypatch.setenv("HEDGE_FILTERS", "nli")
+    arguments = ("--model", "hedge_tiny", "--tasks", "hedge_demo", "--limit", "12", "--gen_kwargs", "n=1,n_noisy=0")
+    run = evaluate(tmp_path, *arguments)
+    samples = run.samples("hedge_demo")
+    told = [json.loads(sample["filtered_resps"]) for sample in samples]
+    assert all({"blank", "true", "false"} == fields["forced"].keys() for fields in told)
+    assert all(0 <= fields["scores"]["p_true"] <= 1 for fields in told)
+    assert len({fields["scores"]["image_ratio"] for fields in told}) > 6
+    [file] = tmp_path.rglob("hedge_runs/run-*.jsonl")
+    assert main(["detectors", str(file), "--detectors", "p_true,image_ratio,se", "--clustering", "exact"]) == 0
+    monkeypatch.setenv("HEDGE_DETECTORS", "p_tru")
+    with pytest.raises(ConfigError, match=r"HEDGE_DETECTORS.*did you mean 'p_true'"):
+        evaluate(tmp_path / "other", *arguments)
+
+
+def test_blank_keys_do_not_depend_on_the_perturbation() -> None:
+    from hedge_tasks.sampling.definition import Definition
+    from hedge_tasks.sampling.forced import forced_keys
+
+    plans = [SamplingPlan(), SamplingPlan(perturbation="mild"), SamplingPlan(max_new_tokens=7)]
+    definitions = [Definition.of("m", "t", Prompt("p", "{question}"), plan) for plan in plans]
+    keys = [forced_keys(d, "doc", "q?", Answer("left")) for d in definitions]
+    assert keys[0] == keys[1]
+    assert forced_keys(definitions[0], "doc", "q?", Answer("right")).keys() == keys[0].keys()
+    others = forced_keys(definitions[0], "doc", "q?", Answer("right"))
+    assert not set(others.values()) & set(keys[0].values())
+    assert replace(definitions[0], model="n").forced_key("doc", "q?", {}, None) != definitions[0].forced_key(
+        "doc", "q?", {}, None
+    )
