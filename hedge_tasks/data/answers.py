@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any, Literal
 
 from hedge_tasks.errors import DataError
@@ -95,6 +95,30 @@ class Answer:
 
 
 @dataclass(frozen=True, slots=True)
+class Drawn:
+    """Where the answers to one question came from: the link from an answer store to a run.
+
+    Attributes:
+        definition: id of what its answers have in common (`hedge_tasks.sampling.definition.Definition.id`).
+        document: key of the document's content.
+        sha256: of the draws' keys and answers as the store has them, in the order baseline, clean, noisy.
+    """
+
+    definition: str
+    document: str
+    sha256: str
+
+    @classmethod
+    def from_dict(cls, fields: object, where: str) -> Drawn | None:
+        if fields is None:
+            return None
+        names = ("definition", "document", "sha256")
+        if not isinstance(fields, Mapping) or not all(isinstance(fields.get(name), str) for name in names):
+            raise DataError(f"{where}: expected an object with {', '.join(names)}, got {_kind(fields)}")
+        return cls(*(outside.clean(fields[name]) for name in names))
+
+
+@dataclass(frozen=True, slots=True)
 class AnswerSet:
     """All the answers to one question.
 
@@ -112,6 +136,7 @@ class AnswerSet:
         held_out: whether the threshold of the clustering was chosen on this document, so that no AUROC may count it.
         choice_errors: by score, what the choice of the clustering's threshold adds to the standard error of the AUROC.
         follow_ups: answers to what was asked about the same document after these, in the light of them.
+        drawn: where the answers came from, where they came out of a store. Says nothing about the answers themselves.
     """
 
     id: str
@@ -127,6 +152,7 @@ class AnswerSet:
     follow_ups: tuple[AnswerSet, ...] = ()
     held_out: bool = False
     choice_errors: Mapping[str, float] = field(default_factory=dict)
+    drawn: Drawn | None = field(default=None, compare=False)
 
     def __post_init__(self) -> None:
         for name in ("id", "question", "reference", "group", "question_type"):
@@ -176,6 +202,8 @@ class AnswerSet:
             fields["held_out"] = True
         if self.follow_ups:
             fields["follow_ups"] = [answer_set.to_dict() for answer_set in self.follow_ups]
+        if self.drawn is not None:
+            fields["drawn"] = asdict(self.drawn)
         return fields
 
     def to_json(self, report: Mapping[str, Any] | None = None) -> str:
@@ -220,6 +248,7 @@ class AnswerSet:
             question_type=_read_optional_id(fields.get("question_type"), f"{at}question_type"),
             held_out=_read_flag(fields.get("held_out"), f"{at}held_out"),
             follow_ups=_read_follow_ups(_or_none_of_them(fields, "follow_ups"), f"{at}follow_ups"),
+            drawn=Drawn.from_dict(fields.get("drawn"), f"{at}drawn"),
         )
         if fields.get("cluster_ids") is None:
             return answer_set

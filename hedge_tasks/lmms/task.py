@@ -28,6 +28,7 @@ from hedge_tasks.adjudication import (
 from hedge_tasks.adjudication.config import LABELS
 from hedge_tasks.data import splits
 from hedge_tasks.data.answers import Answer, AnswerSet, FailedDocument, read_report, read_response
+from hedge_tasks.data.manifests import Data, Digests, Manifest, grouping_digest, text_digest
 from hedge_tasks.detectors.registry import names
 from hedge_tasks.errors import ConfigError, DataError, DrawsFailed, HedgeError, unknown
 from hedge_tasks.evaluation import brought_metrics
@@ -165,7 +166,8 @@ class HedgeTask(ConfigurableMessagesTask):
 
         split = self.config.test_split
         dataset = self._load_split(split)
-        self._revision = splits.loaded_revision(dataset) or self._settings.revision
+        self._loaded_revision = splits.loaded_revision(dataset)
+        self._revision = self._loaded_revision or self._settings.revision
         if self.config.process_docs is not None:
             dataset = self.config.process_docs(dataset, **(dataset_kwargs or {}))
         what = f"{self.config.task} ({self.config.dataset_path}, {split})"
@@ -210,6 +212,29 @@ class HedgeTask(ConfigurableMessagesTask):
     def doc_to_visual(self, doc: Mapping[str, Any]) -> list[Any]:
         return self._settings.load_images(doc)
 
+    def manifest(self) -> Manifest:
+        """The ids of all documents, with digests of what they hold; see `hedge_tasks.data.manifests`."""
+        split = self.config.test_split
+        rows = enumerate(self.dataset_no_image[split])
+        documents = {self._id(doc_id, doc): self._digests(doc_id, doc) for doc_id, doc in rows}
+        # Of a local copy nobody knows the revision, whatever the YAML asks the hub for.
+        source = Data(self.config.dataset_path, self.config.dataset_name, split, self._loaded_revision)
+        return Manifest((self.config.task,), source, documents)
+
+    def _digests(self, doc_id: int, doc: Mapping[str, Any]) -> Digests:
+        return Digests(
+            text_digest(self._wording(doc).question),
+            text_digest(self.doc_to_target(doc)),
+            grouping_digest(self._groups[doc_id] or None, self._question_type(doc)),
+            self._image_keys[doc_id] or None,
+        )
+
+    def _id(self, doc_id: int, doc: Mapping[str, Any]) -> str:
+        return str(doc[self._settings.id]) if self._settings.id else str(doc_id)
+
+    def _question_type(self, doc: Mapping[str, Any]) -> str | None:
+        return str(doc[self._settings.question_type]) if self._settings.question_type else None
+
     # --- requests -----------------------------------------------------------------------------------------------------
 
     def build_all_requests(self, **options: Any) -> None:
@@ -247,7 +272,7 @@ class HedgeTask(ConfigurableMessagesTask):
         doc = self.dataset_no_image[split][doc_id]
         wording = self._wording(doc)
         request = SampleRequest(
-            id=str(doc[self._settings.id]) if self._settings.id else str(doc_id),
+            id=self._id(doc_id, doc),
             key=self._keys[doc_id],
             question=wording.question,
             context=wording.context,
@@ -257,7 +282,7 @@ class HedgeTask(ConfigurableMessagesTask):
             load_images=self._settings.load_images,
             reference=self.doc_to_target(doc),
             group=self._groups[doc_id] or None,
-            question_type=str(doc[self._settings.question_type]) if self._settings.question_type else None,
+            question_type=self._question_type(doc),
             model=model_identity(self._args),
             store=store_folder(self._args),
             second_stage=self._second_stage,
@@ -463,7 +488,12 @@ class HedgeTask(ConfigurableMessagesTask):
             "sampling": plan.settings(),
             "filters": filters,
             "outcome": self._outcome,
+            **({"read_by": _name_of(type(self))} if type(self).read_answer is not HedgeTask.read_answer else {}),
         }
+
+
+def _name_of(kind: type) -> str:
+    return f"{kind.__module__}:{kind.__qualname__}"
 
 
 def _filter_settings(steps: list[Any]) -> dict[str, Any]:
