@@ -24,7 +24,7 @@ from hedge_tasks.sampling.jobs import draws_digest
 from hedge_tasks.sampling.store import AnswerStore, StoredDocument
 
 READ_BY = "read_by"
-"""Setting of runs whose task reads every answer (`HedgeTask.read_answer`): their texts are not those that were drawn."""
+"""Setting of runs whose task reads every answer (`HedgeTask.read_answer`), so that texts are not what was drawn."""
 
 _MOST = 20
 

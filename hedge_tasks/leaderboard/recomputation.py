@@ -145,7 +145,7 @@ def _renumbered(ids: Sequence[int]) -> list[int]:
 
 
 def unreliable_again(submission: Mapping[str, Any], answer_sets: Sequence[AnswerSet]) -> str | None:
-    """Why the run's numbers cannot be relied on, as far as the submission tells: from its texts, or its labels alone."""
+    """Why the run's numbers cannot be relied on, as far as the submission tells by its texts, or its labels alone."""
     settings, documents = submission["settings"], submission["documents"]
     verdicts = [{"label": d["label"], "category": d["judged"]["category"]} for d in documents]
     if not all("texts" in document for document in documents):

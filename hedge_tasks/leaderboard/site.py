@@ -243,7 +243,7 @@ def _title(entries: Sequence[Entry], clustering: str, detector: str) -> str:
 
 
 def _compared(entries: Sequence[Entry], clustering: str, score: str) -> dict[str, Any]:
-    mine = [entry.scores.get(clustering, ()) for entry in entries]
+    mine = [entry.scores[clustering] if entry.about(clustering, score) is not None else () for entry in entries]
     rows = [(d.a, d.b, _rounded(d.difference), _rounded(d.stderr), d.n) for d in all_differences(mine, score)]
     return {"name": f"{clustering}, {_title(entries, clustering, score)}", "pairs": rows}
 
@@ -255,10 +255,7 @@ def _entry_page(entry: Entry, task_page: str, common: Mapping[str, Any]) -> str:
         (clustering, [_cell(entry, clustering, detector) for detector in of["detectors"]])
         for clustering, of in content["clusterings"].items()
     ]
-    charts = [
-        {"name": clustering, "pictures": [picture(roc_chart(scores)), picture(risk_coverage_chart(scores))]}
-        for clustering, scores in entry.scores.items()
-    ]
+    charts = [_charts(entry, clustering) for clustering in entry.scores]
     return render(
         "entry.html.j2",
         scripts=[asset("page.js")],
@@ -276,6 +273,13 @@ def _entry_page(entry: Entry, task_page: str, common: Mapping[str, Any]) -> str:
         ),
         **common,
     )
+
+
+def _charts(entry: Entry, clustering: str) -> list[Any]:
+    """Curves of the paper's detectors, or of the first that the entry has."""
+    scores, there = entry.scores[clustering], entry.content["clusterings"][clustering]["detectors"]
+    shown = [name for name in SCORE_NAMES if name in there] or list(there)[: len(SCORE_NAMES)]
+    return [picture(roc_chart(scores, shown)), picture(risk_coverage_chart(scores, shown))]
 
 
 def _cell(entry: Entry, clustering: str, detector: str) -> dict[str, Any]:

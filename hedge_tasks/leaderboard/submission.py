@@ -33,7 +33,7 @@ LICENCE = "texts"
 """Under `metadata` of a task's YAML: the licence under which its questions and references may be passed on."""
 
 _DISTRIBUTIONS = ("lmms-eval", "torch", "transformers", "sentence-transformers", "numpy", "scipy", "scikit-learn")
-_READ_TEXTS = frozenset({"lexical"})
+_READ_TEXTS = frozenset({"lexical", "degree_jaccard", "eccentricity_jaccard", "eigv_jaccard"})
 _OF_TEXTS = frozenset({"relations", "cosines", "question", "forced"})
 _OURS = "hedge_tasks."
 

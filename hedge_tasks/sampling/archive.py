@@ -135,7 +135,7 @@ def export(store: AnswerStore, definition: Definition, n: int | None = None) -> 
 def keyed_answers(
     store: AnswerStore, definition: Definition, document: StoredDocument, n: int, n_noisy: int
 ) -> list[tuple[str, Answer | None]]:
-    """The first answers to a document, each with its key: baseline, n clean and n_noisy noisy ones; None where missing."""
+    """The first answers to a document with their keys: baseline, n clean and n_noisy noisy ones; None where missing."""
     return [(key, store.get(key)) for key, _ in _draws(definition, document, n, n_noisy)]
 
 
