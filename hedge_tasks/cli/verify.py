@@ -66,7 +66,8 @@ def _prove(arguments: argparse.Namespace) -> int:
     if arguments.run and not findings.problems:
         of_file = load_run(arguments.run, submission["entry"]["task"])
         links.append(prove_run(submission, of_file))
-        findings = check_with_texts(submission, of_file, **options)
+        if not any("texts" in document for document in submission["documents"]):
+            findings = check_with_texts(submission, of_file, **options)
         if arguments.store:
             links.append(prove_store(of_file, open_store(arguments.store)))
     if arguments.labels and not findings.problems:

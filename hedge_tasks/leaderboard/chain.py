@@ -54,9 +54,7 @@ def prove_run(submission: Mapping[str, Any], run: Run) -> Link:
 
 
 def check_with_texts(submission: Mapping[str, Any], run: Run, **options: Any) -> Findings:
-    """What `check` finds when the run file lends its texts to a submission without any; options as there."""
-    if any("texts" in document for document in submission["documents"]):
-        return check(submission, **options)
+    """What `check` finds when the run file lends its texts to a submission without them; options as there."""
     texts = {a.id: document_record(a, {}, {}, texts=True)["texts"] for a in run.answer_sets}
     documents = [
         {**document, **({"texts": texts[document["id"]]} if document["id"] in texts else {})}

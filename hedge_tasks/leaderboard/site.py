@@ -149,7 +149,7 @@ def _slug(text: str) -> str:
 
 def _pages(entries: Sequence[Entry], progress: Callable[[str], None]) -> Iterator[tuple[str, str]]:
     by_task: dict[str, list[Entry]] = {}
-    for entry in sorted(entries, key=lambda entry: (entry.task, entry.name)):
+    for entry in sorted(entries, key=lambda entry: (entry.task, not entry.findings.ranked, entry.name)):
         by_task.setdefault(entry.task, []).append(entry)
     pages = {task: f"task-{i + 1}-{_slug(task)}.html" for i, task in enumerate(by_task)}
     common = {"version": __version__, "written": now()[:10], "package": _PACKAGE}
