@@ -6,7 +6,7 @@ This room is the only one that knows lmms-eval's internals. Each assumption abou
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, replace
 from functools import partial
 from typing import Any, ClassVar
@@ -177,7 +177,7 @@ class HedgeTask(ConfigurableMessagesTask):
         if len(dataset) == 0:
             raise DataError(f"{what}: no documents")
         dataset = splits.fetch_images(dataset, self._settings.images, self.config.dataset_path, self._revision)
-        splits.check_images(dataset, self._settings.images, what)
+        self._image_faults = splits.image_faults(dataset, self._settings.images)
         text_columns = self._settings.text_columns()
         self._keys = splits.document_keys(dataset, text_columns, self._settings.images)
         self._image_keys = splits.image_keys(dataset, self._settings.images)
@@ -242,11 +242,27 @@ class HedgeTask(ConfigurableMessagesTask):
             logger.warning("{}: --system_instruction is ignored, the task's prompt is part of it", self.config.task)
         # Read here, not in __init__: --gen_kwargs arrives after the task is built.
         self.plan = SamplingPlan.from_generation_kwargs(self.config.generation_kwargs)
+        self._check_images()
         self._second_stage = self.second_stage()
         self._check_models()
         if not self._predict_only:
             check_judge(self.judge, bool(self._settings.images))
         super().build_all_requests(**options)
+
+    def _check_images(self) -> None:
+        """Documents without a picture that can be shown are left out, as far as the plan allows.
+
+        Raises:
+            DataError: there are more of them.
+        """
+        n_documents = len(self._keys)
+        if not self._image_faults:
+            return
+        faults = splits.describe_faults(self._image_faults, n_documents)
+        what = f"{self.config.task} ({self.config.dataset_path}, {self.config.test_split}): {faults}"
+        if len(self._image_faults) > self.plan.allowed_failures(n_documents):
+            raise DataError(f"{what}; max_failed leaves out as many as it says")
+        logger.warning("{}; they are left out", what)
 
     def _check_models(self) -> None:
         """Fail before the hours of sampling, not after, when a clustering model cannot be had."""
@@ -279,7 +295,7 @@ class HedgeTask(ConfigurableMessagesTask):
             distractor=wording.distractor,
             prompt=self._prompt,
             plan=self.plan,
-            load_images=self._settings.load_images,
+            load_images=self._loader(doc_id),
             reference=self.doc_to_target(doc),
             group=self._groups[doc_id] or None,
             question_type=self._question_type(doc),
@@ -295,6 +311,12 @@ class HedgeTask(ConfigurableMessagesTask):
         settings = {"do_sample": True, "n": 1 + self.plan.n + self.plan.noisy_count}
         arguments = (ctx, settings, request, doc_id, self.config.task, split)
         return Instance("generate_samples", arguments, 0, **kwargs)
+
+    def _loader(self, doc_id: int) -> Callable[[Mapping[str, Any]], list[Any]]:
+        """What loads the pictures of a document, or says why there are none."""
+        if doc_id not in self._image_faults:
+            return self._settings.load_images
+        return partial(_no_picture, f"the document has {self._image_faults[doc_id]}")
 
     def _warn_of_nothing_kept(self) -> None:
         if not self._warned and is_first():
@@ -490,6 +512,10 @@ class HedgeTask(ConfigurableMessagesTask):
             "outcome": self._outcome,
             **({"read_by": _name_of(type(self))} if type(self).read_answer is not HedgeTask.read_answer else {}),
         }
+
+
+def _no_picture(reason: str, document: Mapping[str, Any]) -> list[Any]:
+    raise ValueError(reason)
 
 
 def _name_of(kind: type) -> str:
