@@ -25,6 +25,7 @@ class Response:
         hang_up: close the connection without a word.
         missing: so many bytes of the announced content are never sent.
         trickle: seconds between one byte and the next.
+        endless_headers: the headers come byte by byte as well, and never end.
     """
 
     body: Mapping[str, Any] | bytes = b""
@@ -34,6 +35,7 @@ class Response:
     hang_up: bool = False
     missing: int = 0
     trickle: float = 0.0
+    endless_headers: bool = False
 
 
 Reply = Callable[[dict[str, Any]], "str | Response"]
@@ -98,6 +100,12 @@ def serve(
             if response.hang_up:
                 return
             content = response.body if isinstance(response.body, bytes) else json.dumps(response.body).encode()
+            if response.endless_headers:
+                self.wfile.write(b"HTTP/1.1 200 OK\r\nX-Slow: ")
+                while not stopping.wait(response.trickle):
+                    self.wfile.write(b"a")
+                    self.wfile.flush()
+                return
             self.send_response(response.status)
             for name, value in {"Content-Type": "application/json", **response.headers}.items():
                 self.send_header(name, value)

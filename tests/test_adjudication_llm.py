@@ -374,6 +374,17 @@ def test_the_local_provider_takes_its_address_and_is_told_no_key(monkeypatch: py
     assert os.environ["OPENAI_API_KEY"] == KEY
 
 
+@pytest.mark.parametrize(("account", "told"), [(False, "EMPTY"), (True, KEY)])
+def test_a_judges_own_server_is_told_the_key_of_the_account_only_if_asked(
+    account: bool, told: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", KEY)
+    with serve(Script(GOOD), key=told) as url:
+        judge = judge_from({"name": "llm", "model": "tiny", "url": url, "account": account, "max_retries": 0})
+        assert judge.judge([CASE])[0].label == 1
+    assert "account" not in judge.settings()
+
+
 def test_any_other_provider_of_lmms_eval_works_and_may_fail(monkeypatch: pytest.MonkeyPatch) -> None:
     from lmms_eval.llm_judge import ProviderFactory, Response, ServerInterface
 

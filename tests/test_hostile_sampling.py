@@ -26,10 +26,10 @@ from hedge_tasks.adjudication.reply import Unreadable, read_reply
 from hedge_tasks.cli import main
 from hedge_tasks.data.local_data import image_fault
 from hedge_tasks.data.pictures import TOO_LARGE, UNREADABLE, image_file_fault
-from hedge_tasks.data.splits import check_images
+from hedge_tasks.data.splits import image_faults
 from hedge_tasks.detectors.builtin.lexical import MOST_PAIRS, lexical_disagreement, samples_pairs
 from hedge_tasks.detectors.pipeline import score_answers, summarise
-from hedge_tasks.errors import DataError
+from hedge_tasks.errors import DataError, DrawsFailed
 from hedge_tasks.io.files import write_whole
 from hedge_tasks.sampling import Answer, AnswerSet
 from hedge_tasks.sampling.definition import Definition
@@ -133,22 +133,19 @@ def pictures(*files: bytes) -> Dataset:
 def test_a_decompression_bomb_is_refused_before_it_is_decoded(side: int) -> None:
     assert image_file_fault(bomb(side), decode=True) == TOO_LARGE
     assert image_fault(bomb(side)) == "unreadable"
-    with pytest.raises(DataError, match=r"demo: 1 of 2 documents have an image of more than .* pixels \(rows 1\)"):
-        check_images(pictures(png(), bomb(side)), ["image"], "demo")
+    assert image_faults(pictures(png(), bomb(side)), ["image"]) == {1: TOO_LARGE}
 
 
 @pytest.mark.parametrize("place", [0, 40])
 def test_a_png_that_is_cut_off_is_found_at_the_start(place: int) -> None:
     files = [png()] * 41
     files[place] = files[place][:-200]
-    with pytest.raises(DataError, match=rf"an unreadable image \(rows {place}\)"):
-        check_images(pictures(*files), ["image"], "demo")
+    assert image_faults(pictures(*files), ["image"]) == {place: UNREADABLE}
 
 
 def test_a_jpeg_that_is_cut_off_is_found_at_the_start_among_the_first() -> None:
     assert image_file_fault(jpeg()[:3000], decode=True) == UNREADABLE
-    with pytest.raises(DataError, match="an unreadable image"):
-        check_images(pictures(png(), jpeg()[:3000]), ["image"], "demo")
+    assert image_faults(pictures(png(), jpeg()[:3000]), ["image"]) == {1: UNREADABLE}
 
 
 @pytest.mark.parametrize("file", [jpeg()[:3000], png()[:-200], bomb(60_000)], ids=["jpeg", "png", "bomb"])
@@ -169,6 +166,68 @@ def test_a_picture_that_fails_later_names_its_document(file: bytes) -> None:
     assert isinstance(draw, Draw)
     with pytest.raises(DataError, match="document q7"), NoisyPictures([asked]):
         pass
+
+
+def asked_of(dataset: Dataset, folder: Path | None = None, **settings: Any) -> list[Any]:
+    """Requests as a task makes them, one a row."""
+    from hedge_tasks.sampling.requests import SampleRequest
+
+    prompt, plan = load_prompt("plain/question"), SamplingPlan(**{"n": 2, "probe": True, **settings})
+    return [
+        SimpleNamespace(
+            args=(
+                "",
+                {},
+                SampleRequest(
+                    f"q{i}", f"key{i}", "q?", prompt, plan, lambda row: [row["image"]], model="m", store=folder
+                ),
+                *(i, "task", "test"),
+            )
+        )
+        for i in range(len(dataset))
+    ]
+
+
+class Looking:
+    """A model that looks at every picture and says how large it is, as one of our adapters or a foreign one."""
+
+    rank, is_simple = 0, True
+
+    def __init__(self, dataset: Dataset, *, ours: bool) -> None:
+        self.task_dict = {"task": {"test": dataset}}
+        if ours:
+            self.generate_draws, self.answer_identity = self._draws, "looking"
+
+    def _draws(self, draws: Any) -> Any:
+        from hedge_tasks.sampling.prefetch import prefetch_messages
+
+        for i, _ in enumerate(prefetch_messages(draws)):
+            yield [(i, Answer(f"seen {i}", -0.5, 2))]
+
+    def generate_until(self, instances: Any) -> list[str]:
+        rows = self.task_dict["task"]["test"]
+        return [f"seen {len(instance.args[2](rows[instance.args[3]]))} {i}" for i, instance in enumerate(instances)]
+
+
+@pytest.mark.parametrize("ours", [True, False], ids=["our adapter", "a foreign adapter"])
+@pytest.mark.parametrize("bad", [0, 2], ids=["the probed document", "a later document"])
+def test_a_document_with_an_unreadable_picture_is_left_out_with_the_reason(
+    bad: int, ours: bool, tmp_path: Path
+) -> None:
+    from hedge_tasks.data.answers import FailedDocument, read_response
+    from hedge_tasks.sampling.hook import generate_samples
+
+    files = [png()] * 4
+    files[bad] = jpeg()[:3000]
+    dataset = pictures(*files)
+    model = Looking(dataset, ours=ours)
+    read = [read_response(line) for line in generate_samples(model, asked_of(dataset, tmp_path, max_failed=1))]
+    failed = read.pop(bad)
+    assert isinstance(failed, FailedDocument)
+    assert failed.reason.startswith(f"document q{bad}: its picture cannot be read: ")
+    assert all(isinstance(r, AnswerSet) and len(r.answers) == 5 for r in read)
+    with pytest.raises(DrawsFailed, match=rf"allows to leave out 0. First reason: document q{bad}: its picture cannot"):
+        generate_samples(model, asked_of(dataset))
 
 
 # --- too many answers -------------------------------------------------------------------------------------------------

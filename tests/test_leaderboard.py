@@ -16,10 +16,12 @@ import pytest
 from finished_runs import HOSTILE, finished_run, hostile_run
 
 from hedge_tasks.cli import main
-from hedge_tasks.detectors.pipeline import Scores, detection_auroc
+from hedge_tasks.detectors.pipeline import USUAL, Scores, detection_auroc, score_clustered
+from hedge_tasks.detectors.registry import names
 from hedge_tasks.errors import ConfigError, DataError
 from hedge_tasks.leaderboard import (
     build_site,
+    check,
     make_submission,
     problems,
     read_entries,
@@ -29,13 +31,20 @@ from hedge_tasks.leaderboard import (
 )
 from hedge_tasks.leaderboard.comparison import all_differences
 from hedge_tasks.leaderboard.schema import schema_fault
-from hedge_tasks.leaderboard.submission import SUBMITTED, aggregates_of, digest_of, stored_scores
+from hedge_tasks.leaderboard.submission import (
+    aggregates_of,
+    digest_of,
+    follows_from_numbers,
+    stored_scores,
+    texts_licence,
+)
 from hedge_tasks.runs.comparisons import compare_two_runs, compare_two_scores
 from hedge_tasks.runs.run_files import save_run
 from hedge_tasks.runs.scorers import scorer_of
 
 RUN = finished_run(30)
 SUBMISSION = make_submission(RUN)
+WITH_TEXTS = make_submission(RUN, texts=True)
 
 
 def with_digest(submission: dict[str, Any]) -> dict[str, Any]:
@@ -87,7 +96,7 @@ def test_a_submission_is_valid_and_survives_the_disk(tmp_path: Path) -> None:
 
 def test_its_aggregates_are_those_of_the_pipeline() -> None:
     scores = scorer_of(RUN, None).score(RUN.answer_sets)
-    for name in SUBMITTED:
+    for name in USUAL:
         stated = SUBMISSION["clusterings"]["exact"]["aggregates"][name]
         assert stated["auroc"] == pytest.approx(detection_auroc(scores, name).value, abs=1e-6)
     assert SUBMISSION["summary"]["hallucinated"] == sum(a.label or 0 for a in RUN.answer_sets)
@@ -95,9 +104,8 @@ def test_its_aggregates_are_those_of_the_pipeline() -> None:
 
 def test_texts_are_left_out_unless_asked_for() -> None:
     assert "question 3?" not in json.dumps(SUBMISSION)
-    asked = make_submission(RUN, texts=True)
-    assert problems(asked) == []
-    assert asked["documents"][3]["texts"]["question"] == "question 3?"
+    assert problems(WITH_TEXTS) == []
+    assert WITH_TEXTS["documents"][3]["texts"]["question"] == "question 3?"
 
 
 def _statements() -> list[tuple[Any, ...]]:
@@ -106,18 +114,7 @@ def _statements() -> list[tuple[Any, ...]]:
     The answers' log-probabilities and cluster ids are what the scores are computed from; a change there shows in the
     scores or makes no difference to anything.
     """
-    some_documents = {**SUBMISSION, "documents": SUBMISSION["documents"][:6]}
-    stated = ("summary", "aggregates", "scores", "label", "n_clean")
-    return [path for path in numbers(some_documents) if set(stated) & {*path} and path[0] != "settings"]
-
-
-def _statements() -> list[tuple[Any, ...]]:
-    """Places of all numbers that the submission states about the model: aggregates, and scores and labels of documents.
-
-    The answers' log-probabilities and cluster ids are what the scores are computed from; a change there shows in the
-    scores or makes no difference to anything.
-    """
-    some_documents = {**SUBMISSION, "documents": SUBMISSION["documents"][:6]}
+    some_documents = {**WITH_TEXTS, "documents": WITH_TEXTS["documents"][:6]}
     stated = ("summary", "aggregates", "scores", "label", "n_clean")
     return [path for path in numbers(some_documents) if set(stated) & {*path} and path[0] != "settings"]
 
@@ -128,9 +125,9 @@ def test_a_submission_tampered_in_one_digit_is_refused_even_with_a_new_digest() 
     places = _statements()
     assert len(places) > 90
     for path in places:
-        old = look_up(SUBMISSION, path)
+        old = look_up(WITH_TEXTS, path)
         new = changed_in_one_digit(old, chance)
-        assert problems(with_digest(put(SUBMISSION, path, new))), f"{path}: {old} became {new}"
+        assert problems(with_digest(put(WITH_TEXTS, path, new))), f"{path}: {old} became {new}"
 
 
 def test_cluster_ids_and_log_probabilities_that_give_other_scores_are_refused() -> None:
@@ -258,7 +255,7 @@ def test_the_schema_is_valid_json_schema() -> None:
     [
         (lambda s: s["entry"].update(url="javascript:alert(1)"), "entry.url"),
         (lambda s: s["entry"].update(url="https://x' onclick='y"), "entry.url"),
-        (lambda s: s.update(hedge_submission=2), "hedge_submission"),
+        (lambda s: s.update(hedge_submission=1), "hedge_submission"),
         (lambda s: s.update(extra=1), "must not contain {'extra'}"),
         (lambda s: s.pop("summary"), "must contain ['summary']"),
         (lambda s: s["documents"][1].update(label=2), "documents[1].label"),
@@ -379,17 +376,84 @@ def test_tampered_damaged_and_repeated_submissions_are_not_shown(tmp_path: Path)
     reasons = {path.name: reason for path, reason in built.refused.items()}
     assert "auroc: stated 0.999" in reasons["s0.json"]
     assert "not valid JSON" in reasons["s1.json"]
-    assert "the same submission as s2.json" in reasons["s9.json"]
+    assert "the same answers as s2.json" in reasons["s9.json"]
 
 
-def test_a_thorough_build_computes_the_scores_again(tmp_path: Path) -> None:
+def test_a_build_computes_the_scores_again(tmp_path: Path) -> None:
     folder = submissions(tmp_path / "in", 1)
     tampered = read_submission(folder / "s0.json")
     for document in tampered["documents"]:
         document["clusterings"]["exact"]["scores"]["se"] += 1.0  # the order, and so every AUROC, stays
     write_submission(folder / "s0.json", with_digest(tampered))
-    assert not read_entries(folder).refused
-    assert read_entries(folder, recompute_scores=True).refused
+    assert read_entries(folder).refused
+
+
+def test_a_submission_carries_every_detector_of_the_run_with_its_price() -> None:
+    scorer = scorer_of(RUN, None).with_detectors(["se_sum", "clean_noisy_divergence"])
+    submission = make_submission(RUN, scorers={"exact": scorer})
+    of = submission["clusterings"]["exact"]
+    assert of["detectors"]["se_sum"]["draws"] == 6
+    assert of["detectors"]["clean_noisy_divergence"]["draws"] == 12
+    scores = scorer.score(RUN.answer_sets)
+    expected = detection_auroc(scores, "se_sum").value
+    assert of["aggregates"]["se_sum"]["auroc"] == pytest.approx(expected, abs=1e-6)
+    findings = check(submission)
+    assert findings.problems == ()
+    assert {name for name, part in findings.detectors["exact"].items() if not part.verified} == {"lexical"}
+
+
+def test_the_choice_of_a_threshold_is_in_the_error_of_a_submission_as_in_the_runs() -> None:
+    scorer = scorer_of(RUN, None)
+    errors = {"se": 0.1}
+    scores = [replace(s, choice_errors=errors) for s in scorer.score(RUN.answer_sets)]
+    plain, wider = (aggregates_of(of)["se"]["stderr"] for of in (scorer.score(RUN.answer_sets), scores))
+    assert wider == pytest.approx(math.hypot(plain, 0.1), abs=1e-5)
+
+
+def test_detectors_that_are_said_to_need_no_texts_need_none() -> None:
+    wanted = [name for name in names() if follows_from_numbers(name)]
+    assert len(wanted) >= 15
+    assert "lexical" not in wanted
+    some = [a.with_clusters(range(len(a.answers))) for a in RUN.answer_sets[:3]]
+    blank = [
+        replace(
+            a,
+            question=None,
+            baseline=replace(a.baseline, text=""),
+            clean=tuple(replace(b, text="") for b in a.clean),
+            noisy=tuple(replace(b, text="") for b in a.noisy),
+        )
+        for a in some
+    ]
+    for with_texts, without in zip(some, blank, strict=True):
+        found, bare = (dict(score_clustered(a, detectors=wanted)) for a in (with_texts, without))
+        assert found == bare
+        assert None not in found.values()
+
+
+def test_a_run_that_is_unreliable_is_shown_and_not_ranked(tmp_path: Path) -> None:
+    same = tuple(replace(a, clean=tuple(replace(b, text="a") for b in a.clean)) for a in RUN.answer_sets)
+    submission = make_submission(replace(RUN, answer_sets=same), texts=True)
+    assert "decode greedily" in submission["health"]["unreliable"]
+    findings = check(submission)
+    assert findings.problems == ()
+    assert not findings.ranked
+    quiet = put(put(submission, ("health", "unreliable"), None), ("health", "findings"), [])
+    assert any("health.unreliable: stated null" in text for text in problems(with_digest(quiet)))
+    (tmp_path / "in").mkdir()
+    write_submission(tmp_path / "in" / "s.json", submission)
+    files = build_site(read_entries(tmp_path / "in"), tmp_path / "site")
+    pages = {path.name[:4]: path.read_text("utf-8") for path in files}
+    assert "decode greedily" in pages["task"].partition("Not ranked")[2]
+    assert "decode greedily" in pages["entr"]
+
+
+def test_texts_are_in_it_where_the_tasks_licence_allows_it() -> None:
+    assert texts_licence("hedge_vqarad_minimal_label") == "CC0-1.0"
+    assert texts_licence("hedge_kvasirvqa_x1") is None
+    assert texts_licence("hedge_medhallmark_irg") is None
+    assert "texts" in make_submission(replace(RUN, task="hedge_demo"))["documents"][0]
+    assert "texts" not in make_submission(replace(RUN, task="hedge_demo"), texts=False)["documents"][0]
 
 
 @pytest.mark.slow

@@ -14,6 +14,8 @@ from pathlib import Path
 
 import pytest
 
+from hedge_tasks.leaderboard import check, read_submission
+
 pytestmark = [pytest.mark.slow, pytest.mark.framework]
 
 PACKAGE = Path(__file__).parent / "outside_package"
@@ -124,10 +126,23 @@ def test_its_run_has_a_report(outside: Outside) -> None:
 
 
 def test_its_run_is_submitted_and_the_submission_is_valid(outside: Outside) -> None:
-    outside.hedge("leaderboard", "submit", "out", "--out", "submission.json")
-    outside.hedge("leaderboard", "validate", "submission.json")
+    outside.hedge("leaderboard", "submit", "out", "--out", "submission.json", "--texts")
     clusterings = json.loads((outside.folder / "submission.json").read_text("utf-8"))["clusterings"]
     assert clusterings["initial"]["settings"]["letters"] == 2
+    assert clusterings["initial"]["detectors"]["colours_said"] == {"title": "Different answers", "draws": 4}
+    assert clusterings["initial"]["aggregates"]["colours_said"]["auroc"] == pytest.approx(
+        values(outside)["colours_said_auroc"], abs=1e-6
+    )
+    with_it = json.loads(outside.hedge("leaderboard", "validate", "submission.json", "--json"))["submission.json"]
+    assert with_it["detectors"]["initial"]["colours_said"]["verified"]
+    assert with_it["clusterings"]["initial"]["verified"]
+    # Without the package its parts are self-reported, and nothing is refused.
+    here = outside.folder / "submission.json"
+    found = check(read_submission(here))
+    assert found.problems == ()
+    assert not found.detectors["initial"]["colours_said"].verified
+    assert not found.clusterings["initial"].verified
+    assert found.detectors["initial"]["se"].verified
 
 
 def test_its_table_command_is_one_of_ours(outside: Outside) -> None:

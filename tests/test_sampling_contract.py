@@ -166,6 +166,14 @@ def test_an_answer_that_trickles_in_is_too_late() -> None:
     assert time.monotonic() - started < 2
 
 
+def test_headers_that_trickle_in_are_too_late() -> None:
+    """Each byte comes well within the timeout, so that a timeout a reading would wait for ever."""
+    started = time.monotonic()
+    [outcome] = ask(Script(Response(LEFT, trickle=0.05, endless_headers=True)), timeout=0.5, max_retries=0)
+    assert outcome == "no answer within 0.5 s"
+    assert time.monotonic() - started < 3
+
+
 def test_answers_are_bounded_in_size(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(border, "LARGEST_REPLY", 2**20)
     monkeypatch.setattr(border.bounded, "__defaults__", (2**20,))
@@ -179,6 +187,11 @@ def test_compressed_answers_are_refused() -> None:
     assert "compressed" in outcome
 
 
-def test_deeply_nested_answers_are_a_failed_draw() -> None:
-    [outcome] = ask(Script(Response(b"[" * 200_000)), max_retries=0)
-    assert outcome.startswith("the answer is not valid JSON")
+@pytest.mark.parametrize(
+    "body",
+    [b"[" * 200_000, b"[" * 41 + b"]" * 41, b'{"a": %s}' % (b"1" * 400), b'{"a": 1, "a": 2}', b"\xff"],
+    ids=["deep", "deeper than ours", "400 digits", "a key twice", "no UTF-8"],
+)
+def test_answers_that_are_no_sound_json_are_a_failed_draw(body: bytes) -> None:
+    [outcome] = ask(Script(Response(body)), max_retries=0)
+    assert outcome.startswith("the answer: not ")

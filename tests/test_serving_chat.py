@@ -62,6 +62,12 @@ def test_texts_that_end_an_answer_are_cut_out_where_the_server_leaves_them_in() 
     assert outcome.text == "left"
 
 
+def test_a_connection_that_is_used_again_has_all_its_time_again() -> None:
+    with serve(Script(Response(LEFT, pause=0.3))) as url:
+        client = ChatClient("tiny", url, timeout=0.8, max_retries=0)
+        assert all(isinstance(client.ask(HELLO, {}), Completion) for _ in range(4))
+
+
 # --- what a server takes --------------------------------------------------------------------------------------------
 
 

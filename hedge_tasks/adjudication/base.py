@@ -8,7 +8,7 @@ a default label.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Protocol, runtime_checkable
 
 from hedge_tasks.errors import DataError
@@ -19,6 +19,8 @@ __all__ = ["Case", "Judge", "Verdict", "build_judge", "judge_names", "register_j
 
 HALLUCINATED = 1
 SUPPORTED = 0
+
+_OPTIONAL = ("category", "raw", "key")
 
 
 @dataclass(frozen=True)
@@ -55,6 +57,7 @@ class Verdict:
         category: Kind of hallucination (or of support), for judges that tell.
         raw: What the judge said before it was parsed, for judges that say something; of bounded length.
         votes: The verdicts behind a verdict of several judges.
+        key: Under which a label store has it; None where none does. Says nothing about the case.
     """
 
     label: int | None
@@ -64,6 +67,7 @@ class Verdict:
     category: str | None = None
     raw: str | None = None
     votes: tuple[Verdict, ...] = ()
+    key: str | None = field(default=None, compare=False)
 
     def __post_init__(self) -> None:
         if self.label not in (None, HALLUCINATED, SUPPORTED):
@@ -78,7 +82,7 @@ class Verdict:
         """As JSON, without what is not set."""
         fields: dict[str, Any] = {"label": self.label, "reason": self.reason}
         fields |= {"judge": self.judge, "version": self.version}
-        fields |= {key: value for key in ("category", "raw") if (value := getattr(self, key)) is not None}
+        fields |= {key: value for key in _OPTIONAL if (value := getattr(self, key)) is not None}
         return fields | ({"votes": [vote.to_dict() for vote in self.votes]} if self.votes else {})
 
     @classmethod
@@ -89,9 +93,9 @@ class Verdict:
         label, votes = fields.get("label"), fields.get("votes", [])
         if isinstance(label, bool) or label not in (None, HALLUCINATED, SUPPORTED):
             raise DataError(f"{where}.label: expected 0, 1 or null, got {label!r}")
-        texts = {key: fields.get(key) for key in ("reason", "judge", "version", "category", "raw")}
+        texts = {key: fields.get(key) for key in ("reason", "judge", "version", *_OPTIONAL)}
         for key, text in texts.items():
-            if not (isinstance(text, str) or (text is None and key in ("category", "raw"))):
+            if not (isinstance(text, str) or (text is None and key in _OPTIONAL)):
                 raise DataError(f"{where}.{key}: expected a string, got {type(text).__name__}")
         if not isinstance(votes, list):
             raise DataError(f"{where}.votes: expected a list, got {type(votes).__name__}")

@@ -29,6 +29,7 @@ class LLMJudge(ModelJudge):
         prompt, images, asks, ask_unlabelled: See `ModelJudge`.
         provider: Instead of `API_TYPE`.
         url: Such as `http://localhost:8000/v1`, instead of `OPENAI_API_URL`.
+        account: Send `OPENAI_API_KEY` to `url`, too. By default a server that a judge names itself is told no key.
         temperature: 0 is greedy.
         max_tokens: Of a reply; where a reply is asked for again, twice as many.
         thinking: Let a model that can do so reason before it replies (needs a larger `max_tokens`).
@@ -50,6 +51,7 @@ class LLMJudge(ModelJudge):
         images: bool | None = None,
         provider: str | None = None,
         url: str | None = None,
+        account: bool = False,
         temperature: float = 0.0,
         max_tokens: int = 512,
         thinking: bool = False,
@@ -62,6 +64,7 @@ class LLMJudge(ModelJudge):
         super().__init__(model, prompt, images, asks, ask_unlabelled)
         self.provider = options.optional_text("provider", provider)
         self.url = None if url is None else options.address("url", url)
+        self.account = options.flag("account", account)
         self.temperature = options.number("temperature", temperature)
         self.max_tokens = options.count("max_tokens", max_tokens, at_least=1)
         self.thinking = options.flag("thinking", thinking)
@@ -98,7 +101,7 @@ class LLMJudge(ModelJudge):
             timeout=self.timeout,
             max_retries=self.max_retries,
         )
-        return connect(self.provider, self.url, request)
+        return connect(self.provider, self.url, request, account=self.account)
 
     def _ask(self, cases: Sequence[Case], *, again: bool) -> Replies:
         from hedge_tasks.serving.messages import to_openai

@@ -6,7 +6,7 @@ import abc
 import os
 from collections.abc import Generator, Mapping, Sequence
 from contextlib import closing, nullcontext
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -122,7 +122,8 @@ class ModelJudge(abc.ABC):
             if pending:
                 logger.info("judge {}: {} of {} cases to ask", self.title, len(pending), len(set(keys)))
                 verdicts |= self._ask_until_read(pending, store)
-        return [verdicts[key] for key in keys]
+        kept = self._folder is not None
+        return [replace(verdicts[k], key=k) if kept and not k.startswith(_NOT_STORED) else verdicts[k] for k in keys]
 
     def _known(self, cases: Mapping[str, Case], store: LabelStore | None) -> tuple[dict[str, Verdict], dict[str, Case]]:
         """Verdicts that need no asking, and the cases that do."""

@@ -72,13 +72,14 @@ class Provider(Protocol):
         """
 
 
-def connect(provider: str | None, url: str | None, request: JudgeRequest) -> Provider:
+def connect(provider: str | None, url: str | None, request: JudgeRequest, *, account: bool = False) -> Provider:
     """The provider that a judge or the environment names.
 
     Args:
         provider: Its name; None takes that of the variable API_TYPE, or `openai`.
         url: Of a server; None takes the environment's.
         request: What the judge asks for.
+        account: Whether a server at `url` is told the key of the account at OpenAI.
 
     Raises:
         ConfigError: The provider is unknown, or has no address or key.
@@ -93,7 +94,7 @@ def connect(provider: str | None, url: str | None, request: JudgeRequest) -> Pro
         raise ConfigError(f"url: the provider {name!r} takes its address from the environment")
     if name == "azure":
         return _azure(request)
-    return _openai(name, url, request) if name in ("openai", "local") else _ForeignProvider(name, request)
+    return _openai(name, url, request, account) if name in ("openai", "local") else _ForeignProvider(name, request)
 
 
 def _azure(request: JudgeRequest) -> Provider:
@@ -105,13 +106,15 @@ def _azure(request: JudgeRequest) -> Provider:
     return _ChatServer(request, endpoint, key, hosted=True, api_version=version, key_variable="AZURE_API_KEY")
 
 
-def _openai(name: str, url: str | None, request: JudgeRequest) -> Provider:
+def _openai(name: str, url: str | None, request: JudgeRequest, account: bool) -> Provider:
+    # The environment's address and key belong together. An address out of a YAML, or somebody else's, is another
+    # server, which must not be told the key of an account somewhere else.
+    own = name == "local" or (url is not None and url != OPENAI and not account)
     if url is None and name == "local":
         url = address("LLM_JUDGE_URL", os.environ.get("LLM_JUDGE_URL") or "http://localhost:8000/v1")
     elif url is None:
         url = address("OPENAI_API_URL", os.environ.get("OPENAI_API_URL") or OPENAI)
-    # A server of one's own must not be told the key of an account somewhere else.
-    key = NO_KEY if name == "local" else check_key("OPENAI_API_KEY", os.environ.get("OPENAI_API_KEY"))
+    key = NO_KEY if own else check_key("OPENAI_API_KEY", os.environ.get("OPENAI_API_KEY"))
     if key == NO_KEY and url == OPENAI:
         raise ConfigError(
             "judge 'llm': no OPENAI_API_KEY for api.openai.com; for a server of your own set OPENAI_API_URL "

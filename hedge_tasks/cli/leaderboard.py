@@ -5,10 +5,13 @@ from __future__ import annotations
 import argparse
 import sys
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from hedge_tasks.cli.choices import add_run, add_task, chosen_run
 from hedge_tasks.io.commands import PROBLEMS_FOUND, command, say, show
+
+if TYPE_CHECKING:
+    from hedge_tasks.leaderboard.validation import Findings
 
 
 def add(commands: Any) -> None:
@@ -21,19 +24,40 @@ def add(commands: Any) -> None:
     making.add_argument("--name", help="of the entry (default: the model)")
     making.add_argument("--url", help="of a page about it, beginning with https://")
     making.add_argument("--note", help="a few words about it")
-    making.add_argument("--texts", action="store_true", help="put questions, references and answers into it")
+    making.add_argument(
+        "--texts",
+        action=argparse.BooleanOptionalAction,
+        help="put questions, references and answers into it, so that labels and clusters can be verified "
+        "(default: where the task's licence allows it)",
+    )
     add_task(making)
     checking = command(
         actions, "validate", validate, "compute every number of submissions again; exit code 1 if any is wrong"
     )
     checking.add_argument("submissions", type=Path, nargs="+", metavar="SUBMISSION.json")
+    add_checks(checking)
     building = command(actions, "build", build, "make a static site from a folder of submissions")
     building.add_argument("folder", type=Path, metavar="DIR", help="folder with *.json")
     building.add_argument("--out", type=Path, default=Path("site"), help="folder of the site (default: %(default)s)")
-    building.add_argument(
-        "--thorough", action="store_true", help="compute scores again from cluster ids, too, as validate does"
-    )
+    add_checks(building)
     command(actions, "schema", schema, "print the JSON Schema of submissions")
+
+
+def add_checks(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--thorough", action="store_true", help="cluster again with NLI models, too, which takes minutes an entry"
+    )
+    parser.add_argument(
+        "--manifests", type=Path, action="append", metavar="DIR", help="folder of manifests (default: those installed)"
+    )
+
+
+def options_of(arguments: argparse.Namespace) -> dict[str, Any]:
+    """What the options of `add_checks` mean for `check`."""
+    from hedge_tasks.data.manifests import manifests_of
+
+    folders = arguments.manifests
+    return {"thorough": arguments.thorough, "manifests": lambda task: manifests_of(task, folders)}
 
 
 def submit(arguments: argparse.Namespace) -> int:
@@ -43,36 +67,81 @@ def submit(arguments: argparse.Namespace) -> int:
     about = {key: getattr(arguments, key) for key in ("name", "url", "note", "texts")}
     submission = make_submission(run, **about)
     write_submission(arguments.out, submission)
-    facts = {"submission": str(arguments.out), "digest": submission["digest"], **submission["summary"]}
-    show(arguments, facts, f"{arguments.out}: {run.title}, {len(run.answer_sets)} documents, {submission['digest']}")
+    texts = "texts" in submission["documents"][0]
+    facts = {"submission": str(arguments.out), "digest": submission["digest"], "texts": texts, **submission["summary"]}
+    told = "with its texts" if texts else "without texts, so that labels and clusters cannot be verified"
+    show(
+        arguments,
+        facts,
+        f"{arguments.out}: {run.title}, {len(run.answer_sets)} documents, {told}, {submission['digest']}",
+    )
     return 0
 
 
 def validate(arguments: argparse.Namespace) -> int:
     from hedge_tasks.errors import DataError
-    from hedge_tasks.leaderboard import problems, read_submission
+    from hedge_tasks.leaderboard import Findings, check, read_submission
 
-    found: dict[str, list[str]] = {}
+    options = options_of(arguments)
+    found: dict[str, Findings] = {}
     for path in arguments.submissions:
         try:
-            found[str(path)] = problems(read_submission(path))
+            found[str(path)] = check(read_submission(path), **options)
         except DataError as error:
-            found[str(path)] = [str(error)]
-    lines = [f"{path}: {text}" for path, texts in found.items() for text in texts or ["valid"]]
-    show(arguments, {path: {"valid": not texts, "problems": texts} for path, texts in found.items()}, "\n".join(lines))
-    return PROBLEMS_FOUND if any(found.values()) else 0
+            found[str(path)] = Findings((str(error),))
+    text = "\n".join(line for path, findings in found.items() for line in lines_of(path, findings))
+    show(arguments, {path: facts_of(findings) for path, findings in found.items()}, text)
+    return PROBLEMS_FOUND if any(findings.problems for findings in found.values()) else 0
+
+
+def facts_of(findings: Findings) -> dict[str, Any]:
+    """Findings as JSON."""
+    from dataclasses import asdict
+
+    coverage = findings.coverage
+    share = None if coverage is None else {"matched": coverage.matched, "of": coverage.of, "whole": coverage.whole}
+    return {
+        "valid": not findings.problems,
+        "problems": list(findings.problems),
+        "ranked": findings.ranked,
+        "set_aside": list(findings.set_aside),
+        "documents": share,
+        "labels": asdict(findings.labels),
+        "clusterings": {name: asdict(part) for name, part in findings.clusterings.items()},
+        "detectors": {name: {d: asdict(p) for d, p in of.items()} for name, of in findings.detectors.items()},
+    }
+
+
+def lines_of(path: str, findings: Findings) -> list[str]:
+    """Findings for people."""
+    if findings.problems:
+        return [f"{path}: {text}" for text in findings.problems]
+    coverage = findings.coverage
+    whole = "no manifest tells whether documents are missing" if coverage is None or coverage.of is None else None
+    lines = [f"{path}: valid", *(f"  not ranked: {reason}" for reason in findings.set_aside)]
+    lines += [f"  {whole}"] if whole else []
+    parts = {"labels": findings.labels, **{f"clusters of {n}": part for n, part in findings.clusterings.items()}}
+    for what, part in parts.items():
+        lines.append(f"  {what}: {'verified' if part.verified else 'self-reported'} ({part.reason})")
+    for name, of in findings.detectors.items():
+        reported = [detector for detector, part in of.items() if not part.verified]
+        lines += [f"  scores of {name}: {len(of) - len(reported)} of {len(of)} detectors verified"]
+        lines += [f"    self-reported: {', '.join(reported)}"] if reported else []
+    return lines
 
 
 def build(arguments: argparse.Namespace) -> int:
     from hedge_tasks.leaderboard import build_site, read_entries
 
-    built = read_entries(arguments.folder, recompute_scores=arguments.thorough)
+    built = read_entries(arguments.folder, **options_of(arguments))
     files = build_site(built, arguments.out)
     for path, reason in built.refused.items():
         say(f"refused {path}: {reason}", sys.stderr)
     refused = {str(path): reason for path, reason in built.refused.items()}
-    facts = {"site": str(arguments.out), "pages": len(files), "entries": len(built.entries), "refused": refused}
-    show(arguments, facts, f"{arguments.out}: {len(built.entries)} entries, {len(files)} pages, {len(refused)} refused")
+    ranked = sum(entry.findings.ranked for entry in built.entries)
+    facts = {"site": str(arguments.out), "pages": len(files), "entries": len(built.entries), "ranked": ranked}
+    text = f"{arguments.out}: {len(built.entries)} entries, {ranked} of them ranked, {len(files)} pages, "
+    show(arguments, {**facts, "refused": refused}, f"{text}{len(refused)} refused")
     return PROBLEMS_FOUND if refused else 0
 
 

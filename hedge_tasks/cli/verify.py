@@ -1,4 +1,4 @@
-"""`hedge verify`: is a run file as it was written, and what can be saved of it if not?"""
+"""`hedge verify`: is a run file as it was written, and a submission of that run, and the run of that store?"""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import argparse
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from hedge_tasks.cli.leaderboard import add_checks, facts_of, lines_of, options_of
 from hedge_tasks.io.commands import PROBLEMS_FOUND, command, show
 
 if TYPE_CHECKING:
@@ -15,24 +16,69 @@ _LISTED = 20
 
 
 def add(commands: Any) -> None:
-    parser = command(
-        commands, "verify", run, "check that run files are as they were written; exit code 1 if one is damaged"
+    text = "check that run files are as they were written, or the chain from a submission to its run and store"
+    parser = command(commands, "verify", run, f"{text}; exit code 1 if something is wrong")
+    parser.add_argument(
+        "files", type=Path, nargs="+", metavar="FILE", help="run files, output folders of lmms-eval, or one submission"
     )
-    parser.add_argument("runs", type=Path, nargs="+", metavar="RUN", help="run files, or output folders of lmms-eval")
     parser.add_argument(
         "--repair",
         action="store_true",
         help="keep what is sound of a damaged file (the damaged one stays beside it as RUN.damaged)",
     )
+    chain = parser.add_argument_group("of a submission")
+    chain.add_argument("--run", type=Path, metavar="RUN", help="prove that the submission is of this run file")
+    chain.add_argument("--store", type=Path, metavar="DIR", help="and that the run's answers are those of this store")
+    chain.add_argument("--labels", type=Path, metavar="DIR", help="and that its labels are those of this label store")
+    add_checks(parser)
 
 
 def run(arguments: argparse.Namespace) -> int:
     from hedge_tasks.runs.run_files import run_paths
 
-    files = [file for path in arguments.runs for file in run_paths(path)]
+    if arguments.run or arguments.store or arguments.labels:
+        return _prove(arguments)
+    files = [file for path in arguments.files for file in run_paths(path)]
     facts = {str(file): _facts(file, arguments.repair) for file in files}
     show(arguments, facts, "\n".join(_text(file, about) for file, about in facts.items()))
     return PROBLEMS_FOUND if any(about["problems"] for about in facts.values()) else 0
+
+
+def _prove(arguments: argparse.Namespace) -> int:
+    """The chain of one submission, link by link."""
+    from dataclasses import asdict
+
+    from hedge_tasks.adjudication.label_store import LabelStore
+    from hedge_tasks.errors import ConfigError
+    from hedge_tasks.leaderboard import check, read_submission
+    from hedge_tasks.leaderboard.chain import check_with_texts, prove_labels, prove_run, prove_store
+    from hedge_tasks.runs.run_files import load_run
+    from hedge_tasks.sampling.archive import open_store
+
+    if len(arguments.files) > 1 or arguments.repair:
+        raise ConfigError("--run, --store and --labels are about one submission, and repair nothing")
+    if arguments.store and not arguments.run:
+        raise ConfigError("--store: give the run file, too (--run), which names the draws of the store")
+    [path] = arguments.files
+    submission, options = read_submission(path), options_of(arguments)
+    findings = check(submission, **options)
+    links = []
+    if arguments.run and not findings.problems:
+        of_file = load_run(arguments.run, submission["entry"]["task"])
+        links.append(prove_run(submission, of_file))
+        if not any("texts" in document for document in submission["documents"]):
+            findings = check_with_texts(submission, of_file, **options)
+        if arguments.store:
+            links.append(prove_store(of_file, open_store(arguments.store)))
+    if arguments.labels and not findings.problems:
+        with LabelStore(arguments.labels) as labels:
+            links.append(prove_labels(submission, labels))
+    lines = lines_of(str(path), findings)
+    for link in links:
+        lines.append(f"{link.name}: {'DIFFERS' if link.problems else 'proved'}")
+        lines += [f"  {text}" for text in link.problems or (f"{k}: {v}" for k, v in link.facts.items() if v)]
+    show(arguments, {**facts_of(findings), "chain": [asdict(link) for link in links]}, "\n".join(lines))
+    return PROBLEMS_FOUND if findings.problems or any(link.problems for link in links) else 0
 
 
 def _facts(file: Path, repair: bool) -> dict[str, Any]:

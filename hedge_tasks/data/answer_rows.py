@@ -24,7 +24,7 @@ from hedge_tasks.io import outside
 _DOCUMENT = ("id", "question", "reference", "label", "group", "question_type")
 _SET = (*_DOCUMENT, "baseline", "clean", "noisy", "cluster_ids", "held_out", "follow_ups", "forced")
 _PLAIN = (*_DOCUMENT, "baseline", "answers")
-_OURS = ("store", "verdict", "scores", "sampled", "crc32")
+_OURS = ("store", "verdict", "scores", "sampled", "drawn", "crc32")
 """What lines that this package wrote have besides."""
 
 _ANSWER = ("text", "mean_logprob", "n_tokens", "logprobs", "finish")

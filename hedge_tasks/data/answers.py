@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any, Literal
 
 from hedge_tasks.errors import DataError
@@ -95,6 +95,30 @@ class Answer:
 
 
 @dataclass(frozen=True, slots=True)
+class Drawn:
+    """Where the answers to one question came from: the link from an answer store to a run.
+
+    Attributes:
+        definition: id of what its answers have in common (`hedge_tasks.sampling.definition.Definition.id`).
+        document: key of the document's content.
+        sha256: of the draws' keys and answers as the store has them, in the order baseline, clean, noisy.
+    """
+
+    definition: str
+    document: str
+    sha256: str
+
+    @classmethod
+    def from_dict(cls, fields: object, where: str) -> Drawn | None:
+        if fields is None:
+            return None
+        names = ("definition", "document", "sha256")
+        if not isinstance(fields, Mapping) or not all(isinstance(fields.get(name), str) for name in names):
+            raise DataError(f"{where}: expected an object with {', '.join(names)}, got {_kind(fields)}")
+        return cls(*(outside.clean(fields[name]) for name in names))
+
+
+@dataclass(frozen=True, slots=True)
 class AnswerSet:
     """All the answers to one question.
 
@@ -114,6 +138,7 @@ class AnswerSet:
         follow_ups: answers to what was asked about the same document after these, in the light of them.
         forced: by name, texts that the model was made to say and how likely it finds them; see
             `hedge_tasks.sampling.forced`.
+        drawn: where the answers came from, where they came out of a store. Says nothing about the answers themselves.
     """
 
     id: str
@@ -130,6 +155,7 @@ class AnswerSet:
     held_out: bool = False
     choice_errors: Mapping[str, float] = field(default_factory=dict)
     forced: Mapping[str, Answer] = field(default_factory=dict)
+    drawn: Drawn | None = field(default=None, compare=False)
 
     def __post_init__(self) -> None:
         for name in ("id", "question", "reference", "group", "question_type"):
@@ -184,6 +210,8 @@ class AnswerSet:
             fields["forced"] = {name: answer.to_dict() for name, answer in self.forced.items()}
         if self.follow_ups:
             fields["follow_ups"] = [answer_set.to_dict() for answer_set in self.follow_ups]
+        if self.drawn is not None:
+            fields["drawn"] = asdict(self.drawn)
         return fields
 
     def to_json(self, report: Mapping[str, Any] | None = None) -> str:
@@ -230,6 +258,7 @@ class AnswerSet:
             held_out=_read_flag(fields.get("held_out"), f"{at}held_out"),
             forced=_read_forced(fields.get("forced"), f"{at}forced"),
             follow_ups=_read_follow_ups(_or_none_of_them(fields, "follow_ups"), f"{at}follow_ups"),
+            drawn=Drawn.from_dict(fields.get("drawn"), f"{at}drawn"),
         )
         if fields.get("cluster_ids") is None:
             return answer_set

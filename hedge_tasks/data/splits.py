@@ -173,21 +173,30 @@ def image_keys(dataset: Dataset, image_columns: Sequence[str]) -> list[str]:
     ]
 
 
-def check_images(dataset: Dataset, image_columns: Sequence[str], what: str) -> None:
-    """Raise DataError when a document has no image or none that can be read, before anything is sampled.
+def image_faults(dataset: Dataset, image_columns: Sequence[str]) -> dict[int, str]:
+    """What is wrong with the images of documents, by row, before anything is sampled; documents in order are not there.
 
     All images are looked into for their size and, where the format has some, their checksums, which takes as long as
     reading them. Only those of the first documents are decoded: for all it would take minutes. The others are decoded
     ahead of the model, where one that is damaged fails by its document's name
     (`hedge_tasks.sampling.requests.DrawRequest.row_of_data`).
     """
+    faults: dict[int, str] = {}
     for column in image_columns:
-        rows = _undecoded(dataset, [column])
-        faults = [_image_fault(row[column], decode=i < _DECODED_AT_START) for i, row in enumerate(rows)]
-        for fault in ("no image", UNREADABLE, TOO_LARGE):
-            if rows := [i for i, found in enumerate(faults) if found == fault]:
-                shown = ", ".join(map(str, rows[:10])) + (", ..." if len(rows) > 10 else "")
-                raise DataError(f"{what}: {len(rows)} of {len(dataset)} documents have {fault} (rows {shown})")
+        for i, row in enumerate(_undecoded(dataset, [column])):
+            if fault := _image_fault(row[column], decode=i < _DECODED_AT_START):
+                faults.setdefault(i, fault)
+    return faults
+
+
+def describe_faults(faults: Mapping[int, str], n_documents: int) -> str:
+    """One line about documents whose images cannot be shown; see `image_faults`."""
+    said = []
+    for fault in ("no image", UNREADABLE, TOO_LARGE):
+        if rows := [i for i, found in sorted(faults.items()) if found == fault]:
+            shown = ", ".join(map(str, rows[:10])) + (", ..." if len(rows) > 10 else "")
+            said.append(f"{len(rows)} of {n_documents} documents have {fault} (rows {shown})")
+    return "; ".join(said)
 
 
 def _undecoded(dataset: Dataset, columns: Sequence[str]) -> Dataset:

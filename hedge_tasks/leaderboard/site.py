@@ -4,18 +4,20 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 from hedge_tasks import __version__
+from hedge_tasks.data.manifests import manifests_of
 from hedge_tasks.detectors.pipeline import SCORE_NAMES, Scores
 from hedge_tasks.errors import DataError, HedgeError
 from hedge_tasks.io.files import write_whole
 from hedge_tasks.leaderboard.comparison import all_differences
-from hedge_tasks.leaderboard.submission import SUBMITTED, stored_scores
-from hedge_tasks.leaderboard.validation import problems, read_submission
-from hedge_tasks.plots.figures import name_of, risk_coverage_chart, roc_chart
+from hedge_tasks.leaderboard.recomputation import Part
+from hedge_tasks.leaderboard.submission import sha256_of, stored_scores
+from hedge_tasks.leaderboard.validation import Findings, FindManifests, check, read_submission
+from hedge_tasks.plots.figures import NAMES, risk_coverage_chart, roc_chart
 from hedge_tasks.report.page import flat_settings
 from hedge_tasks.report.pages import asset, render
 from hedge_tasks.report.svg import picture
@@ -36,12 +38,14 @@ class Entry:
         content: the submission.
         page: name of its page.
         scores: of its documents, by clustering.
+        findings: what its validation found.
     """
 
     file: Path
     content: Mapping[str, Any]
     page: str
     scores: Mapping[str, Sequence[Scores]]
+    findings: Findings
 
     @property
     def name(self) -> str:
@@ -50,6 +54,25 @@ class Entry:
     @property
     def task(self) -> str:
         return str(self.content["entry"]["task"])
+
+    @property
+    def judge(self) -> str:
+        """Who labelled, for people."""
+        settings = self.content["labels"]["judge"]
+        named = settings.get("judge") if isinstance(settings, Mapping) else None
+        return named if isinstance(named, str) else "unknown"
+
+    def about(self, clustering: str, detector: str) -> Mapping[str, Any] | None:
+        """Title and price of a detector; None where the entry does not have it."""
+        of = self.content["clusterings"].get(clustering)
+        found: Mapping[str, Any] | None = of["detectors"].get(detector) if of else None
+        return found
+
+    def checked(self, clustering: str, detector: str) -> list[tuple[str, Part]]:
+        """The parts that an AUROC rests on, each with whether it is verified."""
+        findings = self.findings
+        scores = findings.detectors[clustering][detector]
+        return [("labels", findings.labels), ("clusters", findings.clusterings[clustering]), ("scores", scores)]
 
 
 @dataclass(frozen=True)
@@ -60,11 +83,8 @@ class Built:
     refused: Mapping[Path, str] = field(default_factory=dict)
 
 
-def read_entries(folder: Path, *, recompute_scores: bool = False) -> Built:
-    """Read and validate the submissions in a folder (`*.json`).
-
-    Args:
-        recompute_scores: whether scores are computed again from cluster ids; aggregates always are.
+def read_entries(folder: Path, *, thorough: bool = False, manifests: FindManifests = manifests_of) -> Built:
+    """Read and validate the submissions in a folder (`*.json`); options as for `check`.
 
     Raises:
         DataError: there is no such folder, or no submission in it.
@@ -78,17 +98,27 @@ def read_entries(folder: Path, *, recompute_scores: bool = False) -> Built:
     for file in files:
         try:
             content = read_submission(file)
+            findings = check(content, manifests=manifests, thorough=thorough)
         except HedgeError as error:
             refused[file] = str(error)
             continue
-        if found := problems(content, recompute_scores=recompute_scores):
-            refused[file] = "; ".join(found)
-        elif content["digest"] in known:
-            refused[file] = f"the same submission as {known[content['digest']].name}"
+        if findings.problems:
+            refused[file] = "; ".join(findings.problems)
+        elif (answers := _answers_digest(content)) in known:
+            refused[file] = f"the same answers as {known[answers].name}"
         else:
-            known[content["digest"]] = file
-            entries.append(_entry(file, content))
+            known[answers] = file
+            entries.append(_entry(file, content, findings))
     return Built(entries, refused)
+
+
+def _answers_digest(content: Mapping[str, Any]) -> str:
+    """The same for a submission under another name or note."""
+    told = [
+        [d["id"], d["label"], d["logprobs"], {name: of["clusters"] for name, of in d["clusterings"].items()}]
+        for d in content["documents"]
+    ]
+    return sha256_of([content["entry"]["task"], sorted(told, key=lambda row: row[0])])
 
 
 def build_site(built: Built, out: Path, progress: Callable[[str], None] = lambda text: None) -> list[Path]:
@@ -107,9 +137,10 @@ def build_site(built: Built, out: Path, progress: Callable[[str], None] = lambda
     return [out / name for name in pages]
 
 
-def _entry(file: Path, content: Mapping[str, Any]) -> Entry:
+def _entry(file: Path, content: Mapping[str, Any], findings: Findings) -> Entry:
     page = f"entry-{_slug(content['entry']['name'])}-{content['digest'][7:15]}.html"
-    return Entry(file, content, page, {name: stored_scores(content, name) for name in content["clusterings"]})
+    scores = {name: stored_scores(content, name) for name in content["clusterings"]}
+    return Entry(file, content, page, scores, findings)
 
 
 def _slug(text: str) -> str:
@@ -118,7 +149,7 @@ def _slug(text: str) -> str:
 
 def _pages(entries: Sequence[Entry], progress: Callable[[str], None]) -> Iterator[tuple[str, str]]:
     by_task: dict[str, list[Entry]] = {}
-    for entry in sorted(entries, key=lambda entry: (entry.task, entry.name)):
+    for entry in sorted(entries, key=lambda entry: (entry.task, not entry.findings.ranked, entry.name)):
         by_task.setdefault(entry.task, []).append(entry)
     pages = {task: f"task-{i + 1}-{_slug(task)}.html" for i, task in enumerate(by_task)}
     common = {"version": __version__, "written": now()[:10], "package": _PACKAGE}
@@ -128,7 +159,10 @@ def _pages(entries: Sequence[Entry], progress: Callable[[str], None]) -> Iterato
             "index.html.j2",
             scripts=[asset("page.js")],
             title="HEDGE leaderboard",
-            tasks=[{"name": task, "page": pages[task], "entries": mine} for task, mine in by_task.items()],
+            tasks=[
+                {"name": task, "page": pages[task], "entries": mine, "ranked": sum(e.findings.ranked for e in mine)}
+                for task, mine in by_task.items()
+            ],
             **common,
         ),
     )
@@ -142,22 +176,27 @@ def _pages(entries: Sequence[Entry], progress: Callable[[str], None]) -> Iterato
 def _task_page(task: str, entries: Sequence[Entry], common: Mapping[str, Any]) -> str:
     from markupsafe import Markup
 
-    keys = [(m, s) for m in dict.fromkeys(m for e in entries for m in e.scores) for s in SCORE_NAMES]
-    tabs: list[dict[str, Any]] = []
-    for clustering, score in keys:
-        rows: list[tuple[Entry, Estimate]] = [
-            (entry, _estimate(entry, clustering, score)) for entry in entries if clustering in entry.scores
-        ]
-        tabs.append({"name": f"{clustering}, {name_of(score)}", "rows": sorted(rows, key=_by_value)})
+    keys = _columns(entries)
+    ranked = [entry for entry in entries if entry.findings.ranked]
+    tabs = [
+        {
+            "name": f"{clustering}, {_title(entries, clustering, detector)}",
+            "rows": _rows(ranked, clustering, detector),
+            "aside": _rows([entry for entry in entries if not entry.findings.ranked], clustering, detector),
+        }
+        for clustering, detector in keys
+    ]
     compared = {
         "entries": [clean(entry.name, 200) for entry in entries],
-        "metrics": [_compared(entries, clustering, score) for clustering, score in keys],
+        "metrics": [_compared(entries, clustering, score) for clustering, score in keys if score in SCORE_NAMES],
     }
+    of = max((e.findings.coverage.of or 0 for e in entries if e.findings.coverage), default=0)
     return render(
         "task.html.j2",
         scripts=[asset("page.js"), asset("compare.js", _PACKAGE)],
         title=f"{task}: HEDGE leaderboard",
         task=task,
+        documents=of or None,
         tabs=tabs,
         # Safe: nothing in it can end the script element it stands in.
         compared=Markup(script_json(compared)),
@@ -165,23 +204,58 @@ def _task_page(task: str, entries: Sequence[Entry], common: Mapping[str, Any]) -
     )
 
 
+@dataclass(frozen=True)
+class _Row:
+    """A line of a table: one entry under one clustering and detector."""
+
+    entry: Entry
+    estimate: Estimate
+    draws: int
+    checked: Sequence[tuple[str, Part]]
+    rank: int | None = None
+
+
+def _columns(entries: Sequence[Entry]) -> list[tuple[str, str]]:
+    """Every clustering with every detector that any entry has: of a clustering the paper's first, then the others."""
+    clusterings = dict.fromkeys(name for entry in entries for name in entry.scores)
+    found = []
+    for clustering in clusterings:
+        named = (e.content["clusterings"][clustering]["detectors"] for e in entries if clustering in e.scores)
+        detectors = dict.fromkeys(name for of in named for name in of)
+        found += [(clustering, name) for name in dict.fromkeys((*SCORE_NAMES, *detectors)) if name in detectors]
+    return found
+
+
+def _rows(entries: Sequence[Entry], clustering: str, detector: str) -> list[_Row]:
+    found = [
+        _Row(entry, _estimate(entry, clustering, detector), about["draws"], entry.checked(clustering, detector))
+        for entry in entries
+        if (about := entry.about(clustering, detector)) is not None
+    ]
+    ordered = sorted(found, key=_by_value)
+    return [replace(row, rank=i + 1 if row.estimate.value is not None else None) for i, row in enumerate(ordered)]
+
+
+def _title(entries: Sequence[Entry], clustering: str, detector: str) -> str:
+    """What a detector is called: by us where we know it, else by the first who submitted it."""
+    told = (about["title"] for entry in entries if (about := entry.about(clustering, detector)) is not None)
+    return NAMES.get(detector) or clean(next(told), 100)
+
+
 def _compared(entries: Sequence[Entry], clustering: str, score: str) -> dict[str, Any]:
-    mine = [entry.scores.get(clustering, ()) for entry in entries]
+    mine = [entry.scores[clustering] if entry.about(clustering, score) is not None else () for entry in entries]
     rows = [(d.a, d.b, _rounded(d.difference), _rounded(d.stderr), d.n) for d in all_differences(mine, score)]
-    return {"name": f"{clustering}, {name_of(score)}", "pairs": rows}
+    return {"name": f"{clustering}, {_title(entries, clustering, score)}", "pairs": rows}
 
 
 def _entry_page(entry: Entry, task_page: str, common: Mapping[str, Any]) -> str:
     content = entry.content
     facts = {**content["entry"], **content["summary"], "digest": content["digest"], "file": entry.file.name}
     metrics = [
-        (clustering, [_estimate(entry, clustering, score) for score in SUBMITTED])
-        for clustering in content["clusterings"]
+        (clustering, [_cell(entry, clustering, detector) for detector in of["detectors"]])
+        for clustering, of in content["clusterings"].items()
     ]
-    charts = [
-        {"name": clustering, "pictures": [picture(roc_chart(scores)), picture(risk_coverage_chart(scores))]}
-        for clustering, scores in entry.scores.items()
-    ]
+    charts = [_charts(entry, clustering) for clustering in entry.scores]
     return render(
         "entry.html.j2",
         scripts=[asset("page.js")],
@@ -189,7 +263,9 @@ def _entry_page(entry: Entry, task_page: str, common: Mapping[str, Any]) -> str:
         entry=content["entry"],
         task_page=task_page,
         facts=flat_settings(facts),
-        score_names=[name_of(score) for score in SUBMITTED],
+        aside=entry.findings.set_aside,
+        remarks=[finding["text"] for finding in content["health"]["findings"]],
+        parts=list(_parts(entry)),
         metrics=metrics,
         charts=charts,
         settings=flat_settings(
@@ -197,6 +273,44 @@ def _entry_page(entry: Entry, task_page: str, common: Mapping[str, Any]) -> str:
         ),
         **common,
     )
+
+
+def _charts(entry: Entry, clustering: str) -> list[Any]:
+    """Curves of the paper's detectors, or of the first that the entry has."""
+    scores, there = entry.scores[clustering], entry.content["clusterings"][clustering]["detectors"]
+    shown = [name for name in SCORE_NAMES if name in there] or list(there)[: len(SCORE_NAMES)]
+    return [picture(roc_chart(scores, shown)), picture(risk_coverage_chart(scores, shown))]
+
+
+def _cell(entry: Entry, clustering: str, detector: str) -> dict[str, Any]:
+    about = entry.about(clustering, detector)
+    assert about is not None
+    return {
+        "name": _title([entry], clustering, detector),
+        "draws": about["draws"],
+        "estimate": _estimate(entry, clustering, detector),
+        "part": entry.findings.detectors[clustering][detector],
+    }
+
+
+def _parts(entry: Entry) -> Iterator[tuple[str, str, bool | None, str]]:
+    """(what, how it stands, whether it is verified, why) of everything that somebody could have made up."""
+    findings, coverage = entry.findings, entry.findings.coverage
+    if coverage is not None:
+        state = {None: "unknown", True: "whole", False: "partial"}[coverage.whole]
+        missing = "no manifest of this task ships with the package, so nobody can tell whether documents are missing"
+        told = missing if coverage.of is None else f"{coverage.matched} of {coverage.of} documents of the task"
+        yield "documents", state, coverage.whole, told
+    parts = {"labels": findings.labels}
+    parts |= {f"clusters of {name}": part for name, part in findings.clusterings.items()}
+    for clustering, of in findings.detectors.items():
+        for part in sorted(set(of.values()), key=lambda part: not part.verified):
+            names = ", ".join(name for name, its in of.items() if its == part)
+            parts[f"scores of {clustering}: {names}"] = part
+    for what, part in parts.items():
+        yield what, "verified" if part.verified else "self-reported", part.verified, part.reason
+    told = "that the answers are this model's is nobody's to see in a file; see the threat model in the documentation"
+    yield "answers and log-probabilities", "self-reported", False, told
 
 
 def _clusterings(content: Mapping[str, Any]) -> dict[str, Any]:
@@ -211,9 +325,9 @@ def _estimate(entry: Entry, clustering: str, score: str) -> Estimate:
     return Estimate(stated["auroc"], stated["stderr"], *counts, stated["reason"], interval)
 
 
-def _by_value(row: tuple[Entry, Estimate]) -> tuple[bool, float, str]:
-    value = row[1].value
-    return value is None, -(value or 0.0), row[0].name
+def _by_value(row: _Row) -> tuple[bool, float, str]:
+    value = row.estimate.value
+    return value is None, -(value or 0.0), row.entry.name
 
 
 def _rounded(value: float | None) -> float | None:

@@ -1,4 +1,4 @@
-"""A finished run as a file for the leaderboard: numbers that anybody can compute again, without the texts."""
+"""A finished run as a file for the leaderboard: what anybody can check, and as much of it as licences allow."""
 
 from __future__ import annotations
 
@@ -7,30 +7,35 @@ import json
 import math
 import platform
 from collections.abc import Mapping, Sequence
+from dataclasses import asdict, replace
 from importlib import metadata
 from pathlib import Path
 from typing import Any
 
 from hedge_tasks import __version__
 from hedge_tasks.data.answers import Answer, AnswerSet
-from hedge_tasks.detectors.pipeline import SCORE_NAMES, Scores, detection_auroc, score_clustered
+from hedge_tasks.data.manifests import text_digest
+from hedge_tasks.detectors.pipeline import Scores, detection_auroc, detectors_of, prices_of
+from hedge_tasks.detectors.registry import get, names
 from hedge_tasks.detectors.scorer import Scorer
 from hedge_tasks.errors import ConfigError, DataError
 from hedge_tasks.io.files import write_whole
+from hedge_tasks.runs.health import Health, health_of
 from hedge_tasks.runs.run_files import Run
 from hedge_tasks.runs.scorers import scorers_of
+from hedge_tasks.runs.trust import installed_tasks
 
-FORMAT = 1
+FORMAT = 2
 DECIMALS = 6
 """Of aggregates."""
 
-SUBMITTED = (*SCORE_NAMES, "discrete_se", "n_clusters", "baseline_nll", "clean_nll")
-"""Detectors that follow from cluster ids and log-probabilities alone, so that nobody needs the texts to check them.
-
-Others, those of other packages among them, stay in the run: whoever validates could not compute them again."""
+LICENCE = "texts"
+"""Under `metadata` of a task's YAML: the licence under which its questions and references may be passed on."""
 
 _DISTRIBUTIONS = ("lmms-eval", "torch", "transformers", "sentence-transformers", "numpy", "scipy", "scikit-learn")
-_NO_TEXT = ""
+_READ_TEXTS = frozenset({"lexical", "degree_jaccard", "eccentricity_jaccard", "eigv_jaccard"})
+_OF_TEXTS = frozenset({"relations", "cosines", "question", "forced"})
+_OURS = "hedge_tasks."
 
 
 def make_submission(
@@ -39,7 +44,7 @@ def make_submission(
     name: str | None = None,
     url: str | None = None,
     note: str | None = None,
-    texts: bool = False,
+    texts: bool | None = None,
     scorers: Mapping[str, Scorer] | None = None,
 ) -> dict[str, Any]:
     """A run as a submission, ready for JSON.
@@ -48,8 +53,9 @@ def make_submission(
         name: of the entry on the leaderboard; by default the model.
         url: of a page about it, beginning with https://.
         note: a few words about it.
-        texts: whether questions, references and answers are in it.
-        scorers: what the answers are scored with; by default the run's own scorers.
+        texts: whether questions, references and answers are in it, without which neither labels nor clusters can be
+            verified. None puts them in where the task's YAML names a licence that allows it (`metadata.texts`).
+        scorers: what the answers are scored with; by default the run's own scorers with their detectors.
 
     Raises:
         ConfigError: the run records no scorers, or the address is not https.
@@ -62,31 +68,40 @@ def make_submission(
     used = dict(scorers_of(run) if scorers is None else scorers)
     scores = {key: scorer.score(run.answer_sets) for key, scorer in used.items()}
     about = {"name": name or run.model or run.task, "task": run.task, "model": run.model, "created": run.created}
+    with_texts = texts_licence(run.task) is not None if texts is None else texts
+    settings = json.loads(json.dumps(run.settings, default=str))
     documents = [
-        _document(answers, {key: of_scorer[i] for key, of_scorer in scores.items()}, texts)
-        for i, answers in enumerate(run.answer_sets)
+        document_record(a, run.verdicts.get(a.id) or {}, {key: of[i] for key, of in scores.items()}, texts=with_texts)
+        for i, a in enumerate(run.answer_sets)
     ]
     content: dict[str, Any] = {
         "hedge_submission": FORMAT,
         "entry": {**about, **({"url": url} if url else {}), **({"note": note} if note else {})},
         "versions": _versions(),
-        "settings": json.loads(json.dumps(run.settings, default=str)),
+        "run": {"sha256": run.digest or None},
+        "settings": settings,
+        "labels": {"judge": (settings.get("documents") or {}).get("judge"), "store": label_digest(documents)},
+        "health": health_record(health_of(run)),
         "summary": summary_of(run.answer_sets),
         "documents": documents,
     }
     # From what is stated there, as whoever validates it will do.
-    content["clusterings"] = {
-        key: {
-            "settings": scorer.settings(),
-            "alpha": scorer.alpha,
-            "aggregates": aggregates_of(stored_scores(content, key)),
-        }
-        for key, scorer in used.items()
-    }
+    content["clusterings"] = {key: _clustering(scorer, scores[key]) for key, scorer in used.items()}
+    for key, of in content["clusterings"].items():
+        of["aggregates"] = aggregates_of(stored_scores(content, key))
     submission = {**content, "digest": digest_of(content)}
     if found := schema_fault(submission):
         raise ConfigError(f"cannot submit {run.title}: {found}")
     return submission
+
+
+def texts_licence(task: str) -> str | None:
+    """The licence under which a task's questions and references may be passed on, as its YAML says; None without."""
+    for config in installed_tasks():
+        if config.get("task") == task:
+            licence = (config.get("metadata") or {}).get(LICENCE)
+            return licence if isinstance(licence, str) else None
+    return None
 
 
 def write_submission(path: Path, submission: Mapping[str, Any]) -> None:
@@ -96,9 +111,24 @@ def write_submission(path: Path, submission: Mapping[str, Any]) -> None:
 
 def digest_of(submission: Mapping[str, Any]) -> str:
     """SHA-256 of everything but the digest, in one canonical form."""
-    content = {key: value for key, value in submission.items() if key != "digest"}
+    return sha256_of({key: value for key, value in submission.items() if key != "digest"})
+
+
+def sha256_of(content: Any) -> str:
+    """SHA-256 of a JSON value in one canonical form: sorted keys, no blanks, non-ASCII characters escaped."""
     text = json.dumps(content, sort_keys=True, ensure_ascii=True, allow_nan=False, separators=(",", ":"))
     return f"sha256:{hashlib.sha256(text.encode()).hexdigest()}"
+
+
+def label_digest(documents: Sequence[Mapping[str, Any]]) -> str | None:
+    """Digest of the label store's keys and the labels; None where no label came from a store."""
+    kept = [[document["judged"]["keys"], document["label"]] for document in documents if document["judged"]["keys"]]
+    return sha256_of(sorted(kept, key=lambda pair: pair[0])) if kept else None
+
+
+def health_record(health: Health) -> dict[str, Any]:
+    """Of a run's health what readers of the leaderboard should know."""
+    return {"unreliable": health.unreliable, "findings": [asdict(finding) for finding in health.findings]}
 
 
 def summary_of(answer_sets: Sequence[AnswerSet]) -> dict[str, Any]:
@@ -117,7 +147,7 @@ def summary_of(answer_sets: Sequence[AnswerSet]) -> dict[str, Any]:
 def aggregates_of(
     scores: Sequence[Scores], known: dict[object, dict[str, Any]] | None = None
 ) -> dict[str, dict[str, Any]]:
-    """ROC-AUC of every submitted score. By DeLong: no resampling, so that every machine gets the same interval.
+    """ROC-AUC of every detector. By DeLong: no resampling, so that every machine gets the same interval.
 
     Args:
         known: aggregates of earlier calls for the same documents, by their values; taken from there and added to it.
@@ -125,8 +155,9 @@ def aggregates_of(
     """
     known = {} if known is None else known
     aggregates = {}
-    for name in SUBMITTED:
-        values = tuple((s[name], s.held_out) for s in scores)
+    for name in detectors_of(scores):
+        errors = tuple(s.choice_errors.get(name, 0.0) for s in scores)
+        values = (tuple((s[name], s.held_out) for s in scores), errors)
         if values not in known:
             known[values] = _aggregate(scores, name)
         aggregates[name] = known[values]
@@ -141,55 +172,122 @@ def _aggregate(scores: Sequence[Scores], name: str) -> dict[str, Any]:
     return {**rounded, "n": estimate.n, "n_positive": estimate.n_positive, "reason": estimate.reason}
 
 
-def scores_from(document: Mapping[str, Any], clustering: str, alpha: float) -> Scores:
-    """The scores of a document, from its cluster ids and log-probabilities.
+def follows_from_numbers(name: str) -> bool:
+    """Whether a detector is computed from cluster ids, log-probabilities and token counts alone, without any text.
+
+    Only of this package's detectors is that known.
+    """
+    if name not in names():
+        return False
+    detector = get(name)
+    ours = detector.function.__module__.startswith(_OURS)
+    return ours and name not in _READ_TEXTS and not detector.needs & _OF_TEXTS
+
+
+def answer_set_of(document: Mapping[str, Any]) -> AnswerSet:
+    """A document's answers; without texts each is empty, which no detector may then look at.
 
     Raises:
-        DataError: numbers that no score can be made of.
+        DataError: numbers that belong to no answers.
     """
-    clusters = document["clusterings"][clustering]["clusters"]
     logprobs = [-math.inf if value == "-inf" else value for value in document["logprobs"]]
-    if len(clusters) != len(logprobs) or len(logprobs) < 1 + document["n_clean"]:
-        raise DataError(f"{len(clusters)} cluster ids and {len(logprobs)} log-probabilities do not go together")
-    answers = [Answer(_NO_TEXT, value) for value in logprobs]
+    if len(logprobs) < 1 + document["n_clean"]:
+        raise DataError(f"{len(logprobs)} log-probabilities for a baseline and {document['n_clean']} clean answers")
+    nothing = [None] * len(logprobs)
+    texts = document.get("texts") or {}
+    columns = (
+        texts.get("answers") or [""] * len(logprobs),
+        logprobs,
+        document.get("n_tokens") or nothing,
+        texts.get("finish") or nothing,
+    )
+    answers = [Answer(*fields) for fields in zip(*columns, strict=True)]
     end = 1 + document["n_clean"]
     about = {key: document[key] for key in ("id", "label", "group", "question_type")}
-    answer_set = AnswerSet(**about, baseline=answers[0], clean=tuple(answers[1:end]), noisy=tuple(answers[end:]))
-    return score_clustered(answer_set.with_clusters(clusters), alpha=alpha, detectors=SUBMITTED)
+    asked = {key: texts.get(key) for key in ("question", "reference")}
+    return AnswerSet(**about, **asked, baseline=answers[0], clean=tuple(answers[1:end]), noisy=tuple(answers[end:]))
+
+
+def clustered_as_stated(answers: AnswerSet, document: Mapping[str, Any], clustering: str) -> AnswerSet:
+    """A document's answers with the cluster ids that the submission states."""
+    stated = document["clusterings"][clustering]
+    return replace(answers.with_clusters(stated["clusters"]), held_out=stated.get("held_out", False))
 
 
 def stored_scores(submission: Mapping[str, Any], clustering: str) -> list[Scores]:
     """The scores of all documents as the submission states them."""
+    of = submission["clusterings"][clustering]
     rows = []
     for document in submission["documents"]:
         stated = document["clusterings"][clustering]
-        named = {name: stated["scores"].get(name) for name in SUBMITTED}
+        numbers = {name: stated["scores"].get(name) for name in of["detectors"]}
         about = {key: document[key] for key in ("id", "label", "group", "question_type")}
         rest = {"cluster_ids": tuple(stated["clusters"]), "held_out": stated.get("held_out", False)}
-        rows.append(Scores(**about, numbers=named, weighting="", n_clean=document["n_clean"], **rest))
+        rest |= {"n_clean": document["n_clean"], "choice_errors": of["choice_errors"]}
+        rows.append(Scores(**about, numbers=numbers, weighting="", **rest))
     return rows
 
 
-def _document(answers: AnswerSet, scores: Mapping[str, Scores], texts: bool) -> dict[str, Any]:
+def _clustering(scorer: Scorer, scores: Sequence[Scores]) -> dict[str, Any]:
+    prices = prices_of(scores)
+    errors = {name: max(s.choice_errors.get(name, 0.0) for s in scores) for name in detectors_of(scores)}
+    return {
+        "settings": scorer.settings(),
+        "alpha": scorer.alpha,
+        "choice_errors": {name: error for name, error in errors.items() if error},
+        "detectors": {name: {"title": get(name).title, "draws": price} for name, price in prices.items()},
+    }
+
+
+def document_record(
+    answers: AnswerSet, verdict: Mapping[str, Any], scores: Mapping[str, Scores], *, texts: bool
+) -> dict[str, Any]:
+    """What a submission says of one document.
+
+    Args:
+        answers: of the document.
+        verdict: on its baseline answer, as the run file has it.
+        scores: by clustering.
+        texts: whether question, reference and answers are in it.
+    """
+    pictures = verdict.get("image_key")
+    digests = {"question": text_digest(answers.question), "reference": text_digest(answers.reference)}
     document: dict[str, Any] = {
         "id": answers.id,
         "label": answers.label,
         "group": answers.group,
         "question_type": answers.question_type,
+        "digests": {**digests, "pictures": pictures if isinstance(pictures, str) else None},
+        "judged": _judged(verdict),
         "n_clean": len(answers.clean),
         "logprobs": ["-inf" if a.mean_logprob == -math.inf else a.mean_logprob for a in answers.answers],
         "clusterings": {
             key: {
                 "clusters": list(s.cluster_ids),
-                "scores": {name: _finite(s[name]) for name in SUBMITTED},
+                "scores": {name: _finite(value) for name, value in s.items()},
                 **({"held_out": True} if s.held_out else {}),
             }
             for key, s in scores.items()
         },
     }
+    if any(answer.n_tokens is not None for answer in answers.answers):
+        document["n_tokens"] = [answer.n_tokens for answer in answers.answers]
+    if answers.drawn is not None:
+        document["drawn"] = asdict(answers.drawn)
     if texts:
+        finish = [answer.finish for answer in answers.answers]
         document["texts"] = {"question": answers.question, "reference": answers.reference, "answers": answers.texts}
+        document["texts"] |= {"finish": finish} if any(finish) else {}
     return document
+
+
+def _judged(verdict: Mapping[str, Any]) -> dict[str, Any]:
+    """Who judged, of what kind the answer is, and where label stores have that."""
+    votes = verdict.get("votes")
+    found = [verdict, *(vote for vote in votes if isinstance(vote, Mapping))] if isinstance(votes, list) else [verdict]
+    keys = [of["key"] for of in found if isinstance(of.get("key"), str)]
+    judge, category = verdict.get("judge"), verdict.get("category")
+    return {"judge": judge if isinstance(judge, str) else None, "category": category, "keys": keys}
 
 
 def _finite(value: float | None) -> float | None:

@@ -1,26 +1,41 @@
-"""Is a submission what it says it is? Every score and every aggregate is computed again."""
+"""Is a submission what it says it is? Everything that can be is computed again; the rest is called self-reported."""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from itertools import islice
 from pathlib import Path
 from typing import Any
 
-from hedge_tasks.data.answers import Answer, AnswerSet
+from hedge_tasks.data.answers import AnswerSet
+from hedge_tasks.data.manifests import Manifest, manifests_of
 from hedge_tasks.detectors.pipeline import Scores
+from hedge_tasks.detectors.registry import get, names
+from hedge_tasks.detectors.scorer import score_all
 from hedge_tasks.detectors.thresholds import ThresholdChoice, held_out_ids
 from hedge_tasks.errors import ConfigError, DataError
 from hedge_tasks.io.outside import read_json
+from hedge_tasks.leaderboard.coverage import Coverage, coverage_of, edition_of
+from hedge_tasks.leaderboard.recomputation import (
+    NO_TEXTS,
+    Clustered,
+    Part,
+    cluster_again,
+    judge_again,
+    text_problems,
+    unreliable_again,
+)
 from hedge_tasks.leaderboard.schema import schema_fault
 from hedge_tasks.leaderboard.submission import (
     DECIMALS,
-    SUBMITTED,
     aggregates_of,
+    answer_set_of,
+    clustered_as_stated,
     digest_of,
-    scores_from,
+    follows_from_numbers,
+    label_digest,
     stored_scores,
     summary_of,
 )
@@ -32,6 +47,36 @@ _MOST = 20
 # Half a unit in the last decimal is rounding; anything more is another number.
 _TOLERANCE = 0.5 * 10**-DECIMALS + 1e-9
 _SCORE_TOLERANCE = 1e-9
+# Of what a model computed in single precision.
+_MODEL_TOLERANCE = 1e-3
+_OF_MODELS = frozenset({"relations", "cosines"})
+
+FindManifests = Callable[[str], Sequence[Manifest]]
+
+
+@dataclass(frozen=True)
+class Findings:
+    """What a validation found.
+
+    Attributes:
+        problems: what is wrong; a submission with any is refused.
+        coverage: how many of the task's documents it has; None where it could not be read that far.
+        labels: whether the labels are verified.
+        clusterings: by name, whether the cluster ids are.
+        detectors: by clustering and name, whether the scores follow from cluster ids, log-probabilities and texts.
+        set_aside: why the entry is not ranked beside others.
+    """
+
+    problems: tuple[str, ...] = ()
+    coverage: Coverage | None = None
+    labels: Part = field(default_factory=lambda: Part(False, "not looked at"))
+    clusterings: Mapping[str, Part] = field(default_factory=dict)
+    detectors: Mapping[str, Mapping[str, Part]] = field(default_factory=dict)
+    set_aside: tuple[str, ...] = ()
+
+    @property
+    def ranked(self) -> bool:
+        return not self.problems and not self.set_aside
 
 
 def read_submission(path: Path) -> dict[str, Any]:
@@ -46,52 +91,173 @@ def read_submission(path: Path) -> dict[str, Any]:
     return content
 
 
-def problems(submission: Mapping[str, Any], *, recompute_scores: bool = True) -> list[str]:
-    """What is wrong with a submission; nothing if every number follows from the documents. At most twenty are listed.
+def problems(submission: Mapping[str, Any], **options: Any) -> list[str]:
+    """What is wrong with a submission; options as for `check`. At most twenty things are listed."""
+    return list(check(submission, **options).problems)
+
+
+def check(
+    submission: Mapping[str, Any], *, manifests: FindManifests = manifests_of, thorough: bool = False
+) -> Findings:
+    """Compute everything again that can be.
 
     Args:
-        recompute_scores: whether scores are computed again from cluster ids and log-probabilities, too. Aggregates
-            always are computed again from the scores.
+        manifests: from a task's name to its manifests; those that ship with the installed tasks.
+        thorough: cluster again with NLI models, too, which takes minutes.
     """
     if fault := schema_fault(submission):
-        return [fault]
-    return list(islice(_inconsistencies(submission, recompute_scores), _MOST))
+        return Findings((fault,))
+    documents = submission["documents"]
+    if wrong := list(islice(_document_faults(submission), _MOST)):
+        return Findings(tuple(wrong))  # nothing can be computed from such documents
+    found = list(islice(_statements(submission), _MOST))
+    coverage = coverage_of(submission, manifests(submission["entry"]["task"]))
+    if coverage.foreign and coverage.certain:
+        some = ", ".join(repr(id[:80]) for id in coverage.foreign[:3])
+        found.append(f"documents: {len(coverage.foreign)} are none of the task's, such as {some}")
+    answer_sets = [answer_set_of(document) for document in documents]
+    found += text_problems(documents)[:_MOST]
+    labels, wrong = judge_again(submission, answer_sets)
+    found += wrong[:_MOST]
+    again = {
+        name: cluster_again(submission, name, answer_sets, thorough=thorough) for name in submission["clusterings"]
+    }
+    found += [problem for of in again.values() for problem in of.problems]
+    verified: dict[str, Mapping[str, Part]] = {}
+    known: dict[object, dict[str, Any]] = {}
+    for name in submission["clusterings"]:
+        verified[name], wrong = _check_clustering(submission, name, answer_sets, again[name], known)
+        found += wrong
+    edition = edition_of(submission)
+    unreliable, wrong = _unreliable(submission, answer_sets)
+    aside = [_part_of_task(coverage), edition.other, unreliable]
+    return Findings(
+        tuple([*found, *edition.problems, *wrong][:_MOST]),
+        coverage,
+        labels,
+        {name: of.part for name, of in again.items()},
+        verified,
+        tuple(reason for reason in aside if reason),
+    )
 
 
-def _inconsistencies(submission: Mapping[str, Any], recompute_scores: bool) -> Iterator[str]:
+def _part_of_task(coverage: Coverage) -> str | None:
+    if coverage.whole is not False:
+        return None
+    foreign = f", and {len(coverage.foreign)} others" if coverage.foreign else ""
+    return f"partial: {coverage.matched} of {coverage.of} documents ({coverage.share:.1%}){foreign}"
+
+
+def _unreliable(submission: Mapping[str, Any], answer_sets: Sequence[AnswerSet]) -> tuple[str | None, list[str]]:
+    """Why the run is unreliable, by its own account or ours; a run that hides it is wrong."""
+    stated, ours = submission["health"]["unreliable"], unreliable_again(submission, answer_sets)
+    if ours and not stated:
+        return f"unreliable: {ours}", [f"health.unreliable: stated null, computed {ours.removeprefix('unreliable: ')}"]
+    return (f"unreliable: {stated}" if stated else None), []
+
+
+def _statements(submission: Mapping[str, Any]) -> Iterator[str]:
+    """What must follow from the rest of the file by itself."""
+    documents = submission["documents"]
     if (digest := digest_of(submission)) != submission["digest"]:
         yield f"digest: the content's is {digest}, so it was changed after it was written"
-    documents = submission["documents"]
-    wrong = list(islice(_document_faults(documents, set(submission["clusterings"])), _MOST))
-    yield from wrong
-    if wrong:
-        return  # nothing can be computed from such documents
-    yield from _differences("summary", summary_of(list(map(_without_texts, documents))), submission["summary"])
-    known: dict[object, dict[str, Any]] = {}
-    for name, clustering in submission["clusterings"].items():
-        scores = stored_scores(submission, name)
-        if recompute_scores:
-            yield from _score_differences(documents, name, clustering["alpha"], scores)
-        yield from _held_out_faults(name, clustering["settings"], scores)
-        yield from _differences_of_aggregates(name, aggregates_of(scores, known), clustering["aggregates"])
+    sets = [answer_set_of(document) for document in documents]
+    yield from _differences("summary", summary_of(sets), submission["summary"])
+    if (ours := label_digest(documents)) != submission["labels"]["store"]:
+        yield f"labels.store: stated {submission['labels']['store']}, computed {ours}"
+    recorded = submission["settings"].get("documents")
+    judge = recorded.get("judge") if isinstance(recorded, Mapping) else None
+    if judge != submission["labels"]["judge"]:
+        yield "labels.judge: not the judge of the settings"
+    if isinstance(judge, Mapping) and {"judge", "version"} <= judge.keys():
+        said = f"{judge['judge']} {judge['version']}"
+        others = {str(d["judged"]["judge"]) for d in documents} - {said}
+        if judge["judge"] == "rule" and others:
+            yield f"documents[].judged.judge: {min(others)[:80]!r}, but the settings say {said!r}"
 
 
-def _document_faults(documents: Sequence[Mapping[str, Any]], clusterings: set[str]) -> Iterator[str]:
-    for id, times in Counter(document["id"] for document in documents).items():
-        if times > 1:
-            yield f"documents: the id {id[:80]!r} occurs {times} times"
+def _document_faults(submission: Mapping[str, Any]) -> Iterator[str]:
+    documents, clusterings = submission["documents"], submission["clusterings"]
+    yield from _repeated(documents)
     for i, document in enumerate(documents):
-        if set(document["clusterings"]) != clusterings:
+        if set(document["clusterings"]) != set(clusterings):
             yield f"documents[{i}].clusterings: not the clusterings of the submission"
+            continue
         n_answers = len(document["logprobs"])
         if n_answers < 1 + document["n_clean"]:
             yield f"documents[{i}].logprobs: {n_answers} for a baseline and {document['n_clean']} clean answers"
-        for name, of_clustering in document["clusterings"].items():
-            if len(of_clustering["clusters"]) != n_answers:
-                n_clusters = len(of_clustering["clusters"])
-                yield f"documents[{i}].clusterings.{name}.clusters: {n_clusters} for {n_answers} answers"
-        if "texts" in document and len(document["texts"]["answers"]) != n_answers:
-            yield f"documents[{i}].texts.answers: {len(document['texts']['answers'])} for {n_answers} answers"
+        lengths = {f"clusterings.{name}.clusters": of["clusters"] for name, of in document["clusterings"].items()}
+        lengths |= {"n_tokens": document["n_tokens"]} if "n_tokens" in document else {}
+        texts = document.get("texts") or {}
+        lengths |= {f"texts.{name}": texts[name] for name in ("answers", "finish") if name in texts}
+        for name, values in lengths.items():
+            if len(values) != n_answers:
+                yield f"documents[{i}].{name}: {len(values)} for {n_answers} answers"
+        for name, of in document["clusterings"].items():
+            if of["scores"].keys() != clusterings[name]["detectors"].keys():
+                yield f"documents[{i}].clusterings.{name}.scores: not the detectors of the submission"
+
+
+def _repeated(documents: Sequence[Mapping[str, Any]]) -> Iterator[str]:
+    for id, times in Counter(document["id"] for document in documents).items():
+        if times > 1:
+            yield f"documents: the id {id[:80]!r} occurs {times} times"
+    # The store's keys tell even documents with the same texts apart.
+    drawn = Counter((d["drawn"]["definition"], d["drawn"]["document"]) for d in documents if "drawn" in d)
+    for (_, key), times in drawn.items():
+        if times > 1:
+            yield f"documents: the answers of {key[:80]!r} occur {times} times"
+    texts = sum("texts" in document for document in documents)
+    if texts not in (0, len(documents)):
+        yield f"documents: {texts} of {len(documents)} have texts; all of them or none"
+
+
+def _check_clustering(
+    submission: Mapping[str, Any],
+    name: str,
+    answer_sets: Sequence[AnswerSet],
+    again: Clustered,
+    known: dict[object, dict[str, Any]],
+) -> tuple[dict[str, Part], list[str]]:
+    """Whether each detector's scores are verified, and what is wrong with scores, held-out documents and aggregates."""
+    of = submission["clusterings"][name]
+    stated = stored_scores(submission, name)
+    parts = {detector: _can_be_computed(detector, submission, again) for detector in of["detectors"]}
+    wrong = list(islice(_price_faults(name, of, stated), _MOST))
+    if "alpha" in of["settings"] and of["settings"]["alpha"] != of["alpha"]:
+        wrong.append(f"clusterings.{name}.alpha: stated {of['alpha']}, the settings say {of['settings']['alpha']}")
+    asked = [detector for detector, part in parts.items() if part.verified]
+    clustered = [clustered_as_stated(a, d, name) for a, d in zip(answer_sets, submission["documents"], strict=True)]
+    backend = again.scorer.backend if again.scorer else None
+    try:
+        ours = score_all(clustered, backend, asked, alpha=of["alpha"])
+    except DataError as error:
+        return parts, [*wrong, f"clusterings.{name}: {error}"]
+    wrong += islice(_score_differences(name, asked, ours, stated), _MOST)
+    wrong += islice(_held_out_faults(name, of["settings"], stated), _MOST)
+    wrong += islice(_choice_faults(name, of, again), _MOST)
+    wrong += islice(_differences_of_aggregates(name, aggregates_of(stated, known), of["aggregates"]), _MOST)
+    return parts, wrong
+
+
+def _can_be_computed(detector: str, submission: Mapping[str, Any], again: Clustered) -> Part:
+    """Whether a detector's scores can be computed here."""
+    if detector not in names():
+        return Part(False, "no detector of this name is installed here")
+    if follows_from_numbers(detector):
+        return Part(True, "computed again from cluster ids and log-probabilities")
+    if not all("texts" in document for document in submission["documents"]):
+        return Part(False, NO_TEXTS)
+    if get(detector).needs & _OF_MODELS and again.scorer is None:
+        return Part(False, f"it needs the clustering's model: {again.part.reason}")
+    return Part(True, "computed again from the texts")
+
+
+def _price_faults(name: str, of: Mapping[str, Any], scores: Sequence[Scores]) -> Iterator[str]:
+    clean, noisy = (min(getattr(s, attribute) for s in scores) for attribute in ("n_clean", "n_noisy"))
+    for detector, about in of["detectors"].items():
+        if detector in names() and about["draws"] != (price := get(detector).draws(clean, noisy)):
+            yield f"clusterings.{name}.detectors.{detector}.draws: stated {about['draws']}, computed {price}"
 
 
 def _held_out_faults(clustering: str, settings: Mapping[str, Any], scores: Sequence[Scores]) -> Iterator[str]:
@@ -112,24 +278,31 @@ def _held_out_faults(clustering: str, settings: Mapping[str, Any], scores: Seque
     # With too few of a class no threshold is chosen, and nothing is left out.
     hallucinated = sum(s.label == 1 for s in chosen_on)
     enough = min(hallucinated, len(chosen_on) - hallucinated) >= max(choice.per_class, 1)
-    learned = enough and all(s[choice.target] is not None for s in chosen_on)
+    learned = enough and all(s.get(choice.target) is not None for s in chosen_on)
     if differing := stated ^ (split if learned else frozenset()):
         yield f"{place}: {len(differing)} documents differ from the settings' split, such as {min(differing)[:80]!r}"
 
 
+def _choice_faults(name: str, of: Mapping[str, Any], again: Clustered) -> Iterator[str]:
+    """What the choice of the threshold adds to the errors, where the choice was made again."""
+    if again.answer_sets is None or not again.part.verified:
+        return
+    for detector in of["detectors"]:
+        ours = max((a.choice_errors.get(detector, 0.0) for a in again.answer_sets), default=0.0)
+        theirs = of["choice_errors"].get(detector, 0.0)
+        if abs(ours - theirs) > _MODEL_TOLERANCE:
+            yield f"clusterings.{name}.choice_errors.{detector}: stated {theirs}, computed {ours}"
+
+
 def _score_differences(
-    documents: Sequence[Mapping[str, Any]], clustering: str, alpha: float, stated: Sequence[Scores]
+    clustering: str, asked: Sequence[str], computed: Sequence[Scores], stated: Sequence[Scores]
 ) -> Iterator[str]:
-    for i, (document, scores) in enumerate(zip(documents, stated, strict=True)):
-        try:
-            computed = scores_from(document, clustering, alpha)
-        except DataError as error:
-            yield f"documents[{i}].clusterings.{clustering}: {error}"
-            continue
-        for name in SUBMITTED:
-            ours, theirs = computed[name], scores[name]
+    tolerances = {name: _MODEL_TOLERANCE if get(name).needs & _OF_MODELS else _SCORE_TOLERANCE for name in asked}
+    for i, (of_ours, of_theirs) in enumerate(zip(computed, stated, strict=True)):
+        for name in asked:
+            ours, theirs = of_ours[name], of_theirs[name]
             infinite = ours in (float("inf"), float("-inf"))
-            if not (theirs is None if ours is None or infinite else _close(ours, theirs, _SCORE_TOLERANCE)):
+            if not (theirs is None if ours is None or infinite else _close(ours, theirs, tolerances[name])):
                 yield f"documents[{i}].clusterings.{clustering}.scores.{name}: stated {theirs}, computed {ours}"
 
 
@@ -154,10 +327,3 @@ def _differences(place: str, computed: Mapping[str, Any], stated: Mapping[str, A
 
 def _close(ours: float, theirs: float | None, tolerance: float) -> bool:
     return theirs is not None and abs(ours - theirs) <= tolerance
-
-
-def _without_texts(document: Mapping[str, Any]) -> AnswerSet:
-    end = 1 + document["n_clean"]
-    answers = [Answer("")] * len(document["logprobs"])
-    nothing = AnswerSet(document["id"], answers[0], tuple(answers[1:end]), tuple(answers[end:]))
-    return replace(nothing, label=document["label"])

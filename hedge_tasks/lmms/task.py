@@ -6,7 +6,7 @@ This room is the only one that knows lmms-eval's internals. Each assumption abou
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, replace
 from functools import partial
 from typing import Any, ClassVar
@@ -28,6 +28,7 @@ from hedge_tasks.adjudication import (
 from hedge_tasks.adjudication.config import LABELS
 from hedge_tasks.data import splits
 from hedge_tasks.data.answers import Answer, AnswerSet, FailedDocument, read_report, read_response
+from hedge_tasks.data.manifests import Data, Digests, Manifest, grouping_digest, text_digest
 from hedge_tasks.detectors.registry import get, names
 from hedge_tasks.errors import ConfigError, DataError, DrawsFailed, HedgeError, unknown
 from hedge_tasks.evaluation import brought_metrics
@@ -175,7 +176,8 @@ class HedgeTask(ConfigurableMessagesTask):
 
         split = self.config.test_split
         dataset = self._load_split(split)
-        self._revision = splits.loaded_revision(dataset) or self._settings.revision
+        self._loaded_revision = splits.loaded_revision(dataset)
+        self._revision = self._loaded_revision or self._settings.revision
         if self.config.process_docs is not None:
             dataset = self.config.process_docs(dataset, **(dataset_kwargs or {}))
         what = f"{self.config.task} ({self.config.dataset_path}, {split})"
@@ -185,7 +187,7 @@ class HedgeTask(ConfigurableMessagesTask):
         if len(dataset) == 0:
             raise DataError(f"{what}: no documents")
         dataset = splits.fetch_images(dataset, self._settings.images, self.config.dataset_path, self._revision)
-        splits.check_images(dataset, self._settings.images, what)
+        self._image_faults = splits.image_faults(dataset, self._settings.images)
         text_columns = self._settings.text_columns()
         self._keys = splits.document_keys(dataset, text_columns, self._settings.images)
         self._image_keys = splits.image_keys(dataset, self._settings.images)
@@ -220,6 +222,29 @@ class HedgeTask(ConfigurableMessagesTask):
     def doc_to_visual(self, doc: Mapping[str, Any]) -> list[Any]:
         return self._settings.load_images(doc)
 
+    def manifest(self) -> Manifest:
+        """The ids of all documents, with digests of what they hold; see `hedge_tasks.data.manifests`."""
+        split = self.config.test_split
+        rows = enumerate(self.dataset_no_image[split])
+        documents = {self._id(doc_id, doc): self._digests(doc_id, doc) for doc_id, doc in rows}
+        # Of a local copy nobody knows the revision, whatever the YAML asks the hub for.
+        source = Data(self.config.dataset_path, self.config.dataset_name, split, self._loaded_revision)
+        return Manifest((self.config.task,), source, documents)
+
+    def _digests(self, doc_id: int, doc: Mapping[str, Any]) -> Digests:
+        return Digests(
+            text_digest(self._wording(doc).question),
+            text_digest(self.doc_to_target(doc)),
+            grouping_digest(self._groups[doc_id] or None, self._question_type(doc)),
+            self._image_keys[doc_id] or None,
+        )
+
+    def _id(self, doc_id: int, doc: Mapping[str, Any]) -> str:
+        return str(doc[self._settings.id]) if self._settings.id else str(doc_id)
+
+    def _question_type(self, doc: Mapping[str, Any]) -> str | None:
+        return str(doc[self._settings.question_type]) if self._settings.question_type else None
+
     # --- requests -----------------------------------------------------------------------------------------------------
 
     def build_all_requests(self, **options: Any) -> None:
@@ -227,11 +252,27 @@ class HedgeTask(ConfigurableMessagesTask):
             logger.warning("{}: --system_instruction is ignored, the task's prompt is part of it", self.config.task)
         # Read here, not in __init__: --gen_kwargs arrives after the task is built.
         self.plan = SamplingPlan.from_generation_kwargs(self.config.generation_kwargs)
+        self._check_images()
         self._second_stage = self.second_stage()
         self._check_models()
         if not self._predict_only:
             check_judge(self.judge, bool(self._settings.images))
         super().build_all_requests(**options)
+
+    def _check_images(self) -> None:
+        """Documents without a picture that can be shown are left out, as far as the plan allows.
+
+        Raises:
+            DataError: there are more of them.
+        """
+        n_documents = len(self._keys)
+        if not self._image_faults:
+            return
+        faults = splits.describe_faults(self._image_faults, n_documents)
+        what = f"{self.config.task} ({self.config.dataset_path}, {self.config.test_split}): {faults}"
+        if len(self._image_faults) > self.plan.allowed_failures(n_documents):
+            raise DataError(f"{what}; max_failed leaves out as many as it says")
+        logger.warning("{}; they are left out", what)
 
     def _check_models(self) -> None:
         """Fail before the hours of sampling, not after, when a clustering model cannot be had."""
@@ -257,17 +298,17 @@ class HedgeTask(ConfigurableMessagesTask):
         doc = self.dataset_no_image[split][doc_id]
         wording = self._wording(doc)
         request = SampleRequest(
-            id=str(doc[self._settings.id]) if self._settings.id else str(doc_id),
+            id=self._id(doc_id, doc),
             key=self._keys[doc_id],
             question=wording.question,
             context=wording.context,
             distractor=wording.distractor,
             prompt=self._prompt,
             plan=self.plan,
-            load_images=self._settings.load_images,
+            load_images=self._loader(doc_id),
             reference=self.doc_to_target(doc),
             group=self._groups[doc_id] or None,
-            question_type=str(doc[self._settings.question_type]) if self._settings.question_type else None,
+            question_type=self._question_type(doc),
             model=model_identity(self._args),
             store=store_folder(self._args),
             second_stage=self._second_stage,
@@ -281,6 +322,12 @@ class HedgeTask(ConfigurableMessagesTask):
         settings = {"do_sample": True, "n": 1 + self.plan.n + self.plan.noisy_count}
         arguments = (ctx, settings, request, doc_id, self.config.task, split)
         return Instance("generate_samples", arguments, 0, **kwargs)
+
+    def _loader(self, doc_id: int) -> Callable[[Mapping[str, Any]], list[Any]]:
+        """What loads the pictures of a document, or says why there are none."""
+        if doc_id not in self._image_faults:
+            return self._settings.load_images
+        return partial(_no_picture, f"the document has {self._image_faults[doc_id]}")
 
     def _warn_of_nothing_kept(self) -> None:
         if not self._warned and is_first():
@@ -474,7 +521,16 @@ class HedgeTask(ConfigurableMessagesTask):
             "sampling": plan.settings(),
             "filters": filters,
             "outcome": self._outcome,
+            **({"read_by": _name_of(type(self))} if type(self).read_answer is not HedgeTask.read_answer else {}),
         }
+
+
+def _no_picture(reason: str, document: Mapping[str, Any]) -> list[Any]:
+    raise ValueError(reason)
+
+
+def _name_of(kind: type) -> str:
+    return f"{kind.__module__}:{kind.__qualname__}"
 
 
 def _filter_settings(steps: list[Any]) -> dict[str, Any]:

@@ -38,7 +38,8 @@ def relabel(run: Run, judge: Judge) -> tuple[Run, list[Verdict]]:
     documents = {**dict(run.settings.get("documents") or {}), "judge": judge.settings()}
     source = {"judged_again": {"created": run.created, "judge": _judge_of(run)}}
     settings = {**run.settings, "documents": documents, **source}
-    return replace(run, answer_sets=labelled, verdicts=records, settings=settings, created=now(), path=None), verdicts
+    judged = replace(run, answer_sets=labelled, verdicts=records, settings=settings, created=now())
+    return replace(judged, path=None, digest=""), verdicts
 
 
 def changes(before: Run, after: Run) -> dict[tuple[int | None, int | None], list[str]]:

@@ -48,6 +48,7 @@ class Run:
         created: when it was finished, UTC, as ISO 8601.
         path: the file it was read from or written to.
         trusted: whether the user has said that what it names may be loaded; see `hedge_tasks.runs.trust`.
+        digest: SHA-256 that the run file's closing line states; empty for a run that was not read from one.
     """
 
     task: str
@@ -58,6 +59,7 @@ class Run:
     created: str = ""
     path: Path | None = None
     trusted: bool = field(default=False, compare=False)
+    digest: str = field(default="", compare=False)
 
     @property
     def title(self) -> str:
@@ -263,7 +265,8 @@ def _from_run_file(found: Inspection) -> Run:
     checked = {str(row.get("id")): checked_verdict(row.get("verdict"), where) for where, row in found.rows}
     verdicts = {id: verdict for id, verdict in checked.items() if verdict is not None}
     facts = (settings, header["created"], found.file)
-    return Run(header["task"], header["model"], tuple(parse_answer_sets(found.rows)), verdicts, *facts)
+    sets = tuple(parse_answer_sets(found.rows))
+    return Run(header["task"], header["model"], sets, verdicts, *facts, digest=found.digest)
 
 
 def _from_samples(file: Path, rows: _Rows) -> Run:

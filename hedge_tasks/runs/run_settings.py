@@ -10,7 +10,7 @@ from hedge_tasks.io import outside
 
 _MAPPINGS = ("filters", "documents", "sampling", "prompt", "outcome", "metadata", "judged_again", "repaired")
 _COLUMNS = ("id", "question", "answer", "revision", "group", "question_type", "description", "context")
-_VERDICT_TEXTS = ("judge", "version", "reason", "category", "description", "image_key")
+_VERDICT_TEXTS = ("judge", "version", "reason", "category", "description", "image_key", "key")
 
 
 def checked_settings(settings: Mapping[str, Any], where: str) -> Mapping[str, Any]:

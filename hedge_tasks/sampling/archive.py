@@ -125,14 +125,21 @@ def export(store: AnswerStore, definition: Definition, n: int | None = None) -> 
     for document in documents_of(store, definition).values():
         answers = _answers(store, definition, document, n_clean, n_noisy)
         if _is_complete(answers):
-            present = {condition: [a for _, a in of if a is not None] for condition, of in answers.items()}
+            present = {condition: [(k, a) for k, a in of if a is not None] for condition, of in answers.items()}
             provenance = {"definition": definition.to_dict(), "document": document.key}
-            keys = forced_keys(definition, document.key, document.question, present["baseline"][0])
+            keys = forced_keys(definition, document.key, document.question, present["baseline"][0][1])
             forced = {name: answer for name, key in keys.items() if (answer := store.get(key)) is not None}
             lines.append({**answer_set_of(document, present, forced).to_dict(), PROVENANCE: provenance})
         else:
             incomplete.append(document.id)
     return Export(tuple(lines), n_clean, n_noisy, tuple(incomplete))
+
+
+def keyed_answers(
+    store: AnswerStore, definition: Definition, document: StoredDocument, n: int, n_noisy: int
+) -> list[tuple[str, Answer | None]]:
+    """The first answers to a document with their keys: baseline, n clean and n_noisy noisy ones; None where missing."""
+    return [(key, store.get(key)) for key, _ in _draws(definition, document, n, n_noisy)]
 
 
 def import_lines(store: AnswerStore, lines: Iterable[tuple[str, Mapping[str, Any]]]) -> tuple[int, int]:

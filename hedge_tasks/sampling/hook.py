@@ -22,7 +22,7 @@ from hedge_tasks.sampling.jobs import Job, Stores, keep_documents
 from hedge_tasks.sampling.plan import SamplingPlan
 from hedge_tasks.sampling.prefetch import NoisyPictures
 from hedge_tasks.sampling.probe import ProbeReport, announce, probe
-from hedge_tasks.sampling.requests import DrawRequest
+from hedge_tasks.sampling.requests import DrawRequest, UnreadablePicture
 from hedge_tasks.sampling.store import AnswerStore, Record
 
 MAX_ATTEMPTS = 3
@@ -162,14 +162,13 @@ def _look_at(model: Any, jobs: Sequence[Job], pending: _Pending) -> None:
 def _check_images(model: Any, jobs: Sequence[Job]) -> None:
     """Draw what the plans' `image_check` asks for, and keep with each definition how many answers stayed the same."""
     checks = plan_checks(jobs)
-    make = _own_draws if hasattr(model, "generate_draws") else _foreign_draws
     pending = {
         key: (draw, check.job.store)
         for check in checks
         for key, draw in check.draws.values()
         if check.job.store.get(key) is None
     }
-    for outcome in make(model, pending) if pending else ():
+    for outcome in _made(model, pending):
         _keep(outcome, pending)  # one that fails is one document less in the check
     for job in {check.job.definition.id: check.job for check in checks}.values():
         store, definition = job.store, job.definition
@@ -179,8 +178,7 @@ def _check_images(model: Any, jobs: Sequence[Job]) -> None:
 
 def _probe(model: Any, draws: Sequence[DrawRequest]) -> ProbeReport | None:
     seeded, nowhere = hasattr(model, "generate_draws"), AnswerStore(None)
-    make = _own_draws if seeded else _foreign_draws
-    return probe(draws, lambda of: make(model, {key: (draw, nowhere) for key, draw in of.items()}), seeded=seeded)
+    return probe(draws, lambda of: _made(model, {key: (draw, nowhere) for key, draw in of.items()}), seeded=seeded)
 
 
 def _decoding(model: Any, plan: SamplingPlan) -> dict[str, Any]:
@@ -195,13 +193,12 @@ def _sample(model: Any, pending: _Pending, tally: FailureTally) -> dict[str, str
     """Make the pending draws and store them as they finish. Returns what is wrong with those that failed, by key."""
     if not pending:
         return {}
-    make = _own_draws if hasattr(model, "generate_draws") else _foreign_draws
     left, failed = dict(pending), dict[str, str]()
     refused: dict[str, str] = {}
     with tqdm(total=len(pending), desc="Sampling", unit="draw", disable=getattr(model, "rank", 0) != 0) as bar:
         for attempt in range(1, MAX_ATTEMPTS + 1):
             failed = {}
-            for outcome in make(model, left):
+            for outcome in _made(model, left):
                 _keep(outcome, left)
                 for key, reason in outcome:
                     if isinstance(reason, Refused):
@@ -236,6 +233,30 @@ def _keep(outcome: _Outcome, pending: _Pending) -> None:
         stores[number].put(records)
 
 
+def _made(model: Any, pending: _Pending) -> Iterator[_Outcome]:
+    """The outcomes of draws as they finish, by whatever way the model is asked.
+
+    A picture that cannot be read ends what an adapter is at. Its document's draws have failed then for good, and the
+    adapter is asked for the others.
+    """
+    make = _own_draws if hasattr(model, "generate_draws") else _foreign_draws
+    left = dict(pending)
+    while left:
+        done: set[str] = set()
+        try:
+            for outcome in make(model, left):
+                done.update(key for key, _ in outcome)
+                yield outcome
+            return
+        except UnreadablePicture as error:
+            left = {key: asked for key, asked in left.items() if key not in done}
+            gone = [key for key, (draw, _) in left.items() if draw.request.key == error.key]
+            if not gone:
+                raise
+            left = {key: asked for key, asked in left.items() if key not in gone}
+            yield [(key, Refused(error)) for key in gone]
+
+
 def _own_draws(model: DrawingModel, pending: _Pending) -> Iterator[_Outcome]:
     keys = list(pending)
     for batch in model.generate_draws([pending[key][0] for key in keys]):
@@ -248,10 +269,21 @@ def _foreign_draws(model: Any, pending: _Pending) -> Iterator[_Outcome]:
     with NoisyPictures([draw for draw, _ in pending.values()]) as pictures:
         for keys in _chunks(list(pending), CHUNK):
             draws = [pending[key][0] for key in keys]
+            _decode_ahead(draws)
             with _seeded(draws):
                 outputs = model.generate_until([_instance(model, draw, pictures) for draw in draws])
             texts = [unwrap_generation_output(output)[0] for output in outputs]
             yield [(key, _read(text)) for key, text in zip(keys, texts, strict=True)]
+
+
+def _decode_ahead(draws: Sequence[DrawRequest]) -> None:
+    """Decode each document once: the adapter does it by itself, where PIL fills up what is cut off with grey.
+
+    Raises:
+        UnreadablePicture: of the first document whose picture is damaged.
+    """
+    for draw in {draw.request.key: draw for draw in draws}.values():
+        draw.row_of_data()
 
 
 def _read(text: object) -> Answer | str:

@@ -45,7 +45,7 @@ def plan_checks(jobs: Sequence[Job]) -> list[Check]:
             continue
         [(key, baseline)] = [(k, d) for k, d in job.draws.items() if d.draw.condition == "baseline"]
         other = next((o for o in jobs if o.definition.task == task and _another_picture(o.request, job.request)), None)
-        if other is None or not job.request.load_images(baseline.document()):
+        if other is None or not job.request.load_images(baseline.row_of_data()):
             continue
         pictures = {"blank": blank_images(job.request), "other": _of(other)}
         draws = {}

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from hedge_tasks import __version__
-from hedge_tasks.data.answers import Answer, AnswerSet
+from hedge_tasks.data.answers import Answer, AnswerSet, Drawn
 from hedge_tasks.sampling.definition import Definition
 from hedge_tasks.sampling.requests import DrawRequest, SampleRequest
 from hedge_tasks.sampling.second_stage import further_requests
@@ -98,27 +100,45 @@ class Job:
 
     def answer_set(self) -> AnswerSet:
         """The answers to all draws, all of which must be in the store by now."""
-        of: dict[str, list[Answer]] = {"baseline": [], "clean": [], "noisy": []}
+        of: dict[str, list[tuple[str, Answer]]] = {"baseline": [], "clean": [], "noisy": []}
         for key, draw in self.draws.items():
-            of[draw.draw.condition].append(self.store[key])
-        return answer_set_of(self.document(), of)
+            of[draw.draw.condition].append((key, self.store[key]))
+        # Of a store in memory nothing is left that anybody could compare with.
+        return answer_set_of(self.document(), of, kept=self.store.folder is not None)
 
 
 def answer_set_of(
-    document: StoredDocument, answers: Mapping[str, Sequence[Answer]], forced: Mapping[str, Answer] | None = None
+    document: StoredDocument,
+    answers: Mapping[str, Sequence[tuple[str, Answer]]],
+    forced: Mapping[str, Answer] | None = None,
+    *,
+    kept: bool = True,
 ) -> AnswerSet:
-    """A stored document with its answers by condition, and its forced passes by name."""
+    """A stored document with its answers by condition, each with its key, and its forced passes by name.
+
+    Args:
+        kept: whether the store outlasts the process, so that the set should say where it came from.
+    """
+    order = [keyed for condition in ("baseline", "clean", "noisy") for keyed in answers[condition]]
+    texts = {condition: [answer for _, answer in of] for condition, of in answers.items()}
     return AnswerSet(
         id=document.id,
-        baseline=answers["baseline"][0],
-        clean=tuple(answers["clean"]),
-        noisy=tuple(answers["noisy"]),
+        baseline=texts["baseline"][0],
+        clean=tuple(texts["clean"]),
+        noisy=tuple(texts["noisy"]),
+        drawn=Drawn(document.definition, document.key, draws_digest(order)) if kept else None,
         question=document.question,
         reference=document.reference,
         group=document.group,
         question_type=document.question_type,
         forced=dict(forced or {}),
     )
+
+
+def draws_digest(draws: Sequence[tuple[str, Answer]]) -> str:
+    """SHA-256 of draws' keys and answers, in their order."""
+    text = json.dumps([[key, answer.to_dict()] for key, answer in draws], sort_keys=True, ensure_ascii=True)
+    return hashlib.sha256(text.encode()).hexdigest()
 
 
 def keep_documents(jobs: Sequence[Job]) -> None:

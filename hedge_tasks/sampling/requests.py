@@ -20,6 +20,18 @@ from hedge_tasks.sampling.second_stage import SecondStage
 _PICTURE_ERRORS = (*UNREADABLE_ERRORS, Image.DecompressionBombError)
 
 
+class UnreadablePicture(DataError):
+    """A document's picture cannot be read, now or ever: the document is left out where the plan allows for that.
+
+    Attributes:
+        key: of the request that asked for it.
+    """
+
+    def __init__(self, message: str, key: str) -> None:
+        super().__init__(message)
+        self.key = key
+
+
 @dataclass(frozen=True)
 class SampleRequest:
     """What lmms-eval carries from the task to the hook for one document.
@@ -104,7 +116,7 @@ class DrawRequest:
         """The row of the data set, whose images are decoded as it is read.
 
         Raises:
-            DataError: an image is damaged or a decompression bomb; names the document.
+            UnreadablePicture: an image is damaged or a decompression bomb; names the document.
         """
         try:
             with whole_pictures():
@@ -128,7 +140,7 @@ def clean_images(request: SampleRequest, document: Mapping[str, Any]) -> list[An
     """The images of a document as its clean draws see them, 8-bit RGB.
 
     Raises:
-        DataError: one is damaged or a decompression bomb; names the document.
+        UnreadablePicture: one is damaged or a decompression bomb; names the document.
     """
     try:
         with whole_pictures():
@@ -148,4 +160,4 @@ def _unreadable(request: SampleRequest, error: Exception) -> Exception:
     if isinstance(error, HedgeError):
         return error
     reason = str(error).strip() or type(error).__name__
-    return DataError(f"document {request.id}: its picture cannot be read: {reason[:300]}")
+    return UnreadablePicture(f"document {request.id}: its picture cannot be read: {reason[:300]}", request.key)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import difflib
-import json
 import threading
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any
@@ -22,6 +21,7 @@ from tenacity import (
 )
 
 from hedge_tasks.errors import HedgeError, unknown
+from hedge_tasks.io.outside import parse_json
 from hedge_tasks.serving.border import BorderCrossed, RedirectedAway, bounded
 from hedge_tasks.serving.completion import Completion, read_completion
 from hedge_tasks.serving.dialect import Dialect, spell
@@ -160,7 +160,7 @@ class ChatClient:
                 response = self._client.chat.completions.with_raw_response.create(
                     model=self.model, messages=messages, extra_body=spell(settings, levels)
                 )
-                body = json.loads(response.http_response.content)
+                body = parse_json(response.http_response.content, "the answer")
             except openai.APIStatusError as error:
                 # Each turn of the loop changes one setting, so there are few.
                 if self._dialect.learn(error.status_code, self._reason(error), settings, optional, levels):
@@ -170,9 +170,7 @@ class ChatClient:
             except (openai.APIError, BorderCrossed, RedirectedAway) as error:
                 raise self._unanswered(error) from None
             except ValueError as error:
-                raise RequestFailed(f"the answer is not valid JSON ({error})", "garbled") from None
-            except RecursionError:
-                raise RequestFailed("the answer is not valid JSON (nested too deeply)", "garbled") from None
+                raise RequestFailed(self.redact.shown(error), "garbled") from None
             self._dialect.has_answered()
             try:
                 return read_completion(body, settings.get("stop") or ())

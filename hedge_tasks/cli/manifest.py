@@ -1,0 +1,42 @@
+"""`hedge manifest`: which documents a task has, as digests."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from pathlib import Path
+from typing import Any
+
+from hedge_tasks.io.commands import command, say, show
+
+
+def add(commands: Any) -> None:
+    text = "write the manifest of tasks: ids and digests of their documents, for the leaderboard; needs their data"
+    parser = command(commands, "manifest", run, text)
+    parser.add_argument("tasks", nargs="+", metavar="TASK", help="tasks or groups")
+    parser.add_argument(
+        "--out", type=Path, metavar="DIR", help="folder for the files (default: manifests/ beside each task's YAML)"
+    )
+
+
+def run(arguments: argparse.Namespace) -> int:
+    from hedge_tasks.data.manifests import FOLDER, same_documents, write_manifest
+    from hedge_tasks.lmms.manifests import folder_of, manifest_of, tasks_of
+
+    names = list(dict.fromkeys(task for name in arguments.tasks for task in tasks_of(name)))
+    facts = []
+    for manifest in same_documents([manifest_of(name) for name in names]):
+        folder = arguments.out or folder_of(manifest.tasks[0]) / FOLDER
+        folder.mkdir(parents=True, exist_ok=True)
+        revision = f"-{manifest.data.revision[:12]}" if manifest.data.revision else ""
+        path = folder / f"{manifest.tasks[0]}{revision}.json"
+        write_manifest(path, manifest)
+        facts.append({"manifest": str(path), "tasks": list(manifest.tasks), "documents": len(manifest.documents)})
+        if manifest.data.revision is None and "://" not in manifest.data.path:
+            say(f"{path}: made from a local copy; that it is the published data set is for you to know", sys.stderr)
+    show(
+        arguments,
+        facts,
+        "\n".join(f"{f['manifest']}: {f['documents']} documents of {', '.join(f['tasks'])}" for f in facts),
+    )
+    return 0

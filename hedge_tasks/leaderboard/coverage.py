@@ -1,0 +1,105 @@
+"""Is a submission about its task: all of its documents, its prompt, its edition?"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from hedge_tasks.data.manifests import Digests, Manifest, grouping_digest
+from hedge_tasks.errors import HedgeError
+from hedge_tasks.io.sources import PACKAGE_SCHEME
+from hedge_tasks.runs.trust import installed_tasks
+from hedge_tasks.sampling.prompts import load_prompt
+
+
+@dataclass(frozen=True)
+class Coverage:
+    """How many of a task's documents a submission has.
+
+    Attributes:
+        matched: documents that are the task's: same id, question, reference, group and, where stated, pictures.
+        of: documents of the task; None where no manifest says.
+        foreign: ids of documents that are not the task's.
+        certain: whether the manifest is of the very data that the submission names, so that foreign documents are made
+            up, and not those of another revision.
+    """
+
+    matched: int
+    of: int | None
+    foreign: tuple[str, ...] = ()
+    certain: bool = False
+
+    @property
+    def whole(self) -> bool | None:
+        """None where no manifest says."""
+        return None if self.of is None else self.matched == self.of and not self.foreign
+
+    @property
+    def share(self) -> float | None:
+        return None if not self.of else self.matched / self.of
+
+
+def coverage_of(submission: Mapping[str, Any], manifests: Sequence[Manifest]) -> Coverage:
+    """Compare a submission with the manifests of its task; the one that knows most of its documents counts."""
+    documents = submission["documents"]
+    if not manifests:
+        return Coverage(len(documents), None)
+    found = [_coverage(submission, manifest) for manifest in manifests]
+    return max(found, key=lambda coverage: (coverage.certain, coverage.matched))
+
+
+def _coverage(submission: Mapping[str, Any], manifest: Manifest) -> Coverage:
+    foreign = [document["id"] for document in submission["documents"] if not _is_known(document, manifest.documents)]
+    recorded = submission["settings"].get("documents")
+    revision = recorded.get("revision") if isinstance(recorded, Mapping) else None
+    of_package = manifest.data.path.startswith(PACKAGE_SCHEME)
+    certain = of_package or (manifest.data.revision is not None and manifest.data.revision == revision)
+    matched = len(submission["documents"]) - len(foreign)
+    return Coverage(matched, len(manifest.documents), tuple(foreign), certain)
+
+
+def _is_known(document: Mapping[str, Any], known: Mapping[str, Digests]) -> bool:
+    expected = known.get(document["id"])
+    if expected is None:
+        return False
+    stated = Digests(**document["digests"], grouping=grouping_digest(document["group"], document["question_type"]))
+    # Pictures may be missing (a run that was judged again has none on record); texts may not.
+    complete = stated.question is not None and stated.reference is not None
+    return complete and stated.agrees_with(expected)
+
+
+@dataclass(frozen=True)
+class Edition:
+    """Whether a submission was made with the task as it is installed here.
+
+    Attributes:
+        problems: what contradicts the task.
+        other: how it differs where the task has changed since; such an entry cannot be compared with others.
+    """
+
+    problems: tuple[str, ...] = ()
+    other: str | None = None
+
+
+def edition_of(submission: Mapping[str, Any]) -> Edition:
+    """Compare the settings of a submission with the task's YAML; nothing to say of tasks that are not installed."""
+    task = next((c for c in installed_tasks() if c.get("task") == submission["entry"]["task"]), None)
+    if task is None:
+        return Edition()
+    settings = submission["settings"]
+    recorded = settings.get("metadata")
+    stated = recorded.get("version") if isinstance(recorded, Mapping) else None
+    here = (task.get("metadata") or {}).get("version")
+    if stated != here:
+        return Edition(other=f"version {stated} of the task, which is {here} here")
+    prompt = settings.get("prompt")
+    name = {**(task.get("hedge") or {}), **(task.get("hedge_overrides") or {})}.get("prompt")
+    try:
+        expected = load_prompt(str(name))
+    except HedgeError:
+        return Edition()
+    wanted = {"system": expected.system, "user": expected.user}
+    if not isinstance(prompt, Mapping) or {key: prompt.get(key) for key in wanted} != wanted:
+        return Edition((f"settings.prompt: not the prompt of {submission['entry']['task']} ({name})",))
+    return Edition()

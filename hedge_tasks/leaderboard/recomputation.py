@@ -1,0 +1,156 @@
+"""What of a submission can be computed once more from its texts: labels, clusters, health."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from hedge_tasks.adjudication import Case, build_judge, reliability
+from hedge_tasks.clustering.base import GivesRelations
+from hedge_tasks.data.answers import AnswerSet
+from hedge_tasks.data.manifests import text_digest
+from hedge_tasks.detectors.scorer import Scorer
+from hedge_tasks.errors import HedgeError
+from hedge_tasks.runs.health import measure
+from hedge_tasks.runs.trust import check_models
+
+NO_TEXTS = "the texts are not in it"
+_RULE = "rule"
+
+# Embeddings differ in their last digits between machines, and a cosine may stand on the threshold.
+_DIFFERENT_BY_ROUNDING = 0.02
+
+
+@dataclass(frozen=True)
+class Part:
+    """A part of a submission that somebody could have made up.
+
+    Attributes:
+        verified: whether it was computed once more and is the same; else it is self-reported.
+        reason: how it was verified, or why it was not.
+    """
+
+    verified: bool
+    reason: str
+
+
+@dataclass(frozen=True)
+class Clustered:
+    """Answers clustered once more.
+
+    Attributes:
+        part: whether the clusters are verified.
+        answer_sets: with our cluster ids; None where that was not possible.
+        scorer: what clustered them.
+        problems: where they differ from the submission's.
+    """
+
+    part: Part
+    answer_sets: Sequence[AnswerSet] | None = None
+    scorer: Scorer | None = None
+    problems: tuple[str, ...] = ()
+
+
+def text_problems(documents: Sequence[Mapping[str, Any]]) -> list[str]:
+    """Texts that are not those of the digests beside them."""
+    return [
+        f"documents[{i}].texts.{name}: not the text of its digest"
+        for i, document in enumerate(documents)
+        if "texts" in document
+        for name in ("question", "reference")
+        if text_digest(document["texts"].get(name)) != document["digests"][name]
+    ]
+
+
+def judge_again(submission: Mapping[str, Any], answer_sets: Sequence[AnswerSet]) -> tuple[Part, list[str]]:
+    """Have the rule judge label the baseline answers again.
+
+    Returns:
+        Whether the labels are verified, and the labels that are others.
+    """
+    stated = submission["labels"]["judge"]
+    if not isinstance(stated, Mapping) or stated.get("judge") != _RULE:
+        named = stated.get("judge") if isinstance(stated, Mapping) else None
+        who = f"the judge {named!r}" if isinstance(named, str) else "nobody that is recorded"
+        return Part(False, f"labelled by {who[:200]}, who is not asked again here"), []
+    if not all("texts" in document for document in submission["documents"]):
+        return Part(False, f"labelled by the rule judge, but {NO_TEXTS}"), []
+    try:
+        options = {key: value for key, value in stated.items() if key not in ("judge", "version")}
+        judge = build_judge(_RULE, **options)
+    except HedgeError as error:
+        return Part(False, f"the rule judge of these settings cannot be built here: {error}"), []
+    if judge.settings() != dict(stated):
+        return Part(False, f"labelled by version {stated.get('version')} of the rule judge, not {judge.version}"), []
+    cases = [Case(a.id, a.question or "", a.reference or "", a.baseline.text) for a in answer_sets]
+    verdicts = judge.judge(cases)
+    wrong = [
+        f"documents[{i}].label: stated {answers.label}, the rule judge says {verdict.label} ({verdict.reason[:80]})"
+        for i, (answers, verdict) in enumerate(zip(answer_sets, verdicts, strict=True))
+        if answers.label != verdict.label
+    ]
+    return Part(not wrong, f"judged again by the rule judge, version {judge.version}"), wrong
+
+
+def cluster_again(
+    submission: Mapping[str, Any], name: str, answer_sets: Sequence[AnswerSet], *, thorough: bool
+) -> Clustered:
+    """Cluster the answers again, as the settings say.
+
+    Args:
+        thorough: also with NLI models, which takes minutes.
+    """
+    settings = submission["clusterings"][name]["settings"]
+    if not all("texts" in document for document in submission["documents"]):
+        return Clustered(Part(False, NO_TEXTS))
+    try:
+        check_models({name: settings}, "this submission")
+        scorer = Scorer.from_settings(name, settings)
+        if isinstance(scorer.backend, GivesRelations) and not thorough:
+            return Clustered(Part(False, "clusters of an NLI model are computed again only where that is asked for"))
+        scorer.backend.check()
+        clustered = scorer.cluster(answer_sets)
+    except HedgeError as error:
+        return Clustered(Part(False, f"not clustered again here: {error}"[:500]))
+    except Exception as error:  # of somebody else's clustering, given somebody else's settings
+        return Clustered(Part(False, f"not clustered again here: {type(error).__name__}"))
+    return _compared(submission, name, scorer, clustered)
+
+
+def _compared(submission: Mapping[str, Any], name: str, scorer: Scorer, clustered: Sequence[AnswerSet]) -> Clustered:
+    documents = submission["documents"]
+    differing = [
+        i
+        for i, (document, ours) in enumerate(zip(documents, clustered, strict=True))
+        if list(ours.cluster_ids or ()) != _renumbered(document["clusterings"][name]["clusters"])
+    ]
+    exact = scorer.backend.name == "exact"
+    if len(differing) > (0 if exact else _DIFFERENT_BY_ROUNDING * len(documents)):
+        first = differing[0]
+        problem = (
+            f"documents[{first}].clusterings.{name}.clusters: not those of the settings' clustering, as in "
+            f"{len(differing)} of {len(documents)} documents"
+        )
+        return Clustered(Part(False, "clustered again, with other clusters"), clustered, scorer, (problem,))
+    if differing:
+        reason = f"{len(differing)} of {len(documents)} documents cluster differently here, which rounding may do"
+        return Clustered(Part(False, reason), clustered, scorer)
+    return Clustered(Part(True, f"clustered again ({scorer.backend.name})"), clustered, scorer)
+
+
+def _renumbered(ids: Sequence[int]) -> list[int]:
+    numbers: dict[int, int] = {}
+    return [numbers.setdefault(i, len(numbers)) for i in ids]
+
+
+def unreliable_again(submission: Mapping[str, Any], answer_sets: Sequence[AnswerSet]) -> str | None:
+    """Why the run's numbers cannot be relied on, as far as the submission tells by its texts, or its labels alone."""
+    settings, documents = submission["settings"], submission["documents"]
+    verdicts = [{"label": d["label"], "category": d["judged"]["category"]} for d in documents]
+    if not all("texts" in document for document in documents):
+        return reliability(verdicts) if any(d["label"] is not None for d in documents) else None
+    failed = settings.get("failed")
+    n_failed = len(failed) if isinstance(failed, list) else 0
+    sampled = settings.get("sampled")
+    return measure(answer_sets, sampled if isinstance(sampled, Mapping) else {}, n_failed, verdicts).unreliable

@@ -1,0 +1,118 @@
+"""The documents of tasks: their manifests, and those whose picture cannot be shown."""
+
+from __future__ import annotations
+
+import io
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from datasets import Dataset, Features, Value
+from datasets import Image as ImageFeature
+from PIL import Image
+
+from hedge_tasks.cli import main
+from hedge_tasks.data.answers import Answer, AnswerSet, FailedDocument, read_response
+from hedge_tasks.data.manifests import manifests_of, read_manifest
+from hedge_tasks.errors import ConfigError, DataError
+from hedge_tasks.lmms.catalogue import task_folder
+
+pytestmark = pytest.mark.framework
+
+TASK = """
+include: {shared}
+task: hedge_four
+dataset_path: org/four
+test_split: test
+hedge_overrides: {{question_type: null, id: null, group: null}}
+generation_kwargs: {{n: 2, perturbation: none, probe: false, max_failed: {max_failed}}}
+"""
+
+
+def test_the_shipped_manifest_of_the_demo_is_what_hedge_manifest_makes(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["manifest", "hedge_demo", "--out", str(tmp_path), "--json"]) == 0
+    [made] = json.loads(capsys.readouterr().out)
+    assert (made["tasks"], made["documents"]) == (["hedge_demo"], 120)
+    assert [read_manifest(Path(made["manifest"]))] == manifests_of("hedge_demo")
+
+
+def test_a_group_is_all_of_its_tasks_and_a_slip_of_the_pen_is_named() -> None:
+    from hedge_tasks.lmms.manifests import tasks_of
+
+    assert tasks_of("hedge_medvqa")[0] == "hedge_vqarad"
+    assert len(tasks_of("hedge_medvqa")) == 8
+    with pytest.raises(ConfigError, match="did you mean 'hedge_demo'"):
+        tasks_of("hedge_dmo")
+
+
+def file_of(kind: str, colour: tuple[int, int, int]) -> bytes:
+    made = io.BytesIO()
+    Image.effect_noise((64, 64), 50).convert("RGB").point(lambda v: (v + colour[0]) % 256).save(made, kind)
+    return made.getvalue()
+
+
+@pytest.fixture
+def four(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
+    """A task of twenty documents, the second with no picture and the last with one that is cut off."""
+    files: list[bytes | None] = [file_of("JPEG", (i, 0, 0)) for i in range(20)]
+    files[1] = None
+    files[19] = file_of("JPEG", (0, 0, 0))[:1200]  # behind those that are decoded at the start
+    rows = {"question": [f"which {i}?" for i in range(20)], "answer": ["left"] * 20}
+    images = [file and {"bytes": file, "path": None} for file in files]
+    features = Features({"question": Value("string"), "answer": Value("string"), "image": ImageFeature()})
+    (tmp_path / "org__four").mkdir()
+    Dataset.from_dict({**rows, "image": images}, features=features).to_parquet(tmp_path / "org__four" / "test.parquet")
+    monkeypatch.setenv("HEDGE_DATA_DIR", str(tmp_path))
+
+    def load(max_failed: int) -> Any:
+        from lmms_eval.tasks import TaskManager
+
+        from hedge_tasks.lmms.plugin import entry_point
+
+        entry_point()
+        (tmp_path / "yaml").mkdir(exist_ok=True)
+        shared = task_folder() / "hedge_demo" / "hedge_demo.yaml"
+        (tmp_path / "yaml" / "four.yaml").write_text(TASK.format(shared=shared, max_failed=max_failed), "utf-8")
+        manager = TaskManager(include_path=str(tmp_path / "yaml"), include_defaults=False)
+        task = manager.load_task_or_group(["hedge_four"])["hedge_four"]
+        for ensemble in task._filters:
+            ensemble.filters = []
+        return task
+
+    return load
+
+
+class Looking:
+    """A model of ours that looks at its pictures."""
+
+    rank, is_simple, answer_identity = 0, False, "looking"
+
+    def __init__(self, task: Any) -> None:
+        self.task_dict = {"hedge_four": task.dataset}
+
+    def generate_draws(self, draws: Any) -> Any:
+        from hedge_tasks.sampling.prefetch import prefetch_messages
+
+        for i, _ in enumerate(prefetch_messages(draws)):
+            yield [(i, Answer("left", -0.5, 1))]
+
+
+def test_documents_whose_picture_cannot_be_shown_are_left_out_as_far_as_the_plan_allows(
+    four: Any, said: list[str]
+) -> None:
+    from hedge_tasks.sampling.hook import generate_samples
+
+    with pytest.raises(DataError, match=r"hedge_four \(org/four, test\): 1 of 20 documents have no image \(rows 1\)"):
+        four(0).build_all_requests()
+    task = four(2)
+    task.build_all_requests()
+    assert any("1 of 20 documents have no image (rows 1); they are left out" in line for line in said)
+    read = [read_response(line) for line in generate_samples(Looking(task), task.instances)]
+    failed = {r.id: r.reason for r in read if isinstance(r, FailedDocument)}
+    assert failed.keys() == {"1", "19"}
+    assert failed["1"].endswith("its picture cannot be read: the document has no image")
+    assert "its picture cannot be read: " in failed["19"]
+    assert sum(isinstance(r, AnswerSet) for r in read) == 18
