@@ -9,11 +9,12 @@ from typing import Any
 from loguru import logger
 
 from hedge_tasks.clustering import ClusteringBackend, build_backend
-from hedge_tasks.clustering.base import GivesEmbeddings, GivesRelations
+from hedge_tasks.clustering.base import GivesCosines, GivesRelations
 from hedge_tasks.clustering.embedding import EmbeddingClustering
+from hedge_tasks.clustering.said import LooksUp, Said
 from hedge_tasks.data.answers import AnswerSet
 from hedge_tasks.detectors import registry
-from hedge_tasks.detectors.evidence import Evidence, cosine_matrices, evidence_of, relation_matrices
+from hedge_tasks.detectors.evidence import Evidence, evidence_of, placed_cosines, relation_matrices
 from hedge_tasks.detectors.pipeline import USUAL, Scores, cluster_answer_sets, questions_of, score_clustered
 from hedge_tasks.detectors.thresholds import Chosen, Gather, ThresholdChoice, cluster_by_choice, take_choice
 from hedge_tasks.errors import ConfigError
@@ -100,6 +101,10 @@ class Scorer:
         """The same with these detectors besides the usual ones."""
         return replace(self, detectors=tuple(dict.fromkeys((*USUAL, *names))))
 
+    def looking_up(self, said: Said) -> Scorer:
+        """The same, that asks its models only what is not there; see `hedge_tasks.clustering.said`."""
+        return replace(self, backend=self.backend.looking_up(said)) if isinstance(self.backend, LooksUp) else self
+
     def cluster(self, answer_sets: Sequence[AnswerSet], *, gather: Gather = list) -> list[AnswerSet]:
         """Give every answer set its cluster ids; see `cluster_with_outcome`."""
         return self.cluster_with_outcome(answer_sets, gather=gather)[0]
@@ -120,6 +125,18 @@ class Scorer:
         questions = questions_of(answer_sets) if self.with_question else None
         options: dict[str, Any] = {"questions": questions, "alpha": self.alpha, "gather": gather}
         return cluster_by_choice(answer_sets, self.backend, self.choice, **options)
+
+    def look_ahead(self, answer_sets: Sequence[AnswerSet], sizes: Sequence[int]) -> None:
+        """Cluster the first answers of each question, so that what its model says of them is known as well.
+
+        Few pairs are asked for a clustering (see `hedge_tasks.clustering.linking`), and fewer answers may need others.
+        A backend that compares all pairs has them all.
+        """
+        if not isinstance(self.backend, GivesRelations):
+            return
+        cut = [replace(a, clean=a.clean[:n], noisy=a.noisy[:n], cluster_ids=None) for n in sizes for a in answer_sets]
+        questions = questions_of(cut) if self.with_question else None
+        self.backend.cluster([answers.texts for answers in cut], questions)
 
     def score(self, answer_sets: Sequence[AnswerSet]) -> list[Scores]:
         return score_all(self.cluster(answer_sets), self.backend, self.detectors, alpha=self.alpha)
@@ -150,7 +167,7 @@ def _evidence(
     answer_sets: Sequence[AnswerSet], backend: ClusteringBackend | None, needs: frozenset[str]
 ) -> Iterator[Evidence]:
     """In blocks: the relations of all questions at once would fill the memory."""
-    embedder = backend if "cosines" in needs and isinstance(backend, GivesEmbeddings) else None
+    embedder = backend if "cosines" in needs and isinstance(backend, GivesCosines) else None
     nli = backend if "relations" in needs and isinstance(backend, GivesRelations) else None
     if nli is not None and not nli.knows_probabilities:
         nli = None
@@ -158,7 +175,7 @@ def _evidence(
         block = answer_sets[start : start + _AT_A_TIME]
         texts = [answer_set.texts for answer_set in block]
         nothing = [None] * len(block)
-        cosines = cosine_matrices(texts, embedder.embed) if embedder else nothing
+        cosines = placed_cosines(texts, embedder.cosines) if embedder else nothing
         relations = relation_matrices(texts, nli.probabilities) if nli else nothing
         for answer_set, cosine, relation in zip(block, cosines, relations, strict=True):
             yield evidence_of(answer_set, relations=relation, cosines=cosine)

@@ -81,7 +81,7 @@ def analyse(
         progress: told what is being done.
     """
     backends: dict[str, Scorer] = {}
-    return [_analyse(run, _shared(_own_scorers(run), backends), curves, sizes, progress) for run in runs]
+    return [_analyse(run, _shared(run, _own_scorers(run), backends), curves, sizes, progress) for run in runs]
 
 
 def _analyse(
@@ -113,7 +113,7 @@ def _analyse(
 
 def _with_curves(analysis: Analysis, sizes: Sequence[int] | None, progress: Callable[[str], None]) -> Analysis:
     from hedge_tasks.clustering.embedding import EmbeddingClustering
-    from hedge_tasks.runs.sweep import sweep
+    from hedge_tasks.runs.sweep import sweep, usual_sizes
 
     sweeps, thresholds = {}, {}
     for name, scorer in analysis.scorers.items():
@@ -125,16 +125,6 @@ def _with_curves(analysis: Analysis, sizes: Sequence[int] | None, progress: Call
     return replace(analysis, sweeps=sweeps, thresholds=thresholds)
 
 
-def usual_sizes(most: int) -> list[int]:
-    """Numbers of answers worth a point on a curve that ends at `most`.
-
-    Example:
-        >>> usual_sizes(12)
-        [1, 2, 3, 5, 7, 10, 12]
-    """
-    return sorted({n for n in (1, 2, 3, 5, 7, 10, *range(15, most, 5)) if n < most} | ({most} if most else set()))
-
-
 def _own_scorers(run: Run) -> dict[str, Scorer]:
     from hedge_tasks.clustering import build_backend
 
@@ -144,15 +134,15 @@ def _own_scorers(run: Run) -> dict[str, Scorer]:
         return {"exact": Scorer("exact", build_backend("exact"))}
 
 
-def _shared(scorers: dict[str, Scorer], backends: dict[str, Scorer]) -> dict[str, Scorer]:
-    """Equal backends of all runs as one object, so that a model is loaded only once."""
+def _shared(run: Run, scorers: dict[str, Scorer], backends: dict[str, Scorer]) -> dict[str, Scorer]:
+    """Equal backends of all runs as one, so that a text is embedded only once; each looks up its own run's evidence."""
     shared = {}
     for name, scorer in scorers.items():
         settings = {
             key: value for key, value in scorer.settings().items() if key not in ("with_question", "alpha", "detectors")
         }
         first = backends.setdefault(repr(sorted(settings.items())), scorer)
-        shared[name] = replace(scorer, backend=first.backend)
+        shared[name] = replace(scorer, backend=first.backend).looking_up(run.said)
     return shared
 
 

@@ -23,6 +23,16 @@ class Point:
     draws: int
 
 
+def usual_sizes(most: int) -> list[int]:
+    """Numbers of answers worth a point on a curve that ends at `most`.
+
+    Example:
+        >>> usual_sizes(12)
+        [1, 2, 3, 5, 7, 10, 12]
+    """
+    return sorted({n for n in (1, 2, 3, 5, 7, 10, *range(15, most, 5)) if n < most} | ({most} if most else set()))
+
+
 def truncated(answer_set: AnswerSet, n: int) -> AnswerSet:
     """The answer set as a run with n clean and n noisy answers has it: draws do not depend on how many there are."""
     return replace(answer_set, clean=answer_set.clean[:n], noisy=answer_set.noisy[:n], cluster_ids=None)
