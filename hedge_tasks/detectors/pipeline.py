@@ -25,6 +25,9 @@ BASELINE_NAMES = ("discrete_se", "n_clusters", "baseline_nll", "clean_nll", "lex
 USUAL = (*SCORE_NAMES, *BASELINE_NAMES)
 """What is computed of every question; the other detectors where they are named."""
 
+REFERENCE = SCORE_NAMES[0]
+"""What the others are compared with, where nobody says otherwise."""
+
 
 @dataclass(frozen=True)
 class Scores(Mapping[str, float | None]):
@@ -239,6 +242,17 @@ def within_strata_auroc(rows: Sequence[tuple[float | None, int, str | None, str 
     ordered = sorted(rows, key=lambda row: (str(row[2]), str(row[3]), row[1], row[0]))
     scores, labels, strata, groups = zip(*ordered, strict=True)
     return stratified_auroc(scores, labels, strata, groups=shared_groups(groups))
+
+
+def main_detectors(names: Iterable[str]) -> tuple[str, ...]:
+    """Of some detectors those that figures show: all but the simple baselines, unless there is nothing else."""
+    found = tuple(dict.fromkeys(names))
+    return tuple(name for name in found if name not in BASELINE_NAMES) or found
+
+
+def name_of(detector: str) -> str:
+    """What a detector is called for people; the plain name where the package that brings it is not here."""
+    return registry.get(detector).label if detector in registry.names() else detector
 
 
 def detectors_of(scores: Sequence[Scores]) -> list[str]:

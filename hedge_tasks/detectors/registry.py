@@ -46,6 +46,7 @@ def register(
     unit: str = "",
     source: str = "",
     experimental: bool = False,
+    short: str = "",
 ) -> Callable[[Function], Function]:
     """Make the decorated function a detector; the arguments are the attributes of `Detector`.
 
@@ -64,7 +65,7 @@ def register(
         if name in _detectors:
             raise ConfigError(f"two detectors are called {name!r}")
         _detectors[name] = Detector(
-            name, title, function, frozenset(needs), draws, unit, source, experimental=experimental
+            name, title, function, frozenset(needs), draws, unit, source, experimental=experimental, short=short
         )
         return function
 

@@ -157,16 +157,19 @@ def score_all(
     Args:
         backend: what they were clustered with; None where that is not known.
     """
-    needs = frozenset(need for name in detectors for need in registry.get(name).needs)
-    evidence = _evidence(clustered, backend, needs)
+    evidence = evidence_for(clustered, backend, detectors)
     options: dict[str, Any] = {"alpha": alpha, "detectors": detectors}
     return [score_clustered(a, evidence=e, **options) for a, e in zip(clustered, evidence, strict=True)]
 
 
-def _evidence(
-    answer_sets: Sequence[AnswerSet], backend: ClusteringBackend | None, needs: frozenset[str]
+def evidence_for(
+    answer_sets: Sequence[AnswerSet], backend: ClusteringBackend | None, detectors: Sequence[str]
 ) -> Iterator[Evidence]:
-    """In blocks: the relations of all questions at once would fill the memory."""
+    """The evidence that detectors look at, with all that the backend's model can tell them; see `score_all`.
+
+    In blocks: the relations of all questions at once would fill the memory.
+    """
+    needs = frozenset(need for name in detectors for need in registry.get(name).needs)
     embedder = backend if "cosines" in needs and isinstance(backend, GivesCosines) else None
     nli = backend if "relations" in needs and isinstance(backend, GivesRelations) else None
     if nli is not None and not nli.knows_probabilities:

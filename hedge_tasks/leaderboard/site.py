@@ -9,13 +9,13 @@ from pathlib import Path
 from typing import Any
 
 from hedge_tasks import __version__
-from hedge_tasks.detectors.pipeline import SCORE_NAMES, Scores
+from hedge_tasks.detectors.pipeline import SCORE_NAMES, Scores, name_of
 from hedge_tasks.errors import DataError, HedgeError
 from hedge_tasks.io.files import write_whole
 from hedge_tasks.leaderboard.comparison import all_differences
 from hedge_tasks.leaderboard.submission import SUBMITTED, stored_scores
 from hedge_tasks.leaderboard.validation import problems, read_submission
-from hedge_tasks.plots.figures import name_of, risk_coverage_chart, roc_chart
+from hedge_tasks.plots.figures import risk_coverage_chart, roc_chart
 from hedge_tasks.report.page import flat_settings
 from hedge_tasks.report.pages import asset, render
 from hedge_tasks.report.svg import picture

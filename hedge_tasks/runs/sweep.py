@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from hedge_tasks.data.answers import AnswerSet
-from hedge_tasks.detectors.pipeline import SCORE_NAMES, detection_auroc, prices_of
+from hedge_tasks.detectors.pipeline import SCORE_NAMES, Scores, detection_auroc, prices_of
 from hedge_tasks.detectors.scorer import Scorer
 from hedge_tasks.errors import ConfigError, DataError
 from hedge_tasks.io import tables
@@ -39,11 +39,19 @@ def truncated(answer_set: AnswerSet, n: int) -> AnswerSet:
 
 
 def sweep(
-    answer_sets: Sequence[AnswerSet], scorer: Scorer, sizes: Sequence[int], detectors: Sequence[str] = SCORE_NAMES
+    answer_sets: Sequence[AnswerSet],
+    scorer: Scorer,
+    sizes: Sequence[int],
+    detectors: Sequence[str] = SCORE_NAMES,
+    *,
+    whole: Sequence[Scores] | None = None,
 ) -> Iterator[Point]:
     """Cluster and score nested prefixes of the answers; yields the points of one size after the other.
 
     Every size is clustered by itself, since a later answer may link two earlier ones.
+
+    Args:
+        whole: the scores by this scorer with all answers, where they are known: taken for the size that has them all.
 
     Raises:
         ConfigError: a size is not from 1 to the number of clean answers that every document has.
@@ -56,7 +64,9 @@ def sweep(
         raise ConfigError(f"n = {wrong[0]}: there are 1 to {most} clean answers for every question")
     scorer = replace(scorer, detectors=tuple(detectors))
     for n in sizes:
-        scores = scorer.score([truncated(answer_set, n) for answer_set in answer_sets])
+        all_of_them = all(max(len(a.clean), len(a.noisy)) <= n for a in answer_sets)
+        known = whole if all_of_them else None
+        scores = known or scorer.score([truncated(answer_set, n) for answer_set in answer_sets])
         draws = prices_of(scores)
         for name in detectors:
             yield Point(n, name, detection_auroc(scores, name), draws[name])

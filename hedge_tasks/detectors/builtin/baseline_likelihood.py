@@ -36,6 +36,7 @@ def negative_baseline_logprob(baseline_logprob: float) -> float:
 @register(
     "baseline_nll",
     title="Negative log-probability a token",
+    short="baseline NLL",
     needs=("baseline_logprob",),
     draws=no_draws,
     unit="nats a token",

@@ -64,6 +64,7 @@ def discrete_semantic_entropy(cluster_ids: ClusterIds) -> float:
 @register(
     "se",
     title="Semantic entropy",
+    short="SE",
     needs=("clean", "clusters"),
     draws=clean_draws,
     unit="nats",
@@ -126,6 +127,7 @@ def se_sum(evidence: Evidence) -> float:
 @register(
     "discrete_se",
     title="Discrete semantic entropy",
+    short="discrete SE",
     needs=("clean", "clusters"),
     draws=clean_draws,
     unit="nats",
