@@ -14,6 +14,7 @@ from hedge_tasks.clustering.embedding import EmbeddingClustering
 from hedge_tasks.clustering.said import LooksUp, Said
 from hedge_tasks.data.answers import AnswerSet
 from hedge_tasks.detectors import registry
+from hedge_tasks.detectors.clock import Clock, on
 from hedge_tasks.detectors.evidence import Evidence, evidence_of, placed_cosines, relation_matrices
 from hedge_tasks.detectors.pipeline import USUAL, Scores, cluster_answer_sets, questions_of, score_clustered
 from hedge_tasks.detectors.thresholds import Chosen, Gather, ThresholdChoice, cluster_by_choice, take_choice
@@ -138,8 +139,15 @@ class Scorer:
         questions = questions_of(cut) if self.with_question else None
         self.backend.cluster([answers.texts for answers in cut], questions)
 
-    def score(self, answer_sets: Sequence[AnswerSet]) -> list[Scores]:
-        return score_all(self.cluster(answer_sets), self.backend, self.detectors, alpha=self.alpha)
+    def score(self, answer_sets: Sequence[AnswerSet], *, clock: Clock | None = None) -> list[Scores]:
+        """Cluster and score.
+
+        Args:
+            clock: counts the time of clustering, evidence and detectors.
+        """
+        with on(clock, "clusters"):
+            clustered = self.cluster(answer_sets)
+        return score_all(clustered, self.backend, self.detectors, alpha=self.alpha, clock=clock)
 
 
 def score_all(
@@ -148,6 +156,7 @@ def score_all(
     detectors: Sequence[str] = USUAL,
     *,
     alpha: float = 1.0,
+    clock: Clock | None = None,
 ) -> list[Scores]:
     """Score answer sets that have cluster ids, with all that their backend's model can tell the detectors.
 
@@ -157,13 +166,17 @@ def score_all(
     Args:
         backend: what they were clustered with; None where that is not known.
     """
-    evidence = evidence_for(clustered, backend, detectors)
-    options: dict[str, Any] = {"alpha": alpha, "detectors": detectors}
+    evidence = evidence_for(clustered, backend, detectors, clock=clock)
+    options: dict[str, Any] = {"alpha": alpha, "detectors": detectors, "clock": clock}
     return [score_clustered(a, evidence=e, **options) for a, e in zip(clustered, evidence, strict=True)]
 
 
 def evidence_for(
-    answer_sets: Sequence[AnswerSet], backend: ClusteringBackend | None, detectors: Sequence[str]
+    answer_sets: Sequence[AnswerSet],
+    backend: ClusteringBackend | None,
+    detectors: Sequence[str],
+    *,
+    clock: Clock | None = None,
 ) -> Iterator[Evidence]:
     """The evidence that detectors look at, with all that the backend's model can tell them; see `score_all`.
 
@@ -178,8 +191,10 @@ def evidence_for(
         block = answer_sets[start : start + _AT_A_TIME]
         texts = [answer_set.texts for answer_set in block]
         nothing = [None] * len(block)
-        cosines = placed_cosines(texts, embedder.cosines) if embedder else nothing
-        relations = relation_matrices(texts, nli.probabilities) if nli else nothing
+        with on(clock, "cosines"):
+            cosines = placed_cosines(texts, embedder.cosines) if embedder else nothing
+        with on(clock, "relations"):
+            relations = relation_matrices(texts, nli.probabilities) if nli else nothing
         for answer_set, cosine, relation in zip(block, cosines, relations, strict=True):
             yield evidence_of(answer_set, relations=relation, cosines=cosine)
 

@@ -162,10 +162,10 @@ def sweep_chart(points: Sequence[Point], *, by: str = "n") -> Chart:
     """
     series = []
     for score in dict.fromkeys(point.score for point in points):
-        mine = [(getattr(p, by), p.estimate) for p in points if p.score == score and p.estimate.value is not None]
+        # Who has all that it can look at spends no more of a larger budget.
+        mine = {getattr(p, by): p.estimate for p in points if p.score == score and p.estimate.value is not None}
         if mine:
-            x = tuple(float(n) for n, _ in mine)
-            series.append(_with_interval(name_of(score), x, [e for _, e in mine]))
+            series.append(_with_interval(name_of(score), tuple(map(float, mine)), list(mine.values())))
     x_label = {"n": "clean and noisy answers each (n)", "draws": "draws a question, besides the baseline answer"}[by]
     about = (f"ROC-AUC against the number of {'answers' if by == 'n' else 'draws'}", x_label, "ROC-AUC")
     return _or_note(Chart(by, *about, tuple(series), guides=_CHANCE), _TOO_FEW)

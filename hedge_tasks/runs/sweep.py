@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 
 from hedge_tasks.data.answers import AnswerSet
 from hedge_tasks.detectors.pipeline import SCORE_NAMES, Scores, detection_auroc, prices_of
+from hedge_tasks.detectors.registry import get
 from hedge_tasks.detectors.scorer import Scorer
 from hedge_tasks.errors import ConfigError, DataError
 from hedge_tasks.io import tables
@@ -15,7 +16,10 @@ from hedge_tasks.statistics import Estimate
 
 @dataclass(frozen=True)
 class Point:
-    """The AUROC of one detector with n clean and n noisy answers, and how many of them it looks at: its price."""
+    """The AUROC of one detector with n clean and n noisy answers, and how many of them it looks at: its price.
+
+    In a sweep over prices, n is how many it may look at.
+    """
 
     n: int
     score: str
@@ -70,6 +74,28 @@ def sweep(
         draws = prices_of(scores)
         for name in detectors:
             yield Point(n, name, detection_auroc(scores, name), draws[name])
+
+
+def sweep_draws(
+    answer_sets: Sequence[AnswerSet], scorer: Scorer, budgets: Sequence[int], detectors: Sequence[str] = SCORE_NAMES
+) -> Iterator[Point]:
+    """The same at equal prices: of each number of draws, every detector gets what it can pay.
+
+    Semantic entropy of 20 draws has 20 clean answers, VASE 10 clean and 10 noisy ones. `n` of the points is the budget,
+    and `draws` what was spent of it. A detector that cannot pay has no point.
+
+    Raises:
+        ConfigError: a budget is negative.
+    """
+    from hedge_tasks.runs.detector_table import priced_columns
+
+    if not answer_sets:
+        raise DataError("there are no answers")
+    asked = {name: get(name) for name in dict.fromkeys(detectors)}
+    for budget in budgets:
+        columns, _ = priced_columns(answer_sets, scorer, asked, budget)
+        for name in (name for name in asked if name in columns):
+            yield Point(budget, name, detection_auroc(columns[name].scores, name), columns[name].draws)
 
 
 def as_csv(points: Sequence[Point]) -> str:
