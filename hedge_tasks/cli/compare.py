@@ -132,12 +132,8 @@ def _within(one: Run, arguments: argparse.Namespace) -> _Found:
         if name == other and scorers[0] == scorers[1]:
             raise ConfigError(f"{name}_auroc compared with itself; choose another with --against")
         a, b = (f"{n}_auroc{_at(of[n], arguments.budget)}" for n, of in ((name, first), (other, second)))
-        rows.append(
-            (
-                a if name == other else f"{a} - {b}",
-                compare_two_scores(first[name].scores, name, second[other].scores, other),
-            )
-        )
+        compared = compare_two_scores(first[name].scores, name, second[other].scores, other)
+        rows.append((a if name == other else f"{a} - {b}", compared))
     filters = scorers[0].name if scorers[0] == scorers[1] else f"{scorers[0].name} (a) and {scorers[1].name} (b)"
     facts = {"a": _facts(one, scorers[0]), "b": _facts(one, scorers[1])}
     return f"{one.title}; filter {filters}", rows, facts

@@ -32,7 +32,7 @@ def add(commands: Any) -> None:
     parser.add_argument(
         "--n",
         metavar="1,2,...,30",
-        help="numbers of clean and noisy answers, or with --by draws of draws (default: all)",
+        help="numbers of clean and noisy answers, or of draws (default: all)",
     )
     parser.add_argument(
         "--by",
@@ -70,12 +70,8 @@ def run(arguments: argparse.Namespace) -> int:
         write_whole(arguments.out, as_csv(points))
     if arguments.plot:
         plot_sweep(points, arguments.plot, by=arguments.by)
-    facts = {
-        "task": finished.task,
-        "by": arguments.by,
-        "clustering": scorer.settings(),
-        "points": [asdict(point) for point in points],
-    }
+    about = {"task": finished.task, "by": arguments.by, "clustering": scorer.settings()}
+    facts = {**about, "points": [asdict(point) for point in points]}
     show(arguments, facts, f"{finished.title}; filter {scorer.name}\n\n{_table(points, arguments.by)}")
     return 0
 

@@ -239,6 +239,8 @@ class EmbeddingClustering:
         return self.cache.rows(source, texts, self._encode_in_batches)
 
     def _encode_in_batches(self, texts: list[str]) -> list[Row]:
+        if (table := self._table()) is not None:
+            table.told_missing(f"{self.model} is asked for the embeddings of {len(texts)} answers")
         encoder = self.encoder or load_encoder(self.model, self.revision, default_device(self.device))
         return map_in_batches(
             lambda batch: _encode(encoder, batch),

@@ -79,6 +79,7 @@ class NliSource:
             if is_there
         }
         if missing := [pair for pair in dict.fromkeys(pairs) if pair not in known]:
+            self._said.told_missing(f"{self._model} is asked for {len(missing)} relations of answers")
             found = self._found_or_asked(missing)
             self._said.add(missing, [found[pair].probabilities for pair in missing])
             known.update(found)

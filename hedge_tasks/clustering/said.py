@@ -11,6 +11,7 @@ from typing import NamedTuple, Protocol, TypeVar, runtime_checkable
 
 import numpy as np
 import numpy.typing as npt
+from loguru import logger
 
 from hedge_tasks.clustering.relations import Pair
 
@@ -47,6 +48,7 @@ class PairTable:
     Args:
         width: numbers a pair.
         symmetric: whether (a, b) is the same as (b, a).
+        kept: whether it is what was kept with a run, and anything that is not there has to be asked anew.
 
     Example:
         >>> table = PairTable(1, symmetric=True)
@@ -56,8 +58,8 @@ class PairTable:
         ([[0.75]], [True, False])
     """
 
-    def __init__(self, width: int, *, symmetric: bool) -> None:
-        self.width, self.symmetric = width, symmetric
+    def __init__(self, width: int, *, symmetric: bool, kept: bool = False) -> None:
+        self.width, self.symmetric, self.kept = width, symmetric, kept
         self._ids: dict[str, int] = {}
         self._keys = np.empty(0, dtype=np.uint64)
         self._values = np.empty((0, width), dtype=np.float32)
@@ -101,6 +103,12 @@ class PairTable:
             rows = np.asarray(values, dtype=np.float32).reshape(u, u, self.width)
             self._add(ids[one], ids[other], rows[one, other])
 
+    def told_missing(self, what: str) -> None:
+        """Say, once, that a model is asked although much was kept; nothing where nothing was."""
+        if self.kept:
+            self.kept = False
+            logger.warning("The run does not keep all that is needed: {}", what)
+
     def _number(self, text: str) -> int:
         return self._ids.setdefault(text, len(self._ids))
 
@@ -140,9 +148,14 @@ class PairTable:
 
 
 class Said:
-    """What several models have said, a table for each."""
+    """What several models have said, a table for each.
 
-    def __init__(self) -> None:
+    Args:
+        kept: whether it was kept with a run.
+    """
+
+    def __init__(self, *, kept: bool = False) -> None:
+        self._kept = kept
         self._tables: dict[Source, PairTable] = {}
 
     def __iter__(self) -> Iterator[Source]:
@@ -151,7 +164,7 @@ class Said:
     def table(self, source: Source) -> PairTable:
         """The table of a model, an empty one where there is none."""
         if source not in self._tables:
-            self._tables[source] = PairTable(WIDTHS[source.kind], symmetric=source.kind == COSINES)
+            self._tables[source] = PairTable(WIDTHS[source.kind], symmetric=source.kind == COSINES, kept=self._kept)
         return self._tables[source]
 
 

@@ -25,6 +25,7 @@ from hedge_tasks.statistics import Estimate, auroc
 
 if TYPE_CHECKING:
     from hedge_tasks.detectors.scorer import Scorer
+    from hedge_tasks.runs.detector_table import Rank
     from hedge_tasks.runs.run_files import Run
     from hedge_tasks.runs.sweep import Point
 
@@ -152,6 +153,16 @@ def detectors_chart(estimates: Mapping[str, Mapping[str, Estimate]]) -> Chart:
             series.append(_forest_series(colour, known))
     about = ("Detectors", "ROC-AUC", "", tuple(series), _UNIT)
     return _or_note(Chart("detectors", *about, categories=rows, forest=True, guides=_CHANCE), _TOO_FEW)
+
+
+def ranks_chart(ranks: Sequence[Rank]) -> Chart:
+    """Mean rank of every detector over several runs, with its interval; the best on top."""
+    rows = [(i, rank.mean, rank.interval) for i, rank in enumerate(ranks)]
+    series = (_forest_series("mean rank", rows),) if rows else ()
+    categories = tuple(name_of(rank.detector) for rank in ranks)
+    labels = ("mean rank, 1 is the best", "")
+    chart = Chart("ranks", "Mean ranks", *labels, series, categories=categories, forest=True)
+    return _or_note(chart, "mean ranks need several runs")
 
 
 def sweep_chart(points: Sequence[Point], *, by: str = "n") -> Chart:

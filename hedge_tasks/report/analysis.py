@@ -248,13 +248,18 @@ def _about_question_types(analysis: Analysis) -> Iterable[str]:
     if explained:
         yield (
             "The pooled ROC-AUC may be explained by the question type. Pooled it is above chance, but among "
-            f"questions of the same type it cannot be told from chance: {'; '.join(explained)}."
+            f"questions of the same type it cannot be told from chance: {_listed(explained)}."
         )
     if partly:
         yield (
             "Part of the pooled ROC-AUC comes from the question type: it is lower when only questions of the same "
-            f"type are compared: {'; '.join(partly)}."
+            f"type are compared: {_listed(partly)}."
         )
+
+
+def _listed(texts: Sequence[str]) -> str:
+    more = f"; and {len(texts) - MOST_DRAWN} more" if len(texts) > MOST_DRAWN else ""
+    return "; ".join(texts[:MOST_DRAWN]) + more
 
 
 def _about_data(analysis: Analysis) -> Iterable[str]:

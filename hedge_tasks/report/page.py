@@ -81,7 +81,7 @@ def build_report(
         raise DataError("there are no runs to report on")
 
     analyses = analyse(runs, curves=options.curves, detectors=options.detectors, progress=progress)
-    names = _names(runs)
+    names = names_of_runs(runs)
     share = max(len(runs), 1)
     sections = []
     for i, analysis in enumerate(analyses):
@@ -108,12 +108,13 @@ def build_report(
     )
 
 
-def _names(runs: Sequence[Run]) -> list[str]:
+def names_of_runs(runs: Sequence[Run]) -> list[str]:
     """What the runs are called on the page: no two the same."""
-    names = [f"{run.task} · {_model(run)}" for run in runs]
-    for i, run in enumerate(runs):
-        if names.count(names[i]) > 1:
-            names[i] = f"{names[i]} · {run.created[:16] or run.path or i + 1}"
+    short = [f"{run.task} · {_model(run)}" for run in runs]
+    names = [
+        name if short.count(name) == 1 else f"{name} · {run.created[:16] or run.path or i + 1}"
+        for i, (name, run) in enumerate(zip(short, runs, strict=True))
+    ]
     return [name if names.count(name) == 1 else f"{name} ({i + 1})" for i, name in enumerate(names)]
 
 
@@ -138,8 +139,10 @@ def _section(name: str, analysis: Analysis, runs: Sequence[Run], results: Sequen
         "name": name,
         "tiles": list(_tiles(analysis)),
         "warnings": warnings_of(analysis),
-        "score_names": [f"{name_of(s)} ({_price(analysis, s)})" for s in scores],
-        "metrics": [(clustering, [of.get(s) for s in scores]) for clustering, of in analysis.estimates.items()],
+        "clusterings": list(analysis.estimates),
+        "metrics": [
+            (name_of(s), _price(analysis, s), [of.get(s) for of in analysis.estimates.values()]) for s in scores
+        ],
         "reasons": sorted({str(reason) for reason in found}),
         "pictures": [picture(chart) for chart in (*overview, *([] if categories.empty else [categories]))],
         "tabs": [_tab(analysis, clustering) for clustering in analysis.scores],
@@ -154,10 +157,9 @@ def _about(run: Run) -> dict[str, Any]:
     return {"created": run.created, "file": run.path.name if run.path else None, **run.settings}
 
 
-def _price(analysis: Analysis, detector: str) -> str:
+def _price(analysis: Analysis, detector: str) -> int:
     scores = next((of for of in analysis.scores.values() if detector in detectors_of(of)), ())
-    draws = prices_of(scores).get(detector, 0)
-    return f"{draws} {'draw' if draws == 1 else 'draws'}"
+    return prices_of(scores).get(detector, 0)
 
 
 def _is_defined(analysis: Analysis, score: str) -> bool:

@@ -57,6 +57,7 @@ class DetectorTable:
         against: name of the detector that the others are compared with.
         rows: those with a ROC-AUC, the highest first.
         left_out: detector -> why it has none.
+        scores: of all questions by the detectors with a row.
     """
 
     run: Run
@@ -64,6 +65,7 @@ class DetectorTable:
     against: str
     rows: tuple[Row, ...]
     left_out: Mapping[str, str]
+    scores: Sequence[Scores] = ()
 
 
 @dataclass(frozen=True)
@@ -140,7 +142,15 @@ def detector_table(
         )
         for name in shown
     )
-    return DetectorTable(run, scorer, against, rows, left_out)
+    joined = (
+        [
+            replace(first, numbers={name: columns[name].scores[i][name] for name in shown})
+            for i, first in enumerate(columns[shown[0]].scores)
+        ]
+        if shown
+        else []
+    )
+    return DetectorTable(run, scorer, against, rows, left_out, joined)
 
 
 def mean_ranks(tables: Sequence[DetectorTable], *, seed: int = 0) -> list[Rank]:

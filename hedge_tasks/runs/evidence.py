@@ -77,7 +77,7 @@ class KeptEvidence:
         Raises:
             DataError: it is damaged; names the document.
         """
-        found = Said()
+        found = Said(kept=bool(self))
         for answers in answer_sets:
             if answers.id not in self.rows:
                 continue

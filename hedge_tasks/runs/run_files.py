@@ -27,7 +27,7 @@ from hedge_tasks.errors import DataError, unknown
 from hedge_tasks.io import outside
 from hedge_tasks.io.files import write_whole
 from hedge_tasks.io.json_lines import read_objects
-from hedge_tasks.runs.evidence import FIELD, KeptEvidence, read_evidence
+from hedge_tasks.runs.evidence import FIELD, KeptEvidence, keep, read_evidence
 from hedge_tasks.runs.integrity import HEADER, Inspection, inspect, is_run_file, sealed_run
 from hedge_tasks.runs.run_settings import checked_settings, checked_verdict
 
@@ -105,6 +105,21 @@ def _text(run: Run) -> str:
     if run.evidence:
         header[FIELD] = run.evidence.header()
     return sealed_run(header, [_line(run, answers) for answers in run.answer_sets])
+
+
+def keep_evidence(run: Run) -> Path | None:
+    """Write into a run's file what models have said of its answers since it was read; None where nothing was said.
+
+    Raises:
+        DataError: the run was not read from a run file, or the file cannot be written.
+    """
+    if run.path is None or not is_run_file(run.path):
+        raise DataError(f"{run.title}: only a run file keeps evidence")
+    evidence = keep(run.said, run.answer_sets)
+    if evidence == run.evidence:
+        return None
+    write_whole(run.path, _text(replace(run, evidence=evidence)))
+    return run.path
 
 
 def _line(run: Run, answers: AnswerSet) -> dict[str, Any]:
