@@ -198,7 +198,7 @@ def price_chart(rows: Sequence[tuple[str, int, Estimate]]) -> Chart:
     points = [Series(name_of(name), (float(d),), (e.value or 0.0,), *_bounds([e]), "points") for d, name, e in buys]
     others = [(float(d), -minus) for d, minus, name, _ in known if name not in named]
     if others:
-        points.append(Series("the others", *zip(*others, strict=True), kind="points"))
+        points.append(Series("the others", tuple(x for x, _ in others), tuple(y for _, y in others), kind="points"))
     labels = ("draws a question, besides the baseline answer", "ROC-AUC")
     chart = Chart("price", "ROC-AUC and price", *labels, tuple(points), guides=_CHANCE)
     note = "Named are the detectors that no cheaper one, and no other one of their price, is as good as."
