@@ -51,7 +51,7 @@ class Grid:
 
     def areas(self, weights: FloatArray) -> FloatArray:
         """AUROC at every threshold under each weighting of the documents, shapes `(r, n)` to `(r, g)`."""
-        hallucinated, supported = weights * self.positive, weights * (1 - self.positive)
+        hallucinated, supported = weights[:, self.positive == 1], weights[:, self.positive == 0]
         distinct, places = self._layouts
         return np.stack([_areas(layout, hallucinated, supported) for layout in distinct], axis=1)[:, places]
 
@@ -59,29 +59,31 @@ class Grid:
     def _layouts(self) -> tuple[list[_Layout], IntArray]:
         """How each distinct row of scores orders the documents, and which of them each threshold has."""
         distinct, places = np.unique(self.scores, axis=0, return_inverse=True)
-        return [_layout(scores) for scores in distinct], places.reshape(-1)
+        return [_layout(scores, self.positive) for scores in distinct], places.reshape(-1)
 
 
 def weighted_areas(scores: FloatArray, positive: FloatArray, weights: FloatArray) -> FloatArray:
     """AUROC (Mann-Whitney, ties half) of one score, shape `(n,)`, under each weighting; nan where a class has none."""
-    return _areas(_layout(scores), weights * positive, weights * (1 - positive))
+    return _areas(_layout(scores, positive), weights[:, positive == 1], weights[:, positive == 0])
 
 
-_Layout = tuple[IntArray, IntArray]
-"""Documents in the order of their scores, and where each distinct score begins there."""
+_Layout = tuple[IntArray, IntArray, IntArray]
+"""Supported documents in the order of their scores; and of each hallucinated one, how many score lower, and at most the
+same."""
 
 
-def _layout(scores: FloatArray) -> _Layout:
-    levels, codes = np.unique(scores, return_inverse=True)
-    order = np.argsort(codes, kind="stable")
-    return order, np.searchsorted(codes[order], np.arange(len(levels)))
+def _layout(scores: FloatArray, positive: FloatArray) -> _Layout:
+    hallucinated, supported = scores[positive == 1], scores[positive == 0]
+    order = np.argsort(supported, kind="stable")
+    ascending = supported[order]
+    return order, np.searchsorted(ascending, hallucinated), np.searchsorted(ascending, hallucinated, side="right")
 
 
-def _areas(layout: _Layout, of_hallucinated: FloatArray, of_supported: FloatArray) -> FloatArray:
-    order, starts = layout
-    hallucinated = np.add.reduceat(of_hallucinated[:, order], starts, axis=1)
-    supported = np.add.reduceat(of_supported[:, order], starts, axis=1)
-    won = (hallucinated * (np.cumsum(supported, axis=1) - supported / 2)).sum(axis=1)
+def _areas(layout: _Layout, hallucinated: FloatArray, supported: FloatArray) -> FloatArray:
+    order, lower, at_most = layout
+    below = np.zeros((len(supported), len(order) + 1))
+    np.cumsum(supported[:, order], axis=1, out=below[:, 1:])
+    won = np.einsum("ri,ri->r", hallucinated, below[:, lower] + below[:, at_most]) / 2
     pairs = hallucinated.sum(axis=1) * supported.sum(axis=1)
     areas: FloatArray = np.divide(won, pairs, out=np.full(len(won), np.nan), where=pairs > 0)
     return areas
