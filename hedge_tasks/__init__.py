@@ -1,7 +1,7 @@
 """HEDGE for lmms-eval: how well can a model's hallucinations be detected from its own answers?
 
 from hedge_tasks import AnswerSet, score_answers                    # one question
-from hedge_tasks.detectors.scoring import semantic_entropy, radflag, vase     # arrays in, floats out
+from hedge_tasks.detectors import semantic_entropy, radflag, vase     # arrays in, floats out
 from hedge_tasks.clustering import cluster_by_nli, cluster_by_embedding
 """
 

@@ -574,4 +574,4 @@ def test_another_package_adds_a_detector_and_a_broken_one_is_left_out(tmp_path):
     )
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "0.5"
-    assert "'broken' are left out: RuntimeError: no such thing" in done.stderr
+    assert "cannot be loaded: RuntimeError: no such thing; it is left out" in done.stderr

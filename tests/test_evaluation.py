@@ -12,6 +12,7 @@ import pytest
 from evaluation import TASKS, Run, evaluate, same_values
 from openai_server import images_of, serve, texts_of
 
+from hedge_tasks.cli import main
 from hedge_tasks.errors import ConfigError, DataError, DrawsFailed
 from hedge_tasks.sampling import AnswerSet
 
@@ -50,6 +51,32 @@ def test_the_table_has_a_block_of_rows_a_filter(demo: Run) -> None:
     assert {f"{m}_stderr,{f}" for m in METRICS for f in FILTERS} <= set(values)
     assert all(0 <= values[f"{m},{f}"] <= 1 for m in METRICS for f in FILTERS)
     assert len(demo.samples("hedge_demo")) == 24 * len(FILTERS)
+
+
+@pytest.mark.slow
+def test_its_run_is_reported_and_scored_again_without_a_model(
+    demo: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def refused(*_: Any, **__: Any) -> Any:
+        raise AssertionError("a model is loaded")
+
+    for loader in ("clustering.nli_model._config", "clustering.nli_model._load"):
+        monkeypatch.setattr(f"hedge_tasks.{loader}", refused)
+    monkeypatch.setattr("hedge_tasks.clustering.nli_source.load_nli_model", refused)
+    monkeypatch.setattr("hedge_tasks.clustering.embedding.load_encoder", refused)
+    monkeypatch.setenv("HEDGE_CACHE", "off")
+    assert main(["report", str(demo.output), "--out", str(tmp_path / "report.html")]) == 0
+    assert "Left out" not in (tmp_path / "report.html").read_text("utf-8")
+    assert main(["leaderboard", "submit", str(demo.output), "--out", str(tmp_path / "submission.json")]) == 0
+    assert main(["plot", "n", str(demo.output), "--filter", "nli_qa", "--out", str(tmp_path / "n.csv")]) == 0
+    assert main(["show", str(demo.output), "--id", next(iter(answer_sets(demo)))]) == 0
+    capsys.readouterr()
+    assert main(["rescore", str(demo.output), "--json"]) == 0
+    filters = json.loads(capsys.readouterr().out)["filters"]
+    values = demo.values("hedge_demo")
+    assert {(f, s): of["auroc"][s]["value"] for f, of in filters.items() for s in ("se", "vase")} == {
+        (f, s): values[f"{s}_auroc,{f}"] for f in FILTERS for s in ("se", "vase")
+    }
 
 
 @pytest.mark.slow

@@ -113,7 +113,12 @@ def test_its_detector_stands_beside_ours(outside: Outside) -> None:
     assert "kle" in of_run["left_out"]
     points = json.loads(outside.hedge("sweep", "out", "--n", "4", "--detectors", "colours_said", "--json"))["points"]
     assert points[0]["estimate"]["value"] == pytest.approx(rows["colours_said"]["estimate"]["value"])
-    outside.hedge("plot", "distribution", "out", "--score", "colours_said", "--out", "figure.csv")
+    for kind in ("distribution", "roc", "risk-coverage", "n", "draws", "price"):
+        outside.hedge("plot", kind, "out", "--detectors", "colours_said", "--out", "figure.csv")
+        assert len((outside.folder / "figure.csv").read_text("utf-8").splitlines()) > 1
+    # Where nothing is asked for, it is drawn because the run's table lists it.
+    outside.hedge("plot", "roc", "out", "--out", "figure.csv")
+    assert "Different answers" in (outside.folder / "figure.csv").read_text("utf-8")
     outside.hedge("compare", "out", "--metric", "colours_said", "--against", "se")
 
 
@@ -122,7 +127,9 @@ def test_its_run_has_a_report(outside: Outside) -> None:
     text = (outside.folder / "report.html").read_text("utf-8")
     assert "first_colour" in text
     assert "initial" in text
-    assert "Different answers" in text
+    # In its table, in the charts and in their legends, in comparisons, and with each question.
+    assert text.count("Different answers") >= 8
+    assert '"colours_said"' in text
 
 
 def test_its_run_is_submitted_and_the_submission_is_valid(outside: Outside) -> None:

@@ -11,8 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hedge_tasks import AnswerSet
-from hedge_tasks.detectors import scoring
+from hedge_tasks import AnswerSet, detectors
 from hedge_tasks.detectors.pipeline import detection_auroc, score_answers, score_clustered, summarise
 from hedge_tasks.detectors.registry import names
 from hedge_tasks.errors import ConfigError, DataError
@@ -38,9 +37,9 @@ def test_scores_are_those_of_the_scoring_functions() -> None:
     scores = score_answers(answer_set(), clustering="exact")
     clean, noisy = [-0.1, -0.2, -0.3], [-0.1, -0.2, -0.3]
     assert scores.cluster_ids == (0, 0, 0, 1, 0, 1, 2)
-    assert scores["se"] == scoring.semantic_entropy([0, 0, 1], clean)
+    assert scores["se"] == detectors.semantic_entropy([0, 0, 1], clean)
     assert scores["radflag"] == pytest.approx(1 / 3)
-    assert scores["vase"] == scoring.vase([0, 0, 1], [0, 1, 2], clean, noisy, baseline_id=0)
+    assert scores["vase"] == detectors.vase([0, 0, 1], [0, 1, 2], clean, noisy, baseline_id=0)
     assert (scores["n_clusters"], scores.weighting) == (2, "logprob")
     assert scores["baseline_nll"] == pytest.approx(0.1)
     assert scores["clean_nll"] == pytest.approx(0.2)
@@ -49,7 +48,7 @@ def test_scores_are_those_of_the_scoring_functions() -> None:
 def test_without_logprobs_the_weights_are_uniform_and_it_says_so() -> None:
     scores = score_answers(answer_set(logprobs=False), clustering="exact")
     assert scores.weighting == "uniform"
-    assert scores["se"] == scores["discrete_se"] == scoring.discrete_semantic_entropy([0, 0, 1])
+    assert scores["se"] == scores["discrete_se"] == detectors.discrete_semantic_entropy([0, 0, 1])
     assert (scores["baseline_nll"], scores["clean_nll"]) == (None, None)
 
 
@@ -61,7 +60,7 @@ def test_without_noisy_answers_only_vase_is_undefined() -> None:
 
 def test_a_meaning_that_only_the_baseline_has_counts_in_vase() -> None:
     with_it = score_answers(answer_set("bb", "bb", baseline="a"), clustering="exact")
-    assert with_it["vase"] == pytest.approx(scoring.vase([1, 1], [1, 1], baseline_id=0))
+    assert with_it["vase"] == pytest.approx(detectors.vase([1, 1], [1, 1], baseline_id=0))
     assert with_it["vase"] > 0
     assert score_answers(answer_set("bb", "bb", baseline="b"), clustering="exact")["vase"] == 0.0
 

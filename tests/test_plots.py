@@ -288,7 +288,7 @@ def test_hedge_plot_draws_a_figure_of_a_run(kind: str, tmp_path: Path, capsys: p
 def test_hedge_plot_says_what_is_wrong(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     run = save_run(RUN, tmp_path)
     assert main(["plot", "roc", str(run), "--out", str(tmp_path / "x.bmp")]) == 2
-    assert main(["plot", "distribution", str(run), "--out", str(tmp_path / "x.png"), "--score", "vasee"]) == 2
+    assert main(["plot", "distribution", str(run), "--out", str(tmp_path / "x.png"), "--detectors", "vasee"]) == 2
     assert main(["plot", "categories", str(run), "--out", str(tmp_path / "x.png")]) == 2
     errors = capsys.readouterr().err
     assert ".png, .svg" in errors

@@ -21,7 +21,7 @@ from hedge_tasks.detectors.pipeline import detection_auroc
 from hedge_tasks.errors import DataError
 from hedge_tasks.report import Options, build_report, result_files
 from hedge_tasks.report.agreement import agreements, labels_by_judge
-from hedge_tasks.report.analysis import analyse, compare_between, usual_sizes, warnings_of
+from hedge_tasks.report.analysis import analyse, compare_between, warnings_of
 from hedge_tasks.report.explorer import explorer_data
 from hedge_tasks.report.page import flat_settings
 from hedge_tasks.report.pictures import NONE, shrink, thumbnails
@@ -30,6 +30,7 @@ from hedge_tasks.report.svg import nice_ticks, picture
 from hedge_tasks.report.texts import clean, script_json
 from hedge_tasks.runs.run_files import Run, save_run
 from hedge_tasks.runs.scorers import scorer_of
+from hedge_tasks.runs.sweep import usual_sizes
 
 QUICK = Options(pictures=False, curves=False)
 RUN = finished_run(60)
@@ -236,7 +237,7 @@ def test_a_method_whose_model_is_missing_is_left_out_with_the_reason(tmp_path: P
     run = replace(RUN, settings={"filters": {**EXACT, "nli": lost}})
     [analysis] = analyse([run], curves=False)
     assert list(analysis.scores) == ["exact"]
-    assert "The clustering nli is left out" in Page(build_report([run], options=QUICK)).text
+    assert "Left out is the clustering nli" in Page(build_report([run], options=QUICK)).text
 
 
 def test_the_curves_end_at_the_table() -> None:

@@ -9,18 +9,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hedge_tasks.detectors.builtin.lexical import _lcs_length
-from hedge_tasks.detectors.scoring import (
-    discrete_semantic_entropy,
-    lexical_disagreement,
-    negative_baseline_logprob,
-    negative_mean_clean_logprob,
-    number_of_clusters,
-    radflag,
-    semantic_distribution,
-    semantic_entropy,
-    vase,
-)
+from hedge_tasks.detectors import discrete_semantic_entropy, radflag, semantic_entropy, vase
+from hedge_tasks.detectors.builtin.baseline_answer import negative_baseline_logprob
+from hedge_tasks.detectors.builtin.lexical import _lcs_length, lexical_disagreement
+from hedge_tasks.detectors.builtin.n_clusters import number_of_clusters
+from hedge_tasks.detectors.builtin.predictive_entropy import negative_mean_clean_logprob
+from hedge_tasks.detectors.distribution import semantic_distribution
 
 INF, NAN = math.inf, math.nan
 ids = st.integers(-3, 6)

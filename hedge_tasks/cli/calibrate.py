@@ -109,7 +109,7 @@ def _check(arguments: argparse.Namespace, finished: Run) -> int:
 
     policy = load_policy(arguments.check)
     found = check(policy, finished)
-    facts = {"risk": asdict(found.risk), "accepted": asdict(found.accepted)}
+    facts: dict[str, Any] = {"risk": asdict(found.risk), "accepted": asdict(found.accepted)}
     facts |= {"held": found.held, "refuted": found.refuted, "shifted": found.shifted}
     show(arguments, facts, _checked(finished, policy, found))
     return PROBLEMS_FOUND if found.held is False or found.shifted else 0

@@ -95,6 +95,7 @@ def chosen_scorer(arguments: argparse.Namespace, run: Run) -> Scorer:
         raise ConfigError("choose one of --filter and --clustering")
     else:
         scorer = Scorer.build(arguments.clustering, arguments.clustering, given, with_question=arguments.with_question)
+        scorer = scorer.looking_up(run.said)
     return scorer if arguments.alpha is None else replace(scorer, alpha=arguments.alpha)
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -16,6 +16,7 @@ from hedge_tasks.io.commands import command, number, show, table
 if TYPE_CHECKING:
     from hedge_tasks.detectors.scorer import Scorer
     from hedge_tasks.runs.comparisons import Overlap
+    from hedge_tasks.runs.detector_table import Column
     from hedge_tasks.runs.run_files import Run
     from hedge_tasks.statistics import Comparison
 
@@ -35,6 +36,12 @@ def add(commands: Any) -> None:
     )
     parser.add_argument("--against", metavar="NAME", help="within one run: the metric to compare --metric with")
     parser.add_argument("--against-filter", metavar="NAME", help="within one run: the filter to compare --filter with")
+    parser.add_argument(
+        "--budget",
+        type=int,
+        metavar="N",
+        help="most draws a question: each detector gets what it can pay, such as 20 clean for se, 10 + 10 for vase",
+    )
     add_trust(parser)
     add_task(parser)
     add_scorer(parser)
@@ -77,13 +84,14 @@ def _between(one: Run, other: Run, arguments: argparse.Namespace) -> _Found:
     asked = [name for name in names if name != _RATE]
     scorers = [chosen_scorer(arguments, each).with_detectors(asked) for each in (one, other)]
     _warn_of_differences(one, other, scorers)
-    ours, theirs = (scorer.score(each.answer_sets) for scorer, each in zip(scorers, (one, other), strict=True))
+    ours, theirs = (_priced(s, e, asked, arguments.budget) for s, e in zip(scorers, (one, other), strict=True))
     rows: _Rows = []
     for name in dict.fromkeys(names):
         if name == _RATE:
             rows.append((name, compare_hallucination_rates(one.answer_sets, other.answer_sets)))
         else:
-            rows.append((f"{name}_auroc", compare_two_runs(ours, theirs, name)))
+            label = f"{name}_auroc" + _at(ours[name], arguments.budget)
+            rows.append((label, compare_two_runs(ours[name].scores, theirs[name].scores, name)))
     heading = [
         f"a: {one.title}",
         f"b: {other.title}",
@@ -104,7 +112,9 @@ def _within(one: Run, arguments: argparse.Namespace) -> _Found:
 
     if arguments.against is None and arguments.against_filter is None:
         raise ConfigError("give a second run, or within this one --against METRIC or --against-filter NAME")
-    names = [_metric(name) for name in arguments.metric or ["vase"]]
+    from hedge_tasks.detectors.pipeline import SCORE_NAMES
+
+    names = [_metric(name) for name in arguments.metric or SCORE_NAMES[-1:]]
     against = [_metric(arguments.against)] * len(names) if arguments.against else names
     if _RATE in (*names, *against):
         raise ConfigError(f"{_RATE} is the same for all clusterings of a run; compare it between two runs")
@@ -112,20 +122,41 @@ def _within(one: Run, arguments: argparse.Namespace) -> _Found:
     if arguments.against_filter is None:
         scorers *= 2
     else:
-        second = scorer_of(one, arguments.against_filter)
-        second = second.with_detectors((*names, *against))
-        scorers.append(second if arguments.alpha is None else replace(second, alpha=arguments.alpha))
-    first = scorers[0].score(one.answer_sets)
-    scores = first, first if arguments.against_filter is None else scorers[1].score(one.answer_sets)
+        further = scorer_of(one, arguments.against_filter).with_detectors((*names, *against))
+        scorers.append(further if arguments.alpha is None else replace(further, alpha=arguments.alpha))
+    asked = tuple(dict.fromkeys((*names, *against)))
+    first = _priced(scorers[0], one, asked, arguments.budget)
+    second = first if arguments.against_filter is None else _priced(scorers[1], one, asked, arguments.budget)
     rows: _Rows = []
     for name, other in zip(names, against, strict=True):
         if name == other and scorers[0] == scorers[1]:
             raise ConfigError(f"{name}_auroc compared with itself; choose another with --against")
-        label = f"{name}_auroc" if name == other else f"{name}_auroc - {other}_auroc"
-        rows.append((label, compare_two_scores(scores[0], name, scores[1], other)))
+        a, b = (f"{n}_auroc{_at(of[n], arguments.budget)}" for n, of in ((name, first), (other, second)))
+        compared = compare_two_scores(first[name].scores, name, second[other].scores, other)
+        rows.append((a if name == other else f"{a} - {b}", compared))
     filters = scorers[0].name if scorers[0] == scorers[1] else f"{scorers[0].name} (a) and {scorers[1].name} (b)"
     facts = {"a": _facts(one, scorers[0]), "b": _facts(one, scorers[1])}
     return f"{one.title}; filter {filters}", rows, facts
+
+
+def _priced(scorer: Scorer, run: Run, names: Sequence[str], budget: int | None) -> Mapping[str, Column]:
+    """The scores of each detector, with all answers or those that it can pay.
+
+    Raises:
+        ConfigError: a detector costs more than the budget.
+    """
+    from hedge_tasks.detectors.registry import get
+    from hedge_tasks.errors import ConfigError
+    from hedge_tasks.runs.detector_table import priced_columns
+
+    columns, left_out = priced_columns(run.answer_sets, scorer, {name: get(name) for name in names}, budget)
+    for name, reason in left_out.items():
+        raise ConfigError(f"{name} cannot be compared: {reason}")
+    return columns
+
+
+def _at(column: Column, budget: int | None) -> str:
+    return "" if budget is None else f" ({column.draws} draws)"
 
 
 def _metric(name: str) -> str:

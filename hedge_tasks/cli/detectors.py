@@ -14,6 +14,7 @@ from hedge_tasks.io.commands import command, number, show, table
 
 if TYPE_CHECKING:
     from hedge_tasks.runs.detector_table import DetectorTable, Rank, Row
+    from hedge_tasks.runs.fusion import Fusion
     from hedge_tasks.statistics import Comparison
 
 
@@ -22,12 +23,24 @@ def add(commands: Any) -> None:
     where = "lmms-eval's output folder, a run file, or a JSONL file of answers; several: mean ranks as well"
     parser.add_argument("runs", type=Path, metavar="RUN", nargs="+", help=where)
     add_detectors(parser, "all")
-    parser.add_argument("--against", default="se", metavar="NAME", help="what they are compared with (default: se)")
+    parser.add_argument("--against", metavar="NAME", help="what they are compared with (default: se)")
     parser.add_argument(
         "--budget",
         type=int,
         metavar="N",
         help="most draws a question: each detector gets what it can pay, such as 20 clean for se, 10 + 10 for vase",
+    )
+    parser.add_argument("--html", type=Path, metavar="PAGE.html", help="write a page, a leaderboard of detectors")
+    parser.add_argument("--plot", type=Path, metavar="PRICE.png", help="draw ROC-AUC against draws (or .csv)")
+    parser.add_argument(
+        "--keep",
+        action="store_true",
+        help="write what models had to be asked into the run files, so that the next time nothing is asked",
+    )
+    parser.add_argument(
+        "--fuse",
+        action="store_true",
+        help="fuse the detectors as well: mean of their ranks, and models, in sample and cross-fitted by image",
     )
     add_trust(parser)
     add_task(parser)
@@ -35,44 +48,62 @@ def add(commands: Any) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
+    from hedge_tasks.detectors.pipeline import REFERENCE
     from hedge_tasks.detectors.registry import get, names
+    from hedge_tasks.errors import ConfigError
+    from hedge_tasks.io.files import write_whole
+    from hedge_tasks.plots import check_format, draw, price_chart
+    from hedge_tasks.report.detector_page import build_detector_page
     from hedge_tasks.runs.detector_table import detector_table, mean_ranks
-    from hedge_tasks.runs.run_files import load_runs
+    from hedge_tasks.runs.fusion import fuse
+    from hedge_tasks.runs.run_files import keep_evidence, load_runs
 
     everything = [name for name in names() if not get(name).experimental]
     detectors = chosen_detectors(arguments, everything)
-    get(arguments.against)
+    options: dict[str, Any] = {"against": get(arguments.against or REFERENCE).name, "budget": arguments.budget}
+    if arguments.plot:
+        check_format(arguments.plot, table=True)
     finished = [one for path in arguments.runs for one in load_runs(path, arguments.task, trust=arguments.trust_run)]
-    options: dict[str, Any] = {"against": arguments.against, "budget": arguments.budget}
+    if arguments.plot and len(finished) > 1:
+        raise ConfigError(f"--plot draws the detectors of one run, and there are {len(finished)}; --html shows all")
     tables = [detector_table(one, chosen_scorer(arguments, one), detectors, **options) for one in finished]
+    fusions = [fuse(one.scores) if arguments.fuse else None for one in tables]
     ranks = mean_ranks(tables) if len(tables) > 1 else []
+    kept = [keep_evidence(one) for one in finished] if arguments.keep else []
+    if arguments.html:
+        write_whole(arguments.html, build_detector_page(tables, ranks, budget=arguments.budget, fusions=fusions))
+    if arguments.plot:
+        draw(price_chart([(row.detector, row.draws, row.estimate) for row in tables[0].rows]), arguments.plot)
     facts = {
-        "against": arguments.against,
-        "budget": arguments.budget,
-        "runs": [_facts(one) for one in tables],
+        **options,
+        "runs": [_facts(*both) for both in zip(tables, fusions, strict=True)],
         "ranks": [asdict(rank) for rank in ranks],
     }
-    blocks = [*map(_text, tables), *([_ranks(ranks, len(tables))] if len(tables) > 1 else [])]
-    show(arguments, facts, "\n\n".join(blocks))
+    blocks = [_text(*both) for both in zip(tables, fusions, strict=True)]
+    written = [f"{path}: written" for path in (*kept, arguments.html, arguments.plot) if path]
+    show(arguments, facts, "\n\n".join([*blocks, *([_ranks(ranks, len(tables))] if len(tables) > 1 else []), *written]))
     return 0
 
 
-def _facts(found: DetectorTable) -> dict[str, Any]:
+def _facts(found: DetectorTable, fusion: Fusion | None) -> dict[str, Any]:
     rows = [{**asdict(row), "within": _without_strata(row)} for row in found.rows]
     about = {"task": found.run.task, "model": found.run.model, "clustering": found.scorer.settings()}
-    return {**about, "detectors": rows, "left_out": dict(found.left_out), "advice": found.advice}
+    fused = {"fusion": asdict(fusion)} if fusion else {}
+    return {**about, "detectors": rows, "left_out": dict(found.left_out), "advice": found.advice, **fused}
 
 
 def _without_strata(row: Row) -> dict[str, Any]:
     return {key: getattr(row.within, key) for key in ("value", "stderr", "interval", "reason")}
 
 
-def _text(found: DetectorTable) -> str:
-    header = ["detector", "draws", "ROC-AUC", "95 %", "within types", f"- {found.against}", "95 %", "p (Holm)"]
+def _text(found: DetectorTable, fusion: Fusion | None) -> str:
+    compared = [f"- {found.against}", "95 %", "p (Holm)"]
+    header = ["detector", "draws", "seconds", "ROC-AUC", "95 %", "within types", *compared]
     rows = [
         [
             row.detector,
             str(row.draws),
+            f"{row.seconds:.3f}",
             number(row.estimate.value),
             _interval(row.estimate.interval),
             number(row.within.value),
@@ -84,7 +115,20 @@ def _text(found: DetectorTable) -> str:
     for name, reason in found.left_out.items():
         reasons.setdefault(reason, []).append(name)
     lines = [f"{found.run.title}; filter {found.scorer.name}", *([table(header, rows)] if rows else [])]
-    return "\n".join([*lines, *undefined(reasons), *([found.advice] if found.advice else [])])
+    lines += ["seconds: of the evidence (looked up where it was kept) and the score, for all questions"] if rows else []
+    lines += [*undefined(reasons), *([found.advice] if found.advice else [])]
+    return "\n".join([*lines, *(["", _fusion(fusion)] if fusion else [])])
+
+
+def _fusion(found: Fusion) -> str:
+    rows = []
+    for way in found.ways:
+        in_sample = "" if way.in_sample is None else number(way.in_sample)
+        rows.append([way.name, in_sample, number(way.estimate.value), _interval(way.estimate.interval)])
+    name, alone = found.best
+    rows.append([f"{name} alone", "", number(alone.value), _interval(alone.interval)])
+    title = f"{len(found.detectors)} detectors fused, {found.draws} draws together"
+    return "\n".join([title, table(["way", "in sample", "cross-fitted", "95 %"], rows)])
 
 
 def _difference(found: Comparison | None, p: float | None) -> list[str]:

@@ -3,10 +3,19 @@
 from __future__ import annotations
 
 import argparse
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from hedge_tasks.cli.choices import add_run, add_scorer, add_task, chosen_run, chosen_scorer
+from hedge_tasks.cli.choices import (
+    add_detectors,
+    add_run,
+    add_scorer,
+    add_task,
+    chosen_detectors,
+    chosen_run,
+    chosen_scorer,
+)
 from hedge_tasks.io.commands import command, show
 
 if TYPE_CHECKING:
@@ -18,10 +27,12 @@ KINDS = {
     "roc": "ROC curves",
     "risk-coverage": "hallucinations among the answers kept",
     "calibration": "hallucinated share by score",
-    "distribution": "values of a score by label (--score)",
+    "distribution": "values of one detector by label",
     "question-types": "ROC-AUC pooled, within question types, and of each",
-    "detectors": "ROC-AUC of se, radflag and vase under each of the run's clusterings",
+    "detectors": "ROC-AUC of each detector under each of the run's clusterings",
+    "price": "ROC-AUC against the draws that a detector costs",
     "n": "ROC-AUC against the number of answers (HEDGE Figure 2)",
+    "draws": "ROC-AUC against the draws that each detector pays for",
     "threshold": "ROC-AUC against the cosine threshold (HEDGE Figure 3)",
     "categories": "the judge's categories",
 }
@@ -33,7 +44,7 @@ def add(commands: Any) -> None:
     parser.add_argument("kind", choices=KINDS, metavar="KIND", help=listing)
     add_run(parser)
     parser.add_argument("--out", type=Path, required=True, metavar="FIGURE.pdf", help="png, svg, pdf, or csv (numbers)")
-    parser.add_argument("--score", default="se", help="detector of the distribution (default: se)")
+    add_detectors(parser, "those of the run that are no simple baselines; for the distribution the first of them")
     parser.add_argument("--width", default="column", help="column (3.4 in, default) or page (7 in)")
     parser.add_argument("--title", action="store_true", help="put the title above the figure")
     add_task(parser)
@@ -41,12 +52,11 @@ def add(commands: Any) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    from hedge_tasks.detectors.registry import get
     from hedge_tasks.errors import ConfigError
     from hedge_tasks.plots import check_format, draw
 
     check_format(arguments.out, table=True)
-    get(arguments.score)  # a slip of the pen is told before anything is computed
+    chosen_detectors(arguments, ())  # a slip of the pen is told before anything is computed
     finished = chosen_run(arguments)
     chart = _chart(arguments, finished)
     if chart.empty:
@@ -63,44 +73,59 @@ def run(arguments: argparse.Namespace) -> int:
 
 def _chart(arguments: argparse.Namespace, finished: Run) -> Chart:
     from hedge_tasks import plots
+    from hedge_tasks.detectors.pipeline import prices_of
+    from hedge_tasks.runs.measures import auroc_estimate
 
     if arguments.kind == "categories":
         return plots.categories_chart([(finished.model or finished.task, finished)])
     if arguments.kind == "detectors":
-        return _of_all_detectors(finished)
+        return _of_all_clusterings(finished, arguments)
     scorer = chosen_scorer(arguments, finished)
+    shown = _shown(scorer, arguments)
     if arguments.kind == "threshold":
-        return plots.threshold_chart(finished, scorer)
-    if arguments.kind == "n":
-        return _of_sizes(finished, scorer)
-    scores = scorer.with_detectors([arguments.score]).score(finished.answer_sets)
+        return plots.threshold_chart(finished, scorer, shown)
+    if arguments.kind in ("n", "draws"):
+        return _of_sizes(finished, scorer, shown, by=arguments.kind)
+    scores = replace(scorer, detectors=shown).score(finished.answer_sets)
+    if arguments.kind == "price":
+        return plots.price_chart(
+            [(name, draws, auroc_estimate(scores, name)) for name, draws in prices_of(scores).items()]
+        )
     if arguments.kind == "distribution":
-        return plots.distribution_chart(scores, arguments.score)
+        return plots.distribution_chart(scores, shown[0])
     charts = {
         "roc": plots.roc_chart,
         "risk-coverage": plots.risk_coverage_chart,
         "calibration": plots.calibration_chart,
         "question-types": plots.strata_chart,
     }
-    return charts[arguments.kind](scores)
+    return charts[arguments.kind](scores, shown)
 
 
-def _of_all_detectors(finished: Run) -> Chart:
-    from hedge_tasks.detectors.pipeline import SCORE_NAMES
+def _shown(scorer: Scorer, arguments: argparse.Namespace) -> tuple[str, ...]:
+    """The detectors asked for, else those of the run; of a price all of them, for a baseline may be the better buy."""
+    from hedge_tasks.detectors.pipeline import main_detectors
+
+    own = scorer.detectors if arguments.kind == "price" else main_detectors(scorer.detectors)
+    return chosen_detectors(arguments, own)
+
+
+def _of_all_clusterings(finished: Run, arguments: argparse.Namespace) -> Chart:
     from hedge_tasks.plots import detectors_chart
     from hedge_tasks.runs.measures import auroc_estimate
     from hedge_tasks.runs.scorers import scorers_of
 
     estimates = {}
     for name, scorer in scorers_of(finished).items():
-        scores = scorer.score(finished.answer_sets)
-        estimates[name] = {score: auroc_estimate(scores, score) for score in SCORE_NAMES}
+        shown = _shown(scorer, arguments)
+        scores = replace(scorer, detectors=shown).score(finished.answer_sets)
+        estimates[name] = {detector: auroc_estimate(scores, detector) for detector in shown}
     return detectors_chart(estimates)
 
 
-def _of_sizes(finished: Run, scorer: Scorer) -> Chart:
+def _of_sizes(finished: Run, scorer: Scorer, shown: tuple[str, ...], *, by: str) -> Chart:
     from hedge_tasks.plots import sweep_chart
-    from hedge_tasks.runs.sweep import sweep
+    from hedge_tasks.runs.sweep import sweep, usual_sizes
 
     most = min((len(answer_set.clean) for answer_set in finished.answer_sets), default=0)
-    return sweep_chart(list(sweep(finished.answer_sets, scorer, range(1, most + 1))))
+    return sweep_chart(list(sweep(finished.answer_sets, scorer, usual_sizes(most), shown)), by=by)

@@ -27,7 +27,7 @@ def add(commands: Any) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    from hedge_tasks.detectors.pipeline import score_clustered
+    from hedge_tasks.detectors.scorer import score_all
     from hedge_tasks.errors import unknown
 
     finished = chosen_run(arguments)
@@ -38,7 +38,7 @@ def run(arguments: argparse.Namespace) -> int:
     # A threshold is chosen on all questions, a fixed one needs this question only.
     wanted = list(by_id.values()) if scorer.choice else [by_id[arguments.id]]
     [clustered] = (answers for answers in scorer.cluster(wanted) if answers.id == arguments.id)
-    scores = score_clustered(clustered, alpha=scorer.alpha)
+    [scores] = score_all([clustered], scorer.backend, scorer.detectors, alpha=scorer.alpha)
     verdict = finished.verdicts.get(arguments.id) or {}
     facts = {
         "task": finished.task,
@@ -56,6 +56,8 @@ def run(arguments: argparse.Namespace) -> int:
 
 def _text(title: str, answers: AnswerSet, scores: Scores, verdict: Any, *, coloured: bool) -> str:
     label = {1: "hallucinated", 0: "supported", None: "not labelled"}[answers.label]
+    from hedge_tasks.detectors.pipeline import main_detectors, name_of
+
     reason = f" ({verdict['reason']})" if verdict.get("reason") else ""
     lines = [
         printable(title),
@@ -63,7 +65,7 @@ def _text(title: str, answers: AnswerSet, scores: Scores, verdict: Any, *, colou
         f"reference  {printable(answers.reference or 'N/A')}",
         f"baseline   {printable(answers.baseline.text)}",
         f"verdict    {label}{printable(reason)}",
-        f"scores     SE {number(scores['se'])}, RadFlag {number(scores['radflag'])}, VASE {number(scores['vase'])}",
+        f"scores     {', '.join(f'{name_of(name)} {number(scores[name])}' for name in main_detectors(scores))}",
     ]
     conditions = ["baseline", *["clean"] * len(answers.clean), *["noisy"] * len(answers.noisy)]
     members: dict[int, list[str]] = {}

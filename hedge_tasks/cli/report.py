@@ -6,7 +6,7 @@ import argparse
 from pathlib import Path
 from typing import Any
 
-from hedge_tasks.cli.choices import add_trust
+from hedge_tasks.cli.choices import add_detectors, add_trust, chosen_detectors
 from hedge_tasks.io.commands import command, show
 
 
@@ -18,6 +18,7 @@ def add(commands: Any) -> None:
     )
     parser.add_argument("--task", help="only runs of this task")
     add_trust(parser)
+    add_detectors(parser, "those of each run")
     parser.add_argument("--no-pictures", action="store_true", help="leave the questions' pictures out")
     parser.add_argument(
         "--no-curves", action="store_true", help="leave out the curves that cluster again (n, threshold)"
@@ -40,7 +41,9 @@ def run(arguments: argparse.Namespace) -> int:
     runs = [
         finished for path in arguments.runs for finished in load_runs(path, arguments.task, trust=arguments.trust_run)
     ]
-    options = Options(pictures=not arguments.no_pictures, curves=not arguments.no_curves, questions=arguments.questions)
+    detectors = chosen_detectors(arguments, ()) or None
+    shown = {"pictures": not arguments.no_pictures, "curves": not arguments.no_curves}
+    options = Options(**shown, questions=arguments.questions, detectors=detectors)
     with tqdm(desc="Report", unit="step", delay=2, leave=False) as bar:
 
         def progress(text: str) -> None:

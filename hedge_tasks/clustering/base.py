@@ -53,11 +53,11 @@ class ClusteringBackend(Protocol):
 
 
 @runtime_checkable
-class GivesEmbeddings(Protocol):
+class GivesCosines(Protocol):
     """A backend whose model also serves detectors that need cosine similarities."""
 
-    def embed(self, texts: list[str]) -> npt.NDArray[np.float32]:
-        """Unit vectors of distinct non-empty texts, shape `(n, d)`."""
+    def cosines(self, texts: Sequence[Sequence[str]]) -> list[npt.NDArray[np.float64]]:
+        """Cosine similarities of the distinct non-empty texts of each question, shape `(u, u)` each."""
 
 
 @runtime_checkable

@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 from bisect import bisect_left
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -13,6 +13,7 @@ import numpy.typing as npt
 
 from hedge_tasks.clustering.base import DistinctTexts, distinct_texts, map_in_batches
 from hedge_tasks.clustering.dendrogram import COSINE_TOLERANCE, Dendrogram, labels_at, merge_orders
+from hedge_tasks.clustering.said import COSINES, PairTable, Said, Source
 from hedge_tasks.errors import ConfigError
 from hedge_tasks.serving.encoders import DEFAULT_MODEL, Encoder, Row, encoder_settings, load_encoder, unit_vectors
 from hedge_tasks.serving.loading import check_model_options, custom_name, default_device
@@ -114,6 +115,7 @@ class EmbeddingClustering:
         encoder: Embeds the texts in place of `model`.
         cache: Keeps the embeddings, so that no text is embedded twice; one of its own by default. A copy with another
             threshold (`dataclasses.replace`) shares it.
+        said: Cosines that are known; texts with all of theirs there are not embedded. What is computed is put there.
 
     Raises:
         ConfigError: If an option has a value that makes no sense.
@@ -126,6 +128,7 @@ class EmbeddingClustering:
     batch_size: int = 64
     encoder: Encoder | None = field(default=None, repr=False)
     cache: EmbeddingCache = field(default_factory=EmbeddingCache, repr=False, compare=False)
+    said: Said | None = field(default=None, repr=False, compare=False)
     name: str = field(default="embed", init=False)
 
     def __post_init__(self) -> None:
@@ -156,16 +159,29 @@ class EmbeddingClustering:
         # The distinct texts are found anew for some sets at a time: keeping all would take most of the memory here.
         starts = range(0, len(answer_sets), _SETS_AT_A_TIME)
         parts = [slice(start, start + _SETS_AT_A_TIME) for start in starts] or [slice(0)]
-        texts = sorted(
-            text for part in parts for text in _texts_to_compare(distinct_texts(answer_sets, questions, part))
-        )
+        texts = sorted(text for part in parts for text in self._to_embed(distinct_texts(answer_sets, questions, part)))
         texts = [text for i, text in enumerate(texts) if i == 0 or text != texts[i - 1]]
         rows = self._rows(texts)
         for part in parts:
             sets = distinct_texts(answer_sets, questions, part)
-            vectors = {text: rows[bisect_left(texts, text)] for text in _texts_to_compare(sets)}
+            vectors = {text: rows[bisect_left(texts, text)] for text in self._to_embed(sets)}
             for block in _blocks(sets):
-                yield from _dendrograms(block, vectors)
+                yield from self._dendrograms(block, vectors)
+
+    def cosines(self, texts: Sequence[Sequence[str]]) -> list[FloatArray]:
+        """Cosine similarities of the distinct non-empty texts of each question, shape `(u, u)` each, in float32."""
+        sets = [DistinctTexts(tuple(one), tuple(range(len(one)))) for one in texts]
+        wanted = self._to_embed(sets)
+        vectors = dict(zip(wanted, self._rows(wanted), strict=True))
+        return [self._cosines(answers, vectors) for answers in sets]
+
+    def looking_up(self, said: Said) -> EmbeddingClustering:
+        """See `hedge_tasks.clustering.said.LooksUp`."""
+        return replace(self, said=said)
+
+    def sources(self) -> Sequence[Source]:
+        """See `hedge_tasks.clustering.said.LooksUp`."""
+        return [] if self.encoder else [Source(COSINES, self.model, self.revision)]
 
     def check(self) -> None:
         """Raise if the model cannot be had. It is small, so it is loaded, and the clustering then finds it loaded."""
@@ -181,11 +197,50 @@ class EmbeddingClustering:
         """Unit vectors of distinct texts, shape `(n, d)`; from the cache where they were embedded before."""
         return np.stack(self._rows(texts)) if texts else np.empty((0, 0), dtype=np.float32)
 
+    def _to_embed(self, sets: Sequence[DistinctTexts]) -> list[str]:
+        """Texts of which some cosine is needed and not known."""
+        compared = (answers.texts for answers in sets if len(answers.texts) > 1)
+        return sorted({text for texts in compared if self._known(texts) is None for text in texts})
+
+    def _dendrograms(self, sets: Sequence[DistinctTexts], vectors: Mapping[str, Row]) -> Iterator[Dendrogram]:
+        orders = iter(merge_orders([self._cosines(answers, vectors) for answers in sets if answers.texts]))
+        for answers in sets:
+            yield Dendrogram(answers, *next(orders)) if answers.texts else Dendrogram(answers, *_NOTHING)
+
+    def _cosines(self, answers: DistinctTexts, vectors: Mapping[str, Row]) -> FloatArray:
+        """Of the texts, shape `(u, u)`; of a single text, which needs no vector, no matter what."""
+        if len(answers.texts) < 2:
+            return np.ones((len(answers.texts), len(answers.texts)))
+        if (known := self._known(answers.texts)) is not None:
+            return known
+        products = _products(np.array([vectors[text] for text in answers.texts]))
+        if (table := self._table()) is not None:
+            table.add_matrix(answers.texts, products)
+        return products
+
+    def _known(self, texts: Sequence[str]) -> FloatArray | None:
+        """Cosines of the texts; None where one of them is not known."""
+        if (table := self._table()) is None:
+            return None
+        values, known = table.matrix(texts)
+        np.fill_diagonal(known, True)
+        if not known.all():
+            return None
+        cosines: FloatArray = values[..., 0].astype(np.float64)
+        np.fill_diagonal(cosines, 1.0)
+        return cosines
+
+    def _table(self) -> PairTable | None:
+        sources = self.sources()
+        return self.said.table(sources[0]) if self.said is not None and sources else None
+
     def _rows(self, texts: list[str]) -> list[Row]:
         source = _Same(self.encoder) if self.encoder else (self.model, self.revision)
         return self.cache.rows(source, texts, self._encode_in_batches)
 
     def _encode_in_batches(self, texts: list[str]) -> list[Row]:
+        if (table := self._table()) is not None:
+            table.told_missing(f"{self.model} is asked for the embeddings of {len(texts)} answers")
         encoder = self.encoder or load_encoder(self.model, self.revision, default_device(self.device))
         return map_in_batches(
             lambda batch: _encode(encoder, batch),
@@ -194,16 +249,6 @@ class EmbeddingClustering:
             key=lambda text: (len(text), text),
             description="Embedding answers",
         )
-
-
-def _texts_to_compare(sets: Sequence[DistinctTexts]) -> list[str]:
-    return sorted({text for answers in sets if len(answers.texts) > 1 for text in answers.texts})
-
-
-def _dendrograms(sets: Sequence[DistinctTexts], vectors: Mapping[str, Row]) -> Iterator[Dendrogram]:
-    orders = iter(merge_orders([_cosines(answers, vectors) for answers in sets if answers.texts]))
-    for answers in sets:
-        yield Dendrogram(answers, *next(orders)) if answers.texts else Dendrogram(answers, *_NOTHING)
 
 
 def _blocks(sets: Sequence[DistinctTexts]) -> Iterator[Sequence[DistinctTexts]]:
@@ -218,18 +263,12 @@ def _blocks(sets: Sequence[DistinctTexts]) -> Iterator[Sequence[DistinctTexts]]:
         yield sets[start:]
 
 
-def _cosines(answers: DistinctTexts, vectors: Mapping[str, Row]) -> FloatArray:
-    """Cosine similarities of the texts, shape `(u, u)`; of a single text, which needs no vector, no matter what."""
-    if len(answers.texts) == 1:
-        return np.ones((1, 1))
-    return _products(np.array([vectors[text] for text in answers.texts]))
-
-
 def _products(vectors: Row) -> FloatArray:
     # In float64 the sums do not depend on the order in which the linear algebra library adds them up, to any digit that
     # matters.
     rows = vectors.astype(np.float64)
-    products: FloatArray = rows @ rows.T
+    # What is kept with a run is float32, and clusters must be the same from there.
+    products: FloatArray = (rows @ rows.T).astype(np.float32).astype(np.float64)
     return products
 
 

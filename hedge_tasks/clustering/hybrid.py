@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -15,6 +15,7 @@ from hedge_tasks.clustering.embedding import COSINE_TOLERANCE, EmbeddingClusteri
 from hedge_tasks.clustering.linking import ComponentLinker, Linker, VetoLinker, most_similar_first, settle
 from hedge_tasks.clustering.nli import NliClustering
 from hedge_tasks.clustering.relations import RULES, Classifier
+from hedge_tasks.clustering.said import Said, Source
 from hedge_tasks.serving import encoders
 from hedge_tasks.serving.encoders import Encoder
 from hedge_tasks.serving.loading import check_model_options
@@ -49,6 +50,7 @@ class HybridClustering:
         veto: Whether a contradiction keeps clusters apart.
         device: Torch device of both models; by default the GPU if there is one.
         batch_size: Most texts, or pairs, in a forward pass.
+        said: What the models have said before, and where their sayings are put.
 
     Raises:
         ConfigError: If an option has a value that makes no sense.
@@ -68,6 +70,7 @@ class HybridClustering:
     cache: bool = True
     classifier: Classifier | None = field(default=None, repr=False)
     encoder: Encoder | None = field(default=None, repr=False)
+    said: Said | None = field(default=None, repr=False, compare=False)
     name: str = field(default="hybrid", init=False)
 
     def __post_init__(self) -> None:
@@ -80,8 +83,9 @@ class HybridClustering:
         """Cluster each answer set by itself; see `ClusteringBackend`."""
         sets = [answers.sorted() for answers in distinct_texts(answer_sets, questions)]
         linkers = self._linkers(sets)
-        with self._nli().classifier_in_use() as classify:
-            settle(linkers, classify)
+        nli = self._nli()
+        with nli.classifier_in_use() as classify:
+            settle(linkers, classify, nli.known([answers.texts for answers in sets]))
         return [answers.cluster_ids(linker.labels()) for answers, linker in zip(sets, linkers, strict=True)]
 
     def check(self) -> None:
@@ -103,9 +107,17 @@ class HybridClustering:
             "veto": self.veto,
         }
 
-    def embed(self, texts: list[str]) -> npt.NDArray[np.float32]:
-        """Unit vectors of distinct texts, shape `(n, d)`."""
-        return self._embedding().embed(texts)
+    def cosines(self, texts: Sequence[Sequence[str]]) -> list[npt.NDArray[np.float64]]:
+        """As `EmbeddingClustering.cosines`."""
+        return self._embedding().cosines(texts)
+
+    def looking_up(self, said: Said) -> HybridClustering:
+        """See `hedge_tasks.clustering.said.LooksUp`."""
+        return replace(self, said=said)
+
+    def sources(self) -> Sequence[Source]:
+        """See `hedge_tasks.clustering.said.LooksUp`."""
+        return [*self._nli().sources(), *self._embedding().sources()]
 
     @property
     def knows_probabilities(self) -> bool:
@@ -117,19 +129,15 @@ class HybridClustering:
         return self._nli().probabilities(pairs)
 
     def _linkers(self, sets: Sequence[DistinctTexts]) -> list[Linker]:
-        texts = sorted({text for answers in sets if len(answers.texts) > 1 for text in answers.texts})
-        row = {text: i for i, text in enumerate(texts)}
-        vectors = self.embed(texts)
+        cosines = self.cosines([answers.texts for answers in sets])
         return [
-            self._linker(answers.texts, vectors[[row[text] for text in answers.texts]])
+            self._linker(answers.texts, cosine)
             if len(answers.texts) > 1
             else ComponentLinker(answers.texts, RULES[self.rule], order=())
-            for answers in sets
+            for answers, cosine in zip(sets, cosines, strict=True)
         ]
 
-    def _linker(self, texts: Sequence[str], vectors: npt.NDArray[np.float32]) -> Linker:
-        exact = vectors.astype(np.float64)
-        cosine = exact @ exact.T
+    def _linker(self, texts: Sequence[str], cosine: npt.NDArray[np.float64]) -> Linker:
         rounded = cosine.round(_COSINE_DIGITS)
         order = most_similar_first(texts, lambda i, j: float(rounded[i, j]))
         similar = [(i, j) for i, j in order if cosine[i, j] >= self.threshold - COSINE_TOLERANCE]
@@ -147,6 +155,7 @@ class HybridClustering:
             dtype=self.dtype,
             cache=self.cache,
             classifier=self.classifier,
+            said=self.said,
         )
 
     def _embedding(self) -> EmbeddingClustering:
@@ -157,4 +166,5 @@ class HybridClustering:
             device=self.device,
             batch_size=self.batch_size,
             encoder=self.encoder,
+            said=self.said,
         )

@@ -181,18 +181,26 @@ class VetoLinker:
                 yield self._texts[x], self._texts[y]
 
 
-def settle(linkers: Iterable[Linker], classify: Classifier) -> None:
+def settle(linkers: Sequence[Linker], classify: Classifier, before: Iterable[Known] | None = None) -> None:
     """Ask what the linkers want, all of them together, until all are settled. No pair is asked twice.
 
     Args:
         linkers: The clusterings in the making; afterwards their labels can be read.
         classify: Called with distinct, sorted pairs.
+        before: What is known of the texts of each linker, in their order. A linker asks other pairs when it knows
+            more; told all that it knew when it was settled once, it asks nothing.
 
     Raises:
         ValueError: If the classifier does not return one relation for each pair.
     """
     known: dict[Pair, Relation] = {}
     unsettled = list(linkers)
+    if before is not None:
+        unsettled = []
+        for linker, already in zip(linkers, before, strict=True):
+            if linker.wanted(already):
+                unsettled.append(linker)
+                known.update(already)
     while unsettled:
         wants = [(linker, linker.wanted(known)) for linker in unsettled]
         unsettled = [linker for linker, pairs in wants if pairs]

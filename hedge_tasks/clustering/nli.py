@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -19,7 +19,8 @@ from hedge_tasks.clustering.linking import (
     most_similar_first,
     settle,
 )
-from hedge_tasks.clustering.relations import RULES, Classifier, Pair, Relation, Rule
+from hedge_tasks.clustering.relations import LIKELIEST, RULES, Classifier, Pair, Relation, Rule
+from hedge_tasks.clustering.said import RELATIONS, PairTable, Said, Source
 from hedge_tasks.errors import ConfigError, unknown
 from hedge_tasks.serving.loading import check_count, check_model_options, custom_name, default_device
 
@@ -70,6 +71,7 @@ class NliClustering:
             and float32 elsewhere.
         cache: Whether relations are read from and written to the cache on disk.
         classifier: Classifies the pairs in place of `model`; its relations are not cached.
+        said: What the model has said before: pairs that are there are not asked. What it says is put there.
 
     Raises:
         ConfigError: If an option has a value that makes no sense.
@@ -85,6 +87,7 @@ class NliClustering:
     dtype: str | None = None
     cache: bool = True
     classifier: Classifier | None = field(default=None, repr=False)
+    said: Said | None = field(default=None, repr=False, compare=False)
     name: str = field(default="nli", init=False)
 
     def __post_init__(self) -> None:
@@ -104,7 +107,7 @@ class NliClustering:
         sets = [answers.sorted() for answers in distinct_texts(answer_sets, questions)]
         linkers = [self._linker(answers.texts) for answers in sets]
         with self.classifier_in_use() as classify:
-            settle(linkers, classify)
+            settle(linkers, classify, self.known([answers.texts for answers in sets]))
         return [answers.cluster_ids(linker.labels()) for answers, linker in zip(sets, linkers, strict=True)]
 
     @property
@@ -133,7 +136,15 @@ class NliClustering:
         """What decides the relations."""
         if self.classifier is not None:
             return {"model": custom_name(self.classifier)}
-        return {"model": self.model, "revision": self.revision, "dtype": self._dtype(default_device(self.device))}
+        return {"model": self.model, "revision": self.revision, "dtype": self._dtype()}
+
+    def looking_up(self, said: Said) -> NliClustering:
+        """See `hedge_tasks.clustering.said.LooksUp`."""
+        return replace(self, said=said)
+
+    def sources(self) -> Sequence[Source]:
+        """See `hedge_tasks.clustering.said.LooksUp`."""
+        return [] if self.classifier else [Source(RELATIONS, self.model, self.revision, self._dtype())]
 
     @contextmanager
     def classifier_in_use(self) -> Iterator[Classifier]:
@@ -144,23 +155,39 @@ class NliClustering:
         with self._source() as source:
             yield source
 
+    def known(self, texts: Iterable[Sequence[str]]) -> Iterator[dict[Pair, Relation]]:
+        """What is known before anything is asked, of all pairs of the texts of each question."""
+        sources = self.sources() if self.said is not None else ()
+        table = self.said.table(sources[0]) if self.said is not None and sources else None
+        for one in texts:
+            yield {} if table is None else _relations(table, one)
+
     def _source(self) -> NliSource:
         from hedge_tasks.clustering.nli_source import NliSource
 
-        device = default_device(self.device)
+        sources = self.sources() if self.said is not None else ()
         return NliSource(
             self.model,
             self.revision,
-            device,
-            self._dtype(device),
+            self.device,
+            self._dtype(),
             batch_size=self.batch_size,
             batch_tokens=self.batch_tokens,
             use_disk=self.cache,
+            said=self.said.table(sources[0]) if self.said is not None and sources else None,
         )
 
     def _linker(self, texts: Sequence[str]) -> Linker:
         order = most_similar_first(texts, lexical_similarity(texts))
         return (VetoLinker if self.veto else ComponentLinker)(texts, RULES[self.rule], order)
 
-    def _dtype(self, device: str) -> str:
-        return self.dtype or ("float16" if device.startswith("cuda") else "float32")
+    def _dtype(self) -> str:
+        # A run says which it was. Without one the device decides, and to know that takes the import of torch.
+        return self.dtype or ("float16" if default_device(self.device).startswith("cuda") else "float32")
+
+
+def _relations(table: PairTable, texts: Sequence[str]) -> dict[Pair, Relation]:
+    values, known = table.matrix(texts)
+    one, other = known.nonzero()
+    relations = map(LIKELIEST.__getitem__, values[one, other].argmax(axis=1).tolist())
+    return {(texts[i], texts[j]): r for i, j, r in zip(one.tolist(), other.tolist(), relations, strict=True)}

@@ -21,7 +21,7 @@ from typing import NamedTuple
 
 from loguru import logger
 
-from hedge_tasks.clustering.relations import Pair, Relation
+from hedge_tasks.clustering.relations import LIKELIEST, Pair, Relation
 
 # Part of every file's name: to be raised whenever the same model would be shown a pair in another way.
 FORMAT = 1
@@ -30,7 +30,7 @@ LOCK_TIMEOUT_S = 15.0
 _OFF = frozenset({"off", "0", "false", "no"})
 
 # The order is part of the format.
-RELATIONS = (Relation.CONTRADICTION, Relation.NEUTRAL, Relation.ENTAILMENT)
+RELATIONS = LIKELIEST
 
 # Index of the relation, three probabilities, checksum of all that and the key.
 _BODY, _CHECKSUM = struct.Struct("<B3f"), struct.Struct("<I")

@@ -12,7 +12,9 @@ from loguru import logger
 
 from hedge_tasks.clustering.nli_cache import Prediction, RelationCache, cache_file, cache_folder
 from hedge_tasks.clustering.nli_model import Origin, find_origin, load_nli_model
-from hedge_tasks.clustering.relations import Pair, Relation
+from hedge_tasks.clustering.relations import LIKELIEST, Pair, Relation
+from hedge_tasks.clustering.said import PairTable
+from hedge_tasks.serving.loading import default_device
 
 # A killed run loses what was classified in this time.
 _WRITE_EVERY_S = 10.0
@@ -25,25 +27,27 @@ class NliSource:
     not writable) is reported and left alone; one in memory then stands in for it.
 
     Args:
-        model, revision, device, dtype: The model, and how it is run.
+        model, revision, device, dtype: The model, and how it is run; by default on the GPU if there is one.
         batch_size, batch_tokens: Largest forward pass, in pairs and in tokens with padding.
         use_disk: Whether to use the cache on disk.
+        said: What is known before any cache is looked into; what is found there or said by the model is put here.
     """
 
     def __init__(
         self,
         model: str,
         revision: str | None,
-        device: str,
+        device: str | None,
         dtype: str,
         *,
         batch_size: int,
         batch_tokens: int,
         use_disk: bool = True,
+        said: PairTable | None = None,
     ) -> None:
         self._model, self._revision, self._device, self._dtype = model, revision, device, dtype
         self._batch_size, self._batch_tokens = batch_size, batch_tokens
-        self._use_disk = use_disk
+        self._use_disk, self._said = use_disk, said
         self._origin: Origin | None = None
         self._disk: RelationCache | None = None
 
@@ -66,6 +70,22 @@ class NliSource:
         return [known[pair].probabilities for pair in pairs]
 
     def _predictions(self, pairs: Sequence[Pair]) -> dict[Pair, Prediction]:
+        if self._said is None:
+            return self._found_or_asked(pairs)
+        values, there = self._said.read(pairs)
+        known = {
+            pair: Prediction(LIKELIEST[max(range(3), key=row.__getitem__)], (row[0], row[1], row[2]))
+            for pair, row, is_there in zip(pairs, values.tolist(), there.tolist(), strict=True)
+            if is_there
+        }
+        if missing := [pair for pair in dict.fromkeys(pairs) if pair not in known]:
+            self._said.told_missing(f"{self._model} is asked for {len(missing)} relations of answers")
+            found = self._found_or_asked(missing)
+            self._said.add(missing, [found[pair].probabilities for pair in missing])
+            known.update(found)
+        return known
+
+    def _found_or_asked(self, pairs: Sequence[Pair]) -> dict[Pair, Prediction]:
         if self._origin is None:
             # Not before there is something to ask: a model that is not needed need not be there.
             self._origin = find_origin(self._model, self._revision)
@@ -77,7 +97,7 @@ class NliSource:
         return known
 
     def _ask(self, origin: Origin, pairs: Sequence[Pair]) -> dict[Pair, Prediction]:
-        model = load_nli_model(origin, self._device, self._dtype)
+        model = load_nli_model(origin, default_device(self._device), self._dtype)
         predictions: dict[Pair, Prediction] = {}
         unwritten: dict[Pair, Prediction] = {}
         written = time.monotonic()
@@ -113,7 +133,7 @@ class NliSource:
 
     def _memory(self) -> RelationCache:
         assert self._origin is not None
-        return _memory_cache(self._origin, self._device, self._dtype)
+        return _memory_cache(self._origin, default_device(self._device), self._dtype)
 
     def _open_disk(self, origin: Origin) -> None:
         folder = cache_folder() if self._use_disk else None

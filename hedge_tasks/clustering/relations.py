@@ -18,6 +18,9 @@ class Relation(Enum):
     ENTAILMENT = "entailment"
 
 
+LIKELIEST = (Relation.CONTRADICTION, Relation.NEUTRAL, Relation.ENTAILMENT)
+"""The order of their probabilities, everywhere."""
+
 # (premise, hypothesis) pairs -> their relations, in the same order.
 Classifier = Callable[[Sequence[Pair]], list[Relation]]
 

@@ -73,6 +73,7 @@ class Detector:
         source: paper, and equation where it has one.
         options: keyword arguments that differ from the function's defaults.
         experimental: not shown unless it is named.
+        short: title where there is little room; empty where the title is short.
     """
 
     name: str
@@ -84,6 +85,12 @@ class Detector:
     source: str = ""
     options: Mapping[str, Any] = field(default_factory=dict)
     experimental: bool = False
+    short: str = ""
+
+    @property
+    def label(self) -> str:
+        """What it is called for people, in figures and tables."""
+        return self.short or self.title
 
     @property
     def explanation(self) -> str:

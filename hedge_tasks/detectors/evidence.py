@@ -23,6 +23,7 @@ __all__ = [
     "Evidence",
     "cosine_matrices",
     "evidence_of",
+    "placed_cosines",
     "relation_matrices",
 ]
 
@@ -38,6 +39,9 @@ Probabilities = Callable[[Sequence[Pair]], npt.ArrayLike]
 
 # Texts -> embeddings, shape (texts, d), of any norm.
 Embed = Callable[[list[str]], npt.ArrayLike]
+
+# Distinct texts of each question -> cosine similarities of all pairs of them, shape (u, u) each.
+Cosines = Callable[[Sequence[Sequence[str]]], Sequence[npt.NDArray[np.float64]]]
 
 
 @dataclass(frozen=True, eq=False)
@@ -238,15 +242,32 @@ def cosine_matrices(answers: Sequence[Sequence[str]], embed: Embed) -> list[Matr
     texts = list(dict.fromkeys(text for one in answers for text in one if text.strip()))
     vectors = np.asarray(embed(texts), dtype=np.float64) if texts else np.empty((0, 1))
     vectors = vectors / np.maximum(np.linalg.norm(vectors, axis=1, keepdims=True), np.finfo(np.float64).tiny)
-    # One more row, of zeros, is what the empty answers have.
-    vectors = np.vstack([vectors, np.zeros((1, vectors.shape[1]))])
     place = {text: i for i, text in enumerate(texts)}
+
+    def cosines(sets: Sequence[Sequence[str]]) -> list[npt.NDArray[np.float64]]:
+        rows = [vectors[[place[text] for text in one]] for one in sets]
+        return [of @ of.T for of in rows]
+
+    return placed_cosines(answers, cosines)
+
+
+def placed_cosines(answers: Sequence[Sequence[str]], cosines: Cosines) -> list[Matrix]:
+    """As `cosine_matrices`, of a clustering that knows cosines and not vectors.
+
+    Args:
+        answers: the texts of each question.
+        cosines: called once with the different non-empty texts of each question.
+    """
+    different = [[text for text in dict.fromkeys(one) if text.strip()] for one in answers]
     found = []
-    for one in answers:
-        rows = vectors[[place.get(text, -1) for text in one]]
-        matrix = np.clip(rows @ rows.T, -1.0, 1.0)
-        matrix[_equal(one)] = 1.0
-        found.append(matrix.astype(np.float32))
+    for one, texts, matrix in zip(answers, different, cosines(different), strict=True):
+        place = {text: i for i, text in enumerate(texts)}
+        index = np.array([place.get(text, -1) for text in one])
+        placed = np.zeros((len(one), len(one)))
+        said = np.ix_(index >= 0, index >= 0)
+        placed[said] = np.clip(matrix[np.ix_(index[index >= 0], index[index >= 0])], -1.0, 1.0)
+        placed[_equal(one)] = 1.0
+        found.append(placed.astype(np.float32))
     return found
 
 

@@ -12,6 +12,7 @@ from hedge_tasks.data.answers import AnswerSet
 from hedge_tasks.detectors import registry
 from hedge_tasks.detectors.base import Detector
 from hedge_tasks.detectors.builtin.lexical import samples_pairs
+from hedge_tasks.detectors.clock import Clock, on
 from hedge_tasks.detectors.evidence import Evidence, evidence_of
 from hedge_tasks.errors import DataError
 from hedge_tasks.statistics import Estimate, StratifiedAuroc, estimate_auroc, stratified_auroc
@@ -24,6 +25,9 @@ BASELINE_NAMES = ("discrete_se", "n_clusters", "baseline_nll", "clean_nll", "lex
 
 USUAL = (*SCORE_NAMES, *BASELINE_NAMES)
 """What is computed of every question; the other detectors where they are named."""
+
+REFERENCE = SCORE_NAMES[0]
+"""What the others are compared with, where nobody says otherwise."""
 
 
 @dataclass(frozen=True)
@@ -100,6 +104,7 @@ def score_clustered(
     alpha: float = 1.0,
     detectors: Sequence[str] = USUAL,
     evidence: Evidence | None = None,
+    clock: Clock | None = None,
 ) -> Scores:
     """Score an answer set that has cluster ids.
 
@@ -110,6 +115,7 @@ def score_clustered(
         alpha: weight of the clean-noisy gap in VASE; handed to every detector with an option of this name.
         detectors: names of those that are asked.
         evidence: of this answer set, where more is known than the set holds: relations or cosines.
+        clock: counts the time of each detector, which then shares nothing with the others.
 
     Raises:
         ConfigError: there is no such detector; names the nearest one.
@@ -121,8 +127,10 @@ def score_clustered(
     numbers: dict[str, float | None] = {}
     left_out: dict[str, str] = {}
     for name, detector in _chosen(tuple(detectors), alpha):
+        looked_at = known if clock is None else replace(known)
         try:
-            numbers[name] = detector.score(known)
+            with on(clock, name):
+                numbers[name] = detector.score(looked_at)
         except ValueError as error:
             raise DataError(f"{answer_set.id}: {error}") from error
         if numbers[name] is None:
@@ -239,6 +247,17 @@ def within_strata_auroc(rows: Sequence[tuple[float | None, int, str | None, str 
     ordered = sorted(rows, key=lambda row: (str(row[2]), str(row[3]), row[1], row[0]))
     scores, labels, strata, groups = zip(*ordered, strict=True)
     return stratified_auroc(scores, labels, strata, groups=shared_groups(groups))
+
+
+def main_detectors(names: Iterable[str]) -> tuple[str, ...]:
+    """Of some detectors those that figures show: all but the simple baselines, unless there is nothing else."""
+    found = tuple(dict.fromkeys(names))
+    return tuple(name for name in found if name not in BASELINE_NAMES) or found
+
+
+def name_of(detector: str) -> str:
+    """What a detector is called for people; the plain name where the package that brings it is not here."""
+    return registry.get(detector).label if detector in registry.names() else detector
 
 
 def detectors_of(scores: Sequence[Scores]) -> list[str]:

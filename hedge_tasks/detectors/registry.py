@@ -1,7 +1,8 @@
 """Which detectors there are: those of this package, one a file in `builtin/`, and those of other packages.
 
-Another package adds its own under the entry-point group `hedge_tasks.detectors`: the entry point names a module, and
-importing that registers its detectors.
+What is found by name (`hedge_tasks.registry`) are modules with detectors, since one may hold several. Another package
+adds its own under the entry-point group `hedge_tasks.detectors`: the entry point names a module, and importing that
+registers its detectors.
 
     [project.entry-points."hedge_tasks.detectors"]
     mine = "my_package.my_detector"
@@ -9,26 +10,31 @@ importing that registers its detectors.
 
 from __future__ import annotations
 
-import importlib
 import pkgutil
 import re
 import threading
 from collections.abc import Callable, Collection
-from importlib.metadata import entry_points
+from types import ModuleType
 from typing import Any, TypeVar
-
-from loguru import logger
 
 from hedge_tasks.detectors import builtin
 from hedge_tasks.detectors.base import NEEDS, Detector
 from hedge_tasks.errors import ConfigError, unknown
+from hedge_tasks.registry import Registry
 
-__all__ = ["GROUP", "get", "names", "register"]
+__all__ = ["GROUP", "MODULES", "get", "names", "register"]
 
 GROUP = "hedge_tasks.detectors"
 """Entry-point group of detectors in other packages."""
 
 Function = TypeVar("Function", bound=Callable[..., float | None])
+
+MODULES: Registry[ModuleType] = Registry(
+    "module with detectors",
+    GROUP,
+    {module.name: f"{builtin.__name__}.{module.name}" for module in pkgutil.iter_modules(builtin.__path__)},
+)
+"""Every module with detectors, our own and those of other packages."""
 
 _NAME = re.compile(r"[a-z][a-z0-9_]*")
 
@@ -46,6 +52,7 @@ def register(
     unit: str = "",
     source: str = "",
     experimental: bool = False,
+    short: str = "",
 ) -> Callable[[Function], Function]:
     """Make the decorated function a detector; the arguments are the attributes of `Detector`.
 
@@ -64,7 +71,7 @@ def register(
         if name in _detectors:
             raise ConfigError(f"two detectors are called {name!r}")
         _detectors[name] = Detector(
-            name, title, function, frozenset(needs), draws, unit, source, experimental=experimental
+            name, title, function, frozenset(needs), draws, unit, source, experimental=experimental, short=short
         )
         return function
 
@@ -95,10 +102,5 @@ def _load() -> None:
         if _loaded:
             return
         _loaded = True  # now, not at the end: a detector may ask for another one while it is imported
-        for module in pkgutil.iter_modules(builtin.__path__):
-            importlib.import_module(f"{builtin.__name__}.{module.name}")
-        for point in sorted(entry_points(group=GROUP), key=lambda point: point.name):
-            try:
-                point.load()
-            except Exception as error:  # of somebody else's package: it must not end our evaluation
-                logger.warning(f"the detectors of {point.value!r} are left out: {type(error).__name__}: {error}")
+        for _ in MODULES.each():
+            pass  # a module registers its detectors as it is imported

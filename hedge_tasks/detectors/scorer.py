@@ -9,11 +9,13 @@ from typing import Any
 from loguru import logger
 
 from hedge_tasks.clustering import ClusteringBackend, build_backend
-from hedge_tasks.clustering.base import GivesEmbeddings, GivesRelations
+from hedge_tasks.clustering.base import GivesCosines, GivesRelations
 from hedge_tasks.clustering.embedding import EmbeddingClustering
+from hedge_tasks.clustering.said import LooksUp, Said
 from hedge_tasks.data.answers import AnswerSet
 from hedge_tasks.detectors import registry
-from hedge_tasks.detectors.evidence import Evidence, cosine_matrices, evidence_of, relation_matrices
+from hedge_tasks.detectors.clock import Clock, on
+from hedge_tasks.detectors.evidence import Evidence, evidence_of, placed_cosines, relation_matrices
 from hedge_tasks.detectors.pipeline import USUAL, Scores, cluster_answer_sets, questions_of, score_clustered
 from hedge_tasks.detectors.thresholds import Chosen, Gather, ThresholdChoice, cluster_by_choice, take_choice
 from hedge_tasks.errors import ConfigError
@@ -100,6 +102,10 @@ class Scorer:
         """The same with these detectors besides the usual ones."""
         return replace(self, detectors=tuple(dict.fromkeys((*USUAL, *names))))
 
+    def looking_up(self, said: Said) -> Scorer:
+        """The same, that asks its models only what is not there; see `hedge_tasks.clustering.said`."""
+        return replace(self, backend=self.backend.looking_up(said)) if isinstance(self.backend, LooksUp) else self
+
     def cluster(self, answer_sets: Sequence[AnswerSet], *, gather: Gather = list) -> list[AnswerSet]:
         """Give every answer set its cluster ids; see `cluster_with_outcome`."""
         return self.cluster_with_outcome(answer_sets, gather=gather)[0]
@@ -121,8 +127,27 @@ class Scorer:
         options: dict[str, Any] = {"questions": questions, "alpha": self.alpha, "gather": gather}
         return cluster_by_choice(answer_sets, self.backend, self.choice, **options)
 
-    def score(self, answer_sets: Sequence[AnswerSet]) -> list[Scores]:
-        return score_all(self.cluster(answer_sets), self.backend, self.detectors, alpha=self.alpha)
+    def look_ahead(self, answer_sets: Sequence[AnswerSet], sizes: Sequence[int]) -> None:
+        """Cluster the first answers of each question, so that what its model says of them is known as well.
+
+        Few pairs are asked for a clustering (see `hedge_tasks.clustering.linking`), and fewer answers may need others.
+        A backend that compares all pairs has them all.
+        """
+        if not isinstance(self.backend, GivesRelations):
+            return
+        cut = [replace(a, clean=a.clean[:n], noisy=a.noisy[:n], cluster_ids=None) for n in sizes for a in answer_sets]
+        questions = questions_of(cut) if self.with_question else None
+        self.backend.cluster([answers.texts for answers in cut], questions)
+
+    def score(self, answer_sets: Sequence[AnswerSet], *, clock: Clock | None = None) -> list[Scores]:
+        """Cluster and score.
+
+        Args:
+            clock: counts the time of clustering, evidence and detectors.
+        """
+        with on(clock, "clusters"):
+            clustered = self.cluster(answer_sets)
+        return score_all(clustered, self.backend, self.detectors, alpha=self.alpha, clock=clock)
 
 
 def score_all(
@@ -131,6 +156,7 @@ def score_all(
     detectors: Sequence[str] = USUAL,
     *,
     alpha: float = 1.0,
+    clock: Clock | None = None,
 ) -> list[Scores]:
     """Score answer sets that have cluster ids, with all that their backend's model can tell the detectors.
 
@@ -140,17 +166,24 @@ def score_all(
     Args:
         backend: what they were clustered with; None where that is not known.
     """
-    needs = frozenset(need for name in detectors for need in registry.get(name).needs)
-    evidence = _evidence(clustered, backend, needs)
-    options: dict[str, Any] = {"alpha": alpha, "detectors": detectors}
+    evidence = evidence_for(clustered, backend, detectors, clock=clock)
+    options: dict[str, Any] = {"alpha": alpha, "detectors": detectors, "clock": clock}
     return [score_clustered(a, evidence=e, **options) for a, e in zip(clustered, evidence, strict=True)]
 
 
-def _evidence(
-    answer_sets: Sequence[AnswerSet], backend: ClusteringBackend | None, needs: frozenset[str]
+def evidence_for(
+    answer_sets: Sequence[AnswerSet],
+    backend: ClusteringBackend | None,
+    detectors: Sequence[str],
+    *,
+    clock: Clock | None = None,
 ) -> Iterator[Evidence]:
-    """In blocks: the relations of all questions at once would fill the memory."""
-    embedder = backend if "cosines" in needs and isinstance(backend, GivesEmbeddings) else None
+    """The evidence that detectors look at, with all that the backend's model can tell them; see `score_all`.
+
+    In blocks: the relations of all questions at once would fill the memory.
+    """
+    needs = frozenset(need for name in detectors for need in registry.get(name).needs)
+    embedder = backend if "cosines" in needs and isinstance(backend, GivesCosines) else None
     nli = backend if "relations" in needs and isinstance(backend, GivesRelations) else None
     if nli is not None and not nli.knows_probabilities:
         nli = None
@@ -158,8 +191,10 @@ def _evidence(
         block = answer_sets[start : start + _AT_A_TIME]
         texts = [answer_set.texts for answer_set in block]
         nothing = [None] * len(block)
-        cosines = cosine_matrices(texts, embedder.embed) if embedder else nothing
-        relations = relation_matrices(texts, nli.probabilities) if nli else nothing
+        with on(clock, "cosines"):
+            cosines = placed_cosines(texts, embedder.cosines) if embedder else nothing
+        with on(clock, "relations"):
+            relations = relation_matrices(texts, nli.probabilities) if nli else nothing
         for answer_set, cosine, relation in zip(block, cosines, relations, strict=True):
             yield evidence_of(answer_set, relations=relation, cosines=cosine)
 

@@ -7,6 +7,7 @@ import json
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -89,7 +90,13 @@ def calibrate(
     left_out = {name: _why_none(scores, name) for name in asked if all(s[name] is None for s in scores)}
     columns = {name: [s[name] for s in scores] for name in asked if name not in left_out}
     labels, groups = _labels(scores), _groups(scores)
-    options = {"risk": risk, "confidence": confidence, "groups": groups, "n_detectors": len(columns), "seed": seed}
+    options: dict[str, Any] = {
+        "risk": risk,
+        "confidence": confidence,
+        "groups": groups,
+        "n_detectors": len(columns),
+        "seed": seed,
+    }
     tried = {name: control_risk(_floats(values), labels, **options) for name, values in columns.items()}
     held = {name: found.chosen for name, found in tried.items() if found.chosen is not None}
     if not held:

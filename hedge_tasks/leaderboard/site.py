@@ -10,14 +10,15 @@ from typing import Any
 
 from hedge_tasks import __version__
 from hedge_tasks.data.manifests import manifests_of
-from hedge_tasks.detectors.pipeline import SCORE_NAMES, Scores
+from hedge_tasks.detectors.pipeline import SCORE_NAMES, Scores, name_of
+from hedge_tasks.detectors.registry import names
 from hedge_tasks.errors import DataError, HedgeError
 from hedge_tasks.io.files import write_whole
 from hedge_tasks.leaderboard.comparison import all_differences
 from hedge_tasks.leaderboard.recomputation import Part
 from hedge_tasks.leaderboard.submission import sha256_of, stored_scores
 from hedge_tasks.leaderboard.validation import Findings, FindManifests, check, read_submission
-from hedge_tasks.plots.figures import NAMES, risk_coverage_chart, roc_chart
+from hedge_tasks.plots.figures import risk_coverage_chart, roc_chart
 from hedge_tasks.report.page import flat_settings
 from hedge_tasks.report.pages import asset, render
 from hedge_tasks.report.svg import picture
@@ -239,7 +240,7 @@ def _rows(entries: Sequence[Entry], clustering: str, detector: str) -> list[_Row
 def _title(entries: Sequence[Entry], clustering: str, detector: str) -> str:
     """What a detector is called: by us where we know it, else by the first who submitted it."""
     told = (about["title"] for entry in entries if (about := entry.about(clustering, detector)) is not None)
-    return NAMES.get(detector) or clean(next(told), 100)
+    return name_of(detector) if detector in names() else clean(next(told), 100)
 
 
 def _compared(entries: Sequence[Entry], clustering: str, score: str) -> dict[str, Any]:

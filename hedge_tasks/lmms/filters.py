@@ -17,12 +17,14 @@ from dataclasses import dataclass
 from typing import Any
 
 from hedge_tasks.clustering import ClusteringBackend
+from hedge_tasks.clustering.said import Said
 from hedge_tasks.data.answers import AnswerSet
 from hedge_tasks.detectors import registry
 from hedge_tasks.detectors.pipeline import USUAL, Scores
 from hedge_tasks.detectors.scorer import Scorer, score_all
 from hedge_tasks.errors import ConfigError, unknown
 from hedge_tasks.lmms.processes import gather
+from hedge_tasks.runs.sweep import usual_sizes
 
 MODEL_VARIABLES = {"nli": "HEDGE_NLI_MODEL", "embed": "HEDGE_EMBEDDING_MODEL"}
 """Environment variables that replace the YAML's model, since lmms-eval's command line has no options for filters."""
@@ -83,6 +85,11 @@ class ClusterFilter:
         self.scorer = Scorer.build(backend, backend, options, with_question=with_question)
         # Only known when the answers are there. The very same object sits in every dump of the settings.
         self._chosen: dict[str, Any] = {}
+        self._keeps = False
+
+    def keep(self, said: Said) -> None:
+        """Put what models say of the answers there, for whoever scores the run again."""
+        self.scorer, self._keeps = self.scorer.looking_up(said), True
 
     def check(self) -> None:
         """Raise now if the backend's model cannot be had, rather than after hours of sampling."""
@@ -99,6 +106,9 @@ class ClusterFilter:
         clustered, chosen = self.scorer.cluster_with_outcome(answer_sets, gather=gather)
         if chosen is not None:
             self._chosen.update(chosen.settings())
+        if self._keeps:
+            fewest = min((len(answers.clean) for answers in answer_sets), default=0)
+            self.scorer.look_ahead(answer_sets, usual_sizes(fewest)[:-1])
         return clustered
 
 

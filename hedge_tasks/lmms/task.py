@@ -26,6 +26,7 @@ from hedge_tasks.adjudication import (
     verdict_record,
 )
 from hedge_tasks.adjudication.config import LABELS
+from hedge_tasks.clustering.said import Said
 from hedge_tasks.data import splits
 from hedge_tasks.data.answers import Answer, AnswerSet, FailedDocument, read_report, read_response
 from hedge_tasks.data.manifests import Data, Digests, Manifest, grouping_digest, text_digest
@@ -47,6 +48,7 @@ from hedge_tasks.lmms.processes import gather, is_first
 from hedge_tasks.lmms.reasoning import Tags, reasoning_tags, without_reasoning
 from hedge_tasks.lmms.settings import DocumentSettings
 from hedge_tasks.perturb import Wording
+from hedge_tasks.runs.evidence import KeptEvidence, joined, keep
 from hedge_tasks.runs.run_files import FOLDER, save_run
 from hedge_tasks.sampling.forced import passes_needed
 from hedge_tasks.sampling.plan import SamplingPlan, draw_seed
@@ -368,15 +370,29 @@ class HedgeTask(ConfigurableMessagesTask):
         for instance, answer_set in zip(instances, labelled, strict=True):
             instance.resps = [answer_set.to_json()]
         everything = self._gather(instances, labelled)
+        said = self._remember()
+        evidence = KeptEvidence()
         try:
             for ensemble in self._filters:
                 ensemble.apply(instances, None)
                 for instance in self._instances:
                     if id(instance) in failed:
                         instance.filtered_resps[ensemble.name] = failed[id(instance)]
+            evidence = joined(gather([keep(said, labelled)]))
         finally:
             # After the filters, for what they chose is part of the record; and also when one of them fails.
-            self._save_run(everything)
+            self._save_run(everything, evidence)
+
+    def _remember(self) -> Said:
+        """What models say of the answers from here on, where the run is kept."""
+        said = Said()
+        if output_folder(self._args, FOLDER) is not None:
+            for ensemble in self._filters:
+                for step in ensemble.filters:
+                    if isinstance(step, ClusterFilter):
+                        step.keep(said)
+            self._tell_filters()
+        return said
 
     def _note_sampling(self, reports: Sequence[Mapping[str, Any] | None]) -> None:
         """How the model behaved, as the hook saw it: decoding in force, findings of the probe, use of the picture."""
@@ -462,15 +478,15 @@ class HedgeTask(ConfigurableMessagesTask):
             )
         return everything
 
-    def _save_run(self, everything: Everything) -> None:
-        """Keep all answers and labels as a run file."""
+    def _save_run(self, everything: Everything, evidence: KeptEvidence) -> None:
+        """Keep all answers and labels, and what models said of the answers, as a run file."""
         folder = output_folder(self._args, FOLDER)
         if folder is None or not is_first():
             return
         model, settings = display_name(self._args) or "", self._hedge_settings()
         settings["metadata"] = dict(self.config.metadata or {})
         settings |= {key: self._outcome[key] for key in ("sampled", "failed") if key in self._outcome}
-        path = save_run(run_of(self.config.task, model, everything, settings), folder)
+        path = save_run(replace(run_of(self.config.task, model, everything, settings), evidence=evidence), folder)
         logger.info("{}: answers and labels are in {}", self.config.task, path)
 
     def process_results(self, doc: Mapping[str, Any], results: list[Any], full_docs: object = None) -> dict[str, Any]:

@@ -18,7 +18,7 @@ from hedge_tasks.plots.figures import (
     categories_chart,
     detectors_chart,
     distribution_chart,
-    name_of,
+    price_chart,
     rates_chart,
     risk_coverage_chart,
     roc_chart,
@@ -39,8 +39,8 @@ __all__ = [
     "distribution_chart",
     "draw",
     "detectors_chart",
-    "name_of",
     "plot_sweep",
+    "price_chart",
     "rates_chart",
     "risk_coverage_chart",
     "roc_chart",
@@ -50,6 +50,6 @@ __all__ = [
 ]
 
 
-def plot_sweep(points: Sequence[Point], path: Path) -> None:
-    """ROC-AUC against the number of answers, a line a score, with its 95 % interval as a band."""
-    draw(sweep_chart(points), path)
+def plot_sweep(points: Sequence[Point], path: Path, *, by: str = "n") -> None:
+    """ROC-AUC against the number of answers or of draws, a line a score, with its 95 % interval as a band."""
+    draw(sweep_chart(points, by=by), path)

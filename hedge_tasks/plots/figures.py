@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from hedge_tasks.detectors.pipeline import SCORE_NAMES, Scores, score_clustered
-from hedge_tasks.detectors.registry import get, names
+from hedge_tasks.detectors.pipeline import SCORE_NAMES, Scores, main_detectors, name_of, score_clustered
+from hedge_tasks.detectors.registry import get
 from hedge_tasks.plots.charts import Chart, Series
 from hedge_tasks.runs.measures import (
     auroc_estimate,
@@ -25,31 +25,16 @@ from hedge_tasks.statistics import Estimate, auroc
 
 if TYPE_CHECKING:
     from hedge_tasks.detectors.scorer import Scorer
+    from hedge_tasks.runs.detector_table import Rank
     from hedge_tasks.runs.run_files import Run
     from hedge_tasks.runs.sweep import Point
-
-NAMES = {
-    "se": "SE",
-    "radflag": "RadFlag",
-    "vase": "VASE",
-    "discrete_se": "discrete SE",
-    "n_clusters": "number of clusters",
-    "baseline_nll": "baseline NLL",
-    "clean_nll": "mean NLL",
-    "lexical": "lexical disagreement",
-}
-"""What the usual detectors are called for people, shorter than their titles."""
 
 _UNIT = (0.0, 1.0)
 _CHANCE = ((0.5, "chance"),)
 _N_BINS = 20
 _CURVE_POINTS = 400
+_MOST_COLOURS = 6
 _TOO_FEW = "needs answers labelled hallucinated and answers labelled supported"
-
-
-def name_of(detector: str) -> str:
-    """What a detector is called for people: its title; the plain name where the package that brings it is not here."""
-    return NAMES.get(detector) or (get(detector).title if detector in names() else detector)
 
 
 def roc_chart(scores: Sequence[Scores], shown: Sequence[str] = SCORE_NAMES) -> Chart:
@@ -147,56 +132,114 @@ def strata_chart(scores: Sequence[Scores], shown: Sequence[str] = SCORE_NAMES) -
 
 
 def detectors_chart(estimates: Mapping[str, Mapping[str, Estimate]]) -> Chart:
-    """ROC-AUC of every detector: each score under each clustering (filter)."""
+    """ROC-AUC of every detector under each clustering (filter).
+
+    Few detectors are colours, and clusterings are rows; many are rows, for nobody tells twenty colours apart.
+    """
+    cells = {(c, name_of(d)): e for c, of_clustering in estimates.items() for d, e in of_clustering.items()}
+    cells = {key: e for key, e in cells.items() if e.value is not None}
+    names = tuple(dict.fromkeys(name for _, name in cells))
     clusterings = tuple(estimates)
+    if len(names) > _MOST_COLOURS:
+        best = {name: max(e.value or 0.0 for (_, of), e in cells.items() if of == name) for name in names}
+        rows, colours = tuple(sorted(names, key=lambda name: -best[name])), clusterings
+        cells = {(name, clustering): e for (clustering, name), e in cells.items()}
+    else:
+        rows, colours = clusterings, names
     series = []
-    for name in dict.fromkeys(name for of_clustering in estimates.values() for name in of_clustering):
-        rows = [(i, estimates[c][name]) for i, c in enumerate(clusterings) if name in estimates[c]]
-        known = [(i, e.value, e.interval) for i, e in rows if e.value is not None]
+    for colour in colours:
+        known = [(i, e.value or 0.0, e.interval) for i, row in enumerate(rows) if (e := cells.get((row, colour)))]
         if known:
-            series.append(_forest_series(name_of(name), known))
-    chart = Chart(
-        "detectors",
-        *("Detectors", "ROC-AUC", "", tuple(series), _UNIT),
-        categories=clusterings,
-        forest=True,
-        guides=_CHANCE,
-    )
-    return _or_note(chart, _TOO_FEW)
+            series.append(_forest_series(colour, known))
+    about = ("Detectors", "ROC-AUC", "", tuple(series), _UNIT)
+    return _or_note(Chart("detectors", *about, categories=rows, forest=True, guides=_CHANCE), _TOO_FEW)
 
 
-def sweep_chart(points: Sequence[Point]) -> Chart:
-    """ROC-AUC against the number of clean and noisy answers: HEDGE Figure 2."""
+def ranks_chart(ranks: Sequence[Rank]) -> Chart:
+    """Mean rank of every detector over several runs, with its interval; the best on top."""
+    rows = [(i, rank.mean, rank.interval) for i, rank in enumerate(ranks)]
+    series = (_forest_series("mean rank", rows),) if rows else ()
+    categories = tuple(name_of(rank.detector) for rank in ranks)
+    labels = ("mean rank, 1 is the best", "")
+    chart = Chart("ranks", "Mean ranks", *labels, series, categories=categories, forest=True)
+    return _or_note(chart, "mean ranks need several runs")
+
+
+def sweep_chart(points: Sequence[Point], *, by: str = "n") -> Chart:
+    """ROC-AUC against the number of clean and noisy answers (HEDGE Figure 2), or against what a detector pays for.
+
+    Args:
+        by: "n", clean and noisy answers each; or "draws", the answers that a detector looks at: its price.
+    """
     series = []
     for score in dict.fromkeys(point.score for point in points):
-        mine = [(p.n, p.estimate) for p in points if p.score == score and p.estimate.value is not None]
+        # Who has all that it can look at spends no more of a larger budget.
+        mine = {getattr(p, by): p.estimate for p in points if p.score == score and p.estimate.value is not None}
         if mine:
-            x = tuple(float(n) for n, _ in mine)
-            series.append(_with_interval(name_of(score), x, [e for _, e in mine]))
-    labels = ("clean and noisy answers each (n)", "ROC-AUC")
-    chart = Chart("n", "ROC-AUC against the number of answers", *labels, tuple(series), guides=_CHANCE)
-    return _or_note(chart, _TOO_FEW)
+            series.append(_with_interval(name_of(score), tuple(map(float, mine)), list(mine.values())))
+    x_label = {"n": "clean and noisy answers each (n)", "draws": "draws a question, besides the baseline answer"}[by]
+    about = (f"ROC-AUC against the number of {'answers' if by == 'n' else 'draws'}", x_label, "ROC-AUC")
+    return _or_note(Chart(by, *about, tuple(series), guides=_CHANCE), _TOO_FEW)
 
 
-def threshold_chart(run: Run, scorer: Scorer, steps: int = 41) -> Chart:
+def price_chart(rows: Sequence[tuple[str, int, Estimate]]) -> Chart:
+    """ROC-AUC against what a detector costs: those that no cheaper one reaches by name, the others as points.
+
+    Args:
+        rows: name of the detector, draws a question, ROC-AUC.
+    """
+    known = sorted(((d, -e.value, name, e) for name, d, e in rows if e.value is not None), key=lambda row: row[:3])
+    buys, best = [], 0.0
+    for draws, minus, name, estimate in known:
+        if -minus > best:
+            buys.append((draws, name, estimate))
+            best = -minus
+    named = {name for _, name, _ in buys}
+    points = [Series(name_of(name), (float(d),), (e.value or 0.0,), *_bounds([e]), "points") for d, name, e in buys]
+    others = [(float(d), -minus) for d, minus, name, _ in known if name not in named]
+    if others:
+        points.append(Series("the others", tuple(x for x, _ in others), tuple(y for _, y in others), kind="points"))
+    labels = ("draws a question, besides the baseline answer", "ROC-AUC")
+    chart = Chart("price", "ROC-AUC and price", *labels, tuple(points), guides=_CHANCE)
+    note = "Named are the detectors that no cheaper one, and no other one of their price, is as good as."
+    return replace(chart, note=_TOO_FEW if chart.empty else note)
+
+
+def threshold_chart(run: Run, scorer: Scorer, shown: Sequence[str] | None = None, steps: int = 41) -> Chart:
     """ROC-AUC against the cosine threshold of embedding clustering: HEDGE Figure 3.
+
+    Args:
+        shown: detectors; those that look at no clusters are left out. By default those of the scorer.
 
     Raises:
         ConfigError: the clustering has no threshold.
     """
     from hedge_tasks.clustering.embedding import EmbeddingClustering
+    from hedge_tasks.detectors.scorer import evidence_for
     from hedge_tasks.errors import ConfigError
 
     backend = scorer.backend
     if not isinstance(backend, EmbeddingClustering):
         raise ConfigError(f"{scorer.name}: only embedding clustering has a threshold")
+    asked = main_detectors(scorer.detectors) if shown is None else tuple(shown)
+    asked = tuple(name for name in asked if "clusters" in get(name).needs)
     questions = [a.question or "" for a in run.answer_sets] if scorer.with_question else None
     trees = backend.dendrograms([a.texts for a in run.answer_sets], questions)
-    values: dict[str, list[tuple[float, float]]] = {name: [] for name in SCORE_NAMES}
-    for threshold in np.linspace(0.5, 1.0, steps).tolist():
-        clustered = zip(run.answer_sets, trees, strict=True)
-        scores = [score_clustered(a.with_clusters(t.cluster_ids(threshold)), alpha=scorer.alpha) for a, t in clustered]
-        for name in SCORE_NAMES:
+    thresholds = np.linspace(0.5, 1.0, steps).tolist()
+    options: dict[str, Any] = {"alpha": scorer.alpha, "detectors": asked}
+    known_of = evidence_for(run.answer_sets, backend, asked)
+    rows: list[list[Scores]] = []
+    for answers, tree, evidence in zip(run.answer_sets, trees, known_of, strict=True):
+        # A question has few partitions, however many thresholds there are.
+        partitions = [tuple(tree.cluster_ids(threshold)) for threshold in thresholds]
+        known = {
+            ids: score_clustered(answers.with_clusters(ids), evidence=replace(evidence, cluster_ids=ids), **options)
+            for ids in set(partitions)
+        }
+        rows.append([known[ids] for ids in partitions])
+    values: dict[str, list[tuple[float, float]]] = {name: [] for name in asked}
+    for threshold, *scores in zip(thresholds, *rows, strict=True):
+        for name in asked:
             data = labelled(scores, name)
             if data.both_classes:
                 values[name].append((threshold, auroc(data.values, data.labels)))
@@ -244,9 +287,12 @@ def _forest_series(name: str, rows: Sequence[tuple[int, float, tuple[float, floa
 
 
 def _with_interval(name: str, x: tuple[float, ...], estimates: Sequence[Estimate]) -> Series:
+    return Series(name, x, tuple(e.value or 0.0 for e in estimates), *_bounds(estimates))
+
+
+def _bounds(estimates: Sequence[Estimate]) -> tuple[tuple[float | None, ...], tuple[float | None, ...]]:
     low = tuple(e.interval[0] if e.interval else None for e in estimates)
-    high = tuple(e.interval[1] if e.interval else None for e in estimates)
-    return Series(name, x, tuple(e.value or 0.0 for e in estimates), low, high)
+    return low, tuple(e.interval[1] if e.interval else None for e in estimates)
 
 
 def _thinned(x: np.ndarray, y: np.ndarray) -> tuple[tuple[float, ...], tuple[float, ...]]:
@@ -259,11 +305,11 @@ def _or_note(chart: Chart, reason: str) -> Chart:
     return replace(chart, note=reason) if chart.empty else chart
 
 
-def all_charts(scores: Sequence[Scores]) -> Iterator[Chart]:
+def all_charts(scores: Sequence[Scores], shown: Sequence[str] = SCORE_NAMES) -> Iterator[Chart]:
     """The charts that the scores under one clustering give without another clustering."""
-    yield roc_chart(scores)
-    yield risk_coverage_chart(scores)
-    yield calibration_chart(scores)
-    for name in SCORE_NAMES:
+    yield roc_chart(scores, shown)
+    yield risk_coverage_chart(scores, shown)
+    yield calibration_chart(scores, shown)
+    for name in shown:
         yield distribution_chart(scores, name)
-    yield strata_chart(scores)
+    yield strata_chart(scores, shown)

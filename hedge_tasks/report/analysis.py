@@ -6,11 +6,11 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import combinations
 
-from hedge_tasks.detectors.pipeline import SCORE_NAMES, Scores
+from hedge_tasks.detectors.pipeline import Scores, main_detectors, name_of
 from hedge_tasks.detectors.scorer import Scorer
 from hedge_tasks.errors import ConfigError, HedgeError
 from hedge_tasks.plots.charts import Chart
-from hedge_tasks.plots.figures import name_of, sweep_chart, threshold_chart
+from hedge_tasks.plots.figures import sweep_chart, threshold_chart
 from hedge_tasks.runs.comparisons import compare_two_runs, compare_two_scores
 from hedge_tasks.runs.health import health_of
 from hedge_tasks.runs.measures import auroc_estimate, rate_of, within_strata
@@ -20,6 +20,9 @@ from hedge_tasks.statistics import Comparison, Estimate, StratifiedAuroc
 
 FEW = 20
 """With fewer answers of one class an AUROC says little."""
+
+MOST_DRAWN = 6
+"""Lines of a chart: as many as there are colours."""
 
 _NOTABLE = 0.05
 """A pooled AUROC this much above the one within question types is partly about the type."""
@@ -55,8 +58,20 @@ class Analysis:
 
     @property
     def detectors(self) -> list[str]:
-        """Those that the answers were scored with; all clusterings of a run have the same."""
+        """Those that the answers were scored with, under any clustering."""
         return list(dict.fromkeys(name for of in self.estimates.values() for name in of))
+
+    @property
+    def shown(self) -> tuple[str, ...]:
+        """Those that are compared and drawn: the detectors without the simple baselines."""
+        return main_detectors(self.detectors)
+
+    def drawn(self, clustering: str) -> tuple[str, ...]:
+        """Those of a chart with a line each: of many the best ones, in the order in which they were asked."""
+        estimates = self.estimates[clustering]
+        asked = [name for name in self.shown if name in estimates]
+        best = sorted(asked, key=lambda name: -1.0 if (v := estimates[name].value) is None else v, reverse=True)
+        return tuple(name for name in asked if name in best[:MOST_DRAWN])
 
     @property
     def n(self) -> int:
@@ -69,6 +84,7 @@ def analyse(
     *,
     curves: bool = True,
     sizes: Sequence[int] | None = None,
+    detectors: Sequence[str] | None = None,
     progress: Callable[[str], None] = lambda text: None,
 ) -> list[Analysis]:
     """Cluster and score every run with each of its own scorers; runs that record none get exact matching.
@@ -78,10 +94,17 @@ def analyse(
     Args:
         curves: whether the curves over the number of answers and over the threshold are made: they cluster again.
         sizes: numbers of answers on the first curve; by default 1, 2, 3, 5, 7, 10, 15, 20, ...
+        detectors: names of those that score; by default those of each run.
         progress: told what is being done.
     """
     backends: dict[str, Scorer] = {}
-    return [_analyse(run, _shared(_own_scorers(run), backends), curves, sizes, progress) for run in runs]
+    chosen = None if detectors is None else tuple(detectors)
+    return [_analyse(run, _scorers(run, backends, chosen), curves, sizes, progress) for run in runs]
+
+
+def _scorers(run: Run, backends: dict[str, Scorer], detectors: tuple[str, ...] | None) -> dict[str, Scorer]:
+    shared = _shared(run, _own_scorers(run), backends)
+    return shared if detectors is None else {n: replace(s, detectors=detectors) for n, s in shared.items()}
 
 
 def _analyse(
@@ -113,26 +136,24 @@ def _analyse(
 
 def _with_curves(analysis: Analysis, sizes: Sequence[int] | None, progress: Callable[[str], None]) -> Analysis:
     from hedge_tasks.clustering.embedding import EmbeddingClustering
-    from hedge_tasks.runs.sweep import sweep
+    from hedge_tasks.runs.sweep import sweep, usual_sizes
+    from hedge_tasks.serving.loading import ModelUnavailableError
 
     sweeps, thresholds = {}, {}
+    left_out = dict(analysis.left_out)
     for name, scorer in analysis.scorers.items():
         progress(f"{analysis.run.task}: {name}, curves")
         chosen = [n for n in sizes or usual_sizes(analysis.n) if n <= analysis.n]
-        sweeps[name] = sweep_chart(list(sweep(analysis.run.answer_sets, scorer, chosen)))
-        if isinstance(scorer.backend, EmbeddingClustering):
-            thresholds[name] = threshold_chart(analysis.run, scorer)
-    return replace(analysis, sweeps=sweeps, thresholds=thresholds)
-
-
-def usual_sizes(most: int) -> list[int]:
-    """Numbers of answers worth a point on a curve that ends at `most`.
-
-    Example:
-        >>> usual_sizes(12)
-        [1, 2, 3, 5, 7, 10, 12]
-    """
-    return sorted({n for n in (1, 2, 3, 5, 7, 10, *range(15, most, 5)) if n < most} | ({most} if most else set()))
+        drawn = analysis.drawn(name)
+        try:
+            points = sweep(analysis.run.answer_sets, scorer, chosen, drawn, whole=analysis.scores[name])
+            sweeps[name] = sweep_chart(list(points))
+            if isinstance(scorer.backend, EmbeddingClustering):
+                thresholds[name] = threshold_chart(analysis.run, scorer, drawn)
+        except ModelUnavailableError as error:
+            # What was kept with the run does for its clustering; of fewer answers a model may have to say more.
+            left_out[f"{name}, its curves"] = str(error)
+    return replace(analysis, sweeps=sweeps, thresholds=thresholds, left_out=left_out)
 
 
 def _own_scorers(run: Run) -> dict[str, Scorer]:
@@ -144,15 +165,15 @@ def _own_scorers(run: Run) -> dict[str, Scorer]:
         return {"exact": Scorer("exact", build_backend("exact"))}
 
 
-def _shared(scorers: dict[str, Scorer], backends: dict[str, Scorer]) -> dict[str, Scorer]:
-    """Equal backends of all runs as one object, so that a model is loaded only once."""
+def _shared(run: Run, scorers: dict[str, Scorer], backends: dict[str, Scorer]) -> dict[str, Scorer]:
+    """Equal backends of all runs as one, so that a text is embedded only once; each looks up its own run's evidence."""
     shared = {}
     for name, scorer in scorers.items():
         settings = {
             key: value for key, value in scorer.settings().items() if key not in ("with_question", "alpha", "detectors")
         }
         first = backends.setdefault(repr(sorted(settings.items())), scorer)
-        shared[name] = replace(scorer, backend=first.backend)
+        shared[name] = replace(scorer, backend=first.backend).looking_up(run.said)
     return shared
 
 
@@ -170,11 +191,12 @@ def compare_within(analysis: Analysis) -> list[Pair]:
     """The scores of each clustering with each other, and each score between the clusterings."""
     pairs = []
     for name, scores in analysis.scores.items():
-        for a, b in combinations(SCORE_NAMES, 2):
+        for a, b in combinations(analysis.drawn(name), 2):
             if found := compare_two_scores(scores, a, scores, b):
                 pairs.append(Pair(name, name_of(a), name_of(b), found))
     for first, second in combinations(analysis.scores, 2):
-        for score in SCORE_NAMES:
+        drawn = dict.fromkeys((*analysis.drawn(first), *analysis.drawn(second)))
+        for score in (s for s in drawn if s in analysis.estimates[first] and s in analysis.estimates[second]):
             if found := compare_two_scores(analysis.scores[first], score, analysis.scores[second], score):
                 pairs.append(Pair(name_of(score), first, second, found))
     return pairs
@@ -191,7 +213,8 @@ def compare_between(analyses: Sequence[Analysis], names: Mapping[int, str]) -> l
         if one.run.task != other.run.task:
             continue
         for name in one.scores:
-            for score in SCORE_NAMES if name in other.scores else ():
+            both = [s for s in one.drawn(name) if s in other.estimates[name]] if name in other.scores else []
+            for score in both:
                 if found := compare_two_runs(one.scores[name], other.scores[name], score):
                     pairs.append(Pair(f"{one.run.task}, {name}, {name_of(score)}", names[i], names[k], found))
     return pairs
@@ -215,7 +238,7 @@ def _about_question_types(analysis: Analysis) -> Iterable[str]:
     for name, within in analysis.within.items():
         for score, inside in within.items():
             pooled = analysis.estimates[name][score]
-            if score not in SCORE_NAMES or pooled.value is None or inside.value is None or pooled.interval is None:
+            if score not in analysis.shown or pooled.value is None or inside.value is None or pooled.interval is None:
                 continue
             text = f"{name_of(score)} with {name} ({pooled.value:.2f} pooled, {inside.value:.2f} within)"
             if inside.interval and pooled.interval[0] > 0.5 >= inside.interval[0]:
@@ -225,13 +248,18 @@ def _about_question_types(analysis: Analysis) -> Iterable[str]:
     if explained:
         yield (
             "The pooled ROC-AUC may be explained by the question type. Pooled it is above chance, but among "
-            f"questions of the same type it cannot be told from chance: {'; '.join(explained)}."
+            f"questions of the same type it cannot be told from chance: {_listed(explained)}."
         )
     if partly:
         yield (
             "Part of the pooled ROC-AUC comes from the question type: it is lower when only questions of the same "
-            f"type are compared: {'; '.join(partly)}."
+            f"type are compared: {_listed(partly)}."
         )
+
+
+def _listed(texts: Sequence[str]) -> str:
+    more = f"; and {len(texts) - MOST_DRAWN} more" if len(texts) > MOST_DRAWN else ""
+    return "; ".join(texts[:MOST_DRAWN]) + more
 
 
 def _about_data(analysis: Analysis) -> Iterable[str]:
@@ -252,7 +280,7 @@ def _about_data(analysis: Analysis) -> Iterable[str]:
     if run.answer_sets and any(not a.noisy for a in run.answer_sets):
         yield "Some documents have no noisy answers, so VASE is undefined."
     for name, reason in analysis.left_out.items():
-        yield f"The clustering {name} is left out: {reason}"
+        yield f"Left out is the clustering {name}: {reason}"
     choices = {name: scorer.choice for name, scorer in analysis.scorers.items()}
     oracle = [name for name, choice in choices.items() if choice is not None and choice.method == "oracle"]
     if oracle:

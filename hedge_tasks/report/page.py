@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from hedge_tasks import __version__
-from hedge_tasks.detectors.pipeline import SCORE_NAMES, detectors_of, prices_of
+from hedge_tasks.detectors.pipeline import detectors_of, name_of, prices_of
 from hedge_tasks.errors import DataError
 from hedge_tasks.paper import CellResult, place_runs, published, published_cells
 from hedge_tasks.paper.published import SCORES, filter_name
@@ -16,7 +16,7 @@ from hedge_tasks.plots.figures import (
     all_charts,
     categories_chart,
     detectors_chart,
-    name_of,
+    price_chart,
     rates_chart,
 )
 from hedge_tasks.report.agreement import agreements, labels_by_judge
@@ -50,11 +50,13 @@ class Options:
         pictures: whether the pictures of the questions are looked for.
         curves: whether the curves over n and the threshold are made; they cluster again.
         questions: questions in the explorer, of all runs together.
+        detectors: names of those that score; by default those of each run.
     """
 
     pictures: bool = True
     curves: bool = True
     questions: int = 2000
+    detectors: Sequence[str] | None = None
 
 
 def build_report(
@@ -78,8 +80,8 @@ def build_report(
     if not runs:
         raise DataError("there are no runs to report on")
 
-    analyses = analyse(runs, curves=options.curves, progress=progress)
-    names = _names(runs)
+    analyses = analyse(runs, curves=options.curves, detectors=options.detectors, progress=progress)
+    names = names_of_runs(runs)
     share = max(len(runs), 1)
     sections = []
     for i, analysis in enumerate(analyses):
@@ -106,12 +108,13 @@ def build_report(
     )
 
 
-def _names(runs: Sequence[Run]) -> list[str]:
+def names_of_runs(runs: Sequence[Run]) -> list[str]:
     """What the runs are called on the page: no two the same."""
-    names = [f"{run.task} · {_model(run)}" for run in runs]
-    for i, run in enumerate(runs):
-        if names.count(names[i]) > 1:
-            names[i] = f"{names[i]} · {run.created[:16] or run.path or i + 1}"
+    short = [f"{run.task} · {_model(run)}" for run in runs]
+    names = [
+        name if short.count(name) == 1 else f"{name} · {run.created[:16] or run.path or i + 1}"
+        for i, (name, run) in enumerate(zip(short, runs, strict=True))
+    ]
     return [name if names.count(name) == 1 else f"{name} ({i + 1})" for i, name in enumerate(names)]
 
 
@@ -125,19 +128,21 @@ def _thumbnails(run: Run, results: Sequence[ResultFile], budget: int) -> Thumbna
 
 
 def _section(name: str, analysis: Analysis, runs: Sequence[Run], results: Sequence[ResultFile]) -> dict[str, Any]:
-    scores = [s for s in analysis.detectors if _is_defined(analysis, s)] or list(SCORE_NAMES)
+    scores = [s for s in analysis.detectors if _is_defined(analysis, s)] or list(analysis.shown)
     found = [
         e.reason for of_clustering in analysis.estimates.values() for e in of_clustering.values() if e.value is None
     ]
-    main = {m: {s: of[s] for s in SCORE_NAMES} for m, of in analysis.estimates.items()}
+    main = {m: {s: of[s] for s in analysis.shown if s in of} for m, of in analysis.estimates.items()}
     overview = [detectors_chart(main)]
     categories = categories_chart([(name, analysis.run)])
     return {
         "name": name,
         "tiles": list(_tiles(analysis)),
         "warnings": warnings_of(analysis),
-        "score_names": [f"{name_of(s)} ({_price(analysis, s)})" for s in scores],
-        "metrics": [(clustering, [of[s] for s in scores]) for clustering, of in analysis.estimates.items()],
+        "clusterings": list(analysis.estimates),
+        "metrics": [
+            (name_of(s), _price(analysis, s), [of.get(s) for of in analysis.estimates.values()]) for s in scores
+        ],
         "reasons": sorted({str(reason) for reason in found}),
         "pictures": [picture(chart) for chart in (*overview, *([] if categories.empty else [categories]))],
         "tabs": [_tab(analysis, clustering) for clustering in analysis.scores],
@@ -152,14 +157,13 @@ def _about(run: Run) -> dict[str, Any]:
     return {"created": run.created, "file": run.path.name if run.path else None, **run.settings}
 
 
-def _price(analysis: Analysis, detector: str) -> str:
+def _price(analysis: Analysis, detector: str) -> int:
     scores = next((of for of in analysis.scores.values() if detector in detectors_of(of)), ())
-    draws = prices_of(scores).get(detector, 0)
-    return f"{draws} {'draw' if draws == 1 else 'draws'}"
+    return prices_of(scores).get(detector, 0)
 
 
 def _is_defined(analysis: Analysis, score: str) -> bool:
-    return any(of[score].value is not None for of in analysis.estimates.values())
+    return any(of[score].value is not None for of in analysis.estimates.values() if score in of)
 
 
 def _tiles(analysis: Analysis) -> Iterable[dict[str, str]]:
@@ -187,7 +191,8 @@ def _tiles(analysis: Analysis) -> Iterable[dict[str, str]]:
 
 
 def _tab(analysis: Analysis, clustering: str) -> dict[str, Any]:
-    charts: list[Chart] = list(all_charts(analysis.scores[clustering]))
+    charts: list[Chart] = list(all_charts(analysis.scores[clustering], analysis.drawn(clustering)))
+    charts.append(price_chart(_priced(analysis, clustering)))
     charts += [of[clustering] for of in (analysis.sweeps, analysis.thresholds) if clustering in of]
     return {
         "name": clustering,
@@ -197,15 +202,20 @@ def _tab(analysis: Analysis, clustering: str) -> dict[str, Any]:
     }
 
 
+def _priced(analysis: Analysis, clustering: str) -> list[tuple[str, int, Estimate]]:
+    prices = prices_of(analysis.scores[clustering])
+    return [(name, prices[name], estimate) for name, estimate in analysis.estimates[clustering].items()]
+
+
 def _measures(analysis: Analysis, clustering: str) -> dict[str, Any] | None:
     """Areas other than the ROC's, a row a score."""
-    found = {score: other_measures(labelled(analysis.scores[clustering], score)) for score in SCORE_NAMES}
+    found = {s: other_measures(labelled(analysis.scores[clustering], s)) for s in analysis.drawn(clustering)}
     rows = [(name_of(score), [of[key] for key in MEASURES]) for score, of in found.items() if of]
     return {"names": list(MEASURES.values()), "rows": rows} if rows else None
 
 
 def _by_question_type(analysis: Analysis, clustering: str) -> dict[str, Any] | None:
-    within = {s: w for s, w in analysis.within[clustering].items() if s in SCORE_NAMES}
+    within = {s: w for s, w in analysis.within[clustering].items() if s in analysis.drawn(clustering)}
     if not within:
         return None
     types = list(dict.fromkeys(name for w in within.values() for name in w.strata))
@@ -275,7 +285,7 @@ def _matrix(analyses: Sequence[Analysis], names: Sequence[str]) -> dict[str, Any
     clusterings = dict.fromkeys(clustering for a in analyses for clustering in a.scores)
     tabs = []
     for clustering in clusterings:
-        for score in SCORE_NAMES:
+        for score in dict.fromkeys(score for a in analyses for score in a.shown):
             rows = [(model, [_cell(place.get((model, task)), clustering, score) for task in tasks]) for model in models]
             tabs.append({"name": f"{clustering}, {name_of(score)}", "rows": rows})
     few = all(sum(a.run.task == task for a in analyses) <= _MOST_COMPARED for task in tasks)
@@ -291,7 +301,7 @@ def _matrix(analyses: Sequence[Analysis], names: Sequence[str]) -> dict[str, Any
 
 
 def _cell(analysis: Analysis | None, clustering: str, score: str) -> Estimate | None:
-    return analysis.estimates[clustering][score] if analysis and clustering in analysis.estimates else None
+    return analysis.estimates.get(clustering, {}).get(score) if analysis else None
 
 
 def _paper(analyses: Sequence[Analysis]) -> list[CellResult]:

@@ -17,6 +17,9 @@ _WIDTH, _HEIGHT = 420.0, 280.0
 _LEFT, _RIGHT, _TOP, _BOTTOM = 50.0, 14.0, 14.0, 42.0
 _ROW = 30.0
 _CATEGORY_CHARS = 19
+# A forest of many rows is a figure of its own: wider, its rows closer, its names longer.
+_MANY_ROWS = 8
+_WIDE, _WIDE_LEFT, _WIDE_ROW, _WIDE_CHARS = 720.0, 260.0, 22.0, 38
 _CHARS_ACROSS = 50
 _MANY = 40
 
@@ -83,9 +86,11 @@ class _Scale:
 
 def picture(chart: Chart) -> Picture:
     """Lay a chart out."""
-    height = _TOP + _BOTTOM + _ROW * len(chart.categories) if chart.forest else _HEIGHT
-    left = _LEFT + (95 if chart.forest else 0)
-    bottom, right = height - _BOTTOM, _WIDTH - _RIGHT
+    wide = chart.forest and len(chart.categories) > _MANY_ROWS
+    row, width = (_WIDE_ROW, _WIDE) if wide else (_ROW, _WIDTH)
+    height = _TOP + _BOTTOM + row * len(chart.categories) if chart.forest else _HEIGHT
+    left = _WIDE_LEFT if wide else _LEFT + (95 if chart.forest else 0)
+    bottom, right = height - _BOTTOM, width - _RIGHT
     x = _scale(_x_bounds(chart), left, right)
     y = _scale(_y_bounds(chart), bottom, _TOP)
     if chart.forest:
@@ -95,11 +100,12 @@ def picture(chart: Chart) -> Picture:
     guides = tuple(Tick(value_axis(value), label) for value, label in chart.guides if _inside(value_axis, value))
     diagonal = f"M{x(0)} {y(0)}L{x(1)} {y(1)}" if chart.diagonal else ""
     # Side by side they share the width; the whole name is said when a bar is pointed at.
-    room = _CATEGORY_CHARS if chart.forest else max(3, _CHARS_ACROSS // max(len(chart.categories), 1))
+    names_room = _WIDE_CHARS if wide else _CATEGORY_CHARS
+    room = names_room if chart.forest else max(3, _CHARS_ACROSS // max(len(chart.categories), 1))
     named = tuple(Tick((y if chart.forest else x)(i), _short(name, room)) for i, name in enumerate(chart.categories))
     x_ticks = named if named and not chart.forest else _ticks(x)
     y_ticks = named if chart.forest else _ticks(y)
-    return Picture(chart, _WIDTH, height, left, right, _TOP, bottom, x_ticks, y_ticks, drawn, guides, diagonal)
+    return Picture(chart, width, height, left, right, _TOP, bottom, x_ticks, y_ticks, drawn, guides, diagonal)
 
 
 def nice_ticks(low: float, high: float, most: int = 6) -> list[float]:
@@ -134,7 +140,8 @@ def _marks(chart: Chart, series: Series, i: int, x: _Scale, y: _Scale) -> tuple[
     bars = [s for s in chart.series if s.kind == "bars"]
     step = min((b - a for a, b in zip(series.x, series.x[1:], strict=False)), default=1.0)
     breadth = 0.8 * abs(x(x.low + step) - x(x.low)) / max(len(bars), 1)
-    shift = (i - (len(chart.series) - 1) / 2) * (_ROW * 0.6 / max(len(chart.series), 1))
+    row = _WIDE_ROW if len(chart.categories) > _MANY_ROWS else _ROW
+    shift = (i - (len(chart.series) - 1) / 2) * (row * 0.6 / max(len(chart.series), 1))
     marks = []
     for k, (a, b) in enumerate(zip(series.x, series.y, strict=True)):
         bounds = series.bounds(k)

@@ -11,7 +11,8 @@ from scipy.stats import rankdata
 from hedge_tasks.data.answers import AnswerSet
 from hedge_tasks.detectors.advice import Gain, free_of, price_advice
 from hedge_tasks.detectors.base import Detector
-from hedge_tasks.detectors.pipeline import Scores, auroc_within, detection_auroc
+from hedge_tasks.detectors.clock import Clock
+from hedge_tasks.detectors.pipeline import REFERENCE, Scores, auroc_within, detection_auroc
 from hedge_tasks.detectors.registry import get
 from hedge_tasks.detectors.scorer import Scorer
 from hedge_tasks.errors import ConfigError, DataError
@@ -31,6 +32,7 @@ class Row:
     Attributes:
         detector, title: its name, and what it is called.
         draws: answers a question that it costs besides the baseline answer.
+        seconds: that its evidence and its score took here, for all questions; what was kept with the run is looked up.
         estimate: ROC-AUC.
         within: the same within question types.
         difference: its ROC-AUC less that of the detector all are compared with; None for that one itself.
@@ -40,6 +42,7 @@ class Row:
     detector: str
     title: str
     draws: int
+    seconds: float
     estimate: Estimate
     within: StratifiedAuroc
     difference: Comparison | None
@@ -56,6 +59,7 @@ class DetectorTable:
         rows: those with a ROC-AUC, the highest first.
         left_out: detector -> why it has none.
         advice: what the draws of this run are good for, in a sentence or two; empty where nothing draws.
+        scores: of all questions by the detectors with a row.
     """
 
     run: Run
@@ -64,6 +68,7 @@ class DetectorTable:
     rows: tuple[Row, ...]
     left_out: Mapping[str, str]
     advice: str = ""
+    scores: Sequence[Scores] = ()
 
 
 @dataclass(frozen=True)
@@ -82,15 +87,22 @@ class Rank:
 
 
 @dataclass(frozen=True)
-class _Column:
-    """The scores of a detector, and what they cost."""
+class Column:
+    """The scores of a detector, and what they cost.
+
+    Attributes:
+        scores: of all questions; other detectors may be in them.
+        draws: answers a question besides the baseline answer.
+        seconds: see `Row.seconds`.
+    """
 
     scores: Sequence[Scores]
     draws: int
+    seconds: float
 
 
 def detector_table(
-    run: Run, scorer: Scorer, names: Sequence[str], *, against: str = "se", budget: int | None = None
+    run: Run, scorer: Scorer, names: Sequence[str], *, against: str = REFERENCE, budget: int | None = None
 ) -> DetectorTable:
     """Score a run with every detector and compare each with one of them.
 
@@ -108,7 +120,7 @@ def detector_table(
     if not run.answer_sets:
         raise DataError(f"{run.title}: there are no answers")
     asked = {name: get(name) for name in dict.fromkeys((*names, against))}
-    columns, left_out = _columns(run.answer_sets, scorer, asked, budget)
+    columns, left_out = priced_columns(run.answer_sets, scorer, asked, budget)
     estimates = {name: detection_auroc(column.scores, name) for name, column in columns.items()}
     left_out |= {name: str(e.reason) for name, e in estimates.items() if e.value is None}
     shown = sorted((n for n in asked if n not in left_out), key=lambda n: (-(estimates[n].value or 0), n))
@@ -125,6 +137,7 @@ def detector_table(
             detector=name,
             title=asked[name].title,
             draws=columns[name].draws,
+            seconds=columns[name].seconds,
             estimate=estimates[name],
             within=auroc_within(columns[name].scores, name),
             difference=found[name],
@@ -132,10 +145,18 @@ def detector_table(
         )
         for name in shown
     )
-    return DetectorTable(run, scorer, against, rows, left_out, _advice(rows, columns, asked))
+    joined = (
+        [
+            replace(first, numbers={name: columns[name].scores[i][name] for name in shown})
+            for i, first in enumerate(columns[shown[0]].scores)
+        ]
+        if shown
+        else []
+    )
+    return DetectorTable(run, scorer, against, rows, left_out, _advice(rows, columns, asked), joined)
 
 
-def _advice(rows: Sequence[Row], columns: Mapping[str, _Column], asked: Mapping[str, Detector]) -> str:
+def _advice(rows: Sequence[Row], columns: Mapping[str, Column], asked: Mapping[str, Detector]) -> str:
     """What the draws buy over the log-probability of the answer, by a paired test of each detector that draws."""
     values = {row.detector: row.estimate.value or 0.0 for row in rows}
     drawing = [row for row in rows if row.draws]
@@ -180,14 +201,23 @@ def mean_ranks(tables: Sequence[DetectorTable], *, seed: int = 0) -> list[Rank]:
     return sorted(found, key=lambda rank: (rank.mean, rank.detector))
 
 
-def _columns(
+def priced_columns(
     answer_sets: Sequence[AnswerSet], scorer: Scorer, asked: Mapping[str, Detector], budget: int | None
-) -> tuple[dict[str, _Column], dict[str, str]]:
-    """Scores by detector, one clustering for all that see the same answers, and who cannot pay."""
+) -> tuple[dict[str, Column], dict[str, str]]:
+    """Scores by detector, one clustering for all that see the same answers; and why others have none.
+
+    Args:
+        asked: detectors by name.
+        budget: see `detector_table`; None: all answers for everybody.
+
+    Raises:
+        ConfigError: the budget is negative.
+    """
     n, m = (min(len(getattr(a, name)) for a in answer_sets) for name in ("clean", "noisy"))
     if budget is None:
-        scores = replace(scorer, detectors=tuple(asked)).score(answer_sets)
-        return {name: _Column(scores, detector.draws(n, m)) for name, detector in asked.items()}, {}
+        clock = Clock()
+        scores = replace(scorer, detectors=tuple(asked)).score(answer_sets, clock=clock)
+        return {name: Column(scores, d.draws(n, m), clock.of(d)) for name, d in asked.items()}, {}
     if budget < 0:
         raise ConfigError(f"--budget: expected a number of draws from 0 on, got {budget}")
     sizes: dict[tuple[int, int], list[str]] = {}
@@ -202,11 +232,12 @@ def _columns(
             # What looks at no clusters does not mind further answers, and a clustering of nothing is none.
             size = affordable if "clusters" in detector.needs else (affordable[0] or n, affordable[1])
             sizes.setdefault(size, []).append(name)
-    columns: dict[str, _Column] = {}
+    columns: dict[str, Column] = {}
     for (clean, noisy), names in sizes.items():
         cut = [replace(a, clean=a.clean[:clean], noisy=a.noisy[:noisy], cluster_ids=None) for a in answer_sets]
-        scores = replace(scorer, detectors=tuple(names)).score(cut)
-        columns |= {name: _Column(scores, asked[name].draws(clean, noisy)) for name in names}
+        clock = Clock()
+        scores = replace(scorer, detectors=tuple(names)).score(cut, clock=clock)
+        columns |= {n: Column(scores, asked[n].draws(clean, noisy), clock.of(asked[n])) for n in names}
     return columns, left_out
 
 

@@ -2,9 +2,9 @@
 
 A run file is JSON lines. The first line is a header, `{"hedge_run": 2, "task", "model", "created", "settings",
 "documents"}`; the last one closes it; every other line is one answer set (`AnswerSet.to_dict`) with the judge's
-`verdict` beside it. Each has a checksum as its last field, and the closing line a digest of all
-(`hedge_tasks.runs.integrity`). Everything that is computed later (other clusterings, sweeps, comparisons, reports)
-starts from here and needs no model.
+`verdict` beside it, and what models have said of the answers (`hedge_tasks.runs.evidence`). Each has a checksum as its
+last field, and the closing line a digest of all (`hedge_tasks.runs.integrity`). Everything that is computed later
+(sweeps, comparisons, reports) starts from here and needs no model.
 """
 
 from __future__ import annotations
@@ -15,9 +15,11 @@ import shutil
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timezone
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+from hedge_tasks.clustering.said import Said
 from hedge_tasks.data.answer_files import parse_answer_sets
 from hedge_tasks.data.answer_rows import normal_rows
 from hedge_tasks.data.answers import AnswerSet
@@ -25,6 +27,7 @@ from hedge_tasks.errors import DataError, unknown
 from hedge_tasks.io import outside
 from hedge_tasks.io.files import write_whole
 from hedge_tasks.io.json_lines import read_objects
+from hedge_tasks.runs.evidence import FIELD, KeptEvidence, keep, read_evidence
 from hedge_tasks.runs.integrity import HEADER, Inspection, inspect, is_run_file, sealed_run
 from hedge_tasks.runs.run_settings import checked_settings, checked_verdict
 
@@ -49,6 +52,7 @@ class Run:
         path: the file it was read from or written to.
         trusted: whether the user has said that what it names may be loaded; see `hedge_tasks.runs.trust`.
         digest: SHA-256 that the run file's closing line states; empty for a run that was not read from one.
+        evidence: what models have said of the answers.
     """
 
     task: str
@@ -60,6 +64,16 @@ class Run:
     path: Path | None = None
     trusted: bool = field(default=False, compare=False)
     digest: str = field(default="", compare=False)
+    evidence: KeptEvidence = field(default_factory=KeptEvidence, compare=False, repr=False)
+
+    @cached_property
+    def said(self) -> Said:
+        """The evidence as clusterings look it up.
+
+        Raises:
+            DataError: it is damaged.
+        """
+        return self.evidence.said(self.answer_sets, str(self.path or self.task))
 
     @property
     def title(self) -> str:
@@ -90,7 +104,29 @@ def save_run(run: Run, folder: Path) -> Path:
 def _text(run: Run) -> str:
     about = {"task": run.task, "model": run.model, "created": run.created, "settings": run.settings}
     header = {HEADER: FORMAT, **about, "documents": len(run.answer_sets)}
-    return sealed_run(header, [{**a.to_dict(), "verdict": run.verdicts.get(a.id)} for a in run.answer_sets])
+    if run.evidence:
+        header[FIELD] = run.evidence.header()
+    return sealed_run(header, [_line(run, answers) for answers in run.answer_sets])
+
+
+def keep_evidence(run: Run) -> Path | None:
+    """Write into a run's file what models have said of its answers since it was read; None where nothing was said.
+
+    Raises:
+        DataError: the run was not read from a run file, or the file cannot be written.
+    """
+    if run.path is None or not is_run_file(run.path):
+        raise DataError(f"{run.title}: only a run file keeps evidence")
+    evidence = keep(run.said, run.answer_sets)
+    if evidence == run.evidence:
+        return None
+    write_whole(run.path, _text(replace(run, evidence=evidence)))
+    return run.path
+
+
+def _line(run: Run, answers: AnswerSet) -> dict[str, Any]:
+    kept = run.evidence.line(answers.id) if run.evidence else None
+    return {**answers.to_dict(), "verdict": run.verdicts.get(answers.id), **({FIELD: kept} if kept else {})}
 
 
 def load_runs(path: Path, task: str | None = None, *, trust: bool = False) -> list[Run]:
@@ -265,8 +301,10 @@ def _from_run_file(found: Inspection) -> Run:
     checked = {str(row.get("id")): checked_verdict(row.get("verdict"), where) for where, row in found.rows}
     verdicts = {id: verdict for id, verdict in checked.items() if verdict is not None}
     facts = (settings, header["created"], found.file)
-    sets = tuple(parse_answer_sets(found.rows))
-    return Run(header["task"], header["model"], sets, verdicts, *facts, digest=found.digest)
+    evidence = read_evidence(header, found.rows, where)
+    answer_sets = tuple(parse_answer_sets(found.rows))
+    run = Run(header["task"], header["model"], answer_sets, verdicts, *facts, evidence=evidence)
+    return replace(run, digest=found.digest)
 
 
 def _from_samples(file: Path, rows: _Rows) -> Run:

@@ -11,7 +11,7 @@ from hedge_tasks.runs.trust import check_models
 
 
 def scorers_of(run: Run) -> dict[str, Scorer]:
-    """The scorers that a run was evaluated with, by name.
+    """The scorers that a run was evaluated with, by name; what was kept with the run they do not ask again.
 
     Raises:
         ConfigError: the run records none.
@@ -22,7 +22,7 @@ def scorers_of(run: Run) -> dict[str, Scorer]:
         raise ConfigError(f"{run.path}: no filters are recorded there; choose a clustering with --clustering")
     if run.path is not None and not run.trusted:
         check_models(filters, str(run.path))
-    return {name: Scorer.from_settings(name, settings) for name, settings in filters.items()}
+    return {name: Scorer.from_settings(name, settings).looking_up(run.said) for name, settings in filters.items()}
 
 
 def scorer_of(run: Run, name: str | None) -> Scorer:

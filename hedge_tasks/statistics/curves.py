@@ -164,7 +164,7 @@ def prediction_rejection_ratio(scores: npt.ArrayLike, quality: npt.ArrayLike, *,
         raise UndefinedStatistic(f"no answer can be rejected: max_rejection {max_rejection:g} of {len(x)} documents")
     if np.ptp(q) == 0:
         raise UndefinedStatistic("all answers have the same quality, so that no order is better than another")
-    return _prr(_Counts.of(x, q), max_rejection)
+    return float(_prr(_Counts.of(x, q), max_rejection)[0])
 
 
 def area_under_quality(scores: npt.ArrayLike, quality: npt.ArrayLike, *, resolution: int = 100) -> float:
@@ -194,7 +194,7 @@ def area_under_quality(scores: npt.ArrayLike, quality: npt.ArrayLike, *, resolut
     if resolution < 1:
         raise ValueError(f"resolution must be at least 1, got {resolution}")
     x, q = _as_quality(scores, quality)
-    return _aug(_Counts.of(x, q), resolution)
+    return float(_aug(_Counts.of(x, q), resolution)[0])
 
 
 def estimate_curves(
@@ -256,17 +256,19 @@ def estimate_curves(
 
 def mean_quality(x: FloatArray, q: FloatArray) -> FloatArray:
     """Q(k), k = 1, ..., n: mean quality of the k lowest scores, expected over the orders of ties; shape `(n,)`."""
-    return _Counts.of(x, q).means()
+    counts = _Counts.of(x, q)
+    k = np.arange(1, len(x) + 1)
+    return np.asarray(np.interp(k, np.append(0.0, counts.ends[0]), np.append(0.0, counts.sums[0])) / k)
 
 
 @dataclass(frozen=True)
 class _Counts:
-    """Documents by distinct score, ascending: how many up to each, and the sums of their qualities and its levels.
+    """Documents by distinct score, ascending: how many up to each, and the sums of their qualities; a row a resample.
 
     Attributes:
-        ends: Number of documents with at most this score, shape `(levels,)`.
-        sums: Sum of their qualities, shape `(levels,)`.
-        n_best: Number of documents of each distinct quality, from the best, shape `(qualities,)`.
+        ends: Number of documents with at most this score, shape `(rows, levels)`.
+        sums: Sum of their qualities, shape `(rows, levels)`.
+        n_best: Number of documents of each distinct quality, from the best, shape `(rows, qualities)`.
         best: These qualities, descending.
     """
 
@@ -276,19 +278,22 @@ class _Counts:
     best: FloatArray
 
     @classmethod
-    def of(cls, x: FloatArray, q: FloatArray, times: FloatArray | None = None) -> _Counts:
-        """Of documents, each counted `times` often (None: once)."""
-        return _Layout(x, q).counts(np.ones(len(x)) if times is None else times)
+    def of(cls, x: FloatArray, q: FloatArray) -> _Counts:
+        """Of the documents themselves, each once: one row."""
+        return _Layout(x, q).counts(np.ones((1, len(x))))
 
     @property
-    def n(self) -> int:
-        return int(self.ends[-1])
+    def n(self) -> IntArray:
+        """Documents, shape `(rows,)`."""
+        return self.ends[:, -1].astype(np.int64)
 
-    def means(self) -> FloatArray:
-        return _means(self.ends, self.sums, self.n)
+    def mean_above(self, least: IntArray) -> FloatArray:
+        """Mean of Q(k) over k from `least + 1` to n, shape `(rows,)`."""
+        return _mean_above(self.ends, self.sums, least)
 
-    def oracle_means(self) -> FloatArray:
-        return _means(np.cumsum(self.n_best), np.cumsum(self.n_best * self.best), self.n)
+    def oracle_mean_above(self, least: IntArray) -> FloatArray:
+        """The same if the answers came in the order of their quality."""
+        return _mean_above(np.cumsum(self.n_best, axis=1), np.cumsum(self.n_best * self.best, axis=1), least)
 
 
 class _Layout:
@@ -298,54 +303,74 @@ class _Layout:
         self.q, self.levels = q, levels_of(x)
         best, place = np.unique(-q, return_inverse=True)
         self.best, self.place = -best, place.astype(np.int64)
+        self._by_level, self._by_place = _sorted(self.levels), _sorted(self.place)
 
     def counts(self, times: FloatArray) -> _Counts:
-        n_levels = int(self.levels.max()) + 1
-        of_level = _sums(self.levels, times, n_levels)
-        quality = _sums(self.levels, times * self.q, n_levels)
-        return _Counts(np.cumsum(of_level), np.cumsum(quality), _sums(self.place, times, len(self.best)), self.best)
+        """Of the documents, each counted `times` often, shape `(rows, n)`."""
+        of_level, quality = _sums(times, *self._by_level), _sums(times * self.q, *self._by_level)
+        ends, sums = np.cumsum(of_level, axis=1), np.cumsum(quality, axis=1)
+        return _Counts(ends, sums, _sums(times, *self._by_place), self.best)
 
 
-def _sums(codes: IntArray, weights: FloatArray, n: int) -> FloatArray:
-    return np.bincount(codes, weights, n).astype(np.float64)
+def _sorted(codes: IntArray) -> tuple[IntArray, IntArray]:
+    """Documents in the order of their codes 0, 1, ..., and where each code begins."""
+    order = np.argsort(codes, kind="stable")
+    return order, np.searchsorted(codes[order], np.arange(int(codes.max()) + 1))
 
 
-def _means(ends: FloatArray, sums: FloatArray, n: int) -> FloatArray:
-    k = np.arange(1, n + 1)
-    return np.asarray(np.interp(k, np.append(0.0, ends), np.append(0.0, sums)) / k)
+def _sums(weights: FloatArray, order: IntArray, starts: IntArray) -> FloatArray:
+    return np.add.reduceat(weights[:, order], starts, axis=1)
 
 
-def _aurc(counts: _Counts) -> float:
-    return float(1 - counts.means().mean())
+def _mean_above(ends: FloatArray, sums: FloatArray, least: IntArray) -> FloatArray:
+    r"""Mean of :math:`S(k) / k` over k from `least + 1` on, S running linearly through each level.
 
-
-def _prr(counts: _Counts, max_rejection: float) -> float:
-    kept_at_least = counts.n - int(max_rejection * counts.n)
-    if kept_at_least == counts.n:
-        return float("nan")
-    area, oracle = (means[kept_at_least:].mean() for means in (counts.means(), counts.oracle_means()))
-    random = counts.sums[-1] / counts.n
-    # Equal qualities: their sums differ from k times one of them by rounding only.
-    return float((area - random) / (oracle - random)) if oracle - random > 1e-12 else float("nan")
-
-
-def _aug(counts: _Counts, resolution: int) -> float:
-    kept = np.arange(resolution + 1) * counts.n // resolution
-    sums = np.interp(kept, np.append(0.0, counts.ends), np.append(0.0, counts.sums))
-    quality = sums / np.maximum(kept, 1)
-    return float((quality[1:] + quality[:-1]).sum() / 2 / resolution)
-
-
-def _average_precision(counts: _Counts) -> float:
-    """Of qualities 0 and 1: found from the highest score down."""
-    kept, supported = np.append(0.0, counts.ends[:-1]), np.append(0.0, counts.sums[:-1])
-    rejected = counts.n - kept
-    found = rejected - (counts.sums[-1] - supported)
-    new = np.diff(np.append(found, 0.0)) * -1
-    if not found[0]:
-        return float("nan")
+    Within a level :math:`S(k) = a + b k`, so that :math:`\sum S(k) / k = a \sum 1/k + b \sum 1`.
+    """
+    n = int(ends[:, -1].max())
+    harmonic = np.append(0.0, np.cumsum(1.0 / np.arange(1, n + 1)))
+    starts, before = _shifted(ends), _shifted(sums)
+    slope = np.divide(sums - before, ends - starts, out=np.zeros_like(ends), where=ends > starts)
+    low, high = (np.maximum(bound, least[:, None]).astype(np.int64) for bound in (starts, ends))
+    areas = slope * (high - low) + (before - slope * starts) * (harmonic[high] - harmonic[low])
     with np.errstate(invalid="ignore"):
-        return float(np.where(new > 0, new * found / rejected, 0.0).sum() / found[0])
+        return np.asarray(areas.sum(axis=1) / (ends[:, -1] - least))
+
+
+def _shifted(values: FloatArray) -> FloatArray:
+    return np.concatenate([np.zeros((len(values), 1)), values[:, :-1]], axis=1)
+
+
+def _aurc(counts: _Counts) -> FloatArray:
+    return 1 - counts.mean_above(np.zeros(len(counts.ends), dtype=np.int64))
+
+
+def _prr(counts: _Counts, max_rejection: float) -> FloatArray:
+    kept_at_least = counts.n - (max_rejection * counts.n).astype(np.int64)
+    area, oracle = counts.mean_above(kept_at_least), counts.oracle_mean_above(kept_at_least)
+    random = counts.sums[:, -1] / counts.n
+    # Equal qualities: their sums differ from k times one of them by rounding only.
+    defined = (oracle - random > 1e-12) & (kept_at_least < counts.n)
+    return np.divide(area - random, oracle - random, out=np.full(len(area), np.nan), where=defined)
+
+
+def _aug(counts: _Counts, resolution: int) -> FloatArray:
+    found = []
+    for n, ends, sums in zip(counts.n.tolist(), counts.ends, counts.sums, strict=True):
+        kept = np.arange(resolution + 1) * n // resolution
+        quality = np.interp(kept, np.append(0.0, ends), np.append(0.0, sums)) / np.maximum(kept, 1)
+        found.append((quality[1:] + quality[:-1]).sum() / 2 / resolution)
+    return np.array(found)
+
+
+def _average_precision(counts: _Counts) -> FloatArray:
+    """Of qualities 0 and 1: found from the highest score down."""
+    rejected = counts.n[:, None] - _shifted(counts.ends)
+    found = rejected - (counts.sums[:, -1:] - _shifted(counts.sums))
+    new = found - np.concatenate([found[:, 1:], np.zeros((len(found), 1))], axis=1)
+    parts = np.divide(new * found, rejected, out=np.zeros_like(found), where=(new > 0) & (rejected > 0))
+    all_found = found[:, 0]
+    return np.divide(parts.sum(axis=1), all_found, out=np.full(len(found), np.nan), where=all_found > 0)
 
 
 _POINT: dict[str, Callable[[FloatArray, FloatArray], float]] = {
@@ -355,7 +380,7 @@ _POINT: dict[str, Callable[[FloatArray, FloatArray], float]] = {
     "prr_50": lambda x, q: prediction_rejection_ratio(x, q, max_rejection=0.5),
     "aug": area_under_quality,
 }
-_OF_COUNTS: dict[str, Callable[[_Counts], float]] = {
+_OF_COUNTS: dict[str, Callable[[_Counts], FloatArray]] = {
     "auprc": _average_precision,
     "aurc": _aurc,
     "prr": lambda counts: _prr(counts, 1.0),
@@ -369,13 +394,12 @@ def _resampled(
 ) -> dict[str, FloatArray]:
     layout, rng = _Layout(x, q), np.random.default_rng(seed)
     units, n_units = canonical_units(groups, layout.levels, layout.place)
-    samples: dict[str, list[float]] = {name: [] for name in names}
+    samples: dict[str, list[FloatArray]] = {name: [] for name in names}
     for block in unit_counts(n_units, n_resamples, len(x), rng):
-        for times in block[:, units].astype(np.float64):
-            counts = layout.counts(times)
-            for name in names:
-                samples[name].append(_OF_COUNTS[name](counts))
-    return {name: np.array(values) for name, values in samples.items()}
+        counts = layout.counts(block[:, units].astype(np.float64))
+        for name in names:
+            samples[name].append(_OF_COUNTS[name](counts))
+    return {name: np.concatenate(values) for name, values in samples.items()}
 
 
 def _estimated(value: float, samples: FloatArray, n: int, n_positive: int, method: str, confidence: float) -> Estimate:

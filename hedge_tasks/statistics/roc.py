@@ -60,13 +60,14 @@ def auroc(scores: npt.ArrayLike, labels: npt.ArrayLike) -> float:
         >>> auroc([0.1, 0.7, 0.7, 0.9], [0, 0, 1, 1])
         0.875
     """
-    # Imported late: scikit-learn takes longer to import than the rest of this module takes to run.
-    from sklearn.metrics import roc_auc_score
-
     x, y = as_data(scores, labels)
     check_defined(x, y)
-    # Ranks order the documents just as the scores do, and scikit-learn would refuse infinite scores.
-    return float(roc_auc_score(y, levels_of(x)))
+    # From whole numbers, as those of the resamples: equal to scikit-learn's to the last digits, which refuses infinite
+    # scores and takes twenty times as long to check its arguments.
+    levels, positive = levels_of(x), y == 1
+    n_levels = int(levels.max()) + 1
+    counts = [np.bincount(levels[chosen], minlength=n_levels)[None] for chosen in (positive, ~positive)]
+    return float(_areas(*counts)[0])
 
 
 def estimate_auroc(

@@ -102,6 +102,7 @@ def _lcs_length(a: Sequence[str], b: Sequence[str]) -> int:
 @register(
     "lexical",
     title="Lexical disagreement",
+    short="lexical disagreement",
     needs=("clean",),
     draws=clean_draws,
     source="Kuhn et al. 2023; Lin et al. 2024",

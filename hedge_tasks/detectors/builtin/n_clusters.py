@@ -38,6 +38,7 @@ def number_of_clusters(clean_ids: ClusterIds) -> float:
 @register(
     "n_clusters",
     title="Number of meanings",
+    short="number of clusters",
     needs=("clean", "clusters"),
     draws=clean_draws,
     unit="meanings",

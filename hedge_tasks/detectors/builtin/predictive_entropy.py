@@ -37,6 +37,7 @@ def negative_mean_clean_logprob(clean_logprobs: LogProbs) -> float:
 @register(
     "clean_nll",
     title="Predictive entropy a token",
+    short="mean NLL",
     needs=("clean", "clean_logprobs"),
     draws=clean_draws,
     unit="nats a token",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable
 
-from hedge_tasks.detectors.base import clean_draws
+from hedge_tasks.detectors.base import all_draws, clean_draws, noisy_draws
 from hedge_tasks.detectors.builtin.semantic_entropy import discrete_semantic_entropy
 from hedge_tasks.detectors.distribution import ClusterIds, as_ids
 from hedge_tasks.detectors.evidence import Evidence
@@ -90,3 +90,49 @@ def radflag_dse(evidence: Evidence, *, weight: float = 0.25) -> float:
         (1.0, 1.1733)
     """
     return radflag_score(evidence) + weight * discrete_semantic_entropy(evidence.clean_ids)
+
+
+@register(
+    "radflag_noisy",
+    title="RadFlag, noisy samples",
+    needs=("noisy", "clusters"),
+    draws=noisy_draws,
+    source="RadFlag (HEDGE Eq. 4) on noisy samples",
+)
+def radflag_noisy(evidence: Evidence) -> float:
+    r"""The share of noisy answers that do not mean what the baseline answer means.
+
+    .. math::
+        1 - \frac{1}{m} \sum_{i=1}^{m} \mathbf{1}[c'_i = c_0]
+
+    Args:
+        evidence: With noisy answers and cluster ids.
+
+    Example:
+        >>> radflag_noisy(Evidence(("a", "a", "a", "b"), 1, cluster_ids=(0, 0, 0, 1)))
+        0.5
+    """
+    return radflag(evidence.baseline_id, evidence.noisy_ids)
+
+
+@register(
+    "radflag_pooled",
+    title="RadFlag, clean and noisy samples",
+    needs=("clean", "noisy", "clusters"),
+    draws=all_draws,
+    source="RadFlag (HEDGE Eq. 4) on all samples",
+)
+def radflag_pooled(evidence: Evidence) -> float:
+    r"""The share of all samples, clean and noisy, that do not mean what the baseline answer means.
+
+    .. math::
+        1 - \frac{1}{n + m} \sum_{i=1}^{n + m} \mathbf{1}[c_i = c_0]
+
+    Args:
+        evidence: With clean and noisy answers and cluster ids.
+
+    Example:
+        >>> radflag_pooled(Evidence(("a", "a", "a", "b", "b"), 2, cluster_ids=(0, 0, 0, 1, 1)))
+        0.5
+    """
+    return radflag(evidence.baseline_id, evidence.clean_ids + evidence.noisy_ids)

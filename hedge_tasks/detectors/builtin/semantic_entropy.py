@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from hedge_tasks.detectors.base import clean_draws
+from hedge_tasks.detectors.base import all_draws, clean_draws, noisy_draws
 from hedge_tasks.detectors.distribution import ClusterIds, LogProbs, entropy, semantic_distribution
 from hedge_tasks.detectors.evidence import Evidence
 from hedge_tasks.detectors.registry import register
@@ -64,6 +64,7 @@ def discrete_semantic_entropy(cluster_ids: ClusterIds) -> float:
 @register(
     "se",
     title="Semantic entropy",
+    short="SE",
     needs=("clean", "clusters"),
     draws=clean_draws,
     unit="nats",
@@ -126,6 +127,7 @@ def se_sum(evidence: Evidence) -> float:
 @register(
     "discrete_se",
     title="Discrete semantic entropy",
+    short="discrete SE",
     needs=("clean", "clusters"),
     draws=clean_draws,
     unit="nats",
@@ -148,3 +150,53 @@ def discrete_se(evidence: Evidence) -> float:
         1.0397
     """
     return discrete_semantic_entropy(evidence.clean_ids)
+
+
+@register(
+    "discrete_se_noisy",
+    title="Discrete semantic entropy, noisy samples",
+    needs=("noisy", "clusters"),
+    draws=noisy_draws,
+    unit="nats",
+    source="Farquhar et al. 2024 on noisy samples",
+)
+def discrete_se_noisy(evidence: Evidence) -> float:
+    r"""Entropy of the cluster counts of the noisy answers.
+
+    .. math::
+        -\sum_j \frac{m_j}{m} \ln \frac{m_j}{m}
+
+    Args:
+        evidence: With noisy answers and cluster ids.
+
+    Example:
+        >>> round(discrete_se_noisy(Evidence(("a", "a", "a", "b"), 1, cluster_ids=(0, 0, 0, 1))), 4)
+        0.6931
+    """
+    return discrete_semantic_entropy(evidence.noisy_ids)
+
+
+@register(
+    "discrete_se_pooled",
+    title="Discrete semantic entropy, clean and noisy samples",
+    needs=("clean", "noisy", "clusters"),
+    draws=all_draws,
+    unit="nats",
+    source="Farquhar et al. 2024 on all samples",
+)
+def discrete_se_pooled(evidence: Evidence) -> float:
+    r"""Entropy of the cluster counts of all samples, clean and noisy.
+
+    .. math::
+        -\sum_j \frac{n_j + m_j}{n + m} \ln \frac{n_j + m_j}{n + m}
+
+    What VASE's draws give without VASE.
+
+    Args:
+        evidence: With clean and noisy answers and cluster ids.
+
+    Example:
+        >>> round(discrete_se_pooled(Evidence(("a", "a", "a", "b", "b"), 2, cluster_ids=(0, 0, 0, 1, 1))), 4)
+        0.6931
+    """
+    return discrete_semantic_entropy(evidence.clean_ids + evidence.noisy_ids)

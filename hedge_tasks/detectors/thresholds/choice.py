@@ -8,7 +8,7 @@ is named so.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields, replace
 from typing import Any, Protocol, TypeVar
 
@@ -178,7 +178,8 @@ def _cross_fit(
     for repeat in range(choice.repeats):
         # The first split is that of the seed itself.
         folds = _folds(profiles, f"{choice.seed}.{repeat}" if repeat else str(choice.seed), choice.folds)
-        found = [_search([p for p in labelled if folds[p.id] != fold], choice) for fold in range(choice.folds)]
+        others = [[p.id for p in labelled if folds[p.id] != fold] for fold in range(choice.folds)]
+        found = _search_each(others, labelled, choice)
         parts += found
         for profile in profiles:
             thresholds[profile.id].append(found[folds[profile.id]].threshold)
@@ -263,6 +264,23 @@ def _folds(profiles: Sequence[DocumentProfile], seed: str, n_folds: int) -> dict
         sizes[fold] += len(group)
         folds |= {profile.id: fold for profile in group}
     return folds
+
+
+def _search_each(
+    parts: Sequence[Collection[str]], profiles: Sequence[DocumentProfile], choice: ThresholdChoice
+) -> list[Part]:
+    """Search on several parts of the documents, given by their ids."""
+    chosen = [[p for p in profiles if p.id in ids] for ids in map(frozenset, parts)]
+    if choice.search != "plateau" or any(why_not(part, choice.target, choice.per_class) for part in chosen):
+        return [_search(part, choice) for part in chosen]
+    # One table of scores for all of them: a document that is not in a part weighs nothing there.
+    grid = Grid.of(profiles, choice.target, choice.low, choice.high)
+    weights = np.array([[profile.id in ids for profile in profiles] for ids in map(frozenset, parts)], dtype=np.float64)
+    areas = grid.areas(weights)
+    return [
+        Part(round(float(grid.thresholds[at]), 6), float(area[at]), len(part))
+        for at, area, part in zip(plateau(areas), areas, chosen, strict=True)
+    ]
 
 
 def _search(profiles: Sequence[DocumentProfile], choice: ThresholdChoice) -> Part:

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
@@ -21,6 +22,9 @@ WINDOW = 5
 TOLERANCE = 0.01
 """How much less AUROC, after averaging, is as good as the best."""
 RESAMPLES = 100
+
+# Weights in one go, as many as a fast cache holds.
+_AT_ONCE = 100_000
 
 
 @dataclass(frozen=True, eq=False)
@@ -47,25 +51,41 @@ class Grid:
 
     def areas(self, weights: FloatArray) -> FloatArray:
         """AUROC at every threshold under each weighting of the documents, shapes `(r, n)` to `(r, g)`."""
-        found = np.empty((len(weights), len(self.thresholds)))
-        for i, scores in enumerate(self.scores):
-            if i and np.array_equal(scores, self.scores[i - 1]):
-                found[:, i] = found[:, i - 1]
-            else:
-                found[:, i] = weighted_areas(scores, self.positive, weights)
-        return found
+        hallucinated, supported = weights[:, self.positive == 1], weights[:, self.positive == 0]
+        distinct, places = self._layouts
+        return np.stack([_areas(layout, hallucinated, supported) for layout in distinct], axis=1)[:, places]
+
+    @cached_property
+    def _layouts(self) -> tuple[list[_Layout], IntArray]:
+        """How each distinct row of scores orders the documents, and which of them each threshold has."""
+        distinct, places = np.unique(self.scores, axis=0, return_inverse=True)
+        return [_layout(scores, self.positive) for scores in distinct], places.reshape(-1)
 
 
 def weighted_areas(scores: FloatArray, positive: FloatArray, weights: FloatArray) -> FloatArray:
     """AUROC (Mann-Whitney, ties half) of one score, shape `(n,)`, under each weighting; nan where a class has none."""
-    levels, codes = np.unique(scores, return_inverse=True)
-    order = np.argsort(codes, kind="stable")
-    starts = np.searchsorted(codes[order], np.arange(len(levels)))
-    hallucinated = np.add.reduceat((weights * positive)[:, order], starts, axis=1)
-    supported = np.add.reduceat((weights * (1 - positive))[:, order], starts, axis=1)
-    won = (hallucinated * (np.cumsum(supported, axis=1) - supported / 2)).sum(axis=1)
+    return _areas(_layout(scores, positive), weights[:, positive == 1], weights[:, positive == 0])
+
+
+_Layout = tuple[IntArray, IntArray, IntArray]
+"""Supported documents in the order of their scores; and of each hallucinated one, how many score lower, and at most the
+same."""
+
+
+def _layout(scores: FloatArray, positive: FloatArray) -> _Layout:
+    hallucinated, supported = scores[positive == 1], scores[positive == 0]
+    order = np.argsort(supported, kind="stable")
+    ascending = supported[order]
+    return order, np.searchsorted(ascending, hallucinated), np.searchsorted(ascending, hallucinated, side="right")
+
+
+def _areas(layout: _Layout, hallucinated: FloatArray, supported: FloatArray) -> FloatArray:
+    order, lower, at_most = layout
+    below = np.zeros((len(supported), len(order) + 1))
+    np.cumsum(supported[:, order], axis=1, out=below[:, 1:])
+    won = np.einsum("ri,ri->r", hallucinated, below[:, lower] + below[:, at_most]) / 2
     pairs = hallucinated.sum(axis=1) * supported.sum(axis=1)
-    areas: FloatArray = np.divide(won, pairs, out=np.full(len(weights), np.nan), where=pairs > 0)
+    areas: FloatArray = np.divide(won, pairs, out=np.full(len(won), np.nan), where=pairs > 0)
     return areas
 
 
@@ -129,18 +149,23 @@ def choice_errors(
     rng = np.random.default_rng(seed)
     again: dict[str, list[float]] = {name: [] for name in names}
     still: dict[str, list[float]] = {name: [] for name in names}
-    for _ in range(RESAMPLES):
-        times = rng.multinomial(n_units, np.full(n_units, 1 / n_units))[units].astype(np.float64)
-        fold = np.stack([rng.permutation(n_units)[units] % folds for _ in range(repeats)])
-        others = (times * (fold[:, None, :] != np.arange(folds)[None, :, None])).reshape(-1, len(profiles))
-        areas = grid.areas(others)
-        if np.isnan(areas).any():
-            continue
-        places = plateau(areas).reshape(repeats, folds)
-        chosen = np.median(np.take_along_axis(places, fold, axis=1), axis=0).astype(np.int64)
-        for name in names:
-            again[name].append(float(weighted_areas(tables[name][chosen, documents], grid.positive, times[None])[0]))
-            still[name].append(float(weighted_areas(fixed[name], grid.positive, times[None])[0]))
+    at_once = max(1, _AT_ONCE // (folds * repeats * len(profiles)))
+    for start in range(0, RESAMPLES, at_once):
+        drawn = []
+        for _ in range(start, min(start + at_once, RESAMPLES)):
+            times = rng.multinomial(n_units, np.full(n_units, 1 / n_units))[units].astype(np.float64)
+            drawn.append((times, np.stack([rng.permutation(n_units)[units] % folds for _ in range(repeats)])))
+        others = [times * (fold[:, None, :] != np.arange(folds)[None, :, None]) for times, fold in drawn]
+        areas = grid.areas(np.concatenate(others).reshape(-1, len(profiles)))
+        for (times, fold), of in zip(drawn, areas.reshape(len(drawn), folds * repeats, -1), strict=True):
+            if np.isnan(of).any():
+                continue
+            places = plateau(of).reshape(repeats, folds)
+            chosen = np.median(np.take_along_axis(places, fold, axis=1), axis=0).astype(np.int64)
+            for name in names:
+                found = weighted_areas(tables[name][chosen, documents], grid.positive, times[None])
+                again[name].append(float(found[0]))
+                still[name].append(float(weighted_areas(fixed[name], grid.positive, times[None])[0]))
     if len(again[target]) < 2:
         return {}
     added = {name: float(np.var(again[name], ddof=1) - np.var(still[name], ddof=1)) for name in names}

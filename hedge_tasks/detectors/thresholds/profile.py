@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from hedge_tasks.clustering.dendrogram import Dendrogram, smallest_linked_cosine
 from hedge_tasks.data.answers import Answer, AnswerSet
-from hedge_tasks.detectors import scoring
+from hedge_tasks.detectors.distribution import relative_weights
 
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]
@@ -89,7 +89,7 @@ def profile_documents(
 ) -> list[DocumentProfile]:
     """Score each question at every threshold in `[low, high]`.
 
-    The scores are those of `hedge_tasks.detectors.scoring` for the partition at that threshold, rounded to 12
+    The scores are those of the detectors for the partition at that threshold, rounded to 12
     digits; weights are uniform where a log-probability is missing.
 
     Args:
@@ -210,7 +210,7 @@ def _states(tree: Dendrogram, low: float, high: float) -> tuple[FloatArray, IntA
 def _weights(answer_set: AnswerSet, answers: Sequence[Answer]) -> FloatArray:
     known = [answer.mean_logprob for answer in answers if answer.mean_logprob is not None]
     logprobs = known if answer_set.has_logprobs else None
-    return scoring.relative_weights(logprobs, len(answers))
+    return relative_weights(logprobs, len(answers))
 
 
 def _scores(

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from hedge_tasks.detectors.pipeline import Scores
+from hedge_tasks.detectors.pipeline import SCORE_NAMES, Scores
 from hedge_tasks.evaluations.vope.judge import (
     FALSE_DESCRIPTION,
     FALSE_IMAGINATION,
@@ -207,8 +207,8 @@ _ALL: list[Metric] = [
     ObjectShare("unread_rate", _unread, len, "no story mentions a COCO object"),
     ObjectCount("parsers_differ", _differ),
     ObjectShare("recheck_flips", _flips, _read_twice, "no recheck has two replies that can be read"),
-    *(ObjectAuroc(score) for score in ("se", "radflag", "vase", "noisy")),
-    *(ObjectAuroc(score, _DESCRIBED, "described") for score in ("se", "radflag", "vase", "noisy")),
+    *(ObjectAuroc(score) for score in (*SCORE_NAMES, "noisy")),
+    *(ObjectAuroc(score, _DESCRIBED, "described") for score in (*SCORE_NAMES, "noisy")),
 ]
 
 METRICS: dict[str, Metric] = {metric.__name__: metric for metric in _ALL}

@@ -8,7 +8,7 @@ from typing import Any
 
 from hedge_tasks.adjudication.base import Case, Judge, Verdict
 from hedge_tasks.data.answers import Answer, AnswerSet
-from hedge_tasks.detectors import scoring
+from hedge_tasks.detectors import discrete_semantic_entropy, radflag, vase
 from hedge_tasks.errors import DataError
 from hedge_tasks.evaluations.vope.extraction import mentions
 from hedge_tasks.evaluations.vope.vocabulary import coco
@@ -122,9 +122,9 @@ def _record(
         reply=verdict.raw or "",
         clean=sum(clean_ids) / len(clean_ids) if clean_ids else None,
         noisy=sum(noisy_ids) / len(noisy_ids) if noisy_ids else None,
-        se=scoring.discrete_semantic_entropy(clean_ids) if clean_ids else None,
-        radflag=scoring.radflag(True, clean_ids) if clean_ids else None,
-        vase=scoring.vase(clean_ids, noisy_ids, baseline_id=True) if clean_ids and noisy_ids else None,
+        se=discrete_semantic_entropy(clean_ids) if clean_ids else None,
+        radflag=radflag(True, clean_ids) if clean_ids else None,
+        vase=vase(clean_ids, noisy_ids, baseline_id=True) if clean_ids and noisy_ids else None,
     )
 
 

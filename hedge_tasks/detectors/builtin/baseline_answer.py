@@ -1,4 +1,4 @@
-"""How unlikely the model finds its own answer: no draw besides it."""
+"""What the baseline answer says by itself, without a draw: how unlikely the model finds it, and how long it is."""
 
 from __future__ import annotations
 
@@ -36,6 +36,7 @@ def negative_baseline_logprob(baseline_logprob: float) -> float:
 @register(
     "baseline_nll",
     title="Negative log-probability a token",
+    short="baseline NLL",
     needs=("baseline_logprob",),
     draws=no_draws,
     unit="nats a token",
@@ -86,3 +87,31 @@ def msp(evidence: Evidence) -> float:
         1.0
     """
     return negative(float(evidence.summed_logprobs[0]))
+
+
+@register(
+    "length",
+    title="Length of the answer",
+    needs=("baseline_tokens",),
+    draws=no_draws,
+    unit="tokens",
+    source="Janiak et al. 2025 (arXiv:2508.08285): with ROUGE labels length rivals semantic entropy",
+)
+def length(evidence: Evidence) -> float:
+    r"""Number of tokens of the baseline answer.
+
+    .. math::
+        T_0
+
+    Where labels come from overlap with a reference, longer answers are wrong more often by construction, and a detector
+    that only sees length looks good.
+
+    Args:
+        evidence: With the token count of the baseline answer.
+
+    Example:
+        >>> import numpy as np
+        >>> length(Evidence(("a small effusion",), 0, n_tokens=np.array([4.0])))
+        4.0
+    """
+    return float(evidence.n_tokens[0])

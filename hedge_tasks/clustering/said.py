@@ -1,0 +1,182 @@
+"""What models have said of pairs of texts: found again instead of asked again.
+
+A run keeps it (`hedge_tasks.runs.evidence`), so that a finished run is clustered and scored without a model: backends
+look here first (`LooksUp`), and put here what they had to ask.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple, Protocol, TypeVar, runtime_checkable
+
+import numpy as np
+import numpy.typing as npt
+from loguru import logger
+
+from hedge_tasks.clustering.relations import Pair
+
+Values = npt.NDArray[np.float32]
+BoolArray = npt.NDArray[np.bool_]
+
+COSINES, RELATIONS = "cosines", "relations"
+
+WIDTHS = {COSINES: 1, RELATIONS: 3}
+"""Numbers a pair: its cosine; the probabilities of contradiction, neutral and entailment."""
+
+_IDS = 32
+_UNKNOWN = np.uint64((1 << 64) - 1)
+
+
+class Source(NamedTuple):
+    """Who says it.
+
+    Attributes:
+        kind: `COSINES` or `RELATIONS`.
+        model, revision: of the model, as settings have them.
+        dtype: number format of an NLI model.
+    """
+
+    kind: str
+    model: str
+    revision: str | None = None
+    dtype: str | None = None
+
+
+class PairTable:
+    """Numbers of ordered pairs of texts, in 8 bytes a pair besides the numbers; exact, for texts are never hashed.
+
+    Args:
+        width: numbers a pair.
+        symmetric: whether (a, b) is the same as (b, a).
+        kept: whether it is what was kept with a run, and anything that is not there has to be asked anew.
+
+    Example:
+        >>> table = PairTable(1, symmetric=True)
+        >>> table.add([("yes", "yeah")], np.array([[0.75]], dtype=np.float32))
+        >>> values, known = table.read([("yeah", "yes"), ("yes", "no")])
+        >>> values[known].tolist(), known.tolist()
+        ([[0.75]], [True, False])
+    """
+
+    def __init__(self, width: int, *, symmetric: bool, kept: bool = False) -> None:
+        self.width, self.symmetric, self.kept = width, symmetric, kept
+        self._ids: dict[str, int] = {}
+        self._keys = np.empty(0, dtype=np.uint64)
+        self._values = np.empty((0, width), dtype=np.float32)
+        self._new: list[tuple[npt.NDArray[np.uint64], Values]] = []
+
+    def __len__(self) -> int:
+        """Number of pairs."""
+        self._settle()
+        return len(self._keys)
+
+    def read(self, pairs: Sequence[Pair]) -> tuple[Values, BoolArray]:
+        """Numbers of the pairs, shape `(p, width)`, NaN where they are not known; and which are, shape `(p,)`."""
+        ids = np.array([[self._ids.get(text, -1) for text in pair] for pair in pairs], dtype=np.int64).reshape(-1, 2)
+        return self._find(ids[:, 0], ids[:, 1])
+
+    def matrix(self, texts: Sequence[str]) -> tuple[Values, BoolArray]:
+        """The same of all pairs of some texts, shapes `(u, u, width)` and `(u, u)`; of a text and itself nothing."""
+        u = len(texts)
+        ids = np.array([self._ids.get(text, -1) for text in texts], dtype=np.int64)
+        values, known = self._find(np.repeat(ids, u), np.tile(ids, u))
+        return values.reshape(u, u, self.width), known.reshape(u, u)
+
+    def add(self, pairs: Sequence[Pair], values: npt.ArrayLike) -> None:
+        """Put numbers of pairs here, shape `(p, width)`; those that are known already stay."""
+        ids = np.array([[self._number(text) for text in pair] for pair in pairs], dtype=np.int64).reshape(-1, 2)
+        self._add(ids[:, 0], ids[:, 1], np.asarray(values, dtype=np.float32).reshape(len(pairs), self.width))
+
+    def add_matrix(self, texts: Sequence[str], values: npt.ArrayLike, known: BoolArray | None = None) -> None:
+        """Put numbers of all pairs of some distinct texts here, shape `(u, u)` or `(u, u, width)`.
+
+        Args:
+            known: which of them; by default all.
+        """
+        u = len(texts)
+        wanted = ~np.eye(u, dtype=np.bool_) if known is None else known & ~np.eye(u, dtype=np.bool_)
+        if self.symmetric:
+            wanted = np.triu(wanted | wanted.T)
+        one, other = wanted.nonzero()
+        if len(one):
+            ids = np.array([self._number(text) for text in texts], dtype=np.int64)
+            rows = np.asarray(values, dtype=np.float32).reshape(u, u, self.width)
+            self._add(ids[one], ids[other], rows[one, other])
+
+    def told_missing(self, what: str) -> None:
+        """Say, once, that a model is asked although much was kept; nothing where nothing was."""
+        if self.kept:
+            self.kept = False
+            logger.warning("The run does not keep all that is needed: {}", what)
+
+    def _number(self, text: str) -> int:
+        return self._ids.setdefault(text, len(self._ids))
+
+    def _key(self, one: npt.NDArray[np.int64], other: npt.NDArray[np.int64]) -> npt.NDArray[np.uint64]:
+        if self.symmetric:
+            one, other = np.minimum(one, other), np.maximum(one, other)
+        keys = (one.astype(np.uint64) << np.uint64(_IDS)) | other.astype(np.uint64)
+        return np.where((one < 0) | (other < 0) | (one == other), _UNKNOWN, keys)
+
+    def _add(self, one: npt.NDArray[np.int64], other: npt.NDArray[np.int64], values: Values) -> None:
+        keys = self._key(one, other)
+        kept = keys != _UNKNOWN
+        if kept.any():
+            self._new.append((keys[kept], values[kept]))
+
+    def _find(self, one: npt.NDArray[np.int64], other: npt.NDArray[np.int64]) -> tuple[Values, BoolArray]:
+        self._settle()
+        keys = self._key(one, other)
+        places = np.searchsorted(self._keys, keys)
+        inside = places < len(self._keys)
+        known = np.zeros(len(keys), dtype=np.bool_)
+        known[inside] = self._keys[places[inside]] == keys[inside]
+        values = np.full((len(keys), self.width), np.nan, dtype=np.float32)
+        values[known] = self._values[places[known]]
+        return values, known
+
+    def _settle(self) -> None:
+        """What was added, into its place: once before the next look, for many additions."""
+        if not self._new:
+            return
+        keys = np.concatenate([self._keys, *(keys for keys, _ in self._new)])
+        values = np.concatenate([self._values, *(values for _, values in self._new)])
+        self._new = []
+        # The first of equal keys is the one that was here first.
+        self._keys, first = np.unique(keys, return_index=True)
+        self._values = values[first]
+
+
+class Said:
+    """What several models have said, a table for each.
+
+    Args:
+        kept: whether it was kept with a run.
+    """
+
+    def __init__(self, *, kept: bool = False) -> None:
+        self._kept = kept
+        self._tables: dict[Source, PairTable] = {}
+
+    def __iter__(self) -> Iterator[Source]:
+        return iter(self._tables)
+
+    def table(self, source: Source) -> PairTable:
+        """The table of a model, an empty one where there is none."""
+        if source not in self._tables:
+            self._tables[source] = PairTable(WIDTHS[source.kind], symmetric=source.kind == COSINES, kept=self._kept)
+        return self._tables[source]
+
+
+Backend = TypeVar("Backend", bound="LooksUp")
+
+
+@runtime_checkable
+class LooksUp(Protocol):
+    """A clustering backend whose models need not be asked what they have said before."""
+
+    def looking_up(self: Backend, said: Said) -> Backend:
+        """The same backend, that looks there first, and puts there what it had to ask."""
+
+    def sources(self) -> Sequence[Source]:
+        """Whose sayings it looks up; none where functions replace its models."""

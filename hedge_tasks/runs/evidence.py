@@ -1,0 +1,222 @@
+"""What models have said of a run's answers, kept with the run: whoever scores it again needs no model.
+
+In the header of a run file `evidence` lists who said something: `{"kind": "cosines" | "relations", "model", "revision",
+"dtype", "with_question"}`. In each document's line it is `{"texts": CHECKSUM, "said": [TEXT or null, ...]}`, an entry
+for each of these: base64 of bits that say which pairs of the document's distinct answers are known (in their order of
+first appearance; of cosines the pairs i < j, of relations all i != j, row by row), and of little-endian float32 numbers
+of those: the cosine, or the probabilities of contradiction, neutral and entailment. The checksum is that of the
+answers, so that evidence is never taken for that of other texts.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import zlib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from hedge_tasks.clustering.said import COSINES, WIDTHS, Said, Source
+from hedge_tasks.data.answers import AnswerSet
+from hedge_tasks.errors import DataError
+from hedge_tasks.io import outside
+
+FIELD = "evidence"
+"""Of a run file's header and lines."""
+
+_ROUNDING = 1e-3
+"""By how much a cosine or a sum of probabilities may be off: half precision is rough."""
+
+
+@dataclass(frozen=True)
+class Teller:
+    """Who said something, and of which texts.
+
+    Attributes:
+        source: the model.
+        with_question: whether each answer has the question in front of it.
+    """
+
+    source: Source
+    with_question: bool
+
+
+@dataclass(frozen=True)
+class KeptEvidence:
+    """The evidence of a run as its file has it, checked when it is looked at.
+
+    Attributes:
+        tellers: who said something.
+        rows: id of the document -> checksum of its texts, and what each of them said, None where nothing.
+    """
+
+    tellers: tuple[Teller, ...] = ()
+    rows: Mapping[str, tuple[str, Sequence[str | None]]] = field(default_factory=dict)
+
+    def __bool__(self) -> bool:
+        return bool(self.tellers and self.rows)
+
+    def header(self) -> list[dict[str, Any]]:
+        """What stands in the header of the run file."""
+        return [{**t.source._asdict(), "with_question": t.with_question} for t in self.tellers]
+
+    def line(self, id: str) -> dict[str, Any] | None:
+        """What stands in the line of a document."""
+        if id not in self.rows:
+            return None
+        checksum, said = self.rows[id]
+        return {"texts": checksum, "said": list(said)}
+
+    def said(self, answer_sets: Sequence[AnswerSet], where: str = "evidence") -> Said:
+        """The evidence as backends look it up. That of other texts than these is passed over.
+
+        Raises:
+            DataError: it is damaged; names the document.
+        """
+        found = Said(kept=bool(self))
+        for answers in answer_sets:
+            if answers.id not in self.rows:
+                continue
+            checksum, said = self.rows[answers.id]
+            texts = _distinct(answers)
+            if checksum != _checksum(texts):
+                continue
+            for teller, written in zip(self.tellers, said, strict=True):
+                if written is not None:
+                    shown = _shown(texts, answers, teller.with_question)
+                    values, known = _unpacked(written, len(texts), teller.source.kind, f"{where}: {answers.id}")
+                    found.table(teller.source).add_matrix(shown, values, known)
+        return found
+
+
+def keep(said: Said, answer_sets: Sequence[AnswerSet]) -> KeptEvidence:
+    """What was said of these answers, with the question in front of them and without."""
+    tellers = [Teller(source, form) for source in said for form in (False, True)]
+    rows: dict[str, tuple[str, Sequence[str | None]]] = {}
+    for answers in answer_sets:
+        texts = _distinct(answers)
+        written = [_packed(said, teller, _shown(texts, answers, teller.with_question)) for teller in tellers]
+        if any(part is not None for part in written):
+            rows[answers.id] = (_checksum(texts), written)
+    used = [i for i in range(len(tellers)) if any(row[i] is not None for _, row in rows.values())]
+    kept = {id: (checksum, [row[i] for i in used]) for id, (checksum, row) in rows.items()}
+    return KeptEvidence(tuple(tellers[i] for i in used), kept)
+
+
+def joined(parts: Sequence[KeptEvidence]) -> KeptEvidence:
+    """The evidence of several processes, each with documents of its own."""
+    tellers = tuple(dict.fromkeys(teller for part in parts for teller in part.tellers))
+    rows: dict[str, tuple[str, Sequence[str | None]]] = {}
+    for part in parts:
+        place = {teller: i for i, teller in enumerate(part.tellers)}
+        for id, (checksum, said) in part.rows.items():
+            rows[id] = (checksum, [said[place[t]] if t in place else None for t in tellers])
+    return KeptEvidence(tellers, rows)
+
+
+def read_evidence(header: Mapping[str, Any], rows: Sequence[tuple[str, Mapping[str, Any]]], at: str) -> KeptEvidence:
+    """The evidence of a run file.
+
+    Args:
+        header: of the file.
+        rows: place and fields of its documents.
+        at: place of the header.
+
+    Raises:
+        DataError: names the place and what is wrong.
+    """
+    listed = header.get(FIELD)
+    if listed is None:
+        return KeptEvidence()
+    if not isinstance(listed, list):
+        raise DataError(f"{at}: {FIELD}: expected a list, got {outside.shown(listed)}")
+    tellers = tuple(_teller(one, f"{at}: {FIELD}[{i}]") for i, one in enumerate(listed))
+    found = {str(row["id"]): _row(row[FIELD], len(tellers), where) for where, row in rows if row.get(FIELD) is not None}
+    return KeptEvidence(tellers, found)
+
+
+def _teller(fields: object, at: str) -> Teller:
+    if not isinstance(fields, Mapping):
+        raise DataError(f"{at}: expected an object, got {outside.shown(fields)}")
+    kind, model, form = fields.get("kind"), fields.get("model"), fields.get("with_question")
+    if kind not in WIDTHS:
+        raise DataError(f"{at}.kind: expected {' or '.join(WIDTHS)}, got {outside.shown(kind)}")
+    if not isinstance(model, str) or not isinstance(form, bool):
+        raise DataError(f"{at}: expected a model and whether it saw the question")
+    rest = [fields.get("revision"), fields.get("dtype")]
+    if not all(value is None or isinstance(value, str) for value in rest):
+        raise DataError(f"{at}: revision and dtype must be texts")
+    return Teller(Source(kind, model, *rest), form)
+
+
+def _row(fields: object, n: int, where: str) -> tuple[str, Sequence[str | None]]:
+    at = f"{where}: {FIELD}"
+    if not isinstance(fields, Mapping) or not isinstance(fields.get("texts"), str):
+        raise DataError(f"{at}: expected an object with the checksum of the texts")
+    said = fields.get("said")
+    if not isinstance(said, list) or len(said) != n or not all(s is None or isinstance(s, str) for s in said):
+        raise DataError(f"{at}.said: expected a list of {n} texts or null")
+    return fields["texts"], said
+
+
+def _distinct(answers: AnswerSet) -> list[str]:
+    """The texts that models see, as the run file has them."""
+    return [text for text in dict.fromkeys(map(outside.clean, answers.texts)) if text.strip()]
+
+
+def _shown(texts: Sequence[str], answers: AnswerSet, with_question: bool) -> list[str]:
+    return [f"{answers.question} {text}" for text in texts] if with_question else list(texts)
+
+
+def _checksum(texts: Sequence[str]) -> str:
+    return f"{zlib.crc32(chr(0).join(texts).encode()):08x}"
+
+
+def _places(u: int, kind: str) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+    """Rows and columns of the pairs in their order in the file."""
+    one, other = np.triu_indices(u, 1) if kind == COSINES else np.nonzero(~np.eye(u, dtype=np.bool_))
+    return one, other
+
+
+def _packed(said: Said, teller: Teller, texts: Sequence[str]) -> str | None:
+    kind = teller.source.kind
+    if len(texts) < 2:
+        return None
+    values, known = said.table(teller.source).matrix(texts)
+    one, other = _places(len(texts), kind)
+    there = known[one, other]
+    if not there.any():
+        return None
+    numbers = values[one[there], other[there]].astype("<f4")
+    return base64.b64encode(np.packbits(there).tobytes() + numbers.tobytes()).decode()
+
+
+def _unpacked(written: str, u: int, kind: str, where: str) -> tuple[npt.NDArray[np.float32], npt.NDArray[np.bool_]]:
+    """Numbers of all pairs, shape `(u, u, width)`, and which of them are known."""
+    one, other = _places(u, kind)
+    n_bits, width = -(-len(one) // 8), WIDTHS[kind]
+    try:
+        data = base64.b64decode(written, validate=True)
+    except (binascii.Error, ValueError):
+        raise DataError(f"{where}: the kept {kind} are no base64") from None
+    there = np.unpackbits(np.frombuffer(data[:n_bits], np.uint8), count=min(len(one), 8 * len(data[:n_bits]))) > 0
+    if len(there) != len(one) or len(data) != n_bits + 4 * width * int(there.sum()):
+        raise DataError(f"{where}: the kept {kind} are not those of {u} different answers")
+    numbers = np.frombuffer(data[n_bits:], "<f4").reshape(-1, width)
+    if not _plausible(numbers, kind):
+        raise DataError(f"{where}: the kept {kind} have numbers that no model says")
+    values = np.zeros((u, u, width), dtype=np.float32)
+    known = np.zeros((u, u), dtype=np.bool_)
+    values[one[there], other[there]], known[one, other] = numbers, there
+    return values, known
+
+
+def _plausible(numbers: npt.NDArray[np.float32], kind: str) -> bool:
+    if kind == COSINES:
+        return bool((np.abs(numbers) <= 1 + _ROUNDING).all())  # NaN is not
+    sums = numbers.sum(axis=1)
+    return bool((numbers >= 0).all() and (np.abs(sums - 1) <= _ROUNDING).all())

@@ -1,0 +1,310 @@
+"""What models said of a run's answers is kept with it, and a finished run is scored without them."""
+
+from __future__ import annotations
+
+import base64
+import json
+import random
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from finished_runs import finished_run
+
+from hedge_tasks.cli import main
+from hedge_tasks.clustering import nli_source
+from hedge_tasks.clustering.nli_cache import Prediction
+from hedge_tasks.clustering.nli_model import Origin
+from hedge_tasks.clustering.relations import LIKELIEST
+from hedge_tasks.clustering.said import COSINES, PairTable, Said, Source
+from hedge_tasks.detectors.scorer import Scorer
+from hedge_tasks.errors import DataError
+from hedge_tasks.runs.evidence import KeptEvidence, joined, keep
+from hedge_tasks.runs.run_files import Run, load_run, save_run
+from hedge_tasks.runs.scorers import scorers_of
+from hedge_tasks.runs.sweep import truncated, usual_sizes
+from hedge_tasks.serving import encoders
+from hedge_tasks.serving.loading import ModelUnavailableError
+
+NLI = {"backend": "nli", "model": "package://hedge_tasks.models.tiny/nli", "dtype": "float32"}
+CHOICE = {"threshold": "cross-fit", "tuning": {"low": 0.3, "per_class": 3}}
+FILTERS = {
+    "nli": {**NLI, "with_question": False, "alpha": 1.0, "detectors": ["kle"]},
+    "nli_qa": {**NLI, "with_question": True, "veto": True, "alpha": 1.0},
+    "embed": {"backend": "embed", "with_question": False, "alpha": 1.0, "detectors": ["kle_cosine"], **CHOICE},
+    "hybrid": {
+        "backend": "hybrid",
+        "nli_model": NLI["model"],
+        "dtype": "float32",
+        "with_question": False,
+        "alpha": 1.0,
+    },
+}
+
+
+class Models:
+    """Stand-ins that answer by chance, always the same, and count what they are asked."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.pairs: list[tuple[str, str]] = []
+        self.texts: list[str] = []
+        self.forbidden = False
+        monkeypatch.setenv("HEDGE_CACHE", "off")
+        monkeypatch.setattr(nli_source, "find_origin", self._origin)
+        monkeypatch.setattr(nli_source, "load_nli_model", lambda *_: self)
+        monkeypatch.setattr("hedge_tasks.clustering.embedding.load_encoder", self._encoder)
+        monkeypatch.setattr(encoders, "_load_sentence_transformer", self._refuse)
+
+    def _refuse(self, *_: Any) -> Any:
+        raise AssertionError("a model is loaded")
+
+    def _origin(self, model: str, revision: str | None) -> Origin:
+        if self.forbidden:
+            raise ModelUnavailableError("the model cannot be had")
+        nli_source._memory_cache.cache_clear()
+        return Origin(model, revision, None)
+
+    def predict(self, pairs: list[tuple[str, str]], **_: Any) -> Any:
+        self.pairs += pairs
+        yield {pair: self._prediction(pair) for pair in pairs}
+
+    def _prediction(self, pair: tuple[str, str]) -> Prediction:
+        dice = random.Random(repr(pair))
+        parts = np.array([dice.random() ** 3 for _ in range(3)], dtype=np.float32)
+        rows = (parts / parts.sum()).astype(np.float32).tolist()
+        return Prediction(LIKELIEST[int(np.argmax(rows))], (rows[0], rows[1], rows[2]))
+
+    def _encoder(self, *_: Any) -> Any:
+        if self.forbidden:
+            raise ModelUnavailableError("the model cannot be had")
+
+        def encode(texts: list[str]) -> list[list[float]]:
+            self.texts += texts
+            return [[1.0 + random.Random(f"{text} {i}").random() for i in range(3)] for text in texts]
+
+        return encode
+
+
+@pytest.fixture
+def models(monkeypatch: pytest.MonkeyPatch) -> Models:
+    return Models(monkeypatch)
+
+
+def asked_run(n: int = 40) -> Run:
+    return replace(finished_run(n), settings={"filters": FILTERS})
+
+
+def with_evidence(run: Run) -> Run:
+    """As an evaluation does it."""
+    said = Said()
+    for scorer in scorers_of(run).values():
+        scorer = scorer.looking_up(said)
+        scorer.score(run.answer_sets)
+        scorer.look_ahead(run.answer_sets, usual_sizes(6)[:-1])
+    return replace(run, evidence=keep(said, run.answer_sets))
+
+
+def test_a_table_of_pairs_is_a_dictionary() -> None:
+    dice = random.Random(0)
+    texts = [f"text {i}" for i in range(30)]
+    for symmetric in (True, False):
+        table, known = PairTable(2, symmetric=symmetric), {}
+        for _ in range(20):
+            pairs = [(a, b) for a, b in (dice.sample(texts, 2) for _ in range(10))]
+            for pair in pairs:
+                key = tuple(sorted(pair)) if symmetric else pair
+                values = [dice.random(), dice.random()]
+                table.add([pair], [values])
+                known.setdefault(key, np.float32(values))
+        asked = [(a, b) for a in texts for b in texts]
+        values, there = table.read(asked)
+        keys = [tuple(sorted(pair)) if symmetric else pair for pair in asked]
+        assert there.tolist() == [key in known for key in keys]
+        expected = [known.get(key, np.full(2, np.nan, np.float32)) for key in keys]
+        assert np.array_equal(values, expected, equal_nan=True)
+        assert len(table) == len(known)
+        matrix, where = table.matrix(texts)
+        assert np.array_equal(matrix.reshape(-1, 2), values, equal_nan=True)
+        assert np.array_equal(where.ravel(), there)
+
+
+def test_a_finished_run_is_scored_without_a_model_and_to_the_last_digit(models: Models, tmp_path: Path) -> None:
+    run = asked_run()
+    fresh = {name: scorer.score(run.answer_sets) for name, scorer in scorers_of(run).items()}
+    path = save_run(with_evidence(run), tmp_path)
+    models.forbidden = True
+    read = load_run(path)
+    for name, scorer in scorers_of(read).items():
+        assert scorer.score(read.answer_sets) == fresh[name]
+    assert any(s["kle"] for s in fresh["nli"])
+    assert any(s["kle_cosine"] for s in fresh["embed"])
+    # Without the evidence, this would not do.
+    with pytest.raises(ModelUnavailableError):
+        scorers_of(replace(read, evidence=KeptEvidence()))["nli"].score(read.answer_sets)
+
+
+def test_fewer_answers_need_no_model_either(models: Models, tmp_path: Path) -> None:
+    run = asked_run(12)
+    cut = [[truncated(a, n) for a in run.answer_sets] for n in usual_sizes(6)]
+    fresh = {name: [scorer.score(part) for part in cut] for name, scorer in scorers_of(run).items()}
+    kept = with_evidence(run)
+    models.forbidden = True
+    assert {name: [s.score(part) for part in cut] for name, s in scorers_of(kept).items()} == fresh
+
+
+COMMANDS = (
+    "report RUN --out OUT.html",
+    "rescore RUN",
+    "detectors RUN --filter nli",
+    "plot roc RUN --out OUT.csv",
+    "plot n RUN --filter hybrid --out OUT.csv",
+    "plot threshold RUN --filter embed --out OUT.csv",
+    "sweep RUN --n 1,3,6",
+    "show RUN --id q3 --filter nli_qa",
+    "tune RUN",
+    "leaderboard submit RUN --out OUT.json",
+    "compare RUN --against se",
+    "verify RUN",
+)
+
+
+def test_no_command_on_a_finished_run_loads_a_model(models: Models, tmp_path: Path, capsys: Any) -> None:
+    path = save_run(with_evidence(asked_run()), tmp_path)
+    models.forbidden = True
+    asked = len(models.pairs), len(models.texts)
+    for command in COMMANDS:
+        words = command.replace("RUN", str(path)).replace("OUT", str(tmp_path / "out")).split()
+        assert main(words) == 0, (command, capsys.readouterr())
+    assert (len(models.pairs), len(models.texts)) == asked
+    page = (tmp_path / "out.html").read_text("utf-8")
+    assert "Left out" not in page
+    assert "Kernel language entropy" in page
+
+
+def test_what_was_not_kept_is_asked_or_left_out_with_the_reason(
+    models: Models, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    run = asked_run(16)
+    said = Said()
+    for scorer in scorers_of(run).values():
+        scorer.looking_up(said).cluster(run.answer_sets)
+    path = save_run(replace(run, evidence=keep(said, run.answer_sets)), tmp_path)
+    before = len(models.pairs)
+    # SelfCheck needs all pairs of answers, and the clustering asked for some of them.
+    assert main(["rescore", str(path), "--filter", "nli", "--detectors", "se,selfcheck_nli"]) == 0
+    asked = models.pairs[before:]
+    assert asked
+    assert not {*asked} & {*models.pairs[:before]}
+    models.forbidden = True
+    assert main(["rescore", str(path), "--filter", "nli", "--detectors", "se,selfcheck_nli"]) == 2
+    assert "the model cannot be had" in capsys.readouterr().err
+    assert main(["report", str(path), "--out", str(tmp_path / "out.html")]) == 0
+    assert "Left out is the clustering nli: the model cannot be had" in (tmp_path / "out.html").read_text("utf-8")
+
+
+def test_evidence_is_of_these_texts_and_no_others(models: Models) -> None:
+    run = with_evidence(asked_run(6))
+    changed = [replace(a, baseline=replace(a.baseline, text="another")) for a in run.answer_sets]
+    table = run.evidence.said(run.answer_sets).table(Source(COSINES, encoders.DEFAULT_MODEL))
+    assert len(table)
+    assert not list(run.evidence.said(changed))
+    # Documents in another order or fewer of them are no other texts.
+    some = run.evidence.said(run.answer_sets[3:1:-1]).table(Source(COSINES, encoders.DEFAULT_MODEL))
+    assert 0 < len(some) <= len(table)
+
+
+def test_processes_keep_the_evidence_of_their_own_documents(models: Models) -> None:
+    whole = with_evidence(asked_run(10))
+    parts = []
+    for half in (whole.answer_sets[:5], whole.answer_sets[5:]):
+        said = Said()
+        for scorer in scorers_of(replace(whole, evidence=KeptEvidence())).values():
+            Scorer.looking_up(scorer, said).cluster(half)
+        parts.append(keep(said, half))
+    together = joined(parts)
+    assert set(together.rows) == set(whole.evidence.rows)
+    assert set(together.tellers) == set(whole.evidence.tellers)
+    models.forbidden = True
+    run = replace(whole, evidence=together)
+    for scorer in scorers_of(run).values():
+        scorer.cluster(run.answer_sets)
+
+
+def sealed_with(run: Run, folder: Path, change: Any) -> Path:
+    """A run file whose first document's evidence is changed, with sound checksums: somebody wrote it so."""
+    [id, *_] = run.evidence.rows
+    checksum, said = run.evidence.rows[id]
+    rows = {**run.evidence.rows, id: change(checksum, list(said))}
+    return save_run(replace(run, evidence=replace(run.evidence, rows=rows)), folder)
+
+
+def packed(values: list[float], u: int) -> str:
+    bits = np.packbits(np.ones(u * (u - 1) // 2, dtype=bool))
+    return base64.b64encode(bits.tobytes() + np.array(values, "<f4").tobytes()).decode()
+
+
+@pytest.mark.parametrize(
+    ("written", "told"),
+    [
+        ("no base64!", "no base64"),
+        ("", "not those of"),
+        (base64.b64encode(b"\xff" * 7).decode(), "not those of"),
+        ("NaN", "no model says"),
+        ("large", "no model says"),
+    ],
+)
+def test_damaged_evidence_is_refused_by_name(models: Models, tmp_path: Path, written: str, told: str) -> None:
+    run = with_evidence(asked_run(6))
+    place = [t.source.kind for t in run.evidence.tellers].index(COSINES)
+    u = len(dict.fromkeys(next(a for a in run.answer_sets if a.id in run.evidence.rows).texts))
+    value = {"NaN": float("nan"), "large": 1.5}.get(written)
+    text = written if value is None else packed([value] * (u * (u - 1) // 2), u)
+    path = sealed_with(run, tmp_path, lambda c, said: (c, [*said[:place], text, *said[place + 1 :]]))
+    read = load_run(path)
+    [id, *_] = run.evidence.rows
+    with pytest.raises(DataError, match=f"{id}: the kept cosines .*{told}"):
+        scorers_of(read)
+    assert main(["report", str(path), "--out", str(tmp_path / "out.html")]) == 2
+
+
+@pytest.mark.parametrize("change", [lambda c, s: (c, s[:-1]), lambda c, s: (c, [*s[:-1], 7])])
+def test_evidence_of_another_form_is_refused_as_it_is_read(models: Models, tmp_path: Path, change: Any) -> None:
+    path = sealed_with(with_evidence(asked_run(6)), tmp_path, change)
+    with pytest.raises(DataError, match=r"evidence.said: expected a list"):
+        load_run(path)
+
+
+@pytest.mark.parametrize("header", [7, [7], [{"kind": "hunches"}], [{"kind": "cosines", "model": 1}]])
+def test_unknown_tellers_are_refused(models: Models, tmp_path: Path, header: Any) -> None:
+    path = save_run(with_evidence(asked_run(6)), tmp_path)
+    from hedge_tasks.runs.integrity import inspect, sealed_run
+
+    found = inspect(path)
+    assert found.header is not None
+    path.write_text(sealed_run({**found.header[1], "evidence": header}, [dict(row) for _, row in found.rows]))
+    with pytest.raises(DataError, match="evidence"):
+        load_run(path)
+
+
+def test_a_changed_bit_is_noticed_and_repair_keeps_the_rest(models: Models, tmp_path: Path) -> None:
+    path = save_run(with_evidence(asked_run(6)), tmp_path)
+    text = path.read_text("utf-8").split("\n")
+    row = json.loads(text[1])
+    first = next(s for s in row["evidence"]["said"] if s)
+    text[1] = text[1].replace(first, first[:-4] + "AAA=" if not first.endswith("AAA=") else first[:-4] + "BBB=")
+    path.write_text("\n".join(text), "utf-8")
+    assert main(["verify", str(path)]) == 1
+    assert main(["verify", str(path), "--repair"]) == 1
+    models.forbidden = True
+    kept = load_run(path)
+    assert len(kept.answer_sets) == 5
+    scorers_of(kept)["nli"].cluster(kept.answer_sets)
+
+
+def test_it_stays_with_a_run_that_is_judged_again(models: Models, tmp_path: Path) -> None:
+    path = save_run(with_evidence(asked_run(6)), tmp_path / "hedge_runs")
+    assert main(["judge", str(path), "--judge", "rule", "--out", str(tmp_path / "again")]) in (0, 1, 2)
+    for file in (tmp_path / "again").rglob("run-*.jsonl"):
+        assert load_run(file).evidence
