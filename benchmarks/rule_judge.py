@@ -2,15 +2,16 @@
 
     python benchmarks/rule_judge.py --data DIR [--show N]
 
-The first table has real answers: how many the judge leaves without a verdict, by question type; the second what of them
-was read; the third how often each kind of verdict was false. A fifth of the questions, by hash, is held out: the editions
-of the judge were written without looking at them (Kvasir-VQA repeats references under many questions, so there the
-references are held out).
+The first table has real answers: how many the judge leaves without a verdict, by question type; the second what of
+them was read; the third how often each kind of verdict was false. A fifth of the questions, by hash, is held out: the
+rules were written without looking at how the judge does on them (Kvasir-VQA repeats references under many questions,
+so there the references are held out).
 
-What was read is in `rule_judge_readings.jsonl`: hashes of (question, reference, answer) and whether the answer means what
-the reference means (supported), does not (hallucinated), claims nothing (no_answer) or is open to argument, for instance
-because it is only less specific. A language model read them, the one that wrote the third edition, before it knew the
-verdicts. Answers equal to the reference were not read.
+What was read is in `rule_judge_readings.jsonl`: hashes of (question, reference, answer) and whether the answer means
+what the reference means (supported), does not (hallucinated), claims nothing (no_answer) or is open to argument, for
+instance because it is only less specific. A language model read them, the one that wrote the third edition, before it
+knew the verdicts; so the texts of the held-out answers, though no verdicts on them, had been seen when the rules were
+written. Answers equal to the reference were not read.
 
 DIR holds `judge/medhallmark_judged.jsonl`, `judge/halp_vlm_hallucinated_80.jsonl`, `kvasir/*.csv` and
 `vqa_rad/predictions/*.jsonl`; a file that is not there is skipped. `--show N` prints N randomly chosen verdicts per

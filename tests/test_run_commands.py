@@ -103,13 +103,13 @@ def test_rescore_of_a_store_labels_the_answers(tmp_path: Path, hedge: Callable[.
 def test_a_run_from_a_store_names_its_judge_with_the_version(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     generate_samples(SeededModel(0), requests(tmp_path / "hedge_answers", 2))  # type: ignore[arg-type]
     first = run_from_store(tmp_path, None, "rule")
-    assert {(v["judge"], v["version"]) for v in first.verdicts.values()} == {("rule 2", "2")}
+    assert {(v["judge"], v["version"]) for v in first.verdicts.values()} == {("rule 3", "3")}
     assert len(first.verdicts) == len(first.answer_sets) == 12
     again, _ = relabel(first, build_judge("rule"))
-    assert {(v["judge"], v["version"]) for v in again.verdicts.values()} == {("rule 2", "2")}
-    monkeypatch.setattr(RuleJudge, "version", "2")
+    assert {(v["judge"], v["version"]) for v in again.verdicts.values()} == {("rule 3", "3")}
+    monkeypatch.setattr(RuleJudge, "version", "4")
     later = run_from_store(tmp_path, None, "rule")
-    assert {v["judge"] for v in later.verdicts.values()} == {"rule 2"}
+    assert {v["judge"] for v in later.verdicts.values()} == {"rule 4"}
 
 
 def test_sweep_gives_at_every_n_what_a_run_of_that_size_gives(

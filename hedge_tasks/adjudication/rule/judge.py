@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from hedge_tasks.adjudication.base import HALLUCINATED, SUPPORTED, Case, Verdict
+from hedge_tasks.adjudication.base import HALLUCINATED, NO_ANSWER, SUPPORTED, Case, Verdict
 from hedge_tasks.adjudication.rule.counts import counted_nouns, single_count, stated_counts
 from hedge_tasks.adjudication.rule.labels import (
     LabelCase,
@@ -107,11 +107,11 @@ RULES: dict[str, str] = {
         "The answer shares no word with the reference, or only such that tell side, place or size: hallucinated. That "
         "includes output that is about nothing, such as a copyright line."
     ),
-    "undecided": ("An answer that names the reference only in passing: not judged."),
+    "undecided": (
+        "An answer that names the reference only in passing, or that says yes or no where the reference says more: not "
+        "judged."
+    ),
 }
-
-NO_ANSWER = "no_answer"
-"""Category of answers that claim nothing: a verdict, as it is one of models with the prompt `hedge`, and no label."""
 
 SILENT = frozenset({"empty-answer", "refusal", "echo"})
 """Rules that find that an answer claims nothing."""
@@ -296,6 +296,8 @@ class RuleJudge:
             instead = stated - wanted - case.asked - STOP - QUALIFIERS
             return (HALLUCINATED if instead or case.listed else None), "partial", found
         if not case.length and not case.denied:
+            if {"yes", "no"} & set(case.first):
+                return None, "undecided", f"a yes or no, and nothing about {names}"
             return None, "echo", "the answer only repeats words of the question"
         kind = "a short" if short else "a longer"
         return HALLUCINATED, "different", f"{kind} answer that is not {names}"
