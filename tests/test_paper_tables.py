@@ -254,7 +254,7 @@ def test_cells_are_the_aurocs_of_the_scores() -> None:
     finished = run("hedge_vqarad_minimal_label")
     scores = EXACT["nli"].score(finished.answer_sets)
     labels = [answer_set.label for answer_set in finished.answer_sets]
-    results = results_of(2, finished, scorers=EXACT)
+    results = results_of(2, finished, scorers=lambda _: EXACT)
     for score, name in SCORES.items():
         cell = Cell(2, "VQA-RAD", "minimal-label", "Qwen2.5-VL", score, "A+Q", "Embed", 10)
         assert results[cell].ours == pytest.approx(roc_auc_score(labels, [s[name] for s in scores]))
@@ -266,10 +266,10 @@ def test_cells_are_the_aurocs_of_the_scores() -> None:
 def test_a_column_is_clustered_by_the_method_of_its_name() -> None:
     """The clusterings differ in what they see, so a mixed-up column gives another number."""
     by_length = {name: Scorer(name, FirstOnly(i), bool(i % 2)) for i, name in enumerate(FILTERS.values())}
-    results = results_of(2, run(), scorers=by_length)
+    results = results_of(2, run(), scorers=lambda _: by_length)
     for (inputs, clustering), name in FILTERS.items():
         cell = Cell(2, "VQA-RAD", "default", "Qwen2.5-VL", "SE", inputs, clustering, 10)
-        alone = results_of(2, run(), scorers={name: by_length[name]})
+        alone = results_of(2, run(), scorers=lambda _, name=name: {name: by_length[name]})
         assert alone[cell].ours == results[cell].ours
         assert sum(result.ours is not None for result in alone.values()) == 3
     distinct = {r.ours for cell, r in results.items() if cell.score == "SE" and r.ours is not None}
@@ -282,6 +282,11 @@ class FirstOnly(ExactClustering):
     def __init__(self, letter: int) -> None:
         super().__init__()
         self.letter = "abcd"[letter]
+
+    def __eq__(self, other: object) -> bool:  # equal backends are shared
+        return self is other
+
+    __hash__ = object.__hash__
 
     def cluster(self, answers: Sequence[Sequence[str]], questions: Sequence[str] | None = None) -> list[list[int]]:
         return super().cluster([["x" if self.letter in a else "y" for a in texts] for texts in answers], None)
@@ -310,7 +315,7 @@ def test_missing_cells_say_why() -> None:
     results = results_of(3, run(n=4))
     assert results[BASE._replace(table=3)].reason == "the run has 4 clean answers a question"
     assert results[BASE._replace(table=3, prompt="one-sentence")].reason == "no run of hedge_vqarad_one_sentence"
-    assert results_of(2, run(), scorers={})[BASE].reason == "the run has no filter nli"
+    assert results_of(2, run(), scorers=lambda _: {})[BASE].reason == "the run has no filter nli"
     assert results_of(2, run(settings={}))[BASE].reason == "the run has no filter nli"
     one_class = tuple(replace(answer_set, label=1) for answer_set in answer_sets(10))
     assert "every document is labelled hallucinated" in results_of(2, run(answer_sets=one_class))[BASE].reason
@@ -381,16 +386,22 @@ def test_the_command_writes_every_cell(folder: Path, tmp_path: Path, capsys: pyt
 
 
 def test_another_clustering_may_be_asked_for() -> None:
-    given = argparse.Namespace(nli_model="some/nli", embedding_model=None, threshold="0.8")
-    scorers = paper._scorers(given)
-    assert scorers is not None
+    given = argparse.Namespace(nli_model="some/nli", embedding_model=None, threshold="0.8", protocol=None)
+    columns = paper._scorers(given)
+    assert columns is not None
+    scorers = columns(run())
     assert {name: scorer.with_question for name, scorer in scorers.items()} == {
         **dict.fromkeys(("nli", "embed"), False),
         **dict.fromkeys(("nli_qa", "embed_qa"), True),
     }
     assert scorers["nli"].settings()["model"] == scorers["nli_qa"].settings()["model"] == "some/nli"
     assert scorers["embed"].settings()["threshold"] == scorers["embed_qa"].settings()["threshold"] == 0.8
-    assert paper._scorers(argparse.Namespace(nli_model=None, embedding_model=None, threshold=None)) is None
+    given.threshold = None
+    some = paper._scorers(given)
+    assert some is not None
+    assert [scorer.backend.name for scorer in some(run()).values()] == ["nli", "nli", "exact", "exact"], "the run's own"
+    given.nli_model = None
+    assert paper._scorers(given) is None
 
 
 def test_one_table_may_be_asked_for(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:

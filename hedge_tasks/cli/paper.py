@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict
+from itertools import zip_longest
 from pathlib import Path
+from textwrap import wrap
 from typing import TYPE_CHECKING, Any
 
 from hedge_tasks.cli.choices import add_trust
@@ -16,6 +18,8 @@ if TYPE_CHECKING:
     from hedge_tasks.detectors.scorer import Scorer
     from hedge_tasks.paper.cells import CellResult, Placed
     from hedge_tasks.paper.published import Cell, Key
+    from hedge_tasks.runs.fidelity import Fact
+    from hedge_tasks.runs.run_files import Run
 
 _DIGITS = {2: 3, 3: 2}
 _NONE = "-"
@@ -35,6 +39,12 @@ def add(commands: Any) -> None:
     parser.add_argument("--nli-model", metavar="MODEL", help="cluster nli and nli_qa with this model")
     parser.add_argument("--embedding-model", metavar="MODEL", help="cluster embed and embed_qa with this model")
     parser.add_argument("--threshold", help="cosine threshold of embed and embed_qa (default: the runs' own)")
+    parser.add_argument(
+        "--as",
+        dest="protocol",
+        choices=("reference", "paper"),
+        help="cluster and choose thresholds as the paper's code does, or as its text says (default: as the runs did)",
+    )
     parser.add_argument("--out", type=Path, metavar="CELLS.csv", help="write one line a cell")
     add_trust(parser)
 
@@ -45,24 +55,33 @@ def run(arguments: argparse.Namespace) -> int:
     from hedge_tasks.io.files import write_whole
     from hedge_tasks.paper import at_equal_draws, place_runs, published_cells, score_cells
     from hedge_tasks.paper.layout import as_csv, as_rows, describe
+    from hedge_tasks.runs.fidelity import fidelity, merged
     from hedge_tasks.runs.run_files import load_runs
 
     names = _names(arguments.name)
-    placed = place_runs([run for path in arguments.runs for run in load_runs(path, trust=arguments.trust_run)], names)
+    finished = [run for path in arguments.runs for run in load_runs(path, trust=arguments.trust_run)]
+    placed = place_runs(finished, names)
     tables = [arguments.table] if arguments.table else [2, 3]
     cells = [cell for number in tables for cell in published_cells(number)]
-    scored = score_cells(cells, placed.runs, _scorers(arguments))
+    columns = _scorers(arguments)
+    scored = score_cells(cells, placed.runs, columns)
     by_cell = {r.cell: r for r in tqdm(scored, total=len(cells), desc="Scoring", unit="cell", delay=2, leave=False)}
     results = [by_cell[cell] for cell in cells]
     if arguments.out:
         write_whole(arguments.out, as_csv(results))
+    # The tables rest on the placed runs; where there are none, what was given is described.
+    described = list(placed.runs.values()) or finished
+    settings = [None if columns is None else {n: s.settings() for n, s in columns(one).items()} for one in described]
+    block = merged([fidelity(one, filters) for one, filters in zip(described, settings, strict=True)])
     facts = {
-        "runs": [describe(key, finished) for key, finished in placed.runs.items()],
+        "runs": [describe(key, one) for key, one in placed.runs.items()],
         "left_out": list(placed.left_out),
         "cells": as_rows(results),
         "equal_draws": [asdict(one) for one in at_equal_draws(results)],
+        "protocol": arguments.protocol,
+        "fidelity": [asdict(fact) for fact in block],
     }
-    show(arguments, facts, _text(placed, results))
+    show(arguments, facts, f"{_text(placed, results)}\n\n{fidelity_text(block, len(described))}")
     return 0
 
 
@@ -78,23 +97,59 @@ def _names(given: Sequence[str]) -> dict[str, str]:
     return names
 
 
-def _scorers(arguments: argparse.Namespace) -> dict[str, Scorer] | None:
-    """The four columns with other models or another threshold; None where nothing but the runs' own is asked."""
+def _scorers(arguments: argparse.Namespace) -> Callable[[Run], Mapping[str, Scorer]] | None:
+    """The four columns of a run as a protocol or options have them; None where nothing but the runs' own is asked."""
     from hedge_tasks.cli.choices import threshold_of
-    from hedge_tasks.detectors.scorer import Scorer
+    from hedge_tasks.runs.protocols import OURS, protocol_of
+    from hedge_tasks.runs.scorers import protocol_scorers, scorers_of
 
-    of_nli = {"model": arguments.nli_model} if arguments.nli_model else {}
-    of_embed: dict[str, Any] = {"model": arguments.embedding_model} if arguments.embedding_model else {}
+    changes: dict[str, dict[str, Any]] = {"nli": {}, "embed": {}}
+    if arguments.nli_model:
+        changes["nli"] = {"model": arguments.nli_model, "revision": None}
+    if arguments.embedding_model:
+        changes["embed"] = {"model": arguments.embedding_model, "revision": None}
     if arguments.threshold is not None:
-        of_embed["threshold"] = threshold_of(arguments.threshold)
-    if not of_nli and not of_embed:
+        changes["embed"]["threshold"] = threshold_of(arguments.threshold)
+    if arguments.protocol is None and not any(changes.values()):
         return None
-    scorers = [
-        Scorer.build(name + suffix, name, options, with_question=bool(suffix))
-        for name, options in (("nli", of_nli), ("embed", of_embed))
-        for suffix in ("", "_qa")
+    if arguments.protocol is not None:
+        protocol = protocol_of(arguments.protocol)
+        return lambda run: protocol_scorers(run, protocol, changes)
+    changed = tuple(backend for backend, options in changes.items() if options)
+
+    def columns(run: Run) -> dict[str, Scorer]:
+        ours = protocol_scorers(run, OURS, changes)
+        own = scorers_of(run) if run.settings.get("filters") else {}
+        return {name: one if name.startswith(changed) else own.get(name, one) for name, one in ours.items()}
+
+    return columns
+
+
+def fidelity_text(facts: Sequence[Fact], n_runs: int) -> str:
+    """The fidelity block: what each setting is in the run, the paper and its code, with a mark at what differs."""
+    counts = " and ".join(
+        f"{sum(name in fact.differs for fact in facts)} from the {what}"
+        for name, what in (("paper", "paper"), ("reference", "reference code (hedge-bench 0.1.2)"))
+    )
+    which = "the run" if n_runs == 1 else f"{n_runs} runs"
+    lines = [f"Fidelity of {which}: * marks what differs; of {len(facts)} settings {counts}"]
+    lines += _columns(("setting", "run", "  paper", "  reference code"))
+    for fact in facts:
+        marks = ("* " if name in fact.differs else "  " for name in ("paper", "reference"))
+        theirs = (mark + text for mark, text in zip(marks, (fact.paper, fact.reference), strict=True))
+        lines += _columns((fact.setting, printable(fact.run), *theirs))
+    return "\n".join(lines)
+
+
+def _columns(cells: Sequence[str]) -> list[str]:
+    """A row of left-aligned columns, whose texts run on over several lines."""
+    widths = (30, 38, 38, 38)
+    parts = [
+        wrap(cell.lstrip(), width, initial_indent=cell[: len(cell) - len(cell.lstrip())], subsequent_indent="  ")
+        for cell, width in zip(cells, widths, strict=True)
     ]
-    return {scorer.name: scorer for scorer in scorers}
+    rows = zip_longest(*parts, fillvalue="")
+    return ["  ".join(text.ljust(width) for text, width in zip(row, widths, strict=True)).rstrip() for row in rows]
 
 
 def _text(placed: Placed, results: Sequence[CellResult]) -> str:

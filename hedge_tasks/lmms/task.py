@@ -39,6 +39,7 @@ from hedge_tasks.lmms.processes import gather, is_first
 from hedge_tasks.lmms.reasoning import Tags, reasoning_tags, without_reasoning
 from hedge_tasks.lmms.settings import DocumentSettings
 from hedge_tasks.perturb import Wording
+from hedge_tasks.runs.protocols import protocol_of
 from hedge_tasks.runs.run_files import FOLDER, save_run
 from hedge_tasks.sampling.plan import SamplingPlan, draw_seed
 from hedge_tasks.sampling.prompts import load_prompt
@@ -122,8 +123,10 @@ class HedgeTask(ConfigurableMessagesTask):
         self._warned = False
         # TaskConfig knows neither our keys nor the one that named this class.
         framework = {key: value for key, value in config.items() if key not in ("class", "hedge", "hedge_overrides")}
+        protocol = protocol_of(self._settings.protocol)
+        framework["generation_kwargs"] = {**protocol.sampling, **(framework.get("generation_kwargs") or {})}
         if framework.get("filter_list"):
-            framework["filter_list"] = asked_filters(framework["filter_list"])
+            framework["filter_list"] = asked_filters(protocol.pipelines(framework["filter_list"]))
         super().__init__(config=framework, model_name=model_name)
         self._tell_filters()
 

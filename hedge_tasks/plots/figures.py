@@ -190,8 +190,7 @@ def threshold_chart(run: Run, scorer: Scorer, steps: int = 41) -> Chart:
     backend = scorer.backend
     if not isinstance(backend, EmbeddingClustering):
         raise ConfigError(f"{scorer.name}: only embedding clustering has a threshold")
-    questions = [a.question or "" for a in run.answer_sets] if scorer.with_question else None
-    trees = backend.dendrograms([a.texts for a in run.answer_sets], questions)
+    trees = backend.dendrograms([a.texts for a in run.answer_sets], scorer.questions(run.answer_sets))
     values: dict[str, list[tuple[float, float]]] = {name: [] for name in SCORE_NAMES}
     for threshold in np.linspace(0.5, 1.0, steps).tolist():
         clustered = zip(run.answer_sets, trees, strict=True)

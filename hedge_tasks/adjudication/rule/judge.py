@@ -273,9 +273,9 @@ class RuleJudge:
                 return HALLUCINATED, "conflict", found
             if given > due:
                 return (HALLUCINATED if short else None), "conflict", found
-        colors, said = wanted & COLORS, set(case.first) & COLORS - case.denied
-        if colors and said > colors:
-            return HALLUCINATED, "conflict", f"the answer also says {' '.join(sorted(said - colors))}"
+        own, told = wanted & COLORS, set(case.first) & COLORS - case.denied
+        if own and told > own:
+            return HALLUCINATED, "conflict", f"the answer also says {' '.join(sorted(told - own))}"
         # Words of the question need not be said again: 'right' to 'which lung?'.
         needed = wanted - case.asked or wanted
         if needed <= set(case.first) - case.denied:
