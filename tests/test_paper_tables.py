@@ -23,6 +23,7 @@ from hedge_tasks.errors import ConfigError
 from hedge_tasks.lmms.catalogue import list_tasks
 from hedge_tasks.paper import Cell, CellResult, Key, at_equal_draws, place_runs, published, published_cells, score_cells
 from hedge_tasks.paper.cells import TASKS, task_name
+from hedge_tasks.paper.layout import columns_of_table_2, rows_of_table_2, rows_of_table_3
 from hedge_tasks.paper.published import DATASETS, FILTERS, MODELS, PROMPTS, SCORES
 from hedge_tasks.runs.run_files import Run, save_run
 from hedge_tasks.sampling import Answer, AnswerSet
@@ -444,3 +445,55 @@ def test_table_3_at_equal_draws_compares_vase_at_half_the_answers() -> None:
     assert len(at_20) == 8
     assert all(e.ours is None for e in found)
     assert {e.draws for e in found} == {2, 4, 6, 8, 10, 20, 30}
+
+
+# --- as the paper lays them out ---------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("dataset", DATASETS)
+def test_table_2_is_laid_out_with_best_cells_and_means(dataset: str) -> None:
+    columns, rows = columns_of_table_2(), rows_of_table_2(published(2), dataset)
+    assert len(columns) == 2 * (3 + 1) * 2
+    assert [row.prompt for row in rows] == [p for p in (*PROMPTS, "mean") for _ in SCORES]
+    first = rows[0]
+    singles = [i for i, (_, model, _) in enumerate(columns) if model != "mean"]
+    assert [first.values[i] for i in singles] == pytest.approx(
+        [v for c, v in published(2).items() if (c.dataset, c.prompt, c.score) == (dataset, "minimal-label", "SE")],
+        abs=0,
+    )
+    for row in rows:
+        assert row.top == {i for i in singles if row.values[i] == max(row.values[i] for i in singles)}
+        for nli in range(0, len(columns), 2):
+            pair = row.values[nli], row.values[nli + 1]
+            assert {i for i in row.best if i in (nli, nli + 1)} == {nli + k for k in (0, 1) if pair[k] == max(pair)}
+    of_vase = [row.values[0] for row in rows if row.score == "VASE"]
+    assert of_vase[4] == pytest.approx(mean(of_vase[:4]))
+    models = [i for i, (given, _, clustering) in enumerate(columns) if (given, clustering) == ("AO", "Embed")]
+    assert first.values[models[3]] == pytest.approx(mean([first.values[i] for i in models[:3]]))
+
+
+def test_table_3_marks_the_best_number_of_answers_and_a_mean_needs_all_it_is_over() -> None:
+    sizes = sorted({cell.n for cell in published(3)})
+    rows = rows_of_table_3(published(3), "NLI", sizes)
+    [row] = [row for row in rows if (row.prompt, row.score) == ("one-sentence", "VASE")]
+    assert {sizes[i] for i in row.best} == {6, 7, 8, 20, 25, 30}
+    some = {cell: value for cell, value in published(3).items() if cell.prompt != "default"}
+    for row in rows_of_table_3(some, "NLI", sizes):
+        assert (row.values[3] is None) == (row.prompt in ("default", "mean"))
+    assert all(not row.best for row in rows_of_table_3({}, "NLI", sizes))
+
+
+def test_figure_2_has_every_prompt_under_both_clusterings(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    for i, prompt in enumerate(PROMPTS[:2]):
+        save_run(run(task=task_name("VQA-RAD", prompt), created=f"2026-0{i + 1}"), tmp_path)
+    numbers, figure = tmp_path / "figure.csv", tmp_path / "figure.svg"
+    for path in (numbers, figure):
+        assert main(["paper", str(tmp_path), "--table", "3", "--figure", str(path), "--json"]) == 0
+    with numbers.open(newline="") as file:
+        rows = list(csv.DictReader(file))
+    assert {row["panel"] for row in rows} == {"n-se", "n-radflag", "n-vase"}
+    assert {row["series"] for row in rows} == {f"{p}, {c}" for p in PROMPTS[:2] for c in ("NLI", "embedding")}
+    assert {float(row["x"]) for row in rows} == {float(n) for n in range(1, 11)}
+    assert figure.read_text("utf-8").count("stroke-dasharray") >= 2
+    assert main(["paper", str(tmp_path), "--table", "2", "--figure", str(figure)]) == 2
+    assert "no cell of Table 3" in capsys.readouterr().err

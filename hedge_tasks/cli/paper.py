@@ -17,6 +17,7 @@ from hedge_tasks.io.commands import command, show, table
 if TYPE_CHECKING:
     from hedge_tasks.detectors.scorer import Scorer
     from hedge_tasks.paper.cells import CellResult, Placed
+    from hedge_tasks.paper.layout import Row
     from hedge_tasks.paper.published import Cell, Key
     from hedge_tasks.runs.fidelity import Fact
     from hedge_tasks.runs.run_files import Run
@@ -46,6 +47,13 @@ def add(commands: Any) -> None:
         help="cluster and choose thresholds as the paper's code does, or as its text says (default: as the runs did)",
     )
     parser.add_argument("--out", type=Path, metavar="CELLS.csv", help="write one line a cell")
+    parser.add_argument(
+        "--figure",
+        type=Path,
+        metavar="FIGURE2.pdf",
+        help="draw Figure 2 from our cells of Table 3: a panel a score, prompts in colours, NLI dashed (png, svg, pdf "
+        "or csv)",
+    )
     add_trust(parser)
 
 
@@ -55,9 +63,12 @@ def run(arguments: argparse.Namespace) -> int:
     from hedge_tasks.io.files import write_whole
     from hedge_tasks.paper import at_equal_draws, place_runs, published_cells, score_cells
     from hedge_tasks.paper.layout import as_csv, as_rows, describe
+    from hedge_tasks.plots import check_format
     from hedge_tasks.runs.fidelity import fidelity, merged
     from hedge_tasks.runs.run_files import load_runs
 
+    if arguments.figure:
+        check_format(arguments.figure, table=True)
     names = _names(arguments.name)
     finished = [run for path in arguments.runs for run in load_runs(path, trust=arguments.trust_run)]
     placed = place_runs(finished, names)
@@ -69,6 +80,8 @@ def run(arguments: argparse.Namespace) -> int:
     results = [by_cell[cell] for cell in cells]
     if arguments.out:
         write_whole(arguments.out, as_csv(results))
+    if arguments.figure:
+        _draw_figure_2(results, arguments.figure)
     # The tables rest on the placed runs; where there are none, what was given is described.
     described = list(placed.runs.values()) or finished
     settings = [None if columns is None else {n: s.settings() for n, s in columns(one).items()} for one in described]
@@ -83,6 +96,22 @@ def run(arguments: argparse.Namespace) -> int:
     }
     show(arguments, facts, f"{_text(placed, results)}\n\n{fidelity_text(block, len(described))}")
     return 0
+
+
+def _draw_figure_2(results: Sequence[CellResult], path: Path) -> None:
+    from hedge_tasks.errors import ConfigError
+    from hedge_tasks.paper.published import SCORES
+    from hedge_tasks.plots import draw_panels, family_charts
+
+    curves: dict[str, dict[tuple[str, str], list[tuple[int, float]]]] = {score: {} for score in SCORES.values()}
+    for result in results:
+        if result.cell.table == 3 and result.ours is not None:
+            of_score = curves[SCORES[result.cell.score]]
+            key = (result.cell.prompt, "NLI" if result.cell.clustering == "NLI" else "embedding")
+            of_score.setdefault(key, []).append((result.cell.n, result.ours))
+    if not any(curves.values()):
+        raise ConfigError("--figure: no cell of Table 3 is here; it needs a run of Qwen2.5-VL on a hedge_vqarad task")
+    draw_panels(family_charts(curves), path)
 
 
 def _names(given: Sequence[str]) -> dict[str, str]:
@@ -198,7 +227,28 @@ def _table_2(placed: Placed, results: Mapping[Cell, CellResult]) -> list[str]:
         return []
     title = "Table 2: ROC-AUC with 10 clean and 10 noisy answers; ours, the paper's, difference"
     blocks = dict.fromkeys((key.dataset, key.model) for key in sorted(placed.runs, key=_in_paper_order))
-    return [title, *(f"{dataset}, {model}\n{_block(dataset, model, results)}" for dataset, model in blocks)]
+    parts = [title, *(f"{dataset}, {model}\n{_block(dataset, model, results)}" for dataset, model in blocks)]
+    ours = {cell: result.ours for cell, result in results.items()}
+    parts += [_laid_out_2(dataset, ours) for dataset in dict.fromkeys(dataset for dataset, _ in blocks)]
+    return parts
+
+
+def _laid_out_2(dataset: str, ours: Mapping[Cell, float | None]) -> str:
+    """Our numbers as the paper prints its own, and its means below ours."""
+    from hedge_tasks.paper.layout import MEAN, columns_of_table_2, rows_of_table_2
+    from hedge_tasks.paper.published import published
+
+    header = ["", *(f"{given} {model} {of}" for given, model, of in columns_of_table_2())]
+    rows = [[f"{row.prompt} {row.score}", *_marked(row, 3)] for row in rows_of_table_2(ours, dataset)]
+    means = [row for row in rows_of_table_2(published(2), dataset) if row.prompt == MEAN]
+    rows += [[f"{MEAN} {row.score}, paper", *_marked(row, 3)] for row in means]
+    legend = "* the better clustering, ** the best of the row; means over models and prompts where all are there"
+    return f"Table 2 as the paper lays it out, {dataset}: {legend}\n{table(header, rows)}"
+
+
+def _marked(row: Row, digits: int) -> list[str]:
+    marks = ["**" if i in row.top else "*" if i in row.best else "" for i in range(len(row.values))]
+    return [_NONE if v is None else f"{v:.{digits}f}{mark}" for v, mark in zip(row.values, marks, strict=True)]
 
 
 def _block(dataset: str, model: str, results: Mapping[Cell, CellResult]) -> str:
@@ -232,7 +282,20 @@ def _table_3(placed: Placed, results: Mapping[Cell, CellResult]) -> list[str]:
                 for i, name in enumerate((f"{prompt} {score}", "  paper", "  diff")):
                     rows.append([name, *(three[i] for three in threes)])
         parts.append(f"{clustering}\n{table(['n', *map(str, sizes)], rows)}")
+    parts += [_laid_out_3(clustering, results, sizes) for clustering in ("Embed", "NLI")]
     return parts
+
+
+def _laid_out_3(clustering: str, results: Mapping[Cell, CellResult], sizes: Sequence[int]) -> str:
+    from hedge_tasks.paper.layout import MEAN, rows_of_table_3
+    from hedge_tasks.paper.published import published
+
+    ours = {cell: result.ours for cell, result in results.items()}
+    rows = [[f"{row.prompt} {row.score}", *_marked(row, 2)] for row in rows_of_table_3(ours, clustering, sizes)]
+    means = [row for row in rows_of_table_3(published(3), clustering, sizes) if row.prompt == MEAN]
+    rows += [[f"{MEAN} {row.score}, paper", *_marked(row, 2)] for row in means]
+    title = f"Table 3 as the paper lays it out, {clustering}: ** the best of the row; means over prompts"
+    return f"{title}\n{table(['n', *map(str, sizes)], rows)}"
 
 
 def _equal_draws(results: Sequence[CellResult]) -> str:

@@ -12,12 +12,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from hedge_tasks.plots.charts import Chart, Series
-from hedge_tasks.plots.drawing import check_format, draw
+from hedge_tasks.plots.drawing import check_format, draw, draw_panels
 from hedge_tasks.plots.figures import (
     calibration_chart,
     categories_chart,
     detectors_chart,
     distribution_chart,
+    family_charts,
     name_of,
     rates_chart,
     risk_coverage_chart,
@@ -38,6 +39,8 @@ __all__ = [
     "check_format",
     "distribution_chart",
     "draw",
+    "draw_panels",
+    "family_charts",
     "detectors_chart",
     "name_of",
     "plot_sweep",

@@ -178,6 +178,27 @@ def sweep_chart(points: Sequence[Point]) -> Chart:
     return _or_note(chart, _TOO_FEW)
 
 
+def family_charts(curves: Mapping[str, Mapping[tuple[str, str], Sequence[tuple[int, float]]]]) -> list[Chart]:
+    """ROC-AUC against the number of answers, a panel a score: HEDGE Figure 2.
+
+    Args:
+        curves: by score and then (prompt, clustering): the points (n, AUROC). Prompts have colours, clusterings dashes:
+            the first one of all a solid line, the second a dashed one.
+    """
+    keys = list(dict.fromkeys(key for of_score in curves.values() for key in of_score))
+    prompts, clusterings = (list(dict.fromkeys(key[i] for key in keys)) for i in (0, 1))
+    charts = []
+    for score, of_score in curves.items():
+        series = []
+        for prompt, clustering in keys:
+            points = of_score.get((prompt, clustering), ())
+            look = (prompts.index(prompt), clusterings.index(clustering))
+            x, y = tuple(float(n) for n, _ in points), tuple(value for _, value in points)
+            series.append(Series(f"{prompt}, {clustering}", x, y, look=look))
+        charts.append(Chart(f"n-{score}", name_of(score), "clean and noisy answers each (n)", "ROC-AUC", tuple(series)))
+    return charts
+
+
 def threshold_chart(run: Run, scorer: Scorer, steps: int = 41) -> Chart:
     """ROC-AUC against the cosine threshold of embedding clustering: HEDGE Figure 3.
 

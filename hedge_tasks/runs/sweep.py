@@ -1,15 +1,20 @@
-"""AUROC against the number of sampled answers, from one run: Table 3 and Figure 2 of the HEDGE paper."""
+"""AUROC against the number of sampled answers, from one run, and against the perturbation's strength, from several.
+
+The first is Table 3 and Figure 2 of the HEDGE paper; the second is what its §6.2 misses, where both grow together.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 from hedge_tasks.data.answers import AnswerSet
 from hedge_tasks.detectors.pipeline import SCORE_NAMES, detection_auroc, prices_of
 from hedge_tasks.detectors.scorer import Scorer
 from hedge_tasks.errors import ConfigError, DataError
 from hedge_tasks.io import tables
+from hedge_tasks.runs.run_files import Run
 from hedge_tasks.statistics import Estimate
 
 
@@ -50,6 +55,43 @@ def sweep(
         draws = prices_of(scores)
         for name in detectors:
             yield Point(n, name, detection_auroc(scores, name), draws[name])
+
+
+def strength_of(run: Run) -> float | None:
+    """The factor on all ranges of a run's perturbation; None where it has none or records none."""
+    noise = (run.settings.get("sampling") or {}).get("perturbation")
+    strength = noise.get("strength") if isinstance(noise, Mapping) else None
+    return float(strength) if isinstance(strength, (int, float)) and not isinstance(strength, bool) else None
+
+
+def by_strength(run: Run, others: Iterable[Run]) -> dict[float, Run]:
+    """A run and those that differ from it in nothing but the strength, by strength; the newest of each.
+
+    Number of answers, temperature, seed, prompt and model are the same, so clean answers are, too.
+
+    Raises:
+        DataError: the run's perturbation has no strength.
+    """
+    if strength_of(run) is None:
+        raise DataError(f"{run.title}: its perturbation has no strength")
+    found: dict[float, Run] = {}
+    for other in sorted(others, key=lambda one: one.created):
+        strength = strength_of(other)
+        if strength is not None and (other.task, other.model) == (run.task, run.model) and _alike(run, other):
+            found[strength] = other
+    return found
+
+
+def _alike(one: Run, other: Run) -> bool:
+    return _but_strength(one) == _but_strength(other) and one.settings.get("prompt") == other.settings.get("prompt")
+
+
+def _but_strength(run: Run) -> dict[str, Any]:
+    sampling = dict(run.settings.get("sampling") or {})
+    sampling.pop("strength", None)
+    noise = sampling.pop("perturbation", None)
+    rest = {key: value for key, value in noise.items() if key != "strength"} if isinstance(noise, Mapping) else noise
+    return {**sampling, "perturbation": rest}
 
 
 def as_csv(points: Sequence[Point]) -> str:
