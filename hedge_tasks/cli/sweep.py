@@ -16,9 +16,11 @@ from hedge_tasks.cli.choices import (
     chosen_run,
     chosen_scorer,
 )
+from hedge_tasks.cli.question import printable
 from hedge_tasks.io.commands import command, number, show, table
 
 if TYPE_CHECKING:
+    from hedge_tasks.runs.run_files import Run
     from hedge_tasks.runs.sweep import Point
 
 
@@ -35,6 +37,12 @@ def add(commands: Any) -> None:
         metavar="0,0.5,1,2",
         help="instead: compare the folder's runs with these strengths of the perturbation, and say how to make those "
         "that are missing",
+    )
+    parser.add_argument(
+        "--cost",
+        action="store_true",
+        help="instead: seconds and memory of each of the run's clusterings against the number of answers, from nothing "
+        "(HEDGE Appendix B)",
     )
     parser.add_argument("--out", type=Path, metavar="SWEEP.csv", help="write a table with intervals")
     parser.add_argument("--plot", type=Path, metavar="SWEEP.png", help="draw a figure (png, svg or pdf)")
@@ -56,6 +64,8 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.strength is not None:
         return _strengths(arguments)
     finished = chosen_run(arguments)
+    if arguments.cost:
+        return _costs(arguments, finished)
     scorer = chosen_scorer(arguments, finished)
     most = min((len(answer_set.clean) for answer_set in finished.answer_sets), default=0)
     sizes = parse_sizes(arguments.n) if arguments.n else list(range(1, most + 1))
@@ -71,6 +81,60 @@ def run(arguments: argparse.Namespace) -> int:
     return 0
 
 
+def _costs(arguments: argparse.Namespace, finished: Run) -> int:
+    from hedge_tasks.io.files import write_whole
+    from hedge_tasks.plots import cost_chart, draw
+    from hedge_tasks.runs.scorers import scorers_of
+    from hedge_tasks.runs.sweep import prices, prices_as_csv
+
+    if arguments.filter is None and arguments.clustering is None and finished.settings.get("filters"):
+        scorers = scorers_of(finished)
+    else:
+        chosen = chosen_scorer(arguments, finished)
+        scorers = {chosen.name: chosen}
+    most = min((len(answer_set.clean) for answer_set in finished.answer_sets), default=0)
+    sizes = parse_sizes(arguments.n) if arguments.n else list(range(1, most + 1))
+    found = list(prices(finished.answer_sets, scorers, sizes))
+    if arguments.out:
+        write_whole(arguments.out, prices_as_csv(found))
+    if arguments.plot:
+        points = {name: [(p.n, p.cost.seconds) for p in found if p.clustering == name] for name in scorers}
+        draw(cost_chart(points), arguments.plot)
+    rows = [
+        [
+            str(price.n),
+            price.clustering,
+            *(f"{value:.2f}" for value in (price.cost.seconds, price.cost.cpu_seconds)),
+            f"{price.cost.peak_mb:.0f}",
+            *("-" if value is None else f"{value:.0f}" for value in (price.cost.gpu_added_mb, price.cost.gpu_peak_mb)),
+        ]
+        for price in found
+    ]
+    header = ["n", "clustering", "seconds", "CPU seconds", "process MB", "GPU MB added", "GPU MB peak"]
+    recorded = finished.settings.get("cost")
+    facts = {
+        "task": finished.task,
+        "documents": len(finished.answer_sets),
+        "prices": [{"n": price.n, "clustering": price.clustering, **price.cost.to_dict()} for price in found],
+        "stages": recorded,
+    }
+    parts = [f"{finished.title}; {len(finished.answer_sets)} questions", table(header, rows), _stages(recorded)]
+    show(arguments, facts, "\n\n".join(part for part in parts if part))
+    return 0
+
+
+def _stages(recorded: object) -> str:
+    """What the evaluation itself took, as far as the run recorded it."""
+    if not isinstance(recorded, dict) or not recorded:
+        return ""
+    stages = {str(name): stage for name, stage in recorded.items() if isinstance(stage, dict)}
+    rows = [
+        [printable(name), str(stage.get("seconds", "-")), str(stage.get("peak_mb", "-"))]
+        for name, stage in stages.items()
+    ]
+    return f"stages of the evaluation\n{table(['stage', 'seconds', 'process MB'], rows)}"
+
+
 def _strengths(arguments: argparse.Namespace) -> int:
     from hedge_tasks.detectors.pipeline import SCORE_NAMES, detection_auroc
     from hedge_tasks.errors import ConfigError
@@ -78,8 +142,8 @@ def _strengths(arguments: argparse.Namespace) -> int:
     from hedge_tasks.runs.run_files import read_run, run_paths
     from hedge_tasks.runs.sweep import by_strength, strength_of
 
-    if arguments.n or arguments.out or arguments.plot:
-        raise ConfigError("--strength gives a table of its own; leave out --n, --out and --plot (or take --json)")
+    if arguments.n or arguments.out or arguments.plot or arguments.cost:
+        raise ConfigError("--strength gives a table of its own; leave out --n, --out, --plot and --cost")
     wanted = parse_strengths(arguments.strength)
     finished = chosen_run(arguments)
     every = (replace(read_run(file), trusted=arguments.trust_run) for file in run_paths(arguments.run))

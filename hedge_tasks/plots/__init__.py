@@ -16,6 +16,7 @@ from hedge_tasks.plots.drawing import check_format, draw, draw_panels
 from hedge_tasks.plots.figures import (
     calibration_chart,
     categories_chart,
+    cost_chart,
     detectors_chart,
     distribution_chart,
     family_charts,
@@ -37,6 +38,7 @@ __all__ = [
     "calibration_chart",
     "categories_chart",
     "check_format",
+    "cost_chart",
     "distribution_chart",
     "draw",
     "draw_panels",

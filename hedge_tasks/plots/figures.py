@@ -199,6 +199,15 @@ def family_charts(curves: Mapping[str, Mapping[tuple[str, str], Sequence[tuple[i
     return charts
 
 
+def cost_chart(points: Mapping[str, Sequence[tuple[int, float]]]) -> Chart:
+    """Seconds against the number of clean and noisy answers, a line a clustering: HEDGE Figure 3a."""
+    series = tuple(
+        Series(name, tuple(float(n) for n, _ in of), tuple(seconds for _, seconds in of)) for name, of in points.items()
+    )
+    labels = ("clean and noisy answers each (n)", "seconds for all questions")
+    return Chart("cost", "Time against the number of answers", *labels, series)
+
+
 def threshold_chart(run: Run, scorer: Scorer, steps: int = 41) -> Chart:
     """ROC-AUC against the cosine threshold of embedding clustering: HEDGE Figure 3.
 

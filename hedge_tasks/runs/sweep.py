@@ -6,14 +6,17 @@ The first is Table 3 and Figure 2 of the HEDGE paper; the second is what its §6
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from typing import Any
 
+from hedge_tasks.clustering import EmbeddingClustering, HybridClustering, NliClustering
+from hedge_tasks.clustering.embedding import EmbeddingCache
 from hedge_tasks.data.answers import AnswerSet
 from hedge_tasks.detectors.pipeline import SCORE_NAMES, detection_auroc, prices_of
 from hedge_tasks.detectors.scorer import Scorer
 from hedge_tasks.errors import ConfigError, DataError
 from hedge_tasks.io import tables
+from hedge_tasks.runs.cost import Cost, measured
 from hedge_tasks.runs.run_files import Run
 from hedge_tasks.statistics import Estimate
 
@@ -43,18 +46,65 @@ def sweep(
     Raises:
         ConfigError: a size is not from 1 to the number of clean answers that every document has.
     """
-    if not answer_sets:
-        raise DataError("there are no answers")
-    most = min(len(answer_set.clean) for answer_set in answer_sets)
-    wrong = [n for n in sizes if not 1 <= n <= most]
-    if wrong:
-        raise ConfigError(f"n = {wrong[0]}: there are 1 to {most} clean answers for every question")
+    _check_sizes(answer_sets, sizes)
     scorer = replace(scorer, detectors=tuple(detectors))
     for n in sizes:
         scores = scorer.score([truncated(answer_set, n) for answer_set in answer_sets])
         draws = prices_of(scores)
         for name in detectors:
             yield Point(n, name, detection_auroc(scores, name), draws[name])
+
+
+def _check_sizes(answer_sets: Sequence[AnswerSet], sizes: Sequence[int]) -> None:
+    if not answer_sets:
+        raise DataError("there are no answers")
+    most = min(len(answer_set.clean) for answer_set in answer_sets)
+    wrong = [n for n in sizes if not 1 <= n <= most]
+    if wrong:
+        raise ConfigError(f"n = {wrong[0]}: there are 1 to {most} clean answers for every question")
+
+
+@dataclass(frozen=True)
+class Price:
+    """What clustering and scoring cost with n clean and n noisy answers a question: HEDGE Figure 3."""
+
+    n: int
+    clustering: str
+    cost: Cost
+
+
+def prices(answer_sets: Sequence[AnswerSet], scorers: Mapping[str, Scorer], sizes: Sequence[int]) -> Iterator[Price]:
+    """Cluster and score every prefix from nothing: no relation and no embedding is taken from an earlier one.
+
+    Raises:
+        ConfigError: a size is not from 1 to the number of clean answers that every document has.
+    """
+    _check_sizes(answer_sets, sizes)
+    for name, scorer in scorers.items():
+        # Loading the model and warming it up is no part of the price.
+        _without_memory(scorer).score([truncated(answer_set, 1) for answer_set in answer_sets[:2]])
+        for n in sizes:
+            sets = [truncated(answer_set, n) for answer_set in answer_sets]
+            with measured() as cost:
+                _without_memory(scorer).score(sets)
+            yield Price(n, name, cost)
+
+
+def _without_memory(scorer: Scorer) -> Scorer:
+    """The scorer with a backend that knows nothing of earlier texts."""
+    backend = scorer.backend
+    if isinstance(backend, EmbeddingClustering):
+        return replace(scorer, backend=replace(backend, cache=EmbeddingCache()))
+    if isinstance(backend, (NliClustering, HybridClustering)):
+        return replace(scorer, backend=replace(backend, cache=False))
+    return scorer
+
+
+def prices_as_csv(found: Sequence[Price]) -> str:
+    """One line a price: n, clustering, seconds, cpu_seconds, peak_mb, gpu_peak_mb, gpu_added_mb."""
+    names = [field.name for field in fields(Cost)]
+    rows = ([price.n, price.clustering, *(getattr(price.cost, name) for name in names)] for price in found)
+    return tables.as_csv([["n", "clustering", *names], *rows])
 
 
 def strength_of(run: Run) -> float | None:
