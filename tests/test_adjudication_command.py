@@ -389,3 +389,16 @@ def test_the_shared_human_labels_are_read_as_the_benchmark_of_the_rule_judge_rea
     cases, labels = read_checked(judge / "medhallmark_judged.jsonl", scheme="medhallmark")
     assert len(cases) == 610
     assert sum(label.label == 0 for label in labels) == 3
+
+
+def test_a_scheme_is_checked_by_labels_where_the_judge_only_knows_silence(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    rows = [("", "correct"), ("spleen", "critical")]
+    people = tmp_path / "people.jsonl"
+    fixed = {"question": "What is it?", "reference": "liver"}
+    lines = [json.dumps({"id": i, **fixed, "answer": a, "label": label}) for i, (a, label) in enumerate(rows)]
+    people.write_text("\n".join(lines), "utf-8")
+    facts = as_json(capsys, "--check", people, "--scheme", "medhallmark", "--judge", "rule")
+    assert "categories" not in facts
+    assert facts["labels"]["judged"] == 1

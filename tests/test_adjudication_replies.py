@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+import ast
+import importlib.util
 import json
 import re
 import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -24,6 +29,7 @@ from hedge_tasks.io.outside import clean
 
 # A changed file is another prompt: raise its version and write the new digest here.
 DIGESTS = {
+    "hedge_bench/1": "a500ffcfa672ef9a",
     "hedge/1": "fda7edd506cb2e75",
     "hedge_binary/1": "8d46b7fa18ac4290",
     "medhallmark/1": "37df7839042f9dc4",
@@ -66,9 +72,54 @@ def test_the_examples_of_a_prompt_are_read_as_they_are_written(name: str) -> Non
 @pytest.mark.parametrize("name", prompt_names())
 def test_every_outcome_is_named_in_the_instructions_and_nothing_is_taken_from_the_reference(name: str) -> None:
     prompt = load_judge_prompt(name)
+    if name == "hedge_bench":  # which is the reference's, with its licence
+        assert prompt.turns
+        return
     for outcome in prompt.outcomes:
         assert re.search(rf"^- {outcome.key}:", prompt.system, re.MULTILINE)
     assert "strict medical evaluator" not in prompt.system
+
+
+def reference_message() -> Callable[..., list[dict[str, str]]]:
+    """hedge-bench's own function; the rest of its module would cost seconds to import."""
+    found = importlib.util.find_spec("hedge_bench")
+    if found is None or not found.submodule_search_locations:
+        pytest.skip("hedge-bench is not installed")
+    source = ast.parse((Path(found.submodule_search_locations[0]) / "utils.py").read_text("utf-8"))
+    name = "build_message_for_evaluation"
+    functions = [node for node in source.body if isinstance(node, ast.FunctionDef) and node.name == name]
+    names: dict[str, Any] = {}
+    exec(compile(ast.Module(functions, []), "hedge_bench", "exec"), names)
+    return names[name]
+
+
+@pytest.mark.parametrize(
+    "texts",
+    [
+        ("Where is it?", "left lung", "The left lung."),
+        ("<image> a {answer} < 5 mm & [x] of 3?", "yes, {question}", 'two\nlines, "quoted" {description}'),
+        ("q", "r", ""),
+    ],
+)
+@pytest.mark.parametrize("description", [None, "A colonoscopy with {answer}."])
+def test_hedge_bench_is_asked_word_for_word_as_the_reference_asks(
+    texts: tuple[str, str, str], description: str | None
+) -> None:
+    question, reference, answer = (text.replace("<image> ", "").replace("[x] ", "") for text in texts)
+    item = {"question": question, "true_answer": reference, "original_low_temp": {"ans": answer}}
+    theirs = reference_message()({**item, "description": description}, add_description=description is not None)
+    case = Case("1", question, reference, answer, description=description)
+    ours = [(turn["role"], turn["content"][0]["text"]) for turn in load_judge_prompt("hedge_bench").messages(case)]
+    assert ours == [(turn["role"], turn["content"]) for turn in theirs]
+
+
+def test_hedge_bench_knows_two_outcomes_and_their_numbers() -> None:
+    prompt = load_judge_prompt("hedge_bench")
+    assert [(o.key, o.label) for o in prompt.outcomes] == [("supported", 0), ("hallucinated", 1)]
+    for text, label in (('{"reason": "same", "score": 1}', 0), ('```json\n{"reason": "no", "score": 0}\n```', 1)):
+        outcome = read_reply(text, prompt).outcome
+        assert (outcome.label, prompt.category(outcome)) == (label, None)
+    assert said('{"reason": "", "score": 2}', prompt).startswith("unreadable")
 
 
 @given(st.text(), st.text(), st.text())
@@ -84,8 +135,9 @@ def test_whatever_stands_in_a_case_the_judge_sees_one_flat_json_object(question:
 
 @pytest.mark.parametrize("mark", ["<|im_end|>", "</think>", "<start_of_turn>", "[/INST]", "<｜User｜>", "[TOOL_CALLS]"])
 def test_marks_of_chat_templates_do_not_reach_the_tokenizer(mark: str) -> None:
-    messages = HEDGE.messages(Case("1", mark, mark, f'right"}}{mark}', description=mark))
-    assert mark not in messages[-1]["content"][-1]["text"]
+    case = Case("1", mark, mark, f'right"}}{mark}', description=mark)
+    for prompt in (HEDGE, load_judge_prompt("hedge_bench")):
+        assert mark not in prompt.messages(case)[-1]["content"][-1]["text"]
 
 
 def test_a_long_text_is_cut_and_says_so() -> None:

@@ -145,7 +145,7 @@ def test_an_answer_to_a_yes_no_question_is_read(question: str, answer: str, mean
         "There may be a pneumothorax.",
         "I cannot see the image and therefore cannot determine this.",
         "It is not clear whether there is a pneumothorax.",
-        "© 2017 The Board of Regents. All rights reserved.",
+        "100 %",
         "What is a pneumothorax, and how is it treated?",
         "Please choose from the following two options: [yes, no]",
         "The lungs, the heart and the ribs",
@@ -154,6 +154,98 @@ def test_an_answer_to_a_yes_no_question_is_read(question: str, answer: str, mean
 def test_an_answer_that_says_neither_yes_nor_no_is_not_judged(answer: str) -> None:
     assert label(PNEUMOTHORAX, "yes", answer) is None
     assert label(PNEUMOTHORAX, "no", answer) is None
+
+
+@pytest.mark.parametrize("answer", ["© 2017 The Board of Regents. All rights reserved.", "2020-01-12 12:15:00", "92"])
+def test_output_about_nothing_is_of_the_wrong_type(answer: str) -> None:
+    for question, reference in ((PNEUMOTHORAX, "yes"), (PNEUMOTHORAX, "no"), ("Which organ is it?", "liver")):
+        assert label(question, reference, answer) == 1
+    assert rule(PNEUMOTHORAX, "yes", answer) == "wrong-type"
+
+
+@pytest.mark.parametrize(
+    ("answer", "by"),
+    [
+        ("", "empty-answer"),
+        ("What is the most likely diagnosis?", "empty-answer"),
+        ("Human: I have a cough and a fever.", "empty-answer"),
+        ("I'd like to see an axial image.", "empty-answer"),
+        ("I cannot see the image.", "refusal"),
+        ("It is difficult to determine the location.", "refusal"),
+        ("The cavitary lesion.", "echo"),
+    ],
+)
+def test_an_answer_that_claims_nothing_is_a_verdict_without_a_label(answer: str, by: str) -> None:
+    got = verdict("Where is the cavitary lesion?", "right upper lobe", answer)
+    assert (got.label, got.category, got.undecided) == (None, "no_answer", False)
+    assert got.reason.startswith(f"{by}: ")
+
+
+def test_what_the_judge_cannot_tell_is_no_silence() -> None:
+    got = verdict("Where is it?", "right upper lobe", "right lobe")
+    assert (got.label, got.category, got.undecided) == (None, None, True)
+
+
+def test_an_answer_in_the_first_person_is_an_answer() -> None:
+    assert label("Is this a CT?", "yes", "Yes, I have a CT here.") == 0
+    assert label("Which organ is it?", "liver", "I think it is the spleen.") == 1
+
+
+@pytest.mark.parametrize(
+    ("question", "answer", "expected", "by"),
+    [
+        ("Name one organ that is captured by this image.", "The bladder, a hollow organ.", None, "one-of-many"),
+        ("Point out the specific organ visible in the provided image.", "the bladder", None, "one-of-many"),
+        ("What structures are visible in this image?", "a tooth and the sinuses", None, "one-of-many"),
+        ("Name one organ that is captured by this image.", "the intestine", 0, "equal"),
+        ("Name one organ that is captured by this image.", "2019-01-18", 1, "different"),
+        ("Name one organ that is captured by this image.", "Yes", 1, "wrong-type"),
+        ("Which organ is affected in this image?", "the bladder", 1, "different"),  # singles one out
+        ("What organ system is shown?", "the bladder", 1, "different"),
+        ("Which organ is it?", "the bladder", 1, "different"),
+    ],
+)
+def test_a_reference_that_is_one_of_many_rules_nothing_out(
+    question: str, answer: str, expected: int | None, by: str
+) -> None:
+    assert label(question, "intestines", answer) == expected
+    assert rule(question, "intestines", answer) == by
+
+
+@pytest.mark.parametrize(
+    ("reference", "answer", "expected"),
+    [
+        ("The polyp is less than 5mm in size.", "The polyp is approximately 5-10mm in size.", 1),
+        ("The polyp is greater than 20mm in size.", "The polyp is 11-20 mm in size.", 1),
+        ("The polyp is >20mm in size.", "It measures 25 mm.", None),
+        ("5 to 10 mm", "8 mm", None),
+        ("3 cm", "29 mm", None),
+        ("3 cm", "8 mm", 1),
+        ("11-20mm and >20mm", "11-20mm", 1),
+        ("6.5 x 6.4 cm", "2 x 2 cm", 1),
+    ],
+)
+def test_sizes_have_bounds_and_units(reference: str, answer: str, expected: int | None) -> None:
+    assert label("How large is it?", reference, answer) == expected
+
+
+@pytest.mark.parametrize(
+    ("reference", "answer", "expected"),
+    [
+        ("No polyps are present.", "The colon is polyp-free.", 0),
+        ("Normal, with no polyps detected.", "The colon is polyp-free.", 0),
+        ("No findings were detected.", "The examination shows no findings.", 0),
+        ("The colon is polyp-free.", "There is a polyp in the colon.", 1),
+        ("The abnormality is pink and red.", "The abnormality is pink, red, and white.", 1),
+        ("The abnormality has a pink and red colour.", "The color is red and pink.", 0),
+        ("pinkish-red", "pink and red", 0),
+        ("A medical tube", "a tube", 0),
+        ("The image contains the z-line.", "The z-line is visible.", 0),
+        ("upper-right and center-right positions", "in the upper-right and center-right of the image", 0),
+    ],
+)
+def test_words_around_a_thing_colours_and_denials(reference: str, answer: str, expected: int) -> None:
+    assert label("What does the abnormality look like?", reference, answer) == expected
 
 
 @pytest.mark.parametrize(

@@ -118,6 +118,25 @@ def test_differences_besides_the_model_are_said(tmp_path: Path, capsys: pytest.C
     assert "paired group bootstrap" in said.out
 
 
+def test_within_one_run_all_detectors_are_compared_that_differ_in_one_thing(
+    tmp_path: Path, compare: Callable[..., Any]
+) -> None:
+    lower = {"exact": {"with_question": False, "backend": "exact", "alpha": 1.0}}
+    lower["asked"] = {**lower["exact"], "with_question": True}
+    run = finished_run(60, filters=lower)
+    run = replace(run, answer_sets=tuple(replace(a, question="q?") for a in run.answer_sets))
+    rows = {row["metric"]: row for row in compare(saved(run, tmp_path))["comparisons"]}
+    scores = ("se", "radflag", "vase")
+    within = {f"{name} {a} - {name} {b}" for name in lower for a, b in (scores[:2], scores[::2], scores[1:])}
+    assert rows.keys() == within | {f"exact {score} - asked {score}" for score in scores}
+    told = compare(saved(run, tmp_path), "--metric", "se", "--against", "vase")["comparisons"][0]
+    mine = rows["exact se - exact vase"]
+    assert (mine["a"], mine["p_value"]) == (told["a"], told["p_value"])
+    assert mine["p_value_holm"] >= mine["p_value"]
+    only = compare(saved(run, tmp_path), "--filter", "asked", "--metric", "se", "--metric", "vase")["comparisons"]
+    assert [row["metric"] for row in only] == ["asked se - asked vase"]
+
+
 def test_one_class_is_undefined_with_the_reason(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     one = finished_run()
     supported = replace(one, answer_sets=tuple(replace(s, label=0) for s in one.answer_sets))
@@ -129,7 +148,8 @@ def test_one_class_is_undefined_with_the_reason(tmp_path: Path, capsys: pytest.C
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["A"], "give a second run"),
+        (["A", "--metric", "se", "--filter", "exact"], "there is only one detector"),
+        (["A", "--metric", "hallucination_rate"], "is the same for all clusterings"),
         (["A", "B", "--metric", "vase_aurok"], "did you mean 'vase_auroc'"),
         (["A", "B", "--against", "se"], "--against compares within one run"),
         (["A", "--against", "vase"], "compared with itself"),

@@ -23,6 +23,7 @@ from hedge_tasks.errors import ConfigError
 from hedge_tasks.lmms.catalogue import list_tasks
 from hedge_tasks.paper import Cell, CellResult, Key, at_equal_draws, place_runs, published, published_cells, score_cells
 from hedge_tasks.paper.cells import TASKS, task_name
+from hedge_tasks.paper.layout import columns_of_table_2, rows_of_table_2, rows_of_table_3
 from hedge_tasks.paper.published import DATASETS, FILTERS, MODELS, PROMPTS, SCORES
 from hedge_tasks.runs.run_files import Run, save_run
 from hedge_tasks.sampling import Answer, AnswerSet
@@ -254,7 +255,7 @@ def test_cells_are_the_aurocs_of_the_scores() -> None:
     finished = run("hedge_vqarad_minimal_label")
     scores = EXACT["nli"].score(finished.answer_sets)
     labels = [answer_set.label for answer_set in finished.answer_sets]
-    results = results_of(2, finished, scorers=EXACT)
+    results = results_of(2, finished, scorers=lambda _: EXACT)
     for score, name in SCORES.items():
         cell = Cell(2, "VQA-RAD", "minimal-label", "Qwen2.5-VL", score, "A+Q", "Embed", 10)
         assert results[cell].ours == pytest.approx(roc_auc_score(labels, [s[name] for s in scores]))
@@ -266,10 +267,10 @@ def test_cells_are_the_aurocs_of_the_scores() -> None:
 def test_a_column_is_clustered_by_the_method_of_its_name() -> None:
     """The clusterings differ in what they see, so a mixed-up column gives another number."""
     by_length = {name: Scorer(name, FirstOnly(i), bool(i % 2)) for i, name in enumerate(FILTERS.values())}
-    results = results_of(2, run(), scorers=by_length)
+    results = results_of(2, run(), scorers=lambda _: by_length)
     for (inputs, clustering), name in FILTERS.items():
         cell = Cell(2, "VQA-RAD", "default", "Qwen2.5-VL", "SE", inputs, clustering, 10)
-        alone = results_of(2, run(), scorers={name: by_length[name]})
+        alone = results_of(2, run(), scorers=lambda _, name=name: {name: by_length[name]})
         assert alone[cell].ours == results[cell].ours
         assert sum(result.ours is not None for result in alone.values()) == 3
     distinct = {r.ours for cell, r in results.items() if cell.score == "SE" and r.ours is not None}
@@ -282,6 +283,11 @@ class FirstOnly(ExactClustering):
     def __init__(self, letter: int) -> None:
         super().__init__()
         self.letter = "abcd"[letter]
+
+    def __eq__(self, other: object) -> bool:  # equal backends are shared
+        return self is other
+
+    __hash__ = object.__hash__
 
     def cluster(self, answers: Sequence[Sequence[str]], questions: Sequence[str] | None = None) -> list[list[int]]:
         return super().cluster([["x" if self.letter in a else "y" for a in texts] for texts in answers], None)
@@ -311,7 +317,7 @@ def test_missing_cells_say_why() -> None:
     results = results_of(3, run(n=4))
     assert results[BASE._replace(table=3)].reason == "the run has 4 clean answers a question"
     assert results[BASE._replace(table=3, prompt="one-sentence")].reason == "no run of hedge_vqarad_one_sentence"
-    assert results_of(2, run(), scorers={})[BASE].reason == "the run has no filter nli"
+    assert results_of(2, run(), scorers=lambda _: {})[BASE].reason == "the run has no filter nli"
     assert results_of(2, run(settings={}))[BASE].reason == "the run has no filter nli"
     one_class = tuple(replace(answer_set, label=1) for answer_set in answer_sets(10))
     assert "every document is labelled hallucinated" in results_of(2, run(answer_sets=one_class))[BASE].reason
@@ -384,16 +390,22 @@ def test_the_command_writes_every_cell(folder: Path, tmp_path: Path, capsys: pyt
 
 
 def test_another_clustering_may_be_asked_for() -> None:
-    given = argparse.Namespace(nli_model="some/nli", embedding_model=None, threshold="0.8")
-    scorers = paper._scorers(given)
-    assert scorers is not None
+    given = argparse.Namespace(nli_model="some/nli", embedding_model=None, threshold="0.8", protocol=None)
+    columns = paper._scorers(given)
+    assert columns is not None
+    scorers = columns(run())
     assert {name: scorer.with_question for name, scorer in scorers.items()} == {
         **dict.fromkeys(("nli", "embed"), False),
         **dict.fromkeys(("nli_qa", "embed_qa"), True),
     }
     assert scorers["nli"].settings()["model"] == scorers["nli_qa"].settings()["model"] == "some/nli"
     assert scorers["embed"].settings()["threshold"] == scorers["embed_qa"].settings()["threshold"] == 0.8
-    assert paper._scorers(argparse.Namespace(nli_model=None, embedding_model=None, threshold=None)) is None
+    given.threshold = None
+    some = paper._scorers(given)
+    assert some is not None
+    assert [scorer.backend.name for scorer in some(run()).values()] == ["nli", "nli", "exact", "exact"], "the run's own"
+    given.nli_model = None
+    assert paper._scorers(given) is None
 
 
 def test_one_table_may_be_asked_for(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -436,3 +448,55 @@ def test_table_3_at_equal_draws_compares_vase_at_half_the_answers() -> None:
     assert len(at_20) == 8
     assert all(e.ours is None for e in found)
     assert {e.draws for e in found} == {2, 4, 6, 8, 10, 20, 30}
+
+
+# --- as the paper lays them out ---------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("dataset", DATASETS)
+def test_table_2_is_laid_out_with_best_cells_and_means(dataset: str) -> None:
+    columns, rows = columns_of_table_2(), rows_of_table_2(published(2), dataset)
+    assert len(columns) == 2 * (3 + 1) * 2
+    assert [row.prompt for row in rows] == [p for p in (*PROMPTS, "mean") for _ in SCORES]
+    first = rows[0]
+    singles = [i for i, (_, model, _) in enumerate(columns) if model != "mean"]
+    assert [first.values[i] for i in singles] == pytest.approx(
+        [v for c, v in published(2).items() if (c.dataset, c.prompt, c.score) == (dataset, "minimal-label", "SE")],
+        abs=0,
+    )
+    for row in rows:
+        assert row.top == {i for i in singles if row.values[i] == max(row.values[i] for i in singles)}
+        for nli in range(0, len(columns), 2):
+            pair = row.values[nli], row.values[nli + 1]
+            assert {i for i in row.best if i in (nli, nli + 1)} == {nli + k for k in (0, 1) if pair[k] == max(pair)}
+    of_vase = [row.values[0] for row in rows if row.score == "VASE"]
+    assert of_vase[4] == pytest.approx(mean(of_vase[:4]))
+    models = [i for i, (given, _, clustering) in enumerate(columns) if (given, clustering) == ("AO", "Embed")]
+    assert first.values[models[3]] == pytest.approx(mean([first.values[i] for i in models[:3]]))
+
+
+def test_table_3_marks_the_best_number_of_answers_and_a_mean_needs_all_it_is_over() -> None:
+    sizes = sorted({cell.n for cell in published(3)})
+    rows = rows_of_table_3(published(3), "NLI", sizes)
+    [row] = [row for row in rows if (row.prompt, row.score) == ("one-sentence", "VASE")]
+    assert {sizes[i] for i in row.best} == {6, 7, 8, 20, 25, 30}
+    some = {cell: value for cell, value in published(3).items() if cell.prompt != "default"}
+    for row in rows_of_table_3(some, "NLI", sizes):
+        assert (row.values[3] is None) == (row.prompt in ("default", "mean"))
+    assert all(not row.best for row in rows_of_table_3({}, "NLI", sizes))
+
+
+def test_figure_2_has_every_prompt_under_both_clusterings(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    for i, prompt in enumerate(PROMPTS[:2]):
+        save_run(run(task=task_name("VQA-RAD", prompt), created=f"2026-0{i + 1}"), tmp_path)
+    numbers, figure = tmp_path / "figure.csv", tmp_path / "figure.svg"
+    for path in (numbers, figure):
+        assert main(["paper", str(tmp_path), "--table", "3", "--figure", str(path), "--json"]) == 0
+    with numbers.open(newline="") as file:
+        rows = list(csv.DictReader(file))
+    assert {row["panel"] for row in rows} == {"n-se", "n-radflag", "n-vase"}
+    assert {row["series"] for row in rows} == {f"{p}, {c}" for p in PROMPTS[:2] for c in ("NLI", "embedding")}
+    assert {float(row["x"]) for row in rows} == {float(n) for n in range(1, 11)}
+    assert figure.read_text("utf-8").count("stroke-dasharray") >= 2
+    assert main(["paper", str(tmp_path), "--table", "2", "--figure", str(figure)]) == 2
+    assert "no cell of Table 3" in capsys.readouterr().err

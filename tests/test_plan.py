@@ -5,11 +5,15 @@ from __future__ import annotations
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from PIL import Image
 
+from hedge_tasks.data.pictures import at_most
 from hedge_tasks.errors import ConfigError
 from hedge_tasks.perturb import Wording
 from hedge_tasks.sampling import SamplingPlan
-from hedge_tasks.sampling.prompts import load_prompt
+from hedge_tasks.sampling.definition import Definition
+from hedge_tasks.sampling.prompts import Prompt, load_prompt
+from hedge_tasks.sampling.requests import SampleRequest, clean_images
 
 
 def test_default_is_the_papers_protocol() -> None:
@@ -97,3 +101,21 @@ def test_a_question_with_our_marks_stays_a_question() -> None:
 def test_unknown_prompts_are_named(reference: str, message: str) -> None:
     with pytest.raises(ConfigError, match=message):
         load_prompt(reference)
+
+
+def test_pictures_are_made_smaller_before_anything_else_and_answers_know_it() -> None:
+    picture = Image.new("RGB", (300, 200), (10, 200, 30))
+    small, plain = (SamplingPlan(n=1, n_noisy=1, max_image_side=side) for side in (150, None))
+    for plan, size in ((small, (150, 100)), (plain, (300, 200))):
+        request = SampleRequest("1", "k", "q", Prompt("p", "{question}"), plan, lambda _: [picture])
+        assert [image.size for image in clean_images(request, {})] == [size]
+    assert at_most(picture, 300) is picture
+    assert "max_image_side" not in plain.settings()
+    prompt = Prompt("p", "{question}")
+    definitions = [Definition.of("m", "t", prompt, plan) for plan in (small, plain)]
+    [draw, *_] = plain.draws("k")
+    keys = {definition.key("k", "q", draw) for definition in definitions}
+    assert len(keys) == 2
+    assert Definition.from_dict(definitions[0].to_dict()).key("k", "q", draw) in keys
+    with pytest.raises(ConfigError, match="max_image_side"):
+        SamplingPlan(max_image_side=0)

@@ -1,6 +1,6 @@
 """Is the baseline answer a hallucination? Imports nothing of lmms-eval; each judge is imported when it is built."""
 
-from hedge_tasks.adjudication.base import Case, Judge, Verdict, build_judge, judge_names, register_judge
+from hedge_tasks.adjudication.base import NO_ANSWER, Case, Judge, Verdict, build_judge, judge_names, register_judge
 from hedge_tasks.adjudication.config import (
     check_judge,
     configured_judge,
@@ -13,6 +13,7 @@ from hedge_tasks.adjudication.config import (
 from hedge_tasks.adjudication.reliability import reliability
 
 __all__ = [
+    "NO_ANSWER",
     "Case",
     "Judge",
     "Verdict",

@@ -15,12 +15,14 @@ from hedge_tasks.errors import DataError
 from hedge_tasks.evaluation import brought
 from hedge_tasks.registry import Registry
 
-__all__ = ["Case", "Judge", "Verdict", "build_judge", "judge_names", "register_judge"]
+__all__ = ["NO_ANSWER", "Case", "Judge", "Verdict", "build_judge", "judge_names", "register_judge"]
 
 HALLUCINATED = 1
 SUPPORTED = 0
 
 _OPTIONAL = ("category", "raw", "key")
+NO_ANSWER = "no_answer"
+"""Category of answers that claim nothing (of `rule`, and of the prompt `hedge`): a verdict without a label."""
 
 
 @dataclass(frozen=True)

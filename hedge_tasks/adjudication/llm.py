@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from hedge_tasks.adjudication.base import Case
 from hedge_tasks.adjudication.model_judge import DEFAULT_MODEL, ModelJudge, Replies, Reply
-from hedge_tasks.errors import HedgeError
+from hedge_tasks.errors import ConfigError, HedgeError
 from hedge_tasks.io import options
 from hedge_tasks.serving.failures import ServerGone
 from hedge_tasks.serving.thread_pool import ask_each
@@ -30,8 +30,9 @@ class LLMJudge(ModelJudge):
         provider: Instead of `API_TYPE`.
         url: Such as `http://localhost:8000/v1`, instead of `OPENAI_API_URL`.
         account: Send `OPENAI_API_KEY` to `url`, too. By default a server that a judge names itself is told no key.
-        temperature: 0 is greedy.
-        max_tokens: Of a reply; where a reply is asked for again, twice as many.
+        temperature: 0 is greedy; None takes the prompt's, or 0.
+        top_p, top_k, min_p: Limits of what is sampled; None takes the prompt's, or leaves them to the server.
+        max_tokens: Of a reply; where a reply is asked for again, twice as many. None takes the prompt's, or 512.
         thinking: Let a model that can do so reason before it replies (needs a larger `max_tokens`).
         concurrency: Requests under way at any time.
         timeout: Seconds to wait for a reply.
@@ -52,8 +53,11 @@ class LLMJudge(ModelJudge):
         provider: str | None = None,
         url: str | None = None,
         account: bool = False,
-        temperature: float = 0.0,
-        max_tokens: int = 512,
+        temperature: float | None = None,
+        top_p: float | None = None,
+        top_k: int | None = None,
+        min_p: float | None = None,
+        max_tokens: int | None = None,
         thinking: bool = False,
         asks: int = 2,
         ask_unlabelled: bool = False,
@@ -65,15 +69,24 @@ class LLMJudge(ModelJudge):
         self.provider = options.optional_text("provider", provider)
         self.url = None if url is None else options.address("url", url)
         self.account = options.flag("account", account)
-        self.temperature = options.number("temperature", temperature)
-        self.max_tokens = options.count("max_tokens", max_tokens, at_least=1)
+        given = {"temperature": temperature, "top_p": top_p, "top_k": top_k, "min_p": min_p, "max_tokens": max_tokens}
+        decoding = {"temperature": 0.0, "max_tokens": 512, **self.prompt.decoding}
+        decoding |= {key: value for key, value in given.items() if value is not None}
+        self.max_tokens = options.count("max_tokens", decoding.pop("max_tokens"), at_least=1)
+        self.temperature = options.number("temperature", decoding.pop("temperature"))
+        if "top_k" in decoding:
+            options.count("top_k", decoding["top_k"], at_least=1)
+        for key in ("top_p", "min_p"):
+            if options.number(key, decoding.get(key, 0.0)) > 1:
+                raise ConfigError(f"{key}: expected a number up to 1, got {decoding[key]!r}")
+        self.limits = decoding
         self.thinking = options.flag("thinking", thinking)
         self.concurrency = options.count("concurrency", concurrency, at_least=1)
         self.timeout = options.number("timeout", timeout, zero=False)
         self.max_retries = options.count("max_retries", max_retries)
 
     def _identity(self) -> dict[str, Any]:
-        return {"model": self.model, "temperature": self.temperature, "thinking": self.thinking}
+        return {"model": self.model, "temperature": self.temperature, "thinking": self.thinking, **self.limits}
 
     def settings(self) -> dict[str, Any]:
         return {**super().settings(), "max_tokens": self.max_tokens}
@@ -100,6 +113,7 @@ class LLMJudge(ModelJudge):
             self.prompt.schema,
             timeout=self.timeout,
             max_retries=self.max_retries,
+            limits=self.limits,
         )
         return connect(self.provider, self.url, request, account=self.account)
 

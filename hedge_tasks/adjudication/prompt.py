@@ -8,6 +8,7 @@ cannot close the string that it is in, nor begin a turn of the conversation.
 
 from __future__ import annotations
 
+import dataclasses
 import hashlib
 import json
 import re
@@ -26,8 +27,11 @@ from hedge_tasks.io.outside import clean, parse_json, read_text
 LONGEST_FIELD = 8000
 """Characters of one text that a judge is shown; an answer that runs on for ever is no reason to fail."""
 
-_KEYS = {"name", "version", "about", "source", "images", "answer_field", "system", "fields", "examples"}
+_KEYS = {"name", "version", "images", "answer_field", "system", "fields", "examples"}
 _KEYS |= {"again", "schema", "values"}
+_OPTIONAL_KEYS = {"about", "source", "notice", "turns", "decoding"}
+_ROLES = ("system", "user")
+_DECODING = ("temperature", "top_p", "top_k", "min_p", "max_tokens")
 _IMAGES = ("never", "optional", "required")
 _REQUIRED = (True, False, "without_images")
 _CASE_FIELDS = ("question", "description", "reference", "answer")
@@ -35,6 +39,11 @@ _CASE_FIELDS = ("question", "description", "reference", "answer")
 # Words by which chat templates begin and end turns, where they are not between angle brackets: [INST], [/TOOL_CALLS],
 # [gMASK]. Any single word counts: an escaped bracket reads the same.
 _TEMPLATE_WORD = re.compile(r"\[(?=/?\w+\])")
+
+# And where they are: <|im_end|>, </think>, <start_of_turn>, <｜User｜>; not "<5 mm".
+_TEMPLATE_MARK = re.compile(r"(<)(?=[/|\w\uff5c])(?!\d)")
+
+_PLACE = re.compile(r"\{(question|description|reference|answer)\}")
 
 
 @dataclass(frozen=True)
@@ -56,6 +65,21 @@ class Field:
 
 
 @dataclass(frozen=True)
+class Piece:
+    """A piece of a turn that is shown as it is written, with `{question}` and its like filled in.
+
+    Attributes:
+        role: "system" or "user"; pieces of one role are put together.
+        text: with the case's fields in braces.
+        when: the field without which the piece is left out; None for none.
+    """
+
+    role: str
+    text: str
+    when: str | None = None
+
+
+@dataclass(frozen=True)
 class JudgePrompt:
     """How a judge is asked and what it may say.
 
@@ -66,6 +90,10 @@ class JudgePrompt:
         answer_field: name of the reply's field with the outcome.
         schema: JSON schema of the reply.
         categories: whether the outcomes say more than a label, so that a verdict has a category.
+        turns: in place of `system` and the JSON object of `fields`, for wordings that are another's. What stands in a
+            case is then shown as it is, but for the marks of chat templates, which lose their meaning.
+        decoding: how a model was asked where the wording is from, in place of greedy decoding: `temperature`, `top_p`,
+            `top_k`, `min_p`, `max_tokens`.
     """
 
     id: str
@@ -78,6 +106,8 @@ class JudgePrompt:
     examples: tuple[tuple[str, str], ...]
     schema: Mapping[str, Any]
     outcomes: tuple[Outcome, ...]
+    turns: tuple[Piece, ...] = ()
+    decoding: Mapping[str, float] = dataclasses.field(default_factory=dict)
 
     def messages(self, case: Case, images: Sequence[Any] = (), *, again: bool = False) -> list[dict[str, Any]]:
         """The conversation in lmms-eval's form, whose content is a list of text and image parts.
@@ -85,7 +115,7 @@ class JudgePrompt:
         Args:
             again: ask once more after a reply that could not be read.
         """
-        turns = [_turn("system", self.system)]
+        turns = [_turn("system", self._said("system", case) if self.turns else self.system)]
         for shown, reply in self.examples:
             turns += [_turn("user", shown), _turn("assistant", reply)]
         turns.append(_turn("user", self.show(case)))
@@ -96,6 +126,8 @@ class JudgePrompt:
 
     def show(self, case: Case) -> str:
         """The texts of a case as the judge sees them."""
+        if self.turns:
+            return self._said("user", case)
         texts = ((field, getattr(case, field.case)) for field in self.fields)
         return _escape(
             {
@@ -105,6 +137,12 @@ class JudgePrompt:
                 if text or field.case == "answer"
             }
         )
+
+    def _said(self, role: str, case: Case) -> str:
+        texts = {name: _harmless(_cut(getattr(case, name) or "")) for name in _CASE_FIELDS}
+        pieces = [one.text for one in self.turns if one.role == role and (one.when is None or texts[one.when])]
+        # In one go: a name in braces that stands in an answer is not filled in.
+        return _PLACE.sub(lambda place: texts[place[1]], "".join(pieces))
 
     def missing(self, case: Case, with_images: bool) -> str | None:
         """The first text that the judge needs and the case has not."""
@@ -191,9 +229,9 @@ def parse_judge_prompt(text: str, where: str, *, foreign: bool = False) -> Judge
     if not isinstance(data, dict):
         raise DataError(f"{where}: expected a JSON object, got {type(data).__name__}")
     for key in data:
-        if key not in _KEYS:
-            raise unknown(f"key of {where}", key, _KEYS)
-    if missing := sorted(_KEYS - set(data) - {"about", "source"}):
+        if key not in _KEYS | _OPTIONAL_KEYS:
+            raise unknown(f"key of {where}", key, _KEYS | _OPTIONAL_KEYS)
+    if missing := sorted(_KEYS - set(data) - ({"system"} if "turns" in data else set())):
         raise DataError(f"{where}: {', '.join(missing)} missing")
     try:
         return _build(data, hashlib.sha256(text.encode()).hexdigest(), foreign)
@@ -209,7 +247,7 @@ def _build(data: Mapping[str, Any], digest: str, foreign: bool) -> JudgePrompt:
         digest=digest,
         images=_one_of("images", data["images"], _IMAGES),
         answer_field=data["answer_field"],
-        system="\n".join(data["system"]),
+        system="\n".join(data.get("system", ())),
         again=data["again"],
         fields=tuple(
             Field(_one_of("case", f["case"], _CASE_FIELDS), f["name"], _one_of("required", f["required"], _REQUIRED))
@@ -218,9 +256,27 @@ def _build(data: Mapping[str, Any], digest: str, foreign: bool) -> JudgePrompt:
         examples=tuple((_escape(e["case"]), json.dumps(e["reply"], ensure_ascii=False)) for e in data["examples"]),
         schema=data["schema"],
         outcomes=outcomes,
+        turns=tuple(_piece(piece) for piece in data.get("turns", ())),
+        decoding=_decoding(data.get("decoding", {})),
     )
     _check(prompt, data)
     return prompt
+
+
+def _piece(data: Mapping[str, Any]) -> Piece:
+    if extra := set(data) - {"role", "text", "when"}:
+        raise ValueError(f"turns: {sorted(extra)} are no keys of a piece")
+    when = data.get("when")
+    role = _one_of("role", data["role"], _ROLES)
+    return Piece(role, "\n".join(data["text"]), when if when is None else _one_of("when", when, _CASE_FIELDS))
+
+
+def _decoding(data: Mapping[str, Any]) -> dict[str, float]:
+    for key, value in data.items():
+        _one_of("decoding", key, _DECODING)
+        if isinstance(value, bool) or not isinstance(value, (int, float)) or not 0 <= value < 1e6:
+            raise ValueError(f"decoding: {key} is no number of at least 0: {value!r}")
+    return dict(data)
 
 
 def _check(prompt: JudgePrompt, data: Mapping[str, Any]) -> None:
@@ -230,8 +286,9 @@ def _check(prompt: JudgePrompt, data: Mapping[str, Any]) -> None:
         raise ValueError(f"values: {sorted(twice)} stand for two outcomes, or are given twice")
     if any(o.label not in (None, 0, 1) or isinstance(o.label, bool) for o in prompt.outcomes):
         raise ValueError("values: a label is 0, 1 or null")
-    allowed = [str(value) for value in prompt.schema["properties"][prompt.answer_field]["enum"]]
-    if allowed != [o.key for o in prompt.outcomes]:
+    found = {str(value): prompt.outcome(value) for value in prompt.schema["properties"][prompt.answer_field]["enum"]}
+    allowed = [value if of is None else of.key for value, of in found.items()]
+    if sorted(allowed) != sorted(o.key for o in prompt.outcomes):
         raise ValueError(f"schema: allows {allowed}, the values are {[o.key for o in prompt.outcomes]}")
     names = {field.name for field in prompt.fields}
     for example in data["examples"]:
@@ -253,6 +310,11 @@ def _turn(role: str, text: str) -> dict[str, Any]:
 
 def _cut(text: str) -> str:
     return text if len(text) <= LONGEST_FIELD else text[:LONGEST_FIELD] + " [cut off here]"
+
+
+def _harmless(text: str) -> str:
+    """The text with the marks of chat templates taken apart; any other text as it is."""
+    return _TEMPLATE_WORD.sub("[ ", _TEMPLATE_MARK.sub(r"\1 ", clean(text)))
 
 
 def _escape(fields: Mapping[str, str]) -> str:

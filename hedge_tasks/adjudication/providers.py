@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from threading import Event
 from typing import Any, Protocol
 
@@ -25,7 +25,7 @@ from hedge_tasks.serving.secrets import NO_KEY, Redactor, check_key
 # Concurrency is ours, so of a provider's two forms the one without an event loop will do.
 _SAME = {"async_openai": "openai", "async_azure": "azure"}
 
-_OPTIONAL = ("response_format", "chat_template_kwargs", "temperature")
+_OPTIONAL = ("response_format", "chat_template_kwargs", "temperature", "top_p", "top_k", "min_p")
 """What a judge can do without where a server refuses it."""
 
 _BACKOFF_S = 0.5
@@ -45,6 +45,7 @@ class JudgeRequest:
         schema: JSON schema of a reply.
         timeout: Seconds to wait for a reply.
         max_retries: How often a request that failed is made again.
+        limits: `top_p`, `top_k` and `min_p`, as far as they are asked for.
     """
 
     title: str
@@ -54,6 +55,7 @@ class JudgeRequest:
     schema: Mapping[str, Any]
     timeout: float
     max_retries: int
+    limits: Mapping[str, float] = field(default_factory=dict)
 
 
 class Provider(Protocol):
@@ -148,7 +150,11 @@ class _ChatServer:
         self._settings: dict[str, Any] = {
             "response_format": {"type": "json_schema", "json_schema": schema},
             "temperature": request.temperature,
+            **request.limits,
         }
+        if hosted:
+            # OpenAI and Azure know neither; elsewhere they are fields of the request beside OpenAI's own.
+            self._settings = {k: v for k, v in self._settings.items() if k not in ("top_k", "min_p")}
         if not hosted and not request.thinking:
             # Of vLLM and SGLang; Qwen3 would else think for a thousand tokens before it says yes or no.
             self._settings["chat_template_kwargs"] = {"enable_thinking": False}
@@ -189,6 +195,7 @@ class _ForeignProvider:
             model_name=self._request.model,
             temperature=self._request.temperature,
             max_tokens=max_tokens,
+            top_p=self._request.limits.get("top_p"),
             timeout=int(self._request.timeout) or 1,
             num_retries=self._request.max_retries + 1,
         )

@@ -35,7 +35,11 @@ def add_scorer(parser: argparse.ArgumentParser) -> None:
     group = parser.add_argument_group("clustering (default: the first of the run's own)")
     group.add_argument("--filter", metavar="NAME", help="one of the run's filters, such as nli or embed_qa")
     group.add_argument("--clustering", metavar="NAME", help="another clustering: exact, embed, nli or hybrid")
-    group.add_argument("--model", help="model of the clustering, for hybrid the one for NLI (hub id or folder)")
+    group.add_argument(
+        "--model",
+        help="model of the clustering, for hybrid the one for NLI: hub id or folder (default: HEDGE_NLI_MODEL or "
+        "HEDGE_EMBEDDING_MODEL, else what the run used)",
+    )
     group.add_argument("--threshold", help="cosine threshold; for embed also tuned, cross-fit or oracle")
     group.add_argument("--rule", help="rule of nli and hybrid: relaxed or strict")
     group.add_argument("--with-question", action="store_true", help="put the question in front of each answer")
@@ -79,7 +83,7 @@ def chosen_scorer(arguments: argparse.Namespace, run: Run) -> Scorer:
 
     from hedge_tasks.detectors.scorer import Scorer
     from hedge_tasks.errors import ConfigError
-    from hedge_tasks.runs.scorers import scorer_of
+    from hedge_tasks.runs.scorers import model_options, scorer_of
 
     # Hybrid has two models; the one for embeddings is seldom another.
     options = {"model": "nli_model" if arguments.clustering == "hybrid" else "model", "rule": "rule"}
@@ -94,7 +98,14 @@ def chosen_scorer(arguments: argparse.Namespace, run: Run) -> Scorer:
     elif arguments.filter is not None:
         raise ConfigError("choose one of --filter and --clustering")
     else:
-        scorer = Scorer.build(arguments.clustering, arguments.clustering, given, with_question=arguments.with_question)
+        # A model that is named goes without the run's revision.
+        models = model_options(run, arguments.clustering) if arguments.clustering else {}
+        if arguments.model is not None:
+            models.pop("nli_revision" if arguments.clustering == "hybrid" else "revision", None)
+        with_question = arguments.with_question
+        scorer = Scorer.build(
+            arguments.clustering, arguments.clustering, {**models, **given}, with_question=with_question
+        )
         scorer = scorer.looking_up(run.said)
     return scorer if arguments.alpha is None else replace(scorer, alpha=arguments.alpha)
 

@@ -1,4 +1,4 @@
-"""`hedge compare`: is the difference between two runs, or between two scores of one run, more than chance?"""
+"""`hedge compare`: is the difference between two runs, or between detectors of one run, more than chance?"""
 
 from __future__ import annotations
 
@@ -24,15 +24,18 @@ _RATE = "hallucination_rate"
 
 
 def add(commands: Any) -> None:
-    parser = command(commands, "compare", run, "compare two runs on the same questions, or two scores of one run")
+    parser = command(commands, "compare", run, "compare two runs on the same questions, or the detectors of one run")
     where = "lmms-eval's output folder, a run file, or a JSONL file of answers"
     parser.add_argument("run", type=Path, metavar="RUN_A", help=where)
-    parser.add_argument("other", type=Path, metavar="RUN_B", nargs="?", help="the run to compare with; none: see below")
+    parser.add_argument(
+        "other", type=Path, metavar="RUN_B", nargs="?", help="the run to compare with; none: all detectors of RUN_A"
+    )
     parser.add_argument(
         "--metric",
         action="append",
         metavar="NAME",
-        help="se_auroc, radflag_auroc, vase_auroc, hallucination_rate, ...; may be repeated (default: these four)",
+        help="se_auroc, radflag_auroc, vase_auroc, hallucination_rate, ...; may be repeated (default: these four; "
+        "within one run the first three)",
     )
     parser.add_argument("--against", metavar="NAME", help="within one run: the metric to compare --metric with")
     parser.add_argument("--against-filter", metavar="NAME", help="within one run: the filter to compare --filter with")
@@ -111,7 +114,7 @@ def _within(one: Run, arguments: argparse.Namespace) -> _Found:
     from hedge_tasks.runs.scorers import scorer_of
 
     if arguments.against is None and arguments.against_filter is None:
-        raise ConfigError("give a second run, or within this one --against METRIC or --against-filter NAME")
+        return _all_detectors(one, arguments)
     from hedge_tasks.detectors.pipeline import SCORE_NAMES
 
     names = [_metric(name) for name in arguments.metric or SCORE_NAMES[-1:]]
@@ -157,6 +160,39 @@ def _priced(scorer: Scorer, run: Run, names: Sequence[str], budget: int | None) 
 
 def _at(column: Column, budget: int | None) -> str:
     return "" if budget is None else f" ({column.draws} draws)"
+
+
+def _all_detectors(one: Run, arguments: argparse.Namespace) -> _Found:
+    """Every two detectors of a run that differ in one thing: in the score, or in the clustering."""
+    from hedge_tasks.detectors.pipeline import SCORE_NAMES
+    from hedge_tasks.errors import ConfigError
+    from hedge_tasks.runs.comparisons import compare_two_scores
+    from hedge_tasks.runs.scorers import scorers_of
+
+    names = list(dict.fromkeys(_metric(name) for name in arguments.metric or SCORE_NAMES))
+    if _RATE in names:
+        raise ConfigError(f"{_RATE} is the same for all clusterings of a run; compare it between two runs")
+    if arguments.filter is None and arguments.clustering is None and one.settings.get("filters"):
+        scorers = scorers_of(one)
+        if arguments.alpha is not None:
+            scorers = {name: replace(scorer, alpha=arguments.alpha) for name, scorer in scorers.items()}
+    else:
+        chosen = chosen_scorer(arguments, one)
+        scorers = {chosen.name: chosen}
+    detectors = [(name, score) for name in scorers for score in names]
+    pairs = [(a, b) for i, a in enumerate(detectors) for b in detectors[i + 1 :] if (a[0] == b[0]) != (a[1] == b[1])]
+    if not pairs:
+        raise ConfigError("there is only one detector; give a second run, or another --metric")
+    columns = {
+        name: _priced(scorer.with_detectors(names), one, names, arguments.budget) for name, scorer in scorers.items()
+    }
+    rows: _Rows = []
+    for pair in pairs:
+        a, b = (columns[clustering][score] for clustering, score in pair)
+        first, second = (f"{of} {score}{_at(c, arguments.budget)}" for (of, score), c in zip(pair, (a, b), strict=True))
+        rows.append((f"{first} - {second}", compare_two_scores(a.scores, pair[0][1], b.scores, pair[1][1])))
+    heading = f"{one.title}; {len(detectors)} detectors, pairs that differ in the score or in the clustering"
+    return heading, rows, {"detectors": {name: scorer.settings() for name, scorer in scorers.items()}}
 
 
 def _metric(name: str) -> str:

@@ -226,7 +226,7 @@ def _estimate(estimate: Mapping[str, Any]) -> str:
 
 
 def _check(arguments: argparse.Namespace, judge: Judge) -> int:
-    from hedge_tasks.adjudication import keep_labels
+    from hedge_tasks.adjudication import NO_ANSWER, keep_labels
     from hedge_tasks.adjudication.check import check, check_categories, read_checked
 
     columns = dict(_pair(text) for text in arguments.column)
@@ -236,7 +236,7 @@ def _check(arguments: argparse.Namespace, judge: Judge) -> int:
     keep_labels(judge, arguments.labels)
     verdicts = judge.judge(cases)
     checks = {"labels": check(cases, human, verdicts)}
-    if arguments.scheme and any(verdict.category is not None for verdict in verdicts):
+    if arguments.scheme and any(v.category not in (None, NO_ANSWER) for v in verdicts):
         checks["categories"] = check_categories(cases, human, verdicts, arguments.scheme)
     if arguments.wrong:
         _write_lines(arguments.wrong, [_wrong(*row) for row in checks["labels"].wrong])

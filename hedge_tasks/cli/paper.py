@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict
+from itertools import zip_longest
 from pathlib import Path
+from textwrap import wrap
 from typing import TYPE_CHECKING, Any
 
 from hedge_tasks.cli.choices import add_trust
@@ -15,7 +17,10 @@ from hedge_tasks.io.commands import command, show, table
 if TYPE_CHECKING:
     from hedge_tasks.detectors.scorer import Scorer
     from hedge_tasks.paper.cells import CellResult, Placed
+    from hedge_tasks.paper.layout import Row
     from hedge_tasks.paper.published import Cell, Key
+    from hedge_tasks.runs.fidelity import Fact
+    from hedge_tasks.runs.run_files import Run
 
 _DIGITS = {2: 3, 3: 2}
 _NONE = "-"
@@ -35,7 +40,20 @@ def add(commands: Any) -> None:
     parser.add_argument("--nli-model", metavar="MODEL", help="cluster nli and nli_qa with this model")
     parser.add_argument("--embedding-model", metavar="MODEL", help="cluster embed and embed_qa with this model")
     parser.add_argument("--threshold", help="cosine threshold of embed and embed_qa (default: the runs' own)")
+    parser.add_argument(
+        "--as",
+        dest="protocol",
+        choices=("reference", "paper"),
+        help="cluster and choose thresholds as the paper's code does, or as its text says (default: as the runs did)",
+    )
     parser.add_argument("--out", type=Path, metavar="CELLS.csv", help="write one line a cell")
+    parser.add_argument(
+        "--figure",
+        type=Path,
+        metavar="FIGURE2.pdf",
+        help="draw Figure 2 from our cells of Table 3: a panel a score, prompts in colours, NLI dashed (png, svg, pdf "
+        "or csv)",
+    )
     add_trust(parser)
 
 
@@ -45,25 +63,55 @@ def run(arguments: argparse.Namespace) -> int:
     from hedge_tasks.io.files import write_whole
     from hedge_tasks.paper import at_equal_draws, place_runs, published_cells, score_cells
     from hedge_tasks.paper.layout import as_csv, as_rows, describe
+    from hedge_tasks.plots import check_format
+    from hedge_tasks.runs.fidelity import fidelity, merged
     from hedge_tasks.runs.run_files import load_runs
 
+    if arguments.figure:
+        check_format(arguments.figure, table=True)
     names = _names(arguments.name)
-    placed = place_runs([run for path in arguments.runs for run in load_runs(path, trust=arguments.trust_run)], names)
+    finished = [run for path in arguments.runs for run in load_runs(path, trust=arguments.trust_run)]
+    placed = place_runs(finished, names)
     tables = [arguments.table] if arguments.table else [2, 3]
     cells = [cell for number in tables for cell in published_cells(number)]
-    scored = score_cells(cells, placed.runs, _scorers(arguments))
+    columns = _scorers(arguments)
+    scored = score_cells(cells, placed.runs, columns)
     by_cell = {r.cell: r for r in tqdm(scored, total=len(cells), desc="Scoring", unit="cell", delay=2, leave=False)}
     results = [by_cell[cell] for cell in cells]
     if arguments.out:
         write_whole(arguments.out, as_csv(results))
+    if arguments.figure:
+        _draw_figure_2(results, arguments.figure)
+    # The tables rest on the placed runs; where there are none, what was given is described.
+    described = list(placed.runs.values()) or finished
+    settings = [None if columns is None else {n: s.settings() for n, s in columns(one).items()} for one in described]
+    block = merged([fidelity(one, filters) for one, filters in zip(described, settings, strict=True)])
     facts = {
-        "runs": [describe(key, finished) for key, finished in placed.runs.items()],
+        "runs": [describe(key, one) for key, one in placed.runs.items()],
         "left_out": list(placed.left_out),
         "cells": as_rows(results),
         "equal_draws": [asdict(one) for one in at_equal_draws(results)],
+        "protocol": arguments.protocol,
+        "fidelity": [asdict(fact) for fact in block],
     }
-    show(arguments, facts, _text(placed, results))
+    show(arguments, facts, f"{_text(placed, results)}\n\n{fidelity_text(block, len(described))}")
     return 0
+
+
+def _draw_figure_2(results: Sequence[CellResult], path: Path) -> None:
+    from hedge_tasks.errors import ConfigError
+    from hedge_tasks.paper.published import SCORES
+    from hedge_tasks.plots import draw_panels, family_charts
+
+    curves: dict[str, dict[tuple[str, str], list[tuple[int, float]]]] = {score: {} for score in SCORES.values()}
+    for result in results:
+        if result.cell.table == 3 and result.ours is not None:
+            of_score = curves[SCORES[result.cell.score]]
+            key = (result.cell.prompt, "NLI" if result.cell.clustering == "NLI" else "embedding")
+            of_score.setdefault(key, []).append((result.cell.n, result.ours))
+    if not any(curves.values()):
+        raise ConfigError("--figure: no cell of Table 3 is here; it needs a run of Qwen2.5-VL on a hedge_vqarad task")
+    draw_panels(family_charts(curves), path)
 
 
 def _names(given: Sequence[str]) -> dict[str, str]:
@@ -78,23 +126,59 @@ def _names(given: Sequence[str]) -> dict[str, str]:
     return names
 
 
-def _scorers(arguments: argparse.Namespace) -> dict[str, Scorer] | None:
-    """The four columns with other models or another threshold; None where nothing but the runs' own is asked."""
+def _scorers(arguments: argparse.Namespace) -> Callable[[Run], Mapping[str, Scorer]] | None:
+    """The four columns of a run as a protocol or options have them; None where nothing but the runs' own is asked."""
     from hedge_tasks.cli.choices import threshold_of
-    from hedge_tasks.detectors.scorer import Scorer
+    from hedge_tasks.runs.protocols import OURS, protocol_of
+    from hedge_tasks.runs.scorers import protocol_scorers, scorers_of
 
-    of_nli = {"model": arguments.nli_model} if arguments.nli_model else {}
-    of_embed: dict[str, Any] = {"model": arguments.embedding_model} if arguments.embedding_model else {}
+    changes: dict[str, dict[str, Any]] = {"nli": {}, "embed": {}}
+    if arguments.nli_model:
+        changes["nli"] = {"model": arguments.nli_model, "revision": None}
+    if arguments.embedding_model:
+        changes["embed"] = {"model": arguments.embedding_model, "revision": None}
     if arguments.threshold is not None:
-        of_embed["threshold"] = threshold_of(arguments.threshold)
-    if not of_nli and not of_embed:
+        changes["embed"]["threshold"] = threshold_of(arguments.threshold)
+    if arguments.protocol is None and not any(changes.values()):
         return None
-    scorers = [
-        Scorer.build(name + suffix, name, options, with_question=bool(suffix))
-        for name, options in (("nli", of_nli), ("embed", of_embed))
-        for suffix in ("", "_qa")
+    if arguments.protocol is not None:
+        protocol = protocol_of(arguments.protocol)
+        return lambda run: protocol_scorers(run, protocol, changes)
+    changed = tuple(backend for backend, options in changes.items() if options)
+
+    def columns(run: Run) -> dict[str, Scorer]:
+        ours = protocol_scorers(run, OURS, changes)
+        own = scorers_of(run) if run.settings.get("filters") else {}
+        return {name: one if name.startswith(changed) else own.get(name, one) for name, one in ours.items()}
+
+    return columns
+
+
+def fidelity_text(facts: Sequence[Fact], n_runs: int) -> str:
+    """The fidelity block: what each setting is in the run, the paper and its code, with a mark at what differs."""
+    counts = " and ".join(
+        f"{sum(name in fact.differs for fact in facts)} from the {what}"
+        for name, what in (("paper", "paper"), ("reference", "reference code (hedge-bench 0.1.2)"))
+    )
+    which = "the run" if n_runs == 1 else f"{n_runs} runs"
+    lines = [f"Fidelity of {which}: * marks what differs; of {len(facts)} settings {counts}"]
+    lines += _columns(("setting", "run", "  paper", "  reference code"))
+    for fact in facts:
+        marks = ("* " if name in fact.differs else "  " for name in ("paper", "reference"))
+        theirs = (mark + text for mark, text in zip(marks, (fact.paper, fact.reference), strict=True))
+        lines += _columns((fact.setting, printable(fact.run), *theirs))
+    return "\n".join(lines)
+
+
+def _columns(cells: Sequence[str]) -> list[str]:
+    """A row of left-aligned columns, whose texts run on over several lines."""
+    widths = (30, 38, 38, 38)
+    parts = [
+        wrap(cell.lstrip(), width, initial_indent=cell[: len(cell) - len(cell.lstrip())], subsequent_indent="  ")
+        for cell, width in zip(cells, widths, strict=True)
     ]
-    return {scorer.name: scorer for scorer in scorers}
+    rows = zip_longest(*parts, fillvalue="")
+    return ["  ".join(text.ljust(width) for text, width in zip(row, widths, strict=True)).rstrip() for row in rows]
 
 
 def _text(placed: Placed, results: Sequence[CellResult]) -> str:
@@ -143,7 +227,28 @@ def _table_2(placed: Placed, results: Mapping[Cell, CellResult]) -> list[str]:
         return []
     title = "Table 2: ROC-AUC with 10 clean and 10 noisy answers; ours, the paper's, difference"
     blocks = dict.fromkeys((key.dataset, key.model) for key in sorted(placed.runs, key=_in_paper_order))
-    return [title, *(f"{dataset}, {model}\n{_block(dataset, model, results)}" for dataset, model in blocks)]
+    parts = [title, *(f"{dataset}, {model}\n{_block(dataset, model, results)}" for dataset, model in blocks)]
+    ours = {cell: result.ours for cell, result in results.items()}
+    parts += [_laid_out_2(dataset, ours) for dataset in dict.fromkeys(dataset for dataset, _ in blocks)]
+    return parts
+
+
+def _laid_out_2(dataset: str, ours: Mapping[Cell, float | None]) -> str:
+    """Our numbers as the paper prints its own, and its means below ours."""
+    from hedge_tasks.paper.layout import MEAN, columns_of_table_2, rows_of_table_2
+    from hedge_tasks.paper.published import published
+
+    header = ["", *(f"{given} {model} {of}" for given, model, of in columns_of_table_2())]
+    rows = [[f"{row.prompt} {row.score}", *_marked(row, 3)] for row in rows_of_table_2(ours, dataset)]
+    means = [row for row in rows_of_table_2(published(2), dataset) if row.prompt == MEAN]
+    rows += [[f"{MEAN} {row.score}, paper", *_marked(row, 3)] for row in means]
+    legend = "* the better clustering, ** the best of the row; means over models and prompts where all are there"
+    return f"Table 2 as the paper lays it out, {dataset}: {legend}\n{table(header, rows)}"
+
+
+def _marked(row: Row, digits: int) -> list[str]:
+    marks = ["**" if i in row.top else "*" if i in row.best else "" for i in range(len(row.values))]
+    return [_NONE if v is None else f"{v:.{digits}f}{mark}" for v, mark in zip(row.values, marks, strict=True)]
 
 
 def _block(dataset: str, model: str, results: Mapping[Cell, CellResult]) -> str:
@@ -177,7 +282,20 @@ def _table_3(placed: Placed, results: Mapping[Cell, CellResult]) -> list[str]:
                 for i, name in enumerate((f"{prompt} {score}", "  paper", "  diff")):
                     rows.append([name, *(three[i] for three in threes)])
         parts.append(f"{clustering}\n{table(['n', *map(str, sizes)], rows)}")
+    parts += [_laid_out_3(clustering, results, sizes) for clustering in ("Embed", "NLI")]
     return parts
+
+
+def _laid_out_3(clustering: str, results: Mapping[Cell, CellResult], sizes: Sequence[int]) -> str:
+    from hedge_tasks.paper.layout import MEAN, rows_of_table_3
+    from hedge_tasks.paper.published import published
+
+    ours = {cell: result.ours for cell, result in results.items()}
+    rows = [[f"{row.prompt} {row.score}", *_marked(row, 2)] for row in rows_of_table_3(ours, clustering, sizes)]
+    means = [row for row in rows_of_table_3(published(3), clustering, sizes) if row.prompt == MEAN]
+    rows += [[f"{MEAN} {row.score}, paper", *_marked(row, 2)] for row in means]
+    title = f"Table 3 as the paper lays it out, {clustering}: ** the best of the row; means over prompts"
+    return f"{title}\n{table(['n', *map(str, sizes)], rows)}"
 
 
 def _equal_draws(results: Sequence[CellResult]) -> str:

@@ -34,7 +34,8 @@ class ClusteringBackend(Protocol):
 
         Args:
             answer_sets: The answers to each question, usually baseline, clean and noisy ones together.
-            questions: If given, the question of each set is put in front of its answers for the clustering.
+            questions: If given, the question of each set is put in front of its answers for the clustering, or behind
+                them where it is a `Behind`.
 
         Returns:
             For each set the cluster id of each answer, in the order of the answers.
@@ -70,6 +71,12 @@ class GivesRelations(Protocol):
 
     def probabilities(self, pairs: Sequence[tuple[str, str]]) -> npt.NDArray[np.float32]:
         """Of contradiction, neutral and entailment for each pair of premise and hypothesis, shape `(pairs, 3)`."""
+
+
+class Behind(str):
+    """A question that is put behind each answer instead of in front of it."""
+
+    __slots__ = ()
 
 
 @dataclass(frozen=True)
@@ -132,9 +139,13 @@ def _distinct_texts(answers: Sequence[str], question: str | None, number: int) -
     for answer in answers:
         if not isinstance(answer, str):
             raise ValueError(f"answer_sets[{number}] has an answer that is not a string: {answer!r}")
-        text = answer if question is None else f"{question} {answer}"
+        text = answer if question is None else _together(question, answer)
         positions.append(index.setdefault(text, len(index)) if answer.strip() else None)
     return DistinctTexts(tuple(index), tuple(positions))
+
+
+def _together(question: str, answer: str) -> str:
+    return f"{answer} {question}" if isinstance(question, Behind) else f"{question} {answer}"
 
 
 def number_by_first_appearance(labels: Iterable[Hashable]) -> list[int]:

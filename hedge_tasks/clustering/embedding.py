@@ -29,6 +29,9 @@ __all__ = [
 
 FloatArray = npt.NDArray[np.float64]
 
+ALWAYS_LINKED = 2.0
+"""Similarity of texts that are linked at every threshold."""
+
 # Answer sets are merged in blocks of at most this many similarities, which bounds memory at some hundred kilobytes.
 _BLOCK = 1 << 13
 _SETS_AT_A_TIME = 32
@@ -96,8 +99,9 @@ class _Same:
 class EmbeddingClustering:
     """Connected components of the graph that links answers with a cosine similarity of at least `threshold`.
 
-    HEDGE paper, Sec. 3.2 (b), without the k-nearest-neighbour edges, which the reference implementation does not have
-    either. This is single linkage: two answers may share a cluster through a chain of similar ones.
+    HEDGE paper, Sec. 3.2 (b); by default without the edges to nearest neighbours, which the reference implementation
+    does not have either (see `neighbours`). This is single linkage: two answers may share a cluster through a chain of
+    similar ones.
 
     The partitions are those of the reference at the same threshold, but for answers whose cosine lies within
     `COSINE_TOLERANCE` (1e-6) below the threshold: the reference compares float32 numbers, for which such ties are
@@ -113,6 +117,8 @@ class EmbeddingClustering:
         device: Torch device; by default the GPU if there is one.
         batch_size: Texts per forward pass; does not change the result.
         encoder: Embeds the texts in place of `model`.
+        neighbours: Besides, every answer is linked with so many nearest ones, however far they are (the `j in kNN(i)`
+            of the paper, which names no number; its published clusters of one answer allow none above 0).
         cache: Keeps the embeddings, so that no text is embedded twice; one of its own by default. A copy with another
             threshold (`dataclasses.replace`) shares it.
         said: Cosines that are known; texts with all of theirs there are not embedded. What is computed is put there.
@@ -127,6 +133,7 @@ class EmbeddingClustering:
     device: str | None = None
     batch_size: int = 64
     encoder: Encoder | None = field(default=None, repr=False)
+    neighbours: int = 0
     cache: EmbeddingCache = field(default_factory=EmbeddingCache, repr=False, compare=False)
     said: Said | None = field(default=None, repr=False, compare=False)
     name: str = field(default="embed", init=False)
@@ -134,6 +141,8 @@ class EmbeddingClustering:
     def __post_init__(self) -> None:
         check_model_options(self.model, self.batch_size)
         check_threshold(self.threshold)
+        if not isinstance(self.neighbours, int) or isinstance(self.neighbours, bool) or self.neighbours < 0:
+            raise ConfigError(f"neighbours must be a whole number of at least 0, got {self.neighbours!r}")
         if not isinstance(self.cache, EmbeddingCache):
             raise ConfigError(f"cache must be an EmbeddingCache, got {self.cache!r}")
 
@@ -191,7 +200,8 @@ class EmbeddingClustering:
     def settings(self) -> dict[str, Any]:
         """What decides the clustering."""
         source = {"model": custom_name(self.encoder)} if self.encoder else encoder_settings(self.model, self.revision)
-        return {"backend": self.name, **source, "threshold": self.threshold}
+        linked = {"neighbours": self.neighbours} if self.neighbours else {}
+        return {"backend": self.name, **source, "threshold": self.threshold, **linked}
 
     def embed(self, texts: list[str]) -> Row:
         """Unit vectors of distinct texts, shape `(n, d)`; from the cache where they were embedded before."""
@@ -203,7 +213,10 @@ class EmbeddingClustering:
         return sorted({text for texts in compared if self._known(texts) is None for text in texts})
 
     def _dendrograms(self, sets: Sequence[DistinctTexts], vectors: Mapping[str, Row]) -> Iterator[Dendrogram]:
-        orders = iter(merge_orders([self._cosines(answers, vectors) for answers in sets if answers.texts]))
+        cosines = [self._cosines(answers, vectors) for answers in sets if answers.texts]
+        if self.neighbours:
+            cosines = [_with_neighbours(one, self.neighbours) for one in cosines]
+        orders = iter(merge_orders(cosines))
         for answers in sets:
             yield Dendrogram(answers, *next(orders)) if answers.texts else Dendrogram(answers, *_NOTHING)
 
@@ -261,6 +274,16 @@ def _blocks(sets: Sequence[DistinctTexts]) -> Iterator[Sequence[DistinctTexts]]:
             start, largest = stop, len(answers.texts)
     if start < len(sets):
         yield sets[start:]
+
+
+def _with_neighbours(cosines: FloatArray, k: int) -> FloatArray:
+    """The similarities with those of every text and its k nearest ones raised above every threshold."""
+    others = np.where(np.eye(len(cosines), dtype=bool), -np.inf, cosines)
+    nearest = np.argsort(-others, axis=1, kind="stable")[:, : min(k, len(cosines) - 1)]
+    linked = cosines.copy()
+    np.put_along_axis(linked, nearest, ALWAYS_LINKED, axis=1)
+    result: FloatArray = np.maximum(linked, linked.T)
+    return result
 
 
 def _products(vectors: Row) -> FloatArray:

@@ -62,6 +62,8 @@ class NliClustering:
             `package://some.python.package/sub/folder`.
         rule: `"relaxed"` or `"strict"`.
         veto: Whether a contradiction keeps clusters apart.
+        max_characters: The model is shown no more of an answer (with the question, where that is put to it). The
+            reference cuts at 200; by default all is shown that the model takes.
         revision: Revision of the model on the hub.
         device: Torch device; by default the GPU if there is one.
         batch_size: Most pairs in a forward pass. Does not change the result, unless two labels are equally likely to
@@ -80,6 +82,7 @@ class NliClustering:
     model: str = DEFAULT_MODEL
     rule: str = "relaxed"
     veto: bool = False
+    max_characters: int | None = None
     revision: str | None = None
     device: str | None = None
     batch_size: int = 256
@@ -93,6 +96,8 @@ class NliClustering:
     def __post_init__(self) -> None:
         check_model_options(self.model, self.batch_size)
         check_count("batch_tokens", self.batch_tokens)
+        if self.max_characters is not None:
+            check_count("max_characters", self.max_characters)
         if self.rule not in RULES:
             raise unknown("NLI clustering rule", self.rule, RULES)
         if self.dtype is not None and self.dtype not in DTYPES:
@@ -107,7 +112,7 @@ class NliClustering:
         sets = [answers.sorted() for answers in distinct_texts(answer_sets, questions)]
         linkers = [self._linker(answers.texts) for answers in sets]
         with self.classifier_in_use() as classify:
-            settle(linkers, classify, self.known([answers.texts for answers in sets]))
+            settle(linkers, self._shortened(classify), self.known([answers.texts for answers in sets]))
         return [answers.cluster_ids(linker.labels()) for answers, linker in zip(sets, linkers, strict=True)]
 
     @property
@@ -118,7 +123,7 @@ class NliClustering:
     def probabilities(self, pairs: Sequence[Pair]) -> npt.NDArray[np.float32]:
         """Of contradiction, neutral and entailment for each pair, shape `(pairs, 3)`; cached like the relations."""
         with self._source() as source:
-            rows = source.probabilities(pairs)
+            rows = source.probabilities(self._cut(pairs))
         return np.array(rows, dtype=np.float32).reshape(len(pairs), 3)
 
     def check(self) -> None:
@@ -130,7 +135,8 @@ class NliClustering:
 
     def settings(self) -> dict[str, Any]:
         """What decides the clustering."""
-        return {"backend": self.name, **self.model_settings(), "rule": self.rule, "veto": self.veto}
+        cut = {} if self.max_characters is None else {"max_characters": self.max_characters}
+        return {"backend": self.name, **self.model_settings(), "rule": self.rule, "veto": self.veto, **cut}
 
     def model_settings(self) -> dict[str, Any]:
         """What decides the relations."""
@@ -160,7 +166,13 @@ class NliClustering:
         sources = self.sources() if self.said is not None else ()
         table = self.said.table(sources[0]) if self.said is not None and sources else None
         for one in texts:
-            yield {} if table is None else _relations(table, one)
+            yield {} if table is None or self.max_characters is not None else _relations(table, one)
+
+    def _shortened(self, classify: Classifier) -> Classifier:
+        return classify if self.max_characters is None else lambda pairs: classify(self._cut(pairs))
+
+    def _cut(self, pairs: Sequence[Pair]) -> list[Pair]:
+        return [(a[: self.max_characters], b[: self.max_characters]) for a, b in pairs]
 
     def _source(self) -> NliSource:
         from hedge_tasks.clustering.nli_source import NliSource

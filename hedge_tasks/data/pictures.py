@@ -157,3 +157,17 @@ def _stretch(image: Image.Image) -> np.ndarray:
     # Halved first: the range of a float image may itself be too large for a float.
     unit = (bounded / 2 - low / 2) / (high / 2 - low / 2)
     return np.rint(unit * 255).astype(np.uint8)
+
+
+def at_most(image: Image.Image, side: int | None) -> Image.Image:
+    """The picture with its longer side no longer than so many pixels, the aspect kept; None for as it is.
+
+    Example:
+        >>> at_most(Image.new("RGB", (400, 100)), 200).size
+        (200, 50)
+    """
+    if side is None or max(image.size) <= side:
+        return image
+    by = side / max(image.size)
+    width, height = (max(1, round(length * by)) for length in image.size)
+    return image.resize((width, height), Image.Resampling.LANCZOS)

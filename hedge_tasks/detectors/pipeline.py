@@ -8,6 +8,7 @@ from functools import lru_cache
 from typing import Any
 
 from hedge_tasks.clustering import ClusteringBackend, build_backend
+from hedge_tasks.clustering.base import Behind
 from hedge_tasks.data.answers import AnswerSet
 from hedge_tasks.detectors import registry
 from hedge_tasks.detectors.base import Detector
@@ -82,18 +83,19 @@ class Scores(Mapping[str, float | None]):
 
 
 def cluster_answer_sets(
-    answer_sets: Sequence[AnswerSet], backend: ClusteringBackend, *, with_question: bool = False
+    answer_sets: Sequence[AnswerSet], backend: ClusteringBackend, *, with_question: bool = False, behind: bool = False
 ) -> list[AnswerSet]:
     """Give every answer set its cluster ids.
 
     Args:
         backend: see `hedge_tasks.clustering`.
         with_question: put the question in front of each answer, for clustering only (the paper's A+Q).
+        behind: put it behind the answer instead.
 
     Raises:
         DataError: with_question, but a set has no question.
     """
-    questions = questions_of(answer_sets) if with_question else None
+    questions = questions_of(answer_sets, behind=behind) if with_question else None
     ids = backend.cluster([answer_set.texts for answer_set in answer_sets], questions)
     return [answer_set.with_clusters(i) for answer_set, i in zip(answer_sets, ids, strict=True)]
 
@@ -301,13 +303,13 @@ def auroc_within(scores: Sequence[Scores], name: str) -> StratifiedAuroc:
     return within_strata_auroc([(s[name], label, s.question_type, s.group) for s, label in counted])
 
 
-def questions_of(answer_sets: Sequence[AnswerSet]) -> list[str]:
-    """The question of each answer set.
+def questions_of(answer_sets: Sequence[AnswerSet], *, behind: bool = False) -> list[str]:
+    """The question of each answer set, as clusterings take it: to be put in front of the answers, or `behind` them.
 
     Raises:
         DataError: a set has none.
     """
-    return [_question(answer_set) for answer_set in answer_sets]
+    return [(Behind if behind else str)(_question(answer_set)) for answer_set in answer_sets]
 
 
 def _question(answer_set: AnswerSet) -> str:

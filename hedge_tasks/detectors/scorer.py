@@ -18,14 +18,18 @@ from hedge_tasks.detectors.clock import Clock, on
 from hedge_tasks.detectors.evidence import Evidence, evidence_of, placed_cosines, relation_matrices
 from hedge_tasks.detectors.pipeline import USUAL, Scores, cluster_answer_sets, questions_of, score_clustered
 from hedge_tasks.detectors.thresholds import Chosen, Gather, ThresholdChoice, cluster_by_choice, take_choice
-from hedge_tasks.errors import ConfigError
+from hedge_tasks.errors import ConfigError, unknown
 
 # Of the recorded settings, those that say where something came from, and those that are not the backend's.
 _NOT_OPTIONS = frozenset(
-    {"backend", "with_question", "alpha", "source", "embedding_source", "normalisation", "chosen", "detectors"}
+    {"backend", "with_question", "question_position", "alpha", "source", "embedding_source", "normalisation"}
+    | {"chosen", "detectors"}
 )
 
 _AT_A_TIME = 512
+
+POSITIONS = ("before", "after")
+"""Where the question is put."""
 
 
 @dataclass(frozen=True)
@@ -35,7 +39,8 @@ class Scorer:
     Attributes:
         name: in results; of a run's own the name of the filter pipeline.
         backend: groups the answers.
-        with_question: whether the question is put in front of each answer for that.
+        with_question: whether the question is put to each answer for that.
+        question_position: "before" each answer (HEDGE §3.1.2) or "after" it (the caption of its Table 2).
         alpha: weight of the clean-noisy gap in VASE.
         choice: how the threshold of embedding clustering is chosen; None where the backend has a fixed one or none.
         detectors: names of those that score.
@@ -47,6 +52,11 @@ class Scorer:
     alpha: float = 1.0
     choice: ThresholdChoice | None = None
     detectors: tuple[str, ...] = USUAL
+    question_position: str = "before"
+
+    def __post_init__(self) -> None:
+        if self.question_position not in POSITIONS:
+            raise unknown("question_position", str(self.question_position), POSITIONS)
 
     @classmethod
     def build(
@@ -57,6 +67,7 @@ class Scorer:
         *,
         with_question: bool = False,
         alpha: float = 1.0,
+        question_position: str = "before",
     ) -> Scorer:
         """Build from a backend's name and options, `threshold: cross-fit` and its like among them.
 
@@ -64,7 +75,8 @@ class Scorer:
             ConfigError: a name, option or value is unknown or makes no sense; names the nearest valid one.
         """
         rest, choice = take_choice(backend, options or {})
-        return cls(name, build_backend(backend, **rest), with_question, alpha, choice)
+        built = build_backend(backend, **rest)
+        return cls(name, built, with_question, alpha, choice, question_position=question_position)
 
     @classmethod
     def from_settings(cls, name: str, settings: Mapping[str, Any]) -> Scorer:
@@ -83,6 +95,7 @@ class Scorer:
         if not isinstance(settings.get("backend"), str) or not isinstance(settings.get("with_question"), bool):
             raise ConfigError(f"{name}: no clustering is recorded there")
         asked = {"with_question": settings["with_question"], "alpha": settings.get("alpha", 1.0)}
+        asked["question_position"] = settings.get("question_position", "before")
         try:
             scorer = cls.build(name, settings["backend"], options, **asked)
         except (TypeError, ValueError, AttributeError, KeyError) as error:
@@ -96,6 +109,8 @@ class Scorer:
         chosen = self.choice.settings() if self.choice else {}
         settings = {"with_question": self.with_question, **self.backend.settings(), **chosen, "alpha": self.alpha}
         others = [name for name in self.detectors if name not in USUAL]
+        if self.with_question and self.question_position != "before":
+            settings["question_position"] = self.question_position
         return {**settings, "detectors": others} if others else settings
 
     def with_detectors(self, names: Sequence[str]) -> Scorer:
@@ -120,12 +135,17 @@ class Scorer:
             gather: brings what the choice needs from all processes together.
         """
         if self.choice is None:
-            clustered = cluster_answer_sets(answer_sets, self.backend, with_question=self.with_question)
+            behind = self.question_position == "after"
+            put = {"with_question": self.with_question, "behind": behind}
+            clustered = cluster_answer_sets(answer_sets, self.backend, **put)
             return [answer_set.with_choice(False, {}) for answer_set in clustered], None
         assert isinstance(self.backend, EmbeddingClustering)
-        questions = questions_of(answer_sets) if self.with_question else None
-        options: dict[str, Any] = {"questions": questions, "alpha": self.alpha, "gather": gather}
+        options: dict[str, Any] = {"questions": self.questions(answer_sets), "alpha": self.alpha, "gather": gather}
         return cluster_by_choice(answer_sets, self.backend, self.choice, **options)
+
+    def questions(self, answer_sets: Sequence[AnswerSet]) -> list[str] | None:
+        """The questions as a clustering takes them; None where the answers are clustered alone."""
+        return questions_of(answer_sets, behind=self.question_position == "after") if self.with_question else None
 
     def look_ahead(self, answer_sets: Sequence[AnswerSet], sizes: Sequence[int]) -> None:
         """Cluster the first answers of each question, so that what its model says of them is known as well.
@@ -136,8 +156,7 @@ class Scorer:
         if not isinstance(self.backend, GivesRelations):
             return
         cut = [replace(a, clean=a.clean[:n], noisy=a.noisy[:n], cluster_ids=None) for n in sizes for a in answer_sets]
-        questions = questions_of(cut) if self.with_question else None
-        self.backend.cluster([answers.texts for answers in cut], questions)
+        self.backend.cluster([answers.texts for answers in cut], self.questions(cut))
 
     def score(self, answer_sets: Sequence[AnswerSet], *, clock: Clock | None = None) -> list[Scores]:
         """Cluster and score.

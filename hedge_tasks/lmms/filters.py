@@ -68,7 +68,8 @@ class ClusterFilter:
 
     Args:
         backend: "exact", "embed" or "nli".
-        with_question: put the question in front of each answer, for clustering only.
+        with_question: put the question to each answer, for clustering only.
+        question_position: "before" each answer or "after" it.
         options: of the backend (`model`, `threshold`, `rule`, ...), checked here. `threshold: tuned|cross-fit|oracle`
             with `tuning: {...}` chooses the threshold of embed; see `hedge_tasks.detectors.thresholds.ThresholdChoice`.
 
@@ -76,13 +77,16 @@ class ClusterFilter:
         ConfigError, ValueError: an option is unknown (names the nearest valid one) or makes no sense.
     """
 
-    def __init__(self, backend: str = "", with_question: bool = False, **options: Any) -> None:
+    def __init__(
+        self, backend: str = "", with_question: bool = False, question_position: str = "before", **options: Any
+    ) -> None:
         if not isinstance(with_question, bool):
             raise ConfigError(f"with_question: expected true or false, got {with_question!r}")
         variable = MODEL_VARIABLES.get(backend)
         if variable and os.environ.get(variable):
             options["model"] = os.environ[variable]
-        self.scorer = Scorer.build(backend, backend, options, with_question=with_question)
+        put: dict[str, Any] = {"with_question": with_question, "question_position": question_position}
+        self.scorer = Scorer.build(backend, backend, options, **put)
         # Only known when the answers are there. The very same object sits in every dump of the settings.
         self._chosen: dict[str, Any] = {}
         self._keeps = False

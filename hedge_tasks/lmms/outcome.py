@@ -7,6 +7,7 @@ from typing import Any
 
 from loguru import logger
 
+from hedge_tasks.adjudication import NO_ANSWER
 from hedge_tasks.data.answers import AnswerSet
 from hedge_tasks.runs.health import measure
 from hedge_tasks.runs.run_files import Run, now
@@ -28,10 +29,12 @@ def report_outcome(
     unlabelled = sum(answers.label is None for answers in answer_sets)
     without = sum(not answers.has_logprobs for answers in answer_sets)
     outcome: dict[str, Any] = {"documents": len(answer_sets), "unlabelled": unlabelled, "without_logprobs": without}
+    if silent := sum(verdict.get("category") == NO_ANSWER for _, _, verdict in everything):
+        outcome["no_answer"] = silent
     if unlabelled:
         logger.warning(
-            "{}: judge {!r} could not label {} of {} baseline answers; they are left out of every AUROC",
-            *(task, judge, unlabelled, len(answer_sets)),
+            "{}: judge {!r} gave no label to {} of {} baseline answers{}; they are left out of every AUROC",
+            *(task, judge, unlabelled, len(answer_sets), f" ({silent} of them claim nothing)" if silent else ""),
         )
     if without:
         logger.warning(

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, fields
 from typing import Any
 
 from hedge_tasks.errors import ConfigError, unknown
+from hedge_tasks.runs.protocols import asked_protocol, protocol_of
 
 
 @dataclass(frozen=True)
@@ -27,6 +28,8 @@ class DocumentSettings:
         judge: name of a judge, a mapping with `name` and its options, or a list of these, which vote; HEDGE_JUDGE
             takes its place.
         revision: revision of the data set on the hub.
+        protocol: "reference" or "paper": how sampling and clustering are set where the YAML leaves it open; see
+            `hedge_tasks.runs.protocols`. HEDGE_PROTOCOL takes its place. None is ours.
     """
 
     prompt: str
@@ -42,6 +45,7 @@ class DocumentSettings:
     distractor: str | None = None
     description: str | None = None
     evaluation: str | None = None
+    protocol: str | None = None
 
     @classmethod
     def of_task(cls, config: Mapping[str, Any]) -> DocumentSettings:
@@ -71,6 +75,8 @@ class DocumentSettings:
         settings = dict(config)
         if isinstance(settings.get("judge"), str):
             settings["judge"] = {"name": settings["judge"]}
+        settings["protocol"] = asked_protocol(settings.get("protocol"))
+        protocol_of(settings["protocol"])  # a wrong name fails here
         settings["images"] = tuple(settings.get("images", cls.images))
         return cls(**settings)
 

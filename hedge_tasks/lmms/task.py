@@ -6,6 +6,7 @@ This room is the only one that knows lmms-eval's internals. Each assumption abou
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, replace
 from functools import partial
@@ -48,7 +49,9 @@ from hedge_tasks.lmms.processes import gather, is_first
 from hedge_tasks.lmms.reasoning import Tags, reasoning_tags, without_reasoning
 from hedge_tasks.lmms.settings import DocumentSettings
 from hedge_tasks.perturb import Wording
+from hedge_tasks.runs.cost import measured
 from hedge_tasks.runs.evidence import KeptEvidence, joined, keep
+from hedge_tasks.runs.protocols import protocol_of
 from hedge_tasks.runs.run_files import FOLDER, save_run
 from hedge_tasks.sampling.forced import passes_needed
 from hedge_tasks.sampling.plan import SamplingPlan, draw_seed
@@ -131,10 +134,15 @@ class HedgeTask(ConfigurableMessagesTask):
         # that lmms-eval writes them into its results file.
         self._outcome: dict[str, Any] = {}
         self._warned = False
+        self._asked_at: float | None = None
+        # Seconds and memory of each stage; like the outcome the very object that is in every dump.
+        self._cost: dict[str, Any] = {}
         # TaskConfig knows neither our keys nor the one that named this class.
         framework = {key: value for key, value in config.items() if key not in ("class", "hedge", "hedge_overrides")}
+        protocol = protocol_of(self._settings.protocol)
+        framework["generation_kwargs"] = {**protocol.sampling, **(framework.get("generation_kwargs") or {})}
         if framework.get("filter_list"):
-            framework["filter_list"] = asked_filters(framework["filter_list"])
+            framework["filter_list"] = asked_filters(protocol.pipelines(framework["filter_list"]))
         super().__init__(config=framework, model_name=model_name)
         self._tell_filters()
 
@@ -260,6 +268,8 @@ class HedgeTask(ConfigurableMessagesTask):
         if not self._predict_only:
             check_judge(self.judge, bool(self._settings.images))
         super().build_all_requests(**options)
+        # What is answered from here on may be other tasks' as well: lmms-eval asks the model once for all.
+        self._asked_at = time.perf_counter()
 
     def _check_images(self) -> None:
         """Documents without a picture that can be shown are left out, as far as the plan allows.
@@ -366,7 +376,12 @@ class HedgeTask(ConfigurableMessagesTask):
         answered = [(instance, r) for instance, r in responses if isinstance(r, AnswerSet)]
         instances = [instance for instance, _ in answered]
         answer_sets = [without_reasoning(answers, tags) for _, answers in answered]
-        labelled = self._read(instances, self._adjudicate(instances, answer_sets))
+        cost = self._cost
+        if self._asked_at is not None:
+            cost["answers"] = {"seconds": round(time.perf_counter() - self._asked_at, 3)}
+        with measured() as judging:
+            labelled = self._read(instances, self._adjudicate(instances, answer_sets))
+        cost["labels"] = judging.to_dict()
         for instance, answer_set in zip(instances, labelled, strict=True):
             instance.resps = [answer_set.to_json()]
         everything = self._gather(instances, labelled)
@@ -374,7 +389,9 @@ class HedgeTask(ConfigurableMessagesTask):
         evidence = KeptEvidence()
         try:
             for ensemble in self._filters:
-                ensemble.apply(instances, None)
+                with measured() as scoring:
+                    ensemble.apply(instances, None)
+                cost[f"filter {ensemble.name}"] = scoring.to_dict()
                 for instance in self._instances:
                     if id(instance) in failed:
                         instance.filtered_resps[ensemble.name] = failed[id(instance)]
@@ -538,6 +555,7 @@ class HedgeTask(ConfigurableMessagesTask):
             "filters": filters,
             "outcome": self._outcome,
             **({"read_by": _name_of(type(self))} if type(self).read_answer is not HedgeTask.read_answer else {}),
+            "cost": self._cost,
         }
 
 

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import groupby
 
+from hedge_tasks.clustering import ClusteringBackend
 from hedge_tasks.detectors.pipeline import detection_auroc
 from hedge_tasks.detectors.scorer import Scorer
 from hedge_tasks.errors import ConfigError, unknown
@@ -149,7 +150,9 @@ def at_equal_draws(results: Iterable[CellResult]) -> list[EqualDraws]:
 
 
 def score_cells(
-    cells: Sequence[Cell], runs: Mapping[Key, Run], scorers: Mapping[str, Scorer] | None = None
+    cells: Sequence[Cell],
+    runs: Mapping[Key, Run],
+    scorers: Callable[[Run], Mapping[str, Scorer]] | None = None,
 ) -> Iterator[CellResult]:
     """Cluster and score the runs' answers for every cell; yields them as they are finished, run after run.
 
@@ -159,20 +162,20 @@ def score_cells(
     Args:
         cells: places in the paper, such as `published_cells(2)`.
         runs: as `place_runs` gives them.
-        scorers: what stands for each of the paper's columns, by the names nli, embed, nli_qa, embed_qa; a name that is
-            not there is missing. None takes the methods that each run was evaluated with.
+        scorers: what stands for each of the paper's columns in a run, by the names nli, embed, nli_qa, embed_qa; a name
+            that is not there is missing. None takes the clusterings that each run was evaluated with.
 
     Raises:
         DataError: answers that no score can be made of; names the question.
         ModelUnavailableError: a clustering model cannot be had.
     """
-    shared: dict[str, Scorer] = {}
+    shared: list[ClusteringBackend] = []
     for key, of_run in groupby(sorted(cells, key=lambda cell: cell.key), key=lambda cell: cell.key):
         run = runs.get(key)
         if run is None:
             yield from (_missing(cell, f"no run of {task_name(key.dataset, key.prompt)}") for cell in of_run)
             continue
-        mine = _own_scorers(run, shared) if scorers is None else scorers
+        mine = _shared(_own_scorers(run) if scorers is None else scorers(run), shared)
         yield from _score_run(list(of_run), run, mine)
 
 
@@ -203,17 +206,19 @@ def _missing(cell: Cell, reason: str) -> CellResult:
     return CellResult(cell, published(cell.table)[cell], missing=reason)
 
 
-def _own_scorers(run: Run, shared: dict[str, Scorer]) -> dict[str, Scorer]:
-    """The run's own scorers. Equal backends of all runs are one object, so that a model is loaded only once."""
+def _own_scorers(run: Run) -> dict[str, Scorer]:
     try:
-        own = scorers_of(run)
+        return scorers_of(run)
     except ConfigError:
         return {}
+
+
+def _shared(own: Mapping[str, Scorer], shared: list[ClusteringBackend]) -> dict[str, Scorer]:
+    """The scorers with equal backends of all runs as one object, so that a model is loaded only once."""
     scorers = {}
     for name, scorer in own.items():
-        settings = {
-            key: value for key, value in scorer.settings().items() if key not in ("with_question", "alpha", "detectors")
-        }
-        first = shared.setdefault(repr(sorted(settings.items())), scorer)
-        scorers[name] = replace(scorer, backend=first.backend)
+        equal = [backend for backend in shared if backend == scorer.backend]
+        if not equal:
+            shared.append(scorer.backend)
+        scorers[name] = replace(scorer, backend=(equal or [scorer.backend])[0])
     return scorers

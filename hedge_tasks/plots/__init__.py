@@ -12,12 +12,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from hedge_tasks.plots.charts import Chart, Series
-from hedge_tasks.plots.drawing import check_format, draw
+from hedge_tasks.plots.drawing import check_format, draw, draw_panels
 from hedge_tasks.plots.figures import (
     calibration_chart,
     categories_chart,
+    cost_chart,
     detectors_chart,
     distribution_chart,
+    family_charts,
     price_chart,
     rates_chart,
     risk_coverage_chart,
@@ -36,8 +38,11 @@ __all__ = [
     "calibration_chart",
     "categories_chart",
     "check_format",
+    "cost_chart",
     "distribution_chart",
     "draw",
+    "draw_panels",
+    "family_charts",
     "detectors_chart",
     "plot_sweep",
     "price_chart",

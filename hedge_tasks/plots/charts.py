@@ -20,6 +20,7 @@ class Series:
         x, y: of equal length. In a chart with categories x (or, in a forest, y) is the category's index.
         low, high: interval of each y (in a forest: of each x), None where there is none; both may be empty.
         kind: how it is drawn; a curve is a line without marks at its points.
+        look: numbers of its colour and its dashes, where series come in families; None for those of its place.
     """
 
     name: str
@@ -28,6 +29,7 @@ class Series:
     low: tuple[float | None, ...] = ()
     high: tuple[float | None, ...] = ()
     kind: Kind = "line"
+    look: tuple[int, int] | None = None
 
     def __post_init__(self) -> None:
         for name, values in (("y", self.y), ("low", self.low), ("high", self.high)):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -75,6 +75,37 @@ def draw(chart: Chart, path: Path, *, width: str = "column", title: bool = False
         _save(figure, path)
 
 
+def draw_panels(charts: Sequence[Chart], path: Path) -> None:
+    """Draw charts with the same series side by side, with one legend, as wide as a page; or write their numbers.
+
+    Raises:
+        ConfigError: an ending that there is not.
+        DataError: the file cannot be written.
+    """
+    check_format(path, table=True)
+    if path.suffix.lower() == TABLE_FORMAT:
+        parts = [[line for line in chart.to_csv().splitlines() if line] for chart in charts]
+        rows = [f"panel,{parts[0][0]}"]
+        rows += [f"{chart.name},{line}" for chart, part in zip(charts, parts, strict=True) for line in part[1:]]
+        write_whole(path, "\n".join(rows) + "\n")
+        return
+    from matplotlib.figure import Figure
+
+    with _style():
+        figure = Figure(figsize=(WIDTHS["page"], 2.8), layout="constrained")
+        panels = figure.subplots(1, len(charts), sharey=True, squeeze=False)[0]
+        for at, (axes, chart) in enumerate(zip(panels, charts, strict=True)):
+            for i, series in enumerate(chart.series):
+                _draw_series(axes, chart, series, i, len(chart.series))
+            _finish(axes, chart)
+            axes.set_title(chart.title)
+            if at:
+                axes.set_ylabel("")
+        lines, names = panels[0].get_legend_handles_labels()
+        figure.legend(lines, names, loc="outside upper center", ncols=4)
+        _save(figure, path)
+
+
 @contextmanager
 def _style() -> Iterator[None]:
     from matplotlib import rc_context
@@ -102,7 +133,8 @@ def _figure(chart: Chart, width: float) -> Any:
 
 
 def _draw_series(axes: Any, chart: Chart, series: Series, i: int, count: int) -> None:
-    colour, marker = COLOURS[i % len(COLOURS)], MARKERS[i % len(MARKERS)]
+    hue = i if series.look is None else series.look[0]
+    colour, marker = COLOURS[hue % len(COLOURS)], MARKERS[hue % len(MARKERS)]
     bounds = [series.bounds(k) for k in range(len(series.x))]
     if chart.forest:
         y = [v + _shift(i, count) for v in series.y]
@@ -127,6 +159,8 @@ def _draw_line(axes: Any, series: Series, bounds: list[Any], colour: str, marker
     few = series.kind == "line"
     style: dict[str, Any] = {"color": colour, "linewidth": 1, "label": series.name}
     style |= {"marker": marker, "markersize": 3} if few else {"linestyle": _DASHES[i % len(_DASHES)]}
+    if series.look is not None:
+        style["linestyle"] = _DASHES[series.look[1] % len(_DASHES)]
     axes.plot(series.x, series.y, **style)
     banded = [(x, b) for x, b in zip(series.x, bounds, strict=True) if b]
     if banded:

@@ -205,6 +205,36 @@ def price_chart(rows: Sequence[tuple[str, int, Estimate]]) -> Chart:
     return replace(chart, note=_TOO_FEW if chart.empty else note)
 
 
+def family_charts(curves: Mapping[str, Mapping[tuple[str, str], Sequence[tuple[int, float]]]]) -> list[Chart]:
+    """ROC-AUC against the number of answers, a panel a score: HEDGE Figure 2.
+
+    Args:
+        curves: by score and then (prompt, clustering): the points (n, AUROC). Prompts have colours, clusterings dashes:
+            the first one of all a solid line, the second a dashed one.
+    """
+    keys = list(dict.fromkeys(key for of_score in curves.values() for key in of_score))
+    prompts, clusterings = (list(dict.fromkeys(key[i] for key in keys)) for i in (0, 1))
+    charts = []
+    for score, of_score in curves.items():
+        series = []
+        for prompt, clustering in keys:
+            points = of_score.get((prompt, clustering), ())
+            look = (prompts.index(prompt), clusterings.index(clustering))
+            x, y = tuple(float(n) for n, _ in points), tuple(value for _, value in points)
+            series.append(Series(f"{prompt}, {clustering}", x, y, look=look))
+        charts.append(Chart(f"n-{score}", name_of(score), "clean and noisy answers each (n)", "ROC-AUC", tuple(series)))
+    return charts
+
+
+def cost_chart(points: Mapping[str, Sequence[tuple[int, float]]]) -> Chart:
+    """Seconds against the number of clean and noisy answers, a line a clustering: HEDGE Figure 3a."""
+    series = tuple(
+        Series(name, tuple(float(n) for n, _ in of), tuple(seconds for _, seconds in of)) for name, of in points.items()
+    )
+    labels = ("clean and noisy answers each (n)", "seconds for all questions")
+    return Chart("cost", "Time against the number of answers", *labels, series)
+
+
 def threshold_chart(run: Run, scorer: Scorer, shown: Sequence[str] | None = None, steps: int = 41) -> Chart:
     """ROC-AUC against the cosine threshold of embedding clustering: HEDGE Figure 3.
 
@@ -223,8 +253,7 @@ def threshold_chart(run: Run, scorer: Scorer, shown: Sequence[str] | None = None
         raise ConfigError(f"{scorer.name}: only embedding clustering has a threshold")
     asked = main_detectors(scorer.detectors) if shown is None else tuple(shown)
     asked = tuple(name for name in asked if "clusters" in get(name).needs)
-    questions = [a.question or "" for a in run.answer_sets] if scorer.with_question else None
-    trees = backend.dendrograms([a.texts for a in run.answer_sets], questions)
+    trees = backend.dendrograms([a.texts for a in run.answer_sets], scorer.questions(run.answer_sets))
     thresholds = np.linspace(0.5, 1.0, steps).tolist()
     options: dict[str, Any] = {"alpha": scorer.alpha, "detectors": asked}
     known_of = evidence_for(run.answer_sets, backend, asked)

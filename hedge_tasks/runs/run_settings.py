@@ -60,6 +60,10 @@ def _check_filter(chosen: object, at: str) -> None:
         raise DataError(f"{at}.backend: expected a name, got {outside.shown(backend)}")
     if not isinstance(with_question, bool):
         raise DataError(f"{at}.with_question: expected true or false, got {outside.shown(with_question)}")
+    if chosen.get("question_position", "before") not in ("before", "after"):
+        raise DataError(
+            f"{at}.question_position: expected before or after, got {outside.shown(chosen['question_position'])}"
+        )
     if "alpha" in chosen:
         outside.number(chosen["alpha"], f"{at}.alpha")
 

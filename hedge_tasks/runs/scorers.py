@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import os
+from collections.abc import Iterator, Mapping
+from typing import Any
 
 from hedge_tasks.detectors.scorer import Scorer
 from hedge_tasks.errors import ConfigError, unknown
+from hedge_tasks.runs.protocols import Protocol
 from hedge_tasks.runs.run_files import Run
-from hedge_tasks.runs.trust import check_models
+from hedge_tasks.runs.trust import MODEL_OPTIONS, check_models
+
+KINDS = {"nli": ("nli", "HEDGE_NLI_MODEL"), "embed": ("embedding", "HEDGE_EMBEDDING_MODEL")}
+"""Clusterings with one model: how their model's options are called in `hybrid`, and the variable that names it."""
 
 
 def scorers_of(run: Run) -> dict[str, Scorer]:
@@ -35,3 +41,57 @@ def scorer_of(run: Run, name: str | None) -> Scorer:
     if name is not None and name not in scorers:
         raise unknown(f"filter of {run.task}", name, scorers)
     return scorers[name] if name is not None else next(iter(scorers.values()))
+
+
+def model_options(run: Run, backend: str) -> dict[str, Any]:
+    """The models for another clustering of a run's answers, as options of the backend.
+
+    Those that the environment names (HEDGE_NLI_MODEL, HEDGE_EMBEDDING_MODEL), else those that the run clustered with;
+    what neither has is left to the backend.
+
+    Raises:
+        Untrusted: the run was read from a file and names a model that no installed task has.
+    """
+    options: dict[str, Any] = {}
+    for kind, (prefix, variable) in KINDS.items():
+        if backend not in (kind, "hybrid"):
+            continue
+        before = "" if backend == kind else f"{prefix}_"
+        if os.environ.get(variable):
+            options[f"{before}model"] = os.environ[variable]
+            continue
+        model, revision = next(_used(run, kind, prefix), (None, None))
+        if model is not None:
+            if run.path is not None and not run.trusted:
+                check_models({kind: {"model": model, "revision": revision}}, str(run.path))
+            options[f"{before}model"] = model
+            if revision is not None:
+                options[f"{before}revision"] = revision
+    return options
+
+
+def _used(run: Run, kind: str, prefix: str) -> Iterator[tuple[str, str | None]]:
+    """(model, revision) of the run's clusterings of a kind; those of a process's own objects are no use elsewhere."""
+    filters = run.settings.get("filters")
+    for settings in filters.values() if isinstance(filters, Mapping) else ():
+        option = {kind: "model", "hybrid": f"{prefix}_model"}.get(str(settings.get("backend")))
+        model = settings.get(option) if option else None
+        if isinstance(model, str) and not model.startswith("custom:"):
+            yield model, settings.get(MODEL_OPTIONS[str(option)])
+
+
+def protocol_scorers(run: Run, protocol: Protocol, changes: Mapping[str, Mapping[str, Any]]) -> dict[str, Scorer]:
+    """The paper's four columns as a protocol has them, with the models of the run.
+
+    Args:
+        changes: options by backend, `nli` and `embed`, that go before the protocol's.
+    """
+    scorers = {}
+    for backend in KINDS:
+        for suffix in ("", "_qa"):
+            given = {**model_options(run, backend), **changes.get(backend, {})}
+            options = protocol.clustering({"backend": backend, "with_question": bool(suffix), **given})
+            put = {key: options.pop(key) for key in ("with_question", "question_position") if key in options}
+            name = backend + suffix
+            scorers[name] = Scorer.build(name, options.pop("backend"), options, **put)
+    return scorers

@@ -73,16 +73,13 @@ def tuning_report(answer_sets: Sequence[AnswerSet], scorer: Scorer, choice: Thre
         ConfigError: the scorer does not cluster by embeddings, or the labels allow no choice.
     """
     from hedge_tasks.clustering import EmbeddingClustering
-    from hedge_tasks.detectors.pipeline import questions_of
 
     backend = scorer.backend
     if not isinstance(backend, EmbeddingClustering):
         raise ConfigError(
             f"{scorer.name}: only the clustering 'embed' has a threshold to tune, this one is {backend.name!r}"
         )
-    trees = backend.dendrograms(
-        [a.texts for a in answer_sets], questions_of(answer_sets) if scorer.with_question else None
-    )
+    trees = backend.dendrograms([a.texts for a in answer_sets], scorer.questions(answer_sets))
     profiles = profile_documents(answer_sets, trees, low=choice.low, high=choice.high, alpha=scorer.alpha)
     labelled = sorted((p for p in profiles if p.label is not None), key=lambda p: p.id)
     if reason := why_not(labelled, choice.target, choice.per_class):

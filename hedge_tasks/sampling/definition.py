@@ -90,7 +90,9 @@ class Definition:
     def _shared(self) -> dict[str, Any]:
         """The part of a key that all draws have in common."""
         plan = self.plan(1, 0)
+        size = {} if plan.max_image_side is None else {"max_image_side": plan.max_image_side}
         return {
+            **size,
             "model": self.model,
             "prompt": {"system": self.prompt.get("system"), "user": self.prompt["user"]},
             "noise": plan.noise.settings(),

@@ -56,6 +56,9 @@ class SamplingPlan:
         image_check: documents whose baseline is drawn once more on a blank picture and on another document's, which
             tells how far the answers depend on the picture at all.
         probe: whether a few draws that count in no score first show how the model samples.
+        max_image_side: pictures with a longer side than so many pixels are made smaller, before any perturbation, so
+            that all models start from the same picture (hedge §6.5 names their preprocessing as a confounder). None
+            leaves them as they are.
     """
 
     n: int = 10
@@ -75,6 +78,7 @@ class SamplingPlan:
     on_filtered: str = "fail"
     image_check: int = 0
     probe: bool = True
+    max_image_side: int | None = None
 
     def __post_init__(self) -> None:
         options.count("n", self.n, at_least=1)
@@ -98,6 +102,8 @@ class SamplingPlan:
             options.count("max_failed", self.max_failed)
         options.count("image_check", self.image_check, at_least=0)
         options.flag("probe", self.probe)
+        if self.max_image_side is not None:
+            options.count("max_image_side", self.max_image_side, at_least=1)
         _ = self.noise  # an unknown preset or a strength beyond the limits fails here, not at the first noisy draw
 
     @classmethod
@@ -136,7 +142,10 @@ class SamplingPlan:
 
     def settings(self) -> dict[str, Any]:
         noise = self.noise.settings()
-        return {**asdict(self), "n_noisy": self.noisy_count, "until": list(self.until), "perturbation": noise}
+        settings = {**asdict(self), "n_noisy": self.noisy_count, "until": list(self.until), "perturbation": noise}
+        if self.max_image_side is None:
+            del settings["max_image_side"]
+        return settings
 
     def draws(self, document: str) -> list[Draw]:
         """All draws of one document, baseline first, then clean, then noisy.

@@ -10,7 +10,7 @@ from typing import Any
 from PIL import Image
 
 from hedge_tasks.data.answers import Draw
-from hedge_tasks.data.pictures import UNREADABLE_ERRORS, to_rgb8, whole_pictures
+from hedge_tasks.data.pictures import UNREADABLE_ERRORS, at_most, to_rgb8, whole_pictures
 from hedge_tasks.errors import DataError, HedgeError
 from hedge_tasks.perturb import Wording
 from hedge_tasks.sampling.plan import SamplingPlan
@@ -92,7 +92,7 @@ class DrawRequest:
     def asked(self) -> Hashable:
         """Equal for draws that read the very same prompt, text and picture: the clean ones of one request."""
         request = self.request
-        shared = (request.key, request.prompt, request.wording)
+        shared = (request.key, request.prompt, request.wording, request.plan.max_image_side)
         if self.draw.condition != "noisy":
             return shared
         return (*shared, repr(request.plan.perturbation), request.plan.strength, self.draw.seed)
@@ -137,14 +137,15 @@ def draw_images(draw: DrawRequest, document: Mapping[str, Any]) -> list[Any]:
 
 
 def clean_images(request: SampleRequest, document: Mapping[str, Any]) -> list[Any]:
-    """The images of a document as its clean draws see them, 8-bit RGB.
+    """The images of a document as its clean draws see them: 8-bit RGB, no larger than the plan says.
 
     Raises:
         UnreadablePicture: one is damaged or a decompression bomb; names the document.
     """
     try:
         with whole_pictures():
-            return [to_rgb8(image) for image in request.load_images(document)]
+            side = request.plan.max_image_side
+            return [at_most(to_rgb8(image), side) for image in request.load_images(document)]
     except _PICTURE_ERRORS as error:
         raise _unreadable(request, error) from error
 

@@ -10,24 +10,29 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from hedge_tasks.adjudication.base import HALLUCINATED, SUPPORTED, Case, Verdict
+from hedge_tasks.adjudication.base import HALLUCINATED, NO_ANSWER, SUPPORTED, Case, Verdict
 from hedge_tasks.adjudication.rule.counts import counted_nouns, single_count, stated_counts
 from hedge_tasks.adjudication.rule.labels import (
     LabelCase,
+    asks_for_one_of_many,
     is_list,
     is_one_of_several,
     items,
     offered_options,
     reference_alternatives,
 )
+from hedge_tasks.adjudication.rule.measure import overlap, ranges
 from hedge_tasks.adjudication.rule.polar import leading_yes_no, read_yes_no, yes_no_reference, yes_no_word
-from hedge_tasks.adjudication.rule.reading import NUMBER, Text, affirmed_and_denied, read_text, stemmed
+from hedge_tasks.adjudication.rule.reading import Text, affirmed_and_denied, read_text, stem, stemmed
 from hedge_tasks.adjudication.rule.vocabulary import (
+    ANATOMY,
     AUXILIARY,
+    COLORS,
     FAMILIES,
     LEAD_WORDS,
     MANY,
     NEGATIONS,
+    NOTICE,
     POSITIONS,
     QUALIFIERS,
     REFUSAL,
@@ -44,6 +49,7 @@ RULES: dict[str, str] = {
     ),
     "refusal": "The answer declines ('I cannot see the image', 'it is not clear whether'): not judged.",
     "equal": "Answer and reference are the same words, in any order: supported.",
+    "echo": "The answer only repeats words of the question: it claims nothing, not judged.",
     "count": (
         "A 'how many' question with a number as reference. The number in front of the counted noun, else the only "
         "number of the first sentence, decides ('no' and 'none' are 0). 'Several' contradicts 0 and 1. Two numbers in "
@@ -55,13 +61,14 @@ RULES: dict[str, str] = {
         "('there is no pneumothorax') or a statement with all words of the question; a statement with the opposite of "
         "one ('it is on the right' to 'is it on the left?'); 'normal' as a no to a question about a finding ('the scan "
         "looks normal'). An answer that says both is hallucinated. An answer that says "
-        "neither, or hedges ('may'), is not judged."
+        "neither, or hedges ('may'), is not judged; output about nothing ('© 2016 ...', a date) is of the wrong type."
     ),
     "sentence": (
         "The reference is a negation ('no polyps are present'), longer than a label, or a list of places: a sentence "
         "about things, affirmed or denied. The same things, both affirmed or both denied: supported. One affirms and "
         "the other denies what they share, or a list ('liver, spleen and kidney') has other members: hallucinated. "
-        "Less than 60 % of the reference's things: hallucinated. Else not judged. Places such as 'upper-left' are one "
+        "The same things denied, and what the reference affirms: supported, too ('normal' goes without saying). Less "
+        "than 60 % of the reference's things: hallucinated. Else not judged. Places such as 'upper-left' are one "
         "thing."
     ),
     "open-reference": "The reference has no word that can be compared: not judged.",
@@ -73,7 +80,7 @@ RULES: dict[str, str] = {
     "conflict": (
         "The answer has a word that excludes one of the reference (left/right, upper/lower, CT/MRI, male/female...): "
         "hallucinated. It has both of them ('left and right'): hallucinated when the answer is short, else not judged. "
-        "What follows 'than' or 'compared' is not counted."
+        "What follows 'than' or 'compared' is not counted. Colours are told completely: 'pink and red' is not 'pink'."
     ),
     "contains": (
         "All words of the reference, but for those that the question has ('right' to 'which lung?' with 'right lung'), "
@@ -81,10 +88,17 @@ RULES: dict[str, str] = {
         "as one of several ('bone or fat'): not judged."
     ),
     "measure": (
-        "The reference is a measurement. No number in the answer, or one that is more than 10 % away: hallucinated; "
-        "else, where it is not the same: not judged."
+        "The reference is a measurement. No number in the answer, or one that cannot be the same ('5-10 mm' and 'less "
+        "than 5 mm', 3 cm and 8 mm; a single number stands for what is within 10 %): hallucinated; else not judged."
     ),
-    "wrong-type": "A yes or no to a question that asks for something else, and nothing of the reference: hallucinated.",
+    "wrong-type": (
+        "A yes or no to a question that asks for something else, and nothing of the reference; numbers or a copyright "
+        "line where yes or no was asked for: hallucinated."
+    ),
+    "one-of-many": (
+        "The question asks to name something of a kind that a picture shows many of ('name one organ in the image'), "
+        "and the answer names another part of the body than the reference: not judged, since both may be there."
+    ),
     "partial": (
         "Some words of the reference are missing. The answer has something else in their place, or the reference is a "
         "list: hallucinated. The answer is only less specific: not judged."
@@ -94,9 +108,13 @@ RULES: dict[str, str] = {
         "includes output that is about nothing, such as a copyright line."
     ),
     "undecided": (
-        "An answer that names the reference only in passing, or only repeats words of the question: not judged."
+        "An answer that names the reference only in passing, or that says yes or no where the reference says more: not "
+        "judged."
     ),
 }
+
+SILENT = frozenset({"empty-answer", "refusal", "echo"})
+"""Rules that find that an answer claims nothing."""
 
 Decision = tuple[int | None, str, str]
 
@@ -114,7 +132,7 @@ class RuleJudge:
     """
 
     name = "rule"
-    version = "2"
+    version = "3"
 
     def __init__(self, *, short_answer: int = 6, short_reference: int = 6) -> None:
         for key, value in (("short_answer", short_answer), ("short_reference", short_reference)):
@@ -136,7 +154,8 @@ class RuleJudge:
 
     def judge_one(self, case: Case) -> Verdict:
         label, rule, why = self._decide(case.question, case.reference, case.answer)
-        return Verdict(label=label, reason=f"{rule}: {why}", judge=self.name, version=self.version)
+        category = NO_ANSWER if rule in SILENT else None
+        return Verdict(label, f"{rule}: {why}", self.name, self.version, category=category)
 
     def _decide(self, question_text: str, reference_text: str, answer_text: str) -> Decision:
         question, reference = read_text(question_text), read_text(reference_text)
@@ -163,6 +182,8 @@ class RuleJudge:
             # 'No, there is no pneumothorax' as the reference of a yes/no question.
             polar = leading_yes_no(reference) if question.words[0] in AUXILIARY else None
         if polar is not None:
+            if _about_nothing(answer_text, answer):
+                return HALLUCINATED, "wrong-type", "output about nothing where yes or no was asked for"
             return self._polar(polar, question, answer)
         return self._label(question, reference, answer)
 
@@ -199,6 +220,7 @@ class RuleJudge:
         polar = leading_yes_no(answer) is not None and question.words[:1] != [] and not _asks_yes_or_no(question)
         if NEGATIONS & set(reference.words):
             return self._sentence(reference, answer)
+        sizes, one_of_many = (ranges(reference), ranges(answer.lead(LEAD_WORDS))), asks_for_one_of_many(question)
         question, reference, answer = stemmed(question), stemmed(reference), stemmed(answer)
         alternatives = reference_alternatives(reference)
         if not alternatives:
@@ -218,8 +240,8 @@ class RuleJudge:
             if "bilateral" in wanted and {"left", "right"} <= stated:  # 'the left and the right lung'
                 stated = (stated | {"bilateral"}) - {"left", "right"}
                 first = [*first, "bilateral"]
-            own = [word for word in answer.content if word not in echoed or word in wanted]
-            parts = LabelCase(wanted, stated, denied, first, len(own), asked, listed, polar)
+            own = [word for word in answer.content if word not in echoed or word in (wanted - asked or wanted)]
+            parts = LabelCase(wanted, stated, denied, first, len(own), sizes, one_of_many, asked, listed, polar)
             decisions.append(self._one_label(parts, options))
         # 'a or b': one alternative that fits is enough; and only when none may fit is the answer called wrong.
         for label in (SUPPORTED, None):
@@ -251,6 +273,9 @@ class RuleJudge:
                 return HALLUCINATED, "conflict", found
             if given > due:
                 return (HALLUCINATED if short else None), "conflict", found
+        own, told = wanted & COLORS, set(case.first) & COLORS - case.denied
+        if own and told > own:
+            return HALLUCINATED, "conflict", f"the answer also says {' '.join(sorted(told - own))}"
         # Words of the question need not be said again: 'right' to 'which lung?'.
         needed = wanted - case.asked or wanted
         if needed <= set(case.first) - case.denied:
@@ -262,24 +287,26 @@ class RuleJudge:
         shared = needed & stated
         if needed <= shared:
             return None, "undecided", f"the answer names {names} only in passing"
+        if case.one_of_many and not case.says_yes_or_no and (other := stated & STEMMED_ANATOMY - wanted):
+            return None, "one-of-many", f"the answer names {' '.join(sorted(other))}, and a picture shows many"
         if case.says_yes_or_no and not shared:
             return HALLUCINATED, "wrong-type", f"a yes or no where {names} was asked for"
         if shared - QUALIFIERS or (shared and needed <= QUALIFIERS):
             found = f"the answer shares only {' '.join(sorted(shared))} with {names}"
             instead = stated - wanted - case.asked - STOP - QUALIFIERS
             return (HALLUCINATED if instead or case.listed else None), "partial", found
-        if not case.length:
-            return None, "undecided", "the answer only repeats words of the question"
+        if not case.length and not case.denied:
+            if {"yes", "no"} & set(case.first):
+                return None, "undecided", f"a yes or no, and nothing about {names}"
+            return None, "echo", "the answer only repeats words of the question"
         kind = "a short" if short else "a longer"
         return HALLUCINATED, "different", f"{kind} answer that is not {names}"
 
     def _measure(self, case: LabelCase) -> Decision:
-        right = sorted(float(word) for word in case.wanted if NUMBER.fullmatch(word))
-        said = sorted({float(word) for word in case.stated if NUMBER.fullmatch(word)})
+        right, said = case.sizes
         if not said:
             return HALLUCINATED, "measure", "the answer states no measurement"
-        near = [any(abs(one - other) <= 0.1 * one for other in said) for one in right]
-        if all(near):
+        if all(any(overlap(one, other) for other in said) for one in right):
             return None, "measure", "the answer states nearly the same measurement"
         return HALLUCINATED, "measure", "the answer states another measurement"
 
@@ -294,6 +321,10 @@ class RuleJudge:
             return HALLUCINATED, "sentence", f"one denies {' '.join(sorted(shared))}, the other affirms it"
         places = POSITIONS[0] | POSITIONS[1]
         elsewhere = {item for item in said - right if set(item.split("-")) <= places}
+        if right & COLORS:
+            elsewhere |= (said - right) & COLORS
+        if denies and denied and _denied_alike(reference, lead):
+            return SUPPORTED, "sentence", "the same things are denied"
         if denies == denied and (right == said or (right <= said and not denies and not elsewhere)):
             return SUPPORTED, "sentence", "the same things, affirmed or denied alike"
         if is_list(reference) and (right - said or elsewhere) and not denies:
@@ -302,6 +333,19 @@ class RuleJudge:
         if len(shared) < 0.6 * len(right):
             return HALLUCINATED, "sentence", f"the answer has {len(shared)} of {len(right)} things of the reference"
         return None, "sentence", f"the answer has {len(shared)} of {len(right)} things of the reference"
+
+
+def _about_nothing(text: str, answer: Text) -> bool:
+    """A copyright line, or numbers and dates without a word."""
+    return bool(NOTICE.search(text)) or ("%" not in text and not any(word.isalpha() for word in answer.words))
+
+
+def _denied_alike(reference: Text, answer: Text) -> bool:
+    """The same things denied, and all things affirmed that the reference affirms ('normal' goes without saying)."""
+    (right, right_denied), (said, said_denied) = (affirmed_and_denied(stemmed(text)) for text in (reference, answer))
+    about = items(stemmed(reference)) | items(stemmed(answer))
+    denied = right_denied & about
+    return bool(denied) and denied == said_denied & about and (right & about) - {"normal"} <= said
 
 
 def _same_words(answer: Text, reference: Text) -> bool:
@@ -314,6 +358,9 @@ def _same_words(answer: Text, reference: Text) -> bool:
 
 def _asks_yes_or_no(question: Text) -> bool:
     return question.words[0] in AUXILIARY and not offered_options(question)
+
+
+STEMMED_ANATOMY = frozenset(map(stem, ANATOMY))
 
 
 def describe_rules() -> str:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
+from hedge_tasks.adjudication.rule.measure import Range
 from hedge_tasks.adjudication.rule.reading import Text
-from hedge_tasks.adjudication.rule.vocabulary import FRAME, NEGATIONS, POSITIONS, STOP
+from hedge_tasks.adjudication.rule.vocabulary import FRAME, KINDS, NAMING, NEGATIONS, PICTURED, POSITIONS, STOP
 
 
 def offered_options(question: Text) -> list[str]:
@@ -43,7 +45,17 @@ def reference_alternatives(reference: Text) -> list[set[str]]:
             groups.append(set())
         elif word not in STOP:
             groups[-1].add(word)
-    return [group for group in groups if group]
+    # Words around the thing are left out where there is a thing.
+    return [group - FRAME or group for group in groups if group]
+
+
+def asks_for_one_of_many(question: Text) -> bool:
+    """Does the question ask to name something of a kind that a picture shows many of, and single none of them out?
+
+    To 'name one organ in the image' a reference is an example and not the only right answer.
+    """
+    words = set(question.words)
+    return bool(KINDS & words and PICTURED & words) and set(question.content) <= KINDS | NAMING
 
 
 def is_one_of_several(wanted: set[str], words: list[str]) -> bool:
@@ -76,6 +88,11 @@ def items(text: Text) -> set[str]:
     return found
 
 
+Size = tuple[Range, str]
+Sizes = tuple[Sequence[Size], Sequence[Size]]
+"""Of the reference and of the answer."""
+
+
 @dataclass(frozen=True)
 class LabelCase:
     """An answer to a short-label reference, taken apart once for all label rules."""
@@ -85,6 +102,8 @@ class LabelCase:
     denied: set[str]
     first: list[str]
     length: int
+    sizes: Sizes
+    one_of_many: bool
     asked: set[str]
     listed: bool
     says_yes_or_no: bool

@@ -9,6 +9,8 @@ from dataclasses import dataclass
 
 from hedge_tasks.adjudication.rule.vocabulary import (
     ALIASES,
+    ASKERS,
+    COLORS,
     COMPARISONS,
     FAMILIES,
     INFLECTIONS,
@@ -26,6 +28,8 @@ from hedge_tasks.adjudication.rule.vocabulary import (
 )
 
 _PIECE = re.compile(r"\d+\.\d+|\w+(?:'\w+)?|[.!?;\n]|[,:()\u2013\u2014]")
+_FREE_OF = re.compile(r"\b([^\W\d_]+)-free\b")
+_BOUND = re.compile(r"([<>])\s*=?\s*(?=\d)")
 _NUMBER_UNIT = re.compile(r"(\d+(?:\.\d+)?)([a-z%]+)")
 NUMBER = re.compile(r"\d+(?:\.\d+)?")
 
@@ -83,7 +87,7 @@ def read_text(text: str, *, statements_only: bool = False) -> Text:
             end_clause()
             length = sum(map(len, clauses))
             # 'CT?' is a doubtful answer, and still one.
-            asks = (piece == "?" and length > 3) or any("please" in clause for clause in clauses)
+            asks = (piece == "?" and length > 3) or any("please" in clause for clause in clauses) or _plays(clauses)
             if clauses and not (statements_only and asks):
                 sentences.append(tuple(clauses))
             clauses.clear()
@@ -94,9 +98,17 @@ def read_text(text: str, *, statements_only: bool = False) -> Text:
     return Text(_without_role(tuple(sentences)))
 
 
+def _plays(clauses: Sequence[Clause]) -> bool:
+    """Does a sentence begin with what somebody has or wants ('Human: I want to ...'), rather than with the picture?"""
+    said = [word for clause in clauses for word in clause if word not in ROLES][:2]
+    return len(said) > 1 and said[0] == "i" and said[1] in ASKERS
+
+
 def _clean(text: str) -> str:
     text = unicodedata.normalize("NFKC", text[:MAX_CHARACTERS])[:MAX_CHARACTERS].casefold()
     text = text.replace("\u2019", "'").replace("\u2018", "'").replace("_", " ")
+    text = _FREE_OF.sub(r"no \1", text)
+    text = _BOUND.sub(lambda sign: " greater than " if sign[1] == ">" else " less than ", text)
     # Invisible marks (zero width, text direction) vanish; other control characters separate words.
     kinds = ((character, unicodedata.category(character)) for character in text)
     return "".join("" if kind == "Cf" else " " if kind == "Cc" and c != "\n" else c for c, kind in kinds)
@@ -189,17 +201,18 @@ def affirmed_and_denied(text: Text) -> tuple[set[str], set[str]]:
     return stated, denied - stated
 
 
-_AS_THEY_ARE = frozenset().union(*FAMILIES) | QUALIFIERS | NEGATIONS | STOP | UNITS | COMPARISONS
+_AS_THEY_ARE = frozenset().union(*FAMILIES) | COLORS | QUALIFIERS | NEGATIONS | STOP | UNITS | COMPARISONS
 
 _ENDINGS = sorted(INFLECTIONS, key=len, reverse=True)
 
 
 def stemmed(text: Text) -> Text:
     """The text with words that the rules do not know by name cut down to what their inflections share."""
-    return Text(tuple(tuple(tuple(map(_stem, clause)) for clause in sentence) for sentence in text.sentences))
+    return Text(tuple(tuple(tuple(map(stem, clause)) for clause in sentence) for sentence in text.sentences))
 
 
-def _stem(word: str) -> str:
+def stem(word: str) -> str:
+    """A word cut down to what its inflections share, unless the rules know it by name."""
     if word in _AS_THEY_ARE or not word.isalpha():
         return word
     for ending in _ENDINGS:

@@ -85,6 +85,14 @@ ALIASES: dict[str, tuple[str, ...]] = {
     "hemorrhage": ("haemorrhage", "bleed", "bleeding"),
     "edema": ("oedema",),
     "gray": ("grey",),
+    "red": ("reddish",),
+    "pink": ("pinkish",),
+    "white": ("whitish",),
+    "yellow": ("yellowish",),
+    "brown": ("brownish",),
+    "color": ("colour", "coloration", "colouration", "color scheme", "colour scheme"),
+    "artefact": ("artifact",),
+    "area": ("areas",),
     "normal": (
         "unremarkable",
         "healthy",
@@ -166,13 +174,42 @@ HEDGES = _words("may might could possible possibly perhaps maybe unclear uncerta
 POSITIONS = (_words("upper middle lower"), _words("left middle right"))
 """Rows and columns: 'upper-left' is one place."""
 # What a sentence about a finding has besides the finding.
-FRAME = _words("contain contains containing include including free detected observed there detect find multiple mix")
+FRAME = _words(
+    "contain contains containing include including free detected observed there detect find found reveal revealed note "
+    "noted multiple mix color"
+)
+# What a thing has several of at once, and an answer tells completely: 'pink and red' is not 'pink, red and white'.
+COLORS = _words("red pink white yellow orange brown black gray green blue purple")
+# What there are many of in one picture: 'the bladder' to 'name an organ in the image' does not contradict 'intestines'.
+KINDS = _words("organ organs structure structures landmark landmarks anatomy anatomic anatomical object")
+PICTURED = _words(
+    "visible seen shown captured depicted displayed visualized pictured imaged present image picture photo "
+    "photograph scan slice film identify identified view xray ct mri ultrasound"
+)
+# What else such a question may say without singling one out.
+NAMING = _words(
+    "name names point out specific particular list mention tell example captured displayed visualized pictured imaged "
+    "provided body human main major various different xray ct mri ultrasound 1 state give"
+)
+ANATOMY = _words(
+    "abdomen adrenal airway aorta appendix artery bladder bone bowel brain brainstem breast bronchus caecum "
+    "carina cartilage cecum cerebellum cerebrum chest clavicle colon cord cortex diaphragm duodenum esophagus eye "
+    "femur gallbladder gland head heart hemidiaphragm hip ileum intestine jejunum joint kidney knee larynx liver "
+    "lobe lung mandible maxilla medulla mediastinum muscle neck nerve oesophagus orbit ovary pancreas pelvis "
+    "pituitary pleura prostate pylorus rectum rib sinus skin skull spine spleen sternum stomach testis thalamus "
+    "thyroid tibia tongue tooth trachea ureter urethra uterus valve vein ventricle vertebra vessel"
+)
 POSITIVE_ONLY = _words("true correct present positive affirmative certainly indeed definitely yeah yep")
 NEGATIVE_ONLY = _words("false incorrect absent negative none never nope")
 MANY = _words("several multiple many numerous various")
 COMPARISONS = _words("than compared versus vs unlike opposed relative")
 DETECTED = _words("visible seen present evident identified noted detected shown found observed appreciated there")
 UNITS = _words("mm cm m ml cc kg g hu degree percent")
+LENGTHS = {"mm": 1.0, "cm": 10.0, "m": 1000.0}
+MORE = _words("greater larger more bigger over above exceeding")
+LESS = _words("less smaller fewer under below")
+# 'I have a cough', 'I want to see a scan': a model that plays the one who asks says nothing about the picture.
+ASKERS = _words("have want need like mean meant wish")
 # After these an answer's 'no' stands for itself ('no there is not'), not for 'not any' ('no lesion').
 RESTART = _words("there it this that these those the they he she i we not")
 INTRODUCTIONS = _words("based according in from looking upon well sure given as judging considering on")
@@ -196,7 +233,7 @@ STOP = _words(
     "seen show shown showing visible present appear appearing look looking located location locate identify identified "
     "evidence suggest suggesting indicate indicating depict depicted demonstrate demonstrated based given patient side "
     "part region area portion quadrant likely using used taken take believe think clearly actually answer following "
-    "object structure shape size"
+    "object structure shape size position place content feature apparent medical examination"
 )
 AUXILIARY = _words("is are was were do does did has have had can could will would should may might")
 
@@ -207,6 +244,7 @@ REFUSAL = re.compile(
     r"(?:image|picture|photo|scan|xray|ct|mri|figure)"
     r"|(?:can not|unable to|not able to|not possible to) (?:determine|provide|tell|answer|assess|say|diagnose)"
     r"|can not be (?:determined|told|assessed|answered|conclusively|definitively|reliably)"
+    r"|difficult to (?:provide|determine|tell|answer|say)"
     r"|not clear (?:whether|if|from)|not enough information|insufficient information"
     r"|no image (?:was |is |has been )?(?:provided|attached|given|available))"
 )
@@ -214,4 +252,6 @@ REFUSAL = re.compile(
 MAX_CHARACTERS = 20_000
 LEAD_WORDS = 60
 NEGATION_REACH = 6
+# Output that is about nothing.
+NOTICE = re.compile(r"\u00a9|\(c\) ?\d{4}|\bcopyright\b|all rights reserved", re.IGNORECASE)
 IRREGULAR = _words("yes does was its lens series always this has us plus gas rights")

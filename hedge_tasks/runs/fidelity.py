@@ -1,0 +1,307 @@
+"""What a run did beside what the HEDGE paper says and what its code does, setting by setting."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from hedge_tasks.errors import ConfigError
+from hedge_tasks.perturb import build_noise
+from hedge_tasks.runs.run_files import Run
+
+Settings = Mapping[str, Any]
+
+_NOT_SAID = "not said"
+
+
+@dataclass(frozen=True)
+class Fact:
+    """One setting of a run, of the paper and of the reference code (hedge-bench 0.1.2).
+
+    Attributes:
+        setting: what is set.
+        run: how the run has it; "unknown" where it does not record that.
+        paper: what the paper says, with its section; "not said" where it does not.
+        reference: what the code does.
+        differs: which of "paper" and "reference" the run differs from; from what the paper leaves open it cannot.
+    """
+
+    setting: str
+    run: str
+    paper: str
+    reference: str
+    differs: tuple[str, ...] = ()
+
+
+def fidelity(run: Run, filters: Mapping[str, Settings] | None = None) -> list[Fact]:
+    """Every setting of a run that makes a difference to its numbers, beside the paper's and the reference's.
+
+    Args:
+        run: a finished run.
+        filters: settings of the clusterings that were in fact scored, by name; None takes those that the run records.
+    """
+    chosen: Mapping[str, Settings] = filters if filters is not None else (run.settings.get("filters") or {})
+    return [*_prompt(run), *_sampling(run), *_perturbation(run), *_clustering(chosen), *_labels(run)]
+
+
+def merged(facts: Sequence[Sequence[Fact]]) -> list[Fact]:
+    """The facts of several runs as one list: what they have in common once, the rest with the number of runs.
+
+    A setting differs where it does in any run.
+    """
+    found: list[Fact] = []
+    for setting in dict.fromkeys(fact.setting for of_run in facts for fact in of_run):
+        mine = [fact for of_run in facts for fact in of_run if fact.setting == setting]
+        values = list(dict.fromkeys(fact.run for fact in mine))
+        counted = [f"{value} ({sum(fact.run == value for fact in mine)} runs)" for value in values]
+        differs = tuple(name for name in ("paper", "reference") if any(name in fact.differs for fact in mine))
+        text = values[0] if len(values) == 1 else "; ".join(counted)
+        found.append(Fact(setting, text, mine[0].paper, mine[0].reference, differs))
+    return found
+
+
+def _fact(setting: str, value: object, paper: str, reference: str, *, like: tuple[bool | None, bool | None]) -> Fact:
+    """A fact; `like` says whether the run is like the paper and like the reference, None where that has no meaning."""
+    names = ("paper", "reference")
+    differs = tuple(name for name, alike in zip(names, like, strict=True) if alike is False)
+    return Fact(setting, "unknown" if value is None else str(value), paper, reference, differs)
+
+
+def _prompt(run: Run) -> Iterator[Fact]:
+    protocol = _mapping(run.settings.get("documents")).get("protocol") or "ours"
+    yield _fact("protocol asked for", protocol, "paper", "reference", like=(None, None))
+    name = str(_mapping(run.settings.get("prompt")).get("name", "unknown"))
+    theirs = 'the same words; "<image>" stays in the text of two'
+    yield _fact("prompt", name, "four of Listing 1", theirs, like=(name.startswith("medical_vqa/"), False))
+
+
+def _sampling(run: Run) -> Iterator[Fact]:
+    plan = _mapping(run.settings.get("sampling"))
+    n, noisy = plan.get("n"), plan.get("n_noisy")
+    even = isinstance(n, int) and n == noisy
+    yield _fact(
+        "answers: clean, noisy",
+        f"{n}, {noisy}",
+        "n, n; 10 in Table 2, 1 to 30 in Table 3 (§4.4)",
+        "n, n, but at most 20 noisy",
+        like=(even, even and int(n or 0) <= 20),
+    )
+    hot, cold = plan.get("temperature"), plan.get("baseline_temperature")
+    alike = (hot, cold) == (1.0, 0.1)
+    yield _fact("temperature: samples, baseline", f"{hot}, {cold}", "1.0, 0.1 (§4.3)", "1.0, 0.1", like=(alike, alike))
+    default = plan.get("decoding") == "model" and all(plan.get(key) is None for key in ("top_p", "top_k", "min_p"))
+    yield _fact(
+        "decoding",
+        _decoding(run, plan),
+        "each model's default parameters (§4.3)",
+        "what vLLM takes from the model",
+        like=(default, default),
+    )
+    limit = plan.get("max_new_tokens")
+    yield _fact("longest answer, tokens", limit, _NOT_SAID, "512", like=(None, limit == 512))
+    answers = [answer for one in run.answer_sets for answer in (one.baseline, *one.clean, *one.noisy)]
+    known = sum(answer.mean_logprob is not None for answer in answers)
+    has = bool(answers) and known == len(answers)
+    share = "mean of the raw ones" if has else f"{known} of {len(answers)} answers have them; else equal weights"
+    yield _fact("log-probabilities", share, "mean of the tokens' (§4.4)", "mean of the raw ones", like=(has, has))
+    side = plan.get("max_image_side")
+    size = "the model's own" if side is None else f"at most {side} pixels a side, then the model's own"
+    alike = side is None
+    yield _fact("image size", size, "the model's own (§4.2)", "the model's own", like=(alike, alike))
+    yield _fact("seed", plan.get("seed"), _NOT_SAID, "none", like=(None, None))
+
+
+def _decoding(run: Run, plan: Settings) -> str:
+    asked = str(plan.get("decoding", "unknown"))
+    told = {"pure": "the temperature only", "model": "the model's default parameters"}.get(asked, asked)
+    own = [f"{key} {plan[key]}" for key in ("top_p", "top_k", "min_p") if plan.get(key) is not None]
+    in_force = _mapping(_mapping(_mapping(run.settings.get("sampled")).get("decoding")).get("in_force"))
+    force = ", ".join(f"{key} {value:g}" for key, value in in_force.items() if isinstance(value, (int, float)))
+    return "; ".join([told, *own, *([f"in force: {force}"] if force else [])])
+
+
+def _perturbation(run: Run) -> Iterator[Fact]:
+    recorded = _mapping(_mapping(run.settings.get("sampling")).get("perturbation"))
+    try:
+        noise: Settings = build_noise(recorded).settings() if recorded else {}
+    except (ConfigError, TypeError):  # another version's, or somebody's slip
+        noise = {}
+    if "rotate" not in noise:
+        name = str(recorded.get("name", "unknown"))
+        yield _fact("noisy draws", name, "perturbed images (§4.4)", "perturbed images", like=(False, False))
+        return
+    by = float(noise.get("strength", 1.0))
+    own = "" if by == 1 else f" (strength {by:g})"
+    low, high = (angle * by for angle in noise["rotate"])
+    yield _fact(
+        "rotation",
+        f"{low:g} to {high:g} degrees to either side{own}",
+        "0 to 10 degrees (§4.4)",
+        "2 to 10 degrees to either side",
+        like=((low, high) == (0, 10), (low, high) == (2, 10)),
+    )
+    frame, shift = bool(noise["fit_output"]), noise["translate"] * by
+    yield _fact(
+        "translation",
+        f"{100 * shift:g} %" + (", undone by a frame that grows" if frame else ""),
+        "10 % (§4.4)",
+        "10 %, undone by a frame that grows",
+        like=(not frame and _near(shift, 0.1), frame and _near(shift, 0.1)),
+    )
+    ranges = {"scale": 0.1, "brightness": 0.2, "contrast": 0.2, "saturation": 0.05, "hue": 0.02}
+    values = {key: noise[key] * by for key in ranges}
+    alike = all(_near(values[key], expected) for key, expected in ranges.items())
+    ours, theirs = (", ".join(f"{key} {of[key]:g}" for key in ranges) for of in (values, ranges))
+    yield _fact("scale and colour, ±", ours, theirs, theirs, like=(alike, alike))
+    grain = (noise["gauss_noise"] * by, noise["shot_noise"] * by)
+    alike = _near(grain[0], 0.07) and _near(grain[1], 0.014)
+    theirs = "Gaussian 0.07, Poisson 0.014"
+    yield _fact("noise", f"Gaussian {grain[0]:g}, Poisson {grain[1]:g}", theirs, theirs, like=(alike, alike))
+    chances = tuple(noise[f"p_{step}"] for step in ("affine", "color", "gauss_noise", "shot_noise"))
+    yield _fact(
+        "probability: affine, colour, noises",
+        ", ".join(f"{p:g}" for p in chances),
+        "not said, so 1",
+        "0.5, 0.5, 1, 1",
+        like=(chances == (1, 1, 1, 1), chances == (0.5, 0.5, 1, 1)),
+    )
+
+
+def _mapping(value: object) -> Settings:
+    """What a run file says, where that is an object; nothing where it is something else."""
+    return value if isinstance(value, Mapping) else {}
+
+
+def _near(value: float, expected: float) -> bool:
+    return abs(value - expected) < 1e-9
+
+
+def _clustering(filters: Mapping[str, Settings]) -> Iterator[Fact]:
+    for backend, facts in (("nli", _nli), ("embed", _embed)):
+        mine = {name: settings for name, settings in filters.items() if settings.get("backend") == backend}
+        yield from _of_filters({name: list(facts(settings)) for name, settings in mine.items()})
+    others = [name for name, settings in filters.items() if settings.get("backend") not in ("nli", "embed")]
+    if others:
+        yield _fact("other clusterings", ", ".join(others), "none", "none", like=(False, False))
+    asked = [settings for settings in filters.values() if settings.get("with_question")]
+    if asked:
+        places = sorted({str(settings.get("question_position", "before")) for settings in asked})
+        yield _fact(
+            "question (A+Q)",
+            f"{' and '.join(places)} the answer",
+            "before (§3.1.2), after (caption of Table 2)",
+            "not in the package",
+            like=(None, None),
+        )
+    alphas = sorted({float(settings.get("alpha", 1.0)) for settings in filters.values()})
+    alike = all(alpha == 1 for alpha in alphas)
+    yield _fact("alpha of VASE", ", ".join(f"{a:g}" for a in alphas), "1 (§3.1.4)", "1", like=(alike, alike))
+    weight = "sum of exp(l - max l)"
+    yield _fact("weight of a cluster", weight, "Eq. 1 prints exp of that sum", weight, like=(False, True))
+
+
+def _of_filters(facts: Mapping[str, Sequence[Fact]]) -> list[Fact]:
+    """The facts of several filters: one row where they agree, else one for each, with its name."""
+    found: list[Fact] = []
+    for setting in dict.fromkeys(fact.setting for of_filter in facts.values() for fact in of_filter):
+        mine = {name: fact for name, of_filter in facts.items() for fact in of_filter if fact.setting == setting}
+        if len({fact.run for fact in mine.values()}) == 1:
+            found.append(next(iter(mine.values())))
+        else:
+            rows = mine.items()
+            found += [Fact(f"{f.setting}, {name}", f.run, f.paper, f.reference, f.differs) for name, f in rows]
+    return found
+
+
+def _nli(settings: Settings) -> Iterator[Fact]:
+    model = str(settings.get("model", "unknown"))
+    alike = model.rpartition("/")[2] == "deberta-v2-xlarge-mnli"
+    yield _fact("NLI model", model, "deberta-v2-xlarge-mnli (§4.6)", "the caller's", like=(alike, None))
+    rule, veto = str(settings.get("rule", "unknown")), bool(settings.get("veto"))
+    told = {"relaxed": "no contradiction, not both neutral", "strict": "both directions entail"}
+    like = (rule == "strict", rule == "relaxed")
+    yield _fact("NLI equivalence", told.get(rule, rule), f"{told['strict']} (§3.2)", told["relaxed"], like=like)
+    yield _fact(
+        "contradictions keep clusters apart",
+        "yes" if veto else "no",
+        "yes, how is not said (§3.2)",
+        "no",
+        like=(veto, not veto),
+    )
+    cut = settings.get("max_characters")
+    shown = "what the model takes" if cut is None else f"{cut} characters"
+    yield _fact("text shown to the NLI model", shown, _NOT_SAID, "200 characters", like=(None, cut == 200))
+
+
+def _embed(settings: Settings) -> Iterator[Fact]:
+    model = str(settings.get("model", "unknown"))
+    alike = model.rpartition("/")[2] == "all-MiniLM-L6-v2"
+    yield _fact("embedding model", model, "a SentenceTransformer (§4.6)", "all-MiniLM-L6-v2", like=(None, alike))
+    k = settings.get("neighbours", 0)
+    yield _fact(
+        "links",
+        "cosine at least τ" + (f", or one of the {k} nearest" if k else ""),
+        "cosine at least τ or kNN, k not said (§3.2); Appendix A.1 has clusters of one",
+        "cosine at least τ",
+        like=(None, not k),
+    )
+    method, tuning = settings.get("threshold"), _mapping(settings.get("tuning"))
+    searched = method in ("cross-fit", "tuned", "oracle")
+    space = (tuning.get("search"), tuning.get("low"), tuning.get("high"), tuning.get("trials"))
+    as_theirs = searched and space == ("optuna", 0.8, 0.99, 20)
+    yield _fact(
+        "τ: search",
+        _search(method, tuning),
+        "Optuna, 20 trials in [0.8, 0.99], ROC-AUC (§4.7.1), of which score is not said",
+        "Optuna, 20 trials in [0.8, 0.99], AUROC of SE with the default prompt, for all prompts",
+        like=(as_theirs, as_theirs and tuning.get("target") == "se"),
+    )
+    documents = {
+        "oracle": "the reported ones",
+        "tuned": f"a share of {tuning.get('share')} held out",
+        "cross-fit": "all, each without itself and its image",
+        "label-free": "all, without labels",
+    }.get(str(method), "none")
+    yield _fact(
+        "τ: documents that choose",
+        documents,
+        "a validation split, fixed for test (§5.3.2), its size not said",
+        "the reported ones",
+        like=(method == "tuned", method == "oracle"),
+    )
+
+
+def _search(method: object, tuning: Settings) -> str:
+    if method == "label-free":
+        return f"quantile {tuning.get('quantile')} of the merge heights"
+    if method not in ("cross-fit", "tuned", "oracle"):
+        return f"fixed at {method}"
+    how = {
+        "optuna": f"Optuna, {tuning.get('trials')} trials",
+        "plateau": "middle of the plateau",
+        "exact": "the best of all",
+    }.get(str(tuning.get("search")), "unknown")
+    return f"{how} in [{tuning.get('low')}, {tuning.get('high')}], AUROC of {str(tuning.get('target')).upper()}"
+
+
+def _labels(run: Run) -> Iterator[Fact]:
+    judge = _mapping(_mapping(run.settings.get("documents")).get("judge"))
+    model, prompt = judge.get("model"), judge.get("prompt")
+    qwen = str(model or "").rpartition("/")[2] == "Qwen3-30B-A3B"
+    asked = str(prompt or "").startswith("hedge_bench/")
+    drawn = tuple(judge.get(key) for key in ("temperature", "top_p", "top_k")) == (0.7, 0.8, 20)
+    details = [str(detail) for detail in (model, prompt and f"prompt {prompt}") if detail]
+    if isinstance(judge.get("temperature"), (int, float)):
+        details.append(f"T {judge['temperature']:g}")
+    yield _fact(
+        "labels",
+        str(judge.get("judge", "unknown")) + (f" ({', '.join(details)})" if details else ""),
+        "Qwen3-30B-A3B, few-shot, prompt not printed (§4.5)",
+        "Qwen3-30B-A3B, its prompt (ours: hedge_bench), T 0.7, top_p 0.8, top_k 20",
+        like=(qwen, qwen and asked and drawn),
+    )
+    missing = sum(answers.label is None for answers in run.answer_sets)
+    alike = missing == 0
+    left_out = f"{missing} of {len(run.answer_sets)}" + (", left out" if missing else "")
+    yield _fact("answers without a label", left_out, "none", "none: an error", like=(alike, alike))

@@ -1,0 +1,292 @@
+"""`hedge: {protocol: reference|paper}`, what it sets, and the fidelity of a run to the paper and its code."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from finished_runs import finished_run, hostile_run
+from scipy.sparse.csgraph import connected_components
+
+from hedge_tasks.cli import main
+from hedge_tasks.clustering import EmbeddingClustering, NliClustering
+from hedge_tasks.clustering.base import Behind, number_by_first_appearance
+from hedge_tasks.clustering.relations import Relation
+from hedge_tasks.detectors.pipeline import detection_auroc
+from hedge_tasks.detectors.scorer import Scorer
+from hedge_tasks.errors import ConfigError
+from hedge_tasks.lmms.settings import DocumentSettings
+from hedge_tasks.runs.fidelity import Fact, fidelity, merged
+from hedge_tasks.runs.protocols import OURS, PROTOCOLS, protocol_of
+from hedge_tasks.runs.run_files import Run, save_run
+from hedge_tasks.runs.scorers import model_options, protocol_scorers
+from hedge_tasks.sampling.plan import SamplingPlan
+
+TINY = "package://hedge_tasks.models.tiny/nli"
+COLUMNS = ("nli", "embed", "nli_qa", "embed_qa")
+
+
+# --- what a protocol sets ---------------------------------------------------------------------------------------------
+
+
+def test_ours_is_cross_fitted_and_label_free_with_the_question() -> None:
+    assert protocol_of(None) is OURS
+    assert OURS.clustering({"backend": "embed"}) == {"backend": "embed", "threshold": "cross-fit"}
+    assert OURS.clustering({"backend": "embed", "with_question": True})["threshold"] == "label-free"
+    assert OURS.clustering({"backend": "nli", "model": "x"}) == {"backend": "nli", "model": "x"}
+
+
+@pytest.mark.parametrize("name", sorted(PROTOCOLS))
+def test_explicit_keys_go_before_the_protocols(name: str) -> None:
+    protocol = protocol_of(name)
+    nli = protocol.clustering({"backend": "nli", "rule": "mine", "veto": "mine"})
+    assert (nli["rule"], nli["veto"]) == ("mine", "mine")
+    fixed = protocol.clustering({"backend": "embed", "threshold": 0.85})
+    assert fixed == {"backend": "embed", "threshold": 0.85}
+    tuning = protocol.clustering({"backend": "embed", "tuning": {"target": "vase"}})["tuning"]
+    assert (tuning["target"], tuning["search"], tuning["trials"]) == ("vase", "optuna", 20)
+    assert "tuning" in PROTOCOLS[name].embed, "the protocol itself is not changed"
+    assert PROTOCOLS[name].embed["tuning"]["target"] == "se"
+
+
+def test_every_option_of_a_protocol_is_one(tmp_path: Path) -> None:
+    for protocol in (OURS, *PROTOCOLS.values()):
+        SamplingPlan.from_generation_kwargs(protocol.sampling)
+        for backend in ("nli", "embed"):
+            for asked in (False, True):
+                options = protocol.clustering({"backend": backend, "with_question": asked})
+                put = {key: options.pop(key) for key in ("with_question", "question_position") if key in options}
+                Scorer.build("x", options.pop("backend"), options, **put)
+
+
+def test_a_tasks_filters_get_the_protocols_options_and_other_steps_stay() -> None:
+    steps = [{"function": "hedge_cluster", "backend": "nli"}, {"function": "hedge_score", "alpha": 2.0}]
+    [pipeline] = PROTOCOLS["paper"].pipelines([{"name": "nli", "filter": steps}])
+    assert pipeline["filter"][0] == {"function": "hedge_cluster", "backend": "nli", "rule": "strict", "veto": True}
+    assert pipeline["filter"][1:] == steps[1:]
+    assert steps[0] == {"function": "hedge_cluster", "backend": "nli"}
+
+
+def test_the_environment_takes_the_place_of_the_yamls_protocol(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("HEDGE_PROTOCOL", raising=False)
+    config = {"task": "t", "hedge": {"prompt": "plain/question", "protocol": "paper"}}
+    assert DocumentSettings.of_task(config).protocol == "paper"
+    monkeypatch.setenv("HEDGE_PROTOCOL", "reference")
+    assert DocumentSettings.of_task(config).protocol == "reference"
+    monkeypatch.setenv("HEDGE_PROTOCOL", "referense")
+    with pytest.raises(ConfigError, match="did you mean 'reference'"):
+        DocumentSettings.of_task(config)
+
+
+@pytest.mark.framework
+@pytest.mark.parametrize(("name", "gen_kwargs"), [("reference", {}), ("paper", {"perturbation": "mild"})])
+def test_a_task_is_built_with_its_protocol(
+    name: str, gen_kwargs: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from lmms_eval.tasks import TaskManager, get_task_dict
+
+    from hedge_tasks.lmms.plugin import entry_point
+
+    entry_point()
+    monkeypatch.setenv("HEDGE_PROTOCOL", name)
+    task = get_task_dict(["hedge_demo"], TaskManager(include_defaults=False), "chat")["hedge_demo"]
+    task.set_config(key="generation_kwargs", value=gen_kwargs, update=True)  # as lmms-eval does with --gen_kwargs
+    settings = task.dump_config()["hedge"]
+    protocol = PROTOCOLS[name]
+    assert settings["documents"]["protocol"] == name
+    assert settings["sampling"]["decoding"] == "model"
+    wanted = gen_kwargs.get("perturbation", protocol.sampling["perturbation"])
+    assert settings["sampling"]["perturbation"]["name"] == wanted
+    assert settings["filters"]["nli"]["rule"] == protocol.nli["rule"]
+    assert settings["filters"]["nli"]["model"] == TINY
+    assert settings["filters"]["embed_qa"]["threshold"] == protocol.embed["threshold"]
+    assert settings["filters"]["embed_qa"]["tuning"]["search"] == "optuna"
+
+
+# --- the clustering options behind it ---------------------------------------------------------------------------------
+
+
+def encoder(texts: list[str]) -> np.ndarray:
+    return np.stack([np.random.default_rng(sum(map(ord, text))).normal(size=6) for text in texts])
+
+
+@pytest.mark.parametrize("k", [1, 2, 5])
+def test_nearest_neighbours_are_linked_at_every_threshold(k: int) -> None:
+    texts = [chr(97 + i) * (i + 1) for i in range(9)]
+    unit = encoder(texts)
+    unit /= np.linalg.norm(unit, axis=1, keepdims=True)
+    cosines = unit @ unit.T
+    for threshold in (0.0, 0.3, 0.6, 0.99):
+        edges = cosines >= threshold
+        for i in range(len(texts)):
+            others = [j for j in range(len(texts)) if j != i]
+            for j in sorted(others, key=lambda j, i=i: -cosines[i, j])[:k]:
+                edges[i, j] = True
+        expected = number_by_first_appearance(connected_components(edges, directed=False)[1].tolist())
+        backend = EmbeddingClustering(threshold=threshold, encoder=encoder, neighbours=k)
+        assert backend.cluster([texts]) == [expected]
+        assert backend.settings()["neighbours"] == k
+    assert "neighbours" not in EmbeddingClustering(encoder=encoder).settings()
+    assert EmbeddingClustering(encoder=encoder, neighbours=k).cluster([["one"], ["a", "a"]]) == [[0], [0, 0]]
+
+
+def test_the_question_can_stand_behind_the_answer() -> None:
+    seen: list[str] = []
+
+    def record(texts: list[str]) -> np.ndarray:
+        seen.extend(texts)
+        return encoder(texts)
+
+    run = finished_run(3)
+    asked = tuple(replace(a, question="which side?") for a in run.answer_sets)
+    for position, expected in (("before", "which side? "), ("after", " which side?")):
+        seen.clear()
+        scorer = Scorer("x", EmbeddingClustering(encoder=record), with_question=True, question_position=position)
+        scorer.cluster(asked)
+        assert seen
+        assert all(text.startswith(expected) or text.endswith(expected) for text in seen)
+        assert scorer.settings().get("question_position") == (None if position == "before" else "after")
+    assert isinstance(scorer.questions(asked)[0], Behind)  # type: ignore[index]
+    recorded = {"backend": "exact", "with_question": True, "question_position": "after"}
+    assert Scorer.from_settings("x", recorded).question_position == "after"
+    with pytest.raises(ConfigError, match="did you mean 'before'"):
+        Scorer.build("x", "exact", with_question=True, question_position="befor")
+
+
+def test_the_nli_model_is_shown_so_many_characters() -> None:
+    shown: list[tuple[str, str]] = []
+
+    def classify(pairs: Any) -> list[Relation]:
+        shown.extend(pairs)
+        return [Relation.ENTAILMENT if a == b else Relation.CONTRADICTION for a, b in pairs]
+
+    answers = [["x" * 5 + "left", "x" * 5 + "right", "other"]]
+    assert NliClustering(classifier=classify, max_characters=5).cluster(answers) == [[0, 0, 1]]
+    assert {len(text) for pair in shown for text in pair} == {5}
+    assert NliClustering(classifier=classify).cluster(answers) == [[0, 1, 2]]
+    assert NliClustering(classifier=classify, max_characters=5).settings()["max_characters"] == 5
+    with pytest.raises(ConfigError, match="max_characters"):
+        NliClustering(classifier=classify, max_characters=0)
+
+
+# --- fidelity ---------------------------------------------------------------------------------------------------------
+
+
+def run_under(protocol: str, judge: dict[str, Any] | None = None) -> Run:
+    """A run as a task under this protocol records it, with the models of the paper."""
+    chosen, filters = protocol_of(protocol), {}
+    for column in COLUMNS:
+        backend, _, asked = column.partition("_")
+        options = chosen.clustering({"backend": backend, "with_question": bool(asked)})
+        del options["with_question"]
+        filters[column] = Scorer.build(column, options.pop("backend"), options, with_question=bool(asked)).settings()
+    return finished_run(
+        10,
+        filters=filters,
+        sampling=SamplingPlan.from_generation_kwargs(chosen.sampling).settings(),
+        prompt={"name": "medical_vqa/default"},
+        documents={"protocol": protocol, "judge": judge or {"judge": "rule"}},
+    )
+
+
+def differing(facts: list[Fact], name: str) -> set[str]:
+    return {fact.setting for fact in facts if name in fact.differs}
+
+
+def test_a_run_under_a_protocol_differs_from_it_only_where_it_must() -> None:
+    hedge_bench = {"judge": "llm", "model": "Qwen/Qwen3-30B-A3B", "prompt": "hedge_bench/1"}
+    hedge_bench |= {"temperature": 0.7, "top_p": 0.8, "top_k": 20}
+    like_reference = fidelity(run_under("reference", hedge_bench))
+    assert differing(like_reference, "reference") <= {"prompt", "log-probabilities"}
+    like_paper = fidelity(run_under("paper", hedge_bench))
+    assert differing(like_paper, "paper") <= {"weight of a cluster", "log-probabilities"}
+    assert {"rotation", "translation", "NLI equivalence", "τ: documents that choose"} <= differing(
+        like_paper, "reference"
+    )
+    assert "labels" in differing(fidelity(run_under("reference")), "reference")
+
+
+def test_filters_that_differ_have_a_row_each_and_runs_are_merged() -> None:
+    facts = fidelity(finished_run(4, filters={}))
+    assert not [fact for fact in facts if "τ" in fact.setting]
+    one, other = run_under("reference"), run_under("paper")
+    other = replace(
+        other, settings={**other.settings, "sampling": {**other.settings["sampling"], "n": 4, "n_noisy": 4}}
+    )
+    rows = {fact.setting: fact for fact in merged([fidelity(one), fidelity(one), fidelity(other)])}
+    assert rows["answers: clean, noisy"].run == "10, 10 (2 runs); 4, 4 (1 runs)"
+    assert set(rows["NLI equivalence"].differs) == {"paper", "reference"}
+    ours = {
+        "embed": {**one.settings["filters"]["embed"], "threshold": 0.9},
+        "embed_qa": one.settings["filters"]["embed_qa"],
+    }
+    named = {fact.setting: fact.run for fact in fidelity(one, ours)}
+    assert named["τ: search, embed"] == "fixed at 0.9"
+    assert named["τ: search, embed_qa"].startswith("Optuna, 20 trials")
+
+
+def test_hostile_settings_make_no_harm() -> None:
+    for run in (hostile_run(), finished_run(2), finished_run(2, sampling={"perturbation": {"rotate": "x"}, "n": "9"})):
+        assert len(fidelity(run)) > 10
+    odd = finished_run(2, sampled=[1], documents={"judge": 3}, prompt="x")
+    assert fidelity(odd)
+
+
+# --- models of a run, and `hedge paper --as` --------------------------------------------------------------------------
+
+
+def test_another_clustering_takes_the_models_of_the_environment_or_of_the_run(monkeypatch: pytest.MonkeyPatch) -> None:
+    for variable in ("HEDGE_NLI_MODEL", "HEDGE_EMBEDDING_MODEL"):
+        monkeypatch.delenv(variable, raising=False)
+    nli = {"backend": "nli", "model": "a/nli", "revision": "r1", "with_question": False}
+    embed = {"backend": "embed", "model": "custom:function", "with_question": False}
+    run = finished_run(2, filters={"embed": embed, "nli": nli})
+    assert model_options(run, "nli") == {"model": "a/nli", "revision": "r1"}
+    assert model_options(run, "hybrid") == {"nli_model": "a/nli", "nli_revision": "r1"}
+    assert model_options(run, "embed") == model_options(run, "exact") == {}
+    monkeypatch.setenv("HEDGE_NLI_MODEL", "/my/nli")
+    monkeypatch.setenv("HEDGE_EMBEDDING_MODEL", "/my/embed")
+    assert model_options(run, "hybrid") == {"nli_model": "/my/nli", "embedding_model": "/my/embed"}
+
+
+def test_rescore_with_another_clustering_needs_no_model_that_the_run_did_not_use(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("HEDGE_NLI_MODEL", raising=False)
+    own = Scorer.build("nli", "nli", {"model": TINY}).settings()
+    save_run(finished_run(6, task="hedge_demo", filters={"nli": own}), tmp_path)
+    assert main(["rescore", str(tmp_path), "--clustering", "nli", "--rule", "strict", "--json"]) == 0
+    clustering = json.loads(capsys.readouterr().out)["filters"]["nli"]["clustering"]
+    assert (clustering["model"], clustering["rule"]) == (TINY, "strict")
+
+
+def test_hedge_paper_as_a_protocol_scores_as_that_protocol_and_says_so(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    own = Scorer.build("nli", "nli", {"model": TINY}).settings()
+    run = finished_run(30, task="hedge_vqarad", model="Qwen2.5-VL-7B-Instruct", filters={"nli": own})
+    save_run(run, tmp_path)
+    options = ["--table", "2", "--trust-run", "--json"]
+    found = {}
+    for name in ("reference", "paper"):
+        assert main(["paper", str(tmp_path), "--as", name, *options]) == 0
+        facts = json.loads(capsys.readouterr().out)
+        found[name] = {f["setting"]: f["run"] for f in facts["fidelity"]}
+        of_run = ("VQA-RAD", "default", "Qwen2.5-VL", "SE")
+        mine = [c for c in facts["cells"] if (c["dataset"], c["prompt"], c["model"], c["score"]) == of_run]
+        cells = {c["filter"]: c["ours"] for c in mine}
+        scorers = protocol_scorers(run, PROTOCOLS[name], {})
+        assert scorers["nli"].settings()["model"] == TINY
+        for column, scorer in scorers.items():
+            value = detection_auroc(scorer.score(run.answer_sets), "se").value
+            assert cells.get(column) == (None if value is None else pytest.approx(value)), column
+    assert found["reference"]["τ: documents that choose"] == "the reported ones"
+    assert found["paper"]["NLI equivalence"] == "both directions entail"
+    assert main(["paper", str(tmp_path), "--as", "paper", "--trust-run", "--table", "2"]) == 0
+    text = capsys.readouterr().out
+    assert "Fidelity of the run: * marks what differs" in text
+    assert "* the reported ones" in text
