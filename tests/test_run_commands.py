@@ -6,10 +6,12 @@ import csv
 import json
 import random
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
+from finished_runs import finished_run
 from sampling_process import SeededModel, requests
 
 from hedge_tasks.adjudication import build_judge
@@ -176,6 +178,14 @@ def test_show_marks_where_every_answer_comes_from(run: Path, capsys: pytest.Capt
         found = sorted(line.split()[1] for line in printed.splitlines() if line.split()[:1] == [mark])
         assert found == sorted(answer.text for answer in texts)
     assert "\x1b" not in printed  # no colours in a pipe
+
+
+def test_show_says_how_it_was_decoded(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    finished = finished_run()
+    decoding = {"asked": "pure", "temperature": 1.0, "in_force": {"top_p": 1.0, "top_k": 0}}
+    save_run(replace(finished, settings={**finished.settings, "sampled": {"decoding": decoding}}), tmp_path)
+    assert main(["show", str(tmp_path), "--id", finished.answer_sets[0].id]) == 0
+    assert "decoding   pure, T 1.0; in force: top_p 1.0, top_k 0\n" in capsys.readouterr().out
 
 
 def test_show_as_json_has_clusters_and_scores(run: Path, hedge: Callable[..., Any]) -> None:

@@ -29,6 +29,7 @@ def add(commands: Any) -> None:
 def run(arguments: argparse.Namespace) -> int:
     from hedge_tasks.detectors.pipeline import score_clustered
     from hedge_tasks.errors import unknown
+    from hedge_tasks.runs.health import decoding_line, health_of
 
     finished = chosen_run(arguments)
     scorer = chosen_scorer(arguments, finished)
@@ -40,8 +41,10 @@ def run(arguments: argparse.Namespace) -> int:
     [clustered] = (answers for answers in scorer.cluster(wanted) if answers.id == arguments.id)
     scores = score_clustered(clustered, alpha=scorer.alpha)
     verdict = finished.verdicts.get(arguments.id) or {}
+    decoding = health_of(finished).decoding
     facts = {
         "task": finished.task,
+        "decoding": decoding,
         "clustering": scorer.settings(),
         **clustered.to_dict(),
         "verdict": verdict,
@@ -50,11 +53,12 @@ def run(arguments: argparse.Namespace) -> int:
         "left_out": dict(scores.left_out),
     }
     title = f"{finished.title}; filter {scorer.name}"
-    show(arguments, facts, _text(title, clustered, scores, verdict, coloured=sys.stdout.isatty()))
+    text = _text(title, clustered, scores, verdict, decoding_line(decoding), coloured=sys.stdout.isatty())
+    show(arguments, facts, text)
     return 0
 
 
-def _text(title: str, answers: AnswerSet, scores: Scores, verdict: Any, *, coloured: bool) -> str:
+def _text(title: str, answers: AnswerSet, scores: Scores, verdict: Any, decoding: str | None, *, coloured: bool) -> str:
     label = {1: "hallucinated", 0: "supported", None: "not labelled"}[answers.label]
     reason = f" ({verdict['reason']})" if verdict.get("reason") else ""
     lines = [
@@ -63,6 +67,7 @@ def _text(title: str, answers: AnswerSet, scores: Scores, verdict: Any, *, colou
         f"reference  {printable(answers.reference or 'N/A')}",
         f"baseline   {printable(answers.baseline.text)}",
         f"verdict    {label}{printable(reason)}",
+        *([f"decoding   {printable(decoding)}"] if decoding else []),
         f"scores     SE {number(scores['se'])}, RadFlag {number(scores['radflag'])}, VASE {number(scores['vase'])}",
     ]
     conditions = ["baseline", *["clean"] * len(answers.clean), *["noisy"] * len(answers.noisy)]

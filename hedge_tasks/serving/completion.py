@@ -58,6 +58,7 @@ class Completion:
         finish: Why the server stopped; None where it does not say. "filtered" where a content filter did.
         model: The model that answered, as the server names it; None where it does not.
         usage: None where the server does not tell.
+        spelled: Whether the tokens of the log-probabilities spell the answer, blanks aside; None without any.
     """
 
     text: str
@@ -66,6 +67,7 @@ class Completion:
     finish: Finish | None = None
     model: str | None = None
     usage: Usage | None = None
+    spelled: bool | None = None
 
     @property
     def answer(self) -> Answer:
@@ -97,11 +99,12 @@ def read_completion(body: object, until: Sequence[str] = ()) -> Completion:
         tokens = _closing_tokens(tokens, text)
     for stop in until:
         text = text.split(stop)[0]
+    spelled = _spell(tokens, text, whole=not until) if tokens else None
     named = body.get("model") if isinstance(body, Mapping) else None
     model = named[:_LONGEST_NAME] if isinstance(named, str) else None
     finish = _finish(choice)
     mean, n_tokens = _mean_logprob(tokens, finished=finish == "stop")
-    return Completion(text.strip(), mean, n_tokens, finish, model, _usage(body))
+    return Completion(text.strip(), mean, n_tokens, finish, model, _usage(body), spelled)
 
 
 def _finish(choice: Mapping[str, Any]) -> Finish | None:
@@ -178,6 +181,22 @@ def _closing_tokens(tokens: list[_Token], text: str) -> list[_Token]:
         if answer and answer in spelled:
             return tokens[i:]
     return []
+
+
+def _spell(tokens: Sequence[_Token], text: str, *, whole: bool) -> bool:
+    """Whether the tokens are those of the text.
+
+    Args:
+        whole: they spell nothing more; a text that ended the answer is left out of it, its tokens mostly are not.
+    """
+    joined = b"".join(spelled for token, spelled, _ in tokens if not _SPECIAL.fullmatch(token))
+    ours, theirs = _bare(joined.decode("utf-8", "replace")), _bare(text)
+    return ours == theirs if whole else ours.startswith(theirs)
+
+
+def _bare(text: str) -> str:
+    """Without blanks, and the marks that tokenizers write for them."""
+    return re.sub(r"[\s▁ĠĊ\ufffd]", "", text)
 
 
 def _mean_logprob(tokens: Sequence[_Token], *, finished: bool) -> tuple[float | None, int | None]:

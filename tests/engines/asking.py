@@ -25,6 +25,7 @@ NEUTRAL: dict[str, dict[str, Any]] = {
     "vllm": {"top_p": 1.0, "top_k": -1, "min_p": 0.0},
     "vllm_greedy": {"top_p": 1.0, "top_k": -1, "min_p": 0.0},
     "llama_cpp": {"top_p": 1.0, "top_k": -1, "min_p": 0.0},
+    "llama_cpp_greedy": {"top_p": 1.0, "top_k": -1, "min_p": 0.0},
     "transformers_serve": SAMPLED,
 }
 """Fields with which an engine samples from the model's own distribution."""
