@@ -62,7 +62,9 @@ def test_replies_that_nobody_could_read_are_counted() -> None:
     sets = [asked(str(i), "a", "b", label=1 if i == 0 else None) for i in range(len(verdicts))]
     health = measure(sets, {}, verdicts=verdicts)
     assert health.unreadable == 3 / 6
-    assert "in 50.0% of the documents a reply was unreadable, so that there is no label" in [f.text for f in health.findings]
+    assert "in 50.0% of the documents a reply was unreadable, so that there is no label" in [
+        f.text for f in health.findings
+    ]
     assert measure(sets, {}).unreadable is None
 
 
