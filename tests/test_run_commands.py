@@ -183,9 +183,14 @@ def test_show_marks_where_every_answer_comes_from(run: Path, capsys: pytest.Capt
 def test_show_says_how_it_was_decoded(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     finished = finished_run()
     decoding = {"asked": "pure", "temperature": 1.0, "in_force": {"top_p": 1.0, "top_k": 0}}
-    save_run(replace(finished, settings={**finished.settings, "sampled": {"decoding": decoding}}), tmp_path)
-    assert main(["show", str(tmp_path), "--id", finished.answer_sets[0].id]) == 0
-    assert "decoding   pure, T 1.0; in force: top_p 1.0, top_k 0\n" in capsys.readouterr().out
+    first, *rest = finished.answer_sets
+    cut = replace(first, baseline=Answer("a long sto", finish="length"))
+    sampled = {**finished.settings, "sampled": {"decoding": decoding}}
+    save_run(replace(finished, answer_sets=(cut, *rest), settings=sampled), tmp_path)
+    assert main(["show", str(tmp_path), "--id", first.id]) == 0
+    printed = capsys.readouterr().out
+    assert "decoding   pure, T 1.0; in force: top_p 1.0, top_k 0\n" in printed
+    assert "a long sto  [cut at the token limit]\n" in printed
 
 
 def test_show_as_json_has_clusters_and_scores(run: Path, hedge: Callable[..., Any]) -> None:

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 # The paper's colours: blue for the baseline answer, cyan for clean ones, orange for noisy ones.
 _COLOURS = {"baseline": "\x1b[34m", "clean": "\x1b[36m", "noisy": "\x1b[38;5;208m"}
 _MARKS = {"baseline": "A0", "clean": "clean", "noisy": "noisy"}
+_ENDS = {"length": "  [cut at the token limit]", "filtered": "  [stopped by a content filter]"}
 
 
 def add(commands: Any) -> None:
@@ -72,8 +73,9 @@ def _text(title: str, answers: AnswerSet, scores: Scores, verdict: Any, decoding
     ]
     conditions = ["baseline", *["clean"] * len(answers.clean), *["noisy"] * len(answers.noisy)]
     members: dict[int, list[str]] = {}
-    for cluster, condition, text in zip(answers.cluster_ids or (), conditions, answers.texts, strict=True):
-        entry = f"  {_MARKS[condition]:<5} {printable(text) or '(empty)'}"
+    for cluster, condition, answer in zip(answers.cluster_ids or (), conditions, answers.answers, strict=True):
+        end = _ENDS.get(answer.finish or "", "")
+        entry = f"  {_MARKS[condition]:<5} {printable(answer.text) or '(empty)'}{end}"
         members.setdefault(cluster, []).append(f"{_COLOURS[condition]}{entry}\x1b[0m" if coloured else entry)
     for cluster, entries in sorted(members.items()):
         lines += ["", f"C-{cluster} ({len(entries)})", *entries]
