@@ -16,7 +16,7 @@ from PIL import Image, ImageDraw
 from engines.servers import Server
 
 QUESTION = "where is the lesion?"
-_PATIENCE_S = 120
+_PATIENCE_S = 300
 
 SAMPLED = {"generation_config": json.dumps({"do_sample": True, "top_k": 0, "eos_token_id": 2, "pad_token_id": 0})}
 """What makes `transformers serve` sample: it is greedy otherwise. The text replaces the model's whole configuration."""

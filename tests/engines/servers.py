@@ -24,7 +24,7 @@ FOLDER = REPOSITORY / ".engines"
 WEIGHTS = REPOSITORY / "models" / "tiny" / "vlm"
 HERE = Path(__file__).parent
 
-_PATIENCE_S = 300
+_PATIENCE_S = 900
 _TAIL = 60
 _GREEDY = {"do_sample": True, "top_k": 1, "top_p": 0.001, "temperature": 0.1}
 """Sampling defaults like those that Qwen2-VL ships: a server that fills in what was not sent becomes greedy."""
