@@ -136,9 +136,17 @@ def timed(function: Callable[[], Any]) -> tuple[float, Any]:
 
 
 def growth(name: str, questions: Sequence[float], values: Sequence[float]) -> str:
-    """How a quantity grows, and what it would be at the target if it went on like this."""
+    """How a quantity grows, and what it would be at the target if it went on like this.
+
+    An exponent below 1 is the noise of a single measurement: what is done for every question costs at least as much for
+    the next one. Memory has a part that does not grow, so what counts there is what a question adds.
+    """
+    if name.startswith("peak"):
+        added = (values[-1] - values[-2]) / (questions[-1] - questions[-2])
+        expected = values[-1] + added * (TARGET - questions[-1])
+        return f"{name}: {1e3 * added:.3g} kB a question; at {TARGET} questions {expected:.4g}"
     exponent = math.log(values[-1] / values[-2]) / math.log(questions[-1] / questions[-2])
-    expected = values[-1] * (TARGET / questions[-1]) ** exponent
+    expected = values[-1] * (TARGET / questions[-1]) ** max(exponent, 1.0)
     return f"{name}: grows with exponent {exponent:.2f}; at {TARGET} questions {expected:.4g}"
 
 

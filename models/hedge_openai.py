@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 import os
 import threading
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass
@@ -83,6 +84,7 @@ class _Question:
         settings: Fields of the request besides model and messages.
         optional: Those of them that are left out where the server refuses them.
         keep_filtered: Whether what a content filter left is an answer.
+        pure: Whether nothing but the temperature (and what the plan sets) is to shape the answer.
     """
 
     name: str
@@ -90,6 +92,7 @@ class _Question:
     settings: Mapping[str, Any]
     optional: tuple[str, ...] = _OPTIONAL
     keep_filtered: bool = True
+    pure: bool = False
 
 
 class HedgeOpenAI(ChatAdapter):
@@ -147,6 +150,8 @@ class HedgeOpenAI(ChatAdapter):
         self.device = torch.device("cpu")  # where lmms-eval gathers the results of several processes
         self._identity = None if identity is None else text("identity", identity)
         self._names: set[str] = set()
+        self._spelled = Counter[bool]()
+        self._noting = threading.Lock()
 
     @cached_property
     def answer_identity(self) -> str:
@@ -165,14 +170,28 @@ class HedgeOpenAI(ChatAdapter):
         sent = _decoding(limits)
         refused = [name for name in sent if not self._client.takes(name)]
         in_force: dict[str, Any] = {name: value for name, value in sent.items() if name not in refused}
-        if refused or limits.get("decoding") == "model":
+        if _is_pure(limits) and self._takes_configuration:
+            in_force["generation_config"] = _configuration(self.model, True, sent["top_p"])
+        elif refused or not _is_pure(limits):
             in_force["rest"] = "the server's defaults"
         return in_force | ({"refused": sorted(refused)} if refused else {})
 
     def sampling_facts(self) -> dict[str, Any]:
-        """What was found out about the server: what it refuses, and which models it says it is."""
+        """What was found out about the server.
+
+        Returns:
+            `refused`: settings and what the server said; `answered_as`: the models that it says it is, `other_models`:
+            those of them that were not asked for; `answers_with_tokens` and `answers_of_other_tokens`: how many answers
+            came with tokens, and how many of these with tokens that do not spell the answer.
+        """
         refused = {name: reason[:_LONGEST_REASON] for name, reason in self._client.refused.items()}
-        return {"refused": refused, "answered_as": sorted(self._names)}
+        return {
+            "refused": refused,
+            "answered_as": sorted(map(_short, self._names)),
+            "other_models": sorted(_short(name) for name in self._names if not self._is_asked(name)),
+            "answers_with_tokens": self._spelled.total(),
+            "answers_of_other_tokens": self._spelled[False],
+        }
 
     def generate_draws(self, draws: Sequence[DrawRequest]) -> Iterator[list[tuple[int, Answer | str]]]:
         """One request a draw, with the draw's own temperature and seed; a string says why a draw failed.
@@ -277,19 +296,18 @@ class HedgeOpenAI(ChatAdapter):
             HedgeError: Asking again would change nothing.
         """
         messages = to_openai(question.messages(), max_image_side=self.max_image_side)
-        settings = self._with_configuration(question.settings)
+        settings = self._with_configuration(question)
         outcome = self._client.ask(messages, settings, optional=question.optional, stop=stop)
-        complete_settings = self._with_configuration(question.settings)
+        complete_settings = self._with_configuration(question)
         if isinstance(outcome, Completion) and complete_settings != settings:
             # This very request has shown that the server samples only when a configuration says so.
             outcome = self._client.ask(messages, complete_settings, optional=question.optional, stop=stop)
         if isinstance(outcome, RequestFailed):
             if outcome.kind == "refused":
-                return RequestFailed(
-                    f"{self.base_url} refuses the request for {question.name!r} ({outcome})", "refused"
-                )
+                # Without the address: the reason stays with the document, in files that are passed on.
+                return RequestFailed(f"the server refuses the request for {question.name!r} ({outcome})", "refused")
             return outcome
-        self._note_name(outcome.model)
+        self._note(outcome)
         if outcome.finish == "filtered" and not question.keep_filtered:
             return RequestFailed("a content filter stopped the answer (on_filtered: record keeps it)", "refused")
         wanted = "logprobs" in question.settings and self._client.takes("logprobs")
@@ -301,32 +319,39 @@ class HedgeOpenAI(ChatAdapter):
             )
         return outcome.answer
 
-    def _with_configuration(self, settings: Mapping[str, Any]) -> Mapping[str, Any]:
-        """The settings, for `transformers serve` with a generation configuration: it replaces the model's own whole."""
+    @property
+    def _takes_configuration(self) -> bool:
+        """Whether this is `transformers serve`, which has said so by the way it refuses."""
         told = self._client.refused.get("top_k", self._client.refused.get("min_p", ""))
-        if _UNEXPECTED_FIELDS not in told or "seed" not in settings:
-            return settings
-        own = _model_configuration(self.model)
-        sampled = settings["temperature"] > 0
-        pure = {
-            "do_sample": sampled,
-            "temperature": settings["temperature"] if sampled else 1.0,
-            "top_p": 1.0,
-            "top_k": 0,
-        }
-        pure["top_p"] = settings.get("top_p", 1.0)
-        return {**settings, "generation_config": json.dumps({**own, **pure})}
+        return _UNEXPECTED_FIELDS in told and self._client.takes("generation_config")
 
-    def _note_name(self, named: str | None) -> None:
-        """Say where the server answers as another model than the one asked for."""
+    def _with_configuration(self, question: _Question) -> Mapping[str, Any]:
+        """The settings, for `transformers serve` with a generation configuration: it replaces the model's own whole."""
+        settings = question.settings
+        if not (question.pure and self._takes_configuration):
+            return settings
+        sampled = settings["temperature"] > 0
+        configuration = _configuration(self.model, sampled, settings.get("top_p", 1.0))
+        whole = {**_own_tokens(self.model), "temperature": settings["temperature"] if sampled else 1.0, **configuration}
+        return {**settings, "generation_config": json.dumps(whole)}
+
+    def _note(self, completion: Completion) -> None:
+        """Count what its tokens spell, and say where the server answers as another model than the one asked for."""
+        if completion.spelled is not None:
+            with self._noting:
+                self._spelled[completion.spelled] += 1
+        named = completion.model
         if named is None or named in self._names:
             return
         self._names.add(named)
-        asked = _short(self.model)
-        if asked not in named and _short(named) not in self.model:
+        if not self._is_asked(named):
             self._client.say_once(
                 "another model", f"{self.base_url}: model {self.model!r} was asked for, and {named!r} answered"
             )
+
+    def _is_asked(self, named: str) -> bool:
+        """Whether a name is that of the model asked for, with or without a folder, a date or a revision."""
+        return _short(self.model) in named or _short(named) in self.model
 
 
 def _outcome(outcome: Answer | RequestFailed) -> Answer | str:
@@ -340,21 +365,33 @@ def _short(name: str) -> str:
     return name.rstrip("/").rpartition("/")[2]
 
 
+def _configuration(model: str, sampled: bool, top_p: float) -> dict[str, Any]:
+    """Pure sampling as a generation configuration. A repetition penalty that the model documents is part of it."""
+    pure = {"do_sample": sampled, "top_p": top_p, "top_k": 0}
+    penalty = _own_configuration(model).get("repetition_penalty")
+    return pure if penalty in (None, 1.0) else {**pure, "repetition_penalty": penalty}
+
+
+def _own_tokens(model: str) -> dict[str, Any]:
+    """The special tokens of a model's own generation configuration."""
+    own = _own_configuration(model)
+    return {name: own[name] for name in ("bos_token_id", "eos_token_id", "pad_token_id") if own.get(name) is not None}
+
+
 @lru_cache(maxsize=8)
-def _model_configuration(model: str) -> dict[str, Any]:
-    """The special tokens of a model's own generation configuration, where it can be read here."""
+def _own_configuration(model: str) -> Mapping[str, Any]:
+    """A model's own generation configuration, where it can be read here."""
     from transformers import GenerationConfig
 
     try:
-        own = GenerationConfig.from_pretrained(model, local_files_only=True).to_dict()
+        return dict(GenerationConfig.from_pretrained(model, local_files_only=True).to_dict())
     except (OSError, ValueError):
         return {}
-    return {name: own[name] for name in ("bos_token_id", "eos_token_id", "pad_token_id") if own.get(name) is not None}
 
 
 def _of_conversation(messages: list[dict[str, Any]], draw: Draw, max_new_tokens: int) -> _Question:
     settings = _settings(draw.temperature, {"max_new_tokens": max_new_tokens}, draw.seed)
-    return _Question(f"conversation {draw.index}", lambda: messages, settings)
+    return _Question(f"conversation {draw.index}", lambda: messages, settings, pure=True)
 
 
 def _of_draw(draw: DrawRequest) -> _Question:
@@ -363,7 +400,8 @@ def _of_draw(draw: DrawRequest) -> _Question:
     settings = _settings(draw.draw.temperature, limits, draw.draw.seed)
     # A draw without the top_p that its plan asks for would be a draw of something else.
     optional = tuple(name for name in _OPTIONAL if name not in limits)
-    return _Question(request.id, draw.messages, settings, optional, request.plan.on_filtered == "record")
+    keep_filtered = request.plan.on_filtered == "record"
+    return _Question(request.id, draw.messages, settings, optional, keep_filtered, _is_pure(limits))
 
 
 def _settings(temperature: float, limits: Mapping[str, Any], seed: int | None = None) -> dict[str, Any]:
@@ -386,7 +424,11 @@ def _settings(temperature: float, limits: Mapping[str, Any], seed: int | None = 
 def _decoding(limits: Mapping[str, Any]) -> dict[str, Any]:
     """The fields that a request's `decoding` stands for, with what the plan sets itself on top."""
     own = {name: limits[name] for name in NEUTRAL if name in limits}
-    return own if limits.get("decoding") == "model" else {**NEUTRAL, **own}
+    return {**NEUTRAL, **own} if _is_pure(limits) else own
+
+
+def _is_pure(limits: Mapping[str, Any]) -> bool:
+    return limits.get("decoding") != "model"
 
 
 def _unreachable(outcome: Answer | RequestFailed) -> bool:

@@ -38,6 +38,23 @@ def test_an_engine_that_cannot_be_had_is_said_with_pips_words_and_leaves_no_stam
     assert not stamp(tmp_path, MISSING).exists()
 
 
+def test_a_library_of_the_system_that_is_missing_is_named_before_anything_is_downloaded(tmp_path: Path) -> None:
+    lacking = replace(HARMLESS, library=("libnosuch.so.1", "libnosuch1"))
+    with pytest.raises(CannotBeHad, match=r"needs the system's library libnosuch.so.1.*apt-get install libnosuch1"):
+        set_up(lacking, tmp_path)
+    assert list(tmp_path.iterdir()) == []
+    assert set_up(replace(HARMLESS, library=("libc.so.6", "libc6")), tmp_path) > 0
+
+
+def test_the_requirements_that_a_recipe_leaves_to_pip_are_written_down(tmp_path: Path) -> None:
+    # `build`, which the tests need, requires these two among others.
+    script = environments.HERE / "requirements_of.py"
+    told = subprocess.run([sys.executable, script, "build", "packaging"], capture_output=True, text=True, check=True)
+    lines = told.stdout.splitlines()
+    assert any(line.startswith("pyproject_hooks") for line in lines)
+    assert not any(line.startswith("packaging") or "extra ==" in line for line in lines)
+
+
 def test_the_command_tries_all_and_fails_if_one_fails(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

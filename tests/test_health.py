@@ -11,7 +11,7 @@ from finished_runs import finished_run
 
 from hedge_tasks.cli import main
 from hedge_tasks.data.answers import Answer, AnswerSet
-from hedge_tasks.runs.health import health_of, measure
+from hedge_tasks.runs.health import decoding_line, health_of, measure
 from hedge_tasks.runs.run_files import Run, save_run
 
 
@@ -42,6 +42,51 @@ def test_counts_by_hand() -> None:
     assert health.without_logprob == 2 / 16
     assert health.impossible_logprob == 1
     assert health.unlabelled == 1 / 4
+
+
+def test_a_thought_without_an_end_is_a_cut_answer() -> None:
+    texts = ["<think>a</think> b", "<THINKING>a", "<think>a</think> <think>b", "a", "<reasoning>"]
+    sets = [asked(str(i), text, "b", "c") for i, text in enumerate(texts)]
+    assert measure(sets, {}).cut == 3 / 20
+
+
+def test_replies_that_nobody_could_read_are_counted() -> None:
+    verdicts = [
+        {"label": 1, "raw": "hallucinated"},
+        {"label": None, "raw": "well"},
+        {"label": None, "category": "unclear", "raw": "unclear"},
+        {"label": None, "category": "unreadable"},
+        {"label": None, "reason": "unreadable: the reply states no verdict"},
+        {"label": None, "reason": "open question"},
+    ]
+    sets = [asked(str(i), "a", "b", label=1 if i == 0 else None) for i in range(len(verdicts))]
+    health = measure(sets, {}, verdicts=verdicts)
+    assert health.unreadable == 3 / 6
+    assert "in 50.0% of the documents a reply was unreadable, so that there is no label" in [
+        f.text for f in health.findings
+    ]
+    assert measure(sets, {}).unreadable is None
+
+
+def test_entropies_of_zero_are_said_by_clustering() -> None:
+    outcome = {"zero_entropy": {"nli": 0.9, "embed": 0.5, "odd": "x", "wrong": 7}}
+    health = health_of(run_of(asked("1", "a", "b"), outcome=outcome))
+    assert health.zero_entropy == {"nli": 0.9, "embed": 0.5}
+    assert [f.text for f in health.findings] == ["under nli 90% of the documents have a semantic entropy of 0"]
+
+
+def test_what_was_found_out_about_the_server_is_said() -> None:
+    in_force = {"top_p": 1.0, "refused": ["min_p", "top_k"], "rest": "the server's defaults"}
+    decoding = {"asked": "pure", "temperature": 1.0, "in_force": in_force}
+    server = {"refused": {"top_k": "422"}, "other_models": ["gpt-3"], "answers_with_tokens": 9}
+    found = health_of(run_of(asked("1", "a", "b"), sampled={"decoding": decoding, "server": server})).findings
+    assert [f.text for f in found] == [
+        "the server answers as another model than the one asked for: gpt-3",
+        "the server refuses min_p, top_k: what it has in place of min_p, top_k is not known",
+    ]
+    line = "pure, T 1.0; in force: top_p 1.0, refused min_p, top_k, rest the server's defaults"
+    assert decoding_line(decoding) == line
+    assert decoding_line({}) is None
 
 
 def test_a_sound_run_has_nothing_to_remark() -> None:

@@ -16,7 +16,7 @@ from hedge_tasks.data.answers import AnswerSet, FailedDocument, Refused, read_re
 from hedge_tasks.errors import DrawsFailed
 from hedge_tasks.sampling import Answer
 from hedge_tasks.sampling.hook import generate_samples
-from hedge_tasks.sampling.probe import DOCUMENTS, DRAWS, ProbeReport
+from hedge_tasks.sampling.probe import DOCUMENTS, DRAWS, ProbeReport, announce
 from hedge_tasks.sampling.requests import DrawRequest
 from hedge_tasks.sampling.store import AnswerStore
 
@@ -112,6 +112,28 @@ def test_what_is_in_force_is_recorded() -> None:
     model.effective_decoding = lambda limits: {"top_p": limits.get("top_p", 1.0)}  # type: ignore[attr-defined]
     decoding = report_of(model, top_p=0.9)["decoding"]
     assert decoding == {"asked": "pure", "temperature": 1.0, "baseline_temperature": 0.1, "in_force": {"top_p": 0.9}}
+
+
+def test_what_comes_to_light_while_sampling_is_recorded_too(tmp_path: Path) -> None:
+    refused: dict[str, str] = {}
+
+    def answer(draw: DrawRequest, times: int) -> Answer:
+        refused["min_p"] = "unknown field"
+        return sound(draw, times)
+
+    model = Scripted(answer)
+    model.sampling_facts = lambda: {"refused": dict(refused)}  # type: ignore[attr-defined]
+    model.effective_decoding = lambda limits: {"refused": sorted(refused)}  # type: ignore[attr-defined]
+    report = read_report(generate_samples(model, requests(2, tmp_path, probe=False))[0])
+    assert report is not None
+    assert report["server"] == {"refused": {"min_p": "unknown field"}}
+    assert report["decoding"]["in_force"] == {"refused": ["min_p"]}
+
+
+def test_the_block_in_the_log_says_what_the_server_refuses(said: list[str]) -> None:
+    announce(ProbeReport(draws=13, varied=True), "task", {"refused": {"top_k": "422"}, "other_models": ["gpt-3"]})
+    assert "the server refuses top_k" in said[-1]
+    assert "answers as another model than the one asked for: gpt-3" in said[-1]
 
 
 def refusing(*ids: str) -> Scripted:

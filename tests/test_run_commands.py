@@ -6,10 +6,12 @@ import csv
 import json
 import random
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
+from finished_runs import finished_run
 from sampling_process import SeededModel, requests
 
 from hedge_tasks.adjudication import build_judge
@@ -180,6 +182,19 @@ def test_show_marks_where_every_answer_comes_from(run: Path, capsys: pytest.Capt
         found = sorted(line.split()[1] for line in printed.splitlines() if line.split()[:1] == [mark])
         assert found == sorted(answer.text for answer in texts)
     assert "\x1b" not in printed  # no colours in a pipe
+
+
+def test_show_says_how_it_was_decoded(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    finished = finished_run()
+    decoding = {"asked": "pure", "temperature": 1.0, "in_force": {"top_p": 1.0, "top_k": 0}}
+    first, *rest = finished.answer_sets
+    cut = replace(first, baseline=Answer("a long sto", finish="length"))
+    sampled = {**finished.settings, "sampled": {"decoding": decoding}}
+    save_run(replace(finished, answer_sets=(cut, *rest), settings=sampled), tmp_path)
+    assert main(["show", str(tmp_path), "--id", first.id]) == 0
+    printed = capsys.readouterr().out
+    assert "decoding   pure, T 1.0; in force: top_p 1.0, top_k 0\n" in printed
+    assert "a long sto  [cut at the token limit]\n" in printed
 
 
 def test_show_as_json_has_clusters_and_scores(run: Path, hedge: Callable[..., Any]) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import json
 import time
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -15,6 +16,7 @@ from hedge_tasks.data.answers import Answer, Refused
 from hedge_tasks.errors import HedgeError
 from hedge_tasks.models.hedge_openai import NEUTRAL
 from hedge_tasks.sampling.plan import SamplingPlan
+from hedge_tasks.sampling.probe import server_lines
 from hedge_tasks.serving import border
 
 pytestmark = pytest.mark.framework
@@ -57,7 +59,8 @@ def test_fields_that_a_server_refuses_are_left_out_one_by_one_and_said(refusal: 
     assert sent(script) == {name: value for name, value in NEUTRAL.items() if name not in foreign}
     decoding = model.effective_decoding(SamplingPlan().limits())
     assert decoding["refused"] == ["min_p", "top_k"]
-    assert decoding["rest"] == "the server's defaults"
+    # A server that takes a configuration has that in force, and no defaults.
+    assert ("rest" in decoding) == ("generation_config" not in script.bodies[-1])
     assert sorted(model.sampling_facts()["refused"]) == ["min_p", "top_k"]
     assert len([line for line in said if "its own top_k applies" in line]) == 1
 
@@ -77,9 +80,38 @@ def test_transformers_serve_is_told_to_sample() -> None:
         sampled = "generation_config" in body and json.loads(body["generation_config"])["do_sample"]
         return completion(f"seed {body['seed']}" if sampled else "greedy")
 
-    answers = [answer.text for answer in ask(Script(reply), 4) if isinstance(answer, Answer)]
+    with serve(Script(reply)) as url:
+        model = adapter(url, num_concurrent=1)
+        answers = [answer.text for answer in sample(model, draws(3))]
+        # A task that wants the model's own decoding gets it, although the server is known by now.
+        own = [answer.text for answer in sample(model, draws(3, decoding="model"))]
     assert len(set(answers)) == 4
     assert "greedy" not in answers
+    assert own == ["greedy"] * 4
+    pure, greedy = SamplingPlan(), SamplingPlan(decoding="model")
+    assert model.effective_decoding(pure.limits()) == {
+        "top_p": 1.0,
+        "frequency_penalty": 0.0,
+        "generation_config": {"do_sample": True, "top_p": 1.0, "top_k": 0},
+        "refused": ["min_p", "presence_penalty", "top_k"],
+    }
+    assert model.effective_decoding(greedy.limits()) == {"rest": "the server's defaults"}
+
+
+def test_a_repetition_penalty_that_the_model_documents_stays(tmp_path: Path) -> None:
+    (tmp_path / "generation_config.json").write_text(json.dumps({"repetition_penalty": 1.05, "top_k": 1}), "utf-8")
+    sent = []
+
+    def reply(body: dict[str, Any]) -> Any:
+        if "top_k" in body:
+            return Response({"detail": "Unexpected fields in the request: {'top_k'}"}, 422)
+        sent.append(json.loads(body["generation_config"]) if "generation_config" in body else {})
+        return LEFT
+
+    with serve(Script(reply)) as url:
+        sample(adapter(url, model=str(tmp_path), num_concurrent=1), draws())
+    assert sent[-1]["repetition_penalty"] == 1.05
+    assert sent[-1]["top_k"] == 0
 
 
 @pytest.mark.parametrize(
@@ -111,6 +143,30 @@ def test_log_probabilities_above_zero_are_none() -> None:
     [answer] = ask(Script(completion("left", [("left", 0.7)])))
     assert isinstance(answer, Answer)
     assert answer.mean_logprob is None
+
+
+def test_log_probabilities_of_other_tokens_than_the_answers_are_counted() -> None:
+    with serve(Script(LEFT, completion("left", [("right", -0.5)]), completion("left"))) as url:
+        model = adapter(url, num_concurrent=1)
+        sample(model, draws(3))
+    facts = model.sampling_facts()
+    assert (facts["answers_with_tokens"], facts["answers_of_other_tokens"]) == (2, 1)
+    assert server_lines(facts)[-1] == "1 of 2 answers came with the log-probabilities of other tokens than their own"
+
+
+def test_what_a_server_says_it_is_comes_without_its_folders() -> None:
+    with serve(Script({**LEFT, "model": "/home/me/models/other@main"})) as url:
+        model = adapter(url)
+        sample(model, draws())
+    assert model.sampling_facts()["answered_as"] == model.sampling_facts()["other_models"] == ["other@main"]
+
+
+def test_the_reason_of_a_refusal_does_not_tell_the_address() -> None:
+    with serve(Script(error(400, "bad picture"))) as url:
+        [outcome, *_] = sample(adapter(url), draws())
+    assert isinstance(outcome, Refused)
+    assert "bad picture" in outcome
+    assert "127.0.0.1" not in outcome
 
 
 def test_an_answer_of_another_model_is_said(said: list[str]) -> None:

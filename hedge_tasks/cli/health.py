@@ -30,7 +30,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _text(run: Run, health: Health) -> str:
-    shares = ("same_clean", "cut", "empty", "filtered", "without_logprob", "unlabelled")
+    shares = ("same_clean", "cut", "empty", "filtered", "without_logprob", "unlabelled", "unreadable")
     values = {name.replace("_", " "): _percent(getattr(health, name)) for name in shares}
     mean = "N/A" if health.distinct_clean is None else f"{health.distinct_clean:.2f}"
     rows = [
@@ -39,6 +39,7 @@ def _text(run: Run, health: Health) -> str:
         ["draws", str(health.draws)],
         ["distinct clean answers a document", mean],
         *([name, value] for name, value in values.items()),
+        *([f"zero entropy, {name}", _percent(share)] for name, share in health.zero_entropy.items()),
         *([f"decoding {key.replace('_', ' ')}", str(value)] for key, value in health.decoding.items()),
         *([f"picture check: {key.replace('_', ' ')}", str(value)] for key, value in health.image_use.items()),
     ]

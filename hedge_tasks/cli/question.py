@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 # The paper's colours: blue for the baseline answer, cyan for clean ones, orange for noisy ones.
 _COLOURS = {"baseline": "\x1b[34m", "clean": "\x1b[36m", "noisy": "\x1b[38;5;208m"}
 _MARKS = {"baseline": "A0", "clean": "clean", "noisy": "noisy"}
+_ENDS = {"length": "  [cut at the token limit]", "filtered": "  [stopped by a content filter]"}
 
 
 def add(commands: Any) -> None:
@@ -38,6 +39,7 @@ def add(commands: Any) -> None:
 def run(arguments: argparse.Namespace) -> int:
     from hedge_tasks.errors import ConfigError, unknown
     from hedge_tasks.runs.scorers import scorer_of
+    from hedge_tasks.runs.health import decoding_line, health_of
 
     finished = chosen_run(arguments)
     scorers = [chosen_scorer(arguments, finished)]
@@ -50,11 +52,12 @@ def run(arguments: argparse.Namespace) -> int:
         raise unknown(f"question of {finished.task}", arguments.id, by_id)
     views = [_view(scorer, by_id, arguments.id) for scorer in scorers]
     verdict = finished.verdicts.get(arguments.id) or {}
-    facts = {"task": finished.task, **_facts(views[0]), "verdict": verdict}
+    decoding = health_of(finished).decoding
+    facts = {"task": finished.task, "decoding": decoding, **_facts(views[0]), "verdict": verdict}
     if len(views) > 1:
         facts["against"] = _facts(views[1])
     names = " and ".join(view.scorer.name for view in views)
-    lines = [f"{printable(finished.title)}; filter {printable(names)}", *_head(views, verdict)]
+    lines = [f"{printable(finished.title)}; filter {printable(names)}", *_head(views, verdict, decoding_line(decoding))]
     show(arguments, facts, "\n".join([*lines, *_body(views, coloured=sys.stdout.isatty())]))
     return 0
 
@@ -88,7 +91,7 @@ def _facts(view: _View) -> dict[str, Any]:
     }
 
 
-def _head(views: Sequence[_View], verdict: Any) -> list[str]:
+def _head(views: Sequence[_View], verdict: Any, decoding: str | None) -> list[str]:
     from hedge_tasks.detectors.pipeline import main_detectors, name_of
 
     answers = views[0].answers
@@ -99,6 +102,7 @@ def _head(views: Sequence[_View], verdict: Any) -> list[str]:
         f"reference  {printable(answers.reference or 'N/A')}",
         f"baseline   {printable(answers.baseline.text)}",
         f"verdict    {label}{printable(reason)}",
+        *([f"decoding   {printable(decoding)}"] if decoding else []),
     ]
     for view in views:
         values = [f"{name_of(name)} {number(view.scores[name])}" for name in main_detectors(view.scores)]
@@ -130,8 +134,9 @@ def _clusters(answers: AnswerSet) -> list[_Line]:
     """Lines of text, each with the condition of its answer; None for headings."""
     conditions = ["baseline", *["clean"] * len(answers.clean), *["noisy"] * len(answers.noisy)]
     members: dict[int, list[_Line]] = {}
-    for cluster, condition, text in zip(answers.cluster_ids or (), conditions, answers.texts, strict=True):
-        line = f"  {_MARKS[condition]:<5} {printable(text) or '(empty)'}"
+    for cluster, condition, answer in zip(answers.cluster_ids or (), conditions, answers.answers, strict=True):
+        end = _ENDS.get(answer.finish or "", "")
+        line = f"  {_MARKS[condition]:<5} {printable(answer.text) or '(empty)'}{end}"
         members.setdefault(cluster, []).append((line, condition))
     lines: list[_Line] = []
     for cluster, entries in sorted(members.items()):

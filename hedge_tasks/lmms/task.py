@@ -59,6 +59,8 @@ from hedge_tasks.sampling.prompts import load_prompt
 from hedge_tasks.sampling.requests import SampleRequest
 from hedge_tasks.sampling.second_stage import SecondStage
 
+_NO_ENTROPY = 1e-9  # nats; but for rounding it is 0
+
 
 class HedgeTask(ConfigurableMessagesTask):
     """An lmms-eval task whose documents are answered many times and scored for hallucination.
@@ -396,6 +398,7 @@ class HedgeTask(ConfigurableMessagesTask):
                     if id(instance) in failed:
                         instance.filtered_resps[ensemble.name] = failed[id(instance)]
             evidence = joined(gather([keep(said, labelled)]))
+            self._note_entropies(instances)
         finally:
             # After the filters, for what they chose is part of the record; and also when one of them fails.
             self._save_run(everything, evidence)
@@ -433,6 +436,19 @@ class HedgeTask(ConfigurableMessagesTask):
             )
         if self._failed:
             self._outcome["failed"] = self._failed
+
+    def _note_entropies(self, instances: Sequence[Instance]) -> None:
+        """How many documents have no entropy at all, by filter: no AUROC can tell anything there."""
+        shares = {}
+        for ensemble in self._filters:
+            scored = [instance.filtered_resps[ensemble.name] for instance in instances]
+            values = [s.scores.get("se") for s in scored if isinstance(s, ScoredAnswers)]
+            zero = gather([value is not None and value < _NO_ENTROPY for value in values])
+            if zero:
+                shares[ensemble.name] = sum(zero) / len(zero)
+        if shares and is_first():
+            self._outcome["zero_entropy"] = shares
+            self._outcome["health"] = {**self._outcome["health"], "zero_entropy": shares}
 
     def _adjudicate(self, instances: list[Instance], answer_sets: list[AnswerSet]) -> list[AnswerSet]:
         keep_labels(self.judge, output_folder(self._args, LABELS))

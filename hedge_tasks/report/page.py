@@ -34,6 +34,7 @@ from hedge_tasks.report.pictures import BUDGET, NONE, Thumbnails, thumbnails
 from hedge_tasks.report.results import ResultFile, newest_rows
 from hedge_tasks.report.svg import picture
 from hedge_tasks.report.texts import clean, script_json
+from hedge_tasks.runs.health import decoding_line, health_of
 from hedge_tasks.runs.measures import MEASURES, labelled, other_measures
 from hedge_tasks.runs.run_files import Run, now
 from hedge_tasks.statistics import Estimate
@@ -186,6 +187,11 @@ def _tiles(analysis: Analysis) -> Iterable[dict[str, str]]:
     )
     if best:
         yield {"name": "highest ROC-AUC here", "value": f"{best[0]:.3f}", "note": f"{name_of(best[2])}, {best[1]}"}
+    health = health_of(run)
+    if health.failed:
+        yield {"name": "left out", "value": str(health.failed), "note": "questions with a failed draw"}
+    if decoding := decoding_line(health.decoding):
+        yield {"name": "decoding", "value": str(health.decoding["asked"]), "note": decoding.partition(", ")[2]}
     weights = {s.weighting for scores in analysis.scores.values() for s in scores}
     yield {"name": "answer weights", "value": " and ".join(sorted(weights)) or "none", "note": ""}
 
@@ -258,7 +264,8 @@ def _cost(run: Run, results: Sequence[ResultFile]) -> Iterable[tuple[str, str]]:
     )
     yield "empty answers", f"{sum(not answer.text for answer in answers):,}"
     for key, value in (run.settings.get("outcome") or {}).items():
-        yield str(key).replace("_", " "), str(value)
+        if not isinstance(value, (Mapping, list)):  # health, the probe's findings and failed documents stand above
+            yield str(key).replace("_", " "), str(value)
     for file in results:
         if run.task in file.configs and "seconds" in file.facts:
             yield "time of lmms-eval's whole evaluation", f"{file.facts['seconds']:.0f} s ({file.path.name})"

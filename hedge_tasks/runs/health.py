@@ -6,6 +6,7 @@ other. Everything here is counted from the run file, without a model.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any
@@ -13,6 +14,7 @@ from typing import Any
 from hedge_tasks.adjudication.reliability import reliability
 from hedge_tasks.data.answers import Answer, AnswerSet
 from hedge_tasks.runs.run_files import Run
+from hedge_tasks.sampling.probe import server_lines
 
 # Shares from which a property is worth a word, and from which the numbers cannot be relied on.
 _CERTAIN = (0.80, 0.98)
@@ -20,11 +22,13 @@ _CUT = (0.01, 0.25)
 _EMPTY = (0.01, 0.25)
 _FILTERED = (0.01, 0.25)
 _FAILED = (0.0, 0.05)
+_UNREADABLE = 0.01
 _BLIND = 0.8
 """Answers that stay on a blank picture: above this share, no score that compares samples sees the picture's part."""
 
 _FEWEST_CHECKED = 5
-_OPEN_THOUGHT, _CLOSED_THOUGHT = "<think>", "</think>"
+_THOUGHT = re.compile(r"<(/?)(?:think|thinking|reasoning|seed:think)>", re.IGNORECASE)
+"""Where models begin and end their thoughts."""
 
 
 @dataclass(frozen=True)
@@ -55,8 +59,13 @@ class Health:
         without_logprob: share of the draws without a log-probability.
         impossible_logprob: draws with a log-probability of minus infinity.
         unlabelled: share of the documents without a label.
+        unreadable: share of the documents whose judge (or, where answers have a fixed form, whose model) said something
+            that nobody could read.
+        zero_entropy: share of the documents with a semantic entropy of 0, by clustering; empty where nothing was
+            clustered.
         decoding: what was asked for and what was in force, as the model's adapter said.
         probe: findings of the probe before sampling.
+        server: what the adapter found out about its server.
         image_use: how many answers stayed the same on a blank and on another document's picture.
         findings: for people, the serious ones first.
     """
@@ -72,8 +81,11 @@ class Health:
     without_logprob: float | None
     impossible_logprob: int
     unlabelled: float | None
+    unreadable: float | None = None
+    zero_entropy: Mapping[str, float] = field(default_factory=dict)
     decoding: Mapping[str, Any] = field(default_factory=dict)
     probe: Mapping[str, Any] = field(default_factory=dict)
+    server: Mapping[str, Any] = field(default_factory=dict)
     image_use: Mapping[str, int] = field(default_factory=dict)
     findings: tuple[Finding, ...] = ()
 
@@ -90,14 +102,17 @@ def health_of(run: Run) -> Health:
     """Count a run's soundness.
 
     Args:
-        run: with `settings["sampled"]` (decoding, probe, image use) and `settings["failed"]` where it was recorded.
+        run: with `settings["sampled"]` (decoding, probe, image use), `settings["failed"]` and
+            `settings["outcome"]["zero_entropy"]` where these were recorded.
     """
     sampled = _mapping(run.settings.get("sampled"))
     failed = run.settings.get("failed")
     n_failed = len(failed) if isinstance(failed, Sequence) and not isinstance(failed, str) else 0
     # The label of the answer set: people's own labels come without a verdict.
     decided = [{**(run.verdicts.get(a.id) or {}), "label": a.label} for a in run.answer_sets]
-    return measure(run.answer_sets, sampled, n_failed, decided)
+    entropies = _mapping(_mapping(run.settings.get("outcome")).get("zero_entropy"))
+    shares = {str(name): float(share) for name, share in entropies.items() if _is_share(share)}
+    return measure(run.answer_sets, sampled, n_failed, decided, shares)
 
 
 def measure(
@@ -105,6 +120,7 @@ def measure(
     sampled: Mapping[str, Any],
     n_failed: int = 0,
     verdicts: Sequence[Mapping[str, Any] | None] | None = None,
+    zero_entropy: Mapping[str, float] | None = None,
 ) -> Health:
     """Health of answers that are in no run yet; see `health_of`."""
     answers = [answer for answer_set in answer_sets for answer in answer_set.answers]
@@ -121,11 +137,20 @@ def measure(
         without_logprob=_share([answer.mean_logprob is None for answer in answers]),
         impossible_logprob=sum(answer.mean_logprob == -float("inf") for answer in answers),
         unlabelled=_share([a.label is None for a in answer_sets]),
+        unreadable=_share([_is_unreadable(verdict or {}) for verdict in verdicts]) if verdicts is not None else None,
+        zero_entropy=dict(zero_entropy or {}),
         decoding=_mapping(sampled.get("decoding")),
         probe=_mapping(sampled.get("probe")),
+        server=_mapping(sampled.get("server")),
         image_use={k: v for k, v in _mapping(sampled.get("image_use")).items() if isinstance(v, int)},
     )
-    findings = [*_of_samples(counts), *_of_answers(counts), *_of_labels(counts, verdicts), *_of_images(counts)]
+    findings = [
+        *_of_samples(counts),
+        *_of_server(counts),
+        *_of_answers(counts),
+        *_of_labels(counts, verdicts),
+        *_of_images(counts),
+    ]
     ordered = sorted(findings, key=lambda finding: not finding.unreliable)
     return Health(**{**vars(counts), "findings": tuple(ordered)})
 
@@ -139,6 +164,12 @@ def _of_samples(h: Health) -> list[Finding]:
             "; the model or its server seems to decode greedily, so that no entropy can tell anything" if greedy else ""
         )
         found.append(Finding(f"{h.same_clean:.0%} of the documents have one and the same clean answer{why}", greedy))
+    if hot:
+        found += [
+            Finding(f"under {name} {share:.0%} of the documents have a semantic entropy of 0")
+            for name, share in h.zero_entropy.items()
+            if share >= _CERTAIN[0]
+        ]
     if h.probe.get("raw_logprobs") is False:
         found.append(
             Finding("log-probabilities change with the temperature: they are not those of the raw distribution")
@@ -149,6 +180,16 @@ def _of_samples(h: Health) -> list[Finding]:
         )
     if h.impossible_logprob:
         found.append(Finding(f"{h.impossible_logprob} draws have a log-probability of minus infinity"))
+    return found
+
+
+def _of_server(h: Health) -> list[Finding]:
+    found = [Finding(line) for line in server_lines({**h.server, "refused": None})]
+    in_force = _mapping(h.decoding.get("in_force"))
+    refused = in_force.get("refused")
+    if isinstance(refused, list) and refused and "rest" in in_force:
+        names = ", ".join(map(str, refused))
+        found.append(Finding(f"the server refuses {names}: what it has in place of {names} is not known"))
     return found
 
 
@@ -176,7 +217,12 @@ def _of_labels(h: Health, verdicts: Sequence[Mapping[str, Any] | None] | None) -
     if h.unlabelled == 1:
         return []  # not judged yet, which every table says
     reason = reliability(verdicts)
-    return [Finding(reason.removeprefix("unreliable: "), unreliable=True)] if reason else []
+    found = [Finding(reason.removeprefix("unreliable: "), unreliable=True)] if reason else []
+    if h.unreadable is not None and h.unreadable > _UNREADABLE:
+        found.append(
+            Finding(f"in {h.unreadable:.1%} of the documents a reply was unreadable, so that there is no label")
+        )
+    return found
 
 
 def _of_images(h: Health) -> list[Finding]:
@@ -191,7 +237,39 @@ def _of_images(h: Health) -> list[Finding]:
 
 
 def _is_cut(answer: Answer) -> bool:
-    return answer.finish == "length" or (_OPEN_THOUGHT in answer.text and _CLOSED_THOUGHT not in answer.text)
+    """Whether the answer reached the token limit, or its last thought has no end."""
+    marks = _THOUGHT.findall(answer.text)
+    return answer.finish == "length" or (bool(marks) and not marks[-1])
+
+
+def _is_unreadable(verdict: Mapping[str, Any]) -> bool:
+    """Whether there was a reply from which nothing could be read; the judges say so each in their way."""
+    if verdict.get("label") is not None:
+        return False
+    category, reason = verdict.get("category"), verdict.get("reason")
+    said = isinstance(verdict.get("raw"), str) and category is None
+    return said or category == "unreadable" or (isinstance(reason, str) and reason.startswith("unreadable"))
+
+
+def _is_share(value: object) -> bool:
+    return isinstance(value, (int, float)) and not isinstance(value, bool) and 0 <= value <= 1
+
+
+def decoding_line(decoding: Mapping[str, Any]) -> str | None:
+    """What was asked for and what was in force, on one line; None where nothing is known.
+
+    Args:
+        decoding: as a run's settings have it under `sampled`.
+    """
+    if not decoding.get("asked"):
+        return None
+    force = _mapping(decoding.get("in_force"))
+    names = ", ".join(f"{name} {_plain(value)}" for name, value in force.items())
+    return f"{decoding['asked']}, T {decoding.get('temperature')}; " + (f"in force: {names}" if names else "not told")
+
+
+def _plain(value: object) -> str:
+    return ", ".join(map(str, value)) if isinstance(value, list) else str(value)
 
 
 def _share(flags: Sequence[bool]) -> float | None:

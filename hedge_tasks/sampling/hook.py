@@ -128,6 +128,8 @@ def _answer(model: Any, jobs: Sequence[Job], *, known: bool = False) -> dict[str
         _look_at(model, jobs, pending)
     tally = FailureTally(jobs)
     failed = _sample(model, pending, tally)
+    if pending and not known:
+        _keep_reports(model, jobs, pending)  # once more, for what came to light only now
     for key, reason in failed.items():
         tally.add(key, reason)
     tally.check()
@@ -141,22 +143,45 @@ _Pending = Mapping[str, tuple[DrawRequest, AnswerStore]]
 
 def _look_at(model: Any, jobs: Sequence[Job], pending: _Pending) -> None:
     """Probe the model, and keep with each definition what was found and what is in force."""
+    found: dict[str, ProbeReport] = {}
+    for definition, mine in _asked(jobs, pending).items():
+        if mine[0].request.plan.probe:
+            report = _probe(model, [draw for job in mine for key, draw in job.draws.items() if key in pending])
+            found |= {definition: report} if report else {}
+    reports = _keep_reports(model, jobs, pending, found)
+    for definition, report in found.items():
+        job = _asked(jobs, pending)[definition][0]
+        announce(report, job.definition.task, reports[definition].get("server", {}))
+
+
+def _keep_reports(
+    model: Any, jobs: Sequence[Job], pending: _Pending, found: Mapping[str, ProbeReport] | None = None
+) -> dict[str, Mapping[str, Any]]:
+    """Keep with each definition what is in force and what is known of the server, as far as that is known by now."""
     facts = getattr(model, "sampling_facts", None)
+    reports: dict[str, Mapping[str, Any]] = {}
+    for definition, mine in _asked(jobs, pending).items():
+        store, plan = mine[0].store, mine[0].request.plan
+        before = {} if found is not None else store.reports.get(definition, {})
+        report = {**before, "decoding": _decoding(model, plan)}
+        report |= {"probe": found[definition].to_dict()} if found and definition in found else {}
+        report |= {"server": facts()} if facts else {}
+        reports[definition] = report
+        if report != store.reports.get(definition):
+            store.put_report(definition, report)
+    return reports
+
+
+def _asked(jobs: Sequence[Job], pending: _Pending) -> dict[str, list[Job]]:
+    """The jobs of each definition that has draws to make."""
     of_definition: dict[str, list[Job]] = {}
     for job in jobs:
         of_definition.setdefault(job.definition.id, []).append(job)
-    for definition, mine in of_definition.items():
-        plan = mine[0].request.plan
-        asked = [draw for job in mine for key, draw in job.draws.items() if key in pending]
-        if not asked:
-            continue
-        found = _probe(model, asked) if plan.probe else None
-        report = {"decoding": _decoding(model, plan)}
-        report |= {"probe": found.to_dict()} if found else {}
-        report |= {"server": facts()} if facts else {}
-        mine[0].store.put_report(definition, report)
-        if found:
-            announce(found, mine[0].definition.task)
+    return {
+        definition: mine
+        for definition, mine in of_definition.items()
+        if any(key in pending for job in mine for key in job.draws)
+    }
 
 
 def _check_images(model: Any, jobs: Sequence[Job]) -> None:

@@ -112,16 +112,39 @@ def probe(draws: Sequence[DrawRequest], make: Make, *, seeded: bool = True) -> P
     return report
 
 
-def announce(report: ProbeReport, model: str) -> None:
-    """One block in the log."""
-    lines = report.lines()
+def announce(report: ProbeReport, task: str, server: Mapping[str, Any]) -> None:
+    """One block in the log.
+
+    Args:
+        task: that was probed.
+        server: what the adapter has found out about its server; see `HedgeOpenAI.sampling_facts`.
+    """
+    lines = [*report.lines(), *server_lines(server)]
     if not lines:
         told = {k: v for k, v in report.to_dict().items() if isinstance(v, bool)}
         logger.info(
-            "{}: probe of {} draws found nothing wrong ({})", model, report.draws, ", ".join(told) or "little to see"
+            "{}: probe of {} draws found nothing wrong ({})", task, report.draws, ", ".join(told) or "little to see"
         )
         return
-    logger.warning("{}: probe of {} draws:\n  - {}", model, report.draws, "\n  - ".join(lines))
+    logger.warning("{}: probe of {} draws:\n  - {}", task, report.draws, "\n  - ".join(lines))
+
+
+def server_lines(server: Mapping[str, Any]) -> list[str]:
+    """What a reader of the numbers should know of a server, in plain words.
+
+    Args:
+        server: as an adapter's `sampling_facts` tells it; from a file it may be anything.
+    """
+    said = []
+    refused, others = server.get("refused"), server.get("other_models")
+    if isinstance(refused, Mapping) and refused:
+        said.append(f"the server refuses {', '.join(sorted(map(str, refused)))}")
+    if isinstance(others, list) and others:
+        said.append(f"the server answers as another model than the one asked for: {', '.join(map(str, others))}")
+    wrong, of = server.get("answers_of_other_tokens"), server.get("answers_with_tokens")
+    if isinstance(wrong, int) and isinstance(of, int) and wrong > 0:
+        said.append(f"{wrong} of {of} answers came with the log-probabilities of other tokens than their own")
+    return said
 
 
 def _probe_one(first: DrawRequest, make: Make, seeded: bool) -> ProbeReport:

@@ -61,6 +61,7 @@ class Completion:
         usage: None where the server does not tell.
         prompt: tokens of the prompt, each as text and with its log-probability, where they were asked for (vLLM's
             `prompt_logprobs`) and told.
+        spelled: Whether the tokens of the log-probabilities spell the answer, blanks aside; None without any.
     """
 
     text: str
@@ -70,6 +71,7 @@ class Completion:
     model: str | None = None
     usage: Usage | None = None
     prompt: tuple[tuple[str, float], ...] = ()
+    spelled: bool | None = None
 
     @property
     def answer(self) -> Answer:
@@ -101,11 +103,13 @@ def read_completion(body: object, until: Sequence[str] = ()) -> Completion:
         tokens = _closing_tokens(tokens, text)
     for stop in until:
         text = text.split(stop)[0]
+    spelled = _spell(tokens, text, whole=not until) if tokens else None
     named = body.get("model") if isinstance(body, Mapping) else None
     model = named[:_LONGEST_NAME] if isinstance(named, str) else None
     finish = _finish(choice)
     mean, n_tokens = _mean_logprob(tokens, finished=finish == "stop")
-    return Completion(text.strip(), mean, n_tokens, finish, model, _usage(body), _prompt(body))
+    details = (_usage(body), _prompt(body), spelled)
+    return Completion(text.strip(), mean, n_tokens, finish, model, *details)
 
 
 def _finish(choice: Mapping[str, Any]) -> Finish | None:
@@ -182,6 +186,22 @@ def _closing_tokens(tokens: list[_Token], text: str) -> list[_Token]:
         if answer and answer in spelled:
             return tokens[i:]
     return []
+
+
+def _spell(tokens: Sequence[_Token], text: str, *, whole: bool) -> bool:
+    """Whether the tokens are those of the text.
+
+    Args:
+        whole: they spell nothing more; a text that ended the answer is left out of it, its tokens mostly are not.
+    """
+    joined = b"".join(spelled for token, spelled, _ in tokens if not _SPECIAL.fullmatch(token))
+    ours, theirs = _bare(joined.decode("utf-8", "replace")), _bare(text)
+    return ours == theirs if whole else ours.startswith(theirs)
+
+
+def _bare(text: str) -> str:
+    """Without blanks, and the marks that tokenizers write for them."""
+    return re.sub(r"[\s▁ĠĊ\ufffd]", "", text)
 
 
 def _mean_logprob(tokens: Sequence[_Token], *, finished: bool) -> tuple[float | None, int | None]:

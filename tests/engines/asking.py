@@ -16,7 +16,7 @@ from PIL import Image, ImageDraw
 from engines.servers import Server
 
 QUESTION = "where is the lesion?"
-_PATIENCE_S = 120
+_PATIENCE_S = 300
 
 SAMPLED = {"generation_config": json.dumps({"do_sample": True, "top_k": 0, "eos_token_id": 2, "pad_token_id": 0})}
 """What makes `transformers serve` sample: it is greedy otherwise. The text replaces the model's whole configuration."""
@@ -25,6 +25,7 @@ NEUTRAL: dict[str, dict[str, Any]] = {
     "vllm": {"top_p": 1.0, "top_k": -1, "min_p": 0.0},
     "vllm_greedy": {"top_p": 1.0, "top_k": -1, "min_p": 0.0},
     "llama_cpp": {"top_p": 1.0, "top_k": -1, "min_p": 0.0},
+    "llama_cpp_greedy": {"top_p": 1.0, "top_k": -1, "min_p": 0.0},
     "transformers_serve": SAMPLED,
 }
 """Fields with which an engine samples from the model's own distribution."""

@@ -5,6 +5,7 @@ A test names its engines by `@on("vllm", ...)` of `engines.servers`; the fixture
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
 
 import pytest
@@ -12,6 +13,7 @@ import pytest
 from engines.servers import ENGINES, Server, running
 
 _SERVER = pytest.StashKey[Server]()
+_SECONDS = pytest.StashKey[Counter[str]]()
 
 
 @pytest.fixture(scope="session")
@@ -33,10 +35,19 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_makereport(item: pytest.Item) -> Iterator[None]:
     report = yield
+    seconds = item.config.stash.setdefault(_SECONDS, Counter())
+    seconds[_engine(item) or item.path.stem] += report.duration
     server = item.config.stash.get(_SERVER, None)
     if report.failed and server is not None and _engine(item):
         report.sections.append((f"log of {server.engine}", server.tail()))
     return report
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
+    """What each engine took, from the start of its server to its last test."""
+    terminalreporter.section("seconds by engine")
+    for name, seconds in config.stash.get(_SECONDS, Counter()).most_common():
+        terminalreporter.write_line(f"{seconds:6.0f}  {name}")
 
 
 def _engine(item: pytest.Item) -> str:

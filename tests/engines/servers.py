@@ -13,6 +13,7 @@ import urllib.request
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -23,7 +24,7 @@ FOLDER = REPOSITORY / ".engines"
 WEIGHTS = REPOSITORY / "models" / "tiny" / "vlm"
 HERE = Path(__file__).parent
 
-_PATIENCE_S = 300
+_PATIENCE_S = 900
 _TAIL = 60
 _GREEDY = {"do_sample": True, "top_k": 1, "top_p": 0.001, "temperature": 0.1}
 """Sampling defaults like those that Qwen2-VL ships: a server that fills in what was not sent becomes greedy."""
@@ -204,8 +205,8 @@ def _vllm(weights: Path, port: int) -> list[str]:
     ]
 
 
-def _llama(weights: Path, port: int) -> list[str]:
-    return [str(HERE / "llama_server.py"), str(weights), str(port)]
+def _llama(weights: Path, port: int, top_k: int | None = None) -> list[str]:
+    return [str(HERE / "llama_server.py"), str(weights), str(port), *([] if top_k is None else [str(top_k)])]
 
 
 def _transformers(weights: Path, port: int) -> list[str]:
@@ -219,6 +220,7 @@ ENGINES = {
     "vllm": Engine("vllm", export_for_vllm, _vllm, VLLM_VARIABLES),
     "vllm_greedy": Engine("vllm", lambda target: export_for_vllm(target, _GREEDY), _vllm, VLLM_VARIABLES),
     "llama_cpp": Engine("llama_cpp", _export_gguf, _llama),
+    "llama_cpp_greedy": Engine("llama_cpp", _export_gguf, partial(_llama, top_k=1)),
     "transformers_serve": Engine("transformers_serve", export_as_it_is, _transformers, served_name=None),
 }
 

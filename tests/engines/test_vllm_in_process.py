@@ -41,7 +41,7 @@ def outcome(tmp_path_factory: pytest.TempPathFactory) -> tuple[list[dict[str, An
             env={**os.environ, **variables},
             stdout=output,
             stderr=subprocess.STDOUT,
-            timeout=600,
+            timeout=1500,
         )
     assert done.returncode == 0, log.read_text("utf-8", "replace")[-6000:]
     [results] = (folder / "out").rglob("*_results.json")
