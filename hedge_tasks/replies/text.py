@@ -120,3 +120,8 @@ def spelled_out(text: str) -> str:
     text = re.sub(r"\b(i)'m\b", r"\1 am", text)
     text = re.sub(r"\b(it|that|he|she|there|this|what)'s\b", r"\1 is", text)
     return re.sub(r"\b(\w+)'(?:re)\b", r"\1 are", re.sub(r"\b(\w+)'d\b", r"\1 would", text))
+
+
+def normalise(text: str) -> str:
+    """Lower-case words with a space between them and nothing else; "no_answer" is "no answer"."""
+    return " ".join(re.findall(r"\w+", text.replace("_", " ").casefold()))
