@@ -24,8 +24,8 @@ from hedge_tasks.data.answers import AnswerSet
 from hedge_tasks.detectors.pipeline import cluster_answer_sets, score_clustered, summarise
 from hedge_tasks.io.json_lines import seal
 from hedge_tasks.leaderboard import make_submission, problems, read_submission
-from hedge_tasks.report.results import read_results
 from hedge_tasks.replies.text import normalise
+from hedge_tasks.report.results import read_results
 from hedge_tasks.runs.integrity import inspect, sealed_run
 from hedge_tasks.runs.run_files import Run, read_run, repair_run
 from hedge_tasks.runs.scorers import scorers_of

@@ -385,6 +385,7 @@ class HedgeTask(ConfigurableMessagesTask):
             description=(str(document[column] or "") or None) if column else None,
             images=partial(self._images, split, instance.doc_id) if self._settings.images else None,
             image_key=self._image_keys[instance.doc_id] or None,
+            cut=answers.baseline.finish == "length",
         )
 
     def _images(self, split: str, doc_id: int) -> list[Any]:

@@ -6,10 +6,10 @@
     read_judgement  the outcome that a judge names
     read_free       an answer in words
 
-Each gives a `Reading`: a value with its basis (see `BASES`), or no value with the reason (see `REASONS`). Refusals, replies
-that were cut off before they said it, and thoughts without an end are never an answer. The order of the rules is in
-`choice`; `official` reads as the papers' code does. How often each reader is right is measured on a corpus of replies with
-known meaning, in `benchmarks/RESULTS.md`.
+Each gives a `Reading`: a value with its basis (see `BASES`), or no value with the reason (see `REASONS`). Refusals,
+replies that were cut off before they said it, and thoughts without an end are never an answer. The order of the rules
+is in `choice`; `official` reads as the papers' code does. How often each reader is right is measured on a corpus of
+replies with known meaning, in `benchmarks/RESULTS.md`.
 """
 
 from hedge_tasks.replies.free import read_free

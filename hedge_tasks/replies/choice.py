@@ -3,9 +3,9 @@
 In this order, and the first that finds something decides:
 
 1. the answer field of a JSON object;
-2. what is stated as the answer (`Final answer: X`, boxed, tagged, "the answer is X", "I choose X", "so, X"), what stands
-   on a line by itself, and how the reply begins. If they differ, one that is called final counts, else one that takes
-   back what stood before it ("wait", "on second thought"); otherwise the reply contradicts itself;
+2. what is stated as the answer (`Final answer: X`, boxed, tagged, "the answer is X", "I choose X", "so, X"), what
+   stands on a line by itself, and how the reply begins. If they differ, one that is called final counts, else one that
+   takes back what stood before it ("wait", "on second thought"); otherwise the reply contradicts itself;
 3. a refusal or a doubt: unreadable, and the next rules are not asked;
 4. a sentence about what was asked;
 5. the only answer that is mentioned.
@@ -75,8 +75,26 @@ class Choices(Protocol):
 
 
 FIELDS = frozenset(
-    "answer final_answer finalanswer verdict label choice option prediction result response judgment judgement output "
-    "decision classification category score rating".split()
+    [
+        "answer",
+        "final_answer",
+        "finalanswer",
+        "verdict",
+        "label",
+        "choice",
+        "option",
+        "prediction",
+        "result",
+        "response",
+        "judgment",
+        "judgement",
+        "output",
+        "decision",
+        "classification",
+        "category",
+        "score",
+        "rating",
+    ]
 )
 """Names that JSON fields with an answer have, in lower case."""
 
@@ -86,13 +104,14 @@ _NOUN = (
 )
 _IS = r"""["']?\s*(?:(?:is|was|would\ be|should\ be|must\ be|will\ be|are)\b(?:\s*:)?|[:=]|-+>|-(?=\s))"""
 _FINAL = re.compile(
-    rf"\b(?:final|ultimate) {_NOUN}\b(?:\ to\ [^.\n]{{1,120}}?)?\s*{_IS}|^\s*####|\bcorrection\s*:|最终答案(?:是|为)?\s*:?",
+    rf"\b(?:final|ultimate) {_NOUN}\b(?:\ to\ [^.\n]{{1,120}}?)?\s*{_IS}|^\s*####|\bcorrection\s*:"
+    r"|最终答案(?:是|为)?\s*:?",
     re.IGNORECASE | re.MULTILINE,
 )
 _STATED = re.compile(
     rf"""\b{_NOUN}\b(?:\ (?:here|to\ [^.\n]{{1,120}}?))?\s*{_IS}
-    | \bI(?:'d|'ll|'m)?(?:\ (?:would|will|must|have\ to|can|do|therefore|also|am))?\ (?:choose|pick|select|go(?:ing)?\ with|say
-      |answer|vote\ for|opt\ for|settle\ on)\b\s*:?
+    | \bI(?:'d|'ll|'m)?(?:\ (?:would|will|must|have\ to|can|do|therefore|also|am))?\ (?:choose|pick|select
+      |go(?:ing)?\ with|say|answer|vote\ for|opt\ for|settle\ on)\b\s*:?
     | \b(?:label|rate|classify|mark|score|judge|grade)\ (?:this|it|that|the\ \w+)(?:\ \w+)?\ (?:as|with)\b\s*:?
     | \bI\ (?:think|believe|guess|suppose)(?:\ that)?(?:\ it(?:'s|\ is))?\s
     | \b(?:so|therefore|thus|hence|in\ conclusion|overall|in\ summary|in\ short|to\ conclude)\b[,:]?\s
@@ -114,15 +133,17 @@ _LEAD_IN = re.compile(
 )
 _SKIPPED = re.compile(
     r"""(?:[\s"'(\[:=,]+|->
-    |(?:definitely|clearly|most\ likely|very\ likely|likely|probably|presumably|simply|certainly|indeed|therefore|thus|that
-    |it\ is|it's|(?:it|that|this)\ would\ be|that\ is|that's|as|option|choice|final\ answer|answer|verdict|label|with)\b[\s:]*
+    |(?:definitely|clearly|most\ likely|very\ likely|likely|probably|presumably|simply|certainly|indeed|therefore|thus
+    |it\ is|it's|(?:it|that|this)\ would\ be|that\ is|that's|that|as|option|choice|final\ answer|answer|verdict|label
+    |with)\b[\s:]*
     |(?:the|this)\ (?:\w+\ )?(?:statement|answer|response|claim|text)\ (?:is|seems|appears)(?:\ to\ be)?\b
     ){0,6}""",
     re.IGNORECASE | re.VERBOSE,
 )
 _CORRECTED = re.compile(
-    r"\b(?:wait|actually|correction|on second thoughts?|on reflection|(?:looking|thinking) (?:again|closer)|scratch that"
-    r"|let me (?:re|correct|look again)\w*|i was wrong|i made a mistake|my mistake|at first|initially|first thought)\b",
+    r"\b(?:wait|actually|correction|on second thoughts?|on reflection|(?:looking|thinking) (?:again|closer)"
+    r"|scratch that|let me (?:re|correct|look again)\w*|i was wrong|i made a mistake|my mistake|at first"
+    r"|initially|first thought)\b",
     re.IGNORECASE,
 )
 # What takes an answer back at once: "supported? No", "B is wrong", "1: false".
@@ -137,6 +158,9 @@ _REST = re.compile(r"[\s\"')\].!?,;:]*\Z")
 _ITEM = re.compile(r"(?m)^[(\[]?([0-9]{1,2}|[A-Za-z])[.):]\s*\S")
 
 _LAST_SENTENCE = re.compile(r"[.!?]\s+(?=[^.!?\n]{1,60}[.!?]?\s*\Z)")
+
+_NUMBERED = re.compile(r"[0-9][.)]\s")
+_FIRST_ITEM = re.compile(r"[(\[]?1[.):]\s+(?:first|step|check|the question|misinterpretation)\b", re.IGNORECASE)
 
 _SHORT_LINE = 200
 
@@ -165,7 +189,7 @@ def choose(reply: str, choices: Choices, *, cut: bool = False) -> Reading:
     text = plain(rest)
     candidates = list(_candidates(text, choices))
     if cut:
-        candidates = [c for c in candidates if not _REST.match(text, c.end)]
+        candidates = [c for c in candidates if not _REST.match(text, c.end) and not _NUMBERED.match(text, c.start)]
     if structured is not None:
         return _agreeing(structured, candidates)
     if candidates:
@@ -200,7 +224,7 @@ def _opening(text: str) -> str:
 
 
 def _first_sentence(text: str) -> str:
-    return re.split(r"(?<=\w\w)[.!?](?=\s)|\n", text, maxsplit=1)[0]
+    return re.split(r"(?<=\w\w)[.!?](?=\s)|\n|\bbut\b", text, maxsplit=1)[0]
 
 
 def _of_json(text: str, choices: Choices) -> tuple[Reading | None, str]:
@@ -261,9 +285,11 @@ def _head(text: str, choices: Choices) -> _Candidate | None:
         found = _after(text, at, choices)
         if found is not None:
             first = text[: found.end].lstrip(" \"'([")
-            items = {item for item in _ITEM.findall(text)}
-            if len(items) > 1 and _ITEM.match(text) and len(first) <= 2:
+            items = set(_ITEM.findall(text))
+            if _FIRST_ITEM.match(text) or (len(items) > 1 and _ITEM.match(text) and len(first) <= 2):
                 return None  # a list, of which this is the first number or letter
+            if _FINAL.search(text, at, found.start) or _STATED.search(text, at, found.start):
+                return None  # it is stated, and found there
             whole = _REST.match(text, found.end)
             return _Candidate(found.value, found.start, found.end, LINE if whole else LEADING)
         lead = _LEAD_IN.match(text, at)

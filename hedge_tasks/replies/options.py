@@ -10,10 +10,16 @@ from functools import cached_property
 from hedge_tasks.replies.choice import OUTSIDE, SEVERAL, Found, choose, spoken_number
 from hedge_tasks.replies.reading import Reading
 
-_NUMBERS = dict(enumerate("zero one two three four five six seven eight nine ten eleven twelve".split()))
+_NUMBERS = dict(
+    enumerate(
+        ["zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve"]
+    )
+)
 _ARTICLES = frozenset(("a", "an", "the"))
 _WORD = re.compile(r"[^\W_]+(?:'[a-z]+)?|[.,;:!?\n]")
-_LETTER = re.compile(r"\(([A-Za-z])\)|\[([A-Za-z])\]|([A-Z])(?=\s*(?:[).:,;!?\]\"'\n/]|-\s|\Z|(?:or|and|because|since|as|is|are|over|for|fits|seems|looks)\b))|([a-z])(?:[.):](?=\s)|[.)]?\Z)")
+_LETTER = re.compile(
+    r"\(([A-Za-z])\)|\[([A-Za-z])\]|([A-Z])(?=\s*(?:[).:,;!?\]\"'\n/]|-\s|\Z|(?:or|and|because|since|as|is|are|over|for|fits|seems|looks)\b))|([a-z])(?:[.):](?=\s)|[.)]?\Z)"
+)
 _LETTER_ANYWHERE = re.compile(
     r"(?<!\w)\(([A-Z])\)|\b(?:[Oo]ption|[Cc]hoice|[Aa]nswer)\s+\(?([A-Z])\b|(?m:^)([A-Z])[.):](?=\s)"
 )
@@ -26,8 +32,9 @@ _DENIES_BEFORE = re.compile(
     re.IGNORECASE,
 )
 _DENIES_AFTER = re.compile(
-    r"[)\]\"'.]*\s*(?:\w+\s+){0,3}?(?:(?:is|are|was|does|do|would be|can|could)\s*(?:not|n't|wrong|incorrect|close|too|false)"
-    r"|isn't|aren't|doesn't|cannot|can't|[:-]\s*(?:no|not|wrong|incorrect|false)\b|is out)",
+    r"[)\]\"'.]*\s*(?:\w+\s+){0,3}?(?:(?:is|are|was|does|do|would be|can|could)\s*"
+    r"(?:not|n't|wrong|incorrect|close|too|false)|isn't|aren't|doesn't|cannot|can't"
+    r"|[:-]\s*(?:no|not|wrong|incorrect|false)\b|is out)",
     re.IGNORECASE,
 )
 
@@ -80,7 +87,7 @@ class Options:
             for size in sizes:
                 letter = self._by_words.get(tuple(words[at : at + size])) if at + size <= len(words) else None
                 if letter is not None:
-                    start, end = tokens[at][1], tokens[at + size - 1][2]
+                    start = tokens[at][1]
                     if not _DENIES_BEFORE.search(text, max(0, start - 40), start):
                         said.add(letter)
                     at += size
@@ -129,7 +136,9 @@ class Options:
 
 
 def _words(text: str) -> tuple[str, ...]:
-    return tuple(_normal(word) for word in _WORD.findall(text) if word.casefold() not in _ARTICLES and word[0].isalnum())
+    return tuple(
+        _normal(word) for word in _WORD.findall(text) if word.casefold() not in _ARTICLES and word[0].isalnum()
+    )
 
 
 def _normal(word: str) -> str:

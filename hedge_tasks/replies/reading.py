@@ -44,6 +44,9 @@ REASONS = {
 }
 """Why a reply is unreadable."""
 
+UNREADABLE = "unreadable"
+"""What stands in the place of every sampled reply that cannot be read, so that they are one meaning and no more."""
+
 
 @dataclass(frozen=True, slots=True)
 class Reading:

@@ -14,22 +14,25 @@ _CANNOT = (
 )
 _ACTS = (
     r"(?:help|assist|comply|fulfil\w*|provid\w+|offer|answer\w*|diagnos\w+|process\w*|interpret\w*|analy[sz]\w+|access\w*"
-    r"|open|display|verif\w+|browse|respond|discuss|engage|rate|evaluat\w+|complete|perform|recogni[sz]e|comment|do\ that"
-    r"|view\ or|look\ at|participate|review|examine|make\ a\ diagnosis|give)"
+    r"|open|display|verif\w+|browse|respond|discuss|engage|rate|evaluat\w+|complete|perform|recogni[sz]e|comment"
+    r"|do\ that|view\ or|look\ at|participate|review|examine|make\ a\ diagnosis|give)"
 )
 _REFUSAL = re.compile(
     rf"""
     \b{_CANNOT}\ {_ACTS}\b
-    | \b{_CANNOT}\ (?:actually\ |directly\ )?(?:see|view|find|identify|detect|load|read)\ (?:{_WHICH}\ ){{0,2}}{_PICTURE}\b
+    | \b{_CANNOT}\ (?:actually\ |directly\ )?(?:see|view|find|identify|detect|load|read)
+      \ (?:{_WHICH}\ ){{0,2}}{_PICTURE}\b
       (?!\ of)
     | \b{_CANNOT}\ identify\ (?:the\ |this\ |any\ |specific\ |real\ ){{0,2}}(?:person|people|individuals?|man|woman)\b
     | \b(?:sorry|apologi[sz]e|afraid)\b[^.\n]{{0,20}}\b(?:unable|can\ not)\ (?:to\ )?{_ACTS}\b
-    | \bi\ (?:do\ not|lack|currently\ lack)\ ?(?:have\ )?(?:the\ |any\ |direct\ )*(?:ability|capability|capacity|access)\b
+    | \bi\ (?:do\ not|lack|currently\ lack)\ ?(?:have\ )?(?:the\ |any\ |direct\ ){{0,2}}(?:ability|capability
+      |capacity|access)\b
     | \bi\ (?:must|have\ to|will\ have\ to|would\ have\ to)?\ ?(?:respectfully\ )?(?:decline|refuse)\b
     | \bi\ do\ not\ (?:see|have)\ (?:an?|any|the|your)\ {_PICTURE}\b(?!\ of)
-    | \bno\ {_PICTURE}\ (?:was|were|is|are|has|have|could|seems?|provided|attached|uploaded|included|available|visible)\b
-    | \b{_PICTURE}\ (?:did|does|do|has|have|was|were|could|can)\ not\ (?:been\ |be\ )?(?:load|loaded|upload|uploaded|attached
-      |provided|displayed|come|open|opened|render|rendered)\b
+    | \bno\ {_PICTURE}\ (?:was|were|is|are|has|have|could|seems?|provided|attached|uploaded|included
+      |available|visible)\b
+    | \b{_PICTURE}\ (?:did|does|do|has|have|was|were|could|can)\ not\ (?:been\ |be\ )?(?:load|loaded|upload|uploaded
+      |attached|provided|displayed|come|open|opened|render|rendered)\b
     | \bagainst\ my\ (?:guidelines|policy|programming)\b
     """,
     re.VERBOSE,
@@ -39,13 +42,15 @@ _AS_AN_AI = re.compile(r"\bas an? (?:(?:large|text-based|text) )*(?:ai|llm|langu
 _DOUBT = re.compile(
     r"""
     \bnot\ (?:\w+\ )?(?:sure|certain)\b
-    | \b(?:do|does|can|could)\ not\ (?:\w+\ )?(?:know|tell|determine|say|decide|be\ (?:sure|certain|determined|excluded|ruled
-      |confirmed|said))\b
+    | \b(?:do|does|can|could)\ not\ (?:\w+\ )?(?:know|tell|determine|say|decide|confirm|verify
+      |be\ (?:sure|certain|determined|excluded|ruled|confirmed|said))\b
     | \b(?:can|could)\ not\ be\ (?:\w+\ )?(?:determined|excluded|ruled|confirmed|assessed|told|known)\b
-    | \b(?:unable|impossible|hard|difficult|not\ (?:possible|able|easy))\ (?:for\ me\ )?to\ (?:\w+\ )?(?:tell|determine|say
-      |know|decide|judge|see|make\ out|answer|be)\b
-    | \b(?:it|that|this)\ (?:really\ )?depends\b | \b(?:unsure|uncertain|undecided)\b | \bno\ (?:idea|clue|way\ (?:to|of))\b
-    | \b(?:is|are|remains?|seems?)\ (?:very\ |rather\ |quite\ )?(?:unclear|ambiguous|inconclusive)\b | \bunclear\ (?:whether|if)\b
+    | \b(?:unable|impossible|hard|difficult|not\ (?:possible|able|easy))\ (?:for\ me\ )?to\ (?:\w+\ )?(?:tell|determine
+      |say|know|decide|judge|see|make\ out|answer|be)\b
+    | \b(?:it|that|this)\ (?:really\ )?depends\b | \b(?:unsure|uncertain|undecided)\b
+    | \bno\ (?:idea|clue|way\ (?:to|of))\b
+    | \b(?:is|are|remains?|seems?)\ (?:very\ |rather\ |quite\ )?(?:unclear|ambiguous|inconclusive)\b
+    | \bunclear\ (?:whether|if)\b
     | \bnot\ (?:\w+\ )?(?:clear|enough\ information)\b | \binsufficient\ information\b
     | \A\W*(?:maybe|perhaps|possibly|unclear|it\ depends)\b
     """,

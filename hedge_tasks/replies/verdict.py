@@ -19,11 +19,16 @@ _BAD = (
 )
 _NOT = r"(?:not|no|non|free of|without|never)[ -]+(?:(?:entirely|fully|completely|any|a|an|be|seem)\s+){0,2}"
 _END = r"(?=\s*(?:[.,;:!?()\]\"'\n/&|-]|\Z|(?:because|since|as|and|for|or|but|with|due|in|to)\b))"
-_DIGIT_END = r"(?![.,]\d)(?!\s*(?:-|/|to|out of)\s*\d)(?=\s*(?:[.,;:!?()\]\"'\n/&|-]|\(|\Z|(?:because|since|as|and|for|or)\b))"
+_DIGIT_END = (
+    r"(?![.,]\d)(?!\s*(?:-|/|to|out of)\s*\d)(?=\s*(?:[.,;:!?()\]\"'\n/&|-]|\(|\Z|(?:because|since|as|and|for|or)\b))"
+)
 _DIGIT = re.compile(rf"([0-9])(?:\.0)?\b{_DIGIT_END}")
-_FLAG = re.compile(r"hallucinat(?:ed|ions?)(?: detected| found| present)?\s*[:=?]\s*(?:(yes|true)|no|none|false)\b", re.IGNORECASE)
+_FLAG = re.compile(
+    r"hallucinat(?:ed|ions?)(?: detected| found| present)?\s*[:=?]\s*(?:(yes|true)|no|none|false)\b", re.IGNORECASE
+)
 _WORDS = re.compile(
-    rf"(?P<not>{_NOT})?(?:(?P<good>(?:factual|accurate|true|correct)|(?:factually (?:correct|accurate)))|(?P<bad>{_BAD})){_END}",
+    rf"(?P<not>{_NOT})?(?:(?P<good>factual|accurate|true|correct|factually (?:correct|accurate))"
+    rf"|(?P<bad>{_BAD})){_END}",
     re.IGNORECASE,
 )
 _UNSURE = re.compile(rf"(?:not[ -]sure|unsure|uncertain|pass|skip|undecided|i pass){_END}", re.IGNORECASE)

@@ -17,13 +17,15 @@ YES, NO = "yes", "no"
 _END = r"(?=\s*(?:[.,;:!?()\]\"'\n/&|-]|\Z)"
 _GO_ON = r"|\s+(?:there|it|the|i|he|she|they|we|this|that|these|those|because|since|as|for|and|or|not|indeed|in)\b)"
 _YES_WORD = re.compile(
-    rf"(?:a\ )?(?:yes|yeah|yep|yup|sí|oui|да|sim)\b|(?:indeed|affirmative|absolutely|certainly|definitely|ja|si|はい|对){_END})"
-    rf"|(?:true|correct|right){_END}{_GO_ON}|是的?(?![不没]){_END})|y\Z|(?:i\ (?:think|believe)\ so)\b|ＹＥＳ",
+    rf"(?:a\ )?(?:yes|yeah|yep|yup|sí|oui|да|sim)\b"
+    rf"|(?:indeed|affirmative|absolutely|certainly|definitely|ja|si|はい|对){_END})"
+    rf"|(?:true|correct|right){_END}{_GO_ON}|是的?(?![不没]){_END})|y\Z|(?:i\ (?:think|believe)\ so)\b",
     re.IGNORECASE,
 )
 _NO_WORD = re.compile(
     rf"(?:nope|nah|не[тt]|nein|いいえ|不是|没有|否|não)(?!\w)|(?:absolutely|certainly|definitely|of\ course)\ not\b"
-    rf"|(?:a\ )?(?:no|false|incorrect|wrong|negative|none){_END}{_GO_ON}|none\ of\b|n\Z|(?:not\ really|not\ at\ all){_END})"
+    rf"|(?:a\ )?(?:no|false|incorrect|wrong|negative|none){_END}{_GO_ON}|none\ of\b|n\Z"
+    rf"|(?:not\ really|not\ at\ all){_END})"
     rf"|not\ (?:in|on|here|visible|present|seen|that\ i\ can\ see)\b|nothing\ (?:of|like)\ (?:that|the)\b"
     rf"|non{_END})|i\ (?:do\ not|don't)\ (?:think|believe)\ so\b",
     re.IGNORECASE,
@@ -31,24 +33,164 @@ _NO_WORD = re.compile(
 _BOTH = re.compile(r"(?:yes\W+(?:and|or|/)?\W*no|no\W+(?:and|or|/)?\W*yes)\b(?!\W+\w)|either yes or no", re.IGNORECASE)
 
 _STOP = frozenset(
-    "is are was were do does did can could will would has have had there any a an the this that these those it its of on in "
-    "at to for with by from and or some you see be being image picture photo photograph show shown shows contain contains "
-    "visible present appear appears object i depicted seen scene".split()
+    [
+        "is",
+        "are",
+        "was",
+        "were",
+        "do",
+        "does",
+        "did",
+        "can",
+        "could",
+        "will",
+        "would",
+        "has",
+        "have",
+        "had",
+        "there",
+        "any",
+        "a",
+        "an",
+        "the",
+        "this",
+        "that",
+        "these",
+        "those",
+        "it",
+        "its",
+        "of",
+        "on",
+        "in",
+        "at",
+        "to",
+        "for",
+        "with",
+        "by",
+        "from",
+        "and",
+        "or",
+        "some",
+        "you",
+        "see",
+        "be",
+        "being",
+        "image",
+        "picture",
+        "photo",
+        "photograph",
+        "show",
+        "shown",
+        "shows",
+        "contain",
+        "contains",
+        "visible",
+        "present",
+        "appear",
+        "appears",
+        "object",
+        "i",
+        "depicted",
+        "seen",
+        "scene",
+    ]
 )
 _WHERE = re.compile(
-    r"\b(?:in|on|from|of|within) (?:this|the|that) (?:[\w-]+ ){0,3}?(?:image|picture|photo|photograph|x-?ray|scan|ct|mri"
-    r"|radiograph|film|slide|view|scene|figure)s?\b[^?.]*"
+    r"\b(?:in|on|from|of|within) (?:this|the|that) (?:[\w-]+ ){0,3}?(?:image|picture|photo|photograph|x-?ray|scan|ct"
+    r"|mri|radiograph|film|slide|view|scene|figure)s?\b[^?.]*"
 )
-_IRREGULAR = {"people": "person", "men": "man", "women": "woman", "children": "child", "mice": "mouse", "knives": "knife"}
-_PREPOSITIONS = frozenset("on in at near behind under over next beside with by of wearing holding between above".split())
+_IRREGULAR = {
+    "people": "person",
+    "men": "man",
+    "women": "woman",
+    "children": "child",
+    "mice": "mouse",
+    "knives": "knife",
+}
+_PREPOSITIONS = frozenset(
+    [
+        "on",
+        "in",
+        "at",
+        "near",
+        "behind",
+        "under",
+        "over",
+        "next",
+        "beside",
+        "with",
+        "by",
+        "of",
+        "wearing",
+        "holding",
+        "between",
+        "above",
+    ]
+)
 
-_NOUN_DENIED = frozenset("no without neither nor lacks lack lacking zero devoid absence".split())
-_GONE = frozenset("absent missing nowhere invisible lacking".split())
-_SEEN = frozenset("visible present seen there here shown depicted detected found identified in evident noted".split())
+_NOUN_DENIED = frozenset(["no", "without", "neither", "nor", "lacks", "lack", "lacking", "zero", "devoid", "absence"])
+_GONE = frozenset(["absent", "missing", "nowhere", "invisible", "lacking"])
+_SEEN = frozenset(
+    [
+        "visible",
+        "present",
+        "seen",
+        "there",
+        "here",
+        "shown",
+        "depicted",
+        "detected",
+        "found",
+        "identified",
+        "in",
+        "evident",
+        "noted",
+    ]
+)
 _VERBS = frozenset(
-    "is are was were shows show showing contains contain has have see sees depicts depict features feature includes include "
-    "appears appear sits stands lies lying sitting standing visible present seen reveals demonstrates suggests indicates "
-    "walks holds wears can displays captures exists".split()
+    [
+        "is",
+        "are",
+        "was",
+        "were",
+        "shows",
+        "show",
+        "showing",
+        "contains",
+        "contain",
+        "has",
+        "have",
+        "see",
+        "sees",
+        "depicts",
+        "depict",
+        "features",
+        "feature",
+        "includes",
+        "include",
+        "appears",
+        "appear",
+        "sits",
+        "stands",
+        "lies",
+        "lying",
+        "sitting",
+        "standing",
+        "visible",
+        "present",
+        "seen",
+        "reveals",
+        "demonstrates",
+        "suggests",
+        "indicates",
+        "walks",
+        "holds",
+        "wears",
+        "can",
+        "displays",
+        "captures",
+        "exists",
+    ]
 )
 _ABOUT = re.compile(
     r"(?:(?:it|he|she|they|that|this|there|these|those|i|we|you|one)\s)?(?:(?:can|do|does|did|could)\s)?"
@@ -59,7 +201,8 @@ _ABOUT = re.compile(
     r"(?:\s(?:in|on) (?:the|this) \w+)?"
 )
 _CLAUSE = re.compile(
-    r"[.!;,:\n]+(?=\s|\Z)|\?[\"']?(?=\s|\Z)|\b(?:but|however|although|though|while|whereas|except|so|only|and (?=no\b|not\b|there\b))"
+    r"[.!;,:\n]+(?=\s|\Z)|\?[\"']?(?=\s|\Z)"
+    r"|\b(?:but|however|although|though|while|whereas|except|so|only|and (?=no\b|not\b|there\b))"
 )
 _QUESTION = re.compile(r"[^.!?\n]*\?")  # it asks, and says nothing
 _NO_DOUBT = re.compile(r"\b(?:no|without(?: a| any)?) (?:doubt|question)\b|\bnot only\b")
@@ -114,7 +257,9 @@ class YesNo:
         if leaves_open(clause):
             return None
         if bare := _ABOUT.fullmatch(clause):
-            denied = (bare["not"] is not None) != ((bare["word"] or "").strip() in _GONE | {"false", "wrong", "incorrect"})
+            denied = (bare["not"] is not None) != (
+                (bare["word"] or "").strip() in _GONE | {"false", "wrong", "incorrect"}
+            )
             return NO if denied else YES
         words = re.findall(r"[^\W_]+", clause)
         if not self.keys or {"not", "excluded", "ruled", "confirm", "verify"} & set(words) > {"not"}:
@@ -137,7 +282,9 @@ class YesNo:
             if word in _GONE and self.head in before:
                 return True
             if word == "not":
-                if self.head in after or (words[at + 1 : at + 2] and len(self.keys) > 1 and set(self.keys[1:]) <= set(after)):
+                if self.head in after or (
+                    words[at + 1 : at + 2] and len(self.keys) > 1 and set(self.keys[1:]) <= set(after)
+                ):
                     return True
                 if self.head in before and _SEEN & set(words[at + 1 : at + 3]):
                     return True
@@ -178,7 +325,13 @@ def _stem(word: str) -> str:
     """Without the endings of plurals and participles, roughly: both sides of every comparison are cut alike."""
     if word in _IRREGULAR:
         return _IRREGULAR[word]
-    for ending, least, instead in (("ies", 5, "y"), ("sses", 5, "ss"), ("ches", 5, "ch"), ("shes", 5, "sh"), ("xes", 4, "x")):
+    for ending, least, instead in (
+        ("ies", 5, "y"),
+        ("sses", 5, "ss"),
+        ("ches", 5, "ch"),
+        ("shes", 5, "sh"),
+        ("xes", 4, "x"),
+    ):
         if word.endswith(ending) and len(word) >= least:
             return word.removesuffix(ending) + instead
     if word.endswith("ing") and len(word) > 5:

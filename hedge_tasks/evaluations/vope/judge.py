@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from hedge_tasks.adjudication.base import Case, Judge, Verdict, build_judge
 from hedge_tasks.adjudication.config import Spec, check_judge, keep_labels, parse_spec
 from hedge_tasks.errors import ConfigError, DataError, unknown
-from hedge_tasks.evaluations.vope.replies import READERS, reader
+from hedge_tasks.replies import Reading, official, read_yes_no
+from hedge_tasks.replies.parsing import HEDGE, OFFICIAL, PARSINGS, check_parsing
+from hedge_tasks.replies.reading import NOTHING
 
 TRUE_DESCRIPTION = "true_description"
 FALSE_DESCRIPTION = "hallucinated_description"
@@ -35,10 +38,11 @@ class VopeJudge:
     """Label 1 where the model is wrong about an object's presence, 0 where it is right, None where it says neither.
 
     A case is one recheck: its answer the reply, its reference "yes" where the object is in the image, else "no". The
-    verdict's `category` is one of the four `SETS`, its `votes` are all readings, the chosen one first.
+    verdict's `category` is one of the four `SETS`, its `votes` are both readings, ours first; the reason says what a
+    reading rests on. The case's question names the object ("a dog"); a reply about another one says nothing about it.
 
     Args:
-        parsing: "words" or "official"; see `replies`.
+        parsing: "hedge" (`replies.read_yes_no`) or "official" (the reference code's rules).
         unit: what an object is: "words" (as in the reference code) or "categories"; see `extraction.objects_in`.
         relevance: judge or judges of the relevance of absent objects, with the prompt `vope_relevance`; None for none.
 
@@ -47,13 +51,12 @@ class VopeJudge:
     """
 
     name = "vope"
-    version = "1"
+    version = "2"
 
-    def __init__(self, parsing: str = "words", unit: str = "words", relevance: Spec | None = None) -> None:
-        reader(parsing)
+    def __init__(self, parsing: str = HEDGE, unit: str = "words", relevance: Spec | None = None) -> None:
+        self.parsing = check_parsing(parsing)
         if unit not in UNITS:
             raise unknown("VOPE unit", str(unit), UNITS)
-        self.parsing = parsing
         self.unit = unit
         self.relevance = relevance_judges(relevance) if relevance is not None else []
 
@@ -80,19 +83,24 @@ class VopeJudge:
     def _judge(self, case: Case) -> Verdict:
         if case.reference not in ("yes", "no"):
             raise DataError(f"{case.id}: expected the reference yes or no, got {case.reference!r}")
-        order = sorted(READERS, key=lambda name: name != self.parsing)
-        votes = tuple(self._verdict(name, case) for name in order)
-        own = votes[0]
-        raw = case.answer[:_LONGEST_RAW]
-        return Verdict(own.label, own.reason, self.name, self.version, own.category, raw, votes)
+        votes = {name: self._verdict(name, case) for name in PARSINGS}
+        own = votes[self.parsing]
+        return replace(own, judge=self.name, raw=case.answer[:_LONGEST_RAW], votes=tuple(votes.values()))
 
     def _verdict(self, parsing: str, case: Case) -> Verdict:
         who = (f"{self.name}:{parsing}", self.version)
-        said = READERS[parsing](case.answer)
-        if said is None:
-            return Verdict(None, "unread: the reply says neither yes nor no", *who)
-        kind = SETS[case.reference == "yes", said]
-        return Verdict(int(kind in HALLUCINATED), f"the model says {'yes' if said else 'no'}", *who, kind)
+        said = _read(parsing, case)
+        if said.value is None:
+            return Verdict(None, str(said), *who)
+        kind = SETS[case.reference == "yes", said.value == "yes"]
+        return Verdict(int(kind in HALLUCINATED), f"the model says {said}", *who, kind)
+
+
+def _read(parsing: str, case: Case) -> Reading:
+    if parsing == HEDGE:
+        return read_yes_no(case.answer, case.question, cut=case.cut)
+    said = official.vope(case.answer)
+    return Reading(said, OFFICIAL if said is not None else NOTHING)
 
 
 def relevance_judges(spec: Spec) -> list[Judge]:
