@@ -2,9 +2,9 @@
 
     python benchmarks/replies.py [--show]
 
-Ours, the papers' published code and lmms-eval's parser of MMMU, on the part of the corpus that ours was written with and on
-the part that was held out. Right: the reader's value is the reply's meaning, or both are none. Misread: it gives a value
-that the reply does not mean. `--show` lists what our reader gets wrong, of the first part only.
+Ours, the papers' published code and lmms-eval's parser of MMMU, on the part of the corpus that ours was made with and
+on the part that was held out. Right: the reader's value is the reply's meaning, or both are none. Misread: it gives a
+value that the reply does not mean. `--show` lists what our reader gets wrong, of the first part only.
 """
 
 from __future__ import annotations

@@ -6,6 +6,7 @@ judge), `reply`, `cut` where it was too long, and `meaning`: the answer, or null
 The rules by which meanings were given: a refusal, a doubt, an unfinished thought and a reply that ends before its
 answer mean nothing; a reply that names something else than what was asked about means nothing; one that takes an answer
 back means the last one; hedged answers ("probably yes") are answers. `held_out` is a hash of kind, question and reply.
+Batch 1 was written before the reader, batch 2 after it, by the same author.
 """
 
 from __future__ import annotations

@@ -6,6 +6,7 @@ import itertools
 import random
 import time
 from collections import Counter
+from collections.abc import Callable
 
 import pytest
 from hypothesis import given
@@ -28,7 +29,7 @@ def test_the_corpus_is_what_it_says() -> None:
     assert len(rows) >= 500
     assert len({row["id"] for row in rows}) == len(rows)
     assert all(row["held_out"] == is_held_out(row) for row in rows)
-    assert 0.17 < sum(row["held_out"] for row in rows) / len(rows) < 0.23
+    assert 0.17 < sum(row["held_out"] for row in rows) / len(rows) < 0.25
     kinds = Counter(row["kind"] for row in rows)
     assert set(kinds) == {"yes_no", "verdict", "options", "category", "free"}
     styles = {row["style"] for row in rows}
@@ -50,13 +51,36 @@ def test_the_corpus_is_what_it_says() -> None:
     assert styles >= set(wanted)
 
 
-@pytest.mark.parametrize("held_out", [False, True])
-def test_the_reader_reads_the_corpus(held_out: bool) -> None:
-    rows = [row for row in corpus() if row["held_out"] == held_out]
-    wrong = [(row["id"], row["reply"], ours(row), row["meaning"]) for row in rows if ours(row) != row["meaning"]]
-    misread = [row for row in wrong if row[2] is not None]
-    assert len(wrong) <= 0.03 * len(rows), wrong
-    assert len(misread) < max(0.005 * len(rows), 1), misread
+def test_the_reader_reads_the_corpus() -> None:
+    rows = corpus()
+    for held_out in (False, True):
+        part = [row for row in rows if row["held_out"] == held_out]
+        wrong = sum(ours(row) != row["meaning"] for row in part)
+        assert wrong <= 0.03 * len(part), f"{wrong} of {len(part)}, held out: {held_out}"
+    misread = sum(ours(row) not in (None, row["meaning"]) for row in rows)
+    assert misread < 0.005 * len(rows)
+
+
+DRESSED = {
+    "bold": lambda reply: reply if "*" in reply or "\n" in reply or ":" in reply else f"**{reply}**",
+    "a word before": "Okay, {}".format,
+    "a thought": "<think>yes no 0 1 A (B) The answer is 1. Final answer: no.</think>{}".format,
+    "a control token": "{}<|im_end|>".format,
+    "a courtesy": "{}\n\nI hope this helps! Let me know if you have any other questions.".format,
+    "an explanation": "{}\n\nExplanation: this follows from what is shown.".format,
+    "a disclaimer": "{}\n\nNote that I may make mistakes.".format,
+}
+"""What chat models put around an answer, which changes nothing of its meaning."""
+
+
+@pytest.mark.parametrize("dress", DRESSED.values(), ids=DRESSED)
+def test_what_stands_around_an_answer_changes_nothing(dress: Callable[[str], str]) -> None:
+    kinds = ("yes_no", "verdict", "options")
+    rows = [row for row in corpus() if row["kind"] in kinds and not row["held_out"] and not row.get("cut")]
+    rows = [row for row in rows if row["reply"].strip() and "ASSISTANT" not in row["reply"]]
+    assert len(rows) > 350
+    changed = [(row["id"], row["reply"]) for row in rows if ours({**row, "reply": dress(row["reply"])}) != ours(row)]
+    assert changed == []
 
 
 def test_a_reading_says_what_it_rests_on() -> None:
@@ -84,6 +108,52 @@ def test_a_reading_says_what_it_rests_on() -> None:
 )
 def test_an_option_is_the_one_that_is_taken(reply: str, letter: str | None) -> None:
     assert read_option(reply, COLOURS).value == letter
+
+
+@pytest.mark.parametrize(
+    ("reply", "letter"),
+    [
+        *(("It could be the plum.", None), ("A. or B.", None), ("A is possible, but B is likelier.", None)),
+        *(
+            ("It is A or maybe D.", None),
+            ("It is located below the plum.", None),
+            ("As shown in (A), it is small.", None),
+        ),
+        *(("Not A, B, or C.", None), ("Choose from (A), (B), (C), (D).", None), ("Vitamin D", None), ("I", None)),
+        *(("I'd pick B over C.", "B"), ("a fig rather than a plum", "D"), ("Answer: not sure", None), ("(A)(B)", None)),
+        *(("I don't think the answer is B.", None), ("C (a peach plum)", "C"), ("b. a plum", "B"), ("A: a plum", None)),
+    ],
+)
+def test_what_is_possible_elsewhere_or_only_offered_is_not_taken(reply: str, letter: str | None) -> None:
+    assert read_option(reply, FRUIT).value == letter
+
+
+@pytest.mark.parametrize(
+    ("reply", "digit"),
+    [
+        *(("I don't think the answer is hallucinated.", "0"), ("I doubt that the answer is factual.", "1")),
+        *(("It is unlikely that the answer is hallucinated.", "0"), ("The answer may be hallucinated.", None)),
+        ("There is no evidence that the answer is hallucinated.", "0"),
+        *(("Answer: 1. Check the question.\n2. Check the evidence.", None), ("Hallucination: no", "0")),
+        *(("The answer is not hallucinated.", "0"), ("making it hallucinated: it is hallucinated", "1"), ("1.0", "1")),
+    ],
+)
+def test_a_denied_verdict_is_the_other_one(reply: str, digit: str | None) -> None:
+    assert read_verdict(reply).value == digit
+
+
+@pytest.mark.parametrize(
+    ("reply", "said"),
+    [
+        *(("I fail to see a dog", "no"), ("I doubt there is a dog", "no"), ("There are 0 dogs", "no")),
+        *(("It's unlikely that there is a dog", "no"), ("I am unable to detect a dog in the image.", "no")),
+        *(("There is a dog-shaped shadow", None), ("There used to be a cat", None), ("It does not sound so", "no")),
+        *(("yes, but I can't see the image", None), ("Sorry, no.", "no"), ("I would not say yes.", None)),
+        *(("There is no such thing.", "no"), ("The question asks whether there is a dog.", None), ("No one", None)),
+    ],
+)
+def test_doubts_denials_and_look_alikes(reply: str, said: str | None) -> None:
+    assert read_yes_no(reply, DOG).value == said
 
 
 def test_an_options_text_needs_neither_article_nor_the_same_number_word() -> None:

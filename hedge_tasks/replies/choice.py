@@ -111,17 +111,22 @@ _FINAL = re.compile(
 _STATED = re.compile(
     rf"""\b{_NOUN}\b(?:\ (?:here|to\ [^.\n]{{1,120}}?))?\s*{_IS}
     | \bI(?:'d|'ll|'m)?(?:\ (?:would|will|must|have\ to|can|do|therefore|also|am))?\ (?:choose|pick|select
-      |go(?:ing)?\ with|say|answer|vote\ for|opt\ for|settle\ on)\b\s*:?
+      |go(?:ing)?\ with|say|answer|vote\ for|opt\ for|settle\ on|guess|suggest|bet\ on|lean\ (?:towards?|to)|assign)\b
+      (?:\ an?\b(?=\ (?:[0-9]|yes|no)\b))?\s*:?
+    | \b(?:be|is|are|was)\ (?:classified|labell?ed|rated|marked|scored|graded|categori[sz]ed)\ (?:as|with)\b\s*:?
     | \b(?:label|rate|classify|mark|score|judge|grade)\ (?:this|it|that|the\ \w+)(?:\ \w+)?\ (?:as|with)\b\s*:?
     | \bI\ (?:think|believe|guess|suppose)(?:\ that)?(?:\ it(?:'s|\ is))?\s
     | \b(?:so|therefore|thus|hence|in\ conclusion|overall|in\ summary|in\ short|to\ conclude)\b[,:]?\s
-    | (?:答案|回答|判断)\s*(?:应该)?(?:是|为)?\s*:?
+    | \b(?:réponse|respuesta|antwort|resposta|risposta|ответ)\b\s*(?:[:=]|est|es|ist|é|è|-)
+    | (?:答案|回答|判断|答え)\s*(?:应该)?(?:是|为)?\s*:?
     """,
     re.IGNORECASE | re.VERBOSE,
 )
 # "If the answer is factual" and "the wrong answer is A" state nothing.
 _OPEN = re.compile(
-    r"\b(?:if|whether|when|unless|wrong|incorrect|worst|why|what|not (?:the case|true|correct) that)\b[^.!?,;:\n]*\Z",
+    r"\b(?:if|whether|when|unless|wrong|incorrect|worst|why|what|not (?:the case|true|correct) that|unlikely|doubt"
+    r"|(?:not|\w+n't|cannot|never) (?:think|believe|say|see|find|claim)|no (?:evidence|indication|sign|reason))\b"
+    r"[^.!?,;:\n]*\Z",
     re.IGNORECASE,
 )
 _LEAD_IN = re.compile(
@@ -150,12 +155,16 @@ _CORRECTED = re.compile(
 _DENIED = re.compile(
     r"""[\s"'`)\].]*(?:
     (?:[:=?]|-+>)[\s"'(]*(?:false|no|not|none|never|n/a|wrong|incorrect)\b
-    |\s(?:is|are|was|would\ be|seems|looks)\ (?:\w+ly\ )?(?:not|n't|wrong|incorrect|false|out)\b|(?:isn't|aren't)\b)""",
+    |\s(?:is|are|was|would\ be|seems|looks)\ (?:\w+ly\ )?(?:not|n't|wrong|incorrect|false|out
+    |possible|plausible|close|tempting|similar)\b|(?:isn't|aren't)\b)""",
     re.IGNORECASE | re.VERBOSE,
 )
-_OR = re.compile(r"""["')\]]*\s*(?:/|\||,|&|-|\bor\b|\band\b|\bvs\.?)\s*(?:and\b|or\b)?\s*["'(\[]*""", re.IGNORECASE)
+_OR = re.compile(
+    r"""["')\].]*\s*(?:/|\||,|&|-|\bor\b|\band\b|\bvs\.?)\s*(?:(?:and|or|maybe|perhaps|possibly|even)\b\s*)*["'(\[]*""",
+    re.IGNORECASE,
+)
 _REST = re.compile(r"[\s\"')\].!?,;:]*\Z")
-_ITEM = re.compile(r"(?m)^[(\[]?([0-9]{1,2}|[A-Za-z])[.):]\s*\S")
+_ITEM = re.compile(r"[(\[]?([0-9]{1,2}|[A-Za-z])[.):]\s+\S")
 
 _LAST_SENTENCE = re.compile(r"[.!?]\s+(?=[^.!?\n]{1,60}[.!?]?\s*\Z)")
 
@@ -284,10 +293,6 @@ def _head(text: str, choices: Choices) -> _Candidate | None:
     for _ in range(3):
         found = _after(text, at, choices)
         if found is not None:
-            first = text[: found.end].lstrip(" \"'([")
-            items = set(_ITEM.findall(text))
-            if _FIRST_ITEM.match(text) or (len(items) > 1 and _ITEM.match(text) and len(first) <= 2):
-                return None  # a list, of which this is the first number or letter
             if _FINAL.search(text, at, found.start) or _STATED.search(text, at, found.start):
                 return None  # it is stated, and found there
             whole = _REST.match(text, found.end)
@@ -309,12 +314,25 @@ def _after(text: str, at: int, choices: Choices) -> _Candidate | None:
         if found is None:
             continue
         end = start + found.end
+        if _is_item(text, start):
+            return None
         value = None if _DENIED.match(text, end) else _or_several(text, end, found.value, choices)
         return None if value is None else _Candidate(value, start, end, STATED)
     return None
 
 
-_BLANKS = re.compile(r"""[\s"'(\[:=,]*(?:->)?[\s"'(\[]*""")
+def _is_item(text: str, start: int) -> bool:
+    """Whether a list begins here, so that its number or letter is no answer: the next item stands on a line below."""
+    if _FIRST_ITEM.match(text, start):
+        return True
+    item = _ITEM.match(text, start)
+    if item is None:
+        return False
+    following = str(int(item[1]) + 1) if item[1].isdecimal() else chr(ord(item[1]) + 1)
+    return re.search(rf"(?m)^\W{{0,3}}{re.escape(following)}[.):]\s", text[item.end() :]) is not None
+
+
+_BLANKS = re.compile(r"""[\s"'(\[:=,#-]*(?:->)?[\s"'(\[]*""")
 
 
 def _leading_blanks(text: str, at: int) -> str:

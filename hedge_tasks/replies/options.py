@@ -9,6 +9,7 @@ from functools import cached_property
 
 from hedge_tasks.replies.choice import OUTSIDE, SEVERAL, Found, choose, spoken_number
 from hedge_tasks.replies.reading import Reading
+from hedge_tasks.replies.refusal import leaves_open
 
 _NUMBERS = dict(
     enumerate(
@@ -18,17 +19,19 @@ _NUMBERS = dict(
 _ARTICLES = frozenset(("a", "an", "the"))
 _WORD = re.compile(r"[^\W_]+(?:'[a-z]+)?|[.,;:!?\n]")
 _LETTER = re.compile(
-    r"\(([A-Za-z])\)|\[([A-Za-z])\]|([A-Z])(?=\s*(?:[).:,;!?\]\"'\n/]|-\s|\Z|(?:or|and|because|since|as|is|are|over|for|fits|seems|looks)\b))|([a-z])(?:[.):](?=\s)|[.)]?\Z)"
+    r"\(([A-Za-z])\)|\[([A-Za-z])\]|([A-Z])(?=\s*(?:[).:,;!?\]\"'\n/]|-\s|\Z|(?:or|and|because|since|as|is|are|over|for|fits|seems|looks)\b))|([a-z])(?:[.):](?=\s)|[.)]?(?=\n|\Z))"
 )
 _LETTER_ANYWHERE = re.compile(
     r"(?<!\w)\(([A-Z])\)|\b(?:[Oo]ption|[Cc]hoice|[Aa]nswer)\s+\(?([A-Z])\b|(?m:^)([A-Z])[.):](?=\s)"
 )
 _JOINED = re.compile(r"[)\s]*(?:,|\bor\b|\bnor\b|\band\b)\s*(?:or\b|nor\b|and\b)?\s*(?:option\s*)?", re.IGNORECASE)
+_BREAK = re.compile(r"[.,;!?\n]")
 _NEXT = re.compile(r"[\s,;/|]*\(?[A-Z][).:]")
 _AFTER_TEXT = re.compile(r"\s*(?:[.,;:!?)\]\"'\n/&|-]|\Z|(?:because|since|as|and|or|which|so|in|on|with)\b)")
 _DENIES_BEFORE = re.compile(
     r"(?:\b(?:not|n't|nor|neither|rather than|instead of|without|never|eliminate|exclude|rule out|unlike|than)\b"
-    r"|\b(?:isn't|aren't|wasn't))(?:\s+(?:a|an|the|be|it|really|option))*[\s(\"']*\Z",
+    r"|\b(?:isn't|aren't|wasn't)|\b(?:below|above|beneath|beside|behind|near|next to|adjacent to|close to|left of"
+    r"|right of|in front of|under|between|shown in|figure))(?:\s+(?:a|an|the|be|it|really|option))*[\s(\"']*\Z",
     re.IGNORECASE,
 )
 _DENIES_AFTER = re.compile(
@@ -87,8 +90,8 @@ class Options:
             for size in sizes:
                 letter = self._by_words.get(tuple(words[at : at + size])) if at + size <= len(words) else None
                 if letter is not None:
-                    start = tokens[at][1]
-                    if not _DENIES_BEFORE.search(text, max(0, start - 40), start):
+                    start, end = tokens[at][1], tokens[at + size - 1][2]
+                    if not self._passed_over(text, start, end):
                         said.add(letter)
                     at += size
                     break
@@ -99,8 +102,14 @@ class Options:
     def when_unsure(self, text: str) -> str | None:
         return None
 
+    def _passed_over(self, text: str, start: int, end: int) -> bool:
+        """Whether what stands there is denied, only a possibility, or where something else is."""
+        if _DENIES_BEFORE.search(text, max(0, start - 40), start) or _DENIES_AFTER.match(text, end):
+            return True
+        return leaves_open(_BREAK.split(text[max(0, start - 200) : start])[-1])
+
     def _denied(self, text: str, start: int, end: int, letter: str) -> bool:
-        if _DENIES_BEFORE.search(text, max(0, start - 40), start):
+        if self._passed_over(text, start, end):
             return True
         own = re.compile(r"[).:\s]*" + re.escape(self.texts[letter]), re.IGNORECASE).match(text, end)
         return bool(_DENIES_AFTER.match(text, own.end() if own else end))

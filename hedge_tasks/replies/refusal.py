@@ -25,6 +25,9 @@ _REFUSAL = re.compile(
       (?!\ of)
     | \b{_CANNOT}\ identify\ (?:the\ |this\ |any\ |specific\ |real\ ){{0,2}}(?:person|people|individuals?|man|woman)\b
     | \b(?:sorry|apologi[sz]e|afraid)\b[^.\n]{{0,20}}\b(?:unable|can\ not)\ (?:to\ )?{_ACTS}\b
+    | \b(?:sorry|apologi[sz]e|unfortunately|afraid)\b[^.\n]{{0,30}}\bi\ (?:am\ )?(?:can\ not|unable\ to|not\ able\ to
+      |will\ not)
+      \ (?!(?:see|find|spot|detect|observe|locate|make|tell|say|determine|be|confirm|verify)\b)
     | \bi\ (?:do\ not|lack|currently\ lack)\ ?(?:have\ )?(?:the\ |any\ |direct\ ){{0,2}}(?:ability|capability
       |capacity|access)\b
     | \bi\ (?:must|have\ to|will\ have\ to|would\ have\ to)?\ ?(?:respectfully\ )?(?:decline|refuse)\b

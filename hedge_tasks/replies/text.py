@@ -101,7 +101,8 @@ def plain(text: str) -> str:
     text = _LATEX_MARK.sub("", _LATEX_TEXT.sub(_inner, text))
     text = _MARKDOWN.sub("", _TAG.sub(" ", text))
     lines = (" ".join(line.split()) for line in text.splitlines())
-    return "\n".join(line for line in lines if line).strip()
+    whole = "\n".join(line for line in lines if line).strip()
+    return whole[1:-1].strip() if len(whole) > 2 and whole[0] == whole[-1] and whole[0] in "\"'" else whole
 
 
 def _inner(found: re.Match[str]) -> str:

@@ -43,8 +43,12 @@ _CLAIM = re.compile(
     | \A(?P<found>hallucinations?)\ (?:is\ |are\ |was\ |were\ )?(?:detected|found|present)\b""",
     re.VERBOSE,
 )
+_DENIES = re.compile(r"\b(?:not|no|never|free|without|neither|lacks?|unlikely)\b")
+_NOT_THAT = re.compile(
+    r"\b(?:not (?:think|believe|say|see|find|claim)|unlikely|doubt|no (?:evidence|indication|sign|reason))\b[^,;:]*\Z"
+)
 _PARTLY = re.compile(r"\b(?:partly|partially|mostly|somewhat|in part|some of|largely)\b")
-_CLAUSE = re.compile(r"[.!?;\n]+(?=\s|\Z)|\b(?:but|however|although|whereas)\b")
+_CLAUSE = re.compile(r"[.!?;]+(?=\s|\Z)|\n|\b(?:but|however|although|whereas)\b")
 
 
 @dataclass(frozen=True)
@@ -91,7 +95,7 @@ def _claimed(found: re.Match[str]) -> str:
     between = found["some"] if found["some"] is not None else found["between"]
     if found["made"] is not None or found["found"] is not None:
         return HALLUCINATED
-    denied = bool(re.search(r"\b(?:not|no|never|free|without|neither|lacks?)\b", between or ""))
+    denied = bool(_DENIES.search(between or "")) != bool(_NOT_THAT.search(found.string, 0, found.start()))
     wrong = found["some"] is not None or found["bad"] is not None
     return HALLUCINATED if wrong != denied else FACTUAL
 

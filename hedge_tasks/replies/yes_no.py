@@ -19,12 +19,12 @@ _GO_ON = r"|\s+(?:there|it|the|i|he|she|they|we|this|that|these|those|because|si
 _YES_WORD = re.compile(
     rf"(?:a\ )?(?:yes|yeah|yep|yup|sí|oui|да|sim)\b"
     rf"|(?:indeed|affirmative|absolutely|certainly|definitely|ja|si|はい|对){_END})"
-    rf"|(?:true|correct|right){_END}{_GO_ON}|是的?(?![不没]){_END})|y\Z|(?:i\ (?:think|believe)\ so)\b",
+    rf"|(?:true|correct|right){_END}{_GO_ON}|是的?(?![不没]){_END})|y(?=\n|\Z)|(?:i\ (?:think|believe)\ so)\b",
     re.IGNORECASE,
 )
 _NO_WORD = re.compile(
     rf"(?:nope|nah|не[тt]|nein|いいえ|不是|没有|否|não)(?!\w)|(?:absolutely|certainly|definitely|of\ course)\ not\b"
-    rf"|(?:a\ )?(?:no|false|incorrect|wrong|negative|none){_END}{_GO_ON}|none\ of\b|n\Z"
+    rf"|(?:a\ )?(?:no|false|incorrect|wrong|negative|none){_END}{_GO_ON}|none\ of\b|n(?=\n|\Z)"
     rf"|(?:not\ really|not\ at\ all){_END})"
     rf"|not\ (?:in|on|here|visible|present|seen|that\ i\ can\ see)\b|nothing\ (?:of|like)\ (?:that|the)\b"
     rf"|non{_END})|i\ (?:do\ not|don't)\ (?:think|believe)\ so\b",
@@ -128,7 +128,9 @@ _PREPOSITIONS = frozenset(
     ]
 )
 
-_NOUN_DENIED = frozenset(["no", "without", "neither", "nor", "lacks", "lack", "lacking", "zero", "devoid", "absence"])
+_NOUN_DENIED = frozenset(
+    ["0", "no", "without", "neither", "nor", "lacks", "lack", "lacking", "zero", "devoid", "absence"]
+)
 _GONE = frozenset(["absent", "missing", "nowhere", "invisible", "lacking"])
 _SEEN = frozenset(
     [
@@ -195,15 +197,21 @@ _VERBS = frozenset(
 _ABOUT = re.compile(
     r"(?:(?:it|he|she|they|that|this|there|these|those|i|we|you|one)\s)?(?:(?:can|do|does|did|could)\s)?"
     r"(?:is|are|does|do|did|has|have|was|were|see|can|find|appears|seems)"
-    r"(?P<not>\s(?:not|none|no one|nothing))?(?:\s(?:to|be|see|find|seem|appear))?"
+    r"(?P<not>\s(?:not|none|no one|nothing|no such thing))?(?:\s(?:to|be|see|find|seem|appear|sound|look))?"
     r"(?:\s(?:one|any|some|it|them|that|clearly|indeed|also|the case|so|here|there))*"
     r"(?P<word>\s(?:visible|present|shown|right|correct|true|accurate|false|wrong|incorrect|absent|missing))?"
     r"(?:\s(?:in|on) (?:the|this) \w+)?"
 )
 _CLAUSE = re.compile(
-    r"[.!;,:\n]+(?=\s|\Z)|\?[\"']?(?=\s|\Z)"
-    r"|\b(?:but|however|although|though|while|whereas|except|so|only|and (?=no\b|not\b|there\b))"
+    r"[.!;,:]+(?=\s|\Z)|\n|\?[\"']?(?=\s|\Z)"
+    r"|\b(?:but|however|although|though|while|whereas"
+    r"|except|so|only|and (?=no\b|not\b|there\b))"
 )
+_ONLY_NOT = re.compile(
+    r"\b(?:(?:am |is |are )?(?:unable|not able) to|fail(?:s|ed)? to|could not|i doubt(?: that)?"
+    r"|(?:it is )?(?:very |highly )?(?:unlikely|doubtful)(?: that)?)\b"
+)
+_WORD = re.compile(r"[^\W_]+(?:-[^\W_]+)*")
 _QUESTION = re.compile(r"[^.!?\n]*\?")  # it asks, and says nothing
 _NO_DOUBT = re.compile(r"\b(?:no|without(?: a| any)?) (?:doubt|question)\b|\bnot only\b")
 
@@ -224,7 +232,7 @@ class YesNo:
     def of(cls, question: str) -> YesNo:
         """The words of a question ("Is there a dog in the image?") or of the name of what it asks for ("a dog")."""
         said = _WHERE.sub(" ", spelled_out(plain(question.rsplit("\n", 1)[-1])))
-        words = re.findall(r"[^\W_]+", said)
+        words = _WORD.findall(said)
         exists = words[:2] in (["is", "there"], ["are", "there"]) or not {"is", "are", "does", "do"} & set(words[:1])
         first = [w for w in _until_preposition(words) if w not in _STOP]
         keys = tuple(dict.fromkeys(_stem(word) for word in words if word not in _STOP))
@@ -261,7 +269,7 @@ class YesNo:
                 (bare["word"] or "").strip() in _GONE | {"false", "wrong", "incorrect"}
             )
             return NO if denied else YES
-        words = re.findall(r"[^\W_]+", clause)
+        words = _WORD.findall(clause)
         if not self.keys or {"not", "excluded", "ruled", "confirm", "verify"} & set(words) > {"not"}:
             return None
         stems = [_stem(word) for word in words]
@@ -275,7 +283,7 @@ class YesNo:
     def _denied(self, words: Sequence[str], stems: Sequence[str]) -> bool:
         for at, word in enumerate(words):
             after, before = stems[at + 1 : at + 7], stems[:at]
-            if word in _NOUN_DENIED and self.head in after[:6]:
+            if word in _NOUN_DENIED and (self.head in after or self.keys[0] in after[:3]):
                 return True
             if word == "free" and self.head in after[:3]:
                 return True
@@ -308,7 +316,8 @@ def read_yes_no(reply: str, question: str = "", *, cut: bool = False) -> Reading
 
 
 def _clauses(text: str) -> Iterator[str]:
-    for piece in _CLAUSE.split(_QUESTION.sub(" ", _NO_DOUBT.sub(" ", spelled_out(text)))):
+    said = _ONLY_NOT.sub("can not", _NO_DOUBT.sub(" ", spelled_out(text)))
+    for piece in _CLAUSE.split(_QUESTION.sub(" ", said)):
         if clause := " ".join(piece.split()).strip(" \"'()-"):
             yield clause
 
