@@ -366,7 +366,7 @@ def test_eight_tasks_and_a_users_own_run_with_one_command(run: Run) -> None:
         assert ("{context}" in settings["prompt"]["user"]) == (settings["documents"]["context"] == "knowledge")
         assert ("knowledge" in task) == (settings["documents"]["context"] == "knowledge")
         assert run.results["configs"][task]["dataset_name"] == f"pqa_{'artificial' if 'art' in task else 'labeled'}"
-        assert settings["sampling"]["perturbation"]["name"] == "instructions"
+        assert settings["sampling"]["perturbation"]["name"] == "checking"
         assert len(run.samples(task)) == 8
 
 

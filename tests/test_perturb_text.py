@@ -69,6 +69,38 @@ def test_sentences_of_the_context_change_places_and_nothing_else_does() -> None:
     assert noise.perturb_wording(Wording("Q"), seed=1).context == ""
 
 
+@given(st.text(alphabet="pA1 .,>-#\n*)", max_size=80), st.integers(0, 9))
+def test_shuffling_loses_no_character_but_white_space(context: str, seed: int) -> None:
+    shuffled = build_noise("shuffled_context").perturb_wording(Wording("Q", context), seed=seed).context
+    assert Counter("".join(shuffled.split())) == Counter("".join(context.split()))
+
+
+def test_a_sign_of_comparison_is_no_markdown() -> None:
+    context = "The difference (p > 0.05) was small. > It was n > 3.\n- One item > 2"
+    shuffled = build_noise("shuffled_context").perturb_wording(Wording("Q", context), seed=3).context
+    for piece in ("The difference (p > 0.05) was small.", "> It was n > 3.", "- One item > 2"):
+        assert piece in shuffled
+    assert split_sentences("p > 0.05 was found.") == ["p > 0.05 was found."]
+
+
+JOINED = [
+    ["the lungs are clear.", "there is no effusion."],
+    ["the lungs are clear .", "there is no effusion .", "heart size is normal ."],
+    ["The lungs are clear,", "A granuloma is unchanged,", "No effusion is present,", "Surgical clips are noted"],
+    ["He lived in London, Paris, The Hague and Rome."],
+    ["The lungs, the heart and the mediastinum are normal."],
+    ["Mild cardiomegaly vs. portable technique.", "no focal consolidation."],
+    ["the p.o. intake is fine.", "he was seen at 5 p.m. on Monday."],
+    ["Compared to Jan. 5, the effusion has resolved.", "The line tip is in the SVC."],
+    ["the patient has s. aureus bacteremia.", "the valve is normal."],
+]
+
+
+@pytest.mark.parametrize("sentences", JOINED, ids=lambda sentences: sentences[0][:20])
+def test_sentences_in_lower_case_and_those_joined_by_commas_are_found(sentences: list[str]) -> None:
+    assert split_sentences(" ".join(sentences)) == sentences
+
+
 def test_images_are_left_alone() -> None:
     image = Image.new("RGB", (3, 2))
     assert build_noise("instructions").perturb_images([image], ASKED, seed=4) == [image]
@@ -167,3 +199,8 @@ def test_no_word_is_lost_or_made_up_by_splitting(text: str) -> None:
 @pytest.mark.parametrize("text", ["x. " * 30_000, "1. " * 30_000, "a" * 100_000, "(" * 50_000 + ". A", "\n- " * 30_000])
 def test_hostile_texts_are_split_in_linear_time(text: str) -> None:
     assert len("".join(split_sentences(text))) <= len(text)
+
+
+def test_no_prefix_asks_a_judge_of_an_answer_to_answer_the_question() -> None:
+    assert not [t for name in PRESETS["checking"].templates for t in load_templates(name) if "answer" in t.lower()]
+    assert any("answer" in template for template in load_templates("confidence_weakening"))
