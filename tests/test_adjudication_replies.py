@@ -28,6 +28,9 @@ DIGESTS = {
     "hedge_binary/1": "8d46b7fa18ac4290",
     "medhallmark/1": "37df7839042f9dc4",
     "medhallmark_report/1": "bb618a3a77baca6f",
+    "reply_option/1": "730c0c6ff4486b82",
+    "reply_verdict/1": "d563798da3a36434",
+    "reply_yes_no/1": "5baafab1f9ae596f",
     "shale/1": "4aad7861a20cd8fc",
     "vope_relevance/1": "79a97e959173072d",
 }

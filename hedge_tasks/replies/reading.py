@@ -10,6 +10,7 @@ LINE = "line"
 LEADING = "leading"
 STATEMENT = "statement"
 MENTION = "mention"
+MODEL = "model"
 
 BASES = {
     JSON: "the answer field of a JSON object",
@@ -18,6 +19,7 @@ BASES = {
     LEADING: "how the reply begins",
     STATEMENT: "a sentence about what was asked",
     MENTION: "the only answer that is mentioned, and not denied",
+    MODEL: "a judge model, asked about what the rules cannot read",
 }
 """What a reading may rest on, the firmest first."""
 

@@ -9,6 +9,7 @@ from typing import Any
 
 from hedge_tasks.adjudication.base import Case, Judge, Verdict, build_judge
 from hedge_tasks.adjudication.config import Spec, check_judge, keep_labels, parse_spec
+from hedge_tasks.adjudication.fallback import Fallback
 from hedge_tasks.errors import ConfigError, DataError, unknown
 from hedge_tasks.replies import Reading, official, read_yes_no
 from hedge_tasks.replies.parsing import HEDGE, OFFICIAL, PARSINGS, check_parsing
@@ -32,6 +33,7 @@ HALLUCINATED = (FALSE_DESCRIPTION, FALSE_IMAGINATION)
 UNITS = ("words", "categories")
 
 _LONGEST_RAW = 500
+_PROMPT = "reply_yes_no"
 
 
 class VopeJudge:
@@ -45,6 +47,7 @@ class VopeJudge:
         parsing: "hedge" (`replies.read_yes_no`) or "official" (the reference code's rules).
         unit: what an object is: "words" (as in the reference code) or "categories"; see `extraction.objects_in`.
         relevance: judge or judges of the relevance of absent objects, with the prompt `vope_relevance`; None for none.
+        fallback: a judge model that reads replies which the rules cannot (`llm:model=...`); None for none.
 
     Raises:
         ConfigError: an option makes no sense.
@@ -53,22 +56,31 @@ class VopeJudge:
     name = "vope"
     version = "2"
 
-    def __init__(self, parsing: str = HEDGE, unit: str = "words", relevance: Spec | None = None) -> None:
+    def __init__(
+        self, parsing: str = HEDGE, unit: str = "words", relevance: Spec | None = None, fallback: Spec | None = None
+    ) -> None:
         self.parsing = check_parsing(parsing)
         if unit not in UNITS:
             raise unknown("VOPE unit", str(unit), UNITS)
         self.unit = unit
+        self.fallback = None if fallback is None else Fallback(fallback, [_PROMPT])
         self.relevance = relevance_judges(relevance) if relevance is not None else []
 
     def settings(self) -> dict[str, Any]:
-        own = {"judge": self.name, "version": self.version, "parsing": self.parsing, "unit": self.unit}
+        own: dict[str, Any] = {"judge": self.name, "version": self.version, "parsing": self.parsing, "unit": self.unit}
+        if self.fallback is not None:
+            own["fallback"] = self.fallback.settings()
         return {**own, "relevance": [judge.settings() for judge in self.relevance]}
 
     def keep_labels(self, folder: Path | None) -> None:
+        if self.fallback is not None:
+            self.fallback.keep_labels(folder)
         for judge in self.relevance:
             keep_labels(judge, folder)
 
     def check(self, cases_have_images: bool = True) -> None:
+        if self.fallback is not None:
+            self.fallback.check()
         for judge in self.relevance:
             check_judge(judge, cases_have_images)
 
@@ -78,18 +90,21 @@ class VopeJudge:
         Raises:
             DataError: a reference is neither yes nor no; names the case.
         """
-        return [self._judge(case) for case in cases]
+        for case in cases:
+            if case.reference not in ("yes", "no"):
+                raise DataError(f"{case.id}: expected the reference yes or no, got {case.reference!r}")
+        own = [_read(self.parsing, case) for case in cases]
+        if self.fallback is not None:
+            own = self.fallback.read([(case, said, _PROMPT) for case, said in zip(cases, own, strict=True)])
+        return [self._judge(case, said) for case, said in zip(cases, own, strict=True)]
 
-    def _judge(self, case: Case) -> Verdict:
-        if case.reference not in ("yes", "no"):
-            raise DataError(f"{case.id}: expected the reference yes or no, got {case.reference!r}")
-        votes = {name: self._verdict(name, case) for name in PARSINGS}
-        own = votes[self.parsing]
-        return replace(own, judge=self.name, raw=case.answer[:_LONGEST_RAW], votes=tuple(votes.values()))
+    def _judge(self, case: Case, said: Reading) -> Verdict:
+        votes = [self._verdict(name, case, _read(name, case)) for name in PARSINGS]
+        own = self._verdict(self.parsing, case, said)
+        return replace(own, judge=self.name, raw=case.answer[:_LONGEST_RAW], votes=tuple(votes))
 
-    def _verdict(self, parsing: str, case: Case) -> Verdict:
+    def _verdict(self, parsing: str, case: Case, said: Reading) -> Verdict:
         who = (f"{self.name}:{parsing}", self.version)
-        said = _read(parsing, case)
         if said.value is None:
             return Verdict(None, str(said), *who)
         kind = SETS[case.reference == "yes", said.value == "yes"]
