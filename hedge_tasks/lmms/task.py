@@ -52,8 +52,8 @@ class HedgeTask(ConfigurableMessagesTask):
     Built from a YAML with `class: !function hedge_tasks.lmms.task.HedgeTask`; see tasks/README.md for its keys.
 
     An evaluation that needs more than the YAML can say derives a class and overrides hooks, in the order in which they
-    are called: `judge_of`, `second_stage`, `judge_cases`, `read_answer`, `facts`. EXTENDING.md shows each. Nothing
-    else of this class is meant to be overridden, and nothing with an underscore to be used.
+    are called: `judge_of`, `second_stage`, `choices`, `judge_cases`, `read_answer`, `facts`. EXTENDING.md shows each.
+    Nothing else of this class is meant to be overridden, and nothing with an underscore to be used.
 
     Attributes:
         judge: says which baseline answers are hallucinated.
@@ -101,6 +101,13 @@ class HedgeTask(ConfigurableMessagesTask):
             wording: that this draw was asked with, perturbed where the draw is a noisy one.
         """
         return answer
+
+    def choices(self, document: Mapping[str, Any]) -> Sequence[str] | None:
+        """The texts that answer a document's question, for `guided: true`. Default: None, its answers are free.
+
+        An empty sequence leaves this question free in a task whose second stage has questions with such texts.
+        """
+        return None
 
     def facts(self, document: Mapping[str, Any], answers: AnswerSet) -> Mapping[str, Any]:
         """What the metrics see of a document besides its columns. Default: nothing."""
@@ -261,6 +268,7 @@ class HedgeTask(ConfigurableMessagesTask):
             model=model_identity(self._args),
             store=store_folder(self._args),
             second_stage=self._second_stage,
+            choices=self._choices(doc),
         )
         if self.plan.noisy_count:
             self._check_noise(request)
@@ -270,6 +278,16 @@ class HedgeTask(ConfigurableMessagesTask):
         settings = {"do_sample": True, "n": 1 + self.plan.n + self.plan.noisy_count}
         arguments = (ctx, settings, request, doc_id, self.config.task, split)
         return Instance("generate_samples", arguments, 0, **kwargs)
+
+    def _choices(self, document: Mapping[str, Any]) -> tuple[str, ...]:
+        if not self.plan.guided:
+            return ()
+        choices = self.choices(document)
+        if choices is None:
+            raise ConfigError(
+                f"{self.config.task}: guided: the answers of this task are free, there is nothing to choose"
+            )
+        return tuple(choices)
 
     def _warn_of_nothing_kept(self) -> None:
         if not self._warned and is_first():

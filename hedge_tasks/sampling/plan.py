@@ -56,6 +56,8 @@ class SamplingPlan:
         image_check: documents whose baseline is drawn once more on a blank picture and on another document's, which
             tells how far the answers depend on the picture at all.
         probe: whether a few draws that count in no score first show how the model samples.
+        guided: whether the model may only write one of the answers that a question offers, in tasks that have such
+            questions: a mask over the logits in `hedge_hf`, structured outputs elsewhere.
     """
 
     n: int = 10
@@ -75,6 +77,7 @@ class SamplingPlan:
     on_filtered: str = "fail"
     image_check: int = 0
     probe: bool = True
+    guided: bool = False
 
     def __post_init__(self) -> None:
         options.count("n", self.n, at_least=1)
@@ -98,6 +101,7 @@ class SamplingPlan:
             options.count("max_failed", self.max_failed)
         options.count("image_check", self.image_check, at_least=0)
         options.flag("probe", self.probe)
+        options.flag("guided", self.guided)
         _ = self.noise  # an unknown preset or a strength beyond the limits fails here, not at the first noisy draw
 
     @classmethod
@@ -136,7 +140,10 @@ class SamplingPlan:
 
     def settings(self) -> dict[str, Any]:
         noise = self.noise.settings()
-        return {**asdict(self), "n_noisy": self.noisy_count, "until": list(self.until), "perturbation": noise}
+        # Only where it is on: it is no part of the definition of answers that were never constrained.
+        guided = {"guided": True} if self.guided else {}
+        own = {key: value for key, value in asdict(self).items() if key != "guided"} | guided
+        return {**own, "n_noisy": self.noisy_count, "until": list(self.until), "perturbation": noise}
 
     def draws(self, document: str) -> list[Draw]:
         """All draws of one document, baseline first, then clean, then noisy.

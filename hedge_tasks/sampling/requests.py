@@ -36,6 +36,7 @@ class SampleRequest:
         model: what identifies the model that answers, None where the command line does not tell.
         store: folder of the answer store, None to keep answers in memory only.
         second_stage: what is asked about the same document when all documents have answered; None for nothing.
+        choices: the only texts that the model may write (`guided: true`); none leaves it free.
     """
 
     id: str
@@ -52,6 +53,7 @@ class SampleRequest:
     context: str = ""
     distractor: str = ""
     second_stage: SecondStage | None = None
+    choices: tuple[str, ...] = ()
 
     @property
     def wording(self) -> Wording:

@@ -8,6 +8,7 @@ hallucinated.
 
 from __future__ import annotations
 
+import math
 import statistics as stdlib
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
@@ -156,6 +157,56 @@ class HallucinatedShareAuroc(AurocMetric):
         return [ScoredCase(record["share"], record["truth"], record["row"])]
 
 
+def hallucinated_probability(one_token: Sequence[tuple[str, float]]) -> float | None:
+    r"""The model's own p(1) / (p(0) + p(1)), from verdicts of a single token.
+
+    .. math:: p = \frac{e^{\ell_1}}{e^{\ell_0} + e^{\ell_1}}
+
+    The log-probabilities are of the raw distribution, the same for every draw of a prompt. Where only one of the two
+    verdicts was ever drawn, all that its token leaves is taken for the other one, which is the least that can be said
+    for the first. Replies of several tokens count for nothing: their mean says little of the verdict.
+
+    Args:
+        one_token: verdict ("factual", "hallucinated") and log-probability of answers to the same prompt.
+
+    Returns:
+        A probability; None where no verdict is of one token.
+
+    Example:
+        >>> round(hallucinated_probability([("hallucinated", -0.5), ("factual", -1.5), ("factual", -1.5)]), 3)
+        0.731
+    """
+    known: dict[str, list[float]] = {FACTUAL: [], HALLUCINATED: []}
+    for said, logprob in one_token:
+        if said in known:
+            known[said].append(math.exp(logprob))
+    means = {said: math.fsum(values) / len(values) for said, values in known.items() if values}
+    if not means:
+        return None
+    factual = means.get(FACTUAL, 1.0 - means.get(HALLUCINATED, 0.0))
+    hallucinated = means.get(HALLUCINATED, 1.0 - factual)
+    return hallucinated / (factual + hallucinated) if factual + hallucinated else None
+
+
+class HallucinatedProbabilityAuroc(AurocMetric):
+    """ROC-AUC of p(1) against p(0) against the truth of the shown answer; see `hallucinated_probability`."""
+
+    def __init__(self) -> None:
+        super().__init__("hallucinated_probability")
+
+    @property
+    def detectors(self) -> tuple[str, ...]:
+        return ()
+
+    def record(self, scores: Scores, verdict: Record, document: Record) -> dict[str, Any]:
+        probability = hallucinated_probability(document["one_token"])
+        truth = int(document["truth"]) if probability is not None else None
+        return {"probability": probability, "truth": truth, "row": document["row"]}
+
+    def cases(self, record: Record) -> Sequence[ScoredCase]:
+        return [ScoredCase(record["probability"], record["truth"], record["row"])]
+
+
 class VerdictWrongAuroc(AurocMetric):
     """ROC-AUC of a detector against "the model's verdict is wrong", which is not whether the shown answer is."""
 
@@ -275,6 +326,7 @@ METRICS: Mapping[str, Metric] = _by_name(
         *(MajorityVote(measure) for measure in (f1, accuracy)),
         *(VerdictWrongAuroc(score) for score in SCORE_NAMES),
         HallucinatedShareAuroc(),
+        HallucinatedProbabilityAuroc(),
         AlwaysHallucinated(f1),
         ShorterIsHallucinated(f1),
         ShorterIsHallucinated(accuracy),

@@ -28,9 +28,16 @@ class MedHalluTask(HedgeTask):
     def judge_of(self, settings: DocumentSettings, task: str) -> MedHalluJudge:
         return required_judge(settings.judge, MedHalluJudge, task)
 
+    def choices(self, document: Mapping[str, Any]) -> tuple[str, ...]:
+        return ("0", "1", "2") if self.judge.not_sure else ("0", "1")
+
     def read_answer(self, answer: Answer, wording: Wording) -> Answer:
         verdict = self.judge.read(answer.text, cut=answer.finish == "length")
         return replace(answer, text=UNREADABLE if verdict is None else verdict.replace("_", " "))
 
     def facts(self, document: Mapping[str, Any], answers: AnswerSet) -> Mapping[str, Any]:
-        return {"sampled": [answer.text.replace(" ", "_") for answer in answers.clean]}
+        seen = (answers.baseline, *answers.clean)  # one prompt; what was perturbed has other log-probabilities
+        return {
+            "sampled": [answer.text.replace(" ", "_") for answer in answers.clean],
+            "one_token": [(a.text, a.mean_logprob) for a in seen if a.n_tokens == 1 and a.mean_logprob is not None],
+        }

@@ -90,6 +90,9 @@ class ShaleDiscriminativeTask(ShaleTask):
     def judge_of(self, settings: DocumentSettings, task: str) -> ShaleJudge:
         return required_judge(settings.judge, ShaleJudge, task)
 
+    def choices(self, document: Mapping[str, Any]) -> tuple[str, ...]:
+        return tuple(options_of(str(document["question"]))) or ("Yes", "No")
+
     def read_answer(self, answer: Answer, wording: Wording) -> Answer:
         said = self.judge.read(answer.text, wording.question, cut=answer.finish == "length")
         text = UNREADABLE if said is None else options_of(wording.question).get(said, said).lower()

@@ -50,4 +50,5 @@ def _recheck(request: SampleRequest, stage: SecondStage, word: str, present: boo
         reference="yes" if present else "no",
         question_type=word,
         second_stage=None,
+        choices=("Yes", "No") if stage.plan.guided else (),
     )
