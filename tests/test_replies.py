@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from reply_corpus import corpus, is_held_out, ours, reading, vope_rechecked
 
-from hedge_tasks.replies import BASES, REASONS, official, read_free, read_option, read_verdict, read_yes_no
+from hedge_tasks.replies import BASES, REASONS, official, read_free, read_option, read_verdict, read_yes_no, spoken_text
 from hedge_tasks.replies.text import without_thoughts
 
 DOG = "Is there a dog in the image?"
@@ -281,6 +281,23 @@ def test_thoughts_end_with_their_last_mark() -> None:
     assert (
         read_free("<|channel|>analysis<|message|>x<|end|><|channel|>final<|message|>The liver.").value == "The liver."
     )
+
+
+@pytest.mark.parametrize(
+    ("reply", "spoken"),
+    [
+        ("A mass in the left lung.", "A mass in the left lung."),
+        ("<think>left?</think>\n\nOn the right.<|im_end|>", "On the right."),
+        ("<think>It is on the left.", ""),
+        ("**Final answer:** the liver", "the liver"),
+        ('{"answer": "liver"}', "liver"),
+        ("I'm sorry, I can't help with that.", "I'm sorry, I can't help with that."),
+        ("[LMMS_EVAL_REQUEST_FAILED after 3]", ""),
+        ("Findings:\n- clear lungs\n- **no** effusion", "Findings:\n- clear lungs\n- **no** effusion"),
+    ],
+)
+def test_of_a_free_answer_what_was_said_is_judged(reply: str, spoken: str) -> None:
+    assert spoken_text(reply) == spoken
 
 
 # --- the papers' readers ----------------------------------------------------------------------------------------------

@@ -39,6 +39,7 @@ from hedge_tasks.lmms.processes import gather, is_first
 from hedge_tasks.lmms.reasoning import Tags, reasoning_tags, without_reasoning
 from hedge_tasks.lmms.settings import DocumentSettings
 from hedge_tasks.perturb import Wording
+from hedge_tasks.replies import spoken_text
 from hedge_tasks.runs.run_files import FOLDER, save_run
 from hedge_tasks.sampling.plan import SamplingPlan, draw_seed
 from hedge_tasks.sampling.prompts import load_prompt
@@ -89,10 +90,11 @@ class HedgeTask(ConfigurableMessagesTask):
             cases: what a judge sees of every document, in the order of the answer sets.
             answer_sets: all answers, with those of the second stage as `follow_ups`.
         """
-        return [(verdict, {}) for verdict in self.judge.judge(cases)]
+        spoken = [replace(case, answer=spoken_text(case.answer)) for case in cases]
+        return [(verdict, {}) for verdict in self.judge.judge(spoken)]
 
     def read_answer(self, answer: Answer, wording: Wording) -> Answer:
-        """An answer as it is clustered and stored once it is judged. Default: as it is.
+        """An answer as it is clustered and stored once it is judged. Default: without thoughts and labels.
 
         For replies of a fixed form: "1", "**1**" and "Answer: 1" are one meaning for any clustering once each is read.
 
@@ -100,7 +102,7 @@ class HedgeTask(ConfigurableMessagesTask):
             answer: any answer of a document: baseline, clean or noisy.
             wording: that this draw was asked with, perturbed where the draw is a noisy one.
         """
-        return answer
+        return _spoken(answer)
 
     def choices(self, document: Mapping[str, Any]) -> Sequence[str] | None:
         """The texts that answer a document's question, for `guided: true`. Default: None, its answers are free.
@@ -372,8 +374,8 @@ class HedgeTask(ConfigurableMessagesTask):
 
     def _read(self, instances: list[Instance], answer_sets: list[AnswerSet]) -> list[AnswerSet]:
         """Every answer as the evaluation reads it."""
-        if type(self).read_answer is HedgeTask.read_answer:
-            return answer_sets
+        if type(self).read_answer is HedgeTask.read_answer:  # which knows nothing of the wording
+            return [_spoken_set(answers) for answers in answer_sets]
         return [self._read_set(i.metadata["split"], i.doc_id, a) for i, a in zip(instances, answer_sets, strict=True)]
 
     def _read_set(self, split: str, doc_id: int, answers: AnswerSet) -> AnswerSet:
@@ -483,6 +485,21 @@ class HedgeTask(ConfigurableMessagesTask):
             "filters": filters,
             "outcome": self._outcome,
         }
+
+
+def _spoken(answer: Answer) -> Answer:
+    text = spoken_text(answer.text)
+    return answer if text == answer.text else replace(answer, text=text)
+
+
+def _spoken_set(answers: AnswerSet) -> AnswerSet:
+    """The answers as they are compared; the very same object where nothing had to go."""
+    every = (answers.baseline, *answers.clean, *answers.noisy)
+    read = [_spoken(answer) for answer in every]
+    if all(one is other for one, other in zip(every, read, strict=True)):
+        return answers
+    n = 1 + len(answers.clean)
+    return replace(answers, baseline=read[0], clean=tuple(read[1:n]), noisy=tuple(read[n:]))
 
 
 def _filter_settings(steps: list[Any]) -> dict[str, Any]:

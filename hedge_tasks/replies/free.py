@@ -41,3 +41,19 @@ def read_free(reply: str, *, cut: bool = False) -> Reading:
     if cut and not _SENTENCE_END.search(text):
         return unreadable(CUT)
     return Reading(text, STATEMENT)
+
+
+def spoken_text(reply: str) -> str:
+    """The text of a free answer as it is judged and compared: what `read_free` reads.
+
+    A refusal stays what it is, for whoever judges to call it something; an unfinished thought is nothing.
+
+    Example:
+        >>> spoken_text("<think>left?</think>On the right.</s>"), spoken_text("<think>left?"), spoken_text("No idea.")
+        ('On the right.', '', 'No idea.')
+    """
+    read = read_free(reply)
+    if read.value is not None:
+        return read.value
+    text = body(reply)
+    return "" if isinstance(text, Reading) else text

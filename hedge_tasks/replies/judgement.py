@@ -102,13 +102,17 @@ def _read(reply: str, values: Mapping[str, str], field: str, judged: str) -> Jud
     # Before thoughts are looked for, or an answer that makes a judge quote their mark could cut a verdict off.
     whole = whole_object(reply)
     if whole is None:
-        text = body(reply)
-        if isinstance(text, Reading):
-            told = "the reply is empty" if not reply else REASONS[text.basis]
-            raise _Unclear(text.basis, told)
-        whole = whole_object(text)
+        found = body(reply)
+        if isinstance(found, Reading):
+            raise _Unclear(found.basis, "the reply is empty" if not reply else REASONS[found.basis])
+        reply = found
+        whole = whole_object(reply)
     if whole is not None:
         return _one([whole], values, field)
+    return _in_text(reply, values, field, judged)
+
+
+def _in_text(text: str, values: Mapping[str, str], field: str, judged: str) -> Judgement:
     objects, rest = objects_in(text)
     own = [o for source, o in objects if field in o and not _quoted(source, judged)]
     if own:

@@ -12,6 +12,7 @@ from hedge_tasks.detectors import scoring
 from hedge_tasks.errors import DataError
 from hedge_tasks.evaluations.vope.extraction import mentions
 from hedge_tasks.evaluations.vope.vocabulary import coco
+from hedge_tasks.replies import spoken_text
 from hedge_tasks.replies.parsing import OFFICIAL
 
 
@@ -134,7 +135,7 @@ def _record(
 
 
 def _categories(text: str) -> set[str]:
-    return {mention.category for mention in mentions(text)}
+    return {mention.category for mention in mentions(spoken_text(text))}
 
 
 def story_verdict(records: Sequence[ObjectRecord], judge: str, version: str) -> Verdict:
