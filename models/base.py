@@ -20,6 +20,7 @@ class ChatAdapter(lmms):
     """An lmms-eval chat model that generates and does nothing else."""
 
     is_simple = False
+    takes_choices = True
 
     @abc.abstractmethod
     def answer_conversations(

@@ -29,6 +29,7 @@ from hedge_tasks.models.token_sampling import (
     LOGPROB_DECIMALS,
     VERSION,
     AnswerReader,
+    Continuations,
     TokenSampler,
     effective_decoding,
 )
@@ -217,8 +218,9 @@ class HedgeHF(ChatAdapter):
         """One answer a draw; `owners` says which of the messages is whose prompt."""
         limits = draws[0].request.plan.limits()
         defaults = self._model.generation_config
-        sampler = TokenSampler([d.draw for d in draws], limits, defaults, self._placeholders, self.device)
         reader = AnswerReader(self._tokenizer, defaults, limits.get("until", ()))
+        allowed = [self._allowed(draw.request.choices, reader) for draw in draws]
+        sampler = TokenSampler([d.draw for d in draws], limits, defaults, self._placeholders, self.device, allowed)
         if self._is_contrasted(draws[0]):
             return self._sample_contrasted(draws, messages, owners, sampler, reader)
         if self._may_share(messages[:1]):
@@ -226,6 +228,9 @@ class HedgeHF(ChatAdapter):
             return shared.decode(self._inputs(messages), owners, sampler, reader, limits["max_new_tokens"])
         inputs = self._inputs([messages[owner] for owner in owners])
         return PlainGeneration(self._model).decode(inputs, sampler, reader, limits["max_new_tokens"])
+
+    def _allowed(self, choices: tuple[str, ...], reader: AnswerReader) -> Continuations | None:
+        return Continuations(self._tokenizer, choices, reader.ends) if choices else None
 
     def effective_decoding(self, limits: Mapping[str, Any]) -> dict[str, Any]:
         """What is in force besides the temperature: `top_p`, `top_k`, `min_p`, `repetition_penalty`."""

@@ -398,10 +398,23 @@ def _of_draw(draw: DrawRequest) -> _Question:
     request = draw.request
     limits = request.plan.limits()
     settings = _settings(draw.draw.temperature, limits, draw.draw.seed)
+    if request.choices:
+        settings["response_format"] = _one_of(request.choices)
     # A draw without the top_p that its plan asks for would be a draw of something else.
     optional = tuple(name for name in _OPTIONAL if name not in limits)
     keep_filtered = request.plan.on_filtered == "record"
     return _Question(request.id, draw.messages, settings, optional, keep_filtered, _is_pure(limits))
+
+
+def _one_of(choices: Sequence[str]) -> dict[str, Any]:
+    """The structured output that OpenAI, vLLM, SGLang and llama.cpp understand alike: a JSON object with the answer."""
+    schema = {
+        "type": "object",
+        "properties": {"answer": {"type": "string", "enum": list(choices)}},
+        "required": ["answer"],
+        "additionalProperties": False,
+    }
+    return {"type": "json_schema", "json_schema": {"name": "answer", "strict": True, "schema": schema}}
 
 
 def _settings(temperature: float, limits: Mapping[str, Any], seed: int | None = None) -> dict[str, Any]:

@@ -158,10 +158,13 @@ class HedgeVLLM(ChatAdapter):
         return self._engine.chat(conversations, sampling_params=sampling, use_tqdm=False)
 
     def _sampling(self, draw: DrawRequest) -> Any:
-        return self._sampling_of(draw.draw, draw.request.plan.limits())
+        return self._sampling_of(draw.draw, draw.request.plan.limits(), draw.request.choices)
 
-    def _sampling_of(self, draw: Draw, limits: Mapping[str, Any]) -> Any:
+    def _sampling_of(self, draw: Draw, limits: Mapping[str, Any], choices: Sequence[str] = ()) -> Any:
         decoding = self.effective_decoding(limits)
+        if choices:
+            parameters = importlib.import_module("vllm.sampling_params")
+            decoding["structured_outputs"] = parameters.StructuredOutputsParams(choice=list(choices))
         return self._vllm.SamplingParams(
             temperature=draw.temperature,
             seed=draw.seed,

@@ -21,6 +21,7 @@ from transformers import (
 )
 
 from hedge_tasks.data.answers import Answer, Draw, Finish
+from hedge_tasks.errors import ConfigError
 
 VERSION = "gumbel-1"
 """Part of a model's identity: raise it when the same seed would no longer choose the same token."""
@@ -71,6 +72,7 @@ class TokenSampler:
         defaults: the model's generation config, for its repetition penalty and, with `decoding: model`, the rest.
         forbidden: tokens that are no text (image placeholders); never chosen.
         device: of the logits.
+        allowed: for each draw, what may follow the tokens chosen so far (see `Continuations`); None leaves it free.
     """
 
     def __init__(
@@ -80,7 +82,9 @@ class TokenSampler:
         defaults: GenerationConfig,
         forbidden: Collection[int],
         device: torch.device,
+        allowed: Sequence[Continuations | None] = (),
     ) -> None:
+        self._allowed = list(allowed) or [None] * len(draws)
         self._seeds = torch.tensor([draw.seed for draw in draws], dtype=torch.int64, device=device)
         temperatures = torch.tensor([draw.temperature for draw in draws], dtype=torch.float64, device=device)[:, None]
         # At temperature 0 the logits stay as they are and there is no noise.
@@ -106,11 +110,44 @@ class TokenSampler:
         scores = raw if self._penalty is None else self._penalty(ids, raw.clone())
         scores = scores.double() / self._divisors[rows]
         scores[:, self._forbidden] = -torch.inf
+        self._keep_allowed(scores, ids, rows, step)
         for warper in self._warpers:
             scores = warper(ids, scores)
         noise = gumbel_noise(self._seeds[rows], torch.full_like(rows, step), scores.shape[1])
         tokens = (scores + noise * self._noisiness[rows]).argmax(dim=1)
         return tokens, raw.gather(1, tokens[:, None])[:, 0] - raw.logsumexp(dim=1)
+
+    def _keep_allowed(self, scores: torch.Tensor, ids: torch.Tensor, rows: torch.Tensor, step: int) -> None:
+        for place, row in enumerate(rows.tolist()):
+            allowed = self._allowed[row]
+            if allowed is None:
+                continue
+            mask = torch.full_like(scores[place], -torch.inf)
+            mask[allowed.after(ids[place, ids.shape[1] - step :].tolist())] = 0.0
+            scores[place] += mask
+
+
+class Continuations:
+    """Which tokens may come next, where an answer must be one of a few texts.
+
+    Args:
+        tokenizer: of the model.
+        choices: the texts.
+        ends: tokens that end an answer.
+    """
+
+    def __init__(self, tokenizer: Any, choices: Sequence[str], ends: Collection[int]) -> None:
+        self._ends = sorted(ends)
+        self._sequences = [tuple(tokenizer.encode(text, add_special_tokens=False)) for text in choices]
+        if not all(self._sequences):
+            raise ConfigError(f"guided: the model's tokenizer has no tokens for one of {list(choices)}")
+
+    def after(self, tokens: Sequence[int]) -> list[int]:
+        """The tokens that may follow; the ends where the answer is complete."""
+        written = tuple(token for token in tokens if token not in self._ends)
+        n = len(written)
+        following = {s[n] for s in self._sequences if len(s) > n and s[:n] == written}
+        return sorted(following | (set(self._ends) if written in self._sequences or not following else set()))
 
 
 NEUTRAL: Mapping[str, Any] = {"top_p": 1.0, "top_k": 0, "min_p": 0.0}

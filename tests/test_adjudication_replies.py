@@ -23,9 +23,9 @@ from hedge_tasks.adjudication.prompt import (
     parse_judge_prompt,
     prompt_names,
 )
-from hedge_tasks.adjudication.reply import Unreadable, bounded, read_reply
 from hedge_tasks.errors import ConfigError, DataError, HedgeError
 from hedge_tasks.io.outside import clean
+from hedge_tasks.replies.judgement import bounded
 
 # A changed file is another prompt: raise its version and write the new digest here.
 DIGESTS = {
@@ -34,6 +34,9 @@ DIGESTS = {
     "hedge_binary/1": "8d46b7fa18ac4290",
     "medhallmark/1": "37df7839042f9dc4",
     "medhallmark_report/1": "bb618a3a77baca6f",
+    "reply_option/1": "730c0c6ff4486b82",
+    "reply_verdict/1": "d563798da3a36434",
+    "reply_yes_no/1": "5baafab1f9ae596f",
     "shale/1": "4aad7861a20cd8fc",
     "vope_relevance/1": "79a97e959173072d",
 }
@@ -44,10 +47,8 @@ LEVELS, RELEVANCE = load_judge_prompt("medhallmark"), load_judge_prompt("vope_re
 
 def said(text: str, prompt: JudgePrompt = HEDGE, judged: str = "") -> str:
     """The outcome that is read, or why none is."""
-    try:
-        return read_reply(text, prompt, judged).outcome.key
-    except Unreadable as error:
-        return f"unreadable: {error}"
+    outcome, reason = prompt.read(text, judged)
+    return f"unreadable: {reason}" if outcome is None else outcome.key
 
 
 # --- prompts ----------------------------------------------------------------------------------------------------------
@@ -63,7 +64,7 @@ def test_the_examples_of_a_prompt_are_read_as_they_are_written(name: str) -> Non
     prompt = load_judge_prompt(name)
     for shown, reply in prompt.examples:
         assert set(json.loads(shown)) <= {field.name for field in prompt.fields}
-        assert read_reply(reply, prompt).outcome.key == str(json.loads(reply)[prompt.answer_field])
+        assert said(reply, prompt) == str(json.loads(reply)[prompt.answer_field])
     if prompt.examples:
         shown = {json.loads(reply)[prompt.answer_field] for _, reply in prompt.examples}
         assert shown == {o.key for o in prompt.outcomes}, "every outcome has its example"
@@ -117,7 +118,8 @@ def test_hedge_bench_knows_two_outcomes_and_their_numbers() -> None:
     prompt = load_judge_prompt("hedge_bench")
     assert [(o.key, o.label) for o in prompt.outcomes] == [("supported", 0), ("hallucinated", 1)]
     for text, label in (('{"reason": "same", "score": 1}', 0), ('```json\n{"reason": "no", "score": 0}\n```', 1)):
-        outcome = read_reply(text, prompt).outcome
+        outcome, _ = prompt.read(text)
+        assert outcome is not None
         assert (outcome.label, prompt.category(outcome)) == (label, None)
     assert said('{"reason": "", "score": 2}', prompt).startswith("unreadable")
 
@@ -335,20 +337,17 @@ def test_a_category_that_is_none_is_unreadable(text: str, prompt: JudgePrompt) -
 @given(st.text(), st.text(max_size=50))
 def test_any_text_is_a_verdict_or_unreadable_and_nothing_else(text: str, judged: str) -> None:
     for prompt in (HEDGE, RELEVANCE):
-        try:
-            found = read_reply(text, prompt, judged)
-        except Unreadable:
-            continue
-        assert found.outcome in prompt.outcomes
-        assert len(found.reason) <= 300
-        assert "\n" not in found.reason
+        outcome, reason = prompt.read(text, judged)
+        assert outcome is None or outcome in prompt.outcomes
+        assert len(reason) <= 300
+        assert "\n" not in reason
 
 
 @given(st.sampled_from(HEDGE.outcomes), st.text(max_size=200), st.text(max_size=200))
 def test_a_clean_reply_is_read_whatever_its_reason_and_the_judged_answer_say(outcome, reason: str, judged: str) -> None:
     reply = json.dumps({"reason": reason, "verdict": outcome.key})
-    assert read_reply(reply, HEDGE, judged).outcome is outcome
-    assert read_reply(f"<think>{reason}</think>{reply}", HEDGE, judged).outcome is outcome
+    assert HEDGE.read(reply, judged)[0] is outcome
+    assert HEDGE.read(f"<think>{reason}</think>{reply}", judged)[0] is outcome
 
 
 HOSTILE = {

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 import weakref
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from types import ModuleType, SimpleNamespace
 from typing import Any
@@ -38,6 +38,7 @@ class SamplingParams:
     max_tokens: int | None = 16
     logprobs: int | None = None
     skip_special_tokens: bool = True
+    structured_outputs: Any = None
 
 
 @dataclass
@@ -84,6 +85,9 @@ def engines(monkeypatch: pytest.MonkeyPatch) -> list[Engine]:
     module = ModuleType("vllm")
     module.LLM, module.SamplingParams, module.__version__ = make, SamplingParams, "0.0.stand-in"  # type: ignore[attr-defined]
     monkeypatch.setitem(sys.modules, "vllm", module)
+    parameters = ModuleType("vllm.sampling_params")
+    parameters.StructuredOutputsParams = SimpleNamespace  # type: ignore[attr-defined]
+    monkeypatch.setitem(sys.modules, "vllm.sampling_params", parameters)
     for name in ("WORLD_SIZE", "RANK", "LOCAL_RANK"):
         monkeypatch.delenv(name, raising=False)
     return made
@@ -111,6 +115,21 @@ def requests(documents: int, store: Path | None = None, **plan: Any) -> list[Any
         )
         rows.append(SimpleNamespace(args=("text", {}, request, i, "task", "test")))
     return rows
+
+
+def test_a_guided_draw_is_kept_to_its_choices(engines: list[Engine], tmp_path: Path) -> None:
+    model = adapter(tmp_path)
+    instances = requests(1, guided=True)
+    instances[0].args = (
+        *instances[0].args[:2],
+        replace(instances[0].args[2], choices=("0", "1")),
+        *instances[0].args[3:],
+    )
+    generate_samples(model, instances)
+    generate_samples(model, requests(1))
+    [guided, free] = [call[1] for call in engines[0].calls]
+    assert {tuple(params.structured_outputs.choice) for params in guided} == {("0", "1")}
+    assert all(params.structured_outputs is None for params in free)
 
 
 def test_without_vllm_the_extra_is_named(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 import json
 import random
 from pathlib import Path
@@ -13,18 +12,16 @@ import numpy as np
 import pytest
 from datasets import Dataset
 from evaluation import Run, evaluate
-from hypothesis import given
-from hypothesis import strategies as st
 from openai_server import serve, texts_of
 from sklearn.metrics import accuracy_score, f1_score, precision_score, recall_score, roc_auc_score
 
 from hedge_tasks.adjudication import Case, build_judge
 from hedge_tasks.errors import ConfigError, DataError
 from hedge_tasks.evaluations.medhallu.documents import CATEGORIES, coin, process_docs, read_groups, short_category
-from hedge_tasks.evaluations.medhallu.judge import MedHalluJudge
+from hedge_tasks.evaluations.medhallu.judge import VERDICTS, MedHalluJudge
 from hedge_tasks.evaluations.medhallu.metrics import METRICS
-from hedge_tasks.evaluations.medhallu.replies import READERS, VERDICTS, read_official, read_strict
 from hedge_tasks.lmms.catalogue import task_folder
+from hedge_tasks.replies.parsing import PARSINGS
 from hedge_tasks.sampling.prompts import load_prompt
 
 LEVELS = ("easy", "medium", "hard")
@@ -140,81 +137,6 @@ def test_the_real_rows_have_the_numbers_of_the_data_set(labeled: Dataset) -> Non
     assert 440 < process_docs(labeled)["truth"][:].count("1") < 560
 
 
-# --- replies ----------------------------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize(
-    ("reply", "verdict"),
-    [
-        ("0", "factual"),
-        (" 1\n", "hallucinated"),
-        ("2.", "not_sure"),
-        ("**1**", "hallucinated"),
-        ("Answer: 0", "factual"),
-        ("The final answer is: 1.", "hallucinated"),
-        ("1 (hallucinated)", "hallucinated"),
-        ("0 - Factual", "factual"),
-        ("\\boxed{1}", "hallucinated"),
-        ("Not sure.", "not_sure"),
-        ("not-hallucinated", "factual"),
-        ("Non-factual", "hallucinated"),
-        ("１", "hallucinated"),
-        ("1\n\nThe answer names 2 wrong pathways and is not factual.", "hallucinated"),
-        ("Let me think. It is 10 mg.\n\nVerdict: 0", "factual"),
-        ("0 (hallucinated)", None),
-        ("0\n1", None),
-        ("1 or 0", None),
-        ("10", None),
-        ("0.5", None),
-        ("1. First, the answer is about mice", None),
-        ("I would not say so", None),
-        ("note", None),
-        ("", None),
-        ("1" + " " * 300 + "1", None),
-    ],
-)
-def test_a_strict_reading_takes_a_verdict_that_stands_by_itself(reply: str, verdict: str | None) -> None:
-    assert read_strict(reply) == verdict
-
-
-def test_a_verdict_that_was_not_offered_is_none() -> None:
-    assert read_strict("2", not_sure=False) is None
-    assert read_strict("1", not_sure=False) == "hallucinated"
-
-
-def reference_digit(reply: str) -> int:
-    """The rules of the reference code, as its description has them, in its own order."""
-    low = reply.lower()
-    if "1" in low or "not" in low or "non" in low:
-        return 1
-    if "not sure" in low or "pass" in low or "skip" in low or "2" in low:
-        return 2
-    return 0
-
-
-def odd_replies() -> list[str]:
-    starts = ["", "0", "1", "2", "The answer is ", "NOT SURE", "pass", "Skip this", "I cannot", "None of it"]
-    middles = ["", " factual", " because 12 mg", " note that", " it is Not factual", " compass", " twenty"]
-    replies = [a + b + end for a, b, end in itertools.product(starts, middles, ["", ".", "\n0"])]
-    return random.Random(5).sample(replies, 200)
-
-
-def test_the_official_reading_gives_the_reference_codes_counts_on_200_odd_replies() -> None:
-    replies = odd_replies()
-    digits = [VERDICTS[read_official(reply)] for reply in replies]
-    assert digits == [reference_digit(reply) for reply in replies]
-    assert all(digits.count(digit) >= 10 for digit in (0, 1, 2))
-
-
-@given(st.text(alphabet="012 nots urepaki\n.*:", max_size=40), st.booleans())
-def test_a_strict_verdict_is_written_in_the_reply(reply: str, not_sure: bool) -> None:
-    said = read_strict(reply, not_sure)
-    assert said in {None, *VERDICTS}
-    if said is not None:
-        assert str(VERDICTS[said]) in reply or any(word in reply for word in ("not", "non", "unsure", "pass", "skip"))
-    assert VERDICTS[read_official(reply)] == reference_digit(reply)
-
-
 # --- the judge --------------------------------------------------------------------------------------------------------
 
 
@@ -229,17 +151,17 @@ def test_a_verdict_is_wrong_right_or_none() -> None:
 
 
 def test_both_readings_are_in_the_votes_and_the_chosen_one_decides() -> None:
-    case = Case("a", "q", "1", "I am not sure, 2")
-    for parsing, category in (("strict", None), ("official", "hallucinated")):
+    case = Case("a", "q", "1", "Not sure at all: I cannot decide.")
+    for parsing, category in (("hedge", "not_sure"), ("official", "hallucinated")):
         [verdict] = MedHalluJudge(parsing, not_sure=True).judge([case])
         assert verdict.category == category
-        assert [vote.category for vote in verdict.votes] == [None, "hallucinated"]
-        assert [vote.judge for vote in verdict.votes] == ["medhallu:strict", "medhallu:official"]
+        assert [vote.category for vote in verdict.votes] == ["not_sure", "hallucinated"]
+        assert [vote.judge for vote in verdict.votes] == ["medhallu:hedge", "medhallu:official"]
 
 
 def test_a_wrong_option_of_the_judge_is_named() -> None:
-    with pytest.raises(ConfigError, match="did you mean 'strict'"):
-        build_judge("medhallu", parsing="stric")
+    with pytest.raises(ConfigError, match="did you mean 'official'"):
+        build_judge("medhallu", parsing="offical")
     with pytest.raises(ConfigError, match="not_sure"):
         build_judge("medhallu", not_sure=1)
     with pytest.raises(DataError, match="expected the reference 0 or 1"):
@@ -249,7 +171,7 @@ def test_a_wrong_option_of_the_judge_is_named() -> None:
 # --- metrics ----------------------------------------------------------------------------------------------------------
 
 
-def records(name: str, documents: list[dict[str, Any]], replies: list[str], parsing: str = "strict") -> list[Any]:
+def records(name: str, documents: list[dict[str, Any]], replies: list[str], parsing: str = "hedge") -> list[Any]:
     """What a metric is given, of replies read with "not sure" on offer."""
     judge = MedHalluJudge(parsing, not_sure=True)
     cases = [Case(d["id"], d["asked"], d["truth"], reply) for d, reply in zip(documents, replies, strict=True)]
@@ -258,7 +180,7 @@ def records(name: str, documents: list[dict[str, Any]], replies: list[str], pars
     return [METRICS[name].record(scores, v, d) for v, d in zip(verdicts, documents, strict=True)]
 
 
-def value(name: str, documents: list[dict[str, Any]], replies: list[str], parsing: str = "strict") -> Any:
+def value(name: str, documents: list[dict[str, Any]], replies: list[str], parsing: str = "hedge") -> Any:
     return METRICS[name](records(name, documents, replies, parsing))
 
 
@@ -275,11 +197,12 @@ SKLEARN = {
 }
 
 
-@pytest.mark.parametrize("parsing", READERS)
+@pytest.mark.parametrize("parsing", PARSINGS)
 def test_every_table_cell_equals_scikit_learn(documents: list[dict[str, Any]], parsing: str) -> None:
     choice = random.Random(3)
     replies = [choice.choice(["0", "1", "1", "2", "**0**", "hm", "0, I think"]) for _ in documents]
-    said = [READERS[parsing](reply, True) for reply in replies]
+    judge = MedHalluJudge(parsing, not_sure=True)
+    said = [judge.read(reply) for reply in replies]
     answered = [(d, VERDICTS[s]) for d, s in zip(documents, said, strict=True) if s in ("factual", "hallucinated")]
 
     def expected(measure: str, keep: Any = lambda d: True) -> float:
@@ -445,7 +368,7 @@ def test_eight_tasks_and_a_users_own_run_with_one_command(run: Run) -> None:
         assert ("{context}" in settings["prompt"]["user"]) == (settings["documents"]["context"] == "knowledge")
         assert ("knowledge" in task) == (settings["documents"]["context"] == "knowledge")
         assert run.results["configs"][task]["dataset_name"] == f"pqa_{'artificial' if 'art' in task else 'labeled'}"
-        assert settings["sampling"]["perturbation"]["name"] == "instructions"
+        assert settings["sampling"]["perturbation"]["name"] == "checking"
         assert len(run.samples(task)) == 8
 
 

@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from PIL import Image
+from report_sentences import SENTENCES
 
 from hedge_tasks.data.sentences import split_sentences
 from hedge_tasks.errors import ConfigError
@@ -67,6 +68,28 @@ def test_sentences_of_the_context_change_places_and_nothing_else_does() -> None:
     assert len(orders) == 6
     assert all(noise.perturb_wording(ASKED, seed=seed).question == ASKED.question for seed in range(5))
     assert noise.perturb_wording(Wording("Q"), seed=1).context == ""
+
+
+@given(st.text(alphabet="pA1 .,>-#\n*)", max_size=80), st.integers(0, 9))
+def test_shuffling_loses_no_character_but_white_space(context: str, seed: int) -> None:
+    shuffled = build_noise("shuffled_context").perturb_wording(Wording("Q", context), seed=seed).context
+    assert Counter("".join(shuffled.split())) == Counter("".join(context.split()))
+
+
+def test_a_sign_of_comparison_is_no_markdown() -> None:
+    context = "The difference (p > 0.05) was small. > It was n > 3.\n- One item > 2"
+    shuffled = build_noise("shuffled_context").perturb_wording(Wording("Q", context), seed=3).context
+    for piece in ("The difference (p > 0.05) was small.", "> It was n > 3.", "- One item > 2"):
+        assert piece in shuffled
+    assert split_sentences("p > 0.05 was found.") == ["p > 0.05 was found."]
+
+
+NAMES = [["He lived in London, Paris, The Hague and Rome."]]
+
+
+@pytest.mark.parametrize("sentences", [*SENTENCES, *NAMES], ids=lambda sentences: sentences[0][:20])
+def test_sentences_in_lower_case_and_those_joined_by_commas_are_found(sentences: list[str]) -> None:
+    assert split_sentences(" ".join(sentences)) == sentences
 
 
 def test_images_are_left_alone() -> None:
@@ -167,3 +190,8 @@ def test_no_word_is_lost_or_made_up_by_splitting(text: str) -> None:
 @pytest.mark.parametrize("text", ["x. " * 30_000, "1. " * 30_000, "a" * 100_000, "(" * 50_000 + ". A", "\n- " * 30_000])
 def test_hostile_texts_are_split_in_linear_time(text: str) -> None:
     assert len("".join(split_sentences(text))) <= len(text)
+
+
+def test_no_prefix_asks_a_judge_of_an_answer_to_answer_the_question() -> None:
+    assert not [t for name in PRESETS["checking"].templates for t in load_templates(name) if "answer" in t.lower()]
+    assert any("answer" in template for template in load_templates("confidence_weakening"))

@@ -31,16 +31,12 @@ from hedge_tasks.evaluations.shale.items import (
     options_of,
     read_item,
 )
+from hedge_tasks.evaluations.shale.judge import read
 from hedge_tasks.evaluations.shale.metrics import METRICS
 from hedge_tasks.evaluations.shale.released import counts, read_released, scenario_of
-from hedge_tasks.evaluations.shale.replies import (
-    READERS,
-    read_choice,
-    read_choice_official,
-    read_yes_no,
-    read_yes_no_official,
-)
 from hedge_tasks.evaluations.shale.task import process_docs
+from hedge_tasks.replies.official import shale_choice, shale_yes_no
+from hedge_tasks.replies.parsing import PARSINGS
 
 FRUIT = "What is it? (A) a pear (B) a plum (C) a peach plum (D) a fig"
 
@@ -223,87 +219,18 @@ def test_names_that_lead_out_of_the_folder_are_no_images(tmp_path: Path) -> None
 # --- replies ----------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
-    ("reply", "said"),
-    [
-        *(("Yes", "yes"), ("yes.", "yes"), ("**No**", "no"), ("No, there is no boat.", "no"), ("NO", "no")),
-        *(("The answer is yes.", "yes"), ("It is not. So no!", "no"), ("Yeah, it is", "yes"), ("是的", "yes")),
-        *(("I do not know", None), ("I cannot tell.", None), ("Not sure", None), ("No idea.", None), ("", None)),
-        *(("yes or no?", None), ("Yes and no", None), ("Is it yes? I would say no.", None), ("A pan", None)),
-        *(("That is not correct.", "no"), ("That isn't true.", "no"), ("Correct, it is a pan.", "yes")),
-        *(("There is a dog.", "yes"), ("There isn't a dog.", "no"), ("There are no dogs here.", "no")),
-        *(("The dog is notable and known.", None), ("It might be a dog.", None), ("None of them.", "no")),
-    ],
-)
-def test_yes_and_no_are_read_by_words(reply: str, said: str | None) -> None:
-    assert read_yes_no(reply) == said
-
-
-@pytest.mark.parametrize(
-    ("reply", "said"),
-    [
-        *(("(B)", "B"), ("B", "B"), ("B.", "B"), ("B) a plum", "B"), ("Answer: B", "B"), ("**(B)** a plum", "B")),
-        *(("The answer is B", "B"), ("Option C", "C"), ("A plum.", "B"), ("It's a peach plum", "C"), ("(E)", None)),
-        *(("(A) or (B)", None), ("A and B", None), ("a plum or a fig", None), ("I don't know", None), ("", None)),
-        *(("It is a pear, not to be mistaken for a peach plum", None), ("An apple", None)),
-    ],
-)
-def test_choices_are_read_by_letter_or_text(reply: str, said: str | None) -> None:
-    assert read_choice(reply, FRUIT) == said
-
-
-def published_yes_no(answer: str) -> str:
-    """evaluate.py of SHALE, told by its description."""
-    if "Yes" in answer or "yes" in answer or "是" in answer:
-        return "Yes"
-    if "No" in answer or "no" in answer or "否" in answer:
-        return "No"
-    return "Unclear"
-
-
-def published_choice(answer: str) -> str | None:
-    for option in ["(A)", "(B)", "(C)", "(D)"]:
-        if option in answer:
-            return option
-    return None
-
-
-_PIECES = [
-    "Yes",
-    "yes",
-    "YES",
-    "No",
-    "no",
-    "know",
-    "not",
-    "(A)",
-    "(B)",
-    "(D)",
-    "A",
-    "B)",
-    "是",
-    "不是",
-    "否",
-    " ",
-    ".",
-    "x",
-]
-
-
-@given(st.lists(st.sampled_from(_PIECES), max_size=5).map("".join))
-def test_the_official_reading_is_that_of_the_published_code(reply: str) -> None:
-    expected = {"Yes": "yes", "No": "no", "Unclear": None}[published_yes_no(reply)]
-    assert read_yes_no_official(reply) == READERS["official"](reply, "Is it?") == expected
-    letter = published_choice(reply)
-    assert read_choice_official(reply, FRUIT) == READERS["official"](reply, FRUIT) == (letter and letter[1])
+def test_the_official_parsing_is_that_of_the_published_code() -> None:
+    for reply in ("Yes", "YES", "I know", "(B) or (A)", "B", ""):
+        assert read("official", reply, "Is it?").value == shale_yes_no(reply)
+        assert read("official", reply, FRUIT).value == shale_choice(reply)
 
 
 @given(st.text(max_size=80), st.text(max_size=80))
 def test_no_reply_breaks_a_reader(reply: str, question: str) -> None:
-    for read in READERS.values():
-        assert read(reply, "Is it?") in ("yes", "no", None)
-        assert read(reply, FRUIT) in (*"ABCD", None)
-        read(reply, question)
+    for parsing in PARSINGS:
+        assert read(parsing, reply, "Is it?").value in ("yes", "no", None)
+        assert read(parsing, reply, FRUIT).value in (*"ABCD", None)
+        read(parsing, reply, question)
 
 
 def test_the_judge_keeps_both_readings() -> None:

@@ -15,6 +15,7 @@ import pytest
 from datasets import Dataset
 from hypothesis import given
 from hypothesis import strategies as st
+from reply_corpus import vope_rechecked
 from sklearn.metrics import cohen_kappa_score, roc_auc_score
 
 from hedge_tasks.adjudication import Case, Verdict, build_judge
@@ -29,7 +30,6 @@ from hedge_tasks.evaluations.vope.extraction import mentions, objects_in
 from hedge_tasks.evaluations.vope.judge import SETS, VopeJudge, relevance_judges
 from hedge_tasks.evaluations.vope.objects import ObjectRecord, answered_records, object_records, story_verdict
 from hedge_tasks.evaluations.vope.relevance import rate
-from hedge_tasks.evaluations.vope.replies import read_official, read_words
 from hedge_tasks.evaluations.vope.tables import contrast_of, difference, numbers_of
 from hedge_tasks.evaluations.vope.vocabulary import coco, object_phrase
 from hedge_tasks.lmms.catalogue import task_folder
@@ -161,62 +161,6 @@ def test_extraction_measured_on_captions_of_images_with_known_objects(shared_dat
     assert (found, expected) == (500, 501)
 
 
-# --- replies ----------------------------------------------------------------------------------------------------------
-
-READINGS = {
-    # reply: (word by word, official)
-    "Yes": (True, True),
-    "No": (False, False),
-    "No.": (False, True),
-    "NO": (False, True),
-    "**No**": (False, True),
-    "no, it isn't": (False, False),
-    "Yes, there is a dog in the image.": (True, True),
-    "There is a dog.": (True, True),
-    "There isn't a dog in the image.": (False, False),
-    "There isn’t a dog in the image.": (False, True),
-    "There is no dog, only a cat.": (False, False),
-    "The image does not contain a dog.": (False, False),
-    "I cannot see a dog.": (False, False),
-    "I cannot tell.": (None, False),
-    "It is not clear whether there is one.": (None, False),
-    "It is unclear.": (None, True),
-    "That does not sound right": (False, None),
-    "Yes or no": (None, False),
-    "": (None, True),
-    "🤷": (None, True),
-    "Dog": (None, True),
-    "Yes, but it is not clearly visible.": (True, False),
-    "None.\nThe street is empty.": (False, True),
-    "Nothing of that kind is visible": (False, True),
-}
-
-
-@pytest.mark.parametrize("reply", READINGS)
-def test_replies_are_read_word_by_word_or_as_the_reference_code_does(reply: str) -> None:
-    assert (read_words(reply), read_official(reply)) == READINGS[reply]
-
-
-def rechecked_independently(reply: str) -> int:
-    """The rule of VOPE_PROTOCOL.md once more, in other words: -1 ignored, 0 no, 1 yes."""
-    text = reply
-    for old, new in (("n't", " not"), ("cannot", "can not"), (",", "")):
-        text = new.join(text.split(old))
-    counts = Counter(text.split(" "))
-    if counts["sound"]:
-        return -1
-    return 0 if counts["No"] + counts["not"] + counts["no"] else 1
-
-
-PARTS = ["No", "no", "No.", "not", "n't", "cannot", "sound", "Yes", ",", " ", " ", "dog", ".", "isn't", "\n"]
-
-
-@given(st.lists(st.sampled_from(PARTS), max_size=8).map("".join))
-def test_the_official_reading_equals_its_description(reply: str) -> None:
-    said = read_official(reply)
-    assert {None: -1, False: 0, True: 1}[said] == rechecked_independently(reply)
-
-
 # --- the four sets ----------------------------------------------------------------------------------------------------
 
 
@@ -232,8 +176,8 @@ def test_the_judge_sorts_rechecks_into_the_four_sets() -> None:
     # "No." is a yes to the reference code, and "Hm" too.
     theirs = build_judge("vope", parsing="official").judge(cases)
     assert [v.label for v in theirs] == [0, 0, 0, 1, 1, 1]
-    assert verdicts[0].votes[0].judge == "vope:words"
-    assert theirs[0].votes[0].judge == "vope:official"
+    assert [vote.judge for vote in verdicts[0].votes] == ["vope:hedge", "vope:official"]
+    assert [v.votes[1].category for v in verdicts] == [v.category for v in theirs]
 
 
 @pytest.mark.parametrize(
@@ -243,7 +187,7 @@ def test_the_judge_sorts_rechecks_into_the_four_sets() -> None:
         ({"unit": "word"}, "did you mean 'words'"),
         ({"relevance": "rule"}, "does not rate relevance.*prompt=vope_relevance"),
         ({"relevance": "llm:model=x"}, "does not rate relevance"),
-        ({"parsng": "words"}, "did you mean 'parsing'"),
+        ({"parsng": "hedge"}, "did you mean 'parsing'"),
     ],
 )
 def test_wrong_options_of_the_judge_are_named(options: dict[str, Any], message: str) -> None:
@@ -463,8 +407,8 @@ def test_parity_with_the_reference_code_on_the_official_items(official: Path, ta
         answers = story(text, [text], [])
         stories.append(object_records(answers, found, truth, judge.judge(cases)))
         for (word, _), reply in zip(found, said, strict=True):
-            label, pred = word in {w.lower() for w in safe}, rechecked_independently(reply)
-            name = {(1, 1): "des_true", (0, 1): "des_hal", (1, 0): "ima_hal", (0, 0): "ima_true"}
+            label, pred = word in {w.lower() for w in safe}, vope_rechecked(reply)
+            name = {(1, "yes"): "des_true", (0, "yes"): "des_hal", (1, "no"): "ima_hal", (0, "no"): "ima_true"}
             counts[name.get((int(label), pred), "ignored")] += 1
     assert sum(counts.values()) > 400
     assert counts["ignored"] > 0

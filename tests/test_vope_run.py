@@ -187,7 +187,7 @@ def test_the_command_lays_out_tables_and_reads_replies_the_other_way(
     assert "30.8" in text  # 4 of 13
     assert "Hal-I is undefined: the model denies no object" in text
     assert "hallucinated        0        0        4            0.00" in text
-    assert main(["vope", str(rich.output), "--parsing", "words", "--json"]) == 0
+    assert main(["vope", str(rich.output), "--parsing", "hedge", "--json"]) == 0
     [numbers] = json.loads(capsys.readouterr().out)
     assert numbers["shares"]["hal_d"]["value"] == pytest.approx(4 / 13)
     assert (numbers["alpha"], numbers["parsers_differ"], numbers["relevance"]["hallucinated"]) == (0.0, 0, [0, 0, 4])

@@ -37,6 +37,7 @@ class Case:
         images: Loads the pictures (PIL images, paths or data URLs), for judges that look at them; called once a
             question.
         image_key: What tells these pictures from others, such as a digest; labels are stored under it.
+        cut: Whether the answer ended because it had become too long.
     """
 
     id: str
@@ -46,6 +47,7 @@ class Case:
     description: str | None = None
     images: Callable[[], Sequence[Any]] | None = None
     image_key: str | None = None
+    cut: bool = False
 
 
 @dataclass(frozen=True)

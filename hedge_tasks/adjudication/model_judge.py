@@ -15,9 +15,9 @@ from loguru import logger
 from hedge_tasks.adjudication.base import Case, Verdict
 from hedge_tasks.adjudication.label_store import LabelStore, label_key
 from hedge_tasks.adjudication.prompt import JudgePrompt, load_judge_prompt
-from hedge_tasks.adjudication.reply import Unreadable, bounded, read_reply
 from hedge_tasks.errors import ConfigError, HedgeError
 from hedge_tasks.io import options
+from hedge_tasks.replies.judgement import bounded
 
 DEFAULT_MODEL = "Qwen/Qwen3-30B-A3B"
 """The adjudicator of the HEDGE paper (section 4.5)."""
@@ -170,12 +170,11 @@ class ModelJudge(abc.ABC):
     def _read(self, case: Case, reply: Reply) -> Verdict:
         if reply.problem is not None:
             return self._verdict(None, f"{UNLABELLED}{reply.problem}", raw=bounded(reply.text) or None)
-        try:
-            said = read_reply(reply.text, self.prompt, case.answer)
-        except Unreadable as problem:
-            return self._verdict(None, f"{UNLABELLED}{problem}", raw=bounded(reply.text))
-        category = self.prompt.category(said.outcome)
-        return self._verdict(said.outcome.label, said.reason, category=category, raw=bounded(reply.text))
+        outcome, reason = self.prompt.read(reply.text, case.answer)
+        if outcome is None:
+            return self._verdict(None, f"{UNLABELLED}{reason}", raw=bounded(reply.text))
+        category = self.prompt.category(outcome)
+        return self._verdict(outcome.label, reason, category=category, raw=bounded(reply.text))
 
     def _verdict(self, label: int | None, reason: str, **more: Any) -> Verdict:
         return Verdict(label, reason, self.title, self.version, **more)

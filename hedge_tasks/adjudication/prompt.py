@@ -23,6 +23,8 @@ from hedge_tasks.adjudication.base import Case
 from hedge_tasks.errors import ConfigError, DataError, unknown
 from hedge_tasks.evaluation import judge_prompt_files
 from hedge_tasks.io.outside import clean, parse_json, read_text
+from hedge_tasks.replies.judgement import read_judgement
+from hedge_tasks.replies.text import normalise
 
 LONGEST_FIELD = 8000
 """Characters of one text that a judge is shown; an answer that runs on for ever is no reason to fail."""
@@ -162,6 +164,17 @@ class JudgePrompt:
             said = int(said)
         return self.spelled().get(normalise(str(said)))
 
+    def read(self, reply: str, judged: str = "") -> tuple[Outcome | None, str]:
+        """The outcome that a reply names with the judge's reason, or None with what is wrong.
+
+        Args:
+            judged: the answer that was judged; see `replies.read_judgement`.
+        """
+        spelled = self.spelled()
+        said = read_judgement(reply, {text: o.key for text, o in spelled.items()}, self.answer_field, judged)
+        by_key = {outcome.key: outcome for outcome in self.outcomes}
+        return (by_key[said.reading.value] if said.reading.value is not None else None), said.reason
+
     def spelled(self) -> dict[str, Outcome]:
         """Every spelling of every outcome, normalised."""
         return {normalise(text): o for o in self.outcomes for text in (o.key, *o.spellings)}
@@ -169,10 +182,6 @@ class JudgePrompt:
     def category(self, outcome: Outcome) -> str | None:
         """The category that goes into a verdict; none where it would only repeat the label."""
         return None if outcome.key in ("supported", "hallucinated") else outcome.key
-
-
-def normalise(text: str) -> str:
-    return " ".join(re.findall(r"\w+", text.replace("_", " ").casefold()))
 
 
 def prompt_names() -> list[str]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 # Words whose full stop is no end where more text follows. Lower case, without the stop.
 _ABBREVIATIONS = frozenset(
@@ -12,6 +12,16 @@ _ABBREVIATIONS = frozenset(
             "approx",
             "ca",
             "cf",
+            "jan",
+            "feb",
+            "aug",
+            "sept",
+            "oct",
+            "nov",
+            "dec",
+            "p.o",
+            "b.i.d",
+            "q.d",
             "dr",
             "e.g",
             "eg",
@@ -37,8 +47,14 @@ _MARKER = re.compile(r"(?:[-*•‣◦–·]|\(?[0-9]{1,2}[.)]|\(?[a-zA-Z][.)])\
 _BULLETS = "-•‣◦–·"
 _ITEM = re.compile(r"(?<![\w.])([0-9]{1,2})\.\s")
 _NO_DIGIT = re.compile(r"[^0-9]")
-_MARKDOWN = re.compile(r"#{1,6}\s+|>\s+")
+_MARKDOWN = re.compile(r"\A(?:#{1,6}\s+|>\s+)")
 _END = re.compile(r"[.!?]+[\"'”’)\]*_]*(?=\s)")
+# Reports whose stops have become commas: "..., No effusion is seen, Surgical clips are noted".
+_OPENED = re.compile(r",(?=\s(?:A|An|The|No|There|This|These|Those|It|Its)\s)")
+_CAPITAL = re.compile(r",(?=\s(?:[A-Z][a-z]+|[A-Z]+\s[a-z]+|A)\b)")
+_STOP_INSIDE = re.compile(r"[a-z0-9)][.!?]\s+[A-Z]")
+_FEWEST_WORDS = 3
+"""Words that a piece behind a comma has, all but one in lower case; else it is a name: "London, The Hague and Rome"."""
 _LAST_WORD = re.compile(r"[^\s(\[\"'“‘]*$")
 _OPENING = "\"'“‘([*_"
 
@@ -49,10 +65,11 @@ _LONGEST_HEADING = 5
 def split_sentences(text: str) -> list[str]:
     """The sentences of a text, without list markers, headings and empty pieces.
 
-    A sentence ends at `.`, `!` or `?` before white space where a capital letter, a digit or a list marker follows, at a
-    blank line, and before a line that begins with a list marker. A stop after an abbreviation ("approx. 3 cm"), an
-    initial or the number of a list item ("1. Clear lungs") ends none; a broken line does not either. Headings are
-    lines of a few words with a colon at the end or a Markdown mark in front.
+    A sentence ends at `.`, `!` or `?` before white space, at a comma that stands for one (before a capital "The", "No",
+    "There" and their like; in a text without stops before any capital), at a blank line, and before a line that begins
+    with a list marker. A stop after an abbreviation ("approx. 3 cm"), an initial or the number of a list item
+    ("1. Clear lungs") ends none; a broken line does not either. Headings are lines of a few words with a colon at the
+    end or a Markdown mark in front.
 
     Example:
         >>> split_sentences("A mass of approx. 3 cm. It has 2.5 cm walls.\\n\\nImpression:\\n1. Cyst.\\n2. No effusion")
@@ -61,7 +78,17 @@ def split_sentences(text: str) -> list[str]:
     return [sentence for block in _blocks(text) for sentence in _split_block(block) if _says_something(sentence)]
 
 
-def _blocks(text: str) -> Iterator[str]:
+def whole_sentences(text: str) -> list[str]:
+    """The sentences of a text with all that stands in them: list markers, headings and marks are kept.
+
+    Example:
+        >>> whole_sentences("> p > 0.05 was found. It is\n1) small")
+        ['> p > 0.05 was found.', 'It is', '1) small']
+    """
+    return [piece for block in _blocks(text, whole=True) for piece in _split_block(block, whole=True) if piece]
+
+
+def _blocks(text: str, *, whole: bool = False) -> Iterator[str]:
     """Lines that belong together, joined: list items, paragraphs."""
     block: list[str] = []
     item = 0  # number of the last list item
@@ -74,7 +101,9 @@ def _blocks(text: str) -> Iterator[str]:
         if block and (not stripped or begins or _is_closed(block[-1]) or stripped != line.strip()):
             yield " ".join(block)
             block = []
-        if stripped and not _is_title(line, stripped):
+        if whole and line.strip():
+            block.append(line.strip())
+        elif stripped and not _is_title(line, stripped):
             block.append(stripped[marker.end() :] if marker and begins else stripped)
     if block:
         yield " ".join(block)
@@ -89,18 +118,38 @@ def _is_closed(line: str) -> bool:
     return line.rstrip("*_ \"'”’)]").endswith((".", "!", "?", ":", ";"))
 
 
-def _split_block(block: str) -> Iterator[str]:
+def _split_block(block: str, *, whole: bool = False) -> Iterator[str]:
     start = 0
     items = {int(number) for number in _ITEM.findall(block)}
-    for end in _END.finditer(block):
-        if _is_end(block, start, end, items):
-            yield _unmarked(block[start : end.end()])
+    ends = sorted((*_END.finditer(block), *_commas(block)), key=lambda end: end.start())
+    for end in ends:
+        if end[0] == "," or _is_end(block, start, end, items):
+            yield _unmarked(block[start : end.end()], whole)
             start = end.end()
-    yield _unmarked(block[start:])
+    yield _unmarked(block[start:], whole)
 
 
-def _unmarked(piece: str) -> str:
+def _commas(block: str) -> list[re.Match[str]]:
+    """Commas that stand where a stop should: before "The", "No" and their like, or, without stops, any capital."""
+    pattern = _OPENED if _STOP_INSIDE.search(block) else _CAPITAL
+    found = list(pattern.finditer(block))
+    following = [comma.start() for comma in found[1:]] + [len(block)] * bool(found)
+    whole = [
+        comma
+        for comma, until in zip(found, following, strict=True)
+        if _is_clause(re.split(r"[,;]", block[comma.end() : until], maxsplit=1)[0].split())
+    ]
+    return whole if pattern is _OPENED or len(whole) > 1 else [c for c in whole if _OPENED.match(block, c.start())]
+
+
+def _is_clause(words: Sequence[str]) -> bool:
+    return len(words) >= _FEWEST_WORDS and sum(word[0].islower() for word in words) >= _FEWEST_WORDS - 1
+
+
+def _unmarked(piece: str, whole: bool) -> str:
     piece = piece.strip()
+    if whole:
+        return piece
     return piece[marker.end() :] if (marker := _MARKER.match(piece)) else piece
 
 
@@ -115,14 +164,14 @@ def _is_end(block: str, start: int, end: re.Match[str], items: set[int]) -> bool
     word = match[0].lower() if match else ""
     if word in _ABBREVIATIONS:
         return word in _MAY_END and following[0].isupper()
-    if len(word) == 1 and word.isalpha() and following[0].isupper():
+    if len(word) == 1 and word.isalpha():
         return False
     if re.fullmatch("[0-9]{1,2}", word):
         # "2." in running text counts items where "1." or "3." stands there, too.
         at_start = end.start() - len(word) - start <= 1
         if at_start or items & {int(word) - 1, int(word) + 1}:
             return False
-    return following[0].isupper() or following[0].isdigit() or following[0] in _BULLETS
+    return following[0].isalnum() or following[0] in _BULLETS
 
 
 def _says_something(sentence: str) -> bool:

@@ -7,6 +7,7 @@ from typing import Any, NamedTuple, Protocol
 
 from hedge_tasks.detectors import registry
 from hedge_tasks.detectors.pipeline import Scores, auroc_of_pairs, shared_groups, within_strata_auroc
+from hedge_tasks.replies.reading import MODEL
 from hedge_tasks.statistics import Estimate, StratifiedAuroc, estimate_rate
 
 Record = Mapping[str, Any]
@@ -157,6 +158,13 @@ class UnlabelledRate(RateMetric):
         return {"value": int(scores.label is None), "group": scores.group}
 
 
+class ReadByModelRate(RateMetric):
+    """Share of documents whose reply a judge model read, because the rules could not (`fallback` of the judge)."""
+
+    def record(self, scores: Scores, verdict: Record, document: Record) -> dict[str, Any]:
+        return {"value": int(str(verdict.get("reason", "")).endswith(f"({MODEL})")), "group": scores.group}
+
+
 FAILED_RATE = "failed_rate"
 
 
@@ -220,4 +228,5 @@ def known_metrics() -> dict[str, Metric]:
         "hallucination_rate": HallucinationRate("hallucination_rate"),
         "unlabelled_rate": UnlabelledRate("unlabelled_rate"),
         "auroc_documents": CountedDocuments(),
+        "read_by_model_rate": ReadByModelRate("read_by_model_rate"),
     }

@@ -49,6 +49,7 @@ from hedge_tasks.lmms.processes import gather, is_first
 from hedge_tasks.lmms.reasoning import Tags, reasoning_tags, without_reasoning
 from hedge_tasks.lmms.settings import DocumentSettings
 from hedge_tasks.perturb import Wording
+from hedge_tasks.replies import spoken_text
 from hedge_tasks.runs.cost import measured
 from hedge_tasks.runs.evidence import KeptEvidence, joined, keep
 from hedge_tasks.runs.protocols import protocol_of
@@ -68,8 +69,8 @@ class HedgeTask(ConfigurableMessagesTask):
     Built from a YAML with `class: !function hedge_tasks.lmms.task.HedgeTask`; see tasks/README.md for its keys.
 
     An evaluation that needs more than the YAML can say derives a class and overrides hooks, in the order in which they
-    are called: `judge_of`, `second_stage`, `judge_cases`, `read_answer`, `facts`. EXTENDING.md shows each. Nothing
-    else of this class is meant to be overridden, and nothing with an underscore to be used.
+    are called: `judge_of`, `second_stage`, `choices`, `judge_cases`, `read_answer`, `facts`. EXTENDING.md shows each.
+    Nothing else of this class is meant to be overridden, and nothing with an underscore to be used.
 
     Attributes:
         judge: says which baseline answers are hallucinated.
@@ -105,10 +106,11 @@ class HedgeTask(ConfigurableMessagesTask):
             cases: what a judge sees of every document, in the order of the answer sets.
             answer_sets: all answers, with those of the second stage as `follow_ups`.
         """
-        return [(verdict, {}) for verdict in self.judge.judge(cases)]
+        spoken = [replace(case, answer=spoken_text(case.answer)) for case in cases]
+        return [(verdict, {}) for verdict in self.judge.judge(spoken)]
 
     def read_answer(self, answer: Answer, wording: Wording) -> Answer:
-        """An answer as it is clustered and stored once it is judged. Default: as it is.
+        """An answer as it is clustered and stored once it is judged. Default: without thoughts and labels.
 
         For replies of a fixed form: "1", "**1**" and "Answer: 1" are one meaning for any clustering once each is read.
 
@@ -116,7 +118,14 @@ class HedgeTask(ConfigurableMessagesTask):
             answer: any answer of a document: baseline, clean or noisy.
             wording: that this draw was asked with, perturbed where the draw is a noisy one.
         """
-        return answer
+        return _spoken(answer)
+
+    def choices(self, document: Mapping[str, Any]) -> Sequence[str] | None:
+        """The texts that answer a document's question, for `guided: true`. Default: None, its answers are free.
+
+        An empty sequence leaves this question free in a task whose second stage has questions with such texts.
+        """
+        return None
 
     def facts(self, document: Mapping[str, Any], answers: AnswerSet) -> Mapping[str, Any]:
         """What the metrics see of a document besides its columns. Default: nothing."""
@@ -327,6 +336,7 @@ class HedgeTask(ConfigurableMessagesTask):
             store=store_folder(self._args),
             second_stage=self._second_stage,
             forced=self._forced,
+            choices=self._choices(doc),
         )
         if self.plan.noisy_count:
             self._check_noise(request)
@@ -342,6 +352,16 @@ class HedgeTask(ConfigurableMessagesTask):
         if doc_id not in self._image_faults:
             return self._settings.load_images
         return partial(_no_picture, f"the document has {self._image_faults[doc_id]}")
+
+    def _choices(self, document: Mapping[str, Any]) -> tuple[str, ...]:
+        if not self.plan.guided:
+            return ()
+        choices = self.choices(document)
+        if choices is None:
+            raise ConfigError(
+                f"{self.config.task}: guided: the answers of this task are free, there is nothing to choose"
+            )
+        return tuple(choices)
 
     def _warn_of_nothing_kept(self) -> None:
         if not self._warned and is_first():
@@ -461,8 +481,8 @@ class HedgeTask(ConfigurableMessagesTask):
 
     def _read(self, instances: list[Instance], answer_sets: list[AnswerSet]) -> list[AnswerSet]:
         """Every answer as the evaluation reads it."""
-        if type(self).read_answer is HedgeTask.read_answer:
-            return answer_sets
+        if type(self).read_answer is HedgeTask.read_answer:  # which knows nothing of the wording
+            return [_spoken_set(answers) for answers in answer_sets]
         return [self._read_set(i.metadata["split"], i.doc_id, a) for i, a in zip(instances, answer_sets, strict=True)]
 
     def _read_set(self, split: str, doc_id: int, answers: AnswerSet) -> AnswerSet:
@@ -492,6 +512,7 @@ class HedgeTask(ConfigurableMessagesTask):
             description=(str(document[column] or "") or None) if column else None,
             images=partial(self._images, split, instance.doc_id) if self._settings.images else None,
             image_key=self._image_keys[instance.doc_id] or None,
+            cut=answers.baseline.finish == "length",
         )
 
     def _images(self, split: str, doc_id: int) -> list[Any]:
@@ -581,6 +602,21 @@ def _no_picture(reason: str, document: Mapping[str, Any]) -> list[Any]:
 
 def _name_of(kind: type) -> str:
     return f"{kind.__module__}:{kind.__qualname__}"
+
+
+def _spoken(answer: Answer) -> Answer:
+    text = spoken_text(answer.text)
+    return answer if text == answer.text else replace(answer, text=text)
+
+
+def _spoken_set(answers: AnswerSet) -> AnswerSet:
+    """The answers as they are compared; the very same object where nothing had to go."""
+    every = (answers.baseline, *answers.clean, *answers.noisy)
+    read = [_spoken(answer) for answer in every]
+    if all(one is other for one, other in zip(every, read, strict=True)):
+        return answers
+    n = 1 + len(answers.clean)
+    return replace(answers, baseline=read[0], clean=tuple(read[1:n]), noisy=tuple(read[n:]))
 
 
 def _filter_settings(steps: list[Any]) -> dict[str, Any]:

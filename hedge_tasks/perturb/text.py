@@ -16,7 +16,7 @@ from typing import Any
 
 from PIL import Image
 
-from hedge_tasks.data.sentences import split_sentences
+from hedge_tasks.data.sentences import whole_sentences
 from hedge_tasks.errors import ConfigError, DataError, unknown
 from hedge_tasks.io.outside import parse_json
 from hedge_tasks.perturb.base import Wording
@@ -93,7 +93,7 @@ class TextPerturbation:
             # Not str.format: a question with braces is text.
             question = template.replace(QUESTION, question)
         if self.shuffle_context:
-            sentences = split_sentences(context)
+            sentences = whole_sentences(context)
             random.Random(f"{seed}/context").shuffle(sentences)
             context = " ".join(sentences)
         return replace(wording, question=question, context=context)
@@ -177,4 +177,6 @@ PRESETS: dict[str, TextPerturbation] = {
     "neutral_wording": TextPerturbation("neutral_wording", ("neutral",)),
     "shuffled_context": TextPerturbation("shuffled_context", (), shuffle_context=True),
     "instructions": TextPerturbation("instructions", ("confidence_weakening", "neutral"), shuffle_context=True),
+    # For tasks that show an answer to be checked, where "please answer the question" would ask for something else.
+    "checking": TextPerturbation("checking", ("confidence_weakening_item", "neutral"), shuffle_context=True),
 }

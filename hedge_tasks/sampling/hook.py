@@ -15,6 +15,7 @@ from loguru import logger
 from tqdm import tqdm
 
 from hedge_tasks.data.answers import Answer, AnswerSet, FailedDocument, Refused
+from hedge_tasks.errors import ConfigError
 from hedge_tasks.sampling.failures import FailureTally
 from hedge_tasks.sampling.forced import force, forced_of
 from hedge_tasks.sampling.image_check import plan_checks, summary
@@ -45,6 +46,9 @@ class DrawingModel(Protocol):
 
         A string in place of an answer says why this draw failed; it is asked for again, never stored. A `Refused` is
         not asked for again: the document is left out where the plan's `max_failed` allows it.
+
+        A model with a true attribute `takes_choices` writes nothing but one of the texts in `draw.request.choices`,
+        where there are some.
         """
         ...
 
@@ -68,6 +72,7 @@ def generate_samples(model: Any, requests: Sequence[Any]) -> list[str]:
         DrawsFailed: draws of more documents failed `MAX_ATTEMPTS` times, or for good, than the plan's `max_failed`
             allows to leave out. All finished ones are in the store.
     """
+    _check_guided(model, requests)
     with Stores() as stores:
         jobs = [Job.of(model, instance.args[2], instance.args[3:6], stores) for instance in requests]
         failed = _answer(model, jobs)
@@ -82,6 +87,15 @@ def generate_samples(model: Any, requests: Sequence[Any]) -> list[str]:
         return [
             _response(job, answered.get(i), further.get(i, ()), failed, reports.get(i)) for i, job in enumerate(jobs)
         ]
+
+
+def _check_guided(model: Any, requests: Sequence[Any]) -> None:
+    """Constrained decoding that is asked for and not to be had is an error: free answers are something else."""
+    guided = any(instance.args[2].plan.guided for instance in requests)
+    if guided and not getattr(model, "takes_choices", False):
+        raise ConfigError(
+            f"guided: {type(model).__name__} cannot be kept to given answers; hedge_hf, hedge_vllm and hedge_openai can"
+        )
 
 
 def _response(

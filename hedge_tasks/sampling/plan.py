@@ -59,6 +59,8 @@ class SamplingPlan:
         max_image_side: pictures with a longer side than so many pixels are made smaller, before any perturbation, so
             that all models start from the same picture (hedge §6.5 names their preprocessing as a confounder). None
             leaves them as they are.
+        guided: whether the model may only write one of the answers that a question offers, in tasks that have such
+            questions: a mask over the logits in `hedge_hf`, structured outputs elsewhere.
     """
 
     n: int = 10
@@ -79,6 +81,7 @@ class SamplingPlan:
     image_check: int = 0
     probe: bool = True
     max_image_side: int | None = None
+    guided: bool = False
 
     def __post_init__(self) -> None:
         options.count("n", self.n, at_least=1)
@@ -104,6 +107,7 @@ class SamplingPlan:
         options.flag("probe", self.probe)
         if self.max_image_side is not None:
             options.count("max_image_side", self.max_image_side, at_least=1)
+        options.flag("guided", self.guided)
         _ = self.noise  # an unknown preset or a strength beyond the limits fails here, not at the first noisy draw
 
     @classmethod
@@ -143,9 +147,9 @@ class SamplingPlan:
     def settings(self) -> dict[str, Any]:
         noise = self.noise.settings()
         settings = {**asdict(self), "n_noisy": self.noisy_count, "until": list(self.until), "perturbation": noise}
-        if self.max_image_side is None:
-            del settings["max_image_side"]
-        return settings
+        # Only where they are on: they are no part of the definition of answers that were sampled without.
+        off = [name for name in ("max_image_side", "guided") if not settings[name]]
+        return {key: value for key, value in settings.items() if key not in off}
 
     def draws(self, document: str) -> list[Draw]:
         """All draws of one document, baseline first, then clean, then noisy.

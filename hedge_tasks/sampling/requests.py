@@ -49,6 +49,7 @@ class SampleRequest:
         store: folder of the answer store, None to keep answers in memory only.
         second_stage: what is asked about the same document when all documents have answered; None for nothing.
         forced: names of the forced passes about the baseline answer; see `hedge_tasks.sampling.forced`.
+        choices: the only texts that the model may write (`guided: true`); none leaves it free.
     """
 
     id: str
@@ -66,6 +67,7 @@ class SampleRequest:
     distractor: str = ""
     second_stage: SecondStage | None = None
     forced: tuple[str, ...] = ()
+    choices: tuple[str, ...] = ()
 
     @property
     def wording(self) -> Wording:

@@ -1,8 +1,7 @@
 """MedHallu (Pandit et al. 2025): does a model notice that an answer to a medical question is hallucinated?
 
     documents   which answer of a row is shown, and what else is known of the row
-    replies     from a reply to a verdict, strictly or by the rules of the reference code
-    judge       whether the verdict is right: the hallucination label of HEDGE
+    judge       from a reply to a verdict, and whether it is right: the hallucination label of HEDGE
     metrics     the rows of the paper's tables, and what a guess from the length would get
     task        the lmms-eval task
 

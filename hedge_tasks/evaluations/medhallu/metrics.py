@@ -1,4 +1,6 @@
-"""The rows of MedHallu's tables. Positive class: hallucinated. Rows without a verdict 0 or 1 are in none but the rates.
+"""The rows of MedHallu's tables. Positive class: hallucinated.
+
+Documents without a verdict 0 or 1 are in none but the rates and the rows `..._unread_wrong`.
 
 As in the reference code (scikit-learn with `zero_division=0`), precision, recall and F1 are 0 where nothing is called
 hallucinated.
@@ -6,16 +8,19 @@ hallucinated.
 
 from __future__ import annotations
 
+import math
 import statistics as stdlib
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
-from hedge_tasks.detectors.pipeline import Scores
+from hedge_tasks.detectors.pipeline import SCORE_NAMES, Scores
 from hedge_tasks.evaluations.medhallu.documents import CATEGORIES
-from hedge_tasks.evaluations.medhallu.replies import FACTUAL, HALLUCINATED, VERDICTS
+from hedge_tasks.evaluations.medhallu.judge import FACTUAL, HALLUCINATED, VERDICTS
 from hedge_tasks.lmms.metrics import NOT_AVAILABLE, AurocMetric, Metric, RateMetric, Record, ScoredCase
+from hedge_tasks.replies.parsing import OFFICIAL
+from hedge_tasks.replies.reading import UNREADABLE
 from hedge_tasks.statistics.resampling import group_bootstrap, group_totals
 
 Counts = np.ndarray
@@ -53,14 +58,24 @@ class Detection:
         measure: `f1`, `precision`, `recall` or `accuracy`.
         column: of the documents, to keep only those with `value` in it; None keeps all.
         suffix: what the name ends with, where that is not the value.
+        parsing: whose reading of the replies counts; None for the one that decides in this task.
+        unread_wrong: an unreadable reply counts as the wrong verdict, and is not left out. "Not sure" still is.
     """
 
     higher_is_better = True
 
     def __init__(
-        self, measure: Callable[[Counts], np.ndarray], column: str | None = None, value: str = "", suffix: str = ""
+        self,
+        measure: Callable[[Counts], np.ndarray],
+        column: str | None = None,
+        value: str = "",
+        suffix: str = "",
+        *,
+        parsing: str | None = None,
+        unread_wrong: bool = False,
     ) -> None:
         self.measure, self.column, self.value = measure, column, value
+        self.parsing, self.unread_wrong = parsing, unread_wrong
         self.__name__ = "_".join(filter(None, (measure.__name__, suffix or value)))
 
     def record(self, scores: Scores, verdict: Record, document: Record) -> dict[str, Any]:
@@ -85,10 +100,119 @@ class Detection:
         return NOT_AVAILABLE if len(rows) < 2 else float(np.std(group_bootstrap(rows, self.measure), ddof=1))
 
     def _said(self, verdict: Record, document: Record) -> int | None:
-        return VERDICTS[verdict["category"]] if verdict.get("category") in (FACTUAL, HALLUCINATED) else None
+        if self.parsing is not None:
+            verdict = next(vote for vote in verdict["votes"] if str(vote["judge"]).endswith(f":{self.parsing}"))
+        category = verdict.get("category")
+        if category is None and self.unread_wrong:
+            return 1 - int(document["truth"])
+        return VERDICTS[category] if category in (FACTUAL, HALLUCINATED) else None
 
     def _answered(self, records: Sequence[Record]) -> list[Record]:
         return [record for record in records if record["said"] is not None]
+
+
+class MajorityVote(Detection):
+    """The same measure of what most of the sampled verdicts say; where they are even, of the baseline's."""
+
+    def __init__(self, measure: Callable[[Counts], np.ndarray]) -> None:
+        super().__init__(measure, suffix="majority")
+
+    def _said(self, verdict: Record, document: Record) -> int | None:
+        share = hallucinated_share(document["sampled"])
+        if share is None or share == 0.5:
+            return super()._said(verdict, document)
+        return int(share > 0.5)
+
+
+def hallucinated_share(sampled: Sequence[str]) -> float | None:
+    """Share of the sampled verdicts 0 and 1 that say hallucinated; None where there is no such verdict.
+
+    Example:
+        >>> hallucinated_share(["factual", "hallucinated", "not_sure", "unreadable"])
+        0.5
+    """
+    said = [VERDICTS[name] for name in sampled if name in (FACTUAL, HALLUCINATED)]
+    return sum(said) / len(said) if said else None
+
+
+class HallucinatedShareAuroc(AurocMetric):
+    """ROC-AUC of the share of sampled verdicts that say hallucinated, against the truth of the shown answer.
+
+    The natural detector of this benchmark. It needs no baseline verdict, and no perturbed prompts.
+    """
+
+    def __init__(self) -> None:
+        super().__init__("hallucinated_share")
+
+    @property
+    def detectors(self) -> tuple[str, ...]:
+        return ()
+
+    def record(self, scores: Scores, verdict: Record, document: Record) -> dict[str, Any]:
+        share = hallucinated_share(document["sampled"])
+        truth = int(document["truth"]) if share is not None else None
+        return {"share": share, "truth": truth, "row": document["row"]}
+
+    def cases(self, record: Record) -> Sequence[ScoredCase]:
+        return [ScoredCase(record["share"], record["truth"], record["row"])]
+
+
+def hallucinated_probability(one_token: Sequence[tuple[str, float]]) -> float | None:
+    r"""The model's own p(1) / (p(0) + p(1)), from verdicts of a single token.
+
+    .. math:: p = \frac{e^{\ell_1}}{e^{\ell_0} + e^{\ell_1}}
+
+    The log-probabilities are of the raw distribution, the same for every draw of a prompt. Where only one of the two
+    verdicts was ever drawn, all that its token leaves is taken for the other one, which is the least that can be said
+    for the first. Replies of several tokens count for nothing: their mean says little of the verdict.
+
+    Args:
+        one_token: verdict ("factual", "hallucinated") and log-probability of answers to the same prompt.
+
+    Returns:
+        A probability; None where no verdict is of one token.
+
+    Example:
+        >>> round(hallucinated_probability([("hallucinated", -0.5), ("factual", -1.5), ("factual", -1.5)]), 3)
+        0.731
+    """
+    known: dict[str, list[float]] = {FACTUAL: [], HALLUCINATED: []}
+    for said, logprob in one_token:
+        if said in known:
+            known[said].append(math.exp(logprob))
+    means = {said: math.fsum(values) / len(values) for said, values in known.items() if values}
+    if not means:
+        return None
+    factual = means.get(FACTUAL, 1.0 - means.get(HALLUCINATED, 0.0))
+    hallucinated = means.get(HALLUCINATED, 1.0 - factual)
+    return hallucinated / (factual + hallucinated) if factual + hallucinated else None
+
+
+class HallucinatedProbabilityAuroc(AurocMetric):
+    """ROC-AUC of p(1) against p(0) against the truth of the shown answer; see `hallucinated_probability`."""
+
+    def __init__(self) -> None:
+        super().__init__("hallucinated_probability")
+
+    @property
+    def detectors(self) -> tuple[str, ...]:
+        return ()
+
+    def record(self, scores: Scores, verdict: Record, document: Record) -> dict[str, Any]:
+        probability = hallucinated_probability(document["one_token"])
+        truth = int(document["truth"]) if probability is not None else None
+        return {"probability": probability, "truth": truth, "row": document["row"]}
+
+    def cases(self, record: Record) -> Sequence[ScoredCase]:
+        return [ScoredCase(record["probability"], record["truth"], record["row"])]
+
+
+class VerdictWrongAuroc(AurocMetric):
+    """ROC-AUC of a detector against "the model's verdict is wrong", which is not whether the shown answer is."""
+
+    def __init__(self, score: str) -> None:
+        super().__init__(score)
+        self.__name__ = f"verdict_wrong_{score}_auroc"
 
 
 class AlwaysHallucinated(Detection):
@@ -152,8 +276,15 @@ class UnreadableRate(RateMetric):
         return {"value": int(verdict.get("category") is None)}
 
 
+class SampledUnreadableRate(RateMetric):
+    """Share of documents of which a sampled reply cannot be read. Together these replies are one meaning."""
+
+    def record(self, scores: Scores, verdict: Record, document: Record) -> dict[str, Any]:
+        return {"value": int(UNREADABLE in document["sampled"])}
+
+
 class ParsersDiffer(RateMetric):
-    """Share of replies that the strict reading and the reference code's read differently."""
+    """Share of replies that our reading and the reference code's read differently."""
 
     def record(self, scores: Scores, verdict: Record, document: Record) -> dict[str, Any]:
         readings = {vote.get("category") for vote in verdict["votes"]}
@@ -190,12 +321,19 @@ METRICS: Mapping[str, Metric] = _by_name(
         *(Detection(accuracy, "difficulty", level) for level in ("easy", "medium", "hard")),
         *(Detection(accuracy, "kind", kind) for kind in CATEGORIES),
         *(Detection(accuracy, "mesh", letter, f"mesh_{name}") for letter, name in MESH.items()),
+        *(Detection(measure, suffix="official", parsing=OFFICIAL) for measure in (f1, precision, recall, accuracy)),
+        *(Detection(measure, suffix="unread_wrong", unread_wrong=True) for measure in (f1, accuracy)),
+        *(MajorityVote(measure) for measure in (f1, accuracy)),
+        *(VerdictWrongAuroc(score) for score in SCORE_NAMES),
+        HallucinatedShareAuroc(),
+        HallucinatedProbabilityAuroc(),
         AlwaysHallucinated(f1),
         ShorterIsHallucinated(f1),
         ShorterIsHallucinated(accuracy),
         LengthAuroc(),
         ResponseRate("response_rate"),
         UnreadableRate("unreadable_rate"),
+        SampledUnreadableRate("sampled_unreadable_rate"),
         ParsersDiffer("parsers_differ"),
     ]
 )

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
+from typing import Any
 
 from hedge_tasks.adjudication import required_judge
-from hedge_tasks.data.answers import Answer
+from hedge_tasks.data.answers import Answer, AnswerSet
 from hedge_tasks.evaluations.medhallu.judge import MedHalluJudge
 from hedge_tasks.lmms.settings import DocumentSettings
 from hedge_tasks.lmms.task import HedgeTask
 from hedge_tasks.perturb import Wording
+from hedge_tasks.replies.reading import UNREADABLE
 
 
 class MedHalluTask(HedgeTask):
@@ -17,7 +20,7 @@ class MedHalluTask(HedgeTask):
 
     The judge reads the replies of the baseline as the model wrote them, and its record keeps them. From then on every
     answer that states a verdict is that verdict's name, so that "1", "**1**" and "Answer: 1" are one meaning for any
-    clustering, also when the run is rescored. Answers without a verdict stay as they are.
+    clustering, also when the run is rescored; all that state none are `UNREADABLE`, one meaning together.
     """
 
     judge: MedHalluJudge
@@ -25,6 +28,16 @@ class MedHalluTask(HedgeTask):
     def judge_of(self, settings: DocumentSettings, task: str) -> MedHalluJudge:
         return required_judge(settings.judge, MedHalluJudge, task)
 
+    def choices(self, document: Mapping[str, Any]) -> tuple[str, ...]:
+        return ("0", "1", "2") if self.judge.not_sure else ("0", "1")
+
     def read_answer(self, answer: Answer, wording: Wording) -> Answer:
-        verdict = self.judge.read(answer.text)
-        return answer if verdict is None else replace(answer, text=verdict.replace("_", " "))
+        verdict = self.judge.read(answer.text, cut=answer.finish == "length")
+        return replace(answer, text=UNREADABLE if verdict is None else verdict.replace("_", " "))
+
+    def facts(self, document: Mapping[str, Any], answers: AnswerSet) -> Mapping[str, Any]:
+        seen = (answers.baseline, *answers.clean)  # one prompt; what was perturbed has other log-probabilities
+        return {
+            "sampled": [answer.text.replace(" ", "_") for answer in answers.clean],
+            "one_token": [(a.text, a.mean_logprob) for a in seen if a.n_tokens == 1 and a.mean_logprob is not None],
+        }

@@ -4,7 +4,6 @@
     released      its download
     building      a local data set out of items and images
     synthesis     a small set of the same shape, drawn by code (drawing, pools.json)
-    replies       which option a reply takes
     judge         whether that is the right one
     blind         the second stage of the multimodal gain
     metrics       the rows of the paper's tables

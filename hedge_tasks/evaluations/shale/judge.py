@@ -4,41 +4,57 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 from hedge_tasks.adjudication.base import Case, Verdict
+from hedge_tasks.adjudication.config import Spec
+from hedge_tasks.adjudication.fallback import Fallback
 from hedge_tasks.errors import DataError
 from hedge_tasks.evaluations.shale.items import options_of
-from hedge_tasks.evaluations.shale.replies import READERS, reader
+from hedge_tasks.replies import Reading, official, read_option, read_yes_no
+from hedge_tasks.replies.parsing import HEDGE, OFFICIAL, PARSINGS, check_parsing
+from hedge_tasks.replies.reading import NOTHING, UNREADABLE
 
-UNREADABLE = "unreadable"
+_PROMPTS = ("reply_yes_no", "reply_option")
 
 
 class ShaleJudge:
     """Label 0 where the reply takes the right answer, 1 where it takes another, None where it takes none.
 
-    The verdict's `category` is what was read ("yes", "no", a letter, "unreadable"), its `votes` are both readings, the
-    strict one first.
+    The verdict's `category` is what was read ("yes", "no", a letter, "unreadable"), its `votes` are both readings, ours
+    first; the reason says what a reading rests on.
 
     Args:
-        parsing: "strict" or "official"; see `replies`.
+        parsing: "hedge" (`replies.read_yes_no`, `replies.read_option`) or "official" (the reference code's rules).
+        fallback: a judge model that reads baseline replies which the rules cannot (`llm:model=...`); None for none.
 
     Raises:
         ConfigError: there is no such parsing.
     """
 
     name = "shale"
-    version = "1"
+    version = "2"
 
-    def __init__(self, parsing: str = "strict") -> None:
-        reader(parsing)
-        self.parsing = parsing
+    def __init__(self, parsing: str = HEDGE, fallback: Spec | None = None) -> None:
+        self.parsing = check_parsing(parsing)
+        self.fallback = None if fallback is None else Fallback(fallback, _PROMPTS)
 
     def settings(self) -> dict[str, Any]:
-        return {"judge": self.name, "version": self.version, "parsing": self.parsing}
+        own = {"judge": self.name, "version": self.version, "parsing": self.parsing}
+        return own if self.fallback is None else {**own, "fallback": self.fallback.settings()}
 
-    def read(self, reply: str, question: str) -> str | None:
-        return READERS[self.parsing](reply, question)
+    def keep_labels(self, folder: Path | None) -> None:
+        if self.fallback is not None:
+            self.fallback.keep_labels(folder)
+
+    def check(self, cases_have_images: bool = True) -> None:
+        if self.fallback is not None:
+            self.fallback.check()
+
+    def read(self, reply: str, question: str, *, cut: bool = False) -> str | None:
+        """ "yes", "no" or a letter; None where the reply cannot be read."""
+        return read(self.parsing, reply, question, cut=cut).value
 
     def judge(self, cases: Sequence[Case]) -> list[Verdict]:
         """One verdict a case; `reference` is "Yes", "No" or an option such as "(B) red".
@@ -46,21 +62,38 @@ class ShaleJudge:
         Raises:
             DataError: a reference is none of these; names the case.
         """
-        return [self._judge(case) for case in cases]
+        own = [read(self.parsing, case.answer, case.question, cut=case.cut) for case in cases]
+        if self.fallback is not None:
+            prompts = [_PROMPTS[bool(options_of(case.question))] for case in cases]
+            own = self.fallback.read(list(zip(cases, own, prompts, strict=True)))
+        return [self._judge(case, said) for case, said in zip(cases, own, strict=True)]
 
-    def _judge(self, case: Case) -> Verdict:
-        votes = {name: self._verdict(name, case) for name in READERS}
-        own = votes[self.parsing]
-        return replace(own, judge=self.name, raw=case.answer[:2000], votes=tuple(votes.values()))
+    def _judge(self, case: Case, said: Reading) -> Verdict:
+        votes = [self._verdict(name, case, read(name, case.answer, case.question, cut=case.cut)) for name in PARSINGS]
+        own = self._verdict(self.parsing, case, said)
+        return replace(own, judge=self.name, raw=case.answer[:2000], votes=tuple(votes))
 
-    def _verdict(self, parsing: str, case: Case) -> Verdict:
+    def _verdict(self, parsing: str, case: Case, said: Reading) -> Verdict:
         truth = right_reading(case)
-        said = READERS[parsing](case.answer, case.question)
         who = (f"{self.name}:{parsing}", self.version)
-        if said is None:
-            return Verdict(None, "unreadable: the reply takes no answer, or more than one", *who, UNREADABLE)
-        wrong = said != truth
-        return Verdict(int(wrong), f"{'wrong' if wrong else 'right'}: {said}", *who, said)
+        if said.value is None:
+            return Verdict(None, str(said), *who, UNREADABLE)
+        wrong = said.value != truth
+        return Verdict(int(wrong), f"{'wrong' if wrong else 'right'}: {said}", *who, said.value)
+
+
+def read(parsing: str, reply: str, question: str, *, cut: bool = False) -> Reading:
+    """What a reply to a yes-or-no or multiple-choice question says.
+
+    Args:
+        parsing: one of `PARSINGS`.
+        question: with the options in it, where it has some.
+    """
+    options = options_of(question)
+    if parsing == HEDGE:
+        return read_option(reply, options, cut=cut) if options else read_yes_no(reply, question, cut=cut)
+    said = official.shale_choice(reply) if options else official.shale_yes_no(reply)
+    return Reading(said, OFFICIAL if said is not None else NOTHING)
 
 
 def right_reading(case: Case) -> str:

@@ -23,8 +23,9 @@ from hedge_tasks.evaluations.shale.items import (
     PERCEPTION,
     SCENARIOS,
 )
-from hedge_tasks.evaluations.shale.judge import UNREADABLE
 from hedge_tasks.lmms.metrics import NOT_AVAILABLE, AurocMetric, Metric, OfQuestionType, RateMetric, Record
+from hedge_tasks.replies.parsing import OFFICIAL
+from hedge_tasks.replies.reading import UNREADABLE
 from hedge_tasks.statistics import Mean, estimate_mean, estimate_rate
 from hedge_tasks.statistics.resampling import group_bootstrap, group_totals
 
@@ -65,6 +66,26 @@ class RightShare:
         judged = [r for r in records if r["right"] is not None]
         rate = estimate_rate([r["right"] for r in judged], groups=[r["group"] for r in judged])
         return NOT_AVAILABLE if rate.stderr is None else rate.stderr
+
+
+class ReadShare(RightShare):
+    """Share of right answers among the replies that can be read."""
+
+    def record(self, scores: Scores, verdict: Record, document: Record) -> dict[str, Any]:
+        record = super().record(scores, verdict, document)
+        return {**record, "right": None} if verdict.get("category") == UNREADABLE else record
+
+
+class OfficialShare(RightShare):
+    """Share of right answers as the published code reads the replies; one that it cannot read is wrong."""
+
+    def record(self, scores: Scores, verdict: Record, document: Record) -> dict[str, Any]:
+        return super().record(scores, reading_of(verdict, OFFICIAL), document)
+
+
+def reading_of(verdict: Record, parsing: str) -> Record:
+    """The vote of one way to read replies."""
+    return next(vote for vote in verdict["votes"] if str(vote["judge"]).endswith(f":{parsing}"))
 
 
 class ResistanceRate:
@@ -166,8 +187,15 @@ class UnreadableRate(RateMetric):
         return {"value": int(verdict.get("category") == UNREADABLE)}
 
 
+class SampledUnreadableRate(RateMetric):
+    """Share of documents of which a sampled answer cannot be read. Together these answers are one meaning."""
+
+    def record(self, scores: Scores, verdict: Record, document: Record) -> dict[str, Any]:
+        return {"value": int(UNREADABLE in document["sampled"])}
+
+
 class ParsersDiffer(RateMetric):
-    """Share of replies that the strict reading and the published code's read differently."""
+    """Share of replies that our reading and the published code's read differently."""
 
     def record(self, scores: Scores, verdict: Record, document: Record) -> dict[str, Any]:
         return {"value": int(len({vote.get("category") for vote in verdict["votes"]}) > 1)}
@@ -285,7 +313,10 @@ METRICS: Mapping[str, Metric] = _by_name(
         *(OfQuestionType(AurocMetric(score), scenario) for score in SCORE_NAMES for scenario in SCENARIOS),
         *_discriminative_average(CLEAN).parts,
         *map(_discriminative_average, SCENARIOS),
+        ReadShare("accuracy_clean_read", "the scenario 'clean' and readable", scenario=(CLEAN,)),
+        OfficialShare("accuracy_clean_official", "the scenario 'clean'", scenario=(CLEAN,)),
         UnreadableRate("unreadable_rate"),
+        SampledUnreadableRate("sampled_unreadable_rate"),
         ParsersDiffer("parsers_differ"),
         UnclearRate("unclear_rate"),
         BlindAccuracy("accuracy_blind"),

@@ -16,6 +16,7 @@ from hedge_tasks.evaluations.shale.judge import ShaleJudge, right_reading
 from hedge_tasks.lmms.settings import DocumentSettings
 from hedge_tasks.lmms.task import HedgeTask
 from hedge_tasks.perturb import Wording
+from hedge_tasks.replies.reading import UNREADABLE
 from hedge_tasks.runs.run_files import Run, load_run
 from hedge_tasks.sampling.second_stage import SecondStage
 
@@ -80,8 +81,8 @@ class ShaleDiscriminativeTask(ShaleTask):
 
     The judge reads the replies of the baseline as the model wrote them, and its record keeps them. From then on every
     answer that can be read is what it takes, such as "yes" or "dark blue", so that "(B)" and "B. dark blue" are one
-    meaning for any clustering, also when the run is rescored. Noisy answers are read against the options that they
-    were offered.
+    meaning for any clustering, also when the run is rescored; all that cannot are `UNREADABLE`, one meaning together.
+    Noisy answers are read against the options that they were offered.
     """
 
     judge: ShaleJudge
@@ -89,9 +90,16 @@ class ShaleDiscriminativeTask(ShaleTask):
     def judge_of(self, settings: DocumentSettings, task: str) -> ShaleJudge:
         return required_judge(settings.judge, ShaleJudge, task)
 
+    def choices(self, document: Mapping[str, Any]) -> tuple[str, ...]:
+        return tuple(options_of(str(document["question"]))) or ("Yes", "No")
+
     def read_answer(self, answer: Answer, wording: Wording) -> Answer:
-        said = self.judge.read(answer.text, wording.question)
-        return answer if said is None else replace(answer, text=options_of(wording.question).get(said, said).lower())
+        said = self.judge.read(answer.text, wording.question, cut=answer.finish == "length")
+        text = UNREADABLE if said is None else options_of(wording.question).get(said, said).lower()
+        return replace(answer, text=text)
+
+    def facts(self, document: Mapping[str, Any], answers: AnswerSet) -> Mapping[str, Any]:
+        return {"sampled": [answer.text for answer in answers.clean]}
 
 
 class ShaleGenerativeTask(ShaleTask):
@@ -112,8 +120,13 @@ class ShaleGainTask(ShaleDiscriminativeTask):
     def facts(self, document: Mapping[str, Any], answers: AnswerSet) -> Mapping[str, Any]:
         [blind] = answers.follow_ups
         case = Case(blind.id, blind.question or "", blind.reference or "", blind.baseline.text)
-        right = self.judge.read(case.answer, case.question) == right_reading(case)
-        return {"blind_right": int(right), "base_right": self._base.get(str(document["id"]))}
+        cut = blind.baseline.finish == "length"
+        right = self.judge.read(case.answer, case.question, cut=cut) == right_reading(case)
+        return {
+            **super().facts(document, answers),
+            "blind_right": int(right),
+            "base_right": self._base.get(str(document["id"])),
+        }
 
 
 def _right_answers(run: Run) -> dict[str, int]:

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from hedge_tasks.io.commands import command, number, show, table
+from hedge_tasks.replies.parsing import PARSINGS
 
 if TYPE_CHECKING:
     from hedge_tasks.evaluations.vope.tables import TaskNumbers
@@ -19,7 +20,7 @@ _NAMES = {"hal_d": "Hal-D", "hal_i": "Hal-I", "exp": "Exp", "chair_i": "CHAIR_i"
 def add(commands: Any) -> None:
     parser = command(commands, "vope", _tables, "lay out VOPE's tables, with the sweep over alpha, from finished runs")
     parser.add_argument("runs", nargs="+", type=Path, metavar="RUN", help="output folder of lmms-eval, or a run file")
-    parser.add_argument("--parsing", choices=("words", "official"), help="read the stored replies this way")
+    parser.add_argument("--parsing", choices=PARSINGS, help="read the stored replies this way")
 
 
 def _tables(arguments: argparse.Namespace) -> int:

@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from hedge_tasks.adjudication.base import Case, Judge, Verdict, build_judge
 from hedge_tasks.adjudication.config import Spec, check_judge, keep_labels, parse_spec
+from hedge_tasks.adjudication.fallback import Fallback
 from hedge_tasks.errors import ConfigError, DataError, unknown
-from hedge_tasks.evaluations.vope.replies import READERS, reader
+from hedge_tasks.replies import Reading, official, read_yes_no
+from hedge_tasks.replies.parsing import HEDGE, OFFICIAL, PARSINGS, check_parsing
+from hedge_tasks.replies.reading import NOTHING
 
 TRUE_DESCRIPTION = "true_description"
 FALSE_DESCRIPTION = "hallucinated_description"
@@ -29,43 +33,54 @@ HALLUCINATED = (FALSE_DESCRIPTION, FALSE_IMAGINATION)
 UNITS = ("words", "categories")
 
 _LONGEST_RAW = 500
+_PROMPT = "reply_yes_no"
 
 
 class VopeJudge:
     """Label 1 where the model is wrong about an object's presence, 0 where it is right, None where it says neither.
 
     A case is one recheck: its answer the reply, its reference "yes" where the object is in the image, else "no". The
-    verdict's `category` is one of the four `SETS`, its `votes` are all readings, the chosen one first.
+    verdict's `category` is one of the four `SETS`, its `votes` are both readings, ours first; the reason says what a
+    reading rests on. The case's question names the object ("a dog"); a reply about another one says nothing about it.
 
     Args:
-        parsing: "words" or "official"; see `replies`.
+        parsing: "hedge" (`replies.read_yes_no`) or "official" (the reference code's rules).
         unit: what an object is: "words" (as in the reference code) or "categories"; see `extraction.objects_in`.
         relevance: judge or judges of the relevance of absent objects, with the prompt `vope_relevance`; None for none.
+        fallback: a judge model that reads replies which the rules cannot (`llm:model=...`); None for none.
 
     Raises:
         ConfigError: an option makes no sense.
     """
 
     name = "vope"
-    version = "1"
+    version = "2"
 
-    def __init__(self, parsing: str = "words", unit: str = "words", relevance: Spec | None = None) -> None:
-        reader(parsing)
+    def __init__(
+        self, parsing: str = HEDGE, unit: str = "words", relevance: Spec | None = None, fallback: Spec | None = None
+    ) -> None:
+        self.parsing = check_parsing(parsing)
         if unit not in UNITS:
             raise unknown("VOPE unit", str(unit), UNITS)
-        self.parsing = parsing
         self.unit = unit
+        self.fallback = None if fallback is None else Fallback(fallback, [_PROMPT])
         self.relevance = relevance_judges(relevance) if relevance is not None else []
 
     def settings(self) -> dict[str, Any]:
-        own = {"judge": self.name, "version": self.version, "parsing": self.parsing, "unit": self.unit}
+        own: dict[str, Any] = {"judge": self.name, "version": self.version, "parsing": self.parsing, "unit": self.unit}
+        if self.fallback is not None:
+            own["fallback"] = self.fallback.settings()
         return {**own, "relevance": [judge.settings() for judge in self.relevance]}
 
     def keep_labels(self, folder: Path | None) -> None:
+        if self.fallback is not None:
+            self.fallback.keep_labels(folder)
         for judge in self.relevance:
             keep_labels(judge, folder)
 
     def check(self, cases_have_images: bool = True) -> None:
+        if self.fallback is not None:
+            self.fallback.check()
         for judge in self.relevance:
             check_judge(judge, cases_have_images)
 
@@ -75,24 +90,32 @@ class VopeJudge:
         Raises:
             DataError: a reference is neither yes nor no; names the case.
         """
-        return [self._judge(case) for case in cases]
+        for case in cases:
+            if case.reference not in ("yes", "no"):
+                raise DataError(f"{case.id}: expected the reference yes or no, got {case.reference!r}")
+        own = [_read(self.parsing, case) for case in cases]
+        if self.fallback is not None:
+            own = self.fallback.read([(case, said, _PROMPT) for case, said in zip(cases, own, strict=True)])
+        return [self._judge(case, said) for case, said in zip(cases, own, strict=True)]
 
-    def _judge(self, case: Case) -> Verdict:
-        if case.reference not in ("yes", "no"):
-            raise DataError(f"{case.id}: expected the reference yes or no, got {case.reference!r}")
-        order = sorted(READERS, key=lambda name: name != self.parsing)
-        votes = tuple(self._verdict(name, case) for name in order)
-        own = votes[0]
-        raw = case.answer[:_LONGEST_RAW]
-        return Verdict(own.label, own.reason, self.name, self.version, own.category, raw, votes)
+    def _judge(self, case: Case, said: Reading) -> Verdict:
+        votes = [self._verdict(name, case, _read(name, case)) for name in PARSINGS]
+        own = self._verdict(self.parsing, case, said)
+        return replace(own, judge=self.name, raw=case.answer[:_LONGEST_RAW], votes=tuple(votes))
 
-    def _verdict(self, parsing: str, case: Case) -> Verdict:
+    def _verdict(self, parsing: str, case: Case, said: Reading) -> Verdict:
         who = (f"{self.name}:{parsing}", self.version)
-        said = READERS[parsing](case.answer)
-        if said is None:
-            return Verdict(None, "unread: the reply says neither yes nor no", *who)
-        kind = SETS[case.reference == "yes", said]
-        return Verdict(int(kind in HALLUCINATED), f"the model says {'yes' if said else 'no'}", *who, kind)
+        if said.value is None:
+            return Verdict(None, str(said), *who)
+        kind = SETS[case.reference == "yes", said.value == "yes"]
+        return Verdict(int(kind in HALLUCINATED), f"the model says {said}", *who, kind)
+
+
+def _read(parsing: str, case: Case) -> Reading:
+    if parsing == HEDGE:
+        return read_yes_no(case.answer, case.question, cut=case.cut)
+    said = official.vope(case.answer)
+    return Reading(said, OFFICIAL if said is not None else NOTHING)
 
 
 def relevance_judges(spec: Spec) -> list[Judge]:

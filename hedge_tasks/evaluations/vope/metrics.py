@@ -38,6 +38,29 @@ def in_sets(*kinds: str) -> Count:
     return count
 
 
+def official_in_sets(*kinds: str) -> Count:
+    """The same, with replies read as the reference code does."""
+
+    def count(objects: Objects) -> int:
+        return sum(entry["kind_official"] in kinds for entry in objects)
+
+    return count
+
+
+def unread_of(present: bool) -> Count:
+    """Counts the objects whose recheck cannot be read, among those that are in the image or among the others."""
+
+    def count(objects: Objects) -> int:
+        return sum(entry["kind"] is None and entry["present"] is present for entry in objects)
+
+    return count
+
+
+def both(one: Count, other: Count) -> Count:
+    """The sum of two counts."""
+    return lambda objects: one(objects) + other(objects)
+
+
 class ObjectShare:
     r"""A ratio of two counts, each summed over all stories.
 
@@ -201,8 +224,46 @@ chair_s = ObjectShare("chair_s", _any_absent, _one, "there are no stories")
 
 _SHARES = (hal_d, hal_i, exp, chair_i, chair_s)
 
+# An unreadable recheck counts as the wrong reply: of an absent object as affirmed, of a present one as denied.
+_WRONG_D, _WRONG_I = unread_of(present=False), unread_of(present=True)
+
+_OTHER_READINGS = (
+    ObjectShare(
+        "hal_d_unread_wrong",
+        both(in_sets(FALSE_DESCRIPTION), _WRONG_D),
+        both(in_sets(*_DESCRIBED), _WRONG_D),
+        "the model affirms no object",
+    ),
+    ObjectShare(
+        "hal_i_unread_wrong",
+        both(in_sets(FALSE_IMAGINATION), _WRONG_I),
+        both(in_sets(*_IMAGINED), _WRONG_I),
+        "the model denies no object",
+    ),
+    ObjectShare(
+        "hal_d_official",
+        official_in_sets(FALSE_DESCRIPTION),
+        official_in_sets(*_DESCRIBED),
+        "the model affirms no object",
+    ),
+    ObjectShare(
+        "hal_i_official",
+        official_in_sets(FALSE_IMAGINATION),
+        official_in_sets(*_IMAGINED),
+        "the model denies no object",
+    ),
+    ObjectShare(
+        "exp_official",
+        official_in_sets(*_IMAGINED),
+        official_in_sets(*_DESCRIBED, *_IMAGINED),
+        _NONE_READ,
+        higher_is_better=True,
+    ),
+)
+
 _ALL: list[Metric] = [
     *(share.of(bound) for share in _SHARES for bound in ("", "low", "high")),
+    *_OTHER_READINGS,
     ObjectCount("objects", len),
     ObjectShare("unread_rate", _unread, len, "no story mentions a COCO object"),
     ObjectCount("parsers_differ", _differ),

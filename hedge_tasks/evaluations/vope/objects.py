@@ -12,6 +12,8 @@ from hedge_tasks.detectors import discrete_semantic_entropy, radflag, vase
 from hedge_tasks.errors import DataError
 from hedge_tasks.evaluations.vope.extraction import mentions
 from hedge_tasks.evaluations.vope.vocabulary import coco
+from hedge_tasks.replies import spoken_text
+from hedge_tasks.replies.parsing import OFFICIAL
 
 
 @dataclass(frozen=True)
@@ -22,6 +24,7 @@ class ObjectRecord:
         word, category: as in `extraction.Mention`.
         present: whether its category is in the image.
         kind: one of `judge.SETS`; None where the reply to the recheck says neither yes nor no.
+        kind_official: the set that the reference code's reading of the reply gives; likewise.
         readings_differ: whether the ways to read the reply disagree.
         reply: to the recheck.
         flips: whether the second reply to the recheck, drawn at the plan's temperature, is read otherwise; None where
@@ -45,6 +48,7 @@ class ObjectRecord:
     vase: float | None
     relevance: tuple[int | None, ...] = ()
     flips: bool | None = None
+    kind_official: str | None = None
 
     def to_dict(self) -> dict[str, Any]:
         return {**asdict(self), "relevance": list(self.relevance)}
@@ -76,7 +80,8 @@ def answered_records(answers: AnswerSet, judge: Judge) -> list[ObjectRecord]:
 
 
 def _case(recheck: AnswerSet, reply: Answer) -> Case:
-    return Case(recheck.id, recheck.question or "", recheck.reference or "", reply.text)
+    cut = reply.finish == "length"
+    return Case(recheck.id, recheck.question or "", recheck.reference or "", reply.text, cut=cut)
 
 
 def _word(answers: AnswerSet, recheck: AnswerSet) -> str:
@@ -118,6 +123,7 @@ def _record(
         category=category,
         present=present,
         kind=verdict.category,
+        kind_official=next((v.category for v in verdict.votes if v.judge.endswith(f":{OFFICIAL}")), None),
         readings_differ=len({vote.category for vote in verdict.votes}) > 1,
         reply=verdict.raw or "",
         clean=sum(clean_ids) / len(clean_ids) if clean_ids else None,
@@ -129,7 +135,7 @@ def _record(
 
 
 def _categories(text: str) -> set[str]:
-    return {mention.category for mention in mentions(text)}
+    return {mention.category for mention in mentions(spoken_text(text))}
 
 
 def story_verdict(records: Sequence[ObjectRecord], judge: str, version: str) -> Verdict:

@@ -13,6 +13,7 @@ from hedge_tasks.evaluations.vope.documents import objects_of
 from hedge_tasks.evaluations.vope.extraction import objects_in
 from hedge_tasks.evaluations.vope.vocabulary import object_phrase
 from hedge_tasks.lmms.reasoning import without_reasoning
+from hedge_tasks.replies import spoken_text
 from hedge_tasks.sampling.prompts import load_prompt
 from hedge_tasks.sampling.requests import SampleRequest
 from hedge_tasks.sampling.second_stage import SecondStage
@@ -36,7 +37,7 @@ def rechecks(request: SampleRequest, answers: AnswerSet, stage: SecondStage) -> 
 
 def story_objects(answers: AnswerSet, unit: str) -> list[tuple[str, str]]:
     """(word, category) of every object of the baseline story."""
-    return objects_in(answers.baseline.text, unit=unit)
+    return objects_in(spoken_text(answers.baseline.text), unit=unit)
 
 
 def _recheck(request: SampleRequest, stage: SecondStage, word: str, present: bool) -> SampleRequest:
@@ -50,4 +51,5 @@ def _recheck(request: SampleRequest, stage: SecondStage, word: str, present: boo
         reference="yes" if present else "no",
         question_type=word,
         second_stage=None,
+        choices=("Yes", "No") if stage.plan.guided else (),
     )

@@ -14,6 +14,7 @@ from hedge_tasks.evaluations.vope.judge import VopeJudge
 from hedge_tasks.evaluations.vope.metrics import METRICS
 from hedge_tasks.evaluations.vope.objects import ObjectRecord, answered_records
 from hedge_tasks.evaluations.vope.relevance import METRICS as RELEVANCE
+from hedge_tasks.replies.parsing import HEDGE
 from hedge_tasks.runs.run_files import Run
 
 SHARES = ("hal_d", "hal_i", "exp", "chair_i", "chair_s")
@@ -149,7 +150,7 @@ def difference(numbers: TaskNumbers, others: Sequence[TaskNumbers], name: str) -
 def _parsing(run: Run) -> str:
     documents = run.settings.get("documents")
     judge = documents.get("judge") if isinstance(documents, Mapping) else None
-    return str(judge.get("parsing", "words")) if isinstance(judge, Mapping) else "words"
+    return str(judge.get("parsing", HEDGE)) if isinstance(judge, Mapping) else HEDGE
 
 
 def _objects(run: Run, number: int, judge: VopeJudge) -> list[dict[str, Any]]:

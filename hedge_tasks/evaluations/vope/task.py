@@ -43,6 +43,10 @@ class VopeTask(HedgeTask):
                 logger.info("{}: {} names no judge of relevance and is not asked", task, ENVIRONMENT)
         return judge
 
+    def choices(self, document: Mapping[str, Any]) -> tuple[str, ...]:
+        """Stories are free; the rechecks have choices, see `rechecks`."""
+        return ()
+
     def second_stage(self) -> SecondStage:
         options = {"unit": self.judge.unit, "reasoning_tags": [list(pair) for pair in self.reasoning_tags]}
         return SecondStage("vope_rechecks", replace(self.plan, n=1, n_noisy=0), options)

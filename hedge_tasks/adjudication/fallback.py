@@ -1,0 +1,78 @@
+"""A model reads what the rules cannot: asked only where a reply says something, and counted apart.
+
+Nobody asks it about refusals, empty replies, unfinished thoughts and replies that were cut off, which are no answers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from hedge_tasks.adjudication.base import Case, Judge, build_judge
+from hedge_tasks.adjudication.config import Spec, check_judge, keep_labels, parse_spec
+from hedge_tasks.errors import ConfigError
+from hedge_tasks.replies.reading import CONTRADICTION, DOUBT, MODEL, NOTHING, Reading
+
+_ASKED = (NOTHING, CONTRADICTION, DOUBT)
+_NONE = "none"
+
+
+class Fallback:
+    """One judge model with a prompt for each kind of reply.
+
+    Args:
+        spec: a judge that asks a model (`llm:model=...` or `hf:model=...`), without a prompt.
+        prompts: names of the prompts; their outcomes are the answers and "none".
+
+    Raises:
+        ConfigError: the specification names several judges, a prompt, or one that asks no model.
+    """
+
+    def __init__(self, spec: Spec, prompts: Sequence[str]) -> None:
+        settings = parse_spec(spec)
+        if len(settings) != 1:
+            raise ConfigError("fallback: expected one judge, got several")
+        options = dict(settings[0])
+        name = options.pop("name")
+        if "prompt" in options:
+            raise ConfigError("fallback: 'prompt' does not belong here, the kind of reply decides which it is")
+        if name not in ("llm", "hf"):
+            raise ConfigError(f"fallback: judge {name!r} asks no model; llm and hf do")
+        self._judges: Mapping[str, Judge] = {p: build_judge(name, **options, prompt=p) for p in prompts}
+
+    def settings(self) -> dict[str, Any]:
+        return {prompt: judge.settings() for prompt, judge in self._judges.items()}
+
+    def keep_labels(self, folder: Path | None) -> None:
+        for judge in self._judges.values():
+            keep_labels(judge, folder)
+
+    def check(self) -> None:
+        for judge in self._judges.values():
+            check_judge(judge, cases_have_images=False)
+
+    def read(self, asked: Sequence[tuple[Case, Reading, str]]) -> list[Reading]:
+        """Readings in place of those that the rules gave.
+
+        Args:
+            asked: for every reply its case, what the rules read, and the prompt for its kind.
+
+        Returns:
+            What the model reads, on the basis `MODEL`, where the rules read nothing and the reply says something; the
+            rules' reading everywhere else, and where the model says none.
+        """
+        readings = [reading for _, reading, _ in asked]
+        for prompt, judge in self._judges.items():
+            places = [
+                i
+                for i, (_, read, its) in enumerate(asked)
+                if its == prompt and not read.readable and read.basis in _ASKED
+            ]
+            # The reference must not help the model to a reading.
+            cases = [replace(asked[i][0], reference="", images=None) for i in places]
+            for i, verdict in zip(places, judge.judge(cases) if cases else [], strict=True):
+                if verdict.category not in (None, _NONE):
+                    readings[i] = Reading(verdict.category, MODEL)
+        return readings

@@ -1,0 +1,195 @@
+"""What a judge said, read from whatever it wrote around it.
+
+A reply counts only where it says exactly one thing. One that says two different things, or none, is unreadable: it is
+asked for again, and at last recorded as not labelled. Nothing here ever falls back to a default. The rules are stricter
+than those for an evaluated model's replies: a judge was told to write JSON, and what it judges may try to speak for it.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from hedge_tasks.replies.json_objects import Twice, objects_in, whole_object
+from hedge_tasks.replies.reading import (
+    CONTRADICTION,
+    JSON,
+    NOT_OFFERED,
+    NOTHING,
+    REASONS,
+    REFUSAL,
+    STATED,
+    Reading,
+)
+from hedge_tasks.replies.refusal import declines
+from hedge_tasks.replies.text import body, normalise, plain
+
+LONGEST_RAW = 2000
+"""Characters of a reply that are kept with its verdict."""
+
+_LONGEST_REPLY = 200_000
+_LONGEST_JUDGED = 8000
+_LONGEST_REASON = 300
+
+# What takes back the outcome that it follows: `supported: false`, `supported = 0`, `"supported"? No`, and further on in
+# the same clause "supported by nothing". A clause ends where an explanation begins: "hallucinated because nothing ...".
+_NEGATIVE = r"(?:false|no|not|none|nothing|never|neither|nor|nowhere|nobody|without|hardly|barely|n/a)"
+_DENIED = re.compile(
+    rf"""
+    [\s"'`*_)\]]* (?: [:=] | \? | -+> ) [\s"'`*_(\[]* (?: (?:false|no|not|none|never|n/a|wrong|incorrect)\b | [01]\b )
+    | (?: (?!\b(?:because|since|as|for|but|while|although)\b) [^\n.,;:(/\u2013\u2014-] )*?
+      \b (?: {_NEGATIVE}\b | \w+n't\b )
+    """,
+    re.IGNORECASE | re.VERBOSE,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Judgement:
+    """What one reply of a judge says.
+
+    Attributes:
+        reading: the outcome, or why none can be read.
+        reason: the judge's own words on one line; of an unreadable reply, what is wrong with it.
+    """
+
+    reading: Reading
+    reason: str
+
+
+class _Unclear(ValueError):
+    """No single outcome; carries the reason among `REASONS` and what is wrong."""
+
+    def __init__(self, reason: str, told: str) -> None:
+        super().__init__(told)
+        self.reason = reason
+
+
+def read_judgement(reply: str, values: Mapping[str, str], field: str, judged: str = "") -> Judgement:
+    """Read a judge's reply.
+
+    Args:
+        reply: all that the judge wrote.
+        values: the outcome that each spelling stands for; spellings as `normalise` gives them.
+        field: name of the JSON field that holds the outcome.
+        judged: the answer that it judged. A verdict that stands in there is no verdict of the judge's where it quotes
+            it in running text.
+
+    Example:
+        >>> values = {"supported": "supported", "hallucinated": "hallucinated"}
+        >>> read_judgement("**Verdict:** hallucinated", values, "verdict").reading.value
+        'hallucinated'
+    """
+    try:
+        return _read(reply[:_LONGEST_REPLY].strip(), values, field, normalise(judged[:_LONGEST_JUDGED]))
+    except _Unclear as problem:
+        return Judgement(Reading(None, problem.reason), str(problem))
+
+
+def bounded(text: str) -> str:
+    """A reply for the record: its beginning and end where it is long, and nothing that cannot be written."""
+    text = text.encode("utf-8", "replace").decode("utf-8")
+    if len(text) <= LONGEST_RAW:
+        return text
+    tail = LONGEST_RAW // 4
+    return f"{text[: LONGEST_RAW - tail - 5]} ... {text[-tail:]}"
+
+
+def _read(reply: str, values: Mapping[str, str], field: str, judged: str) -> Judgement:
+    # Before thoughts are looked for, or an answer that makes a judge quote their mark could cut a verdict off.
+    whole = whole_object(reply)
+    if whole is None:
+        found = body(reply)
+        if isinstance(found, Reading):
+            raise _Unclear(found.basis, "the reply is empty" if not reply else REASONS[found.basis])
+        reply = found
+        whole = whole_object(reply)
+    if whole is not None:
+        return _one([whole], values, field)
+    return _in_text(reply, values, field, judged)
+
+
+def _in_text(text: str, values: Mapping[str, str], field: str, judged: str) -> Judgement:
+    objects, rest = objects_in(text)
+    own = [o for source, o in objects if field in o and not _quoted(source, judged)]
+    if own:
+        said = _one(own, values, field)
+        if any(value != said.reading.value for value in _spoken(plain(rest), values, field, judged)):
+            raise _Unclear(CONTRADICTION, "the reply contradicts itself: its text says something else than its JSON")
+        return said
+    if objects and not rest.strip():
+        raise _Unclear(NOTHING, f"no field {field!r} in the reply's JSON")
+    spoken = list(dict.fromkeys(_spoken(plain(text), values, field, judged, alone=True)))
+    if len(spoken) == 1:
+        return Judgement(Reading(spoken[0], STATED), _line(text))
+    if spoken:
+        raise _Unclear(CONTRADICTION, "the reply contradicts itself")
+    refused = declines(text)
+    raise _Unclear(REFUSAL if refused else NOTHING, "the judge declines" if refused else "no verdict in the reply")
+
+
+def _one(objects: list[dict[str, Any]], values: Mapping[str, str], field: str) -> Judgement:
+    """The outcome that all the objects name."""
+    said: dict[str, str] = {}
+    for found in objects:
+        if field not in found:
+            raise _Unclear(NOTHING, f"no field {field!r} in the reply's JSON")
+        if isinstance(found, Twice):
+            raise _Unclear(CONTRADICTION, "the reply contradicts itself: a field is given twice")
+        outcome = _value(found[field], values)
+        if outcome is None:
+            shown = json.dumps(found[field], ensure_ascii=False)[:80]
+            raise _Unclear(NOT_OFFERED, f"{field} is {shown}, which is none of the outcomes")
+        reason = found.get("reason")
+        said.setdefault(outcome, reason if isinstance(reason, str) else "")
+    if len(said) > 1:
+        raise _Unclear(CONTRADICTION, f"the reply contradicts itself: {' and '.join(said)}")
+    [(outcome, reason)] = said.items()
+    return Judgement(Reading(outcome, JSON), _line(reason))
+
+
+def _value(said: object, values: Mapping[str, str]) -> str | None:
+    if isinstance(said, float):
+        if not said.is_integer():
+            return None
+        said = int(said)
+    return values.get(normalise(str(said))) if isinstance(said, (str, int)) else None
+
+
+def _spoken(text: str, values: Mapping[str, str], field: str, judged: str, *, alone: bool = False) -> Iterator[str]:
+    """Outcomes named in running text: after the field's name, and with `alone` at the front of a line.
+
+    A bare outcome word somewhere in a sentence is no verdict: "nothing that is hallucinated".
+
+    Raises:
+        _Unclear: an outcome is named and denied at once: "supported: false", "supported by nothing".
+    """
+    words = "|".join(r"[\W_]+".join(map(re.escape, s.split())) for s in sorted(values, key=len, reverse=True))
+    # Neither half of a number nor one of several choices.
+    end = rf"(?![.,]\d)(?!\s*(?:or|and|[/|,])\s*(?:{words})\b)"
+    patterns = [rf"\b(?:{re.escape(field)}|verdict|final answer)\b(?:\s+is)?[\W_]{{1,10}}({words})\b{end}"]
+    if alone:
+        # `A. 3`, `Supported.`, `With Hallucination, because`, `**hallucinated**`
+        patterns.append(rf"(?m)^\W{{0,6}}(?:A\W{{1,3}})?({words})\b{end}\s*\W{{0,4}}(?:$|[,.;:\n])")
+    for pattern in patterns:
+        for found in re.finditer(pattern, text, re.IGNORECASE):
+            if _quoted(found[0], judged):
+                continue
+            if _DENIED.match(text, found.end(1)):
+                raise _Unclear(CONTRADICTION, f"the reply names {found[1]!r} and denies it")
+            yield values[normalise(found[1])]
+
+
+def _quoted(source: str, judged: str) -> bool:
+    """Whether a piece of the reply stands in the answer that was judged, which comes normalised."""
+    piece = normalise(source)
+    # A judged answer "supported" must not take the word away from the judge.
+    return " " in piece and piece in judged
+
+
+def _line(text: str) -> str:
+    line = " ".join(text.encode("utf-8", "replace").decode("utf-8").split())
+    return line if len(line) <= _LONGEST_REASON else line[: _LONGEST_REASON - 1] + "…"

@@ -1,0 +1,169 @@
+"""Options of a multiple-choice question, by their letter or their text."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+
+from hedge_tasks.replies.choice import OUTSIDE, SEVERAL, Found, choose, spoken_number
+from hedge_tasks.replies.reading import Reading
+from hedge_tasks.replies.refusal import leaves_open
+
+_NUMBERS = dict(
+    enumerate(
+        ["zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve"]
+    )
+)
+_ARTICLES = frozenset(("a", "an", "the"))
+_WORD = re.compile(r"[^\W_]+(?:'[a-z]+)?|[.,;:!?\n]")
+_LETTER = re.compile(
+    r"\(([A-Za-z])\)|\[([A-Za-z])\]|([A-Z])(?=\s*(?:[).:,;!?\]\"'\n/]|-\s|\Z|(?:or|and|because|since|as|is|are|over|for|fits|seems|looks)\b))|([a-z])(?:[.):](?=\s)|[.)]?(?=\n|\Z))"
+)
+_LETTER_ANYWHERE = re.compile(
+    r"(?<!\w)\(([A-Z])\)|\b(?:[Oo]ption|[Cc]hoice|[Aa]nswer)\s+\(?([A-Z])\b|(?m:^)([A-Z])[.):](?=\s)"
+)
+_JOINED = re.compile(r"[)\s]*(?:,|\bor\b|\bnor\b|\band\b)\s*(?:or\b|nor\b|and\b)?\s*(?:option\s*)?", re.IGNORECASE)
+_BREAK = re.compile(r"[.,;!?\n]")
+_NEXT = re.compile(r"[\s,;/|]*\(?[A-Z][).:]")
+_AFTER_TEXT = re.compile(r"\s*(?:[.,;:!?)\]\"'\n/&|-]|\Z|(?:because|since|as|and|or|which|so|in|on|with)\b)")
+_DENIES_BEFORE = re.compile(
+    r"(?:\b(?:not|n't|nor|neither|rather than|instead of|without|never|eliminate|exclude|rule out|unlike|than)\b"
+    r"|\b(?:isn't|aren't|wasn't)|\b(?:below|above|beneath|beside|behind|near|next to|adjacent to|close to|left of"
+    r"|right of|in front of|under|between|shown in|figure))(?:\s+(?:a|an|the|be|it|really|option))*[\s(\"']*\Z",
+    re.IGNORECASE,
+)
+_DENIES_AFTER = re.compile(
+    r"[)\]\"'.]*\s*(?:\w+\s+){0,3}?(?:(?:is|are|was|does|do|would be|can|could)\s*"
+    r"(?:not|n't|wrong|incorrect|close|too|false)|isn't|aren't|doesn't|cannot|can't"
+    r"|[:-]\s*(?:no|not|wrong|incorrect|false)\b|is out)",
+    re.IGNORECASE,
+)
+
+
+@dataclass(frozen=True)
+class Options:
+    """The options by letter; see `choice.Choices`."""
+
+    texts: Mapping[str, str]
+
+    @cached_property
+    def _by_words(self) -> dict[tuple[str, ...], str]:
+        return {words: letter for letter, text in self.texts.items() if (words := _words(text))}
+
+    def at(self, text: str) -> Found | None:
+        if found := _LETTER.match(text):
+            letter = next(filter(None, found.groups())).upper()
+            if letter not in self.texts:
+                # "I" and "a" are words before they are options.
+                return Found(OUTSIDE, found.end()) if letter != "I" else None
+            return Found(self._with_text(letter, text[found.end() :]), found.end())
+        return self._text_at(text)
+
+    def of_json(self, value: object) -> str | None:
+        return spoken_number(value)
+
+    def stated(self, text: str) -> set[str]:
+        """Letters that are named and not denied: in brackets, behind "option", in front of a line."""
+        said, before, was_denied = set(), 0, False
+        for found in _LETTER_ANYWHERE.finditer(text):
+            letter = next(filter(None, found.groups()))
+            if letter not in self.texts:
+                continue
+            # "It is not (A) or (D)" denies both.
+            joined = was_denied and _JOINED.fullmatch(text, before, found.start())
+            was_denied = bool(joined) or self._denied(text, found.start(), found.end(found.lastindex or 0), letter)
+            before = found.end()
+            if not was_denied:
+                said.add(letter)
+        return said
+
+    def mentioned(self, text: str) -> set[str]:
+        """Options whose text stands somewhere and is not denied; "red" in "dark red" is no mention."""
+        tokens = [(found[0], found.start(), found.end()) for found in _WORD.finditer(text)]
+        tokens = [token for token in tokens if token[0].casefold() not in _ARTICLES]
+        words = [_normal(token[0]) for token in tokens]
+        sizes = sorted({len(option) for option in self._by_words}, reverse=True)
+        said, at = set(), 0
+        while at < len(words):
+            for size in sizes:
+                letter = self._by_words.get(tuple(words[at : at + size])) if at + size <= len(words) else None
+                if letter is not None:
+                    start, end = tokens[at][1], tokens[at + size - 1][2]
+                    if not self._passed_over(text, start, end):
+                        said.add(letter)
+                    at += size
+                    break
+            else:
+                at += 1
+        return said
+
+    def when_unsure(self, text: str) -> str | None:
+        return None
+
+    def _passed_over(self, text: str, start: int, end: int) -> bool:
+        """Whether what stands there is denied, only a possibility, or where something else is."""
+        if _DENIES_BEFORE.search(text, max(0, start - 40), start) or _DENIES_AFTER.match(text, end):
+            return True
+        return leaves_open(_BREAK.split(text[max(0, start - 200) : start])[-1])
+
+    def _denied(self, text: str, start: int, end: int, letter: str) -> bool:
+        if self._passed_over(text, start, end):
+            return True
+        own = re.compile(r"[).:\s]*" + re.escape(self.texts[letter]), re.IGNORECASE).match(text, end)
+        return bool(_DENIES_AFTER.match(text, own.end() if own else end))
+
+    def _text_at(self, text: str) -> Found | None:
+        tokens = [(found[0], found.end()) for found in _WORD.finditer(text[:200])]
+        tokens = [token for token in tokens if token[0].casefold() not in _ARTICLES]
+        words = [_normal(word) for word, _ in tokens]
+        if not words or text[:1] in ".,;:!?":
+            return None
+        for size in range(min(len(words), max(map(len, self._by_words), default=0)), 0, -1):
+            letter = self._by_words.get(tuple(words[:size]))
+            if letter is not None:
+                end = tokens[size - 1][1]
+                return Found(letter, end) if _AFTER_TEXT.match(text, end) else None
+        return None
+
+    def _with_text(self, letter: str, rest: str) -> str:
+        """The letter, or `SEVERAL` where the text behind it is another option's: "(B) blue"."""
+        if "\n" in rest[:3]:
+            return letter
+        rest = rest.lstrip(" .):,-\"']")
+        found = self._text_at(rest) or self._listed(rest)
+        if found is None:
+            return letter
+        return letter if found.value == letter and not _NEXT.match(rest, found.end) else SEVERAL
+
+    def _listed(self, rest: str) -> Found | None:
+        """The text of an option in front of the next letter, as a repeated question has it: "pink (B) red"."""
+        after = _NEXT.search(rest)
+        found = self._text_at(rest[: after.start()]) if after else None
+        return found if after and found and _NEXT.match(rest, found.end) else None
+
+
+def _words(text: str) -> tuple[str, ...]:
+    return tuple(
+        _normal(word) for word in _WORD.findall(text) if word.casefold() not in _ARTICLES and word[0].isalnum()
+    )
+
+
+def _normal(word: str) -> str:
+    return _NUMBERS.get(int(word), word) if word.isdecimal() and len(word) < 4 else word.casefold()
+
+
+def read_option(reply: str, options: Mapping[str, str], *, cut: bool = False) -> Reading:
+    """The letter of the option that a reply takes, or why none can be read.
+
+    Args:
+        reply: all that the model wrote.
+        options: text of each option by its letter (upper case). "house" is read as "a house", "2" as "two".
+        cut: whether the reply ended because it had become too long.
+
+    Example:
+        >>> print(read_option("B. The car is red. (A) is close but not right.", {"A": "pink", "B": "red"}))
+        B (leading)
+    """
+    return choose(reply, Options(options), cut=cut)

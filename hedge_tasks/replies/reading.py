@@ -1,0 +1,80 @@
+"""What a reader gives: a value and what it rests on, or why there is none."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+JSON = "json"
+STATED = "stated"
+LINE = "line"
+LEADING = "leading"
+STATEMENT = "statement"
+MENTION = "mention"
+MODEL = "model"
+
+BASES = {
+    JSON: "the answer field of a JSON object",
+    STATED: "a stated answer: boxed, between answer tags, behind `Final answer:`, `the answer is`, `I choose` ...",
+    LINE: "an answer that stands on a line by itself",
+    LEADING: "how the reply begins",
+    STATEMENT: "a sentence about what was asked",
+    MENTION: "the only answer that is mentioned, and not denied",
+    MODEL: "a judge model, asked about what the rules cannot read",
+}
+"""What a reading may rest on, the firmest first."""
+
+EMPTY = "empty"
+FAILED = "failed request"
+THOUGHT = "unfinished thought"
+REFUSAL = "refusal"
+DOUBT = "doubt"
+CONTRADICTION = "contradiction"
+CUT = "cut off"
+NOT_OFFERED = "not offered"
+NOTHING = "no answer"
+
+REASONS = {
+    EMPTY: "there is no letter and no digit in it",
+    FAILED: "a text that an adapter puts in the place of a reply",
+    THOUGHT: "the reply ends inside its thoughts",
+    REFUSAL: "the model declines, or says that it sees no image",
+    DOUBT: "the model says that it does not know",
+    CONTRADICTION: "two answers, or one that is named and denied",
+    CUT: "the reply ends before it says its answer",
+    NOT_OFFERED: "an answer that the question does not offer",
+    NOTHING: "none of the answers is in it",
+}
+"""Why a reply is unreadable."""
+
+UNREADABLE = "unreadable"
+"""What stands in the place of every sampled reply that cannot be read, so that they are one meaning and no more."""
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """What one reply says.
+
+    Attributes:
+        value: the answer; None where the reply is unreadable.
+        basis: one of `BASES`, or the reason among `REASONS` where there is no value.
+    """
+
+    value: str | None
+    basis: str
+
+    @property
+    def readable(self) -> bool:
+        return self.value is not None
+
+    def __str__(self) -> str:
+        return f"{self.value} ({self.basis})" if self.readable else f"unreadable: {self.basis}"
+
+
+def unreadable(reason: str) -> Reading:
+    """No value, and why.
+
+    Example:
+        >>> print(unreadable(REFUSAL))
+        unreadable: refusal
+    """
+    return Reading(None, reason)

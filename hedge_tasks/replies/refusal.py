@@ -1,0 +1,90 @@
+"""Replies that decline, and replies that say they do not know."""
+
+from __future__ import annotations
+
+import re
+
+from hedge_tasks.replies.text import spelled_out
+
+_PICTURE = r"(?:images?|pictures?|photos?|photographs?|visual\ content|visuals?|attachments?|files?)"
+_WHICH = r"(?:the|this|that|any|an?|your|these|those|actual|attached|uploaded)"
+_CANNOT = (
+    r"(?:i|we|this\ model)(?:\ am|\ are)?(?:\ \w+ly|\ also|\ just)?\ (?:can\ not|could\ not|unable\ to|not\ able\ to"
+    r"|not\ capable\ of|not\ in\ a\ position\ to|will\ not\ be\ able\ to|will\ not)(?:\ \w+ly)?"
+)
+_ACTS = (
+    r"(?:help|assist|comply|fulfil\w*|provid\w+|offer|answer\w*|diagnos\w+|process\w*|interpret\w*|analy[sz]\w+|access\w*"
+    r"|open|display|verif\w+|browse|respond|discuss|engage|rate|evaluat\w+|complete|perform|recogni[sz]e|comment"
+    r"|do\ that|view\ or|look\ at|participate|review|examine|make\ a\ diagnosis|give)"
+)
+_REFUSAL = re.compile(
+    rf"""
+    \b{_CANNOT}\ {_ACTS}\b
+    | \b{_CANNOT}\ (?:actually\ |directly\ )?(?:see|view|find|identify|detect|load|read)
+      \ (?:{_WHICH}\ ){{0,2}}{_PICTURE}\b
+      (?!\ of)
+    | \b{_CANNOT}\ identify\ (?:the\ |this\ |any\ |specific\ |real\ ){{0,2}}(?:person|people|individuals?|man|woman)\b
+    | \b(?:sorry|apologi[sz]e|afraid)\b[^.\n]{{0,20}}\b(?:unable|can\ not)\ (?:to\ )?{_ACTS}\b
+    | \b(?:sorry|apologi[sz]e|unfortunately|afraid)\b[^.\n]{{0,30}}\bi\ (?:am\ )?(?:can\ not|unable\ to|not\ able\ to
+      |will\ not)
+      \ (?!(?:see|find|spot|detect|observe|locate|make|tell|say|determine|be|confirm|verify)\b)
+    | \bi\ (?:do\ not|lack|currently\ lack)\ ?(?:have\ )?(?:the\ |any\ |direct\ ){{0,2}}(?:ability|capability
+      |capacity|access)\b
+    | \bi\ (?:must|have\ to|will\ have\ to|would\ have\ to)?\ ?(?:respectfully\ )?(?:decline|refuse)\b
+    | \bi\ do\ not\ (?:see|have)\ (?:an?|any|the|your)\ {_PICTURE}\b(?!\ of)
+    | \bno\ {_PICTURE}\ (?:was|were|is|are|has|have|could|seems?|provided|attached|uploaded|included
+      |available|visible)\b
+    | \b{_PICTURE}\ (?:did|does|do|has|have|was|were|could|can)\ not\ (?:been\ |be\ )?(?:load|loaded|upload|uploaded
+      |attached|provided|displayed|come|open|opened|render|rendered)\b
+    | \bagainst\ my\ (?:guidelines|policy|programming)\b
+    """,
+    re.VERBOSE,
+)
+_AS_AN_AI = re.compile(r"\bas an? (?:(?:large|text-based|text) )*(?:ai|llm|language model|artificial intelligence)\b")
+
+_DOUBT = re.compile(
+    r"""
+    \bnot\ (?:\w+\ )?(?:sure|certain)\b
+    | \b(?:do|does|can|could)\ not\ (?:\w+\ )?(?:know|tell|determine|say|decide|confirm|verify
+      |be\ (?:sure|certain|determined|excluded|ruled|confirmed|said))\b
+    | \b(?:can|could)\ not\ be\ (?:\w+\ )?(?:determined|excluded|ruled|confirmed|assessed|told|known)\b
+    | \b(?:unable|impossible|hard|difficult|not\ (?:possible|able|easy))\ (?:for\ me\ )?to\ (?:\w+\ )?(?:tell|determine
+      |say|know|decide|judge|see|make\ out|answer|be)\b
+    | \b(?:it|that|this)\ (?:really\ )?depends\b | \b(?:unsure|uncertain|undecided)\b
+    | \bno\ (?:idea|clue|way\ (?:to|of))\b
+    | \b(?:is|are|remains?|seems?)\ (?:very\ |rather\ |quite\ )?(?:unclear|ambiguous|inconclusive)\b
+    | \bunclear\ (?:whether|if)\b
+    | \bnot\ (?:\w+\ )?(?:clear|enough\ information)\b | \binsufficient\ information\b
+    | \A\W*(?:maybe|perhaps|possibly|unclear|it\ depends)\b
+    """,
+    re.VERBOSE,
+)
+_MAY = re.compile(r"\b(?:may|might|could|maybe|perhaps|possibly|whether|if|unless|too (?:blurry|dark|small))\b")
+
+
+def declines(text: str) -> bool:
+    """Whether a text says that the model will not or cannot do what it is asked, or that it sees no image.
+
+    "I cannot see a dog in the image" is no refusal: it says what is not in the image.
+
+    Example:
+        >>> declines("I'm unable to see the image."), declines("I cannot see a dog in the image.")
+        (True, False)
+    """
+    said = " ".join(spelled_out(text).split())
+    return bool(_REFUSAL.search(said) or _AS_AN_AI.search(said))
+
+
+def doubts(text: str) -> bool:
+    """Whether a text says that its author does not know.
+
+    Example:
+        >>> doubts("It is unclear."), doubts("I can't tell."), doubts("It is not red.")
+        (True, True, False)
+    """
+    return bool(_DOUBT.search(" ".join(spelled_out(text).split())))
+
+
+def leaves_open(clause: str) -> bool:
+    """Whether a clause names a possibility or a condition instead of stating a fact."""
+    return bool(_MAY.search(spelled_out(clause)))

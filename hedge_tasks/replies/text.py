@@ -1,0 +1,128 @@
+"""From what a model wrote to plain text: without control tokens, thoughts, Markdown and LaTeX."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+
+from hedge_tasks.replies.reading import EMPTY, FAILED, THOUGHT, Reading, unreadable
+
+LONGEST_READ = 20_000
+"""Characters that are read of a reply once its thoughts are gone: half from its beginning, half from its end."""
+
+_FAILED = re.compile(r"\[LMMS_EVAL_(?:REQUEST_FAILED|BUDGET_EXCEEDED)\b")
+
+# Thoughts of the model families: <think> (Qwen, DeepSeek), [THINK] (Magistral), ◁think▷ (Kimi), harmony's channels.
+_NAMES = r"(?:think|thinking|thought|thoughts|reasoning|reflection|analysis|scratchpad|seed:think)"
+_THOUGHT_BEGIN = re.compile(
+    rf"<{_NAMES}>|\[THINK\]|◁think▷|<\|begin_of_thought\|>|<\|channel\|>(?:analysis|commentary)\b", re.IGNORECASE
+)
+_THOUGHT_END = re.compile(
+    rf"</{_NAMES}>|\[/THINK\]|◁/think▷|<\|end_of_thought\|>|<\|channel\|>final<\|message\|>", re.IGNORECASE
+)
+
+# Tokens that a server should have kept to itself.
+_CONTROL = re.compile(
+    r"<\|[^<>|\n]{1,40}\|>|<｜[^<>｜\n]{1,40}｜>|</?s>|<(?:eos|bos|pad|unk)>|<(?:end|start)_of_(?:turn|utterance)>"
+    r"|\[/?INST\]",
+    re.IGNORECASE,
+)
+_ROLE = re.compile(r"\A\s*(?:assistant|model|ai|bot)\s*:\s*", re.IGNORECASE)
+
+_BOXED = re.compile(r"\\(?:boxed|fbox)\s*\{((?:[^{}]|\{[^{}]*\}){0,300})\}")
+_ANSWER_TAG = re.compile(
+    r"<(answer|final_answer|final|verdict|output|result|choice)>(.{0,2000}?)(?:</\1>|\Z)", re.IGNORECASE | re.DOTALL
+)
+_TAG = re.compile(r"</?[a-z][a-z_]{0,30}>", re.IGNORECASE)
+_LATEX_TEXT = re.compile(r"\\(?:text|textbf|textit|mathrm|mathbf|mathit|operatorname)\s*\{([^{}]*)\}")
+_LATEX_MARK = re.compile(r"\\[()\[\],;! ]|\${1,2}")
+
+_MARKDOWN = re.compile(r"(?m)^[ \t]*(?:#{1,6}(?!#)|>|[-*•+–](?=\s))[ \t]*|[*`]+|(?<!\w)_{1,2}|_{1,2}(?!\w)")
+
+_PUNCTUATION = str.maketrans(
+    {
+        **dict.fromkeys("‘’‛′´", "'"),
+        **dict.fromkeys("“”„‟«»「」『』〈〉《》", '"'),
+        **dict.fromkeys("【〔", "("),
+        **dict.fromkeys("】〕", ")"),
+        **dict.fromkeys("、", ","),
+        **dict.fromkeys("。｡", ". "),
+        **dict.fromkeys("¡¿\u200b\u200c\u200d\ufeff\u2060", ""),
+        **dict.fromkeys("‐‑‒–—―", "-"),
+        "→": " -> ",
+    }
+)
+
+
+def without_thoughts(text: str) -> tuple[str, bool]:
+    """What stands behind the last thought, and whether a thought was left open.
+
+    Chat templates may put the opening mark into the prompt, so that a reply has only the closing one. Of a thought that
+    was never closed nothing is kept, and nothing in front of it: it had been going to say more.
+
+    Example:
+        >>> without_thoughts("<think>1?</think>0"), without_thoughts("<think>1")
+        (('0', False), ('', True))
+    """
+    end = 0
+    for found in _THOUGHT_END.finditer(text):
+        end = found.end()
+    rest = text[end:]
+    begin = _THOUGHT_BEGIN.search(rest)
+    return ("", True) if begin else (rest, False)
+
+
+def body(reply: str) -> str | Reading:
+    """The part of a reply that may hold an answer, as it was written, or why there is none."""
+    if _FAILED.match(reply.lstrip()):
+        return unreadable(FAILED)
+    text, is_open = without_thoughts(reply)
+    if is_open:
+        return unreadable(THOUGHT)
+    text = _ROLE.sub("", _CONTROL.sub("", text))
+    if len(text) > LONGEST_READ:
+        half = LONGEST_READ // 2
+        text = f"{text[:half]}\n{text[-half:]}"
+    if not any(character.isalnum() for character in text):
+        return unreadable(EMPTY)
+    return text.strip()
+
+
+def plain(text: str) -> str:
+    """Without Markdown, LaTeX and typographic punctuation; what is boxed or tagged as the answer says so in words.
+
+    Example:
+        >>> plain("So **it** is $\\\\boxed{\\\\text{B}}$。")
+        'So it is \\nFinal answer: B\\n.'
+    """
+    text = unicodedata.normalize("NFKC", text.translate(_PUNCTUATION)).translate(_PUNCTUATION)
+    text = _ANSWER_TAG.sub(lambda m: f"\nFinal answer: {m[2].strip()}\n", text)
+    text = _BOXED.sub(lambda m: f"\nFinal answer: {_LATEX_TEXT.sub(_inner, m[1])}\n", text)
+    text = _LATEX_MARK.sub("", _LATEX_TEXT.sub(_inner, text))
+    text = _MARKDOWN.sub("", _TAG.sub(" ", text))
+    lines = (" ".join(line.split()) for line in text.splitlines())
+    whole = "\n".join(line for line in lines if line).strip()
+    return whole[1:-1].strip() if len(whole) > 2 and whole[0] == whole[-1] and whole[0] in "\"'" else whole
+
+
+def _inner(found: re.Match[str]) -> str:
+    return found[1].strip()
+
+
+def words_of(text: str) -> list[str]:
+    """Lower-case words; "isn't" is "is not" and "cannot" "can not"."""
+    return re.findall(r"[^\W_]+", spelled_out(text))
+
+
+def spelled_out(text: str) -> str:
+    """Lower case, with contractions written out."""
+    text = text.casefold().replace("can't", "can not").replace("cannot", "can not").replace("won't", "will not")
+    text = re.sub(r"n't\b", " not", text)
+    text = re.sub(r"\b(i)'m\b", r"\1 am", text)
+    text = re.sub(r"\b(it|that|he|she|there|this|what)'s\b", r"\1 is", text)
+    return re.sub(r"\b(\w+)'(?:re)\b", r"\1 are", re.sub(r"\b(\w+)'d\b", r"\1 would", text))
+
+
+def normalise(text: str) -> str:
+    """Lower-case words with a space between them and nothing else; "no_answer" is "no answer"."""
+    return " ".join(re.findall(r"\w+", text.replace("_", " ").casefold()))

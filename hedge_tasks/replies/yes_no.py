@@ -1,0 +1,348 @@
+"""Yes or no, also where it is said in a sentence about what was asked."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cache
+
+from hedge_tasks.replies.choice import SEVERAL, Found, choose
+from hedge_tasks.replies.reading import Reading
+from hedge_tasks.replies.refusal import leaves_open
+from hedge_tasks.replies.text import plain, spelled_out
+
+YES, NO = "yes", "no"
+
+_END = r"(?=\s*(?:[.,;:!?()\]\"'\n/&|-]|\Z)"
+_GO_ON = r"|\s+(?:there|it|the|i|he|she|they|we|this|that|these|those|because|since|as|for|and|or|not|indeed|in)\b)"
+_YES_WORD = re.compile(
+    rf"(?:a\ )?(?:yes|yeah|yep|yup|sí|oui|да|sim)\b"
+    rf"|(?:indeed|affirmative|absolutely|certainly|definitely|ja|si|はい|对){_END})"
+    rf"|(?:true|correct|right){_END}{_GO_ON}|是的?(?![不没]){_END})|y(?=\n|\Z)|(?:i\ (?:think|believe)\ so)\b",
+    re.IGNORECASE,
+)
+_NO_WORD = re.compile(
+    rf"(?:nope|nah|не[тt]|nein|いいえ|不是|没有|否|não)(?!\w)|(?:absolutely|certainly|definitely|of\ course)\ not\b"
+    rf"|(?:a\ )?(?:no|false|incorrect|wrong|negative|none){_END}{_GO_ON}|none\ of\b|n(?=\n|\Z)"
+    rf"|(?:not\ really|not\ at\ all){_END})"
+    rf"|not\ (?:in|on|here|visible|present|seen|that\ i\ can\ see)\b|nothing\ (?:of|like)\ (?:that|the)\b"
+    rf"|non{_END})|i\ (?:do\ not|don't)\ (?:think|believe)\ so\b",
+    re.IGNORECASE,
+)
+_BOTH = re.compile(r"(?:yes\W+(?:and|or|/)?\W*no|no\W+(?:and|or|/)?\W*yes)\b(?!\W+\w)|either yes or no", re.IGNORECASE)
+
+_STOP = frozenset(
+    [
+        "is",
+        "are",
+        "was",
+        "were",
+        "do",
+        "does",
+        "did",
+        "can",
+        "could",
+        "will",
+        "would",
+        "has",
+        "have",
+        "had",
+        "there",
+        "any",
+        "a",
+        "an",
+        "the",
+        "this",
+        "that",
+        "these",
+        "those",
+        "it",
+        "its",
+        "of",
+        "on",
+        "in",
+        "at",
+        "to",
+        "for",
+        "with",
+        "by",
+        "from",
+        "and",
+        "or",
+        "some",
+        "you",
+        "see",
+        "be",
+        "being",
+        "image",
+        "picture",
+        "photo",
+        "photograph",
+        "show",
+        "shown",
+        "shows",
+        "contain",
+        "contains",
+        "visible",
+        "present",
+        "appear",
+        "appears",
+        "object",
+        "i",
+        "depicted",
+        "seen",
+        "scene",
+    ]
+)
+_WHERE = re.compile(
+    r"\b(?:in|on|from|of|within) (?:this|the|that) (?:[\w-]+ ){0,3}?(?:image|picture|photo|photograph|x-?ray|scan|ct"
+    r"|mri|radiograph|film|slide|view|scene|figure)s?\b[^?.]*"
+)
+_IRREGULAR = {
+    "people": "person",
+    "men": "man",
+    "women": "woman",
+    "children": "child",
+    "mice": "mouse",
+    "knives": "knife",
+}
+_PREPOSITIONS = frozenset(
+    [
+        "on",
+        "in",
+        "at",
+        "near",
+        "behind",
+        "under",
+        "over",
+        "next",
+        "beside",
+        "with",
+        "by",
+        "of",
+        "wearing",
+        "holding",
+        "between",
+        "above",
+    ]
+)
+
+_NOUN_DENIED = frozenset(
+    ["0", "no", "without", "neither", "nor", "lacks", "lack", "lacking", "zero", "devoid", "absence"]
+)
+_GONE = frozenset(["absent", "missing", "nowhere", "invisible", "lacking"])
+_SEEN = frozenset(
+    [
+        "visible",
+        "present",
+        "seen",
+        "there",
+        "here",
+        "shown",
+        "depicted",
+        "detected",
+        "found",
+        "identified",
+        "in",
+        "evident",
+        "noted",
+    ]
+)
+_VERBS = frozenset(
+    [
+        "is",
+        "are",
+        "was",
+        "were",
+        "shows",
+        "show",
+        "showing",
+        "contains",
+        "contain",
+        "has",
+        "have",
+        "see",
+        "sees",
+        "depicts",
+        "depict",
+        "features",
+        "feature",
+        "includes",
+        "include",
+        "appears",
+        "appear",
+        "sits",
+        "stands",
+        "lies",
+        "lying",
+        "sitting",
+        "standing",
+        "visible",
+        "present",
+        "seen",
+        "reveals",
+        "demonstrates",
+        "suggests",
+        "indicates",
+        "walks",
+        "holds",
+        "wears",
+        "can",
+        "displays",
+        "captures",
+        "exists",
+    ]
+)
+_ABOUT = re.compile(
+    r"(?:(?:it|he|she|they|that|this|there|these|those|i|we|you|one)\s)?(?:(?:can|do|does|did|could)\s)?"
+    r"(?:is|are|does|do|did|has|have|was|were|see|can|find|appears|seems)"
+    r"(?P<not>\s(?:not|none|no one|nothing|no such thing))?(?:\s(?:to|be|see|find|seem|appear|sound|look))?"
+    r"(?:\s(?:one|any|some|it|them|that|clearly|indeed|also|the case|so|here|there))*"
+    r"(?P<word>\s(?:visible|present|shown|right|correct|true|accurate|false|wrong|incorrect|absent|missing))?"
+    r"(?:\s(?:in|on) (?:the|this) \w+)?"
+)
+_CLAUSE = re.compile(
+    r"[.!;,:]+(?=\s|\Z)|\n|\?[\"']?(?=\s|\Z)"
+    r"|\b(?:but|however|although|though|while|whereas"
+    r"|except|so|only|and (?=no\b|not\b|there\b))"
+)
+_ONLY_NOT = re.compile(
+    r"\b(?:(?:am |is |are )?(?:unable|not able) to|fail(?:s|ed)? to|could not|i doubt(?: that)?"
+    r"|(?:it is )?(?:very |highly )?(?:unlikely|doubtful)(?: that)?)\b"
+)
+_WORD = re.compile(r"[^\W_]+(?:-[^\W_]+)*")
+_QUESTION = re.compile(r"[^.!?\n]*\?")  # it asks, and says nothing
+_NO_DOUBT = re.compile(r"\b(?:no|without(?: a| any)?) (?:doubt|question)\b|\bnot only\b")
+
+
+@dataclass(frozen=True)
+class YesNo:
+    """The two answers to a question; see `choice.Choices`.
+
+    Attributes:
+        keys: the words of the question that a sentence must have to be about it, stemmed.
+        head: the one whose denial is a no ("dog" of "a dog on the sofa").
+    """
+
+    keys: tuple[str, ...] = ()
+    head: str = ""
+
+    @classmethod
+    def of(cls, question: str) -> YesNo:
+        """The words of a question ("Is there a dog in the image?") or of the name of what it asks for ("a dog")."""
+        said = _WHERE.sub(" ", spelled_out(plain(question.rsplit("\n", 1)[-1])))
+        words = _WORD.findall(said)
+        exists = words[:2] in (["is", "there"], ["are", "there"]) or not {"is", "are", "does", "do"} & set(words[:1])
+        first = [w for w in _until_preposition(words) if w not in _STOP]
+        keys = tuple(dict.fromkeys(_stem(word) for word in words if word not in _STOP))
+        if not keys:
+            return cls()
+        return cls(keys, _stem(first[-1]) if exists and first else keys[-1])
+
+    def at(self, text: str) -> Found | None:
+        if found := _BOTH.match(text):
+            return Found(SEVERAL, found.end())
+        for value, pattern in ((NO, _NO_WORD), (YES, _YES_WORD)):
+            if found := pattern.match(text):
+                return Found(value, found.end())
+        return None
+
+    def of_json(self, value: object) -> str | None:
+        return {True: YES, False: NO}.get(value) if isinstance(value, bool) else None
+
+    def stated(self, text: str) -> set[str]:
+        """Yes where a clause states what was asked, no where one denies it; what else they say counts for nothing."""
+        return set(filter(None, (self._clause(clause) for clause in _clauses(text))))
+
+    def mentioned(self, text: str) -> set[str]:
+        return set()
+
+    def when_unsure(self, text: str) -> str | None:
+        return None
+
+    def _clause(self, clause: str) -> str | None:
+        if leaves_open(clause):
+            return None
+        if bare := _ABOUT.fullmatch(clause):
+            denied = (bare["not"] is not None) != (
+                (bare["word"] or "").strip() in _GONE | {"false", "wrong", "incorrect"}
+            )
+            return NO if denied else YES
+        words = _WORD.findall(clause)
+        if not self.keys or {"not", "excluded", "ruled", "confirm", "verify"} & set(words) > {"not"}:
+            return None
+        stems = [_stem(word) for word in words]
+        if self._denied(words, stems):
+            return NO
+        if {"not", *_NOUN_DENIED, *_GONE, "free", "never", "unlike"} & set(words) or not _VERBS & set(words):
+            return None
+        wanted = self.keys[1:] if len(self.keys) > 1 and words[0] in ("he", "she", "it", "they") else self.keys
+        return YES if set(wanted) <= set(stems) else None
+
+    def _denied(self, words: Sequence[str], stems: Sequence[str]) -> bool:
+        for at, word in enumerate(words):
+            after, before = stems[at + 1 : at + 7], stems[:at]
+            if word in _NOUN_DENIED and (self.head in after or self.keys[0] in after[:3]):
+                return True
+            if word == "free" and self.head in after[:3]:
+                return True
+            if word in _GONE and self.head in before:
+                return True
+            if word == "not":
+                if self.head in after or (
+                    words[at + 1 : at + 2] and len(self.keys) > 1 and set(self.keys[1:]) <= set(after)
+                ):
+                    return True
+                if self.head in before and _SEEN & set(words[at + 1 : at + 3]):
+                    return True
+        return False
+
+
+def read_yes_no(reply: str, question: str = "", *, cut: bool = False) -> Reading:
+    """Yes, no, or why neither can be read.
+
+    Args:
+        reply: all that the model wrote.
+        question: what was asked, or the name of the object that was asked for ("a dog"). Without it a sentence such as
+            "There is a dog." says nothing, for there is nothing that it could be about.
+        cut: whether the reply ended because it had become too long.
+
+    Example:
+        >>> print(read_yes_no("No."), read_yes_no("There is a cat.", "Is there a dog in the image?"))
+        no (line) unreadable: no answer
+    """
+    return choose(reply, YesNo.of(question), cut=cut)
+
+
+def _clauses(text: str) -> Iterator[str]:
+    said = _ONLY_NOT.sub("can not", _NO_DOUBT.sub(" ", spelled_out(text)))
+    for piece in _CLAUSE.split(_QUESTION.sub(" ", said)):
+        if clause := " ".join(piece.split()).strip(" \"'()-"):
+            yield clause
+
+
+def _until_preposition(words: Sequence[str]) -> Iterator[str]:
+    for at, word in enumerate(words):
+        if at and word in _PREPOSITIONS:
+            return
+        yield word
+
+
+@cache
+def _stem(word: str) -> str:
+    """Without the endings of plurals and participles, roughly: both sides of every comparison are cut alike."""
+    if word in _IRREGULAR:
+        return _IRREGULAR[word]
+    for ending, least, instead in (
+        ("ies", 5, "y"),
+        ("sses", 5, "ss"),
+        ("ches", 5, "ch"),
+        ("shes", 5, "sh"),
+        ("xes", 4, "x"),
+    ):
+        if word.endswith(ending) and len(word) >= least:
+            return word.removesuffix(ending) + instead
+    if word.endswith("ing") and len(word) > 5:
+        return word.removesuffix("ing")
+    return word[:-1] if word.endswith("s") and not word.endswith(("ss", "us", "is")) and len(word) > 3 else word

@@ -1,0 +1,132 @@
+"""Constrained decoding (`guided: true`): only what a question offers is written."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from dataclasses import replace
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from openai_server import Script, completion, serve
+from PIL import Image
+
+from hedge_tasks.data.answers import Draw
+from hedge_tasks.errors import ConfigError
+from hedge_tasks.evaluations.medhallu.metrics import METRICS, hallucinated_probability
+from hedge_tasks.models.token_sampling import Continuations
+from hedge_tasks.replies import read_verdict
+from hedge_tasks.sampling import SamplingPlan
+from hedge_tasks.sampling.hook import generate_samples
+from hedge_tasks.sampling.prompts import Prompt
+from hedge_tasks.sampling.requests import DrawRequest, SampleRequest
+
+pytestmark = pytest.mark.framework
+
+PICTURE = Image.new("RGB", (32, 32), (90, 20, 20))
+
+
+def request(choices: tuple[str, ...], **plan: Any) -> SampleRequest:
+    return SampleRequest(
+        id="q",
+        key="doc",
+        question="where is the lesion?",
+        prompt=Prompt("test", "<image>{question}", None),
+        plan=SamplingPlan(max_new_tokens=12, probe=False, guided=True, **plan),
+        load_images=lambda document: [document["image"]],
+        choices=choices,
+    )
+
+
+def draws(choices: tuple[str, ...], n: int, temperature: float = 1.0) -> list[DrawRequest]:
+    asked = request(choices)
+    row = ("task", "test", 0)
+    return [DrawRequest(asked, Draw("clean", i, temperature, i), lambda: {"image": PICTURE}, row) for i in range(n)]
+
+
+@pytest.fixture(scope="module")
+def model() -> Any:
+    from hedge_tasks.models.hedge_tiny import HedgeTiny
+
+    return HedgeTiny()
+
+
+def sample(model: Any, requests: list[DrawRequest]) -> list[Any]:
+    answers = dict(pair for batch in model.generate_draws(requests) for pair in batch)
+    return [answers[i] for i in range(len(requests))]
+
+
+def test_the_mask_lets_through_what_may_follow_and_the_end_of_a_whole_answer() -> None:
+    tokens = {"ab": [1, 2], "ac": [1, 3], "a": [1]}
+    tokenizer = SimpleNamespace(encode=lambda text, add_special_tokens: tokens.get(text, []))
+    allowed = Continuations(tokenizer, ["ab", "ac", "a"], {9, 8})
+    assert allowed.after([]) == [1]
+    assert allowed.after([1]) == [2, 3, 8, 9]
+    assert allowed.after([1, 2]) == allowed.after([1, 2, 9]) == [8, 9]
+    with pytest.raises(ConfigError, match="no tokens"):
+        Continuations(tokenizer, ["ab", "?"], {9})
+
+
+@pytest.mark.parametrize("share_prefill", [True, False])
+def test_a_local_model_writes_one_of_the_answers_in_both_ways_of_decoding(model: Any, share_prefill: bool) -> None:
+    choices = ("upper left", "lower right", "upper")
+    model.share_prefill = share_prefill
+    try:
+        said = Counter(answer.text for answer in sample(model, draws(choices, 24, temperature=3.0)))
+        free = sample(model, [replace(d, request=replace(d.request, choices=())) for d in draws(choices, 4)])
+    finally:
+        model.share_prefill = None
+    assert set(said) <= set(choices)
+    assert len(said) > 1
+    assert any(answer.text not in choices for answer in free)
+
+
+def test_log_probabilities_of_constrained_answers_are_the_models_own(model: Any) -> None:
+    """Of the raw distribution, so that what the model would rather have written keeps its share."""
+    answers = sample(model, draws(("left", "right"), 16, temperature=5.0))
+    of = {answer.text: answer.mean_logprob for answer in answers}
+    assert set(of) == {"left", "right"}
+    if {answer.n_tokens for answer in answers} == {1}:
+        assert sum(math.exp(value) for value in of.values()) < 1
+    assert all(abs(answer.mean_logprob - of[answer.text]) < 1e-4 for answer in answers)
+
+
+def test_a_server_is_sent_a_schema_whose_reply_is_read() -> None:
+    from hedge_tasks.models.hedge_openai import HedgeOpenAI
+
+    script = Script(completion('{"answer": "1"}'))
+    with serve(script) as url:
+        [answer] = sample(HedgeOpenAI(model="tiny", base_url=url, api_key="none"), draws(("0", "1"), 1))
+    schema = script.bodies[0]["response_format"]["json_schema"]["schema"]
+    assert schema["properties"]["answer"]["enum"] == ["0", "1"]
+    assert read_verdict(answer.text).value == "1"
+
+
+def test_a_model_that_cannot_be_constrained_is_refused() -> None:
+    instance = SimpleNamespace(args=("", {}, request(("0", "1")), 0, "task", "test"))
+    with pytest.raises(ConfigError, match="cannot be kept to given answers"):
+        generate_samples(SimpleNamespace(), [instance])
+
+
+def test_a_plan_without_it_is_defined_as_before() -> None:
+    assert "guided" not in SamplingPlan().settings()
+    assert SamplingPlan(guided=True).settings()["guided"] is True
+    with pytest.raises(ConfigError, match="guided"):
+        SamplingPlan(guided="yes")  # type: ignore[arg-type]
+
+
+def test_the_probability_of_a_verdict_is_that_of_its_token() -> None:
+    one, zero = math.log(0.5), math.log(0.125)
+    both = [("hallucinated", one), ("factual", zero), ("hallucinated", one), ("unreadable", -0.1)]
+    assert hallucinated_probability(both) == pytest.approx(0.8)
+    assert hallucinated_probability([("hallucinated", one)]) == pytest.approx(0.5)
+    assert hallucinated_probability([("factual", zero)]) == pytest.approx(0.875)
+    assert hallucinated_probability([("not_sure", one)]) is None
+    metric = METRICS["hallucinated_probability_auroc"]
+    documents = [
+        {"truth": str(i % 2), "row": str(i), "one_token": [("hallucinated", math.log(0.9 if i % 2 else 0.2))]}
+        for i in range(8)
+    ]
+    records = [metric.record(SimpleNamespace(), {}, document) for document in documents]  # type: ignore[arg-type]
+    assert metric(records) == 1.0

@@ -1,0 +1,215 @@
+"""Scripted models whose numbers are known beforehand, on every suite that reads replies."""
+
+from __future__ import annotations
+
+import json
+import random
+from collections.abc import Callable, Mapping, Sequence
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from hedge_tasks.adjudication import Case, Verdict
+from hedge_tasks.adjudication.prompt import load_judge_prompt
+from hedge_tasks.evaluations.medhallu.judge import MedHalluJudge
+from hedge_tasks.evaluations.medhallu.metrics import METRICS as MEDHALLU
+from hedge_tasks.evaluations.shale.judge import ShaleJudge
+from hedge_tasks.evaluations.shale.metrics import METRICS as SHALE
+from hedge_tasks.evaluations.vope.judge import VopeJudge
+from hedge_tasks.evaluations.vope.metrics import METRICS as VOPE
+from hedge_tasks.evaluations.vope.objects import ObjectRecord
+from hedge_tasks.replies.reading import UNREADABLE
+
+N = 40
+
+READABLE: Mapping[str, Callable[[str], str]] = {
+    "perfect": "{}".format,
+    "verbose": "Thank you for the question! Let me look at it step by step.\n\nI weighed what speaks for each side.\n\n"
+    "**Final answer:** {}\n\nLet me know if you have any other questions.".format,
+    "thinking": "<think>\nIs it 0 or 1? Yes or no? (A) or (B)? Final answer: 1, no, (A). Wait.\n</think>\n\n{}".format,
+    "json": '{{"reason": "1 of 0, (A), yes, no", "answer": "{}"}}'.format,
+    "boxed": "So we get $\\boxed{{\\text{{{}}}}}$.".format,
+}
+"""Models that are always right, each in its own style."""
+
+UNREADABLE_MODELS: Mapping[str, Callable[[str], tuple[str, bool]]] = {
+    "refusing": lambda right: ("I'm sorry, but I can't assist with that. I am not able to view images.", False),
+    "cut": lambda right: ("Let me think about this carefully. The first thing to note is that the", True),
+    "unfinished thought": lambda right: (f"<think>\nThe answer is {right}.\n\n{right}", False),
+    "doubting": lambda right: ("It is hard to say; it depends.", False),
+    "silent": lambda right: ("", False),
+}
+"""Models that never answer: their replies, and whether they were cut off."""
+
+
+# --- MedHallu ---------------------------------------------------------------------------------------------------------
+
+DOCUMENTS = [{"id": str(i), "truth": str(i % 2), "row": str(i // 2), "difficulty": "easy"} for i in range(N)]
+
+
+def medhallu(said: Sequence[tuple[str, bool]], *names: str) -> list[Any]:
+    """Rows of the table for replies to the documents, with the reply as the only sample."""
+    judge = MedHalluJudge()
+    cases = [Case(d["id"], "q", d["truth"], reply, cut=cut) for d, (reply, cut) in zip(DOCUMENTS, said, strict=True)]
+    sampled = [[judge.read(reply, cut=cut) or UNREADABLE] for reply, cut in said]
+    verdicts = [verdict.to_dict() for verdict in judge.judge(cases)]
+    scores = SimpleNamespace(label=None, group=None)
+    documents = [{**d, "sampled": s} for d, s in zip(DOCUMENTS, sampled, strict=True)]
+    return [
+        MEDHALLU[name]([MEDHALLU[name].record(scores, v, d) for v, d in zip(verdicts, documents, strict=True)])
+        for name in names
+    ]
+
+
+@pytest.mark.parametrize("style", READABLE)
+def test_medhallu_a_model_that_is_right_is_right_in_every_style(style: str) -> None:
+    said = [(READABLE[style](d["truth"]), False) for d in DOCUMENTS]
+    names = ("f1", "accuracy", "f1_unread_wrong", "f1_majority", "response_rate", "hallucinated_share_auroc")
+    assert medhallu(said, *names) == [1.0] * len(names)
+    assert medhallu(said, "unreadable_rate", "sampled_unreadable_rate") == [0, 0]
+    if style in ("thinking", "json"):
+        # What the reference code makes of the same replies: every one of them contains a 1.
+        assert medhallu(said, "recall_official", "accuracy_official") == [1.0, 0.5]
+
+
+@pytest.mark.parametrize("model", UNREADABLE_MODELS)
+def test_medhallu_a_model_that_never_answers_has_no_score(model: str) -> None:
+    said = [UNREADABLE_MODELS[model](d["truth"]) for d in DOCUMENTS]
+    assert medhallu(said, "response_rate", "unreadable_rate", "sampled_unreadable_rate") == [0, 1, 1]
+    assert medhallu(said, "f1", "f1_majority") == ["undefined: no document has a verdict"] * 2
+    assert medhallu(said, "f1_unread_wrong", "accuracy_unread_wrong") == [0, 0]
+    assert medhallu(said, "hallucinated_share_auroc")[0].startswith("undefined")
+
+
+def test_medhallu_constant_and_noisy_models_get_what_arithmetic_says() -> None:
+    ones, zeros = [("1", False)] * N, [("0", False)] * N
+    assert medhallu(ones, "f1", "recall", "accuracy") == [pytest.approx(2 / 3), 1.0, 0.5]
+    assert medhallu(zeros, "f1", "recall", "accuracy") == [0, 0, 0.5]
+    assert medhallu(ones, "hallucinated_share_auroc") == ["undefined: every document has the same score"]
+    dice = random.Random(4)
+    wrong = set(dice.sample(range(N), 6))
+    mute = set(dice.sample(sorted(set(range(N)) - wrong), 5))
+    said = [
+        ("I can't say.", False) if i in mute else (str(int(d["truth"]) ^ (i in wrong)), False)
+        for i, d in enumerate(DOCUMENTS)
+    ]
+    assert medhallu(said, "accuracy") == [pytest.approx((N - 6 - 5) / (N - 5))]
+    assert medhallu(said, "accuracy_unread_wrong", "unreadable_rate") == [pytest.approx((N - 11) / N), 5 / N]
+
+
+# --- SHALE ------------------------------------------------------------------------------------------------------------
+
+CHOICE = "What is it? (A) a pear (B) a plum (C) a fig (D) a kiwi"
+ITEMS = [("Is the object a pan?", "Yes" if i % 2 else "No") for i in range(N // 2)]
+ITEMS += [(CHOICE, ("(A) a pear", "(B) a plum", "(C) a fig", "(D) a kiwi")[i % 4]) for i in range(N // 2)]
+
+
+def shale(said: Sequence[tuple[str, bool]], *names: str) -> list[Any]:
+    cases = [
+        Case(str(i), question, truth, reply, cut=cut)
+        for i, ((question, truth), (reply, cut)) in enumerate(zip(ITEMS, said, strict=True))
+    ]
+    verdicts = [verdict.to_dict() for verdict in ShaleJudge().judge(cases)]
+    document = {"scenario": "clean", "group": "g", "pair": "p", "aspect": "type"}
+    scores = SimpleNamespace(label=None, group=None)
+    return [SHALE[name]([SHALE[name].record(scores, v, document) for v in verdicts]) for name in names]
+
+
+@pytest.mark.parametrize("style", READABLE)
+def test_shale_a_model_that_is_right_is_right_in_every_style(style: str) -> None:
+    said = [(READABLE[style](truth), False) for _, truth in ITEMS]
+    assert shale(said, "accuracy_clean", "accuracy_clean_read", "unreadable_rate") == [1.0, 1.0, 0]
+    by_letter = [(READABLE[style](truth[1] if truth[0] == "(" else truth), False) for _, truth in ITEMS]
+    assert shale(by_letter, "accuracy_clean", "unreadable_rate") == [1.0, 0]
+
+
+@pytest.mark.parametrize("model", UNREADABLE_MODELS)
+def test_shale_a_model_that_never_answers_is_wrong_and_unreadable(model: str) -> None:
+    said = [UNREADABLE_MODELS[model](truth) for _, truth in ITEMS]
+    assert shale(said, "accuracy_clean", "unreadable_rate") == [0, 1.0]
+    assert shale(said, "accuracy_clean_read")[0].startswith("undefined")
+
+
+def test_shale_constant_models_get_what_arithmetic_says() -> None:
+    always = [("Yes" if question != CHOICE else "A", False) for question, _ in ITEMS]
+    assert shale(always, "accuracy_clean") == [(N / 4 + N / 8) / N]
+    half = [(truth, False) if i % 2 else ("I don't know.", False) for i, (_, truth) in enumerate(ITEMS)]
+    assert shale(half, "accuracy_clean", "accuracy_clean_read", "unreadable_rate") == [0.5, 1.0, 0.5]
+
+
+# --- VOPE -------------------------------------------------------------------------------------------------------------
+
+PRESENT = [i % 4 != 0 for i in range(N)]
+
+
+def vope(said: Sequence[tuple[str, bool]], *names: str) -> list[Any]:
+    """Rows of the table where story i has one object, a dog, that is in image i or not."""
+    verdicts: list[Verdict] = VopeJudge().judge(
+        [
+            Case(str(i), "a dog", "yes" if present else "no", reply, cut=cut)
+            for i, (present, (reply, cut)) in enumerate(zip(PRESENT, said, strict=True))
+        ]
+    )
+    stories = [
+        ObjectRecord("dog", "dog", p, v.category, False, "", *[None] * 5, kind_official=v.votes[1].category).to_dict()
+        for p, v in zip(PRESENT, verdicts, strict=True)
+    ]
+    return [
+        VOPE[name]([VOPE[name].record(SimpleNamespace(group=str(i), id=str(i)), {"objects": [s]}, {}) for i, s in rows])
+        for name in names
+        for rows in [list(enumerate(stories))]
+    ]
+
+
+@pytest.mark.parametrize("style", READABLE)
+def test_vope_a_model_that_is_right_is_right_in_every_style(style: str) -> None:
+    said = [(READABLE[style]("Yes" if present else "No"), False) for present in PRESENT]
+    assert vope(said, "hal_d", "hal_i", "exp", "unread_rate") == [0, 0, N // 4 / N, 0]
+    assert vope(said, "hal_d_unread_wrong", "hal_i_unread_wrong") == [0, 0]
+
+
+@pytest.mark.parametrize("model", UNREADABLE_MODELS)
+def test_vope_a_model_that_never_answers_has_no_score(model: str) -> None:
+    said = [UNREADABLE_MODELS[model]("Yes" if present else "No") for present in PRESENT]
+    assert vope(said, "unread_rate", "hal_d_unread_wrong", "hal_i_unread_wrong") == [1, 1, 1]
+    assert all(value.startswith("undefined") for value in vope(said, "hal_d", "hal_i", "exp"))
+    # To the reference code each of these replies is an answer.
+    assert isinstance(vope(said, "exp_official")[0], float)
+
+
+def test_vope_constant_models_get_what_arithmetic_says() -> None:
+    assert vope([("Yes.", False)] * N, "hal_d", "exp") == [0.25, 0]
+    assert vope([("No.", False)] * N, "hal_i", "exp") == [0.75, 1]
+    assert vope([("There is a cat.", False)] * N, "unread_rate") == [1], "another object says nothing about this one"
+
+
+# --- Med-HallMark, and every judge that a model is --------------------------------------------------------------------
+
+JUDGED: Mapping[str, Callable[[str], str]] = {
+    "perfect": lambda key: json.dumps({"reason": "as it is", "category": key}),
+    "verbose": lambda key: (
+        f'Here is my verdict.\n```json\n{{"reason": "r", "category": "{key}"}}\n```\nI hope it helps!'
+    ),
+    "thinking": lambda key: (
+        f'<think>critical? {{"category": "critical"}} no</think>{{"reason": "", "category": "{key}"}}'
+    ),
+    "plain": lambda key: f"**Category:** {key}",
+}
+
+
+@pytest.mark.parametrize("style", JUDGED)
+def test_medhallmark_a_judges_category_is_read_in_every_style(style: str) -> None:
+    prompt = load_judge_prompt("medhallmark")
+    for outcome in prompt.outcomes:
+        said, reason = prompt.read(JUDGED[style](outcome.key))
+        assert said is outcome, reason
+
+
+@pytest.mark.parametrize("model", UNREADABLE_MODELS)
+@pytest.mark.parametrize("name", ["medhallmark", "medhallmark_report", "shale", "hedge", "vope_relevance"])
+def test_a_judge_that_says_nothing_gives_no_label(model: str, name: str) -> None:
+    prompt = load_judge_prompt(name)
+    said, reason = prompt.read(UNREADABLE_MODELS[model](prompt.outcomes[0].key)[0])
+    assert said is None
+    assert reason

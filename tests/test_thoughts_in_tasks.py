@@ -1,0 +1,32 @@
+"""Thoughts and control tokens of free answers reach neither judge nor clustering, in any task."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+
+from hedge_tasks.adjudication import Case, build_judge
+from hedge_tasks.data.answers import Answer, AnswerSet
+from hedge_tasks.evaluations.vope.rechecks import story_objects
+from hedge_tasks.lmms.task import HedgeTask, _spoken_set
+
+
+def test_the_judge_sees_what_was_said() -> None:
+    task = SimpleNamespace(judge=build_judge("rule"))
+    texts = ["<think>Is it right? No.</think>left</s>", "<think>It is left", "right", "Answer: left"]
+    cases = [Case(str(i), "Which side?", "left", text) for i, text in enumerate(texts)]
+    judged = HedgeTask.judge_cases(task, cases, [])  # type: ignore[arg-type]
+    assert [verdict.label for verdict, _ in judged] == [0, None, 1, 0]
+
+
+def test_answers_are_compared_without_thoughts_and_plain_ones_are_left_alone() -> None:
+    plain = AnswerSet("1", Answer("left"), (Answer("left"),), (Answer("right"),))
+    assert _spoken_set(plain) is plain
+    thinking = AnswerSet("1", Answer("<think>a</think>left", -0.5), (Answer("left<|im_end|>"),), (Answer("<think>b"),))
+    read = _spoken_set(thinking)
+    assert [answer.text for answer in read.answers] == ["left", "left", ""]
+    assert read.baseline.mean_logprob == -0.5
+
+
+def test_objects_that_a_model_only_thought_of_are_not_in_its_story() -> None:
+    story = AnswerSet("1", Answer("<think>A cat? No.</think>A dog sleeps."), (Answer("A dog."),))
+    assert story_objects(story, "words") == [("dog", "dog")]
