@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from hedge_tasks.adjudication import Case, build_judge, reliability
-from hedge_tasks.clustering.base import GivesRelations
+from hedge_tasks.clustering import ClusteringBackend
+from hedge_tasks.clustering.said import RELATIONS, LooksUp
 from hedge_tasks.data.answers import AnswerSet
 from hedge_tasks.data.manifests import text_digest
 from hedge_tasks.detectors.scorer import Scorer
@@ -93,6 +94,10 @@ def judge_again(submission: Mapping[str, Any], answer_sets: Sequence[AnswerSet])
     return Part(not wrong, f"judged again by the rule judge, version {judge.version}"), wrong
 
 
+def _asks_about_pairs(backend: ClusteringBackend) -> bool:
+    return isinstance(backend, LooksUp) and any(source.kind == RELATIONS for source in backend.sources())
+
+
 def cluster_again(
     submission: Mapping[str, Any], name: str, answer_sets: Sequence[AnswerSet], *, thorough: bool
 ) -> Clustered:
@@ -107,7 +112,7 @@ def cluster_again(
     try:
         check_models({name: settings}, "this submission")
         scorer = Scorer.from_settings(name, settings)
-        if isinstance(scorer.backend, GivesRelations) and not thorough:
+        if _asks_about_pairs(scorer.backend) and not thorough:
             return Clustered(Part(False, "clusters of an NLI model are computed again only where that is asked for"))
         scorer.backend.check()
         clustered = scorer.cluster(answer_sets)
