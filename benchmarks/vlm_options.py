@@ -1,6 +1,7 @@
 """All detectors over real vision-language models: draws simulated exactly from their own distributions over options.
 
     python benchmarks/vlm_options.py --data FOLDER [--sets mmbench oodcv] [--sizes 1 2 3 ... 30] [--json FILE]
+    python benchmarks/vlm_options.py --data FOLDER --check   # the main numbers without this package's code
     python benchmarks/vlm_options.py --from FILE...          # the tables of such JSON files, of other sets each
 
 FOLDER holds `NAME_logits.npz` (for each model an array of questions x options) and `NAME_questions.parquet` for each
@@ -27,6 +28,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pyarrow.parquet as pq
 from scipy.stats import rankdata
 
 from hedge_tasks.data.answers import Answer, AnswerSet
@@ -268,6 +270,43 @@ def by_model(results: Results, n: str) -> str:
     return markdown(head, rows)
 
 
+def check(folder: Path, n: int = 10, seed: int = 123) -> str:
+    """The same from the arrays alone: other draws, numpy's sampling, scipy's ranks, and nothing of this package."""
+    head, rows = ["", "wrong", "msp", LIMIT, "se", "discrete_se", "radflag"], []
+    noise = np.random.default_rng(seed)
+
+    def area(scores: np.ndarray, wrong: np.ndarray) -> float:
+        ranks, k = rankdata(np.round(scores, 12)), wrong.sum()
+        return float((ranks[wrong].sum() - k * (k + 1) / 2) / (k * (len(wrong) - k)))
+
+    def entropies(shares: np.ndarray) -> np.ndarray:
+        return -np.where(shares > 0, shares * np.log(np.where(shares > 0, shares, 1.0)), 0.0).sum(axis=1)
+
+    for file in sorted(folder.glob("*_logits.npz")):
+        of_set = file.name.removesuffix("_logits.npz")
+        answers = pq.read_table(folder / f"{of_set}_questions.parquet")["answer"].to_pylist()
+        right = np.array(["ABCDEF".index(answer) for answer in answers])
+        arrays, found = np.load(file), []
+        for logits in (arrays[model].astype(np.float64) for model in arrays.files):
+            shifted = logits - logits.max(axis=1, keepdims=True)
+            logprobs = shifted - np.log(np.exp(shifted).sum(axis=1, keepdims=True))
+            baseline = (logits / 0.1 + noise.gumbel(size=logits.shape)).argmax(axis=1)
+            draws = (logits + noise.gumbel(size=(n, *logits.shape))).argmax(axis=2)
+            counts = np.stack([(draws == k).sum(axis=0) for k in range(logits.shape[1])], axis=1)
+            weights = counts * np.exp(logprobs)
+            wrong = baseline != right
+            scores = (
+                -logprobs[np.arange(len(logits)), baseline],
+                entropies(np.exp(logprobs)),
+                entropies(weights / weights.sum(axis=1, keepdims=True)),
+                entropies(counts / n),
+                (draws != baseline).mean(axis=0),
+            )
+            found.append([wrong.mean(), *(area(of, wrong) for of in scores)])
+        rows.append([of_set, *(f"{value:.3f}" for value in np.mean(found, axis=0))])
+    return markdown(head, rows)
+
+
 def markdown(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
     lines = [head, ["---"] * len(head), *rows]
     return "\n".join(f"| {' | '.join(line)} |" for line in lines)
@@ -282,8 +321,12 @@ def main() -> None:
     parser.add_argument("--sizes", type=int, nargs="+", default=[1, 2, 3, 5, 10, 15, 20, 30])
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--models", type=int, help="only the first so many models")
+    parser.add_argument("--check", action="store_true", help="only the independent computation, see RESULTS.md")
     parser.add_argument("--json", type=Path, help="write all numbers")
     arguments = parser.parse_args()
+    if arguments.check:
+        print(check(arguments.data))
+        return
     found: dict[str, Any]
     if arguments.files is not None:
         parts = [json.loads(file.read_text("utf-8")) for file in arguments.files]

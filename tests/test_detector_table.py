@@ -170,8 +170,12 @@ def test_advice_says_what_the_draws_are_good_for() -> None:
     free = ("Free", 0.8)
     assert price_advice(free, {}) == ""
     none = price_advice(free, {"a": gain(-0.02, 0.01, title="A"), "b": gain(-0.1, 0.2, title="B")})
-    assert "No detector that draws is better, and 1 of 2 are worse: at this price nobody should draw" in none
-    assert "A at 10 draws, by -0.020 [-0.030, -0.010]" in none
+    assert (
+        "1 of 2 detectors that draw are worse, the best among them (A at 10 draws, by -0.020 [-0.030, -0.010])" in none
+    )
+    assert "at this price nobody should draw" in none
+    unsure = price_advice(free, {"a": gain(-0.02, 0.3, title="A"), "b": gain(-0.1, 0.01, title="B")})
+    assert "nothing here speaks for drawing; the best is A at 10 draws, by -0.020" in unsure
     chance = price_advice(free, {"a": gain(0.02, 0.3), "b": gain(-0.1, 0.001)})
     assert "No detector that draws is better beyond chance" in chance
     both = price_advice(free, {"a": gain(0.02, 0.01, 5, "A"), "b": gain(0.04, 0.01, 20, "B"), "c": gain(0.0, 1.0)})
@@ -196,6 +200,7 @@ def test_advice_of_a_run_is_of_paired_tests_against_the_free_detector() -> None:
     unlogged = replace(RUN, answer_sets=tuple(_without_logprobs(a) for a in RUN.answer_sets))
     assert detector_table(unlogged, SCORER, ("se", "msp")).advice.startswith("Nothing is free here")
     assert detector_table(RUN, SCORER, ("msp",), against="msp").advice == ""
+    assert detector_table(RUN, SCORER, ("se", "lexical")).advice == ""
 
 
 def _without_logprobs(answers: AnswerSet) -> AnswerSet:

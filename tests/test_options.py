@@ -24,7 +24,7 @@ from hedge_tasks.data.option_files import OptionQuestion, read_options
 from hedge_tasks.detectors.pipeline import detection_auroc
 from hedge_tasks.errors import ConfigError, DataError
 from hedge_tasks.runs.from_options import run_from_options
-from hedge_tasks.runs.run_files import load_run
+from hedge_tasks.runs.run_files import load_run, load_runs
 from hedge_tasks.runs.scorers import scorer_of
 from hedge_tasks.sampling.option_draws import OptionSampling, draw_options, option_logprobs
 
@@ -270,7 +270,9 @@ def test_a_closed_set_has_relations_without_a_model() -> None:
     assert detection_auroc(scorer.score(run.answer_sets), "kle").value is not None
 
 
-def test_the_commands_read_an_imported_run(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_commands_read_an_imported_run(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
     for model in "mk":
         rows = [
             {"id": q.id, "answer": q.answer, "logits": dict(q.logits), "question": q.question, "model": model}
@@ -292,6 +294,9 @@ def test_the_commands_read_an_imported_run(tmp_path: Path, capsys: pytest.Captur
     assert main(["sweep", str(tmp_path / "m"), "--json"]) == 0
     assert main(["health", str(tmp_path / "m")]) == 0
     assert main(["report", str(tmp_path / "m"), "--out", str(tmp_path / "page")]) == 0
+    monkeypatch.chdir(tmp_path)
+    assert main(["import", "options", str(file), "--n", "1"]) == 0
+    assert [run.model for run in load_runs(tmp_path)] == ["k"]
     assert main(["import", "options", str(file), "--out", str(tmp_path), "--model", "x"]) == 2
     assert "names its models itself" in capsys.readouterr().err
 

@@ -34,7 +34,8 @@ def add(commands: Any) -> None:
         "file", type=Path, metavar="FILE", help="JSONL, CSV or NPZ file with the weights of all options"
     )
     options.add_argument("--questions", type=Path, metavar="FILE", help="the questions of an NPZ file")
-    options.add_argument("--out", type=Path, required=True, metavar="FOLDER", help="where the run files go")
+    where = "where the run files go (default: hedge_runs, in the folder you are in)"
+    options.add_argument("--out", type=Path, default=Path("hedge_runs"), metavar="FOLDER", help=where)
     options.add_argument("--task", help="name of the data set (default: that of the file)")
     options.add_argument("--model", help="name of the model, where the file does not tell (default: the file's name)")
     options.add_argument("--n", type=int, default=10, help="draws a question (default: 10)")

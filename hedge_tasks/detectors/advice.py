@@ -57,25 +57,27 @@ def price_advice(free: tuple[str, float] | None, gains: Mapping[str, Gain]) -> s
     Example:
         >>> gains = {"se": Gain("Semantic entropy", 10, 0.82, -0.03, (-0.04, -0.02), 0.001)}
         >>> price_advice(("Sequence probability", 0.85), gains)
-        'At no draw, Sequence probability has 0.850. No detector that draws is better, and 1 of 1 are worse: ...
+        'At no draw, Sequence probability has 0.850. All 1 detectors that draw are worse, the best among them (...
     """
     if not gains:
         return ""
     best = max(gains.values(), key=lambda gain: gain.auroc)
     if free is None:
         return (
-            f"Nothing is free here, for the answers have no log-probabilities: {best.title} is the best of what "
-            f"{best.draws} draws buy, at {best.auroc:.3f}."
+            "Nothing is free here, for the log-probabilities of the answers are not known, or all the same: "
+            f"{best.title} is the best of what {best.draws} draws buy, at {best.auroc:.3f}."
         )
     title, auroc = free
     start = f"At no draw, {title} has {auroc:.3f}."
     better = sorted((gain for gain in gains.values() if gain.better), key=lambda gain: (gain.draws, -gain.auroc))
     worse = sum(gain.worse for gain in gains.values())
     if not better:
-        if best.difference < 0:
-            told = f"No detector that draws is better, and {worse} of {len(gains)} are worse"
-            return f"{start} {told}: at this price nobody should draw. The best, {_told(best)}."
-        return f"{start} No detector that draws is better beyond chance; the best, {_told(best)}."
+        if best.worse:
+            told = f"All {len(gains)}" if worse == len(gains) else f"{worse} of {len(gains)}"
+            told = f"{told} detectors that draw are worse, the best among them ({_told(best)})"
+            return f"{start} {told}: at this price nobody should draw."
+        told = "No detector that draws is better beyond chance, so that nothing here speaks for drawing"
+        return f"{start} {told}; the best is {_told(best)}."
     cheapest = better[0]
     others = f", the best of them {_told(best)}" if best is not cheapest and best.better else ""
     told = f"{len(better)} of {len(gains)} detectors that draw are better"

@@ -161,6 +161,8 @@ def _advice(rows: Sequence[Row], columns: Mapping[str, Column], asked: Mapping[s
     values = {row.detector: row.estimate.value or 0.0 for row in rows}
     drawing = [row for row in rows if row.draws]
     free = free_of(list(values))
+    if free is None and free_of(list(asked)) is None:
+        return ""  # nobody asked what is free
     if free is None:
         gains = {row.detector: Gain(row.title, row.draws, values[row.detector], 0.0, None, None) for row in drawing}
         return price_advice(None, gains)
