@@ -496,6 +496,7 @@ def test_importing_the_room_is_light() -> None:
 # --- hostile and random text ------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "answer",
     [
@@ -512,12 +513,12 @@ def test_importing_the_room_is_light() -> None:
     ],
 )
 def test_a_very_long_answer_takes_no_time(answer: str) -> None:
-    start = time.perf_counter()
+    start = time.process_time()
     for question, reference in ((PNEUMOTHORAX, "yes"), ("How many?", "2"), ("Which organ?", "liver")):
         verdict(question, reference, answer)
         verdict(answer, reference, "yes")
         verdict(question, answer, "yes")
-    assert time.perf_counter() - start < 4
+    assert time.process_time() - start < 4
 
 
 def test_invisible_and_right_to_left_characters_do_not_hide_an_answer() -> None:
@@ -536,6 +537,7 @@ WORDS = st.sampled_from(VOCABULARY.split(" "))
 TEXT = st.one_of(st.text(max_size=80), st.lists(WORDS, max_size=14).map(" ".join))
 
 
+@pytest.mark.slow
 @given(question=TEXT, reference=TEXT, answer=TEXT)
 @settings(max_examples=300, deadline=None)
 def test_any_text_gets_a_verdict_with_a_known_rule(question: str, reference: str, answer: str) -> None:
