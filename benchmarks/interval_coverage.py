@@ -77,17 +77,19 @@ def main() -> None:
     parser.add_argument("--samples", type=int, default=1000, help="data sets a row")
     parser.add_argument("--resamples", type=int, default=300, help="of each bootstrap")
     parser.add_argument("--jobs", type=int, default=1, help="processes; the numbers do not depend on it")
-    parser.add_argument("--only", default="", metavar="TEXT", help="tables with this in their name")
+    parser.add_argument("--only", default="", metavar="TEXT", help="tables with this in their title")
+    parser.add_argument("--n", type=int, nargs="+", help="only these numbers of documents")
     parser.add_argument("--quick", action="store_true", help="fewer rows and samples")
     arguments = parser.parse_args()
     samples, ns, areas = arguments.samples, (100, 200, 500), (0.6, 0.75, 0.85, 0.95)
     if arguments.quick:
         samples, ns, areas = min(samples, 300), (100, 500), (0.75, 0.95)
+    ns = tuple(arguments.n or ns)
     cases = [
         Case(table, area, n, ties, by_image, samples, arguments.resamples)
         for table in TABLES
-        if arguments.only in table
         for by_image in (False, True)
+        if arguments.only in title_of(table, by_image)
         for ties in ((False, True) if table == "AUROC" else (True,))
         for n in ns
         for area in areas
@@ -97,11 +99,15 @@ def main() -> None:
     time_of_one()
 
 
+def title_of(table: str, by_image: bool) -> str:
+    return f"{table}, {'by image' if by_image else 'independent documents'}"
+
+
 def report(found: Iterable[Coverage]) -> None:
     heading, outside, total = "", [], 0
     for row in found:
         case = row.case
-        title = f"{case.table}, {'by image' if case.by_image else 'independent documents'}"
+        title = title_of(case.table, case.by_image)
         if title != heading:
             heading = title
             columns = " | ".join(row.percent)

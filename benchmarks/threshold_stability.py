@@ -2,7 +2,7 @@
 
     python benchmarks/threshold_stability.py [--answers triviaqa_llama13b_500x20.jsonl] [--run RUN] [--seeds 40]
 
-`--answers` is the file of `benchmarks/triviaqa.py`; all its questions, and the first 150 of them. `--run` is an
+`--answers` is the file of `benchmarks/real_answers.py`; all its questions, and the first 150 of them. `--run` is an
 output folder of lmms-eval, such as that of `hedge_demo`. For each, without and with the question in front of the
 answers, and for each way: mean, standard deviation, smallest and largest AUROC over the seeds of the split, and the
 number of documents that count. No model of the threshold's choice sees the document itself, but for the oracle. A

@@ -513,12 +513,12 @@ def test_importing_the_room_is_light() -> None:
     ],
 )
 def test_a_very_long_answer_takes_no_time(answer: str) -> None:
-    start = time.perf_counter()
+    start = time.process_time()
     for question, reference in ((PNEUMOTHORAX, "yes"), ("How many?", "2"), ("Which organ?", "liver")):
         verdict(question, reference, answer)
         verdict(answer, reference, "yes")
         verdict(question, answer, "yes")
-    assert time.perf_counter() - start < 4
+    assert time.process_time() - start < 4
 
 
 def test_invisible_and_right_to_left_characters_do_not_hide_an_answer() -> None:

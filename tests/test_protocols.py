@@ -24,6 +24,7 @@ from hedge_tasks.runs.fidelity import Fact, fidelity, merged
 from hedge_tasks.runs.protocols import OURS, PROTOCOLS, protocol_of
 from hedge_tasks.runs.run_files import Run, save_run
 from hedge_tasks.runs.scorers import model_options, protocol_scorers
+from hedge_tasks.runs.trust import Untrusted
 from hedge_tasks.sampling.plan import SamplingPlan
 
 TINY = "package://hedge_tasks.models.tiny/nli"
@@ -248,6 +249,10 @@ def test_another_clustering_takes_the_models_of_the_environment_or_of_the_run(mo
     assert model_options(run, "nli") == {"model": "a/nli", "revision": "r1"}
     assert model_options(run, "hybrid") == {"nli_model": "a/nli", "nli_revision": "r1"}
     assert model_options(run, "embed") == model_options(run, "exact") == {}
+    outside = replace(run, path=Path("x"))
+    with pytest.raises(Untrusted, match="a/nli"):
+        model_options(outside, "nli")
+    assert model_options(outside, "nli", {"model": "mine"}) == {}
     monkeypatch.setenv("HEDGE_NLI_MODEL", "/my/nli")
     monkeypatch.setenv("HEDGE_EMBEDDING_MODEL", "/my/embed")
     assert model_options(run, "hybrid") == {"nli_model": "/my/nli", "embedding_model": "/my/embed"}

@@ -98,14 +98,9 @@ def chosen_scorer(arguments: argparse.Namespace, run: Run) -> Scorer:
     elif arguments.filter is not None:
         raise ConfigError("choose one of --filter and --clustering")
     else:
-        # A model that is named goes without the run's revision.
-        models = model_options(run, arguments.clustering) if arguments.clustering else {}
-        if arguments.model is not None:
-            models.pop("nli_revision" if arguments.clustering == "hybrid" else "revision", None)
-        with_question = arguments.with_question
-        scorer = Scorer.build(
-            arguments.clustering, arguments.clustering, {**models, **given}, with_question=with_question
-        )
+        name = arguments.clustering
+        options = {**model_options(run, name, given), **given}
+        scorer = Scorer.build(name, name, options, with_question=arguments.with_question)
         scorer = scorer.looking_up(run.said)
     return scorer if arguments.alpha is None else replace(scorer, alpha=arguments.alpha)
 

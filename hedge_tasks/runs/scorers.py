@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Container, Iterator, Mapping
 from typing import Any
 
 from hedge_tasks.detectors.scorer import Scorer
@@ -43,11 +43,16 @@ def scorer_of(run: Run, name: str | None) -> Scorer:
     return scorers[name] if name is not None else next(iter(scorers.values()))
 
 
-def model_options(run: Run, backend: str) -> dict[str, Any]:
+def model_options(run: Run, backend: str, given: Container[str] = ()) -> dict[str, Any]:
     """The models for another clustering of a run's answers, as options of the backend.
 
     Those that the environment names (HEDGE_NLI_MODEL, HEDGE_EMBEDDING_MODEL), else those that the run clustered with;
     what neither has is left to the backend.
+
+    Args:
+        run: whose models are taken.
+        backend: "nli", "embed" or "hybrid"; others have none.
+        given: options that name a model already; what the run has in their place is not looked at.
 
     Raises:
         Untrusted: the run was read from a file and names a model that no installed task has.
@@ -57,6 +62,8 @@ def model_options(run: Run, backend: str) -> dict[str, Any]:
         if backend not in (kind, "hybrid"):
             continue
         before = "" if backend == kind else f"{prefix}_"
+        if f"{before}model" in given:
+            continue
         if os.environ.get(variable):
             options[f"{before}model"] = os.environ[variable]
             continue
@@ -89,7 +96,8 @@ def protocol_scorers(run: Run, protocol: Protocol, changes: Mapping[str, Mapping
     scorers = {}
     for backend in KINDS:
         for suffix in ("", "_qa"):
-            given = {**model_options(run, backend), **changes.get(backend, {})}
+            mine = changes.get(backend, {})
+            given = {**model_options(run, backend, mine), **mine}
             options = protocol.clustering({"backend": backend, "with_question": bool(suffix), **given})
             put = {key: options.pop(key) for key in ("with_question", "question_position") if key in options}
             name = backend + suffix

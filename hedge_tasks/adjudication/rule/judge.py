@@ -31,6 +31,7 @@ from hedge_tasks.adjudication.rule.vocabulary import (
     FAMILIES,
     LEAD_WORDS,
     MANY,
+    MAX_CHARACTERS,
     NEGATIONS,
     NOTICE,
     POSITIONS,
@@ -337,6 +338,7 @@ class RuleJudge:
 
 def _about_nothing(text: str, answer: Text) -> bool:
     """A copyright line, or numbers and dates without a word."""
+    text = text[:MAX_CHARACTERS]
     return bool(NOTICE.search(text)) or ("%" not in text and not any(word.isalpha() for word in answer.words))
 
 
