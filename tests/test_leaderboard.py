@@ -119,6 +119,7 @@ def _statements() -> list[tuple[Any, ...]]:
     return [path for path in numbers(some_documents) if set(stated) & {*path} and path[0] != "settings"]
 
 
+@pytest.mark.slow
 def test_a_submission_tampered_in_one_digit_is_refused_even_with_a_new_digest() -> None:
     chance = random.Random(0)
     places = _statements()
@@ -206,6 +207,7 @@ def test_nobody_chooses_which_documents_are_not_counted() -> None:
     assert any("differ from the settings' split" in problem for problem in problems(with_digest(none)))
 
 
+@pytest.mark.slow
 def test_the_schema_check_agrees_with_the_jsonschema_library() -> None:
     jsonschema = pytest.importorskip("jsonschema")
     validator = jsonschema.Draft202012Validator(submission_schema())
@@ -360,6 +362,8 @@ def test_the_site_has_a_page_for_each_task_and_entry(tmp_path: Path) -> None:
     board = next(text for name, text in pages.items() if name.startswith("task-1"))
     value = built.entries[0].content["clusterings"]["exact"]["aggregates"]["se"]["auroc"]
     assert f"{value:.3f}" in board
+    assert "No manifest of this task" in board
+    assert "documents self-reported" in board
 
 
 def test_tampered_damaged_and_repeated_submissions_are_not_shown(tmp_path: Path) -> None:
@@ -454,6 +458,7 @@ def test_texts_are_in_it_where_the_tasks_licence_allows_it() -> None:
     assert "texts" not in make_submission(replace(RUN, task="hedge_demo"), texts=False)["documents"][0]
 
 
+@pytest.mark.slow
 def test_hostile_names_neither_break_pages_nor_choose_where_they_are_written(tmp_path: Path) -> None:
     (tmp_path / "in").mkdir()
     submission = make_submission(

@@ -24,7 +24,7 @@ def run(arguments: argparse.Namespace) -> int:
     from hedge_tasks.lmms.manifests import folder_of, manifest_of, tasks_of
 
     names = list(dict.fromkeys(task for name in arguments.tasks for task in tasks_of(name)))
-    facts = []
+    facts: list[dict[str, Any]] = []
     for manifest in same_documents([manifest_of(name) for name in names]):
         folder = arguments.out or folder_of(manifest.tasks[0]) / FOLDER
         folder.mkdir(parents=True, exist_ok=True)
