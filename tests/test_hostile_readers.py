@@ -21,9 +21,12 @@ from hedge_tasks.cli.store import _info_text
 from hedge_tasks.clustering import build_backend
 from hedge_tasks.data.answer_files import read_answer_sets
 from hedge_tasks.data.answers import AnswerSet
+from hedge_tasks.data.manifests import read_manifest
 from hedge_tasks.detectors.pipeline import cluster_answer_sets, score_clustered, summarise
 from hedge_tasks.io.json_lines import seal
-from hedge_tasks.leaderboard import make_submission, problems, read_submission
+from hedge_tasks.io.outside import parse_json
+from hedge_tasks.leaderboard import build_site, make_submission, problems, read_entries, read_submission
+from hedge_tasks.leaderboard.submission import digest_of
 from hedge_tasks.replies.text import normalise
 from hedge_tasks.report.results import read_results
 from hedge_tasks.runs.integrity import inspect, sealed_run
@@ -112,6 +115,33 @@ def json_lines(row: Any) -> Callable[[random.Random], bytes]:
 
 CSV = b"id,condition,text,mean_logprob,label\nq1,baseline,a,-0.5,1\nq1,clean,b,-1,\nq1,noisy,c,-2,1.0\n"
 SUBMISSION = make_submission(RUN)
+WITH_TEXTS = make_submission(RUN, texts=True)
+MANIFEST = {
+    "hedge_manifest": 1,
+    "tasks": ["t"],
+    "data": {"path": "org/data", "name": None, "split": "test", "revision": None},
+    "documents": [[f"q{i}", "0" * 16, "1" * 16, "2" * 16, None] for i in range(4)],
+}
+
+
+def sealed_submission(dice: random.Random) -> bytes:
+    """One with something odd in it and a digest to match, so that everything behind the digest is looked at."""
+    part = dice.choice(["settings", "settings", *WITH_TEXTS])
+    content = {**WITH_TEXTS, part: mutated(WITH_TEXTS[part], dice)}
+    attempt(lambda: content.update(digest=digest_of(parse_json(dumped(content), "", constants=False))))
+    return dumped(content).encode()
+
+
+def damaged_manifest(dice: random.Random) -> bytes:
+    return dumped(mutated(MANIFEST, dice)).encode() if dice.random() < 0.7 else mangled(dumped(MANIFEST).encode(), dice)
+
+
+def site_of_a_submission(path: Path) -> None:
+    built = read_entries(path.parent)
+    if built.entries:
+        build_site(built, path.parent / "site")
+
+
 PROMPT = Path(__file__).parents[1] / "hedge_tasks" / "adjudication" / "prompts" / "hedge.json"
 VERDICT = {"key": "k", "verdict": {"label": 1, "reason": "r", "judge": "j", "version": "1"}}
 RESULTS = {
@@ -158,6 +188,12 @@ READERS: dict[str, tuple[str, Callable[[random.Random], bytes], Callable[[Path],
         lambda dice: dumped(mutated(SUBMISSION, dice)).encode(),
         lambda path: problems(read_submission(path)),
     ),
+    "sealed submission": ("s.json", sealed_submission, site_of_a_submission),
+    "manifest": (
+        "m.json",
+        damaged_manifest,
+        read_manifest,
+    ),
     "prompt": (
         "p.json",
         lambda dice: dumped(mutated(json.loads(PROMPT.read_text("utf-8")), dice)).encode(),
@@ -169,7 +205,7 @@ READERS: dict[str, tuple[str, Callable[[random.Random], bytes], Callable[[Path],
         lambda path: [asdict(row) for row in getattr(read_results(path), "rows", ())],
     ),
 }
-FEWER = {"submission": 60, "repair": 200}
+FEWER = {"submission": 60, "sealed submission": 150, "repair": 200}
 """Readers that take longer."""
 
 

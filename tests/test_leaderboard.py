@@ -362,6 +362,8 @@ def test_the_site_has_a_page_for_each_task_and_entry(tmp_path: Path) -> None:
     board = next(text for name, text in pages.items() if name.startswith("task-1"))
     value = built.entries[0].content["clusterings"]["exact"]["aggregates"]["se"]["auroc"]
     assert f"{value:.3f}" in board
+    assert "No manifest of this task" in board
+    assert "documents self-reported" in board
 
 
 def test_tampered_damaged_and_repeated_submissions_are_not_shown(tmp_path: Path) -> None:

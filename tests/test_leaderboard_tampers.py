@@ -99,6 +99,7 @@ def test_what_was_not_tampered_with_is_valid_ranked_and_proved(made: World) -> N
     assert lent.problems == ()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("tamper", TAMPERS, ids=[tamper.name for tamper in TAMPERS])
 def test_a_tamper_has_the_outcome_that_is_told(made: World, tamper: Tamper) -> None:
     assert tamper.of(made.with_texts) != made.with_texts
@@ -145,6 +146,7 @@ def test_the_site_says_what_is_verified_and_sets_partial_entries_aside(made: Wor
     [page] = (tmp_path / "site").glob("task-1-*.html")
     text = page.read_text("utf-8")
     ranked, _, aside = text.partition("Not ranked")
+    assert "documents ✓" in ranked
     assert "labels ✓" in ranked
     assert re.search(r"partial: \d+ of 20 documents", aside)
     assert "labels self-reported" in aside

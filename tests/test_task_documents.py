@@ -18,7 +18,7 @@ from hedge_tasks.data.manifests import manifests_of, read_manifest
 from hedge_tasks.errors import ConfigError, DataError
 from hedge_tasks.lmms.catalogue import task_folder
 
-pytestmark = pytest.mark.framework
+pytestmark = [pytest.mark.framework, pytest.mark.slow]
 
 TASK = """
 include: {shared}

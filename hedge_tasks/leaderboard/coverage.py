@@ -92,7 +92,8 @@ def edition_of(submission: Mapping[str, Any]) -> Edition:
     stated = recorded.get("version") if isinstance(recorded, Mapping) else None
     here = (task.get("metadata") or {}).get("version")
     if stated != here:
-        return Edition(other=f"version {stated} of the task, which is {here} here")
+        told = "no version of the task is recorded" if stated is None else f"version {stated} of the task"
+        return Edition(other=f"{told}, which is {here} here")
     prompt = settings.get("prompt")
     name = {**(task.get("hedge") or {}), **(task.get("hedge_overrides") or {})}.get("prompt")
     try:

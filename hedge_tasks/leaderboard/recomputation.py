@@ -19,6 +19,9 @@ from hedge_tasks.runs.trust import check_models
 NO_TEXTS = "the texts are not in it"
 _RULE = "rule"
 
+_MOST_WORK: Mapping[str, int] = {"trials": 200, "folds": 50, "repeats": 50}
+"""Of the choice of a threshold: a stranger's settings could keep a machine busy for days."""
+
 # Embeddings differ in their last digits between machines, and a cosine may stand on the threshold.
 _DIFFERENT_BY_ROUNDING = 0.02
 
@@ -109,6 +112,10 @@ def cluster_again(
     settings = submission["clusterings"][name]["settings"]
     if not all("texts" in document for document in submission["documents"]):
         return Clustered(Part(False, NO_TEXTS))
+    tuning = settings.get("tuning")
+    for option, most in _MOST_WORK.items():
+        if isinstance(tuning, Mapping) and isinstance(tuning.get(option), int) and tuning[option] > most:
+            return Clustered(Part(False, f"more than {most} {option} in the choice of the threshold"))
     try:
         check_models({name: settings}, "this submission")
         scorer = Scorer.from_settings(name, settings)

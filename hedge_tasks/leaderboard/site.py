@@ -28,6 +28,7 @@ from hedge_tasks.statistics import Estimate
 
 _PACKAGE = "hedge_tasks.leaderboard"
 _UNSAFE = re.compile(r"[^A-Za-z0-9]+")
+_NO_MANIFEST = "no manifest of this task is known, so nobody can tell whether documents are missing"
 
 
 @dataclass(frozen=True)
@@ -73,7 +74,16 @@ class Entry:
         """The parts that an AUROC rests on, each with whether it is verified."""
         findings = self.findings
         scores = findings.detectors[clustering][detector]
-        return [("labels", findings.labels), ("clusters", findings.clusterings[clustering]), ("scores", scores)]
+        parts = {"labels": findings.labels, "clusters": findings.clusterings[clustering], "scores": scores}
+        return [("documents", self.documents), *parts.items()]
+
+    @property
+    def documents(self) -> Part:
+        """Whether all documents of the task are there."""
+        coverage = self.findings.coverage
+        if coverage is None or coverage.of is None:
+            return Part(False, _NO_MANIFEST)
+        return Part(bool(coverage.whole), f"{coverage.matched} of {coverage.of} documents of the task")
 
 
 @dataclass(frozen=True)
@@ -265,7 +275,7 @@ def _entry_page(entry: Entry, task_page: str, common: Mapping[str, Any]) -> str:
         task_page=task_page,
         facts=flat_settings(facts),
         aside=entry.findings.set_aside,
-        remarks=[finding["text"] for finding in content["health"]["findings"]],
+        remarks=[f["text"] for f in content["health"]["findings"] if not _is_told(f["text"], entry.findings.set_aside)],
         parts=list(_parts(entry)),
         metrics=metrics,
         charts=charts,
@@ -283,6 +293,10 @@ def _charts(entry: Entry, clustering: str) -> list[Any]:
     return [picture(roc_chart(scores, shown)), picture(risk_coverage_chart(scores, shown))]
 
 
+def _is_told(text: str, reasons: Sequence[str]) -> bool:
+    return any(text in reason for reason in reasons)
+
+
 def _cell(entry: Entry, clustering: str, detector: str) -> dict[str, Any]:
     about = entry.about(clustering, detector)
     assert about is not None
@@ -297,11 +311,8 @@ def _cell(entry: Entry, clustering: str, detector: str) -> dict[str, Any]:
 def _parts(entry: Entry) -> Iterator[tuple[str, str, bool | None, str]]:
     """(what, how it stands, whether it is verified, why) of everything that somebody could have made up."""
     findings, coverage = entry.findings, entry.findings.coverage
-    if coverage is not None:
-        state = {None: "unknown", True: "whole", False: "partial"}[coverage.whole]
-        missing = "no manifest of this task ships with the package, so nobody can tell whether documents are missing"
-        told = missing if coverage.of is None else f"{coverage.matched} of {coverage.of} documents of the task"
-        yield "documents", state, coverage.whole, told
+    state = {None: "unknown", True: "whole", False: "partial"}[coverage.whole if coverage else None]
+    yield "documents", state, entry.documents.verified, entry.documents.reason
     parts = {"labels": findings.labels}
     parts |= {f"clusters of {name}": part for name, part in findings.clusterings.items()}
     for clustering, of in findings.detectors.items():

@@ -204,8 +204,8 @@ def answer_set_of(document: Mapping[str, Any]) -> AnswerSet:
     answers = [Answer(*fields) for fields in zip(*columns, strict=True)]
     end = 1 + document["n_clean"]
     about: dict[str, Any] = {key: document[key] for key in ("id", "label", "group", "question_type")}
-    asked: dict[str, Any] = {key: texts.get(key) for key in ("question", "reference")}
-    return AnswerSet(**about, **asked, baseline=answers[0], clean=tuple(answers[1:end]), noisy=tuple(answers[end:]))
+    about |= {key: texts.get(key) for key in ("question", "reference")}
+    return AnswerSet(**about, baseline=answers[0], clean=tuple(answers[1:end]), noisy=tuple(answers[end:]))
 
 
 def clustered_as_stated(answers: AnswerSet, document: Mapping[str, Any], clustering: str) -> AnswerSet:
