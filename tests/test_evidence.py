@@ -102,7 +102,7 @@ def with_evidence(run: Run) -> Run:
     for scorer in scorers_of(run).values():
         scorer = scorer.looking_up(said)
         scorer.score(run.answer_sets)
-        scorer.look_ahead(run.answer_sets, usual_sizes(6)[:-1])
+        scorer.look_ahead(run.answer_sets, usual_sizes(6))
     return replace(run, evidence=keep(said, run.answer_sets))
 
 
@@ -148,6 +148,7 @@ def test_a_finished_run_is_scored_without_a_model_and_to_the_last_digit(models: 
 def test_fewer_answers_need_no_model_either(models: Models, tmp_path: Path) -> None:
     run = asked_run(12)
     cut = [[truncated(a, n) for a in run.answer_sets] for n in usual_sizes(6)]
+    cut += [[replace(truncated(a, n), noisy=()) for a in run.answer_sets] for n in usual_sizes(6)]
     fresh = {name: [scorer.score(part) for part in cut] for name, scorer in scorers_of(run).items()}
     kept = with_evidence(run)
     models.forbidden = True
@@ -162,6 +163,8 @@ COMMANDS = (
     "plot n RUN --filter hybrid --out OUT.csv",
     "plot threshold RUN --filter embed --out OUT.csv",
     "sweep RUN --n 1,3,6",
+    "sweep RUN --by draws --n 2,6,12 --filter nli_qa",
+    "compare RUN --against se --budget 6",
     "show RUN --id q3 --filter nli_qa",
     "tune RUN",
     "leaderboard submit RUN --out OUT.json",

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 def add(commands: Any) -> None:
     parser = command(commands, "tune", run, "choose the embedding threshold of a run, and see what that is worth")
     add_run(parser)
-    parser.add_argument("--target", default="se", help="score whose AUROC is tuned: se, radflag or vase (default: se)")
+    parser.add_argument("--target", metavar="NAME", help="detector whose AUROC is tuned: se (default), radflag or vase")
     parser.add_argument("--low", type=float, default=0.8, help="smallest threshold (default: 0.8)")
     parser.add_argument("--high", type=float, default=0.99, help="largest threshold (default: 0.99)")
     parser.add_argument("--search", default="plateau", help="plateau (default), optuna (the paper's way) or exact")
@@ -37,7 +37,8 @@ def run(arguments: argparse.Namespace) -> int:
     from hedge_tasks.runs.threshold_report import tuning_report
 
     names = ("target", "low", "high", "search", "trials", "folds", "share", "seed")
-    choice = ThresholdChoice(**{name: getattr(arguments, name) for name in names})
+    given = {name: value for name in names if (value := getattr(arguments, name)) is not None}
+    choice = ThresholdChoice(**given)
     finished = chosen_run(arguments)
     if arguments.filter is None and arguments.clustering is None and finished.settings.get("filters"):
         # The first of a run's filters is NLI, which has no threshold.

@@ -192,6 +192,8 @@ def as_logprobs(values: LogProbs, name: str) -> FloatArray:
         raise ValueError(f"{name} must have one dimension, got shape {array.shape}")
     if not array.size:
         raise ValueError(f"{name} is empty: there must be at least one answer")
+    if np.isfinite(array).all():  # nearly always, and asked for every question by every detector
+        return array
     if np.isnan(array).any():
         raise ValueError(f"{name}[{int(np.isnan(array).argmax())}] is NaN or missing")
     if np.isposinf(array).any():

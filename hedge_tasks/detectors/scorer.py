@@ -150,12 +150,17 @@ class Scorer:
     def look_ahead(self, answer_sets: Sequence[AnswerSet], sizes: Sequence[int]) -> None:
         """Cluster the first answers of each question, so that what its model says of them is known as well.
 
+        As many clean as noisy ones, for sweeps; and either alone, for detectors that pay for nothing else.
+
         Few pairs are asked for a clustering (see `hedge_tasks.clustering.linking`), and fewer answers may need others.
         A backend that compares all pairs has them all.
         """
         if not isinstance(self.backend, GivesRelations):
             return
-        cut = [replace(a, clean=a.clean[:n], noisy=a.noisy[:n], cluster_ids=None) for n in sizes for a in answer_sets]
+        shapes = [shape for n in sizes for shape in ((n, n), (n, 0), (0, n))]
+        cut = [
+            replace(a, clean=a.clean[:n], noisy=a.noisy[:m], cluster_ids=None) for n, m in shapes for a in answer_sets
+        ]
         self.backend.cluster([answers.texts for answers in cut], self.questions(cut))
 
     def score(self, answer_sets: Sequence[AnswerSet], *, clock: Clock | None = None) -> list[Scores]:

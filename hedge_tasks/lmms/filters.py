@@ -112,7 +112,7 @@ class ClusterFilter:
             self._chosen.update(chosen.settings())
         if self._keeps:
             fewest = min((len(answers.clean) for answers in answer_sets), default=0)
-            self.scorer.look_ahead(answer_sets, usual_sizes(fewest)[:-1])
+            self.scorer.look_ahead(answer_sets, usual_sizes(fewest))
         return clustered
 
 

@@ -50,7 +50,7 @@ class ThresholdChoice:
     """
 
     method: str = "cross-fit"
-    target: str = "se"
+    target: str = TARGETS[0]
     low: float = 0.8
     high: float = 0.99
     search: str = "plateau"

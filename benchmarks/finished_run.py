@@ -1,0 +1,106 @@
+"""What a finished run costs: the report of one, and the evidence of a large one.
+
+python benchmarks/finished_run.py report results        # `hedge report`, which fails where a model library is imported
+python benchmarks/finished_run.py evidence --questions 20000 --distinct 8
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import random
+import resource
+import subprocess
+import sys
+import tempfile
+import time
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+
+from hedge_tasks.clustering.embedding import EmbeddingClustering
+from hedge_tasks.clustering.said import COSINES, RELATIONS, Said, Source
+from hedge_tasks.runs.evidence import keep
+from hedge_tasks.runs.run_files import Run, load_run, save_run
+from hedge_tasks.sampling import Answer, AnswerSet
+
+REPORT = """
+import sys
+from hedge_tasks.cli import main
+
+code = main(["report", *sys.argv[1:]])
+loaded = {"torch", "transformers", "sentence_transformers"} & sys.modules.keys()
+sys.exit(f"imported: {loaded}" if loaded else code)
+"""
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    actions = parser.add_subparsers(required=True, dest="action")
+    reporting = actions.add_parser("report")
+    reporting.add_argument("run", type=Path)
+    reporting.add_argument("--repeats", type=int, default=3)
+    keeping = actions.add_parser("evidence")
+    keeping.add_argument("--questions", type=int, default=20_000)
+    keeping.add_argument("--distinct", type=int, default=8, help="different answers of the 21 to each question")
+    arguments = parser.parse_args()
+    if arguments.action == "report":
+        report(arguments.run, arguments.repeats)
+    else:
+        evidence(arguments.questions, arguments.distinct)
+
+
+def report(run: Path, repeats: int) -> None:
+    """Wall and CPU seconds of whole processes, the best of several."""
+    environment = {**os.environ, "OMP_NUM_THREADS": "1"}
+    wall, cpu = [], []
+    with tempfile.TemporaryDirectory() as folder:
+        for _ in range(repeats):
+            before, start = resource.getrusage(resource.RUSAGE_CHILDREN), time.perf_counter()
+            command = [sys.executable, "-c", REPORT, str(run), "--out", f"{folder}/report.html"]
+            subprocess.run(command, check=True, env=environment, capture_output=True)
+            after = resource.getrusage(resource.RUSAGE_CHILDREN)
+            wall.append(time.perf_counter() - start)
+            cpu.append(after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime)
+    load = os.getloadavg()[0]
+    print(f"hedge report: wall {min(wall):.2f} s, CPU {min(cpu):.2f} s (best of {repeats}; load {load:.1f})")
+
+
+def evidence(questions: int, distinct: int) -> None:
+    """Size and seconds of cosines and relations of all pairs, kept and read again."""
+    dice, numbers = random.Random(0), np.random.default_rng(0)
+    sets, said = [], Said()
+    cosines, relations = said.table(Source(COSINES, "embedding")), said.table(Source(RELATIONS, "nli", None, "float32"))
+    for i in range(questions):
+        texts = [f"answer {k} to question {i}, in some words" for k in range(distinct)]
+        given = [*texts, *dice.choices(texts, k=21 - distinct)]
+        answers = tuple(Answer(text, -dice.random(), 8) for text in given)
+        sets.append(AnswerSet(f"q{i}", answers[0], answers[1:11], answers[11:], f"question {i}?", "a", i % 2))
+        cosines.add_matrix(texts, numbers.uniform(0.2, 1.0, (distinct, distinct)))
+        relations.add_matrix(texts, numbers.dirichlet((1, 1, 1), (distinct, distinct)))
+    run = Run("hedge_large", "none", tuple(sets), created="2026-01-01T00:00:00+00:00")
+    seconds = {}
+    with tempfile.TemporaryDirectory() as folder:
+        start = time.process_time()
+        kept = replace(run, evidence=keep(said, sets))
+        seconds["packed"] = time.process_time() - start
+        plain, path = save_run(run, Path(folder)), save_run(kept, Path(folder))
+        sizes = plain.stat().st_size, path.stat().st_size
+        start = time.process_time()
+        read = load_run(path)
+        seconds["read"] = time.process_time() - start
+        start = time.process_time()
+        again = read.said
+        seconds["unpacked"] = time.process_time() - start
+        start = time.process_time()
+        EmbeddingClustering(model="embedding").looking_up(again).cluster([a.texts for a in read.answer_sets])
+        seconds["clustered by it"] = time.process_time() - start
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+    told = ", ".join(f"{name} {value:.1f} s" for name, value in seconds.items())
+    size = f"run file {sizes[0] / 1e6:.1f} MB, with evidence of all pairs {sizes[1] / 1e6:.1f} MB"
+    print(f"{questions} questions x 21 answers, {distinct} different: {size}; CPU: {told}; peak memory {peak:.0f} MB")
+
+
+if __name__ == "__main__":
+    main()
