@@ -80,5 +80,7 @@ def check_evaluation(run: Run, *, logprobs: bool) -> None:
         assert all(-20 < answer.mean_logprob < 0 for s in sets.values() for answer in s.answers)
     values = run.values("hedge_demo")
     assert {name.partition(",")[2] for name in values} == {"nli", "embed", "nli_qa", "embed_qa"}
+    documents = {name: values.pop(name) for name in list(values) if name.startswith("auroc_documents,")}
+    assert set(documents.values()) == {6}
     assert all(0 <= value <= 1 for name, value in values.items() if isinstance(value, float) and "stderr" not in name)
     assert isinstance(values["hallucination_rate,nli"], float)

@@ -15,10 +15,13 @@ from PIL import Image
 
 from engines.forced import deviation
 from engines.servers import HERE, VLLM_VARIABLES, export_for_vllm, require
+from hedge_tasks.sampling.probe import DRAWS
 
 pytestmark = pytest.mark.framework
 
 DOCUMENTS, N = 64, 2
+PROBE = DRAWS + 1 + DRAWS // 2
+"""Draws of the probe, on one document: seeds, one of them again, and half the temperature."""
 MODEL = "pretrained={},dtype=float32,max_model_len=512,max_num_batched_tokens=32768,enforce_eager=True"
 
 
@@ -51,13 +54,14 @@ def outcome(tmp_path_factory: pytest.TempPathFactory) -> tuple[list[dict[str, An
 
 def test_every_draw_of_many_documents_is_answered_in_one_call(outcome: tuple[list[dict[str, Any]], Any]) -> None:
     draws, _ = outcome
-    assert len(draws) == DOCUMENTS * (1 + 2 * N)
+    assert len(draws) == DOCUMENTS * (1 + 2 * N) + PROBE
     assert len({draw["answer"]["text"] for draw in draws}) > 10
 
 
 def test_log_probabilities_equal_the_models_own(outcome: tuple[list[dict[str, Any]], Any]) -> None:
     draws, _ = outcome
-    off = [deviation(_with_pictures(draw["messages"]), **draw["answer"]) for draw in draws]
+    told = ((draw["messages"], draw["answer"]) for draw in draws)
+    off = [deviation(_with_pictures(m), a["text"], a["mean_logprob"], a["n_tokens"]) for m, a in told]
     assert max(off) < 1e-5  # half of which is the rounding of what is stored
 
 
