@@ -109,6 +109,7 @@ def test_a_run_is_labelled_anew_and_becomes_the_newest(tmp_path: Path, capsys: p
     assert (found.judge, found.version) == (f"rule {RuleJudge.version}", RuleJudge.version)
 
 
+@pytest.mark.slow
 @pytest.mark.framework
 def test_a_second_time_asks_nothing_and_the_description_is_not_lost(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
@@ -130,6 +131,7 @@ def test_a_second_time_asks_nothing_and_the_description_is_not_lost(
     assert facts["changed"] == []
 
 
+@pytest.mark.slow
 @pytest.mark.framework
 def test_several_judges_show_agreement_disagreements_and_an_auroc_each(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
@@ -185,6 +187,7 @@ def test_the_environment_names_the_judge_and_the_command_line_is_nearer(
     assert as_json(capsys, tmp_path, "--judge", "rule")["judge"]["short_answer"] == 6
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [

@@ -394,6 +394,7 @@ def test_the_category_is_that_of_the_judges_in_the_majority() -> None:
     assert panel.judge(cases("x"))[0].category == "minor"
 
 
+@pytest.mark.slow
 @given(st.lists(st.sampled_from("abc")))
 def test_a_majority_is_more_than_half(values: list[str]) -> None:
     winners = [value for value in set(values) if 2 * values.count(value) > len(values)]
@@ -411,6 +412,7 @@ def local(**options: Any) -> Any:
     return judge_from({"name": "hf", "model": str(vlm_path()), "dtype": "float32", "max_tokens": 4, **options})
 
 
+@pytest.mark.slow
 @pytest.mark.framework
 def test_a_local_model_sees_images_is_let_go_and_asked_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     import torch
@@ -445,6 +447,7 @@ def test_a_local_model_sees_images_is_let_go_and_asked_once(tmp_path: Path, monk
     assert str(vlm_path().parent) not in json.dumps([judge.settings(), *(v.to_dict() for v in verdicts)])
 
 
+@pytest.mark.slow
 @pytest.mark.framework
 def test_a_random_model_leaves_answers_unlabelled() -> None:
     verdicts = local(prompt="hedge").judge(cases("left", "right"))

@@ -454,6 +454,7 @@ def test_a_key_in_a_reply_is_not_kept(monkeypatch: pytest.MonkeyPatch, tmp_path:
 # --- labels that last -----------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_nothing_is_asked_twice_and_everything_that_matters_makes_a_new_label(tmp_path: Path) -> None:
     script = Script(GOOD)
 
@@ -543,6 +544,7 @@ assert {v.label for v in verdicts} == {0} and len(verdicts) == 60
 """
 
 
+@pytest.mark.slow
 def test_a_killed_run_loses_no_label_that_it_was_told(tmp_path: Path) -> None:
     command = [sys.executable, "-c", JUDGING, str(tmp_path)]
     process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)

@@ -404,6 +404,7 @@ def test_importing_the_room_is_light() -> None:
 # --- hostile and random text ------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "answer",
     [
@@ -444,6 +445,7 @@ WORDS = st.sampled_from(VOCABULARY.split(" "))
 TEXT = st.one_of(st.text(max_size=80), st.lists(WORDS, max_size=14).map(" ".join))
 
 
+@pytest.mark.slow
 @given(question=TEXT, reference=TEXT, answer=TEXT)
 @settings(max_examples=300, deadline=None)
 def test_any_text_gets_a_verdict_with_a_known_rule(question: str, reference: str, answer: str) -> None:

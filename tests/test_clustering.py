@@ -354,6 +354,7 @@ def minilm():
     encoders.load_encoder.cache_clear()
 
 
+@pytest.mark.slow
 def test_the_default_model_comes_from_the_offline_package(minilm, monkeypatch):
     monkeypatch.setattr(loading, "_check_hub", never)
     answers = ["There is a pleural effusion.", "there is a pleural effusion", "No abnormality was found.", ""]
@@ -365,6 +366,7 @@ def test_a_revision_is_never_answered_from_the_offline_package(minilm):
     assert "source" not in EmbeddingClustering(revision="main").settings()
 
 
+@pytest.mark.slow
 def test_embedding_clusters_do_not_depend_on_batch_size_or_order(minilm):
     rng = random.Random(1)
     sets = [[" ".join(rng.choices(WORDS, k=rng.randint(1, 9))) for _ in range(8)] for _ in range(4)]
@@ -612,6 +614,7 @@ def tiny_nli(nli_folder):
     nli_model.load_nli_model.cache_clear()
 
 
+@pytest.mark.slow
 def test_nli_clusters_do_not_depend_on_batch_size_or_order_of_sets(tiny_nli, nli_folder):
     sets = random_sets(0, n_sets=5)
     expected = tiny_nli.cluster(sets)

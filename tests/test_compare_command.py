@@ -165,6 +165,7 @@ def test_rates_are_compared_as_statsmodels_and_scipy_do() -> None:
     assert alone.interval == pytest.approx(tuple(expected.confidence_interval()))
 
 
+@pytest.mark.slow
 def test_the_interval_of_a_difference_of_rates_covers() -> None:
     rng = np.random.default_rng(1)
     covered = 0

@@ -77,6 +77,7 @@ def test_an_nli_model_serves_the_detectors_that_need_relations(monkeypatch: pyte
     assert all(scores["kle"] is None for scores in scored)
 
 
+@pytest.mark.slow
 def test_every_detector_is_in_the_table_or_left_out_with_a_reason() -> None:
     table = detector_table(RUN, SCORER, names())
     assert {row.detector for row in table.rows} | set(table.left_out) == set(names())
@@ -100,6 +101,7 @@ def test_every_detector_is_in_the_table_or_left_out_with_a_reason() -> None:
     assert values == sorted(values, reverse=True)
 
 
+@pytest.mark.slow
 def test_p_values_are_adjusted_for_all_detectors() -> None:
     p_values = [0.001, 0.2, 0.03, 0.5, 0.04]
     assert holm(p_values) == pytest.approx(list(multipletests(p_values, method="holm")[1]))

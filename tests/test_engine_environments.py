@@ -11,6 +11,8 @@ import pytest
 from engines import environments
 from engines.environments import CannotBeHad, Environment, interpreter, main, set_up, stamp
 
+pytestmark = pytest.mark.slow
+
 HARMLESS = Environment("engine", (("--version",),))
 MISSING = Environment("engine", (("install", "--no-index", "no-such-engine==1.2.3"),))
 

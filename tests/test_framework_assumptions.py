@@ -40,11 +40,13 @@ def test_a_task_manager_finds_our_tasks_without_being_told(tasks: Any) -> None:
     assert manager.task_index["hedge_vqarad"]["type"] == "python_task"
 
 
+@pytest.mark.slow
 def test_no_template_is_registered_as_a_task(tasks: Any) -> None:
     ours = tasks.TaskManager(include_defaults=False).all_tasks
     assert all(name.startswith("hedge_") for name in ours), ours
 
 
+@pytest.mark.slow
 def test_a_users_own_folder_wins(tasks: Any, tmp_path: Path) -> None:
     (tmp_path / "mine.yaml").write_text("task: hedge_vqarad\ndataset_path: mine\n")
     manager = tasks.TaskManager(include_path=str(tmp_path), include_defaults=False)

@@ -82,6 +82,7 @@ def reference_logits(model: Any, picture: Image.Image, tokens: list[int]) -> tor
         return model._model(**inputs, use_cache=False).logits[0, length - 1 :].float()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("shared", [True, False])
 def test_one_document_asked_in_two_ways_at_once_keeps_its_prompts_and_pictures_apart(
     model: Any, picture: Image.Image, monkeypatch: pytest.MonkeyPatch, shared: bool
@@ -133,6 +134,7 @@ def test_logprob_is_the_mean_over_the_raw_distribution(
         assert answer.mean_logprob == pytest.approx(sum(expected) / len(expected), abs=2e-5)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("settings", "shared"), [({}, True), ({}, False), ({"top_k": 3}, True), ({"top_p": 0.7}, True)]
 )
@@ -166,6 +168,7 @@ def test_first_tokens_follow_the_models_distribution(
     assert len(observed) < 2 or chisquare(observed, wanted).pvalue > 1e-3
 
 
+@pytest.mark.slow
 def test_an_answer_does_not_depend_on_its_batch(model: Any, picture: Image.Image) -> None:
     other = picture.rotate(90)
     requests = [draw_request(picture, clean(i)) for i in range(6)]
@@ -221,6 +224,7 @@ def test_different_weights_are_a_different_model(model: Any) -> None:
     assert fingerprint(vlm_path()) in model.answer_identity
 
 
+@pytest.mark.slow
 def test_conversations_are_answered_like_requests_and_each_by_its_seed(model: Any, picture: Image.Image) -> None:
     image = {"type": "image", "url": picture}
     asked = [
@@ -301,6 +305,7 @@ def test_batch_size_must_be_a_number(value: object) -> None:
         HedgeTiny(batch_size=value)
 
 
+@pytest.mark.slow
 def test_a_lora_adapter_changes_answers_and_identity(model: Any, tmp_path: Path, picture: Image.Image) -> None:
     from peft import LoraConfig, get_peft_model
     from transformers import AutoModelForImageTextToText
@@ -319,6 +324,7 @@ def test_a_lora_adapter_changes_answers_and_identity(model: Any, tmp_path: Path,
     assert str(tmp_path) in with_adapter.answer_identity
 
 
+@pytest.mark.slow
 def test_clean_frees_the_weights(picture: Image.Image) -> None:
     """lmms-eval calls it before clustering, which needs the memory for its own models."""
     import weakref

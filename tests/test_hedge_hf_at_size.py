@@ -53,6 +53,7 @@ class SmallDevice:
             raise self.error("CUDA out of memory. Tried to allocate 3.25 GiB.\nGPU 0 has a total capacity of ...")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("shared", [True, False])
 @pytest.mark.parametrize("error", [torch.OutOfMemoryError, RuntimeError])
 def test_without_memory_for_a_batch_its_draws_are_asked_in_halves_and_stay_the_same(
@@ -77,6 +78,7 @@ def test_without_memory_for_a_batch_its_draws_are_asked_in_halves_and_stay_the_s
     assert "CUDA out of memory. Tried to allocate 3.25 GiB.)" in warnings[0]
 
 
+@pytest.mark.slow
 def test_a_batch_later_on_starts_with_what_had_room(model: Any, picture: Image.Image) -> None:
     draws = document(picture)
     model.share_prefill = True
@@ -87,6 +89,7 @@ def test_a_batch_later_on_starts_with_what_had_room(model: Any, picture: Image.I
     assert device.failures == 1
 
 
+@pytest.mark.slow
 def test_no_memory_for_a_single_draw_is_an_error(model: Any, picture: Image.Image) -> None:
     model.share_prefill = False
     with (
@@ -155,6 +158,7 @@ def test_weights_go_straight_to_their_device(monkeypatch: pytest.MonkeyPatch) ->
 PARTS = ("model.vision_tower", "model.multi_modal_projector", "model.language_model", "lm_head")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("elsewhere", [None, PARTS[:2], PARTS[2:]])
 def test_a_spread_model_gives_the_same_answers(model: Any, picture: Image.Image, elsewhere: Any) -> None:
     """Layers on the disk stand in for layers on another GPU: the same hooks carry tensors to and fro."""
@@ -228,6 +232,7 @@ def test_quantization_without_its_package_names_it(monkeypatch: pytest.MonkeyPat
         HedgeTiny(quantization="8bit")
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(find_spec("bitsandbytes") is None, reason="bitsandbytes is not installed (extra: quantization)")
 @pytest.mark.parametrize(("quantization", "kind"), [("4bit", "Linear4bit"), ("8bit", "Linear8bitLt")])
 def test_quantized_weights_answer_and_are_another_model(

@@ -303,6 +303,7 @@ def test_lmms_eval_knows_it() -> None:
     assert "hedge_vllm" in list_available_models()
 
 
+@pytest.mark.slow
 def test_clean_lets_go_of_the_engine(engines: list[Engine], tmp_path: Path) -> None:
     model = adapter(tmp_path)
     engine = weakref.ref(engines.pop())

@@ -122,6 +122,7 @@ def test_a_number_is_a_finite_number(value: object) -> None:
         number(value, "x")
 
 
+@pytest.mark.slow
 @given(st.dictionaries(st.text(min_size=1), json_values, min_size=1, max_size=3), st.booleans(), st.data())
 def test_a_sealed_line_is_json_and_no_bit_of_it_changes_unseen(
     record: dict[str, Any], ensure_ascii: bool, data: st.DataObject

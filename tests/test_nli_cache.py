@@ -354,6 +354,7 @@ for i in range(150):
 """
 
 
+@pytest.mark.slow
 def test_several_processes_write_one_cache_at_once(tmp_path):
     path = tmp_path / "new" / "cache.sqlite3"
     writers = [subprocess.Popen([sys.executable, "-c", WRITER, name, str(path)]) for name in ("one", "two", "three")]
@@ -367,6 +368,7 @@ def test_several_processes_write_one_cache_at_once(tmp_path):
 # --- the cache by itself ---------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @given(
     st.dictionaries(
         st.tuples(st.text(), st.text()),

@@ -112,6 +112,7 @@ def with_veto(texts, relation, rule):
 # --- the partition ---------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @every_rule
 @every_oracle
 def test_clusters_are_those_of_all_pairs_in_both_directions(rule, oracle):
@@ -126,6 +127,7 @@ def test_clusters_are_those_of_all_pairs_in_both_directions(rule, oracle):
     assert len(seen) > 8
 
 
+@pytest.mark.slow
 @every_rule
 @every_oracle
 def test_clusters_with_veto_are_those_of_merging_with_all_relations_known(rule, oracle):
@@ -144,6 +146,7 @@ def relation_of(relation):
     return lambda pairs: [relation(*pair) for pair in pairs]
 
 
+@pytest.mark.slow
 def test_clusters_equal_those_of_hedge_bench_on_thousands_of_random_sets():
     reference = pytest.importorskip("hedge_bench.algorithms", reason="pip install --no-deps hedge-bench")
     rng = random.Random(3)
@@ -166,6 +169,7 @@ def labelled_texts(draw):
     return texts, {(a, b): labels[i * n + j] for i, a in enumerate(texts) for j, b in enumerate(texts)}
 
 
+@pytest.mark.slow
 @given(labelled_texts(), st.sampled_from(sorted(RULES)), st.booleans(), st.randoms(use_true_random=False))
 def test_the_order_of_the_answers_changes_neither_the_clusters_nor_the_questions(labelled, rule, veto, rng):
     texts, labels = labelled
@@ -310,6 +314,7 @@ def test_nothing_is_asked_that_asking_about_all_pairs_one_direction_first_would_
         assert asked <= of_all_pairs
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("n", "most"), [(10, 0.57), (20, 0.52)])
 def test_realistic_answers_cost_little_more_than_half_the_passes_of_the_reference(n, most):
     answers = benchmark().make_answers(n_questions=451, n=n)

@@ -54,6 +54,7 @@ def logits(model, length):
     return model(**batch(length)).logits
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("build", BUILDS.values(), ids=BUILDS)
 def test_logits_stay_the_same_at_every_length(build):
     model = deberta(positions=512, buckets=256, **build)

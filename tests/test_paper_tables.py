@@ -287,6 +287,7 @@ class FirstOnly(ExactClustering):
         return super().cluster([["x" if self.letter in a else "y" for a in texts] for texts in answers], None)
 
 
+@pytest.mark.slow
 def test_fewer_answers_are_those_of_a_run_with_fewer() -> None:
     finished = run(n=20)
     shorter = [
@@ -346,6 +347,7 @@ def folder(tmp_path: Path) -> Path:
     return tmp_path
 
 
+@pytest.mark.slow
 def test_the_command_shows_ours_beside_theirs(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["paper", str(folder)]) == 0
     printed = capsys.readouterr().out
@@ -366,6 +368,7 @@ def test_the_command_shows_ours_beside_theirs(folder: Path, capsys: pytest.Captu
     assert "Table 3 at equal draws: " in printed
 
 
+@pytest.mark.slow
 def test_the_command_writes_every_cell(folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     out = tmp_path / "cells.csv"
     assert main(["paper", str(folder), "--out", str(out), "--json"]) == 0

@@ -253,6 +253,7 @@ def test_a_change_of_noise_leaves_the_geometry_of_the_draw_alone() -> None:
     assert len(sizes) == 1
 
 
+@pytest.mark.slow
 def test_same_statistics_as_the_reference_implementation() -> None:
     utils = pytest.importorskip("hedge_bench.utils", reason="the reference implementation is not importable here")
     image = np.full((96, 96, 3), 128, np.uint8)
@@ -378,6 +379,7 @@ for seed in (3, 0, 2, 1, 2**70):
 """
 
 
+@pytest.mark.slow
 def test_same_draw_same_image_in_another_process_and_another_order() -> None:
     run = subprocess.run(
         [sys.executable, "-c", CHILD], cwd=ROOT, capture_output=True, text=True, timeout=120, check=True

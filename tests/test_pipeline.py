@@ -95,6 +95,7 @@ def test_clustering_with_the_question_needs_one() -> None:
         score_answers(answer_set(), clustering="exact", with_question=True)
 
 
+@pytest.mark.slow
 @given(st.lists(st.tuples(st.sampled_from(["a", "ab", "abc"]), st.sampled_from([0, 1])), min_size=2, max_size=12))
 def test_auroc_is_a_number_or_a_reason(rows: list[tuple[str, int]]) -> None:
     scores = [score_answers(answer_set(c, "", label=y, id=str(i)), clustering="exact") for i, (c, y) in enumerate(rows)]

@@ -57,6 +57,7 @@ PAIRS = st.lists(st.tuples(st.integers(0, 5).map(float), st.integers(0, 1)), min
 )
 
 
+@pytest.mark.slow
 @given(PAIRS)
 def test_the_roc_curve_is_that_of_scikit_learn(pairs: list[tuple[float, int]]) -> None:
     data = data_of(pairs)
@@ -112,6 +113,7 @@ def test_the_sweep_chart_has_the_points_of_the_sweep() -> None:
     assert chart.series[2].bounds(0) == points[2].estimate.interval
 
 
+@pytest.mark.slow
 def test_the_threshold_chart_is_the_clustering_at_each_threshold() -> None:
     vectors = {
         text: [np.cos(angle), np.sin(angle)] for text, angle in zip("abcde", (0, 0.3, 0.5, 0.9, 1.4), strict=True)
@@ -165,6 +167,7 @@ def test_documents_without_label_or_score_are_left_out() -> None:
     assert labelled([], "se").groups is None
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("ending", ["png", "svg", "pdf"])
 def test_every_chart_is_drawn_in_every_format(ending: str, tmp_path: Path) -> None:
     estimates = {"exact": {name: detection_auroc(SCORES, name) for name in SCORE_NAMES}}

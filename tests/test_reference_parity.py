@@ -146,6 +146,7 @@ def minilm_answers():
     load_encoder.cache_clear()
 
 
+@pytest.mark.slow
 def test_minilm_partitions_equal_the_reference_at_many_thresholds(minilm_answers):
     rng = random.Random(0)
     seen = set()
@@ -243,6 +244,7 @@ def reference_batched(sets, label):
     return reference.cluster_from_nli_labels(reference.get_nli_labels(sets, as_pipeline(label)))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("label", [random_label, meaningful_label])
 @pytest.mark.parametrize("n_answers", [1, 2, 3, 5, 9, 21])
 def test_nli_partitions_equal_the_reference(label, n_answers):
@@ -256,6 +258,7 @@ def test_nli_partitions_equal_the_reference(label, n_answers):
         assert len({tuple(ids) for ids in ours}) > 3
 
 
+@pytest.mark.slow
 def test_nli_partitions_with_equal_answers_equal_the_reference_if_the_model_finds_that_a_text_entails_itself():
     def label(a, b):
         return "ENTAILMENT" if a == b else meaningful_label(a, b)
@@ -292,6 +295,7 @@ def test_empty_answers_share_a_cluster_of_their_own_where_the_reference_asks_the
     assert cluster_by_nli(["yes", "", " "], classifier=as_classifier(label)) == [0, 1, 1]
 
 
+@pytest.mark.slow
 def test_the_strict_rule_of_the_paper_never_merges_more_than_the_relaxed_one_of_the_reference():
     rng = random.Random(9)
     sets = [rng.sample([f"m{i}/w{j}" for i in range(4) for j in range(5)], 8) for _ in range(60)]

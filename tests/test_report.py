@@ -67,6 +67,7 @@ def data_of(page: str) -> Any:
     return json.loads(data)
 
 
+@pytest.mark.slow
 def test_the_metric_table_has_the_numbers_of_the_pipeline() -> None:
     page = build_report([RUN], options=QUICK)
     scores = scorer_of(RUN, None).score(RUN.answer_sets)
@@ -79,6 +80,7 @@ def test_the_metric_table_has_the_numbers_of_the_pipeline() -> None:
         assert f"{estimate.value:.3f}<small>[{low:.3f}, {high:.3f}]</small>" in table[0]
 
 
+@pytest.mark.slow
 def test_all_settings_and_what_it_took_are_told() -> None:
     run = replace(RUN, settings={**RUN.settings, "sampling": {"n": 6, "seed": [3, 4]}, "outcome": {"failed draws": 2}})
     text = Page(build_report([run], options=QUICK)).text
@@ -88,6 +90,7 @@ def test_all_settings_and_what_it_took_are_told() -> None:
     assert re.search(rf"tokens generated\s*{3 * 13 * 60:,}", text)
 
 
+@pytest.mark.slow
 def test_a_page_loads_nothing_and_runs_only_its_own_scripts() -> None:
     page = Page(build_report([RUN], options=QUICK))
     for tag, attributes in page.elements:
@@ -99,6 +102,7 @@ def test_a_page_loads_nothing_and_runs_only_its_own_scripts() -> None:
     assert policy.startswith("default-src 'none'; script-src 'sha256-")
 
 
+@pytest.mark.slow
 def test_hostile_texts_end_neither_their_place_nor_the_page() -> None:
     run = hostile_run()
     text = build_report([run], options=QUICK)
@@ -118,6 +122,7 @@ def test_hostile_texts_end_neither_their_place_nor_the_page() -> None:
     assert questions[0]["texts"][questions[0]["answers"][0]] == HOSTILE["script"]
 
 
+@pytest.mark.slow
 def test_a_megabyte_in_an_answer_is_cut_with_a_note() -> None:
     text = build_report([hostile_run()], options=QUICK)
     assert len(text) < 2_000_000
@@ -138,6 +143,7 @@ def test_stacks_of_accents_are_cut_and_words_with_accents_are_not() -> None:
     assert clean("Việt Nam, e\u0301te\u0301, नमस्ते, שָׁלוֹם") == "Việt Nam, e\u0301te\u0301, नमस्ते, שָׁלוֹם"
 
 
+@pytest.mark.slow
 @given(
     st.recursive(
         st.text() | st.integers() | st.none(), lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner)
@@ -224,6 +230,7 @@ def test_few_and_missing_labels_and_log_probabilities_are_warned_about() -> None
     assert "no document has a label" in build_report([unlabelled.run], options=QUICK)
 
 
+@pytest.mark.slow
 def test_a_method_whose_model_is_missing_is_left_out_with_the_reason(tmp_path: Path) -> None:
     lost = {"with_question": False, "backend": "nli", "model": str(tmp_path / "nowhere"), "alpha": 1.0}
     run = replace(RUN, settings={"filters": {**EXACT, "nli": lost}})
@@ -239,6 +246,7 @@ def test_the_curves_end_at_the_table() -> None:
     assert usual_sizes(0) == []
 
 
+@pytest.mark.slow
 def test_runs_stand_side_by_side_with_paired_differences() -> None:
     runs = [finished_run(60, seed=i, model=f"model {i}") for i in range(3)]
     page = build_report(runs, options=QUICK)
@@ -250,6 +258,7 @@ def test_runs_stand_side_by_side_with_paired_differences() -> None:
     assert f"{pairs[0].comparison.difference:+.3f}" in page
 
 
+@pytest.mark.slow
 def test_runs_of_the_papers_models_stand_beside_its_table() -> None:
     settings = {"filters": {"nli": EXACT["exact"]}}
     run = replace(
@@ -304,6 +313,7 @@ def demo_run(n: int = 6) -> Run:
     return replace(RUN, task="hedge_demo", answer_sets=tuple(sets), settings={"filters": EXACT, "documents": COLUMNS})
 
 
+@pytest.mark.slow
 def test_questions_get_their_pictures_from_the_data_set() -> None:
     from PIL import Image, ImageChops
 
@@ -374,6 +384,7 @@ def results_file(folder: Path, name: str = "20260101_000000_results.json", **cha
     return path
 
 
+@pytest.mark.slow
 def test_other_benchmarks_of_the_same_evaluation_stand_beside_ours(tmp_path: Path) -> None:
     results_file(tmp_path)
     save_run(RUN, tmp_path / "hedge_runs")
@@ -424,6 +435,7 @@ def test_marks_of_a_chart_are_inside_its_axes() -> None:
             assert drawn.top <= mark.y <= drawn.bottom
 
 
+@pytest.mark.slow
 def test_hedge_report_writes_one_file(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     runs = [str(save_run(finished_run(20, seed=i, model=f"m{i}"), tmp_path / f"in{i}")) for i in range(2)]
     out = tmp_path / "report.html"
@@ -445,6 +457,7 @@ def embedding_run(threshold: str | float) -> Run:
     return finished_run(120, filters={"embed": settings, **EXACT})
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("threshold", ["oracle", "cross-fit", "tuned", 0.9])
 def test_only_a_threshold_tuned_on_the_reported_documents_gets_the_oracle_warning(threshold: str | float) -> None:
     [analysis] = analyse([embedding_run(threshold)], curves=False)
@@ -453,6 +466,7 @@ def test_only_a_threshold_tuned_on_the_reported_documents_gets_the_oracle_warnin
     assert said == ([expected] if threshold == "oracle" else [])
 
 
+@pytest.mark.slow
 def test_the_row_within_kinds_has_the_numbers_within() -> None:
     [analysis] = analyse([finished_run(200)], curves=False)
     page = Page(build_report([analysis.run], options=QUICK)).text

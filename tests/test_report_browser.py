@@ -23,7 +23,10 @@ CHROMIUM = next(
 playwright = pytest.importorskip(
     "playwright.sync_api", reason="the pages are opened with playwright: pip install playwright"
 )
-pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="no Chromium here (Debian: apt install chromium)")
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif(CHROMIUM is None, reason="no Chromium here (Debian: apt install chromium)"),
+]
 
 
 @pytest.fixture(scope="module")

@@ -103,15 +103,18 @@ def test_rescore_of_a_store_labels_the_answers(tmp_path: Path, hedge: Callable[.
 def test_a_run_from_a_store_names_its_judge_with_the_version(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     generate_samples(SeededModel(0), requests(tmp_path / "hedge_answers", 2))  # type: ignore[arg-type]
     first = run_from_store(tmp_path, None, "rule")
-    assert {(v["judge"], v["version"]) for v in first.verdicts.values()} == {("rule 2", "2")}
+    edition = RuleJudge.version
+    assert {(v["judge"], v["version"]) for v in first.verdicts.values()} == {(f"rule {edition}", edition)}
+    assert first.settings["documents"]["judge"] == build_judge("rule").settings()
     assert len(first.verdicts) == len(first.answer_sets) == 12
     again, _ = relabel(first, build_judge("rule"))
-    assert {(v["judge"], v["version"]) for v in again.verdicts.values()} == {("rule 2", "2")}
-    monkeypatch.setattr(RuleJudge, "version", "2")
+    assert {(v["judge"], v["version"]) for v in again.verdicts.values()} == {(f"rule {edition}", edition)}
+    monkeypatch.setattr(RuleJudge, "version", "of tomorrow")
     later = run_from_store(tmp_path, None, "rule")
-    assert {v["judge"] for v in later.verdicts.values()} == {"rule 2"}
+    assert {v["judge"] for v in later.verdicts.values()} == {"rule of tomorrow"}
 
 
+@pytest.mark.slow
 def test_sweep_gives_at_every_n_what_a_run_of_that_size_gives(
     run: Path, hedge: Callable[..., Any], tmp_path: Path
 ) -> None:
@@ -142,6 +145,7 @@ def test_sweep_of_one_answer_has_no_entropy_to_tell_by(run: Path, hedge: Callabl
     assert (se["estimate"]["value"], se["estimate"]["reason"]) == (None, "every document has the same score")
 
 
+@pytest.mark.slow
 def test_a_figure_is_the_same_file_every_time(run: Path, tmp_path: Path) -> None:
     for name in ("one.svg", "two.svg"):
         assert main(["sweep", str(run), "--plot", str(tmp_path / name)]) == 0
@@ -189,6 +193,7 @@ def test_what_a_terminal_would_obey_is_escaped() -> None:
     assert printable("a\x1b[31m\u202eb\nc\x00é") == "a\\x1b[31m\\u202eb\\nc\\x00é"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [

@@ -300,6 +300,7 @@ def test_the_resistance_rate_is_the_formula(answers: list[tuple[str, str, int | 
             assert value == pytest.approx(expected, abs=1e-12)
 
 
+@pytest.mark.slow
 def test_the_standard_error_of_resistance_resamples_pictures() -> None:
     choice = random.Random(4)
     answers = [

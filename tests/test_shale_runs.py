@@ -270,6 +270,7 @@ def config(**changes: Any) -> dict[str, Any]:
     }
 
 
+@pytest.mark.slow
 def test_closed_questions_take_no_other_judge(monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(ConfigError, match="mine: the judge must be 'shale', got 'rule'"):
         ShaleDiscriminativeTask(config(judge="rule"))

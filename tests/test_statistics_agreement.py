@@ -73,6 +73,7 @@ def test_fleiss_kappa_is_that_of_statsmodels(n_raters):
     assert fleiss_kappa(rows).value == pytest.approx(inter_rater.fleiss_kappa(table))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("weights", ["linear", "quadratic"])
 @given(pairs=st.lists(st.tuples(st.integers(1, 3), st.integers(1, 3)), min_size=1, max_size=30))
 @settings(deadline=None)
@@ -132,6 +133,7 @@ def test_krippendorffs_alpha_of_the_published_example():
     assert (found.n, found.n_raters) == (11, 4)
 
 
+@pytest.mark.slow
 @given(
     st.integers(2, 4).flatmap(
         lambda r: st.lists(st.lists(st.sampled_from([0, 1, 2, None]), min_size=r, max_size=r), min_size=1, max_size=12)
@@ -181,6 +183,7 @@ def test_numbers_and_words_are_different_ratings():
 # --- intervals -------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("grouped", [False, True])
 @pytest.mark.parametrize(
     "statistic",

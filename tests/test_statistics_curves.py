@@ -79,6 +79,7 @@ def test_curves_by_hand():
     assert area_under_risk_coverage(scores, quality) == pytest.approx((0 + 1 / 2 + 1 / 3 + 1.5 / 4) / 4)
 
 
+@pytest.mark.slow
 @given(st.lists(st.tuples(st.integers(0, 2), st.sampled_from([0.0, 0.3, 1.0])), min_size=1, max_size=6))
 @settings(max_examples=60, deadline=None)
 def test_ties_count_as_the_mean_over_all_their_orders(rows):
@@ -141,6 +142,7 @@ def test_average_precision_is_scikit_learns(decimals):
 # --- intervals -------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("grouped", [False, True])
 def test_intervals_equal_resampling_one_by_one(grouped):
     rng = np.random.default_rng(2)

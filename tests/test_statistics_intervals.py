@@ -135,6 +135,7 @@ def test_intervals_by_group_take_students_quantiles():
     assert used <= 5
 
 
+@pytest.mark.slow
 @given(
     st.lists(st.tuples(st.integers(0, 4), st.integers(0, 1)), min_size=4, max_size=30),
     st.sampled_from(["bootstrap", "percentile", "delong"]),
@@ -250,15 +251,18 @@ def binormal(area, n, *, decimals=2):
     return sample
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("area", [0.7, 0.9])
 def test_delong_intervals_cover(area):
     assert within_chance(misses(area, 800, binormal(area, 150), method="delong"), 800)
 
 
+@pytest.mark.slow
 def test_bootstrap_intervals_cover():
     assert within_chance(misses(0.8, 250, binormal(0.8, 100), n_resamples=200), 250)
 
 
+@pytest.mark.slow
 def test_intervals_by_group_cover_where_those_of_independent_documents_do_not():
     groups = np.arange(200) // 8
 
@@ -287,6 +291,7 @@ def test_one_stratum_is_no_stratum():
         assert within.strata["same"] == plain
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("grouped", [False, True])
 def test_the_stderr_within_strata_agrees_with_resampling_of_documents_or_groups(grouped):
     scores, labels, groups = clustered(300, size=4, seed=6)

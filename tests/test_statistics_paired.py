@@ -74,6 +74,7 @@ def test_pairing_pays():
     assert compare_scores(a, b, labels).stderr < 0.8 * math.hypot(one, other)
 
 
+@pytest.mark.slow
 @given(st.lists(st.tuples(st.integers(0, 3), st.integers(0, 3), st.integers(0, 1)), min_size=4, max_size=25))
 @settings(max_examples=60, deadline=None)
 def test_the_difference_turns_its_sign_when_scores_are_swapped(rows):
@@ -140,6 +141,7 @@ def test_two_perfect_scores_are_not_compared_with_certainty():
         assert "perfect separation" in result.reason
 
 
+@pytest.mark.slow
 def test_the_p_value_is_uniform_where_there_is_no_difference():
     rng, below = np.random.default_rng(0), 0
     for _ in range(500):
@@ -216,6 +218,7 @@ def test_neither_order_nor_names_of_groups_play_a_role():
         assert compare_runs(a, labels_a, b, labels_b, groups=one, n_resamples=200, seed=1) != first
 
 
+@pytest.mark.slow
 def test_intervals_of_runs_cover():
     # Binormal with AUROCs of 0.8 and 0.7 (d = 1.19 and 0.742); labels and noise of the runs are related.
     rng, covered, n_samples = np.random.default_rng(2), 0, 250

@@ -115,6 +115,7 @@ def test_a_damaged_import_writes_nothing(store: Path, hedge: Callable[..., Any],
     assert not (tmp_path / "copy").exists()
 
 
+@pytest.mark.slow
 def test_merged_stores_have_the_answers_of_both(store: Path, hedge: Callable[..., Any], tmp_path: Path) -> None:
     sample(tmp_path / "more", 5)
     code, facts = hedge("merge", store, tmp_path / "more", "--into", tmp_path / "both")

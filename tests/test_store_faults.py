@@ -53,6 +53,7 @@ def test_killed_twenty_times_in_a_row(tmp_path: Path, undisturbed: list[str]) ->
     assert len(AnswerStore(tmp_path)) == DRAWS
 
 
+@pytest.mark.slow
 def test_two_processes_on_the_same_documents(tmp_path: Path, undisturbed: list[str]) -> None:
     processes = [start(tmp_path, 0.005) for _ in range(2)]
     outputs = [process.communicate()[0].splitlines() for process in processes]

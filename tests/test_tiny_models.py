@@ -108,6 +108,7 @@ class TestDemoData:
 
 
 class TestVisionLanguageModel:
+    @pytest.mark.slow
     def test_some_demo_answers_of_every_type_are_wrong(self, answerer, demo):
         wrong = evaluate.wrong_rates(demo, answerer.ask(demo))
         assert 0.15 <= wrong.pop("all") <= 0.35
@@ -159,6 +160,7 @@ class TestVisionLanguageModel:
         assert 500 < inputs["input_ids"].shape[1] < vlm.CONTEXT_LENGTH
         assert answerer.model.generate(**inputs, max_new_tokens=4, do_sample=False).shape[0] == 1
 
+    @pytest.mark.slow
     def test_a_question_among_others_is_answered_as_if_alone(self, answerer):
         """The packed sequences of training give the same hidden states as a plain prompt."""
         rng = np.random.default_rng(0)
@@ -194,6 +196,7 @@ DIFFERENT = [
 
 
 class TestNli:
+    @pytest.mark.slow
     @pytest.mark.parametrize(
         ("pairs", "expected"), [(SAME, "ENTAILMENT"), (DIFFERENT, "CONTRADICTION")], ids=["same", "different"]
     )
@@ -203,6 +206,7 @@ class TestNli:
             one, other = (f"{question} {text}" if with_question else text for text in (first, second))
             assert label_of(one, other) == label_of(other, one) == expected, (one, other)
 
+    @pytest.mark.slow
     def test_other_relations(self, label_of):
         assert label_of("no, there is no lesion", "no lesions") == "ENTAILMENT"
         assert label_of("two lesions", "yes, there is a lesion") == "ENTAILMENT"
@@ -210,6 +214,7 @@ class TestNli:
         assert label_of("a round lesion", "this is an MRI") == "NEUTRAL"
         assert label_of("the lesion is", "upper left") == "NEUTRAL"
 
+    @pytest.mark.slow
     def test_accuracy_on_held_out_pairs(self):
         model = AutoModelForSequenceClassification.from_pretrained(nli_path()).eval()
         tokenizer = AutoTokenizer.from_pretrained(nli_path())

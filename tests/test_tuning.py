@@ -78,6 +78,7 @@ def scored_at(sets: list[AnswerSet], threshold: float, alpha: float = 1.0) -> li
     return [score_clustered(a, alpha=alpha) for a in cluster_answer_sets(sets, backend(threshold))]
 
 
+@pytest.mark.slow
 @settings(deadline=None, max_examples=40)
 @given(st.integers(0, 10**6), st.booleans(), st.sampled_from([0.0, 1.0, 2.5]), st.floats(LOW, HIGH))
 def test_the_profile_has_the_scores_of_every_threshold(
@@ -113,6 +114,7 @@ def test_a_profile_without_noisy_answers_has_no_vase() -> None:
     assert set(chosen.thresholds.values()) == {0.9}
 
 
+@pytest.mark.slow
 def test_optuna_chooses_what_it_would_choose_on_the_objective_itself() -> None:
     import optuna
 
@@ -167,6 +169,7 @@ def test_another_seed_holds_out_other_images() -> None:
     assert len(choices) == 5
 
 
+@pytest.mark.slow
 def test_cross_fit_never_asks_the_document_itself() -> None:
     """Turning a document's own label, and those of its image, changes thresholds of others, never its own."""
     sets = answer_sets(4, 60)
@@ -184,6 +187,7 @@ def test_cross_fit_never_asks_the_document_itself() -> None:
     assert len(before.parts) == 10
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("method", ["tuned", "cross-fit", "label-free", "oracle"])
 @pytest.mark.parametrize("search", ["plateau", "optuna", "exact"])
 def test_neither_order_nor_processes_change_the_choice(method: str, search: str) -> None:
@@ -202,6 +206,7 @@ def test_neither_order_nor_processes_change_the_choice(method: str, search: str)
     assert found == {a.id: a for a in whole}
 
 
+@pytest.mark.slow
 def test_the_oracle_is_not_below_cross_fit_on_average() -> None:
     gaps = []
     for seed in range(8):

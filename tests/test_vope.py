@@ -60,6 +60,7 @@ def test_lmms_evals_vocabulary_is_that_of_the_reference_code(official: Path) -> 
     assert len(set(coco().categories.values())) == 80
 
 
+@pytest.mark.slow
 def test_rechecks_are_worded_as_in_the_reference_code(official: Path) -> None:
     theirs = json.loads((official / "coco_recheck_question_dict.json").read_text("utf-8"))
     ours = {}

@@ -79,13 +79,13 @@ def to_rgb8(image: Image.Image) -> Image.Image:
     """Return the image as 8-bit RGB with nothing but pixels in it; the input is not changed.
 
     - **EXIF orientation** is applied, as every viewer does. Unreadable EXIF data is ignored.
-    - **16-bit, 32-bit and float** images (modes ``I;16``, ``I``, ``F``) are stretched linearly from their own minimum
+    - **16-bit, 32-bit and float** images (modes `I;16`, `I`, `F`) are stretched linearly from their own minimum
       and maximum to 0..255. Scans usually use 12 of 16 bits: the full range would be nearly black, and PIL's own
       conversion clips everything above 255 to white. No percentiles: a small bright finding must not be clipped away.
       NaN counts as the minimum, and a constant image becomes black.
     - **Transparency** (alpha channel, transparent palette entry or colour) is composited on white: line drawings and
       plots with a transparent background are drawn in black. PIL's plain conversion would show the hidden colours.
-    - **Everything else** (``1``, ``L``, palette, CMYK, YCbCr, HSV, LAB) is converted by PIL; colour profiles are
+    - **Everything else** (`1`, `L`, palette, CMYK, YCbCr, HSV, LAB) is converted by PIL; colour profiles are
       ignored.
 
     Applying it twice changes nothing.

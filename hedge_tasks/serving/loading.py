@@ -23,7 +23,7 @@ def load_or_explain(
 
     Args:
         load: Loads the model from a folder or from the hub id.
-        model: Folder, hub id, or ``package://some.python.package/sub/folder``.
+        model: Folder, hub id, or `package://some.python.package/sub/folder`.
         revision: Revision on the hub.
         kind: What the model is, for the error message.
         advice: A further way to get this model, for the error message.
@@ -47,7 +47,7 @@ def load_or_explain(
 
 
 def resolve_model(name: str) -> str:
-    """Turn ``package://some.python.package/sub/folder`` into a folder inside that installed package.
+    """Turn `package://some.python.package/sub/folder` into a folder inside that installed package.
 
     Any other name (a hub id, a local folder) is returned as it is.
 
@@ -82,10 +82,10 @@ def check_model_options(model: object, batch_size: object, *, key: str = "model"
     Args:
         model: Name of a model.
         batch_size: Size of its batches.
-        key: Name of the option that ``model`` is the value of.
+        key: Name of the option that `model` is the value of.
 
     Raises:
-        ConfigError: If ``model`` is no name or ``batch_size`` no positive whole number.
+        ConfigError: If `model` is no name or `batch_size` no positive whole number.
     """
     if not isinstance(model, str) or not model:
         raise ConfigError(f"{key} must be a name or a folder, got {model!r}")
@@ -96,7 +96,7 @@ def check_count(key: str, value: object) -> None:
     """Refuse what is no positive whole number.
 
     Raises:
-        ConfigError: If it is not; names the option ``key``.
+        ConfigError: If it is not; names the option `key`.
     """
     if not isinstance(value, int) or isinstance(value, bool) or value < 1:
         raise ConfigError(f"{key} must be a whole number of at least 1, got {value!r}")

@@ -32,11 +32,11 @@ class Agreement:
     """An agreement statistic with its uncertainty.
 
     Attributes:
-        value: The statistic, at most 1; ``None`` if undefined.
+        value: The statistic, at most 1; `None` if undefined.
         stderr: Bootstrap standard error.
         n: Number of items that count.
         n_raters: Number of judges.
-        reason: Why ``value``, or ``stderr`` and ``interval``, are ``None``; ``None`` if nothing is missing.
+        reason: Why `value`, or `stderr` and `interval`, are `None`; `None` if nothing is missing.
         interval: Percentile bootstrap interval.
         method: Name of the statistic, and how the interval was made.
     """
@@ -56,7 +56,7 @@ class ConfusionMatrix:
 
     Attributes:
         categories: Of rows and columns.
-        counts: ``counts[i][j]`` items have ``categories[i]`` from the first judge, ``categories[j]`` from the second.
+        counts: `counts[i][j]` items have `categories[i]` from the first judge, `categories[j]` from the second.
         n_missing: Items that a judge did not rate; they are in no cell.
     """
 
@@ -76,8 +76,8 @@ def percent_agreement(
     """Share of pairs of judges that agree, averaged over the items that at least two judges rated.
 
     Args:
-        ratings: Ratings of each judge, shape ``(judges, items)``; None or nan = missing.
-        groups: Group of each item that is resampled as a whole, length ``items``.
+        ratings: Ratings of each judge, shape `(judges, items)`; None or nan = missing.
+        groups: Group of each item that is resampled as a whole, length `items`.
         n_resamples: Number of bootstrap resamples, at least 2.
         seed: Seed of the bootstrap.
         confidence: Level of the interval, in (0, 1).
@@ -128,11 +128,11 @@ def weighted_kappa(confusion: npt.ArrayLike, weights: str = "linear") -> float |
     Source: Cohen 1968, Psychological Bulletin 70(4).
 
     Args:
-        confusion: Counts, shape ``(k, k)``: how often one judge says i where the other says j.
-        weights: ``"linear"`` or ``"quadratic"``.
+        confusion: Counts, shape `(k, k)`: how often one judge says i where the other says j.
+        weights: `"linear"` or `"quadratic"`.
 
     Returns:
-        The statistic, at most 1; ``None`` where both judges only ever say the same one thing.
+        The statistic, at most 1; `None` where both judges only ever say the same one thing.
 
     Raises:
         ConfigError: There are no such weights.
@@ -158,7 +158,7 @@ def weighted_kappa(confusion: npt.ArrayLike, weights: str = "linear") -> float |
 
 
 def weighted_kappas(tables: FloatArray, weights: str) -> FloatArray:
-    """`weighted_kappa` of many tables, shape ``(n, k, k)`` -> ``(n,)``, nan where it is undefined.
+    """`weighted_kappa` of many tables, shape `(n, k, k)` -> `(n,)`, nan where it is undefined.
 
     For resamples: for 1000 of them scikit-learn takes 4.3 s, this takes 0.005 s.
     """
@@ -230,7 +230,7 @@ def confusion_matrix(
     """Table of two judges' ratings.
 
     Args:
-        a: Ratings of the first judge (rows), length ``items``; None or nan = missing.
+        a: Ratings of the first judge (rows), length `items`; None or nan = missing.
         b: Ratings of the second (columns).
         categories: Which there are, in which order; None: those that occur, sorted.
 
@@ -270,7 +270,7 @@ class _Table:
 
     @property
     def counts(self) -> FloatArray:
-        """How many judges put a pattern into each category, shape ``(patterns, categories)``."""
+        """How many judges put a pattern into each category, shape `(patterns, categories)`."""
         return np.stack([(self.patterns == c).sum(axis=1) for c in range(len(self.categories))], axis=1).astype(float)
 
     def estimate(
@@ -285,8 +285,8 @@ class _Table:
         """The statistic with its bootstrap.
 
         Args:
-            statistic: the table, and how often each pattern occurs, shape ``(resamples, patterns)`` -> values of shape
-                ``(resamples,)``, nan where it is undefined.
+            statistic: the table, and how often each pattern occurs, shape `(resamples, patterns)` -> values of shape
+                `(resamples,)`, nan where it is undefined.
             of_library: the same of the table itself, where a library has it.
         """
         check_resamples(n_resamples)
@@ -310,7 +310,7 @@ class _Table:
         return Agreement(value, stderr, self.n, self.n_raters, None, interval, method)
 
     def _resamples(self, n_resamples: int, seed: int) -> list[FloatArray]:
-        """How often each pattern occurs, in blocks of shape ``(resamples, patterns)``."""
+        """How often each pattern occurs, in blocks of shape `(resamples, patterns)`."""
         rng = np.random.default_rng(seed)
         units, n_units = canonical_units(self.groups, self.pattern)
         members = np.zeros((n_units, len(self.patterns)))
@@ -366,7 +366,7 @@ def _beyond_chance(observed: FloatArray, expected: FloatArray) -> FloatArray:
 
 
 def _codes(ratings: Ratings) -> tuple[IntArray, tuple[Hashable, ...]]:
-    """Ratings as numbers of sorted categories, -1 = missing, shape ``(judges, items)``; and the categories."""
+    """Ratings as numbers of sorted categories, -1 = missing, shape `(judges, items)`; and the categories."""
     if len(ratings) < 2:
         raise ValueError(f"agreement needs at least two judges, got {len(ratings)}")
     lengths = [len(row) for row in ratings]

@@ -26,14 +26,14 @@ class Estimate:
     """A statistic with its uncertainty, or the reason why there is none.
 
     Attributes:
-        value: The statistic; ``None`` if undefined.
-        stderr: Its standard error; ``None`` if undefined or not asked for.
+        value: The statistic; `None` if undefined.
+        stderr: Its standard error; `None` if undefined or not asked for.
         n: Number of documents.
         n_positive: Number of documents labelled hallucinated.
-        reason: Why ``value``, or ``stderr`` where it was asked for, is ``None``; ``None`` if nothing is missing.
-        interval: Confidence interval (low, high) of the level asked for, 95 % unless said otherwise; ``None`` where
-            ``stderr`` is.
-        method: How standard error and interval were made, in words; ``None`` if there are none.
+        reason: Why `value`, or `stderr` where it was asked for, is `None`; `None` if nothing is missing.
+        interval: Confidence interval (low, high) of the level asked for, 95 % unless said otherwise; `None` where
+            `stderr` is.
+        method: How standard error and interval were made, in words; `None` if there are none.
     """
 
     value: float | None

@@ -51,14 +51,14 @@ class Calibration:
     """A reliability diagram and its summaries.
 
     Attributes:
-        ece: Expected calibration error, in [0, 1]; ``None`` if undefined.
+        ece: Expected calibration error, in [0, 1]; `None` if undefined.
         brier: Mean squared difference of probability and label, in [0, 1].
         bins: The non-empty bins, ascending.
-        probabilities: Of each document, predicted without it, shape ``(n,)``.
+        probabilities: Of each document, predicted without it, shape `(n,)`.
         n: Number of documents.
         n_positive: Number of documents labelled hallucinated.
         n_folds: Number of folds, at most as many as asked for; 0 if undefined.
-        reason: Why ``ece`` is ``None``.
+        reason: Why `ece` is `None`.
     """
 
     ece: float | None
@@ -93,16 +93,16 @@ def estimate_calibration(
     The ECE is biased upwards with few documents: compare it on equal numbers, and read the bins with their intervals.
 
     Args:
-        scores: Scores, shape ``(n,)``; higher = more likely hallucinated.
-        labels: Labels 0 or 1, shape ``(n,)``; 1 = hallucinated.
-        groups: Group (e.g. image id) of each document, length ``n``.
+        scores: Scores, shape `(n,)`; higher = more likely hallucinated.
+        labels: Labels 0 or 1, shape `(n,)`; 1 = hallucinated.
+        groups: Group (e.g. image id) of each document, length `n`.
         n_folds: Number of folds, at least 2; fewer are taken where a class has fewer documents (or groups).
         n_bins: Number of bins, at least 1.
         seed: Seed of the folds.
         confidence: Level of the bins' intervals, in (0, 1).
 
     Returns:
-        The calibration; undefined (with the reason) with one class only, with ``nan``, or where a class occurs in a
+        The calibration; undefined (with the reason) with one class only, with `nan`, or where a class occurs in a
         single document (or group), so that no fit without it knows both classes.
 
     Raises:
@@ -132,7 +132,7 @@ def estimate_calibration(
 
 
 def _folds(levels: IntArray, y: FloatArray, groups: IntArray | None, n_folds: int, seed: int) -> IntArray:
-    """Fold of each document, shape ``(n,)``."""
+    """Fold of each document, shape `(n,)`."""
     from sklearn.model_selection import StratifiedGroupKFold
 
     n_folds = min(n_folds, *units_of_each_class(y == 1, groups))

@@ -1,7 +1,7 @@
 r"""What a score is worth for answering only when sure: rejection and risk-coverage curves and their areas.
 
 Everything here starts from one curve: the mean quality :math:`Q(k)` of the :math:`k` answers with the lowest scores.
-*Quality* is a number in [0, 1] per answer, ``1 - label`` where there is only a label; *risk* is ``1 - quality``.
+*Quality* is a number in [0, 1] per answer, `1 - label` where there is only a label; *risk* is `1 - quality`.
 
 Scores of few sampled answers are full of ties. Among equal scores :math:`Q(k)` is the expectation over all orders
 (the running sum of the qualities grows linearly through a tie), so no result depends on the order of the documents,
@@ -34,11 +34,11 @@ from hedge_tasks.statistics.resampling import canonical_units, percentile_interv
 
 @dataclass(frozen=True)
 class Curve:
-    """Points of a curve, ascending in ``x``.
+    """Points of a curve, ascending in `x`.
 
     Attributes:
-        x: Shape ``(n,)``.
-        y: Shape ``(n,)``.
+        x: Shape `(n,)`.
+        y: Shape `(n,)`.
     """
 
     x: FloatArray
@@ -56,11 +56,11 @@ def average_precision(scores: npt.ArrayLike, labels: npt.ArrayLike) -> float:
     on the same documents.
 
     Args:
-        scores: Scores, shape ``(n,)``; higher = more likely hallucinated.
-        labels: Labels 0 or 1, shape ``(n,)``; 1 = hallucinated.
+        scores: Scores, shape `(n,)`; higher = more likely hallucinated.
+        labels: Labels 0 or 1, shape `(n,)`; 1 = hallucinated.
 
     Raises:
-        UndefinedStatistic: If no document is labelled hallucinated, or a number is ``nan``.
+        UndefinedStatistic: If no document is labelled hallucinated, or a number is `nan`.
         ValueError: If the lengths differ or a label is neither 0 nor 1.
 
     Example:
@@ -80,14 +80,14 @@ def rejection_curve(scores: npt.ArrayLike, quality: npt.ArrayLike) -> Curve:
     """Mean quality of the answers kept (with labels: accuracy) against the share rejected, highest scores first.
 
     Args:
-        scores: Scores, shape ``(n,)``; higher = more likely hallucinated.
-        quality: Quality of each answer in [0, 1], shape ``(n,)``; ``1 - label`` where there is only a label.
+        scores: Scores, shape `(n,)`; higher = more likely hallucinated.
+        quality: Quality of each answer in [0, 1], shape `(n,)`; `1 - label` where there is only a label.
 
     Returns:
-        ``n`` points, at the shares 0, 1/n, ..., (n - 1)/n.
+        `n` points, at the shares 0, 1/n, ..., (n - 1)/n.
 
     Raises:
-        UndefinedStatistic: If there is no document or a number is ``nan``.
+        UndefinedStatistic: If there is no document or a number is `nan`.
         ValueError: If the lengths differ or a quality is outside [0, 1].
 
     Example:
@@ -105,7 +105,7 @@ def risk_coverage_curve(scores: npt.ArrayLike, quality: npt.ArrayLike) -> Curve:
     Source: El-Yaniv & Wiener 2010, JMLR 11. Arguments and errors as for `rejection_curve`.
 
     Returns:
-        ``n`` points, at the coverages 1/n, 2/n, ..., 1.
+        `n` points, at the coverages 1/n, 2/n, ..., 1.
 
     Example:
         >>> risk_coverage_curve([0.1, 0.2, 0.2, 0.9], [1, 1, 0, 0]).y.tolist()
@@ -140,16 +140,16 @@ def prediction_rejection_ratio(scores: npt.ArrayLike, quality: npt.ArrayLike, *,
         A = \frac{1}{r} \sum_{k=n-r+1}^{n} Q(k), \qquad r = \lfloor n \cdot \mathtt{max\_rejection} \rfloor
 
     1 for the oracle, which rejects the answers of lowest quality first, 0 for random rejection (the mean quality at
-    every :math:`k`), negative for worse than random. As in lm-polygraph (``PredictionRejectionArea``), with two
+    every :math:`k`), negative for worse than random. As in lm-polygraph (`PredictionRejectionArea`), with two
     differences: there ties fall as they are sorted, and random is the mean over 1000 shuffles.
 
     Args:
-        scores: Scores, shape ``(n,)``; higher = more likely hallucinated.
-        quality: Quality of each answer in [0, 1], shape ``(n,)``; ``1 - label`` where there is only a label.
+        scores: Scores, shape `(n,)`; higher = more likely hallucinated.
+        quality: Quality of each answer in [0, 1], shape `(n,)`; `1 - label` where there is only a label.
         max_rejection: Largest share rejected, in (0, 1]; lm-polygraph's papers report 1 and 0.5.
 
     Raises:
-        UndefinedStatistic: If there is no document, a number is ``nan``, all answers have the same quality, or no
+        UndefinedStatistic: If there is no document, a number is `nan`, all answers have the same quality, or no
             answer can be rejected.
         ValueError: If the lengths differ or a number is out of range.
 
@@ -173,18 +173,18 @@ def area_under_quality(scores: npt.ArrayLike, quality: npt.ArrayLike, *, resolut
     .. math::
         \mathrm{AUG} = \int_0^1 \bar q(c)\, \mathrm{d}c, \qquad \bar q(c) = Q(\lfloor c\, n \rfloor), \quad Q(0) = 0
 
-    by the trapezoid rule over ``resolution + 1`` shares, exactly as the code of the VASE paper (Liao et al. 2025,
+    by the trapezoid rule over `resolution + 1` shares, exactly as the code of the VASE paper (Liao et al. 2025,
     quality there: the GREEN score) does: the empty share has quality 0, so that even flawless answers have an AUG a
     little below 1 (0.995 with 100 documents or more). Differences: ties in expectation, and :math:`\lfloor c\, n
     \rfloor` is exact here, where floating point loses an answer at times.
 
     Args:
-        scores: Scores, shape ``(n,)``; higher = more likely hallucinated.
-        quality: Quality of each answer in [0, 1], shape ``(n,)``; ``1 - label`` where there is only a label.
+        scores: Scores, shape `(n,)`; higher = more likely hallucinated.
+        quality: Quality of each answer in [0, 1], shape `(n,)`; `1 - label` where there is only a label.
         resolution: Number of steps, at least 1.
 
     Raises:
-        UndefinedStatistic: If there is no document or a number is ``nan``.
+        UndefinedStatistic: If there is no document or a number is `nan`.
         ValueError: If the lengths differ or a number is out of range.
 
     Example:
@@ -208,20 +208,20 @@ def estimate_curves(
 ) -> Mapping[str, Estimate]:
     """The areas of this module with bootstrap standard errors and percentile intervals, from the same resamples.
 
-    Documents (with ``groups`` whole groups) are resampled; a resample where a number is undefined is left out for it.
+    Documents (with `groups` whole groups) are resampled; a resample where a number is undefined is left out for it.
     About the mean quality, i.e. what a random score has, see `estimate_rate`.
 
     Args:
-        scores: Scores, shape ``(n,)``; higher = more likely hallucinated.
-        quality: Quality of each answer in [0, 1], shape ``(n,)``; ``1 - label`` where there is only a label.
-        groups: Group (e.g. image id) of each document, length ``n``.
+        scores: Scores, shape `(n,)`; higher = more likely hallucinated.
+        quality: Quality of each answer in [0, 1], shape `(n,)`; `1 - label` where there is only a label.
+        groups: Group (e.g. image id) of each document, length `n`.
         n_resamples: Number of resamples, at least 2.
         seed: Seed of the resampling.
         confidence: Level of the intervals, in (0, 1).
 
     Returns:
-        Estimates of ``auprc`` (undefined unless every quality is 0 or 1), ``aurc``, ``prr``, ``prr_50`` (at most half
-        rejected) and ``aug``. ``n_positive`` counts the answers of quality 0. What is undefined says why.
+        Estimates of `auprc` (undefined unless every quality is 0 or 1), `aurc`, `prr`, `prr_50` (at most half
+        rejected) and `aug`. `n_positive` counts the answers of quality 0. What is undefined says why.
 
     Raises:
         ValueError: If lengths differ, or a number is out of range.
@@ -255,7 +255,7 @@ def estimate_curves(
 
 
 def mean_quality(x: FloatArray, q: FloatArray) -> FloatArray:
-    """Q(k), k = 1, ..., n: mean quality of the k lowest scores, expected over the orders of ties; shape ``(n,)``."""
+    """Q(k), k = 1, ..., n: mean quality of the k lowest scores, expected over the orders of ties; shape `(n,)`."""
     return _Counts.of(x, q).means()
 
 
@@ -264,9 +264,9 @@ class _Counts:
     """Documents by distinct score, ascending: how many up to each, and the sums of their qualities and its levels.
 
     Attributes:
-        ends: Number of documents with at most this score, shape ``(levels,)``.
-        sums: Sum of their qualities, shape ``(levels,)``.
-        n_best: Number of documents of each distinct quality, from the best, shape ``(qualities,)``.
+        ends: Number of documents with at most this score, shape `(levels,)`.
+        sums: Sum of their qualities, shape `(levels,)`.
+        n_best: Number of documents of each distinct quality, from the best, shape `(qualities,)`.
         best: These qualities, descending.
     """
 

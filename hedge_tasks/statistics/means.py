@@ -17,11 +17,11 @@ class Mean:
     """A mean with its uncertainty.
 
     Attributes:
-        value: The mean; ``None`` without documents.
-        stderr: Its standard error between groups; ``None`` with less than two of them.
+        value: The mean; `None` without documents.
+        stderr: Its standard error between groups; `None` with less than two of them.
         n: Number of documents.
         n_groups: Number of groups.
-        reason: Why ``value``, or ``stderr``, is ``None``; ``None`` if neither is.
+        reason: Why `value`, or `stderr`, is `None`; `None` if neither is.
     """
 
     value: float | None
@@ -31,7 +31,7 @@ class Mean:
     reason: str | None = None
 
     def interval(self, confidence: float = 0.95) -> Interval | None:
-        """Student's interval with one degree of freedom less than there are groups; ``None`` where ``stderr`` is."""
+        """Student's interval with one degree of freedom less than there are groups; `None` where `stderr` is."""
         check_confidence(confidence)
         if self.value is None or self.stderr is None:
             return None
@@ -49,8 +49,8 @@ def estimate_mean(values: npt.ArrayLike, groups: Sequence[Hashable]) -> Mean:
     :math:`G / (G - 1)` (Liang & Zeger 1986, Biometrika 73(1)).
 
     Args:
-        values: Numbers, shape ``(n,)``.
-        groups: Group of each document, length ``n``; ``None`` makes a document a group of its own.
+        values: Numbers, shape `(n,)`.
+        groups: Group of each document, length `n`; `None` makes a document a group of its own.
 
     Raises:
         ValueError: If lengths differ.
@@ -77,11 +77,11 @@ def clustered_spread(deviations: FloatArray, groups: IntArray) -> float | None:
     .. math:: \sqrt{\frac{G}{G - 1} \sum_g \Bigl(\sum_{i \in g} d_i\Bigr)^2}
 
     Args:
-        deviations: What each document adds to the deviation of a statistic from its expectation, shape ``(n,)``.
-        groups: Group of each document, as whole numbers of which some may be missing, shape ``(n,)``.
+        deviations: What each document adds to the deviation of a statistic from its expectation, shape `(n,)`.
+        groups: Group of each document, as whole numbers of which some may be missing, shape `(n,)`.
 
     Returns:
-        The standard error; ``None`` with a single group, where nothing shows how much groups vary.
+        The standard error; `None` with a single group, where nothing shows how much groups vary.
     """
     n_groups = len(np.unique(groups))
     if n_groups < 2:

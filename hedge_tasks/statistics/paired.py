@@ -37,15 +37,15 @@ class Comparison:
     """The difference of two numbers (AUROCs, or rates) on the same documents.
 
     Attributes:
-        a: First number; ``None`` if undefined.
-        b: Second number; ``None`` if undefined.
-        difference: ``a - b``; ``None`` if either is undefined.
+        a: First number; `None` if undefined.
+        b: Second number; `None` if undefined.
+        difference: `a - b`; `None` if either is undefined.
         stderr: Standard error of the difference.
         interval: Confidence interval of the difference, within [-1, 1].
         p_value: Two-sided, of the hypothesis that the expected difference is 0.
         n: Number of documents.
         method: How standard error, interval and p-value were made, in words.
-        reason: Why something is ``None``; ``None`` if nothing is.
+        reason: Why something is `None`; `None` if nothing is.
     """
 
     a: float | None
@@ -80,22 +80,22 @@ def compare_scores(
 ) -> Comparison:
     """Difference in AUROC of two scores for the same answers, e.g. VASE and semantic entropy of one run.
 
-    ``"delong"`` is the test of DeLong et al. 1988: the difference of the AUROCs is normal, with the variance of the
-    differences of placement values (Sun & Xu 2014); with ``groups`` with Obuchowski's (1997) variance. ``"bootstrap"``
+    `"delong"` is the test of DeLong et al. 1988: the difference of the AUROCs is normal, with the variance of the
+    differences of placement values (Sun & Xu 2014); with `groups` with Obuchowski's (1997) variance. `"bootstrap"`
     resamples documents (or groups) as `compare_runs` does.
 
     Args:
-        scores_a: First score, shape ``(n,)``; higher = more likely hallucinated.
-        scores_b: Second score of the same documents, shape ``(n,)``.
-        labels: Labels 0 or 1, shape ``(n,)``; 1 = hallucinated.
-        groups: Group (e.g. image id) of each document, length ``n``.
-        method: ``"delong"`` or ``"bootstrap"``.
+        scores_a: First score, shape `(n,)`; higher = more likely hallucinated.
+        scores_b: Second score of the same documents, shape `(n,)`.
+        labels: Labels 0 or 1, shape `(n,)`; 1 = hallucinated.
+        groups: Group (e.g. image id) of each document, length `n`.
+        method: `"delong"` or `"bootstrap"`.
         n_resamples: Number of bootstrap resamples, at least 2.
         seed: Seed of the bootstrap.
         confidence: Level of the interval, in (0, 1).
 
     Returns:
-        The comparison; what is undefined is ``None``, with the reason.
+        The comparison; what is undefined is `None`, with the reason.
 
     Raises:
         ValueError: If lengths differ, a label is neither 0 nor 1, the method is unknown, or a number is out of range.
@@ -141,17 +141,17 @@ def compare_runs(
     quantiles of the resamples cover too rarely: with 25 groups 92 instead of 95 %.)
 
     Args:
-        scores_a: Scores of the first run, shape ``(n,)``; higher = more likely hallucinated.
-        labels_a: Labels 0 or 1 of the first run, shape ``(n,)``; 1 = hallucinated.
-        scores_b: Scores of the second run on the same documents in the same order, shape ``(n,)``.
-        labels_b: Its labels, shape ``(n,)``.
-        groups: Group (e.g. image id) of each document, length ``n``.
+        scores_a: Scores of the first run, shape `(n,)`; higher = more likely hallucinated.
+        labels_a: Labels 0 or 1 of the first run, shape `(n,)`; 1 = hallucinated.
+        scores_b: Scores of the second run on the same documents in the same order, shape `(n,)`.
+        labels_b: Its labels, shape `(n,)`.
+        groups: Group (e.g. image id) of each document, length `n`.
         n_resamples: Number of resamples, at least 2.
         seed: Seed of the resampling.
         confidence: Level of the interval, in (0, 1).
 
     Returns:
-        The comparison; what is undefined is ``None``, with the reason.
+        The comparison; what is undefined is `None`, with the reason.
 
     Raises:
         ValueError: If lengths differ, a label is neither 0 nor 1, or a number is out of range.

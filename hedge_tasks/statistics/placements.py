@@ -20,8 +20,8 @@ def placement_values(x: FloatArray, positive: BoolArray) -> FloatArray:
     IEEE Signal Processing Letters 21(11).
 
     Args:
-        x: Scores, shape ``(n,)``; infinities are ranked.
-        positive: Which documents are hallucinated, shape ``(n,)``; both classes occur.
+        x: Scores, shape `(n,)`; infinities are ranked.
+        positive: Which documents are hallucinated, shape `(n,)`; both classes occur.
     """
     from scipy.stats import rankdata
 

@@ -14,10 +14,10 @@ from hedge_tasks.statistics.paired import Comparison
 
 
 def wilson_interval(successes: int, n: int, confidence: float = 0.95) -> Interval:
-    """Wilson's score interval of the proportion ``successes / n`` (Wilson 1927); covers well at any share and size.
+    """Wilson's score interval of the proportion `successes / n` (Wilson 1927); covers well at any share and size.
 
     Raises:
-        ValueError: If not ``0 <= successes <= n`` and ``n >= 1``, or the level is not in (0, 1).
+        ValueError: If not `0 <= successes <= n` and `n >= 1`, or the level is not in (0, 1).
 
     Example:
         >>> [round(bound, 4) for bound in wilson_interval(0, 10)]
@@ -34,19 +34,19 @@ def estimate_rate(
 ) -> Estimate:
     r"""Share of ones with standard error and Wilson's interval.
 
-    Without ``groups`` the standard error is :math:`\sqrt{p (1 - p) / n}`. With groups, e.g. several questions on one
+    Without `groups` the standard error is :math:`\sqrt{p (1 - p) / n}`. With groups, e.g. several questions on one
     image, it is that of `estimate_mean`, and Wilson's interval takes the effective sample size
     :math:`p (1 - p) / \mathrm{SE}^2`, at most :math:`n` (Kish's design effect, as Korn & Graubard 1998 do for the exact
     interval). Where all values are equal nothing shows how alike the documents of a group are; then every group counts
     once.
 
     Args:
-        values: 0 or 1, shape ``(n,)``.
-        groups: Group of each document, length ``n``.
+        values: 0 or 1, shape `(n,)`.
+        groups: Group of each document, length `n`.
         confidence: Level of the interval, in (0, 1).
 
     Returns:
-        The estimate; undefined without documents or where a value is ``nan``. With a single group only standard error
+        The estimate; undefined without documents or where a value is `nan`. With a single group only standard error
         and interval are undefined.
 
     Raises:
@@ -98,19 +98,19 @@ def compare_rates(
 ) -> Comparison:
     r"""Difference of two rates on the same documents, e.g. the hallucination rates of two models.
 
-    Without ``groups`` the p-value is that of McNemar's exact test on the :math:`f_{10}` and :math:`f_{01}` discordant
+    Without `groups` the p-value is that of McNemar's exact test on the :math:`f_{10}` and :math:`f_{01}` discordant
     documents, and the interval that of Bonett & Price 2012 (Wald's with one document added to each of the two counts;
     it is centred a little nearer to 0 than the difference). With groups, the mean of the differences :math:`d_i` is
     tested by Student's t with one degree of freedom less than there are groups, as in `estimate_mean`.
 
     Args:
-        values_a: 0 or 1, shape ``(n,)``.
-        values_b: 0 or 1 of the same documents in the same order, shape ``(n,)``.
-        groups: Group (e.g. image id) of each document, length ``n``.
+        values_a: 0 or 1, shape `(n,)`.
+        values_b: 0 or 1 of the same documents in the same order, shape `(n,)`.
+        groups: Group (e.g. image id) of each document, length `n`.
         confidence: Level of the interval, in (0, 1).
 
     Returns:
-        The comparison; what is undefined is ``None``, with the reason.
+        The comparison; what is undefined is `None`, with the reason.
 
     Raises:
         ValueError: If lengths differ, a value is neither 0 nor 1, or the level is not in (0, 1).

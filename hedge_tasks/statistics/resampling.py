@@ -24,11 +24,11 @@ def canonical_units(groups: IntArray | None, *columns: IntArray) -> tuple[IntArr
     """Number the units of resampling by what is in them, so that neither order nor names of groups play a role.
 
     Args:
-        groups: Group of each document, shape ``(n,)``; None: every document is a unit.
-        columns: What the statistic sees of the documents, as whole numbers, each of shape ``(n,)``.
+        groups: Group of each document, shape `(n,)`; None: every document is a unit.
+        columns: What the statistic sees of the documents, as whole numbers, each of shape `(n,)`.
 
     Returns:
-        Unit of each document, shape ``(n,)``, and the number of units. Units with the same content get numbers that
+        Unit of each document, shape `(n,)`, and the number of units. Units with the same content get numbers that
         follow each other; which gets which does not matter.
     """
     n = len(columns[0])
@@ -45,7 +45,7 @@ def canonical_units(groups: IntArray | None, *columns: IntArray) -> tuple[IntArr
 
 
 def unit_counts(n_units: int, n_resamples: int, width: int, rng: np.random.Generator) -> Iterator[IntArray]:
-    """How often each unit is drawn, in blocks of shape ``(resamples, n_units)``."""
+    """How often each unit is drawn, in blocks of shape `(resamples, n_units)`."""
     share = np.full(n_units, 1 / n_units)
     for size in block_sizes(n_resamples, max(n_units, width)):
         yield rng.multinomial(n_units, share, size=size)
@@ -55,11 +55,11 @@ def group_totals(groups: Sequence[Hashable], contributions: npt.ArrayLike) -> Fl
     """What each group adds to a statistic: the sum over its documents, in an order that only these sums decide.
 
     Args:
-        groups: Group of each document, length ``n``.
-        contributions: What each document adds, such as four counts, shape ``(n, ...)``.
+        groups: Group of each document, length `n`.
+        contributions: What each document adds, such as four counts, shape `(n, ...)`.
 
     Returns:
-        Shape ``(groups, ...)``, sorted by the last number, then by the one before it and so on, so that the same
+        Shape `(groups, ...)`, sorted by the last number, then by the one before it and so on, so that the same
         documents in another order, as from several processes, give the same resamples.
     """
     parts = np.asarray(contributions, dtype=np.float64)
@@ -75,14 +75,14 @@ def group_bootstrap(
     """A statistic of sums over documents, in resamples of whole groups of them.
 
     Args:
-        totals: What each group adds, shape ``(groups, ...)``, as `group_totals` gives it.
-        statistic: Sums of each resample, shape ``(resamples, ...)``, to its values, shape ``(resamples,)``; nan where
+        totals: What each group adds, shape `(groups, ...)`, as `group_totals` gives it.
+        statistic: Sums of each resample, shape `(resamples, ...)`, to its values, shape `(resamples,)`; nan where
             it is undefined.
         n_resamples: Number of resamples.
         seed: Seed of the resampling.
 
     Returns:
-        Values, shape ``(n_resamples,)``.
+        Values, shape `(n_resamples,)`.
     """
     rng = np.random.default_rng(seed)
     width = max(1, totals.size // len(totals))

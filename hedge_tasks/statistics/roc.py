@@ -46,14 +46,14 @@ def auroc(scores: npt.ArrayLike, labels: npt.ArrayLike) -> float:
         \bigl(\mathbf{1}[x_i > x_j] + \tfrac{1}{2} \mathbf{1}[x_i = x_j]\bigr)
 
     Args:
-        scores: Scores, shape ``(n,)``; higher = more likely hallucinated. Infinite scores are ranked like any other.
-        labels: Labels 0 or 1, shape ``(n,)``; 1 = hallucinated.
+        scores: Scores, shape `(n,)`; higher = more likely hallucinated. Infinite scores are ranked like any other.
+        labels: Labels 0 or 1, shape `(n,)`; 1 = hallucinated.
 
     Returns:
-        A number in ``[0, 1]``.
+        A number in `[0, 1]`.
 
     Raises:
-        UndefinedStatistic: If there is no document, only one class, or a score or label is ``nan``.
+        UndefinedStatistic: If there is no document, only one class, or a score or label is `nan`.
         ValueError: If the lengths differ or a label is neither 0 nor 1.
 
     Example:
@@ -82,19 +82,19 @@ def estimate_auroc(
 ) -> Estimate:
     """AUROC with standard error and confidence interval; undefined cases are reported, not raised.
 
-    ``groups`` are for documents that are not independent, such as several questions on one image: taken for
+    `groups` are for documents that are not independent, such as several questions on one image: taken for
     independent, they would make the standard error too small. The methods:
 
-    - ``"bootstrap"``: standard error over resamples, interval from it on the logit scale. Without groups the bootstrap
+    - `"bootstrap"`: standard error over resamples, interval from it on the logit scale. Without groups the bootstrap
       is stratified: hallucinated and supported documents are resampled separately, so that no resample lacks a class.
       With groups whole groups are resampled (cluster bootstrap), and a resample that happens to lack a class is left
       out.
-    - ``"percentile"``: the same standard error; the interval has the quantiles of the resamples.
-    - ``"delong"``: no resampling and so no seed. Standard error by DeLong et al. 1988, computed as in Sun & Xu 2014,
+    - `"percentile"`: the same standard error; the interval has the quantiles of the resamples.
+    - `"delong"`: no resampling and so no seed. Standard error by DeLong et al. 1988, computed as in Sun & Xu 2014,
       with groups by Obuchowski 1997; interval from it on the logit scale.
 
     Why the logit scale: near 1 the distribution of the AUROC is skewed. An interval symmetric about the estimate
-    covers too rarely there, and so does one from the percentiles (``benchmarks/interval_coverage.py`` measures all).
+    covers too rarely there, and so does one from the percentiles (`benchmarks/interval_coverage.py` measures all).
     With groups the quantiles are Student's, as many degrees of freedom as there are groups in the rarer class, less 1.
 
     Where nothing varies (the classes are perfectly separated, or all scores are equal) the standard error comes out as
@@ -105,22 +105,22 @@ def estimate_auroc(
     result.
 
     Args:
-        scores: Scores, shape ``(n,)``; higher = more likely hallucinated.
-        labels: Labels 0 or 1, shape ``(n,)``; 1 = hallucinated.
+        scores: Scores, shape `(n,)`; higher = more likely hallucinated.
+        labels: Labels 0 or 1, shape `(n,)`; 1 = hallucinated.
         n_resamples: Number of bootstrap resamples, at least 2.
         seed: Seed of the resampling; the same seed gives the same standard error.
-        groups: Group (e.g. image id) of each document, length ``n``.
-        method: ``"bootstrap"``, ``"percentile"`` or ``"delong"``.
+        groups: Group (e.g. image id) of each document, length `n`.
+        method: `"bootstrap"`, `"percentile"` or `"delong"`.
         confidence: Level of the interval, in (0, 1).
         extra_stderr: Standard error of the AUROC that these scores do not show, such as that of a threshold which
             was chosen on the data; added in quadrature. The interval is then the logit one.
 
     Returns:
-        The estimate. ``value`` is ``None`` if the AUROC is undefined; ``stderr`` and ``interval`` alone are ``None`` if
+        The estimate. `value` is `None` if the AUROC is undefined; `stderr` and `interval` alone are `None` if
         one of the classes occurs in a single document (or group) only.
 
     Raises:
-        ValueError: If lengths differ, a label is neither 0 nor 1, ``n_resamples < 2``, the method is unknown or the
+        ValueError: If lengths differ, a label is neither 0 nor 1, `n_resamples < 2`, the method is unknown or the
             level is not in (0, 1): mistakes of the caller, not properties of the data.
 
     Example:
@@ -223,9 +223,9 @@ class LevelCounts:
     """Turns how often each unit is drawn into AUROCs.
 
     Args:
-        levels: Position of each score among the distinct scores, shape ``(n,)``.
-        positive: Which documents are hallucinated, shape ``(n,)``.
-        units: Unit (document or group) that each document is drawn with, shape ``(n,)``.
+        levels: Position of each score among the distinct scores, shape `(n,)`.
+        positive: Which documents are hallucinated, shape `(n,)`.
+        units: Unit (document or group) that each document is drawn with, shape `(n,)`.
     """
 
     def __init__(self, levels: IntArray, positive: BoolArray, units: IntArray) -> None:
@@ -239,7 +239,7 @@ class LevelCounts:
         ]
 
     def areas(self, times: IntArray) -> FloatArray:
-        """AUROC of each resample, shape ``(resamples,)``, from counts ``(resamples, units)``; nan: one class only."""
+        """AUROC of each resample, shape `(resamples,)`, from counts `(resamples, units)`; nan: one class only."""
         positives, negatives = self._members
         return _areas(times @ positives, times @ negatives)
 

@@ -33,11 +33,11 @@ class StratifiedAuroc:
     """AUROC within strata.
 
     Attributes:
-        value: Pooled within-stratum AUROC; ``None`` if no stratum has both classes.
+        value: Pooled within-stratum AUROC; `None` if no stratum has both classes.
         strata: AUROC of each stratum with DeLong's standard error and interval, in order of first appearance.
         n_pairs: Number of (hallucinated, supported) pairs compared.
-        reason: Why ``value``, or ``stderr``, is ``None``; ``None`` if neither is.
-        stderr: Standard error of ``value``.
+        reason: Why `value`, or `stderr`, is `None`; `None` if neither is.
+        stderr: Standard error of `value`.
         interval: Its confidence interval.
         method: How both were made, in words.
     """
@@ -66,22 +66,22 @@ def stratified_auroc(
 
     A score that merely recognises the harder kind of question has a high plain AUROC and one of 0.5 here.
 
-    The standard error is DeLong's (with ``groups`` Obuchowski's) for this ratio: a hallucinated answer :math:`i` of
+    The standard error is DeLong's (with `groups` Obuchowski's) for this ratio: a hallucinated answer :math:`i` of
     stratum :math:`s` contributes :math:`N_s (V_i - \mathrm{AUROC}_\mathrm{within}) / \sum_s P_s N_s`, with
     :math:`V_i` its placement value in the stratum, a supported one likewise. With one stratum it is the plain one. It
     counts the strata's sizes and AUROCs as chance, too, and works for a stratum with a single hallucinated answer,
     of which a variance within the stratum would know nothing.
 
     Args:
-        scores: Scores, shape ``(n,)``; higher = more likely hallucinated.
-        labels: Labels 0 or 1, shape ``(n,)``; 1 = hallucinated.
-        strata: Stratum of each document, length ``n``.
-        groups: Group (e.g. image id) of each document, length ``n``; a group may lie in several strata.
+        scores: Scores, shape `(n,)`; higher = more likely hallucinated.
+        labels: Labels 0 or 1, shape `(n,)`; 1 = hallucinated.
+        strata: Stratum of each document, length `n`.
+        groups: Group (e.g. image id) of each document, length `n`; a group may lie in several strata.
         confidence: Level of the intervals, in (0, 1).
 
     Returns:
         The pooled value, with the number of pairs it rests on, and the AUROC of every stratum. A stratum with one class
-        only has an undefined AUROC and adds nothing to the pooled one. A ``nan`` score makes the pooled value
+        only has an undefined AUROC and adds nothing to the pooled one. A `nan` score makes the pooled value
         undefined: leaving its stratum out would silently change what is compared.
 
     Raises:
