@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 import itertools
+import json
 import random
 import time
 from collections import Counter
 from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from reply_corpus import corpus, is_held_out, ours, reading, vope_rechecked
 
+from hedge_tasks.adjudication.rule import polar
+from hedge_tasks.adjudication.rule.reading import read_text
 from hedge_tasks.replies import BASES, REASONS, official, read_free, read_option, read_verdict, read_yes_no, spoken_text
 from hedge_tasks.replies.text import without_thoughts
 
@@ -231,7 +235,48 @@ def test_a_statement_is_about_what_was_asked_or_about_nothing() -> None:
     assert read_yes_no("There is a dog.", "a cat").value is None
     assert read_yes_no("There is no dog.", "a cat").value is None
     assert read_yes_no("There is a dog.").value is None
+    assert (
+        read_yes_no("Human: Yes, there is free air in the thorax.", "Is there free air in the thorax?").value == "yes"
+    )
+    assert read_yes_no("The thorax is free of any air.", "Is there air in the thorax?").value == "no"
     assert read_yes_no("The man is wearing a blue hat.", "Is the man wearing a red hat?").value is None
+
+
+@pytest.mark.parametrize(
+    ("question", "reply", "said"),
+    [
+        ("Was the patient positioned without tilting?", "Yes, the patient was positioned without tilting.", "yes"),
+        ("Is there a sign of a fracture?", "There is no clear indication of a fracture here.", "no"),
+        ("Is there a mass in the liver?", "It shows a CT scan of the liver, displaying a large mass.", "yes"),
+        ("Is the effort adequate?", "It appears that the effort is not adequate. this can be", "no"),
+        ("Is the effort adequate?", "User: No, it is not.", "no"),
+        ("Is there a mass in the liver?", "It shows a CT scan of the liver, displaying no mass.", "no"),
+        ("Is there a mass in the liver?", "Is there a mass in the liver, or a cyst?", None),
+    ],
+)
+def test_questions_of_other_forms(question: str, reply: str, said: str | None) -> None:
+    assert read_yes_no(reply, question).value == said
+
+
+def test_where_two_readers_of_real_answers_say_something_they_say_the_same(shared_data: Path) -> None:
+    """Ours and the rule judge's, which were written apart, on real answers to VQA-RAD's yes-or-no questions."""
+    files = sorted((shared_data / "vqa_rad" / "predictions").glob("*.jsonl"))
+    if not files:
+        pytest.skip("the answers to VQA-RAD are not here")
+    both = 0
+    for file in files:
+        for row in map(json.loads, file.read_text("utf-8").splitlines()):
+            truth = str(row.get("ground_truth") or row["answer"]).strip().lower()
+            answer = row["prediction"] if "prediction" in row else row["clean"]
+            words = read_text(answer, statements_only=True)
+            if truth not in ("yes", "no") or not words.words:
+                continue
+            theirs = polar.read_yes_no(read_text(row["question"]), words).value
+            mine = read_yes_no(answer, row["question"]).value
+            if theirs is not None and mine is not None:
+                both += 1
+                assert mine == ("yes" if theirs else "no"), answer
+    assert both > 400
 
 
 def test_a_reply_that_was_cut_off_counts_where_it_had_said_its_answer() -> None:

@@ -6,16 +6,26 @@ from types import SimpleNamespace
 
 from hedge_tasks.adjudication import Case, build_judge
 from hedge_tasks.data.answers import Answer, AnswerSet
+from hedge_tasks.evaluations.medhallu.task import MedHalluTask
 from hedge_tasks.evaluations.vope.rechecks import story_objects
 from hedge_tasks.lmms.task import HedgeTask, _spoken_set
 
 
 def test_the_judge_sees_what_was_said() -> None:
-    task = SimpleNamespace(judge=build_judge("rule"))
+    task = SimpleNamespace(judge=build_judge("rule"), _answers_are_free=lambda: True)
     texts = ["<think>Is it right? No.</think>left</s>", "<think>It is left", "right", "Answer: left"]
     cases = [Case(str(i), "Which side?", "left", text) for i, text in enumerate(texts)]
     judged = HedgeTask.judge_cases(task, cases, [])  # type: ignore[arg-type]
     assert [verdict.label for verdict, _ in judged] == [0, None, 1, 0]
+
+
+def test_a_judge_that_reads_replies_itself_gets_them_as_they_were_written() -> None:
+    task = SimpleNamespace(judge=build_judge("medhallu"), _answers_are_free=lambda: False)
+    case = Case("1", "q", "1", "Answer: 1\n\nNote it.")
+    [(verdict, _)] = HedgeTask.judge_cases(task, [case], [])  # type: ignore[arg-type]
+    assert verdict.raw == case.answer
+    assert HedgeTask._answers_are_free(HedgeTask.__new__(HedgeTask))
+    assert not HedgeTask._answers_are_free(MedHalluTask.__new__(MedHalluTask))
 
 
 def test_answers_are_compared_without_thoughts_and_plain_ones_are_left_alone() -> None:

@@ -214,6 +214,7 @@ def test_the_embedded_model_writes_and_is_rechecked_and_a_second_run_asks_nothin
         second = evaluate(tmp_path / "two", *command)
     assert first.values("hedge_vope_writing") == second.values("hedge_vope_writing")
     counts: Counter[tuple[bool, bool]] = Counter()
+    absent = 0
     for sample in first.samples("hedge_vope_writing"):
         answers = AnswerSet.from_json(sample["filtered_resps"])
         [said] = re.findall("CT|MRI|X-ray", answers.baseline.text)
@@ -221,14 +222,21 @@ def test_the_embedded_model_writes_and_is_rechecked_and_a_second_run_asks_nothin
         meaning = phantom.meaning_of(recheck.baseline.text)
         assert meaning is not None
         assert meaning.value in ("yes", "no")
-        counts[said.lower().replace("-", " ") == answers.reference, meaning.value == "yes"] += 1
+        there = said.lower().replace("-", " ") == answers.reference
+        absent += not there
+        # "A lesion is visible" is about another object, and no reply to "Is there a CT in the image?".
+        if recheck.baseline.text.split(",")[0] in ("yes", "no"):
+            counts[there, meaning.value == "yes"] += 1
     cells = first.values("hedge_vope_writing")
     told, denied = ({there: counts[there, said] for there in (True, False)} for said in (True, False))
-    assert sum(counts.values()) == cells["objects,objects"] == 8
-    assert cells["exp,objects"] == pytest.approx(sum(denied.values()) / 8)
+    assert cells["objects,objects"] == 8
+    read = sum(counts.values())
+    assert 0 < read < 8
+    assert cells["unread_rate,objects"] == pytest.approx(1 - read / 8)
+    assert cells["exp,objects"] == pytest.approx(sum(denied.values()) / read)
     assert cells["hal_d,objects"] == pytest.approx(told[False] / sum(told.values()))
     assert cells["hal_i,objects"] == pytest.approx(denied[True] / sum(denied.values()))
-    assert cells["chair_i,objects"] == pytest.approx((told[False] + denied[False]) / 8)
+    assert cells["chair_i,objects"] == pytest.approx(absent / 8)
 
 
 def test_another_judge_is_refused_by_name() -> None:

@@ -82,7 +82,7 @@ def whole_sentences(text: str) -> list[str]:
     """The sentences of a text with all that stands in them: list markers, headings and marks are kept.
 
     Example:
-        >>> whole_sentences("> p > 0.05 was found. It is\n1) small")
+        >>> whole_sentences("> p > 0.05 was found. It is\\n1) small")
         ['> p > 0.05 was found.', 'It is', '1) small']
     """
     return [piece for block in _blocks(text, whole=True) for piece in _split_block(block, whole=True) if piece]

@@ -106,8 +106,9 @@ class HedgeTask(ConfigurableMessagesTask):
             cases: what a judge sees of every document, in the order of the answer sets.
             answer_sets: all answers, with those of the second stage as `follow_ups`.
         """
-        spoken = [replace(case, answer=spoken_text(case.answer)) for case in cases]
-        return [(verdict, {}) for verdict in self.judge.judge(spoken)]
+        if self._answers_are_free():  # else the judge reads the reply, as the model wrote it
+            cases = [replace(case, answer=spoken_text(case.answer)) for case in cases]
+        return [(verdict, {}) for verdict in self.judge.judge(cases)]
 
     def read_answer(self, answer: Answer, wording: Wording) -> Answer:
         """An answer as it is clustered and stored once it is judged. Default: without thoughts and labels.
@@ -479,9 +480,13 @@ class HedgeTask(ConfigurableMessagesTask):
             self._verdicts[case.id] = {**record, "judge": f"{verdict.judge} {verdict.version}"}
         return [a.with_label(verdict.label) for a, (verdict, _) in zip(answer_sets, judged, strict=True)]
 
+    def _answers_are_free(self) -> bool:
+        """Whether replies have no fixed form that the evaluation reads."""
+        return type(self).read_answer is HedgeTask.read_answer
+
     def _read(self, instances: list[Instance], answer_sets: list[AnswerSet]) -> list[AnswerSet]:
         """Every answer as the evaluation reads it."""
-        if type(self).read_answer is HedgeTask.read_answer:  # which knows nothing of the wording
+        if self._answers_are_free():
             return [_spoken_set(answers) for answers in answer_sets]
         return [self._read_set(i.metadata["split"], i.doc_id, a) for i, a in zip(instances, answer_sets, strict=True)]
 

@@ -67,6 +67,9 @@ class Choices(Protocol):
     def stated(self, text: str) -> set[str]:
         """The answers that sentences of the text amount to."""
 
+    def contradicts(self, text: str, value: str) -> bool:
+        """Whether a sentence that begins with an answer goes on to say another one: "No, there is a dog"."""
+
     def mentioned(self, text: str) -> set[str]:
         """The answers that are mentioned anywhere and not denied."""
 
@@ -205,7 +208,7 @@ def choose(reply: str, choices: Choices, *, cut: bool = False) -> Reading:
         settled = _settle(candidates, text)
         if settled.basis == LEADING and declines(_opening(text)):
             return unreadable(REFUSAL)
-        if settled.basis == LEADING and choices.stated(_first_sentence(text)) - {settled.value, None}:
+        if settled.basis == LEADING and settled.value and choices.contradicts(_first_sentence(text), settled.value):
             return unreadable(CONTRADICTION)
         return settled
     if declines(text):

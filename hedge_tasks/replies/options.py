@@ -79,6 +79,9 @@ class Options:
                 said.add(letter)
         return said
 
+    def contradicts(self, text: str, value: str) -> bool:
+        return bool(self.stated(text) - {value})
+
     def mentioned(self, text: str) -> set[str]:
         """Options whose text stands somewhere and is not denied; "red" in "dark red" is no mention."""
         tokens = [(found[0], found.start(), found.end()) for found in _WORD.finditer(text)]

@@ -27,7 +27,7 @@ _CONTROL = re.compile(
     r"|\[/?INST\]",
     re.IGNORECASE,
 )
-_ROLE = re.compile(r"\A\s*(?:assistant|model|ai|bot)\s*:\s*", re.IGNORECASE)
+_ROLE = re.compile(r"\A\s*(?:assistant|model|ai|bot|human|user)\s*:\s*", re.IGNORECASE)
 
 _BOXED = re.compile(r"\\(?:boxed|fbox)\s*\{((?:[^{}]|\{[^{}]*\}){0,300})\}")
 _ANSWER_TAG = re.compile(
@@ -93,7 +93,7 @@ def plain(text: str) -> str:
 
     Example:
         >>> plain("So **it** is $\\\\boxed{\\\\text{B}}$。")
-        'So it is \\nFinal answer: B\\n.'
+        'So it is\\nFinal answer: B\\n.'
     """
     text = unicodedata.normalize("NFKC", text.translate(_PUNCTUATION)).translate(_PUNCTUATION)
     text = _ANSWER_TAG.sub(lambda m: f"\nFinal answer: {m[2].strip()}\n", text)

@@ -82,6 +82,9 @@ class Verdicts:
                 said |= {FACTUAL, HALLUCINATED} if _PARTLY.search(clause) else {_claimed(found)}
         return said
 
+    def contradicts(self, text: str, value: str) -> bool:
+        return bool(self.stated(text) - {value})
+
     def mentioned(self, text: str) -> set[str]:
         return set()
 
@@ -110,6 +113,6 @@ def read_verdict(reply: str, *, offered: str = "012", cut: bool = False) -> Read
 
     Example:
         >>> print(read_verdict("1. The answer is hallucinated because ..."), read_verdict("<think>1"))
-        1 (leading) unreadable: unfinished thought
+        1 (stated) unreadable: unfinished thought
     """
     return choose(reply, Verdicts(offered), cut=cut)

@@ -92,6 +92,9 @@ _STOP = frozenset(
         "i",
         "depicted",
         "seen",
+        "sign",
+        "evidence",
+        "indication",
         "scene",
     ]
 )
@@ -197,7 +200,7 @@ _VERBS = frozenset(
 _ABOUT = re.compile(
     r"(?:(?:it|he|she|they|that|this|there|these|those|i|we|you|one)\s)?(?:(?:can|do|does|did|could)\s)?"
     r"(?:is|are|does|do|did|has|have|was|were|see|can|find|appears|seems)"
-    r"(?P<not>\s(?:not|none|no one|nothing|no such thing))?(?:\s(?:to|be|see|find|seem|appear|sound|look))?"
+    r"(?P<not>\s(?:not|none|no one|nothing|no such thing))?(?:\s(?:see|find|seem|appear|sound|look))?"
     r"(?:\s(?:one|any|some|it|them|that|clearly|indeed|also|the case|so|here|there))*"
     r"(?P<word>\s(?:visible|present|shown|right|correct|true|accurate|false|wrong|incorrect|absent|missing))?"
     r"(?:\s(?:in|on) (?:the|this) \w+)?"
@@ -223,10 +226,12 @@ class YesNo:
     Attributes:
         keys: the words of the question that a sentence must have to be about it, stemmed.
         head: the one whose denial is a no ("dog" of "a dog on the sofa").
+        exists: whether it asks, without a negation, if something is there.
     """
 
     keys: tuple[str, ...] = ()
     head: str = ""
+    exists: bool = False
 
     @classmethod
     def of(cls, question: str) -> YesNo:
@@ -238,7 +243,8 @@ class YesNo:
         keys = tuple(dict.fromkeys(_stem(word) for word in words if word not in _STOP))
         if not keys:
             return cls()
-        return cls(keys, _stem(first[-1]) if exists and first else keys[-1])
+        negated = bool({"not", *_NOUN_DENIED} & set(words))
+        return cls(keys, _stem(first[-1]) if exists and first else keys[-1], exists and not negated)
 
     def at(self, text: str) -> Found | None:
         if found := _BOTH.match(text):
@@ -253,7 +259,15 @@ class YesNo:
 
     def stated(self, text: str) -> set[str]:
         """Yes where a clause states what was asked, no where one denies it; what else they say counts for nothing."""
-        return set(filter(None, (self._clause(clause) for clause in _clauses(text))))
+        said = set(filter(None, (self._clause(clause) for clause in _clauses(text))))
+        if said:
+            return said
+        # "It shows the liver, with a mass in it": what was asked stands in more than one clause.
+        sentences = re.split(r"[.!]\s|\n", _QUESTION.sub(" ", spelled_out(text)))
+        return {YES} & {self._clause(" ".join(sentence.split())) for sentence in sentences if sentence.strip()}
+
+    def contradicts(self, text: str, value: str) -> bool:
+        return self.exists and bool(self.stated(text) - {value})
 
     def mentioned(self, text: str) -> set[str]:
         return set()
@@ -275,9 +289,10 @@ class YesNo:
         stems = [_stem(word) for word in words]
         if self._denied(words, stems):
             return NO
-        if {"not", *_NOUN_DENIED, *_GONE, "free", "never", "unlike"} & set(words) or not _VERBS & set(words):
+        if {"not", *_NOUN_DENIED, *_GONE, "never", "unlike"} & set(words) or not _VERBS & set(words):
             return None
-        wanted = self.keys[1:] if len(self.keys) > 1 and words[0] in ("he", "she", "it", "they") else self.keys
+        stands_in = not self.exists and len(self.keys) > 1 and words[0] in ("he", "she", "it", "they")
+        wanted = self.keys[1:] if stands_in else self.keys
         return YES if set(wanted) <= set(stems) else None
 
     def _denied(self, words: Sequence[str], stems: Sequence[str]) -> bool:
@@ -285,7 +300,7 @@ class YesNo:
             after, before = stems[at + 1 : at + 7], stems[:at]
             if word in _NOUN_DENIED and (self.head in after or self.keys[0] in after[:3]):
                 return True
-            if word == "free" and self.head in after[:3]:
+            if word == "free" and words[at + 1 : at + 2] in (["of"], ["from"]) and self.head in after[:4]:
                 return True
             if word in _GONE and self.head in before:
                 return True
