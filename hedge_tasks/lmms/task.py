@@ -30,18 +30,17 @@ from hedge_tasks.data import splits
 from hedge_tasks.data.answers import Answer, AnswerSet, FailedDocument, read_report, read_response
 from hedge_tasks.detectors.registry import names
 from hedge_tasks.errors import ConfigError, DataError, DrawsFailed, HedgeError, unknown
-from hedge_tasks.evaluation import brought_metrics
 from hedge_tasks.lmms.filters import FILTERS_VARIABLE, ClusterFilter, ScoredAnswers, ScoreFilter, asked_filters
 from hedge_tasks.lmms.identity import display_name, model_identity, output_folder, store_folder
-from hedge_tasks.lmms.metrics import FAILED_RATE, FailedRate, known_metrics
+from hedge_tasks.lmms.metrics import FAILED_RATE, FailedRate, known_metrics, own_metrics
 from hedge_tasks.lmms.outcome import Everything, report_outcome, run_of
 from hedge_tasks.lmms.processes import gather, is_first
 from hedge_tasks.lmms.reasoning import Tags, reasoning_tags, without_reasoning
-from hedge_tasks.lmms.settings import DocumentSettings
+from hedge_tasks.lmms.settings import DocumentSettings, refuse_stock_keys
 from hedge_tasks.perturb import Wording
 from hedge_tasks.runs.run_files import FOLDER, save_run
 from hedge_tasks.sampling.plan import SamplingPlan, draw_seed
-from hedge_tasks.sampling.prompts import load_prompt
+from hedge_tasks.sampling.prompts import Prompt, load_prompt
 from hedge_tasks.sampling.requests import SampleRequest
 from hedge_tasks.sampling.second_stage import SecondStage
 
@@ -109,23 +108,28 @@ class HedgeTask(ConfigurableMessagesTask):
     # --- building -----------------------------------------------------------------------------------------------------
 
     def __init__(self, config: dict[str, Any], model_name: str | None = None) -> None:
-        self._settings = DocumentSettings.of_task(config)
+        settings = DocumentSettings.of_task(config)
+        refuse_stock_keys(config)
         # Before the data is loaded: a slip of the pen should not cost that.
-        self._metrics = {**known_metrics(), **self._own_metrics(config["task"])}
-        self.judge = self.judge_of(self._settings, config["task"])
-        self._prompt = load_prompt(self._settings.prompt)
-        self._verdicts: dict[str, dict[str, Any]] = {}
-        self._failed: list[dict[str, str]] = []
-        # Facts that are only known after sampling. The very same object sits in every dump of the configuration, so
-        # that lmms-eval writes them into its results file.
-        self._outcome: dict[str, Any] = {}
-        self._warned = False
+        metrics = {**known_metrics(), **own_metrics(settings.evaluation, config["task"])}
+        judge = self.judge_of(settings, config["task"])
+        self._start(settings, metrics=metrics, judge=judge, prompt=load_prompt(settings.prompt))
         # TaskConfig knows neither our keys nor the one that named this class.
         framework = {key: value for key, value in config.items() if key not in ("class", "hedge", "hedge_overrides")}
         if framework.get("filter_list"):
             framework["filter_list"] = asked_filters(framework["filter_list"])
         super().__init__(config=framework, model_name=model_name)
         self._tell_filters()
+
+    def _start(self, settings: DocumentSettings, *, metrics: Mapping[str, Any], judge: Judge, prompt: Prompt) -> None:
+        """What a task knows before lmms-eval's part of it is built."""
+        self._settings, self._metrics, self.judge, self._prompt = settings, metrics, judge, prompt
+        self._verdicts: dict[str, dict[str, Any]] = {}
+        self._failed: list[dict[str, str]] = []
+        # Facts that are only known after sampling. The very same object sits in every dump of the configuration, so
+        # that lmms-eval writes them into its results file.
+        self._outcome: dict[str, Any] = {}
+        self._warned = False
 
     def _tell_filters(self) -> None:
         """The rows of the table say which detectors score; each pipeline asks the model that it clusters with."""
@@ -139,14 +143,6 @@ class HedgeTask(ConfigurableMessagesTask):
                     backend = step.scorer.backend
                 elif isinstance(step, ScoreFilter):
                     step.serve(asked, backend)
-
-    def _own_metrics(self, task: str) -> dict[str, Any]:
-        if self._settings.evaluation is None:
-            return {}
-        try:
-            return brought_metrics(self._settings.evaluation)
-        except ConfigError as error:
-            raise ConfigError(f"{task}: {error}") from None
 
     @property
     def reasoning_tags(self) -> Tags:
@@ -215,13 +211,17 @@ class HedgeTask(ConfigurableMessagesTask):
     def build_all_requests(self, **options: Any) -> None:
         if options.get("system_instruction"):
             logger.warning("{}: --system_instruction is ignored, the task's prompt is part of it", self.config.task)
+        self._prepare()
+        super().build_all_requests(**options)
+
+    def _prepare(self) -> None:
+        """The plan, and whatever can be known to fail before the first draw."""
         # Read here, not in __init__: --gen_kwargs arrives after the task is built.
         self.plan = SamplingPlan.from_generation_kwargs(self.config.generation_kwargs)
         self._second_stage = self.second_stage()
         self._check_models()
         if not self._predict_only:
             check_judge(self.judge, bool(self._settings.images))
-        super().build_all_requests(**options)
 
     def _check_models(self) -> None:
         """Fail before the hours of sampling, not after, when a clustering model cannot be had."""
@@ -244,24 +244,7 @@ class HedgeTask(ConfigurableMessagesTask):
 
     def construct_requests(self, doc_id: int, ctx: str, **kwargs: Any) -> Instance:
         split = kwargs["metadata"]["split"]
-        doc = self.dataset_no_image[split][doc_id]
-        wording = self._wording(doc)
-        request = SampleRequest(
-            id=str(doc[self._settings.id]) if self._settings.id else str(doc_id),
-            key=self._keys[doc_id],
-            question=wording.question,
-            context=wording.context,
-            distractor=wording.distractor,
-            prompt=self._prompt,
-            plan=self.plan,
-            load_images=self._settings.load_images,
-            reference=self.doc_to_target(doc),
-            group=self._groups[doc_id] or None,
-            question_type=str(doc[self._settings.question_type]) if self._settings.question_type else None,
-            model=model_identity(self._args),
-            store=store_folder(self._args),
-            second_stage=self._second_stage,
-        )
+        request = self._request(split, doc_id, ctx)
         if self.plan.noisy_count:
             self._check_noise(request)
         if request.store is None:
@@ -270,6 +253,37 @@ class HedgeTask(ConfigurableMessagesTask):
         settings = {"do_sample": True, "n": 1 + self.plan.n + self.plan.noisy_count}
         arguments = (ctx, settings, request, doc_id, self.config.task, split)
         return Instance("generate_samples", arguments, 0, **kwargs)
+
+    def _request(self, split: str, doc_id: int, ctx: str) -> SampleRequest:
+        """What is asked about a document.
+
+        Args:
+            ctx: the text that lmms-eval would ask with.
+        """
+        doc = self.dataset_no_image[split][doc_id]
+        wording = self._wording(doc)
+        return self._sample_request(
+            id=str(doc[self._settings.id]) if self._settings.id else str(doc_id),
+            key=self._keys[doc_id],
+            question=wording.question,
+            context=wording.context,
+            distractor=wording.distractor,
+            load_images=self._settings.load_images,
+            reference=self.doc_to_target(doc),
+            group=self._groups[doc_id] or None,
+            question_type=str(doc[self._settings.question_type]) if self._settings.question_type else None,
+        )
+
+    def _sample_request(self, **of_document: Any) -> SampleRequest:
+        """A request with what all documents of the task share."""
+        return SampleRequest(
+            prompt=self._prompt,
+            plan=self.plan,
+            model=model_identity(self._args),
+            store=store_folder(self._args),
+            second_stage=self._second_stage,
+            **of_document,
+        )
 
     def _warn_of_nothing_kept(self) -> None:
         if not self._warned and is_first():

@@ -13,6 +13,7 @@ from hedge_tasks.data.answers import Draw
 from hedge_tasks.data.pictures import UNREADABLE_ERRORS, to_rgb8, whole_pictures
 from hedge_tasks.errors import DataError, HedgeError
 from hedge_tasks.perturb import Wording
+from hedge_tasks.sampling.conversations import Conversation
 from hedge_tasks.sampling.plan import SamplingPlan
 from hedge_tasks.sampling.prompts import Prompt
 from hedge_tasks.sampling.second_stage import SecondStage
@@ -36,6 +37,8 @@ class SampleRequest:
         model: what identifies the model that answers, None where the command line does not tell.
         store: folder of the answer store, None to keep answers in memory only.
         second_stage: what is asked about the same document when all documents have answered; None for nothing.
+        conversation: chat messages that another task has written, in place of the prompt's; None for the prompt's.
+        other_media: whether `load_images` gives more than pictures (video, sound), which adapters get as it is.
     """
 
     id: str
@@ -52,6 +55,8 @@ class SampleRequest:
     context: str = ""
     distractor: str = ""
     second_stage: SecondStage | None = None
+    conversation: Conversation | None = None
+    other_media: bool = False
 
     @property
     def wording(self) -> Wording:
@@ -115,7 +120,10 @@ class DrawRequest:
 
     def conversation(self, images: list[Any]) -> list[dict[str, Any]]:
         """Chat messages of this draw, given its images."""
-        return self.request.prompt.messages(self.wording(), images)
+        request = self.request
+        if request.conversation is not None:
+            return request.conversation.messages(images, request.question, self.wording().question)
+        return request.prompt.messages(self.wording(), images)
 
 
 def draw_images(draw: DrawRequest, document: Mapping[str, Any]) -> list[Any]:
@@ -123,14 +131,15 @@ def draw_images(draw: DrawRequest, document: Mapping[str, Any]) -> list[Any]:
 
 
 def clean_images(request: SampleRequest, document: Mapping[str, Any]) -> list[Any]:
-    """The images of a document as its clean draws see them, 8-bit RGB.
+    """The images of a document as its clean draws see them, 8-bit RGB; media of another kind as they are.
 
     Raises:
         DataError: one is damaged or a decompression bomb; names the document.
     """
     try:
         with whole_pictures():
-            return [to_rgb8(image) for image in request.load_images(document)]
+            images = request.load_images(document)
+            return images if request.other_media else [to_rgb8(image) for image in images]
     except _PICTURE_ERRORS as error:
         raise _unreadable(request, error) from error
 
