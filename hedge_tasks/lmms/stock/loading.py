@@ -189,7 +189,8 @@ def _guarded(manager: Any, name: str, build: Callable[[], _Tasks]) -> _Tasks:
         refused[name] = error
     except Exception as error:  # task code and data sets of all kinds: the other tasks of the command must go on
         cause = _cause(error)
-        logger.opt(exception=cause).error("{} is left out of this run: {}", name, cause)
+        logger.error("{} is left out of this run. {}: {}", name, type(cause).__name__, cause)
+        logger.opt(exception=error).debug("where it came from")
         refused[name] = ConfigError(f"{name}: {type(cause).__name__}: {cause}")
         refused[name].__cause__ = cause
     return {}

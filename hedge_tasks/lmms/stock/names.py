@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
-from types import MappingProxyType
+from dataclasses import dataclass, field
 
 from hedge_tasks.errors import ConfigError
 
@@ -27,7 +26,7 @@ class StockName:
     """
 
     task: str
-    options: Mapping[str, str] = MappingProxyType({})
+    options: Mapping[str, str] = field(default_factory=dict)
 
     @classmethod
     def parse(cls, name: str) -> StockName:

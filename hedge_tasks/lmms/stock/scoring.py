@@ -68,7 +68,8 @@ class StockScoring:
             texts: one answer a document.
         """
         # lmms-eval's filters read `resps` and write `filtered_resps`.
-        instances = [Instance("generate_until", (), 0, {"doc_id": i}, [text]) for i, text in enumerate(texts)]
+        about = {"task": self._stock.config.task, "repeats": 1}
+        instances = [Instance("generate_until", (), 0, {**about, "doc_id": i}, [t]) for i, t in enumerate(texts)]
         for ensemble in self._stock._filters:
             ensemble.apply(instances, documents)
         return {name: [instance.filtered_resps[name] for instance in instances] for name in self.filters}
@@ -98,12 +99,20 @@ class StockScoring:
         """
 
         def score(item: tuple[Mapping[str, Any], Sequence[Any]]) -> list[Outcome]:
-            return [self.score(item[0], filtered) for filtered in item[1]]
+            # A copy for each: task code changes the documents that it is given.
+            return [self.score(copied(item[0]), filtered) for filtered in item[1]]
 
         pairs = zip(documents, columns, strict=True)
         if workers == 1:
             return [score(pair) for pair in pairs]
         return list(ordered(pairs, score, workers=workers, ahead=2 * workers))
+
+
+def copied(value: Any) -> Any:
+    """Mappings and lists anew, whatever they hold as it is (functions, pictures)."""
+    if isinstance(value, Mapping):
+        return {key: copied(one) for key, one in value.items()}
+    return [copied(one) for one in value] if isinstance(value, list) else value
 
 
 def _said(error: Exception) -> str:

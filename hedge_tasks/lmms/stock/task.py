@@ -27,7 +27,7 @@ from hedge_tasks.lmms.stock.judge import NoJudge, Probes, StockJudge, spread, ta
 from hedge_tasks.lmms.stock.numbers import Numbers
 from hedge_tasks.lmms.stock.options import NONE, StockOptions
 from hedge_tasks.lmms.stock.presentation import Presentation
-from hedge_tasks.lmms.stock.scoring import Outcome, StockAnswer, StockScoring
+from hedge_tasks.lmms.stock.scoring import Outcome, StockAnswer, StockScoring, copied
 from hedge_tasks.lmms.stock.source_scan import asks_a_model
 from hedge_tasks.lmms.task import HedgeTask
 from hedge_tasks.sampling.prompts import Prompt
@@ -76,7 +76,7 @@ class StockTask(HedgeTask):
         self._options = options
         kind = ConfigurableMessagesTask if chat else ConfigurableTask
         # A copy: lmms-eval changes what it is given.
-        self._stock = kind(config=_copied(config), model_name=options.model or model_name)
+        self._stock = kind(config=copied(config), model_name=options.model or model_name)
         self._split = str(self._stock.config.test_split or self._stock.config.validation_split)
         self._documents = self._stock.dataset[self._split]
         self._presentation = Presentation(self._stock, chat=chat)
@@ -357,13 +357,6 @@ def _check_kind(name: str, config: Mapping[str, Any]) -> None:
     output = config.get("output_type", "generate_until")
     if output != "generate_until":
         raise ConfigError(f"{name}: {config.get('task')} is of type {output}; hedge: samples answers (generate_until)")
-
-
-def _copied(value: Any) -> Any:
-    """Mappings and lists anew, whatever they hold as it is (functions, data types)."""
-    if isinstance(value, Mapping):
-        return {key: _copied(one) for key, one in value.items()}
-    return [_copied(one) for one in value] if isinstance(value, list) else value
 
 
 def _limits(given: Mapping[str, Any] | None, task: str) -> dict[str, Any]:
