@@ -6,8 +6,8 @@ import random
 from functools import cache
 from typing import Any
 
-from datasets import Dataset, DatasetDict, Features, Image, List, Value
 from conftest import REPOSITORY
+from datasets import Dataset, DatasetDict, Features, Image, List, Value
 
 LETTERS = "ABCDE"
 ONE = "\nAnswer with one letter."
@@ -131,7 +131,9 @@ def _realworldqa() -> DatasetDict:
 
 def _ai2d() -> DatasetDict:
     rows = [
-        {"question": row["question"], "options": row["options"], "answer": str(row["right"]), "image": row["image"]}
+        # Other words than in other stand-ins: what asks and shows the same shares its answers in the store.
+        {"question": f"Diagram: {row['question']}", "options": row["options"], "image": row["image"]}
+        | {"answer": str(row["right"])}
         for row in _drawings()[1]
     ]
     return _split("test", rows, question=_S, options=List(_S), answer=_S, image=_I)
@@ -202,7 +204,7 @@ def _vstar() -> DatasetDict:
     for i, row in enumerate(_drawings()[1]):
         options = " ".join(f"({letter}) {option}" for letter, option in zip(LETTERS, row["options"], strict=False))
         category = ("direct_attributes", "relative_position")[i % 2]
-        about = {"question_id": str(i), "category": category, "text": f"{row['question']} {options}"}
+        about = {"question_id": str(i), "category": category, "text": f"Look: {row['question']} {options}"}
         rows.append({**about, "label": LETTERS[row["right"]], "image": row["image"]})
     return _split("test", rows, **dict.fromkeys(("question_id", "category", "text", "label"), _S), image=_I)
 
@@ -226,7 +228,13 @@ def _vocalsound() -> DatasetDict:
 
 def _mathvista() -> DatasetDict:
     rows = [
-        {"question": row["question"], "answer": row["answer"], "pid": str(i), "image": "x", "decoded_image": row["image"]}
+        {
+            "question": row["question"],
+            "answer": row["answer"],
+            "pid": str(i),
+            "image": "x",
+            "decoded_image": row["image"],
+        }
         | {"query": row["question"], "question_type": "free_form", "answer_type": "text", "unit": "", "precision": 0.0}
         | {"choices": row["options"], "metadata": {"category": "x"}}
         for i, row in enumerate(_drawings()[1])

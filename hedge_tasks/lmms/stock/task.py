@@ -208,13 +208,13 @@ class StockTask(HedgeTask):
         self._revision = splits.loaded_revision(self._documents)
         self._image_keys: dict[int, str] = {}  # type: ignore[assignment]  # of the documents asked for only
 
-    def doc_to_text(self, doc: Mapping[str, Any]) -> Any:  # type: ignore[override]
+    def doc_to_text(self, doc: Mapping[str, Any]) -> Any:
         return self._stock.doc_to_text(doc)
 
-    def doc_to_target(self, doc: Mapping[str, Any]) -> Any:  # type: ignore[override]
+    def doc_to_target(self, doc: Mapping[str, Any]) -> Any:
         return self._stock.doc_to_target(doc)
 
-    def doc_to_visual(self, doc: Mapping[str, Any]) -> Any:  # type: ignore[override]
+    def doc_to_visual(self, doc: Mapping[str, Any]) -> Any:
         return self._stock.doc_to_visual(doc)
 
     def fewshot_context(self, *args: Any, **kwargs: Any) -> Any:
