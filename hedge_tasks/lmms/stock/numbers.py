@@ -75,6 +75,17 @@ class Rule:
         return SUPPORTED if (number != 0) == self.higher_is_better else HALLUCINATED
 
 
+def is_submission(metric: str, aggregation: Any) -> bool:
+    """Whether a metric is a file to be sent in, by its name or that of its aggregation."""
+    name = aggregation if isinstance(aggregation, str) else getattr(aggregation, "__name__", "")
+    return bool(_SUBMISSION.search(f"{metric} {name}")) or metric == "bypass"
+
+
+def is_graded(metric: str) -> bool:
+    """Whether a metric's name says that it knows more than right and wrong."""
+    return bool(_GRADED.search(metric)) and not re.search("acc|exact_match", metric)
+
+
 class Numbers:
     """The numbers that a stock task's metrics have for single documents.
 
@@ -90,11 +101,7 @@ class Numbers:
     @property
     def metrics(self) -> list[str]:
         """Metrics that are more than a file to be sent in."""
-        return [name for name in self._aggregations if not self.is_submission(name)]
-
-    def is_submission(self, metric: str) -> bool:
-        name = getattr(self._aggregations[metric], "__name__", "")
-        return bool(_SUBMISSION.search(f"{metric} {name}")) or metric == "bypass"
+        return [name for name, function in self._aggregations.items() if not is_submission(name, function)]
 
     def of(self, outcome: Outcome, rule: Rule) -> float | None:
         """The number that the rule reads; None where the outcome has none."""
@@ -165,8 +172,7 @@ class Numbers:
 
     def _is_automatic(self, metric: str) -> bool:
         """Whether a metric may be taken without being asked for: not where better is lower, nor a grade by its name."""
-        graded = _GRADED.search(metric) and not re.search("acc|exact_match", metric)
-        return not graded and bool(self._stock.higher_is_better().get(metric, True))
+        return not is_graded(metric) and bool(self._stock.higher_is_better().get(metric, True))
 
     def _advice(
         self, probes: Sequence[Outcome], seen: Mapping[str, Sequence[float]], task: str, asked: str | None = None
@@ -217,7 +223,7 @@ class Numbers:
             except (TypeError, ValueError):
                 takes_args = False
             self._alone[metric] = not (
-                takes_args or self.is_submission(metric) or writes_files(function) or asks_a_model([function])
+                takes_args or is_submission(metric, function) or writes_files(function) or asks_a_model([function])
             )
         return self._alone[metric]
 
