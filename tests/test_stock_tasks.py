@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from contextlib import suppress
+from functools import cache
 from pathlib import Path
 from typing import Any
 from unittest.mock import patch
@@ -349,6 +350,7 @@ def test_the_index_of_tasks_stays_as_it_is(own_tasks: Path) -> None:
     ]
 
 
+@cache
 def manager(own_tasks: Path) -> Any:
     from lmms_eval.tasks import TaskManager
 
