@@ -363,6 +363,19 @@ def load(name: str, own_tasks: Path, task_type: str = "simple") -> Any:
     return task
 
 
+def test_a_judge_of_this_package_can_take_the_metrics_place(own_tasks: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HEDGE_JUDGE", "rule")
+    assert load("hedge:docvqa_val", own_tasks).judge.name == "rule"
+    assert load("hedge:asks_a_model", own_tasks).aggregation().keys().isdisjoint({"right"})  # no model is asked
+
+
+def test_the_filter_that_judges_can_be_chosen(own_tasks: Path) -> None:
+    task = load("hedge:gsm8k_cot_zeroshot:filter=flexible-extract", own_tasks)
+    assert task.judge.settings()["filter"] == "flexible-extract"
+    with pytest.raises(Exception, match="did you mean 'flexible-extract'"):
+        load("hedge:gsm8k_cot_zeroshot:filter=flexible", own_tasks)
+
+
 def test_model_specific_prompts_can_be_another_models(own_tasks: Path) -> None:
     row = stock_data.load("lmms-lab-encoder/ChartQA", None)["test"][0]
     assert load("hedge:chartqa", own_tasks).doc_to_text(row).endswith("single word.")
@@ -372,7 +385,7 @@ def test_model_specific_prompts_can_be_another_models(own_tasks: Path) -> None:
 @pytest.fixture(scope="module")
 def chat(tmp_path_factory: pytest.TempPathFactory, own_tasks: Path) -> Evaluated:
     names = ("mmmu_val", "blink_jigsaw", "pope", "gsm8k_cot")
-    tasks = ",".join([*names, *(f"hedge:{name}" for name in names)])
+    tasks = ",".join([*names, *(f"hedge:{name}" for name in names), "hedge:countbench:judge=none:n=2"])
     return Evaluated(
         tmp_path_factory.mktemp("chat"),
         *("--model", "scripted_chat", "--tasks", tasks, "--limit", "4", "--gen_kwargs", "n=1"),
@@ -389,6 +402,11 @@ def test_chat_models_get_the_stock_tasks_messages(chat: Evaluated) -> None:
         assert all((a.text, a.shown) == (hedged[row].text, hedged[row].shown) for row, a in stock.items()), name
         for key, value in chat.values(name).items():
             assert chat.values(f"hedge:{name}")[key] == value, (name, key)
+    # Nothing is labelled, and the task's own rows are there all the same. --gen_kwargs goes before the name's n.
+    [unlabelled] = [file for name, file in chat.files.items() if name == "hedge:countbench"]
+    assert {(answers.label, len(answers.clean)) for answers in unlabelled.answer_sets} == {(None, 1)}
+    assert 0 <= chat.values("hedge:countbench")["acc,none"] <= 1
+    assert chat.values("hedge:countbench")["unlabelled_rate,nli"] == 1
     [two] = [a for a in chat.asked if a.task == "mmmu_val" and a.row == 3]
     assert sum(isinstance(part, tuple) for part in two.shown) == 2
     [examples] = [a for a in chat.asked if a.task == "gsm8k_cot" and a.row == 0]

@@ -25,6 +25,7 @@ class StockOptions:
         judge: metric of the task that says which answers are right; None takes the first that is 0 or 1; "none" labels
             nothing. Naming one also allows a task that asks a language model to judge.
         record_key: key of that metric's records that holds the number (`field=`); None takes the usual ones.
+        filter: the task's filter after which answers are judged; None takes its first.
         at_least, at_most: from where, or up to where, on a graded metric means right.
         question_type: column with the kind of question; None looks for one, "none" takes none.
         group: column that says which documents belong together; None takes their pictures.
@@ -36,6 +37,7 @@ class StockOptions:
 
     judge: str | None = None
     record_key: str | None = None
+    filter: str | None = None
     at_least: float | None = None
     at_most: float | None = None
     question_type: str | None = None
@@ -92,6 +94,7 @@ class StockOptions:
 _TEXTS = {
     "judge": "judge",
     "field": "record_key",
+    "filter": "filter",
     "question_type": "question_type",
     "group": "group",
     "id": "id",

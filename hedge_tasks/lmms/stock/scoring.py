@@ -11,6 +11,7 @@ from typing import Any
 from lmms_eval.api.instance import Instance
 from loguru import logger
 
+from hedge_tasks.errors import unknown
 from hedge_tasks.sampling.prefetch import ordered
 
 _LONGEST_FAULT = 300
@@ -48,16 +49,22 @@ class StockScoring:
         stock: lmms-eval's task.
         asks_a_model: whether its scoring may ask a language model. Its failures are then tried again as lmms-eval
             does, and errors that it logs and swallows count as faults: an unreachable judge says "wrong" otherwise.
+        judged_after: name of the filter after which answers are judged; None for the first.
+
+    Raises:
+        ConfigError: there is no such filter; names the nearest one.
+
+    Attributes:
+        filters: their names; answers are judged after the first.
     """
 
-    def __init__(self, stock: Any, *, asks_a_model: bool) -> None:
+    def __init__(self, stock: Any, *, asks_a_model: bool, judged_after: str | None = None) -> None:
         self._stock = stock
         self._asks_a_model = asks_a_model
-
-    @property
-    def filters(self) -> list[str]:
-        """Their names; answers are judged after the first."""
-        return list(dict.fromkeys(ensemble.name for ensemble in self._stock._filters))
+        names = list(dict.fromkeys(ensemble.name for ensemble in stock._filters))
+        if judged_after is not None and judged_after not in names:
+            raise unknown(f"filter of {stock.config.task}", judged_after, names)
+        self.filters = sorted(names, key=lambda name: name != judged_after)
 
     def filtered(self, documents: Any, texts: Sequence[str]) -> dict[str, list[Any]]:
         """The texts as each filter leaves them.

@@ -111,7 +111,7 @@ class StockTask(HedgeTask):
         config = self._stock.config
         functions = [config.process_results, *self._stock.aggregation().values()]
         asks = asks_a_model(functions)
-        self._scoring = StockScoring(self._stock, asks_a_model=asks is not None)
+        self._scoring = StockScoring(self._stock, asks_a_model=asks is not None, judged_after=self._options.filter)
         self._asks, self._numbers = asks, Numbers(self._stock)
         self._probes: Probes | None = None
         # A model that is paid for is asked only by who names the metric.
