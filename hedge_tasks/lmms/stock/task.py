@@ -252,6 +252,11 @@ class StockTask(HedgeTask):
     def _request(self, split: str, doc_id: int, ctx: str) -> SampleRequest:
         doc = self._documents[doc_id]
         shown, settings = self._presentation.of(doc), self._settings
+        if shown.kind == "other" and self.plan.noisy_count:
+            raise ConfigError(
+                f"{self.config.task}: document {doc_id} shows more than pictures, which nothing here perturbs; give "
+                "n_noisy=0"
+            )
         self._without_pictures += not shown.media
         self._image_keys[doc_id] = media = shown.media_key()
         id_ = str(doc[settings.id]) if settings.id else str(doc_id)
@@ -297,8 +302,8 @@ class StockTask(HedgeTask):
                 for i in range(n_clean)
             ]
         except Exception as error:  # a filter of the task's own, with whatever it cannot bear
-            fault = Outcome(fault=f"its filters raised {type(error).__name__}: {error}")
-            self._outcomes.update({answers.id: fault for answers in answer_sets})
+            outcome = Outcome(fault=f"its filters raised {type(error).__name__}: {error}")
+            self._outcomes.update({answers.id: outcome for answers in answer_sets})
             return
         columns = [list(column) for column in zip(*(baseline[name] for name in filters), *clean, strict=True)]
         workers = int(getattr(self._args, "process_docs_parallel", None) or _WORKERS)
@@ -307,9 +312,18 @@ class StockTask(HedgeTask):
             self._outcomes[answers.id] = outcomes[0]
             extra = self._stable(outcomes[len(filters) :])
             for number, name in enumerate(filters):
-                metrics = {**outcomes[number].metrics, **(extra if number == 0 else {})}
+                # What a judging model that failed left behind is no measurement of anything.
+                own = {} if outcomes[number].fault else outcomes[number].metrics
+                metrics = {**own, **(extra if number == 0 else {})}
                 named = {self._stock_names.get(metric, metric): value for metric, value in metrics.items()}
                 self._stock_answers[name, row] = StockAnswer(filtered[number], Outcome(named, outcomes[number].fault))
+
+        faults = [fault for answers in answer_sets if (fault := self._outcomes[answers.id].fault)]
+        if faults:
+            logger.warning(
+                "{}: {} of {} baseline answers could not be scored and are in none of its own rows: {}",
+                *(self.config.task, len(faults), len(answer_sets), faults[0]),
+            )
 
     def _stable(self, outcomes: Sequence[Outcome]) -> Mapping[str, Any]:
         if not self._stability or not isinstance(self.judge, StockJudge):
