@@ -82,6 +82,12 @@ def process_results(doc, results):
     return {"right": 0.3 if results[0] == "red" else float(results[0].isdigit())}
 """
 
+_GROUP = """
+group: counts
+task: [countbench]
+aggregate_metric_list: [{metric: acc, aggregation: mean, filter_list: none}]
+"""
+
 _NAMED = """
 task: my_count
 hedge_ize: {task: countbench, judge: acc, n: 2, question_type: number, id: none}
@@ -139,6 +145,7 @@ def own_tasks(tmp_path_factory: pytest.TempPathFactory) -> Path:
         (folder / f"{name}.yaml").write_text(_OWN_TASK.format(name=name))
         (folder / f"{name}_utils.py").write_text(source)
     (folder / "my_count.yaml").write_text(_NAMED)
+    (folder / "counts.yaml").write_text(_GROUP)
     return folder
 
 
@@ -376,6 +383,21 @@ def test_the_filter_that_judges_can_be_chosen(own_tasks: Path) -> None:
         load("hedge:gsm8k_cot_zeroshot:filter=flexible", own_tasks)
 
 
+def test_a_tag_is_all_its_tasks(own_tasks: Path) -> None:
+    found = manager(own_tasks)
+    loaded = found.load_task_or_group(["hedge:math_word_problems:n=3"], "simple")
+    assert set(loaded) == {f"hedge:{name}" for name in found.task_index["math_word_problems"]["task"]}
+    assert {task.config.generation_kwargs["n"] for task in loaded.values()} == {3}
+
+
+def test_several_processes_must_agree_on_their_tasks(own_tasks: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    names = ["hedge:countbench", "hedge:docvqa_val"]
+    assert set(manager(own_tasks).load_task_or_group(names)) == {"hedge:countbench"}
+    monkeypatch.setenv("WORLD_SIZE", "2")
+    with pytest.raises(Exception, match="anls"):
+        manager(own_tasks).load_task_or_group(names)
+
+
 def test_model_specific_prompts_can_be_another_models(own_tasks: Path) -> None:
     row = stock_data.load("lmms-lab-encoder/ChartQA", None)["test"][0]
     assert load("hedge:chartqa", own_tasks).doc_to_text(row).endswith("single word.")
@@ -385,10 +407,11 @@ def test_model_specific_prompts_can_be_another_models(own_tasks: Path) -> None:
 @pytest.fixture(scope="module")
 def chat(tmp_path_factory: pytest.TempPathFactory, own_tasks: Path) -> Evaluated:
     names = ("mmmu_val", "blink_jigsaw", "pope", "gsm8k_cot")
-    tasks = ",".join([*names, *(f"hedge:{name}" for name in names), "hedge:countbench:judge=none:n=2"])
+    tasks = ",".join([*names, *(f"hedge:{name}" for name in names), "hedge:counts:judge=none:n=2"])
     return Evaluated(
         tmp_path_factory.mktemp("chat"),
         *("--model", "scripted_chat", "--tasks", tasks, "--limit", "4", "--gen_kwargs", "n=1"),
+        *("--include_path", str(own_tasks)),
     )
 
 
@@ -407,6 +430,9 @@ def test_chat_models_get_the_stock_tasks_messages(chat: Evaluated) -> None:
     assert {(answers.label, len(answers.clean)) for answers in unlabelled.answer_sets} == {(None, 1)}
     assert 0 <= chat.values("hedge:countbench")["acc,none"] <= 1
     assert chat.values("hedge:countbench")["unlabelled_rate,nli"] == 1
+    # It came as the member of a group, whose own row lmms-eval fills from the task's.
+    group = chat.run.results["groups"]["hedge:counts"]
+    assert group["acc,none"] == pytest.approx(chat.values("hedge:countbench")["acc,none"])
     [two] = [a for a in chat.asked if a.task == "mmmu_val" and a.row == 3]
     assert sum(isinstance(part, tuple) for part in two.shown) == 2
     [examples] = [a for a in chat.asked if a.task == "gsm8k_cot" and a.row == 0]
