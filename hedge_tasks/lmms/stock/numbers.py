@@ -177,18 +177,10 @@ class Numbers:
     def _advice(
         self, probes: Sequence[Outcome], seen: Mapping[str, Sequence[float]], task: str, asked: str | None = None
     ) -> str:
+        """What the metrics said, and what to give."""
         for metric in [asked] if asked else self.metrics:
-            if not any(name.startswith(str(metric)) for name in seen):
-                rules = list(self._rules(probes, metric, StockOptions()))
-                seen = {**seen, **{str(rule): self._distinct(probes, rule) for rule in rules[:1]}}
-                if not rules:
-                    given = [probe.metrics[metric] for probe in probes if metric in probe.metrics]
-                    keys = (
-                        f"records with {', '.join(map(str, given[0]))}"
-                        if given and isinstance(given[0], Mapping)
-                        else "nothing that is a number"
-                    )
-                    seen = {**seen, f"{metric}: {keys}": []}
+            if not any(name.startswith(metric) for name in seen):
+                seen = {**seen, **self._said(probes, metric)}
         shown = "; ".join(
             name + (f": {', '.join(f'{number:g}' for number in numbers[:6])}" if numbers else "")
             for name, numbers in seen.items()
@@ -199,6 +191,14 @@ class Numbers:
             f"right from wrong, and from where on: {task}:judge={example}:at_least=0.5 (or at_most=; field=KEY for "
             f"the key of a record); or judge=none; or HEDGE_JUDGE names a judge of this package"
         )
+
+    def _said(self, probes: Sequence[Outcome], metric: str) -> dict[str, list[float]]:
+        """The numbers of a metric by how they are read, or what it gives instead of numbers."""
+        if rule := next(self._rules(probes, metric, StockOptions()), None):
+            return {str(rule): self._distinct(probes, rule)}
+        given = next((probe.metrics[metric] for probe in probes if metric in probe.metrics), None)
+        keys = ", ".join(map(str, given)) if isinstance(given, Mapping) else ""
+        return {f"{metric}: {f'records with {keys}' if keys else 'nothing that is a number'}": []}
 
     def _number(self, metric: str, given: Any, how: str) -> float | None:
         if how == "value":
