@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import subprocess
 import sys
 from importlib.metadata import entry_points
@@ -100,7 +101,8 @@ def test_loading_the_entry_point_imports_no_heavy_room() -> None:
     program = (
         "import sys, lmms_eval.models\n"
         "import hedge_tasks.lmms.plugin\n"
-        "heavy = {'hedge_tasks.lmms.task', 'hedge_tasks.clustering', 'hedge_tasks.perturb',\n"
+        "heavy = {'hedge_tasks.lmms.task', 'hedge_tasks.lmms.stock.loading', 'hedge_tasks.lmms.stock.task',\n"
+        "         'hedge_tasks.clustering', 'hedge_tasks.perturb',\n"
         "         'hedge_tasks.models.hedge_hf', 'albumentations', 'hedge_tasks.adjudication'}\n"
         "print('loaded:', *sorted(heavy & set(sys.modules)))"
     )
@@ -143,3 +145,32 @@ def test_stock_standard_errors_still_work(tasks: Any) -> None:
     from lmms_eval.api.metrics import mean
 
     assert evaluator_utils.stderr_for_metric(mean, 100)([0.0, 1.0]) == pytest.approx(0.5)
+
+
+def test_a_stock_aggregation_keeps_its_standard_error_behind_our_name(tasks: Any) -> None:
+    from lmms_eval import evaluator_utils
+    from lmms_eval.api.metrics import mean
+
+    from hedge_tasks.lmms.stock.aggregations import guarded
+
+    assert evaluator_utils.stderr_for_metric(guarded(mean, "hedge:x, acc"), 100)([0.0, 1.0]) == pytest.approx(0.5)
+
+
+def test_names_of_tasks_pass_through_three_methods(tasks: Any) -> None:
+    """What `hedge:TASK` wraps: by these signatures lmms-eval calls them, and by these the wrappers do."""
+    found = {
+        name: list(inspect.signature(inspect.unwrap(getattr(tasks.TaskManager, name))).parameters)
+        for name in ("match_tasks", "load_task_or_group", "_load_individual_task_or_group")
+    }
+    assert found == {
+        "match_tasks": ["self", "task_list"],
+        "load_task_or_group": ["self", "task_list", "task_type"],
+        "_load_individual_task_or_group": ["self", "name_or_config", "task_type", "parent_name", "update_config"],
+    }
+    assert tasks.TaskManager.match_tasks.hedge_tasks
+
+
+def test_the_retries_of_process_results_can_be_left_out(tasks: Any) -> None:
+    from lmms_eval.api.task import ConfigurableTask
+
+    assert ConfigurableTask.process_results.__wrapped__.__name__ == "process_results"

@@ -7,6 +7,8 @@ from typing import Any, NamedTuple, Protocol
 
 from hedge_tasks.detectors import registry
 from hedge_tasks.detectors.pipeline import Scores, auroc_of_pairs, shared_groups, within_strata_auroc
+from hedge_tasks.errors import ConfigError
+from hedge_tasks.evaluation import brought_metrics
 from hedge_tasks.replies.reading import MODEL
 from hedge_tasks.statistics import Estimate, StratifiedAuroc, estimate_rate
 
@@ -230,3 +232,17 @@ def known_metrics() -> dict[str, Metric]:
         "auroc_documents": CountedDocuments(),
         "read_by_model_rate": ReadByModelRate("read_by_model_rate"),
     }
+
+
+def own_metrics(evaluation: str | None, task: str) -> dict[str, Any]:
+    """The metrics that an evaluation brings; none where a task names none.
+
+    Raises:
+        ConfigError: there is no such evaluation; names the task.
+    """
+    if evaluation is None:
+        return {}
+    try:
+        return brought_metrics(evaluation)
+    except ConfigError as error:
+        raise ConfigError(f"{task}: {error}") from None

@@ -1,8 +1,8 @@
 """What lmms-eval loads: the entry point of group `lmms_eval.models`.
 
 It names our model adapters and, as it runs, adds to lmms-eval what a task of this package needs: the task folder, the
-request type `generate_samples`, two filters, and standard errors that an aggregation brings itself. Every evaluation
-loads it, also those that use nothing of ours, so it imports no model library and never raises.
+request type `generate_samples`, two filters, standard errors that an aggregation brings itself, and `hedge:TASK`. Every
+evaluation loads it, also those that use nothing of ours, so it imports no model library and never raises.
 """
 
 from __future__ import annotations
@@ -129,10 +129,52 @@ def add_standard_errors() -> None:
     @functools.wraps(original)
     def stderr_for_metric(metric: Any, bootstrap_iters: int) -> Any:
         own = getattr(metric, "stderr", None)
-        return own if own is not None and bootstrap_iters > 0 else original(metric, bootstrap_iters)
+        stock = getattr(metric, "hedge_stock", metric)  # behind `hedge:TASK`; see `stock.aggregations.guarded`
+        return own if own is not None and bootstrap_iters > 0 else original(stock, bootstrap_iters)
 
     stderr_for_metric.hedge_tasks = True  # type: ignore[attr-defined]
     evaluator_utils.stderr_for_metric = stderr_for_metric
 
 
-_ADDITIONS = (add_task_folder, add_request_type, add_filters, add_standard_errors)
+def add_stock_tasks() -> None:
+    """`hedge:TASK` wherever lmms-eval takes a task's name, and YAMLs with `hedge_ize`; its index stays as it is."""
+    from lmms_eval.tasks import TaskManager
+
+    if getattr(TaskManager.match_tasks, "hedge_tasks", False):
+        return
+    match, load_all = TaskManager.match_tasks, TaskManager.load_task_or_group
+    load_one = TaskManager._load_individual_task_or_group
+
+    @functools.wraps(match)
+    def match_tasks(self: Any, task_list: Any) -> Any:
+        from hedge_tasks.lmms.stock import loading  # on first use: the room behind it is heavy
+
+        return loading.match(self, task_list, match)
+
+    @functools.wraps(load_all)
+    def load_task_or_group(self: Any, task_list: Any = None, task_type: str = "simple") -> Any:
+        from hedge_tasks.lmms.stock import loading
+
+        return loading.load_all(self, task_list, lambda: load_all(self, task_list, task_type=task_type))
+
+    @functools.wraps(load_one)
+    def load_individual(
+        self: Any,
+        name_or_config: Any = None,
+        task_type: str = "simple",
+        parent_name: Any = None,
+        update_config: Any = None,
+    ) -> Any:
+        from hedge_tasks.lmms.stock import loading
+
+        ours = loading.load_one(self, name_or_config, task_type, parent_name, update_config)
+        if ours is not None:
+            return ours
+        return load_one(self, name_or_config, task_type=task_type, parent_name=parent_name, update_config=update_config)
+
+    match_tasks.hedge_tasks = True  # type: ignore[attr-defined]
+    TaskManager.match_tasks, TaskManager.load_task_or_group = match_tasks, load_task_or_group
+    TaskManager._load_individual_task_or_group = load_individual
+
+
+_ADDITIONS = (add_task_folder, add_request_type, add_filters, add_standard_errors, add_stock_tasks)

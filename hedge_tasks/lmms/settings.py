@@ -9,6 +9,36 @@ from typing import Any
 from hedge_tasks.errors import ConfigError, unknown
 from hedge_tasks.runs.protocols import asked_protocol, protocol_of
 
+_STOCK_KEYS = {
+    "doc_to_text": "`hedge.prompt` names the text that is asked, and `hedge.question` its column",
+    "doc_to_visual": "`hedge.images` names the columns with pictures",
+    "doc_to_target": "`hedge.answer` names the column with the reference",
+    "doc_to_messages": "`hedge.prompt` names the text that is asked, with `<image>` for the place of the pictures",
+    "doc_to_choice": "write the choices into the question (`process_docs`)",
+    "process_results": "`hedge.judge` says who judges",
+    "lmms_eval_specific_kwargs": "a prompt is the same for all models here; `hedge.prompt` names it",
+    "model_specific_target_kwargs": "`hedge.answer` names the column with the reference",
+    "model_specific_generation_kwargs": "`generation_kwargs` holds for all models",
+    "description": "write it into the prompt that `hedge.prompt` names",
+    "num_fewshot": "write the examples into the prompt that `hedge.prompt` names",
+    "fewshot_config": "write the examples into the prompt that `hedge.prompt` names",
+}
+"""Keys of lmms-eval's own tasks that say what a HEDGE task says in another place."""
+
+
+def refuse_stock_keys(config: Mapping[str, Any]) -> None:
+    """Refuse keys of lmms-eval's own tasks that would be ignored.
+
+    Raises:
+        ConfigError: names the first one, and where to say it instead.
+    """
+    for key, instead in _STOCK_KEYS.items():
+        if config.get(key):
+            raise ConfigError(
+                f"{config['task']}: {key!r} belongs to lmms-eval's own tasks and would be ignored: {instead}. To score "
+                "a task that is written in lmms-eval's way, leave out `class` and `hedge` and call it as hedge:TASK"
+            )
+
 
 @dataclass(frozen=True)
 class DocumentSettings:

@@ -33,7 +33,6 @@ from hedge_tasks.data.answers import Answer, AnswerSet, FailedDocument, read_rep
 from hedge_tasks.data.manifests import Data, Digests, Manifest, grouping_digest, text_digest
 from hedge_tasks.detectors.registry import get, names
 from hedge_tasks.errors import ConfigError, DataError, DrawsFailed, HedgeError, unknown
-from hedge_tasks.evaluation import brought_metrics
 from hedge_tasks.lmms.filters import (
     FILTERS_VARIABLE,
     ClusterFilter,
@@ -43,11 +42,11 @@ from hedge_tasks.lmms.filters import (
     asked_filters,
 )
 from hedge_tasks.lmms.identity import display_name, model_identity, output_folder, store_folder
-from hedge_tasks.lmms.metrics import FAILED_RATE, FailedRate, known_metrics
+from hedge_tasks.lmms.metrics import FAILED_RATE, FailedRate, known_metrics, own_metrics
 from hedge_tasks.lmms.outcome import Everything, report_outcome, run_of
 from hedge_tasks.lmms.processes import gather, is_first
 from hedge_tasks.lmms.reasoning import Tags, reasoning_tags, without_reasoning
-from hedge_tasks.lmms.settings import DocumentSettings
+from hedge_tasks.lmms.settings import DocumentSettings, refuse_stock_keys
 from hedge_tasks.perturb import Wording
 from hedge_tasks.replies import spoken_text
 from hedge_tasks.runs.cost import measured
@@ -56,7 +55,7 @@ from hedge_tasks.runs.protocols import protocol_of
 from hedge_tasks.runs.run_files import FOLDER, save_run
 from hedge_tasks.sampling.forced import passes_needed
 from hedge_tasks.sampling.plan import SamplingPlan, draw_seed
-from hedge_tasks.sampling.prompts import load_prompt
+from hedge_tasks.sampling.prompts import Prompt, load_prompt
 from hedge_tasks.sampling.requests import SampleRequest
 from hedge_tasks.sampling.second_stage import SecondStage
 
@@ -135,11 +134,24 @@ class HedgeTask(ConfigurableMessagesTask):
     # --- building -----------------------------------------------------------------------------------------------------
 
     def __init__(self, config: dict[str, Any], model_name: str | None = None) -> None:
-        self._settings = DocumentSettings.of_task(config)
+        settings = DocumentSettings.of_task(config)
+        refuse_stock_keys(config)
         # Before the data is loaded: a slip of the pen should not cost that.
-        self._metrics = {**known_metrics(), **self._own_metrics(config["task"])}
-        self.judge = self.judge_of(self._settings, config["task"])
-        self._prompt = load_prompt(self._settings.prompt)
+        metrics = {**known_metrics(), **own_metrics(settings.evaluation, config["task"])}
+        judge = self.judge_of(settings, config["task"])
+        self._start(settings, metrics=metrics, judge=judge, prompt=load_prompt(settings.prompt))
+        # TaskConfig knows neither our keys nor the one that named this class.
+        framework = {key: value for key, value in config.items() if key not in ("class", "hedge", "hedge_overrides")}
+        protocol = protocol_of(self._settings.protocol)
+        framework["generation_kwargs"] = {**protocol.sampling, **(framework.get("generation_kwargs") or {})}
+        if framework.get("filter_list"):
+            framework["filter_list"] = asked_filters(protocol.pipelines(framework["filter_list"]))
+        super().__init__(config=framework, model_name=model_name)
+        self._tell_filters()
+
+    def _start(self, settings: DocumentSettings, *, metrics: Mapping[str, Any], judge: Judge, prompt: Prompt) -> None:
+        """What a task knows before lmms-eval's part of it is built."""
+        self._settings, self._metrics, self.judge, self._prompt = settings, metrics, judge, prompt
         self._verdicts: dict[str, dict[str, Any]] = {}
         self._failed: list[dict[str, str]] = []
         # Facts that are only known after sampling. The very same object sits in every dump of the configuration, so
@@ -149,14 +161,6 @@ class HedgeTask(ConfigurableMessagesTask):
         self._asked_at: float | None = None
         # Seconds and memory of each stage; like the outcome the very object that is in every dump.
         self._cost: dict[str, Any] = {}
-        # TaskConfig knows neither our keys nor the one that named this class.
-        framework = {key: value for key, value in config.items() if key not in ("class", "hedge", "hedge_overrides")}
-        protocol = protocol_of(self._settings.protocol)
-        framework["generation_kwargs"] = {**protocol.sampling, **(framework.get("generation_kwargs") or {})}
-        if framework.get("filter_list"):
-            framework["filter_list"] = asked_filters(protocol.pipelines(framework["filter_list"]))
-        super().__init__(config=framework, model_name=model_name)
-        self._tell_filters()
 
     def _tell_filters(self) -> None:
         """The rows of the table say which detectors score; each pipeline asks the model that it clusters with."""
@@ -172,14 +176,6 @@ class HedgeTask(ConfigurableMessagesTask):
                     backend = step.scorer.backend
                 elif isinstance(step, ScoreFilter):
                     step.serve(asked, backend)
-
-    def _own_metrics(self, task: str) -> dict[str, Any]:
-        if self._settings.evaluation is None:
-            return {}
-        try:
-            return brought_metrics(self._settings.evaluation)
-        except ConfigError as error:
-            raise ConfigError(f"{task}: {error}") from None
 
     @property
     def reasoning_tags(self) -> Tags:
@@ -272,6 +268,13 @@ class HedgeTask(ConfigurableMessagesTask):
     def build_all_requests(self, **options: Any) -> None:
         if options.get("system_instruction"):
             logger.warning("{}: --system_instruction is ignored, the task's prompt is part of it", self.config.task)
+        self._prepare()
+        super().build_all_requests(**options)
+        # What is answered from here on may be other tasks' as well: lmms-eval asks the model once for all.
+        self._asked_at = time.perf_counter()
+
+    def _prepare(self) -> None:
+        """The plan, and whatever can be known to fail before the first draw."""
         # Read here, not in __init__: --gen_kwargs arrives after the task is built.
         self.plan = SamplingPlan.from_generation_kwargs(self.config.generation_kwargs)
         self._check_images()
@@ -279,9 +282,6 @@ class HedgeTask(ConfigurableMessagesTask):
         self._check_models()
         if not self._predict_only:
             check_judge(self.judge, bool(self._settings.images))
-        super().build_all_requests(**options)
-        # What is answered from here on may be other tasks' as well: lmms-eval asks the model once for all.
-        self._asked_at = time.perf_counter()
 
     def _check_images(self) -> None:
         """Documents without a picture that can be shown are left out, as far as the plan allows.
@@ -289,9 +289,9 @@ class HedgeTask(ConfigurableMessagesTask):
         Raises:
             DataError: there are more of them.
         """
-        n_documents = len(self._keys)
         if not self._image_faults:
             return
+        n_documents = len(self._keys)
         faults = splits.describe_faults(self._image_faults, n_documents)
         what = f"{self.config.task} ({self.config.dataset_path}, {self.config.test_split}): {faults}"
         if len(self._image_faults) > self.plan.allowed_failures(n_documents):
@@ -319,26 +319,7 @@ class HedgeTask(ConfigurableMessagesTask):
 
     def construct_requests(self, doc_id: int, ctx: str, **kwargs: Any) -> Instance:
         split = kwargs["metadata"]["split"]
-        doc = self.dataset_no_image[split][doc_id]
-        wording = self._wording(doc)
-        request = SampleRequest(
-            id=self._id(doc_id, doc),
-            key=self._keys[doc_id],
-            question=wording.question,
-            context=wording.context,
-            distractor=wording.distractor,
-            prompt=self._prompt,
-            plan=self.plan,
-            load_images=self._loader(doc_id),
-            reference=self.doc_to_target(doc),
-            group=self._groups[doc_id] or None,
-            question_type=self._question_type(doc),
-            model=model_identity(self._args),
-            store=store_folder(self._args),
-            second_stage=self._second_stage,
-            forced=self._forced,
-            choices=self._choices(doc),
-        )
+        request = self._request(split, doc_id, ctx)
         if self.plan.noisy_count:
             self._check_noise(request)
         if request.store is None:
@@ -347,6 +328,39 @@ class HedgeTask(ConfigurableMessagesTask):
         settings = {"do_sample": True, "n": 1 + self.plan.n + self.plan.noisy_count}
         arguments = (ctx, settings, request, doc_id, self.config.task, split)
         return Instance("generate_samples", arguments, 0, **kwargs)
+
+    def _request(self, split: str, doc_id: int, ctx: str) -> SampleRequest:
+        """What is asked about a document.
+
+        Args:
+            ctx: the text that lmms-eval would ask with.
+        """
+        doc = self.dataset_no_image[split][doc_id]
+        wording = self._wording(doc)
+        return self._sample_request(
+            id=self._id(doc_id, doc),
+            key=self._keys[doc_id],
+            question=wording.question,
+            context=wording.context,
+            distractor=wording.distractor,
+            load_images=self._loader(doc_id),
+            reference=self.doc_to_target(doc),
+            group=self._groups[doc_id] or None,
+            question_type=self._question_type(doc),
+            choices=self._choices(doc),
+        )
+
+    def _sample_request(self, **of_document: Any) -> SampleRequest:
+        """A request with what all documents of the task share."""
+        return SampleRequest(
+            prompt=self._prompt,
+            plan=self.plan,
+            model=model_identity(self._args),
+            store=store_folder(self._args),
+            second_stage=self._second_stage,
+            forced=self._forced,
+            **of_document,
+        )
 
     def _loader(self, doc_id: int) -> Callable[[Mapping[str, Any]], list[Any]]:
         """What loads the pictures of a document, or says why there are none."""

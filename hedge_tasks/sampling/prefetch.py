@@ -14,7 +14,7 @@ in OpenCV, numpy and Pillow, which let other threads run.
 from __future__ import annotations
 
 from collections import OrderedDict, deque
-from collections.abc import Callable, Generator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from itertools import islice
 from threading import Lock
@@ -52,15 +52,18 @@ def prefetch_messages(
     return ordered(draws, messages, workers=workers, ahead=ahead)
 
 
-def ordered(items: Sequence[In], make: Callable[[In], Out], *, workers: int, ahead: int) -> Generator[Out, None, None]:
-    """`map(make, items)` with threads that run ahead of the reader, but never by more than `ahead` items."""
+def ordered(items: Iterable[In], make: Callable[[In], Out], *, workers: int, ahead: int) -> Generator[Out, None, None]:
+    """`map(make, items)` with threads that run ahead of the reader, but never by more than `ahead` items.
+
+    The items themselves are taken one after the other in the reader's thread.
+    """
     for name, value in (("workers", workers), ("ahead", ahead)):
         if value < 1:
             raise ConfigError(f"{name}: expected a positive integer, got {value!r}")
     return _ordered(items, make, workers, ahead)
 
 
-def _ordered(items: Sequence[In], make: Callable[[In], Out], workers: int, ahead: int) -> Generator[Out, None, None]:
+def _ordered(items: Iterable[In], make: Callable[[In], Out], workers: int, ahead: int) -> Generator[Out, None, None]:
     pool = ThreadPoolExecutor(workers, thread_name_prefix="hedge-prefetch")
     rest = iter(items)
     try:

@@ -13,6 +13,7 @@ from hedge_tasks.data.answers import Draw
 from hedge_tasks.data.pictures import UNREADABLE_ERRORS, at_most, to_rgb8, whole_pictures
 from hedge_tasks.errors import DataError, HedgeError
 from hedge_tasks.perturb import Wording
+from hedge_tasks.sampling.conversations import Conversation
 from hedge_tasks.sampling.plan import SamplingPlan
 from hedge_tasks.sampling.prompts import Prompt
 from hedge_tasks.sampling.second_stage import SecondStage
@@ -50,6 +51,8 @@ class SampleRequest:
         second_stage: what is asked about the same document when all documents have answered; None for nothing.
         forced: names of the forced passes about the baseline answer; see `hedge_tasks.sampling.forced`.
         choices: the only texts that the model may write (`guided: true`); none leaves it free.
+        conversation: chat messages that another task has written, in place of the prompt's; None for the prompt's.
+        other_media: whether `load_images` gives more than pictures (video, sound), which adapters get as it is.
     """
 
     id: str
@@ -68,6 +71,8 @@ class SampleRequest:
     second_stage: SecondStage | None = None
     forced: tuple[str, ...] = ()
     choices: tuple[str, ...] = ()
+    conversation: Conversation | None = None
+    other_media: bool = False
 
     @property
     def wording(self) -> Wording:
@@ -131,7 +136,10 @@ class DrawRequest:
 
     def conversation(self, images: list[Any]) -> list[dict[str, Any]]:
         """Chat messages of this draw, given its images."""
-        return self.request.prompt.messages(self.wording(), images)
+        request = self.request
+        if request.conversation is not None:
+            return request.conversation.messages(images, request.question, self.wording().question)
+        return request.prompt.messages(self.wording(), images)
 
 
 def draw_images(draw: DrawRequest, document: Mapping[str, Any]) -> list[Any]:
@@ -141,13 +149,17 @@ def draw_images(draw: DrawRequest, document: Mapping[str, Any]) -> list[Any]:
 def clean_images(request: SampleRequest, document: Mapping[str, Any]) -> list[Any]:
     """The images of a document as its clean draws see them: 8-bit RGB, no larger than the plan says.
 
+    Media of another kind are given as they are.
+
     Raises:
         UnreadablePicture: one is damaged or a decompression bomb; names the document.
     """
     try:
         with whole_pictures():
-            side = request.plan.max_image_side
-            return [at_most(to_rgb8(image), side) for image in request.load_images(document)]
+            images = request.load_images(document)
+            if request.other_media:
+                return images
+            return [at_most(to_rgb8(image), request.plan.max_image_side) for image in images]
     except _PICTURE_ERRORS as error:
         raise _unreadable(request, error) from error
 

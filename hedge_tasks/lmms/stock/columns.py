@@ -1,0 +1,92 @@
+"""What the columns of a stock data set tell of its documents: ids, and kinds of questions."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from hedge_tasks.errors import unknown
+from hedge_tasks.lmms.stock.options import NONE
+
+IDS = ("question_id", "id", "qid", "questionId", "questionID", "index", "idx")
+"""Columns that are taken for ids where no two documents share one."""
+
+QUESTION_TYPES = (
+    "question_type",
+    "category",
+    "subject",
+    "type",
+    "answer_type",
+    "task",
+    "task_type",
+    "sub_task",
+    "topic",
+    "subfield",
+)
+"""Columns that are taken for the kind of question where they hold a few values."""
+
+MOST_TYPES = 50
+"""More kinds than this are no kinds: too few questions of each could be compared."""
+
+
+def id_column(docs: Any, asked: str | None, task: str) -> str | None:
+    """The column with ids, None where the row is the id.
+
+    Args:
+        docs: the split (`datasets.Dataset`).
+        asked: a column, "none", or None to look for one.
+        task: for the error.
+
+    Raises:
+        ConfigError: there is no such column, or documents share a value of it.
+    """
+    if asked == NONE:
+        return None
+    if asked is not None:
+        column = _existing(docs, asked, task)
+        if not _unique(docs, column):
+            raise unknown(f"{task}: column of ids (documents share values of {asked!r})", asked, [NONE])
+        return column
+    return next((name for name in IDS if _plain(docs, name) and _unique(docs, name)), None)
+
+
+def type_column(docs: Any, asked: str | None, task: str) -> str | None:
+    """The column with the kind of question, None for none.
+
+    Raises:
+        ConfigError: there is no such column.
+    """
+    if asked == NONE:
+        return None
+    if asked is not None:
+        return _existing(docs, asked, task)
+    return next((name for name in QUESTION_TYPES if _plain(docs, name) and _few(docs[name][:])), None)
+
+
+def group_column(docs: Any, asked: str | None, task: str) -> str | None:
+    """The column that says which documents belong together, None for their pictures.
+
+    Raises:
+        ConfigError: there is no such column.
+    """
+    return None if asked in (None, NONE) else _existing(docs, str(asked), task)
+
+
+def _existing(docs: Any, name: str, task: str) -> str:
+    if name not in docs.column_names:
+        raise unknown(f"column of {task}", name, docs.column_names)
+    return name
+
+
+def _plain(docs: Any, name: str) -> bool:
+    dtype = getattr(docs.features.get(name), "dtype", None)
+    return dtype in ("string", "large_string") or str(dtype).startswith(("int", "uint"))
+
+
+def _unique(docs: Any, name: str) -> bool:
+    values = docs[name][:]
+    return None not in values and len(set(map(str, values))) == len(values)
+
+
+def _few(values: Sequence[Any]) -> bool:
+    return None not in values and 2 <= len(set(values)) <= min(MOST_TYPES, max(2, len(values) // 2))

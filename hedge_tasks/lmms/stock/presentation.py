@@ -1,0 +1,108 @@
+"""What a stock task shows of a document: its text, and pictures or other media, as lmms-eval would hand them on."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+from PIL import Image
+
+from hedge_tasks.data.pictures import to_rgb8
+from hedge_tasks.sampling.conversations import Conversation
+
+Kind = Literal["pictures", "text", "other"]
+
+_PICTURE_FILES = (".jpg", ".jpeg", ".png", ".bmp", ".gif", ".tiff", ".webp")
+"""What lmms-eval takes for a picture by its name."""
+
+
+@dataclass(frozen=True)
+class Shown:
+    """One document as the model sees it.
+
+    Attributes:
+        conversation: for a chat model, whose messages have numbers in place of pictures; None for a simple one.
+        media: pictures (PIL), or whatever else the task shows, in the order in which the model gets them.
+    """
+
+    conversation: Conversation | None
+    media: tuple[Any, ...]
+
+    @property
+    def kind(self) -> Kind:
+        if not self.media:
+            return "text"
+        return "pictures" if all(isinstance(one, Image.Image) for one in self.media) else "other"
+
+    def media_key(self) -> str:
+        """What tells these pictures from others; empty where there are none."""
+        return hashlib.sha256("".join(map(_digest, self.media)).encode()).hexdigest()[:16] if self.media else ""
+
+    def key(self, text: str) -> str:
+        """What tells this document, asked with this text, from others."""
+        turns = None if self.conversation is None else self.conversation.turns
+        parts = json.dumps([_plain(turns), text, self.media_key()], ensure_ascii=True)
+        return hashlib.sha256(parts.encode()).hexdigest()[:32]
+
+
+class Presentation:
+    """How a stock task presents its documents to one kind of model.
+
+    Only what that kind gets is called: some tasks' functions for one kind change what those for the other give later.
+
+    Args:
+        stock: lmms-eval's task.
+        chat: whether the model takes messages.
+    """
+
+    def __init__(self, stock: Any, *, chat: bool) -> None:
+        self._stock, self._chat = stock, chat
+
+    def of(self, document: Mapping[str, Any]) -> Shown:
+        if self._chat:
+            conversation, media = Conversation.of(self._stock.doc_to_messages(document))
+            return Shown(conversation, tuple(map(_opened, media)))
+        visual = self._stock.doc_to_visual(document)
+        return Shown(None, tuple(map(_opened, visual if visual is not None else ())))
+
+    def media(self, document: Mapping[str, Any]) -> list[Any]:
+        """What `SampleRequest.load_images` is: everything that the document shows."""
+        return list(self.of(document).media)
+
+    def kind(self, documents: Sequence[Mapping[str, Any]]) -> Kind:
+        """What the documents show: "other" where one shows more than pictures, "text" where none shows anything."""
+        kinds = {self.of(document).kind for document in documents}
+        return "other" if "other" in kinds else "pictures" if "pictures" in kinds else "text"
+
+
+def _opened(media: Any) -> Any:
+    if isinstance(media, str) and media.lower().endswith(_PICTURE_FILES) and Path(media).is_file():
+        return Image.open(media)
+    return media
+
+
+def _digest(media: Any) -> str:
+    if isinstance(media, Image.Image):
+        pixels = to_rgb8(media)
+        return hashlib.sha256(f"{pixels.size}".encode() + pixels.tobytes()).hexdigest()
+    return hashlib.sha256(json.dumps(_plain(media), ensure_ascii=True).encode()).hexdigest()
+
+
+def _plain(value: Any) -> Any:
+    """A value as JSON that is the same for equal content; what has no content to be seen counts by its type."""
+    if value is None or isinstance(value, (str, int, float, bool)):
+        return value
+    if isinstance(value, Mapping):
+        return {str(key): _plain(value[key]) for key in sorted(value, key=str)}
+    if isinstance(value, (list, tuple)):
+        return [_plain(one) for one in value]
+    if isinstance(value, (bytes, bytearray)):
+        return hashlib.sha256(value).hexdigest()
+    if isinstance(value, np.ndarray):
+        return [str(value.dtype), list(value.shape), hashlib.sha256(np.ascontiguousarray(value).tobytes()).hexdigest()]
+    return _digest(value) if isinstance(value, Image.Image) else f"<{type(value).__qualname__}>"

@@ -1,0 +1,454 @@
+"""`hedge:TASK`: stock tasks of lmms-eval of different make, beside themselves, on stand-ins of their data sets."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from contextlib import suppress
+from functools import cache
+from pathlib import Path
+from typing import Any
+from unittest.mock import patch
+
+import pytest
+import stock_data
+from evaluation import Run, evaluate
+from loguru import logger
+
+from hedge_tasks.runs.run_files import Run as RunFile
+from hedge_tasks.runs.run_files import load_runs
+
+pytestmark = [pytest.mark.framework, pytest.mark.slow]
+
+PLAIN = (
+    *("pope", "mme", "scienceqa_img", "realworldqa", "ai2d", "blink_jigsaw", "gsm8k_cot_zeroshot", "chartqa"),
+    *("mmstar", "seedbench", "vstar_bench", "countbench", "vocalsound_test"),
+)
+RULES = {
+    "textvqa_val": "judge=exact_match:at_least=0.5",
+    "ok_vqa_val2014": "judge=exact_match:at_least=0.3",
+}
+BESIDE = ("mmmu_val", *PLAIN, *RULES)
+"""Tasks that run in one command both as they are and behind `hedge:`."""
+
+REFUSED = {
+    "hedge:mmmu_test": "only submission",
+    "hedge:docvqa_val": r"judge=anls:at_least=0\.5",
+    "hedge:seedbench_ppl": "multiple_choice",
+    "hedge:asks_a_model": "may ask a language model.*judge=METRIC.*right",
+    "hedge:asks_nobody": "does not call the reference itself right",
+    "hedge:hedge_demo": "has a class of its own",
+}
+LIMIT, OFFSET, N = 8, 2, 3
+FOLDERS = (
+    *("mmmu", "pope", "mme", "scienceqa", "textvqa", "ok_vqa", "realworldqa", "ai2d", "blink", "gsm8k", "docvqa"),
+    *("chartqa", "mmstar", "seedbench", "vstar_bench", "countbench", "vocalsound"),
+)
+
+_OWN_TASK = """
+task: {name}
+dataset_path: vikhyatk/CountBenchQA
+test_split: test
+output_type: generate_until
+doc_to_visual: image
+doc_to_text: "{{{{question}}}} Number?"
+doc_to_target: "{{{{number}}}}"
+process_results: !function {name}_utils.process_results
+metric_list: [{{metric: right, aggregation: mean, higher_is_better: true}}]
+metadata: {{version: 1.0}}
+"""
+
+_ASKS = """
+from loguru import logger
+
+left = {calls}
+
+def ask_gpt(answer, target):
+    global left
+    left -= 1
+    if left < 0:
+        {failing}
+        return ""
+    return "yes" if answer == target else "no"
+
+def process_results(doc, results):
+    return {{"right": float(ask_gpt(results[0], str(doc["number"])) == "yes")}}
+"""
+
+_RAISES = """
+def process_results(doc, results):
+    if doc.pop("number") in (0, 2) and not results[0].isdigit():  # changes what it is given, as some do
+        raise ZeroDivisionError("two is too much")
+    return {"right": 0.3 if results[0] == "red" else float(results[0].isdigit())}
+"""
+
+_GROUP = """
+group: counts
+task: [countbench]
+aggregate_metric_list: [{metric: acc, aggregation: mean, filter_list: none}]
+"""
+
+_NAMED = """
+task: my_count
+hedge_ize: {task: countbench, judge: acc, n: 2, question_type: number, id: none}
+metric_list: [{metric: se_auroc}, {metric: hallucination_rate}]
+metadata: {version: 2.0}
+"""
+
+
+@pytest.fixture(scope="module", autouse=True)
+def stand_ins() -> Iterator[None]:
+    """Stock data sets from `stock_data`, a small index of tasks, scripted models, and one clustering that is quick."""
+    from lmms_eval import models, tasks
+    from lmms_eval.models.registry_v2 import ModelManifest
+
+    root, original = Path(tasks.__file__).parent, tasks.TaskManager.initialize_tasks
+
+    def initialize(self: Any, include_path: Any = None, include_defaults: bool = True) -> Any:
+        given = [include_path] if isinstance(include_path, str) else list(include_path or [])
+        return original(self, [*given, *(str(root / folder) for folder in FOLDERS)], False)
+
+    def load_dataset(path: str, name: str | None = None, **options: Any) -> Any:
+        found = stock_data.load(path, name)
+        return found.copy()
+
+    for name, paths in {
+        "scripted": {"simple_class_path": "scripted_models.Scripted"},
+        "scripted_chat": {"chat_class_path": "scripted_models.ScriptedChat"},
+    }.items():
+        models.MODEL_REGISTRY_V2.register_manifest(ModelManifest(model_id=name, **paths), overwrite=True)
+    quick = {"HEDGE_FILTERS": "nli", "HEDGE_NLI_MODEL": "package://hedge_tasks.models.tiny/nli", "HEDGE_CACHE": "off"}
+    with (
+        patch.object(tasks.TaskManager, "initialize_tasks", initialize),
+        patch("datasets.load_dataset", load_dataset),
+        patch.dict("os.environ", quick),
+    ):
+        yield
+
+
+@pytest.fixture(autouse=True)
+def _no_settings_from_outside() -> None:
+    """In place of the one for all tests, which would take away the settings that the evaluations share."""
+
+
+@pytest.fixture(scope="module")
+def own_tasks(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A user's own tasks: judged by a model that is there for one question, by none, with faults; and a name."""
+    folder = tmp_path_factory.mktemp("own")
+    sources = {
+        "asks_a_model": _ASKS.format(calls=99, failing="pass"),
+        "asks_nobody": _ASKS.format(calls=0, failing="pass"),  # says nothing of it
+        "asks_too_long": _ASKS.format(calls=1, failing="logger.error('server unreachable')"),
+        "raises": _RAISES,
+    }
+    for name, source in sources.items():
+        (folder / f"{name}.yaml").write_text(_OWN_TASK.format(name=name))
+        (folder / f"{name}_utils.py").write_text(source)
+    (folder / "my_count.yaml").write_text(_NAMED)
+    (folder / "counts.yaml").write_text(_GROUP)
+    return folder
+
+
+class Evaluated:
+    """An evaluation, what it logged and what its model was asked."""
+
+    def __init__(self, output: Path, *arguments: str) -> None:
+        import scripted_models
+
+        lines: list[str] = []
+        sink = logger.add(lambda message: lines.append(str(message)), level="DEBUG")
+        scripted_models.Scripted.asked.clear()
+        self.run: Run = evaluate(output, *arguments)
+        with suppress(ValueError):  # lmms-eval takes all sinks away
+            logger.remove(sink)
+        self.said = lines
+        self.asked = list(scripted_models.Scripted.asked)
+        self.files: dict[str, RunFile] = {run.task: run for run in load_runs(output)}
+
+    def values(self, task: str) -> dict[str, Any]:
+        return self.run.values(task)
+
+
+@pytest.fixture(scope="module")
+def both(tmp_path_factory: pytest.TempPathFactory, own_tasks: Path) -> Evaluated:
+    """One command: every task as it is and behind `hedge:`, with tasks that are refused in between."""
+    hedged = ["hedge:mmmu", *(f"hedge:{name}" for name in PLAIN), *(f"hedge:{n}:{rule}" for n, rule in RULES.items())]
+    refused = [name for name in REFUSED if name not in ("hedge:mmmu_test", "hedge:asks_nobody")]
+    more = ["hedge:asks_nobody:judge=right", "hedge:asks_too_long:judge=right", "hedge:raises:n=1", "my_count"]
+    tasks = [*refused, *BESIDE, *hedged, *more]
+    return Evaluated(
+        tmp_path_factory.mktemp("both"),
+        *("--model", "scripted", "--tasks", ",".join(tasks), "--include_path", str(own_tasks)),
+        *("--limit", str(LIMIT), "--offset", str(OFFSET), "--gen_kwargs", f"n={N}"),
+    )
+
+
+def test_the_stock_tasks_metrics_stand_beside_ours_once_and_equal(both: Evaluated) -> None:
+    compared = 0
+    for name in BESIDE:
+        stock, hedged = both.run.results["results"][name], both.run.results["results"][f"hedge:{name}"]
+        cells = {key: value for key, value in stock.items() if "," in key}
+        assert cells, name
+        if name == "ai2d":
+            continue  # see the next test
+        for key, value in cells.items():
+            assert hedged[key] == (pytest.approx(value) if isinstance(value, float) else value), (name, key)
+            compared += 1
+        assert {"se_auroc,nli", "radflag_auroc,nli", "hallucination_rate,nli"} <= hedged.keys(), name
+    assert compared > 60
+
+
+def test_filters_get_the_documents_that_were_asked_for(both: Evaluated) -> None:
+    """lmms-eval hands ai2d's filter the first rows of the split whatever `--offset` says; ours gets the right ones."""
+    answers = {answers.id: answers for answers in both.files["hedge:ai2d"].answer_sets}
+    documents = stock_data.load("lmms-lab-encoder/ai2d", None)["test"]
+    right = [
+        answers[str(row)].baseline.text in (f"{'ABCDE'[int(documents[row]['answer'])]}.", "A")
+        and (answers[str(row)].baseline.text != "A" or documents[row]["answer"] == "0")
+        for row in range(OFFSET, OFFSET + LIMIT)
+    ]
+    assert both.values("hedge:ai2d")["exact_match,flexible-extract"] == pytest.approx(sum(right) / LIMIT)
+
+
+def test_prompts_pictures_and_limits_are_the_stock_tasks(both: Evaluated) -> None:
+    for name in BESIDE:
+        # What asks and shows the same shares its answers in the store: one of the two is asked.
+        hedged_names = {f"hedge:{name}"} | ({"my_count"} if name == "countbench" else set())
+        [stock, hedged] = [
+            {a.row: a for a in both.asked if a.task in tasks and a.settings.get("temperature", 0) < 1}
+            for tasks in ({name}, hedged_names)
+        ]
+        assert len(stock) == LIMIT, name
+        assert hedged.keys() >= stock.keys(), name
+        for row, asked in stock.items():
+            mine = hedged[row]
+            assert (mine.text, mine.shown) == (asked.text, asked.shown), (name, row)
+            assert mine.settings["max_new_tokens"] == asked.settings.get("max_new_tokens", 512), name
+            assert mine.settings.get("until", []) == [text for text in asked.settings["until"] or [] if text], name
+
+
+def test_the_judge_is_the_tasks_own_metric(both: Evaluated) -> None:
+    for name, metric, right in (
+        ("pope", "pope_accuracy", lambda value: value["score"] == 1),
+        ("countbench", "acc", lambda value: value == 1),
+        ("mmstar", "average", lambda value: value["score"] == 1),
+        ("textvqa_val", "exact_match", lambda value: value >= 0.5),
+        ("vocalsound_test", "accuracy", lambda value: value["overall"] == 1),
+    ):
+        labels = [answers.label for answers in both.files[f"hedge:{name}"].answer_sets]
+        told = [sample[metric] for sample in both.run.samples(name)]
+        assert labels == [int(not right(value)) for value in told], name
+        assert both.values(f"hedge:{name}")["hallucination_rate,nli"] == pytest.approx(sum(labels) / LIMIT)
+    # One metric a document, by its category; the verdict of one document alone; one of two filters.
+    settings = {name: file.settings["documents"]["judge"] for name, file in both.files.items()}
+    assert settings["hedge:mme"]["metric"] == "each document's own"
+    assert settings["hedge:mmmu_val"] | {"read": "aggregation"} == settings["hedge:mmmu_val"]
+    assert settings["hedge:gsm8k_cot_zeroshot"]["filter"] == "strict-match"
+    assert settings["hedge:ok_vqa_val2014"]["at_least"] == 0.3
+    assert both.files["hedge:pope"].verdicts[OFFSET_ID]["reason"].startswith("pope_accuracy (score): ")
+
+
+OFFSET_ID = str(OFFSET)
+
+
+def test_refused_tasks_take_no_other_down(both: Evaluated) -> None:
+    for name in REFUSED:
+        assert not any(key.startswith(name) and key != "hedge:mmmu" for key in both.run.results["results"]), name
+    assert set(both.files) == {*(f"hedge:{n}" for n in BESIDE), "hedge:asks_too_long", "hedge:raises", "my_count"}
+
+
+def test_why_a_task_is_refused(own_tasks: Path) -> None:
+    for name, reason in REFUSED.items():
+        rule = ":judge=right" if name == "hedge:asks_nobody" else ""
+        with pytest.raises(Exception, match=reason):
+            load(name + rule, own_tasks)
+    with pytest.raises(Exception, match="did you mean 'pope'"):
+        manager(own_tasks).match_tasks(["hedge:popee"])
+    with pytest.raises(Exception, match="did you mean 'anls'"):
+        load("hedge:docvqa_val:judge=anl:at_least=1", own_tasks)
+    with pytest.raises(Exception, match="no task is left"):
+        manager(own_tasks).load_task_or_group(["hedge:mmmu_test", "hedge:seedbench_ppl"])
+    with pytest.raises(Exception, match="asked for 2 times"):
+        manager(own_tasks).load_task_or_group(["hedge:pope", "hedge:pope:n=2"])
+
+
+def test_a_verdict_that_is_missing_is_no_label(both: Evaluated) -> None:
+    file = both.files["hedge:raises"]
+    labels = {answers.id: answers.label for answers in file.answer_sets}
+    reasons = {id_: file.verdicts[id_]["reason"] for id_ in labels}
+    raised = [id_ for id_, reason in reasons.items() if "ZeroDivisionError: two is too much" in reason]
+    graded = [id_ for id_, reason in reasons.items() if "neither 0 nor 1" in reason]
+    assert raised
+    assert all(labels[id_] is None for id_ in [*raised, *graded])
+    assert all(labels[id_] is not None for id_ in labels.keys() - {*raised, *graded})
+    unlabelled = (len(raised) + len(graded)) / LIMIT
+    assert both.values("hedge:raises")["unlabelled_rate,nli"] == pytest.approx(unlabelled)
+
+
+def test_a_judging_model_that_went_away_labels_nothing(both: Evaluated) -> None:
+    file = both.files["hedge:asks_too_long"]
+    assert {answers.label for answers in file.answer_sets} == {None}
+    assert all("could not be reached" in verdict["reason"] for verdict in file.verdicts.values())
+    assert str(both.values("hedge:asks_too_long")["hallucination_rate,nli"]).startswith("undefined")
+
+
+def test_what_cannot_be_perturbed_is_not(both: Evaluated) -> None:
+    sound = both.values("hedge:vocalsound_test")
+    assert "vase_auroc,nli" not in sound
+    assert "se_auroc,nli" in sound
+    assert {len(answers.noisy) for answers in both.files["hedge:vocalsound_test"].answer_sets} == {0}
+    assert {a.shown for a in both.asked if a.task == "hedge:vocalsound_test"} == {("dict",)}
+
+
+def test_text_tasks_are_asked_in_other_words(both: Evaluated) -> None:
+    mine = [a for a in both.asked if a.task == "hedge:gsm8k_cot_zeroshot"]
+    clean = {a.row: a.text for a in mine if a.settings["temperature"] < 1}
+    others = [a for a in mine if a.text != clean[a.row]]
+    assert len(others) >= LIMIT * (N - 1)
+    assert all(clean[a.row] in a.text for a in others)
+
+
+def test_documents_keep_their_ids_types_and_groups(both: Evaluated) -> None:
+    def of(name: str, field: str) -> list[str]:
+        return [getattr(answers, field) for answers in both.files[f"hedge:{name}"].answer_sets]
+
+    rows = [str(row) for row in range(OFFSET, OFFSET + LIMIT)]
+    assert of("pope", "id") == rows  # its column question_id
+    assert of("mme", "id") == rows  # two questions share a question_id: the row
+    assert of("mmmu_val", "id")[0] == "validation_Biology_2"
+    assert of("mme", "question_type")[:2] == ["code_reasoning"] * 2
+    assert set(of("scienceqa_img", "question_type")) == {"natural science", "social science"}
+    assert set(of("countbench", "question_type")) == {None}
+    assert len(set(of("pope", "group"))) > 1
+    assert of("gsm8k_cot_zeroshot", "group") == [None] * LIMIT
+    assert of("scienceqa_img", "group")[1] is None  # the one without a picture
+
+
+def test_stability_is_lmms_evals_of_the_clean_answers(both: Evaluated) -> None:
+    from lmms_eval.api import metrics
+
+    scores = [
+        [float(answer.text.strip().lower() == str(int(answers.id) % 4)) for answer in answers.clean]
+        for answers in both.files["hedge:countbench"].answer_sets
+    ]
+    assert {len(one) for one in scores} == {N}
+    for name in ("expected_accuracy", "consensus_accuracy", "internal_variance", "consistency_rate"):
+        expected = getattr(metrics, name)(scores)
+        assert both.values("hedge:countbench")[f"acc_{name},none"] == pytest.approx(expected), name
+
+
+def test_a_yaml_gives_a_name_and_settings(both: Evaluated) -> None:
+    [file] = [file for name, file in both.files.items() if name == "my_count"]
+    assert {(len(a.clean), len(a.noisy)) for a in file.answer_sets} == {(N, N)}  # --gen_kwargs has the last word
+    assert {a.question_type for a in file.answer_sets} == set("0123")
+    own = {key.partition(",")[0] for key in both.values("my_count") if key.endswith(",nli") and "stderr" not in key}
+    assert own == {"se_auroc", "hallucination_rate"}
+    assert both.values("my_count")["acc,none"] == both.values("hedge:countbench")["acc,none"]  # one store
+    assert both.run.results["versions"]["my_count"] == 2.0
+
+
+def test_the_index_of_tasks_stays_as_it_is(own_tasks: Path) -> None:
+    found = manager(own_tasks)
+    assert not any(name.startswith("hedge:") for name in found.all_tasks)
+    assert found.match_tasks(["pope", "hedge:seedbench*:n=2", "hedge:pope"]) == [
+        "pope",
+        "hedge:pope",
+        *(f"hedge:{name}:n=2" for name in sorted(found.all_subtasks) if name.startswith("seedbench")),
+    ]
+
+
+@cache
+def manager(own_tasks: Path) -> Any:
+    from lmms_eval.tasks import TaskManager
+
+    return TaskManager(include_path=str(own_tasks), model_name="scripted")
+
+
+def load(name: str, own_tasks: Path, task_type: str = "simple") -> Any:
+    loaded = manager(own_tasks).load_task_or_group([name], task_type)
+    [task] = loaded.values()
+    return task
+
+
+def test_a_judge_of_this_package_can_take_the_metrics_place(own_tasks: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HEDGE_JUDGE", "rule")
+    assert load("hedge:docvqa_val", own_tasks).judge.name == "rule"
+    assert load("hedge:asks_a_model", own_tasks).aggregation().keys().isdisjoint({"right"})  # no model is asked
+
+
+def test_the_filter_that_judges_can_be_chosen(own_tasks: Path) -> None:
+    task = load("hedge:gsm8k_cot_zeroshot:filter=flexible-extract", own_tasks)
+    assert task.judge.settings()["filter"] == "flexible-extract"
+    with pytest.raises(Exception, match="did you mean 'flexible-extract'"):
+        load("hedge:gsm8k_cot_zeroshot:filter=flexible", own_tasks)
+
+
+def test_a_tag_is_all_its_tasks(own_tasks: Path) -> None:
+    found = manager(own_tasks)
+    loaded = found.load_task_or_group(["hedge:math_word_problems:n=3"], "simple")
+    assert set(loaded) == {f"hedge:{name}" for name in found.task_index["math_word_problems"]["task"]}
+    assert {task.config.generation_kwargs["n"] for task in loaded.values()} == {3}
+
+
+def test_several_processes_must_agree_on_their_tasks(own_tasks: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    names = ["hedge:countbench", "hedge:docvqa_val"]
+    assert set(manager(own_tasks).load_task_or_group(names)) == {"hedge:countbench"}
+    monkeypatch.setenv("WORLD_SIZE", "2")
+    with pytest.raises(Exception, match="anls"):
+        manager(own_tasks).load_task_or_group(names)
+
+
+def test_model_specific_prompts_can_be_another_models(own_tasks: Path) -> None:
+    row = stock_data.load("lmms-lab-encoder/ChartQA", None)["test"][0]
+    assert load("hedge:chartqa", own_tasks).doc_to_text(row).endswith("single word.")
+    assert load("hedge:chartqa:as=qwen_vl", own_tasks).doc_to_text(row).endswith(" Answer:")
+
+
+@pytest.fixture(scope="module")
+def chat(tmp_path_factory: pytest.TempPathFactory, own_tasks: Path) -> Evaluated:
+    names = ("mmmu_val", "blink_jigsaw", "pope", "gsm8k_cot")
+    tasks = ",".join([*names, *(f"hedge:{name}" for name in names), "hedge:counts:judge=none:n=2"])
+    return Evaluated(
+        tmp_path_factory.mktemp("chat"),
+        *("--model", "scripted_chat", "--tasks", tasks, "--limit", "4", "--gen_kwargs", "n=1"),
+        *("--include_path", str(own_tasks)),
+    )
+
+
+def test_chat_models_get_the_stock_tasks_messages(chat: Evaluated) -> None:
+    for name in ("mmmu_val", "blink_jigsaw", "pope", "gsm8k_cot"):
+        [stock, hedged] = [
+            {a.row: a for a in chat.asked if a.task == task and a.settings.get("temperature", 0) < 1}
+            for task in (name, f"hedge:{name}")
+        ]
+        assert len(stock) == 4
+        assert all((a.text, a.shown) == (hedged[row].text, hedged[row].shown) for row, a in stock.items()), name
+        for key, value in chat.values(name).items():
+            assert chat.values(f"hedge:{name}")[key] == value, (name, key)
+    # Nothing is labelled, and the task's own rows are there all the same. --gen_kwargs goes before the name's n.
+    [unlabelled] = [file for name, file in chat.files.items() if name == "hedge:countbench"]
+    assert {(answers.label, len(answers.clean)) for answers in unlabelled.answer_sets} == {(None, 1)}
+    assert 0 <= chat.values("hedge:countbench")["acc,none"] <= 1
+    assert chat.values("hedge:countbench")["unlabelled_rate,nli"] == 1
+    # It came as the member of a group, whose own row lmms-eval fills from the task's.
+    group = chat.run.results["groups"]["hedge:counts"]
+    assert group["acc,none"] == pytest.approx(chat.values("hedge:countbench")["acc,none"])
+    [two] = [a for a in chat.asked if a.task == "mmmu_val" and a.row == 3]
+    assert sum(isinstance(part, tuple) for part in two.shown) == 2
+    [examples] = [a for a in chat.asked if a.task == "gsm8k_cot" and a.row == 0]
+    assert examples.text.count("Q:") > 5
+
+
+def test_the_embedded_model_answers_them_all(tmp_path: Path) -> None:
+    names = ["mmmu_val", *(name for name in PLAIN if name != "vocalsound_test")]
+    tasks = ",".join([*(f"hedge:{name}" for name in names), *(f"hedge:{n}:{rule}" for n, rule in RULES.items())])
+    run = evaluate(
+        tmp_path, *("--model", "hedge_tiny", "--tasks", tasks, "--limit", "1", "--gen_kwargs", "n=1,max_new_tokens=4")
+    )
+    for name in (*names, *RULES):
+        assert run.values(f"hedge:{name}")["unlabelled_rate,nli"] == 0, name
+        [answers] = {file.task: file for file in load_runs(tmp_path)}[f"hedge:{name}"].answer_sets
+        assert answers.has_logprobs
+        assert len(answers.clean) == len(answers.noisy) == 1
+    kept = [json.loads(line) for file in tmp_path.rglob("hedge_answers/*.jsonl") for line in file.open()]
+    assert len(kept) >= 3 * len(names)
