@@ -98,7 +98,7 @@ def test_the_prompts_are_the_only_difference(everything: Run) -> None:
             {
                 k: {**v, "prompt": None} if k == "documents" else v
                 for k, v in s.items()
-                if k not in ("prompt", "outcome")
+                if k not in ("prompt", "outcome", "cost")
             }
             for s in settings.values()
         ]
