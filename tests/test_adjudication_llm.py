@@ -330,9 +330,9 @@ def test_many_threads_that_are_refused_at_once_skip_no_form() -> None:
     kinds: list[str] = []
 
     def refuses(body: dict[str, Any]) -> str | None:
-        kinds.append(body["response_format"]["type"])
+        kinds.append(kind := body["response_format"]["type"])
         time.sleep(0.02)
-        return "json_schema is not supported" if kinds[-1] == "json_schema" else None
+        return "json_schema is not supported" if kind == "json_schema" else None
 
     assert {v.label for v in judged(picky(refuses), answers(16), concurrency=8)} == {1}
     assert "json_object" in kinds

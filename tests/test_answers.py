@@ -39,6 +39,7 @@ answer_sets = st.builds(
 )
 
 
+@pytest.mark.slow
 @given(answer_sets)
 def test_json_gives_back_what_went_in(answer_set: AnswerSet) -> None:
     line = answer_set.to_json()

@@ -102,6 +102,7 @@ def one_thread():
 # --- what holds for every backend ------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_importing_the_package_imports_no_model_library():
     code = "import sys, hedge_tasks.clustering; print(*sys.modules)"
     loaded = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.split()

@@ -100,6 +100,7 @@ def test_a_price_is_that_of_clustering_from_nothing() -> None:
     assert _without_memory(nli).backend.cache is False  # type: ignore[attr-defined]
 
 
+@pytest.mark.slow
 def test_costs_over_n_as_table_figure_and_numbers(tmp_path: Path, hedge: Callable[..., Any]) -> None:
     stages = {"labels": {"seconds": 1.5, "peak_mb": 100}, "answers": {"seconds": 9}}
     save_run(finished_run(10, cost=stages), tmp_path)
@@ -117,6 +118,7 @@ def test_costs_over_n_as_table_figure_and_numbers(tmp_path: Path, hedge: Callabl
 # --- two clusterings of one question ----------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_two_clusterings_stand_side_by_side(
     tmp_path: Path, hedge: Callable[..., Any], capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:

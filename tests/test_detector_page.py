@@ -104,6 +104,7 @@ def scored(values: np.ndarray, labels: np.ndarray, groups: int = 2) -> list[Scor
     ]
 
 
+@pytest.mark.slow
 def test_fusion_of_noise_looks_perfect_in_sample_and_is_worth_nothing() -> None:
     dice = np.random.default_rng(0)
     found = fuse(scored(dice.normal(size=(160, 6)), dice.integers(0, 2, 160)))
@@ -116,6 +117,7 @@ def test_fusion_of_noise_looks_perfect_in_sample_and_is_worth_nothing() -> None:
     assert ways[RANK_MEAN].in_sample is None
 
 
+@pytest.mark.slow
 def test_fusion_does_not_learn_an_image_by_heart() -> None:
     # Each image has a label and a number of its own: who has seen one question knows the others about it.
     dice = np.random.default_rng(1)
@@ -128,6 +130,7 @@ def test_fusion_does_not_learn_an_image_by_heart() -> None:
     assert (grouped["gradient boosting"].estimate.value or 1) < 0.75
 
 
+@pytest.mark.slow
 def test_the_mean_of_ranks_is_by_hand_and_infinite_scores_are_the_highest() -> None:
     values = np.array([[1.0, 5.0], [2.0, np.inf], [3.0, 6.0], [4.0, 8.0]] * 3)
     labels = np.array([0, 1, 0, 1] * 3)
@@ -172,6 +175,7 @@ def test_many_detectors_are_rows_and_few_are_colours() -> None:
     assert [series.name for series in chart.series] == ["nli", "embed"]
 
 
+@pytest.mark.slow
 def test_the_page_has_every_number_and_nothing_of_a_model_runs_in_it() -> None:
     runs = [replace(finished_run(40, seed=i), model=f"<script>alert({i})</script>") for i in range(3)]
     tables = [detector_table(run, scorer_of(run, None), SHOWN) for run in runs]
@@ -190,6 +194,7 @@ def test_the_page_has_every_number_and_nothing_of_a_model_runs_in_it() -> None:
         build_detector_page([], [])
 
 
+@pytest.mark.slow
 def test_hedge_detectors_writes_page_and_figure(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = save_run(RUN, tmp_path)
     page, figure = tmp_path / "page.html", tmp_path / "price.csv"
@@ -211,6 +216,7 @@ def test_hedge_detectors_writes_page_and_figure(tmp_path: Path, capsys: pytest.C
         list(sweep_draws(RUN.answer_sets, SCORER, (-1,)))
 
 
+@pytest.mark.slow
 def test_hedge_sweep_by_draws(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = save_run(RUN, tmp_path)
     figure = tmp_path / "figure.svg"

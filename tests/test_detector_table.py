@@ -184,6 +184,7 @@ def test_advice_says_what_the_draws_are_good_for() -> None:
     assert "Nothing is free here" in price_advice(None, {"a": gain(0.0, None)})
 
 
+@pytest.mark.slow
 def test_advice_of_a_run_is_of_paired_tests_against_the_free_detector() -> None:
     table = detector_table(RUN, SCORER, ("se", "msp", "baseline_nll", "vase", "lexical"))
     rows = {row.detector: row for row in table.rows}

@@ -198,6 +198,7 @@ def test_scores_are_finite_and_within_their_bounds(seed, n, m):
         assert math.copysign(1.0, value) == 1.0 or value < 0, name
 
 
+@pytest.mark.slow
 @settings(deadline=None, max_examples=60)
 @given(st.integers(0, 2**32), st.integers(1, 9), st.integers(1, 5))
 def test_the_order_of_the_samples_changes_no_digit(seed, n, m):
@@ -559,6 +560,7 @@ def shouting(evidence):
 '''
 
 
+@pytest.mark.slow
 def test_another_package_adds_a_detector_and_a_broken_one_is_left_out(tmp_path):
     (tmp_path / "outside.py").write_text(OUTSIDE, "utf-8")
     (tmp_path / "broken.py").write_text("raise RuntimeError('no such thing')", "utf-8")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 
+import pytest
 from engines.same_answers import p_value
 
 WEIGHTS = {"upper left": 5, "upper right": 3, "left": 1, "no": 1}
@@ -14,6 +15,7 @@ def answers(dice: random.Random, *, power: float = 1.0, questions: int = 12, n: 
     return [dice.choices(list(WEIGHTS), weights, k=n) for _ in range(questions)]
 
 
+@pytest.mark.slow
 def test_answers_of_one_sampler_are_seldom_called_different() -> None:
     dice = random.Random(0)
     found = [p_value(answers(dice), answers(dice), permutations=499) for _ in range(60)]

@@ -130,6 +130,7 @@ def test_a_table_of_pairs_is_a_dictionary() -> None:
         assert np.array_equal(where.ravel(), there)
 
 
+@pytest.mark.slow
 def test_a_finished_run_is_scored_without_a_model_and_to_the_last_digit(models: Models, tmp_path: Path) -> None:
     run = asked_run()
     fresh = {name: scorer.score(run.answer_sets) for name, scorer in scorers_of(run).items()}
@@ -145,6 +146,7 @@ def test_a_finished_run_is_scored_without_a_model_and_to_the_last_digit(models: 
         scorers_of(replace(read, evidence=KeptEvidence()))["nli"].score(read.answer_sets)
 
 
+@pytest.mark.slow
 def test_fewer_answers_need_no_model_either(models: Models, tmp_path: Path) -> None:
     run = asked_run(12)
     cut = [[truncated(a, n) for a in run.answer_sets] for n in usual_sizes(6)]
@@ -173,6 +175,7 @@ COMMANDS = (
 )
 
 
+@pytest.mark.slow
 def test_no_command_on_a_finished_run_loads_a_model(models: Models, tmp_path: Path, capsys: Any) -> None:
     path = save_run(with_evidence(asked_run()), tmp_path)
     models.forbidden = True
@@ -186,6 +189,7 @@ def test_no_command_on_a_finished_run_loads_a_model(models: Models, tmp_path: Pa
     assert "Kernel language entropy" in page
 
 
+@pytest.mark.slow
 def test_what_was_not_kept_is_asked_or_left_out_with_the_reason(
     models: Models, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -218,6 +222,7 @@ def test_evidence_is_of_these_texts_and_no_others(models: Models) -> None:
     assert 0 < len(some) <= len(table)
 
 
+@pytest.mark.slow
 def test_processes_keep_the_evidence_of_their_own_documents(models: Models) -> None:
     whole = with_evidence(asked_run(10))
     parts = []

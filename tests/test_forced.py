@@ -217,6 +217,7 @@ def tiny() -> Any:
     return HedgeTiny(batch_size=3)
 
 
+@pytest.mark.slow
 @pytest.mark.framework
 def test_forced_answers_are_as_likely_as_when_they_were_sampled(tiny: Any) -> None:
     """Of every document's draws, on the embedded model: the same texts, and other answers in the batch."""

@@ -58,6 +58,7 @@ def test_a_policy_comes_back_from_its_file_and_no_other_one_does(tmp_path: Path)
         load_policy(path)
 
 
+@pytest.mark.slow
 def test_it_is_checked_on_new_documents_and_not_on_its_own() -> None:
     found = check(POLICY, run_of(2))
     assert found.held

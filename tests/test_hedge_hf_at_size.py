@@ -290,6 +290,7 @@ def qwen(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
+@pytest.mark.slow
 def test_pixel_limits_bound_what_an_image_costs_and_are_part_of_the_model(qwen: Path) -> None:
     from hedge_tasks.models.hedge_hf import HedgeHF
 

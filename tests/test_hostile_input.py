@@ -46,6 +46,7 @@ def is_sound(value: Any) -> bool:
 # --- the door ---------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @given(json_values, st.booleans())
 def test_what_passes_the_door_is_sound_and_otherwise_what_was_sent(value: Any, ensure_ascii: bool) -> None:
     text = json.dumps(value, ensure_ascii=ensure_ascii)

@@ -244,6 +244,7 @@ def test_a_file_that_is_read_holds_what_was_written(tmp_path: Path) -> None:
         assert [kept[key].to_dict() for key in kept] in ([], [RECORDS[2]["answer"]])
 
 
+@pytest.mark.slow
 def test_replies_of_judges_are_read_or_unreadable() -> None:
     prompt = load_judge_prompt("hedge")
     pieces = [

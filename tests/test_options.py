@@ -217,6 +217,7 @@ def test_arrays_that_do_not_fit(tmp_path: Path) -> None:
     assert "--questions belongs to an .npz file" in attempt(lambda: read_options(questions, questions))[1]
 
 
+@pytest.mark.slow
 def test_damaged_files_end_in_an_error_of_ours_or_in_sound_questions(tmp_path: Path) -> None:
     row = {"id": "1", "answer": "A", "logits": {"A": 1.0, "B": 0.0}, "options": {"A": "x"}, "question": "?"}
     harness = {"doc_id": 1, "target": "0", "filtered_resps": [["0", "False"], ["1", "True"]], "arguments": {}}
@@ -270,6 +271,7 @@ def test_a_closed_set_has_relations_without_a_model() -> None:
     assert detection_auroc(scorer.score(run.answer_sets), "kle").value is not None
 
 
+@pytest.mark.slow
 def test_the_commands_read_an_imported_run(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -316,6 +318,7 @@ def test_auroc_is_that_of_all_pairs_counted_one_by_one() -> None:
         assert detection_auroc(scores, name).value == pytest.approx(sum(pairs) / len(pairs), abs=1e-12)
 
 
+@pytest.mark.slow
 def test_real_models_have_the_numbers_of_an_independent_computation() -> None:
     """Numpy's own sampling and scipy's Mann-Whitney statistic, on two real models."""
     if not REAL.is_dir():

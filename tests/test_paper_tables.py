@@ -486,6 +486,7 @@ def test_table_3_marks_the_best_number_of_answers_and_a_mean_needs_all_it_is_ove
     assert all(not row.best for row in rows_of_table_3({}, "NLI", sizes))
 
 
+@pytest.mark.slow
 def test_figure_2_has_every_prompt_under_both_clusterings(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     for i, prompt in enumerate(PROMPTS[:2]):
         save_run(run(task=task_name("VQA-RAD", prompt), created=f"2026-0{i + 1}"), tmp_path)

@@ -390,6 +390,7 @@ def test_same_draw_same_image_in_another_process_and_another_order() -> None:
     assert len(set(here.values())) == len(here)
 
 
+@pytest.mark.slow
 def test_same_draw_same_image_in_threads_that_share_a_lazily_loaded_file() -> None:
     buffer = io.BytesIO()
     picture((200, 150)).save(buffer, "PNG")
@@ -428,6 +429,7 @@ def test_input_image_is_not_changed() -> None:
     assert scene.tobytes() == before
 
 
+@pytest.mark.slow
 def test_importing_the_room_does_not_import_albumentations() -> None:
     code = "import sys, hedge_tasks.perturb; sys.exit('albumentations' in sys.modules or 'lmms_eval' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], cwd=ROOT, timeout=60).returncode == 0
@@ -550,6 +552,7 @@ def test_wrong_input_is_refused_with_a_reason() -> None:
     assert digest(perturb_image(picture(), seed=np.int64(7))) == digest(perturb_image(picture(), seed=7))
 
 
+@pytest.mark.slow
 def test_real_scans_can_be_perturbed() -> None:
     files = sorted(SCANS.glob("*.jpg"))[:4]
     if not files:

@@ -24,6 +24,7 @@ def test_default_is_the_papers_protocol() -> None:
     assert {d.perturbation for d in draws[11:]} == {"hedge"}
 
 
+@pytest.mark.slow
 @given(st.integers(1, 12), st.integers(1, 12), st.text())
 def test_more_draws_keep_the_first_ones(n: int, more: int, document: str) -> None:
     few, many = SamplingPlan(n=n).draws(document), SamplingPlan(n=n + more).draws(document)

@@ -178,6 +178,7 @@ def test_every_chart_is_drawn_in_every_format(ending: str, tmp_path: Path) -> No
         assert path.read_bytes().startswith(start)
 
 
+@pytest.mark.slow
 def test_the_same_figure_is_the_same_file(tmp_path: Path) -> None:
     for name in ("a.svg", "b.svg"):
         draw(roc_chart(SCORES), tmp_path / name)

@@ -83,6 +83,7 @@ def test_the_environment_takes_the_place_of_the_yamls_protocol(monkeypatch: pyte
         DocumentSettings.of_task(config)
 
 
+@pytest.mark.slow
 @pytest.mark.framework
 @pytest.mark.parametrize(("name", "gen_kwargs"), [("reference", {}), ("paper", {"perturbation": "mild"})])
 def test_a_task_is_built_with_its_protocol(
@@ -269,6 +270,7 @@ def test_rescore_with_another_clustering_needs_no_model_that_the_run_did_not_use
     assert (clustering["model"], clustering["rule"]) == (TINY, "strict")
 
 
+@pytest.mark.slow
 def test_hedge_paper_as_a_protocol_scores_as_that_protocol_and_says_so(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -64,6 +64,7 @@ def test_radflag_is_one_minus_the_share_that_the_reference_returns(question):
     assert radflag(ids[0], ids[1 : n + 1]) == pytest.approx(1 - reference.radflag(ids, n), abs=1e-12)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("alpha", [0.0, 0.5, 1.0, 3.0])
 def test_vase_equals_the_reference_up_to_its_1e_10_inside_the_logarithm(question, alpha):
     n, ids, clean_logprobs, noisy_logprobs = question

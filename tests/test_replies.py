@@ -55,6 +55,7 @@ def test_the_corpus_is_what_it_says() -> None:
     assert styles >= set(wanted)
 
 
+@pytest.mark.slow
 def test_the_reader_reads_the_corpus() -> None:
     rows = corpus()
     for held_out in (False, True):
@@ -258,6 +259,7 @@ def test_questions_of_other_forms(question: str, reply: str, said: str | None) -
     assert read_yes_no(reply, question).value == said
 
 
+@pytest.mark.slow
 def test_where_two_readers_of_real_answers_say_something_they_say_the_same(shared_data: Path) -> None:
     """Ours and the rule judge's, which were written apart, on real answers to VQA-RAD's yes-or-no questions."""
     files = sorted((shared_data / "vqa_rad" / "predictions").glob("*.jsonl"))
@@ -447,6 +449,7 @@ HOSTILE = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("text", HOSTILE.values(), ids=HOSTILE)
 def test_a_hostile_reply_takes_no_time(text: str) -> None:
     begin = time.process_time()

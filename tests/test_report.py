@@ -347,6 +347,7 @@ def test_pictures_that_cannot_be_had_are_left_out_with_the_reason() -> None:
     assert "no column 'x-ray'" in thumbnails(replace(demo_run(), settings=columns)).note
 
 
+@pytest.mark.slow
 def test_pictures_stay_within_their_budget() -> None:
     from PIL import Image
 

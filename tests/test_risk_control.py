@@ -39,6 +39,7 @@ def test_the_promise_is_broken_no_oftener_than_said(group_size: int, n: int) -> 
     assert broken <= binom.ppf(0.999, 200, 0.2)  # what chance allows where it holds
 
 
+@pytest.mark.slow
 def test_documents_of_a_group_are_not_taken_for_independent() -> None:
     """Copies add nothing: with twenty of each, a test that takes them for documents breaks its promise."""
     rng, naive, ours = np.random.default_rng(2), 0, 0

@@ -240,6 +240,7 @@ def test_two_runs_in_a_folder_need_a_choice(run: Path, capsys: pytest.CaptureFix
     assert load_run(sorted(run.rglob("run-*.jsonl"))[0]).task == "hedge_demo"
 
 
+@pytest.mark.slow
 def test_tune_shows_every_way_of_choosing(tmp_path: Path, hedge: Callable[..., Any]) -> None:
     save(tmp_path, filters={"embed": {"with_question": False, "backend": "embed", "threshold": 0.9, "alpha": 1.0}})
     out = tmp_path / "curve.csv"

@@ -176,6 +176,7 @@ def test_an_answer_of_another_model_is_said(said: list[str]) -> None:
     assert len([line for line in said if "'tiny' was asked for, and 'gpt-3' answered" in line]) == 1
 
 
+@pytest.mark.slow
 def test_the_identity_is_the_model_wherever_it_is_served() -> None:
     def identity(root: str | None) -> str:
         with serve(Script(LEFT), models=["tiny"], root=root) as url:

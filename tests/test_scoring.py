@@ -119,6 +119,7 @@ def test_entropy_equals_brute_force_and_is_bounded(sample):
     assert math.copysign(1.0, got) == 1.0
 
 
+@pytest.mark.slow
 @given(samples, st.permutations(range(-3, 7)), st.randoms(use_true_random=False), st.floats(-50, 50))
 def test_entropy_ignores_names_of_clusters_order_of_answers_and_a_common_factor(sample, names, rng, shift):
     cluster_ids, lps = zip(*sample, strict=True)
@@ -142,6 +143,7 @@ def test_radflag_of_full_agreement_is_not_minus_zero():
     assert is_plus_zero(radflag("a", ["a"]))
 
 
+@pytest.mark.slow
 @given(ids, st.lists(ids, min_size=1, max_size=15), st.permutations(range(-3, 7)), st.randoms(use_true_random=False))
 def test_radflag_is_bounded_and_ignores_names_and_order(baseline, clean, names, rng):
     got = radflag(baseline, clean)
@@ -154,6 +156,7 @@ def test_radflag_is_bounded_and_ignores_names_and_order(baseline, clean, names, 
 # --- VASE ------------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @given(ids, samples, samples, st.floats(-3, 3))
 def test_vase_equals_brute_force_and_is_bounded(baseline, clean, noisy, alpha):
     (c, clp), (d, dlp) = zip(*clean, strict=True), zip(*noisy, strict=True)
@@ -162,6 +165,7 @@ def test_vase_equals_brute_force_and_is_bounded(baseline, clean, noisy, alpha):
     assert 0.0 <= got <= math.log(len({baseline, *c, *d})) + 1e-12
 
 
+@pytest.mark.slow
 @given(ids, samples, samples, st.permutations(range(-3, 7)), st.floats(-50, 50))
 def test_vase_ignores_names_of_clusters_order_of_answers_and_a_common_factor(baseline, clean, noisy, names, shift):
     (c, clp), (d, dlp) = zip(*clean, strict=True), zip(*noisy, strict=True)

@@ -289,6 +289,7 @@ _answers = st.lists(
 )
 
 
+@pytest.mark.slow
 @given(_answers)
 def test_the_resistance_rate_is_the_formula(answers: list[tuple[str, str, int | None]]) -> None:
     for name, scenarios in (("resistance_crp", ("crp",)), ("resistance_rate", NOISY_SCENARIOS)):

@@ -115,6 +115,7 @@ def test_bootstrap_stderr_agrees_with_delong(n, decimals):
     assert estimate.stderr == pytest.approx(delong_stderr(scores, labels), rel=0.06)
 
 
+@pytest.mark.slow
 def test_bootstrap_stderr_agrees_with_hanley_and_mcneil_on_exponential_scores():
     rng = np.random.default_rng(3)
     labels = np.arange(1200) % 2
@@ -179,6 +180,7 @@ def test_too_few_documents_for_a_stderr_still_have_a_value(scores, labels, group
     assert reason in estimate.reason
 
 
+@pytest.mark.slow
 def test_resamples_of_groups_that_lack_a_class_are_left_out():
     scores, labels, groups = [0.1, 0.4, 0.3, 0.2, 0.5, 0.6], [0, 0, 1, 1, 1, 1], list("abcdef")
     stderr = estimate_auroc(scores, labels, groups=groups).stderr
@@ -255,6 +257,7 @@ def test_docstring_examples(name):
     assert results.attempted >= {"base": 0, "resampling": 0, "placements": 0}.get(name, 1)
 
 
+@pytest.mark.slow
 def test_importing_the_statistics_loads_no_heavy_library():
     code = (
         "import sys, hedge_tasks.statistics\n"

@@ -323,6 +323,7 @@ def test_a_rate_of_zero_counts_groups():
     assert estimate_rate([0] * 20, groups=[i // 4 for i in range(20)]).interval == pytest.approx(wilson_interval(0, 5))
 
 
+@pytest.mark.slow
 def test_wilson_intervals_by_group_cover():
     rng, covered, n_samples = np.random.default_rng(1), 0, 1000
     for _ in range(n_samples):

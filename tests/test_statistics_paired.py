@@ -155,6 +155,7 @@ def test_the_p_value_is_uniform_where_there_is_no_difference():
 # --- two runs --------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("grouped", [False, True])
 def test_the_difference_of_runs_equals_resampling_one_by_one(grouped):
     (a, labels_a, b, labels_b), groups = two_runs()

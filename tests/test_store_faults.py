@@ -78,6 +78,7 @@ def test_two_processes_on_the_same_documents(tmp_path: Path, undisturbed: list[s
     assert (len(store), store.n_dropped) == (DRAWS, 0)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(20))
 def test_cut_anywhere_only_the_cut_record_is_made_again(tmp_path: Path, undisturbed: list[str], seed: int) -> None:
     generate_samples(SeededModel(0), requests(tmp_path, N))

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from types import SimpleNamespace
 
+import pytest
+
 from hedge_tasks.adjudication import Case, build_judge
 from hedge_tasks.data.answers import Answer, AnswerSet
 from hedge_tasks.evaluations.medhallu.task import MedHalluTask
@@ -37,6 +39,7 @@ def test_answers_are_compared_without_thoughts_and_plain_ones_are_left_alone() -
     assert read.baseline.mean_logprob == -0.5
 
 
+@pytest.mark.slow
 def test_objects_that_a_model_only_thought_of_are_not_in_its_story() -> None:
     story = AnswerSet("1", Answer("<think>A cat? No.</think>A dog sleeps."), (Answer("A dog."),))
     assert story_objects(story, "words") == [("dog", "dog")]

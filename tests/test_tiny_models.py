@@ -153,6 +153,7 @@ class TestVisionLanguageModel:
         text = answerer.processor.apply_chat_template(messages, add_generation_prompt=True, tokenize=False)
         assert text == "<s><|user|>S\none<|assistant|>two</s><|user|><image>three<|assistant|>"
 
+    @pytest.mark.slow
     def test_long_text_without_image(self, answerer):
         messages = [{"role": "system", "content": "päper 论文 " * 60}, {"role": "user", "content": "Is it so?"}]
         prompt = answerer.processor.apply_chat_template(messages, add_generation_prompt=True, tokenize=False)

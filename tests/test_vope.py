@@ -331,6 +331,7 @@ def test_what_arithmetic_demands_of_models_that_deny_or_affirm_everything() -> N
     assert value("chair_i", []).startswith("undefined")
 
 
+@pytest.mark.slow
 def test_errors_and_intervals_resample_whole_images() -> None:
     stories = random_stories(2, 60)
     groups = [str(i // 2) for i in range(60)]
@@ -381,6 +382,7 @@ def test_object_aurocs_equal_scikit_learns() -> None:
 # --- the official items -----------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("task", ["captioning", "reasoning", "writing"])
 def test_parity_with_the_reference_code_on_the_official_items(official: Path, task: str) -> None:
     """The counts of the reference code's rules, written down once more, for scripted replies to 74 official items."""
@@ -476,6 +478,7 @@ def test_without_a_judge_relevance_is_undefined_and_says_what_is_missing() -> No
     assert value("relevance_kappa_quadratic", two) == "undefined: both judges gave every object the same score"
 
 
+@pytest.mark.slow
 def test_the_kappa_of_the_papers_kind_of_table_has_an_error_over_images() -> None:
     choice, stories = random.Random(5), []
     for _ in range(50):

@@ -37,6 +37,7 @@ def test_the_plausibility_constraint_is_vcds() -> None:
     assert mixed.isfinite().tolist() == [[True, True, True, False]]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("name", "alpha"), [("llava", 1.0), ("gemma3", -0.5), ("qwen2.5-vl", 0.5)])
 def test_decoding_equals_decoding_without_any_cache(name: str, alpha: float) -> None:
     torch.manual_seed(0)
@@ -112,6 +113,7 @@ def sample(model: Any, prompt: str, pictures: list[Image.Image], extra: str | No
     return [answers[i] for i in range(len(draws))]
 
 
+@pytest.mark.slow
 @pytest.mark.framework
 def test_alpha_0_changes_nothing_and_alpha_minus_1_is_the_other_prompt(
     prompts: str, pictures: list[Image.Image]

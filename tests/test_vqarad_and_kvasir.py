@@ -207,6 +207,7 @@ def variant(hub: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
     return load
 
 
+@pytest.mark.slow
 @pytest.mark.framework
 def test_a_users_variant_changes_single_settings(variant: Any) -> None:
     task = variant("{revision: abc, prompt: medical_vqa/one-sentence}")
@@ -219,6 +220,7 @@ def test_a_users_variant_changes_single_settings(variant: Any) -> None:
     assert "single sentence" in task.dump_config()["hedge"]["prompt"]["system"]
 
 
+@pytest.mark.slow
 @pytest.mark.framework
 @pytest.mark.parametrize(
     ("overrides", "message"),
