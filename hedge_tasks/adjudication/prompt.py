@@ -22,9 +22,10 @@ from typing import Any
 from hedge_tasks.adjudication.base import Case
 from hedge_tasks.errors import ConfigError, DataError, unknown
 from hedge_tasks.evaluation import judge_prompt_files
-from hedge_tasks.io.outside import clean, parse_json, read_text
+from hedge_tasks.io.outside import parse_json, read_text
 from hedge_tasks.replies.judgement import read_judgement
 from hedge_tasks.replies.text import normalise
+from hedge_tasks.serving.marks import escaped_json, harmless
 
 LONGEST_FIELD = 8000
 """Characters of one text that a judge is shown; an answer that runs on for ever is no reason to fail."""
@@ -37,13 +38,6 @@ _DECODING = ("temperature", "top_p", "top_k", "min_p", "max_tokens")
 _IMAGES = ("never", "optional", "required")
 _REQUIRED = (True, False, "without_images")
 _CASE_FIELDS = ("question", "description", "reference", "answer")
-
-# Words by which chat templates begin and end turns, where they are not between angle brackets: [INST], [/TOOL_CALLS],
-# [gMASK]. Any single word counts: an escaped bracket reads the same.
-_TEMPLATE_WORD = re.compile(r"\[(?=/?\w+\])")
-
-# And where they are: <|im_end|>, </think>, <start_of_turn>, <｜User｜>; not "<5 mm".
-_TEMPLATE_MARK = re.compile(r"(<)(?=[/|\w\uff5c])(?!\d)")
 
 _PLACE = re.compile(r"\{(question|description|reference|answer)\}")
 
@@ -131,7 +125,7 @@ class JudgePrompt:
         if self.turns:
             return self._said("user", case)
         texts = ((field, getattr(case, field.case)) for field in self.fields)
-        return _escape(
+        return escaped_json(
             {
                 field.name: _cut(text or "")
                 for field, text in texts
@@ -141,7 +135,7 @@ class JudgePrompt:
         )
 
     def _said(self, role: str, case: Case) -> str:
-        texts = {name: _harmless(_cut(getattr(case, name) or "")) for name in _CASE_FIELDS}
+        texts = {name: harmless(_cut(getattr(case, name) or "")) for name in _CASE_FIELDS}
         pieces = [one.text for one in self.turns if one.role == role and (one.when is None or texts[one.when])]
         # In one go: a name in braces that stands in an answer is not filled in.
         return _PLACE.sub(lambda place: texts[place[1]], "".join(pieces))
@@ -262,7 +256,7 @@ def _build(data: Mapping[str, Any], digest: str, foreign: bool) -> JudgePrompt:
             Field(_one_of("case", f["case"], _CASE_FIELDS), f["name"], _one_of("required", f["required"], _REQUIRED))
             for f in data["fields"]
         ),
-        examples=tuple((_escape(e["case"]), json.dumps(e["reply"], ensure_ascii=False)) for e in data["examples"]),
+        examples=tuple((escaped_json(e["case"]), json.dumps(e["reply"], ensure_ascii=False)) for e in data["examples"]),
         schema=data["schema"],
         outcomes=outcomes,
         turns=tuple(_piece(piece) for piece in data.get("turns", ())),
@@ -319,16 +313,3 @@ def _turn(role: str, text: str) -> dict[str, Any]:
 
 def _cut(text: str) -> str:
     return text if len(text) <= LONGEST_FIELD else text[:LONGEST_FIELD] + " [cut off here]"
-
-
-def _harmless(text: str) -> str:
-    """The text with the marks of chat templates taken apart; any other text as it is."""
-    return _TEMPLATE_WORD.sub("[ ", _TEMPLATE_MARK.sub(r"\1 ", clean(text)))
-
-
-def _escape(fields: Mapping[str, str]) -> str:
-    """JSON in which no chat template finds a control token."""
-    # A lone surrogate cannot be sent.
-    text = json.dumps({key: clean(text) for key, text in fields.items()}, ensure_ascii=False)
-    text = text.replace("<", "\\u003c").replace(">", "\\u003e")
-    return _TEMPLATE_WORD.sub(r"\\u005b", text)

@@ -16,11 +16,12 @@ from typing import Any, Protocol
 from hedge_tasks.adjudication.model_judge import Reply
 from hedge_tasks.errors import ConfigError, unknown
 from hedge_tasks.io.options import address
+from hedge_tasks.serving.accounts import server_and_key
 from hedge_tasks.serving.chat import OPENAI, ChatClient
 from hedge_tasks.serving.completion import Completion
 from hedge_tasks.serving.failures import RequestFailed
 from hedge_tasks.serving.messages import without_system
-from hedge_tasks.serving.secrets import NO_KEY, Redactor, check_key
+from hedge_tasks.serving.secrets import Redactor, check_key
 
 # Concurrency is ours, so of a provider's two forms the one without an event loop will do.
 _SAME = {"async_openai": "openai", "async_azure": "azure"}
@@ -109,19 +110,10 @@ def _azure(request: JudgeRequest) -> Provider:
 
 
 def _openai(name: str, url: str | None, request: JudgeRequest, account: bool) -> Provider:
-    # The environment's address and key belong together. An address out of a YAML, or somebody else's, is another
-    # server, which must not be told the key of an account somewhere else.
-    own = name == "local" or (url is not None and url != OPENAI and not account)
-    if url is None and name == "local":
+    if name == "local" and url is None:
         url = address("LLM_JUDGE_URL", os.environ.get("LLM_JUDGE_URL") or "http://localhost:8000/v1")
-    elif url is None:
-        url = address("OPENAI_API_URL", os.environ.get("OPENAI_API_URL") or OPENAI)
-    key = NO_KEY if own else check_key("OPENAI_API_KEY", os.environ.get("OPENAI_API_KEY"))
-    if key == NO_KEY and url == OPENAI:
-        raise ConfigError(
-            "judge 'llm': no OPENAI_API_KEY for api.openai.com; for a server of your own set OPENAI_API_URL "
-            "(such as http://localhost:8000/v1)"
-        )
+    # A server of the environment's own is no account's, whatever was asked for.
+    url, key = server_and_key(url, account=account and name != "local", who="judge 'llm'")
     return _ChatServer(request, url, key, hosted=url == OPENAI)
 
 

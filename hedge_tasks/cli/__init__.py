@@ -21,6 +21,7 @@ from hedge_tasks.cli import (
     import_,
     judge,
     leaderboard,
+    make,
     manifest,
     paper,
     plot,
@@ -59,6 +60,7 @@ COMMANDS = (
     store,
     import_,
     verify,
+    make,
     data,
     tasks,
 )

@@ -1,0 +1,210 @@
+"""`hedge make`: data sets by the papers' constructions."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from hedge_tasks.io.commands import PROBLEMS_FOUND, command, show, table
+
+if TYPE_CHECKING:
+    from hedge_tasks.construct.medhallu.pipeline import MedHallu
+    from hedge_tasks.construct.medhallu.questions import Question
+    from hedge_tasks.construct.output import About
+    from hedge_tasks.construct.production import Production
+
+_MODEL = "model=NAME,url=..."
+_CHARACTERS_A_TOKEN = 4
+
+
+def add(commands: Any) -> None:
+    parser = commands.add_parser(
+        "make",
+        help="make a data set by a paper's construction",
+        description="Make a data set by a paper's construction.",
+    )
+    made = parser.add_subparsers(title="data sets", required=True, metavar="SET")
+    _add_medhallu(made)
+
+
+def _add_medhallu(made: Any) -> None:
+    text = "write wrong answers that models take for the true ones (MedHallu, section 3)"
+    parser = command(made, "medhallu", run_medhallu, text)
+    parser.add_argument(
+        "source",
+        metavar="SOURCE",
+        help="JSONL or Parquet of question, answer, knowledge; or qiaojin/PubMedQA:pqa_labeled",
+    )
+    parser.add_argument("--out", type=Path, required=True, metavar="DIR", help="the set, its card, and every reply")
+    parser.add_argument("--generator", required=True, metavar=_MODEL, help="writes the wrong answers")
+    parser.add_argument(
+        "--judge", action="append", default=[], metavar=_MODEL, help="is to be deceived; at least three times"
+    )
+    parser.add_argument("--critic", metavar=_MODEL, help="says what gives an answer away (default: the generator)")
+    parser.add_argument("--refiner", default="critique", help="way to a better answer (default: critique)")
+    parser.add_argument("--attempts", type=int, default=5, help="candidates a question at most (default: 5)")
+    parser.add_argument("--nli", metavar="MODEL", help="compares meanings (default: microsoft/deberta-large-mnli)")
+    parser.add_argument("--embedding", metavar="MODEL", help="finds the most similar (default: all-MiniLM-L6-v2)")
+    parser.add_argument("--split", default="train", help="of a data set on the hub (default: train)")
+    parser.add_argument("--licence", help="of the source, recorded with every record and on the card")
+    parser.add_argument("--limit", type=int, metavar="N", help="only the first N questions")
+    parser.add_argument(
+        "--worker", metavar="K/N", help="only every Nth question, from the Kth on: one of several workers"
+    )
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--concurrency", type=int, default=16, metavar="N", help="questions under way (default: 16)")
+    parser.add_argument("--dry-run", action="store_true", help="say what it will cost and ask nothing")
+    parser.add_argument("--push", metavar="OWNER/NAME", help="upload the set to the Hugging Face hub in the end")
+
+
+def run_medhallu(arguments: argparse.Namespace) -> int:
+    from hedge_tasks.construct.ledger import Ledger
+    from hedge_tasks.construct.medhallu.questions import read_questions
+    from hedge_tasks.construct.output import LEDGER, push_set, write_set
+    from hedge_tasks.construct.production import produce
+
+    questions = read_questions(arguments.source, split=arguments.split, licence=arguments.licence)[: arguments.limit]
+    pipeline = _pipeline(arguments)
+    if arguments.dry_run:
+        return _estimate(arguments, pipeline, questions)
+    share = _share(arguments.worker, questions)
+    with Ledger(arguments.out / LEDGER) as ledger:
+        made = produce(share, pipeline, ledger, seed=arguments.seed, concurrency=arguments.concurrency)
+    if arguments.worker is not None:
+        show(
+            arguments,
+            made.report(),
+            _text(made) + "\nOnce all workers are done, the same command without --worker writes the set.",
+        )
+        return 0 if made.complete else PROBLEMS_FOUND
+    about = _about(arguments, pipeline, made)
+    path = write_set(arguments.out, made, about)
+    _write_review(arguments.out, made)
+    lines = [_text(made), *(f"Warning: {warning}" for warning in about.warnings), f"Written: {path}"]
+    if arguments.push:
+        lines.append(f"Uploaded: {push_set(arguments.out, arguments.push)}")
+    show(arguments, {**made.report(), "warnings": list(about.warnings), "file": str(path)}, "\n".join(lines))
+    return 0 if made.complete else PROBLEMS_FOUND
+
+
+def _pipeline(arguments: argparse.Namespace) -> MedHallu:
+    from hedge_tasks.construct.medhallu.checks import NLI_MODEL, EmbeddingSimilarity, NliEntailment
+    from hedge_tasks.construct.medhallu.pipeline import MedHallu
+    from hedge_tasks.construct.writers import writer_from
+
+    return MedHallu(
+        generator=writer_from(arguments.generator),
+        judges=[writer_from(judge) for judge in arguments.judge],
+        critic=writer_from(arguments.critic or arguments.generator),
+        entailment=NliEntailment(arguments.nli or NLI_MODEL),
+        similarity=EmbeddingSimilarity(arguments.embedding),
+        refiner=arguments.refiner,
+        attempts=arguments.attempts,
+    )
+
+
+def _share(worker: str | None, questions: list[Question]) -> list[Question]:
+    """The part of one worker of several.
+
+    Raises:
+        ConfigError: --worker is not K/N.
+    """
+    from hedge_tasks.errors import ConfigError
+
+    if worker is None:
+        return questions
+    place, _, count = worker.partition("/")
+    if not (place.isdecimal() and count.isdecimal() and 1 <= int(place) <= int(count)):
+        raise ConfigError(f"--worker: expected K/N with K from 1 to N, such as 2/3, got {worker!r}")
+    return questions[int(place) - 1 :: int(count)]
+
+
+def _estimate(arguments: argparse.Namespace, pipeline: MedHallu, questions: list[Question]) -> int:
+    counts = pipeline.requests(len(questions))
+    mean = sum(len(q.question) + len(q.answer) for q in questions) / len(questions)
+    knowledge = sum(len(passage) for q in questions for passage in q.knowledge) / len(questions)
+    shown = {
+        "candidate": mean + knowledge, "rewrite": mean + knowledge, "critique": 2 * mean, "judge": 1.5 * mean
+    }  # fmt: skip
+    rows, facts = [], {}
+    for stage, (fewest, most) in counts.items():
+        prompt = (_instructions(stage) + shown[stage]) / _CHARACTERS_A_TOKEN
+        facts[stage] = {"requests": [fewest, most], "prompt_tokens": [round(fewest * prompt), round(most * prompt)]}
+        rows.append([stage, f"{fewest:,}", f"{most:,}", f"{fewest * prompt:,.0f}", f"{most * prompt:,.0f}"])
+    header = ["stage", "requests from", "to", "prompt tokens from", "to"]
+    note = (
+        "Tokens at four characters each, replies not counted. From: every first candidate passes; to: none ever does."
+    )
+    show(arguments, {"questions": len(questions), "stages": facts}, f"{table(header, rows)}\n{note}")
+    return 0
+
+
+def _instructions(stage: str) -> int:
+    from hedge_tasks.construct.prompts import load_prompt
+
+    return len(load_prompt("hedge_tasks.construct.medhallu", stage).system)
+
+
+def _about(arguments: argparse.Namespace, pipeline: MedHallu, made: Production) -> About:
+    from hedge_tasks.construct.output import About
+    from hedge_tasks.construct.shortcuts import alarms, shortcuts
+
+    true = [row["Ground Truth"] for row in made.rows]
+    wrong = [row["Hallucinated Answer"] for row in made.rows]
+    found = shortcuts(true, wrong, embed=pipeline.similarity.embed)
+    summary = (
+        "Questions with their true answers, and for each a wrong answer that a model wrote so that other models take "
+        "it for the true one, by the construction of MedHallu (Pandit et al. 2025, section 3). `Difficulty Level` says "
+        "how many judges were deceived in both orders; rows with `Fallback` deceived none. Synthetic medical "
+        "misinformation: for evaluating models only."
+    )
+    measured = {name: e if isinstance(e, str) else [e.value, e.interval] for name, e in found.items()}
+    settings = {**pipeline.settings(), "seed": arguments.seed, "source": arguments.source, "shortcuts_auroc": measured}
+    return About("MedHallu, made again", arguments.licence, summary, settings, alarms(found))
+
+
+def _write_review(folder: Path, made: Production) -> None:
+    from hedge_tasks.construct.output import REVIEW
+    from hedge_tasks.construct.review import Item, write_review
+
+    items = [
+        Item(
+            str(row["Id"]),
+            {
+                "Question": row["Question"],
+                "Answer to check": row["Hallucinated Answer"],
+                "True answer": row["Ground Truth"],
+                "Error, as its writer puts it": row["Error"],
+                "Knowledge": "\n\n".join(row["Knowledge"]),
+            },
+            "Is the answer wrong?",
+        )
+        for row in made.rows
+    ]
+    write_review(folder / REVIEW, "Made MedHallu answers", items)
+
+
+def _text(made: Production) -> str:
+    report = made.report()
+    lines = [f"{report['accepted']} of {report['records']} records accepted"]
+    if made.unfinished:
+        lines[0] += f"; PARTIAL: {report['unfinished']} are unfinished, run again"
+    counts = [[name, str(count)] for name, count in report["steps"].items()]
+    counts += [[f"rejected: {reason}", str(count)] for reason, count in report["rejected"].items()]
+    asked = [
+        [stage, str(report["requests"].get(stage, 0)), str(report["from_ledger"].get(stage, 0)),
+         str(report["unreadable"].get(stage, 0))]
+        for stage in sorted({*report["requests"], *report["from_ledger"]})
+    ]  # fmt: skip
+    tokens = f"{report['prompt_tokens']:,} prompt and {report['completion_tokens']:,} completion tokens, as far as told"
+    return "\n".join(
+        [
+            *lines,
+            "",
+            table(["step", "times"], counts),
+            "",
+            table(["stage", "asked", "kept", "unreadable"], asked),
+            tokens,
+        ]
+    )

@@ -1,0 +1,111 @@
+"""What MedHallu is made from: questions with a true answer and the knowledge behind it."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from hedge_tasks.errors import DataError
+from hedge_tasks.io.json_lines import read_objects
+
+PUBMEDQA = "qiaojin/PubMedQA"
+_LICENCES = {PUBMEDQA: "MIT (PubMedQA)"}
+
+_QUESTION = ("question", "Question", "QUESTION")
+_ANSWER = ("long_answer", "answer", "Ground Truth", "LONG_ANSWER")
+_KNOWLEDGE = ("knowledge", "Knowledge", "context", "contexts", "CONTEXTS")
+_ID = ("pubid", "id", "PMID")
+
+
+@dataclass(frozen=True)
+class Question:
+    """One question to write a wrong answer to.
+
+    Attributes:
+        id: Of the source; a digest of the question where it has none.
+        question, answer: As they are published; the answer is true.
+        knowledge: Passages that the true answer rests on.
+        source: Where it comes from, with the licence as far as it is known.
+    """
+
+    id: str
+    question: str
+    answer: str
+    knowledge: tuple[str, ...] = ()
+    source: str = ""
+
+
+def read_questions(source: str, *, split: str = "train", licence: str | None = None) -> list[Question]:
+    """Questions of a file or a data set.
+
+    Args:
+        source: A JSONL or Parquet file (columns `question`; `answer` or `long_answer`; `knowledge` or `context`; `id`
+            or `pubid`), or a data set on the hub, such as `qiaojin/PubMedQA:pqa_labeled`.
+        split: Of a data set on the hub.
+        licence: Recorded with every record; that of PubMedQA is known.
+
+    Raises:
+        DataError: There is no such file, or a row lacks a question or an answer; names the row.
+    """
+    path = Path(source)
+    if path.suffix.lower() in (".jsonl", ".parquet") or path.exists():
+        return _questions(_rows_of(path), path.name, licence)
+    from datasets import load_dataset
+
+    name, _, configuration = source.partition(":")
+    try:
+        rows = load_dataset(name, configuration or None, split=split)
+    except Exception as error:  # a hub may fail in any way
+        raise DataError(f"{source} is no file, and no data set that can be loaded: {error}") from error
+    places = ((f"{source} row {number}", row) for number, row in enumerate(rows))
+    return _questions(places, source, licence or _LICENCES.get(name))
+
+
+def _rows_of(path: Path) -> Iterable[tuple[str, Mapping[str, Any]]]:
+    if not path.is_file():
+        raise DataError(f"there is no file {path}")
+    if path.suffix.lower() != ".parquet":
+        return read_objects(path)
+    import pyarrow
+    import pyarrow.parquet
+
+    try:
+        rows = pyarrow.parquet.read_table(path).to_pylist()
+    except (pyarrow.ArrowException, OSError) as error:
+        raise DataError(f"{path} cannot be read: {error}") from error
+    return [(f"{path} row {number}", row) for number, row in enumerate(rows)]
+
+
+def _questions(rows: Iterable[tuple[str, Mapping[str, Any]]], name: str, licence: str | None) -> list[Question]:
+    source = f"{name}, {licence}" if licence else name
+    found = []
+    for where, row in rows:
+        question, answer = _text(row, _QUESTION, where), _text(row, _ANSWER, where)
+        given = next((str(row[key]) for key in _ID if row.get(key) is not None), None)
+        number = given or hashlib.sha256(f"{question}\0{answer}".encode()).hexdigest()[:16]
+        found.append(Question(number, question, answer, _knowledge(row, where), source))
+    if not found:
+        raise DataError(f"{name}: there is no question in it")
+    return found
+
+
+def _text(row: Mapping[str, Any], names: Iterable[str], where: str) -> str:
+    value = next((row[name] for name in names if row.get(name) is not None), None)
+    if not isinstance(value, str) or not value.strip():
+        raise DataError(f"{where}: no text under {' or '.join(names)}; there are {', '.join(map(str, row))}")
+    return value.strip()
+
+
+def _knowledge(row: Mapping[str, Any], where: str) -> tuple[str, ...]:
+    value = next((row[name] for name in _KNOWLEDGE if row.get(name) is not None), None)
+    if isinstance(value, Mapping):  # PubMedQA's `context` has its passages among other things
+        value = value.get("contexts", value.get("CONTEXTS"))
+    if value is None:
+        return ()
+    passages = [value] if isinstance(value, str) else value
+    if not isinstance(passages, list) or not all(isinstance(passage, str) for passage in passages):
+        raise DataError(f"{where}: knowledge is neither a text nor a list of texts")
+    return tuple(passages)

@@ -1,0 +1,416 @@
+"""MedHallu's construction on scripted models, against counts made by hand."""
+
+from __future__ import annotations
+
+import json
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections import Counter
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from making import attempt_of, play, question
+from openai_server import Response, Script, serve
+
+from hedge_tasks.cli import main
+from hedge_tasks.construct.ledger import Ledger, Reply
+from hedge_tasks.construct.medhallu.checks import Vote, allowed_length, difficulty
+from hedge_tasks.construct.medhallu.pipeline import MedHallu
+from hedge_tasks.construct.medhallu.questions import Question, read_questions
+from hedge_tasks.construct.output import load_made
+from hedge_tasks.construct.production import Production, produce
+from hedge_tasks.construct.writers import ServedWriter
+from hedge_tasks.errors import ConfigError, DataError, HedgeError
+
+
+class Meaning:
+    """Everything entails everything as strongly as it is told."""
+
+    model = "scripted"
+
+    def __init__(self, forth: float = 0.2, back: float = 0.9) -> None:
+        self.said = forth, back
+
+    def both_ways(self, first: str, second: str) -> tuple[float, float]:
+        return self.said
+
+
+class Likeness:
+    """The more rewritings, the less alike."""
+
+    model = "scripted"
+
+    def cosine(self, first: str, second: str) -> float:
+        return 1.0 - 0.1 * attempt_of(first)
+
+    def embed(self, texts: list[str]) -> Any:
+        return np.array([[len(text), text.count("~")] for text in texts], dtype=float)
+
+
+def questions(count: int) -> list[Question]:
+    rows = (question(number) for number in range(count))
+    return [Question(r["id"], r["question"], r["answer"], tuple(r["knowledge"])) for r in rows]
+
+
+def make(url: str, folder: Path, count: int = 10, **options: Any) -> Production:
+    pipeline = MedHallu(
+        generator=ServedWriter("writer", url, max_retries=0),
+        judges=[ServedWriter(f"judge-{number}", url, max_retries=0) for number in range(3)],
+        critic=ServedWriter("critic", url, max_retries=0),
+        entailment=options.pop("entailment", Meaning()),
+        similarity=Likeness(),
+        **options,
+    )
+    with Ledger(folder) as ledger:
+        return produce(questions(count), pipeline, ledger, progress=False, concurrency=4)
+
+
+def test_every_stage_has_the_counts_of_a_calculation_by_hand(tmp_path: Path) -> None:
+    # Ten questions, two of each kind (see making.fooled_judges). Kinds 0, 1, 2 pass at once; kind 3 is rewritten
+    # twice; kind 4 is rewritten four times and falls back.
+    with serve(play) as url:
+        made = make(url, tmp_path)
+    assert made.steps == {
+        "written": 10,
+        "rewritten": 2 * 2 + 2 * 4,
+        "deceives nobody": 2 * 2 + 2 * 5,
+        "accepted at attempt 1": 6,
+        "accepted at attempt 3": 2,
+        "fallback": 2,
+    }
+    candidates = 10 + 12
+    assert made.tally.asked == {"candidate": 10, "judge": candidates * 3 * 2, "critique": 12, "rewrite": 12}
+    assert not made.tally.known
+    assert not made.rejected
+    assert Counter(row["Difficulty Level"] for row in made.rows) == {"hard": 2, "medium": 4, "easy": 2 + 2}
+    assert [row["Fallback"] for row in made.rows] == [False] * 4 + [True] + [False] * 4 + [True]
+    # The fallback is the candidate most like the true answer: here the one that was never rewritten.
+    assert attempt_of(made.rows[4]["Hallucinated Answer"]) == 0
+    assert made.rows[4]["Similarity"] == 1.0
+    assert attempt_of(made.rows[3]["Hallucinated Answer"]) == 2
+    assert [row["Id"] for row in made.rows] == [f"q{number}" for number in range(10)]
+
+
+def test_what_was_said_is_never_asked_again(tmp_path: Path) -> None:
+    with serve(play) as url:
+        first = make(url, tmp_path)
+        asked: list[Any] = []
+        again = make(url, tmp_path)
+    with serve(lambda body: asked.append(body) or "no") as elsewhere:  # another address is the same model
+        moved = make(elsewhere, tmp_path)
+    assert not asked
+    assert list(again.rows) == list(first.rows) == list(moved.rows)
+    assert again.tally.known == first.tally.asked
+    assert not again.tally.asked
+
+
+def test_another_seed_is_asked_anew(tmp_path: Path) -> None:
+    script = Script(play)
+    with serve(script) as url:
+        make(url, tmp_path, count=1)
+        before = len(script.bodies)
+        pipeline = MedHallu(
+            ServedWriter("writer", url),
+            [ServedWriter(f"judge-{n}", url) for n in range(3)],
+            ServedWriter("critic", url),
+            Meaning(),
+            Likeness(),
+        )
+        with Ledger(tmp_path) as ledger:
+            produce(questions(1), pipeline, ledger, seed=1, progress=False)
+    assert len(script.bodies) == 2 * before
+
+
+def test_the_sampling_is_the_papers(tmp_path: Path) -> None:
+    script = Script(play)
+    with serve(script) as url:
+        make(url, tmp_path, count=5)
+    written = [body for body in script.bodies if body["model"] == "writer"]
+    # Attempts 1 to 5 of the fifth question, 1 to 3 of the fourth.
+    assert Counter(body["temperature"] for body in written) == {0.3: 5, 0.4: 2, 0.5: 2, 0.6: 1, 0.7: 1}
+    assert {body["top_p"] for body in written} == {0.95}
+    assert {body["max_tokens"] for body in written} == {512}
+    assert {body["temperature"] for body in script.bodies if body["model"].startswith("judge")} == {0.0}
+    assert len({body["seed"] for body in script.bodies}) == len(script.bodies) - _same_judge_seeds(script.bodies)
+
+
+def _same_judge_seeds(bodies: Sequence[dict[str, Any]]) -> int:
+    """Judges are greedy and share the seed of their record: they are told apart by name and by what they are shown."""
+    judged = [body for body in bodies if body["model"].startswith("judge")]
+    return len(judged) - len({body["seed"] for body in judged})
+
+
+def test_a_paraphrase_of_the_truth_is_never_released_as_wrong(tmp_path: Path) -> None:
+    with serve(play) as url:
+        made = make(url, tmp_path, count=2, entailment=Meaning(0.75, 0.9))
+        assert not made.rows
+        assert made.rejected == {"every candidate fails: same meaning": 2}
+        assert "judge" not in made.tally.asked
+        below = make(url, tmp_path, count=2, entailment=Meaning(0.7499, 0.9))
+    assert len(below.rows) == 2
+
+
+@pytest.mark.parametrize(("length", "step"), [(89, "too short"), (111, "too long")])
+def test_the_length_rule_holds(tmp_path: Path, length: int, step: str) -> None:
+    def reply(body: dict[str, Any]) -> str:
+        said = play(body)
+        if '"hallucinated_answer"' not in said:
+            return said
+        fields = json.loads(said.split("```json\n")[1].split("\n```")[0])
+        return json.dumps({**fields, "hallucinated_answer": "z" * length})
+
+    with serve(reply) as url:
+        made = make(url, tmp_path, count=1)
+    assert made.steps[step] == 5
+    assert made.rejected == {f"every candidate fails: {step}": 1}
+
+
+def test_a_length_at_the_bounds_is_taken() -> None:
+    assert allowed_length("x" * 268) == (242, 294)
+    assert allowed_length("x" * 10) == (9, 11)
+    assert allowed_length("x" * 3) == (3, 3)
+
+
+def test_a_judge_that_goes_by_the_place_is_not_deceived(tmp_path: Path) -> None:
+    def reply(body: dict[str, Any]) -> str:
+        return '{"more_accurate": 2}' if body["model"].startswith("judge") else play(body)
+
+    with serve(reply) as url:
+        made = make(url, tmp_path, count=1)
+    assert made.rows[0]["Fallback"]
+    assert {vote["fooled"] for vote in made.rows[0]["Votes"]} == {False}
+    assert made.steps["by place: judge-0"] == 5
+
+
+def test_difficulty_counts_the_judges_that_were_deceived() -> None:
+    def votes(fooled: int, of: int) -> list[Vote]:
+        return [Vote(str(n), (n < fooled, n < fooled)) for n in range(of)]
+
+    assert [difficulty(votes(n, 3)) for n in range(4)] == [None, "easy", "medium", "hard"]
+    assert [difficulty(votes(n, 5)) for n in range(6)] == [None, "easy", "medium", "medium", "medium", "hard"]
+
+
+def test_replies_that_cannot_be_read_are_asked_again_and_counted(tmp_path: Path) -> None:
+    garbled = Counter[str]()
+
+    def reply(body: dict[str, Any]) -> str:
+        kind = body["model"]
+        garbled[kind] += 1
+        if garbled[kind] == 1:
+            return {"writer": "<think>hm", "judge-0": "1 or 2", "critic": "{}"}.get(kind, play(body))
+        return play(body)
+
+    with serve(reply) as url:
+        made = make(url, tmp_path, count=1)
+    assert made.tally.unreadable == {"candidate": 1, "judge": 1}
+    assert made.rows[0]["Difficulty Level"] == "hard"
+
+
+def test_a_writer_that_says_nothing_usable_leaves_a_reason(tmp_path: Path) -> None:
+    with serve(lambda body: "I cannot help with that.") as url:
+        made = make(url, tmp_path, count=1)
+    assert made.rejected == {"nothing that could be read": 1}
+    assert made.tally.asked == {"candidate": 15}  # five attempts of three tries
+
+
+def test_a_failed_request_leaves_its_record_for_the_next_time(tmp_path: Path) -> None:
+    broken = threading.Event()
+
+    def reply(body: dict[str, Any]) -> str | Response:
+        if not broken.is_set() and body["model"] == "judge-1":
+            return Response({"error": {"message": "overloaded"}}, 503)
+        return play(body)
+
+    with serve(reply) as url:
+        partial = make(url, tmp_path, count=3)
+        assert len(partial.unfinished) == 3
+        assert not partial.complete
+        assert "overloaded" in partial.unfinished["q0"]
+        broken.set()
+        whole = make(url, tmp_path, count=3)
+    assert whole.complete
+    assert whole.tally.known["candidate"] == 3
+    with serve(play) as url:
+        assert list(make(url, tmp_path / "other", count=3).rows) == list(whole.rows)
+
+
+def test_a_server_that_is_gone_ends_the_making(tmp_path: Path) -> None:
+    with serve(play) as url:
+        pass
+    with pytest.raises(HedgeError, match=r"nobody answers any more .*goes on from here"):
+        make(url, tmp_path, count=40)
+
+
+def test_judges_must_be_three_different_models() -> None:
+    writer = ServedWriter("a", "http://localhost:1/v1")
+    with pytest.raises(ConfigError, match="at least 3"):
+        MedHallu(writer, [writer] * 2, writer, Meaning(), Likeness())
+    with pytest.raises(ConfigError, match="same model"):
+        MedHallu(writer, [writer, ServedWriter("b", "http://localhost:1/v1"), writer], writer, Meaning(), Likeness())
+    with pytest.raises(ConfigError, match="did you mean 'critique'"):
+        MedHallu(
+            writer, [ServedWriter(n, "http://localhost:1/v1") for n in "abc"], writer, Meaning(), Likeness(), "critiqe"
+        )
+
+
+def test_damaged_replies_are_asked_again(tmp_path: Path) -> None:
+    with serve(play) as url:
+        whole = make(url, tmp_path, count=2)
+        [file] = tmp_path.glob("*.jsonl")
+        lines = file.read_bytes().splitlines(keepends=True)
+        lines[1] = lines[1].replace(b"e", b"f", 1)
+        file.write_bytes(b"".join(lines)[:-20])
+        again = make(url, tmp_path, count=2)
+    assert again.tally.asked.total() == 2
+    assert list(again.rows) == list(whole.rows)
+
+
+def test_the_first_reply_under_a_key_stands(tmp_path: Path) -> None:
+    with Ledger(tmp_path) as ledger, Ledger(tmp_path) as other:
+        assert ledger.add("k", Reply("first"), {}).text == "first"
+        assert ledger.add("k", Reply("second"), {}).text == "first"
+        other.add("k", Reply("third"), {})
+    assert Ledger(tmp_path).get("k") == Reply("first")
+
+
+# --- the command ------------------------------------------------------------------------------------------------------
+
+
+def write_source(path: Path, count: int) -> Path:
+    path.write_text("".join(json.dumps(question(number)) + "\n" for number in range(count)))
+    return path
+
+
+def command(url: str, source: Path, out: Path, *more: str) -> list[str]:
+    judges = [part for n in range(3) for part in ("--judge", f"model=judge-{n},url={url}")]
+    models = ["--generator", f"model=writer,url={url}", "--critic", f"model=critic,url={url}", *judges]
+    nli = ["--nli", "package://hedge_tasks.models.tiny/nli"]
+    return ["make", "medhallu", str(source), "--out", str(out), *models, *nli, *more]
+
+
+@pytest.mark.slow
+def test_the_command_writes_a_set_that_the_tasks_of_medhallu_read(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    from hedge_tasks.evaluations.medhallu.documents import process_docs
+
+    source = write_source(tmp_path / "source.jsonl", 10)
+    with serve(play) as url:
+        assert main(command(url, source, tmp_path / "out", "--licence", "mit")) == 0
+        said = capsys.readouterr().out
+        assert "10 of 10 records accepted" in said
+        # The scripted writer is always nine characters short: an open shortcut, and said to be one.
+        assert "Warning: length alone tells wrong answers from true ones with an AUROC of 1.000" in said
+        card = (tmp_path / "out" / "README.md").read_text()
+        assert "license: mit" in card
+        assert "| accepted | 10 |" in card
+        assert url not in card + (tmp_path / "out" / "report.json").read_text()
+        # Three workers into another folder, then the whole: the same rows, nothing asked twice.
+        for worker in ("1/3", "2/3", "3/3"):
+            assert main(command(url, source, tmp_path / "shared", "--licence", "mit", "--worker", worker)) == 0
+        capsys.readouterr()
+        assert main([*command(url, source, tmp_path / "shared", "--licence", "mit"), "--json"]) == 0
+    report = json.loads(capsys.readouterr().out)
+    assert not report["requests"]
+    made = load_made(tmp_path / "out")
+    assert made.to_list() == load_made(tmp_path / "shared").to_list()
+    documents = process_docs(made, show="both")
+    assert len(documents) == 20
+    assert Counter(documents["truth"]) == {"0": 10, "1": 10}
+    assert Counter(documents["difficulty"])["hard"] == 4
+    assert set(documents["kind"]) <= {"misinterpretation", "incomplete", "mechanism", "evidence"}
+    review = (tmp_path / "out" / "review.html").read_text()
+    assert review.count("<article") == 10
+
+
+def test_a_dry_run_asks_nothing(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    source = write_source(tmp_path / "source.jsonl", 10)
+    assert main([*command("http://localhost:1/v1", source, tmp_path / "out"), "--dry-run", "--json"]) == 0
+    stages = json.loads(capsys.readouterr().out)["stages"]
+    # Three judges in two orders; five attempts; one candidate, and four times critique and rewriting.
+    assert {name: stage["requests"] for name, stage in stages.items()} == {
+        "candidate": [10, 10],
+        "judge": [60, 300],
+        "critique": [0, 40],
+        "rewrite": [0, 40],
+    }
+    assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.parametrize(
+    ("more", "complaint"),
+    [
+        (["--worker", "4/3"], "--worker: expected K/N"),
+        (["--judge", "modle=a"], "did you mean 'model'"),
+        (["--judge", "model=a,url=ftp://x"], "url: expected"),
+        (["--attempts", "0"], "attempts"),
+    ],
+)
+def test_a_wrong_option_is_named(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], more: list[str], complaint: str
+) -> None:
+    source = write_source(tmp_path / "source.jsonl", 1)
+    assert main(command("http://localhost:1/v1", source, tmp_path / "out", *more)) == 2
+    assert complaint in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("row", "complaint"),
+    [
+        ({"question": "q?"}, "no text under long_answer or answer"),
+        ({"question": " ", "answer": "a"}, "no text under question"),
+        ({"question": "q?", "answer": "a", "knowledge": 7}, "knowledge is neither"),
+    ],
+)
+def test_a_source_row_that_lacks_something_is_named(tmp_path: Path, row: dict[str, Any], complaint: str) -> None:
+    path = tmp_path / "s.jsonl"
+    path.write_text(json.dumps(row) + "\n")
+    with pytest.raises(DataError, match=complaint):
+        read_questions(str(path))
+
+
+def test_pubmedqas_rows_are_understood(tmp_path: Path) -> None:
+    path = tmp_path / "s.jsonl"
+    row = {
+        "pubid": 7,
+        "question": "q?",
+        "context": {"contexts": ["a", "b"], "labels": []},
+        "long_answer": "yes, it does",
+    }
+    path.write_text(json.dumps(row) + "\n")
+    [found] = read_questions(str(path), licence="mit")
+    assert found == Question("7", "q?", "yes, it does", ("a", "b"), "s.jsonl, mit")
+
+
+def test_two_records_of_one_id_are_refused(tmp_path: Path) -> None:
+    with Ledger(tmp_path) as ledger, pytest.raises(DataError, match="'q0' more than once"):
+        produce([*questions(1), *questions(1)], lambda source, asking: None, ledger)  # type: ignore[arg-type,return-value]
+
+
+@pytest.mark.slow
+def test_killed_again_and_again_it_ends_where_it_would_have(tmp_path: Path) -> None:
+    source = write_source(tmp_path / "source.jsonl", 10)
+    script = Script(lambda body: time.sleep(0.02) or play(body))
+    program = "import sys, making_process; making_process.run(sys.argv[1], sys.argv[2], sys.argv[3])"
+    with serve(script) as url:
+        arguments = [sys.executable, "-c", program, url, str(source), str(tmp_path / "killed")]
+        kills = 0
+        for wait in (0.4, 0.7, 1.0, 1.3, 1.6, 60.0):
+            process = subprocess.Popen(arguments, cwd=Path(__file__).parent, stdout=subprocess.PIPE)
+            try:
+                process.wait(timeout=wait)
+            except subprocess.TimeoutExpired:
+                process.send_signal(signal.SIGKILL)
+                process.wait()
+                kills += 1
+        assert process.returncode == 0
+        rows = json.loads(process.communicate()[0])
+        whole = make(url, tmp_path / "whole")
+    assert kills >= 1
+    assert rows == json.loads(json.dumps([dict(row) for row in whole.rows]))
