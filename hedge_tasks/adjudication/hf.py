@@ -28,6 +28,7 @@ class HFJudge(ModelJudge):
         model: Hub id, folder, or `package://some.python.package/folder`.
         prompt, images, asks, ask_unlabelled: See `ModelJudge`.
         revision: On the hub.
+        peft: Folder or hub id of a low-rank adapter, such as `hedge judge train` makes.
         dtype, device, trust_remote_code: As `hedge_hf` takes them.
         batch_size: Cases at a time.
         max_tokens: Of a reply; where a reply is asked for again, twice as many.
@@ -46,6 +47,7 @@ class HFJudge(ModelJudge):
         *,
         images: bool | None = None,
         revision: str | None = None,
+        peft: str | None = None,
         dtype: str = "auto",
         device: str | None = None,
         trust_remote_code: bool = False,
@@ -57,6 +59,7 @@ class HFJudge(ModelJudge):
     ) -> None:
         super().__init__(model, prompt, images, asks, ask_unlabelled)
         self.revision = options.optional_text("revision", revision)
+        self.peft = options.optional_text("peft", peft)
         if dtype not in _DTYPES:
             raise unknown("dtype", str(dtype), _DTYPES)
         self.dtype = dtype
@@ -69,7 +72,8 @@ class HFJudge(ModelJudge):
 
     def _identity(self) -> dict[str, Any]:
         fields = {"revision": self.revision, "dtype": self.dtype, "thinking": self.thinking}
-        return {"model": self._source, **fields}
+        adapter = {} if self.peft is None else {"peft": _named(self.peft)}
+        return {"model": self._source, **adapter, **fields}
 
     def settings(self) -> dict[str, Any]:
         return {**super().settings(), "max_tokens": self.max_tokens}
@@ -79,8 +83,7 @@ class HFJudge(ModelJudge):
         """The model, and of a folder what tells its weights from others that have been there."""
         from hedge_tasks.serving.loading import resolve_model
 
-        folder = Path(resolve_model(self.model))
-        return f"{folder.name}@{fingerprint(folder)}" if folder.is_dir() else self.model
+        return _named(resolve_model(self.model), self.model)
 
     def judge(self, cases: Sequence[Case]) -> list[Verdict]:
         try:
@@ -126,6 +129,7 @@ class HFJudge(ModelJudge):
             return HedgeHF(
                 source,
                 revision=self.revision,
+                peft=self.peft,
                 dtype=self.dtype,
                 device=self.device,
                 batch_size=self.batch_size,
@@ -138,6 +142,12 @@ class HFJudge(ModelJudge):
         if self._loaded is not None:
             self._loaded.clean()
             self._loaded = None
+
+
+def _named(place: str, hub_id: str | None = None) -> str:
+    """A folder by its name and content, anything else by its id."""
+    folder = Path(place)
+    return f"{folder.name}@{fingerprint(folder)}" if folder.is_dir() else hub_id or place
 
 
 def _open(image: Any) -> Any:

@@ -20,6 +20,7 @@ from hedge_tasks.cli import (
     health,
     import_,
     judge,
+    judge_training,
     leaderboard,
     make,
     manifest,
@@ -44,6 +45,7 @@ COMMANDS = (
     score,
     rescore,
     judge,
+    judge_training,
     question,
     sweep,
     tune,
@@ -75,7 +77,9 @@ _LONGEST_LINE = 2000
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Entry point of `hedge`. Returns the exit code."""
-    arguments = _parser().parse_args(argv)
+    given = list(sys.argv[1:] if argv is None else argv)
+    two_words = judge_training.TWO_WORDS.get((*given[:2],))  # type: ignore[call-overload]
+    arguments = _parser().parse_args(given if two_words is None else [two_words, *given[2:]])
     logger.remove()
     level = "INFO" if arguments.verbose else "WARNING"
     logger.add(lambda message: _complain(str(message).rstrip("\n")), level=level, format="{level}: {message}")

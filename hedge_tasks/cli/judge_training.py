@@ -1,0 +1,204 @@
+"""`hedge judge data` and `hedge judge train`: a judge of one's own."""
+
+from __future__ import annotations
+
+import argparse
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from hedge_tasks.io.commands import command, number, show
+
+if TYPE_CHECKING:
+    from hedge_tasks.adjudication.prompt import JudgePrompt
+    from hedge_tasks.construct.judging.examples import Example
+
+DATA, TRAIN = "judge-data", "judge-train"
+TWO_WORDS = {("judge", "data"): DATA, ("judge", "train"): TRAIN}
+"""Commands of two words: `hedge judge` takes a run in that place (a run in a folder called data is `./data`)."""
+
+
+def add(commands: Any) -> None:
+    parser = command(commands, DATA, run_data, "write conversations to train a judge on, in its own words")
+    parser.prog = "hedge judge data"
+    parser.add_argument(
+        "labels", type=Path, nargs="+", metavar="LABELS|RUN", help="judged answers: JSONL, CSV or a run"
+    )
+    parser.add_argument("--out", type=Path, required=True, metavar="DIR")
+    parser.add_argument("--prompt", "--scheme", required=True, help="how the judge will be asked, such as medhallmark")
+    parser.add_argument("--label-field", default="label", metavar="COLUMN", help="column of the label (default: label)")
+    parser.add_argument("--column", action="append", default=[], metavar="KEY=COLUMN", help="such as answer=said")
+    parser.add_argument(
+        "--images", type=Path, metavar="DIR", help="folder of the pictures that the column `image` names"
+    )
+    parser.add_argument(
+        "--vqa",
+        type=Path,
+        action="append",
+        default=[],
+        metavar="FILE",
+        help="question, answer, image a row: tasks to learn besides",
+    )
+    parser.add_argument("--reports", action="store_true", help="sentences of reference reports count as right answers")
+    parser.add_argument("--hold-out", type=float, default=0.2, metavar="SHARE", help="of the pictures (default: 0.2)")
+    parser.add_argument("--seed", type=int, default=0, help="of the pictures held out")
+    parser = command(commands, TRAIN, run_train, "train a judge on the conversations of `hedge judge data`")
+    parser.prog = "hedge judge train"
+    parser.add_argument("data", type=Path, metavar="DIR", help="of `hedge judge data`")
+    parser.add_argument(
+        "--base", required=True, metavar="MODEL", help="hub id or folder, such as Qwen/Qwen2.5-VL-3B-Instruct"
+    )
+    parser.add_argument("--revision", help="of the base on the hub")
+    parser.add_argument(
+        "--out", type=Path, required=True, metavar="DIR", help="checkpoints, and the adapter in the end"
+    )
+    parser.add_argument("--recipe", type=Path, metavar="FILE", help="YAML; what it does not name is the package's own")
+    parser.add_argument("--set", action="append", default=[], metavar="KEY=VALUE", help="a value of the recipe")
+    parser.add_argument("--max-steps", type=int, metavar="N", help="end after so many steps")
+
+
+# --- conversations ----------------------------------------------------------------------------------------------------
+
+
+def run_data(arguments: argparse.Namespace) -> int:
+    from hedge_tasks.adjudication.prompt import load_judge_prompt
+    from hedge_tasks.construct.judging import examples as made
+
+    prompt = load_judge_prompt(arguments.prompt)
+    judged = [example for path in arguments.labels for example in _judged(arguments, path, prompt)]
+    right = made.from_references(judged, prompt) + (made.from_reports(judged, prompt) if arguments.reports else [])
+    tasks = [example for path in arguments.vqa for example in _tasks(arguments, path)]
+    parts = made.split([*made.balanced(judged, right, prompt), *tasks], arguments.hold_out, arguments.seed)
+    about = {"sources": [path.name for path in (*arguments.labels, *arguments.vqa)], "seed": arguments.seed}
+    facts = made.write_examples(arguments.out, parts, prompt, about)
+    lines = [f"{part}: {counts.pop('examples')} conversations, {counts.pop('groups')} pictures or questions; "
+             + ", ".join(f"{count} {name}" for name, count in counts.items())
+             for part, counts in ((part, dict(counts)) for part, counts in facts["parts"].items())]  # fmt: skip
+    next_step = f"Next: hedge judge train {arguments.out} --base Qwen/Qwen2.5-VL-3B-Instruct --out judge"
+    show(arguments, facts, "\n".join([*lines, next_step]))
+    return 0
+
+
+def _judged(arguments: argparse.Namespace, path: Path, prompt: JudgePrompt) -> list[Example]:
+    """Answers that somebody judged, out of a file of labels or a run."""
+    from hedge_tasks.adjudication.check import read_checked
+    from hedge_tasks.construct.judging.examples import Example
+
+    if path.is_dir() or path.name.startswith("run-"):
+        return _of_run(path, prompt)
+    columns = dict(_pair(text, "--column") for text in arguments.column)
+    scheme = arguments.prompt if any(o.key not in ("supported", "hallucinated") for o in prompt.outcomes) else None
+    cases, labels = read_checked(path, label_field=arguments.label_field, scheme=scheme, columns=columns)
+    found = []
+    for number_, (case, label) in enumerate(zip(cases, labels, strict=True)):
+        outcome = label.category or _outcome_of(label.label, prompt)
+        image = label.row.get("image")
+        file = _image(arguments, str(image), label.where) if image else None
+        group = str(image) if image else case.question
+        found.append(Example(replace(case, id=f"{path.stem}/{number_}"), outcome, group, image=file))
+    return found
+
+
+def _of_run(path: Path, prompt: JudgePrompt) -> list[Example]:
+    from hedge_tasks.construct.judging.examples import Example
+    from hedge_tasks.runs.relabel import cases_of
+    from hedge_tasks.runs.run_files import load_run
+
+    finished = load_run(path, None)
+    known = {outcome.key for outcome in prompt.outcomes}
+    found = []
+    for case, answers in zip(cases_of(finished), finished.answer_sets, strict=True):
+        category = (finished.verdicts.get(case.id) or {}).get("category")
+        outcome = category if category in known else None
+        if outcome is None and answers.label is not None:
+            outcome = _outcome_of(answers.label, prompt)
+        if outcome is not None:
+            found.append(Example(case, outcome, answers.group or case.question))
+    return found
+
+
+def _outcome_of(label: int | None, prompt: JudgePrompt) -> str:
+    """The one outcome that stands for a label.
+
+    Raises:
+        ConfigError: There are several, so the label does not say which.
+    """
+    from hedge_tasks.errors import ConfigError
+
+    keys = [outcome.key for outcome in prompt.outcomes if outcome.label == label]
+    if len(keys) != 1:
+        raise ConfigError(f"prompt {prompt.id}: label {label} may be any of {', '.join(keys)}; the category is needed")
+    return keys[0]
+
+
+def _tasks(arguments: argparse.Namespace, path: Path) -> list[Example]:
+    from hedge_tasks.adjudication.base import Case
+    from hedge_tasks.adjudication.label_files import first_of, read_rows
+    from hedge_tasks.construct.judging.examples import TASK, Example
+
+    found = []
+    for number_, (where, row) in enumerate(read_rows(path)):
+        question = first_of(row, ("question", "instruction"), where, "question")
+        answer = first_of(row, ("answer", "reference", "ground_truth"), where, "answer")
+        image = row.get("image")
+        file = _image(arguments, str(image), where) if image else None
+        case = Case(f"{path.stem}/{number_}", question, answer, answer)
+        found.append(Example(case, None, str(image) if image else question, TASK, file))
+    return found
+
+
+def _image(arguments: argparse.Namespace, name: str, where: str) -> Path | None:
+    """The file of a picture; None where no folder of pictures was named.
+
+    Raises:
+        DataError: There is no such file below the folder.
+    """
+    from hedge_tasks.errors import DataError
+
+    if arguments.images is None:
+        return None
+    folder = arguments.images.resolve()
+    for candidate in (folder / name, folder / Path(name).name):
+        if candidate.is_file() and candidate.resolve().is_relative_to(folder):
+            return Path(candidate)
+    raise DataError(f"{where}: there is no picture {name} below {arguments.images}")
+
+
+# --- training ---------------------------------------------------------------------------------------------------------
+
+
+def run_train(arguments: argparse.Namespace) -> int:
+    import yaml
+
+    from hedge_tasks.construct.judging.training import read_recipe, train_judge
+
+    changes = {key: yaml.safe_load(value) for key, value in (_pair(text, "--set") for text in arguments.set)}
+    recipe = read_recipe(arguments.recipe, changes)
+    found = train_judge(
+        arguments.data, arguments.base, arguments.out, recipe,
+        revision=arguments.revision, max_steps=arguments.max_steps,
+    )  # fmt: skip
+    facts = {
+        "adapter": str(found.adapter),
+        "steps": found.steps,
+        "losses": [list(loss) for loss in found.losses],
+        "eval_loss": found.eval_loss,
+        "trained_weights": list(found.trained),
+    }
+    first, last = (number(found.losses[i][1]) if found.losses else "N/A" for i in (0, -1))
+    lines = [
+        f"{found.steps} steps; {found.trained[0]:,} of {found.trained[1]:,} weights trained",
+        f"loss: {first} at the first step, {last} at the last; held out: {number(found.eval_loss)}",
+        f"Next: hedge judge --check LABELS --judge hf:model={arguments.base},peft={found.adapter},prompt=...",
+    ]
+    show(arguments, facts, "\n".join(lines))
+    return 0
+
+
+def _pair(text: str, option: str) -> tuple[str, str]:
+    from hedge_tasks.errors import ConfigError
+
+    key, equals, value = text.partition("=")
+    if not equals or not key.strip():
+        raise ConfigError(f"{option}: expected KEY=VALUE, got {text!r}")
+    return key.strip(), value.strip()

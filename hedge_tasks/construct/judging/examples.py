@@ -1,0 +1,215 @@
+"""Conversations to train a judge on, in the very words that it will be asked in."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from hedge_tasks.adjudication.base import Case
+from hedge_tasks.adjudication.prompt import JudgePrompt
+from hedge_tasks.data.sentences import split_sentences
+from hedge_tasks.errors import ConfigError, DataError
+
+JUDGED, REFERENCE, SENTENCE, TASK = "judged", "reference", "sentence", "task"
+"""Where an example comes from: an answer that somebody judged; a reference, which is right by definition; a sentence of
+a reference report; a question with its reference answer, as a task of its own."""
+
+TRAIN, EVAL = "train", "eval"
+
+
+@dataclass(frozen=True)
+class Example:
+    """One conversation.
+
+    Attributes:
+        case: What the judge is shown; of a task its question, and the reference as the answer to give.
+        outcome: Key of the outcome that is right; None of a task.
+        group: Examples of one group never stand on both sides of the split: the picture, or else the question.
+        origin: See `JUDGED` and its like.
+        image: File of the picture; None without one.
+    """
+
+    case: Case
+    outcome: str | None
+    group: str
+    origin: str = JUDGED
+    image: Path | None = None
+
+
+def supported_outcome(prompt: JudgePrompt) -> str:
+    """Key of the outcome that a right answer has.
+
+    Raises:
+        ConfigError: The prompt has none, or several.
+    """
+    keys = [outcome.key for outcome in prompt.outcomes if outcome.label == 0]
+    if len(keys) != 1:
+        named = f"{len(keys)} ({', '.join(keys)})" if keys else "no"
+        raise ConfigError(f"prompt {prompt.id} has {named} outcome that stands for a right answer; one is needed")
+    return keys[0]
+
+
+def from_references(examples: Sequence[Example], prompt: JudgePrompt) -> list[Example]:
+    """The reference of each judged question as an answer, which is right by definition; each once."""
+    right, found = supported_outcome(prompt), {}
+    for example in examples:
+        case = example.case
+        if case.reference.strip():
+            made = replace(case, id=f"{case.id}/reference", answer=case.reference)
+            found.setdefault((example.group, case.question, case.reference), (made, example))
+    return [Example(case, right, example.group, REFERENCE, example.image) for case, example in found.values()]
+
+
+def from_reports(examples: Sequence[Example], prompt: JudgePrompt) -> list[Example]:
+    """Every sentence of reference texts that have several, as an answer that is right."""
+    right, found = supported_outcome(prompt), {}
+    for example in examples:
+        sentences = split_sentences(example.case.reference)
+        for number, sentence in enumerate(sentences if len(sentences) > 1 else []):
+            made = replace(example.case, id=f"{example.case.id}/sentence {number}", answer=sentence)
+            found.setdefault((example.group, sentence), Example(made, right, example.group, SENTENCE, example.image))
+    return list(found.values())
+
+
+def balanced(judged: Sequence[Example], right: Sequence[Example], prompt: JudgePrompt) -> list[Example]:
+    """The judged examples, and so many right ones that their class is as large as the largest other one.
+
+    Which right ones are taken is decided by a digest of each: it depends neither on their order nor on the others.
+    """
+    key = supported_outcome(prompt)
+    counts = Counter(example.outcome for example in judged)
+    wanted = max((count for outcome, count in counts.items() if outcome != key), default=len(right)) - counts[key]
+    chosen = sorted(right, key=lambda example: _digest(example.case.id, example.case.answer))[: max(0, wanted)]
+    return [*judged, *chosen]
+
+
+def split(examples: Sequence[Example], share: float, seed: int = 0) -> dict[str, list[Example]]:
+    """Whole groups into two parts.
+
+    Args:
+        share: Of the groups that go into `eval`, between 0 and 1; a group's side is decided by a digest of it alone.
+
+    Raises:
+        ConfigError: The share is none, or a part is empty.
+    """
+    if not 0 <= share < 1:
+        raise ConfigError(f"share: expected a number from 0 to below 1, got {share!r}")
+    parts: dict[str, list[Example]] = {TRAIN: [], EVAL: []}
+    for example in examples:
+        held_out = int(_digest(str(seed), example.group)[:8], 16) < share * 16**8
+        parts[EVAL if held_out else TRAIN].append(example)
+    if not parts[TRAIN] or (share and not parts[EVAL]):
+        groups = len({example.group for example in examples})
+        raise ConfigError(f"share: {groups} pictures are too few to hold out {share:g} of them")
+    return parts
+
+
+def conversation(example: Example, prompt: JudgePrompt, name: str | None = None) -> dict[str, Any]:
+    """A row in the form of prompt and completion that TRL trains on.
+
+    Args:
+        name: File of the picture beside the rows; None shows none.
+    """
+    # A placeholder stands where the picture goes: the trainer puts it in.
+    shown = [None] if name is not None and (example.outcome is None or prompt.images != "never") else []
+    if example.outcome is None:
+        content = [*({"type": "image"} for _ in shown), {"type": "text", "text": example.case.question}]
+        turns: list[dict[str, Any]] = [{"role": "user", "content": content}]
+        reply = example.case.reference
+    else:
+        turns = prompt.messages(example.case, shown)
+        for turn in turns:
+            turn["content"] = [{"type": "image"} if part["type"] == "image" else part for part in turn["content"]]
+        reply = reply_of(prompt, example.outcome)
+    completion = [{"role": "assistant", "content": [{"type": "text", "text": reply}]}]
+    return {
+        "id": example.case.id,
+        "group": example.group,
+        "origin": example.origin,
+        "outcome": example.outcome,
+        "images": [name] if shown else [],
+        "prompt": turns,
+        "completion": completion,
+    }
+
+
+def reply_of(prompt: JudgePrompt, outcome: str) -> str:
+    """The reply that names an outcome and gives no reason: nobody has written one.
+
+    Raises:
+        ConfigError: The prompt would not read it so.
+    """
+    values = {prompt.outcome(value): value for value in prompt.schema["properties"][prompt.answer_field]["enum"]}
+    value = next((value for found, value in values.items() if found is not None and found.key == outcome), outcome)
+    reply = json.dumps({prompt.answer_field: value}, ensure_ascii=False)
+    read, _ = prompt.read(reply)
+    if read is None or read.key != outcome:
+        raise ConfigError(f"prompt {prompt.id}: {reply} is not read as {outcome!r}")
+    return reply
+
+
+def write_examples(
+    folder: Path, parts: Mapping[str, Sequence[Example]], prompt: JudgePrompt, about: Mapping[str, Any]
+) -> dict[str, Any]:
+    """Write `train.jsonl` and `eval.jsonl`, the pictures once each, and what they are made of.
+
+    Returns:
+        Counts by part, origin and outcome, as in `examples.json`.
+
+    Raises:
+        DataError: A picture cannot be read; names it. The folder cannot be written.
+    """
+    from hedge_tasks.io.files import write_whole
+
+    names: dict[Path, str] = {}
+    counts: dict[str, dict[str, int]] = {}
+    try:
+        (folder / "images").mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise DataError(f"cannot write {folder}: {error.strerror}") from error
+    for part, examples in parts.items():
+        lines = []
+        for example in examples:
+            name = None if example.image is None else names.get(example.image)
+            if example.image is not None and name is None:
+                name = names[example.image] = _keep_image(example.image, folder)
+            lines.append(json.dumps(conversation(example, prompt, name), ensure_ascii=False))
+        write_whole(folder / f"{part}.jsonl", "".join(f"{line}\n" for line in lines))
+        tally = Counter(f"{e.origin}: {e.outcome or 'task'}" for e in examples)
+        counts[part] = {
+            "examples": len(examples),
+            "groups": len({e.group for e in examples}),
+            **dict(sorted(tally.items())),
+        }
+    facts = {"prompt": prompt.id, "prompt_digest": prompt.digest, **about, "parts": counts}
+    write_whole(folder / "examples.json", json.dumps(facts, indent=2, ensure_ascii=False) + "\n")
+    return facts
+
+
+def _keep_image(path: Path, folder: Path) -> str:
+    from PIL import Image
+
+    from hedge_tasks.data.pictures import to_rgb8
+
+    try:
+        with Image.open(path) as opened:
+            picture = to_rgb8(opened)
+        name = f"images/{hashlib.sha256(picture.tobytes()).hexdigest()[:16]}.png"
+        if not (folder / name).exists():
+            picture.save(folder / name)
+    except (OSError, ValueError) as error:
+        raise DataError(f"picture {path} cannot be read: {error}") from error
+    return name
+
+
+def _digest(*parts: str) -> str:
+    return hashlib.sha256("\0".join(parts).encode("utf-8", "surrogatepass")).hexdigest()
+
+
+Find = Callable[[str], Path | None]
+"""Name of a picture in a file of labels -> its file."""

@@ -1,0 +1,249 @@
+"""A judge's training: conversations in its own words, split by picture, and a tiny model that learns from them."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import pytest
+from PIL import Image
+
+from hedge_tasks.adjudication import judge_from
+from hedge_tasks.adjudication.base import Case
+from hedge_tasks.adjudication.prompt import load_judge_prompt
+from hedge_tasks.cli import main
+from hedge_tasks.construct.judging.examples import (
+    REFERENCE,
+    Example,
+    balanced,
+    conversation,
+    from_references,
+    from_reports,
+    reply_of,
+    split,
+    supported_outcome,
+)
+from hedge_tasks.construct.judging.training import language_layers, read_recipe
+from hedge_tasks.errors import ConfigError
+from hedge_tasks.models.tiny import vlm_path
+
+
+def case(number: int, answer: str = "a cat", reference: str = "a dog") -> Case:
+    return Case(str(number), f"What is on picture {number}?", reference, answer)
+
+
+def judged(outcomes: dict[str, int]) -> list[Example]:
+    keys = [key for key, count in outcomes.items() for _ in range(count)]
+    return [Example(case(number), key, f"picture {number % 50}") for number, key in enumerate(keys)]
+
+
+def test_the_conversation_is_word_for_word_that_of_the_judge() -> None:
+    prompt = load_judge_prompt("medhallmark")
+    row = conversation(Example(case(1), "critical", "g"), prompt, "images/1.png")
+    asked = prompt.messages(case(1), ["the picture"])
+    texts = [[part["text"] for part in turn["content"] if part["type"] == "text"] for turn in asked]
+    assert [[part["text"] for part in turn["content"] if part["type"] == "text"] for turn in row["prompt"]] == texts
+    assert [part["type"] for part in row["prompt"][-1]["content"]] == ["image", "text"]
+    [turn] = row["completion"]
+    read, _ = prompt.read(turn["content"][0]["text"])
+    assert read is not None
+    assert read.key == "critical"
+
+
+@pytest.mark.parametrize("name", ["medhallmark", "hedge", "hedge_binary"])
+def test_every_outcome_can_be_said(name: str) -> None:
+    prompt = load_judge_prompt(name)
+    for outcome in prompt.outcomes:
+        assert json.loads(reply_of(prompt, outcome.key))
+
+
+def test_references_fill_the_class_that_people_rarely_gave() -> None:
+    prompt = load_judge_prompt("medhallmark")
+    few = judged({"critical": 30, "attribute": 20, "correct": 3})
+    right = from_references(few, prompt)
+    assert len(right) == 53
+    assert {example.origin for example in right} == {REFERENCE}
+    assert {example.case.answer for example in right} == {"a dog"}
+    counts = Counter(example.outcome for example in balanced(few, right, prompt))
+    assert counts == {"critical": 30, "attribute": 20, "correct": 30}
+    assert balanced(few, right[::-1], prompt) == balanced(few, right, prompt)  # by digest, not by order
+    many = judged({"critical": 2, "correct": 5})
+    assert balanced(many, right, prompt) == many
+
+
+def test_sentences_of_reports_are_right_answers() -> None:
+    prompt = load_judge_prompt("medhallmark")
+    report = Example(case(1, reference="The heart is normal. There is no effusion."), "critical", "g")
+    assert [e.case.answer for e in from_reports([report], prompt)] == ["The heart is normal.", "There is no effusion."]
+    assert from_reports(judged({"critical": 2}), prompt) == []
+
+
+def test_no_picture_stands_on_both_sides() -> None:
+    examples = judged({"critical": 400})
+    parts = split(examples, 0.3, seed=1)
+    groups = {name: {example.group for example in part} for name, part in parts.items()}
+    assert not groups["train"] & groups["eval"]
+    assert len(groups["train"] | groups["eval"]) == 50
+    assert 5 <= len(groups["eval"]) <= 25
+    # A group's side does not depend on the others.
+    assert split(examples[:200], 0.3, seed=1)["eval"] == [e for e in examples[:200] if e.group in groups["eval"]]
+    assert split(examples, 0.3, seed=2)["eval"] != parts["eval"]
+    with pytest.raises(ConfigError, match="too few to hold out"):
+        split(examples[:1], 0.5)
+
+
+def test_a_prompt_without_a_right_outcome_cannot_be_balanced(tmp_path: Path) -> None:
+    prompt = load_judge_prompt("hedge")
+    assert supported_outcome(prompt) == "supported"
+
+
+def test_an_unknown_key_of_the_recipe_is_named(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match="did you mean 'epochs'"):
+        read_recipe(None, {"epoch": 3})
+    with pytest.raises(ConfigError, match="learning_rate"):
+        read_recipe(None, {"learning_rate": 0})
+    file = tmp_path / "recipe.yaml"
+    file.write_text("epochs: 1\n")
+    assert read_recipe(file, {"lora_rank": 2}).epochs == 1
+
+
+# --- with a tiny model ------------------------------------------------------------------------------------------------
+
+SHORT = {
+    "name": "short",
+    "version": 1,
+    "images": "required",
+    "answer_field": "verdict",
+    "system": ["right or wrong?"],
+    "fields": [
+        {"case": "question", "name": "question", "required": True},
+        {"case": "answer", "name": "answer", "required": False},
+    ],
+    "examples": [],
+    "again": "again",
+    "schema": {
+        "type": "object",
+        "properties": {"verdict": {"type": "string", "enum": ["supported", "hallucinated"]}},
+        "required": ["verdict"],
+    },
+    "values": [{"key": "supported", "label": 0}, {"key": "hallucinated", "label": 1}],
+}
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Answers about plain pictures, red or blue, half of them wrong; and the conversations made of them."""
+    folder = tmp_path_factory.mktemp("judge")
+    (folder / "pictures").mkdir()
+    rows = []
+    for number in range(24):
+        colour = ("red", "blue")[number % 2]
+        Image.new("RGB", (64, 64), colour).resize((64, 64)).save(folder / "pictures" / f"{number}.png")
+        said = ("red", "blue")[number // 2 % 2]
+        rows.append(
+            {
+                "image": f"{number}.png",
+                "question": "colour?",
+                "answer": said,
+                "reference": colour,
+                "label": int(said != colour),
+            }
+        )
+    (folder / "labels.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    (folder / "short.json").write_text(json.dumps(SHORT))
+    options = ["--prompt", str(folder / "short.json"), "--images", str(folder / "pictures"), "--hold-out", "0.3"]
+    vqa = ["--vqa", str(folder / "labels.jsonl")]
+    assert main(["judge", "data", str(folder / "labels.jsonl"), "--out", str(folder / "sft"), *options, *vqa]) == 0
+    return folder
+
+
+def rows_of(path: Path) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in path.read_text().splitlines()]
+
+
+@pytest.mark.slow
+def test_the_command_writes_conversations_with_pictures(made: Path) -> None:
+    train, held_out = rows_of(made / "sft" / "train.jsonl"), rows_of(made / "sft" / "eval.jsonl")
+    assert not {row["group"] for row in train} & {row["group"] for row in held_out}
+    origins = Counter(row["origin"] for row in (*train, *held_out))
+    assert origins == {"judged": 24, "task": 24}
+    facts = json.loads((made / "sft" / "examples.json").read_text())
+    assert facts["parts"]["train"]["examples"] == len(train)
+    assert len(list((made / "sft" / "images").iterdir())) == 2  # equal pictures are kept once
+
+
+@pytest.fixture(scope="module")
+def base(made: Path) -> Path:
+    """The embedded model with other token embeddings: its own never wrote JSON, and cannot tell braces from quotes."""
+    import torch
+    from transformers import AutoModelForImageTextToText, AutoProcessor
+
+    model = AutoModelForImageTextToText.from_pretrained(vlm_path())
+    weights = model.get_input_embeddings().weight
+    with torch.no_grad():
+        weights.copy_(torch.randn(weights.shape, generator=torch.Generator().manual_seed(0)) * weights.std())
+    model.save_pretrained(made / "base")
+    AutoProcessor.from_pretrained(vlm_path()).save_pretrained(made / "base")
+    return made / "base"
+
+
+def train(made: Path, base: Path, capsys: pytest.CaptureFixture[str], *more: str) -> dict[str, Any]:
+    recipe = {
+        "learning_rate": 0.01,
+        "lora_dropout": 0,
+        "accumulate": 1,
+        "batch_size": 16,
+        "epochs": 100,
+        "save_every": 20,
+    }
+    changes = [part for key, value in recipe.items() for part in ("--set", f"{key}={value}")]
+    command = ["judge", "train", str(made / "sft"), "--base", str(base), "--out", str(made / "out"), *changes, "--json"]
+    assert main([*command, "--max-steps", "40", *more]) == 0
+    said = capsys.readouterr().out
+    return json.loads(said[said.index('{\n  "adapter"') :])  # the trainer prints as well
+
+
+@pytest.mark.slow
+def test_a_tiny_model_learns_to_judge_and_its_adapter_answers(
+    made: Path, base: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    facts = train(made, base, capsys)
+    losses = [loss for _, loss in facts["losses"]]
+    assert len(losses) == 40
+    assert sum(losses[-5:]) < 0.2 * sum(losses[:5])
+    assert facts["trained_weights"][0] < 0.1 * facts["trained_weights"][1]
+    options = {"peft": str(made / "out" / "adapter"), "prompt": str(made / "short.json"), "dtype": "float32"}
+    judge = judge_from({"name": "hf", "model": str(base), **options})
+    picture = made / "pictures" / "0.png"
+    [verdict] = judge.judge([Case("1", "colour?", "red", "red", images=lambda: [picture], image_key="k")])
+    assert verdict.label in (0, 1), verdict
+    assert verdict.raw is not None
+    assert json.loads(verdict.raw).keys() == {"verdict"}
+    untrained = judge_from({"name": "hf", "model": str(base), **{**options, "peft": None}})
+    assert judge.settings() != untrained.settings()  # or a label of one would be taken for the other's
+    assert "base_model: base" in (made / "out" / "adapter" / "README.md").read_text()
+
+    assert train(made, base, capsys) == facts  # what is done is not done again
+    # As if it had been killed after half of its steps.
+    (made / "out" / "trained.json").unlink()
+    shutil.rmtree(made / "out" / "adapter")
+    shutil.rmtree(made / "out" / "checkpoints" / "checkpoint-40")
+    again = train(made, base, capsys)
+    assert again["steps"] == 40
+    assert again["losses"][:20] == facts["losses"][:20]
+    assert again["eval_loss"] == pytest.approx(facts["eval_loss"], rel=1e-3)
+    with pytest.raises(AssertionError):  # exit code 2
+        train(made, base, capsys, "--set", "seed=1")
+    assert "checkpoints of another training" in capsys.readouterr().err
+
+
+def test_only_the_language_model_is_trained() -> None:
+    from transformers import AutoModelForImageTextToText
+
+    names = language_layers(AutoModelForImageTextToText.from_pretrained(vlm_path()))
+    assert names
+    assert all("language_model" in name and "vision" not in name for name in names)
+    assert not any("projector" in name or "lm_head" in name for name in names)
