@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from hedge_tasks.data import splits
 from hedge_tasks.data.manifests import Data, Digests, Manifest, grouping_digest, text_digest
+from hedge_tasks.data.splits import DATA_FILES
 from hedge_tasks.errors import DataError
 from hedge_tasks.lmms.settings import DocumentSettings
 from hedge_tasks.perturb import Wording
@@ -100,23 +101,27 @@ def load_documents(
         task: its name, for errors.
         source: data set, config and split; `settings` has the revision.
         settings: which column is what.
-        process: `process_docs` of the YAML, and `options` its keyword arguments.
+        process: `process_docs` of the YAML.
+        options: `dataset_kwargs` of the YAML: `data_files` where the data set is in files, and keyword arguments of
+            `process`.
         not_on_hub: data set that lmms-eval cannot load from the hub -> how a user gets it, for the error.
 
     Raises:
         DataError: the data cannot be had, lacks a column, or is empty.
     """
-    dataset = _load_split(source, settings.revision, not_on_hub or {})
+    options = dict(options or {})
+    files = options.pop(DATA_FILES, None)
+    dataset = _load_split(source, settings.revision, files, not_on_hub or {})
     source = replace(source, revision=splits.loaded_revision(dataset))
     if process is not None:
-        dataset = process(dataset, **(options or {}))
+        dataset = process(dataset, **options)
     what = f"{task} ({source.path}, {source.split})"
     if missing := settings.columns() - set(dataset.column_names):
         there = ", ".join(dataset.column_names)
         raise DataError(f"{what}: no column {', '.join(sorted(missing))}; there are {there}")
     if len(dataset) == 0:
         raise DataError(f"{what}: no documents")
-    dataset = splits.fetch_images(dataset, settings.images, source.path, source.revision or settings.revision)
+    dataset = splits.fetch_images(dataset, settings.images, source.path, source.revision or settings.revision, files)
     image_keys = splits.image_keys(dataset, settings.images)
     return Documents(
         settings,
@@ -130,9 +135,11 @@ def load_documents(
     )
 
 
-def _load_split(source: Data, revision: str | None, not_on_hub: Mapping[str, str]) -> Dataset:
+def _load_split(
+    source: Data, revision: str | None, files: splits.DataFiles | None, not_on_hub: Mapping[str, str]
+) -> Dataset:
     try:
-        return splits.load_split(source.path, source.name, str(source.split), revision=revision)
+        return splits.load_split(source.path, source.name, str(source.split), revision=revision, files=files)
     except DataError as error:
         if source.path not in not_on_hub:
             raise

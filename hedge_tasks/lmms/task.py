@@ -29,6 +29,7 @@ from hedge_tasks.adjudication.config import LABELS
 from hedge_tasks.clustering.said import Said
 from hedge_tasks.data.answers import Answer, AnswerSet, FailedDocument, read_report, read_response
 from hedge_tasks.data.manifests import Data, Manifest
+from hedge_tasks.data.splits import DATA_FILES
 from hedge_tasks.detectors.registry import get, names
 from hedge_tasks.errors import unknown
 from hedge_tasks.lmms.documents import load_documents
@@ -429,7 +430,7 @@ class HedgeTask(ConfigurableMessagesTask):
                 **asdict(self._settings),
                 "judge": self.judge.settings(),
                 "revision": self._data.revision,
-                "options": dict(self.config.dataset_kwargs or {}),
+                "options": {k: v for k, v in (self.config.dataset_kwargs or {}).items() if k != DATA_FILES},
             },
             "prompt": asdict(self._prompt),
             "sampling": plan.settings(),

@@ -12,7 +12,7 @@ from typing import Any, Literal
 import numpy as np
 from PIL import Image
 
-from hedge_tasks.data.pictures import to_rgb8
+from hedge_tasks.data.pictures import picture_of, to_rgb8
 from hedge_tasks.sampling.conversations import Conversation
 
 Kind = Literal["pictures", "text", "other"]
@@ -82,7 +82,7 @@ class Presentation:
 
 def _opened(media: Any) -> Any:
     if isinstance(media, str) and media.lower().endswith(_PICTURE_FILES) and Path(media).is_file():
-        return Image.open(media)
+        return picture_of(media)
     return media
 
 

@@ -19,6 +19,7 @@ from hedge_tasks.data import splits
 from hedge_tasks.data.answers import AnswerSet
 from hedge_tasks.data.manifests import Data
 from hedge_tasks.errors import ConfigError
+from hedge_tasks.evaluation import TEMPLATE_FILE
 from hedge_tasks.lmms.catalogue import task_folder
 from hedge_tasks.lmms.documents import Documents
 from hedge_tasks.lmms.filters import asked_filters
@@ -145,7 +146,7 @@ class StockTask(HedgeTask):
         from lmms_eval.utils import load_yaml_config
 
         stock = self._stock.config
-        template = load_yaml_config(str(task_folder() / "_hedge_template_yaml"))
+        template = load_yaml_config(str(task_folder() / TEMPLATE_FILE))
         template.pop("class", None)
         sampling = {**template["generation_kwargs"], **_limits(stock.generation_kwargs, name)}
         metrics = template["metric_list"]
