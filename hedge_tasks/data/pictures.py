@@ -23,6 +23,9 @@ MOST_PIXELS = 2 * 89_478_485
 LARGEST_FILE = 256 << 20
 """Bytes of a picture's file."""
 
+PICTURE_FILES = (".jpg", ".jpeg", ".png", ".webp", ".bmp", ".tif", ".tiff", ".gif")
+"""How the names of picture files end."""
+
 PICTURE_FORMS = "an image, the bytes or the name of an image file, or {bytes, path}"
 """What a column with pictures may hold."""
 

@@ -172,7 +172,7 @@ def _fetch_all(names: Sequence[str], source: _Source, what: str) -> dict[str, by
 def _fetch(name: str, source: _Source) -> bytes:
     own = re.match(rf"https?://[^/]+/datasets/{re.escape(source.path)}/(?:resolve|raw|blob)/[^/]+/([^?#]+)", name)
     if own is None and "://" in name:
-        return _download(name)
+        return download_picture(name)
     file = PurePosixPath(unquote(own[1]) if own else name)
     if file.is_absolute() or ".." in file.parts or "\\" in name:
         raise DataError("a file name must lie in the data set's folder")
@@ -196,7 +196,12 @@ def _beside_data(source: _Source, file: PurePosixPath) -> Path | None:
     return found if found is not None and found.is_file() else None
 
 
-def _download(address: str) -> bytes:
+def download_picture(address: str) -> bytes:
+    """The content of an https:// address, which is not too large for a picture.
+
+    Raises:
+        DataError: it is another address, or too large.
+    """
     import httpx
 
     if not address.startswith("https://"):
