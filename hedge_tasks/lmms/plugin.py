@@ -17,6 +17,7 @@ from loguru import logger
 
 from hedge_tasks.errors import unknown
 from hedge_tasks.evaluation import included_file, task_folders
+from hedge_tasks.lmms.next_step import under_table
 
 TESTED = "0.7."
 """Releases of lmms-eval whose internals the tests have seen."""
@@ -108,6 +109,22 @@ def add_includes() -> None:
     utils.load_yaml_config = load_yaml_config
 
 
+def add_next_step() -> None:
+    """Under the table of an evaluation that kept a run: the command that looks at it."""
+    from lmms_eval import utils
+
+    if getattr(utils.make_table, "hedge_tasks", False):
+        return
+    original = utils.make_table
+
+    @functools.wraps(original)
+    def make_table(result_dict: Any, column: str = "results", *args: Any, **options: Any) -> str:
+        return under_table(original(result_dict, column, *args, **options), result_dict, column)
+
+    make_table.hedge_tasks = True  # type: ignore[attr-defined]
+    utils.make_table = make_table
+
+
 def add_request_type() -> None:
     """`generate_samples` on every model: evaluate() calls the method that a request's type names."""
     from lmms_eval.api.model import lmms
@@ -194,4 +211,12 @@ def add_stock_tasks() -> None:
     TaskManager._load_individual_task_or_group = load_individual
 
 
-_ADDITIONS = (add_task_folder, add_includes, add_request_type, add_filters, add_standard_errors, add_stock_tasks)
+_ADDITIONS = (
+    add_task_folder,
+    add_includes,
+    add_next_step,
+    add_request_type,
+    add_filters,
+    add_standard_errors,
+    add_stock_tasks,
+)

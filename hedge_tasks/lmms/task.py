@@ -29,7 +29,7 @@ from hedge_tasks.adjudication.config import LABELS
 from hedge_tasks.clustering.said import Said
 from hedge_tasks.data.answers import Answer, AnswerSet, FailedDocument, read_report, read_response
 from hedge_tasks.data.manifests import Data, Manifest
-from hedge_tasks.data.splits import DATA_FILES
+from hedge_tasks.data.splits import DATA_FILES, FILE_KINDS
 from hedge_tasks.detectors.registry import get, names
 from hedge_tasks.errors import unknown
 from hedge_tasks.lmms.documents import load_documents
@@ -42,6 +42,7 @@ from hedge_tasks.lmms.filters import (
 )
 from hedge_tasks.lmms.identity import display_name, model_identity, output_folder, store_folder
 from hedge_tasks.lmms.metrics import FAILED_RATE, FailedRate, known_metrics, own_metrics
+from hedge_tasks.lmms.next_step import note_kept
 from hedge_tasks.lmms.outcome import Everything
 from hedge_tasks.lmms.processes import gather
 from hedge_tasks.lmms.reasoning import Tags, reasoning_tags, spoken, spoken_set, without_reasoning
@@ -387,6 +388,8 @@ class HedgeTask(ConfigurableMessagesTask):
         model, folder = display_name(self._args) or "", output_folder(self._args, FOLDER)
         settings = {**self._hedge_settings(), "metadata": dict(self.config.metadata or {})}
         self._results.save(folder, self.config.task, model, everything, evidence, settings)
+        if folder is not None:
+            note_kept(folder.parent, own_data=self.config.dataset_path in FILE_KINDS)
 
     def process_results(self, doc: Mapping[str, Any], results: list[Any], full_docs: object = None) -> dict[str, Any]:
         """One record a metric: what its aggregation needs, never a bare number (lmms-eval would average that)."""
