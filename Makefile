@@ -39,7 +39,10 @@ demo-models: .venv/.installed
 	python -m hedge_tasks.models.tiny.training.vlm --out models/tiny/vlm
 	python -m hedge_tasks.models.tiny.training.nli --out models/tiny/nli
 
+OLDEST = 3, 11
 .venv/.installed: pyproject.toml setup.cfg constraints.txt
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < ($(OLDEST)))' 2>/dev/null || { echo "hedge-tasks needs Python 3.11 or\
+ later, and $(PYTHON) is $$($(PYTHON) --version 2>&1 | tail -n 1): name one, as in  make $(MAKECMDGOALS) PYTHON=python3.12" >&2; exit 1; }
 	test -x .venv/bin/python || $(PYTHON) -m venv .venv
 	$(PIP) --editable '.[offline]'
 	@touch $@

@@ -29,6 +29,10 @@ _ROOMS = {
 }
 
 
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})
+
+
 def __getattr__(name: str) -> Any:
     # Loaded on first use: lmms-eval imports this package in every evaluation, also those that do not use it.
     if name not in _ROOMS:

@@ -17,7 +17,8 @@ from typing import Any
 
 from loguru import logger
 
-from hedge_tasks.errors import unknown
+from hedge_tasks.errors import ConfigError, unknown
+from hedge_tasks.io.sources import PACKAGE_SCHEME, package_file
 from hedge_tasks.registry import OWN, Entry, read_entry_points
 
 GROUP = "hedge_tasks.evaluations"
@@ -30,6 +31,13 @@ PROMPTS = "prompts.json"
 
 JUDGE_PROMPTS = "judge_prompts"
 """Folder in an evaluation's folder: a JSON file for every prompt that judges may be given, by the name of the file."""
+
+
+TEMPLATE = "hedge_tasks"
+"""What an `include` calls `TEMPLATE_FILE`."""
+
+TEMPLATE_FILE = "_hedge_template_yaml"
+"""Beside our tasks: what all of them share."""
 
 
 @dataclass(frozen=True)
@@ -58,6 +66,31 @@ class Evaluation:
 def own_folder(name: str) -> Path:
     """A folder of this package's `tasks/`."""
     return Path(str(resources.files("hedge_tasks.tasks"))) / name
+
+
+def included_file(path: str) -> str:
+    """The file that an `include` of a task's YAML means.
+
+    `hedge_tasks` is the template of this package's tasks, and `package://some.package/folder/file` a file of an
+    installed package, on every machine and from every folder. Anything else is what it was.
+
+    Args:
+        path: as the YAML has it, or as lmms-eval has put the YAML's folder in front of it.
+
+    Raises:
+        ConfigError: no installed package has the file.
+    """
+    if Path(path).is_file():
+        return path
+    if Path(path).name == TEMPLATE:
+        return str(own_folder(TEMPLATE_FILE))
+    _, scheme, rest = path.rpartition(PACKAGE_SCHEME)
+    if not scheme:
+        return path
+    file = package_file(scheme + rest)
+    if file is None:
+        raise ConfigError(f"include: {scheme}{rest}: there is no such file in an installed package")
+    return str(file)
 
 
 @cache

@@ -9,7 +9,7 @@ import pytest
 
 from hedge_tasks.errors import ConfigError
 from hedge_tasks.lmms.filters import ClusterFilter, asked_filters
-from hedge_tasks.lmms.task import HedgeTask
+from hedge_tasks.lmms.requests import check_models
 
 PIPELINES: list[dict[str, Any]] = [{"name": name} for name in ("nli", "embed", "embed_qa")]
 
@@ -27,6 +27,5 @@ def test_all_filters_run_unless_some_are_asked_for(monkeypatch: pytest.MonkeyPat
 def test_a_missing_model_names_the_filters_that_can_run(tmp_path: Any) -> None:
     missing = SimpleNamespace(name="nli", filters=[ClusterFilter("nli", model=str(tmp_path / "none"), device="cpu")])
     there = SimpleNamespace(name="exact", filters=[ClusterFilter("exact")])
-    task: Any = SimpleNamespace(_predict_only=False, _filters=[missing, there])
     with pytest.raises(Exception, match="HEDGE_FILTERS=exact"):
-        HedgeTask._check_models(task)
+        check_models([missing, there])

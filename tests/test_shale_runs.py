@@ -301,7 +301,7 @@ def test_noisy_answers_are_read_against_the_options_that_they_were_offered(monke
     read = task._read_set("discriminative", row, answers)
     induction_words._embedded.cache_clear()
     assert {a.text for a in (read.baseline, *read.clean)} == {options_of(document["question"])[letter].lower()}
-    offered = [draw for draw in task.plan.draws(task._keys[row]) if draw.condition == "noisy"]
+    offered = [draw for draw in task.plan.draws(task._data.keys[row]) if draw.condition == "noisy"]
     wording = Wording(document["question"], distractor="", answer=document["answer"])
     options = [options_of(task.plan.noise.perturb_wording(wording, seed=d.seed).question)[letter] for d in offered]
     assert [answer.text for answer in read.noisy] == [*options[:3], "unreadable"]

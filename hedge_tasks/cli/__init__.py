@@ -19,6 +19,7 @@ from hedge_tasks.cli import (
     detectors,
     health,
     import_,
+    init,
     judge,
     judge_training,
     leaderboard,
@@ -42,6 +43,7 @@ from hedge_tasks.io.commands import USAGE_ERROR, say
 from hedge_tasks.serving.secrets import Redactor
 
 COMMANDS = (
+    init,
     score,
     rescore,
     judge,

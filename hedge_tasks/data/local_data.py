@@ -8,13 +8,12 @@ from itertools import islice
 from pathlib import Path, PurePosixPath
 from typing import Any
 
-from hedge_tasks.data.pictures import image_file_fault
+from hedge_tasks.data.pictures import PICTURE_FILES, image_file_fault
 from hedge_tasks.errors import DataError
 
 ReadImage = Callable[[str], bytes | None]
 """Name of an image -> its bytes, None if there is none."""
 
-_SUFFIXES = (".jpg", ".jpeg", ".png", ".webp", ".bmp", ".tif", ".tiff", ".gif")
 _ROWS_AT_ONCE = 64
 
 
@@ -33,7 +32,7 @@ class ImageFolder:
             folders.sort()
             for name in sorted(names):
                 path = Path(place) / name
-                if path.suffix.lower() in _SUFFIXES:
+                if path.suffix.lower() in PICTURE_FILES:
                     self._files.setdefault(_key(path.as_posix()), []).append(path)
 
     def read(self, name: str) -> bytes | None:

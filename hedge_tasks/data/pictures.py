@@ -7,7 +7,7 @@ import struct
 import threading
 import warnings
 import zlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -22,6 +22,12 @@ MOST_PIXELS = 2 * 89_478_485
 
 LARGEST_FILE = 256 << 20
 """Bytes of a picture's file."""
+
+PICTURE_FILES = (".jpg", ".jpeg", ".png", ".webp", ".bmp", ".tif", ".tiff", ".gif")
+"""How the names of picture files end."""
+
+PICTURE_FORMS = "an image, the bytes or the name of an image file, or {bytes, path}"
+"""What a column with pictures may hold."""
 
 UNREADABLE = "an unreadable image"
 TOO_LARGE = f"an image of more than {MOST_PIXELS:,} pixels"
@@ -79,6 +85,28 @@ def image_file_fault(content: bytes, *, decode: bool) -> str | None:
     except UNREADABLE_ERRORS:
         return UNREADABLE
     return None
+
+
+def picture_of(value: object) -> Image.Image:
+    """The picture in a field of a document, however it is stored.
+
+    Args:
+        value: a PIL image, the bytes of an image file, `{"bytes": ..., "path": ...}` as `datasets` and pandas write it
+            into parquet, or the path of a file.
+
+    Raises:
+        DataError: it is none of these, or there is none.
+        OSError: the file cannot be read, or is no image.
+    """
+    if isinstance(value, Image.Image):
+        return value
+    if isinstance(value, Mapping):
+        value = value.get("bytes") or value.get("path")
+    if isinstance(value, (bytes, bytearray, memoryview)):
+        return Image.open(io.BytesIO(value))
+    if isinstance(value, (str, Path)) and value:
+        return Image.open(value)
+    raise DataError("no picture" if not value else f"expected a picture ({PICTURE_FORMS}), got {type(value).__name__}")
 
 
 def open_picture(path: Path) -> Image.Image:

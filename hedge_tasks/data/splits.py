@@ -7,13 +7,14 @@ import os
 import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote
 
 from loguru import logger
 
-from hedge_tasks.data.pictures import TOO_LARGE, UNREADABLE, image_file_fault
+from hedge_tasks.data.pictures import PICTURE_FORMS, TOO_LARGE, UNREADABLE, image_file_fault
 from hedge_tasks.errors import DataError
 from hedge_tasks.io.sources import PACKAGE_SCHEME, hub_or_cache, package_folder, split_address
 
@@ -25,27 +26,55 @@ DATA_DIR = "HEDGE_DATA_DIR"
 # In a builder's list of what it downloaded: hf://datasets/org/name@<commit>/file
 _COMMIT = re.compile(r"^hf://[^@]+@([0-9a-f]{40})/")
 
+FILE_KINDS = ("csv", "json", "parquet")
+"""What `dataset_path` may be besides a data set's name: the kind of the files that `data_files` names."""
+
+DATA_FILES = "data_files"
+"""Key of `dataset_kwargs` that names the files."""
+
+DataFiles = Mapping[str, Any] | Sequence[str] | str
+"""Files of each split, or of the only one."""
+
 _DOWNLOADS = 8
 _TIMEOUT_S = 30.0
 _LARGEST_IMAGE = 64 << 20
 _DECODED_AT_START = 16
 
 
-def load_split(path: str, name: str | None, split: str, *, revision: str | None = None) -> Dataset:
+@dataclass(frozen=True)
+class _Source:
+    """Where the files are that a data set's columns name.
+
+    Attributes:
+        folder: of a data set that is in files of the user's own.
+    """
+
+    path: str
+    revision: str | None = None
+    folder: Path | None = None
+
+
+def load_split(
+    path: str, name: str | None, split: str, *, revision: str | None = None, files: DataFiles | None = None
+) -> Dataset:
     """Load one split of a data set.
 
-    Looked for in this order: inside the package for `package://some.package/folder`; in the folder that the environment
-    variable HEDGE_DATA_DIR names, as `<id with / written __>/[config/]<split>*.parquet`; on the hub at `revision`.
+    Where `path` is csv, json or parquet, it is in `files`. Else it is looked for in this order: inside the package for
+    `package://some.package/folder`; in the folder that the environment variable HEDGE_DATA_DIR names, as
+    `<id with / written __>/[config/]<split>*.parquet`; on the hub at `revision`.
 
     Args:
-        path: hub id or `package://` address.
+        path: hub id, `package://` address, or kind of file.
         name: config of the data set, or None.
         split: such as "test".
         revision: commit or tag on the hub; local copies carry none.
+        files: `dataset_kwargs.data_files` of the YAML; lmms-eval has made them paths from the YAML's folder.
 
     Raises:
         DataError: nothing found or unreadable. Names the data set and both ways to provide it.
     """
+    if path in FILE_KINDS:
+        return _read_files(path, split, files)
     if path.startswith(PACKAGE_SCHEME):
         return _read_parquet(_package_folder(path), split, path)
     local = _local_folder(path, name)
@@ -63,40 +92,76 @@ def loaded_revision(dataset: Dataset) -> str | None:
     return None
 
 
-def fetch_images(dataset: Dataset, columns: Sequence[str], path: str, revision: str | None = None) -> Dataset:
-    """Replace names and addresses in image columns by the files that they mean. Embedded images stay as they are.
+def fetch_images(
+    dataset: Dataset,
+    columns: Sequence[str],
+    path: str,
+    revision: str | None = None,
+    files: DataFiles | None = None,
+) -> Dataset:
+    """Make columns with pictures such: files' bytes, `{bytes, path}`, names and addresses become the files they mean.
 
-    A name is that of a file of the data set, relative to its root, looked for in the folder that HEDGE_DATA_DIR names
-    and then on the hub at `revision`. An address of the data set's own files means the file of that name, so that a
-    local copy serves it, too; any other address is downloaded and must begin with https://.
+    A name is that of a file of the data set, relative to its root, looked for beside the files of a data set in files,
+    else in the folder that HEDGE_DATA_DIR names and then on the hub at `revision`. An address of the data set's own
+    files means the file of that name, so that a local copy serves it, too; any other address is downloaded and must
+    begin with https://.
 
     Args:
-        path: hub id of the data set or `package://` address.
+        path, files: as for `load_split`.
 
     Raises:
-        DataError: a file cannot be had, or a name leads out of the data set's folder. Names the column and the file.
+        DataError: a column holds no pictures, a file cannot be had, or a name leads out of the data set's folder. Names
+            the column and the file.
     """
-    from datasets import Image, Value
-
+    source = _Source(path, revision, _folder(files))
     for column in columns:
-        if dataset.features[column] not in (Value("string"), Value("large_string")):
-            continue
-        names = dataset[column][:]
-        files = _fetch_all(sorted({name for name in names if name}), path, revision, f"{path}, column {column!r}")
-        images = [{"bytes": files[name], "path": name} if name else None for name in names]
-        at = dataset.column_names.index(column)
-        order = [*dataset.column_names[:at], column, *dataset.column_names[at + 1 :]]
-        dataset = dataset.remove_columns(column).add_column(column, images, feature=Image()).select_columns(order)
+        dataset = _with_pictures(dataset, column, source)
     return dataset
 
 
-def _fetch_all(names: Sequence[str], path: str, revision: str | None, what: str) -> dict[str, bytes]:
+def _with_pictures(dataset: Dataset, column: str, source: _Source) -> Dataset:
+    from datasets import Image, Value
+
+    feature, what = dataset.features[column], f"{source.path}, column {column!r}"
+    if isinstance(feature, Image):
+        return dataset
+    if feature in (Value("binary"), Value("large_binary")):
+        return dataset.cast_column(column, Image())
+    if isinstance(feature, dict) and {"bytes", "path"} <= feature.keys():
+        stored = dataset[column][:]
+        if all(not row or row["bytes"] or not row["path"] for row in stored):
+            return dataset.cast_column(column, Image())
+        names = [row["path"] if row and not row["bytes"] else None for row in stored]
+    elif feature in (Value("string"), Value("large_string")):
+        names = dataset[column][:]
+        stored = [None] * len(names)
+    else:
+        raise DataError(
+            f"{what}: expected a picture in every row ({PICTURE_FORMS}), got {_shape(feature)}; a process_docs of the "
+            "task can make a column of pictures out of it"
+        )
+    found = _fetch_all(sorted({name for name in names if name}), source, what)
+    images = [{"bytes": found[name], "path": name} if name else row for name, row in zip(names, stored, strict=True)]
+    at = dataset.column_names.index(column)
+    order = [*dataset.column_names[:at], column, *dataset.column_names[at + 1 :]]
+    return dataset.remove_columns(column).add_column(column, images, feature=Image()).select_columns(order)
+
+
+def _shape(feature: Any) -> str:
+    """What a column holds, in a few words."""
+    if isinstance(feature, dict):
+        return f"records of {', '.join(map(str, feature))}"
+    dtype = getattr(feature, "dtype", None)
+    return "lists" if dtype in (None, "list") else f"values of type {dtype}"
+
+
+def _fetch_all(names: Sequence[str], source: _Source, what: str) -> dict[str, bytes]:
     """Read or download files, several at a time."""
     from tqdm.contrib.concurrent import thread_map
 
     def fetch(name: str) -> bytes:
         try:
-            return _fetch(name, path, revision)
+            return _fetch(name, source)
         except Exception as error:  # network, file system, hub: many kinds, and all mean the same to the user
             raise DataError(f"{what}: the image {name[:200]!r} cannot be had: {_first_line(error)}") from error
 
@@ -104,23 +169,26 @@ def _fetch_all(names: Sequence[str], path: str, revision: str | None, what: str)
     return dict(zip(names, thread_map(fetch, names, max_workers=_DOWNLOADS, **bar), strict=True))
 
 
-def _fetch(name: str, path: str, revision: str | None) -> bytes:
-    own = re.match(rf"https?://[^/]+/datasets/{re.escape(path)}/(?:resolve|raw|blob)/[^/]+/([^?#]+)", name)
+def _fetch(name: str, source: _Source) -> bytes:
+    own = re.match(rf"https?://[^/]+/datasets/{re.escape(source.path)}/(?:resolve|raw|blob)/[^/]+/([^?#]+)", name)
     if own is None and "://" in name:
-        return _download(name)
+        return download_picture(name)
     file = PurePosixPath(unquote(own[1]) if own else name)
     if file.is_absolute() or ".." in file.parts or "\\" in name:
         raise DataError("a file name must lie in the data set's folder")
-    local = _beside_data(path, file)
+    local = _beside_data(source, file)
     if local is not None:
         return local.read_bytes()
     from huggingface_hub import hf_hub_download
 
-    return Path(hf_hub_download(path, str(file), repo_type="dataset", revision=revision)).read_bytes()
+    return Path(hf_hub_download(source.path, str(file), repo_type="dataset", revision=source.revision)).read_bytes()
 
 
-def _beside_data(path: str, file: PurePosixPath) -> Path | None:
+def _beside_data(source: _Source, file: PurePosixPath) -> Path | None:
     """A file of the local copy of a data set, None if it has no such file."""
+    path = source.path
+    if source.folder is not None:
+        return source.folder / file
     if path.startswith(PACKAGE_SCHEME):
         return _package_folder(path) / file
     root = os.environ.get(DATA_DIR)
@@ -128,7 +196,12 @@ def _beside_data(path: str, file: PurePosixPath) -> Path | None:
     return found if found is not None and found.is_file() else None
 
 
-def _download(address: str) -> bytes:
+def download_picture(address: str) -> bytes:
+    """The content of an https:// address, which is not too large for a picture.
+
+    Raises:
+        DataError: it is another address, or too large.
+    """
     import httpx
 
     if not address.startswith("https://"):
@@ -265,6 +338,37 @@ def _read_parquet(folder: Path, split: str, what: str) -> Dataset:
     except Exception as error:  # pyarrow and datasets raise many kinds; all mean the same to the user
         names = ", ".join(file.name for file in files)
         raise DataError(f"{what}: cannot read {names} in {folder}: {_first_line(error)}") from error
+
+
+def _read_files(kind: str, split: str, files: DataFiles | None) -> Dataset:
+    from datasets import load_dataset
+
+    paths = _paths(files, split)
+    if not paths:
+        raise DataError(
+            f"dataset_path {kind}: dataset_kwargs.data_files names no file of the split {split!r}; expected "
+            f"data_files: {{{split}: FILE}}, from the YAML's folder"
+        )
+    for path in paths:
+        if not Path(path).is_file():
+            raise DataError(f"{path} (dataset_kwargs.data_files, from the YAML's folder): there is no such file")
+    try:
+        return load_dataset(kind, data_files={split: paths}, split=split)
+    except Exception as error:  # pandas, pyarrow and datasets raise many kinds; all mean the same to the user
+        raise DataError(f"cannot read {', '.join(paths)} as {kind}: {_first_line(error)}") from error
+
+
+def _paths(files: DataFiles | None, split: str) -> list[str]:
+    of_split = files.get(split, ()) if isinstance(files, Mapping) else files or ()
+    return [of_split] if isinstance(of_split, str) else list(of_split)
+
+
+def _folder(files: DataFiles | None) -> Path | None:
+    """The folder of a data set that is in files of the user's own: that of the first one."""
+    every = files.values() if isinstance(files, Mapping) else [files] if files else []
+    for of_split in every:
+        return Path(of_split if isinstance(of_split, str) else of_split[0]).parent
+    return None
 
 
 def _load_from_hub(path: str, name: str | None, split: str, revision: str | None) -> Dataset:

@@ -26,6 +26,18 @@ def package_folder(package: str, folder: str) -> Path | None:
     return path if path.is_dir() else None
 
 
+def package_file(address: str) -> Path | None:
+    """The file of a `package://` address; None if it is not there, or the address is malformed."""
+    parts = split_address(address)
+    if parts is None:
+        return None
+    package, name = parts
+    folder, _, file = name.rpartition("/")
+    found = package_folder(package, folder)
+    path = found / file if found is not None and file else None
+    return path if path is not None and path.is_file() else None
+
+
 def split_address(address: str) -> tuple[str, str] | None:
     """Package and folder of a `package://` address; None if it is malformed."""
     package, _, folder = address.removeprefix(PACKAGE_SCHEME).partition("/")

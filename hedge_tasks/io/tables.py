@@ -38,13 +38,13 @@ def safe_cell(text: str) -> str:
     return f"'{clean}" if _FORMULA.match(clean) else clean
 
 
-def parse_csv(text: str, name: str) -> list[tuple[str, Mapping[str, str]]]:
+def parse_csv(text: str, name: str, separator: str = ",") -> list[tuple[str, Mapping[str, str]]]:
     """The rows of a CSV text by the names of its header, each with its place (`file:line`).
 
     Raises:
         DataError: it is no CSV, a row has more or fewer columns than the header, or the header names one twice.
     """
-    return list(_rows(csv.DictReader(io.StringIO(text, newline=""), strict=True), name))
+    return list(_rows(csv.DictReader(io.StringIO(text, newline=""), delimiter=separator, strict=True), name))
 
 
 def _rows(reader: csv.DictReader[str], name: str) -> Iterator[tuple[str, Mapping[str, str]]]:

@@ -16,7 +16,8 @@ from typing import Any
 from loguru import logger
 
 from hedge_tasks.errors import unknown
-from hedge_tasks.evaluation import task_folders
+from hedge_tasks.evaluation import included_file, task_folders
+from hedge_tasks.lmms.next_step import under_table
 
 TESTED = "0.7."
 """Releases of lmms-eval whose internals the tests have seen."""
@@ -89,6 +90,39 @@ def add_task_folder() -> None:
 
     initialize_tasks.hedge_tasks = True  # type: ignore[attr-defined]
     TaskManager.initialize_tasks = initialize_tasks
+
+
+def add_includes() -> None:
+    """`include: hedge_tasks` and `include: package://...` in the YAML of any task; see `evaluation.included_file`."""
+    from lmms_eval import utils
+
+    if getattr(utils.load_yaml_config, "hedge_tasks", False):
+        return
+    original = utils.load_yaml_config
+
+    @functools.wraps(original)
+    def load_yaml_config(yaml_path: Any = None, *args: Any, **options: Any) -> Any:
+        # lmms-eval calls it anew for every include, with the YAML's folder in front.
+        return original(yaml_path if yaml_path is None else included_file(str(yaml_path)), *args, **options)
+
+    load_yaml_config.hedge_tasks = True  # type: ignore[attr-defined]
+    utils.load_yaml_config = load_yaml_config
+
+
+def add_next_step() -> None:
+    """Under the table of an evaluation that kept a run: the command that looks at it."""
+    from lmms_eval import utils
+
+    if getattr(utils.make_table, "hedge_tasks", False):
+        return
+    original = utils.make_table
+
+    @functools.wraps(original)
+    def make_table(result_dict: Any, column: str = "results", *args: Any, **options: Any) -> str:
+        return under_table(original(result_dict, column, *args, **options), result_dict, column)
+
+    make_table.hedge_tasks = True  # type: ignore[attr-defined]
+    utils.make_table = make_table
 
 
 def add_request_type() -> None:
@@ -177,4 +211,12 @@ def add_stock_tasks() -> None:
     TaskManager._load_individual_task_or_group = load_individual
 
 
-_ADDITIONS = (add_task_folder, add_request_type, add_filters, add_standard_errors, add_stock_tasks)
+_ADDITIONS = (
+    add_task_folder,
+    add_includes,
+    add_next_step,
+    add_request_type,
+    add_filters,
+    add_standard_errors,
+    add_stock_tasks,
+)

@@ -1,4 +1,4 @@
-"""Answers without the thoughts before them, as lmms-eval takes them out for its own tasks."""
+"""What an answer says: without thoughts, as lmms-eval takes them out for its own tasks, and without labels."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from typing import Any
 from lmms_eval.api.reasoning import parse_reasoning_tags_config, strip_reasoning_tags
 
 from hedge_tasks.data.answers import Answer, AnswerSet
+from hedge_tasks.replies import spoken_text
 
 Tags = Sequence[Sequence[str]]
 """Pairs of an opening and a closing tag, such as <think> and </think>."""
@@ -34,3 +35,19 @@ def without_reasoning(answers: AnswerSet, tags: Tags) -> AnswerSet:
         noisy=tuple(map(strip, answers.noisy)),
         follow_ups=tuple(without_reasoning(further, tags) for further in answers.follow_ups),
     )
+
+
+def spoken(answer: Answer) -> Answer:
+    """The answer without thoughts, control tokens and labels; the very same object where nothing had to go."""
+    text = spoken_text(answer.text)
+    return answer if text == answer.text else replace(answer, text=text)
+
+
+def spoken_set(answers: AnswerSet) -> AnswerSet:
+    """The answers as they are compared; the very same object where nothing had to go."""
+    every = (answers.baseline, *answers.clean, *answers.noisy)
+    read = [spoken(answer) for answer in every]
+    if all(one is other for one, other in zip(every, read, strict=True)):
+        return answers
+    n = 1 + len(answers.clean)
+    return replace(answers, baseline=read[0], clean=tuple(read[1:n]), noisy=tuple(read[n:]))

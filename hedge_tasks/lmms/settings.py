@@ -6,7 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 from typing import Any
 
-from hedge_tasks.errors import ConfigError, unknown
+from hedge_tasks.data.pictures import picture_of
+from hedge_tasks.errors import ConfigError, DataError, unknown
 from hedge_tasks.runs.protocols import asked_protocol, protocol_of
 
 _STOCK_KEYS = {
@@ -122,4 +123,11 @@ class DocumentSettings:
         return [c for c in (self.question, self.answer, self.context, self.distractor) if c]
 
     def load_images(self, document: Mapping[str, Any]) -> list[Any]:
-        return [document[column] for column in self.images]
+        return [_picture(document, column) for column in self.images]
+
+
+def _picture(document: Mapping[str, Any], column: str) -> Any:
+    try:
+        return picture_of(document[column])
+    except DataError as error:
+        raise DataError(f"column {column!r}: {error}") from None

@@ -173,7 +173,7 @@ def load_diffusers(kind: str, model: str) -> Any:
     try:
         import diffusers
     except ImportError:
-        raise ConfigError(f"diffusers:{model} needs diffusers: pip install diffusers") from None
+        raise ConfigError(f"diffusers:{model} needs diffusers: pip install 'hedge-tasks[styles]'") from None
     import torch
 
     try:

@@ -74,8 +74,9 @@ def _source_of_task(task: str) -> Source | None:
 def _rows(run: Run, source: Source, columns: Sequence[str]) -> Iterator[tuple[str, list[bytes]]]:
     """Id and picture files of the documents of the run that the data set has."""
     documents = run.settings["documents"]
+    revision = documents.get("revision")
     questions = {a.id: a.question for a in run.answer_sets}
-    dataset = splits.load_split(source.path, source.name, source.split, revision=documents.get("revision"))
+    dataset = splits.load_split(source.path, source.name, source.split, revision=revision, files=source.files)
     id_column, question_column = documents.get("id"), documents.get("question")
     missing = [c for c in (*columns, id_column, question_column) if c and c not in dataset.column_names]
     if missing:
@@ -83,7 +84,7 @@ def _rows(run: Run, source: Source, columns: Sequence[str]) -> Iterator[tuple[st
     ids = [str(v) for v in dataset[id_column][:]] if id_column else [str(i) for i in range(len(dataset))]
     asked = dataset[question_column][:] if question_column else [None] * len(dataset)
     wanted = [i for i, id in enumerate(ids) if id in questions and questions[id] in (None, asked[i])]
-    chosen = splits.fetch_images(dataset.select(wanted), columns, source.path, documents.get("revision"))
+    chosen = splits.fetch_images(dataset.select(wanted), columns, source.path, revision, source.files)
     for i, files in zip(wanted, _files(chosen, columns), strict=True):
         yield ids[i], files
 

@@ -18,8 +18,9 @@ from typing import Any
 import yaml
 
 from hedge_tasks.clustering import BACKENDS
+from hedge_tasks.data.splits import DATA_FILES, FILE_KINDS
 from hedge_tasks.errors import DataError
-from hedge_tasks.evaluation import task_folders
+from hedge_tasks.evaluation import included_file, task_folders
 from hedge_tasks.io.sources import PACKAGE_SCHEME
 
 MODEL_OPTIONS = {"model": "revision", "nli_model": "nli_revision", "embedding_model": "embedding_revision"}
@@ -35,11 +36,17 @@ class Untrusted(DataError):
 
 @dataclass(frozen=True)
 class Source:
-    """Where the documents of a task are: what lmms-eval's YAML calls dataset_path, dataset_name and test_split."""
+    """Where the documents of a task are.
+
+    Attributes:
+        path, name, split: what lmms-eval's YAML calls dataset_path, dataset_name and test_split.
+        files: of a data set in files, `dataset_kwargs.data_files`.
+    """
 
     path: str
     name: str | None
     split: str
+    files: Any = None
 
     @classmethod
     def of(cls, config: Mapping[str, Any]) -> Source | None:
@@ -47,12 +54,13 @@ class Source:
         if not isinstance(path, str) or not isinstance(split, str):
             return None
         name = config.get("dataset_name")
-        return cls(path, name if isinstance(name, str) else None, split)
+        files = (config.get("dataset_kwargs") or {}).get(DATA_FILES) if path in FILE_KINDS else None
+        return cls(path, name if isinstance(name, str) else None, split, files)
 
     @property
     def trusted(self) -> bool:
         """Whether it is in an installed package, or an installed task's."""
-        return self.path.startswith(PACKAGE_SCHEME) or self in {Source.of(config) for config in installed_tasks()}
+        return self.path.startswith(PACKAGE_SCHEME) or self in [Source.of(config) for config in installed_tasks()]
 
 
 def check_models(filters: Mapping[str, Any], where: str) -> None:
@@ -85,10 +93,12 @@ def installed_tasks() -> list[Mapping[str, Any]]:
 def read_task(file: Path) -> dict[str, Any]:
     """A task's YAML with what it includes, its functions left out."""
     config = yaml.load(file.read_text("utf-8"), Loader=_PlainLoader) or {}
-    included = config.pop("include", None)
-    if not isinstance(included, str):
-        return dict(config)
-    return {**read_task(file.parent / included), **config}
+    included = config.pop("include", None) or []
+    merged: dict[str, Any] = {}
+    for name in reversed([included] if isinstance(included, str) else included):  # as lmms-eval does: the first wins
+        # Not Path: it would make one slash of the two in package://.
+        merged |= read_task(Path(included_file(os.path.join(file.parent, name))))
+    return {**merged, **config}
 
 
 # libyaml's parser where there is one: ten times as fast.

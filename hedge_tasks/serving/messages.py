@@ -9,7 +9,7 @@ from typing import Any
 
 from PIL import Image
 
-from hedge_tasks.data.pictures import to_rgb8
+from hedge_tasks.data.pictures import picture_of, to_rgb8
 from hedge_tasks.errors import HedgeError
 
 BETWEEN_TEXTS = "\n"
@@ -69,7 +69,7 @@ def _image_url(image: Any, max_image_side: int | None) -> str:
     """A PNG data URL: lossless, so that the noise of a noisy picture arrives as it was drawn."""
     if isinstance(image, str) and image.startswith(("http://", "https://", "data:")):
         return image
-    picture = to_rgb8(image if isinstance(image, Image.Image) else Image.open(image))
+    picture = to_rgb8(picture_of(image))
     if max_image_side is not None:
         picture.thumbnail((max_image_side, max_image_side), Image.Resampling.LANCZOS)
     content = io.BytesIO()

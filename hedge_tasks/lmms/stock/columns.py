@@ -5,28 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from hedge_tasks.data.columns import IDS, MOST_TYPES, QUESTION_TYPES
 from hedge_tasks.errors import unknown
 from hedge_tasks.lmms.stock.options import NONE
-
-IDS = ("question_id", "id", "qid", "questionId", "questionID", "index", "idx")
-"""Columns that are taken for ids where no two documents share one."""
-
-QUESTION_TYPES = (
-    "question_type",
-    "category",
-    "subject",
-    "type",
-    "answer_type",
-    "task",
-    "task_type",
-    "sub_task",
-    "topic",
-    "subfield",
-)
-"""Columns that are taken for the kind of question where they hold a few values."""
-
-MOST_TYPES = 50
-"""More kinds than this are no kinds: too few questions of each could be compared."""
 
 
 def id_column(docs: Any, asked: str | None, task: str) -> str | None:

@@ -12,12 +12,11 @@ from typing import Any, Literal
 import numpy as np
 from PIL import Image
 
-from hedge_tasks.data.pictures import to_rgb8
+from hedge_tasks.data.pictures import PICTURE_FILES, picture_of, to_rgb8
 from hedge_tasks.sampling.conversations import Conversation
 
 Kind = Literal["pictures", "text", "other"]
 
-_PICTURE_FILES = (".jpg", ".jpeg", ".png", ".bmp", ".gif", ".tiff", ".webp")
 """What lmms-eval takes for a picture by its name."""
 
 
@@ -81,8 +80,8 @@ class Presentation:
 
 
 def _opened(media: Any) -> Any:
-    if isinstance(media, str) and media.lower().endswith(_PICTURE_FILES) and Path(media).is_file():
-        return Image.open(media)
+    if isinstance(media, str) and media.lower().endswith(PICTURE_FILES) and Path(media).is_file():
+        return picture_of(media)
     return media
 
 

@@ -17,8 +17,11 @@ from hedge_tasks.adjudication import Case, Judge, Verdict, configured_judge
 from hedge_tasks.adjudication.config import ENVIRONMENT
 from hedge_tasks.data import splits
 from hedge_tasks.data.answers import AnswerSet
+from hedge_tasks.data.manifests import Data
 from hedge_tasks.errors import ConfigError
+from hedge_tasks.evaluation import TEMPLATE_FILE
 from hedge_tasks.lmms.catalogue import task_folder
+from hedge_tasks.lmms.documents import Documents
 from hedge_tasks.lmms.filters import asked_filters
 from hedge_tasks.lmms.metrics import known_metrics
 from hedge_tasks.lmms.settings import DocumentSettings
@@ -143,7 +146,7 @@ class StockTask(HedgeTask):
         from lmms_eval.utils import load_yaml_config
 
         stock = self._stock.config
-        template = load_yaml_config(str(task_folder() / "_hedge_template_yaml"))
+        template = load_yaml_config(str(task_folder() / TEMPLATE_FILE))
         template.pop("class", None)
         sampling = {**template["generation_kwargs"], **_limits(stock.generation_kwargs, name)}
         metrics = template["metric_list"]
@@ -206,9 +209,11 @@ class StockTask(HedgeTask):
     def download(self, dataset_kwargs: Mapping[str, Any] | None = None) -> None:
         """Nothing: the stock task has its data."""
         self.dataset, self.dataset_no_image = self._stock.dataset, self._stock.dataset_no_image
-        self._revision = splits.loaded_revision(self._documents)
-        self._image_keys: dict[int, str] = {}  # type: ignore[assignment]  # of the documents asked for only
-        self._image_faults = {}  # the stock task's pictures are read as it reads them
+        stock = self._stock.config
+        source = Data(stock.dataset_path, stock.dataset_name, self._split, splits.loaded_revision(self._documents))
+        texts = self._stock.dataset_no_image[self._split]
+        # Image keys are added for the documents asked for; pictures are read as the stock task reads them.
+        self._data = Documents(self._settings, self._documents, texts, source)
 
     def doc_to_text(self, doc: Mapping[str, Any]) -> Any:
         return self._stock.doc_to_text(doc)
@@ -261,7 +266,7 @@ class StockTask(HedgeTask):
                 "n_noisy=0"
             )
         self._without_pictures += not shown.media
-        self._image_keys[doc_id] = media = shown.media_key()
+        self._data.image_keys[doc_id] = media = shown.media_key()
         id_ = str(doc[settings.id]) if settings.id else str(doc_id)
         self._rows[id_] = doc_id
         group = str(doc[settings.group]) if settings.group else media

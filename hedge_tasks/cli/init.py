@@ -1,0 +1,197 @@
+"""`hedge init`: a task of lmms-eval out of one's own questions, answers and pictures."""
+
+from __future__ import annotations
+
+import argparse
+import shutil
+import sys
+import tempfile
+from collections.abc import Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from hedge_tasks.io.commands import command, say, show
+
+if TYPE_CHECKING:
+    from hedge_tasks.data.columns import Roles
+    from hedge_tasks.data.own_data import Findings
+    from hedge_tasks.data.tables import Table
+    from hedge_tasks.lmms.own_task.files import OwnTask
+    from hedge_tasks.lmms.own_task.trial import Judged, Shown
+
+_EXAMPLES = """\
+DATA is a table with one question a row: CSV (commas, semicolons or tabs), JSON lines, a JSON list, parquet, or a folder
+that holds one of these with the pictures. Pictures are names of files (from the table's folder), https:// addresses,
+the bytes of files, or {bytes, path} as pandas and datasets write them.
+
+examples:
+  hedge init chest_xray xrays/questions.csv
+  hedge init polyps polyps.parquet --answer reference --group patient_id
+  hedge init trivia trivia.jsonl --image none
+"""
+_LONGEST = 70
+_MOST_VALUES = 4
+
+
+def add(commands: Any) -> None:
+    parser = command(commands, "init", run, "make a task of your own data, check it, and say how to run it")
+    parser.formatter_class, parser.epilog = argparse.RawDescriptionHelpFormatter, _EXAMPLES
+    parser.add_argument("task", help="name of the task, and of the folder that is made")
+    parser.add_argument("data", type=Path, metavar="DATA", help="file or folder")
+    parser.add_argument("--question", metavar="COLUMN", help="column with the questions")
+    parser.add_argument("--answer", metavar="COLUMN", help="column with the right answers")
+    parser.add_argument(
+        "--image", action="append", default=[], metavar="COLUMN", help="column with pictures; again for more; none"
+    )
+    parser.add_argument("--group", metavar="COLUMN", help="column that questions share that belong together; none")
+    parser.add_argument("--id", metavar="COLUMN", help="column with ids; none numbers the rows")
+    parser.add_argument("--question-type", metavar="COLUMN", help="column with the kind of question; none")
+    parser.add_argument("--images", type=Path, metavar="DIR", help="folder that names of pictures count from")
+    parser.add_argument("--prompt", default="plain/question", metavar="FILE/VARIANT", help="default: %(default)s")
+    parser.add_argument("--drop", action="store_true", help="leave out rows without a question, answer or picture")
+    parser.add_argument("--out", type=Path, metavar="DIR", help="folder to make (default: the task's name)")
+
+
+def run(arguments: argparse.Namespace) -> int:
+    from hedge_tasks.data.columns import Asked, find_roles
+    from hedge_tasks.data.own_data import look_at, write_data
+    from hedge_tasks.data.tables import read_table
+    from hedge_tasks.lmms.own_task.files import DATA, OwnTask, check_name, commands, write_files
+    from hedge_tasks.sampling.prompts import load_prompt
+
+    check_name(arguments.task)
+    load_prompt(arguments.prompt)
+    out = arguments.out or Path(arguments.task)
+    _check_folder(out)
+    table = read_table(arguments.data)
+    roles = find_roles(
+        table,
+        Asked(
+            arguments.question,
+            arguments.answer,
+            tuple(arguments.image),
+            arguments.group,
+            arguments.id,
+            arguments.question_type,
+        ),
+    )
+    folder = arguments.images or table.folder
+    found = look_at(table, roles, folder)
+    facts = _facts(table, roles, found)
+    say(
+        "\n".join([f"{table.name}: {table.n_rows} rows, {table.read_as}", *(f"  {fact}" for fact in facts)]), sys.stderr
+    )
+    left_out = _left_out(found, table, arguments.drop)
+    task = OwnTask(arguments.task, table.name, roles, arguments.prompt, tuple(facts), table.n_rows - len(left_out))
+    say("Checking with lmms-eval (half a minute) ...", sys.stderr)
+    with tempfile.TemporaryDirectory(prefix=f".{out.name}-", dir=out.parent) as parent:
+        made = Path(parent) / out.name
+        made.mkdir()
+        write_data(table, roles, folder, left_out, made / DATA)
+        write_files(made, task)
+        shown, judged = _tried(made, task.name)
+        shutil.move(made, out)
+    asked = commands(task.name, str(out))
+    value = {
+        "task": task.name,
+        "folder": str(out),
+        "documents": task.n_documents,
+        "left_out": [row + 1 for row in left_out],
+        "roles": asdict(roles),
+        "facts": facts,
+        "first": [asdict(document) for document in shown],
+        "judged": asdict(judged),
+        "commands": asked,
+    }
+    show(arguments, value, "\n".join(_report(task, out, shown, judged, asked)))
+    return 0
+
+
+def _check_folder(out: Path) -> None:
+    from hedge_tasks.errors import DataError
+
+    if out.exists():
+        raise DataError(f"{out} is there already; remove it, or make another folder with --out DIR")
+    if not out.parent.is_dir():
+        raise DataError(f"{out.parent} is not a folder")
+
+
+def _left_out(found: Findings, table: Table, drop: bool) -> list[int]:
+    from hedge_tasks.data.own_data import describe
+    from hedge_tasks.errors import DataError
+
+    if not found.faults:
+        return []
+    faults = describe(found.faults, table.n_rows)
+    if len(found.faults) == table.n_rows:
+        raise DataError(f"{table.name}: {faults}")
+    if not drop:
+        raise DataError(f"{table.name}: {faults}. Mend them, or leave these rows out with --drop")
+    say(f"Left out: {faults}", sys.stderr)
+    return list(found.faults)
+
+
+def _facts(table: Table, roles: Roles, found: Findings) -> list[str]:
+    """What was taken for what, a line each."""
+    kinds = [f"question: column {roles.question!r}", f"answer: column {roles.answer!r}{_values(table, roles.answer)}"]
+    columns = " and ".join(map(repr, roles.images))
+    kinds.append(f"pictures: column {columns}, {found.pictures} different" if roles.images else "pictures: none")
+    if roles.group:
+        kinds.append(f"group: column {roles.group!r}, {found.groups} groups")
+    elif roles.images:
+        kinds.append(f"group: questions that show the same, {found.groups} groups")
+    else:
+        kinds.append("group: none, every question stands alone")
+    kinds.append(f"id: column {roles.id!r}" if roles.id else "id: the number of the row, from 0")
+    kind = f"column {roles.question_type!r}{_values(table, roles.question_type)}" if roles.question_type else "none"
+    kinds.append(f"question type: {kind}")
+    if unused := roles.unused(table):
+        listed = ", ".join(f"{column!r}{_values(table, column)}" for column in unused)
+        kinds.append(f"not used, and not seen by the model: {listed}")
+    if found.repeated:
+        kinds.append(f"repeated: {found.repeated} rows ask and show what one before them does")
+    return kinds
+
+
+def _values(table: Table, column: str | None) -> str:
+    """A column's values in brackets where they are few."""
+    from hedge_tasks.data.columns import as_text
+    from hedge_tasks.errors import DataError
+
+    try:
+        values = list(dict.fromkeys(as_text(value) for value in table.values(str(column))))
+    except DataError:
+        return ""
+    shown = ", ".join(map(_short, values[:_MOST_VALUES]))
+    more = f", ... {len(values)} different" if len(values) > _MOST_VALUES else ""
+    return f" ({shown}{more})"
+
+
+def _short(text: str) -> str:
+    line = " ".join(text.split())
+    return repr(line if len(line) <= _LONGEST else f"{line[:_LONGEST]}...")
+
+
+def _tried(folder: Path, name: str) -> tuple[list[Shown], Judged]:
+    """The trial, with lmms-eval's own output put aside: what matters of it is an error."""
+    from hedge_tasks.lmms.own_task.trial import check_free, try_task
+
+    check_free(name)
+    return try_task(folder, name)
+
+
+def _report(task: OwnTask, out: Path, shown: Sequence[Shown], judged: Judged, asked: Sequence[str]) -> list[str]:
+    lines = [f"{out}/ holds the task {task.name}, {task.n_documents} documents. The first {len(shown)} were asked:"]
+    for document in shown:
+        pictures = f"[{', '.join(document.pictures)}] " if document.pictures else ""
+        lines.append(f"  {pictures}{_short(document.text)} -> {_short(document.reference)}")
+    lines.append(
+        f"The rule judge calls {judged.right} of {judged.n} right answers right, and {judged.wrong} of {judged.n} "
+        "answers to other questions wrong; what it cannot tell is unlabelled."
+    )
+    if min(judged.right, judged.wrong) < judged.n / 2:
+        lines.append(
+            "That is little: such answers need a reader, HEDGE_JUDGE=llm:model=NAME (a chat server), or people."
+        )
+    return [*lines, "Run it with:", *(f"  {line}" for line in asked)]

@@ -1,0 +1,150 @@
+"""A table of questions as somebody has it: CSV, JSON lines, JSON or parquet, alone or in a folder with pictures."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+from hedge_tasks.data.pictures import PICTURE_FILES
+from hedge_tasks.errors import DataError
+from hedge_tasks.io.json_lines import read_objects
+from hedge_tasks.io.outside import read_json, read_text, shown
+from hedge_tasks.io.tables import parse_csv
+
+KINDS = {
+    ".csv": "CSV",
+    ".tsv": "CSV",
+    ".jsonl": "JSON lines",
+    ".ndjson": "JSON lines",
+    ".json": "JSON",
+    ".parquet": "parquet",
+}
+"""Endings of the files that are read -> what they are."""
+
+_SEPARATORS = {",": "commas", ";": "semicolons", "\t": "tabs"}
+_ROWS_AT_ONCE = 64
+
+
+@dataclass(frozen=True)
+class Table:
+    """Rows with named columns, read again on every pass: with pictures in it, a table may be larger than memory.
+
+    Attributes:
+        name: of the file or folder, for messages.
+        read_as: how it was read, for messages.
+        columns: in their order.
+        n_rows: how many there are.
+        folder: from which names of pictures count.
+        rows: makes a pass over all rows, or over the columns named alone.
+    """
+
+    name: str
+    read_as: str
+    columns: tuple[str, ...]
+    n_rows: int
+    folder: Path
+    rows: Callable[[Sequence[str] | None], Iterator[Mapping[str, Any]]]
+
+    def values(self, column: str, most: int | None = None) -> list[Any]:
+        """The values of a column, of the first rows only where a number is given."""
+        return [row[column] for row in islice(self.rows([column]), most)]
+
+
+def read_table(path: Path) -> Table:
+    """The table of a file, or the only one of a folder.
+
+    Raises:
+        DataError: there is none, there are several, or it cannot be read or is empty; says what to do.
+    """
+    if not path.exists():
+        raise DataError(f"cannot read {path}: there is no such file or folder")
+    files = _files_of(path) if path.is_dir() else [path]
+    kind = KINDS.get(files[0].suffix.lower())
+    if kind is None:
+        raise DataError(f"{files[0]}: expected a file that ends in {', '.join(KINDS)}, or a folder with one")
+    table = _parquet(files) if kind == "parquet" else _in_memory(files[0], kind)
+    if not table.columns or not table.n_rows:
+        raise DataError(f"{table.name}: there are no rows in it")
+    return table
+
+
+def _files_of(folder: Path) -> list[Path]:
+    """The table of a folder: one file, or all parquet files."""
+    entries = sorted(path for path in folder.iterdir() if path.is_file() and not path.name.startswith("."))
+    tables = [path for path in entries if path.suffix.lower() in KINDS]
+    if not tables:
+        what = (
+            "pictures but no table" if any(p.suffix.lower() in PICTURE_FILES for p in folder.rglob("*")) else "no table"
+        )
+        raise DataError(
+            f"{folder}: it holds {what}. Put a CSV file into it, with a column of the pictures' names, the questions "
+            "and the right answers: image,question,answer"
+        )
+    if len(tables) > 1 and {path.suffix.lower() for path in tables} != {".parquet"}:
+        raise DataError(f"{folder}: it holds several tables, name the one that is meant: {', '.join(map(str, tables))}")
+    return tables
+
+
+def _in_memory(file: Path, kind: str) -> Table:
+    read_as, rows = kind, []
+    if kind == "CSV":
+        text = read_text(file)
+        separator = _separator(text)
+        read_as = f"CSV, separated by {_SEPARATORS[separator]}"
+        rows = [row for _, row in parse_csv(text, str(file), separator)]
+    elif kind == "JSON lines":
+        rows = [row for _, row in read_objects(file)]
+    else:
+        value = read_json(file)
+        if not isinstance(value, list) or not all(isinstance(row, dict) for row in value):
+            raise DataError(f"{file}: expected a JSON list of objects, one a question, got {shown(value)}")
+        rows = value
+    columns = tuple(dict.fromkeys(name for row in rows for name in row))
+    if "" in columns:  # pandas writes its row numbers so
+        columns = tuple(name for name in columns if name)
+    return Table(str(file), read_as, columns, len(rows), file.parent, partial(_of_memory, rows, columns))
+
+
+def _of_memory(
+    rows: Sequence[Mapping[str, Any]], columns: Sequence[str], wanted: Sequence[str] | None = None
+) -> Iterator[Mapping[str, Any]]:
+    return ({name: row.get(name) for name in wanted or columns} for row in rows)
+
+
+def _separator(text: str) -> str:
+    """What separates the columns: the header's most frequent one of those that are usual."""
+    header = text.split("\n", 1)[0]
+    return max(_SEPARATORS, key=header.count)
+
+
+def _parquet(files: Sequence[Path]) -> Table:
+    import pyarrow.parquet as pq
+
+    name = str(files[0] if len(files) == 1 else files[0].parent)
+    try:
+        opened = [pq.ParquetFile(file) for file in files]
+        columns = tuple(column for column in opened[0].schema_arrow.names if not column.startswith("__index_level_"))
+        for file, other in zip(files, opened, strict=True):
+            if missing := set(columns) - set(other.schema_arrow.names):
+                raise DataError(f"{file}: there is no column {sorted(missing)[0]!r}, which {files[0].name} has")
+        n_rows = sum(file.metadata.num_rows for file in opened)
+    except (OSError, ValueError) as error:  # pyarrow's errors are both
+        if isinstance(error, DataError):
+            raise
+        raise DataError(f"{name}: not readable as parquet ({str(error).splitlines()[0][:200]})") from error
+    read_as = "parquet" if len(files) == 1 else f"{len(files)} parquet files"
+    return Table(name, read_as, columns, n_rows, files[0].parent, partial(_of_parquet, files, columns))
+
+
+def _of_parquet(
+    files: Sequence[Path], columns: Sequence[str], wanted: Sequence[str] | None = None
+) -> Iterator[Mapping[str, Any]]:
+    import pyarrow.parquet as pq
+
+    for file in files:
+        for batch in pq.ParquetFile(file).iter_batches(_ROWS_AT_ONCE, columns=list(wanted or columns)):
+            yield from batch.to_pylist()

@@ -1,0 +1,150 @@
+"""The documents of a task: the rows of its split, read as the key `hedge` of its YAML says."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from hedge_tasks.data import splits
+from hedge_tasks.data.manifests import Data, Digests, Manifest, grouping_digest, text_digest
+from hedge_tasks.data.splits import DATA_FILES
+from hedge_tasks.errors import DataError
+from hedge_tasks.lmms.settings import DocumentSettings
+from hedge_tasks.perturb import Wording
+
+if TYPE_CHECKING:
+    from datasets import Dataset
+
+
+@dataclass
+class Documents:
+    """The rows of a split, and what is known of each.
+
+    Attributes:
+        settings: which column is what.
+        rows, texts: all columns, and those without images.
+        source: where they come from; a local copy has no revision, whatever the YAML asks the hub for.
+        keys: by row, what seeds and stored answers hang on.
+        groups: by row, what documents that belong together share.
+        image_keys: by row, what documents with the same images share; empty for none.
+        image_faults: of the rows whose images cannot be shown, why.
+    """
+
+    settings: DocumentSettings
+    rows: Dataset
+    texts: Dataset
+    source: Data
+    keys: list[str] = field(default_factory=list)
+    groups: list[str] = field(default_factory=list)
+    image_keys: dict[int, str] = field(default_factory=dict)
+    image_faults: dict[int, str] = field(default_factory=dict)
+
+    @property
+    def revision(self) -> str | None:
+        """The one that was loaded, else the one asked for."""
+        return self.source.revision or self.settings.revision
+
+    def wording(self, doc: Mapping[str, Any]) -> Wording:
+        columns = (self.settings.question, self.settings.context, self.settings.distractor)
+        return Wording(*(str(doc[column] or "") if column else "" for column in columns))
+
+    def reference(self, doc: Mapping[str, Any]) -> str:
+        return str(doc[self.settings.answer])
+
+    def id(self, doc_id: int, doc: Mapping[str, Any]) -> str:
+        return str(doc[self.settings.id]) if self.settings.id else str(doc_id)
+
+    def question_type(self, doc: Mapping[str, Any]) -> str | None:
+        return str(doc[self.settings.question_type]) if self.settings.question_type else None
+
+    def description(self, doc: Mapping[str, Any]) -> str | None:
+        column = self.settings.description
+        return (str(doc[column] or "") or None) if column else None
+
+    def images(self, doc_id: int) -> list[Any]:
+        return self.settings.load_images(self.rows[doc_id])
+
+    def loader(self, doc_id: int) -> Callable[[Mapping[str, Any]], list[Any]]:
+        """What loads the pictures of a document, or says why there are none."""
+        if doc_id not in self.image_faults:
+            return self.settings.load_images
+        return partial(_no_picture, f"the document has {self.image_faults[doc_id]}")
+
+    def manifest(self, task: str) -> Manifest:
+        """The ids of all documents, with digests of what they hold; see `hedge_tasks.data.manifests`."""
+        documents = {self.id(doc_id, doc): self._digests(doc_id, doc) for doc_id, doc in enumerate(self.texts)}
+        return Manifest((task,), self.source, documents)
+
+    def _digests(self, doc_id: int, doc: Mapping[str, Any]) -> Digests:
+        return Digests(
+            text_digest(self.wording(doc).question),
+            text_digest(self.reference(doc)),
+            grouping_digest(self.groups[doc_id] or None, self.question_type(doc)),
+            self.image_keys[doc_id] or None,
+        )
+
+
+def load_documents(
+    task: str,
+    source: Data,
+    settings: DocumentSettings,
+    *,
+    process: Callable[..., Dataset] | None = None,
+    options: Mapping[str, Any] | None = None,
+    not_on_hub: Mapping[str, str] | None = None,
+) -> Documents:
+    """Load a split and look into its images.
+
+    Args:
+        task: its name, for errors.
+        source: data set, config and split; `settings` has the revision.
+        settings: which column is what.
+        process: `process_docs` of the YAML.
+        options: `dataset_kwargs` of the YAML: `data_files` where the data set is in files, and keyword arguments of
+            `process`.
+        not_on_hub: data set that lmms-eval cannot load from the hub -> how a user gets it, for the error.
+
+    Raises:
+        DataError: the data cannot be had, lacks a column, or is empty.
+    """
+    options = dict(options or {})
+    files = options.pop(DATA_FILES, None)
+    dataset = _load_split(source, settings.revision, files, not_on_hub or {})
+    source = replace(source, revision=splits.loaded_revision(dataset))
+    if process is not None:
+        dataset = process(dataset, **options)
+    what = f"{task} ({source.path}, {source.split})"
+    if missing := settings.columns() - set(dataset.column_names):
+        there = ", ".join(dataset.column_names)
+        raise DataError(f"{what}: no column {', '.join(sorted(missing))}; there are {there}")
+    if len(dataset) == 0:
+        raise DataError(f"{what}: no documents")
+    dataset = splits.fetch_images(dataset, settings.images, source.path, source.revision or settings.revision, files)
+    image_keys = splits.image_keys(dataset, settings.images)
+    return Documents(
+        settings,
+        dataset,
+        dataset.remove_columns(list(settings.images)),
+        source,
+        keys=splits.document_keys(dataset, settings.text_columns(), settings.images),
+        groups=[str(group) for group in dataset[settings.group]] if settings.group is not None else image_keys,
+        image_keys=dict(enumerate(image_keys)),
+        image_faults=splits.image_faults(dataset, settings.images),
+    )
+
+
+def _load_split(
+    source: Data, revision: str | None, files: splits.DataFiles | None, not_on_hub: Mapping[str, str]
+) -> Dataset:
+    try:
+        return splits.load_split(source.path, source.name, str(source.split), revision=revision, files=files)
+    except DataError as error:
+        if source.path not in not_on_hub:
+            raise
+        raise DataError(f"{error} {not_on_hub[source.path]}") from error
+
+
+def _no_picture(reason: str, document: Mapping[str, Any]) -> list[Any]:
+    raise ValueError(reason)

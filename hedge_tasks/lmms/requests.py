@@ -1,0 +1,86 @@
+"""Before the first draw: whatever can be known to fail by then fails here, not after the hours of sampling."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from loguru import logger
+
+from hedge_tasks.data import splits
+from hedge_tasks.errors import ConfigError, DataError, HedgeError
+from hedge_tasks.lmms.documents import Documents
+from hedge_tasks.lmms.filters import FILTERS_VARIABLE, ClusterFilter
+from hedge_tasks.lmms.processes import is_first
+from hedge_tasks.sampling.plan import SamplingPlan
+from hedge_tasks.sampling.requests import SampleRequest
+
+
+def check_images(task: str, documents: Documents, plan: SamplingPlan) -> None:
+    """Documents without a picture that can be shown are left out, as far as the plan allows.
+
+    Raises:
+        DataError: there are more of them.
+    """
+    if not documents.image_faults:
+        return
+    n_documents = len(documents.keys)
+    faults = splits.describe_faults(documents.image_faults, n_documents)
+    what = f"{task} ({documents.source.path}, {documents.source.split}): {faults}"
+    if len(documents.image_faults) > plan.allowed_failures(n_documents):
+        raise DataError(f"{what}; max_failed leaves out as many as it says")
+    logger.warning("{}; they are left out", what)
+
+
+def check_models(ensembles: Sequence[Any]) -> None:
+    """The models of all clustering filters can be had.
+
+    Raises:
+        HedgeError: one cannot; names the filters that can run without it.
+    """
+    faults: dict[str, Exception] = {}
+    for ensemble in ensembles:
+        for step in ensemble.filters:
+            if isinstance(step, ClusterFilter):
+                try:
+                    step.check()
+                except HedgeError as error:
+                    faults[ensemble.name] = error
+    if not faults:
+        return
+    first = next(iter(faults.values()))
+    rest = [ensemble.name for ensemble in ensembles if ensemble.name not in faults]
+    hint = f" To run only the filters that can run, set {FILTERS_VARIABLE}={','.join(rest)}." if rest else ""
+    raise type(first)(f"{first}{hint}") from first
+
+
+def check_noise(task: str, plan: SamplingPlan, request: SampleRequest) -> None:
+    """The document has what the noise perturbs.
+
+    Raises:
+        ConfigError: it has not; names the document.
+    """
+    try:
+        plan.noise.check(request.wording)
+    except ConfigError as error:
+        raise ConfigError(f"{task}, document {request.id}: {error}") from None
+
+
+def closed_choices(task: str, choices: Sequence[str] | None) -> tuple[str, ...]:
+    """What a model that is guided may answer.
+
+    Raises:
+        ConfigError: the answers of the task are free.
+    """
+    if choices is None:
+        raise ConfigError(f"{task}: guided: the answers of this task are free, there is nothing to choose")
+    return tuple(choices)
+
+
+def warn_of_nothing_kept(task: str) -> None:
+    if is_first():
+        logger.warning(
+            "{}: nothing of this run will be kept, neither answers nor labels: a killed run starts anew, and no "
+            "report, rescoring or larger n can use it. Give --output_path, or set HEDGE_STORE, to keep them",
+            task,
+        )

@@ -1,0 +1,133 @@
+"""After the last draw: what is found out about a task's documents, told in lmms-eval's results and kept as a run."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+from lmms_eval.api.instance import Instance
+from loguru import logger
+
+from hedge_tasks.adjudication import Case, Verdict, verdict_record
+from hedge_tasks.clustering.said import Said
+from hedge_tasks.data.answers import AnswerSet, FailedDocument
+from hedge_tasks.errors import DrawsFailed
+from hedge_tasks.lmms.filters import ClusterFilter, ScoredAnswers, ScoreFilter
+from hedge_tasks.lmms.outcome import Everything, report_outcome, run_of
+from hedge_tasks.lmms.processes import gather, is_first
+from hedge_tasks.runs.evidence import KeptEvidence
+from hedge_tasks.runs.run_files import save_run
+from hedge_tasks.sampling.plan import SamplingPlan
+
+_NO_ENTROPY = 1e-9  # nats; but for rounding it is 0
+
+
+@dataclass
+class Results:
+    """What a task finds out after sampling.
+
+    Attributes:
+        verdicts: by document id, the record of the verdict.
+        failed: documents that are left out, each with its reason.
+        outcome: facts for the results file. The very same object sits in every dump of the configuration, so that
+            lmms-eval writes what comes later into its results file.
+        cost: seconds and memory of each stage; like the outcome the very object that is in every dump.
+    """
+
+    verdicts: dict[str, dict[str, Any]] = field(default_factory=dict)
+    failed: list[dict[str, str]] = field(default_factory=list)
+    outcome: dict[str, Any] = field(default_factory=dict)
+    cost: dict[str, Any] = field(default_factory=dict)
+
+    def note_sampling(self, reports: Sequence[Mapping[str, Any] | None]) -> None:
+        """How the model behaved, as the hook saw it: decoding in force, findings of the probe, use of the picture."""
+        known = [report for of_rank in gather([[r for r in reports if r]]) for report in of_rank]
+        if known:
+            self.outcome["sampled"] = known[0]
+
+    def note_failures(self, task: str, failed: list[FailedDocument], n_here: int, plan: SamplingPlan) -> None:
+        """Documents that are left out, of all processes.
+
+        Args:
+            n_here: number of documents of this process.
+
+        Raises:
+            DrawsFailed: together they are more than the plan allows.
+        """
+        everywhere = [(f.id, f.reason) for f in failed]
+        self.failed = [{"id": id_, "reason": reason} for id_, reason in gather(everywhere)]
+        n_documents = sum(gather([n_here]))
+        if len(self.failed) > plan.allowed_failures(n_documents):
+            raise DrawsFailed(
+                f"{task}: draws of {len(self.failed)} of {n_documents} documents failed, more than "
+                f"max_failed={plan.max_failed:g} allows. First reason: {self.failed[0]['reason']}"
+            )
+        if self.failed:
+            self.outcome["failed"] = self.failed
+
+    def note_verdicts(self, cases: Sequence[Case], judged: Sequence[tuple[Verdict, Mapping[str, Any]]]) -> None:
+        for case, (verdict, more) in zip(cases, judged, strict=True):
+            record = {**verdict_record(case, verdict), **more}
+            self.verdicts[case.id] = {**record, "judge": f"{verdict.judge} {verdict.version}"}
+
+    def note_entropies(self, ensembles: Sequence[Any], instances: Sequence[Instance]) -> None:
+        """How many documents have no entropy at all, by filter: no AUROC can tell anything there."""
+        shares = {}
+        for ensemble in ensembles:
+            scored = [instance.filtered_resps[ensemble.name] for instance in instances]
+            values = [s.scores.get("se") for s in scored if isinstance(s, ScoredAnswers)]
+            zero = gather([value is not None and value < _NO_ENTROPY for value in values])
+            if zero:
+                shares[ensemble.name] = sum(zero) / len(zero)
+        if shares and is_first():
+            self.outcome["zero_entropy"] = shares
+            self.outcome["health"] = {**self.outcome["health"], "zero_entropy": shares}
+
+    def gather(self, task: str, judge: str, instances: list[Instance], answer_sets: list[AnswerSet]) -> Everything:
+        """(document, its answers, its verdict) of all processes; the first process reports what came of them."""
+        numbered = [
+            (instance.doc_id, answer_set, self.verdicts[answer_set.id])
+            for instance, answer_set in zip(instances, answer_sets, strict=True)
+        ]
+        everything = sorted(gather(numbered), key=lambda row: row[0])
+        if is_first():
+            sampled = self.outcome.get("sampled") or {}
+            self.outcome.update(report_outcome(task, judge, everything, sampled, len(self.failed)))
+        return everything
+
+    def save(
+        self,
+        folder: Path | None,
+        task: str,
+        model: str,
+        everything: Everything,
+        evidence: KeptEvidence,
+        settings: dict[str, Any],
+    ) -> None:
+        """Keep all answers and labels, and what models said of the answers, as a run file; nothing without a folder."""
+        if folder is None or not is_first():
+            return
+        settings |= {key: self.outcome[key] for key in ("sampled", "failed") if key in self.outcome}
+        path = save_run(replace(run_of(task, model, everything, settings), evidence=evidence), folder)
+        logger.info("{}: answers and labels are in {}", task, path)
+
+
+def keep_said(ensembles: Sequence[Any]) -> Said:
+    """What models say of the answers from here on."""
+    said = Said()
+    for ensemble in ensembles:
+        for step in ensemble.filters:
+            if isinstance(step, ClusterFilter):
+                step.keep(said)
+    return said
+
+
+def filter_settings(steps: Sequence[Any]) -> dict[str, Any]:
+    """What of a pipeline's steps can change a result."""
+    settings: dict[str, Any] = {}
+    for step in steps:
+        if isinstance(step, (ClusterFilter, ScoreFilter)):
+            settings |= step.settings()
+    return settings

@@ -1,0 +1,315 @@
+"""`hedge init`: a user's own table becomes a task, and what could be meant in two ways is asked."""
+
+from __future__ import annotations
+
+import importlib.util
+import io
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pytest
+import yaml
+from PIL import Image
+
+from hedge_tasks.cli import main
+from hedge_tasks.data.columns import Asked, as_text, find_roles
+from hedge_tasks.data.own_data import look_at, write_data
+from hedge_tasks.data.tables import read_table
+from hedge_tasks.errors import ConfigError, DataError
+
+Init = Callable[..., tuple[int, str]]
+
+
+def png(shade: int, size: tuple[int, int] = (32, 24)) -> bytes:
+    made = io.BytesIO()
+    Image.new("RGB", size, (shade, 0, 0)).save(made, "PNG")
+    return made.getvalue()
+
+
+def rows(n: int = 6, **columns: list[Any]) -> dict[str, list[Any]]:
+    return {
+        "question": [f"Is it größer als {i}?" for i in range(n)],
+        "answer": ["yes" if i % 2 else "no" for i in range(n)],
+        **columns,
+    }
+
+
+@pytest.fixture
+def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder with pictures, as the current one."""
+    (tmp_path / "bilder").mkdir()
+    for i in range(6):
+        (tmp_path / "bilder" / f"é {i}.png").write_bytes(png(i // 2))  # every two of them are the same
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("datasets.config.HF_DATASETS_CACHE", tmp_path / "cache")
+    return tmp_path
+
+
+@pytest.fixture
+def fails(here: Path, capsys: pytest.CaptureFixture[str]) -> Callable[..., str]:
+    """Runs `hedge init`, which has to fail without leaving anything behind; returns the last line of what it says."""
+
+    def call(*arguments: str) -> str:
+        before = {path for path in here.rglob("*") if "cache" not in path.parts}
+        assert main(["init", *arguments]) == 2
+        assert {path for path in here.rglob("*") if "cache" not in path.parts} == before
+        return capsys.readouterr().err.rstrip().splitlines()[-1]
+
+    return call
+
+
+def names() -> list[str]:
+    return [f"bilder/é {i}.png" for i in range(6)]
+
+
+# --- tables -----------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "kind", ["csv", "semicolons.csv", "tsv", "bom.csv", "jsonl", "json", "parquet", "folder", "shards"]
+)
+def test_a_table_is_the_same_in_every_form(here: Path, kind: str) -> None:
+    frame = pd.DataFrame(rows(image=names()))
+    file = here / f"t.{kind.rpartition('.')[2]}"
+    if kind in ("csv", "semicolons.csv", "tsv", "bom.csv"):
+        separator = {"semicolons.csv": ";", "tsv": "\t"}.get(kind, ",")
+        frame.to_csv(file, index=kind == "csv", sep=separator, encoding="utf-8-sig" if kind == "bom.csv" else "utf-8")
+    elif kind in ("jsonl", "json"):
+        frame.to_json(file, orient="records", lines=kind == "jsonl", force_ascii=False)
+    elif kind == "parquet":
+        frame.to_parquet(file)
+    elif kind == "folder":
+        file = here
+        frame.to_csv(here / "metadata.csv", index=False)
+    else:
+        file = here / "parts"
+        file.mkdir()
+        frame[:4].to_parquet(file / "part-0.parquet")
+        frame[4:].to_parquet(file / "part-1.parquet")
+    table = read_table(file)
+    assert (table.columns, table.n_rows) == (("question", "answer", "image"), 6)
+    assert [dict(row) for row in table.rows(None)] == frame.to_dict("records")
+    assert table.values("answer", 2) == ["no", "yes"]
+    if kind == "semicolons.csv":
+        assert table.read_as == "CSV, separated by semicolons"
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "told"),
+    [
+        ("empty.csv", "", "no rows"),
+        ("header.csv", "question,answer\n", "no rows"),
+        ("ragged.csv", "question,answer\na,b\nc\n", "ragged.csv:3: expected 2 columns"),
+        ("empty.jsonl", "\n", "no rows"),
+        ("object.json", '{"a": 1}', "expected a JSON list of objects"),
+        ("latin.csv", "question,answer\ngr\udce4,b\n", "not UTF-8"),
+        ("not.parquet", "PAR1", "not readable as parquet"),
+        ("table.xlsx", "PK", "expected a file that ends in .csv"),
+    ],
+)
+def test_a_file_that_cannot_be_read(fails: Callable[..., str], name: str, content: str, told: str) -> None:
+    Path(name).write_text(content, "utf-8", errors="surrogateescape")
+    assert told in fails("mine", name)
+
+
+def test_folders_without_a_table_or_with_two(fails: Callable[..., str]) -> None:
+    assert "pictures but no table. Put a CSV file into it" in fails("mine", "bilder")
+    for name in ("a.csv", "b.jsonl"):
+        Path("bilder", name).write_text("question,answer\na,b\n")
+    assert "several tables, name the one that is meant: bilder/a.csv, bilder/b.jsonl" in fails("mine", "bilder")
+    assert "no such file or folder" in fails("mine", "nowhere")
+
+
+# --- columns ----------------------------------------------------------------------------------------------------------
+
+
+def table_of(folder: Path, **columns: list[Any]) -> Any:
+    pd.DataFrame(columns).to_parquet(folder / "t.parquet")
+    return read_table(folder / "t.parquet")
+
+
+def test_columns_are_told_by_names_and_values(here: Path) -> None:
+    found = find_roles(
+        table_of(
+            here,
+            **rows(
+                picture=[png(i) for i in range(6)],
+                notes=["a"] * 6,
+                patient_id=["p", "p", "q", "q", "r", "r"],
+                qid=list(range(6)),
+                category=["x", "y"] * 3,
+                index=[1] * 6,  # not unique: no id
+            ),
+        ),
+        Asked(),
+    )
+    assert (found.question, found.answer, found.images) == ("question", "answer", ("picture",))
+    assert (found.group, found.id, found.question_type) == ("patient_id", "qid", "category")
+
+
+def test_bytes_that_are_no_picture_and_names_that_do_not_end_like_one_are_none(here: Path) -> None:
+    table = table_of(here, **rows(blob=[b"PDF"] * 6, file=["a.txt"] * 6, mixed=["a.png"] * 5 + ["b"]))
+    assert find_roles(table, Asked()).images == ()
+
+
+def test_the_user_s_word_counts_more(here: Path) -> None:
+    table = table_of(here, **rows(text=["t"] * 6, a=names(), b=names(), patient_id=["p"] * 3 + ["q"] * 3))
+    found = find_roles(table, Asked("text", "question", ("b", "a"), "none", "none", "answer"))
+    assert (found.question, found.answer, found.images, found.group) == ("text", "question", ("b", "a"), None)
+    assert (found.question_type, found.id) == ("answer", None)
+    with pytest.raises(ConfigError, match=r"unknown column of .*'pic', did you mean 'picture'"):
+        find_roles(table_of(here, **rows(picture=names())), Asked(images=("pic",)))
+
+
+@pytest.mark.parametrize(
+    ("columns", "told"),
+    [
+        ({"question": ["q"], "text": ["t"]}, "which column holds the right answers? Say --answer COLUMN; there are"),
+        ({"frage": ["q"], "answer": ["t"]}, "which column holds the questions? Say --question COLUMN"),
+        ({"prompt": ["q"], "query": ["q"], "answer": ["t"]}, "the questions, 'prompt' or 'query'? Say --question"),
+        (
+            {**rows(), "gold": ["x"] * 6, "image": names(), "mask": names()},
+            "--image image --image mask; or --image none",
+        ),
+        ({**rows(), "patient_id": [1, 1, 2, 2, 3, 3], "study_id": [1, 1, 1, 2, 2, 2]}, "--group COLUMN (the larger"),
+    ],
+    ids=["answer", "question", "two questions", "two pictures", "two groups"],
+)
+def test_what_could_be_meant_in_two_ways_is_asked(
+    fails: Callable[..., str], columns: dict[str, list[Any]], told: str
+) -> None:
+    pd.DataFrame(columns).to_csv("t.csv", index=False)
+    assert told in fails("mine", "t.csv")
+
+
+def test_options_that_make_no_sense(fails: Callable[..., str]) -> None:
+    pd.DataFrame(rows(key=["k"] * 6)).to_csv("t.csv", index=False)
+    assert "both 'question'" in fails("mine", "t.csv", "--answer", "question")
+    assert "rows share a value" in fails("mine", "t.csv", "--id", "key")
+    assert "answers that are labelled already are for `hedge score`" in fails("mine", "t.csv", "--answer", "none")
+    assert "unknown prompt file 'plane'" in fails("mine", "t.csv", "--prompt", "plane/question")
+    for name in ("my task", "a,b", "hedge:x", "-x", "größe", "a/b", ""):
+        assert "cannot be the name of a task" in fails("--", name, "t.csv")
+    Path("mine").mkdir()
+    assert "mine is there already" in fails("mine", "t.csv")
+
+
+def test_values_as_texts() -> None:
+    assert [as_text(v) for v in (None, float("nan"), True, False, 3.0, 0.25, 7, " a ")] == [
+        *("", "", "yes", "no", "3", "0.25", "7", "a")
+    ]
+    with pytest.raises(DataError, match="expected a text, got list"):
+        as_text(["yes"])
+
+
+# --- rows -------------------------------------------------------------------------------------------------------------
+
+
+def test_rows_that_cannot_be_used_are_named(fails: Callable[..., str]) -> None:
+    images = names()
+    images[1], images[2] = "bilder/none.png", ""
+    Path("bilder/é 3.png").write_bytes(b"no picture")
+    columns = rows(image=images)
+    columns["answer"][4], columns["question"][5] = "", "  "
+    pd.DataFrame(columns).to_csv("t.csv", index=False)
+    told = fails("mine", "t.csv")
+    assert (
+        "t.csv: 5 of 6 rows cannot be used: row 2: the picture 'bilder/none.png' (from .) cannot be had: No such"
+        in told
+    )
+    assert (
+        "row 3: no picture; row 4: 'bilder/é 3.png': an unreadable image; row 5: no answer; row 6: no question" in told
+    )
+    assert told.endswith("Mend them, or leave these rows out with --drop")
+    columns["answer"] = [""] * 6
+    pd.DataFrame(columns).to_csv("t.csv", index=False)
+    assert "6 of 6 rows cannot be used" in fails("mine", "t.csv", "--drop")
+
+
+def test_pictures_groups_and_repetitions_are_counted(here: Path) -> None:
+    columns = rows(image=names())
+    columns["question"][1], columns["answer"][1] = columns["question"][0], columns["answer"][0]  # and the same picture
+    table = table_of(here, **columns)
+    found = look_at(table, find_roles(table, Asked()), here)
+    assert (found.faults, found.pictures, found.groups, found.repeated) == ({}, 3, 3, 1)
+
+
+def test_pictures_are_written_as_they_are(here: Path) -> None:
+    import pyarrow.parquet as pq
+
+    stored = [png(1), {"bytes": png(2), "path": None}, {"bytes": None, "path": "bilder/é 4.png"}]
+    for value in stored:
+        table = table_of(here, question=["a"], answer=[1.0], image=[value], extra=["x"])
+        write_data(table, find_roles(table, Asked()), here, (), here / "out" / "test.parquet")
+        [row] = pq.read_table(here / "out" / "test.parquet").to_pylist()
+        content = value if isinstance(value, bytes) else value["bytes"] or Path(value["path"]).read_bytes()
+        assert row == {"question": "a", "answer": "1", "image": {"bytes": content, "path": None}}
+
+
+# --- the whole --------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.slow
+@pytest.mark.framework
+def test_a_task_with_pictures_from_a_folder(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Non-ASCII everywhere, a row left out, ids and kinds; the YAML, README and test that were written are used."""
+    (here / "Bücher").mkdir()
+    columns = rows(image=names(), qid=[f"ü{i}" for i in range(6)], category=["a", "b"] * 3, rest=["z"] * 6)
+    columns["image"][5] = "bilder/none.png"
+    pd.DataFrame(columns).to_csv("Bücher/fragen.csv", index=False)
+    call = ["init", "my-task", "Bücher", "--images", str(here), "--drop", "--out", "Bücher/neu", "--json"]
+    assert main(call) == 0
+    said = capsys.readouterr()
+    facts = json.loads(said.out)
+    assert (facts["documents"], facts["left_out"]) == (5, [6])
+    assert "Left out: 1 of 6 rows cannot be used: row 6" in said.err
+    assert "not used, and not seen by the model: 'rest' ('z')" in said.err
+    assert facts["first"][0] == {"text": "Is it größer als 0?", "pictures": ["32 x 24"], "reference": "no"}
+    assert facts["judged"] == {"n": 5, "right": 5, "wrong": 5}
+    folder = here / "Bücher" / "neu"
+    assert sorted(path.name for path in folder.iterdir()) == ["README.md", "data", "my-task.yaml", "test_my_task.py"]
+    config = yaml.safe_load((folder / "my-task.yaml").read_text("utf-8"))
+    assert str(here) not in (folder / "my-task.yaml").read_text("utf-8")
+    assert config["include"] == "hedge_tasks"
+    assert config["hedge"]["images"] == ["image"]
+    assert {"metric": "se_auroc_within"} in config["metric_list"]
+    readme = (folder / "README.md").read_text("utf-8")
+    assert readme.startswith("# my-task\n")
+    assert "- pictures: column 'image', 3 different" in readme
+    assert "--tasks my-task --include_path" in readme
+    run_its_tests(folder.rename(here / "moved") / "test_my_task.py")  # on any machine, from any folder
+
+
+def run_its_tests(file: Path) -> None:
+    spec = importlib.util.spec_from_file_location(file.stem, file)
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    task = module.task.__wrapped__() if hasattr(module.task, "__wrapped__") else module.task._get_wrapped_function()()
+    tests = [value for name, value in vars(module).items() if name.startswith("test_")]
+    assert len(tests) == 3
+    for test in tests:
+        test(task)
+
+
+@pytest.mark.slow
+@pytest.mark.framework
+def test_a_task_of_texts_and_a_name_that_is_taken(
+    here: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pd.DataFrame(rows()).to_json("t.jsonl", orient="records", lines=True, force_ascii=False)
+    assert main(["init", "pope", "t.jsonl"]) == 2
+    assert "'pope' is taken: lmms-eval has a task or group of that name" in capsys.readouterr().err
+    assert not Path("pope").exists()
+    monkeypatch.setattr("hedge_tasks.lmms.own_task.trial.check_free", lambda name: None)  # ten seconds
+    assert main(["init", "mine", "t.jsonl"]) == 0
+    said = capsys.readouterr()
+    assert "pictures: none" in said.err
+    assert "'Is it größer als 0?' -> 'no'" in said.out
+    config = yaml.safe_load(Path("mine/mine.yaml").read_text("utf-8"))
+    assert config["generation_kwargs"] == {"perturbation": "neutral_wording"}
+    assert "The rule judge calls 6 of 6 right answers right, and 6 of 6 answers to other questions wrong" in said.out

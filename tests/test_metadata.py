@@ -1,0 +1,130 @@
+"""What the package says of itself is so: its requirements, the Pythons it runs on, what it offers."""
+
+from __future__ import annotations
+
+import ast
+import re
+import shutil
+import subprocess
+import sys
+import tomllib
+from collections.abc import Iterable
+from importlib.metadata import packages_distributions
+from pathlib import Path
+
+from conftest import REPOSITORY
+
+import hedge_tasks
+
+PROJECT = tomllib.loads((REPOSITORY / "pyproject.toml").read_text("utf-8"))["project"]
+
+NOT_INSTALLED = {"diffusers": "diffusers", "vllm": "vllm"}
+"""Module -> distribution, of optional ones that the tests' environment lacks."""
+
+
+def distribution(name: str) -> str:
+    return re.sub(r"[-_.]+", "-", name).lower()
+
+
+def required(*extras: str) -> set[str]:
+    """Distributions that are required, with those of extras; ours stands for those of its extras."""
+    wanted = [*PROJECT["dependencies"], *(line for extra in extras for line in PROJECT["optional-dependencies"][extra])]
+    found = set()
+    for line in wanted:
+        name, inner = re.match(r"([A-Za-z0-9._-]+)(?:\[([^\]]*)\])?", line).groups()  # type: ignore[union-attr]
+        found |= required(*inner.split(",")) if name == "hedge-tasks" else {distribution(name)}
+    return found
+
+
+def imported(files: Iterable[Path]) -> dict[str, str]:
+    """Top-level modules that are imported anywhere in the files, each with one of them."""
+    found = {}
+    for file in files:
+        for node in ast.walk(ast.parse(file.read_text("utf-8"))):
+            if isinstance(node, ast.Import):
+                found |= {alias.name.partition(".")[0]: file.name for alias in node.names}
+            elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
+                found[node.module.partition(".")[0]] = file.name
+    return {name: file for name, file in found.items() if name not in sys.stdlib_module_names and name != "hedge_tasks"}
+
+
+def undeclared(modules: dict[str, str], known: set[str]) -> list[str]:
+    by_module = packages_distributions()
+    return [
+        f"{module} in {file}"
+        for module, file in sorted(modules.items())
+        if not {distribution(name) for name in by_module.get(module, [NOT_INSTALLED.get(module, module)])} & known
+    ]
+
+
+def packaged() -> list[Path]:
+    files = [path for folder in ("hedge_tasks", "models", "tasks") for path in (REPOSITORY / folder).rglob("*.py")]
+    return [path for path in files if "training" not in path.parts]
+
+
+def test_what_the_package_imports_is_declared() -> None:
+    modules = imported(packaged())
+    assert {"cv2", "pyarrow", "huggingface_hub", "markupsafe", "diffusers"} <= modules.keys()
+    assert undeclared(modules, required(*PROJECT["optional-dependencies"])) == []
+
+
+def test_what_is_imported_as_a_module_begins_is_no_extra() -> None:
+    """An extra may be missing, so it is imported in a function only."""
+    at_the_top = set()
+    for file in packaged():
+        for node in ast.parse(file.read_text("utf-8")).body:
+            if isinstance(node, ast.Import):
+                at_the_top |= {alias.name.partition(".")[0] for alias in node.names}
+            elif isinstance(node, ast.ImportFrom):
+                at_the_top.add(str(node.module).partition(".")[0])
+    third = dict.fromkeys(at_the_top - set(sys.stdlib_module_names) - {"hedge_tasks"}, "")
+    assert undeclared(third, required()) == []
+
+
+def test_what_the_tests_import_is_declared() -> None:
+    tests = sorted((REPOSITORY / "tests").glob("*.py"))
+    own = {path.stem for path in tests} | {"engines", "environments", "hedge_bench", "hedge_colours", "replies"}
+    modules = {name: file for name, file in imported(tests).items() if name not in own}
+    assert undeclared(modules, required(*PROJECT["optional-dependencies"])) == []
+
+
+def test_every_requirement_has_a_bound_and_every_version_a_place() -> None:
+    lines = [*PROJECT["dependencies"], *(line for extra in PROJECT["optional-dependencies"].values() for line in extra)]
+    assert [line for line in lines if not line.startswith("hedge-tasks") and not re.search(r"[><=]", line)] == []
+    pinned = {
+        distribution(line.partition("==")[0])
+        for line in (REPOSITORY / "constraints.txt").read_text("utf-8").splitlines()
+        if "==" in line
+    }
+    assert required() - pinned == set()
+
+
+def test_the_undeclared_are_found() -> None:
+    assert undeclared({"numpy": "a.py", "yaml": "b.py", "nowhere": "c.py"}, {"numpy"}) == [
+        "nowhere in c.py",
+        "yaml in b.py",
+    ]
+
+
+def test_the_package_shows_what_it_offers() -> None:
+    assert set(hedge_tasks.__all__) <= set(dir(hedge_tasks))
+    assert all(getattr(hedge_tasks, name) is not None for name in hedge_tasks.__all__)
+
+
+# --- Python versions --------------------------------------------------------------------------------------------------
+
+
+def test_make_says_in_one_line_which_python_it_takes(tmp_path: Path) -> None:
+    old = tmp_path / "python-of-old"
+    old.write_text('#!/bin/sh\n[ "$1" = --version ] && echo Python 3.10.13 || exit 1\n')
+    old.chmod(0o755)
+    for name in ("Makefile", "pyproject.toml", "setup.cfg", "constraints.txt"):
+        shutil.copy(REPOSITORY / name, tmp_path)
+    for python, told in ((str(old), "is Python 3.10.13"), ("nowhere/python", "nowhere/python")):
+        call = ["make", "demo", f"PYTHON={python}"]
+        done = subprocess.run(call, cwd=tmp_path, capture_output=True, text=True, check=False)
+        first = done.stderr.splitlines()[0]
+        assert first.startswith("hedge-tasks needs Python 3.11 or later, and "), done.stderr
+        assert told in first
+        assert first.endswith("as in  make demo PYTHON=python3.12")
+        assert not (tmp_path / ".venv").exists()
