@@ -300,7 +300,7 @@ class HedgeTask(ConfigurableMessagesTask):
 
     def _check_models(self) -> None:
         """Fail before the hours of sampling, not after, when a clustering model cannot be had."""
-        if self._predict_only:
+        if self._predict_only or not self.plan.n:
             return
         faults: dict[str, Exception] = {}
         for ensemble in self._filters:
