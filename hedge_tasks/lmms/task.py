@@ -270,8 +270,22 @@ class HedgeTask(ConfigurableMessagesTask):
             logger.warning("{}: --system_instruction is ignored, the task's prompt is part of it", self.config.task)
         self._prepare()
         super().build_all_requests(**options)
+        self._announce(options.get("world_size") or 1)
         # What is answered from here on may be other tasks' as well: lmms-eval asks the model once for all.
         self._asked_at = time.perf_counter()
+
+    def _announce(self, processes: int) -> None:
+        """How much the model is going to be asked: a task of a thousand documents is tens of thousands of requests."""
+        if not is_first():
+            return
+        n, noisy, documents = self.plan.n, self.plan.noisy_count, len(self._instances)
+        samples = f" (1 baseline + {n} clean + {noisy} noisy)" if n else ""
+        logger.info(
+            "{}: {} documents x {} draws{} = {} requests{}{}",
+            *(self.config.task, documents, 1 + n + noisy, samples, documents * (1 + n + noisy)),
+            f" in this one of {processes} processes" if processes > 1 else "",
+            ", and those of the second stage" if self._second_stage is not None else "",
+        )
 
     def _prepare(self) -> None:
         """The plan, and whatever can be known to fail before the first draw."""

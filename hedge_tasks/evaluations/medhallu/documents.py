@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from loguru import logger
 
+from hedge_tasks.data.answers import AnswerSet
 from hedge_tasks.errors import ConfigError, DataError, unknown
 from hedge_tasks.io.outside import parse_json, read_text
 
@@ -28,6 +29,9 @@ CATEGORIES = {
     "evidence": "methodological and evidence",
 }
 """Short names of the kinds of hallucination, and how the data set's names for them begin (lower case)."""
+
+ABOUT = ("kind", "mesh", "length")
+"""Columns that the run file keeps with each verdict: an answer set has the others as group, type and reference."""
 
 _QUESTION, _TRUE, _HALLUCINATED = "Question", "Ground Truth", "Hallucinated Answer"
 _NEEDED = (_QUESTION, "Knowledge", _TRUE, "Difficulty Level", _HALLUCINATED, "Category of Hallucination")
@@ -99,6 +103,15 @@ def read_groups(path: str | Path) -> dict[str, str]:
     if not all(isinstance(question, str) and isinstance(group, str) and group.strip() for question, group in pairs):
         raise DataError(f"MeSH groups: {path}: every question needs a group, as text")
     return {question.strip(): group.strip() for question, group in pairs}
+
+
+def said_of(answers: AnswerSet) -> dict[str, Any]:
+    """What the metrics know of answers that are verdicts: the sampled ones, and those that are one token."""
+    seen = (answers.baseline, *answers.clean)  # one prompt; what was perturbed has other log-probabilities
+    return {
+        "sampled": [answer.text.replace(" ", "_") for answer in answers.clean],
+        "one_token": [(a.text, a.mean_logprob) for a in seen if a.n_tokens == 1 and a.mean_logprob is not None],
+    }
 
 
 def _checked(options: Mapping[str, Any]) -> tuple[str, int, dict[str, str]]:
