@@ -245,8 +245,8 @@ def test_models_are_told_by_their_names_on_the_hub() -> None:
     assert found("openai|model=gpt-4o-mini-2024-07-18") is None
     assert found("openai|model=gpt-4o-2024-08-06") == "GPT-4o"
     assert found("hedge_hf|pretrained=/models/mine", **{"GPT-4o": "/models/MINE"}) == "GPT-4o"
-    alike = ["a|pretrained=x/one", "b|pretrained=y/one", "c|pretrained=y/two/"]
-    assert list(short_names(alike).values()) == [*alike[:2], "two"]
+    alike = ["x/one (hedge_hf)", "y/one (hedge_hf)", "y/two (hedge_vllm)", "three"]
+    assert list(short_names(alike).values()) == [*alike[:2], "two", "three"]
     assert {p.model for p in read_published("hedge_tasks.evaluations.medhallu")} - set(PATTERNS) == {
         "general models (mean)",
         "medical models (mean)",

@@ -42,7 +42,14 @@ from hedge_tasks.lmms.filters import (
     asked_filters,
 )
 from hedge_tasks.lmms.identity import display_name, model_identity, output_folder, store_folder
-from hedge_tasks.lmms.metrics import FAILED_RATE, FailedRate, known_metrics, own_metrics
+from hedge_tasks.lmms.metrics import (
+    FAILED_RATE,
+    NO_SAMPLES,
+    FailedRate,
+    known_metrics,
+    looks_at_samples,
+    own_metrics,
+)
 from hedge_tasks.lmms.outcome import Everything, report_outcome, run_of
 from hedge_tasks.lmms.processes import gather, is_first
 from hedge_tasks.lmms.reasoning import Tags, reasoning_tags, without_reasoning
@@ -291,11 +298,26 @@ class HedgeTask(ConfigurableMessagesTask):
         """The plan, and whatever can be known to fail before the first draw."""
         # Read here, not in __init__: --gen_kwargs arrives after the task is built.
         self.plan = SamplingPlan.from_generation_kwargs(self.config.generation_kwargs)
+        if not self.plan.n:
+            self._leave_out_samples()
         self._check_images()
         self._second_stage = self.second_stage()
         self._check_models()
         if not self._predict_only:
             check_judge(self.judge, bool(self._settings.images))
+
+    def _leave_out_samples(self) -> None:
+        """Without samples there is nothing to cluster, and rows about samples have no number in any document."""
+        metrics = {name: self._aggregation_list[name] for name in self._metric_fn_list}
+        gone = [name for name, metric in metrics.items() if looks_at_samples(metric)]
+        # Every clustering of a single answer is the same one.
+        self._filters = self._filters[:1]
+        for name in gone:
+            del self._metric_fn_list[name]
+        if gone:
+            self._outcome["left_out_rows"] = {"rows": gone, "reason": NO_SAMPLES}
+            if is_first():
+                logger.info("{}: without {}: {}", self.config.task, ", ".join(gone), NO_SAMPLES)
 
     def _check_images(self) -> None:
         """Documents without a picture that can be shown are left out, as far as the plan allows.
@@ -492,7 +514,7 @@ class HedgeTask(ConfigurableMessagesTask):
         for ensemble in self._filters:
             scored = [instance.filtered_resps[ensemble.name] for instance in instances]
             values = [s.scores.get("se") for s in scored if isinstance(s, ScoredAnswers)]
-            zero = gather([value is not None and value < _NO_ENTROPY for value in values])
+            zero = gather([value < _NO_ENTROPY for value in values if value is not None])
             if zero:
                 shares[ensemble.name] = sum(zero) / len(zero)
         if shares and is_first():

@@ -83,19 +83,16 @@ def model_of_paper(model: str, patterns: Mapping[str, str], names: Mapping[str, 
     return found[0] if len(found) == 1 else None
 
 
-_MODEL_NAME = re.compile(r"(?:pretrained|model_version|model)=([^|,]+)")
+_ADAPTER = re.compile(r" \([^()]*\)$")
 
 
 def short_names(models: Sequence[str]) -> dict[str, str]:
-    """A short name for each model, such as the last part of its name on the hub; the whole where two would be alike.
+    """A short name for each model: the last part of its name on the hub, or the whole where two would be alike.
 
     Example:
-        >>> short_names(["hedge_hf|dtype=bfloat16|pretrained=Qwen/Qwen2.5-VL-7B-Instruct"])
-        {'hedge_hf|dtype=bfloat16|pretrained=Qwen/Qwen2.5-VL-7B-Instruct': 'Qwen2.5-VL-7B-Instruct'}
+        >>> short_names(["Qwen/Qwen2.5-VL-7B-Instruct (hedge_hf)"])
+        {'Qwen/Qwen2.5-VL-7B-Instruct (hedge_hf)': 'Qwen2.5-VL-7B-Instruct'}
     """
-    short = {}
-    for model in dict.fromkeys(models):
-        found = _MODEL_NAME.search(model)
-        short[model] = found[1].rstrip("/").rpartition("/")[2] if found else model or "unknown"
+    short = {model: _ADAPTER.sub("", model).rstrip("/").rpartition("/")[2] or "unknown" for model in models}
     known = list(short.values())
     return {model: name if known.count(name) == 1 else model for model, name in short.items()}

@@ -93,53 +93,63 @@ def _text(
     published: Sequence[Published],
 ) -> str:
     from hedge_tasks.evaluations.medhallu.tables import GROUPS, KINDS
-    from hedge_tasks.runs.published import short_names
 
-    short = short_names([n.model for n in found])
+    about = _About(found)
     parts = [
-        _main(found, beside, short),
+        _main(found, beside, about),
         _means(published),
-        _difficulty(found, short),
-        _accuracies("Accuracy by category of the row's hallucination", KINDS, "", found, beside, short, published),
-        _accuracies("Accuracy by MeSH group", GROUPS, "mesh_", found, beside, short, published),
-        _references(found, short),
-        _changes(changes, short),
-        _abstention(left_out, short),
+        _difficulty(found, about),
+        _accuracies("Accuracy by category of the row's hallucination", KINDS, "", found, beside, about, published),
+        _accuracies("Accuracy by MeSH group", GROUPS, "mesh_", found, beside, about, published),
+        _references(found, about),
+        _changes(changes, about),
+        _abstention(left_out, about),
     ]
     return "\n\n".join(part for part in parts if part)
 
 
-def _about(numbers: TaskNumbers, short: Mapping[str, str]) -> list[str]:
-    variant = numbers.variant
-    return [short[numbers.model], variant.asked, variant.setting]
+class _About:
+    """The first columns of every table: which run a row is of. What all runs share is said once, above."""
 
+    def __init__(self, found: Sequence[TaskNumbers]) -> None:
+        from hedge_tasks.runs.published import short_names
 
-_ABOUT = ["model", "asked", "shown, offered"]
+        self.short = short_names([n.model for n in found])
+        self.shared = found[0].variant.asked if len({n.variant.asked for n in found}) == 1 else ""
+        self.header = ["model", "shown, offered"] if self.shared else ["model", "asked", "shown, offered"]
 
-
-def _main(found: Sequence[TaskNumbers], beside: Sequence[Mapping[str, Published]], short: Mapping[str, str]) -> str:
-    header = [*_ABOUT, "documents", *_TITLES.values()]
-    rows: list[list[str]] = []
-    for numbers, paper in zip(found, beside, strict=True):
-        rows.append(
-            [*_about(numbers, short), str(numbers.documents), *(_value(numbers.cells[name]) for name in _TITLES)]
+    def of(self, model: str, asked: str, setting: str) -> list[str]:
+        return (
+            [self.short.get(model, model), setting] if self.shared else [self.short.get(model, model), asked, setting]
         )
+
+    def __call__(self, numbers: TaskNumbers) -> list[str]:
+        return self.of(numbers.model, numbers.variant.asked, numbers.variant.setting)
+
+
+def _main(found: Sequence[TaskNumbers], beside: Sequence[Mapping[str, Published]], about: _About) -> str:
+    header = [*about.header, "documents", *_TITLES.values()]
+    rows: list[list[str]] = []
+    nothing = [""] * len(about.header)
+    for numbers, paper in zip(found, beside, strict=True):
+        rows.append([*about(numbers), str(numbers.documents), *(_value(numbers.cells[name]) for name in _TITLES)])
         if any(name in paper for name in _TITLES):
             theirs = [f"{paper[name].value:.3f}" if name in paper else _NONE for name in _TITLES]
-            rows.append(["  paper", "", "", "", *theirs])
-            rows.append(["  difference", "", "", "", *(_less(numbers.cells[n], paper.get(n)) for n in _TITLES)])
+            rows.append(["  paper", *nothing, *theirs])
+            rows.append(["  difference", *nothing, *(_less(numbers.cells[n], paper.get(n)) for n in _TITLES)])
     lines = [
-        "Detection; positive: hallucinated; over documents with a verdict 0 or 1; behind +- the standard error",
+        "Detection; positive: hallucinated; over documents with a verdict 0 or 1; behind +- the standard error"
+        + (f"; documents: {about.shared}" if about.shared else ""),
         table(header, rows),
     ]
     for numbers in found:
         if reasons := {cell.reason for name in _TITLES if (cell := numbers.cells[name]).reason}:
-            lines.append(f"{numbers.task} of {short[numbers.model]}: {'; '.join(sorted(map(str, reasons)))}")
+            lines.append(f"{numbers.task} of {about.short[numbers.model]}: {'; '.join(sorted(map(str, reasons)))}")
         unread = numbers.cells["unreadable_rate"].value
         if unread:
             wrong = numbers.cells["f1_unread_wrong"].value
             lines.append(
-                f"{numbers.task} of {short[numbers.model]}: {100 * unread:.1f} % of the replies cannot be read; "
+                f"{numbers.task} of {about.short[numbers.model]}: {100 * unread:.1f} % of the replies cannot be read; "
                 f"F1 {_number(wrong)} where these count as wrong"
             )
     return "\n".join(lines)
@@ -153,16 +163,16 @@ def _means(published: Sequence[Published]) -> str:
     return "The paper's averages: " + "; ".join(told)
 
 
-def _difficulty(found: Sequence[TaskNumbers], short: Mapping[str, str]) -> str:
+def _difficulty(found: Sequence[TaskNumbers], about: _About) -> str:
     measures = [f"{of}_{level}" for of in ("precision", "recall") for level in ("easy", "medium", "hard")]
     offered = [n for n in found if n.variant.not_sure]
-    header = [*_ABOUT, *(name.replace("_", " ") for name in measures)]
-    rows = [[*_about(n, short), *(_value(n.cells[name]) for name in measures)] for n in found]
+    header = [*about.header, *(name.replace("_", " ") for name in measures)]
+    rows = [[*about(n), *(_value(n.cells[name]) for name in measures)] for n in found]
     parts = ["Precision and recall by difficulty\n" + table(header, rows)]
     if offered:
         rates = ["not_sure_rate", *(f"not_sure_rate_{level}" for level in ("easy", "medium", "hard"))]
-        rows = [[*_about(n, short), *(_value(n.cells[name]) for name in rates)] for n in offered]
-        parts.append('Share of "not sure"\n' + table([*_ABOUT, "all", "easy", "medium", "hard"], rows))
+        rows = [[*about(n), *(_value(n.cells[name]) for name in rates)] for n in offered]
+        parts.append('Share of "not sure"\n' + table([*about.header, "all", "easy", "medium", "hard"], rows))
     return "\n\n".join(parts)
 
 
@@ -172,7 +182,7 @@ def _accuracies(
     prefix: str,
     found: Sequence[TaskNumbers],
     beside: Sequence[Mapping[str, Published]],
-    short: Mapping[str, str],
+    about: _About,
     published: Sequence[Published],
 ) -> str:
     known = [
@@ -182,35 +192,46 @@ def _accuracies(
     ]
     if not known:
         return ""
-    header = [*_ABOUT, *(name.removeprefix(f"accuracy_{prefix}") for name in measures)]
-    rows = [[*_about(n, short), *(_value(n.cells[name]) for name in measures)] for n, _ in known]
+    header = [*about.header, *(name.removeprefix(f"accuracy_{prefix}") for name in measures)]
+    rows = [[*about(n), *(_value(n.cells[name]) for name in measures)] for n, _ in known]
     theirs: dict[str, dict[str, float]] = {}
     for p in published:
         if p.measure in measures:
             theirs.setdefault(f"paper: {p.model}", {})[p.measure] = p.value
     rows += [
-        [name, "", "plain", *(f"{values[m]:.3f}" if m in values else _NONE for m in measures)]
+        [*about.of(name, "", "plain"), *(f"{values[m]:.3f}" if m in values else _NONE for m in measures)]
         for name, values in theirs.items()
     ]
     return f"{title}\n{table(header, rows)}"
 
 
-def _references(found: Sequence[TaskNumbers], short: Mapping[str, str]) -> str:
-    header = [*_ABOUT, "F1", "all called hallucinated", "shorter ones called hallucinated"]
+def _references(found: Sequence[TaskNumbers], about: _About) -> str:
+    header = [*about.header, "F1", "all called hallucinated", "shorter ones called hallucinated"]
     names = ("f1", "f1_constant", "f1_length")
-    rows = [[*_about(n, short), *(_value(n.cells[name]) for name in names)] for n in found]
+    rows = [[*about(n), *(_value(n.cells[name]) for name in names)] for n in found]
     return "F1 that can be had without medicine\n" + table(header, rows)
 
 
-def _changes(changes: Sequence[Difference], short: Mapping[str, str]) -> str:
+def _changes(changes: Sequence[Difference], about: _About) -> str:
     if not changes:
         return ""
-    header = ["model", "asked", "difference", "of", "with", "without", "difference", "95 % interval", "p", "Holm", "n"]
+    header = [
+        *about.header[:-1],
+        "difference",
+        "of",
+        "with",
+        "without",
+        "difference",
+        "95 % interval",
+        "p",
+        "Holm",
+        "n",
+    ]
     rows = []
     for change in changes:
         c = change.comparison
         what = change.what + (f" (both {change.given})" if change.given else "")
-        row = [short[change.model], change.asked, what, _title(change.measure), _number(c.a), _number(c.b)]
+        row = [*about.of(change.model, change.asked, what), _title(change.measure), _number(c.a), _number(c.b)]
         interval = _NONE if c.interval is None else f"{c.interval[0]:+.3f} .. {c.interval[1]:+.3f}"
         shown = _NONE if c.difference is None else f"{c.difference:+.3f}"
         rows.append([*row, shown, interval, _p(c.p_value), _p(change.p_holm), str(c.n)])
@@ -225,12 +246,11 @@ def _changes(changes: Sequence[Difference], short: Mapping[str, str]) -> str:
     return "\n".join(lines)
 
 
-def _abstention(left_out: Sequence[Abstention], short: Mapping[str, str]) -> str:
+def _abstention(left_out: Sequence[Abstention], about: _About) -> str:
     if not left_out:
         return ""
     header = [
-        "model",
-        "asked",
+        *about.header[:-1],
         "shown",
         "n",
         "answered",
@@ -242,15 +262,15 @@ def _abstention(left_out: Sequence[Abstention], short: Mapping[str, str]) -> str
     ]
     rows = []
     for one in left_out:
-        about = [short[one.model], one.asked, one.given or "plain", str(one.documents), f"{one.coverage:.3f}"]
-        about.append(_value(one.risk))
+        first = about.of(one.model, one.asked, one.given or "plain")
+        first += [str(one.documents), f"{one.coverage:.3f}", _value(one.risk)]
         for name, (risk, difference) in one.at_coverage.items():
             interval = difference.interval
             shown = _NONE if interval is None else f"{interval[0]:+.3f} .. {interval[1]:+.3f}"
             value = _NONE if difference.value is None else f"{difference.value:+.3f}"
-            rows.append([*about, name, _value(risk), value, shown])
+            rows.append([*first, name, _value(risk), value, shown])
         if not one.at_coverage:
-            rows.append([*about, *[_NONE] * 4])
+            rows.append([*first, *[_NONE] * 4])
     title = (
         'Risk (share of wrong verdicts) where "not sure" is offered, beside the same coverage without the offer: the '
         "documents are left out that a score is least sure of"

@@ -119,6 +119,8 @@ class Detection:
 class MajorityVote(Detection):
     """The same measure of what most of the sampled verdicts say; where they are even, of the baseline's."""
 
+    of_samples = True
+
     def __init__(self, measure: Callable[[Counts], np.ndarray]) -> None:
         super().__init__(measure, suffix="majority")
 
@@ -148,6 +150,8 @@ class HallucinatedShareAuroc(AurocMetric):
     The natural detector of this benchmark. It needs no baseline verdict, and no perturbed prompts.
     """
 
+    of_samples = True
+
     def __init__(self) -> None:
         super().__init__("hallucinated_share")
 
@@ -158,8 +162,7 @@ class HallucinatedShareAuroc(AurocMetric):
     def record(self, scores: Scores, verdict: Record, document: Record) -> dict[str, Any]:
         share = hallucinated_share(document["sampled"])
         truth = int(document["truth"]) if share is not None else None
-        why = {} if document["sampled"] else {"left_out": "no verdict was sampled"}
-        return {"share": share, "truth": truth, "row": document["row"], **why}
+        return {"share": share, "truth": truth, "row": document["row"]}
 
     def cases(self, record: Record) -> Sequence[ScoredCase]:
         return [ScoredCase(record["share"], record["truth"], record["row"])]
@@ -308,12 +311,10 @@ class UnreadableRate(RateMetric):
 class SampledUnreadableRate(RateMetric):
     """Share of documents of which a sampled reply cannot be read. Together these replies are one meaning."""
 
-    def record(self, scores: Scores, verdict: Record, document: Record) -> dict[str, Any]:
-        unreadable = int(UNREADABLE in document["sampled"]) if document["sampled"] else None
-        return {"value": unreadable, "group": document["row"]}
+    of_samples = True
 
-    def __call__(self, records: Sequence[Record]) -> float | str:
-        return super().__call__(records) if self._values(records) else "undefined: no verdict was sampled"
+    def record(self, scores: Scores, verdict: Record, document: Record) -> dict[str, Any]:
+        return {"value": int(UNREADABLE in document["sampled"]), "group": document["row"]}
 
 
 class ParsersDiffer(RateMetric):

@@ -231,7 +231,8 @@ class Difference:
         model, asked: of both.
         what: "knowledge" or "not sure": what `a` has and `b` has not.
         given: what both have besides, "" for nothing.
-        measure: see `COMPARED`; those of verdicts once more with `SAME` behind.
+        measure: see `COMPARED`; F1 and accuracy of "not sure" once more with `SAME` behind: what is left out may be
+            all that differs.
         comparison: a, b and their difference, over the documents that both runs have.
         p_holm: p-value adjusted for all differences that are shown.
     """
@@ -273,7 +274,7 @@ def _compared(a: TaskNumbers, b: TaskNumbers, what: str, given: str) -> Iterator
         records = [(a.records[name][i], b.records[name][j]) for i, j in both]
         about = (a.model, a.variant.asked, what, given)
         yield Difference(*about, name, _difference(name, records))
-        if isinstance(METRICS[name], Detection) and what == "not sure":
+        if name in ("f1", "accuracy") and what == "not sure":
             known = [(x, y) for x, y in records if x["said"] is not None and y["said"] is not None]
             yield Difference(*about, f"{name}, {SAME}", _difference(name, known))
 
