@@ -18,6 +18,7 @@ import numpy as np
 from hedge_tasks.detectors.pipeline import SCORE_NAMES, Scores
 from hedge_tasks.evaluations.medhallu.documents import CATEGORIES
 from hedge_tasks.evaluations.medhallu.judge import FACTUAL, HALLUCINATED, NOT_SURE, VERDICTS
+from hedge_tasks.evaluations.medhallu.mesh import MESH
 from hedge_tasks.lmms.metrics import NOT_AVAILABLE, AurocMetric, Metric, RateMetric, Record, ScoredCase
 from hedge_tasks.replies.parsing import OFFICIAL
 from hedge_tasks.replies.reading import UNREADABLE
@@ -332,15 +333,6 @@ def confusions(answered: Sequence[Record]) -> Counts:
     cells = ((1 - said) & (1 - truth), (1 - said) & truth, said & (1 - truth), said & truth)
     return np.stack(cells, axis=-1)
 
-
-MESH = {
-    "C": "diseases",
-    "D": "chemicals",
-    "E": "techniques",
-    "F": "psychiatry",
-    "N": "healthcare",
-}
-"""The five MeSH groups of the paper's figure."""
 
 LEVELS = ("easy", "medium", "hard")
 """How hard a row's hallucinated answer is to tell from the true one."""

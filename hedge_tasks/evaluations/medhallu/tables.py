@@ -14,7 +14,8 @@ import numpy as np
 from hedge_tasks.data.answers import AnswerSet
 from hedge_tasks.errors import DataError
 from hedge_tasks.evaluations.medhallu.documents import ABOUT, CATEGORIES, said_of
-from hedge_tasks.evaluations.medhallu.metrics import LEVELS, MESH, METRICS, Counts, Detection, confusions
+from hedge_tasks.evaluations.medhallu.mesh import MESH
+from hedge_tasks.evaluations.medhallu.metrics import LEVELS, METRICS, Counts, Detection, confusions
 from hedge_tasks.io.tables import as_csv
 from hedge_tasks.lmms.metrics import Record
 from hedge_tasks.replies.parsing import HEDGE
