@@ -35,8 +35,8 @@ class ReplyJudge(ABC):
         ConfigError: an option makes no sense.
     """
 
-    name: ClassVar[str]
-    version: ClassVar[str]
+    name: str
+    version: str
     unread: ClassVar[str | None] = None
     undecided: ClassVar[tuple[str, ...]] = ()
     prompts: ClassVar[tuple[str, ...]]

@@ -311,7 +311,7 @@ class HedgeTask(ConfigurableMessagesTask):
         metrics = {name: self._aggregation_list[name] for name in self._metric_fn_list}
         gone = [name for name, metric in metrics.items() if looks_at_samples(metric)]
         # Every clustering of a single answer is the same one.
-        self._filters = self._filters[:1]
+        del self._filters[1:]
         for name in gone:
             del self._metric_fn_list[name]
         if gone:

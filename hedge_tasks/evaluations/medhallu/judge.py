@@ -37,8 +37,8 @@ class MedHalluJudge(ReplyJudge):
         ConfigError: an option makes no sense.
     """
 
-    name: ClassVar[str] = "medhallu"
-    version: ClassVar[str] = "2"
+    name = "medhallu"
+    version = "2"
     undecided: ClassVar[tuple[str, ...]] = (NOT_SURE,)
     prompts: ClassVar[tuple[str, ...]] = ("reply_verdict",)
 

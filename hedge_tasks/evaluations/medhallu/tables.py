@@ -22,6 +22,7 @@ from hedge_tasks.replies.parsing import HEDGE
 from hedge_tasks.runs.published import Published
 from hedge_tasks.runs.run_files import Run
 from hedge_tasks.statistics import Comparison, compare_measures, estimate_rate, holm
+from hedge_tasks.statistics.base import FloatArray
 from hedge_tasks.statistics.resampling import percentile_interval
 
 MAIN = ("f1", "precision", "recall", "accuracy", *(f"f1_{level}" for level in LEVELS), "response_rate")
@@ -284,10 +285,15 @@ def _difference(name: str, records: Sequence[tuple[Record, Record]]) -> Comparis
     metric = METRICS[name]
     rows = [str(mine["row"] if "row" in mine else mine["group"]) for mine, _ in records]
     if isinstance(metric, Detection):
-        verdicts = [np.array([_counts(pair[side]) for pair in records]).reshape(-1, 4) for side in (0, 1)]
-        return compare_measures(*verdicts, _undefined_where_empty(metric), groups=rows)
-    values = [np.array([[pair[side]["value"], 1] for pair in records]).reshape(-1, 2) for side in (0, 1)]
-    return compare_measures(*values, lambda sums: sums[..., 0] / sums[..., 1], groups=rows)
+        a, b = (np.array([_counts(pair[side]) for pair in records]).reshape(-1, 4) for side in (0, 1))
+        return compare_measures(a, b, _undefined_where_empty(metric), groups=rows)
+    a, b = (np.array([[pair[side]["value"], 1] for pair in records]).reshape(-1, 2) for side in (0, 1))
+    return compare_measures(a, b, _ratio, groups=rows)
+
+
+def _ratio(sums: FloatArray) -> FloatArray:
+    share: FloatArray = sums[..., 0] / sums[..., 1]
+    return share
 
 
 def _counts(record: Record) -> Counts:
@@ -311,8 +317,7 @@ def rows_of(found: Sequence[TaskNumbers], beside: Sequence[Mapping[str, Publishe
     """One row a number: what `--out` writes."""
     rows: list[dict[str, object]] = []
     for numbers, paper in zip(found, beside, strict=True):
-        about = {"model": numbers.model, "task": numbers.task, "asked": numbers.variant.asked}
-        about |= {"knowledge": numbers.variant.knowledge, "not_sure": numbers.variant.not_sure}
+        about: dict[str, object] = {"model": numbers.model, "task": numbers.task, **numbers.variant._asdict()}
         for name, cell in numbers.cells.items():
             low, high = cell.interval or (None, None)
             theirs = paper.get(name)

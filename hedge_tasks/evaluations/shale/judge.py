@@ -20,8 +20,8 @@ class ShaleJudge(ReplyJudge):
     such as "(B) red".
     """
 
-    name: ClassVar[str] = "shale"
-    version: ClassVar[str] = "2"
+    name = "shale"
+    version = "2"
     unread: ClassVar[str | None] = UNREADABLE
     prompts: ClassVar[tuple[str, ...]] = ("reply_yes_no", "reply_option")
 
