@@ -75,7 +75,8 @@ class HedgeTask(ConfigurableMessagesTask):
     Built from a YAML with `class: !function hedge_tasks.lmms.task.HedgeTask`; see tasks/README.md for its keys.
 
     An evaluation that needs more than the YAML can say derives a class and overrides hooks, in the order in which they
-    are called: `judge_of`, `second_stage`, `choices`, `judge_cases`, `read_answer`, `facts`. EXTENDING.md shows each.
+    are called: `judge_of`, `second_stage`, `choices`, `judge_cases`, `read_answer`, `circumstances`, `facts`. EXTENDING.md
+    shows each.
     Nothing else of this class is meant to be overridden, and nothing with an underscore to be used.
 
     Attributes:
@@ -136,6 +137,10 @@ class HedgeTask(ConfigurableMessagesTask):
 
     def facts(self, document: Mapping[str, Any], answers: AnswerSet) -> Mapping[str, Any]:
         """What the metrics see of a document besides its columns. Default: nothing."""
+        return {}
+
+    def circumstances(self) -> Mapping[str, Any]:
+        """What else the metrics rest on, such as models that they load, for the record. Default: nothing."""
         return {}
 
     # --- building -----------------------------------------------------------------------------------------------------
@@ -646,6 +651,7 @@ class HedgeTask(ConfigurableMessagesTask):
             "sampling": plan.settings(),
             "filters": filters,
             "outcome": self._outcome,
+            **({"evaluation": dict(more)} if (more := self.circumstances()) else {}),
             **({"read_by": _name_of(type(self))} if type(self).read_answer is not HedgeTask.read_answer else {}),
             "cost": self._cost,
         }
