@@ -75,8 +75,8 @@ class HedgeTask(ConfigurableMessagesTask):
     Built from a YAML with `class: !function hedge_tasks.lmms.task.HedgeTask`; see tasks/README.md for its keys.
 
     An evaluation that needs more than the YAML can say derives a class and overrides hooks, in the order in which they
-    are called: `judge_of`, `second_stage`, `choices`, `judge_cases`, `read_answer`, `circumstances`, `facts`. EXTENDING.md
-    shows each.
+    are called: `judge_of`, `second_stage`, `choices`, `judge_cases`, `read_answer`, `circumstances`, `facts`.
+    EXTENDING.md shows each.
     Nothing else of this class is meant to be overridden, and nothing with an underscore to be used.
 
     Attributes:
