@@ -57,12 +57,17 @@ def test_one_missing_logprob_means_no_weights() -> None:
     assert AnswerSet.from_dict(changed(clean=[{"text": "yes", "mean_logprob": -0.5}])).has_logprobs
 
 
+def test_without_samples_the_logprob_of_the_baseline_counts() -> None:
+    alone = changed(clean=[], noisy=[], cluster_ids=None)
+    for baseline, known in (({"text": "yes"}, False), ({"text": "yes", "mean_logprob": -0.5}, True)):
+        assert AnswerSet.from_dict({**alone, "baseline": baseline}).has_logprobs is known
+
+
 @pytest.mark.parametrize(
     ("fields", "message"),
     [
         ({"id": "q1"}, "field 'baseline' is missing"),
         (changed(id=1.5), "id: expected a string or an integer, got float"),
-        (changed(clean=[]), "clean: at least one answer is needed"),
         (changed(clean="yes"), "clean: expected a list of answers, got str"),
         (changed(clean=[{"text": "yes"}, {}]), "clean[1].text: expected a string, got nothing"),
         (changed(baseline={"text": 3}), "baseline.text: expected a string, got int"),

@@ -85,6 +85,8 @@ def test_the_coin_depends_on_seed_and_question_and_not_on_the_order() -> None:
 def test_the_columns_that_the_tables_need_are_there() -> None:
     document = process_docs(rows(), show="hallucinated")[3]
     assert document["knowledge"] == "Fact 3.\nAnother. And one more."
+    listed = process_docs(rows(), show="hallucinated", knowledge="list")[3]["knowledge"]
+    assert listed == "['Fact 3.', 'Another. And one more.']"  # as Python prints it
     assert (document["difficulty"], document["kind"], document["mesh"]) == ("easy", "evidence", None)
     assert document["length"] == len(rows()[3]["Hallucinated Answer"])
     assert [short_category(name) for name in KINDS] == list(CATEGORIES)
@@ -93,14 +95,14 @@ def test_the_columns_that_the_tables_need_are_there() -> None:
 
 @pytest.mark.parametrize("name", ["groups.json", "groups.csv"])
 def test_mesh_groups_come_from_a_file(tmp_path: Path, name: str) -> None:
-    groups = {"Does drug 0 work?": "C", "Does drug 1 work?": "D, if any"}
+    groups = {"Does drug 0 work?": "c", "Does drug 1 work?": "Technology, Industry, and Agriculture"}
     lines = "\ufeffquestion,group\n" + "".join(f'{q},"{g}"\n' for q, g in groups.items())
     (tmp_path / name).write_text(json.dumps(groups) if name.endswith("json") else lines, "utf-8")
-    assert read_groups(tmp_path / name) == groups
-    assert process_docs(rows(3), mesh=str(tmp_path / name))["mesh"][:] == ["C", "D, if any", None]
+    assert list(read_groups(tmp_path / name).values()) == ["C", "J"]
+    assert process_docs(rows(3), mesh=str(tmp_path / name))["mesh"][:] == ["C", "J", None]
 
 
-@pytest.mark.parametrize("content", ["[1]", "{", '{"q": 1}', "a,b\n1,2\n"])
+@pytest.mark.parametrize("content", ["[1]", "{", '{"q": 1}', '{"q": "Q"}', "a,b\n1,2\n"])
 def test_a_damaged_file_of_mesh_groups_is_an_error(tmp_path: Path, content: str) -> None:
     file = tmp_path / ("g.csv" if content.startswith("a") else "g.json")
     file.write_text(content, "utf-8")
@@ -112,7 +114,12 @@ def test_a_damaged_file_of_mesh_groups_is_an_error(tmp_path: Path, content: str)
 
 @pytest.mark.parametrize(
     ("options", "message"),
-    [({"shown": 1}, "did you mean 'show'"), ({"show": "bot"}, "did you mean 'both'"), ({"seed": "1"}, "an integer")],
+    [
+        ({"shown": 1}, "did you mean 'show'"),
+        ({"show": "bot"}, "did you mean 'both'"),
+        ({"seed": "1"}, "an integer"),
+        ({"knowledge": "lsit"}, "did you mean 'list'"),
+    ],
 )
 def test_a_wrong_option_is_named(options: dict[str, Any], message: str) -> None:
     with pytest.raises(ConfigError, match=message):

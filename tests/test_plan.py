@@ -24,6 +24,12 @@ def test_default_is_the_papers_protocol() -> None:
     assert {d.perturbation for d in draws[11:]} == {"hedge"}
 
 
+def test_without_samples_the_baseline_is_the_only_draw_and_the_same_as_ever() -> None:
+    plan = SamplingPlan.from_generation_kwargs({"n": 0, "temperature": 0.7})
+    assert plan.draws("doc") == SamplingPlan(n=3, temperature=0.7).draws("doc")[:1]
+    assert plan.settings()["n_noisy"] == 0
+
+
 @pytest.mark.slow
 @given(st.integers(1, 12), st.integers(1, 12), st.text())
 def test_more_draws_keep_the_first_ones(n: int, more: int, document: str) -> None:
@@ -47,8 +53,9 @@ def test_command_line_settings_of_other_tasks_do_no_harm() -> None:
     ("settings", "message"),
     [
         ({"temperatur": 1}, "unknown generation setting 'temperatur', did you mean 'temperature'"),
-        ({"n": 0}, "n: expected an integer of at least 1, got 0"),
-        ({"n": 2.5}, "n: expected an integer of at least 1, got 2.5"),
+        ({"n": -1}, "n: expected an integer of at least 0, got -1"),
+        ({"n": 0, "n_noisy": 2}, "n_noisy: 2 noisy answers have no clean ones"),
+        ({"n": 2.5}, "n: expected an integer of at least 0, got 2.5"),
         ({"n": True}, "n: expected an integer"),
         ({"n_noisy": -1}, "n_noisy: expected an integer of at least 0"),
         ({"temperature": float("nan")}, "temperature: expected a finite number"),

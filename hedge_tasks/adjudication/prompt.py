@@ -23,7 +23,7 @@ from hedge_tasks.adjudication.base import Case
 from hedge_tasks.errors import ConfigError, DataError, unknown
 from hedge_tasks.evaluation import judge_prompt_files
 from hedge_tasks.io.outside import parse_json, read_text
-from hedge_tasks.replies.judgement import read_judgement
+from hedge_tasks.replies.judgement import outcome_of, read_judgement
 from hedge_tasks.replies.text import normalise
 from hedge_tasks.serving.marks import escaped_json, harmless
 
@@ -150,13 +150,7 @@ class JudgePrompt:
 
     def outcome(self, said: object) -> Outcome | None:
         """The outcome that a value of the reply's field stands for."""
-        if not isinstance(said, (str, int, float)):
-            return None
-        if isinstance(said, float):
-            if not said.is_integer():
-                return None
-            said = int(said)
-        return self.spelled().get(normalise(str(said)))
+        return self._keyed(outcome_of(said, self._values()))
 
     def read(self, reply: str, judged: str = "") -> tuple[Outcome | None, str]:
         """The outcome that a reply names with the judge's reason, or None with what is wrong.
@@ -164,10 +158,14 @@ class JudgePrompt:
         Args:
             judged: the answer that was judged; see `replies.read_judgement`.
         """
-        spelled = self.spelled()
-        said = read_judgement(reply, {text: o.key for text, o in spelled.items()}, self.answer_field, judged)
-        by_key = {outcome.key: outcome for outcome in self.outcomes}
-        return (by_key[said.reading.value] if said.reading.value is not None else None), said.reason
+        said = read_judgement(reply, self._values(), self.answer_field, judged)
+        return self._keyed(said.reading.value), said.reason
+
+    def _values(self) -> dict[str, str]:
+        return {text: outcome.key for text, outcome in self.spelled().items()}
+
+    def _keyed(self, key: str | None) -> Outcome | None:
+        return next((outcome for outcome in self.outcomes if outcome.key == key), None)
 
     def spelled(self) -> dict[str, Outcome]:
         """Every spelling of every outcome, normalised."""

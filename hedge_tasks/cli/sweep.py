@@ -67,13 +67,14 @@ def run(arguments: argparse.Namespace) -> int:
     from hedge_tasks.detectors.pipeline import main_detectors
     from hedge_tasks.io.files import write_whole
     from hedge_tasks.plots import check_format, plot_sweep
-    from hedge_tasks.runs.sweep import as_csv, sweep, sweep_draws
+    from hedge_tasks.runs.sweep import as_csv, check_samples, sweep, sweep_draws
 
     if arguments.plot:
         check_format(arguments.plot)
     if arguments.strength is not None:
         return _strengths(arguments)
     finished = chosen_run(arguments)
+    check_samples(finished.answer_sets)
     if arguments.cost:
         return _costs(arguments, finished)
     scorer = chosen_scorer(arguments, finished)

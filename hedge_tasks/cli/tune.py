@@ -34,12 +34,14 @@ def run(arguments: argparse.Namespace) -> int:
     from hedge_tasks.detectors.thresholds import ThresholdChoice
     from hedge_tasks.io.files import write_whole
     from hedge_tasks.runs.scorers import scorers_of
+    from hedge_tasks.runs.sweep import check_samples
     from hedge_tasks.runs.threshold_report import tuning_report
 
     names = ("target", "low", "high", "search", "trials", "folds", "share", "seed")
     given = {name: value for name in names if (value := getattr(arguments, name)) is not None}
     choice = ThresholdChoice(**given)
     finished = chosen_run(arguments)
+    check_samples(finished.answer_sets)
     if arguments.filter is None and arguments.clustering is None and finished.settings.get("filters"):
         # The first of a run's filters is NLI, which has no threshold.
         tunable = (name for name, scorer in scorers_of(finished).items() if scorer.backend.name == "embed")

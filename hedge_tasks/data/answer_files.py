@@ -41,7 +41,8 @@ def parse_answer_sets(rows: Iterable[tuple[str, Mapping[str, Any]]]) -> list[Ans
     """Answer sets from parsed lines, each with its place.
 
     Raises:
-        DataError: names the place and the field; also where two lines have the same id.
+        DataError: names the place and the field; also where two lines have the same id, or a document has no clean
+            answer and others have some.
     """
     sets: dict[str, tuple[str, AnswerSet]] = {}
     for where, row in rows:
@@ -50,6 +51,11 @@ def parse_answer_sets(rows: Iterable[tuple[str, Mapping[str, Any]]]) -> list[Ans
             first = sets[answer_set.id][0].rpartition(":")[2]
             raise DataError(f"{where}: id {answer_set.id!r} is already on line {first}")
         sets[answer_set.id] = (where, answer_set)
+    # A run with a single draw has none anywhere; a hole in a file of samples is a slip.
+    if any(answer_set.clean for _, answer_set in sets.values()):
+        for where, answer_set in sets.values():
+            if not answer_set.clean:
+                raise DataError(f"{where}: clean: at least one answer is needed, as the other documents have")
     return [answer_set for _, answer_set in sets.values()]
 
 

@@ -173,8 +173,11 @@ class AnswerSet:
 
     @property
     def has_logprobs(self) -> bool:
-        """Whether every sampled (clean and noisy) answer has a log-probability. Half of them is as good as none."""
-        return all(answer.mean_logprob is not None for answer in (*self.clean, *self.noisy))
+        """Whether every sampled (clean and noisy) answer has a log-probability. Half of them is as good as none.
+
+        Where nothing was sampled, it is about the baseline answer.
+        """
+        return all(answer.mean_logprob is not None for answer in (*self.clean, *self.noisy) or (self.baseline,))
 
     def with_label(self, label: int | None) -> AnswerSet:
         return replace(self, label=label)
@@ -242,13 +245,10 @@ class AnswerSet:
         for key in ("id", "baseline", "clean"):
             if key not in fields:
                 raise DataError(f"{at}field {key!r} is missing")
-        clean = _read_answers(fields["clean"], f"{at}clean")
-        if not clean:
-            raise DataError(f"{at}clean: at least one answer is needed")
         answer_set = cls(
             id=_read_id(fields["id"], f"{at}id"),
             baseline=Answer.from_dict(fields["baseline"], f"{at}baseline"),
-            clean=clean,
+            clean=_read_answers(fields["clean"], f"{at}clean"),
             noisy=_read_answers(_or_none_of_them(fields, "noisy"), f"{at}noisy"),
             question=_read_optional_str(fields.get("question"), f"{at}question"),
             reference=_read_optional_str(fields.get("reference"), f"{at}reference"),

@@ -133,7 +133,11 @@ class Scorer:
         Args:
             answer_sets: all of a run, since a threshold is chosen on them; of this process, where there are several.
             gather: brings what the choice needs from all processes together.
+
+        Where no document has a sample (`n: 0`), the baseline answer is a cluster of its own, and no model is asked.
         """
+        if not any(gather([len(answer_set.answers) > 1 for answer_set in answer_sets])):
+            return [answer_set.with_clusters([0]).with_choice(False, {}) for answer_set in answer_sets], None
         if self.choice is None:
             behind = self.question_position == "after"
             put = {"with_question": self.with_question, "behind": behind}
@@ -155,7 +159,7 @@ class Scorer:
         Few pairs are asked for a clustering (see `hedge_tasks.clustering.linking`), and fewer answers may need others.
         A backend that compares all pairs has them all.
         """
-        if not isinstance(self.backend, GivesRelations):
+        if not isinstance(self.backend, GivesRelations) or not sizes:
             return
         shapes = [shape for n in sizes for shape in ((n, n), (n, 0), (0, n))]
         cut = [
@@ -206,7 +210,9 @@ def evidence_for(
 
     In blocks: the relations of all questions at once would fill the memory.
     """
-    needs = frozenset(need for name in detectors for need in registry.get(name).needs)
+    # Of a single answer there is nothing to relate, and no model has to be here for it.
+    related = any(len(answer_set.answers) > 1 for answer_set in answer_sets)
+    needs = frozenset(need for name in detectors if related for need in registry.get(name).needs)
     embedder = backend if "cosines" in needs and isinstance(backend, GivesCosines) else None
     nli = backend if "relations" in needs and isinstance(backend, GivesRelations) else None
     if nli is not None and not nli.knows_probabilities:

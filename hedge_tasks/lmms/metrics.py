@@ -14,6 +14,9 @@ from hedge_tasks.statistics import Estimate, StratifiedAuroc, estimate_rate
 
 Record = Mapping[str, Any]
 
+NO_SAMPLES = "they look at sampled answers, and there are none (n: 0)"
+"""Why rows are left out of a table."""
+
 NOT_AVAILABLE = "N/A"
 """What lmms-eval shows in a cell that has no number."""
 
@@ -219,6 +222,14 @@ class OfQuestionType:
 
     def _mine(self, records: Sequence[Record]) -> list[Record]:
         return [record for record in records if record["question_type"] == self.question_type]
+
+
+def looks_at_samples(metric: Any) -> bool:
+    """Whether a row is about sampled answers: all its detectors cost draws, or it says `of_samples` itself."""
+    detectors = [registry.get(name) for name in getattr(metric, "detectors", ()) if name in registry.names()]
+    return bool(getattr(metric, "of_samples", False)) or (
+        bool(detectors) and all(detector.draws(1, 1) > 0 for detector in detectors)
+    )
 
 
 def known_metrics() -> dict[str, Metric]:

@@ -78,7 +78,7 @@ class Results:
         for ensemble in ensembles:
             scored = [instance.filtered_resps[ensemble.name] for instance in instances]
             values = [s.scores.get("se") for s in scored if isinstance(s, ScoredAnswers)]
-            zero = gather([value is not None and value < _NO_ENTROPY for value in values])
+            zero = gather([value < _NO_ENTROPY for value in values if value is not None])
             if zero:
                 shares[ensemble.name] = sum(zero) / len(zero)
         if shares and is_first():

@@ -41,10 +41,17 @@ from hedge_tasks.lmms.filters import (
     asked_filters,
 )
 from hedge_tasks.lmms.identity import display_name, model_identity, output_folder, store_folder
-from hedge_tasks.lmms.metrics import FAILED_RATE, FailedRate, known_metrics, own_metrics
+from hedge_tasks.lmms.metrics import (
+    FAILED_RATE,
+    NO_SAMPLES,
+    FailedRate,
+    known_metrics,
+    looks_at_samples,
+    own_metrics,
+)
 from hedge_tasks.lmms.next_step import note_kept
 from hedge_tasks.lmms.outcome import Everything
-from hedge_tasks.lmms.processes import gather
+from hedge_tasks.lmms.processes import gather, is_first
 from hedge_tasks.lmms.reasoning import Tags, reasoning_tags, spoken, spoken_set, without_reasoning
 from hedge_tasks.lmms.requests import check_images, check_models, check_noise, closed_choices, warn_of_nothing_kept
 from hedge_tasks.lmms.results import Results, filter_settings, keep_said
@@ -68,7 +75,8 @@ class HedgeTask(ConfigurableMessagesTask):
     Built from a YAML with `class: !function hedge_tasks.lmms.task.HedgeTask`; see tasks/README.md for its keys.
 
     An evaluation that needs more than the YAML can say derives a class and overrides hooks, in the order in which they
-    are called: `judge_of`, `second_stage`, `choices`, `judge_cases`, `read_answer`, `facts`. EXTENDING.md shows each.
+    are called: `judge_of`, `second_stage`, `choices`, `judge_cases`, `read_answer`, `circumstances`, `facts`.
+    EXTENDING.md shows each.
     Nothing else of this class is meant to be overridden, and nothing with an underscore to be used.
 
     Attributes:
@@ -129,6 +137,10 @@ class HedgeTask(ConfigurableMessagesTask):
 
     def facts(self, document: Mapping[str, Any], answers: AnswerSet) -> Mapping[str, Any]:
         """What the metrics see of a document besides its columns. Default: nothing."""
+        return {}
+
+    def circumstances(self) -> Mapping[str, Any]:
+        """What else the metrics rest on, such as models that they load, for the record. Default: nothing."""
         return {}
 
     # --- building -----------------------------------------------------------------------------------------------------
@@ -218,18 +230,48 @@ class HedgeTask(ConfigurableMessagesTask):
             logger.warning("{}: --system_instruction is ignored, the task's prompt is part of it", self.config.task)
         self._prepare()
         super().build_all_requests(**options)
+        self._announce(options.get("world_size") or 1)
         # What is answered from here on may be other tasks' as well: lmms-eval asks the model once for all.
         self._asked_at = time.perf_counter()
+
+    def _announce(self, processes: int) -> None:
+        """How much the model is going to be asked: a task of a thousand documents is tens of thousands of requests."""
+        if not is_first():
+            return
+        n, noisy, documents = self.plan.n, self.plan.noisy_count, len(self._instances)
+        samples = f" (1 baseline + {n} clean + {noisy} noisy)" if n else ""
+        logger.info(
+            "{}: {} documents x {} draws{} = {} requests{}{}",
+            *(self.config.task, documents, 1 + n + noisy, samples, documents * (1 + n + noisy)),
+            f" in this one of {processes} processes" if processes > 1 else "",
+            ", and those of the second stage" if self._second_stage is not None else "",
+        )
 
     def _prepare(self) -> None:
         """The plan, and whatever can be known to fail before the first draw."""
         # Read here, not in __init__: --gen_kwargs arrives after the task is built.
         self.plan = SamplingPlan.from_generation_kwargs(self.config.generation_kwargs)
+        if not self.plan.n:
+            self._leave_out_samples()
         check_images(self.config.task, self._data, self.plan)
         self._second_stage = self.second_stage()
         if not self._predict_only:
-            check_models(self._filters)
+            if self.plan.n:
+                check_models(self._filters)
             check_judge(self.judge, bool(self._settings.images))
+
+    def _leave_out_samples(self) -> None:
+        """Without samples there is nothing to cluster, and rows about samples have no number in any document."""
+        metrics = {name: self._aggregation_list[name] for name in self._metric_fn_list}
+        gone = [name for name, metric in metrics.items() if looks_at_samples(metric)]
+        # Every clustering of a single answer is the same one.
+        del self._filters[1:]
+        for name in gone:
+            del self._metric_fn_list[name]
+        if gone:
+            self._results.outcome["left_out_rows"] = {"rows": gone, "reason": NO_SAMPLES}
+            if is_first():
+                logger.info("{}: without {}: {}", self.config.task, ", ".join(gone), NO_SAMPLES)
 
     def construct_requests(self, doc_id: int, ctx: str, **kwargs: Any) -> Instance:
         split = kwargs["metadata"]["split"]
@@ -439,6 +481,7 @@ class HedgeTask(ConfigurableMessagesTask):
             "sampling": plan.settings(),
             "filters": filters,
             "outcome": self._results.outcome,
+            **({"evaluation": dict(more)} if (more := self.circumstances()) else {}),
             **({"read_by": _name_of(type(self))} if type(self).read_answer is not HedgeTask.read_answer else {}),
             "cost": self._results.cost,
         }

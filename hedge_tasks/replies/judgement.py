@@ -139,7 +139,7 @@ def _one(objects: list[dict[str, Any]], values: Mapping[str, str], field: str) -
             raise _Unclear(NOTHING, f"no field {field!r} in the reply's JSON")
         if isinstance(found, Twice):
             raise _Unclear(CONTRADICTION, "the reply contradicts itself: a field is given twice")
-        outcome = _value(found[field], values)
+        outcome = outcome_of(found[field], values)
         if outcome is None:
             shown = json.dumps(found[field], ensure_ascii=False)[:80]
             raise _Unclear(NOT_OFFERED, f"{field} is {shown}, which is none of the outcomes")
@@ -151,7 +151,13 @@ def _one(objects: list[dict[str, Any]], values: Mapping[str, str], field: str) -
     return Judgement(Reading(outcome, JSON), _line(reason))
 
 
-def _value(said: object, values: Mapping[str, str]) -> str | None:
+def outcome_of(said: object, values: Mapping[str, str]) -> str | None:
+    """The outcome that the value of a JSON field stands for; None where it is none.
+
+    Args:
+        said: text or a whole number, such as 3, 3.0, "3" or "Supported".
+        values: as for `read_judgement`.
+    """
     if isinstance(said, float):
         if not said.is_integer():
             return None

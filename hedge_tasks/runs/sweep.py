@@ -94,6 +94,7 @@ def sweep_draws(
 
     if not answer_sets:
         raise DataError("there are no answers")
+    check_samples(answer_sets)
     asked = {name: get(name) for name in dict.fromkeys(detectors)}
     for budget in budgets:
         columns, _ = priced_columns(answer_sets, scorer, asked, budget)
@@ -101,9 +102,20 @@ def sweep_draws(
             yield Point(budget, name, detection_auroc(columns[name].scores, name), columns[name].draws)
 
 
+def check_samples(answer_sets: Sequence[AnswerSet]) -> None:
+    """Raise where there is nothing to cluster.
+
+    Raises:
+        DataError: a document has no clean answer, as in a run with `n: 0`.
+    """
+    if any(not answer_set.clean for answer_set in answer_sets):
+        raise DataError("the run has baseline answers alone (n: 0), and no samples to cluster")
+
+
 def _check_sizes(answer_sets: Sequence[AnswerSet], sizes: Sequence[int]) -> None:
     if not answer_sets:
         raise DataError("there are no answers")
+    check_samples(answer_sets)
     most = min(len(answer_set.clean) for answer_set in answer_sets)
     wrong = [n for n in sizes if not 1 <= n <= most]
     if wrong:

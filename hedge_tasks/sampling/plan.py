@@ -38,7 +38,8 @@ class SamplingPlan:
     """How many answers, how hot, on which images.
 
     Attributes:
-        n: number of clean answers, and of noisy ones unless `n_noisy` says otherwise.
+        n: number of clean answers, and of noisy ones unless `n_noisy` says otherwise. 0 draws the baseline answer
+            alone: what an evaluation says of the model is there, detectors that look at samples have no number.
         n_noisy: number of noisy answers; None means n. 0 leaves VASE undefined.
         temperature: of the clean and noisy answers.
         baseline_temperature: of the baseline answer.
@@ -84,9 +85,11 @@ class SamplingPlan:
     guided: bool = False
 
     def __post_init__(self) -> None:
-        options.count("n", self.n, at_least=1)
+        options.count("n", self.n, at_least=0)
         if self.n_noisy is not None:
             options.count("n_noisy", self.n_noisy, at_least=0)
+        if self.n == 0 and self.noisy_count:
+            raise ConfigError(f"n_noisy: {self.n_noisy} noisy answers have no clean ones (n: 0) to be compared with")
         options.count("seed", self.seed, at_least=0)
         options.count("max_new_tokens", self.max_new_tokens, at_least=1)
         for name in ("temperature", "baseline_temperature", "strength"):

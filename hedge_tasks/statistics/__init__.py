@@ -2,7 +2,7 @@
 
     roc          AUROC with standard error and interval (DeLong, bootstrap; also by image)
     strata       AUROC within kinds of questions
-    paired       two scores on the same answers; two runs on the same documents
+    paired       two scores on the same answers; two runs on the same documents, by AUROC or by any measure of sums
     curves       average precision, risk-coverage and rejection curves with AURC, PRR and AUG
     calibration  cross-fitted probabilities, their reliability diagram and ECE
     agreement    Cohen's, Fleiss' and Krippendorff's agreement of judges
@@ -38,7 +38,7 @@ from hedge_tasks.statistics.curves import (
     risk_coverage_curve,
 )
 from hedge_tasks.statistics.means import Mean, estimate_mean
-from hedge_tasks.statistics.paired import Comparison, compare_runs, compare_scores, holm
+from hedge_tasks.statistics.paired import Comparison, compare_measures, compare_runs, compare_scores, holm
 from hedge_tasks.statistics.rates import compare_rates, estimate_rate, wilson_interval
 from hedge_tasks.statistics.roc import auroc, estimate_auroc
 from hedge_tasks.statistics.strata import StratifiedAuroc, stratified_auroc
@@ -53,6 +53,7 @@ __all__ = [
     "Comparison",
     "compare_scores",
     "compare_runs",
+    "compare_measures",
     "holm",
     "Curve",
     "average_precision",

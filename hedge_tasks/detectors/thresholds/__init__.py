@@ -36,7 +36,7 @@ __all__ = [
     "with_errors",
 ]
 
-Gather = Callable[[Sequence[DocumentProfile]], Sequence[DocumentProfile]]
+Gather = Callable[[Sequence[Any]], Sequence[Any]]
 
 
 def take_choice(backend: str, options: Mapping[str, Any]) -> tuple[dict[str, Any], ThresholdChoice | None]:

@@ -23,6 +23,7 @@ MEDIHALL: Mapping[str, float] = {
 SENTENCES = "sentences of "
 """How the name of a judge begins whose votes are the verdicts on the sentences of a report."""
 
+_NO_SENTENCE = "no report has a judged sentence"
 _NO_CATEGORY = "the judge names no categories (prompt medhallmark does)"
 
 
@@ -158,6 +159,27 @@ def _share(category: str) -> Callable[[Record, Record], float | None]:
     return share
 
 
+def wrong_sentences(verdict: Record, document: Record) -> float | None:
+    """Share of the sentences of a report that are hallucinated, among those that were judged.
+
+    Whether any sentence is wrong says little of a long report: with 10 % of wrong sentences, 65 % of reports of ten
+    sentences have one.
+    """
+    if not str(verdict.get("judge", "")).startswith(SENTENCES):
+        return None
+    labels = [vote.get("label") for vote in verdict.get("votes") or ()]
+    judged = [label for label in labels if label is not None]
+    return sum(judged) / len(judged) if judged else None
+
+
+def unjudged_sentences(verdict: Record, document: Record) -> float | None:
+    """Share of the sentences of a report that the judge gave no label; the other rows leave them out."""
+    if not str(verdict.get("judge", "")).startswith(SENTENCES):
+        return None
+    labels = [vote.get("label") for vote in verdict.get("votes") or ()]
+    return labels.count(None) / len(labels) if labels else None
+
+
 def _accuracy(verdict: Record, document: Record) -> float | None:
     return None if verdict["label"] is None else float(verdict["label"] == 0)
 
@@ -168,6 +190,8 @@ accuracy = MeanMetric("accuracy", _accuracy, "no answer has a label")
 _ALL: list[Metric] = [
     medihall,
     accuracy,
+    MeanMetric("wrong_sentences", wrong_sentences, _NO_SENTENCE, higher_is_better=False),
+    MeanMetric("unjudged_sentences", unjudged_sentences, _NO_SENTENCE, higher_is_better=False),
     *(MeanMetric(f"share_{name}", _share(name), _NO_CATEGORY, higher_is_better=name == "correct") for name in MEDIHALL),
     *(PrefixDifference(metric, bound) for metric in (medihall, accuracy) for bound in ("", "low", "high")),
 ]

@@ -11,6 +11,7 @@ from hedge_tasks.data.answers import AnswerSet
 from hedge_tasks.errors import ConfigError, DataError, unknown
 from hedge_tasks.evaluations.medhallmark.building import DATASET
 from hedge_tasks.evaluations.medhallmark.reports import SentenceJudge
+from hedge_tasks.evaluations.medhallmark.wording import stated
 from hedge_tasks.lmms.settings import DocumentSettings
 from hedge_tasks.lmms.task import HedgeTask
 from hedge_tasks.perturb.text import QUESTION
@@ -90,6 +91,9 @@ class MedHallMarkTask(HedgeTask):
 
     def facts(self, document: Mapping[str, Any], answers: AnswerSet) -> Mapping[str, Any]:
         return {"baseline_answer": answers.baseline.text}
+
+    def circumstances(self) -> Mapping[str, Any]:
+        return {"wording": stated()}
 
 
 class MedHallMarkReportTask(MedHallMarkTask):

@@ -11,13 +11,18 @@ from typing import TYPE_CHECKING, Any
 
 from loguru import logger
 
+from hedge_tasks.data.answers import AnswerSet
 from hedge_tasks.errors import ConfigError, DataError, unknown
+from hedge_tasks.evaluations.medhallu.mesh import letter_of
 from hedge_tasks.io.outside import parse_json, read_text
 
 if TYPE_CHECKING:
     from datasets import Dataset
 
-OPTIONS: Mapping[str, Any] = {"show": "random", "seed": 0, "mesh": None}
+OPTIONS: Mapping[str, Any] = {"show": "random", "seed": 0, "mesh": None, "knowledge": "lines"}
+
+KNOWLEDGE = ("lines", "list")
+"""How the paragraphs of an abstract are shown: a line each, or as Python prints a list, as the reference code does."""
 
 SHOWN = ("random", "both", "true", "hallucinated")
 
@@ -28,6 +33,9 @@ CATEGORIES = {
     "evidence": "methodological and evidence",
 }
 """Short names of the kinds of hallucination, and how the data set's names for them begin (lower case)."""
+
+ABOUT = ("kind", "mesh", "length")
+"""Columns that the run file keeps with each verdict: an answer set has the others as group, type and reference."""
 
 _QUESTION, _TRUE, _HALLUCINATED = "Question", "Ground Truth", "Hallucinated Answer"
 _NEEDED = (_QUESTION, "Knowledge", _TRUE, "Difficulty Level", _HALLUCINATED, "Category of Hallucination")
@@ -40,7 +48,7 @@ def process_docs(dataset: Dataset, **options: Any) -> Dataset:
         dataset: with the columns of `UTAustin-AIHealth/MedHallu`.
         options: `show`: which answer of a row: "random" (the paper's protocol; a coin that only the seed and the
             question decide), "both" (two documents a row), "true" or "hallucinated". `seed` of the coin. `mesh`: a file
-            with the MeSH group of each question, see `read_groups`.
+            with the MeSH group of each question, see `read_groups`. `knowledge`: see `KNOWLEDGE`.
 
     Returns:
         Columns: id (row number and `-t` or `-h`), row, asked (question and shown answer), knowledge (text), truth ("1"
@@ -53,11 +61,11 @@ def process_docs(dataset: Dataset, **options: Any) -> Dataset:
     """
     from datasets import Dataset
 
-    show, seed, groups = _checked(options)
+    show, seed, groups, knowledge = _checked(options)
     if missing := [column for column in _NEEDED if column not in dataset.column_names]:
         raise DataError(f"MedHallu: no column {', '.join(missing)}; there are {', '.join(dataset.column_names)}")
     rows = [
-        _document(number, row, truth, groups)
+        _document(number, row, truth, groups, knowledge)
         for number, row in enumerate(dataset)
         for truth in _truths(show, seed, str(row[_QUESTION]))
     ]
@@ -81,11 +89,14 @@ def short_category(name: str) -> str:
 def read_groups(path: str | Path) -> dict[str, str]:
     """The MeSH group of each question, from a JSON object `{question: group}` or a CSV file (`question,group`).
 
-    A group is the first letter of MeSH tree numbers: C diseases, D chemicals and drugs, E analytical, diagnostic and
-    therapeutic techniques, F psychiatry and psychology, N health care. The paper gives a row its most frequent one.
+    A group is the first letter of MeSH tree numbers, or its name ("Diseases", "psychiatry"); see `mesh.letter_of`.
+    `hedge data medhallu` makes such a file.
+
+    Returns:
+        question -> letter.
 
     Raises:
-        DataError: the file cannot be read or is of another form.
+        DataError: the file cannot be read or is of another form, or a group is none of MeSH's.
     """
     path = Path(path)
     text = read_text(path)
@@ -98,10 +109,22 @@ def read_groups(path: str | Path) -> dict[str, str]:
         raise DataError(f"MeSH groups: {path} is neither a JSON object nor CSV with question,group") from None
     if not all(isinstance(question, str) and isinstance(group, str) and group.strip() for question, group in pairs):
         raise DataError(f"MeSH groups: {path}: every question needs a group, as text")
-    return {question.strip(): group.strip() for question, group in pairs}
+    try:
+        return {question.strip(): letter_of(group) for question, group in pairs}
+    except DataError as error:
+        raise DataError(f"MeSH groups: {path}: {error}") from None
 
 
-def _checked(options: Mapping[str, Any]) -> tuple[str, int, dict[str, str]]:
+def said_of(answers: AnswerSet) -> dict[str, Any]:
+    """What the metrics know of answers that are verdicts: the sampled ones, and those that are one token."""
+    seen = (answers.baseline, *answers.clean)  # one prompt; what was perturbed has other log-probabilities
+    return {
+        "sampled": [answer.text.replace(" ", "_") for answer in answers.clean],
+        "one_token": [(a.text, a.mean_logprob) for a in seen if a.n_tokens == 1 and a.mean_logprob is not None],
+    }
+
+
+def _checked(options: Mapping[str, Any]) -> tuple[str, int, dict[str, str], str]:
     for key in options:
         if key not in OPTIONS:
             raise unknown("option of MedHallu", key, OPTIONS)
@@ -110,14 +133,19 @@ def _checked(options: Mapping[str, Any]) -> tuple[str, int, dict[str, str]]:
         raise unknown("value of 'show'", str(given["show"]), SHOWN)
     if isinstance(given["seed"], bool) or not isinstance(given["seed"], int):
         raise ConfigError(f"MedHallu: seed must be an integer, got {given['seed']!r}")
-    return given["show"], given["seed"], read_groups(given["mesh"]) if given["mesh"] else {}
+    if given["knowledge"] not in KNOWLEDGE:
+        raise unknown("value of 'knowledge'", str(given["knowledge"]), KNOWLEDGE)
+    groups = read_groups(given["mesh"]) if given["mesh"] else {}
+    return given["show"], given["seed"], groups, given["knowledge"]
 
 
 def _truths(show: str, seed: int, question: str) -> Sequence[int]:
     return {"both": (0, 1), "true": (0,), "hallucinated": (1,)}.get(show) or (coin(seed, question),)
 
 
-def _document(number: int, row: Mapping[str, Any], truth: int, groups: Mapping[str, str]) -> dict[str, Any]:
+def _document(
+    number: int, row: Mapping[str, Any], truth: int, groups: Mapping[str, str], knowledge: str
+) -> dict[str, Any]:
     question, answer = row[_QUESTION], row[_HALLUCINATED if truth else _TRUE]
     if not all(isinstance(text, str) and text.strip() for text in (question, answer)):
         raise DataError(f"MedHallu: row {number} has no question or no answer")
@@ -125,7 +153,7 @@ def _document(number: int, row: Mapping[str, Any], truth: int, groups: Mapping[s
         "id": f"{number}-{'h' if truth else 't'}",
         "row": str(number),
         "asked": f"Question: {question}\nAnswer: {answer}",
-        "knowledge": _knowledge(row["Knowledge"]),
+        "knowledge": _knowledge(row["Knowledge"], knowledge),
         "truth": str(truth),
         "difficulty": str(row["Difficulty Level"]).strip().lower(),
         "kind": short_category(str(row["Category of Hallucination"])),
@@ -134,7 +162,10 @@ def _document(number: int, row: Mapping[str, Any], truth: int, groups: Mapping[s
     }
 
 
-def _knowledge(value: object) -> str:
+def _knowledge(value: object, form: str) -> str:
     if value is None or isinstance(value, str):
         return value or ""
-    return "\n".join(map(str, value)) if isinstance(value, Sequence) else str(value)
+    if not isinstance(value, Sequence):
+        return str(value)
+    paragraphs = [str(paragraph) for paragraph in value]
+    return "\n".join(paragraphs) if form == "lines" else str(paragraphs)

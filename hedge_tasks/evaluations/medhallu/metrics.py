@@ -17,7 +17,8 @@ import numpy as np
 
 from hedge_tasks.detectors.pipeline import SCORE_NAMES, Scores
 from hedge_tasks.evaluations.medhallu.documents import CATEGORIES
-from hedge_tasks.evaluations.medhallu.judge import FACTUAL, HALLUCINATED, VERDICTS
+from hedge_tasks.evaluations.medhallu.judge import FACTUAL, HALLUCINATED, NOT_SURE, VERDICTS
+from hedge_tasks.evaluations.medhallu.mesh import MESH
 from hedge_tasks.lmms.metrics import NOT_AVAILABLE, AurocMetric, Metric, RateMetric, Record, ScoredCase
 from hedge_tasks.replies.parsing import OFFICIAL
 from hedge_tasks.replies.reading import UNREADABLE
@@ -91,13 +92,18 @@ class Detection:
                 + (f" with {self.column} {self.value}" if self.column else "")
                 + " has a verdict"
             )
-        return float(self.measure(_confusions(answered).sum(0)))
+        return float(self.measure(confusions(answered).sum(0)))
 
     def stderr(self, records: Sequence[Record]) -> float | str:
         """Bootstrap standard error over the rows of the data set; both answers of a row stay together."""
+        drawn = self.resampled(records)
+        return NOT_AVAILABLE if drawn is None else float(np.std(drawn, ddof=1))
+
+    def resampled(self, records: Sequence[Record]) -> np.ndarray | None:
+        """The measure in resamples of the rows of the data set; None with less than two rows."""
         answered = self._answered(records)
-        rows = group_totals([record["row"] for record in answered], _confusions(answered))
-        return NOT_AVAILABLE if len(rows) < 2 else float(np.std(group_bootstrap(rows, self.measure), ddof=1))
+        rows = group_totals([record["row"] for record in answered], confusions(answered))
+        return None if len(rows) < 2 else group_bootstrap(rows, self.measure)
 
     def _said(self, verdict: Record, document: Record) -> int | None:
         if self.parsing is not None:
@@ -114,10 +120,14 @@ class Detection:
 class MajorityVote(Detection):
     """The same measure of what most of the sampled verdicts say; where they are even, of the baseline's."""
 
+    of_samples = True
+
     def __init__(self, measure: Callable[[Counts], np.ndarray]) -> None:
         super().__init__(measure, suffix="majority")
 
     def _said(self, verdict: Record, document: Record) -> int | None:
+        if not document["sampled"]:
+            return None
         share = hallucinated_share(document["sampled"])
         if share is None or share == 0.5:
             return super()._said(verdict, document)
@@ -140,6 +150,8 @@ class HallucinatedShareAuroc(AurocMetric):
 
     The natural detector of this benchmark. It needs no baseline verdict, and no perturbed prompts.
     """
+
+    of_samples = True
 
     def __init__(self) -> None:
         super().__init__("hallucinated_share")
@@ -266,21 +278,44 @@ class ResponseRate(RateMetric):
     higher_is_better = True
 
     def record(self, scores: Scores, verdict: Record, document: Record) -> dict[str, Any]:
-        return {"value": int(verdict.get("category") in (FACTUAL, HALLUCINATED))}
+        return {"value": int(verdict.get("category") in (FACTUAL, HALLUCINATED)), "group": document["row"]}
+
+
+class NotSureRate(RateMetric):
+    """Share of documents whose reply is "not sure", over all or those of one difficulty.
+
+    Args:
+        level: of difficulty; "" for all.
+    """
+
+    def __init__(self, level: str = "") -> None:
+        super().__init__("_".join(filter(None, ("not_sure_rate", level))))
+        self.level = level
+
+    def record(self, scores: Scores, verdict: Record, document: Record) -> dict[str, Any]:
+        counts = self.level in ("", document["difficulty"])
+        return {"value": int(verdict.get("category") == NOT_SURE) if counts else None, "group": document["row"]}
+
+    def __call__(self, records: Sequence[Record]) -> float | str:
+        if not self._values(records):
+            return f"undefined: no document with difficulty {self.level}"
+        return super().__call__(records)
 
 
 class UnreadableRate(RateMetric):
     """Share of documents whose reply states no verdict, not even "not sure". None of the other rows knows of them."""
 
     def record(self, scores: Scores, verdict: Record, document: Record) -> dict[str, Any]:
-        return {"value": int(verdict.get("category") is None)}
+        return {"value": int(verdict.get("category") is None), "group": document["row"]}
 
 
 class SampledUnreadableRate(RateMetric):
     """Share of documents of which a sampled reply cannot be read. Together these replies are one meaning."""
 
+    of_samples = True
+
     def record(self, scores: Scores, verdict: Record, document: Record) -> dict[str, Any]:
-        return {"value": int(UNREADABLE in document["sampled"])}
+        return {"value": int(UNREADABLE in document["sampled"]), "group": document["row"]}
 
 
 class ParsersDiffer(RateMetric):
@@ -288,25 +323,19 @@ class ParsersDiffer(RateMetric):
 
     def record(self, scores: Scores, verdict: Record, document: Record) -> dict[str, Any]:
         readings = {vote.get("category") for vote in verdict["votes"]}
-        return {"value": int(len(readings) > 1)}
+        return {"value": int(len(readings) > 1), "group": document["row"]}
 
 
-def _confusions(answered: Sequence[Record]) -> np.ndarray:
-    """One row a record, shape (n, 4)."""
+def confusions(answered: Sequence[Record]) -> Counts:
+    """What each record of a `Detection` adds: one row a record, shape (n, 4)."""
     said = np.array([record["said"] for record in answered], dtype=np.int64)
     truth = np.array([record["truth"] for record in answered], dtype=np.int64)
     cells = ((1 - said) & (1 - truth), (1 - said) & truth, said & (1 - truth), said & truth)
     return np.stack(cells, axis=-1)
 
 
-MESH = {
-    "C": "diseases",
-    "D": "chemicals",
-    "E": "techniques",
-    "F": "psychiatry",
-    "N": "healthcare",
-}
-"""The five MeSH groups of the paper's figure."""
+LEVELS = ("easy", "medium", "hard")
+"""How hard a row's hallucinated answer is to tell from the true one."""
 
 
 def _by_name(metrics: Sequence[Metric]) -> dict[str, Metric]:
@@ -316,15 +345,13 @@ def _by_name(metrics: Sequence[Metric]) -> dict[str, Metric]:
 METRICS: Mapping[str, Metric] = _by_name(
     [
         *(Detection(measure) for measure in (f1, precision, recall, accuracy)),
-        *(Detection(f1, "difficulty", level) for level in ("easy", "medium", "hard")),
-        *(Detection(precision, "difficulty", level) for level in ("easy", "medium", "hard")),
-        *(Detection(accuracy, "difficulty", level) for level in ("easy", "medium", "hard")),
+        *(Detection(m, "difficulty", level) for m in (f1, precision, recall, accuracy) for level in LEVELS),
         *(Detection(accuracy, "kind", kind) for kind in CATEGORIES),
         *(Detection(accuracy, "mesh", letter, f"mesh_{name}") for letter, name in MESH.items()),
         *(Detection(measure, suffix="official", parsing=OFFICIAL) for measure in (f1, precision, recall, accuracy)),
         *(Detection(measure, suffix="unread_wrong", unread_wrong=True) for measure in (f1, accuracy)),
         *(MajorityVote(measure) for measure in (f1, accuracy)),
-        *(VerdictWrongAuroc(score) for score in SCORE_NAMES),
+        *(VerdictWrongAuroc(score) for score in (*SCORE_NAMES, "baseline_nll")),
         HallucinatedShareAuroc(),
         HallucinatedProbabilityAuroc(),
         AlwaysHallucinated(f1),
@@ -332,6 +359,7 @@ METRICS: Mapping[str, Metric] = _by_name(
         ShorterIsHallucinated(accuracy),
         LengthAuroc(),
         ResponseRate("response_rate"),
+        *(NotSureRate(level) for level in ("", *LEVELS)),
         UnreadableRate("unreadable_rate"),
         SampledUnreadableRate("sampled_unreadable_rate"),
         ParsersDiffer("parsers_differ"),

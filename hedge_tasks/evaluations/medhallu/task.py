@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from hedge_tasks.adjudication import required_judge
+from hedge_tasks.adjudication import Case, Verdict, required_judge
 from hedge_tasks.data.answers import Answer, AnswerSet
+from hedge_tasks.evaluations.medhallu.documents import ABOUT, said_of
 from hedge_tasks.evaluations.medhallu.judge import MedHalluJudge
 from hedge_tasks.lmms.settings import DocumentSettings
 from hedge_tasks.lmms.task import HedgeTask
@@ -31,13 +32,20 @@ class MedHalluTask(HedgeTask):
     def choices(self, document: Mapping[str, Any]) -> tuple[str, ...]:
         return ("0", "1", "2") if self.judge.not_sure else ("0", "1")
 
+    def judge_cases(
+        self, cases: Sequence[Case], answer_sets: Sequence[AnswerSet]
+    ) -> list[tuple[Verdict, Mapping[str, Any]]]:
+        """As the judge says; the record also keeps what tables of finished runs group by."""
+        about = {row["id"]: {column: row[column] for column in ABOUT} for row in self._documents()}
+        judged = super().judge_cases(cases, answer_sets)
+        return [(verdict, {**more, **about[case.id]}) for case, (verdict, more) in zip(cases, judged, strict=True)]
+
+    def _documents(self) -> Any:
+        return self.dataset_no_image[self.config.test_split].select_columns(["id", *ABOUT])
+
     def read_answer(self, answer: Answer, wording: Wording) -> Answer:
         verdict = self.judge.read(answer.text, cut=answer.finish == "length")
         return replace(answer, text=UNREADABLE if verdict is None else verdict.replace("_", " "))
 
     def facts(self, document: Mapping[str, Any], answers: AnswerSet) -> Mapping[str, Any]:
-        seen = (answers.baseline, *answers.clean)  # one prompt; what was perturbed has other log-probabilities
-        return {
-            "sampled": [answer.text.replace(" ", "_") for answer in answers.clean],
-            "one_token": [(a.text, a.mean_logprob) for a in seen if a.n_tokens == 1 and a.mean_logprob is not None],
-        }
+        return said_of(answers)

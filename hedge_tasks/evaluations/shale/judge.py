@@ -2,84 +2,41 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import replace
-from pathlib import Path
-from typing import Any
+from typing import ClassVar
 
-from hedge_tasks.adjudication.base import Case, Verdict
-from hedge_tasks.adjudication.config import Spec
-from hedge_tasks.adjudication.fallback import Fallback
+from hedge_tasks.adjudication.base import Case
+from hedge_tasks.adjudication.reply_judge import ReplyJudge
 from hedge_tasks.errors import DataError
 from hedge_tasks.evaluations.shale.items import options_of
 from hedge_tasks.replies import Reading, official, read_option, read_yes_no
-from hedge_tasks.replies.parsing import HEDGE, OFFICIAL, PARSINGS, check_parsing
+from hedge_tasks.replies.parsing import HEDGE, OFFICIAL
 from hedge_tasks.replies.reading import NOTHING, UNREADABLE
 
-_PROMPTS = ("reply_yes_no", "reply_option")
 
-
-class ShaleJudge:
+class ShaleJudge(ReplyJudge):
     """Label 0 where the reply takes the right answer, 1 where it takes another, None where it takes none.
 
-    The verdict's `category` is what was read ("yes", "no", a letter, "unreadable"), its `votes` are both readings, ours
-    first; the reason says what a reading rests on.
-
-    Args:
-        parsing: "hedge" (`replies.read_yes_no`, `replies.read_option`) or "official" (the reference code's rules).
-        fallback: a judge model that reads baseline replies which the rules cannot (`llm:model=...`); None for none.
-
-    Raises:
-        ConfigError: there is no such parsing.
+    The verdict's `category` is "yes", "no", a letter or "unreadable". A case's `reference` is "Yes", "No" or an option
+    such as "(B) red".
     """
 
     name = "shale"
     version = "2"
-
-    def __init__(self, parsing: str = HEDGE, fallback: Spec | None = None) -> None:
-        self.parsing = check_parsing(parsing)
-        self.fallback = None if fallback is None else Fallback(fallback, _PROMPTS)
-
-    def settings(self) -> dict[str, Any]:
-        own = {"judge": self.name, "version": self.version, "parsing": self.parsing}
-        return own if self.fallback is None else {**own, "fallback": self.fallback.settings()}
-
-    def keep_labels(self, folder: Path | None) -> None:
-        if self.fallback is not None:
-            self.fallback.keep_labels(folder)
-
-    def check(self, cases_have_images: bool = True) -> None:
-        if self.fallback is not None:
-            self.fallback.check()
+    unread: ClassVar[str | None] = UNREADABLE
+    prompts: ClassVar[tuple[str, ...]] = ("reply_yes_no", "reply_option")
 
     def read(self, reply: str, question: str, *, cut: bool = False) -> str | None:
         """ "yes", "no" or a letter; None where the reply cannot be read."""
         return read(self.parsing, reply, question, cut=cut).value
 
-    def judge(self, cases: Sequence[Case]) -> list[Verdict]:
-        """One verdict a case; `reference` is "Yes", "No" or an option such as "(B) red".
+    def reading(self, parsing: str, case: Case) -> Reading:
+        return read(parsing, case.answer, case.question, cut=case.cut)
 
-        Raises:
-            DataError: a reference is none of these; names the case.
-        """
-        own = [read(self.parsing, case.answer, case.question, cut=case.cut) for case in cases]
-        if self.fallback is not None:
-            prompts = [_PROMPTS[bool(options_of(case.question))] for case in cases]
-            own = self.fallback.read(list(zip(cases, own, prompts, strict=True)))
-        return [self._judge(case, said) for case, said in zip(cases, own, strict=True)]
+    def truth(self, case: Case) -> str:
+        return right_reading(case)
 
-    def _judge(self, case: Case, said: Reading) -> Verdict:
-        votes = [self._verdict(name, case, read(name, case.answer, case.question, cut=case.cut)) for name in PARSINGS]
-        own = self._verdict(self.parsing, case, said)
-        return replace(own, judge=self.name, raw=case.answer[:2000], votes=tuple(votes))
-
-    def _verdict(self, parsing: str, case: Case, said: Reading) -> Verdict:
-        truth = right_reading(case)
-        who = (f"{self.name}:{parsing}", self.version)
-        if said.value is None:
-            return Verdict(None, str(said), *who, UNREADABLE)
-        wrong = said.value != truth
-        return Verdict(int(wrong), f"{'wrong' if wrong else 'right'}: {said}", *who, said.value)
+    def prompt_for(self, case: Case) -> str:
+        return self.prompts[bool(options_of(case.question))]
 
 
 def read(parsing: str, reply: str, question: str, *, cut: bool = False) -> Reading:

@@ -246,6 +246,7 @@ class StockTask(HedgeTask):
                 "image_check at 0"
             )
         ConfigurableMessagesTask.build_all_requests(self, **options)
+        self._announce(options.get("world_size") or 1)
         self._asked_at = time.perf_counter()
         if self._without_pictures and self.plan.noisy_count and not self._perturbs_text():
             logger.warning(

@@ -1,0 +1,111 @@
+"""What judges of closed questions share: the reply is read, by rules or by a model where these fail, and compared."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, ClassVar
+
+from hedge_tasks.adjudication.base import HALLUCINATED, SUPPORTED, Case, Verdict
+from hedge_tasks.adjudication.config import Spec
+from hedge_tasks.adjudication.fallback import Fallback
+from hedge_tasks.replies import Reading
+from hedge_tasks.replies.judgement import LONGEST_RAW
+from hedge_tasks.replies.parsing import HEDGE, PARSINGS, check_parsing
+
+
+class ReplyJudge(ABC):
+    """Label 0 where the reply says what is right, 1 where it says something else, None where it says neither.
+
+    The verdict's `category` is what was read, its `votes` are the readings of every parsing, ours first; the reason
+    says what a reading rests on.
+
+    Attributes:
+        unread: category of a reply that cannot be read.
+        undecided: categories that are neither right nor wrong.
+        prompts: with which a fallback model is asked, one for each kind of reply.
+
+    Args:
+        parsing: "hedge" (`hedge_tasks.replies`) or "official" (the reference code's rules).
+        fallback: a judge model that reads baseline replies which the rules cannot (`llm:model=...`); None for none.
+
+    Raises:
+        ConfigError: an option makes no sense.
+    """
+
+    name: str
+    version: str
+    unread: ClassVar[str | None] = None
+    undecided: ClassVar[tuple[str, ...]] = ()
+    prompts: ClassVar[tuple[str, ...]]
+
+    def __init__(self, parsing: str = HEDGE, fallback: Spec | None = None) -> None:
+        self.parsing = check_parsing(parsing)
+        self.fallback = None if fallback is None else Fallback(fallback, self.prompts)
+
+    # --- what a judge says of itself ----------------------------------------------------------------------------------
+
+    @abstractmethod
+    def reading(self, parsing: str, case: Case) -> Reading:
+        """What the case's reply says, on the terms that `category` has."""
+
+    @abstractmethod
+    def truth(self, case: Case) -> str:
+        """What the reply should say, on the same terms.
+
+        Raises:
+            DataError: the reference is no answer to the question; names the case.
+        """
+
+    def prompt_for(self, case: Case) -> str:
+        """The prompt with which a model reads the reply."""
+        return self.prompts[0]
+
+    def named(self, said: str) -> str:
+        """The category for what the fallback model says."""
+        return said
+
+    # --- what all of them do ------------------------------------------------------------------------------------------
+
+    def settings(self) -> dict[str, Any]:
+        own = {"judge": self.name, "version": self.version, "parsing": self.parsing}
+        return own if self.fallback is None else {**own, "fallback": self.fallback.settings()}
+
+    def keep_labels(self, folder: Path | None) -> None:
+        if self.fallback is not None:
+            self.fallback.keep_labels(folder)
+
+    def check(self, cases_have_images: bool = True) -> None:
+        if self.fallback is not None:
+            self.fallback.check()
+
+    def judge(self, cases: Sequence[Case]) -> list[Verdict]:
+        """One verdict a case.
+
+        Raises:
+            DataError: a reference is no answer to the question; names the case.
+        """
+        truths = [self.truth(case) for case in cases]
+        readings = [self.reading(self.parsing, case) for case in cases]
+        if self.fallback is not None:
+            asked = [(case, read, self.prompt_for(case)) for case, read in zip(cases, readings, strict=True)]
+            readings = [
+                found if found is read or found.value is None else replace(found, value=self.named(found.value))
+                for found, read in zip(self.fallback.read(asked), readings, strict=True)
+            ]
+        return [self._judged(*of) for of in zip(cases, truths, readings, strict=True)]
+
+    def _judged(self, case: Case, truth: str, read: Reading) -> Verdict:
+        votes = tuple(self._verdict(parsing, truth, self.reading(parsing, case)) for parsing in PARSINGS)
+        own = self._verdict(self.parsing, truth, read)
+        return replace(own, judge=self.name, raw=case.answer[:LONGEST_RAW], votes=votes)
+
+    def _verdict(self, parsing: str, truth: str, read: Reading) -> Verdict:
+        who = (f"{self.name}:{parsing}", self.version)
+        if read.value is None or read.value in self.undecided:
+            return Verdict(None, str(read), *who, read.value or self.unread)
+        right = read.value == truth
+        label = SUPPORTED if right else HALLUCINATED
+        return Verdict(label, f"{'right' if right else 'wrong'}: {read}", *who, read.value)

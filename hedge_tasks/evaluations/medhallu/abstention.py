@@ -1,0 +1,151 @@
+"""What "not sure" buys: the risk at its coverage, beside that of a model that must answer and is asked how sure it is.
+
+A model that may say "not sure" answers a share of the documents (coverage) and errs on a share of these (risk). The
+same model without the option answers all; leaving out those of which a score is least sure gives the same coverage at
+another risk. Where that is no higher, the option is not worth a prompt of its own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from hedge_tasks.data.answers import AnswerSet
+from hedge_tasks.evaluations.medhallu.tables import Cell, TaskNumbers
+from hedge_tasks.lmms.metrics import Record
+from hedge_tasks.statistics.base import FloatArray, IntArray
+from hedge_tasks.statistics.resampling import percentile_interval, unit_counts
+
+_RESAMPLES = 1000
+_LEAST = 1e-9
+
+
+def disagreement(answers: AnswerSet) -> float | None:
+    """Share of the clean samples that give another verdict than the baseline (RadFlag); None without samples."""
+    others = [answer.text != answers.baseline.text for answer in answers.clean]
+    return sum(others) / len(others) if others else None
+
+
+def surprise(answers: AnswerSet) -> float | None:
+    """-log p of the baseline's verdict, nats a token; needs no samples."""
+    logprob = answers.baseline.mean_logprob
+    return None if logprob is None else -logprob
+
+
+SCORES: Mapping[str, Callable[[AnswerSet], float | None]] = {"radflag": disagreement, "baseline_nll": surprise}
+"""Scores of how unsure a model is of its verdict, by the names of the detectors that they are."""
+
+
+@dataclass(frozen=True)
+class Abstention:
+    """A run with "not sure" beside the same without.
+
+    Attributes:
+        model, asked, given: as in `tables.Difference`.
+        documents: in both runs.
+        coverage: share of them with a verdict where "not sure" is offered.
+        risk: share of wrong verdicts among these.
+        at_coverage: score -> risk at that coverage without the offer, and that risk less `risk`.
+        answering_all: risk without the offer over all that can be read.
+    """
+
+    model: str
+    asked: str
+    given: str
+    documents: int
+    coverage: float
+    risk: Cell
+    at_coverage: Mapping[str, tuple[Cell, Cell]]
+    answering_all: float | None
+
+
+def abstentions(found: Sequence[TaskNumbers]) -> list[Abstention]:
+    """Of every run with "not sure" that has a run without it, all else alike."""
+    by_place = {(n.model, n.variant): n for n in found}
+    pairs = [(n, by_place.get((n.model, n.variant._replace(not_sure=False)))) for n in found if n.variant.not_sure]
+    return [made for offered, forced in pairs if forced is not None and (made := _abstention(offered, forced))]
+
+
+def _abstention(offered: TaskNumbers, forced: TaskNumbers) -> Abstention | None:
+    place = {key: i for i, key in enumerate(forced.ids)}
+    both = [(i, place[key]) for i, key in enumerate(offered.ids) if key in place]
+    mine = [offered.records["accuracy"][i] for i, _ in both]
+    theirs = [forced.records["accuracy"][j] for _, j in both]
+    answered = np.array([record["said"] is not None for record in mine], dtype=bool)
+    if not answered.any():
+        return None
+    wrong, forced_wrong = _wrong(mine), _wrong(theirs)
+    weights = _weights([str(record["row"]) for record in mine])
+    readable = np.array([record["said"] is not None for record in theirs], dtype=bool)
+    drawn = np.array([_share(w, answered, wrong) for w in weights])
+    risk = _share(np.ones(len(both)), answered, wrong)
+    at: dict[str, tuple[Cell, Cell]] = {}
+    for name, score in SCORES.items():
+        scores = [score(forced.run.answer_sets[j]) for _, j in both]
+        if any(value is None for value in scores):
+            continue
+        # What cannot be read is left out first: it is no verdict.
+        levels = _levels(np.where(readable, np.array(scores, dtype=float), np.inf))
+        value = risk_at(levels, forced_wrong, np.ones(len(both)), float(answered.sum()))
+        of_score = np.array([risk_at(levels, forced_wrong, w, float(w @ answered)) for w in weights])
+        at[name] = (_made(value, of_score), _made(value - risk, of_score - drawn))
+    return Abstention(
+        model=offered.model,
+        asked=offered.variant.asked,
+        given="knowledge" if offered.variant.knowledge else "",
+        documents=len(both),
+        coverage=float(answered.mean()),
+        risk=_made(risk, drawn),
+        at_coverage=at,
+        answering_all=_share(np.ones(len(both)), readable, forced_wrong) if readable.any() else None,
+    )
+
+
+def risk_at(levels: IntArray, wrong: FloatArray, weights: FloatArray, covered: float) -> float:
+    """Risk among the surest documents, `covered` of them by weight; of equally sure ones each has an equal part.
+
+    Args:
+        levels: rank of each document's score, 0 = surest, equal for equal scores, shape (n,).
+        wrong: 1 where the verdict is wrong, shape (n,).
+        weights: how often each document counts, shape (n,).
+        covered: sum of weights to take.
+
+    Example:
+        >>> risk_at(np.array([0, 1, 1]), np.array([0.0, 1.0, 0.0]), np.ones(3), 2.0)
+        0.25
+    """
+    if covered < _LEAST:
+        return float("nan")
+    mass, errors = np.bincount(levels, weights), np.bincount(levels, weights * wrong)
+    before = np.concatenate([[0.0], np.cumsum(mass)[:-1]])
+    part = np.clip((covered - before) / np.maximum(mass, _LEAST), 0.0, 1.0)
+    return float((part * errors).sum() / covered)
+
+
+def _wrong(records: Sequence[Record]) -> FloatArray:
+    """1 where the verdict is wrong or there is none."""
+    return np.array([float(record["said"] != record["truth"]) for record in records])
+
+
+def _share(weights: FloatArray, among: FloatArray | np.ndarray, wrong: FloatArray) -> float:
+    whole = float(weights @ among)
+    return float(weights @ (among * wrong)) / whole if whole > _LEAST else float("nan")
+
+
+def _levels(scores: FloatArray) -> IntArray:
+    return np.unique(scores, return_inverse=True)[1].reshape(-1)
+
+
+def _weights(rows: Sequence[str]) -> list[FloatArray]:
+    """How often each document is in each resample of whole rows."""
+    names, code = np.unique(rows, return_inverse=True)
+    blocks = unit_counts(len(names), _RESAMPLES, len(names), np.random.default_rng(0))
+    return [times[code].astype(np.float64) for block in blocks for times in block]
+
+
+def _made(value: float, drawn: FloatArray) -> Cell:
+    if np.isnan(drawn).all():
+        return Cell(value, reason="no interval: nothing is answered in any resample")
+    return Cell(value, float(np.nanstd(drawn, ddof=1)), percentile_interval(drawn, 0.95))

@@ -1,0 +1,116 @@
+"""`hedge data medhallu`: MeSH groups of its questions, and the reference code's own prompts, out of your own copies."""
+
+from __future__ import annotations
+
+import argparse
+import json
+from pathlib import Path
+from typing import Any
+
+from hedge_tasks.io.commands import command, show, table
+
+_SHOWN = 5
+
+
+def add(commands: Any) -> None:
+    parser = command(
+        commands, "medhallu", _make, "make MedHallu's MeSH groups or its official prompts from your own copies"
+    )
+    parser.add_argument(
+        "--descriptors", type=Path, metavar="DESC.xml", help="NLM's desc2025.xml (.gz) or mtrees2025.bin"
+    )
+    parser.add_argument(
+        "--pubmedqa",
+        type=Path,
+        nargs="+",
+        metavar="FILE",
+        help="PubMedQA's ori_pqal.json, ori_pqaa.json or parquet files",
+    )
+    parser.add_argument(
+        "--among", default="", metavar="CDEFN", help="letters of the trees that count (default: all sixteen)"
+    )
+    parser.add_argument(
+        "--official-code", type=Path, metavar="FILE.py", help="the reference code's detection_vllm_notsurecase.py"
+    )
+    parser.add_argument(
+        "--out",
+        type=Path,
+        required=True,
+        metavar="PATH",
+        help="file of the groups (.json), or folder of the prompts and their tasks",
+    )
+
+
+def _make(arguments: argparse.Namespace) -> int:
+    from hedge_tasks.errors import ConfigError
+
+    mesh = (arguments.descriptors, arguments.pubmedqa)
+    if arguments.official_code is not None and not any(mesh):
+        return _prompts(arguments)
+    if all(mesh) and arguments.official_code is None:
+        return _groups(arguments)
+    raise ConfigError("give --descriptors and --pubmedqa for the MeSH groups, or --official-code for the prompts")
+
+
+def _groups(arguments: argparse.Namespace) -> int:
+    from hedge_tasks.evaluations.medhallu.mesh import (
+        PAPER_SHARES,
+        TREES,
+        group_questions,
+        letter_of,
+        read_terms,
+        read_trees,
+    )
+    from hedge_tasks.io.files import write_whole
+
+    among = [letter_of(letter) for letter in arguments.among] or list(TREES)
+    terms = {question: of for file in arguments.pubmedqa for question, of in read_terms(file).items()}
+    found = group_questions(terms, read_trees(arguments.descriptors), among)
+    write_whole(arguments.out, json.dumps(found.of, ensure_ascii=False, indent=0, sort_keys=True) + "\n")
+    shares = found.shares()
+    rows = [
+        [f"{letter} {TREES[letter]}", f"{share:.3f}", f"{paper:.3f}" if (paper := PAPER_SHARES.get(letter)) else "-"]
+        for letter, share in shares.items()
+    ]
+    lines = [f"{len(found.of)} of {len(terms)} questions have a group", table(["group", "share", "paper"], rows)]
+    if found.unknown_terms:
+        listed = ", ".join(list(found.unknown_terms)[:_SHOWN])
+        lines.append(f"{len(found.unknown_terms)} terms are no descriptors of this file, such as {listed}")
+    lines.append(f"Now include _hedge_medhallu_mesh_yaml in a task and set dataset_kwargs: {{mesh: {arguments.out}}}")
+    facts = {
+        "groups": len(found.of),
+        "questions": len(terms),
+        "shares": shares,
+        "without": list(found.without),
+        "unknown_terms": dict(found.unknown_terms),
+    }
+    show(arguments, facts, "\n".join(lines))
+    return 0
+
+
+def _prompts(arguments: argparse.Namespace) -> int:
+    from hedge_tasks.evaluation import own_folder
+    from hedge_tasks.evaluations.medhallu.official import (
+        LICENCE,
+        VARIANTS,
+        official_prompts,
+        prompt_file,
+        task_files,
+    )
+    from hedge_tasks.io.files import write_whole
+
+    prompts = official_prompts(arguments.official_code)
+    folder = arguments.out.resolve()
+    folder.mkdir(parents=True, exist_ok=True)
+    file = folder / "prompts.json"
+    write_whole(file, json.dumps(prompt_file(prompts), ensure_ascii=False, indent=2) + "\n")
+    tasks = task_files(prompts, file, own_folder("hedge_medhallu"))
+    for name, text in tasks.items():
+        write_whole(folder / name, text)
+    names = [name.removesuffix(".yaml") for name in tasks]
+    missing = [variant for variant in VARIANTS if variant not in prompts]
+    lines = [f"{file}: {', '.join(prompts)} ({LICENCE})"]
+    lines += [f"not in this code: {', '.join(missing)}"] if missing else []
+    lines.append(f"Now run lmms-eval --include_path {folder} --tasks {','.join(names)}")
+    show(arguments, {"prompts": prompts, "tasks": names, "missing": missing, "licence": LICENCE}, "\n".join(lines))
+    return 0
