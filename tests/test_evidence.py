@@ -5,6 +5,8 @@ from __future__ import annotations
 import base64
 import json
 import random
+import subprocess
+import sys
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -19,6 +21,7 @@ from hedge_tasks.clustering.nli_cache import Prediction
 from hedge_tasks.clustering.nli_model import Origin
 from hedge_tasks.clustering.relations import LIKELIEST
 from hedge_tasks.clustering.said import COSINES, PairTable, Said, Source
+from hedge_tasks.data.splits import load_split
 from hedge_tasks.detectors.scorer import Scorer
 from hedge_tasks.errors import DataError
 from hedge_tasks.runs.evidence import KeptEvidence, joined, keep
@@ -187,6 +190,36 @@ def test_no_command_on_a_finished_run_loads_a_model(models: Models, tmp_path: Pa
     page = (tmp_path / "out.html").read_text("utf-8")
     assert "Left out" not in page
     assert "Kernel language entropy" in page
+
+
+HEAVY = {"torch", "transformers", "sentence_transformers", "lmms_eval", "datasets", "pandas", "sklearn", "statsmodels"}
+"""Libraries that take a second or more to import, or bring one that does."""
+
+
+@pytest.mark.slow
+def test_a_report_with_pictures_imports_no_heavy_library(models: Models, tmp_path: Path) -> None:
+    rows = load_split("package://hedge_tasks.tasks/hedge_demo/data", None, "demo-test").select(range(12))
+    run = replace(asked_run(12), task="hedge_demo")
+    columns = {"id": "question_id", "question": "question", "images": ["image"]}
+    sets = [replace(a, id=row["question_id"]) for a, row in zip(run.answer_sets, rows, strict=True)]
+    sets = [replace(a, question=row["question"]) for a, row in zip(sets, rows, strict=True)]
+    kept = with_evidence(replace(run, answer_sets=tuple(sets), settings={**run.settings, "documents": columns}))
+    page = tmp_path / "report.html"
+    program = (
+        "import sys\n"
+        "from hedge_tasks.cli import main\n"
+        "code = main(sys.argv[1:])\n"
+        f"print('imported:', *sorted({ {*HEAVY, 'scipy.stats'} } & sys.modules.keys()))\n"
+        "sys.exit(code)"
+    )
+    command = [sys.executable, "-c", program, "report", str(save_run(kept, tmp_path)), "--out", str(page)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr[-2000:]
+    assert done.stdout.splitlines()[-1] == "imported:"
+    shown = page.read_text("utf-8")
+    assert shown.count("data:image/jpeg") >= 3
+    assert "Left out" not in shown
+    assert "Pictures are left out" not in shown
 
 
 @pytest.mark.slow

@@ -6,7 +6,7 @@ import hashlib
 import os
 import re
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING
 from urllib.parse import unquote
@@ -46,13 +46,26 @@ def load_split(path: str, name: str | None, split: str, *, revision: str | None 
     Raises:
         DataError: nothing found or unreadable. Names the data set and both ways to provide it.
     """
-    if path.startswith(PACKAGE_SCHEME):
-        return _read_parquet(_package_folder(path), split, path)
-    local = _local_folder(path, name)
-    if local is not None:
-        logger.info("{} ({}): reading {}", path, split, local)
-        return _read_parquet(local, split, path)
-    return _load_from_hub(path, name, split, revision)
+    files = local_files(path, name, split)
+    return _load_from_hub(path, name, split, revision) if files is None else _read_parquet(files, path)
+
+
+def local_files(path: str, name: str | None, split: str) -> list[Path] | None:
+    """The parquet files of a split that is inside a package or below HEDGE_DATA_DIR; None where it is on the hub.
+
+    Raises:
+        DataError: such a folder does not hold the split.
+    """
+    folder = _package_folder(path) if path.startswith(PACKAGE_SCHEME) else _local_folder(path, name)
+    if folder is None:
+        return None
+    files = sorted(folder.glob(f"{split}*.parquet"))
+    if not files:
+        found = ", ".join(sorted(p.name for p in folder.glob("*.parquet"))) or "no parquet file"
+        raise DataError(f"{path}: no {split}*.parquet in {folder} (there: {found})")
+    if not path.startswith(PACKAGE_SCHEME):
+        logger.info("{} ({}): reading {}", path, split, folder)
+    return files
 
 
 def loaded_revision(dataset: Dataset) -> str | None:
@@ -82,7 +95,7 @@ def fetch_images(dataset: Dataset, columns: Sequence[str], path: str, revision: 
         if dataset.features[column] not in (Value("string"), Value("large_string")):
             continue
         names = dataset[column][:]
-        files = _fetch_all(sorted({name for name in names if name}), path, revision, f"{path}, column {column!r}")
+        files = fetch_files(names, path, column, revision)
         images = [{"bytes": files[name], "path": name} if name else None for name in names]
         at = dataset.column_names.index(column)
         order = [*dataset.column_names[:at], column, *dataset.column_names[at + 1 :]]
@@ -90,9 +103,11 @@ def fetch_images(dataset: Dataset, columns: Sequence[str], path: str, revision: 
     return dataset
 
 
-def _fetch_all(names: Sequence[str], path: str, revision: str | None, what: str) -> dict[str, bytes]:
-    """Read or download files, several at a time."""
+def fetch_files(names: Iterable[str | None], path: str, column: str, revision: str | None) -> dict[str, bytes]:
+    """Read or download the files that an image column names, several at a time; see `fetch_images`."""
     from tqdm.contrib.concurrent import thread_map
+
+    what, wanted = f"{path}, column {column!r}", sorted({name for name in names if name})
 
     def fetch(name: str) -> bytes:
         try:
@@ -101,7 +116,7 @@ def _fetch_all(names: Sequence[str], path: str, revision: str | None, what: str)
             raise DataError(f"{what}: the image {name[:200]!r} cannot be had: {_first_line(error)}") from error
 
     bar = {"desc": "Fetching images", "unit": "image", "delay": 2, "leave": False}
-    return dict(zip(names, thread_map(fetch, names, max_workers=_DOWNLOADS, **bar), strict=True))
+    return dict(zip(wanted, thread_map(fetch, wanted, max_workers=_DOWNLOADS, **bar), strict=True))
 
 
 def _fetch(name: str, path: str, revision: str | None) -> bytes:
@@ -151,7 +166,7 @@ def document_keys(dataset: Dataset, text_columns: Sequence[str], image_columns: 
     """
     seen: Counter[str] = Counter()
     keys = []
-    for row in _undecoded(dataset, [*text_columns, *image_columns]):
+    for row in undecoded(dataset, [*text_columns, *image_columns]):
         digest = hashlib.sha256()
         for column in text_columns:
             digest.update(f"{row[column]}\0".encode())
@@ -169,7 +184,7 @@ def image_keys(dataset: Dataset, image_columns: Sequence[str]) -> list[str]:
         return [""] * len(dataset)
     return [
         hashlib.sha256(b"".join(hashlib.sha256(_image_bytes(row[c])).digest() for c in image_columns)).hexdigest()[:16]
-        for row in _undecoded(dataset, image_columns)
+        for row in undecoded(dataset, image_columns)
     ]
 
 
@@ -183,7 +198,7 @@ def image_faults(dataset: Dataset, image_columns: Sequence[str]) -> dict[int, st
     """
     faults: dict[int, str] = {}
     for column in image_columns:
-        for i, row in enumerate(_undecoded(dataset, [column])):
+        for i, row in enumerate(undecoded(dataset, [column])):
             if fault := _image_fault(row[column], decode=i < _DECODED_AT_START):
                 faults.setdefault(i, fault)
     return faults
@@ -199,7 +214,7 @@ def describe_faults(faults: Mapping[int, str], n_documents: int) -> str:
     return "; ".join(said)
 
 
-def _undecoded(dataset: Dataset, columns: Sequence[str]) -> Dataset:
+def undecoded(dataset: Dataset, columns: Sequence[str]) -> Dataset:
     """The columns with images as stored bytes: hashing needs no pixels."""
     from datasets import Image
 
@@ -253,18 +268,19 @@ def _local_folder(path: str, name: str | None) -> Path | None:
     return None
 
 
-def _read_parquet(folder: Path, split: str, what: str) -> Dataset:
+def _read_parquet(files: Sequence[Path], what: str) -> Dataset:
     from datasets import Dataset
 
-    files = sorted(folder.glob(f"{split}*.parquet"))
-    if not files:
-        found = ", ".join(sorted(p.name for p in folder.glob("*.parquet"))) or "no parquet file"
-        raise DataError(f"{what}: no {split}*.parquet in {folder} (there: {found})")
     try:
         return Dataset.from_parquet([str(file) for file in files])
     except Exception as error:  # pyarrow and datasets raise many kinds; all mean the same to the user
-        names = ", ".join(file.name for file in files)
-        raise DataError(f"{what}: cannot read {names} in {folder}: {_first_line(error)}") from error
+        raise cannot_read(what, files, error) from error
+
+
+def cannot_read(what: str, files: Sequence[Path], error: Exception) -> DataError:
+    """What is said of local files that are damaged."""
+    names = ", ".join(file.name for file in files)
+    return DataError(f"{what}: cannot read {names} in {files[0].parent}: {_first_line(error)}")
 
 
 def _load_from_hub(path: str, name: str | None, split: str, revision: str | None) -> Dataset:

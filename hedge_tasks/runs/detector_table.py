@@ -6,7 +6,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
-from scipy.stats import rankdata
 
 from hedge_tasks.data.answers import AnswerSet
 from hedge_tasks.detectors.advice import Gain, free_of, price_advice
@@ -19,6 +18,7 @@ from hedge_tasks.errors import ConfigError, DataError
 from hedge_tasks.runs.comparisons import compare_two_scores
 from hedge_tasks.runs.run_files import Run
 from hedge_tasks.statistics import Comparison, Estimate, StratifiedAuroc, holm
+from hedge_tasks.statistics.base import midranks
 from hedge_tasks.statistics.resampling import percentile_interval
 
 _RESAMPLES = 2000
@@ -189,7 +189,7 @@ def mean_ranks(tables: Sequence[DetectorTable], *, seed: int = 0) -> list[Rank]:
     names = [name for name in values[0] if all(name in of for of in values)] if values else []
     if not names:
         return []
-    ranks = np.array([rankdata([-of[name] for name in names]) for of in values])
+    ranks = np.array([midranks([-of[name] for name in names]) for of in values])
     drawn = np.random.default_rng(seed).integers(len(ranks), size=(_RESAMPLES, len(ranks)))
     resampled = ranks[drawn].mean(axis=1)
     found = [

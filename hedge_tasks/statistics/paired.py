@@ -23,6 +23,7 @@ from hedge_tasks.statistics.base import (
     codes_of,
     levels_of,
     quantile_of,
+    two_sided_p,
 )
 from hedge_tasks.statistics.placements import auroc_components, check_units, component_variance, degrees_of_freedom
 from hedge_tasks.statistics.resampling import canonical_units, unit_counts
@@ -264,12 +265,8 @@ def _bootstrap(
 
 def _tested(difference: float, stderr: float, degrees: int | None, confidence: float) -> _Uncertainty:
     """Interval and two-sided p-value, normal or Student's."""
-    from scipy.stats import norm
-    from scipy.stats import t as student
-
-    distribution = norm if degrees is None else student(degrees)
     half = quantile_of(confidence, degrees) * stderr
-    p_value = float(2 * distribution.sf(abs(difference) / stderr))
+    p_value = two_sided_p(abs(difference) / stderr, degrees)
     return _Uncertainty(stderr, (max(-1.0, difference - half), min(1.0, difference + half)), p_value)
 
 
