@@ -7,8 +7,9 @@ from typing import Any
 
 import pytest
 
+from hedge_tasks.detectors.registry import get, names
 from hedge_tasks.errors import ConfigError
-from hedge_tasks.lmms.filters import ClusterFilter, asked_filters
+from hedge_tasks.lmms.filters import ClusterFilter, asked_detectors, asked_filters
 from hedge_tasks.lmms.task import HedgeTask
 
 PIPELINES: list[dict[str, Any]] = [{"name": name} for name in ("nli", "embed", "embed_qa")]
@@ -30,3 +31,10 @@ def test_a_missing_model_names_the_filters_that_can_run(tmp_path: Any) -> None:
     task: Any = SimpleNamespace(_predict_only=False, _filters=[missing, there])
     with pytest.raises(Exception, match="HEDGE_FILTERS=exact"):
         HedgeTask._check_models(task)
+
+
+def test_all_detectors_can_be_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HEDGE_DETECTORS", "p_true, all")
+    assert {*asked_detectors()} == {*(n for n in names() if not get(n).experimental), "p_true"}
+    monkeypatch.setenv("HEDGE_DETECTORS", " ,")
+    assert asked_detectors() == []

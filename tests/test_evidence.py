@@ -244,6 +244,41 @@ def test_what_was_not_kept_is_asked_or_left_out_with_the_reason(
     assert "Left out is the clustering nli: the model cannot be had" in (tmp_path / "out.html").read_text("utf-8")
 
 
+@pytest.mark.slow
+def test_all_detectors_ask_no_model_until_they_are_kept(
+    models: Models, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    run = asked_run(16)
+    said = Said()
+    scorers_of(run)["nli"].looking_up(said).cluster(run.answer_sets)
+    path = save_run(replace(run, evidence=keep(said, run.answer_sets)), tmp_path)
+    asked = len(models.pairs)
+
+    def rows(*options: str) -> tuple[list[str], dict[str, str]]:
+        assert main(["detectors", str(path), "--filter", "nli", "--json", *options]) == 0
+        [facts] = json.loads(capsys.readouterr().out)["runs"]
+        return [row["detector"] for row in facts["detectors"]], facts["left_out"]
+
+    models.forbidden = True
+    shown, left_out = rows()
+    assert {"se", "radflag", "vase", "lexical"} <= {*shown}
+    assert left_out["luq"] == (
+        f"the run does not keep NLI probabilities of all pairs of answers: --keep asks {NLI['model']} for them, once"
+    )
+    assert "luq" not in shown
+    assert left_out["kle_cosine"] != left_out["luq"]
+    # Whoever names it is told that the model is not there.
+    assert main(["detectors", str(path), "--filter", "nli", "--detectors", "luq"]) == 2
+    assert "the model cannot be had" in capsys.readouterr().err
+    assert len(models.pairs) == asked
+    models.forbidden = False
+    assert main(["detectors", str(path), "--filter", "nli", "--keep"]) == 0
+    capsys.readouterr()
+    assert len(models.pairs) > asked
+    models.forbidden = True
+    assert "luq" in rows()[0]
+
+
 def test_evidence_is_of_these_texts_and_no_others(models: Models) -> None:
     run = with_evidence(asked_run(6))
     changed = [replace(a, baseline=replace(a.baseline, text="another")) for a in run.answer_sets]

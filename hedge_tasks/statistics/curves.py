@@ -394,10 +394,10 @@ _OF_COUNTS: dict[str, Callable[[_Counts], FloatArray]] = {
 def _resampled(
     x: FloatArray, q: FloatArray, groups: IntArray | None, names: Sequence[str], n_resamples: int, seed: int
 ) -> dict[str, FloatArray]:
-    layout, rng = _Layout(x, q), np.random.default_rng(seed)
+    layout = _Layout(x, q)
     units, n_units = canonical_units(groups, layout.levels, layout.place)
     samples: dict[str, list[FloatArray]] = {name: [] for name in names}
-    for block in unit_counts(n_units, n_resamples, len(x), rng):
+    for block in unit_counts(n_units, n_resamples, len(x), seed):
         counts = layout.counts(block[:, units].astype(np.float64))
         for name in names:
             samples[name].append(_OF_COUNTS[name](counts))

@@ -170,8 +170,7 @@ def compare_runs(
     codes = None if groups is None else codes_of(groups, len(a[0]), "groups")
     kind = "document" if codes is None else "group"
     name = f"paired {kind} bootstrap ({n_resamples} resamples)"
-    rng = np.random.default_rng(seed)
-    return _compared(a, b, name, lambda: _bootstrap(a, b, codes, n_resamples, rng, confidence))
+    return _compared(a, b, name, lambda: _bootstrap(a, b, codes, n_resamples, seed, confidence))
 
 
 def holm(p_values: Sequence[float | None]) -> list[float | None]:
@@ -238,7 +237,7 @@ def _bootstrap(
     b: _Data,
     groups: IntArray | None,
     n_resamples: int,
-    rng: np.random.Generator,
+    seed: int,
     confidence: float,
 ) -> _Uncertainty:
     (levels_a, positive_a), (levels_b, positive_b) = ((levels_of(x), y == 1) for x, y in (a, b))
@@ -249,7 +248,7 @@ def _bootstrap(
     count_a, count_b = LevelCounts(levels_a, positive_a, units), LevelCounts(levels_b, positive_b, units)
     width = max(count_a.width, count_b.width)
     differences = np.concatenate(
-        [count_a.areas(times) - count_b.areas(times) for times in unit_counts(n_units, n_resamples, width, rng)]
+        [count_a.areas(times) - count_b.areas(times) for times in unit_counts(n_units, n_resamples, width, seed)]
     )
     differences = differences[~np.isnan(differences)]
     if len(differences) < 2:
