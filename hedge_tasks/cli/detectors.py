@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from hedge_tasks.cli.choices import add_detectors, add_scorer, add_task, add_trust, chosen_detectors, chosen_scorer
-from hedge_tasks.cli.summary import undefined
 from hedge_tasks.io.commands import command, number, show, table
 
 if TYPE_CHECKING:
@@ -122,7 +121,8 @@ def _text(found: DetectorTable, fusion: Fusion | None) -> str:
         reasons.setdefault(reason, []).append(name)
     lines = [f"{found.run.title}; filter {found.scorer.name}", *([table(header, rows)] if rows else [])]
     lines += ["seconds: of the evidence (looked up where it was kept) and the score, for all questions"] if rows else []
-    lines += [*undefined(reasons), *([found.advice] if found.advice else [])]
+    lines += [f"left out: {', '.join(names)}: {reason}" for reason, names in reasons.items()]
+    lines += [found.advice] if found.advice else []
     return "\n".join([*lines, *(["", _fusion(fusion)] if fusion else [])])
 
 
