@@ -1,11 +1,15 @@
 """All detectors on real sampled answers, with their price and intervals.
 
-    python benchmarks/real_answers.py --triviaqa triviaqa_llama13b_500x20.jsonl
+    python benchmarks/real_answers.py --triviaqa triviaqa_llama13b_500x20.jsonl --wikibio wikibio_gpt3_half.jsonl
         [--run RUN --filter nli embed] [--clustering embed]
 
 - `--triviaqa`: 500 TriviaQA questions with 20 answers each of a 13 B text model, without log-probabilities. Every line
   has `id`, `question`, `reference` and `samples`. The first sample stands in for the baseline answer, which the file
   lacks, and the others are the clean answers; the rule judge labels.
+- `--wikibio`: 119 biographies by GPT-3 with 20 draws each and people's labels of every sentence (SelfCheckGPT's data;
+  Manakul et al. 2023). Every line has `id`, `sentences`, `labels` and `samples`. A biography counts as hallucinated
+  where people call at least half of its sentences majorly inaccurate. Clustered by `exact`, under which every biography
+  is a meaning of its own, so that only what compares words says anything, and as `--clustering` says.
 - `--run`: a finished run, such as one of `hedge_demo`, under some of its own filters.
 
 What a set of answers cannot give (log-probabilities, noisy answers, an NLI model for its language) is left out.
@@ -49,6 +53,19 @@ def triviaqa(path: Path) -> Run:
     return Run(f"TriviaQA, labelled by rule judge {judge.version}", "LLaMA-13B", tuple(sets))
 
 
+def wikibio(path: Path) -> Run:
+    sets = [
+        AnswerSet(
+            str(row["id"]),
+            Answer(" ".join(row["sentences"])),
+            tuple(map(Answer, row["samples"])),
+            label=int(2 * row["labels"].count("major_inaccurate") >= len(row["labels"])),
+        )
+        for row in rows_of(path)
+    ]
+    return Run("WikiBio, people's labels", "GPT-3", tuple(sets))
+
+
 def together(tables: Sequence[DetectorTable]) -> Iterator[str]:
     """One row a detector, one column a set of answers under one clustering."""
     for i, table in enumerate(tables, start=1):
@@ -59,7 +76,7 @@ def together(tables: Sequence[DetectorTable]) -> Iterator[str]:
         yield f"   {clean} clean and {noisy} noisy answers. {table.advice}"
     yield ""
     yield "| detector | draws | " + " | ".join(str(i) for i, _ in enumerate(tables, start=1)) + " |"
-    yield "|---" * (2 + len(tables)) + "|"
+    yield "| --- " * (2 + len(tables)) + "|"
     rows = [{row.detector: row for row in table.rows} for table in tables]
     places: dict[str, list[float]] = {}
     for of in rows:
@@ -85,6 +102,7 @@ def cell(row: Row | None) -> str:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--triviaqa", type=Path)
+    parser.add_argument("--wikibio", type=Path)
     parser.add_argument("--clustering", nargs="+", default=["embed"])
     parser.add_argument("--run", type=Path)
     parser.add_argument("--filter", nargs="+", default=["nli", "embed"])
@@ -94,11 +112,15 @@ def main() -> None:
     asked: list[tuple[Run, Scorer, list[str]]] = []
     if arguments.run is not None:
         run = load_run(arguments.run)
-        forced = [name for name in ("p_true", "image_ratio") if any(a.forced for a in run.answer_sets)]
+        # What needs a forced pass is in the table where the run has some.
+        forced = [name for name in names() if get(name).experimental and any(a.forced for a in run.answer_sets)]
         asked += [(run, scorer_of(run, name), [*usual, *forced]) for name in arguments.filter]
     if arguments.triviaqa is not None:
         answers = triviaqa(arguments.triviaqa)
         asked += [(answers, scorer, usual) for scorer in scorers]
+    if arguments.wikibio is not None:
+        answers = wikibio(arguments.wikibio)
+        asked += [(answers, scorer, usual) for scorer in [Scorer.build("exact", "exact"), *scorers]]
     print("\n".join(together([detector_table(run, scorer, detectors) for run, scorer, detectors in asked])))
 
 

@@ -14,7 +14,7 @@ EXACT = {"exact": {"with_question": False, "backend": "exact", "alpha": 1.0}}
 HOSTILE = {
     "script": "</script><script>window.hacked = 1</script><img src=x onerror='window.hacked = 1'>",
     "link": '[see](javascript:window.hacked=1) <a href="javascript:window.hacked=1">x</a>',
-    "template": "{{ 7 * 7 }} {% raw %} ${7*7}",
+    "template": "{{ 271 * 271 }} {% raw %} ${271*271}",
     "formula": '=HYPERLINK("http://example.com","x")',
     "null": "a\x00b\x1b[31mred\ud800",
     "separators": "line\u2028paragraph\u2029end",

@@ -7,8 +7,9 @@ from typing import Any
 
 import pytest
 
+from hedge_tasks.detectors.registry import get, names
 from hedge_tasks.errors import ConfigError
-from hedge_tasks.lmms.filters import ClusterFilter, asked_filters
+from hedge_tasks.lmms.filters import ClusterFilter, asked_detectors, asked_filters
 from hedge_tasks.lmms.requests import check_models
 
 PIPELINES: list[dict[str, Any]] = [{"name": name} for name in ("nli", "embed", "embed_qa")]
@@ -29,3 +30,10 @@ def test_a_missing_model_names_the_filters_that_can_run(tmp_path: Any) -> None:
     there = SimpleNamespace(name="exact", filters=[ClusterFilter("exact")])
     with pytest.raises(Exception, match="HEDGE_FILTERS=exact"):
         check_models([missing, there])
+
+
+def test_all_detectors_can_be_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HEDGE_DETECTORS", "p_true, all")
+    assert {*asked_detectors()} == {*(n for n in names() if not get(n).experimental), "p_true"}
+    monkeypatch.setenv("HEDGE_DETECTORS", " ,")
+    assert asked_detectors() == []

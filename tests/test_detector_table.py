@@ -24,6 +24,7 @@ from hedge_tasks.errors import ConfigError
 from hedge_tasks.runs.detector_table import detector_table, mean_ranks
 from hedge_tasks.runs.run_files import save_run
 from hedge_tasks.runs.scorers import scorer_of
+from hedge_tasks.sampling.forced import PASSES
 from hedge_tasks.statistics import holm
 
 RUN = finished_run(60)
@@ -83,7 +84,7 @@ def test_an_nli_model_serves_the_detectors_that_need_relations(monkeypatch: pyte
 def test_every_detector_is_in_the_table_or_left_out_with_a_reason() -> None:
     table = detector_table(RUN, SCORER, names())
     assert {row.detector for row in table.rows} | set(table.left_out) == set(names())
-    cannot = {n for n in names() if get(n).needs & {"relations", "cosines", "forced_blank", "forced_truth"}}
+    cannot = {n for n in names() if get(n).needs & {"relations", "cosines", *PASSES}}
     assert set(table.left_out) == cannot | {"length"}
     assert all("there are no" in table.left_out[name] for name in cannot)
     assert table.left_out["length"] == "every document has the same score"
@@ -157,7 +158,7 @@ def test_the_command_shows_price_interval_and_reasons(tmp_path: Path, capsys: py
     assert "NLI" in facts["left_out"]["kle"]
     assert main(["detectors", str(file), "--detectors", "se,vase,kle", "--budget", "6"]) == 0
     printed = capsys.readouterr().out
-    assert "kle is undefined: 60 of 60 documents have no such score (there are no NLI" in printed
+    assert "kle: 60 of 60 documents have no such score (there are no NLI" in printed
     assert main(["detectors", str(file), "--against", "vas"]) == 2
     assert "did you mean 'vase'?" in capsys.readouterr().err
 

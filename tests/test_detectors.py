@@ -105,6 +105,7 @@ BOUNDS = {
     "baseline_nll": lambda n, m: (0, None),
     "length": lambda n, m: (0, None),
     "image_ratio": lambda n, m: (None, None),
+    "reworded_msp": lambda n, m: (0, None),
     "clean_nll": lambda n, m: (0, None),
     "predictive_entropy": lambda n, m: (0, None),
     "cocoa": lambda n, m: (0, None),
@@ -158,7 +159,7 @@ def random_evidence(dice, n, m):
         relations,
         cosines,
         "where?",
-        {name: -dice.expovariate(1) for name in ("blank", "true", "false")},
+        {name: -dice.expovariate(1) for name in ("blank", "reworded", "true", "false")},
     )
 
 
@@ -374,6 +375,7 @@ WITHOUT = {
     "relations": lambda e: changed(e, relations=None),
     "cosines": lambda e: changed(e, cosines=None),
     "question": lambda e: changed(e, question=None),
+    "forced_reworded": lambda e: changed(e, forced={k: v for k, v in e.forced.items() if k != "reworded"}),
     "forced_blank": lambda e: changed(e, forced={k: v for k, v in e.forced.items() if k != "blank"}),
     "forced_truth": lambda e: changed(e, forced={k: v for k, v in e.forced.items() if k != "false"}),
     "clean": lambda e: Evidence((e.texts[0], *e.texts[e.noisy]), 0, **cut(e, [0, *range(1 + e.n_clean, len(e.texts))])),

@@ -5,6 +5,8 @@ from __future__ import annotations
 import base64
 import json
 import random
+import subprocess
+import sys
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -19,6 +21,7 @@ from hedge_tasks.clustering.nli_cache import Prediction
 from hedge_tasks.clustering.nli_model import Origin
 from hedge_tasks.clustering.relations import LIKELIEST
 from hedge_tasks.clustering.said import COSINES, PairTable, Said, Source
+from hedge_tasks.data.splits import load_split
 from hedge_tasks.detectors.scorer import Scorer
 from hedge_tasks.errors import DataError
 from hedge_tasks.runs.evidence import KeptEvidence, joined, keep
@@ -189,6 +192,36 @@ def test_no_command_on_a_finished_run_loads_a_model(models: Models, tmp_path: Pa
     assert "Kernel language entropy" in page
 
 
+HEAVY = {"torch", "transformers", "sentence_transformers", "lmms_eval", "datasets", "pandas", "sklearn", "statsmodels"}
+"""Libraries that take a second or more to import, or bring one that does."""
+
+
+@pytest.mark.slow
+def test_a_report_with_pictures_imports_no_heavy_library(models: Models, tmp_path: Path) -> None:
+    rows = load_split("package://hedge_tasks.tasks/hedge_demo/data", None, "demo-test").select(range(12))
+    run = replace(asked_run(12), task="hedge_demo")
+    columns = {"id": "question_id", "question": "question", "images": ["image"]}
+    sets = [replace(a, id=row["question_id"]) for a, row in zip(run.answer_sets, rows, strict=True)]
+    sets = [replace(a, question=row["question"]) for a, row in zip(sets, rows, strict=True)]
+    kept = with_evidence(replace(run, answer_sets=tuple(sets), settings={**run.settings, "documents": columns}))
+    page = tmp_path / "report.html"
+    program = (
+        "import sys\n"
+        "from hedge_tasks.cli import main\n"
+        "code = main(sys.argv[1:])\n"
+        f"print('imported:', *sorted({ {*HEAVY, 'scipy.stats'} } & sys.modules.keys()))\n"
+        "sys.exit(code)"
+    )
+    command = [sys.executable, "-c", program, "report", str(save_run(kept, tmp_path)), "--out", str(page)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr[-2000:]
+    assert done.stdout.splitlines()[-1] == "imported:"
+    shown = page.read_text("utf-8")
+    assert shown.count("data:image/jpeg") >= 3
+    assert "Left out" not in shown
+    assert "Pictures are left out" not in shown
+
+
 @pytest.mark.slow
 def test_what_was_not_kept_is_asked_or_left_out_with_the_reason(
     models: Models, tmp_path: Path, capsys: pytest.CaptureFixture[str]
@@ -209,6 +242,41 @@ def test_what_was_not_kept_is_asked_or_left_out_with_the_reason(
     assert "the model cannot be had" in capsys.readouterr().err
     assert main(["report", str(path), "--out", str(tmp_path / "out.html")]) == 0
     assert "Left out is the clustering nli: the model cannot be had" in (tmp_path / "out.html").read_text("utf-8")
+
+
+@pytest.mark.slow
+def test_all_detectors_ask_no_model_until_they_are_kept(
+    models: Models, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    run = asked_run(16)
+    said = Said()
+    scorers_of(run)["nli"].looking_up(said).cluster(run.answer_sets)
+    path = save_run(replace(run, evidence=keep(said, run.answer_sets)), tmp_path)
+    asked = len(models.pairs)
+
+    def rows(*options: str) -> tuple[list[str], dict[str, str]]:
+        assert main(["detectors", str(path), "--filter", "nli", "--json", *options]) == 0
+        [facts] = json.loads(capsys.readouterr().out)["runs"]
+        return [row["detector"] for row in facts["detectors"]], facts["left_out"]
+
+    models.forbidden = True
+    shown, left_out = rows()
+    assert {"se", "radflag", "vase", "lexical"} <= {*shown}
+    assert left_out["luq"] == (
+        f"the run does not keep NLI probabilities of all pairs of answers: --keep asks {NLI['model']} for them, once"
+    )
+    assert "luq" not in shown
+    assert left_out["kle_cosine"] != left_out["luq"]
+    # Whoever names it is told that the model is not there.
+    assert main(["detectors", str(path), "--filter", "nli", "--detectors", "luq"]) == 2
+    assert "the model cannot be had" in capsys.readouterr().err
+    assert len(models.pairs) == asked
+    models.forbidden = False
+    assert main(["detectors", str(path), "--filter", "nli", "--keep"]) == 0
+    capsys.readouterr()
+    assert len(models.pairs) > asked
+    models.forbidden = True
+    assert "luq" in rows()[0]
 
 
 def test_evidence_is_of_these_texts_and_no_others(models: Models) -> None:

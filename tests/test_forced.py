@@ -20,7 +20,9 @@ from hedge_tasks.data.answers import Answer, AnswerSet
 from hedge_tasks.detectors import Evidence, evidence_of, get
 from hedge_tasks.detectors.pipeline import cluster_answer_sets, score_clustered
 from hedge_tasks.errors import ConfigError, DataError
+from hedge_tasks.perturb.text import load_templates
 from hedge_tasks.sampling import SamplingPlan
+from hedge_tasks.sampling.conversations import Conversation
 from hedge_tasks.sampling.forced import passes_needed
 from hedge_tasks.sampling.hook import generate_samples
 from hedge_tasks.sampling.image_check import GREY
@@ -115,6 +117,30 @@ def test_text_tasks_have_no_blank_picture_and_tell_what_is_to_be_read(tmp_path: 
     [first, _] = sampled(model, None, ALL, images=False, context="A study of lungs.")
     assert list(first.forced) == ["true", "false"]
     assert "A study of lungs.\nquestion 0?" in said(model.forced[0][0])
+
+
+def test_the_question_is_asked_in_other_words(tmp_path: Path) -> None:
+    model = ForcingModel()
+    first, second = sampled(model, tmp_path, ("reworded",))
+    conversations = [conversation for conversation, _ in model.forced]
+    introductions = load_templates("neutral")
+    for i, conversation in enumerate(conversations):
+        assert said(conversation) in [template.replace("{question}", f"question {i}?") for template in introductions]
+        assert pictures(conversation)[0].getpixel((0, 0)) == (200, 10, 10)
+    assert [text for _, text in model.forced] == ["at q0", "at q1"]
+    assert first.forced == {"reworded": Answer("at q0", -0.5, 2)}
+    assert get("reworded_msp").score(evidence_of(first)) == pytest.approx(1.0)
+    again = ForcingModel()
+    assert sampled(again, tmp_path, ("reworded",)) == [first, second]
+    assert again.forced == []
+    # Messages that another task has written are reworded as those of noisy draws are.
+    content = [{"type": "image", "url": PICTURE}, {"type": "text", "text": "question 1? Be brief."}]
+    written, _ = Conversation.of([{"role": "user", "content": content}])
+    others = requests(None, ("reworded",))
+    others[1].args = (*others[1].args[:2], replace(others[1].args[2], conversation=written), *others[1].args[3:])
+    list(generate_samples(again, others))
+    assert said(again.forced[1][0]) == f"{said(conversations[1])} Be brief."
+    assert pictures(again.forced[1][0])[0].getpixel((0, 0)) == (200, 10, 10)
 
 
 def test_a_model_that_cannot_tell_leaves_them_out(said_lines: list[str]) -> None:

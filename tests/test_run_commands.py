@@ -141,6 +141,21 @@ def test_sweep_gives_at_every_n_what_a_run_of_that_size_gives(
     assert plot.read_text().startswith("<?xml")
 
 
+def test_sweep_of_many_detectors_has_a_row_each(run: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    sweep = ["sweep", str(run), "--by", "draws", "--n", "2,4", "--detectors"]
+    assert main([*sweep, "se,radflag,vase"]) == 0
+    header = capsys.readouterr().out.splitlines()[2]
+    assert header.split() == ["at", "most", "draws", "se", "draws", "radflag", "draws", "vase"]
+    assert main([*sweep, "se,radflag,vase,msp,lexical,kle", "--json"]) == 0
+    [vase] = [p for p in json.loads(capsys.readouterr().out)["points"] if (p["score"], p["n"]) == ("vase", 4)]
+    assert main([*sweep, "se,radflag,vase,msp,lexical,kle"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert max(len(line) for line in lines if not line.startswith("undefined: ")) < 100
+    [told] = [line.split() for line in lines if line.startswith("vase")]
+    assert told[3:] == [f"{vase['auroc']['value']:.4f}", "(4)"]
+    assert any(line.startswith("undefined: ") and "kle" in line for line in lines)
+
+
 def test_sweep_of_one_answer_has_no_entropy_to_tell_by(run: Path, hedge: Callable[..., Any]) -> None:
     [se] = [p for p in hedge("sweep", run, "--n", "1")["points"] if p["score"] == "se"]
     # Every entropy is 0. HEDGE's Table 3 has the 0.5 of its definition in the first column.

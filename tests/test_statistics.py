@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 from hedge_tasks.statistics import Estimate, UndefinedStatistic, auroc, estimate_auroc, resampling, stratified_auroc
+from hedge_tasks.statistics.base import midranks, two_sided_p, wilson
 
 NAN = math.nan
 
@@ -45,6 +46,35 @@ def simulated(n, seed=0, decimals=None):
     labels = rng.permutation(np.arange(n) % 3 == 0).astype(int)
     scores = rng.normal(size=n) + labels
     return (scores if decimals is None else scores.round(decimals)), labels
+
+
+# --- What heavy libraries are not imported for -----------------------------------------------------------------------
+
+
+def test_midranks_are_scipys():
+    from scipy.stats import rankdata
+
+    for decimals in (None, 0):
+        scores, _ = simulated(60, 1, decimals)
+        assert midranks(scores).tolist() == rankdata(scores).tolist()
+    assert midranks([math.inf, 0.0, math.inf, -math.inf]).tolist() == [3.5, 2, 3.5, 1]
+    assert midranks([]).tolist() == []
+
+
+@pytest.mark.parametrize("deviation", [0.0, 0.3, 1.96, 8.0])
+def test_p_values_are_scipys(deviation):
+    from scipy.stats import norm, t
+
+    assert two_sided_p(deviation) == pytest.approx(2 * norm.sf(deviation), rel=1e-12)
+    assert two_sided_p(deviation, 4) == pytest.approx(2 * t(4).sf(deviation), rel=1e-12)
+
+
+@pytest.mark.parametrize(("share", "n"), [(0.0, 7.0), (0.31, 12.7), (0.5, 1.0), (1.0, 300.0)])
+def test_wilsons_interval_is_that_of_statsmodels(share, n):
+    from statsmodels.stats.proportion import proportion_confint
+
+    expected = proportion_confint(share * n, n, alpha=0.1, method="wilson")
+    assert wilson(share, n, 0.9) == pytest.approx(tuple(map(float, expected)), abs=1e-12)
 
 
 # --- AUROC -----------------------------------------------------------------------------------------------------------

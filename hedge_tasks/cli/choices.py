@@ -58,13 +58,9 @@ def chosen_detectors(arguments: argparse.Namespace, default: Sequence[str]) -> t
     Raises:
         ConfigError: there is no such detector; names the nearest one.
     """
-    from hedge_tasks.detectors.registry import get, names
+    from hedge_tasks.detectors.registry import named
 
-    if arguments.detectors is None:
-        return tuple(default)
-    if arguments.detectors == "all":
-        return tuple(name for name in names() if not get(name).experimental)
-    return tuple(get(name.strip()).name for name in arguments.detectors.split(","))
+    return tuple(default) if arguments.detectors is None else named(arguments.detectors)
 
 
 def chosen_run(arguments: argparse.Namespace) -> Run:

@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from hedge_tasks.cli.choices import add_detectors, add_scorer, add_task, add_trust, chosen_detectors, chosen_scorer
-from hedge_tasks.cli.summary import undefined
 from hedge_tasks.io.commands import command, number, show, table
 
 if TYPE_CHECKING:
@@ -22,7 +21,7 @@ def add(commands: Any) -> None:
     parser = command(commands, "detectors", run, "compare all detectors on the same answers, with their price")
     where = "lmms-eval's output folder, a run file, or a JSONL file of answers; several: mean ranks as well"
     parser.add_argument("runs", type=Path, metavar="RUN", nargs="+", help=where)
-    add_detectors(parser, "all")
+    add_detectors(parser, "all that need nothing of a model which the run does not keep")
     parser.add_argument("--against", metavar="NAME", help="what they are compared with (default: se)")
     parser.add_argument(
         "--budget",
@@ -35,7 +34,8 @@ def add(commands: Any) -> None:
     parser.add_argument(
         "--keep",
         action="store_true",
-        help="write what models had to be asked into the run files, so that the next time nothing is asked",
+        help="ask models for what further detectors need, such as NLI probabilities of all pairs of answers, and write "
+        "it into the run files, so that the next time nothing is asked",
     )
     parser.add_argument(
         "--fuse",
@@ -61,12 +61,17 @@ def run(arguments: argparse.Namespace) -> int:
     everything = [name for name in names() if not get(name).experimental]
     detectors = chosen_detectors(arguments, everything)
     options: dict[str, Any] = {"against": get(arguments.against or REFERENCE).name, "budget": arguments.budget}
+    # Whoever names a detector wants it, whatever has to be asked for it.
+    only_kept = arguments.detectors is None and not arguments.keep
     if arguments.plot:
         check_format(arguments.plot, table=True)
     finished = [one for path in arguments.runs for one in load_runs(path, arguments.task, trust=arguments.trust_run)]
     if arguments.plot and len(finished) > 1:
         raise ConfigError(f"--plot draws the detectors of one run, and there are {len(finished)}; --html shows all")
-    tables = [detector_table(one, chosen_scorer(arguments, one), detectors, **options) for one in finished]
+    tables = [
+        detector_table(one, chosen_scorer(arguments, one), detectors, **options, only_kept=only_kept)
+        for one in finished
+    ]
     fusions = [fuse(one.scores) if arguments.fuse else None for one in tables]
     ranks = mean_ranks(tables) if len(tables) > 1 else []
     kept = [keep_evidence(one) for one in finished] if arguments.keep else []
@@ -116,7 +121,8 @@ def _text(found: DetectorTable, fusion: Fusion | None) -> str:
         reasons.setdefault(reason, []).append(name)
     lines = [f"{found.run.title}; filter {found.scorer.name}", *([table(header, rows)] if rows else [])]
     lines += ["seconds: of the evidence (looked up where it was kept) and the score, for all questions"] if rows else []
-    lines += [*undefined(reasons), *([found.advice] if found.advice else [])]
+    lines += [f"left out: {', '.join(names)}: {reason}" for reason, names in reasons.items()]
+    lines += [found.advice] if found.advice else []
     return "\n".join([*lines, *(["", _fusion(fusion)] if fusion else [])])
 
 

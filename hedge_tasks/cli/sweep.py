@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 
 
 # More than anybody samples; a slip of the finger shall not fill the memory.
+_MOST_COLUMNS = 5
 _LARGEST = 10_000
 
 
@@ -259,16 +260,36 @@ def parse_sizes(text: str) -> list[int]:
 
 
 def _table(points: list[Point], by: str) -> str:
-    """A column a detector, before every AUROC what it costs: VASE at n is twice the price of SE at n."""
+    """What a line can hold: of a few detectors a column each, of many a row each, without intervals."""
     names = list(dict.fromkeys(point.score for point in points))
+    reasons: dict[str, list[str]] = {}
+    for point in points:
+        if point.estimate.value is None and point.score not in reasons.setdefault(str(point.estimate.reason), []):
+            reasons[str(point.estimate.reason)].append(point.score)
+    shown = _by_size(points, names, by) if len(names) <= _MOST_COLUMNS else _by_detector(points, names, by)
+    return "\n".join([shown, *(f"undefined: {', '.join(of)}: {reason}" for reason, of in reasons.items())])
+
+
+def _by_size(points: list[Point], names: list[str], by: str) -> str:
+    """Before every AUROC what it costs: VASE at n is twice the price of SE at n."""
     cells = {(point.n, point.score): [str(point.draws), _cell(point)] for point in points}
     rows = [
         [str(n), *(cell for name in names for cell in cells.get((n, name), ["", ""]))]
         for n in dict.fromkeys(point.n for point in points)
     ]
-    header = ["n" if by == "n" else "at most", *(title for name in names for title in ("draws", name))]
-    reasons = {point.estimate.reason for point in points if point.estimate.value is None}
-    return "\n".join([table(header, rows), *(f"undefined: {reason}" for reason in sorted(map(str, reasons)))])
+    return table(["n" if by == "n" else "at most", *(title for name in names for title in ("draws", name))], rows)
+
+
+def _by_detector(points: list[Point], names: list[str], by: str) -> str:
+    found = {(point.score, point.n): point for point in points if point.estimate.value is not None}
+    sizes = list(dict.fromkeys(point.n for point in points))
+    rows = [
+        [name, *(f"{number(p.estimate.value)} ({p.draws})" if (p := found.get((name, n))) else "" for n in sizes)]
+        for name in names
+        if any((name, n) in found for n in sizes)
+    ]
+    title = "ROC-AUC, in brackets the draws a question; the intervals are in --out and --json"
+    return "\n".join([title, table(["n" if by == "n" else "at most", *map(str, sizes)], rows)])
 
 
 def _cell(point: Point) -> str:

@@ -79,6 +79,10 @@ class Behind(str):
     __slots__ = ()
 
 
+_EMPTY = object()
+"""Label of the cluster of the empty answers: none that a backend may use."""
+
+
 @dataclass(frozen=True)
 class DistinctTexts:
     """The distinct non-empty texts of one answer set, so that equal answers cost nothing and can never be separated.
@@ -102,9 +106,8 @@ class DistinctTexts:
 
     def cluster_ids(self, labels: Sequence[Hashable]) -> list[int]:
         """Ids of all answers, given any labels of the clusters of `texts`."""
-        # The pair keeps the cluster of the empty answers apart from every label a backend may use.
         return number_by_first_appearance(
-            (False, None) if position is None else (True, labels[position]) for position in self.positions
+            [_EMPTY if position is None else labels[position] for position in self.positions]
         )
 
 

@@ -72,6 +72,13 @@ class Dendrogram:
         """
         return self.answers.cluster_ids(labels_at(self.order, self.heights, threshold))
 
+    def partitions(self, thresholds: Sequence[float]) -> list[tuple[int, ...]]:
+        """Cluster ids at each of many thresholds; a question has few partitions, and each is made once."""
+        states = np.searchsorted(np.sort(self.heights), [smallest_linked_cosine(t) for t in thresholds]).tolist()
+        found = dict(zip(states, thresholds, strict=True))
+        ids = {state: tuple(self.cluster_ids(threshold)) for state, threshold in found.items()}
+        return [ids[state] for state in states]
+
 
 def labels_at(order: IntArray, heights: FloatArray, threshold: float) -> list[int]:
     """Labels of the clusters of the texts (not of the answers) at a threshold; arguments as in `Dendrogram`."""

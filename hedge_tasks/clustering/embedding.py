@@ -173,7 +173,8 @@ class EmbeddingClustering:
         rows = self._rows(texts)
         for part in parts:
             sets = distinct_texts(answer_sets, questions, part)
-            vectors = {text: rows[bisect_left(texts, text)] for text in self._to_embed(sets)}
+            wanted = self._to_embed(sets) if texts else []
+            vectors = {text: rows[bisect_left(texts, text)] for text in wanted}
             for block in _blocks(sets):
                 yield from self._dendrograms(block, vectors)
 

@@ -184,7 +184,8 @@ class AnswerSet:
 
     def with_choice(self, held_out: bool, errors: Mapping[str, float]) -> AnswerSet:
         """What the choice of a clustering's threshold means for the AUROCs of this document's scores."""
-        return replace(self, held_out=held_out, choice_errors=dict(errors))
+        same = (self.held_out, self.choice_errors) == (held_out, errors)
+        return self if same else replace(self, held_out=held_out, choice_errors=dict(errors))
 
     def with_follow_ups(self, follow_ups: Sequence[AnswerSet]) -> AnswerSet:
         return replace(self, follow_ups=tuple(follow_ups))

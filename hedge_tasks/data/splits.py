@@ -6,7 +6,7 @@ import hashlib
 import os
 import re
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Any
@@ -75,13 +75,26 @@ def load_split(
     """
     if path in FILE_KINDS:
         return _read_files(path, split, files)
-    if path.startswith(PACKAGE_SCHEME):
-        return _read_parquet(_package_folder(path), split, path)
-    local = _local_folder(path, name)
-    if local is not None:
-        logger.info("{} ({}): reading {}", path, split, local)
-        return _read_parquet(local, split, path)
-    return _load_from_hub(path, name, split, revision)
+    local = local_files(path, name, split)
+    return _load_from_hub(path, name, split, revision) if local is None else _read_parquet(local, path)
+
+
+def local_files(path: str, name: str | None, split: str) -> list[Path] | None:
+    """The parquet files of a split that is inside a package or below HEDGE_DATA_DIR; None where it is on the hub.
+
+    Raises:
+        DataError: such a folder does not hold the split.
+    """
+    folder = _package_folder(path) if path.startswith(PACKAGE_SCHEME) else _local_folder(path, name)
+    if folder is None:
+        return None
+    files = sorted(folder.glob(f"{split}*.parquet"))
+    if not files:
+        found = ", ".join(sorted(p.name for p in folder.glob("*.parquet"))) or "no parquet file"
+        raise DataError(f"{path}: no {split}*.parquet in {folder} (there: {found})")
+    if not path.startswith(PACKAGE_SCHEME):
+        logger.info("{} ({}): reading {}", path, split, folder)
+    return files
 
 
 def loaded_revision(dataset: Dataset) -> str | None:
@@ -140,7 +153,7 @@ def _with_pictures(dataset: Dataset, column: str, source: _Source) -> Dataset:
             f"{what}: expected a picture in every row ({PICTURE_FORMS}), got {_shape(feature)}; a process_docs of the "
             "task can make a column of pictures out of it"
         )
-    found = _fetch_all(sorted({name for name in names if name}), source, what)
+    found = _fetch_all(names, source, what)
     images = [{"bytes": found[name], "path": name} if name else row for name, row in zip(names, stored, strict=True)]
     at = dataset.column_names.index(column)
     order = [*dataset.column_names[:at], column, *dataset.column_names[at + 1 :]]
@@ -155,9 +168,18 @@ def _shape(feature: Any) -> str:
     return "lists" if dtype in (None, "list") else f"values of type {dtype}"
 
 
-def _fetch_all(names: Sequence[str], source: _Source, what: str) -> dict[str, bytes]:
+def fetch_files(
+    names: Iterable[str | None], path: str, column: str, revision: str | None, files: DataFiles | None = None
+) -> dict[str, bytes]:
+    """Read or download the files that an image column names, several at a time; see `fetch_images`."""
+    return _fetch_all(names, _Source(path, revision, _folder(files)), f"{path}, column {column!r}")
+
+
+def _fetch_all(names: Iterable[str | None], source: _Source, what: str) -> dict[str, bytes]:
     """Read or download files, several at a time."""
     from tqdm.contrib.concurrent import thread_map
+
+    wanted = sorted({name for name in names if name})
 
     def fetch(name: str) -> bytes:
         try:
@@ -166,7 +188,7 @@ def _fetch_all(names: Sequence[str], source: _Source, what: str) -> dict[str, by
             raise DataError(f"{what}: the image {name[:200]!r} cannot be had: {_first_line(error)}") from error
 
     bar = {"desc": "Fetching images", "unit": "image", "delay": 2, "leave": False}
-    return dict(zip(names, thread_map(fetch, names, max_workers=_DOWNLOADS, **bar), strict=True))
+    return dict(zip(wanted, thread_map(fetch, wanted, max_workers=_DOWNLOADS, **bar), strict=True))
 
 
 def _fetch(name: str, source: _Source) -> bytes:
@@ -224,7 +246,7 @@ def document_keys(dataset: Dataset, text_columns: Sequence[str], image_columns: 
     """
     seen: Counter[str] = Counter()
     keys = []
-    for row in _undecoded(dataset, [*text_columns, *image_columns]):
+    for row in undecoded(dataset, [*text_columns, *image_columns]):
         digest = hashlib.sha256()
         for column in text_columns:
             digest.update(f"{row[column]}\0".encode())
@@ -242,7 +264,7 @@ def image_keys(dataset: Dataset, image_columns: Sequence[str]) -> list[str]:
         return [""] * len(dataset)
     return [
         hashlib.sha256(b"".join(hashlib.sha256(_image_bytes(row[c])).digest() for c in image_columns)).hexdigest()[:16]
-        for row in _undecoded(dataset, image_columns)
+        for row in undecoded(dataset, image_columns)
     ]
 
 
@@ -256,7 +278,7 @@ def image_faults(dataset: Dataset, image_columns: Sequence[str]) -> dict[int, st
     """
     faults: dict[int, str] = {}
     for column in image_columns:
-        for i, row in enumerate(_undecoded(dataset, [column])):
+        for i, row in enumerate(undecoded(dataset, [column])):
             if fault := _image_fault(row[column], decode=i < _DECODED_AT_START):
                 faults.setdefault(i, fault)
     return faults
@@ -272,7 +294,7 @@ def describe_faults(faults: Mapping[int, str], n_documents: int) -> str:
     return "; ".join(said)
 
 
-def _undecoded(dataset: Dataset, columns: Sequence[str]) -> Dataset:
+def undecoded(dataset: Dataset, columns: Sequence[str]) -> Dataset:
     """The columns with images as stored bytes: hashing needs no pixels."""
     from datasets import Image
 
@@ -326,18 +348,19 @@ def _local_folder(path: str, name: str | None) -> Path | None:
     return None
 
 
-def _read_parquet(folder: Path, split: str, what: str) -> Dataset:
+def _read_parquet(files: Sequence[Path], what: str) -> Dataset:
     from datasets import Dataset
 
-    files = sorted(folder.glob(f"{split}*.parquet"))
-    if not files:
-        found = ", ".join(sorted(p.name for p in folder.glob("*.parquet"))) or "no parquet file"
-        raise DataError(f"{what}: no {split}*.parquet in {folder} (there: {found})")
     try:
         return Dataset.from_parquet([str(file) for file in files])
     except Exception as error:  # pyarrow and datasets raise many kinds; all mean the same to the user
-        names = ", ".join(file.name for file in files)
-        raise DataError(f"{what}: cannot read {names} in {folder}: {_first_line(error)}") from error
+        raise cannot_read(what, files, error) from error
+
+
+def cannot_read(what: str, files: Sequence[Path], error: Exception) -> DataError:
+    """What is said of local files that are damaged."""
+    names = ", ".join(file.name for file in files)
+    return DataError(f"{what}: cannot read {names} in {files[0].parent}: {_first_line(error)}")
 
 
 def _read_files(kind: str, split: str, files: DataFiles | None) -> Dataset:

@@ -34,6 +34,7 @@ NEEDS: Mapping[str, str] = {
     "cosines": "cosine similarities of all pairs of answers",
     "question": "the text of the question",
     "forced_blank": "the log-probability of the baseline answer on a blank image, from a forced pass",
+    "forced_reworded": "the log-probability of the baseline answer to the question in other words, from a forced pass",
     "forced_truth": "the log-probabilities of calling the baseline answer true and false, from forced passes",
 }
 """What a detector may need, and how a reader is told that it is not there."""

@@ -15,7 +15,7 @@ Conventions, common to all pure functions of the detectors:
 from __future__ import annotations
 
 import math
-from collections.abc import Hashable, Iterable
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from typing import Any, Protocol
 
 import numpy as np
@@ -33,6 +33,7 @@ __all__ = [
     "negative",
     "relative_weights",
     "semantic_distribution",
+    "shares",
     "softmax",
 ]
 
@@ -88,8 +89,11 @@ def semantic_distribution(
     ids = as_ids(cluster_ids, "cluster_ids")
     if not ids:
         raise ValueError("cluster_ids is empty: there must be at least one answer")
-    weights = relative_weights(mean_logprobs, len(ids), "mean_logprobs")
-    position = _layout(ids, support)
+    return shares(ids, relative_weights(mean_logprobs, len(ids), "mean_logprobs"), _layout(ids, support))
+
+
+def shares(ids: Sequence[Hashable], weights: FloatArray, position: Mapping[Hashable, int]) -> FloatArray:
+    """What `semantic_distribution` is, of weights and of the place of every id."""
     parts: list[list[float]] = [[] for _ in position]
     for value, weight in zip(ids, weights.tolist(), strict=True):
         parts[position[value]].append(weight)
@@ -209,6 +213,6 @@ def relative_weights(logprobs: LogProbs | None, n: int, name: str = "mean_logpro
     if len(array) != n:
         raise ValueError(f"{name} has length {len(array)}, but there are {n} cluster ids")
     largest = array.max()
-    if np.isneginf(largest):
+    if largest == -np.inf:
         raise ValueError(f"{name} are all -inf: every answer would have zero weight")
     return np.asarray(np.exp(array - largest), dtype=np.float64)

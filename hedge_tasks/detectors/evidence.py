@@ -137,21 +137,23 @@ class Evidence:
     @cached_property
     def offers(self) -> frozenset[str]:
         """Which of `hedge_tasks.detectors.base.NEEDS` are met."""
-        logprobs, tokens = ~np.isnan(self.mean_logprobs), ~np.isnan(self.n_tokens)
+        # Lists: asked for every question and every partition, and of a few answers each.
+        logprobs, tokens = (~np.isnan(self.mean_logprobs)).tolist(), (~np.isnan(self.n_tokens)).tolist()
         met = {
             "clean": self.n_clean > 0,
             "noisy": self.n_noisy > 0,
             "clusters": self.cluster_ids is not None,
-            "baseline_logprob": bool(logprobs[0]),
-            "baseline_tokens": bool(tokens[0]),
-            "clean_logprobs": bool(logprobs[self.clean].all()),
-            "clean_tokens": bool(tokens[self.clean].all()),
-            "noisy_logprobs": bool(logprobs[self.noisy].all()),
-            "noisy_tokens": bool(tokens[self.noisy].all()),
+            "baseline_logprob": logprobs[0],
+            "baseline_tokens": tokens[0],
+            "clean_logprobs": all(logprobs[self.clean]),
+            "clean_tokens": all(tokens[self.clean]),
+            "noisy_logprobs": all(logprobs[self.noisy]),
+            "noisy_tokens": all(tokens[self.noisy]),
             "relations": self.relations is not None,
             "cosines": self.cosines is not None,
             "question": self.question is not None,
             "forced_blank": "blank" in self.forced,
+            "forced_reworded": "reworded" in self.forced,
             "forced_truth": {"true", "false"} <= self.forced.keys(),
         }
         return frozenset(need for need, there in met.items() if there)

@@ -22,7 +22,7 @@ from hedge_tasks.detectors.base import NEEDS, Detector
 from hedge_tasks.errors import ConfigError, unknown
 from hedge_tasks.registry import Registry
 
-__all__ = ["GROUP", "MODULES", "get", "names", "register"]
+__all__ = ["GROUP", "MODULES", "get", "named", "names", "register"]
 
 GROUP = "hedge_tasks.detectors"
 """Entry-point group of detectors in other packages."""
@@ -94,6 +94,17 @@ def get(name: str, **options: Any) -> Detector:
     if name not in _detectors:
         raise unknown("detector", name, _detectors)
     return _detectors[name].with_options(**options)
+
+
+def named(text: str) -> tuple[str, ...]:
+    """The detectors that a user lists with commas; `all` are those that are not experimental.
+
+    Raises:
+        ConfigError: there is none of that name; names the nearest one.
+    """
+    listed = [name.strip() for name in text.split(",")]
+    known = [name for name in names() if not _detectors[name].experimental] if "all" in listed else []
+    return tuple(dict.fromkeys([*known, *(get(name).name for name in listed if name != "all")]))
 
 
 def _load() -> None:

@@ -50,7 +50,7 @@ def clean(text: str) -> str:
         >>> clean("left \\ud83d"), clean("a\\x00b"), clean("ok")
         ('left \ufffd', 'a\ufffdb', 'ok')
     """
-    return _UNSOUND.sub("\ufffd", text)
+    return text if text.isprintable() else _UNSOUND.sub("\ufffd", text)
 
 
 def shown(value: object) -> str:

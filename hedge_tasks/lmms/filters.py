@@ -30,7 +30,7 @@ MODEL_VARIABLES = {"nli": "HEDGE_NLI_MODEL", "embed": "HEDGE_EMBEDDING_MODEL"}
 """Environment variables that replace the YAML's model, since lmms-eval's command line has no options for filters."""
 
 DETECTORS_VARIABLE = "HEDGE_DETECTORS"
-"""Environment variable: names of detectors, with commas, that score besides those of the task's rows."""
+"""Environment variable: names of detectors, with commas, that score besides those of the task's rows; or `all`."""
 
 FILTERS_VARIABLE = "HEDGE_FILTERS"
 """Environment variable: the names of the filter pipelines to run, with commas; all of them where it is empty."""
@@ -51,14 +51,14 @@ def asked_filters(filter_list: Sequence[Mapping[str, Any]]) -> list[Mapping[str,
 
 
 def asked_detectors() -> list[str]:
-    """The detectors that `HEDGE_DETECTORS` names.
+    """The detectors that `HEDGE_DETECTORS` names; `all` are those that are not experimental.
 
     Raises:
         ConfigError: there is none of that name; names the nearest one.
     """
-    given = os.environ.get(DETECTORS_VARIABLE, "").split(",")
+    given = ",".join(name for name in os.environ.get(DETECTORS_VARIABLE, "").split(",") if name.strip())
     try:
-        return [registry.get(name.strip()).name for name in given if name.strip()]
+        return list(registry.named(given)) if given else []
     except ConfigError as error:
         raise ConfigError(f"{DETECTORS_VARIABLE}: {error}") from None
 

@@ -257,21 +257,23 @@ def threshold_chart(run: Run, scorer: Scorer, shown: Sequence[str] | None = None
     thresholds = np.linspace(0.5, 1.0, steps).tolist()
     options: dict[str, Any] = {"alpha": scorer.alpha, "detectors": asked}
     known_of = evidence_for(run.answer_sets, backend, asked)
-    rows: list[list[Scores]] = []
-    for answers, tree, evidence in zip(run.answer_sets, trees, known_of, strict=True):
-        # A question has few partitions, however many thresholds there are.
-        partitions = [tuple(tree.cluster_ids(threshold)) for threshold in thresholds]
+    labels = np.array([np.nan if a.label is None or a.held_out else a.label for a in run.answer_sets])
+    # By detector its score of every document at every threshold; NaN where it has none.
+    tables = {name: np.full((len(run.answer_sets), steps), np.nan) for name in asked}
+    for i, (answers, tree, evidence) in enumerate(zip(run.answer_sets, trees, known_of, strict=True)):
+        partitions = tree.partitions(thresholds)
         known = {
             ids: score_clustered(answers.with_clusters(ids), evidence=replace(evidence, cluster_ids=ids), **options)
             for ids in set(partitions)
         }
-        rows.append([known[ids] for ids in partitions])
+        for name, table in tables.items():
+            table[i] = [np.nan if (value := known[ids][name]) is None else value for ids in partitions]
     values: dict[str, list[tuple[float, float]]] = {name: [] for name in asked}
-    for threshold, *scores in zip(thresholds, *rows, strict=True):
-        for name in asked:
-            data = labelled(scores, name)
-            if data.both_classes:
-                values[name].append((threshold, auroc(data.values, data.labels)))
+    for k, threshold in enumerate(thresholds):
+        for name, table in tables.items():
+            there = ~np.isnan(table[:, k]) & ~np.isnan(labels)
+            if len(np.unique(labels[there])) == 2:
+                values[name].append((threshold, auroc(table[there, k], labels[there])))
     series = [
         Series(name_of(name), tuple(t for t, _ in points), tuple(v for _, v in points), kind="curve")
         for name, points in values.items()

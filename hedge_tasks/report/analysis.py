@@ -93,7 +93,7 @@ def analyse(
 
     Args:
         curves: whether the curves over the number of answers and over the threshold are made: they cluster again.
-        sizes: numbers of answers on the first curve; by default 1, 2, 3, 5, 7, 10, 15, 20, ...
+        sizes: numbers of answers on the first curve; by default 1, 2, 3, 5, 10, 15, 20, ...
         detectors: names of those that score; by default those of each run.
         progress: told what is being done.
     """

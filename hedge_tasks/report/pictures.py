@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from hedge_tasks.data import splits
+from hedge_tasks.data.stored_columns import open_columns
 from hedge_tasks.errors import DataError
 from hedge_tasks.runs.run_files import Run
 from hedge_tasks.runs.trust import Source, installed_tasks
@@ -76,28 +76,16 @@ def _rows(run: Run, source: Source, columns: Sequence[str]) -> Iterator[tuple[st
     documents = run.settings["documents"]
     revision = documents.get("revision")
     questions = {a.id: a.question for a in run.answer_sets}
-    dataset = splits.load_split(source.path, source.name, source.split, revision=revision, files=source.files)
+    stored = open_columns(source.path, source.name, source.split, revision, source.files)
     id_column, question_column = documents.get("id"), documents.get("question")
-    missing = [c for c in (*columns, id_column, question_column) if c and c not in dataset.column_names]
+    missing = [c for c in (*columns, id_column, question_column) if c and c not in stored.names]
     if missing:
         raise DataError(f"{source.path} has no column {missing[0]!r}")
-    ids = [str(v) for v in dataset[id_column][:]] if id_column else [str(i) for i in range(len(dataset))]
-    asked = dataset[question_column][:] if question_column else [None] * len(dataset)
+    ids = [str(v) for v in stored.values(id_column)] if id_column else [str(i) for i in range(len(stored))]
+    asked = stored.values(question_column) if question_column else [None] * len(stored)
     wanted = [i for i, id in enumerate(ids) if id in questions and questions[id] in (None, asked[i])]
-    chosen = splits.fetch_images(dataset.select(wanted), columns, source.path, revision, source.files)
-    for i, files in zip(wanted, _files(chosen, columns), strict=True):
+    for i, files in zip(wanted, stored.images(wanted, columns), strict=True):
         yield ids[i], files
-
-
-def _files(dataset: Any, columns: Sequence[str]) -> Iterator[list[bytes]]:
-    from datasets import Image
-
-    selected = dataset.select_columns(list(columns))
-    for column, feature in selected.features.items():
-        if isinstance(feature, Image):
-            selected = selected.cast_column(column, Image(decode=False))
-    for row in selected:
-        yield [image["bytes"] for image in row.values() if isinstance(image, Mapping) and image.get("bytes")]
 
 
 def _shrink_all(rows: Sequence[tuple[str, list[bytes]]], budget: int, n_documents: int) -> Thumbnails:

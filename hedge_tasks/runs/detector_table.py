@@ -6,19 +6,21 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
-from scipy.stats import rankdata
 
+from hedge_tasks.clustering.said import LooksUp
 from hedge_tasks.data.answers import AnswerSet
 from hedge_tasks.detectors.advice import Gain, free_of, price_advice
-from hedge_tasks.detectors.base import Detector
+from hedge_tasks.detectors.base import NEEDS, Detector
 from hedge_tasks.detectors.clock import Clock
 from hedge_tasks.detectors.pipeline import REFERENCE, Scores, auroc_within, detection_auroc
 from hedge_tasks.detectors.registry import get
 from hedge_tasks.detectors.scorer import Scorer
 from hedge_tasks.errors import ConfigError, DataError
 from hedge_tasks.runs.comparisons import compare_two_scores
+from hedge_tasks.runs.evidence import incomplete
 from hedge_tasks.runs.run_files import Run
 from hedge_tasks.statistics import Comparison, Estimate, StratifiedAuroc, holm
+from hedge_tasks.statistics.base import midranks
 from hedge_tasks.statistics.resampling import percentile_interval
 
 _RESAMPLES = 2000
@@ -102,7 +104,13 @@ class Column:
 
 
 def detector_table(
-    run: Run, scorer: Scorer, names: Sequence[str], *, against: str = REFERENCE, budget: int | None = None
+    run: Run,
+    scorer: Scorer,
+    names: Sequence[str],
+    *,
+    against: str = REFERENCE,
+    budget: int | None = None,
+    only_kept: bool = False,
 ) -> DetectorTable:
     """Score a run with every detector and compare each with one of them.
 
@@ -112,6 +120,8 @@ def detector_table(
         budget: most draws a question. Every detector then gets as many of the first answers as it can pay, clean and
             noisy alike where it looks at both: of 20 draws semantic entropy gets 20 clean ones and VASE 10 + 10. What
             it does not pay for it does not see, in the clustering neither.
+        only_kept: whether detectors are left out for which a model would have to be asked about all pairs of answers,
+            because the run keeps evidence, but not this.
 
     Raises:
         ConfigError: there is no such detector (names the nearest one), or the budget is negative.
@@ -120,7 +130,10 @@ def detector_table(
     if not run.answer_sets:
         raise DataError(f"{run.title}: there are no answers")
     asked = {name: get(name) for name in dict.fromkeys((*names, against))}
-    columns, left_out = priced_columns(run.answer_sets, scorer, asked, budget)
+    not_kept = _not_kept(run, scorer, asked) if only_kept else {}
+    affordable = {name: detector for name, detector in asked.items() if name not in not_kept}
+    columns, left_out = priced_columns(run.answer_sets, scorer, affordable, budget)
+    left_out |= not_kept
     estimates = {name: detection_auroc(column.scores, name) for name, column in columns.items()}
     left_out |= {name: str(e.reason) for name, e in estimates.items() if e.value is None}
     shown = sorted((n for n in asked if n not in left_out), key=lambda n: (-(estimates[n].value or 0), n))
@@ -156,6 +169,19 @@ def detector_table(
     return DetectorTable(run, scorer, against, rows, left_out, _advice(rows, columns, asked), joined)
 
 
+def _not_kept(run: Run, scorer: Scorer, asked: Mapping[str, Detector]) -> dict[str, str]:
+    """Detector -> what a model would have to be asked for it."""
+    if not run.evidence or not isinstance(scorer.backend, LooksUp):
+        return {}
+    missing = incomplete(run.said, scorer.backend.sources(), run.answer_sets)
+    return {
+        name: f"the run does not keep {NEEDS[need]}: --keep asks {source.model} for them, once"
+        for name, detector in asked.items()
+        for need, source in missing.items()
+        if need in detector.needs
+    }
+
+
 def _advice(rows: Sequence[Row], columns: Mapping[str, Column], asked: Mapping[str, Detector]) -> str:
     """What the draws buy over the log-probability of the answer, by a paired test of each detector that draws."""
     values = {row.detector: row.estimate.value or 0.0 for row in rows}
@@ -189,7 +215,7 @@ def mean_ranks(tables: Sequence[DetectorTable], *, seed: int = 0) -> list[Rank]:
     names = [name for name in values[0] if all(name in of for of in values)] if values else []
     if not names:
         return []
-    ranks = np.array([rankdata([-of[name] for name in names]) for of in values])
+    ranks = np.array([midranks([-of[name] for name in names]) for of in values])
     drawn = np.random.default_rng(seed).integers(len(ranks), size=(_RESAMPLES, len(ranks)))
     resampled = ranks[drawn].mean(axis=1)
     found = [

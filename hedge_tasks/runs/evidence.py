@@ -107,6 +107,20 @@ def keep(said: Said, answer_sets: Sequence[AnswerSet]) -> KeptEvidence:
     return KeptEvidence(tuple(tellers[i] for i in used), kept)
 
 
+def incomplete(said: Said, sources: Sequence[Source], answer_sets: Sequence[AnswerSet]) -> dict[str, Source]:
+    """Which of some models would have to be asked about all pairs of answers, by what they say of them."""
+    return {
+        source.kind: source
+        for source in sources
+        if not all(_all_pairs(said, source, _distinct(answers)) for answers in answer_sets)
+    }
+
+
+def _all_pairs(said: Said, source: Source, texts: Sequence[str]) -> bool:
+    _, known = said.table(source).matrix(texts)
+    return bool((known | np.eye(len(texts), dtype=np.bool_)).all())
+
+
 def joined(parts: Sequence[KeptEvidence]) -> KeptEvidence:
     """The evidence of several processes, each with documents of its own."""
     tellers = tuple(dict.fromkeys(teller for part in parts for teller in part.tellers))

@@ -15,12 +15,12 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from scipy.stats import rankdata
 
 from hedge_tasks.detectors.pipeline import Scores, auroc_of_pairs
 from hedge_tasks.detectors.registry import get
 from hedge_tasks.errors import DataError
 from hedge_tasks.statistics import Estimate
+from hedge_tasks.statistics.base import midranks
 
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]
@@ -88,7 +88,7 @@ def fuse(scores: Sequence[Scores], *, seed: int = 0) -> Fusion:
 
     alone = {name: estimate(table[:, i]) for i, name in enumerate(names)}
     best = max(alone, key=lambda name: alone[name].value or 0.0)
-    ranks = np.stack([rankdata(column) for column in table.T], axis=1).mean(axis=1)
+    ranks = np.stack([midranks(column) for column in table.T], axis=1).mean(axis=1)
     ways = [Fused(RANK_MEAN, None, estimate(ranks))]
     for name, build in _models(seed).items():
         seen = _fitted(build, table, labels, table)

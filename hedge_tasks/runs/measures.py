@@ -69,13 +69,14 @@ def roc_curve(data: Labelled) -> tuple[FloatArray, FloatArray]:
     Raises:
         ValueError: there is only one class.
     """
-    from sklearn.metrics import roc_curve as of_sklearn
-
     if not data.both_classes:
         raise ValueError("a ROC curve needs hallucinated and supported answers")
-    # Positions among the distinct scores: scikit-learn refuses infinite ones.
-    false, true, _ = of_sklearn(data.labels, levels_of(data.values), drop_intermediate=False)
-    return false, true
+    levels, positive = levels_of(data.values), data.labels == 1
+    rates = []
+    for chosen in (~positive, positive):
+        found = np.cumsum(np.bincount(levels[chosen], minlength=int(levels.max()) + 1)[::-1])
+        rates.append(np.append(0.0, found / found[-1]))
+    return rates[0], rates[1]
 
 
 def risk_coverage(data: Labelled) -> Curve:

@@ -40,9 +40,9 @@ def usual_sizes(most: int) -> list[int]:
 
     Example:
         >>> usual_sizes(12)
-        [1, 2, 3, 5, 7, 10, 12]
+        [1, 2, 3, 5, 10, 12]
     """
-    return sorted({n for n in (1, 2, 3, 5, 7, 10, *range(15, most, 5)) if n < most} | ({most} if most else set()))
+    return sorted({n for n in (1, 2, 3, 5, 10, *range(15, most, 5)) if n < most} | ({most} if most else set()))
 
 
 def truncated(answer_set: AnswerSet, n: int) -> AnswerSet:

@@ -58,6 +58,11 @@ class Conversation:
         dropped = {id(part) for part in texts[1:]}
         return [{**turn, "content": [p for p in turn["content"] if id(p) not in dropped]} for turn in turns]
 
+    def reworded(self, question: str, asked: str) -> Conversation:
+        """The conversation in other words, with the same numbers; arguments as for `messages`."""
+        numbers = range(sum(len(turn["content"]) for turn in self.turns))
+        return Conversation(tuple(self.messages(numbers, question, asked)))
+
 
 def _filled(part: Mapping[str, Any], shown: Sequence[Any]) -> dict[str, Any]:
     is_number = part["type"] != "text" and isinstance(part.get("url"), int)

@@ -4,11 +4,13 @@ One reading of a prompt with the words at its end, and no draw. They are asked f
 is named, by adapters that have `forced_logprobs`, and stored as draws are:
 
 - `blank`: the baseline answer once more, after a grey picture in place of the real one;
+- `reworded`: the baseline answer once more, to the same question behind another introduction;
 - `true`, `false`: the words "True" and "False", after the question whether the baseline answer is true.
 """
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Protocol
@@ -18,6 +20,7 @@ from tqdm import tqdm
 
 from hedge_tasks.data.answers import Answer
 from hedge_tasks.errors import unknown
+from hedge_tasks.perturb.base import Wording, build_noise
 from hedge_tasks.sampling.definition import Definition
 from hedge_tasks.sampling.image_check import blank_images
 from hedge_tasks.sampling.jobs import Job
@@ -25,7 +28,11 @@ from hedge_tasks.sampling.prompts import Prompt, load_prompt
 from hedge_tasks.sampling.requests import DrawRequest
 from hedge_tasks.sampling.store import AnswerStore, Record
 
-PASSES: Mapping[str, tuple[str, ...]] = {"forced_blank": ("blank",), "forced_truth": ("true", "false")}
+PASSES: Mapping[str, tuple[str, ...]] = {
+    "forced_blank": ("blank",),
+    "forced_reworded": ("reworded",),
+    "forced_truth": ("true", "false"),
+}
 """What a detector may need -> the passes that give it."""
 
 NAMES = tuple(name for names in PASSES.values() for name in names)
@@ -33,6 +40,7 @@ NAMES = tuple(name for names in PASSES.values() for name in names)
 CONDITION = "forced"
 """Of these records in a store, for people with `grep`."""
 
+_REWORDING = "neutral_wording"
 _WORDS = {"true": "True", "false": "False"}
 _CHUNK = 64
 
@@ -87,6 +95,8 @@ def forced_keys(definition: Definition, document: str, question: str, baseline: 
     for name in NAMES:
         prompt = _truth_prompt() if name in _WORDS else None
         about = {"name": name, "baseline": baseline.text, "said": _text(name, baseline)}
+        if name == "reworded":
+            about["asked"] = _reworded(question, document)
         keys[name] = definition.forced_key(document, question, about, prompt)
     return keys
 
@@ -173,6 +183,10 @@ def _asked(name: str, draw: DrawRequest, baseline: Answer) -> DrawRequest:
     request = draw.request
     if name == "blank":
         return replace(draw, request=replace(request, load_images=blank_images(request)))
+    if name == "reworded":
+        asked = _reworded(request.question, request.key)
+        written = request.conversation and request.conversation.reworded(request.question, asked)
+        return replace(draw, request=replace(request, question=asked, conversation=written))
     question = f"{request.context}\n{request.question}" if request.context else request.question
     about = replace(request, prompt=_truth_prompt(), question=question, context=baseline.text)
     return replace(draw, request=about)
@@ -180,6 +194,12 @@ def _asked(name: str, draw: DrawRequest, baseline: Answer) -> DrawRequest:
 
 def _text(name: str, baseline: Answer) -> str:
     return _WORDS.get(name, baseline.text)
+
+
+def _reworded(question: str, document: str) -> str:
+    """The question behind an introduction that changes nothing, which the document alone decides."""
+    seed = int.from_bytes(hashlib.sha256(document.encode()).digest()[:8], "big")
+    return build_noise(_REWORDING).perturb_wording(Wording(question), seed=seed).question
 
 
 def _truth_prompt() -> Prompt:

@@ -311,11 +311,10 @@ class _Table:
 
     def _resamples(self, n_resamples: int, seed: int) -> list[FloatArray]:
         """How often each pattern occurs, in blocks of shape `(resamples, patterns)`."""
-        rng = np.random.default_rng(seed)
         units, n_units = canonical_units(self.groups, self.pattern)
         members = np.zeros((n_units, len(self.patterns)))
         np.add.at(members, (units, self.pattern), 1)
-        return [times @ members for times in unit_counts(n_units, n_resamples, len(self.patterns), rng)]
+        return [times @ members for times in unit_counts(n_units, n_resamples, len(self.patterns), seed)]
 
 
 def _percent(table: _Table, times: FloatArray) -> FloatArray:

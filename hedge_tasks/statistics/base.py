@@ -117,6 +117,20 @@ def levels_of(x: FloatArray) -> IntArray:
     return np.unique(x, return_inverse=True)[1].astype(np.int64)
 
 
+def midranks(x: npt.ArrayLike) -> FloatArray:
+    """Ranks from 1 on; equal numbers share the mean of theirs, shape `(n,)`.
+
+    As `scipy.stats.rankdata`, whose import takes as long as scoring some hundred questions.
+
+    Example:
+        >>> midranks([0.3, 0.1, 0.3]).tolist()
+        [2.5, 1.0, 2.5]
+    """
+    _, place, counts = np.unique(np.asarray(x, dtype=np.float64), return_inverse=True, return_counts=True)
+    ranks: FloatArray = (np.cumsum(counts) - (counts - 1) / 2)[place]
+    return ranks
+
+
 def quantile_of(confidence: float, degrees: int | None = None) -> float:
     """Half the width of a two-sided interval, in standard errors: 1.96 for 0.95.
 
@@ -128,6 +142,19 @@ def quantile_of(confidence: float, degrees: int | None = None) -> float:
 
     p = (1 + confidence) / 2
     return float(ndtri(p) if degrees is None else stdtrit(degrees, p))
+
+
+def two_sided_p(deviation: float, degrees: int | None = None) -> float:
+    """Probability of at least this deviation from 0 to either side, in standard errors.
+
+    Args:
+        deviation: At least 0.
+        degrees: Degrees of freedom of Student's distribution; None: normal.
+    """
+    # scipy.special has what scipy.stats is made of, and is imported in a tenth of the time.
+    from scipy.special import ndtr, stdtr
+
+    return float(2 * (ndtr(-deviation) if degrees is None else stdtr(degrees, -deviation)))
 
 
 def logit_interval(value: float, stderr: float, confidence: float, degrees: int | None = None) -> Interval:
@@ -150,15 +177,20 @@ def _expit(x: float) -> float:
 
 
 def wilson(share: float, n: float, confidence: float) -> Interval:
-    """Wilson's score interval of a proportion (Wilson 1927, JASA 22(158)), by statsmodels.
+    r"""Wilson's score interval of a proportion (Wilson 1927, JASA 22(158)).
+
+    .. math::
+        \frac{p + z^2 / 2n \pm z \sqrt{p (1 - p) / n + z^2 / 4n^2}}{1 + z^2 / n}
+
+    SciPy's asks for whole numbers, and statsmodels' takes a data frame library with it.
 
     Args:
         share: Proportion, in [0, 1].
-        n: Number of documents; need not be whole (an effective sample size), which SciPy's interval asks for.
+        n: Number of documents; need not be whole (an effective sample size).
         confidence: Level, in (0, 1).
     """
-    from statsmodels.stats.proportion import proportion_confint
-
-    low, high = proportion_confint(share * n, n, alpha=1 - confidence, method="wilson")
+    z = quantile_of(confidence)
+    center, half = share + z**2 / (2 * n), z * math.sqrt(share * (1 - share) / n + (z / (2 * n)) ** 2)
+    low, high = ((center + sign * half) / (1 + z**2 / n) for sign in (-1, 1))
     # The bounds are exactly 0 and 1 at shares 0 and 1; rounding may miss them by one unit.
-    return (0.0 if share == 0 else float(low)), (1.0 if share == 1 else float(high))
+    return (0.0 if share == 0 else low), (1.0 if share == 1 else high)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 
@@ -109,9 +108,9 @@ def estimate_calibration(
         ValueError: If lengths differ, a label is neither 0 nor 1, or a number is out of range.
 
     Example:
-        >>> found = estimate_calibration([1, 2, 3, 4, 5, 6, 7, 8], [0, 0, 0, 0, 1, 1, 1, 1], n_folds=2, n_bins=2)
+        >>> found = estimate_calibration([1, 1, 1, 1, 2, 2, 2, 2], [0, 0, 0, 0, 1, 1, 1, 1], n_folds=2, n_bins=2)
         >>> found.ece, [(each.n, each.probability, each.share) for each in found.bins]
-        (0.0, [(3, 0.0, 0.0), (5, 0.8, 0.8)])
+        (0.0, [(4, 0.0, 0.0), (4, 1.0, 1.0)])
     """
     check_confidence(confidence)
     if n_folds < 2 or n_bins < 1:
@@ -132,34 +131,36 @@ def estimate_calibration(
 
 
 def _folds(levels: IntArray, y: FloatArray, groups: IntArray | None, n_folds: int, seed: int) -> IntArray:
-    """Fold of each document, shape `(n,)`."""
-    from sklearn.model_selection import StratifiedGroupKFold
+    """Fold of each document, shape `(n,)`.
 
+    The groups with most hallucinations come first, each to the fold that has fewest of them by then; of those, and for
+    groups without any, to the fold with fewest documents. Equal ones come in a random order.
+    """
     n_folds = min(n_folds, *units_of_each_class(y == 1, groups))
     if n_folds < 2:
         unit = "document" if groups is None else "group"
         raise UndefinedStatistic(f"no cross-fitting: one of the classes occurs in a single {unit} only")
-    units, _ = canonical_units(groups, levels, y.astype(np.int64))
-    folds = np.empty(len(y), dtype=np.int64)
-    splitter = StratifiedGroupKFold(n_folds, shuffle=True, random_state=seed)
-    with warnings.catch_warnings():
-        # It compares the rarer class with the number of folds; that is done above, by groups.
-        warnings.simplefilter("ignore", UserWarning)
-        for fold, (_, test) in enumerate(splitter.split(units, y, units)):
-            folds[test] = fold
-    return folds
+    units, n_units = canonical_units(groups, levels, y.astype(np.int64))
+    n_positive, sizes = np.bincount(units, y, n_units), np.bincount(units, minlength=n_units)
+    fold_of = np.empty(n_units, dtype=np.int64)
+    has = [(0.0, 0, fold) for fold in range(n_folds)]  # hallucinations, documents
+    for unit in np.lexsort((np.random.default_rng(seed).permutation(n_units), -sizes, -n_positive)).tolist():
+        positives, documents, fold = min(has) if n_positive[unit] else min(has, key=lambda one: (one[1], one[2]))
+        fold_of[unit], has[fold] = fold, (positives + float(n_positive[unit]), documents + int(sizes[unit]), fold)
+    return np.asarray(fold_of[units])
 
 
 def _cross_fitted(levels: IntArray, y: FloatArray, folds: IntArray) -> FloatArray:
-    from sklearn.isotonic import IsotonicRegression
+    from scipy.optimize import isotonic_regression
 
     probabilities = np.empty(len(y), dtype=np.float64)
     for fold in np.unique(folds):
         held_out = folds == fold
         if np.ptp(y[~held_out]) == 0:
             raise UndefinedStatistic("no cross-fitting: the documents outside of a fold are all of one class")
-        fit = IsotonicRegression(y_min=0, y_max=1, out_of_bounds="clip").fit(levels[~held_out], y[~held_out])
-        probabilities[held_out] = fit.predict(levels[held_out])
+        known, place, times = np.unique(levels[~held_out], return_inverse=True, return_counts=True)
+        fit = isotonic_regression(np.bincount(place, y[~held_out]) / times, weights=times)
+        probabilities[held_out] = np.interp(levels[held_out], known, fit.x)
     return probabilities
 
 

@@ -67,13 +67,11 @@ def average_precision(scores: npt.ArrayLike, labels: npt.ArrayLike) -> float:
         >>> round(average_precision([0.1, 0.4, 0.35, 0.8], [0, 0, 1, 1]), 4)
         0.8333
     """
-    from sklearn.metrics import average_precision_score
-
     x, y = as_data(scores, labels)
     check_complete(x, y, "label")
     if not (y == 1).any():
         raise UndefinedStatistic("no document is labelled hallucinated")
-    return float(average_precision_score(y, levels_of(x)))
+    return float(_average_precision(_Counts.of(x, 1 - y))[0])
 
 
 def rejection_curve(scores: npt.ArrayLike, quality: npt.ArrayLike) -> Curve:
@@ -256,9 +254,8 @@ def estimate_curves(
 
 def mean_quality(x: FloatArray, q: FloatArray) -> FloatArray:
     """Q(k), k = 1, ..., n: mean quality of the k lowest scores, expected over the orders of ties; shape `(n,)`."""
-    counts = _Counts.of(x, q)
     k = np.arange(1, len(x) + 1)
-    return np.asarray(np.interp(k, np.append(0.0, counts.ends[0]), np.append(0.0, counts.sums[0])) / k)
+    return np.asarray(_Counts.of(x, q).sums_of(k[None])[0] / k)
 
 
 @dataclass(frozen=True)
@@ -286,6 +283,14 @@ class _Counts:
     def n(self) -> IntArray:
         """Documents, shape `(rows,)`."""
         return self.ends[:, -1].astype(np.int64)
+
+    def sums_of(self, kept: IntArray) -> FloatArray:
+        """Sum of the qualities of the k lowest scores, expected over the orders of ties; of whole k and by row."""
+        # One interpolation for all rows, each of them shifted to a place of its own.
+        shift = (np.arange(len(self.ends)) * (int(self.n.max()) + 1))[:, None]
+        nothing = np.zeros((len(self.ends), 1))
+        ends, sums = (np.concatenate([nothing, part], axis=1) for part in (self.ends, self.sums))
+        return np.asarray(np.interp((kept + shift).ravel(), (ends + shift).ravel(), sums.ravel()).reshape(kept.shape))
 
     def mean_above(self, least: IntArray) -> FloatArray:
         """Mean of Q(k) over k from `least + 1` to n, shape `(rows,)`."""
@@ -355,12 +360,9 @@ def _prr(counts: _Counts, max_rejection: float) -> FloatArray:
 
 
 def _aug(counts: _Counts, resolution: int) -> FloatArray:
-    found = []
-    for n, ends, sums in zip(counts.n.tolist(), counts.ends, counts.sums, strict=True):
-        kept = np.arange(resolution + 1) * n // resolution
-        quality = np.interp(kept, np.append(0.0, ends), np.append(0.0, sums)) / np.maximum(kept, 1)
-        found.append((quality[1:] + quality[:-1]).sum() / 2 / resolution)
-    return np.array(found)
+    kept = np.arange(resolution + 1) * counts.n[:, None] // resolution
+    quality = counts.sums_of(kept) / np.maximum(kept, 1)
+    return np.asarray((quality[:, 1:] + quality[:, :-1]).sum(axis=1) / 2 / resolution)
 
 
 def _average_precision(counts: _Counts) -> FloatArray:
@@ -392,10 +394,10 @@ _OF_COUNTS: dict[str, Callable[[_Counts], FloatArray]] = {
 def _resampled(
     x: FloatArray, q: FloatArray, groups: IntArray | None, names: Sequence[str], n_resamples: int, seed: int
 ) -> dict[str, FloatArray]:
-    layout, rng = _Layout(x, q), np.random.default_rng(seed)
+    layout = _Layout(x, q)
     units, n_units = canonical_units(groups, layout.levels, layout.place)
     samples: dict[str, list[FloatArray]] = {name: [] for name in names}
-    for block in unit_counts(n_units, n_resamples, len(x), rng):
+    for block in unit_counts(n_units, n_resamples, len(x), seed):
         counts = layout.counts(block[:, units].astype(np.float64))
         for name in names:
             samples[name].append(_OF_COUNTS[name](counts))

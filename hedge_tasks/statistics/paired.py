@@ -23,6 +23,7 @@ from hedge_tasks.statistics.base import (
     codes_of,
     levels_of,
     quantile_of,
+    two_sided_p,
 )
 from hedge_tasks.statistics.placements import auroc_components, check_units, component_variance, degrees_of_freedom
 from hedge_tasks.statistics.resampling import canonical_units, group_bootstrap, group_totals, unit_counts
@@ -169,8 +170,7 @@ def compare_runs(
     codes = None if groups is None else codes_of(groups, len(a[0]), "groups")
     kind = "document" if codes is None else "group"
     name = f"paired {kind} bootstrap ({n_resamples} resamples)"
-    rng = np.random.default_rng(seed)
-    return _compared(a, b, name, lambda: _bootstrap(a, b, codes, n_resamples, rng, confidence))
+    return _compared(a, b, name, lambda: _bootstrap(a, b, codes, n_resamples, seed, confidence))
 
 
 def compare_measures(
@@ -317,7 +317,7 @@ def _bootstrap(
     b: _Data,
     groups: IntArray | None,
     n_resamples: int,
-    rng: np.random.Generator,
+    seed: int,
     confidence: float,
 ) -> _Uncertainty:
     (levels_a, positive_a), (levels_b, positive_b) = ((levels_of(x), y == 1) for x, y in (a, b))
@@ -328,7 +328,7 @@ def _bootstrap(
     count_a, count_b = LevelCounts(levels_a, positive_a, units), LevelCounts(levels_b, positive_b, units)
     width = max(count_a.width, count_b.width)
     differences = np.concatenate(
-        [count_a.areas(times) - count_b.areas(times) for times in unit_counts(n_units, n_resamples, width, rng)]
+        [count_a.areas(times) - count_b.areas(times) for times in unit_counts(n_units, n_resamples, width, seed)]
     )
     differences = differences[~np.isnan(differences)]
     if len(differences) < 2:
@@ -344,12 +344,8 @@ def _bootstrap(
 
 def _tested(difference: float, stderr: float, degrees: int | None, confidence: float) -> _Uncertainty:
     """Interval and two-sided p-value, normal or Student's."""
-    from scipy.stats import norm
-    from scipy.stats import t as student
-
-    distribution = norm if degrees is None else student(degrees)
     half = quantile_of(confidence, degrees) * stderr
-    p_value = float(2 * distribution.sf(abs(difference) / stderr))
+    p_value = two_sided_p(abs(difference) / stderr, degrees)
     return _Uncertainty(stderr, (max(-1.0, difference - half), min(1.0, difference + half)), p_value)
 
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from hedge_tasks.statistics.base import BoolArray, FloatArray, IntArray, UndefinedError
+from hedge_tasks.statistics.base import BoolArray, FloatArray, IntArray, UndefinedError, midranks
 
 
 def placement_values(x: FloatArray, positive: BoolArray) -> FloatArray:
@@ -23,14 +23,12 @@ def placement_values(x: FloatArray, positive: BoolArray) -> FloatArray:
         x: Scores, shape `(n,)`; infinities are ranked.
         positive: Which documents are hallucinated, shape `(n,)`; both classes occur.
     """
-    from scipy.stats import rankdata
-
     n_positive = int(positive.sum())
     n_negative = len(x) - n_positive
-    ranks = rankdata(x)  # midranks: ties share their mean rank
+    ranks = midranks(x)  # midranks: ties share their mean rank
     values = np.empty(len(x), dtype=np.float64)
-    values[positive] = (ranks[positive] - rankdata(x[positive])) / n_negative
-    values[~positive] = 1 - (ranks[~positive] - rankdata(x[~positive])) / n_positive
+    values[positive] = (ranks[positive] - midranks(x[positive])) / n_negative
+    values[~positive] = 1 - (ranks[~positive] - midranks(x[~positive])) / n_positive
     return values
 
 

@@ -8,7 +8,15 @@ from collections.abc import Hashable, Sequence
 import numpy as np
 import numpy.typing as npt
 
-from hedge_tasks.statistics.base import Estimate, FloatArray, Interval, check_confidence, quantile_of, wilson
+from hedge_tasks.statistics.base import (
+    Estimate,
+    FloatArray,
+    Interval,
+    check_confidence,
+    quantile_of,
+    two_sided_p,
+    wilson,
+)
 from hedge_tasks.statistics.means import Mean, estimate_mean
 from hedge_tasks.statistics.paired import Comparison
 
@@ -141,10 +149,8 @@ def compare_rates(
         return Comparison(*shares, difference, None, None, None, n, name, reason)
     if mean.stderr == 0:
         return Comparison(*shares, difference, 0.0, (0.0, 0.0), 1.0, n, name)
-    from scipy.stats import t as student
-
     low, high = mean.interval(confidence) or (-1.0, 1.0)
-    p_value = float(2 * student(mean.n_groups - 1).sf(abs(difference) / mean.stderr))
+    p_value = two_sided_p(abs(difference) / mean.stderr, mean.n_groups - 1)
     return Comparison(*shares, difference, mean.stderr, (max(-1.0, low), min(1.0, high)), p_value, n, name)
 
 

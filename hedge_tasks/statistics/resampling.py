@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterator, Sequence
+from functools import lru_cache
 
 import numpy as np
 import numpy.typing as npt
@@ -44,11 +45,28 @@ def canonical_units(groups: IntArray | None, *columns: IntArray) -> tuple[IntArr
     return np.array([number[int(group)] for group in groups], dtype=np.int64), len(number)
 
 
-def unit_counts(n_units: int, n_resamples: int, width: int, rng: np.random.Generator) -> Iterator[IntArray]:
-    """How often each unit is drawn, in blocks of shape `(resamples, n_units)`."""
-    share = np.full(n_units, 1 / n_units)
-    for size in block_sizes(n_resamples, max(n_units, width)):
+def unit_counts(n_units: int, n_resamples: int, width: int, seed: int) -> Iterator[IntArray]:
+    """How often each unit is drawn, in blocks of shape `(resamples, n_units)` that nobody may write into.
+
+    The same whatever is resampled: a report has hundreds of intervals of the same questions.
+
+    Args:
+        width: numbers that a statistic has for a resample, if it has more than there are units.
+    """
+    sizes = block_sizes(n_resamples, max(n_units, width))
+    if len(sizes) == 1 and n_units * n_resamples <= BLOCK:
+        yield _all_counts(n_units, n_resamples, seed)
+        return
+    rng, share = np.random.default_rng(seed), np.full(n_units, 1 / n_units)
+    for size in sizes:
         yield rng.multinomial(n_units, share, size=size)
+
+
+@lru_cache(maxsize=4)
+def _all_counts(n_units: int, n_resamples: int, seed: int) -> IntArray:
+    counts = np.random.default_rng(seed).multinomial(n_units, np.full(n_units, 1 / n_units), size=n_resamples)
+    counts.flags.writeable = False
+    return counts
 
 
 def group_totals(groups: Sequence[Hashable], contributions: npt.ArrayLike) -> FloatArray:
@@ -84,9 +102,8 @@ def group_bootstrap(
     Returns:
         Values, shape `(n_resamples,)`.
     """
-    rng = np.random.default_rng(seed)
     width = max(1, totals.size // len(totals))
-    draws = unit_counts(len(totals), n_resamples, width, rng)
+    draws = unit_counts(len(totals), n_resamples, width, seed)
     return np.concatenate([statistic(np.tensordot(times, totals, axes=1)) for times in draws])
 
 

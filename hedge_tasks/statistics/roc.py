@@ -148,7 +148,7 @@ def estimate_auroc(
         if method == "delong":
             stderr, areas = _delong_stderr(x, positive, codes), None
         else:
-            areas = _resamples(x, positive, codes, n_resamples, np.random.default_rng(seed))
+            areas = _resamples(x, positive, codes, n_resamples, seed)
             stderr = float(np.nanstd(areas, ddof=1))
     except UndefinedError as error:
         return Estimate(value, None, n, int(positive.sum()), str(error))
@@ -183,17 +183,15 @@ def _delong_stderr(x: FloatArray, positive: BoolArray, groups: IntArray | None) 
     return float(np.sqrt(component_variance(components, positive, groups)))
 
 
-def _resamples(
-    x: FloatArray, positive: BoolArray, groups: IntArray | None, n_resamples: int, rng: np.random.Generator
-) -> FloatArray:
+def _resamples(x: FloatArray, positive: BoolArray, groups: IntArray | None, n_resamples: int, seed: int) -> FloatArray:
     """AUROC of each resample; nan where a resample lacks a class."""
     check_units(positive, groups)
     levels = levels_of(x)
     if groups is None:
-        return _stratified_resamples(levels, positive, n_resamples, rng)
+        return _stratified_resamples(levels, positive, n_resamples, np.random.default_rng(seed))
     units, n_units = canonical_units(groups, levels, positive.astype(np.int64))
     count = LevelCounts(levels, positive, units)
-    return np.concatenate([count.areas(times) for times in unit_counts(n_units, n_resamples, count.width, rng)])
+    return np.concatenate([count.areas(times) for times in unit_counts(n_units, n_resamples, count.width, seed)])
 
 
 def _stratified_resamples(

@@ -73,3 +73,32 @@ def image_ratio(evidence: Evidence) -> float:
         -2.0
     """
     return evidence.forced["blank"] - float(evidence.summed_logprobs[0])
+
+
+@register(
+    "reworded_msp",
+    title="Sequence probability, reworded question",
+    needs=("forced_reworded",),
+    draws=no_draws,
+    unit="nats",
+    source="the answer's part of VL-Uncertainty's rewording (arXiv:2411.11919), which clusters draws",
+    experimental=True,
+)
+def reworded_msp(evidence: Evidence) -> float:
+    r"""How unlikely the baseline answer is when the same question is asked in other words.
+
+    .. math::
+        -\ln p(y \mid \text{image}, x')
+
+    of the whole answer; :math:`x'` is the question behind an introduction that changes nothing of what is asked (the
+    perturbation `neutral_wording`), the same for a document in every run. `msp` is this for the question as it was
+    asked.
+
+    Args:
+        evidence: With the forced answer.
+
+    Example:
+        >>> reworded_msp(Evidence(("a small effusion",), 0, forced={"reworded": -3.5}))
+        3.5
+    """
+    return 0.0 - evidence.forced["reworded"]

@@ -17,7 +17,7 @@ from hedge_tasks.detectors.distribution import (
     distinct,
     entropy,
     relative_weights,
-    semantic_distribution,
+    shares,
     softmax,
 )
 from hedge_tasks.detectors.evidence import Evidence
@@ -102,9 +102,9 @@ def linear_vase(
         >>> round(linear_vase([0, 0, 1], [1, 1, 2]), 5), round(linear_vase([0, 0, 1], [1, 1, 2], alpha=0.0), 5)
         (0.0, 0.63651)
     """
-    shares = np.maximum(0.0, _contrast(clean_ids, noisy_ids, clean_logprobs, noisy_logprobs, None, alpha))
+    left = np.maximum(0.0, _contrast(clean_ids, noisy_ids, clean_logprobs, noisy_logprobs, None, alpha))
     # Before the maximum they sum to 1, so that something is left.
-    return entropy(shares / math.fsum(shares))
+    return entropy(left / math.fsum(left))
 
 
 def _contrast(
@@ -122,13 +122,11 @@ def _contrast(
             raise ValueError(f"{name} is empty: VASE needs at least one {condition} answer")
     if not math.isfinite(alpha):
         raise ValueError(f"alpha must be a finite number, got {alpha!r}")
-    # Checked here so that an error names the caller's argument, not the one of semantic_distribution.
-    relative_weights(clean_logprobs, len(clean), "clean_logprobs")
-    relative_weights(noisy_logprobs, len(noisy), "noisy_logprobs")
+    clean_weights = relative_weights(clean_logprobs, len(clean), "clean_logprobs")
+    noisy_weights = relative_weights(noisy_logprobs, len(noisy), "noisy_logprobs")
     baseline = [] if baseline_id is None else as_ids([baseline_id], "baseline_id")
-    support = distinct(itertools.chain(baseline, clean, noisy))
-    s_clean = semantic_distribution(clean, clean_logprobs, support=support)
-    s_noisy = semantic_distribution(noisy, noisy_logprobs, support=support)
+    position = {value: i for i, value in enumerate(distinct(itertools.chain(baseline, clean, noisy)))}
+    s_clean, s_noisy = shares(clean, clean_weights, position), shares(noisy, noisy_weights, position)
     with np.errstate(over="ignore"):  # of a huge alpha
         return s_clean + alpha * (s_clean - s_noisy)
 

@@ -14,12 +14,12 @@ from typing import Any, Protocol, TypeVar
 
 import numpy as np
 from loguru import logger
-from scipy.stats import rankdata
 
 from hedge_tasks.clustering.embedding import check_threshold
 from hedge_tasks.detectors.thresholds.plateau import Grid, choice_errors, plateau
 from hedge_tasks.detectors.thresholds.profile import TARGETS, AurocCurve, DocumentProfile, auroc_curve
 from hedge_tasks.errors import ConfigError, unknown
+from hedge_tasks.statistics.base import midranks
 
 METHODS = ("cross-fit", "tuned", "label-free", "oracle")
 SEARCHES = ("plateau", "optuna", "exact")
@@ -356,5 +356,5 @@ def _auroc(scores: Any, positive: Any) -> float:
     """Mann-Whitney from mid-ranks; both classes are there."""
     n_positive = int(positive.sum())
     n_negative = len(positive) - n_positive
-    ranks = rankdata(scores)[positive].sum()
+    ranks = midranks(scores)[positive].sum()
     return float((ranks - n_positive * (n_positive + 1) / 2) / (n_positive * n_negative))

@@ -51,9 +51,13 @@ class Grid:
 
     def areas(self, weights: FloatArray) -> FloatArray:
         """AUROC at every threshold under each weighting of the documents, shapes `(r, n)` to `(r, g)`."""
-        hallucinated, supported = weights[:, self.positive == 1], weights[:, self.positive == 0]
+        hallucinated, supported = self.by_class(weights)
         distinct, places = self._layouts
         return np.stack([_areas(layout, hallucinated, supported) for layout in distinct], axis=1)[:, places]
+
+    def by_class(self, weights: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """The weights of the hallucinated and of the supported documents, a column each."""
+        return weights[:, self.positive == 1], weights[:, self.positive == 0]
 
     @cached_property
     def _layouts(self) -> tuple[list[_Layout], IntArray]:
@@ -143,7 +147,10 @@ def choice_errors(
     grid = Grid.of(profiles, target, low, high)
     names = [name for name in profiles[0].names if all(name in profile.names for profile in profiles)]
     tables = {name: Grid.of(profiles, name, low, high).scores for name in names}
-    fixed = {name: np.array([p.at(name, t) for p, t in zip(profiles, thresholds, strict=True)]) for name in names}
+    fixed = {
+        name: _layout(np.array([p.at(name, t) for p, t in zip(profiles, thresholds, strict=True)]), grid.positive)
+        for name in names
+    }
     units = np.unique([p.group if p.group is not None else f"\0{p.id}" for p in profiles], return_inverse=True)[1]
     n_units, documents = int(units.max()) + 1, np.arange(len(profiles))
     rng = np.random.default_rng(seed)
@@ -157,7 +164,11 @@ def choice_errors(
             drawn.append((times, np.stack([rng.permutation(n_units)[units] % folds for _ in range(repeats)])))
         others = [times * (fold[:, None, :] != np.arange(folds)[None, :, None]) for times, fold in drawn]
         areas = grid.areas(np.concatenate(others).reshape(-1, len(profiles)))
-        for (times, fold), of in zip(drawn, areas.reshape(len(drawn), folds * repeats, -1), strict=True):
+        each = np.stack([times for times, _ in drawn])
+        unmoved = {name: _areas(layout, *grid.by_class(each)) for name, layout in fixed.items()}
+        for i, ((times, fold), of) in enumerate(
+            zip(drawn, areas.reshape(len(drawn), folds * repeats, -1), strict=True)
+        ):
             if np.isnan(of).any():
                 continue
             places = plateau(of).reshape(repeats, folds)
@@ -165,7 +176,7 @@ def choice_errors(
             for name in names:
                 found = weighted_areas(tables[name][chosen, documents], grid.positive, times[None])
                 again[name].append(float(found[0]))
-                still[name].append(float(weighted_areas(fixed[name], grid.positive, times[None])[0]))
+                still[name].append(float(unmoved[name][i]))
     if len(again[target]) < 2:
         return {}
     added = {name: float(np.var(again[name], ddof=1) - np.var(still[name], ddof=1)) for name in names}
