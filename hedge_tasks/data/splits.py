@@ -15,6 +15,7 @@ from loguru import logger
 
 from hedge_tasks.data.pictures import TOO_LARGE, UNREADABLE, image_file_fault
 from hedge_tasks.errors import DataError
+from hedge_tasks.io.json_lines import read_objects
 from hedge_tasks.io.sources import PACKAGE_SCHEME, hub_or_cache, package_folder, split_address
 
 if TYPE_CHECKING:
@@ -35,7 +36,8 @@ def load_split(path: str, name: str | None, split: str, *, revision: str | None 
     """Load one split of a data set.
 
     Looked for in this order: inside the package for `package://some.package/folder`; in the folder that the environment
-    variable HEDGE_DATA_DIR names, as `<id with / written __>/[config/]<split>*.parquet`; on the hub at `revision`.
+    variable HEDGE_DATA_DIR names, as `<id with / written __>/[config/]<split>*.parquet`; on the hub at `revision`. A
+    folder without parquet files may have `<split>.jsonl`.
 
     Args:
         path: hub id or `package://` address.
@@ -257,9 +259,12 @@ def _read_parquet(folder: Path, split: str, what: str) -> Dataset:
     from datasets import Dataset
 
     files = sorted(folder.glob(f"{split}*.parquet"))
+    lines = folder / f"{split}.jsonl"
+    if not files and lines.is_file():
+        return Dataset.from_list([dict(row) for _, row in read_objects(lines)])
     if not files:
         found = ", ".join(sorted(p.name for p in folder.glob("*.parquet"))) or "no parquet file"
-        raise DataError(f"{what}: no {split}*.parquet in {folder} (there: {found})")
+        raise DataError(f"{what}: no {split}*.parquet or {split}.jsonl in {folder} (there: {found})")
     try:
         return Dataset.from_parquet([str(file) for file in files])
     except Exception as error:  # pyarrow and datasets raise many kinds; all mean the same to the user

@@ -32,6 +32,22 @@ def split_address(address: str) -> tuple[str, str] | None:
     return (package, folder) if package and ".." not in folder.split("/") else None
 
 
+def file_at(address: str) -> Path:
+    """The file that a path or an address `package://some.package/folder/file` means.
+
+    Raises:
+        DataError: the address is malformed, or the package has no such folder.
+    """
+    if not address.startswith(PACKAGE_SCHEME):
+        return Path(address).expanduser()
+    parts = split_address(address)
+    folder, _, name = parts[1].rpartition("/") if parts else ("", "", "")
+    found = package_folder(parts[0], folder) if parts and folder and name else None
+    if found is None:
+        raise DataError(f"{address}: no such file in an installed package")
+    return found / name
+
+
 def why_hub_unreachable() -> str | None:
     """Why the Hugging Face hub cannot be reached, None if it can. One request, a few seconds at most."""
     import huggingface_hub

@@ -53,6 +53,7 @@ from hedge_tasks.runs.cost import measured
 from hedge_tasks.runs.evidence import KeptEvidence, joined, keep
 from hedge_tasks.runs.protocols import protocol_of
 from hedge_tasks.runs.run_files import FOLDER, save_run
+from hedge_tasks.runs.suite import METRICS, suite_of
 from hedge_tasks.sampling.forced import passes_needed
 from hedge_tasks.sampling.plan import SamplingPlan, draw_seed
 from hedge_tasks.sampling.prompts import Prompt, load_prompt
@@ -422,6 +423,7 @@ class HedgeTask(ConfigurableMessagesTask):
         for instance, answer_set in zip(instances, labelled, strict=True):
             instance.resps = [answer_set.to_json()]
         everything = self._gather(instances, labelled)
+        columns = self._kept_columns(instances, labelled)
         said = self._remember()
         evidence = KeptEvidence()
         try:
@@ -436,7 +438,7 @@ class HedgeTask(ConfigurableMessagesTask):
             self._note_entropies(instances)
         finally:
             # After the filters, for what they chose is part of the record; and also when one of them fails.
-            self._save_run(everything, evidence)
+            self._save_run(everything, evidence, columns)
 
     def _remember(self) -> Said:
         """What models say of the answers from here on, where the run is kept."""
@@ -551,7 +553,22 @@ class HedgeTask(ConfigurableMessagesTask):
             )
         return everything
 
-    def _save_run(self, everything: Everything, evidence: KeptEvidence) -> None:
+    def _kept_columns(self, instances: Sequence[Instance], answer_sets: Sequence[AnswerSet]) -> dict[str, Any]:
+        """What the suite's own numbers need to know of each document besides its answers, of all processes, by id."""
+        metrics = suite_of({"documents": asdict(self._settings), METRICS: list(self._metric_fn_list)})
+        names = dict.fromkeys(name for metric in metrics for name in metric.columns)
+        if not names:
+            return {}
+        kept = []
+        for instance, answers in zip(instances, answer_sets, strict=True):
+            document = self.dataset_no_image[instance.metadata["split"]][instance.doc_id]
+            document = {**document, **self.facts(document, answers)}
+            if missing := names.keys() - document.keys():
+                raise DataError(f"{self.config.task}: no column {', '.join(sorted(missing))} for the suite's metrics")
+            kept.append((answers.id, {name: document[name] for name in names}))
+        return dict(gather(kept))
+
+    def _save_run(self, everything: Everything, evidence: KeptEvidence, columns: Mapping[str, Any]) -> None:
         """Keep all answers and labels, and what models said of the answers, as a run file."""
         folder = output_folder(self._args, FOLDER)
         if folder is None or not is_first():
@@ -559,7 +576,8 @@ class HedgeTask(ConfigurableMessagesTask):
         model, settings = display_name(self._args) or "", self._hedge_settings()
         settings["metadata"] = dict(self.config.metadata or {})
         settings |= {key: self._outcome[key] for key in ("sampled", "failed") if key in self._outcome}
-        path = save_run(replace(run_of(self.config.task, model, everything, settings), evidence=evidence), folder)
+        run = replace(run_of(self.config.task, model, everything, settings), evidence=evidence, columns=columns)
+        path = save_run(run, folder)
         logger.info("{}: answers and labels are in {}", self.config.task, path)
 
     def process_results(self, doc: Mapping[str, Any], results: list[Any], full_docs: object = None) -> dict[str, Any]:
@@ -609,6 +627,7 @@ class HedgeTask(ConfigurableMessagesTask):
             "prompt": asdict(self._prompt),
             "sampling": plan.settings(),
             "filters": filters,
+            METRICS: list(self._metric_fn_list),
             "outcome": self._outcome,
             **({"read_by": _name_of(type(self))} if type(self).read_answer is not HedgeTask.read_answer else {}),
             "cost": self._cost,

@@ -15,5 +15,6 @@ EVALUATION = Evaluation(
     own_folder("hedge_medhallu"),
     judges={"medhallu": "hedge_tasks.evaluations.medhallu.judge:MedHalluJudge"},
     metrics=("hedge_tasks.evaluations.medhallu.metrics:METRICS",),
+    suite=("hedge_tasks.evaluations.medhallu.suite_metrics:SUITE",),
 )
 """What it brings to the rooms below."""
