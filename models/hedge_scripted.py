@@ -46,7 +46,9 @@ class HedgeScripted(ChatAdapter):
         Raises:
             ConfigError: the script has nothing for a document; names the nearest one.
         """
-        yield [(place, Answer(self._reply(d.request.id, d.draw.condition, d.draw.index))) for place, d in enumerate(draws)]
+        yield [
+            (place, Answer(self._reply(d.request.id, d.draw.condition, d.draw.index))) for place, d in enumerate(draws)
+        ]
 
     def _reply(self, id: str, condition: str, index: int) -> str:
         if id not in self._replies:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Sequence
 from functools import cached_property
-from pathlib import Path
 from typing import Any
 
 from loguru import logger
@@ -27,7 +26,8 @@ class LabelsJudge:
     `baseline`), it must be the answer that is judged.
 
     Args:
-        path: JSON lines, or CSV where the name ends in `.csv`; `package://some.package/folder/file` is one of a package.
+        path: JSON lines, or CSV where the name ends in `.csv`; `package://some.package/folder/file` for one that an
+            installed package has.
         id_field, label_field: columns. A label is 1 or "hallucinated", 0 or "supported", null or empty for none.
         reason_field: column with a remark; used where it is there.
         scheme: name of a judge prompt whose outcomes the label column holds, such as `medhallmark`.

@@ -10,6 +10,8 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
+from hedge_tasks.errors import DataError
+
 PACKAGE_SCHEME = "package://"
 """`package://some.python.package/sub/folder` is a folder inside an installed package."""
 

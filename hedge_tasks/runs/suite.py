@@ -63,6 +63,7 @@ class SuiteMetric:
         bounds: least and greatest possible value.
         fault: record and document of a submission -> what of the record contradicts the document, or None.
         also: other names that it may be asked for by.
+        leads: whether it stands at the head of reports, and among what is compared without being asked for.
     """
 
     row: Row
@@ -75,6 +76,7 @@ class SuiteMetric:
     bounds: Interval = (0.0, 1.0)
     fault: Callable[[Record, Record], str | None] | None = None
     also: tuple[str, ...] = ()
+    leads: bool = False
 
     @property
     def name(self) -> str:
@@ -122,7 +124,7 @@ def documents_of(run: Run, metric: SuiteMetric) -> list[Document]:
     """The documents of a run as a metric sees them.
 
     Raises:
-        DataError: the run does not record what the metric needs, as where it was judged again by a judge that says less.
+        DataError: the run does not record what the metric needs, as where another judge has judged it again.
     """
     return [_document(run, answers, metric) for answers in run.answer_sets]
 

@@ -136,7 +136,9 @@ def compare_sums(
     values = [float(statistic(side.sum(axis=0)[None])[0]) if n else float("nan") for side in sides]
     if np.isnan(values).any():
         defined = [None if np.isnan(value) else value for value in values]
-        reason = "; ".join(f"{which}: no document counts for it" for which, v in zip("ab", defined, strict=True) if v is None)
+        reason = "; ".join(
+            f"{which}: no document counts for it" for which, v in zip("ab", defined, strict=True) if v is None
+        )
         return Comparison(*defined, None, None, None, None, n, name, reason)
     difference = values[0] - values[1]
     influences = [_influences(side, codes, statistic) for side in sides]
@@ -184,7 +186,7 @@ def _totals(parts: FloatArray, codes: npt.NDArray[np.int64]) -> FloatArray:
 
 
 def _influences(parts: FloatArray, codes: npt.NDArray[np.int64], statistic: Statistic) -> FloatArray:
-    """What each group adds to the deviation of the statistic, shape `(groups,)`: a derivative, by central differences."""
+    """What each group adds to the deviation of the statistic, shape `(groups,)`, by central differences."""
     totals = _SCALE * _totals(parts, codes)
     whole, step = totals.sum(axis=0)[None], _STEP
     return (statistic(whole + step * totals) - statistic(whole - step * totals)) / (2 * step)

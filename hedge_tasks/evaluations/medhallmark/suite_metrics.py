@@ -9,7 +9,11 @@ from typing import Any
 from hedge_tasks.evaluations.medhallmark.mediscore import MEDIHALL, METRICS, SENTENCES
 from hedge_tasks.runs.suite import Record, SuiteMetric
 
-_ABOUT = "Mean of what the judge's category of each answer is worth, from 0 (catastrophic hallucination) to 1 (correct)."
+_LEADS = ("medihall", "accuracy")
+
+_ABOUT = (
+    "Mean of what the judge's category of each answer is worth, from 0 (catastrophic hallucination) to 1 (correct)."
+)
 
 
 def _fault(name: str, record: Record, document: Mapping[str, Any]) -> str | None:
@@ -29,7 +33,7 @@ def _fault(name: str, record: Record, document: Mapping[str, Any]) -> str | None
 
 
 def _suite_metric(name: str, title: str, about: str = "") -> SuiteMetric:
-    return SuiteMetric(METRICS[name], title, about, fault=partial(_fault, name))
+    return SuiteMetric(METRICS[name], title, about, fault=partial(_fault, name), leads=name in _LEADS)
 
 
 SUITE = [

@@ -12,6 +12,8 @@ from hedge_tasks.data.manifests import text_digest
 from hedge_tasks.evaluations.medhallu.metrics import METRICS, Detection
 from hedge_tasks.runs.suite import Record, SuiteMetric
 
+_LEADS = ("f1", "accuracy")
+
 _TITLES = {
     "f1": ("F1", "Of the answers called hallucinated and those that are: twice what both share, over their sum."),
     "accuracy": ("accuracy", "Share of shown answers that are called what they are: true, or hallucinated."),
@@ -56,7 +58,9 @@ def _suite_metric(name: str, title: str, about: str) -> SuiteMetric:
     assert isinstance(row, Detection)
     columns = ("truth", "row", *filter(None, (row.column,)))
     # The counts' order is that of `metrics.Counts`: 2 * said + truth.
-    return SuiteMetric(row, title, about, _confusions, row.measure, columns, fault=partial(_fault, row))
+    return SuiteMetric(
+        row, title, about, _confusions, row.measure, columns, fault=partial(_fault, row), leads=name in _LEADS
+    )
 
 
 SUITE = [_suite_metric(name, *texts) for name, texts in _TITLES.items()]

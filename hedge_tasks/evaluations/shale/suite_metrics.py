@@ -9,17 +9,21 @@ from typing import Any
 import numpy as np
 
 from hedge_tasks.evaluations.shale.items import CLEAN
-from hedge_tasks.evaluations.shale.metrics import METRICS, ResistanceRate
+from hedge_tasks.evaluations.shale.metrics import METRICS, Average, ResistanceRate
 from hedge_tasks.runs.suite import Record, SuiteMetric
 
 _SHARES = {
     "accuracy_clean": ("accuracy, clean", "Share of closed questions answered rightly where nothing is perturbed."),
-    "non_hallucination_clean": ("non-hallucination, clean", "Share of open answers free of hallucination, unperturbed."),
+    "non_hallucination_clean": (
+        "non-hallucination, clean",
+        "Share of open answers free of hallucination, unperturbed.",
+    ),
 }
 
 _ABOUT = "Of the items answered rightly when clean, the share still answered rightly when {}; mean over scenarios."
+_ALL = "resistance_rate"
 _RESISTANCES = {
-    "resistance_rate": ("resistance rate", "perturbed in any way"),
+    _ALL: ("resistance rate", "perturbed in any way"),
     "resistance_image": ("resistance, image", "the image is perturbed"),
     "resistance_instruction": ("resistance, instruction", "the instruction is perturbed"),
     "resistance_combination": ("resistance, both", "image and instruction are perturbed"),
@@ -48,6 +52,42 @@ def _mean_of_rates(sums: np.ndarray) -> np.ndarray:
     return np.where(asked > 0, np.nansum(rates, axis=-1) / np.maximum(asked, 1), np.nan)
 
 
+def _average_counts(parts: Sequence[str], records: Sequence[Record]) -> np.ndarray:
+    """Right, and all, by type of question, shape (n, types, 2)."""
+    return np.stack([_right([record[part] for record in records]) for part in parts], axis=1)
+
+
+def _mean_of_all_rates(sums: np.ndarray) -> np.ndarray:
+    """Mean of the shares of all types, each counting the same; nan where a type is not there."""
+    part, whole = np.moveaxis(sums, -1, 0)
+    return np.where(whole > 0, part / np.where(whole > 0, whole, 1.0), np.nan).mean(axis=-1)
+
+
+def _average_fault(parts: Sequence[str], record: Record, document: Mapping[str, Any]) -> str | None:
+    """A clean question is of one of the types."""
+    asked = [record[part]["right"] for part in parts if record[part]["right"] is not None]
+    if len(asked) > 1:
+        return "more than one type of question"
+    whole = {"right": asked[0] if asked else None, "group": record[parts[0]]["group"]}
+    return _fault((CLEAN,), whole, document)
+
+
+def _average() -> SuiteMetric:
+    row = METRICS["accuracy_average"]
+    assert isinstance(row, Average)
+    parts = [part.__name__ for part in row.parts]
+    return SuiteMetric(
+        row,
+        "accuracy, clean",
+        "Mean of the shares of right answers to yes-or-no and to multiple-choice questions, unperturbed.",
+        partial(_average_counts, parts),
+        _mean_of_all_rates,
+        ("scenario", "task", "group"),
+        fault=partial(_average_fault, parts),
+        leads=True,
+    )
+
+
 def _fault(scenarios: Sequence[str], record: Record, document: Mapping[str, Any]) -> str | None:
     """What is right has the label 0; an answer without a label is wrong, or was not judged."""
     right, label, mine = record["right"], document["label"], document["question_type"] in scenarios
@@ -72,14 +112,21 @@ def _resistance(name: str, title: str, when: str) -> SuiteMetric:
         _mean_of_rates,
         ("scenario", "pair", "group"),
         fault=partial(_fault, (CLEAN, *row.scenarios)),
-        also=("resistance",) if name == "resistance_rate" else (),
+        also=("resistance",) if name == _ALL else (),
+        leads=name == _ALL,
     )
 
 
 SUITE = [
+    _average(),
     *(
         SuiteMetric(
-            METRICS[name], *texts, counts=_right, columns=("scenario", "group"), fault=partial(_fault, (CLEAN,))
+            METRICS[name],
+            *texts,
+            counts=_right,
+            columns=("scenario", "group"),
+            fault=partial(_fault, (CLEAN,)),
+            leads=True,
         )
         for name, texts in _SHARES.items()
     ),

@@ -19,6 +19,8 @@ _TITLES = {
     "chair_s": ("CHAIR_s", "Share of the stories with an object that is not in the image."),
 }
 
+_LEADS = ("hal_d", "hal_i", "exp")
+
 _HALLUCINATIONS = ("hal_d", "hal_i")
 
 
@@ -39,5 +41,6 @@ def _fault(name: str, record: Record, document: Mapping[str, Any]) -> str | None
 
 
 SUITE = [
-    SuiteMetric(METRICS[name], *texts, counts=_counts, fault=partial(_fault, name)) for name, texts in _TITLES.items()
+    SuiteMetric(METRICS[name], *texts, counts=_counts, fault=partial(_fault, name), leads=name in _LEADS)
+    for name, texts in _TITLES.items()
 ]
