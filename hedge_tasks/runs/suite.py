@@ -62,6 +62,8 @@ class SuiteMetric:
         group: record -> what it shares with others, where that is not the document's group.
         bounds: least and greatest possible value.
         fault: record and document of a submission -> what of the record contradicts the document, or None.
+        follows_label: `fault` leaves one record for each label, so that verified labels verify the number.
+        reads_texts: `fault` compares the record with the texts of the document, where they are there.
         also: other names that it may be asked for by.
         leads: whether it stands at the head of reports, and among what is compared without being asked for.
     """
@@ -75,6 +77,8 @@ class SuiteMetric:
     group: Callable[[Record], Hashable] | None = None
     bounds: Interval = (0.0, 1.0)
     fault: Callable[[Record, Record], str | None] | None = None
+    follows_label: bool = False
+    reads_texts: bool = False
     also: tuple[str, ...] = ()
     leads: bool = False
 

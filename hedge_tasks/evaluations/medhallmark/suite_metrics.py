@@ -33,7 +33,9 @@ def _fault(name: str, record: Record, document: Mapping[str, Any]) -> str | None
 
 
 def _suite_metric(name: str, title: str, about: str = "") -> SuiteMetric:
-    return SuiteMetric(METRICS[name], title, about, fault=partial(_fault, name), leads=name in _LEADS)
+    return SuiteMetric(
+        METRICS[name], title, about, fault=partial(_fault, name), follows_label=name == "accuracy", leads=name in _LEADS
+    )
 
 
 SUITE = [

@@ -9,7 +9,9 @@ from typing import Any
 import numpy as np
 
 from hedge_tasks.data.manifests import text_digest
+from hedge_tasks.evaluations.medhallu.judge import FACTUAL, HALLUCINATED, VERDICTS
 from hedge_tasks.evaluations.medhallu.metrics import METRICS, Detection
+from hedge_tasks.replies.reading import UNREADABLE
 from hedge_tasks.runs.suite import Record, SuiteMetric
 
 _LEADS = ("f1", "accuracy")
@@ -37,7 +39,10 @@ def _confusions(records: Sequence[Record]) -> np.ndarray:
 
 
 def _fault(metric: Detection, record: Record, document: Mapping[str, Any]) -> str | None:
-    """The label says whether the verdict is wrong, the reference is the truth, and the group is the row."""
+    """The label says whether the verdict is wrong, the reference is the truth, and the group is the row.
+
+    Texts are the names of the verdicts by then (`MedHalluTask.read_answer`).
+    """
     said, truth, label = record["said"], record["truth"], document["label"]
     if truth not in (0, 1) or said not in (0, 1, None):
         return f"said {said!r}, truth {truth!r}"
@@ -50,7 +55,16 @@ def _fault(metric: Detection, record: Record, document: Mapping[str, Any]) -> st
         return f"said {said}, truth {truth}, but the label is {label}"
     if label is None and said not in (None, 1 - truth if metric.unread_wrong else None):
         return f"said {said} without a label"
+    if mine and "texts" in document and said != _said(document["texts"]["answers"][0], truth, metric):
+        return f"said {said}, but the answer is another"
     return None
+
+
+def _said(answer: str, truth: int, metric: Detection) -> int | None:
+    """The verdict that an answer is, as the metric takes it."""
+    if answer == UNREADABLE and metric.unread_wrong:
+        return 1 - truth
+    return VERDICTS[answer] if answer in (FACTUAL, HALLUCINATED) else None
 
 
 def _suite_metric(name: str, title: str, about: str) -> SuiteMetric:
@@ -59,7 +73,16 @@ def _suite_metric(name: str, title: str, about: str) -> SuiteMetric:
     columns = ("truth", "row", *filter(None, (row.column,)))
     # The counts' order is that of `metrics.Counts`: 2 * said + truth.
     return SuiteMetric(
-        row, title, about, _confusions, row.measure, columns, fault=partial(_fault, row), leads=name in _LEADS
+        row,
+        title,
+        about,
+        _confusions,
+        row.measure,
+        columns,
+        fault=partial(_fault, row),
+        reads_texts=True,
+        follows_label=True,
+        leads=name in _LEADS,
     )
 
 
