@@ -120,8 +120,12 @@ def suite_of(settings: Mapping[str, Any]) -> list[SuiteMetric]:
 
 
 def named(metrics: Iterable[SuiteMetric]) -> dict[str, SuiteMetric]:
-    """By every name that they may be asked for by."""
-    return {name: metric for metric in metrics for name in (metric.name, *metric.also)}
+    """By every name that they may be asked for by; where two have one, the first."""
+    found: dict[str, SuiteMetric] = {}
+    for metric in metrics:
+        for name in (metric.name, *metric.also):
+            found.setdefault(name, metric)
+    return found
 
 
 def documents_of(run: Run, metric: SuiteMetric) -> list[Document]:
@@ -178,8 +182,11 @@ def _document(run: Run, answers: AnswerSet, metric: SuiteMetric) -> Document:
     about = (answers.id, answers.label, answers.group, answers.question_type)
     scores = Scores(*about, numbers={}, weighting="", cluster_ids=())
     verdict = {"label": answers.label, **(run.verdicts.get(answers.id) or {})}
+    columns = run.columns.get(answers.id, {})
+    if lacking := [name for name in metric.columns if name not in columns]:
+        raise DataError(f"the run does not keep {', '.join(lacking)}, which {metric.name} is made of")
     try:
-        record = metric.row.record(scores, verdict, run.columns.get(answers.id, {}))
+        record = metric.row.record(scores, verdict, columns)
         return document_of(metric, answers.id, answers.group, record)
     except Exception as error:  # of an evaluation's own code, given a file from anywhere
         missing = f"{type(error).__name__}: {str(error)[:100]}"

@@ -112,7 +112,7 @@ def _resistance(name: str, title: str, when: str) -> SuiteMetric:
         _mean_of_rates,
         ("scenario", "pair", "group"),
         fault=partial(_fault, (CLEAN, *row.scenarios)),
-        also=("resistance",) if name == _ALL else (),
+        also=("resistance",),
         leads=name == _ALL,
     )
 
