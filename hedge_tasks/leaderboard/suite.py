@@ -130,6 +130,8 @@ class Columns:
 
 
 def _part(submission: Mapping[str, Any], metric: SuiteMetric, labels: Part) -> Part:
+    if submission["suite"][metric.name]["value"] is None:
+        return Part(False, "no number is claimed")
     if metric.reads_texts and all("texts" in document for document in submission["documents"]):
         return Part(True, "computed again from the texts")
     if metric.follows_label and labels.verified:

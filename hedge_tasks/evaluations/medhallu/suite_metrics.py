@@ -29,6 +29,9 @@ _TITLES = {
 }
 
 
+_SAID = {name: VERDICTS[name] for name in (FACTUAL, HALLUCINATED)}
+
+
 def _confusions(records: Sequence[Record]) -> np.ndarray:
     """True negatives, false negatives, false positives, true positives; zeros where no verdict counts."""
     counts = np.zeros((len(records), 4))
@@ -55,6 +58,8 @@ def _fault(metric: Detection, record: Record, document: Mapping[str, Any]) -> st
         return f"said {said}, truth {truth}, but the label is {label}"
     if label is None and said not in (None, 1 - truth if metric.unread_wrong else None):
         return f"said {said} without a label"
+    if mine and not metric.unread_wrong and said != _SAID.get(document["judged"]["category"]):
+        return f"said {said}, but the verdict is {document['judged']['category']}"
     if mine and "texts" in document and said != _said(document["texts"]["answers"][0], truth, metric):
         return f"said {said}, but the answer is another"
     return None
@@ -64,7 +69,7 @@ def _said(answer: str, truth: int, metric: Detection) -> int | None:
     """The verdict that an answer is, as the metric takes it."""
     if answer == UNREADABLE and metric.unread_wrong:
         return 1 - truth
-    return VERDICTS[answer] if answer in (FACTUAL, HALLUCINATED) else None
+    return _SAID.get(answer)
 
 
 def _suite_metric(name: str, title: str, about: str) -> SuiteMetric:
