@@ -99,6 +99,7 @@ def test_the_suites_own_numbers_are_the_tables_to_every_digit(runs: dict[str, Ru
     assert {metric.name: m.value for metric, m in own} == {metric.name: found[metric.name] for metric, _ in own}
     for metric, m in own:
         assert m.interval is not None, metric.name
+        assert m.value is not None
         assert 0 <= m.interval[0] <= m.value <= m.interval[1] <= 1
 
 
