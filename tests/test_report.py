@@ -102,7 +102,7 @@ def test_the_first_screen_leads_with_the_suites_number_the_rate_and_the_detector
     rate = hallucination_rate(analyse([run], curves=False)[0])
     assert rate is not None
     assert f"<dd>{rate.value:.1%}<small>{rate.interval[0]:.1%} to {rate.interval[1]:.1%}; " in lead
-    assert "highest" not in page
+    assert "highest ROC-AUC" not in page
     scores = scorer_of(run, None).score(run.answer_sets)
     found = {name: detection_auroc(scores, name) for name in ("se", "radflag", "vase")}
     order = sorted(found, key=lambda name: -(found[name].value or 0))
