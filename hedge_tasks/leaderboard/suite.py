@@ -125,8 +125,8 @@ class Columns:
         if not both:
             return None
         groups = [one[id][0] for id in both]
-        sides = ([of[id][1] for id in both] for of in (one, other))
-        return compare_sums(*sides, groups, self.metric.statistic, bounds=self.metric.bounds)
+        first, second = ([of[id][1] for id in both] for of in (one, other))
+        return compare_sums(first, second, groups, self.metric.statistic, bounds=self.metric.bounds)
 
 
 def _part(submission: Mapping[str, Any], metric: SuiteMetric, labels: Part) -> Part:

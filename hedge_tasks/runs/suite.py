@@ -174,8 +174,8 @@ def compare(metric: SuiteMetric, a: Sequence[Document], b: Sequence[Document]) -
         return None
     theirs = [by_id[document.id] for document in ours]
     groups = [document.group for document in ours]
-    sides = (_counts(metric, side) for side in (ours, theirs))
-    return compare_sums(*sides, groups, metric.statistic, bounds=metric.bounds)
+    first, second = _counts(metric, ours), _counts(metric, theirs)
+    return compare_sums(first, second, groups, metric.statistic, bounds=metric.bounds)
 
 
 def _document(run: Run, answers: AnswerSet, metric: SuiteMetric) -> Document:

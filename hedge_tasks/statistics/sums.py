@@ -83,8 +83,8 @@ def estimate_of_sums(
     check_confidence(confidence)
     counted, codes = _counted(parts, groups)
     n, n_groups = len(counted), len(np.unique(codes))
-    value = float(statistic(counted.sum(axis=0)[None])[0]) if n else float("nan")
-    if np.isnan(value):
+    value = _value(counted, statistic)
+    if value is None:
         return Measured(None, None, None, n, n_groups, "no document counts for it")
     stderr = _spread(_influences(counted, codes, statistic), np.arange(n_groups))
     if stderr is None:
@@ -124,37 +124,42 @@ def compare_sums(
         >>> result.difference, round(result.p_value, 2)
         (0.5, 0.18)
     """
+    check_confidence(confidence)
+    one, other = np.asarray(a, dtype=np.float64), np.asarray(b, dtype=np.float64)
+    if one.shape != other.shape:
+        raise ValueError(f"the two sides differ in shape: {one.shape} and {other.shape}")
+    counted, codes = _counted(np.stack([one, other], axis=1), groups)
+    one, other = counted[:, 0], counted[:, 1]
+    first, second = _value(one, statistic), _value(other, statistic)
+    n, name = len(counted), "paired t-test between groups of documents"
+    if first is None or second is None:
+        missing = [side for side, value in (("a", first), ("b", second)) if value is None]
+        reason = "; ".join(f"{side}: no document counts for it" for side in missing)
+        return Comparison(first, second, None, None, None, None, n, name, reason)
+    difference, n_groups = first - second, len(np.unique(codes))
+    influences = _influences(one, codes, statistic) - _influences(other, codes, statistic)
+    stderr = _spread(influences, np.arange(n_groups))
+    if stderr == 0 and np.array_equal(_totals(one, codes), _totals(other, codes)):
+        return Comparison(first, second, difference, 0.0, (0.0, 0.0), 1.0, n, name)
+    if not stderr:
+        why = "all documents are in a single group" if stderr is None else "no group deviates from the others"
+        return Comparison(first, second, difference, None, None, None, n, name, f"no standard error: {why}")
+    interval, p_value = _tested(difference, stderr, n_groups - 1, bounds[1] - bounds[0], confidence)
+    return Comparison(first, second, difference, stderr, interval, p_value, n, name)
+
+
+def _tested(difference: float, stderr: float, degrees: int, width: float, confidence: float) -> tuple[Interval, float]:
+    """Student's interval of a difference, no wider than it can be, and the two-sided p-value."""
     from scipy.stats import t as student
 
-    check_confidence(confidence)
-    name = "paired t-test between groups of documents"
-    sides = [np.asarray(side, dtype=np.float64) for side in (a, b)]
-    if sides[0].shape != sides[1].shape:
-        raise ValueError(f"the two sides differ in shape: {sides[0].shape} and {sides[1].shape}")
-    codes = codes_of(groups, len(sides[0]), "groups")
-    n, n_groups = len(codes), len(np.unique(codes))
-    values = [float(statistic(side.sum(axis=0)[None])[0]) if n else float("nan") for side in sides]
-    if np.isnan(values).any():
-        defined = [None if np.isnan(value) else value for value in values]
-        reason = "; ".join(
-            f"{which}: no document counts for it" for which, v in zip("ab", defined, strict=True) if v is None
-        )
-        return Comparison(*defined, None, None, None, None, n, name, reason)
-    difference = values[0] - values[1]
-    influences = [_influences(side, codes, statistic) for side in sides]
-    stderr = _spread(influences[0] - influences[1], np.arange(n_groups))
-    if stderr is None:
-        reason = "no standard error: all documents are in a single group"
-        return Comparison(*values, difference, None, None, None, n, name, reason)
-    if stderr == 0:
-        if np.array_equal(_totals(sides[0], codes), _totals(sides[1], codes)):
-            return Comparison(*values, difference, 0.0, (0.0, 0.0), 1.0, n, name)
-        reason = "no standard error: no group of documents deviates from the others"
-        return Comparison(*values, difference, None, None, None, n, name, reason)
-    half, width = quantile_of(confidence, n_groups - 1) * stderr, bounds[1] - bounds[0]
-    p_value = float(2 * student(n_groups - 1).sf(abs(difference) / stderr))
+    half = quantile_of(confidence, degrees) * stderr
     interval = max(-width, difference - half), min(width, difference + half)
-    return Comparison(*values, difference, stderr, interval, p_value, n, name)
+    return interval, float(2 * student(degrees).sf(abs(difference) / stderr))
+
+
+def _value(parts: FloatArray, statistic: Statistic) -> float | None:
+    value = float(statistic(parts.sum(axis=0)[None])[0]) if len(parts) else float("nan")
+    return None if np.isnan(value) else value
 
 
 def ratio(sums: FloatArray) -> FloatArray:
