@@ -563,10 +563,14 @@ class HedgeTask(ConfigurableMessagesTask):
         for instance, answers in zip(instances, answer_sets, strict=True):
             document = self.dataset_no_image[instance.metadata["split"]][instance.doc_id]
             document = {**document, **self.facts(document, answers)}
-            if missing := names.keys() - document.keys():
-                raise DataError(f"{self.config.task}: no column {', '.join(sorted(missing))} for the suite's metrics")
-            kept.append((answers.id, {name: document[name] for name in names}))
-        return dict(gather(kept))
+            kept.append((answers.id, {name: document[name] for name in names if name in document}))
+        everything = dict(gather(kept))
+        # The answers are there by now: a number less is no reason to end the run.
+        lacking = sorted(set(names).difference(*everything.values())) if everything else []
+        if lacking and is_first():
+            text = "{}: documents have no {}, so numbers of the suite cannot be computed from the run file"
+            logger.warning(text, self.config.task, ", ".join(lacking))
+        return everything
 
     def _save_run(self, everything: Everything, evidence: KeptEvidence, columns: Mapping[str, Any]) -> None:
         """Keep all answers and labels, and what models said of the answers, as a run file."""
