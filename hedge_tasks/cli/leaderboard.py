@@ -69,6 +69,7 @@ def submit(arguments: argparse.Namespace) -> int:
     write_submission(arguments.out, submission)
     texts = "texts" in submission["documents"][0]
     facts = {"submission": str(arguments.out), "digest": submission["digest"], "texts": texts, **submission["summary"]}
+    facts["suite"] = {metric: number["value"] for metric, number in submission["suite"].items()}
     told = "with its texts" if texts else "without texts, so that labels and clusters cannot be verified"
     show(
         arguments,
