@@ -49,6 +49,8 @@ class Evaluation:
         folder: of its YAML files, which lmms-eval is shown; `prompts.json` and `judge_prompts/` are looked for in it.
         judges: name -> `"module:attribute"` of a class or function that makes a judge from options.
         metrics: `"module:attribute"` of mappings, row of the table -> metric; for the tasks of this evaluation.
+        suite: `"module:attribute"` of sequences of `hedge_tasks.runs.suite.SuiteMetric`: the rows that the evaluation
+            is about, the leading one first. Comparisons, submissions and reports then have them with intervals.
         second_stages: name -> `"module:attribute"` of a `hedge_tasks.sampling.second_stage.Stage`.
         data: `"module:attribute"` of functions that add a command to `hedge data`, given argparse's subparsers.
         commands: the same for `hedge`: tables of finished runs.
@@ -58,6 +60,7 @@ class Evaluation:
     folder: Path
     judges: Mapping[str, str] = field(default_factory=dict)
     metrics: tuple[str, ...] = ()
+    suite: tuple[str, ...] = ()
     second_stages: Mapping[str, str] = field(default_factory=dict)
     data: tuple[str, ...] = ()
     commands: tuple[str, ...] = ()
@@ -163,6 +166,20 @@ def brought_metrics(name: str) -> dict[str, Any]:
     for target in evaluation.metrics:
         metrics |= Entry(target, source).load()
     return metrics
+
+
+def brought_suite(name: str) -> list[Any]:
+    """The suite metrics of one evaluation, the leading one first; none where it is not installed, or broken."""
+    evaluation, source = evaluations().get(name, (None, ""))
+    found: list[Any] = []
+    for target in evaluation.suite if evaluation is not None else ():
+        try:
+            found += Entry(target, source).load()
+        except Exception as error:  # whatever somebody else's package does as it is imported
+            if source == OWN:
+                raise
+            logger.warning("suite metrics of {} ({}) are left out: {}", name, source, error)
+    return found
 
 
 def task_folders() -> list[Path]:

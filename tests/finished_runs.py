@@ -34,6 +34,38 @@ def finished_run(
     return Run(task, model, sets, verdicts, {"filters": EXACT, **settings}, f"2026-01-02T03:04:05.{seed:06d}+00:00")
 
 
+def suite_run(
+    n: int = 40,
+    *,
+    seed: int = 0,
+    wrong: float = 0.3,
+    mute: float = 0.0,
+    model: str = "model",
+    task: str = "own_medhallu",
+    metrics: tuple[str, ...] = ("f1", "accuracy", "precision", "recall", "f1_unread_wrong", "f1_easy"),
+) -> Run:
+    """A run of MedHallu: both answers of a row in turn, and a model that calls a share of them what they are not."""
+    names = ("factual", "hallucinated")
+    sets, verdicts, columns = [], {}, {}
+    for i in range(n):
+        chance, truth = random.Random(seed * 100_003 + i), i % 2
+        said = truth ^ (chance.random() < wrong)
+        silent = chance.random() < mute
+        sampled = [Answer(names[said ^ (chance.random() < 0.3)], -0.1, 1, "stop") for _ in range(6)]
+        baseline = Answer("unreadable" if silent else names[said], -0.1, 1, "stop")
+        label = None if silent else int(said != truth)
+        level = ("easy", "medium", "hard")[i // 2 % 3]
+        about = (f"Question {i // 2}", str(truth), label, str(i // 2), level)
+        sets.append(AnswerSet(f"{i // 2}-{'th'[truth]}", baseline, tuple(sampled[:3]), tuple(sampled[3:]), *about))
+        category = None if silent else names[said]
+        verdicts[sets[-1].id] = {"judge": "medhallu 3", "reason": "read", "category": category}
+        columns[sets[-1].id] = {"truth": str(truth), "row": str(i // 2), "difficulty": level}
+    documents = {"evaluation": "medhallu", "judge": {"judge": "medhallu", "version": "3"}}
+    settings = {"filters": {"verdict": EXACT["exact"]}, "documents": documents, "metrics": list(metrics)}
+    created = f"2026-01-02T03:04:05.{seed:06d}+00:00"
+    return Run(task, model, tuple(sets), verdicts, settings, created, columns=columns)
+
+
 def hostile_run() -> Run:
     """A run where every text that a model or data set has a say in is hostile."""
     run = finished_run(len(HOSTILE) * 2)

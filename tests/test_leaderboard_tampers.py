@@ -124,7 +124,7 @@ def test_somebody_elses_submission_under_another_name_is_refused(made: World, tm
 
 
 def test_the_readme_tells_these_outcomes() -> None:
-    text = (resources.files("hedge_tasks.leaderboard") / "README.md").read_text("utf-8")
+    text = (resources.files("hedge_tasks.leaderboard") / "README.md").read_text("utf-8").split("## Threat model")[1]
     rows = re.findall(r"^\| ([^|]+?) \| ([^|]+?) \| ([^|]+?) \| ([^|]+?) \|$", text, re.MULTILINE)
     words = {REFUSED, ASIDE, REPORTED, MISSED}
     told = {name: tuple(of) for name, *of in rows if set(of) <= words}

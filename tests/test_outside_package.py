@@ -152,6 +152,18 @@ def test_its_run_is_submitted_and_the_submission_is_valid(outside: Outside) -> N
     assert found.detectors["initial"]["se"].verified
 
 
+def test_its_own_number_is_compared_submitted_and_leads_the_report(outside: Outside) -> None:
+    firm = values(outside)["firmness"]
+    [row] = json.loads(outside.hedge("compare", "out", "out", "--metric", "firmness", "--json"))["comparisons"]
+    assert (row["a"], row["p_value"]) == (firm, 1.0)
+    outside.hedge("leaderboard", "submit", "out", "--out", "own.json", "--texts")
+    assert json.loads((outside.folder / "own.json").read_text("utf-8"))["suite"]["firmness"]["value"] == round(firm, 6)
+    assert "no metric of this name" in check(read_submission(outside.folder / "own.json")).suite["firmness"].reason
+    outside.hedge("report", "out", "--out", "report.html")
+    tile = (outside.folder / "report.html").read_text("utf-8").split("<dt>firmness ↑</dt>")[1]
+    assert tile.startswith(f"<dd>{firm:.3f}<small>")
+
+
 def test_its_table_command_is_one_of_ours(outside: Outside) -> None:
     counts = json.loads(outside.hedge("colours", "out", "--json"))
     assert sum(counts.values()) == 24

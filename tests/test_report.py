@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from finished_runs import EXACT, HOSTILE, finished_run, hostile_run
+from finished_runs import EXACT, HOSTILE, finished_run, hostile_run, suite_run
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -21,15 +21,17 @@ from hedge_tasks.detectors.pipeline import detection_auroc
 from hedge_tasks.errors import DataError
 from hedge_tasks.report import Options, build_report, result_files
 from hedge_tasks.report.agreement import agreements, labels_by_judge
-from hedge_tasks.report.analysis import analyse, compare_between, warnings_of
+from hedge_tasks.report.analysis import analyse, compare_between, hallucination_rate, warnings_of
 from hedge_tasks.report.explorer import explorer_data
 from hedge_tasks.report.page import flat_settings
 from hedge_tasks.report.pictures import NONE, shrink, thumbnails
 from hedge_tasks.report.results import newest_rows, read_results
 from hedge_tasks.report.svg import nice_ticks, picture
 from hedge_tasks.report.texts import clean, script_json
+from hedge_tasks.runs.health import health_of
 from hedge_tasks.runs.run_files import Run, save_run
 from hedge_tasks.runs.scorers import scorer_of
+from hedge_tasks.runs.suite import compare, documents_of, measured, suite_of
 from hedge_tasks.runs.sweep import usual_sizes
 
 QUICK = Options(pictures=False, curves=False)
@@ -79,6 +81,72 @@ def test_the_metric_table_has_the_numbers_of_the_pipeline() -> None:
         assert estimate.interval
         low, high = estimate.interval
         assert f"{estimate.value:.3f}<small>[{low:.3f}, {high:.3f}]</small>" in table[0]
+
+
+def lead_of(page: str) -> str:
+    """The first screen of the only run."""
+    return page.split('class="run">')[1].split("<h3>")[0]
+
+
+@pytest.mark.slow
+def test_the_first_screen_leads_with_the_suites_number_the_rate_and_the_detectors_in_order() -> None:
+    run = suite_run(60, wrong=0.3, mute=0.03)
+    page = build_report([run], options=QUICK)
+    lead = lead_of(page)
+    names = re.findall(r"<dt>([^<]*)</dt>", lead)
+    assert names[:2] == ["asked", "of"]
+    assert names[-4:] == ["health", "F1 ↑", "accuracy ↑", "hallucination rate ↓"]
+    [(_, f1), *_] = measured(run)
+    assert f1.interval
+    assert f"<dd>{f1.value:.3f}<small>{f1.interval[0]:.3f} to {f1.interval[1]:.3f}; " in lead
+    rate = hallucination_rate(analyse([run], curves=False)[0])
+    assert rate is not None
+    assert f"<dd>{rate.value:.1%}<small>{rate.interval[0]:.1%} to {rate.interval[1]:.1%}; " in lead
+    assert "highest ROC-AUC" not in page
+    scores = scorer_of(run, None).score(run.answer_sets)
+    found = {name: detection_auroc(scores, name) for name in ("se", "radflag", "vase")}
+    order = sorted(found, key=lambda name: -(found[name].value or 0))
+    rows = re.findall(r'<div class="row"><span>(\w+)</span><span class="draws">(\d+)</span>', lead)
+    assert rows == [({"se": "SE", "radflag": "RadFlag", "vase": "VASE"}[n], "6" if n == "vase" else "3") for n in order]
+    for estimate in found.values():
+        low, high = estimate.interval or (0.0, 0.0)
+        assert f'x1="{round(100 * low, 2)}%" x2="{round(100 * high, 2)}%"' in lead
+        assert f'cx="{round(100 * (estimate.value or 0), 2)}%"' in lead
+    table = page.split('<table class="sortable suite">')[1].split("</table>")[0]
+    assert table.count("<tr>") == 1 + 6
+
+
+@pytest.mark.slow
+def test_a_perfect_model_is_told_its_number_and_that_there_is_nothing_to_find() -> None:
+    lead = lead_of(build_report([suite_run(20, wrong=0.0)], options=QUICK))
+    assert "<dd>1.000<small>" in lead
+    assert "None of the 20 labelled answers is hallucinated. That is good news" in lead
+    assert "no document is labelled" not in lead
+    assert "Only 0 answers" not in lead
+    lead = lead_of(build_report([suite_run(20, wrong=1.0)], options=QUICK))
+    assert "All 20 labelled answers are hallucinated" in lead
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("mute", "state"), [(0.0, "sound"), (0.4, "unreliable")])
+def test_the_first_screen_says_how_healthy_the_run_is(mute: float, state: str) -> None:
+    run = suite_run(40, mute=mute)
+    lead = lead_of(build_report([run], options=QUICK))
+    assert f'class="health {state}"' in lead
+    assert ("unreliable: " in lead) == (health_of(run).unreliable is not None) == (state == "unreliable")
+
+
+@pytest.mark.slow
+def test_runs_of_a_suite_stand_side_by_side_by_its_numbers_first() -> None:
+    runs = [suite_run(40, seed=seed, wrong=seed / 10, model=f"m{seed}") for seed in (1, 3)]
+    page = build_report(runs, options=QUICK)
+    side = page.split('id="side-by-side"')[1].split("</section>")[0]
+    assert re.findall(r'data-name="([^"]*)"', side)[:3] == ["F1", "accuracy", "verdict, SE"]
+    documents = [documents_of(run, suite_of(run.settings)[0]) for run in runs]
+    expected = compare(suite_of(runs[0].settings)[0], *documents)
+    assert expected is not None
+    [row] = re.findall(r"<td>own_medhallu, F1</td>.*?</tr>", side, re.DOTALL)
+    assert f"{expected.difference:+.3f}" in row
 
 
 @pytest.mark.slow

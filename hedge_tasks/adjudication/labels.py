@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Sequence
 from functools import cached_property
-from pathlib import Path
 from typing import Any
 
 from loguru import logger
@@ -15,6 +14,7 @@ from hedge_tasks.adjudication.label_files import HumanLabel, by_id, first_of, li
 from hedge_tasks.adjudication.prompt import load_judge_prompt
 from hedge_tasks.errors import ConfigError, DataError
 from hedge_tasks.io import options
+from hedge_tasks.io.sources import file_at
 
 _ANSWER_COLUMNS = ("answer", "baseline")
 
@@ -26,7 +26,8 @@ class LabelsJudge:
     `baseline`), it must be the answer that is judged.
 
     Args:
-        path: JSON lines, or CSV where the name ends in `.csv`.
+        path: JSON lines, or CSV where the name ends in `.csv`; `package://some.package/folder/file` for one that an
+            installed package has.
         id_field, label_field: columns. A label is 1 or "hallucinated", 0 or "supported", null or empty for none.
         reason_field: column with a remark; used where it is there.
         scheme: name of a judge prompt whose outcomes the label column holds, such as `medhallmark`.
@@ -50,7 +51,7 @@ class LabelsJudge:
         scheme: str | None = None,
         partial: bool = False,
     ) -> None:
-        self.path = Path(options.text("path", path)).expanduser()
+        self.path = file_at(options.text("path", path))
         self.id_field = options.text("id_field", id_field)
         self.label_field = options.text("label_field", label_field)
         self.reason_field = options.text("reason_field", reason_field)

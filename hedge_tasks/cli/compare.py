@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from hedge_tasks.runs.comparisons import Overlap
     from hedge_tasks.runs.detector_table import Column
     from hedge_tasks.runs.run_files import Run
+    from hedge_tasks.runs.suite import SuiteMetric
     from hedge_tasks.statistics import Comparison
 
 _RATE = "hallucination_rate"
@@ -34,8 +35,9 @@ def add(commands: Any) -> None:
         "--metric",
         action="append",
         metavar="NAME",
-        help="se_auroc, radflag_auroc, vase_auroc, hallucination_rate, ...; may be repeated (default: these four; "
-        "within one run the first three)",
+        help="se_auroc, radflag_auroc, vase_auroc, hallucination_rate, or a number of the runs' suite: f1, medihall, "
+        "resistance, hal_d, ...; may be repeated (default: these four and the suite's leading ones; within one run the "
+        "first three)",
     )
     parser.add_argument("--against", metavar="NAME", help="within one run: the metric to compare --metric with")
     parser.add_argument("--against-filter", metavar="NAME", help="within one run: the filter to compare --filter with")
@@ -78,34 +80,50 @@ def _between(one: Run, other: Run, arguments: argparse.Namespace) -> _Found:
     from hedge_tasks.detectors.pipeline import SCORE_NAMES
     from hedge_tasks.errors import ConfigError
     from hedge_tasks.runs.comparisons import check_same_documents, compare_hallucination_rates, compare_two_runs
+    from hedge_tasks.runs.suite import compare, documents_of
 
     for option in ("against", "against_filter"):
         if getattr(arguments, option) is not None:
             raise ConfigError(f"--{option.replace('_', '-')} compares within one run; give one run")
-    names = [_metric(name) for name in arguments.metric or [*SCORE_NAMES, _RATE]]
+    own = _shared_suite(one, other)
+    usual = [*(name for name, metric in own.items() if metric.leads), *SCORE_NAMES, _RATE]
+    names = list(dict.fromkeys(_metric(name, own) for name in arguments.metric or usual))
     overlap = check_same_documents(one, other)
-    asked = [name for name in names if name != _RATE]
-    scorers = [chosen_scorer(arguments, each).with_detectors(asked) for each in (one, other)]
+    asked = [name for name in names if name != _RATE and name not in own]
+    scorers = [chosen_scorer(arguments, each).with_detectors(asked) for each in (one, other)] if asked else []
     _warn_of_differences(one, other, scorers)
-    ours, theirs = (_priced(s, e, asked, arguments.budget) for s, e in zip(scorers, (one, other), strict=True))
+    columns = [_priced(s, e, asked, arguments.budget) for s, e in zip(scorers, (one, other), strict=False)]
     rows: _Rows = []
-    for name in dict.fromkeys(names):
+    for name in names:
         if name == _RATE:
             rows.append((name, compare_hallucination_rates(one.answer_sets, other.answer_sets)))
+        elif name in own:
+            sides = (documents_of(each, own[name]) for each in (one, other))
+            rows.append((name, compare(own[name], *sides)))
         else:
-            label = f"{name}_auroc" + _at(ours[name], arguments.budget)
-            rows.append((label, compare_two_runs(ours[name].scores, theirs[name].scores, name)))
+            ours, theirs = (of[name] for of in columns)
+            label = f"{name}_auroc" + _at(ours, arguments.budget)
+            rows.append((label, compare_two_runs(ours.scores, theirs.scores, name)))
+    clustered = f"filter {scorers[0].name}; " if scorers else ""
     heading = [
         f"a: {one.title}",
         f"b: {other.title}",
-        f"filter {scorers[0].name}; {overlap.both} documents in both" + _partly(overlap),
+        f"{clustered}{overlap.both} documents in both" + _partly(overlap),
     ]
     facts = {
-        "a": _facts(one, scorers[0]),
-        "b": _facts(other, scorers[1]),
+        "a": _facts(one, scorers[0] if scorers else None),
+        "b": _facts(other, scorers[1] if scorers else None),
         "documents": asdict(overlap),
     }
     return "\n".join(heading), rows, facts
+
+
+def _shared_suite(one: Run, other: Run) -> dict[str, SuiteMetric]:
+    """The suite's own metrics that both runs have, by name."""
+    from hedge_tasks.runs.suite import suite_of
+
+    theirs = {metric.name for metric in suite_of(other.settings)}
+    return {metric.name: metric for metric in suite_of(one.settings) if metric.name in theirs}
 
 
 def _within(one: Run, arguments: argparse.Namespace) -> _Found:
@@ -117,10 +135,8 @@ def _within(one: Run, arguments: argparse.Namespace) -> _Found:
         return _all_detectors(one, arguments)
     from hedge_tasks.detectors.pipeline import SCORE_NAMES
 
-    names = [_metric(name) for name in arguments.metric or SCORE_NAMES[-1:]]
-    against = [_metric(arguments.against)] * len(names) if arguments.against else names
-    if _RATE in (*names, *against):
-        raise ConfigError(f"{_RATE} is the same for all clusterings of a run; compare it between two runs")
+    names = [_metric_within(name, one) for name in arguments.metric or SCORE_NAMES[-1:]]
+    against = [_metric_within(arguments.against, one)] * len(names) if arguments.against else names
     scorers = [chosen_scorer(arguments, one).with_detectors((*names, *against))]
     if arguments.against_filter is None:
         scorers *= 2
@@ -169,9 +185,7 @@ def _all_detectors(one: Run, arguments: argparse.Namespace) -> _Found:
     from hedge_tasks.runs.comparisons import compare_two_scores
     from hedge_tasks.runs.scorers import scorers_of
 
-    names = list(dict.fromkeys(_metric(name) for name in arguments.metric or SCORE_NAMES))
-    if _RATE in names:
-        raise ConfigError(f"{_RATE} is the same for all clusterings of a run; compare it between two runs")
+    names = list(dict.fromkeys(_metric_within(name, one) for name in arguments.metric or SCORE_NAMES))
     if arguments.filter is None and arguments.clustering is None and one.settings.get("filters"):
         scorers = scorers_of(one)
         if arguments.alpha is not None:
@@ -195,15 +209,39 @@ def _all_detectors(one: Run, arguments: argparse.Namespace) -> _Found:
     return heading, rows, {"detectors": {name: scorer.settings() for name, scorer in scorers.items()}}
 
 
-def _metric(name: str) -> str:
-    """Name of a detector, with or without its ending, or the hallucination rate."""
+def _metric(name: str, own: Mapping[str, SuiteMetric] = {}) -> str:
+    """Name of a detector, with or without its ending, of the hallucination rate, or of a suite's own metric.
+
+    Args:
+        own: the suite's metrics that can be compared, by name.
+    """
     from hedge_tasks.detectors.registry import names
     from hedge_tasks.errors import unknown
+    from hedge_tasks.runs.suite import named
 
+    of_suite = named(own.values())
+    if name in of_suite:
+        return of_suite[name].name
     detector, known = name.removesuffix("_auroc"), names()
     if detector not in (*known, _RATE):
-        raise unknown("metric", name, [*(f"{known_one}_auroc" for known_one in known), _RATE])
+        raise unknown("metric", name, [*of_suite, *(f"{known_one}_auroc" for known_one in known), _RATE])
     return detector
+
+
+def _metric_within(name: str, run: Run) -> str:
+    """Name of a detector; what is the same for all clusterings of a run is refused.
+
+    Raises:
+        ConfigError: it is the hallucination rate or a number of the suite, or no metric at all.
+    """
+    from hedge_tasks.errors import ConfigError
+    from hedge_tasks.runs.suite import suite_of
+
+    own = {metric.name: metric for metric in suite_of(run.settings)}
+    found = _metric(name, own)
+    if found == _RATE or found in own:
+        raise ConfigError(f"{found} is the same for all clusterings of a run; compare it between two runs")
+    return found
 
 
 def _partly(overlap: Overlap) -> str:
@@ -214,8 +252,8 @@ def _partly(overlap: Overlap) -> str:
 
 def _warn_of_differences(one: Run, other: Run, scorers: Sequence[Scorer]) -> None:
     """Warn where the two runs differ in more than the model: then the difference is not only about that."""
-    settings = [scorer.settings() for scorer in scorers]
-    _warn("the clusterings", *settings)
+    if scorers:
+        _warn("the clusterings", *(scorer.settings() for scorer in scorers))
     judges = [{str(verdict.get("judge")) for verdict in run.verdicts.values()} for run in (one, other)]
     if judges[0] != judges[1]:
         logger.warning("the labels come from different judges: {} (a) and {} (b)", *(sorted(j) for j in judges))
@@ -229,8 +267,9 @@ def _warn(what: str, a: dict[str, Any], b: dict[str, Any]) -> None:
         logger.warning("{} of the two runs differ: {}", what, parts)
 
 
-def _facts(run: Run, scorer: Scorer) -> dict[str, Any]:
-    return {"task": run.task, "model": run.model, "created": run.created, "clustering": scorer.settings()}
+def _facts(run: Run, scorer: Scorer | None) -> dict[str, Any]:
+    clustering = {"clustering": scorer.settings()} if scorer is not None else {}
+    return {"task": run.task, "model": run.model, "created": run.created, **clustering}
 
 
 def _text(rows: _Rows, adjusted: Sequence[float | None]) -> str:

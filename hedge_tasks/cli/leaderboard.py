@@ -69,6 +69,7 @@ def submit(arguments: argparse.Namespace) -> int:
     write_submission(arguments.out, submission)
     texts = "texts" in submission["documents"][0]
     facts = {"submission": str(arguments.out), "digest": submission["digest"], "texts": texts, **submission["summary"]}
+    facts["suite"] = {metric: number["value"] for metric, number in submission["suite"].items()}
     told = "with its texts" if texts else "without texts, so that labels and clusters cannot be verified"
     show(
         arguments,
@@ -107,6 +108,7 @@ def facts_of(findings: Findings) -> dict[str, Any]:
         "set_aside": list(findings.set_aside),
         "documents": share,
         "labels": asdict(findings.labels),
+        "suite": {name: asdict(part) for name, part in findings.suite.items()},
         "clusterings": {name: asdict(part) for name, part in findings.clusterings.items()},
         "detectors": {name: {d: asdict(p) for d, p in of.items()} for name, of in findings.detectors.items()},
     }
@@ -120,7 +122,11 @@ def lines_of(path: str, findings: Findings) -> list[str]:
     whole = "no manifest tells whether documents are missing" if coverage is None or coverage.of is None else None
     lines = [f"{path}: valid", *(f"  not ranked: {reason}" for reason in findings.set_aside)]
     lines += [f"  {whole}"] if whole else []
-    parts = {"labels": findings.labels, **{f"clusters of {n}": part for n, part in findings.clusterings.items()}}
+    parts = {
+        "labels": findings.labels,
+        **findings.suite,
+        **{f"clusters of {n}": part for n, part in findings.clusterings.items()},
+    }
     for what, part in parts.items():
         lines.append(f"  {what}: {'verified' if part.verified else 'self-reported'} ({part.reason})")
     for name, of in findings.detectors.items():

@@ -16,6 +16,7 @@ from loguru import logger
 
 from hedge_tasks.data.pictures import PICTURE_FORMS, TOO_LARGE, UNREADABLE, image_file_fault
 from hedge_tasks.errors import DataError
+from hedge_tasks.io.json_lines import read_objects
 from hedge_tasks.io.sources import PACKAGE_SCHEME, hub_or_cache, package_folder, split_address
 
 if TYPE_CHECKING:
@@ -28,6 +29,9 @@ _COMMIT = re.compile(r"^hf://[^@]+@([0-9a-f]{40})/")
 
 FILE_KINDS = ("csv", "json", "parquet")
 """What `dataset_path` may be besides a data set's name: the kind of the files that `data_files` names."""
+
+LINES = ".jsonl"
+"""Ending of a split in a package that is small enough to be read by people."""
 
 DATA_FILES = "data_files"
 """Key of `dataset_kwargs` that names the files."""
@@ -61,7 +65,8 @@ def load_split(
 
     Where `path` is csv, json or parquet, it is in `files`. Else it is looked for in this order: inside the package for
     `package://some.package/folder`; in the folder that the environment variable HEDGE_DATA_DIR names, as
-    `<id with / written __>/[config/]<split>*.parquet`; on the hub at `revision`.
+    `<id with / written __>/[config/]<split>*.parquet`; on the hub at `revision`. A folder without parquet files may
+    have `<split>.jsonl`.
 
     Args:
         path: hub id, `package://` address, or kind of file.
@@ -76,11 +81,13 @@ def load_split(
     if path in FILE_KINDS:
         return _read_files(path, split, files)
     local = local_files(path, name, split)
-    return _load_from_hub(path, name, split, revision) if local is None else _read_parquet(local, path)
+    return _load_from_hub(path, name, split, revision) if local is None else _read_local(local, path)
 
 
 def local_files(path: str, name: str | None, split: str) -> list[Path] | None:
-    """The parquet files of a split that is inside a package or below HEDGE_DATA_DIR; None where it is on the hub.
+    """The files of a split that is inside a package or below HEDGE_DATA_DIR; None where it is on the hub.
+
+    They are parquet files, or a single one of JSON lines.
 
     Raises:
         DataError: such a folder does not hold the split.
@@ -88,10 +95,11 @@ def local_files(path: str, name: str | None, split: str) -> list[Path] | None:
     folder = _package_folder(path) if path.startswith(PACKAGE_SCHEME) else _local_folder(path, name)
     if folder is None:
         return None
-    files = sorted(folder.glob(f"{split}*.parquet"))
+    lines = folder / f"{split}{LINES}"
+    files = sorted(folder.glob(f"{split}*.parquet")) or ([lines] if lines.is_file() else [])
     if not files:
         found = ", ".join(sorted(p.name for p in folder.glob("*.parquet"))) or "no parquet file"
-        raise DataError(f"{path}: no {split}*.parquet in {folder} (there: {found})")
+        raise DataError(f"{path}: no {split}*.parquet or {split}.jsonl in {folder} (there: {found})")
     if not path.startswith(PACKAGE_SCHEME):
         logger.info("{} ({}): reading {}", path, split, folder)
     return files
@@ -348,9 +356,11 @@ def _local_folder(path: str, name: str | None) -> Path | None:
     return None
 
 
-def _read_parquet(files: Sequence[Path], what: str) -> Dataset:
+def _read_local(files: Sequence[Path], what: str) -> Dataset:
     from datasets import Dataset
 
+    if files[0].suffix == LINES:
+        return Dataset.from_list([dict(row) for _, row in read_objects(files[0])])
     try:
         return Dataset.from_parquet([str(file) for file in files])
     except Exception as error:  # pyarrow and datasets raise many kinds; all mean the same to the user

@@ -46,7 +46,7 @@ def open_columns(
         DataError: the split cannot be had; the same where columns are read.
     """
     local = None if path in splits.FILE_KINDS else splits.local_files(path, name, split)
-    if local is not None:
+    if local is not None and local[0].suffix != splits.LINES:
         return _Parquet(local, path, revision)
     return _Loaded(splits.load_split(path, name, split, revision=revision, files=files), path, revision, files)
 

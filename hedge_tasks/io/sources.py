@@ -10,6 +10,8 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
+from hedge_tasks.errors import DataError
+
 PACKAGE_SCHEME = "package://"
 """`package://some.python.package/sub/folder` is a folder inside an installed package."""
 
@@ -42,6 +44,22 @@ def split_address(address: str) -> tuple[str, str] | None:
     """Package and folder of a `package://` address; None if it is malformed."""
     package, _, folder = address.removeprefix(PACKAGE_SCHEME).partition("/")
     return (package, folder) if package and ".." not in folder.split("/") else None
+
+
+def file_at(address: str) -> Path:
+    """The file that a path or an address `package://some.package/folder/file` means.
+
+    Raises:
+        DataError: the address is malformed, or the package has no such folder.
+    """
+    if not address.startswith(PACKAGE_SCHEME):
+        return Path(address).expanduser()
+    parts = split_address(address)
+    folder, _, name = parts[1].rpartition("/") if parts else ("", "", "")
+    found = package_folder(parts[0], folder) if parts and folder and name else None
+    if found is None:
+        raise DataError(f"{address}: no such file in an installed package")
+    return found / name
 
 
 def why_hub_unreachable() -> str | None:

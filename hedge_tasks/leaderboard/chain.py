@@ -16,6 +16,7 @@ from typing import Any
 from hedge_tasks.adjudication.label_store import LabelStore
 from hedge_tasks.data.answers import Answer, AnswerSet
 from hedge_tasks.leaderboard.submission import digest_of, document_record
+from hedge_tasks.leaderboard.suite import of_run as suite_of_run
 from hedge_tasks.leaderboard.validation import Findings, check
 from hedge_tasks.runs.run_files import Run
 from hedge_tasks.sampling.archive import documents_of, keyed_answers
@@ -107,6 +108,7 @@ def _differences(submission: Mapping[str, Any], run: Run) -> Iterator[str]:
 
 def _document_differences(documents: Sequence[Mapping[str, Any]], run: Run) -> Iterator[str]:
     of_run = {a.id: a for a in run.answer_sets}
+    own = suite_of_run(run)
     stated = {document["id"] for document in documents}
     for id in of_run.keys() - stated:
         yield f"documents: {id[:80]!r} of the run file is missing"
@@ -114,7 +116,8 @@ def _document_differences(documents: Sequence[Mapping[str, Any]], run: Run) -> I
         if (answers := of_run.get(document["id"])) is None:
             yield f"documents[{i}]: {document['id'][:80]!r} is none of the run file's"
             continue
-        expected = document_record(answers, run.verdicts.get(answers.id) or {}, {}, texts="texts" in document)
+        verdict, mine = run.verdicts.get(answers.id) or {}, own.records[answers.id]
+        expected = document_record(answers, verdict, {}, texts="texts" in document, suite=mine)
         for name in expected.keys() | document.keys() - {"clusterings"}:
             if name != "clusterings" and expected.get(name) != document.get(name):
                 yield f"documents[{i}].{name}: not that of the run file"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import combinations
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +18,7 @@ from hedge_tasks.io.files import write_whole
 from hedge_tasks.leaderboard.comparison import all_differences
 from hedge_tasks.leaderboard.recomputation import Part
 from hedge_tasks.leaderboard.submission import sha256_of, stored_scores
+from hedge_tasks.leaderboard.suite import Columns, documents_in, measured_of, metrics_of
 from hedge_tasks.leaderboard.validation import Findings, FindManifests, check, read_submission
 from hedge_tasks.plots.figures import risk_coverage_chart, roc_chart
 from hedge_tasks.report.page import flat_settings
@@ -24,7 +26,7 @@ from hedge_tasks.report.pages import asset, render
 from hedge_tasks.report.svg import picture
 from hedge_tasks.report.texts import clean, script_json
 from hedge_tasks.runs.run_files import now
-from hedge_tasks.statistics import Estimate
+from hedge_tasks.statistics import Estimate, Measured
 
 _PACKAGE = "hedge_tasks.leaderboard"
 _UNSAFE = re.compile(r"[^A-Za-z0-9]+")
@@ -76,6 +78,10 @@ class Entry:
         scores = findings.detectors[clustering][detector]
         parts = {"labels": findings.labels, "clusters": findings.clusterings[clustering], "scores": scores}
         return [("documents", self.documents), *parts.items()]
+
+    def checked_of_suite(self, name: str) -> list[tuple[str, Part]]:
+        """The parts that a number of the suite rests on, each with whether it is verified."""
+        return [("documents", self.documents), ("labels", self.findings.labels), ("value", self.findings.suite[name])]
 
     @property
     def documents(self) -> Part:
@@ -189,17 +195,36 @@ def _task_page(task: str, entries: Sequence[Entry], common: Mapping[str, Any]) -
 
     keys = _columns(entries)
     ranked = [entry for entry in entries if entry.findings.ranked]
+    aside = [entry for entry in entries if not entry.findings.ranked]
+    suites = _suite_titles(entries)
     tabs = [
         {
+            "name": title,
+            "about": f"{title}: {'higher' if higher else 'lower'} is better",
+            "column": title,
+            "priced": False,
+            "rows": _suite_rows(ranked, name, higher),
+            "aside": _suite_rows(aside, name, higher),
+        }
+        for name, (title, higher) in suites.items()
+    ]
+    tabs += [
+        {
             "name": f"{clustering}, {_title(entries, clustering, detector)}",
+            "about": f"{clustering}, {_title(entries, clustering, detector)}",
+            "column": "ROC-AUC",
+            "priced": True,
             "rows": _rows(ranked, clustering, detector),
-            "aside": _rows([entry for entry in entries if not entry.findings.ranked], clustering, detector),
+            "aside": _rows(aside, clustering, detector),
         }
         for clustering, detector in keys
     ]
     compared = {
         "entries": [clean(entry.name, 200) for entry in entries],
-        "metrics": [_compared(entries, clustering, score) for clustering, score in keys if score in SCORE_NAMES],
+        "metrics": [
+            *_compared_suites(entries),
+            *(_compared(entries, clustering, score) for clustering, score in keys if score in SCORE_NAMES),
+        ],
     }
     of = max((e.findings.coverage.of or 0 for e in entries if e.findings.coverage), default=0)
     return render(
@@ -217,11 +242,11 @@ def _task_page(task: str, entries: Sequence[Entry], common: Mapping[str, Any]) -
 
 @dataclass(frozen=True)
 class _Row:
-    """A line of a table: one entry under one clustering and detector."""
+    """A line of a table: one entry under one clustering and detector, or with a number of the suite."""
 
     entry: Entry
-    estimate: Estimate
-    draws: int
+    estimate: Estimate | Measured
+    draws: int | None
     checked: Sequence[tuple[str, Part]]
     rank: int | None = None
 
@@ -243,8 +268,47 @@ def _rows(entries: Sequence[Entry], clustering: str, detector: str) -> list[_Row
         for entry in entries
         if (about := entry.about(clustering, detector)) is not None
     ]
-    ordered = sorted(found, key=_by_value)
+    return _ordered(found)
+
+
+def _ordered(rows: Sequence[_Row], *, higher: bool = True) -> list[_Row]:
+    ordered = sorted(rows, key=lambda row: _by_value(row, higher))
     return [replace(row, rank=i + 1 if row.estimate.value is not None else None) for i, row in enumerate(ordered)]
+
+
+def _suite_titles(entries: Sequence[Entry]) -> dict[str, tuple[str, bool]]:
+    """The suite's own numbers that any entry has: title, and whether higher is better, by us where we know it."""
+    found: dict[str, tuple[str, bool]] = {}
+    for entry in entries:
+        ours = {metric.name: metric for metric in metrics_of(entry.content)}
+        for name, told in entry.content["suite"].items():
+            about = (ours[name].title, ours[name].higher_is_better) if name in ours else _told(told)
+            found[name] = about if name in ours else found.get(name, about)
+    return found
+
+
+def _told(stated: Mapping[str, Any]) -> tuple[str, bool]:
+    return clean(stated["title"], 100), stated["higher_is_better"]
+
+
+def _suite_rows(entries: Sequence[Entry], name: str, higher: bool) -> list[_Row]:
+    found = [
+        _Row(entry, measured_of(entry.content["suite"][name]), None, entry.checked_of_suite(name))
+        for entry in entries
+        if name in entry.content["suite"]
+    ]
+    return _ordered(found, higher=higher)
+
+
+def _compared_suites(entries: Sequence[Entry]) -> Iterator[dict[str, Any]]:
+    """Any two entries by every number of the suite that is installed here."""
+    known = {metric.name: metric for entry in entries for metric in metrics_of(entry.content)}
+    for metric in known.values():
+        columns = Columns(metric, [documents_in(entry.content, metric) for entry in entries])
+        pairs = combinations(range(len(entries)), 2)
+        found = [(a, b, c) for a, b in pairs if (c := columns.compare(a, b)) is not None]
+        rows = [(a, b, _rounded(c.difference), _rounded(c.stderr), c.n) for a, b, c in found]
+        yield {"name": metric.title, "pairs": rows}
 
 
 def _title(entries: Sequence[Entry], clustering: str, detector: str) -> str:
@@ -277,6 +341,10 @@ def _entry_page(entry: Entry, task_page: str, common: Mapping[str, Any]) -> str:
         aside=entry.findings.set_aside,
         remarks=[f["text"] for f in content["health"]["findings"] if not _is_told(f["text"], entry.findings.set_aside)],
         parts=list(_parts(entry)),
+        suite=[
+            (title, higher, measured_of(content["suite"][name]), entry.findings.suite[name])
+            for name, (title, higher) in _suite_titles([entry]).items()
+        ],
         metrics=metrics,
         charts=charts,
         settings=flat_settings(
@@ -314,6 +382,9 @@ def _parts(entry: Entry) -> Iterator[tuple[str, str, bool | None, str]]:
     state = {None: "unknown", True: "whole", False: "partial"}[coverage.whole if coverage else None]
     yield "documents", state, entry.documents.verified, entry.documents.reason
     parts = {"labels": findings.labels}
+    titles = _suite_titles([entry])
+    for part in dict.fromkeys(findings.suite.values()):
+        parts[", ".join(titles[name][0] for name, its in findings.suite.items() if its == part)] = part
     parts |= {f"clusters of {name}": part for name, part in findings.clusterings.items()}
     for clustering, of in findings.detectors.items():
         for part in sorted(set(of.values()), key=lambda part: not part.verified):
@@ -337,9 +408,9 @@ def _estimate(entry: Entry, clustering: str, score: str) -> Estimate:
     return Estimate(stated["auroc"], stated["stderr"], *counts, stated["reason"], interval)
 
 
-def _by_value(row: _Row) -> tuple[bool, float, str]:
+def _by_value(row: _Row, higher: bool) -> tuple[bool, float, str]:
     value = row.estimate.value
-    return value is None, -(value or 0.0), row.entry.name
+    return value is None, (value or 0.0) * (-1 if higher else 1), row.entry.name
 
 
 def _rounded(value: float | None) -> float | None:

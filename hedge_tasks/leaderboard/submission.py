@@ -20,6 +20,7 @@ from hedge_tasks.detectors.registry import get, names
 from hedge_tasks.detectors.scorer import Scorer
 from hedge_tasks.errors import ConfigError, DataError
 from hedge_tasks.io.files import write_whole
+from hedge_tasks.leaderboard.suite import of_run
 from hedge_tasks.runs.health import Health, health_of
 from hedge_tasks.runs.run_files import Run
 from hedge_tasks.runs.scorers import scorers_of
@@ -70,8 +71,15 @@ def make_submission(
     about = {"name": name or run.model or run.task, "task": run.task, "model": run.model, "created": run.created}
     with_texts = texts_licence(run.task) is not None if texts is None else texts
     settings = json.loads(json.dumps(run.settings, default=str))
+    own = of_run(run)
     documents = [
-        document_record(a, run.verdicts.get(a.id) or {}, {key: of[i] for key, of in scores.items()}, texts=with_texts)
+        document_record(
+            a,
+            run.verdicts.get(a.id) or {},
+            {key: of[i] for key, of in scores.items()},
+            texts=with_texts,
+            suite=own.records[a.id],
+        )
         for i, a in enumerate(run.answer_sets)
     ]
     content: dict[str, Any] = {
@@ -83,6 +91,7 @@ def make_submission(
         "labels": {"judge": (settings.get("documents") or {}).get("judge"), "store": label_digest(documents)},
         "health": health_record(health_of(run)),
         "summary": summary_of(run.answer_sets),
+        "suite": own.numbers,
         "documents": documents,
     }
     # From what is stated there, as whoever validates it will do.
@@ -240,7 +249,12 @@ def _clustering(scorer: Scorer, scores: Sequence[Scores]) -> dict[str, Any]:
 
 
 def document_record(
-    answers: AnswerSet, verdict: Mapping[str, Any], scores: Mapping[str, Scores], *, texts: bool
+    answers: AnswerSet,
+    verdict: Mapping[str, Any],
+    scores: Mapping[str, Scores],
+    *,
+    texts: bool,
+    suite: Mapping[str, Any] = {},
 ) -> dict[str, Any]:
     """What a submission says of one document.
 
@@ -249,6 +263,7 @@ def document_record(
         verdict: on its baseline answer, as the run file has it.
         scores: by clustering.
         texts: whether question, reference and answers are in it.
+        suite: by metric of the suite, the record that it is made of.
     """
     pictures = verdict.get("image_key")
     digests = {"question": text_digest(answers.question), "reference": text_digest(answers.reference)}
@@ -274,6 +289,8 @@ def document_record(
         document["n_tokens"] = [answer.n_tokens for answer in answers.answers]
     if answers.drawn is not None:
         document["drawn"] = asdict(answers.drawn)
+    if suite:
+        document["suite"] = dict(suite)
     if texts:
         finish = [answer.finish for answer in answers.answers]
         document["texts"] = {"question": answers.question, "reference": answers.reference, "answers": answers.texts}

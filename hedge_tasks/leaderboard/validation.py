@@ -39,6 +39,7 @@ from hedge_tasks.leaderboard.submission import (
     stored_scores,
     summary_of,
 )
+from hedge_tasks.leaderboard.suite import check_suite
 
 LARGEST = 512 << 20
 """Bytes of a submission."""
@@ -63,6 +64,7 @@ class Findings:
         coverage: how many of the task's documents it has; None where it could not be read that far.
         labels: whether the labels are verified.
         clusterings: by name, whether the cluster ids are.
+        suite: by metric of the suite, whether its number is.
         detectors: by clustering and name, whether the scores follow from cluster ids, log-probabilities and texts.
         set_aside: why the entry is not ranked beside others.
     """
@@ -72,6 +74,7 @@ class Findings:
     labels: Part = field(default_factory=lambda: Part(False, "not looked at"))
     clusterings: Mapping[str, Part] = field(default_factory=dict)
     detectors: Mapping[str, Mapping[str, Part]] = field(default_factory=dict)
+    suite: Mapping[str, Part] = field(default_factory=dict)
     set_aside: tuple[str, ...] = ()
 
     @property
@@ -128,6 +131,8 @@ def check(
     for name in submission["clusterings"]:
         verified[name], wrong = _check_clustering(submission, name, answer_sets, again[name], known)
         found += wrong
+    suite, wrong = check_suite(submission, labels)
+    found += wrong
     edition = edition_of(submission)
     unreliable, wrong = _unreliable(submission, answer_sets)
     aside = [_part_of_task(coverage), edition.other, unreliable]
@@ -137,6 +142,7 @@ def check(
         labels,
         {name: of.part for name, of in again.items()},
         verified,
+        suite,
         tuple(reason for reason in aside if reason),
     )
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cache
 from pathlib import Path
 
 import yaml
@@ -17,6 +18,12 @@ def task_folder() -> Path:
 def list_tasks() -> list[dict[str, str]]:
     """Name, title (first line of the folder's README) and YAML of every task and group."""
     return [_entry(path) for path in task_files()]
+
+
+@cache
+def titles() -> dict[str, str]:
+    """Title of every task and group by its name."""
+    return {entry["task"]: entry["title"] for entry in list_tasks()}
 
 
 def task_files() -> list[Path]:

@@ -25,6 +25,7 @@ TESTED = "0.7."
 _MODELS = {
     "hedge_hf": "hedge_tasks.models.hedge_hf.HedgeHF",
     "hedge_openai": "hedge_tasks.models.hedge_openai.HedgeOpenAI",
+    "hedge_scripted": "hedge_tasks.models.hedge_scripted.HedgeScripted",
     "hedge_tiny": "hedge_tasks.models.hedge_tiny.HedgeTiny",
     "hedge_vllm": "hedge_tasks.models.hedge_vllm.HedgeVLLM",
 }

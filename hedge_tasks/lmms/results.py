@@ -104,13 +104,15 @@ class Results:
         model: str,
         everything: Everything,
         evidence: KeptEvidence,
+        columns: Mapping[str, Any],
         settings: dict[str, Any],
     ) -> None:
         """Keep all answers and labels, and what models said of the answers, as a run file; nothing without a folder."""
         if folder is None or not is_first():
             return
         settings |= {key: self.outcome[key] for key in ("sampled", "failed") if key in self.outcome}
-        path = save_run(replace(run_of(task, model, everything, settings), evidence=evidence), folder)
+        run = replace(run_of(task, model, everything, settings), evidence=evidence, columns=columns)
+        path = save_run(run, folder)
         logger.info("{}: answers and labels are in {}", task, path)
 
 

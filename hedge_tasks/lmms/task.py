@@ -62,6 +62,7 @@ from hedge_tasks.runs.cost import measured
 from hedge_tasks.runs.evidence import KeptEvidence, joined, keep
 from hedge_tasks.runs.protocols import protocol_of
 from hedge_tasks.runs.run_files import FOLDER
+from hedge_tasks.runs.suite import METRICS, suite_of
 from hedge_tasks.sampling.forced import passes_needed
 from hedge_tasks.sampling.plan import SamplingPlan, draw_seed
 from hedge_tasks.sampling.prompts import Prompt, load_prompt
@@ -356,6 +357,7 @@ class HedgeTask(ConfigurableMessagesTask):
         for instance, answer_set in zip(instances, labelled, strict=True):
             instance.resps = [answer_set.to_json()]
         everything = results.gather(task, self.judge.name, instances, labelled)
+        columns = self._kept_columns(instances, labelled)
         said = self._remember()
         evidence = KeptEvidence()
         try:
@@ -370,7 +372,7 @@ class HedgeTask(ConfigurableMessagesTask):
             results.note_entropies(self._filters, instances)
         finally:
             # After the filters, for what they chose is part of the record; and also when one of them fails.
-            self._save_run(everything, evidence)
+            self._save_run(everything, evidence, columns)
 
     def _remember(self) -> Said:
         """What models say of the answers from here on, where the run is kept."""
@@ -426,10 +428,29 @@ class HedgeTask(ConfigurableMessagesTask):
             cut=answers.baseline.finish == "length",
         )
 
-    def _save_run(self, everything: Everything, evidence: KeptEvidence) -> None:
+    def _kept_columns(self, instances: Sequence[Instance], answer_sets: Sequence[AnswerSet]) -> dict[str, Any]:
+        """What the suite's own numbers need to know of each document besides its answers, of all processes, by id."""
+        metrics = suite_of({"documents": asdict(self._settings), METRICS: list(self._metric_fn_list)})
+        names = dict.fromkeys(name for metric in metrics for name in metric.columns)
+        if not names:
+            return {}
+        kept = []
+        for instance, answers in zip(instances, answer_sets, strict=True):
+            document = self.dataset_no_image[instance.metadata["split"]][instance.doc_id]
+            document = {**document, **self.facts(document, answers)}
+            kept.append((answers.id, {name: document[name] for name in names if name in document}))
+        everything = dict(gather(kept))
+        # The answers are there by now: a number less is no reason to end the run.
+        lacking = sorted(set(names).difference(*everything.values())) if everything else []
+        if lacking and is_first():
+            text = "{}: documents have no {}, so numbers of the suite cannot be computed from the run file"
+            logger.warning(text, self.config.task, ", ".join(lacking))
+        return everything
+
+    def _save_run(self, everything: Everything, evidence: KeptEvidence, columns: Mapping[str, Any]) -> None:
         model, folder = display_name(self._args) or "", output_folder(self._args, FOLDER)
         settings = {**self._hedge_settings(), "metadata": dict(self.config.metadata or {})}
-        self._results.save(folder, self.config.task, model, everything, evidence, settings)
+        self._results.save(folder, self.config.task, model, everything, evidence, columns, settings)
         if folder is not None:
             note_kept(folder.parent, own_data=self.config.dataset_path in FILE_KINDS)
 
@@ -482,6 +503,7 @@ class HedgeTask(ConfigurableMessagesTask):
             "filters": filters,
             "outcome": self._results.outcome,
             **({"evaluation": dict(more)} if (more := self.circumstances()) else {}),
+            METRICS: list(self._metric_fn_list),
             **({"read_by": _name_of(type(self))} if type(self).read_answer is not HedgeTask.read_answer else {}),
             "cost": self._results.cost,
         }

@@ -16,7 +16,8 @@ from hedge_tasks.runs.health import health_of
 from hedge_tasks.runs.measures import auroc_estimate, rate_of, within_strata
 from hedge_tasks.runs.run_files import Run
 from hedge_tasks.runs.scorers import scorers_of
-from hedge_tasks.statistics import Comparison, Estimate, StratifiedAuroc
+from hedge_tasks.runs.suite import SuiteMetric, compare, documents_of, measured
+from hedge_tasks.statistics import Comparison, Estimate, Measured, StratifiedAuroc
 
 FEW = 20
 """With fewer answers of one class an AUROC says little."""
@@ -41,6 +42,7 @@ class Analysis:
         left_out: scorer -> why it could not be applied.
         sweeps: scorer -> ROC-AUC against the number of answers.
         thresholds: scorer -> ROC-AUC against the threshold.
+        suite: the suite's own numbers; empty for a task of none.
     """
 
     run: Run
@@ -51,6 +53,7 @@ class Analysis:
     left_out: Mapping[str, str] = field(default_factory=dict)
     sweeps: Mapping[str, Chart] = field(default_factory=dict)
     thresholds: Mapping[str, Chart] = field(default_factory=dict)
+    suite: Sequence[tuple[SuiteMetric, Measured]] = ()
 
     @property
     def labels(self) -> list[int]:
@@ -130,7 +133,7 @@ def _analyse(
         name: {score: w for score in scorers[name].detectors if (w := within_strata(s, score)) is not None}
         for name, s in scores.items()
     }
-    analysis = Analysis(run, used, scores, estimates, within, left_out)
+    analysis = Analysis(run, used, scores, estimates, within, left_out, suite=measured(run))
     return _with_curves(analysis, sizes, progress) if curves and run.answer_sets else analysis
 
 
@@ -212,11 +215,25 @@ def compare_between(analyses: Sequence[Analysis], names: Mapping[int, str]) -> l
     for (i, one), (k, other) in combinations(enumerate(analyses), 2):
         if one.run.task != other.run.task:
             continue
+        pairs += _compare_suites(one, other, names[i], names[k])
         for name in one.scores:
             both = [s for s in one.drawn(name) if s in other.estimates[name]] if name in other.scores else []
             for score in both:
                 if found := compare_two_runs(one.scores[name], other.scores[name], score):
                     pairs.append(Pair(f"{one.run.task}, {name}, {name_of(score)}", names[i], names[k], found))
+    return pairs
+
+
+def _compare_suites(one: Analysis, other: Analysis, a: str, b: str) -> list[Pair]:
+    """Two runs by the leading ones of the suite's own numbers that both have."""
+    theirs = {metric.name for metric, found in other.suite if found.value is not None}
+    shared = [
+        metric for metric, found in one.suite if metric.leads and found.value is not None and metric.name in theirs
+    ]
+    pairs = []
+    for metric in shared:
+        if found := compare(metric, *(documents_of(analysis.run, metric) for analysis in (one, other))):
+            pairs.append(Pair(f"{one.run.task}, {metric.title}", a, b, found))
     return pairs
 
 
@@ -266,7 +283,7 @@ def _about_data(analysis: Analysis) -> Iterable[str]:
     run, labels = analysis.run, analysis.labels
     if not labels:
         yield "No answer has a label, so there is no ROC-AUC. Label the run with hedge judge."
-    elif min(sum(labels), len(labels) - sum(labels)) < FEW:
+    elif 0 < min(sum(labels), len(labels) - sum(labels)) < FEW:
         yield (
             f"Only {sum(labels)} answers are labelled hallucinated and {len(labels) - sum(labels)} supported. With "
             f"fewer than {FEW} of a class the intervals are wide and the ranking of the scores is uncertain."

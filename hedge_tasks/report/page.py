@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from hedge_tasks import __version__
-from hedge_tasks.detectors.pipeline import detectors_of, name_of, prices_of
+from hedge_tasks.detectors.pipeline import name_of, prices_of
 from hedge_tasks.errors import DataError
 from hedge_tasks.paper import CellResult, place_runs, published, published_cells
 from hedge_tasks.paper.published import SCORES, filter_name
@@ -15,7 +15,6 @@ from hedge_tasks.plots.charts import Chart
 from hedge_tasks.plots.figures import (
     all_charts,
     categories_chart,
-    detectors_chart,
     price_chart,
     rates_chart,
 )
@@ -25,16 +24,15 @@ from hedge_tasks.report.analysis import (
     analyse,
     compare_between,
     compare_within,
-    hallucination_rate,
     warnings_of,
 )
 from hedge_tasks.report.explorer import TEXT_BUDGET, explorer_data
+from hedge_tasks.report.lead import asked_of, detector_rows, price_of, soundness, tiles, why_no_detector
 from hedge_tasks.report.pages import asset, render
 from hedge_tasks.report.pictures import BUDGET, NONE, Thumbnails, thumbnails
 from hedge_tasks.report.results import ResultFile, newest_rows
 from hedge_tasks.report.svg import picture
 from hedge_tasks.report.texts import clean, script_json
-from hedge_tasks.runs.health import decoding_line, health_of
 from hedge_tasks.runs.measures import MEASURES, labelled, other_measures
 from hedge_tasks.runs.run_files import Run, now
 from hedge_tasks.statistics import Estimate
@@ -133,19 +131,24 @@ def _section(name: str, analysis: Analysis, runs: Sequence[Run], results: Sequen
     found = [
         e.reason for of_clustering in analysis.estimates.values() for e in of_clustering.values() if e.value is None
     ]
-    main = {m: {s: of[s] for s in analysis.shown if s in of} for m, of in analysis.estimates.items()}
-    overview = [detectors_chart(main)]
     categories = categories_chart([(name, analysis.run)])
+    rows = detector_rows(analysis)
+    weights = {s.weighting for of in analysis.scores.values() for s in of}
     return {
         "name": name,
-        "tiles": list(_tiles(analysis)),
+        "asked": asked_of(analysis.run, sorted(weights)),
+        "sound": soundness(analysis.run),
+        "tiles": list(tiles(analysis)),
+        "detectors": rows,
+        "no_detector": "" if rows else why_no_detector(analysis),
+        "suite": analysis.suite,
         "warnings": warnings_of(analysis),
         "clusterings": list(analysis.estimates),
         "metrics": [
-            (name_of(s), _price(analysis, s), [of.get(s) for of in analysis.estimates.values()]) for s in scores
+            (name_of(s), price_of(analysis, s), [of.get(s) for of in analysis.estimates.values()]) for s in scores
         ],
         "reasons": sorted({str(reason) for reason in found}),
-        "pictures": [picture(chart) for chart in (*overview, *([] if categories.empty else [categories]))],
+        "pictures": [] if categories.empty else [picture(categories)],
         "tabs": [_tab(analysis, clustering) for clustering in analysis.scores],
         "pairs": compare_within(analysis),
         "judges": _judges(analysis.run, runs),
@@ -158,42 +161,8 @@ def _about(run: Run) -> dict[str, Any]:
     return {"created": run.created, "file": run.path.name if run.path else None, **run.settings}
 
 
-def _price(analysis: Analysis, detector: str) -> int:
-    scores = next((of for of in analysis.scores.values() if detector in detectors_of(of)), ())
-    return prices_of(scores).get(detector, 0)
-
-
 def _is_defined(analysis: Analysis, score: str) -> bool:
     return any(of[score].value is not None for of in analysis.estimates.values() if score in of)
-
-
-def _tiles(analysis: Analysis) -> Iterable[dict[str, str]]:
-    run, labels = analysis.run, analysis.labels
-    yield {"name": "questions", "value": str(len(run.answer_sets)), "note": f"{len(labels)} labelled"}
-    rate = hallucination_rate(analysis)
-    if rate is not None and rate.value is not None:
-        bounds = f", {rate.interval[0]:.1%} to {rate.interval[1]:.1%}" if rate.interval else ""
-        yield {"name": "hallucinated", "value": f"{rate.value:.1%}", "note": f"{sum(labels)} answers{bounds}"}
-    noisy = min((len(a.noisy) for a in run.answer_sets), default=0)
-    yield {"name": "answers a question", "value": f"1 + {analysis.n} + {noisy}", "note": "baseline + clean + noisy"}
-    best = max(
-        (
-            (e.value, clustering, s)
-            for clustering, of in analysis.estimates.items()
-            for s, e in of.items()
-            if e.value is not None
-        ),
-        default=None,
-    )
-    if best:
-        yield {"name": "highest ROC-AUC here", "value": f"{best[0]:.3f}", "note": f"{name_of(best[2])}, {best[1]}"}
-    health = health_of(run)
-    if health.failed:
-        yield {"name": "left out", "value": str(health.failed), "note": "questions with a failed draw"}
-    if decoding := decoding_line(health.decoding):
-        yield {"name": "decoding", "value": str(health.decoding["asked"]), "note": decoding.partition(", ")[2]}
-    weights = {s.weighting for scores in analysis.scores.values() for s in scores}
-    yield {"name": "answer weights", "value": " and ".join(sorted(weights)) or "none", "note": ""}
 
 
 def _tab(analysis: Analysis, clustering: str) -> dict[str, Any]:
@@ -290,11 +259,11 @@ def _matrix(analyses: Sequence[Analysis], names: Sequence[str]) -> dict[str, Any
     models = sorted({_model(a.run) for a in analyses})
     place = {(_model(a.run), a.run.task): a for a in analyses}
     clusterings = dict.fromkeys(clustering for a in analyses for clustering in a.scores)
-    tabs = []
+    tabs = [*_suite_tabs(analyses, models, tasks)]
     for clustering in clusterings:
         for score in dict.fromkeys(score for a in analyses for score in a.shown):
             rows = [(model, [_cell(place.get((model, task)), clustering, score) for task in tasks]) for model in models]
-            tabs.append({"name": f"{clustering}, {name_of(score)}", "rows": rows})
+            tabs.append({"name": f"{clustering}, {name_of(score)}", "what": "ROC-AUC", "rows": rows})
     few = all(sum(a.run.task == task for a in analyses) <= _MOST_COMPARED for task in tasks)
     labelled = list(zip(names, (a.run for a in analyses), strict=True))
     categories = categories_chart(labelled)
@@ -305,6 +274,16 @@ def _matrix(analyses: Sequence[Analysis], names: Sequence[str]) -> dict[str, Any
         "pairs": compare_between(analyses, dict(enumerate(names))) if few else [],
         "pictures": [picture(chart) for chart in charts],
     }
+
+
+def _suite_tabs(analyses: Sequence[Analysis], models: Sequence[str], tasks: Sequence[str]) -> Iterable[dict[str, Any]]:
+    """Models by tasks, a table for every number that a suite leads with."""
+    place = {(_model(a.run), a.run.task, metric.title): (metric, found) for a in analyses for metric, found in a.suite}
+    led = {metric.title: metric for metric, _ in place.values() if metric.leads}
+    for title, metric in led.items():
+        rows = [(model, [place.get((model, task, title), (None, None))[1] for task in tasks]) for model in models]
+        better = "higher is better" if metric.higher_is_better else "lower is better"
+        yield {"name": title, "what": f"{metric.about} {better.capitalize()}.", "rows": rows}
 
 
 def _cell(analysis: Analysis | None, clustering: str, score: str) -> Estimate | None:

@@ -2,9 +2,10 @@
 
 A run file is JSON lines. The first line is a header, `{"hedge_run": 2, "task", "model", "created", "settings",
 "documents"}`; the last one closes it; every other line is one answer set (`AnswerSet.to_dict`) with the judge's
-`verdict` beside it, and what models have said of the answers (`hedge_tasks.runs.evidence`). Each has a checksum as its
-last field, and the closing line a digest of all (`hedge_tasks.runs.integrity`). Everything that is computed later
-(sweeps, comparisons, reports) starts from here and needs no model.
+`verdict` beside it, the `columns` of its data set that the suite's numbers need (`hedge_tasks.runs.suite`), and what
+models have said of the answers (`hedge_tasks.runs.evidence`). Each has a checksum as its last field, and the closing
+line a digest of all (`hedge_tasks.runs.integrity`). Everything that is computed later (sweeps, comparisons, reports)
+starts from here and needs no model.
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ from hedge_tasks.io.files import write_whole
 from hedge_tasks.io.json_lines import read_objects
 from hedge_tasks.runs.evidence import FIELD, KeptEvidence, keep, read_evidence
 from hedge_tasks.runs.integrity import HEADER, Inspection, inspect, is_run_file, sealed_run
-from hedge_tasks.runs.run_settings import checked_settings, checked_verdict
+from hedge_tasks.runs.run_settings import checked_columns, checked_settings, checked_verdict
 
 FORMAT = 2
 FOLDER = "hedge_runs"
@@ -52,6 +53,7 @@ class Run:
         path: the file it was read from or written to.
         trusted: whether the user has said that what it names may be loaded; see `hedge_tasks.runs.trust`.
         digest: SHA-256 that the run file's closing line states; empty for a run that was not read from one.
+        columns: by id: what the data set says of a document that the suite's own numbers need.
         evidence: what models have said of the answers.
     """
 
@@ -65,6 +67,7 @@ class Run:
     trusted: bool = field(default=False, compare=False)
     digest: str = field(default="", compare=False)
     evidence: KeptEvidence = field(default_factory=KeptEvidence, compare=False, repr=False)
+    columns: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
 
     @cached_property
     def said(self) -> Said:
@@ -126,7 +129,9 @@ def keep_evidence(run: Run) -> Path | None:
 
 def _line(run: Run, answers: AnswerSet) -> dict[str, Any]:
     kept = run.evidence.line(answers.id) if run.evidence else None
-    return {**answers.to_dict(), "verdict": run.verdicts.get(answers.id), **({FIELD: kept} if kept else {})}
+    columns = run.columns.get(answers.id)
+    about = {"verdict": run.verdicts.get(answers.id), **({"columns": columns} if columns else {})}
+    return {**answers.to_dict(), **about, **({FIELD: kept} if kept else {})}
 
 
 def load_runs(path: Path, task: str | None = None, *, trust: bool = False) -> list[Run]:
@@ -250,6 +255,7 @@ def _sound_rows(found: Inspection) -> list[tuple[str, Mapping[str, Any]]]:
         try:
             [answer_set] = parse_answer_sets([(where, row)])
             checked_verdict(row.get("verdict"), where)
+            checked_columns(row.get("columns"), where)
         except DataError:
             continue
         rows.setdefault(answer_set.id, (where, row))
@@ -303,7 +309,9 @@ def _from_run_file(found: Inspection) -> Run:
     facts = (settings, header["created"], found.file)
     evidence = read_evidence(header, found.rows, where)
     answer_sets = tuple(parse_answer_sets(found.rows))
-    run = Run(header["task"], header["model"], answer_sets, verdicts, *facts, evidence=evidence)
+    about = {str(row.get("id")): checked_columns(row.get("columns"), where) for where, row in found.rows}
+    columns = {id: of for id, of in about.items() if of}
+    run = Run(header["task"], header["model"], answer_sets, verdicts, *facts, evidence=evidence, columns=columns)
     return replace(run, digest=found.digest)
 
 

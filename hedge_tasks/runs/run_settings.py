@@ -10,6 +10,7 @@ from hedge_tasks.io import outside
 
 _MAPPINGS = ("filters", "documents", "sampling", "prompt", "outcome", "metadata", "judged_again", "repaired")
 _COLUMNS = ("id", "question", "answer", "revision", "group", "question_type", "description", "context")
+_SINGLE = (str, int, float)
 _VERDICT_TEXTS = ("judge", "version", "reason", "category", "description", "image_key", "key")
 
 
@@ -24,8 +25,11 @@ def checked_settings(settings: Mapping[str, Any], where: str) -> Mapping[str, An
         _mapping(settings, name, at)
     for name, chosen in (settings.get("filters") or {}).items():
         _check_filter(chosen, f"{at}.filters.{name}")
+    rows = settings.get("metrics")
+    if rows is not None and not (isinstance(rows, list) and all(isinstance(row, str) for row in rows)):
+        raise DataError(f"{at}.metrics: expected a list of names, got {outside.shown(rows)}")
     documents = settings.get("documents") or {}
-    _texts(documents, _COLUMNS, f"{at}.documents")
+    _texts(documents, (*_COLUMNS, "evaluation"), f"{at}.documents")
     images = documents.get("images")
     if images is not None and not (isinstance(images, (list, tuple)) and all(isinstance(i, str) for i in images)):
         raise DataError(f"{at}.documents.images: expected a list of columns, got {outside.shown(images)}")
@@ -50,6 +54,22 @@ def checked_verdict(verdict: object, where: str) -> Mapping[str, Any] | None:
     if objects is not None and not isinstance(objects, list):
         raise DataError(f"{where}: verdict.objects: expected a list, got {outside.shown(objects)}")
     return verdict
+
+
+def checked_columns(columns: object, where: str) -> Mapping[str, Any]:
+    """What the data set says of a document, if it is an object of single values, or of lists of them.
+
+    Raises:
+        DataError: names the place and the column.
+    """
+    if columns is None:
+        return {}
+    if not isinstance(columns, Mapping):
+        raise DataError(f"{where}: columns: expected an object, got {outside.shown(columns)}")
+    for name, value in columns.items():
+        if not all(v is None or isinstance(v, _SINGLE) for v in (value if isinstance(value, list) else [value])):
+            raise DataError(f"{where}: columns.{outside.shown(name)}: expected a text or a number, or a list of them")
+    return columns
 
 
 def _check_filter(chosen: object, at: str) -> None:

@@ -8,6 +8,7 @@
     agreement    Cohen's, Fleiss' and Krippendorff's agreement of judges
     rates        proportions with Wilson intervals
     means        means of documents in groups, with clustered standard errors
+    sums         any function of sums over documents (F1, ratios), in groups, with intervals and paired differences
 
 Conventions: a *label* of 1 means hallucinated, 0 means not; a higher *score* means more likely hallucinated; *groups*
 say which documents belong together, such as the questions on one image. A number that is not defined is never replaced
@@ -42,6 +43,7 @@ from hedge_tasks.statistics.paired import Comparison, compare_measures, compare_
 from hedge_tasks.statistics.rates import compare_rates, estimate_rate, wilson_interval
 from hedge_tasks.statistics.roc import auroc, estimate_auroc
 from hedge_tasks.statistics.strata import StratifiedAuroc, stratified_auroc
+from hedge_tasks.statistics.sums import Measured, compare_sums, estimate_of_sums, ratio
 
 __all__ = [
     "Estimate",
@@ -79,4 +81,8 @@ __all__ = [
     "estimate_rate",
     "compare_rates",
     "wilson_interval",
+    "Measured",
+    "estimate_of_sums",
+    "compare_sums",
+    "ratio",
 ]

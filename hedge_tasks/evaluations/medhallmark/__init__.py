@@ -20,6 +20,7 @@ EVALUATION = Evaluation(
         "hedge_tasks.evaluations.medhallmark.mediscore:METRICS",
         "hedge_tasks.evaluations.medhallmark.wording:METRICS",
     ),
+    suite=("hedge_tasks.evaluations.medhallmark.suite_metrics:SUITE",),
     data=("hedge_tasks.evaluations.medhallmark.data_command:add",),
 )
 """What it brings to the rooms below."""

@@ -21,5 +21,6 @@ EVALUATION = Evaluation(
     metrics=("hedge_tasks.evaluations.medhallu.metrics:METRICS",),
     data=("hedge_tasks.evaluations.medhallu.data_command:add",),
     commands=("hedge_tasks.evaluations.medhallu.command:add",),
+    suite=("hedge_tasks.evaluations.medhallu.suite_metrics:SUITE",),
 )
 """What it brings to the rooms below."""

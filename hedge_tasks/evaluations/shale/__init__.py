@@ -20,6 +20,7 @@ EVALUATION = Evaluation(
     own_folder("hedge_shale"),
     judges={"shale": "hedge_tasks.evaluations.shale.judge:ShaleJudge"},
     metrics=("hedge_tasks.evaluations.shale.metrics:METRICS",),
+    suite=("hedge_tasks.evaluations.shale.suite_metrics:SUITE",),
     second_stages={"shale_blind": "hedge_tasks.evaluations.shale.blind:without_image"},
     data=("hedge_tasks.evaluations.shale.data_command:add",),
 )

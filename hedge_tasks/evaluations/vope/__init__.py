@@ -22,6 +22,7 @@ EVALUATION = Evaluation(
     own_folder("hedge_vope"),
     judges={"vope": "hedge_tasks.evaluations.vope.judge:VopeJudge"},
     metrics=("hedge_tasks.evaluations.vope.metrics:METRICS", "hedge_tasks.evaluations.vope.relevance:METRICS"),
+    suite=("hedge_tasks.evaluations.vope.suite_metrics:SUITE",),
     second_stages={"vope_rechecks": "hedge_tasks.evaluations.vope.rechecks:rechecks"},
     data=("hedge_tasks.evaluations.vope.data_command:add",),
     commands=("hedge_tasks.evaluations.vope.command:add",),

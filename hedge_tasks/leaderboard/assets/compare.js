@@ -22,7 +22,7 @@ class Comparer {
     this.first = choose(0);
     this.second = choose(1);
     this.body = element("tbody");
-    const head = element("tr", {}, ...["detector", "first − second", "95 % interval", "p", "documents"].map(
+    const head = element("tr", {}, ...["number", "first − second", "95 % interval", "p", "documents"].map(
       (text) => element("th", { textContent: text })));
     root.append(
       element("p", {}, this.first, " and ", this.second),

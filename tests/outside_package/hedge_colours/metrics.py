@@ -3,6 +3,7 @@ from __future__ import annotations
 from typing import Any
 
 from hedge_tasks.lmms.metrics import RateMetric
+from hedge_tasks.runs.suite import SuiteMetric
 
 
 class Firmness(RateMetric):
@@ -15,3 +16,5 @@ class Firmness(RateMetric):
 
 
 METRICS = {"firmness": Firmness("firmness")}
+
+SUITE = [SuiteMetric(METRICS["firmness"], "firmness", "Share of colours said twice.", columns=("firm",), leads=True)]

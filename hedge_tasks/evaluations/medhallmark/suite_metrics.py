@@ -1,0 +1,48 @@
+"""The numbers that Med-HallMark is about, for comparisons, submissions and reports; MediHall Score leads."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import partial
+from typing import Any
+
+from hedge_tasks.evaluations.medhallmark.mediscore import MEDIHALL, METRICS, SENTENCES
+from hedge_tasks.runs.suite import Record, SuiteMetric
+
+_LEADS = ("medihall", "accuracy")
+
+_ABOUT = (
+    "Mean of what the judge's category of each answer is worth, from 0 (catastrophic hallucination) to 1 (correct)."
+)
+
+
+def _fault(name: str, record: Record, document: Mapping[str, Any]) -> str | None:
+    """The value of an answer is that of its category, its accuracy that of its label; a report has many sentences."""
+    value, judged = record["value"], document["judged"]
+    if value is not None and not 0 <= value <= 1:
+        return f"value {value!r}"
+    if name == "accuracy":
+        expected = None if document["label"] is None else 1.0 - document["label"]
+        return None if value == expected else f"value {value}, but the label is {document['label']}"
+    if str(judged["judge"]).startswith(SENTENCES):
+        return None
+    category = judged["category"] if judged["category"] in MEDIHALL else None
+    share = name.removeprefix("share_")
+    expected = None if category is None else MEDIHALL[category] if name == "medihall" else float(category == share)
+    return None if value == expected else f"value {value}, but the category is {category}"
+
+
+def _suite_metric(name: str, title: str, about: str = "") -> SuiteMetric:
+    return SuiteMetric(
+        METRICS[name], title, about, fault=partial(_fault, name), follows_label=name == "accuracy", leads=name in _LEADS
+    )
+
+
+SUITE = [
+    _suite_metric("medihall", "MediHall Score", _ABOUT),
+    _suite_metric("accuracy", "accuracy", "Share of answers that the judge does not call hallucinated."),
+    *(
+        _suite_metric(f"share_{kind}", f"share of {kind.replace('_', '-')}", f"Share of answers judged {kind}.")
+        for kind in MEDIHALL
+    ),
+]

@@ -1,0 +1,134 @@
+"""The numbers that SHALE is about, for comparisons, submissions and reports; what holds under noise comes second."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from hedge_tasks.evaluations.shale.items import CLEAN
+from hedge_tasks.evaluations.shale.metrics import METRICS, Average, ResistanceRate
+from hedge_tasks.runs.suite import Record, SuiteMetric
+
+_SHARES = {
+    "accuracy_clean": ("accuracy, clean", "Share of closed questions answered rightly where nothing is perturbed."),
+    "non_hallucination_clean": (
+        "non-hallucination, clean",
+        "Share of open answers free of hallucination, unperturbed.",
+    ),
+}
+
+_ABOUT = "Of the items answered rightly when clean, the share still answered rightly when {}; mean over scenarios."
+_ALL = "resistance_rate"
+_RESISTANCES = {
+    _ALL: ("resistance rate", "perturbed in any way"),
+    "resistance_image": ("resistance, image", "the image is perturbed"),
+    "resistance_instruction": ("resistance, instruction", "the instruction is perturbed"),
+    "resistance_combination": ("resistance, both", "image and instruction are perturbed"),
+}
+
+
+def _right(records: Sequence[Record]) -> np.ndarray:
+    return np.array([(0, 0) if r["right"] is None else (r["right"], 1) for r in records], dtype=np.float64)
+
+
+def _still_right(scenarios: Sequence[str], records: Sequence[Record]) -> np.ndarray:
+    """Still right, and right when clean, shape (n, scenarios, 2); a perturbed item stands with its clean one."""
+    clean = {r["pair"]: r["right"] for r in records if r["scenario"] == CLEAN}
+    counts = np.zeros((len(records), len(scenarios), 2))
+    for row, record in zip(counts, records, strict=True):
+        if record["scenario"] in scenarios and record["right"] is not None and clean.get(record["pair"]):
+            row[scenarios.index(record["scenario"])] = record["right"], 1
+    return counts
+
+
+def _mean_of_rates(sums: np.ndarray) -> np.ndarray:
+    """Mean over the scenarios that anything was asked in; shape (m, scenarios, 2) -> (m,)."""
+    part, whole = np.moveaxis(sums, -1, 0)
+    rates = np.where(whole > 0, part / np.where(whole > 0, whole, 1.0), np.nan)
+    asked = (~np.isnan(rates)).sum(axis=-1)
+    return np.where(asked > 0, np.nansum(rates, axis=-1) / np.maximum(asked, 1), np.nan)
+
+
+def _average_counts(parts: Sequence[str], records: Sequence[Record]) -> np.ndarray:
+    """Right, and all, by type of question, shape (n, types, 2)."""
+    return np.stack([_right([record[part] for record in records]) for part in parts], axis=1)
+
+
+def _mean_of_all_rates(sums: np.ndarray) -> np.ndarray:
+    """Mean of the shares of all types, each counting the same; nan where a type is not there."""
+    part, whole = np.moveaxis(sums, -1, 0)
+    return np.where(whole > 0, part / np.where(whole > 0, whole, 1.0), np.nan).mean(axis=-1)
+
+
+def _average_fault(parts: Sequence[str], record: Record, document: Mapping[str, Any]) -> str | None:
+    """A clean question is of one of the types."""
+    asked = [record[part]["right"] for part in parts if record[part]["right"] is not None]
+    if len(asked) > 1:
+        return "more than one type of question"
+    whole = {"right": asked[0] if asked else None, "group": record[parts[0]]["group"]}
+    return _fault((CLEAN,), whole, document)
+
+
+def _average() -> SuiteMetric:
+    row = METRICS["accuracy_average"]
+    assert isinstance(row, Average)
+    parts = [part.__name__ for part in row.parts]
+    return SuiteMetric(
+        row,
+        "accuracy, clean",
+        "Mean of the shares of right answers to yes-or-no and to multiple-choice questions, unperturbed.",
+        partial(_average_counts, parts),
+        _mean_of_all_rates,
+        ("scenario", "task", "group"),
+        fault=partial(_average_fault, parts),
+        leads=True,
+    )
+
+
+def _fault(scenarios: Sequence[str], record: Record, document: Mapping[str, Any]) -> str | None:
+    """What is right has the label 0; an answer without a label is wrong, or was not judged."""
+    right, label, mine = record["right"], document["label"], document["question_type"] in scenarios
+    if record["group"] != document["group"]:
+        return "another group"
+    if "scenario" in record and record["scenario"] != document["question_type"]:
+        return "scenario is not the question type"
+    if "pair" in record and document["id"] != f"{record['pair']}-{record['scenario']}":
+        return "pair is not that of the id"
+    allowed = (None,) if not mine else (1 - label,) if label is not None else (0, None)
+    return None if right in allowed else f"right {right}, but the label is {label}"
+
+
+def _resistance(name: str, title: str, when: str) -> SuiteMetric:
+    row = METRICS[name]
+    assert isinstance(row, ResistanceRate)
+    return SuiteMetric(
+        row,
+        title,
+        _ABOUT.format(when),
+        partial(_still_right, row.scenarios),
+        _mean_of_rates,
+        ("scenario", "pair", "group"),
+        fault=partial(_fault, (CLEAN, *row.scenarios)),
+        also=("resistance",),
+        leads=name == _ALL,
+    )
+
+
+SUITE = [
+    _average(),
+    *(
+        SuiteMetric(
+            METRICS[name],
+            *texts,
+            counts=_right,
+            columns=("scenario", "group"),
+            fault=partial(_fault, (CLEAN,)),
+            leads=True,
+        )
+        for name, texts in _SHARES.items()
+    ),
+    *(_resistance(name, *texts) for name, texts in _RESISTANCES.items()),
+]

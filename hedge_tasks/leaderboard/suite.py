@@ -1,0 +1,173 @@
+"""A suite's own numbers in a submission: a record a document, what follows from them, and whether it does.
+
+A record holds what the row of the table is made of (a verdict and the truth, two counts), no texts. Values and
+intervals are computed again from the records, always; a record is compared with the label, the reference, the group and
+the texts of its document, as far as the suite's metric can (`SuiteMetric.fault`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import islice
+from typing import Any
+
+from hedge_tasks.errors import DataError
+from hedge_tasks.leaderboard.recomputation import Part
+from hedge_tasks.runs.run_files import Run
+from hedge_tasks.runs.suite import Document, SuiteMetric, document_of, documents_of, estimate, suite_of
+from hedge_tasks.statistics import Comparison, Measured
+from hedge_tasks.statistics.sums import compare_sums
+
+DECIMALS = 6
+# Half a unit in the last decimal is rounding; the derivative behind the standard error has a little of its own.
+_TOLERANCE = 0.5 * 10**-DECIMALS + 1e-7
+_MOST = 20
+_NUMBERS = ("value", "stderr", "low", "high")
+
+
+@dataclass(frozen=True)
+class OfRun:
+    """What a submission says of a run's own numbers.
+
+    Attributes:
+        numbers: by metric, see `stated`.
+        records: id of the document -> metric -> record; none of a metric that the run does not record.
+    """
+
+    numbers: Mapping[str, Mapping[str, Any]]
+    records: Mapping[str, Mapping[str, Any]]
+
+
+def of_run(run: Run) -> OfRun:
+    """The suite's own numbers of a run, and what they are made of."""
+    numbers: dict[str, Mapping[str, Any]] = {}
+    records: dict[str, dict[str, Any]] = {answers.id: {} for answers in run.answer_sets}
+    for metric in suite_of(run.settings):
+        try:
+            documents = documents_of(run, metric)
+        except DataError as error:
+            numbers[metric.name] = stated(metric, Measured(None, None, None, 0, 0, str(error)[:500]))
+            continue
+        for document in documents:
+            records[document.id][metric.name] = dict(document.record)
+        numbers[metric.name] = stated(metric, estimate(metric, documents))
+    return OfRun(numbers, records)
+
+
+def stated(metric: SuiteMetric, found: Measured) -> dict[str, Any]:
+    """A number as a submission has it."""
+    low, high = found.interval or (None, None)
+    numbers = dict(zip(_NUMBERS, (found.value, found.stderr, low, high), strict=True))
+    rounded = {key: None if value is None else round(value, DECIMALS) for key, value in numbers.items()}
+    about = {"title": metric.title, "higher_is_better": metric.higher_is_better}
+    return {**about, **rounded, "n": found.n, "n_groups": found.n_groups, "reason": found.reason}
+
+
+def measured_of(stated: Mapping[str, Any]) -> Measured:
+    """A stated number as reports show it."""
+    interval = None if stated["low"] is None or stated["high"] is None else (stated["low"], stated["high"])
+    counts = stated["n"], stated["n_groups"]
+    return Measured(stated["value"], stated["stderr"], interval, *counts, stated["reason"])
+
+
+def check_suite(submission: Mapping[str, Any], labels: Part) -> tuple[dict[str, Part], list[str]]:
+    """Compute the suite's own numbers again from the records, and compare the records with their documents.
+
+    Args:
+        labels: whether the labels are verified; what follows from them alone then is as well.
+
+    Returns:
+        Whether each number is verified, and what is wrong.
+    """
+    known = {metric.name: metric for metric in suite_of(submission["settings"])}
+    parts: dict[str, Part] = {}
+    wrong: list[str] = []
+    for name in submission["suite"]:
+        if name not in known:
+            parts[name] = Part(False, "no metric of this name is installed here for the task's suite")
+        elif faults := list(islice(_faults(submission, known[name]), _MOST)):
+            parts[name], wrong = Part(False, "its records contradict the documents"), wrong + faults
+        else:
+            parts[name] = _part(submission, known[name], labels)
+    wrong += islice(_strays(submission), _MOST)
+    return parts, wrong[:_MOST]
+
+
+def documents_in(submission: Mapping[str, Any], metric: SuiteMetric) -> list[Document]:
+    """The documents of a submission as a metric sees them; none where it has no records of it."""
+    return [
+        document_of(metric, document["id"], document["group"], document["suite"][metric.name])
+        for document in submission["documents"]
+        if metric.name in document.get("suite", {})
+    ]
+
+
+def metrics_of(submission: Mapping[str, Any]) -> list[SuiteMetric]:
+    """Those of the submission's own numbers that are installed here."""
+    return [metric for metric in suite_of(submission["settings"]) if metric.name in submission["suite"]]
+
+
+class Columns:
+    """What the documents of several entries add to a metric, looked up once, to compare any two of them."""
+
+    def __init__(self, metric: SuiteMetric, entries: Sequence[Sequence[Document]]) -> None:
+        self.metric = metric
+        self._counts = [
+            {d.id: (d.group, row) for d, row in zip(of, metric.counts([d.record for d in of]), strict=True)}
+            for of in entries
+        ]
+
+    def compare(self, a: int, b: int) -> Comparison | None:
+        """The difference of two entries on the documents that both have; None where there are none."""
+        one, other = self._counts[a], self._counts[b]
+        both = [id for id in one if id in other]
+        if not both:
+            return None
+        groups = [one[id][0] for id in both]
+        first, second = ([of[id][1] for id in both] for of in (one, other))
+        return compare_sums(first, second, groups, self.metric.statistic, bounds=self.metric.bounds)
+
+
+def _part(submission: Mapping[str, Any], metric: SuiteMetric, labels: Part) -> Part:
+    if submission["suite"][metric.name]["value"] is None:
+        return Part(False, "no number is claimed")
+    if metric.reads_texts and all("texts" in document for document in submission["documents"]):
+        return Part(True, "computed again from the texts")
+    if metric.follows_label and labels.verified:
+        return Part(True, f"computed again from the labels ({labels.reason})")
+    return Part(False, "computed again from the records, which are the judge's reading of the answers")
+
+
+def _faults(submission: Mapping[str, Any], metric: SuiteMetric) -> Iterator[str]:
+    documents, told = submission["documents"], submission["suite"][metric.name]
+    has = sum(metric.name in document.get("suite", {}) for document in documents)
+    if not has and told["value"] is None:
+        return  # nothing is said, and nothing is claimed
+    if has < len(documents):
+        yield f"suite.{metric.name}: records of {has} of {len(documents)} documents"
+        return
+    try:
+        yield from _record_faults(documents, metric)
+        ours = stated(metric, estimate(metric, documents_in(submission, metric)))
+    except Exception as error:  # of a suite's code, given a stranger's records
+        yield f"documents[].suite.{metric.name}: no records of this metric ({type(error).__name__})"
+        return
+    for key, value in ours.items():
+        theirs = told[key]
+        both = isinstance(value, float) and isinstance(theirs, (int, float))
+        if not (abs(value - theirs) <= _TOLERANCE if both else value == theirs):
+            yield f"suite.{metric.name}.{key}: stated {theirs}, computed {value}"
+
+
+def _record_faults(documents: Sequence[Mapping[str, Any]], metric: SuiteMetric) -> Iterator[str]:
+    for i, document in enumerate(documents):
+        fault = metric.fault and metric.fault(document["suite"][metric.name], document)
+        if fault:
+            yield f"documents[{i}].suite.{metric.name}: {fault[:200]}"
+
+
+def _strays(submission: Mapping[str, Any]) -> Iterator[str]:
+    for i, document in enumerate(submission["documents"]):
+        if others := document.get("suite", {}).keys() - submission["suite"].keys():
+            yield f"documents[{i}].suite: {min(others)[:80]!r} is none of the submission's"

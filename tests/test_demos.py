@@ -1,0 +1,119 @@
+"""The offline demo of each suite: the command of its README, its numbers by hand, and the suite's own metrics."""
+
+from __future__ import annotations
+
+import re
+import shlex
+from fractions import Fraction
+from pathlib import Path
+
+import pytest
+from conftest import REPOSITORY
+from demo_pictures import pictures
+from evaluation import Run, evaluate
+from PIL import Image
+
+from hedge_tasks.cli import main
+from hedge_tasks.runs.run_files import load_run
+from hedge_tasks.runs.suite import measured
+
+SUITES = ("medhallu", "medhallmark", "shale", "vope")
+
+BY_HAND: dict[str, dict[str, Fraction]] = {
+    # True negatives 6, false negatives 3, false positives 2, true positives 5.
+    "medhallu": {
+        "f1": Fraction(2 * 5, 2 * 5 + 2 + 3),
+        "accuracy": Fraction(11, 16),
+        "precision": Fraction(5, 7),
+        "recall": Fraction(5, 8),
+    },
+    # Correct 4 times, then attribute 0.4, critical 0.2, minor 0.8, catastrophic 0.
+    "medhallmark": {
+        "medihall": (4 + Fraction(4 + 2 + 8, 10)) / 8,
+        "accuracy": Fraction(4, 8),
+        "share_correct": Fraction(4, 8),
+    },
+    # Clean: a, b, c right, e wrong. CRP: of these only c; TXT: a and b; PFX: c.
+    "shale": {
+        "accuracy_clean": Fraction(3, 4),
+        "resistance_crp": Fraction(1, 3),
+        "resistance_txt": Fraction(2, 3),
+        "resistance_pfx": Fraction(1, 3),
+        "resistance_rate": (Fraction(1, 3) + Fraction(2, 3) + Fraction(1, 3)) / 3,
+    },
+    # Affirmed: stop sign, traffic light, car, clock, kite, surfboard, book; denied: tv, cat, dog; clock not read.
+    "vope": {
+        "hal_d": Fraction(2, 7),
+        "hal_i": Fraction(1, 3),
+        "exp": Fraction(3, 10),
+        "chair_i": Fraction(4, 11),
+        "chair_s": Fraction(3, 4),
+    },
+}
+
+
+def readme(suite: str) -> str:
+    text = (REPOSITORY / "tasks" / f"hedge_{suite}" / "README.md").read_text("utf-8")
+    return text.split("\n## Demo\n")[1].split("\n## ")[0]
+
+
+@pytest.fixture(scope="module")
+def runs(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Run]:
+    """Each command as its README has it, but for where it writes."""
+    found = {}
+    for suite in SUITES:
+        [command] = re.findall(r"```bash\n(lmms-eval .*?)```", readme(suite), re.DOTALL)
+        words = shlex.split(command.replace("\\\n", " "))
+        at = words.index("--output_path")
+        found[suite] = evaluate(tmp_path_factory.mktemp(suite) / "demo", *words[1:at], *words[at + 2 :])
+    return found
+
+
+def cells(run: Run, suite: str) -> dict[str, object]:
+    values = run.values(f"hedge_{suite}_demo")
+    return {key.partition(",")[0]: value for key, value in values.items() if "_stderr" not in key}
+
+
+@pytest.mark.slow
+@pytest.mark.framework
+@pytest.mark.parametrize("suite", SUITES)
+def test_the_table_is_what_follows_by_hand(runs: dict[str, Run], suite: str) -> None:
+    found = cells(runs[suite], suite)
+    assert {name: found[name] for name in BY_HAND[suite]} == pytest.approx(
+        {name: float(value) for name, value in BY_HAND[suite].items()}, abs=1e-12
+    )
+
+
+@pytest.mark.parametrize("suite", SUITES)
+def test_the_readme_has_these_numbers(suite: str) -> None:
+    rows = dict(re.findall(r"^\| `(\w+)` \| ([\d.]+) \|", readme(suite), re.MULTILINE))
+    assert rows == {name: f"{float(value):.4f}" for name, value in BY_HAND[suite].items()}
+
+
+@pytest.mark.slow
+@pytest.mark.framework
+@pytest.mark.parametrize("suite", SUITES)
+def test_the_suites_own_numbers_are_the_tables_to_every_digit(runs: dict[str, Run], suite: str) -> None:
+    found, own = cells(runs[suite], suite), measured(load_run(runs[suite].output))
+    assert len(own) >= 4
+    assert {metric.name: m.value for metric, m in own} == {metric.name: found[metric.name] for metric, _ in own}
+    for metric, m in own:
+        assert m.interval is not None, metric.name
+        assert m.value is not None
+        assert 0 <= m.interval[0] <= m.value <= m.interval[1] <= 1
+
+
+@pytest.mark.slow
+@pytest.mark.framework
+def test_a_demo_does_not_differ_from_itself(runs: dict[str, Run], capsys: pytest.CaptureFixture[str]) -> None:
+    for suite, metric in (("medhallu", "f1"), ("medhallmark", "medihall"), ("shale", "resistance"), ("vope", "hal_d")):
+        here = str(runs[suite].output)
+        assert main(["compare", here, here, "--metric", metric]) == 0
+        said = capsys.readouterr().out
+        assert re.search(rf"^{metric}\w* +(0\.\d+) +\1 +\+?0\.0000 .* 1\.0000", said, re.MULTILINE), said
+
+
+@pytest.mark.parametrize("file", pictures())
+def test_the_drawings_are_drawn_by_code(file: str) -> None:
+    with Image.open(Path(REPOSITORY, "tasks", file)) as shipped:
+        assert shipped.convert("RGB").tobytes() == pictures()[file].tobytes()

@@ -1,0 +1,142 @@
+"""Functions of sums over documents in groups: against other estimators, by simulation, and at their edges."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from scipy.stats import ttest_rel
+from sklearn.metrics import f1_score
+
+from hedge_tasks.evaluations.medhallu.metrics import f1
+from hedge_tasks.statistics import compare_sums, estimate_mean, estimate_of_sums, estimate_rate, ratio
+from hedge_tasks.statistics.resampling import group_bootstrap, group_totals
+
+
+def confusions(said: np.ndarray, truth: np.ndarray) -> np.ndarray:
+    return np.eye(4)[2 * said + truth]
+
+
+def noisy_verdicts(rng: np.random.Generator, n_groups: int, wrong: float) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Two documents a group, hard ones together; groups, what is said, truth."""
+    hard = rng.random(n_groups) < 0.3
+    groups = np.repeat(np.arange(n_groups), 2)
+    truth = np.tile([0, 1], n_groups)
+    flipped = rng.random(2 * n_groups) < np.where(hard[groups], 0.5, wrong)
+    return groups, truth ^ flipped, truth
+
+
+def test_a_mean_has_the_error_of_the_clustered_mean() -> None:
+    rng = np.random.default_rng(1)
+    x, groups = rng.random(60), rng.integers(20, size=60)
+    expected = estimate_mean(x, list(groups))
+    found = estimate_of_sums(np.column_stack([x, np.ones(60)]), list(groups), ratio)
+    assert (found.value, found.n, found.n_groups) == (pytest.approx(expected.value), 60, expected.n_groups)
+    assert found.stderr == pytest.approx(expected.stderr, rel=1e-6)
+
+
+def test_an_f1_has_the_error_of_the_group_bootstrap_and_of_leaving_groups_out() -> None:
+    groups, said, truth = noisy_verdicts(np.random.default_rng(2), 300, 0.1)
+    parts = confusions(said, truth)
+    found = estimate_of_sums(parts, list(groups), f1)
+    assert found.value == pytest.approx(f1_score(truth, said))
+    totals = group_totals(list(groups), parts)
+    drawn = group_bootstrap(totals, f1, n_resamples=4000)
+    assert found.stderr == pytest.approx(drawn.std(ddof=1), rel=0.05)
+    left = f1(totals.sum(0) - totals)
+    jackknife = np.sqrt(299 / 300 * ((left - left.mean()) ** 2).sum())
+    assert found.stderr == pytest.approx(jackknife, rel=0.01)
+
+
+def test_documents_that_do_not_count_change_nothing() -> None:
+    groups, said, truth = noisy_verdicts(np.random.default_rng(3), 40, 0.2)
+    parts = confusions(said, truth)
+    more = estimate_of_sums(np.vstack([parts, np.zeros((5, 4))]), [*groups, *"abcde"], f1)
+    assert more == estimate_of_sums(parts, list(groups), f1)
+
+
+def test_neither_order_nor_names_of_groups_matter() -> None:
+    groups, said, truth = noisy_verdicts(np.random.default_rng(4), 40, 0.2)
+    parts, order = confusions(said, truth), np.random.default_rng(5).permutation(80)
+    one = estimate_of_sums(parts, list(groups), f1)
+    other = estimate_of_sums(parts[order], [f"g{g}" for g in groups[order]], f1)
+    assert other.stderr == pytest.approx(one.stderr, rel=1e-9)
+    assert other.interval == pytest.approx(one.interval, rel=1e-9)
+
+
+def test_where_nothing_varies_every_group_counts_once() -> None:
+    perfect = estimate_of_sums(np.eye(4)[[0, 3] * 20], list(np.repeat(range(20), 2)), f1)
+    assert (perfect.value, perfect.stderr) == (1.0, 0.0)
+    assert perfect.interval == estimate_rate([1] * 20).interval
+
+
+def test_units_within_documents_count() -> None:
+    """Stories of ten objects: as sure as that many objects are, where stories do not differ."""
+    rng = np.random.default_rng(6)
+    part = rng.binomial(10, 0.3, size=200)
+    found = estimate_of_sums(np.column_stack([part, np.full(200, 10)]), range(200), ratio)
+    low, high = found.interval or (0.0, 0.0)
+    assert high - low == pytest.approx(2 * 1.97 * found.stderr, rel=0.02)
+
+
+@pytest.mark.parametrize(
+    ("parts", "groups", "reason"),
+    [
+        (np.zeros((3, 2)), [1, 2, 3], "no document counts for it"),
+        (np.zeros((0, 2)), [], "no document counts for it"),
+        (np.ones((3, 2)), [1, 1, 1], "a single group"),
+    ],
+)
+def test_what_is_undefined_says_why(parts: np.ndarray, groups: list[int], reason: str) -> None:
+    found = estimate_of_sums(parts, groups, ratio)
+    assert found.interval is None
+    assert reason in str(found.reason)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("n_groups", [15, 150])
+def test_the_intervals_cover(n_groups: int) -> None:
+    rng = np.random.default_rng(7)
+    groups, said, truth = noisy_verdicts(rng, 200_000, 0.1)
+    expected = float(f1(confusions(said, truth).sum(0)[None])[0])
+    hits = np.zeros(600)
+    for i in range(len(hits)):
+        groups, said, truth = noisy_verdicts(rng, n_groups, 0.1)
+        low, high = estimate_of_sums(confusions(said, truth), list(groups), f1).interval or (0.0, 0.0)
+        hits[i] = low <= expected <= high
+    assert 0.92 <= hits.mean() <= 0.985
+
+
+@pytest.mark.slow
+def test_the_paired_test_keeps_its_level_and_finds_differences() -> None:
+    rng = np.random.default_rng(8)
+    p_values: dict[float, list[float]] = {0.1: [], 0.3: []}
+    for other, found in p_values.items():
+        for _ in range(400):
+            groups, one, truth = noisy_verdicts(rng, 80, 0.1)
+            said = truth ^ (rng.random(len(truth)) < other + 0.12 * (other == 0.1))
+            difference = compare_sums(confusions(one, truth), confusions(said, truth), list(groups), f1)
+            found.append(difference.p_value or 0.0)
+    # 0.3 * 0.5 + 0.7 * 0.1 = 0.22 of the first model's verdicts are wrong.
+    assert 0.02 <= np.mean(np.array(p_values[0.1]) < 0.05) <= 0.09
+    assert np.mean(np.array(p_values[0.3]) < 0.05) > 0.3
+
+
+def test_a_difference_of_means_is_students_paired_test() -> None:
+    rng = np.random.default_rng(9)
+    a, b = rng.random(30), rng.random(30)
+    sides = (np.column_stack([x, np.ones(30)]) for x in (a, b))
+    found = compare_sums(*sides, range(30), ratio)
+    assert found.p_value == pytest.approx(ttest_rel(a, b).pvalue, rel=1e-5)
+    assert found.difference == pytest.approx((a - b).mean())
+
+
+def test_the_same_twice_and_one_side_without_documents() -> None:
+    same = np.eye(4)[[0, 1, 2, 3]]
+    assert compare_sums(same, same, range(4), f1).p_value == 1.0
+    one = np.ones((4, 2))
+    nothing = compare_sums(one, np.zeros((4, 2)), range(4), ratio)
+    assert (nothing.a, nothing.b, nothing.difference) == (1.0, None, None)
+    assert nothing.reason == "b: no document counts for it"
+    apart = compare_sums(one, one * [0, 1], range(4), ratio)
+    assert (apart.difference, apart.p_value) == (1.0, None)
+    assert "deviates" in str(apart.reason)

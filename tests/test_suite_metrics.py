@@ -1,0 +1,150 @@
+"""A suite's own numbers out of run files: values of the table, comparisons, and what a file may say wrongly."""
+
+from __future__ import annotations
+
+import json
+import random
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from finished_runs import finished_run, suite_run
+from sklearn.metrics import accuracy_score, f1_score
+
+from hedge_tasks.cli import main
+from hedge_tasks.errors import ConfigError, DataError
+from hedge_tasks.evaluation import brought_suite, evaluations
+from hedge_tasks.runs.run_files import Run, read_run, save_run
+from hedge_tasks.runs.suite import SuiteMetric, compare, documents_of, estimate, measured, suite_of
+
+METRICS = {metric.name: metric for metric in brought_suite("medhallu")}
+
+
+def said_and_truth(run: Run) -> tuple[list[int], list[int]]:
+    read = [a for a in run.answer_sets if a.label is not None]
+    truth = [int(a.reference or 0) for a in read]
+    return [t ^ int(a.label or 0) for a, t in zip(read, truth, strict=True)], truth
+
+
+def test_the_values_are_those_of_scikit_learn_and_survive_the_disk(tmp_path: Path) -> None:
+    run = suite_run(80, mute=0.1)
+    said, truth = said_and_truth(run)
+    found = {metric.name: m for metric, m in measured(read_run(save_run(run, tmp_path)))}
+    assert found["f1"].value == pytest.approx(f1_score(truth, said), abs=1e-15)
+    assert found["accuracy"].value == pytest.approx(accuracy_score(truth, said), abs=1e-15)
+    assert (found["f1"].n, found["f1_unread_wrong"].n) == (len(said), 80)
+    assert list(found) == ["f1", "accuracy", "precision", "recall", "f1_unread_wrong", "f1_easy"]
+
+
+def test_only_rows_of_the_runs_table_are_its_own_numbers() -> None:
+    assert [m.name for m in suite_of(suite_run(4, metrics=("accuracy", "se_auroc")).settings)] == ["accuracy"]
+    assert suite_of(finished_run(4).settings) == []
+    assert suite_of({"documents": {"evaluation": "nobody_has_this"}}) == []
+
+
+def test_both_answers_of_a_row_are_one_group() -> None:
+    found = {metric.name: m for metric, m in measured(suite_run(40))}
+    assert found["f1"].n_groups == 20
+
+
+def test_what_a_run_does_not_record_is_undefined_with_the_reason() -> None:
+    bare = replace(suite_run(8), columns={})
+    for _, found in measured(bare):
+        assert found.value is None
+        assert str(found.reason).startswith("the run does not keep truth, row")
+    judged_again = replace(bare, settings={"documents": {"evaluation": "vope"}, "metrics": ["hal_d"]})
+    [(_, found)] = measured(judged_again)
+    assert found.reason == "the run does not record what hal_d is made of (KeyError: 'objects')"
+
+
+@pytest.mark.parametrize("columns", [[1], {"truth": {"a": 1}}, {"truth": [[1]]}, "text"])
+def test_columns_of_another_form_are_refused(tmp_path: Path, columns: Any) -> None:
+    run = suite_run(4)
+    file = save_run(replace(run, columns={run.answer_sets[0].id: columns}), tmp_path)
+    with pytest.raises(DataError, match=r"run-.*:2: columns"):
+        read_run(file)
+
+
+def test_counts_that_give_another_number_than_the_row_are_an_error() -> None:
+    wrong = replace(METRICS["f1"], statistic=METRICS["accuracy"].statistic)
+    with pytest.raises(ConfigError, match=r"its counts give .*, its row"):
+        estimate(wrong, documents_of(suite_run(20), wrong))
+
+
+def test_every_suite_has_titles_directions_and_one_that_leads() -> None:
+    for name in ("medhallu", "medhallmark", "shale", "vope"):
+        suite: list[SuiteMetric] = brought_suite(name)
+        assert any(metric.leads for metric in suite)
+        assert len({metric.name for metric in suite}) == len(suite)
+        for metric in suite:
+            assert metric.title
+            assert metric.about.endswith(".")
+    assert {name for name in evaluations() if brought_suite(name)} >= {"medhallu", "medhallmark", "shale", "vope"}
+
+
+# --- comparisons ------------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def hedge_compare(capsys: pytest.CaptureFixture[str]) -> Callable[..., Any]:
+    def call(*arguments: object) -> Any:
+        assert main(["compare", *map(str, arguments), "--json"]) == 0
+        return json.loads(capsys.readouterr().out)
+
+    return call
+
+
+def test_two_runs_are_compared_by_the_suites_numbers(tmp_path: Path, hedge_compare: Callable[..., Any]) -> None:
+    one, other = suite_run(80, seed=1, wrong=0.1), suite_run(60, seed=2, wrong=0.4, mute=0.1)
+    files = [save_run(run, tmp_path / name) for run, name in ((one, "a"), (other, "b"))]
+    facts = hedge_compare(*files, "--metric", "f1", "--metric", "accuracy")
+    rows = {row["metric"]: row for row in facts["comparisons"]}
+    common = replace(one, answer_sets=one.answer_sets[:60])
+    for name, score in (("f1", f1_score), ("accuracy", accuracy_score)):
+        expected = [score(*reversed(said_and_truth(run))) for run in (common, other)]
+        assert [rows[name]["a"], rows[name]["b"]] == pytest.approx(expected)
+        assert rows[name]["difference"] == pytest.approx(expected[0] - expected[1])
+        assert rows[name]["n"] == 60
+    smaller, larger = sorted(row["p_value"] for row in rows.values())
+    assert sorted(row["p_value_holm"] for row in rows.values())[0] == pytest.approx(min(2 * smaller, 1))
+    assert larger < 0.05
+    # Nothing is clustered for these, so there is no filter to tell of.
+    assert "clustering" not in facts["a"]
+
+
+def test_pairing_is_by_document_not_by_place(tmp_path: Path, hedge_compare: Callable[..., Any]) -> None:
+    one, other = suite_run(60, seed=1, wrong=0.1), suite_run(60, seed=2, wrong=0.4)
+    mixed = replace(other, answer_sets=tuple(random.Random(0).sample(other.answer_sets, 60)))
+    documents = documents_of(one, METRICS["f1"])
+    there, again = (compare(METRICS["f1"], documents, documents_of(run, METRICS["f1"])) for run in (other, mixed))
+    assert there is not None
+    assert again is not None
+    assert again.stderr == pytest.approx(there.stderr, rel=1e-9)
+    assert again.difference == pytest.approx(there.difference, rel=1e-12)
+
+
+def test_without_names_the_leading_ones_come_first(tmp_path: Path, hedge_compare: Callable[..., Any]) -> None:
+    files = [save_run(suite_run(40, seed=seed), tmp_path / str(seed)) for seed in (1, 2)]
+    names = [row["metric"] for row in hedge_compare(*files)["comparisons"]]
+    assert names == ["f1", "accuracy", "se_auroc", "radflag_auroc", "vase_auroc", "hallucination_rate"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("a", "b", "--metric", "f1_esay"), "unknown metric 'f1_esay', did you mean 'f1_easy'?"),
+        (("a", "b", "--metric", "medihall"), "unknown metric 'medihall'"),
+        (("a", "--metric", "f1"), "f1 is the same for all clusterings of a run; compare it between two runs"),
+        (("a", "--metric", "se", "--against", "accuracy"), "accuracy is the same for all clusterings"),
+    ],
+)
+def test_a_wrong_name_is_told(
+    tmp_path: Path, arguments: tuple[str, ...], message: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for name, seed in (("a", 1), ("b", 2)):
+        save_run(suite_run(20, seed=seed), tmp_path / name)
+    words = [str(tmp_path / word) if len(word) == 1 else word for word in arguments]
+    assert main(["compare", *words]) == 2
+    assert message in capsys.readouterr().err
