@@ -178,6 +178,20 @@ def test_perturbed_items_belong_to_their_clean_ones_by_id_or_by_order(tmp_path: 
     assert found.problems == ()
 
 
+def test_the_layout_of_the_readme_is_read(tmp_path: Path) -> None:
+    """`./Query` and `./Image`; the code has `query_json`."""
+    folder = folder_with(tmp_path, Clean=[row(1)], Style=[row(1)])
+    (folder / "query_json").rename(folder / "Query")
+    assert [item.scenario for item in read_released(folder).items] == ["clean", "sty"]
+    (folder / "queries").mkdir()
+    with pytest.raises(DataError, match="query files may be in Query, queries; leave one"):
+        read_released(folder)
+    (folder / "queries").rmdir()
+    (folder / "Query" / "Clean.json").rename(folder / "Query" / "questions.json")
+    with pytest.raises(DataError, match=r"expected query_json/Clean.json or Query/Clean.json; there is questions.json"):
+        read_released(folder)
+
+
 def test_what_cannot_be_read_is_left_out_and_named(tmp_path: Path) -> None:
     found = read_released(folder_with(tmp_path, Clean=[row(1), row(2, task="?"), row(1), 5]))
     assert [item.id for item in found.items] == ["1"]

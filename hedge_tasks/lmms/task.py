@@ -68,8 +68,8 @@ class HedgeTask(ConfigurableMessagesTask):
     Built from a YAML with `class: !function hedge_tasks.lmms.task.HedgeTask`; see tasks/README.md for its keys.
 
     An evaluation that needs more than the YAML can say derives a class and overrides hooks, in the order in which they
-    are called: `judge_of`, `second_stage`, `choices`, `judge_cases`, `read_answer`, `facts`. EXTENDING.md shows each.
-    Nothing else of this class is meant to be overridden, and nothing with an underscore to be used.
+    are called: `judge_of`, `second_stage`, `choices`, `judge_cases`, `kept`, `read_answer`, `facts`. EXTENDING.md shows
+    each. Nothing else of this class is meant to be overridden, and nothing with an underscore to be used.
 
     Attributes:
         judge: says which baseline answers are hallucinated.
@@ -129,6 +129,13 @@ class HedgeTask(ConfigurableMessagesTask):
 
     def facts(self, document: Mapping[str, Any], answers: AnswerSet) -> Mapping[str, Any]:
         """What the metrics see of a document besides its columns. Default: nothing."""
+        return {}
+
+    def kept(self, document: Mapping[str, Any]) -> Mapping[str, Any]:
+        """What the run file keeps of a document, for tables of finished runs; ready for JSON. Default: nothing.
+
+        It stands in the document's verdict under "document", and stays there when the run is judged anew.
+        """
         return {}
 
     # --- building -----------------------------------------------------------------------------------------------------
@@ -489,8 +496,9 @@ class HedgeTask(ConfigurableMessagesTask):
         keep_labels(self.judge, output_folder(self._args, LABELS))
         cases = [self._case(instance, a) for instance, a in zip(instances, answer_sets, strict=True)]
         judged = self.judge_cases(cases, answer_sets)
-        for case, (verdict, more) in zip(cases, judged, strict=True):
-            record = {**verdict_record(case, verdict), **more}
+        for instance, case, (verdict, more) in zip(instances, cases, judged, strict=True):
+            kept = self.kept(self.dataset_no_image[instance.metadata["split"]][instance.doc_id])
+            record = {**verdict_record(case, verdict), **more, **({"document": dict(kept)} if kept else {})}
             self._verdicts[case.id] = {**record, "judge": f"{verdict.judge} {verdict.version}"}
         return [a.with_label(verdict.label) for a, (verdict, _) in zip(answer_sets, judged, strict=True)]
 

@@ -8,6 +8,8 @@
     blind         the second stage of the multimodal gain
     metrics       the rows of the paper's tables
     task          the lmms-eval tasks
+    published     the paper's tables
+    tables        the same out of finished runs, which `hedge shale` (command) shows
     data_command  `hedge data shale` and `hedge data shale-synth`
 
 Importing this package loads none of them.
@@ -22,5 +24,6 @@ EVALUATION = Evaluation(
     metrics=("hedge_tasks.evaluations.shale.metrics:METRICS",),
     second_stages={"shale_blind": "hedge_tasks.evaluations.shale.blind:without_image"},
     data=("hedge_tasks.evaluations.shale.data_command:add",),
+    commands=("hedge_tasks.evaluations.shale.command:add",),
 )
 """What it brings to the rooms below."""
