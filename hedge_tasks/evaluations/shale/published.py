@@ -9,7 +9,6 @@ the column `generative` of Table 5 is given here as Table 3 has it.
 from __future__ import annotations
 
 import csv
-import re
 from collections.abc import Mapping
 from functools import cache
 from importlib import resources
@@ -20,9 +19,6 @@ TABLES = (2, 3, 5, 6, 7)
 
 AVERAGE = "average"
 """Stands for the mean of the paper's models, which Tables 2 and 3 print and the others do not."""
-
-# What makes another model of a name: the 3B of "DeepSeek-VL2-Tiny" is not in the paper.
-_SMALLER = ("tiny", "small", "mini", "nano")
 
 
 @cache
@@ -58,24 +54,3 @@ def published(table: int, model: str) -> Mapping[str, float]:
     if model not in rows:
         raise unknown("model of the SHALE paper", model, [*rows, AVERAGE])
     return rows[model]
-
-
-def named_like(model: str) -> str:
-    """The paper's model whose name stands in a run's, `AVERAGE` where there is none.
-
-    Example:
-        >>> named_like("hedge_hf|pretrained=llava-hf/llava-1.5-7b-hf"), named_like("hedge_tiny")
-        ('LLaVA-1.5-7B', 'average')
-    """
-    given = _letters(model)
-    found = [name for name in models() if _stands_in(_letters(name), given)]
-    return max(found, key=len, default=AVERAGE)
-
-
-def _stands_in(name: str, given: str) -> bool:
-    _, there, after = given.partition(name)
-    return bool(there) and not after.startswith(_SMALLER)
-
-
-def _letters(text: str) -> str:
-    return re.sub(r"[^a-z0-9]", "", text.lower())

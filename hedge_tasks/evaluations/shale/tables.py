@@ -26,8 +26,9 @@ from hedge_tasks.evaluations.shale.items import (
 )
 from hedge_tasks.evaluations.shale.judge import reply_is_right
 from hedge_tasks.evaluations.shale.metrics import Average, ResistanceRate, RightShare, is_right, reading_of
-from hedge_tasks.evaluations.shale.published import named_like, published
+from hedge_tasks.evaluations.shale.published import AVERAGE, models, published
 from hedge_tasks.replies.parsing import HEDGE
+from hedge_tasks.runs.model_names import named_like
 from hedge_tasks.runs.run_files import Run
 from hedge_tasks.statistics.base import Interval
 
@@ -165,7 +166,10 @@ def tables_of(runs: Iterable[Run], beside: str | None = None, parsing: str = HED
             by_model.setdefault(run.model, []).append(run)
     if not by_model:
         raise DataError("no run of SHALE is here")
-    return [_of_model(model, mine, beside or named_like(model), parsing) for model, mine in sorted(by_model.items())]
+    return [
+        _of_model(model, mine, beside or named_like(model, models()) or AVERAGE, parsing)
+        for model, mine in sorted(by_model.items())
+    ]
 
 
 def _of_model(model: str, runs: Sequence[Run], beside: str, parsing: str) -> ModelTables:
