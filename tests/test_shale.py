@@ -6,6 +6,7 @@ import io
 import itertools
 import json
 import random
+from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -22,12 +23,13 @@ from hedge_tasks.adjudication import Case, build_judge
 from hedge_tasks.cli import main
 from hedge_tasks.data.splits import load_split
 from hedge_tasks.errors import ConfigError, DataError
-from hedge_tasks.evaluations.shale.building import build, image_folder
+from hedge_tasks.evaluations.shale.building import build, image_folder, scene_groups
 from hedge_tasks.evaluations.shale.items import (
     ASPECTS,
     DATASET,
     NOISY_SCENARIOS,
     SCENARIOS,
+    Item,
     options_of,
     read_item,
 )
@@ -176,6 +178,20 @@ def test_perturbed_items_belong_to_their_clean_ones_by_id_or_by_order(tmp_path: 
     assert found.other_files == ("notes.json",)
     assert set(found.missing) == {"syn", "pfx", "sty_p", "crp_p", "adv_p", "txt_p"}
     assert found.problems == ()
+
+
+def test_the_layout_of_the_readme_is_read(tmp_path: Path) -> None:
+    """`./Query` and `./Image`; the code has `query_json`."""
+    folder = folder_with(tmp_path, Clean=[row(1)], Style=[row(1)])
+    (folder / "query_json").rename(folder / "Query")
+    assert [item.scenario for item in read_released(folder).items] == ["clean", "sty"]
+    (folder / "queries").mkdir()
+    with pytest.raises(DataError, match="query files may be in Query, queries; leave one"):
+        read_released(folder)
+    (folder / "queries").rmdir()
+    (folder / "Query" / "Clean.json").rename(folder / "Query" / "questions.json")
+    with pytest.raises(DataError, match=r"expected query_json/Clean.json or Query/Clean.json; there is questions.json"):
+        read_released(folder)
 
 
 def test_what_cannot_be_read_is_left_out_and_named(tmp_path: Path) -> None:
@@ -430,6 +446,28 @@ def test_the_data_set_keeps_pairs_together_and_names_what_it_leaves_out(
     assert first[0]["image"].size == (48, 48)
     flag = load_split(DATASET, None, "generative-ffq").filter(lambda r: r["aspect"] == "geography")[0]
     assert flag["known"].startswith(flag["description"] + " The capital of the country with")
+
+
+def test_copies_of_a_scene_are_one_group() -> None:
+    """By picture or by description, whatever links them, and whatever the scenario."""
+    base = Item("1", "clean", "ynq", "", "sports", "", "a.png", "?", "Yes")
+
+    def item(id: str, image: str, description: str = "", scenario: str = "clean") -> Item:
+        return replace(base, id=id, image=image, description=description, scenario=scenario)
+
+    groups = scene_groups(
+        [
+            *(item("1", "a.png"), item("2", "a.png", "A football"), item("3", "b.png", "a  football")),
+            *(item("4", "c.png", "a basketball"), item("5", "d.png"), item("5", "d-crp.png", scenario="crp")),
+            *(item("6", "b.png"), item("7", "e.png", scenario="crp"), item("8", "e.png", "a basketball", "crp")),
+        ]
+    )
+    assert groups == {**dict.fromkeys("1236", "a.png"), **dict.fromkeys("478", "c.png"), "5": "d.png"}
+    made = small_set()
+    of = scene_groups(made.items)
+    by_group = {group: {item.description for item in made.items if of[item.id] == group} for group in of.values()}
+    assert len(by_group) == len({item.description for item in made.items})
+    assert all(len(descriptions) == 1 for descriptions in by_group.values())
 
 
 @pytest.mark.slow

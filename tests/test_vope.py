@@ -109,6 +109,48 @@ SENTENCES = {
 }
 
 
+ORANGE = {
+    "fruit": [
+        *(
+            "An orange rolled off the table.",
+            "She peels an orange.",
+            "The orange is ripe.",
+            "half an orange on a plate",
+        ),
+        *("an apple, orange and banana in a bowl", "a bowl with apple, banana, and orange", "a ripe orange by a cup"),
+        *("orange slices on a plate", "a slice of orange", "He is eating orange with a spoon.", "one orange, two cups"),
+        *("An orange sitting in the sun", "a knife next to an orange.", "An orange and an apple", "that orange, again"),
+        *("banana, orange, and apple", "her orange fell down", "An orange", "a bright orange on a branch"),
+    ],
+    "colour": [
+        *(
+            "An orange cat",
+            "The umbrella is orange.",
+            "a bus painted orange",
+            "a man dressed in orange",
+            "neon orange.",
+        ),
+        *("an orange and white cat", "yellow and orange", "orange, red and blue kites", "a sky that turned orange"),
+        *(
+            "a deep shade of orange",
+            "the color orange",
+            "dark orange.",
+            "an orange striped cat",
+            "It was bright orange,",
+        ),
+        *("orange flames", "a train in orange and black", "The walls are orange and green", "wearing orange."),
+        *("an orange colored truck", "with a splash of orange", "orange in color", "a burnt orange, almost brown"),
+    ],
+}
+
+
+@pytest.mark.parametrize("kind", ORANGE)
+def test_orange_the_colour_is_no_object(kind: str) -> None:
+    found = {text: any(m.word == "orange" for m in mentions(text)) for text in ORANGE[kind]}
+    assert found == dict.fromkeys(ORANGE[kind], kind == "fruit")
+    assert [m.word for m in mentions("Two oranges, orange ones.")] == ["orange"]
+
+
 @pytest.mark.parametrize("text", SENTENCES)
 def test_objects_are_found_as_a_reader_finds_them(text: str) -> None:
     assert [mention.word for mention in mentions(text)] == SENTENCES[text]
@@ -213,7 +255,7 @@ def test_an_object_is_scored_by_the_stories_that_mention_it() -> None:
     answers = story("A dog and a car.", ["A puppy.", "A dog.", "Trees.", "A hound and a taxi"], ["A dog", "Rain"])
     objects = objects_in(answers.baseline.text)
     verdicts = VopeJudge().judge([Case("s/dog", "a dog", "yes", "Yes"), Case("s/car", "a car", "no", "No.")])
-    dog, car = object_records(answers, objects, {"dog"}, verdicts)
+    dog, car = object_records(answers, objects, [True, False], verdicts)
     assert (dog.clean, dog.noisy, car.clean, car.noisy) == (0.75, 0.5, 0.25, 0.0)
     assert (dog.radflag, car.radflag) == (0.25, 0.75)
     entropy = -(0.75 * np.log(0.75) + 0.25 * np.log(0.25))
@@ -229,7 +271,7 @@ def test_an_object_is_scored_by_the_stories_that_mention_it() -> None:
     assert car.vase == pytest.approx(vase(0.25, 0.0))
     assert (dog.kind, car.kind) == ("true_description", "true_imagination")
     assert (dog.readings_differ, car.readings_differ) == (False, True)
-    bare = object_records(story("A dog", ["A dog"], []), [("dog", "dog")], {"dog"}, verdicts[:1])
+    bare = object_records(story("A dog", ["A dog"], []), [("dog", "dog")], [True], verdicts[:1])
     assert (bare[0].noisy, bare[0].vase) == (None, None)
 
 
@@ -407,7 +449,7 @@ def test_parity_with_the_reference_code_on_the_official_items(official: Path, ta
             for (word, category), reply in zip(found, said, strict=True)
         ]
         answers = story(text, [text], [])
-        stories.append(object_records(answers, found, truth, judge.judge(cases)))
+        stories.append(object_records(answers, found, [category in truth for _, category in found], judge.judge(cases)))
         for (word, _), reply in zip(found, said, strict=True):
             label, pred = word in {w.lower() for w in safe}, vope_rechecked(reply)
             name = {(1, "yes"): "des_true", (0, "yes"): "des_hal", (1, "no"): "ima_hal", (0, "no"): "ima_true"}

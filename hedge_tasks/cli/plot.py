@@ -35,6 +35,7 @@ KINDS = {
     "draws": "ROC-AUC against the draws that each detector pays for",
     "threshold": "ROC-AUC against the cosine threshold (HEDGE Figure 3)",
     "categories": "the judge's categories",
+    "relevance": "relevance of objects that are not in the image (VOPE Figures 7 and 8)",
 }
 
 
@@ -78,6 +79,8 @@ def _chart(arguments: argparse.Namespace, finished: Run) -> Chart:
 
     if arguments.kind == "categories":
         return plots.categories_chart([(finished.model or finished.task, finished)])
+    if arguments.kind == "relevance":
+        return plots.relevance_chart(finished)
     if arguments.kind == "detectors":
         return _of_all_clusterings(finished, arguments)
     scorer = chosen_scorer(arguments, finished)

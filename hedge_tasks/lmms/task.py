@@ -76,7 +76,7 @@ class HedgeTask(ConfigurableMessagesTask):
     Built from a YAML with `class: !function hedge_tasks.lmms.task.HedgeTask`; see tasks/README.md for its keys.
 
     An evaluation that needs more than the YAML can say derives a class and overrides hooks, in the order in which they
-    are called: `judge_of`, `second_stage`, `choices`, `judge_cases`, `read_answer`, `circumstances`, `facts`.
+    are called: `judge_of`, `second_stage`, `choices`, `judge_cases`, `kept`, `read_answer`, `circumstances`, `facts`.
     EXTENDING.md shows each.
     Nothing else of this class is meant to be overridden, and nothing with an underscore to be used.
 
@@ -142,6 +142,13 @@ class HedgeTask(ConfigurableMessagesTask):
 
     def circumstances(self) -> Mapping[str, Any]:
         """What else the metrics rest on, such as models that they load, for the record. Default: nothing."""
+        return {}
+
+    def kept(self, document: Mapping[str, Any]) -> Mapping[str, Any]:
+        """What the run file keeps of a document, for tables of finished runs; ready for JSON. Default: nothing.
+
+        It stands in the document's verdict under "document", and stays there when the run is judged anew.
+        """
         return {}
 
     # --- building -----------------------------------------------------------------------------------------------------
@@ -386,7 +393,11 @@ class HedgeTask(ConfigurableMessagesTask):
         keep_labels(self.judge, output_folder(self._args, LABELS))
         cases = [self._case(instance, a) for instance, a in zip(instances, answer_sets, strict=True)]
         judged = self.judge_cases(cases, answer_sets)
-        self._results.note_verdicts(cases, judged)
+        kept = [
+            dict(self.kept(self.dataset_no_image[instance.metadata["split"]][instance.doc_id]))
+            for instance in instances
+        ]
+        self._results.note_verdicts(cases, judged, kept)
         return [a.with_label(verdict.label) for a, (verdict, _) in zip(answer_sets, judged, strict=True)]
 
     def _answers_are_free(self) -> bool:

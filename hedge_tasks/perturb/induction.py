@@ -4,7 +4,7 @@
     shale_txt   a wrong answer drawn into the image as scene text
     shale_adv   untargeted PGD against a vision encoder
     shale_sty   another style, by an image-to-image pipeline
-    shale_syn   wrong options replaced by ones that mean nearly what the right one does
+    shale_syn   wrong options replaced by ones that are nearer in meaning to the right one
     shale_pfx   a misleading statement in front of the question
     shale_crp_p, shale_txt_p, shale_adv_p, shale_sty_p   the image's and the prefix
 
@@ -19,21 +19,23 @@ import random
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, fields, replace
+from functools import lru_cache
 from typing import Any
 
+from loguru import logger
 from PIL import Image
 
 from hedge_tasks.errors import ConfigError, unknown
 from hedge_tasks.perturb.base import Wording
 
-PIPELINE = 1
+PIPELINE = 2
 """Part of `settings`: raised when the same settings and seed would no longer give the same pictures."""
 
 DEFAULT_ENCODER = "openai/clip-vit-large-patch14"
 """The paper attacks EVA-CLIP ViT-G, which transformers does not offer."""
 
 DRAWN_STYLES = "hedge_tasks.perturb.induction_image:draw_style"
-"""Styles as filters, which work anywhere. The paper generates its images anew, in the style."""
+"""Styles as filters, which work anywhere and keep colours. The paper generates its images anew, in the style."""
 
 PREFIXES = (
     "I think the answer is: {distractor}.",
@@ -64,9 +66,9 @@ class Induction:
         text_size: TXT: height of a line, as a share of the image's.
         prefixes: PFX: templates with `{distractor}`. A distractor that ends like a sentence stands for itself.
         texts: TXT and PFX: what to mislead with where a document has no distractor (`hedge.distractor` in a YAML).
-        candidates: SYN: what the replacements are taken from; the options of the question are never among them.
+        candidates: SYN: what the replacements are taken from. An option stays where none is nearer to the right one.
         embedding_model: SYN: what "semantically near" is measured with; None: the default of the clustering.
-        nearest: SYN: the replacements are drawn from so many times as many nearest candidates as are needed.
+        nearest: SYN: the replacements are among so many times as many nearest candidates as there are wrong options.
         too_near: SYN: from this cosine similarity on a candidate may mean the right answer itself, and is left out.
         encoder: ADV: model of transformers with a vision encoder (hub id, folder or `package://` address) to attack.
         epsilon, step: ADV: largest change of a pixel value, and that of one step, where 1 is the full range.
@@ -94,7 +96,7 @@ class Induction:
     step: float = 2 / 255
     steps: int = 10
     pipeline: str = DRAWN_STYLES
-    styles: tuple[str, ...] = ("sketch", "watercolor", "poster", "mosaic", "engraving")
+    styles: tuple[str, ...] = ("color sketch", "watercolor", "poster", "mosaic", "color engraving")
     strength: float = 1.0
 
     def __post_init__(self) -> None:
@@ -252,26 +254,33 @@ class Induction:
         return options, right
 
     def _with_near_options(self, wording: Wording, rng: random.Random) -> Wording:
-        from hedge_tasks.perturb.induction_words import CANDIDATES, near_words
+        from hedge_tasks.perturb.induction_words import CANDIDATES, nearer_words
 
         options, right = self._options(wording)
-        wrong = [letter for letter in options if letter != right]
-        near = near_words(
+        wrong = {letter: text for letter, text in options.items() if letter != right}
+        nearer = nearer_words(
             options[right],
+            list(wrong.values()),
             self.candidates or CANDIDATES,
-            exclude=options.values(),
-            count=math.ceil(len(wrong) * max(self.nearest, 1.0)),
+            rng,
+            nearest=self.nearest,
             too_near=self.too_near,
             model=self.embedding_model,
         )
-        if len(near) < len(wrong):
-            raise ConfigError(f"perturbation {self.name!r}: {len(wrong)} candidates are needed, {len(near)} are left")
-        replacements = dict(zip(wrong, rng.sample(near, len(wrong)), strict=True))
+        if nearer == list(wrong.values()):
+            _tell_nothing_nearer(self.name, wording.question)
+        replacements = dict(zip(wrong, nearer, strict=True))
 
         def replaced(match: re.Match[str]) -> str:
             return f"({match[1]}) {replacements.get(match[1], match[2])}"
 
         return replace(wording, question=_OPTION.sub(replaced, wording.question))
+
+
+@lru_cache(maxsize=1024)
+def _tell_nothing_nearer(name: str, question: str) -> None:
+    """Once a question, and not once a draw."""
+    logger.warning("{}: no candidate is nearer to the answer than the options are, they stay: {}", name, question[:100])
 
 
 def _names(answer: str, letter: str, text: str) -> bool:

@@ -117,23 +117,40 @@ def draw_style(image: Image.Image, *, style: str, seed: int) -> Image.Image:
     return _STYLES[style](image.convert("RGB"), np.random.default_rng(seed))
 
 
-def _sketch(image: Image.Image, generator: np.random.Generator) -> Image.Image:
+# Every style keeps hues: a picture that is asked for a colour or a flag must still hold the answer.
+
+
+def _color_sketch(image: Image.Image, generator: np.random.Generator) -> Image.Image:
     grey = ImageOps.grayscale(image)
     blurred = ImageOps.invert(grey).filter(ImageFilter.GaussianBlur(max(1.0, min(image.size) / 80)))
     ground, ink = np.asarray(grey, np.float32), 255 - np.asarray(blurred, np.float32)
-    return Image.fromarray(np.clip(ground * 255 / np.maximum(ink, 1), 0, 255).astype(np.uint8)).convert("RGB")
+    lines = np.clip(ground / np.maximum(ink, 1), 0, 1)[..., None]  # dark where the picture has edges, else 1
+    strokes = generator.normal(1, 0.06, (image.height, image.width, 1))
+    return _picture(_washed(image, 0.9) * lines * strokes)
+
+
+def _washed(image: Image.Image, share: float) -> np.ndarray:
+    """The picture as a thin layer of paint on white paper."""
+    return 255 - (255 - np.asarray(image, np.float32)) * share
+
+
+def _picture(pixels: np.ndarray) -> Image.Image:
+    return Image.fromarray(np.clip(pixels, 0, 255).astype(np.uint8))
 
 
 def _watercolor(image: Image.Image, generator: np.random.Generator) -> Image.Image:
     radius = max(1, min(image.size) // 150) * 2 + 1
     flat = image.filter(ImageFilter.MedianFilter(radius)).filter(ImageFilter.ModeFilter(radius))
     grain = generator.normal(0, 6, (image.height, image.width, 1))
-    paper = 255 - (255 - np.asarray(flat, np.float32)) * 0.75 + grain
-    return Image.fromarray(np.clip(paper, 0, 255).astype(np.uint8))
+    return _picture(_washed(flat, 0.75) + grain)
 
 
 def _poster(image: Image.Image, generator: np.random.Generator) -> Image.Image:
-    return ImageOps.posterize(image.filter(ImageFilter.MedianFilter(3)), int(generator.integers(2, 4)))
+    # Few shades of grey and the colours as they are: few shades of red, green and blue would turn brown into olive.
+    light, *colors = image.filter(ImageFilter.MedianFilter(3)).convert("YCbCr").split()
+    step = 255 / int(generator.integers(4, 7))
+    flat = np.round(np.asarray(light, np.float32) / step) * step
+    return Image.merge("YCbCr", (_picture(flat), *colors)).convert("RGB")
 
 
 def _mosaic(image: Image.Image, generator: np.random.Generator) -> Image.Image:
@@ -143,20 +160,21 @@ def _mosaic(image: Image.Image, generator: np.random.Generator) -> Image.Image:
     return small.resize(image.size, Image.Resampling.NEAREST)
 
 
-def _engraving(image: Image.Image, generator: np.random.Generator) -> Image.Image:
+def _color_engraving(image: Image.Image, generator: np.random.Generator) -> Image.Image:
     period = max(3, min(image.size) // 90)
     grey = np.asarray(ImageOps.grayscale(image), np.float32)
     phase = generator.random() * period
     lines = (np.arange(image.height)[:, None] + phase) % period / period * 255
-    return Image.fromarray(np.where(grey > lines, 255, 30).astype(np.uint8)).convert("RGB")
+    ink = np.asarray(image, np.float32) * 0.85
+    return _picture(np.where((grey > lines)[..., None], _washed(image, 0.8), ink))
 
 
 _STYLES: dict[str, Callable[[Image.Image, np.random.Generator], Image.Image]] = {
-    "sketch": _sketch,
+    "color sketch": _color_sketch,
     "watercolor": _watercolor,
     "poster": _poster,
     "mosaic": _mosaic,
-    "engraving": _engraving,
+    "color engraving": _color_engraving,
 }
 
 

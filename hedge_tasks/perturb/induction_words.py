@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+import math
+import random
+from collections.abc import Sequence
 from functools import lru_cache
 
 import numpy as np
@@ -46,34 +48,49 @@ CANDIDATES = tuple(dict.fromkeys(word.strip() for line in _WORDS.strip().splitli
 """Words for things that pictures show, so that SYN works without a list of the user's own."""
 
 
-def near_words(
+def nearer_words(
     target: str,
+    wrong: Sequence[str],
     candidates: Sequence[str],
+    rng: random.Random,
     *,
-    exclude: Iterable[str],
-    count: int,
+    nearest: float,
     too_near: float,
     model: str | None = None,
 ) -> list[str]:
-    """The candidates nearest to a text, by cosine similarity, nearest first.
+    """Wrong answers that are harder than those given: for each of them one at least as near to the right answer.
+
+    A wrong answer gives way to a candidate that is strictly nearer, drawn from those among the nearest ones; it stays
+    where there is none. So neither the mean similarity nor that of the hardest one falls.
 
     Args:
-        target: The text that they are near to.
-        candidates: What to choose from.
-        exclude: Texts that are never taken, whatever their case.
-        count: How many at most.
-        too_near: Candidates of this similarity or more may mean the same, and are left out.
+        target: The right answer.
+        wrong: The wrong ones.
+        candidates: What to choose from besides.
+        rng: Draws among the eligible ones.
+        nearest: The replacements are among the `nearest * len(wrong)` nearest of all.
+        too_near: Candidates of this cosine similarity or more may mean the right answer, and are left out.
         model: Of sentence-transformers; None: the default of the embedding clustering.
+
+    Returns:
+        As many as `wrong`, in their places, all different.
 
     Raises:
         ModelUnavailableError: The model cannot be had.
     """
-    known = {text.casefold() for text in (*exclude, target)}
+    right, *given = _embed([target, *wrong], model)
+    own = {text: float(vector @ right) for text, vector in zip(wrong, given, strict=True)}
+    known = {text.casefold() for text in (*wrong, target)}
     words, vectors = _embedded(tuple(candidates), model)
-    similarity = vectors @ _embed([target], model)[0]
-    ranked = [int(i) for i in np.argsort(-similarity, kind="stable")]
-    near = [words[i] for i in ranked if words[i].casefold() not in known and similarity[i] < too_near]
-    return near[:count]
+    near = zip(words, map(float, vectors @ right), strict=True)
+    pool = {text: cosine for text, cosine in near if cosine < too_near and text.casefold() not in known} | own
+    head = sorted(pool, key=lambda text: -pool[text])[: math.ceil(len(wrong) * max(nearest, 1.0))]
+    found: dict[str, str] = {}
+    # The nearest first: it has the fewest that are nearer still.
+    for text in sorted(wrong, key=lambda text: -own[text]):
+        nearer = [word for word in head if pool[word] > own[text] and word not in found.values() and word not in own]
+        found[text] = rng.choice(nearer) if nearer else text
+    return [found[text] for text in wrong]
 
 
 @lru_cache(maxsize=4)

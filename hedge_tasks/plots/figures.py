@@ -301,6 +301,24 @@ def categories_chart(runs: Sequence[tuple[str, Run]]) -> Chart:
     return _or_note(chart, "the judge tells no categories")
 
 
+def relevance_chart(run: Run) -> Chart:
+    """Numbers of absent objects by relevance score: hallucinated ones (VOPE Figure 7) and imagined ones (Figure 8)."""
+    from hedge_tasks.evaluations.vope.judge import FALSE_DESCRIPTION, TRUE_IMAGINATION
+    from hedge_tasks.evaluations.vope.relevance import SCORES
+
+    objects = [entry for verdict in run.verdicts.values() for entry in verdict.get("objects") or []]
+    given = Counter((entry["kind"], entry["relevance"][0]) for entry in objects if entry.get("relevance"))
+    kinds = {"hallucinated": FALSE_DESCRIPTION, "imagined": TRUE_IMAGINATION}
+    series = [
+        Series(name, (0.0, 1.0, 2.0), tuple(float(given[kind, score]) for score in SCORES), kind="bars")
+        for name, kind in kinds.items()
+    ]
+    rated = tuple(one for one in series if any(one.y))
+    title, labels = "Relevance of objects that are not in the image", ("relevance", "number of objects")
+    chart = Chart("relevance", title, *labels, rated, categories=tuple(f"score {score}" for score in SCORES))
+    return _or_note(chart, "no object was rated (a judge with the prompt vope_relevance rates them)")
+
+
 def rates_chart(runs: Sequence[tuple[str, Run]]) -> Chart:
     """Share of hallucinated baseline answers of every run, with its interval."""
     rates = [(i, rate_of(run.answer_sets)) for i, (_, run) in enumerate(runs)]

@@ -50,6 +50,7 @@ def checked_verdict(verdict: object, where: str) -> Mapping[str, Any] | None:
     if not isinstance(verdict, Mapping):
         raise DataError(f"{where}: verdict: expected an object, got {outside.shown(verdict)}")
     _texts(verdict, _VERDICT_TEXTS, f"{where}: verdict")
+    _mapping(verdict, "document", f"{where}: verdict")
     objects = verdict.get("objects")
     if objects is not None and not isinstance(objects, list):
         raise DataError(f"{where}: verdict.objects: expected a list, got {outside.shown(objects)}")

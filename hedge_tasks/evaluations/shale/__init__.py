@@ -8,6 +8,8 @@
     blind         the second stage of the multimodal gain
     metrics       the rows of the paper's tables
     task          the lmms-eval tasks
+    published     the paper's tables
+    tables        the same out of finished runs, which `hedge shale` (command) shows
     data_command  `hedge data shale` and `hedge data shale-synth`
 
 Importing this package loads none of them.
@@ -23,5 +25,6 @@ EVALUATION = Evaluation(
     suite=("hedge_tasks.evaluations.shale.suite_metrics:SUITE",),
     second_stages={"shale_blind": "hedge_tasks.evaluations.shale.blind:without_image"},
     data=("hedge_tasks.evaluations.shale.data_command:add",),
+    commands=("hedge_tasks.evaluations.shale.command:add",),
 )
 """What it brings to the rooms below."""

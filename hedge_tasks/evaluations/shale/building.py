@@ -48,7 +48,7 @@ def build(items: Sequence[Item], read_image: ReadImage, out: Path) -> Built:
     usable = [item for item in items if faults[item.image] is None]
     if not usable:
         raise DataError(f"none of the {len(faults)} images can be read")
-    clean_images = {item.id: item.image for item in usable if item.scenario == SCENARIOS[0]}
+    groups = scene_groups(usable)
     folder = out / DATASET.replace("/", "__")
     names = (*(field.name for field in fields(Item) if field.name != "image"), "pair", "group", "image_name", "known")
     columns = {**dict.fromkeys(names, Value("string")), "image": Image()}
@@ -57,7 +57,7 @@ def build(items: Sequence[Item], read_image: ReadImage, out: Path) -> Built:
         mine = _in_order([item for item in usable if item.task == task])
         if mine:
             files[task], rows[task] = folder / FILES[task], len(mine)
-            write_rows(folder / FILES[task], (_row(item, clean_images, read_image) for item in mine), columns)
+            write_rows(folder / FILES[task], (_row(item, groups, read_image) for item in mine), columns)
     return Built(files, rows, named(faults, "missing"), named(faults, "unreadable"))
 
 
@@ -83,13 +83,37 @@ def _in_order(items: Iterable[Item]) -> list[Item]:
     return [item for _, _, item in sorted(listed, key=lambda entry: entry[:2])]
 
 
-def _row(item: Item, clean_images: dict[str, str], read_image: ReadImage) -> dict[str, Any]:
+def scene_groups(items: Sequence[Item]) -> dict[str, str]:
+    """What questions about one scene have in common, by the ids of the items: the name of its first clean image.
+
+    Questions about one picture are of one scene, also when the picture is perturbed, and so are pictures of one
+    description: copies of "a football" tell less than as many different scenes. Intervals resample whole scenes.
+    """
+    images = {item.id: item.image for item in items}
+    images |= {item.id: item.image for item in items if item.scenario == SCENARIOS[0]}
+    first: dict[str, str] = {image: image for image in images.values()}
+    place = {image: i for i, image in enumerate(first)}
+
+    def root(image: str) -> str:
+        while first[image] != image:
+            image = first[image]
+        return image
+
+    described: dict[str, str] = {}
+    for item in items:
+        image, text = root(images[item.id]), " ".join(item.description.lower().split())
+        if text:
+            one, other = sorted((image, root(described.setdefault(text, image))), key=place.__getitem__)
+            first[other] = one
+    return {id: root(image) for id, image in images.items()}
+
+
+def _row(item: Item, groups: dict[str, str], read_image: ReadImage) -> dict[str, Any]:
     return {
         **asdict(item),
         "id": f"{item.id}-{item.scenario}",
         "pair": item.id,
-        # Questions about one picture stay together when intervals are resampled, also when the picture is perturbed.
-        "group": clean_images.get(item.id, item.image),
+        "group": groups[item.id],
         "image_name": item.image,
         # The paper's judge reads both ("Image Information" and "Related Facts", Figure 4).
         "known": " ".join(filter(None, (item.description, item.facts))),

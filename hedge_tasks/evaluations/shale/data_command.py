@@ -18,7 +18,7 @@ _LISTED = 5
 def add(commands: Any) -> None:
     parser = command(commands, "shale", _check, "check your download of SHALE, and build the data set from it")
     parser.add_argument(
-        "--dir", type=Path, metavar="DIR", required=True, help="folder with query_json/*.json and the images"
+        "--dir", type=Path, metavar="DIR", required=True, help="folder with Query/*.json (or query_json/) and Image/"
     )
     parser.add_argument(
         "--out", type=Path, metavar="DATA", help="what HEDGE_DATA_DIR will name; without it there is only the check"

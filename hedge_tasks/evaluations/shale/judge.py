@@ -6,6 +6,7 @@ from typing import ClassVar
 
 from hedge_tasks.adjudication.base import Case
 from hedge_tasks.adjudication.reply_judge import ReplyJudge
+from hedge_tasks.data.answers import AnswerSet
 from hedge_tasks.errors import DataError
 from hedge_tasks.evaluations.shale.items import options_of
 from hedge_tasks.replies import Reading, official, read_option, read_yes_no
@@ -51,6 +52,17 @@ def read(parsing: str, reply: str, question: str, *, cut: bool = False) -> Readi
         return read_option(reply, options, cut=cut) if options else read_yes_no(reply, question, cut=cut)
     said = official.shale_choice(reply) if options else official.shale_yes_no(reply)
     return Reading(said, OFFICIAL if said is not None else NOTHING)
+
+
+def reply_is_right(answers: AnswerSet, parsing: str) -> bool:
+    """Whether the baseline reply to a closed question takes the right answer; one that cannot be read does not.
+
+    Raises:
+        DataError: the reference is no answer to the question.
+    """
+    reply = answers.baseline
+    case = Case(answers.id, answers.question or "", answers.reference or "", reply.text, cut=reply.finish == "length")
+    return read(parsing, case.answer, case.question, cut=case.cut).value == right_reading(case)
 
 
 def right_reading(case: Case) -> str:

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from hedge_tasks.detectors.pipeline import SCORE_NAMES, Scores
+from hedge_tasks.detectors.pipeline import Scores
 from hedge_tasks.evaluations.shale.items import (
     CLEAN,
     COMBINED_SCENARIOS,
@@ -23,11 +23,12 @@ from hedge_tasks.evaluations.shale.items import (
     PERCEPTION,
     SCENARIOS,
 )
-from hedge_tasks.lmms.metrics import NOT_AVAILABLE, AurocMetric, Metric, OfQuestionType, RateMetric, Record
+from hedge_tasks.lmms.metrics import NOT_AVAILABLE, Metric, RateMetric, Record
 from hedge_tasks.replies.parsing import OFFICIAL
 from hedge_tasks.replies.reading import UNREADABLE
-from hedge_tasks.statistics import Mean, estimate_mean, estimate_rate
-from hedge_tasks.statistics.resampling import group_bootstrap, group_totals
+from hedge_tasks.statistics import Estimate, Mean, estimate_mean, estimate_rate
+from hedge_tasks.statistics.base import Interval, wilson
+from hedge_tasks.statistics.resampling import group_bootstrap, group_totals, percentile_interval
 
 
 def is_right(verdict: Record) -> int | None:
@@ -62,10 +63,22 @@ class RightShare:
         return sum(values) / len(values) if values else f"undefined: no judged document is of {self.wanted}"
 
     def stderr(self, records: Sequence[Record]) -> float | str:
-        """Of a share whose documents come in groups that share a picture."""
+        """Of a share whose documents come in groups that share a scene."""
+        stderr = self._estimate(records).stderr
+        return NOT_AVAILABLE if stderr is None else stderr
+
+    def interval(self, records: Sequence[Record]) -> Interval | None:
+        """The 95 % interval between scenes; None with less than two of them."""
+        return self._estimate(records).interval
+
+    def support(self, records: Sequence[Record]) -> tuple[int, int]:
+        """Numbers of judged documents and of their scenes."""
         judged = [r for r in records if r["right"] is not None]
-        rate = estimate_rate([r["right"] for r in judged], groups=[r["group"] for r in judged])
-        return NOT_AVAILABLE if rate.stderr is None else rate.stderr
+        return len(judged), len({r["group"] for r in judged})
+
+    def _estimate(self, records: Sequence[Record]) -> Estimate:
+        judged = [r for r in records if r["right"] is not None]
+        return estimate_rate([r["right"] for r in judged], groups=[r["group"] for r in judged])
 
 
 class ReadShare(RightShare):
@@ -117,8 +130,16 @@ class ResistanceRate:
         return f"undefined: no item is right when clean and asked in {what}" if np.isnan(rate) else float(rate)
 
     def stderr(self, records: Sequence[Record]) -> float | str:
-        """Bootstrap over pictures: all questions about one, in all scenarios, are drawn together."""
+        """Bootstrap over scenes: all questions about one, in all scenarios, are drawn together."""
         return _resampled_stderr(self._counts(records))
+
+    def interval(self, records: Sequence[Record]) -> Interval | None:
+        """The 95 % interval between scenes; None with less than two of them."""
+        return _resampled_interval(self._counts(records))
+
+    def support(self, records: Sequence[Record]) -> tuple[int, int]:
+        """Numbers of perturbed items that were right when clean, and of their scenes."""
+        return _support(self._counts(records))
 
     def _counts(self, records: Sequence[Record]) -> np.ndarray:
         """Items still right, and right when clean, shape (groups, scenarios, 2)."""
@@ -144,6 +165,20 @@ def _resampled_stderr(counts: np.ndarray) -> float | str:
     if len(counts) < 2 or np.isnan(_mean_rates(counts.sum(0)[None])[0]):
         return NOT_AVAILABLE
     return float(np.nanstd(group_bootstrap(counts, _mean_rates), ddof=1))
+
+
+def _resampled_interval(counts: np.ndarray) -> Interval | None:
+    """95 % percentile interval over the groups, of the mean of their rates; Wilson's where nothing varies."""
+    mean = _mean_rates(counts.sum(0)[None])[0] if len(counts) > 1 else np.nan
+    if np.isnan(mean):
+        return None
+    drawn = group_bootstrap(counts, _mean_rates)
+    # All right, say: resampling cannot tell how sure that is. Every scene counts once then.
+    return percentile_interval(drawn, 0.95) if np.nanstd(drawn) > 0 else wilson(float(mean), len(counts), 0.95)
+
+
+def _support(counts: np.ndarray) -> tuple[int, int]:
+    return int(counts[..., 1].sum()), len(counts)
 
 
 def _mean_rates(counts: np.ndarray) -> np.ndarray:
@@ -172,12 +207,22 @@ class Average:
         return reasons[0] if reasons else float(np.mean([v for v in values if not isinstance(v, str)]))
 
     def stderr(self, records: Sequence[Record]) -> float | str:
-        """Bootstrap over pictures: all questions about one, of all types, are drawn together."""
-        if isinstance(self(records), str):
-            return NOT_AVAILABLE
+        """Bootstrap over scenes: all questions about one, of all types, are drawn together."""
+        return NOT_AVAILABLE if isinstance(self(records), str) else _resampled_stderr(self._counts(records))
+
+    def interval(self, records: Sequence[Record]) -> Interval | None:
+        """The 95 % interval between scenes; None where there is no number, or with less than two scenes."""
+        return None if isinstance(self(records), str) else _resampled_interval(self._counts(records))
+
+    def support(self, records: Sequence[Record]) -> tuple[int, int]:
+        """Numbers of judged documents and of their scenes."""
+        return _support(self._counts(records))
+
+    def _counts(self, records: Sequence[Record]) -> np.ndarray:
+        """Right ones and all, shape (groups, parts, 2)."""
         cells = [(place, r[part.__name__]) for place, part in enumerate(self.parts) for r in records]
         kept = [(cell["group"], place, cell["right"]) for place, cell in cells if cell["right"] is not None]
-        return _resampled_stderr(_group_counts(kept, len(self.parts)))
+        return _group_counts(kept, len(self.parts))
 
 
 class UnreadableRate(RateMetric):
@@ -310,7 +355,6 @@ METRICS: Mapping[str, Metric] = _by_name(
         ResistanceRate("resistance_instruction", INSTRUCTION_SCENARIOS),
         ResistanceRate("resistance_combination", COMBINED_SCENARIOS),
         ResistanceRate("resistance_rate", NOISY_SCENARIOS),
-        *(OfQuestionType(AurocMetric(score), scenario) for score in SCORE_NAMES for scenario in SCENARIOS),
         *_discriminative_average(CLEAN).parts,
         *map(_discriminative_average, SCENARIOS),
         ReadShare("accuracy_clean_read", "the scenario 'clean' and readable", scenario=(CLEAN,)),

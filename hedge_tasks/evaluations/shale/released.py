@@ -12,7 +12,10 @@ from hedge_tasks.evaluations.shale.items import CLEAN, IMAGE_SCENARIOS, SCENARIO
 from hedge_tasks.io.outside import read_json
 
 QUERIES = "query_json"
-"""Folder of the query files."""
+"""Folder of the query files in SHALE's code, and of those that we write."""
+
+_FOLDERS = (QUERIES, "query", "queries")
+"""Names of that folder in any case: its README has `Query`."""
 
 _SPELLINGS: dict[str, tuple[str, ...]] = {
     "clean": ("clean",),
@@ -46,7 +49,7 @@ class Released:
 
 
 def read_released(folder: Path) -> Released:
-    """Read `FOLDER/query_json/*.json` (or `FOLDER/*.json`), one file a scenario.
+    """Read `FOLDER/query_json/*.json`, `FOLDER/Query/*.json` or `FOLDER/*.json`, one file a scenario.
 
     A perturbed item belongs to the clean one with the same `clean_id`, or else the same `id`. Where a file has no id in
     common with the clean file and as many items, the order pairs them. Task and aspect must agree in any case.
@@ -56,7 +59,10 @@ def read_released(folder: Path) -> Released:
     """
     files, other = _query_files(folder)
     if CLEAN not in files:
-        raise DataError(f"{folder}: no query file of the clean scenario (expected {QUERIES}/Clean.json)")
+        there = f"; there is {', '.join(other)}" if other else ""
+        raise DataError(
+            f"{folder}: no query file of the clean scenario (expected {QUERIES}/Clean.json or Query/Clean.json{there})"
+        )
     problems: list[str] = []
     clean = _read_file(files[CLEAN], CLEAN, problems)
     known = {item.id: item for item in clean}
@@ -90,9 +96,7 @@ def scenario_of(stem: str) -> str | None:
 
 
 def _query_files(folder: Path) -> tuple[dict[str, Path], list[str]]:
-    place = folder / QUERIES if (folder / QUERIES).is_dir() else folder
-    if not place.is_dir():
-        raise DataError(f"{folder} is not a folder")
+    place = _place(folder)
     files: dict[str, Path] = {}
     other = []
     for path in sorted(place.glob("*.json")):
@@ -104,6 +108,16 @@ def _query_files(folder: Path) -> tuple[dict[str, Path], list[str]]:
         else:
             files[scenario] = path
     return files, other
+
+
+def _place(folder: Path) -> Path:
+    if not folder.is_dir():
+        raise DataError(f"{folder} is not a folder")
+    found = [path for path in sorted(folder.iterdir()) if path.is_dir() and path.name.lower() in _FOLDERS]
+    if len(found) > 1:
+        names = ", ".join(path.name for path in found)
+        raise DataError(f"{folder}: query files may be in {names}; leave one of them there")
+    return found[0] if found else folder
 
 
 def _read_file(path: Path, scenario: str, problems: list[str]) -> list[Item]:

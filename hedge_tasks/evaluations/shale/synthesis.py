@@ -334,29 +334,31 @@ def _induced(
     base = scenario.removesuffix("_p")
     image = _image_name(scene, base if base in IMAGE_SCENARIOS else CLEAN)
     for item in asked:
-        question, distractor, answer = item.question, item.distractor, item.answer
+        question, distractor = item.question, item.distractor
         if scenario == "syn":
             if item.task not in DISCRIMINATIVE or (item.task == "ynq" and scene.positive):
                 continue
-            question, distractor, answer = _with_synonyms(scene, item, noises["syn"], seed)
+            question, distractor = _with_synonyms(scene, item, noises["syn"], seed)
+            if question == item.question:
+                continue  # nothing in the pool is nearer, so there is no harder form of it
         elif scenario != base or scenario == "pfx":
             statement = Wording(question, distractor=scene.filled("statement", scene.wrong[0]))
             question = noises["pfx"].perturb_wording(statement, seed=seed).question
-        yield replace(item, scenario=scenario, image=image, question=question, distractor=distractor, answer=answer)
+        yield replace(item, scenario=scenario, image=image, question=question, distractor=distractor)
 
 
-def _with_synonyms(scene: Scene, item: Item, noise: Noise, seed: int) -> tuple[str, str, str]:
-    """Question, distractor and answer of SYN: wrong elements give way to some that mean nearly what the right does."""
-    settings = {**noise.settings(), "candidates": list(scene.near)}
+def _with_synonyms(scene: Scene, item: Item, noise: Noise, seed: int) -> tuple[str, str]:
+    """Question and distractor of SYN: wrong elements give way to some that are nearer in meaning to the right one."""
+    settings = {**noise.settings(), "candidates": [*scene.wrong, *scene.near]}
     if item.task == "mcq":
         near = build_noise(settings).perturb_wording(Wording(item.question, answer=item.answer), seed=seed)
         options = options_of(near.question)
         wrong = next(text for letter, text in options.items() if not item.answer.startswith(f"({letter})"))
-        return near.question, wrong, item.answer
+        return near.question, wrong
     pair = Wording(f"(A) {scene.answer} (B) {item.distractor}", answer=f"(A) {scene.answer}")
     changed = build_noise(settings).perturb_wording(pair, seed=seed).question
     wrong = changed.partition("(B) ")[2]
-    return scene.filled("ynq", wrong), wrong, item.answer
+    return scene.filled("ynq", wrong), wrong
 
 
 def _painter(backend: str, size: int) -> Painter:

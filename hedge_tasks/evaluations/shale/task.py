@@ -8,11 +8,11 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from hedge_tasks.adjudication import Case, required_judge
+from hedge_tasks.adjudication import required_judge
 from hedge_tasks.data.answers import Answer, AnswerSet
 from hedge_tasks.errors import ConfigError, DataError, unknown
 from hedge_tasks.evaluations.shale.items import DATASET, SCENARIOS, options_of
-from hedge_tasks.evaluations.shale.judge import ShaleJudge, right_reading
+from hedge_tasks.evaluations.shale.judge import ShaleJudge, reply_is_right
 from hedge_tasks.lmms.settings import DocumentSettings
 from hedge_tasks.lmms.task import HedgeTask
 from hedge_tasks.perturb import Wording
@@ -75,6 +75,10 @@ class ShaleTask(HedgeTask):
         "draws a small set of its shape (see the README)."
     }
 
+    def kept(self, document: Mapping[str, Any]) -> Mapping[str, Any]:
+        """What `hedge shale` lays its tables out by."""
+        return {column: str(document[column]) for column in ("task", "scenario", "aspect", "pair")}
+
 
 class ShaleDiscriminativeTask(ShaleTask):
     """Yes-or-no and multiple-choice questions.
@@ -119,12 +123,9 @@ class ShaleGainTask(ShaleDiscriminativeTask):
 
     def facts(self, document: Mapping[str, Any], answers: AnswerSet) -> Mapping[str, Any]:
         [blind] = answers.follow_ups
-        case = Case(blind.id, blind.question or "", blind.reference or "", blind.baseline.text)
-        cut = blind.baseline.finish == "length"
-        right = self.judge.read(case.answer, case.question, cut=cut) == right_reading(case)
         return {
             **super().facts(document, answers),
-            "blind_right": int(right),
+            "blind_right": int(reply_is_right(blind, self.judge.parsing)),
             "base_right": self._base.get(str(document["id"])),
         }
 

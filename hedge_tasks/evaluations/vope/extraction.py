@@ -7,7 +7,7 @@ needed for is done by a few rules of grammar:
 
 - right after a subject pronoun or a modal a word is a verb ("he trains", "she can bear"), and likewise a bare singular
   after "to" ("to book"), unless this "to" says where ("next to bench");
-- "orange" in front of a word that it can describe is a colour;
+- "orange" is a colour where it describes something or stands without an article (`orange`);
 - of a hyphenated word its last part counts ("mountain-bike"), or the whole ("wine-glass"): "tie-dye" is no tie;
 - a seat beside a toilet is its seat (as in CHAIR).
 """
@@ -20,6 +20,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
 
+from hedge_tasks.evaluations.vope.orange import is_colour
 from hedge_tasks.evaluations.vope.vocabulary import Vocabulary, coco, engine, word_set
 
 _TOKEN = re.compile(r"\w+(?:-\w+)*|[^\s\w]")
@@ -36,15 +37,6 @@ _BEFORE_VERBS = word_set(
 
 _PLACES = word_set("next close closer near nearer adjacent opposite up close-up due")
 """Words whose "to" is followed by a thing."""
-
-_COLOURS = word_set("white black red blue green yellow brown grey gray purple pink silver gold golden tan beige")
-
-_FUNCTION_WORDS = word_set(
-    "a an the and or but nor so is are was were be been being has have had do does did can could will would may might "
-    "must should in on at of to from for with without near by beside behind under over above below between among into "
-    "onto off out up down that which who whose while as then than when where if because not no just also sits sit "
-    "sitting lies lie lying rests resting lay laying next"
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,15 +121,7 @@ def _is_object(at: int, tokens: Sequence[str], bases: Sequence[str]) -> bool:
     bare = tokens[at] == bases[at] and _has_plural(tokens[at])
     if before == "to" and bare and not (at > 1 and tokens[at - 2] in _PLACES):
         return False
-    return not (tokens[at] == "orange" and _is_colour(tokens[at + 1 : at + 3]))
-
-
-def _is_colour(after: Sequence[str]) -> bool:
-    if not after or not after[0].isalpha():
-        return False
-    if after[0] in ("and", "or"):
-        return len(after) > 1 and after[1] in _COLOURS
-    return after[0] not in _FUNCTION_WORDS
+    return not (tokens[at] == "orange" and is_colour(at, tokens))
 
 
 @cache

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -11,6 +12,7 @@ from hedge_tasks.adjudication.base import Case, Judge, Verdict, build_judge
 from hedge_tasks.adjudication.config import Spec, check_judge, keep_labels, parse_spec
 from hedge_tasks.adjudication.fallback import Fallback
 from hedge_tasks.errors import ConfigError, DataError, unknown
+from hedge_tasks.evaluations.vope.presence import EXACT, check_presence, word_vectors
 from hedge_tasks.replies import Reading, official, read_yes_no
 from hedge_tasks.replies.parsing import HEDGE, OFFICIAL, PARSINGS, check_parsing
 from hedge_tasks.replies.reading import NOTHING
@@ -48,18 +50,30 @@ class VopeJudge:
         unit: what an object is: "words" (as in the reference code) or "categories"; see `extraction.objects_in`.
         relevance: judge or judges of the relevance of absent objects, with the prompt `vope_relevance`; None for none.
         fallback: a judge model that reads replies which the rules cannot (`llm:model=...`); None for none.
+        presence: when an object is in the image, see `presence.PRESENCES`.
+        presence_model: what likeness is measured with; None for the default.
+        recheck_temperature: of the rechecks that count; None for that of the baseline story.
 
     Raises:
         ConfigError: an option makes no sense.
     """
 
     name = "vope"
-    version = "2"
+    version = "3"
 
     def __init__(
-        self, parsing: str = HEDGE, unit: str = "words", relevance: Spec | None = None, fallback: Spec | None = None
+        self,
+        parsing: str = HEDGE,
+        unit: str = "words",
+        relevance: Spec | None = None,
+        fallback: Spec | None = None,
+        presence: str = EXACT,
+        presence_model: str | None = None,
+        recheck_temperature: float | None = None,
     ) -> None:
         self.parsing = check_parsing(parsing)
+        self.presence, self.presence_model = check_presence(presence), presence_model
+        self.recheck_temperature = _temperature(recheck_temperature)
         if unit not in UNITS:
             raise unknown("VOPE unit", str(unit), UNITS)
         self.unit = unit
@@ -68,6 +82,9 @@ class VopeJudge:
 
     def settings(self) -> dict[str, Any]:
         own: dict[str, Any] = {"judge": self.name, "version": self.version, "parsing": self.parsing, "unit": self.unit}
+        own |= {"presence": self.presence, "recheck_temperature": self.recheck_temperature}
+        if self.presence_model is not None:
+            own["presence_model"] = self.presence_model
         if self.fallback is not None:
             own["fallback"] = self.fallback.settings()
         return {**own, "relevance": [judge.settings() for judge in self.relevance]}
@@ -79,6 +96,8 @@ class VopeJudge:
             keep_labels(judge, folder)
 
     def check(self, cases_have_images: bool = True) -> None:
+        if self.presence != EXACT:
+            word_vectors(self.presence, self.presence_model)
         if self.fallback is not None:
             self.fallback.check()
         for judge in self.relevance:
@@ -109,6 +128,14 @@ class VopeJudge:
             return Verdict(None, str(said), *who)
         kind = SETS[case.reference == "yes", said.value == "yes"]
         return Verdict(int(kind in HALLUCINATED), f"the model says {said}", *who, kind)
+
+
+def _temperature(value: object) -> float | None:
+    if value is None:
+        return None
+    if isinstance(value, bool) or not isinstance(value, (int, float)) or not 0 <= value < math.inf:
+        raise ConfigError(f"VOPE: recheck_temperature: expected a number of at least 0, got {value!r}")
+    return float(value)
 
 
 def _read(parsing: str, case: Case) -> Reading:

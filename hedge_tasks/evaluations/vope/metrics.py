@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from hedge_tasks.detectors.pipeline import SCORE_NAMES, Scores
+from hedge_tasks.evaluations.vope.documents import objects_of
 from hedge_tasks.evaluations.vope.judge import (
     FALSE_DESCRIPTION,
     FALSE_IMAGINATION,
@@ -125,6 +126,26 @@ def _share(counts: np.ndarray) -> np.ndarray:
     return np.where(whole > 0, part / np.maximum(whole, 1), np.nan)
 
 
+class Cover(ObjectShare):
+    r"""Share of the categories in the images that the stories mention (AMBER's Cover), summed over all stories.
+
+    .. math:: \frac{\sum_i |R_i \cap A_i|}{\sum_i |A_i|}
+
+    with the categories :math:`R_i` of a story and :math:`A_i` of its image.
+    """
+
+    def __init__(self, *, bound: str = "") -> None:
+        super().__init__("cover", len, len, "no image has a COCO object", bound=bound, higher_is_better=True)
+
+    def of(self, bound: str) -> Cover:
+        return Cover(bound=bound)
+
+    def record(self, scores: Scores, verdict: Record, document: Record) -> dict[str, Any]:
+        truth = objects_of(document["truth"])
+        mentioned = {entry["category"] for entry in verdict["objects"]}
+        return {"part": len(truth & mentioned), "whole": len(truth), "group": scores.group or scores.id}
+
+
 class ObjectCount:
     """A count, summed over all stories."""
 
@@ -183,6 +204,19 @@ class ObjectAuroc(AurocMetric):
         return value
 
 
+class StoryAuroc(AurocMetric):
+    """ROC-AUC of a story's score against its label: whether the model is wrong about any of its objects."""
+
+    unit = "story"
+
+    def __init__(self, score: str) -> None:
+        super().__init__(score)
+        self.__name__ = f"story_{score}_auroc"
+
+    def record(self, scores: Scores, verdict: Record, document: Record) -> dict[str, Any]:
+        return {self.score: verdict["story"][self.score], "label": verdict["label"], "group": scores.group or scores.id}
+
+
 _DESCRIBED = (TRUE_DESCRIPTION, FALSE_DESCRIPTION)
 _IMAGINED = (TRUE_IMAGINATION, FALSE_IMAGINATION)
 _NONE_READ = "no recheck could be read, or no story mentions a COCO object"
@@ -216,13 +250,19 @@ def _differ(objects: Objects) -> int:
     return sum(bool(entry["readings_differ"]) for entry in objects)
 
 
+def _by_model(objects: Objects) -> int:
+    return sum(bool(entry["by_model"]) for entry in objects)
+
+
 hal_d = ObjectShare("hal_d", in_sets(FALSE_DESCRIPTION), in_sets(*_DESCRIBED), "the model affirms no object")
 hal_i = ObjectShare("hal_i", in_sets(FALSE_IMAGINATION), in_sets(*_IMAGINED), "the model denies no object")
 exp = ObjectShare("exp", in_sets(*_IMAGINED), in_sets(*_DESCRIBED, *_IMAGINED), _NONE_READ, higher_is_better=True)
 chair_i = ObjectShare("chair_i", _absent, len, "no story mentions a COCO object")
 chair_s = ObjectShare("chair_s", _any_absent, _one, "there are no stories")
 
-_SHARES = (hal_d, hal_i, exp, chair_i, chair_s)
+cover = Cover()
+
+_SHARES = (hal_d, hal_i, exp, chair_i, chair_s, cover)
 
 # An unreadable recheck counts as the wrong reply: of an absent object as affirmed, of a present one as denied.
 _WRONG_D, _WRONG_I = unread_of(present=False), unread_of(present=True)
@@ -267,9 +307,11 @@ _ALL: list[Metric] = [
     ObjectCount("objects", len),
     ObjectShare("unread_rate", _unread, len, "no story mentions a COCO object"),
     ObjectCount("parsers_differ", _differ),
+    ObjectCount("read_by_model", _by_model),
     ObjectShare("recheck_flips", _flips, _read_twice, "no recheck has two replies that can be read"),
     *(ObjectAuroc(score) for score in (*SCORE_NAMES, "noisy")),
     *(ObjectAuroc(score, _DESCRIBED, "described") for score in (*SCORE_NAMES, "noisy")),
+    *(StoryAuroc(score) for score in SCORE_NAMES),
 ]
 
 METRICS: dict[str, Metric] = {metric.__name__: metric for metric in _ALL}

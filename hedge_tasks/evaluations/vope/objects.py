@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
@@ -14,6 +14,7 @@ from hedge_tasks.evaluations.vope.extraction import mentions
 from hedge_tasks.evaluations.vope.vocabulary import coco
 from hedge_tasks.replies import spoken_text
 from hedge_tasks.replies.parsing import OFFICIAL
+from hedge_tasks.replies.reading import MODEL
 
 
 @dataclass(frozen=True)
@@ -24,6 +25,7 @@ class ObjectRecord:
         word, category: as in `extraction.Mention`.
         present: whether its category is in the image.
         kind: one of `judge.SETS`; None where the reply to the recheck says neither yes nor no.
+        by_model: whether a model read the reply because the rules could not (the judge's fallback).
         kind_official: the set that the reference code's reading of the reply gives; likewise.
         readings_differ: whether the ways to read the reply disagree.
         reply: to the recheck.
@@ -49,6 +51,7 @@ class ObjectRecord:
     relevance: tuple[int | None, ...] = ()
     flips: bool | None = None
     kind_official: str | None = None
+    by_model: bool = False
 
     def to_dict(self) -> dict[str, Any]:
         return {**asdict(self), "relevance": list(self.relevance)}
@@ -70,8 +73,7 @@ def answered_records(answers: AnswerSet, judge: Judge) -> list[ObjectRecord]:
     references = [recheck.reference or "" for recheck in answers.follow_ups]
     first = [_case(recheck, recheck.baseline) for recheck in answers.follow_ups]
     second = [_case(recheck, recheck.clean[0]) for recheck in answers.follow_ups]
-    truth = {category for (_, category), reference in zip(objects, references, strict=True) if reference == "yes"}
-    records = object_records(answers, objects, truth, judge.judge(first))
+    records = object_records(answers, objects, [said == "yes" for said in references], judge.judge(first))
     again = [verdict.category for verdict in judge.judge(second)]
     return [
         replace(entry, flips=None if None in (entry.kind, kind) else entry.kind != kind)
@@ -94,7 +96,7 @@ def _word(answers: AnswerSet, recheck: AnswerSet) -> str:
 def object_records(
     answers: AnswerSet,
     objects: Sequence[tuple[str, str]],
-    truth: Collection[str],
+    present: Sequence[bool],
     verdicts: Sequence[Verdict],
 ) -> list[ObjectRecord]:
     """Records of the objects of a baseline story.
@@ -102,14 +104,14 @@ def object_records(
     Args:
         answers: the stories.
         objects: (word, category) of the baseline story.
-        truth: categories in the image.
+        present: which of them are in the image.
         verdicts: of the rechecks, one an object.
     """
     clean = [_categories(answer.text) for answer in answers.clean]
     noisy = [_categories(answer.text) for answer in answers.noisy]
     return [
-        _record(word, category, category in truth, verdict, clean, noisy)
-        for (word, category), verdict in zip(objects, verdicts, strict=True)
+        _record(word, category, there, verdict, clean, noisy)
+        for (word, category), there, verdict in zip(objects, present, verdicts, strict=True)
     ]
 
 
@@ -123,6 +125,7 @@ def _record(
         category=category,
         present=present,
         kind=verdict.category,
+        by_model=verdict.reason.endswith(f"({MODEL})"),
         kind_official=next((v.category for v in verdict.votes if v.judge.endswith(f":{OFFICIAL}")), None),
         readings_differ=len({vote.category for vote in verdict.votes}) > 1,
         reply=verdict.raw or "",
@@ -136,6 +139,22 @@ def _record(
 
 def _categories(text: str) -> set[str]:
     return {mention.category for mention in mentions(spoken_text(text))}
+
+
+def story_scores(answers: AnswerSet) -> dict[str, float | None]:
+    """HEDGE's scores of a whole story: stories are one meaning where they mention the same categories.
+
+    Every story weighs the same, as for `ObjectRecord.se`, so that the two can be compared.
+    """
+    stories = [frozenset(_categories(answer.text)) for answer in answers.answers]
+    number = {categories: i for i, categories in enumerate(dict.fromkeys(stories))}
+    ids = [number[categories] for categories in stories]
+    clean, noisy = ids[1 : 1 + len(answers.clean)], ids[1 + len(answers.clean) :]
+    return {
+        "se": discrete_semantic_entropy(clean) if clean else None,
+        "radflag": radflag(ids[0], clean) if clean else None,
+        "vase": vase(clean, noisy, baseline_id=ids[0]) if clean and noisy else None,
+    }
 
 
 def story_verdict(records: Sequence[ObjectRecord], judge: str, version: str) -> Verdict:

@@ -1,16 +1,19 @@
 """The second stage of VOPE: the model is asked about every object of its story, each in a fresh turn.
 
-Rechecks are drawn at the baseline's temperature. A plan needs at least one clean answer, so each recheck has a second
-reply, which tells how firm the first one is (`recheck_flips`).
+Rechecks are drawn at the judge's `recheck_temperature`, or else at the baseline's. A plan needs at least one clean
+answer, so each recheck has a second reply, at the plan's own temperature, which tells how firm the first one is
+(`recheck_flips`).
 """
 
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 from hedge_tasks.data.answers import AnswerSet
 from hedge_tasks.evaluations.vope.documents import objects_of
 from hedge_tasks.evaluations.vope.extraction import objects_in
+from hedge_tasks.evaluations.vope.presence import is_present
 from hedge_tasks.evaluations.vope.vocabulary import object_phrase
 from hedge_tasks.lmms.reasoning import without_reasoning
 from hedge_tasks.replies import spoken_text
@@ -25,14 +28,19 @@ def rechecks(request: SampleRequest, answers: AnswerSet, stage: SecondStage) -> 
     """One question for each object of the baseline story.
 
     Args:
-        stage: with the options `unit` (see `extraction.objects_in`) and `reasoning_tags` (see `HedgeTask`).
+        stage: with the options `unit` (see `extraction.objects_in`), `presence` and `presence_model` (see
+            `presence.is_present`), and `reasoning_tags` (see `HedgeTask`).
     """
     story = without_reasoning(answers, stage.options["reasoning_tags"])
     truth = objects_of(request.reference or "")
     return [
-        _recheck(request, stage, word, category in truth)
+        _recheck(request, stage, word, is_present(word, category, truth, **_presence(stage)))
         for word, category in story_objects(story, stage.options["unit"])
     ]
+
+
+def _presence(stage: SecondStage) -> dict[str, Any]:
+    return {"presence": stage.options["presence"], "model": stage.options["presence_model"]}
 
 
 def story_objects(answers: AnswerSet, unit: str) -> list[tuple[str, str]]:

@@ -1,6 +1,7 @@
 """VOPE's tables out of finished runs: Table 1, the sweep over α of Table 2, and relevance as in Tables 4 to 6.
 
-Everything is computed anew from the stored replies, so that a run can be read with the other parser without a model.
+Everything is computed anew from the stored replies, so that a run can be read with the other parser or the other rule
+of presence without a model. What a model read because the rules could not (`fallback`) stays as it was read.
 """
 
 from __future__ import annotations
@@ -9,26 +10,38 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+from hedge_tasks.data.answers import AnswerSet
 from hedge_tasks.errors import DataError
-from hedge_tasks.evaluations.vope.judge import VopeJudge
+from hedge_tasks.evaluations.vope import published
+from hedge_tasks.evaluations.vope.documents import objects_of
+from hedge_tasks.evaluations.vope.judge import FALSE_DESCRIPTION, SETS, TRUE_DESCRIPTION, VopeJudge
 from hedge_tasks.evaluations.vope.metrics import METRICS
-from hedge_tasks.evaluations.vope.objects import ObjectRecord, answered_records
+from hedge_tasks.evaluations.vope.objects import ObjectRecord, answered_records, story_scores, story_verdict
+from hedge_tasks.evaluations.vope.presence import is_present
+from hedge_tasks.evaluations.vope.published import models, task_of
 from hedge_tasks.evaluations.vope.relevance import METRICS as RELEVANCE
+from hedge_tasks.evaluations.vope.vocabulary import coco
 from hedge_tasks.replies.parsing import HEDGE
+from hedge_tasks.runs.model_names import named_like
 from hedge_tasks.runs.run_files import Run
+from hedge_tasks.statistics.base import Interval
 
-SHARES = ("hal_d", "hal_i", "exp", "chair_i", "chair_s")
+SHARES = ("hal_d", "hal_i", "exp", "chair_i", "chair_s", "cover")
+
+DETECTORS = ("se", "radflag", "vase")
+LEVELS = ("object", "story")
 
 _CONTRAST = "contrast="
 
 
 @dataclass(frozen=True)
 class Cell:
-    """A share in [0, 1] with its standard error over images, or the reason why there is none."""
+    """A share in [0, 1] with standard error and 95 % interval over images, or the reason why there is none."""
 
     value: float | None
     stderr: float | None
     reason: str | None = None
+    interval: Interval | None = None
 
 
 @dataclass(frozen=True)
@@ -41,7 +54,9 @@ class TaskNumbers:
         prompts: which prompts were contrasted, "" for none.
         stories, objects, unread: numbers of stories, of objects in them, and of rechecks that say neither yes nor no.
         parsers_differ: rechecks that the two ways to read replies read differently.
+        by_model: rechecks that a model read because the rules could not.
         shares: by name, see `SHARES`.
+        aurocs: ROC-AUC of each of `DETECTORS` by level: of an object against its label, of a story against its own.
         relevance: "hallucinated" and "imagined" -> numbers of objects with score 1, 2 and 3.
         kappa: weighted kappa of two judges by its weights.
     """
@@ -54,7 +69,9 @@ class TaskNumbers:
     objects: int
     unread: int
     parsers_differ: int
+    by_model: int
     shares: Mapping[str, Cell]
+    aurocs: Mapping[str, Mapping[str, Cell]]
     relevance: Mapping[str, tuple[int, int, int]]
     kappa: Mapping[str, Cell]
 
@@ -67,29 +84,40 @@ class _Place:
     group: str | None
 
 
-def numbers_of(run: Run, parsing: str | None = None) -> TaskNumbers:
+def numbers_of(run: Run, parsing: str | None = None, presence: str | None = None) -> TaskNumbers:
     """The numbers of a finished run.
 
     Args:
         parsing: how replies are read; None for as in the run.
+        presence: when an object is in the image (see `presence.PRESENCES`); None for as in the run.
 
     Raises:
         DataError: it is no run of VOPE.
-        ConfigError: there is no such parsing, or the contrast in the model's arguments cannot be read.
+        ConfigError: there is no such parsing or presence, or the contrast in the model's arguments cannot be read.
     """
-    judge = VopeJudge(parsing or _parsing(run))
-    stories = [_objects(run, number, judge) for number in range(len(run.answer_sets))]
+    own = _parsing(run)
+    judge = VopeJudge(parsing or own)
     if not any("objects" in (run.verdicts.get(a.id) or {}) for a in run.answer_sets):
         raise DataError(f"{run.title} is no run of VOPE")
-    places = [_Place(a.id, a.group) for a in run.answer_sets]
+    sets = [a if presence is None else _placed(a, presence) for a in run.answer_sets]
+    stories = [_story(run, answers, judge, keep=judge.parsing == own) for answers in sets]
+    places = [(_Place(a.id, a.group), {"truth": a.reference or ""}) for a in sets]
     model, prompts, alpha = contrast_of(run.model)
 
+    def records(metric: Any) -> list[Any]:
+        return [metric.record(at, story, document) for (at, document), story in zip(places, stories, strict=True)]
+
     def cell(metric: Any) -> Cell:
-        records = [metric.record(p, {"objects": objects}, {}) for p, objects in zip(places, stories, strict=True)]
-        value, stderr = metric(records), metric.stderr(records)
+        value, stderr = metric(mine := records(metric)), metric.stderr(mine)
         if isinstance(value, str):
             return Cell(None, None, value.removeprefix("undefined: "))
         return Cell(value, None if isinstance(stderr, str) else stderr)
+
+    def share(name: str) -> Cell:
+        found, metric = cell(METRICS[name]), METRICS[name]
+        bounds = [end(records(end)) for end in (metric.of("low"), metric.of("high"))]  # type: ignore[attr-defined]
+        known = [bound for bound in bounds if not isinstance(bound, str)]
+        return replace(found, interval=(known[0], known[1]) if len(known) == 2 else None)
 
     def count(name: str) -> int:
         return round(cell({**METRICS, **RELEVANCE}[name]).value or 0)
@@ -101,9 +129,11 @@ def numbers_of(run: Run, parsing: str | None = None) -> TaskNumbers:
         prompts=prompts,
         stories=len(stories),
         objects=count("objects"),
-        unread=sum(entry["kind"] is None for objects in stories for entry in objects),
+        unread=sum(entry["kind"] is None for story in stories for entry in story["objects"]),
         parsers_differ=count("parsers_differ"),
-        shares={name: cell(METRICS[name]) for name in SHARES},
+        by_model=count("read_by_model"),
+        shares={name: share(name) for name in SHARES},
+        aurocs={level: {of: cell(METRICS[f"{level}_{of}_auroc"]) for of in DETECTORS} for level in LEVELS},
         relevance={
             kind: (count(f"relevance_{kind}_1"), count(f"relevance_{kind}_2"), count(f"relevance_{kind}_3"))
             for kind in ("hallucinated", "imagined")
@@ -147,18 +177,58 @@ def difference(numbers: TaskNumbers, others: Sequence[TaskNumbers], name: str) -
     return None
 
 
+def beside(numbers: TaskNumbers, model: str | None = None) -> dict[str, Any]:
+    """What the paper has for the same task: `model`, `task`, `shares` (in [0, 1]) and `relevance`, empty where nothing.
+
+    Args:
+        model: of the paper; None for the one whose name stands in the run's.
+    """
+    task, model = task_of(numbers.task), model or named_like(numbers.model, models())
+    if task is None or model is None or numbers.alpha:
+        return {"model": model, "task": task, "shares": {}, "relevance": {}}
+    shares = {name: value for (of, name), value in published.shares()[model].items() if of == task}
+    relevance = {kind: list(counts) for (of, kind), counts in published.relevance()[model].items() if of == task}
+    return {"model": model, "task": task, "shares": shares, "relevance": relevance}
+
+
 def _parsing(run: Run) -> str:
     documents = run.settings.get("documents")
     judge = documents.get("judge") if isinstance(documents, Mapping) else None
     return str(judge.get("parsing", HEDGE)) if isinstance(judge, Mapping) else HEDGE
 
 
-def _objects(run: Run, number: int, judge: VopeJudge) -> list[dict[str, Any]]:
-    answers = run.answer_sets[number]
+def _placed(answers: AnswerSet, presence: str) -> AnswerSet:
+    """The story with its rechecks' truths by another rule of presence."""
+    truth = objects_of(answers.reference or "")
+
+    def moved(recheck: AnswerSet) -> AnswerSet:
+        word = recheck.id.removeprefix(f"{answers.id}/")
+        there = is_present(word, coco().category(word, recheck.id), truth, presence)
+        return replace(recheck, reference="yes" if there else "no")
+
+    return answers.with_follow_ups([moved(recheck) for recheck in answers.follow_ups])
+
+
+def _story(run: Run, answers: AnswerSet, judge: VopeJudge, *, keep: bool) -> dict[str, Any]:
+    """What the metrics see of a story, as `VopeTask.judge_cases` gives it.
+
+    Args:
+        keep: whether what a model read stays.
+    """
     kept = (run.verdicts.get(answers.id) or {}).get("objects") or []
-    relevance = {entry.get("word"): tuple(entry.get("relevance") or ()) for entry in kept if isinstance(entry, dict)}
-    return [_with_relevance(entry, relevance).to_dict() for entry in answered_records(answers, judge)]
+    known = {entry.get("word"): entry for entry in kept if isinstance(entry, dict)}
+    records = [_as_known(entry, known.get(entry.word, {}), keep) for entry in answered_records(answers, judge)]
+    verdict = story_verdict(records, judge.name, judge.version)
+    return {
+        "objects": [entry.to_dict() for entry in records],
+        "story": story_scores(answers),
+        "label": verdict.label,
+    }
 
 
-def _with_relevance(entry: ObjectRecord, relevance: Mapping[Any, tuple[int | None, ...]]) -> ObjectRecord:
-    return replace(entry, relevance=relevance.get(entry.word, ()))
+def _as_known(entry: ObjectRecord, known: Mapping[str, Any], keep: bool) -> ObjectRecord:
+    entry = replace(entry, relevance=tuple(known.get("relevance") or ()))
+    if not (keep and known.get("by_model") and entry.kind is None):
+        return entry
+    affirmed = known.get("kind") in (TRUE_DESCRIPTION, FALSE_DESCRIPTION)
+    return replace(entry, kind=SETS[entry.present, affirmed], by_model=True)

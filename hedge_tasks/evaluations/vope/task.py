@@ -15,7 +15,7 @@ from hedge_tasks.data.answers import AnswerSet
 from hedge_tasks.errors import DataError
 from hedge_tasks.evaluations.vope.building import DATASET
 from hedge_tasks.evaluations.vope.judge import VopeJudge, rates_relevance, relevance_judges
-from hedge_tasks.evaluations.vope.objects import ObjectRecord, answered_records, story_verdict
+from hedge_tasks.evaluations.vope.objects import ObjectRecord, answered_records, story_scores, story_verdict
 from hedge_tasks.evaluations.vope.rechecks import story_objects
 from hedge_tasks.evaluations.vope.relevance import rate
 from hedge_tasks.lmms.settings import DocumentSettings
@@ -48,8 +48,17 @@ class VopeTask(HedgeTask):
         return ()
 
     def second_stage(self) -> SecondStage:
-        options = {"unit": self.judge.unit, "reasoning_tags": [list(pair) for pair in self.reasoning_tags]}
-        return SecondStage("vope_rechecks", replace(self.plan, n=1, n_noisy=0), options)
+        judge = self.judge
+        options = {
+            "unit": judge.unit,
+            "reasoning_tags": [list(pair) for pair in self.reasoning_tags],
+            "presence": judge.presence,
+            "presence_model": judge.presence_model,
+        }
+        plan = replace(self.plan, n=1, n_noisy=0)
+        if judge.recheck_temperature is not None:
+            plan = replace(plan, baseline_temperature=judge.recheck_temperature)
+        return SecondStage("vope_rechecks", plan, options)
 
     def judge_cases(
         self, cases: Sequence[Case], answer_sets: Sequence[AnswerSet]
@@ -57,8 +66,11 @@ class VopeTask(HedgeTask):
         """One verdict a story, with the record of every object that it mentions."""
         records = rate([self._records(answers) for answers in answer_sets], cases, self.judge.relevance)
         return [
-            (story_verdict(mine, self.judge.name, self.judge.version), {"objects": [entry.to_dict() for entry in mine]})
-            for mine in records
+            (
+                story_verdict(mine, self.judge.name, self.judge.version),
+                {"objects": [entry.to_dict() for entry in mine], "story": story_scores(answers)},
+            )
+            for mine, answers in zip(records, answer_sets, strict=True)
         ]
 
     def _records(self, answers: AnswerSet) -> list[ObjectRecord]:

@@ -1,0 +1,56 @@
+"""Tables 2, 3, 5, 6 and 7 of the SHALE paper (arXiv 2508.09584), transcribed: every printed number is one cell.
+
+`published/tableN.csv` has a row a model, in the paper's order and without its rows of averages. Spellings that differ
+between tables are one here ("InterVL2-8B", "Qwen-VL-7b"). In all 21 rows of Table 5 the generative average is the
+number of FFQ again and the overall one the mean of YNQ, MCQ and FFQ; (FFQ + IC) / 2 stands in Table 3 as "Clean". So
+the column `generative` of Table 5 is given here as Table 3 has it.
+"""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Mapping
+from functools import cache
+from importlib import resources
+
+from hedge_tasks.errors import ConfigError, unknown
+
+TABLES = (2, 3, 5, 6, 7)
+
+AVERAGE = "average"
+"""Stands for the mean of the paper's models, which Tables 2 and 3 print and the others do not."""
+
+
+@cache
+def printed(table: int) -> dict[str, dict[str, float]]:
+    """A table as it was printed: model -> column -> number.
+
+    Raises:
+        ConfigError: the paper has no such table of results.
+    """
+    if table not in TABLES:
+        raise ConfigError(f"SHALE: table {table}: the numbers of tables 2, 3, 5, 6 and 7 are here")
+    text = (resources.files(__package__) / "published" / f"table{table}.csv").read_text("utf-8")
+    rows = csv.DictReader(text.splitlines())
+    return {row.pop("model"): {name: float(value) for name, value in row.items()} for row in rows}
+
+
+def models() -> list[str]:
+    """The paper's 21 models, in the order of Table 2."""
+    return list(printed(2))
+
+
+def published(table: int, model: str) -> Mapping[str, float]:
+    """The numbers of one model, or of `AVERAGE`, by column.
+
+    Raises:
+        ConfigError: the paper has no such model; names the nearest one.
+    """
+    rows = {**printed(table)}
+    if table == 5:
+        rows = {name: {**row, "generative": printed(3)[name]["clean"]} for name, row in rows.items()}
+    if model == AVERAGE:
+        return {column: sum(row[column] for row in rows.values()) / len(rows) for column in next(iter(rows.values()))}
+    if model not in rows:
+        raise unknown("model of the SHALE paper", model, [*rows, AVERAGE])
+    return rows[model]

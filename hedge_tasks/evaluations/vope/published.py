@@ -1,0 +1,70 @@
+"""Table 1 and Tables 4 to 6 of the VOPE paper (arXiv 2511.13420), transcribed: every printed number is one cell.
+
+`published/table1.csv` has Hal-D, Hal-I and Exp in per cent, `published/relevance.csv` numbers of objects by relevance
+score. That Tables 4, 5 and 6 are captioning, reasoning and writing, which the paper leaves open, follows from Table 1:
+only so do numbers and shares agree, and they do for all models and tasks.
+"""
+
+from __future__ import annotations
+
+import csv
+from functools import cache
+from importlib import resources
+
+from hedge_tasks.errors import unknown
+
+TASKS = ("captioning", "reasoning", "writing")
+NAMES = ("hal_d", "hal_i", "exp")
+KINDS = ("hallucinated", "imagined")
+
+
+@cache
+def shares() -> dict[str, dict[tuple[str, str], float]]:
+    """Table 1: model -> (task, "hal_d", "hal_i" or "exp") -> share in [0, 1]."""
+    table: dict[str, dict[tuple[str, str], float]] = {}
+    for row in _rows("table1.csv"):
+        model = row.pop("model")
+        places = {name: name.split("/") for name in row}
+        table[model] = {(task, name): float(row[key]) / 100 for key, (task, name) in places.items()}
+    return table
+
+
+@cache
+def relevance() -> dict[str, dict[tuple[str, str], tuple[int, ...]]]:
+    """Tables 4 to 6: model -> (task, kind) -> numbers of objects with score 1, 2 and 3."""
+    table: dict[str, dict[tuple[str, str], tuple[int, ...]]] = {}
+    for row in _rows("relevance.csv"):
+        counts = tuple(int(row[f"score_{score}"]) for score in (1, 2, 3))
+        table.setdefault(row["model"], {})[row["task"], row["kind"]] = counts
+    return table
+
+
+def models() -> list[str]:
+    """The paper's eight models, in the order of Table 1."""
+    return list(shares())
+
+
+def check_model(model: str) -> str:
+    """The name itself.
+
+    Raises:
+        ConfigError: the paper has no such model; names the nearest one.
+    """
+    if model not in shares():
+        raise unknown("model of the VOPE paper", model, models())
+    return model
+
+
+def task_of(name: str) -> str | None:
+    """The paper's task that a task of ours is.
+
+    Example:
+        >>> task_of("hedge_vope_official_writing"), task_of("hedge_vope_captioning_relevance"), task_of("mine")
+        ('writing', 'captioning', None)
+    """
+    return next((task for task in TASKS if name.startswith("hedge_vope") and task in name.split("_")), None)
+
+
+def _rows(name: str) -> list[dict[str, str]]:
+    text = (resources.files(__package__) / "published" / name).read_text("utf-8")
+    return list(csv.DictReader(text.splitlines()))
