@@ -22,7 +22,7 @@ from hedge_tasks.lmms.metrics import Metric, Record
 BERTSCORE_MODEL = "HEDGE_BERTSCORE_MODEL"
 """Environment variable: name or folder of the model of BERTScore."""
 
-_DEFAULT_BERTSCORE = "roberta-large"
+DEFAULT_BERTSCORE = "roberta-large"
 
 _PARTS = ("precision", "recall", "f1")
 
@@ -110,20 +110,29 @@ def bertscore(pairs: tuple[tuple[str, str], ...], model: str) -> tuple[tuple[flo
 def _bertscore(pairs: tuple[tuple[str, str], ...], model: str) -> tuple[tuple[float, float, float], ...] | str:
     try:
         from bert_score import BERTScorer
-        from bert_score.utils import model2layers
     except ImportError:
         return "BERTScore needs the package bert-score (pip install bert-score)"
-    from transformers import AutoConfig
-
     try:
-        folder = _model_folder(model)
-        layers = model2layers.get(model) or AutoConfig.from_pretrained(folder).num_hidden_layers
+        folder, layers = bertscore_model(model)
         scorer = BERTScorer(model_type=folder, num_layers=layers, rescale_with_baseline=False)
     except (OSError, ValueError) as error:
         logger.warning("BERTScore: {} cannot be loaded: {}", model, error)
         return f"BERTScore's model {model} is not here ({BERTSCORE_MODEL} names another one)"
     answers, references = (list(texts) for texts in zip(*pairs, strict=True))
     return tuple(zip(*(part.tolist() for part in scorer.score(answers, references)), strict=True))
+
+
+def bertscore_model(model: str) -> tuple[str, int]:
+    """The folder of a model, and how many of its layers BERTScore looks at: the library's choice, else all.
+
+    Raises:
+        OSError, ValueError: its files are not here.
+    """
+    from bert_score.utils import model2layers
+    from transformers import AutoConfig
+
+    folder = _model_folder(model)
+    return folder, model2layers.get(model) or AutoConfig.from_pretrained(folder).num_hidden_layers
 
 
 def _model_folder(model: str) -> str:
@@ -192,7 +201,7 @@ class BertScoreMetric(MeanMetric):
         if not with_reference:
             return []
         pairs = tuple((record["answer"], record["reference"]) for record in with_reference)
-        scores = bertscore(pairs, os.environ.get(BERTSCORE_MODEL) or _DEFAULT_BERTSCORE)
+        scores = bertscore(pairs, os.environ.get(BERTSCORE_MODEL) or DEFAULT_BERTSCORE)
         at = _PARTS.index(self.part)
         return [{**record, "value": score[at]} for record, score in zip(with_reference, scores, strict=True)]
 
