@@ -2,13 +2,14 @@
 # make check        install, lint, type-check, run the tests that are not slow: under two minutes on two cores
 # make test         install, lint, type-check, run all tests
 # make test-engines the embedded model through vLLM, llama.cpp and `transformers serve`, set up in .engines
+# make docs         the documentation site, with its notebooks run: build/site/html/index.html
 # make demo-models  train the embedded models again (about 15 minutes on two cores)
 
 PYTHON ?= python3
 export PATH := $(CURDIR)/.venv/bin:$(PATH)
 PIP = pip install --quiet --constraint constraints.txt
 
-.PHONY: demo check test test-engines lint demo-models clean
+.PHONY: demo check test test-engines lint docs demo-models clean
 
 demo: .venv/.installed
 	@touch .venv/.started
@@ -34,6 +35,10 @@ lint: .venv/.installed-dev
 	ruff check .
 	ruff format --check .
 	mypy
+
+docs: .venv/.installed-dev
+	python docs/site/build.py build/site
+	@echo build/site/html/index.html
 
 demo-models: .venv/.installed
 	python -m hedge_tasks.models.tiny.training.vlm --out models/tiny/vlm

@@ -20,6 +20,7 @@ ORDER = [
     "report",
     "plots",
     "paper",
+    "integrations",
     "evaluations",
     "construct",
     "lmms",

@@ -81,7 +81,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     """Entry point of `hedge`. Returns the exit code."""
     given = list(sys.argv[1:] if argv is None else argv)
     two_words = judge_training.TWO_WORDS.get((*given[:2],))  # type: ignore[call-overload]
-    arguments = _parser().parse_args(given if two_words is None else [two_words, *given[2:]])
+    arguments = whole_parser().parse_args(given if two_words is None else [two_words, *given[2:]])
     logger.remove()
     level = "INFO" if arguments.verbose else "WARNING"
     logger.add(lambda message: _complain(str(message).rstrip("\n")), level=level, format="{level}: {message}")
@@ -116,7 +116,8 @@ def _line(error: Exception) -> str:
     return text if len(text) <= _LONGEST_LINE else f"{text[:_LONGEST_LINE]}..."
 
 
-def _parser() -> argparse.ArgumentParser:
+def whole_parser() -> argparse.ArgumentParser:
+    """The command line with all commands, also those of evaluations."""
     parser = argparse.ArgumentParser(prog="hedge", description="Hallucination detection from a model's own answers.")
     parser.add_argument("--version", action="version", version=f"hedge-tasks {__version__}")
     parser.add_argument("--traceback", action="store_true", help="show where an error came from")

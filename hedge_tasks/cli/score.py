@@ -41,7 +41,7 @@ def add(commands: Any) -> None:
 def run(arguments: argparse.Namespace) -> int:
     from hedge_tasks.clustering import build_backend
     from hedge_tasks.data.answer_files import read_answer_sets
-    from hedge_tasks.detectors.pipeline import USUAL, cluster_answer_sets, summarise
+    from hedge_tasks.detectors.pipeline import USUAL, cluster_open, summarise
     from hedge_tasks.detectors.score_files import write_scores
     from hedge_tasks.detectors.scorer import score_all
 
@@ -50,16 +50,13 @@ def run(arguments: argparse.Namespace) -> int:
     backend = build_backend(arguments.clustering, **options)
     answer_sets = read_answer_sets(arguments.answers, table=arguments.csv, allow_unknown=arguments.allow_unknown)
     given = [a for a in answer_sets if a.cluster_ids is not None]
-    open_sets = [a for a in answer_sets if a.cluster_ids is None]
-    clustered = {
-        a.id: a for a in (*given, *cluster_answer_sets(open_sets, backend, with_question=arguments.with_question))
-    }
-    scores = score_all([clustered[a.id] for a in answer_sets], backend, detectors, alpha=arguments.alpha)
+    clustered = cluster_open(answer_sets, backend, with_question=arguments.with_question)
+    scores = score_all(clustered, backend, detectors, alpha=arguments.alpha)
     if arguments.out:
         write_scores(arguments.out, scores)
     summary = {
         "answers": str(arguments.answers),
-        "clustering": {**backend.settings(), "backend": backend.name} if open_sets else "given",
+        "clustering": {**backend.settings(), "backend": backend.name} if len(given) < len(answer_sets) else "given",
         "with_question": arguments.with_question,
         "alpha": arguments.alpha,
         "clusters_given": len(given),

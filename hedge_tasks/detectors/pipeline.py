@@ -100,6 +100,15 @@ def cluster_answer_sets(
     return [answer_set.with_clusters(i) for answer_set, i in zip(answer_sets, ids, strict=True)]
 
 
+def cluster_open(
+    answer_sets: Sequence[AnswerSet], backend: ClusteringBackend, *, with_question: bool = False
+) -> list[AnswerSet]:
+    """Give cluster ids to those that have none; ids that came with the answers stay. As `cluster_answer_sets`."""
+    open_sets = [answer_set for answer_set in answer_sets if answer_set.cluster_ids is None]
+    fresh = iter(cluster_answer_sets(open_sets, backend, with_question=with_question))
+    return [next(fresh) if answer_set.cluster_ids is None else answer_set for answer_set in answer_sets]
+
+
 def score_clustered(
     answer_set: AnswerSet,
     *,

@@ -40,6 +40,14 @@ def number(key: str, value: object, *, zero: bool = True) -> float:
     return found
 
 
+def finite(key: str, value: object) -> float:
+    """Any number, also a negative one, that is not infinite."""
+    found = float(value) if isinstance(value, (int, float)) and not isinstance(value, bool) else math.nan
+    if not math.isfinite(found):
+        raise ConfigError(f"{key}: expected a number, got {value!r}")
+    return found
+
+
 def address(key: str, value: object) -> str:
     """The base address of a server, without the path of a single call."""
     url = text(key, value).rstrip("/").removesuffix("/chat/completions")

@@ -22,13 +22,14 @@ from hedge_tasks.lmms.next_step import under_table
 TESTED = "0.7."
 """Releases of lmms-eval whose internals the tests have seen."""
 
-_MODELS = {
+MODELS = {
     "hedge_hf": "hedge_tasks.models.hedge_hf.HedgeHF",
     "hedge_openai": "hedge_tasks.models.hedge_openai.HedgeOpenAI",
     "hedge_scripted": "hedge_tasks.models.hedge_scripted.HedgeScripted",
     "hedge_tiny": "hedge_tasks.models.hedge_tiny.HedgeTiny",
     "hedge_vllm": "hedge_tasks.models.hedge_vllm.HedgeVLLM",
 }
+"""Our adapters: name for `--model` -> class."""
 
 
 def entry_point() -> list[Any]:
@@ -36,7 +37,7 @@ def entry_point() -> list[Any]:
     install()
     from lmms_eval.models.registry_v2 import ModelManifest
 
-    return [ModelManifest(model_id=name, chat_class_path=path) for name, path in _MODELS.items()]
+    return [ModelManifest(model_id=name, chat_class_path=path) for name, path in MODELS.items()]
 
 
 def adapter_class(name: str) -> Any:
@@ -45,9 +46,9 @@ def adapter_class(name: str) -> Any:
     Raises:
         ConfigError: there is none; names the nearest one.
     """
-    if name not in _MODELS:
-        raise unknown("adapter", name, _MODELS)
-    module, _, attribute = _MODELS[name].rpartition(".")
+    if name not in MODELS:
+        raise unknown("adapter", name, MODELS)
+    module, _, attribute = MODELS[name].rpartition(".")
     return getattr(import_module(module), attribute)
 
 

