@@ -114,6 +114,8 @@ class HedgeOpenAI(ChatAdapter):
         ConfigError: An argument is unknown or makes no sense.
     """
 
+    takes_threads = True
+
     def __init__(
         self,
         model: str = "",
