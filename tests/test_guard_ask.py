@@ -10,8 +10,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from PIL import Image
-from test_guard import POLICY
+from guarded import PICTURE, PROMPT, policy
 
 from hedge_tasks.cli import main
 from hedge_tasks.clustering.embedding import EmbeddingClustering
@@ -22,18 +21,9 @@ from hedge_tasks.detectors.builtin.radflag import radflag
 from hedge_tasks.errors import ConfigError, DrawsFailed
 from hedge_tasks.guard.ask import Guard
 from hedge_tasks.guard.curtailment import settled
-from hedge_tasks.guard.policy import Policy, save_policy
+from hedge_tasks.guard.policy import save_policy
 from hedge_tasks.sampling.plan import SamplingPlan
 from hedge_tasks.sampling.requests import DrawRequest
-
-PICTURE = Image.new("RGB", (8, 8), "white")
-PROMPT = {"name": "test", "user": "<image>{question}", "system": None}
-
-
-def policy(threshold: float = 0.3, detector: str = "radflag", n: int = 10, **sampling: Any) -> Policy:
-    plan = SamplingPlan(**{"n": n, "n_noisy": n, "image_check": 3, **sampling})
-    circumstances = {"model": "m", "sampling": plan.settings(), "prompt": PROMPT}
-    return replace(POLICY, detector=detector, threshold=threshold, circumstances=circumstances)
 
 
 class Model:

@@ -251,6 +251,20 @@ class Guard:
             raise
         return _outcome(asked)
 
+    def pass_on(self, conversation: list[dict[str, Any]], **settings: Any) -> Future[Answer]:
+        """The model's answer to a conversation in lmms-eval's form, without any verdict.
+
+        Args:
+            settings: as for `hedge_tasks.models.base.ChatAdapter.answer_conversations`.
+        """
+
+        def answer() -> Answer:
+            with self._asking:
+                [answer] = self.model.answer_conversations([conversation], **settings)
+            return answer
+
+        return self._pool.submit(answer)
+
     def undecided(self, asked: Any) -> Verdict:
         """What is known of a question whose time is over; nothing more is drawn for it."""
         asked.stopped.set()

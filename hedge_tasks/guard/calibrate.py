@@ -144,7 +144,7 @@ def check(policy: Policy, run: Run) -> Check:
     risk = estimate_rate(labels[known], groups=of_known)
     held = None if risk.value is None else risk.value <= policy.promise.risk
     refuted = risk.interval is not None and risk.interval[0] > policy.promise.risk
-    return Check(risk, accepted, held, refuted, _apart(accepted.interval, policy.promise.accepted_interval))
+    return Check(risk, accepted, held, refuted, apart(accepted.interval, policy.promise.accepted_interval))
 
 
 def _policy(
@@ -163,7 +163,7 @@ def _policy(
         risk=control.risk,
         confidence=control.confidence,
         accepted=chosen.share,
-        accepted_interval=_wilson(chosen.share, effective),
+        accepted_interval=sure_interval(chosen.share, effective),
         n=control.n,
         n_groups=control.n_groups,
         n_accepted=chosen.n_accepted,
@@ -218,11 +218,13 @@ def _digest(ids: Sequence[str], values: np.ndarray, labels: np.ndarray) -> str:
     return hashlib.sha256(json.dumps(rows).encode()).hexdigest()
 
 
-def _wilson(share: float, n: int) -> tuple[float, float]:
+def sure_interval(share: float, n: int) -> tuple[float, float]:
+    """The 99 % interval of a share of n that is accepted."""
     from hedge_tasks.statistics.base import wilson
 
     return wilson(share, n, _SURE)
 
 
-def _apart(one: tuple[float, float] | None, other: tuple[float, float]) -> bool:
+def apart(one: tuple[float, float] | None, other: tuple[float, float]) -> bool:
+    """Whether two intervals have nothing in common."""
     return one is not None and (one[0] > other[1] or one[1] < other[0])
