@@ -32,6 +32,8 @@ _LOCAL_NAMES = frozenset({"localhost", "127.0.0.1", "::1"})
 _TYPES = {401: "authentication_error", 429: "rate_limit_error"}
 _OUTCOMES = {401: "unauthorized", 429: "overloaded"}
 _AGAIN_AFTER_S = 1
+_CLOSE = {"Connection": "close"}
+"""What is still coming of the request is not waited for."""
 
 
 class _Gone(Exception):
@@ -294,7 +296,7 @@ def build_app(guard: Guard, settings: ProxySettings | None = None) -> FastAPI:
             proxy.metrics.count(outcome)
         logger.info("{}: {}", error.status, outcome)
         kind = _TYPES.get(error.status, "upstream_error" if error.status >= 500 else "invalid_request_error")
-        headers = {"Retry-After": str(_AGAIN_AFTER_S)} if error.status == 429 else None
+        headers = {429: {"Retry-After": str(_AGAIN_AFTER_S)}, 408: _CLOSE, 413: _CLOSE}.get(error.status)
         body = replies.error(error.message, kind=kind, param=error.param, code=error.code)
         return JSONResponse(body, error.status, headers)
 
