@@ -402,9 +402,9 @@ class Guard:
 
     def _others_answer(self) -> bool:
         """Whether the server has said that another model answered."""
-        facts = getattr(self.model, "sampling_facts", None)
+        facts = getattr(self.model, "sampling_facts", dict)()
         known = self.policy.calibration.get("answered_as") or ()
-        return bool(facts) and any(name not in known for name in facts().get("other_models", ()))
+        return any(name not in known for name in facts.get("other_models", ()))
 
     def _looks(self) -> list[int]:
         """Numbers of clean draws after which to look."""

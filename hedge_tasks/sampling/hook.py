@@ -8,7 +8,7 @@ takes finished draws from the answer store and asks the model for the others: an
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
 from typing import Any, Protocol
 
 from loguru import logger
@@ -272,7 +272,7 @@ def _keep(outcome: _Outcome, pending: _Pending) -> None:
         stores[number].put(records)
 
 
-def outcomes(model: Any, pending: _Pending) -> Iterator[_Outcome]:
+def outcomes(model: Any, pending: _Pending) -> Generator[_Outcome, None, None]:
     """The outcomes of draws as they finish, by whatever way the model is asked. Nothing is stored, nor asked again.
 
     A picture that cannot be read ends what an adapter is at. Its document's draws have failed then for good, and the
