@@ -1,13 +1,15 @@
 """How often a promised risk is broken, and how much is let through: many splits into calibration and truth.
 
-    python benchmarks/guarantee.py RUN... [--detectors msp,radflag] [--risks 0.05,0.1,0.2] [--labels 500]
+    python benchmarks/guarantee.py RUN... [--triviaqa FILE] [--detectors radflag,msp] [--risks 0.05,0.1,0.2]
+    python benchmarks/guarantee.py --from FILE...          # the tables of --json files
 
 RUN is whatever `hedge report` reads: results of lmms-eval, run files, runs that `hedge import options` made. Each split
 takes so many labelled documents (whole images, where questions share them) for `control_risk`, and counts what is
 hallucinated among the accepted of all others. A promise counts as broken where that share is above the risk. It is a
 count of a finite rest, so that a threshold of exactly the promised risk would be broken in half of the splits.
 
-Beside it: a threshold read off the calibration documents' own curve, the way papers do it.
+Scores are those that a guard sees (`hedge_tasks.guard.seen`); `radflag~0.01` is RadFlag whose draws end early at that
+epsilon. Beside it: a threshold read off the calibration documents' own curve, the way papers do it.
 """
 
 from __future__ import annotations
@@ -15,13 +17,19 @@ from __future__ import annotations
 import argparse
 import json
 import math
-from collections.abc import Sequence
+import time
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
+from real_answers import triviaqa
 
-from hedge_tasks.detectors.registry import get
+from hedge_tasks.detectors.scorer import Scorer
+from hedge_tasks.guard.curtailment import COUNTING, looks, needed, settled, stopped_scores
+from hedge_tasks.guard.seen import agreeing_at, columns
 from hedge_tasks.runs.run_files import Run, load_runs
 from hedge_tasks.runs.scorers import scorer_of
 from hedge_tasks.statistics import wilson_interval
@@ -30,62 +38,129 @@ from hedge_tasks.statistics.risk_control import control_risk
 
 @dataclass(frozen=True)
 class Outcome:
-    """One detector of one run at one risk."""
+    """One detector of one run at one risk.
+
+    Attributes:
+        detector: its name, with `~EPSILON` for a predicted end.
+        labels: of a split's calibration.
+        given: splits with a promise; of those `broken` ones where it does not hold on the other documents.
+        curve_broken: splits where a threshold off the calibration documents' curve breaks the risk.
+        accepted: mean share let through, a split without a promise counting as none.
+        draws: mean number of draws of a verdict with an early end; None where there is none.
+        n: draws without one.
+        same: share of documents with the verdict of all draws, at the thresholds that were given.
+    """
 
     task: str
     model: str
     detector: str
     risk: float
+    labels: int
+    grouped: bool
     splits: int
     given: int
     broken: int
     curve_broken: int
     accepted: float
+    draws: float | None = None
+    n: int | None = None
+    same: float | None = None
 
 
 @dataclass(frozen=True)
 class Data:
+    """A detector's scores of the labelled documents, and for each threshold how many draws a verdict takes."""
+
     scores: np.ndarray
     labels: np.ndarray
     groups: np.ndarray
     grouped: bool
+    draws: np.ndarray | None = None
+    whole: np.ndarray | None = None
+
+    @property
+    def n(self) -> int | None:
+        return None if self.draws is None else self.draws.shape[1] - 1
 
 
-def data_of(run: Run, detector: str, filter_name: str | None) -> Data:
-    scorer = scorer_of(run, filter_name)
-    scores = [s for s in scorer.with_detectors([detector]).score(run.answer_sets) if s.label is not None]
-    names = [s.group if s.group is not None else f"document {i}" for i, s in enumerate(scores)]
+def data_of(run: Run, scorer: Scorer, asked: Sequence[str]) -> dict[str, Data]:
+    sets = [a for a in run.answer_sets if a.label is not None]
+    names = [a.group if a.group is not None else f"document {i}" for i, a in enumerate(sets)]
     codes = np.unique(names, return_inverse=True)[1]
-    values = [math.nan if s[detector] is None else s[detector] for s in scores]
-    return Data(np.array(values), np.array([s.label for s in scores], float), codes, len(set(codes)) < len(codes))
+    about = (np.array([a.label for a in sets], float), codes, len(set(codes)) < len(codes))
+    found = columns(sets, scorer, list(dict.fromkeys(name.partition("~")[0] for name in asked)))
+    data = {name: Data(found[name].values, *about) for name in asked if "~" not in name}
+    if COUNTING in {name.partition("~")[0] for name in asked}:
+        n = len(sets[0].clean)
+        counts, whole = agreeing_at(sets, scorer, looks(n)), found[COUNTING].values
+        if COUNTING in data:
+            data[COUNTING] = Data(whole, *about, exact_draws(counts, scorer, n), whole)
+        for name in asked:
+            if epsilon := float(name.partition("~")[2] or 0):
+                scores, draws = stopped_scores(counts, n, epsilon, looks(n))
+                data[name] = Data(scores, *about, draws, whole)
+    return {name: one for name, one in data.items() if not np.isnan(one.scores).all()}
 
 
-def outcome(run: Run, detector: str, data: Data, risk: float, arguments: argparse.Namespace) -> Outcome:
-    given = broken = curve = 0
-    shares = []
-    for split in range(arguments.splits):
-        chosen = calibration(data, arguments.labels, split)
-        x, y, groups = data.scores[chosen], data.labels[chosen], data.groups[chosen] if data.grouped else None
-        found = control_risk(x, y, risk=risk, confidence=arguments.confidence, groups=groups, seed=split).chosen
-        curve += exceeds(data, chosen, off_the_curve(x, y, risk), risk)
-        if found is not None:
-            given += 1
-            broken += exceeds(data, chosen, found.threshold, risk)
-        shares.append(0.0 if found is None else float((data.scores[~chosen] <= found.threshold).mean()))
-    about = (run.task, run.model, detector, risk, arguments.splits)
-    return Outcome(*about, given, broken, curve, float(np.mean(shares)))
+def exact_draws(counts: np.ndarray, scorer: Scorer, n: int) -> np.ndarray:
+    """Draws until the verdict is certain, by document and number of agreeing answers needed."""
+    found = np.full((len(counts), n + 1), n)
+    for column, seen in reversed(list(enumerate(looks(n)))):
+        known = np.array(
+            [
+                [settled(COUNTING, scorer.backend, a, seen, n, (n - m) / n) is not None for m in range(n + 1)]
+                for a in range(seen + 1)
+            ]
+        )
+        found[known[counts[:, column]]] = seen
+    return found
 
 
-def calibration(data: Data, n_labels: int, seed: int) -> np.ndarray:
+def splits_of(data: Data, n_labels: int, n_splits: int) -> Iterator[np.ndarray]:
+    """Masks of the documents of calibration: whole groups."""
     names, sizes = np.unique(data.groups, return_counts=True)
-    order = np.random.default_rng(seed).permutation(len(names))
-    n_taken = int(np.searchsorted(np.cumsum(sizes[order]), n_labels)) + 1
-    return np.isin(data.groups, names[order[:n_taken]])
+    for seed in range(n_splits):
+        order = np.random.default_rng(seed).permutation(len(names))
+        n_taken = int(np.searchsorted(np.cumsum(sizes[order]), n_labels)) + 1
+        taken = np.zeros(len(names), bool)
+        taken[order[:n_taken]] = True
+        yield taken[data.groups]
 
 
-def exceeds(data: Data, chosen: np.ndarray, threshold: float, risk: float) -> bool:
-    accepted = ~chosen & (data.scores <= threshold)
-    return bool(accepted.any() and data.labels[accepted].mean() > risk)
+def outcomes(run: Run, name: str, data: Data, arguments: argparse.Namespace) -> list[Outcome]:
+    risks = [float(risk) for risk in arguments.risks.split(",")]
+    labels = min(arguments.labels, int(0.6 * len(data.labels)))
+    tallies: dict[float, dict[str, list[float]]] = {risk: defaultdict(list) for risk in risks}
+    for seed, chosen in enumerate(splits_of(data, labels, arguments.splits)):
+        x, y, groups = data.scores[chosen], data.labels[chosen], data.groups[chosen].tolist() if data.grouped else None
+        rest = data.scores[~chosen], data.labels[~chosen]
+        for risk in risks:
+            found = control_risk(x, y, risk=risk, confidence=arguments.confidence, groups=groups, seed=seed).chosen
+            threshold = -math.inf if found is None else found.threshold
+            tally = tallies[risk]
+            tally["given"].append(found is not None)
+            tally["broken"].append(exceeds(*rest, threshold, risk))
+            tally["curve"].append(exceeds(*rest, off_the_curve(x, y, risk), risk))
+            tally["accepted"].append((rest[0] <= threshold).mean())
+            if data.draws is not None and data.whole is not None and data.n is not None and found is not None:
+                wanted = needed(data.n, threshold)
+                tally["draws"].append(data.draws[~chosen, min(wanted, data.n)].mean())
+                tally["same"].append(((data.whole[~chosen] <= threshold) == (rest[0] <= threshold)).mean())
+    return [_outcome(run, name, data, risk, labels, arguments.splits, tallies[risk]) for risk in risks]
+
+
+def _outcome(
+    run: Run, name: str, data: Data, risk: float, labels: int, splits: int, tally: Mapping[str, list[float]]
+) -> Outcome:
+    given, broken, curve = (int(sum(tally[key])) for key in ("given", "broken", "curve"))
+    means = {key: float(np.mean(tally[key])) if tally[key] else None for key in ("draws", "same")}
+    about = (run.task, run.model, name, risk, labels, data.grouped, splits, given, broken, curve)
+    return Outcome(*about, float(np.mean(tally["accepted"])), means["draws"], data.n, means["same"])
+
+
+def exceeds(scores: np.ndarray, labels: np.ndarray, threshold: float, risk: float) -> bool:
+    accepted = scores <= threshold
+    return bool(accepted.any() and labels[accepted].mean() > risk)
 
 
 def off_the_curve(x: np.ndarray, y: np.ndarray, risk: float) -> float:
@@ -97,39 +172,86 @@ def off_the_curve(x: np.ndarray, y: np.ndarray, risk: float) -> float:
     return float(x[order][fine[-1]]) if len(fine) else -math.inf
 
 
-def text(outcomes: Sequence[Outcome]) -> str:
-    lines = ["| task | model | detector | risk | promised in | broken | off the curve | let through |"]
-    lines.append("|---|---|---|--:|--:|--:|--:|--:|")
-    for o in outcomes:
-        low, high = wilson_interval(o.broken, o.splits)
+# --- tables -----------------------------------------------------------------------------------------------------------
+
+
+def text(found: Sequence[Outcome]) -> str:
+    """One table of promises and one of draws; runs of several models on one task are one row."""
+    return "\n\n".join([_promises(found), _ends(found)])
+
+
+def _promises(found: Sequence[Outcome]) -> str:
+    header = (
+        "| task | models | detector | risk | promised in | broken | most in a model | off the curve | let through |"
+    )
+    lines = [header, "|---|--:|---|--:|--:|--:|--:|--:|--:|"]
+    for (task, detector, risk), some in _grouped(found).items():
+        splits, broken = sum(o.splits for o in some), sum(o.broken for o in some)
+        low, high = wilson_interval(broken, splits)
+        worst = max(some, key=lambda o: o.broken / o.splits)
+        bounds = wilson_interval(worst.broken, worst.splits)
+        shares = [o.accepted for o in some]
+        spread = f" ({min(shares):.0%} to {max(shares):.0%})" if len(some) > 1 else ""
+        curve = sum(o.curve_broken for o in some) / splits
         lines.append(
-            f"| {o.task} | {o.model} | {o.detector} | {o.risk:g} | {o.given / o.splits:.1%} | "
-            f"{o.broken / o.splits:.1%} [{low:.1%}, {high:.1%}] | {o.curve_broken / o.splits:.1%} | {o.accepted:.1%} |"
+            f"| {task} | {len(some)} | {detector} | {risk:g} | {sum(o.given for o in some) / splits:.0%} | "
+            f"{broken / splits:.2%} [{low:.2%}, {high:.2%}] | {worst.broken / worst.splits:.1%} "
+            f"[{bounds[0]:.1%}, {bounds[1]:.1%}] | {curve:.0%} | {np.mean(shares):.1%}{spread} |"
         )
     return "\n".join(lines)
 
 
+def _ends(found: Sequence[Outcome]) -> str:
+    lines = [
+        "| task | detector | risk | draws of a verdict | of | the verdict of all draws |",
+        "|---|---|--:|--:|--:|--:|",
+    ]
+    for (task, detector, risk), some in _grouped([o for o in found if o.draws is not None]).items():
+        draws, same = (np.mean([getattr(o, key) for o in some]) for key in ("draws", "same"))
+        lines.append(f"| {task} | {detector} | {risk:g} | {draws:.2f} | {some[0].n} | {same:.2%} |")
+    return "\n".join(lines)
+
+
+def _grouped(found: Sequence[Outcome]) -> dict[tuple[str, str, float], list[Outcome]]:
+    groups: dict[tuple[str, str, float], list[Outcome]] = {}
+    for o in found:
+        groups.setdefault((o.task, o.detector, o.risk), []).append(o)
+    return groups
+
+
+def runs_of(arguments: argparse.Namespace) -> Iterator[tuple[Run, Scorer]]:
+    for path in arguments.runs:
+        for run in load_runs(path, trust=True):
+            yield run, scorer_of(run, arguments.filter)
+    if arguments.triviaqa is not None:
+        yield triviaqa(arguments.triviaqa), Scorer.build("embed", "embed")
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
-    parser.add_argument("runs", nargs="+", type=Path, metavar="RUN")
-    parser.add_argument("--detectors", default="msp,radflag")
+    parser.add_argument("runs", nargs="*", type=Path, metavar="RUN")
+    parser.add_argument("--triviaqa", type=Path, metavar="FILE", help="real answers, labelled by the rule judge")
+    parser.add_argument("--detectors", default="msp,radflag,radflag~0.01,discrete_se,se,n_clusters")
     parser.add_argument("--filter", help="clustering filter of the runs (default: their first)")
     parser.add_argument("--risks", default="0.05,0.1,0.2")
     parser.add_argument("--confidence", type=float, default=0.9)
-    parser.add_argument("--labels", type=int, default=500)
+    parser.add_argument("--labels", type=int, default=500, help="of a calibration; at most 60 %% of the documents")
     parser.add_argument("--splits", type=int, default=1000)
     parser.add_argument("--json", type=Path)
+    parser.add_argument("--from", type=Path, nargs="+", dest="given", metavar="FILE")
     arguments = parser.parse_args()
-    outcomes = []
-    for path in arguments.runs:
-        for run in load_runs(path, trust=True):
-            for detector in arguments.detectors.split(","):
-                data = data_of(run, get(detector).name, arguments.filter)
-                risks = map(float, arguments.risks.split(","))
-                outcomes += [outcome(run, detector, data, risk, arguments) for risk in risks]
-    if arguments.json:
-        arguments.json.write_text(json.dumps([asdict(o) for o in outcomes], indent=1))
-    print(text(outcomes))
+    found: list[Outcome] = []
+    for file in arguments.given or ():
+        rows: list[dict[str, Any]] = json.loads(file.read_text())
+        found += [Outcome(**row) for row in rows]
+    for run, scorer in runs_of(arguments):
+        started = time.process_time()
+        for name, data in data_of(run, scorer, arguments.detectors.split(",")).items():
+            found += outcomes(run, name, data, arguments)
+        if arguments.json:  # after every run: a killed one loses little
+            arguments.json.write_text(json.dumps([asdict(o) for o in found], indent=1))
+        print(f"<!-- {run.task} of {run.model}: {time.process_time() - started:.0f} s of CPU time -->", flush=True)
+    print(text(found))
 
 
 if __name__ == "__main__":

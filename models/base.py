@@ -21,6 +21,8 @@ class ChatAdapter(lmms):
 
     is_simple = False
     takes_choices = True
+    takes_threads = False
+    """Whether several threads may ask it at once."""
 
     @abc.abstractmethod
     def answer_conversations(

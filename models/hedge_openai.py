@@ -80,7 +80,8 @@ class _Question:
 
     Attributes:
         name: What errors call it.
-        messages: Makes the conversation in lmms-eval's form; called in a thread, as perturbing an image takes time.
+        messages: Makes the conversation in OpenAI's form, the argument is `max_image_side`; called in a thread, as
+            perturbing and encoding an image take time.
         settings: Fields of the request besides model and messages.
         optional: Those of them that are left out where the server refuses them.
         keep_filtered: Whether what a content filter left is an answer.
@@ -88,7 +89,7 @@ class _Question:
     """
 
     name: str
-    messages: Callable[[], list[dict[str, Any]]]
+    messages: Callable[[int | None], list[dict[str, Any]]]
     settings: Mapping[str, Any]
     optional: tuple[str, ...] = _OPTIONAL
     keep_filtered: bool = True
@@ -113,6 +114,8 @@ class HedgeOpenAI(ChatAdapter):
     Raises:
         ConfigError: An argument is unknown or makes no sense.
     """
+
+    takes_threads = True
 
     def __init__(
         self,
@@ -202,7 +205,9 @@ class HedgeOpenAI(ChatAdapter):
             HedgeError: The server would refuse every request. What was finished is yielded before.
             DrawsFailed: The server cannot be reached any more.
         """
-        yield from self._answers([_of_draw(draw) for draw in draws])
+        uses = Counter(draw.asked for draw in draws)
+        encoded = {draw.asked: _Encoded(draw.messages, uses[draw.asked]) for draw in reversed(draws)}
+        yield from self._answers([_of_draw(draw, encoded[draw.asked]) for draw in draws])
 
     def answer_conversations(
         self,
@@ -262,7 +267,8 @@ class HedgeOpenAI(ChatAdapter):
         if sampled and given.get("top_p") is not None:
             limits["top_p"] = given["top_p"]
         temperature = float(given.get("temperature") or 0) if sampled else 0.0
-        return _Question(f"{task} {index}", lambda: self.messages_of(request), _settings(temperature, limits))
+        messages = _Encoded(lambda: self.messages_of(request))
+        return _Question(f"{task} {index}", messages, _settings(temperature, limits))
 
     def _collect(self, questions: Sequence[_Question], description: str | None = None) -> list[Answer | str]:
         """The outcomes in the order of their questions."""
@@ -295,7 +301,7 @@ class HedgeOpenAI(ChatAdapter):
         Raises:
             HedgeError: Asking again would change nothing.
         """
-        messages = to_openai(question.messages(), max_image_side=self.max_image_side)
+        messages = question.messages(self.max_image_side)
         settings = self._with_configuration(question)
         outcome = self._client.ask(messages, settings, optional=question.optional, stop=stop)
         complete_settings = self._with_configuration(question)
@@ -354,6 +360,25 @@ class HedgeOpenAI(ChatAdapter):
         return _short(self.model) in named or _short(named) in self.model
 
 
+class _Encoded:
+    """A conversation in OpenAI's form, made once for all draws that are asked the same, and let go with the last one.
+
+    Encoding a picture takes longer than all else that a client does.
+    """
+
+    def __init__(self, messages: Callable[[], list[dict[str, Any]]], uses: int = 1) -> None:
+        self._messages, self._uses = messages, uses
+        self._made: list[dict[str, Any]] | None = None
+        self._making = threading.Lock()
+
+    def __call__(self, max_image_side: int | None) -> list[dict[str, Any]]:
+        with self._making:
+            made = self._made if self._made is not None else to_openai(self._messages(), max_image_side=max_image_side)
+            self._uses -= 1
+            self._made = made if self._uses > 0 else None
+            return made
+
+
 def _outcome(outcome: Answer | RequestFailed) -> Answer | str:
     if isinstance(outcome, Answer):
         return outcome
@@ -391,10 +416,10 @@ def _own_configuration(model: str) -> Mapping[str, Any]:
 
 def _of_conversation(messages: list[dict[str, Any]], draw: Draw, max_new_tokens: int) -> _Question:
     settings = _settings(draw.temperature, {"max_new_tokens": max_new_tokens}, draw.seed)
-    return _Question(f"conversation {draw.index}", lambda: messages, settings, pure=True)
+    return _Question(f"conversation {draw.index}", _Encoded(lambda: messages), settings, pure=True)
 
 
-def _of_draw(draw: DrawRequest) -> _Question:
+def _of_draw(draw: DrawRequest, messages: _Encoded) -> _Question:
     request = draw.request
     limits = request.plan.limits()
     settings = _settings(draw.draw.temperature, limits, draw.draw.seed)
@@ -403,7 +428,7 @@ def _of_draw(draw: DrawRequest) -> _Question:
     # A draw without the top_p that its plan asks for would be a draw of something else.
     optional = tuple(name for name in _OPTIONAL if name not in limits)
     keep_filtered = request.plan.on_filtered == "record"
-    return _Question(request.id, draw.messages, settings, optional, keep_filtered, _is_pure(limits))
+    return _Question(request.id, messages, settings, optional, keep_filtered, _is_pure(limits))
 
 
 def _one_of(choices: Sequence[str]) -> dict[str, Any]:

@@ -10,8 +10,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from PIL import Image
-from test_guard import POLICY
+from guarded import PICTURE, PROMPT, policy
 
 from hedge_tasks.cli import main
 from hedge_tasks.clustering.embedding import EmbeddingClustering
@@ -22,18 +21,9 @@ from hedge_tasks.detectors.builtin.radflag import radflag
 from hedge_tasks.errors import ConfigError, DrawsFailed
 from hedge_tasks.guard.ask import Guard
 from hedge_tasks.guard.curtailment import settled
-from hedge_tasks.guard.policy import Policy, save_policy
+from hedge_tasks.guard.policy import save_policy
 from hedge_tasks.sampling.plan import SamplingPlan
 from hedge_tasks.sampling.requests import DrawRequest
-
-PICTURE = Image.new("RGB", (8, 8), "white")
-PROMPT = {"name": "test", "user": "<image>{question}", "system": None}
-
-
-def policy(threshold: float = 0.3, detector: str = "radflag", n: int = 10, **sampling: Any) -> Policy:
-    plan = SamplingPlan(**{"n": n, "n_noisy": n, "image_check": 3, **sampling})
-    circumstances = {"model": "m", "sampling": plan.settings(), "prompt": PROMPT}
-    return replace(POLICY, detector=detector, threshold=threshold, circumstances=circumstances)
 
 
 class Model:
@@ -62,9 +52,9 @@ def test_the_verdict_is_that_of_all_draws_and_often_comes_earlier(threshold: flo
     for chance in np.linspace(0, 1, 11):
         question = f"{chance:.3f}"
         early, whole = Model(), Model()
-        verdict = Guard(policy(threshold), early).ask(question, [PICTURE])
-        everything = Guard(policy(threshold, detector="n_clusters"), whole).ask(question, [PICTURE])  # waits for all
-        agree = [share for text, share in everything.meanings if text == "a"]
+        verdict = Guard(policy(threshold), early).ask(PICTURE, question)
+        everything = Guard(policy(threshold, detector="n_clusters"), whole).ask(PICTURE, question)  # waits for all
+        agree = [share for text, share in ((c.text, c.share) for c in everything.clusters) if text == "a"]
         assert verdict.accepted == (1 - sum(agree) <= threshold + 1e-9)
         assert {d.draw.condition for d in early.asked} == {"baseline", "clean"}  # RadFlag looks at no noisy answer
         assert verdict.draws == len(early.asked) - 1 <= verdict.all_draws == 10
@@ -94,26 +84,26 @@ def test_what_may_still_merge_is_not_rejected_early_and_what_may_part_not_accept
 
 
 def test_the_same_question_gets_the_same_verdict() -> None:
-    one, two = (Guard(policy(), Model()).ask("0.5", [PICTURE]) for _ in range(2))
+    one, two = (Guard(policy(), Model()).ask(PICTURE, "0.5") for _ in range(2))
     assert replace(one, seconds=0) == replace(two, seconds=0)
 
 
 @pytest.mark.slow
 def test_a_detector_that_looks_at_noise_gets_noisy_draws() -> None:
     model = Model()
-    verdict = Guard(policy(5.0, "vase", n=3), model).ask("0.5", [PICTURE])
+    verdict = Guard(policy(5.0, "vase", n=3), model).ask(PICTURE, "0.5")
     assert [d.draw.condition for d in model.asked].count("noisy") == 3
     assert (verdict.draws, verdict.all_draws) == (6, 6)
 
 
 def test_the_perturbation_is_the_calibrated_one() -> None:
     guard = Guard(policy(strength=0.5), Model())
-    assert guard._plan.noise.settings() == SamplingPlan(strength=0.5).noise.settings()
+    assert guard.plan.noise.settings() == SamplingPlan(strength=0.5).noise.settings()
 
 
 def test_nothing_unjudged_is_let_through() -> None:
     with pytest.raises(DrawsFailed):
-        Guard(policy(), Model(refuse=True)).ask("0.5", [PICTURE])
+        Guard(policy(), Model(refuse=True)).ask(PICTURE, "0.5")
     with pytest.raises(ConfigError, match="no sampling settings"):
         Guard(replace(policy(), circumstances={"model": "m", "prompt": PROMPT}), Model())
     with pytest.raises(ConfigError, match="no prompt"):

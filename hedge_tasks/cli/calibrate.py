@@ -26,6 +26,10 @@ def add(commands: Any) -> None:
     add_run(parser)
     parser.add_argument("--risk", type=float, metavar="R", help="largest share of hallucinated answers let through")
     parser.add_argument("--confidence", type=float, default=0.9, metavar="C", help="that this holds (default: 0.9)")
+    early = (
+        "let RadFlag's draws end where the other verdict has at most this probability (default: 0, only where certain)"
+    )
+    parser.add_argument("--epsilon", type=float, default=0.0, metavar="E", help=early)
     parser.add_argument("--out", type=Path, metavar="FILE", help="where the policy is written")
     parser.add_argument(
         "--check", type=Path, metavar="POLICY", help="instead: whether this policy's promise held in RUN"
@@ -53,6 +57,7 @@ def _calibrate(arguments: argparse.Namespace, finished: Run) -> int:
 
     detectors = chosen_detectors(arguments, _DEFAULT)
     options = {"risk": arguments.risk, "confidence": arguments.confidence, "seed": arguments.seed}
+    options["epsilon"] = arguments.epsilon
     found = calibrate(finished, scorer_asked_for(arguments, finished), detectors, **options)
     if found.policy is not None and arguments.out is not None:
         save_policy(found.policy, arguments.out)
@@ -96,10 +101,13 @@ def _promise(policy: Policy) -> str:
     promise = policy.promise
     about = f"{promise.n_groups} images" if promise.n_groups is not None else "documents"
     tried = f"{promise.n_hypotheses} thresholds were tried and are corrected for"
+    early = (
+        f" Its draws end early at epsilon {policy.epsilon:g}, which is part of the promise." if policy.epsilon else ""
+    )
     return (
         f"With {promise.confidence:.0%} confidence at most {promise.risk:.1%} of the answers that {policy.detector} "
         f"lets through are hallucinated; it lets {promise.accepted:.1%} through. It is about this model, prompt and "
-        f"decoding, and about questions like these {promise.n} ({about}); {tried}."
+        f"decoding, and about questions like these {promise.n} ({about}); {tried}.{early}"
     )
 
 

@@ -7,7 +7,7 @@ import struct
 import threading
 import warnings
 import zlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -63,18 +63,22 @@ def whole_pictures() -> Iterator[None]:
             del _whole[-1]
 
 
-def image_file_fault(content: bytes, *, decode: bool) -> str | None:
+def image_file_fault(
+    content: bytes, *, decode: bool, most_pixels: int = MOST_PIXELS, formats: Sequence[str] | None = None
+) -> str | None:
     """What is wrong with an image file: `UNREADABLE`, `TOO_LARGE`, or None if nothing is.
 
     Args:
         decode: whether to decode the pixels, too; without it a picture that is cut off is only noticed where the format
             has checksums (PNG).
+        most_pixels: what is too large. Nothing larger is decoded.
+        formats: of PIL, that are tried; by default all.
     """
     try:
         with warnings.catch_warnings(), whole_pictures():
             warnings.simplefilter("ignore", Image.DecompressionBombWarning)
-            with Image.open(io.BytesIO(content)) as image:
-                if image.width * image.height > MOST_PIXELS:
+            with Image.open(io.BytesIO(content), formats=formats) as image:
+                if image.width * image.height > most_pixels:
                     return TOO_LARGE
                 if decode:
                     image.load()

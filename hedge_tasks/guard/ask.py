@@ -1,170 +1,441 @@
-"""One question now: the model's answer, how risky it is, and whether a policy lets it through."""
+"""Questions now: the model's answer to each, how risky it is, and whether a policy lets it through."""
 
 from __future__ import annotations
 
+import asyncio
 import hashlib
-import tempfile
+import threading
 import time
-from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import TimeoutError as NotInTime
+from contextlib import closing, nullcontext
+from dataclasses import dataclass, field, replace
+from itertools import count
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 from PIL import Image
 
 from hedge_tasks.clustering.exact import ExactClustering
-from hedge_tasks.data.answers import AnswerSet, read_response
-from hedge_tasks.data.pictures import to_rgb8
+from hedge_tasks.data.answers import Answer, AnswerSet, Draw
+from hedge_tasks.data.pictures import open_picture, to_rgb8
+from hedge_tasks.detectors.pipeline import Scores
 from hedge_tasks.detectors.registry import get
 from hedge_tasks.detectors.scorer import score_all
-from hedge_tasks.errors import ConfigError, DrawsFailed
-from hedge_tasks.guard.curtailment import COUNTING, settled
-from hedge_tasks.guard.policy import Policy
-from hedge_tasks.sampling.hook import generate_samples
+from hedge_tasks.errors import ConfigError, DrawsFailed, HedgeError
+from hedge_tasks.guard.curtailment import COUNTING, looks, needed, predicted, settled
+from hedge_tasks.guard.models import SERVER, adapter_for
+from hedge_tasks.guard.policy import Policy, load_policy
+from hedge_tasks.guard.seen import FORCED, agreeing, pays_for
+from hedge_tasks.guard.verdict import Verdict, clusters_of, reason_of
+from hedge_tasks.sampling.hook import outcomes
 from hedge_tasks.sampling.plan import SamplingPlan
-from hedge_tasks.sampling.prompts import Prompt
-from hedge_tasks.sampling.requests import SampleRequest
+from hedge_tasks.sampling.prompts import CONTEXT, Prompt
+from hedge_tasks.sampling.requests import DrawRequest, SampleRequest
+from hedge_tasks.sampling.store import AnswerStore
+
+Picture = Image.Image | str | Path
+Pictures = Picture | Sequence[Picture] | None
 
 _TASK, _SPLIT = "guard", "ask"
-_FIRST_WAVE = 0.4
-"""Share of the clean draws that is made before the first look; what is settled then saves the rest."""
+_NOWHERE = AnswerStore(None)
 
 
-@dataclass(frozen=True)
-class Verdict:
-    """What became of a question.
+@dataclass(eq=False)
+class _Question:
+    """A question on its way to a verdict."""
 
-    Attributes:
-        answer: the model's baseline answer.
-        accepted: whether the policy lets it through.
-        score: of the policy's detector, after the draws that were made; the verdict is the one of all draws.
-        threshold: a score of at most this is accepted.
-        risk: largest share of hallucinated answers among those let through, as the policy promises it.
-        confidence: that the promise holds.
-        meanings: (an answer, share of the clean answers that mean the same), the most frequent first.
-        draws: answers that were sampled besides the baseline answer.
-        all_draws: answers that would have been sampled without an early end.
-        seconds: that it took.
-    """
-
-    answer: str
-    accepted: bool
-    score: float
-    threshold: float
-    risk: float
-    confidence: float
-    meanings: tuple[tuple[str, float], ...]
-    draws: int
-    all_draws: int
-    seconds: float
+    number: int
+    request: SampleRequest
+    pictures: list[Image.Image]
+    start: float = field(default_factory=time.monotonic)
+    stopped: threading.Event = field(default_factory=threading.Event)
+    answers: dict[tuple[str, int], Answer] = field(default_factory=dict)
+    clustered: AnswerSet | None = None
+    verdict: Verdict | None = None
+    error: HedgeError | None = None
 
     @property
-    def words(self) -> str:
-        """The verdict as one line."""
-        return f"let through (risk at most {self.risk:.1%})" if self.accepted else "not safe to use"
+    def open(self) -> bool:
+        return self.verdict is None and self.error is None and not self.stopped.is_set()
+
+    def answer_set(self, clean: int, noisy: int) -> AnswerSet:
+        """The baseline answer and the first so many draws."""
+        of = {
+            name: tuple(self.answers[name, i] for i in range(number))
+            for name, number in (("clean", clean), ("noisy", noisy))
+        }
+        baseline = self.answers["baseline", 0]
+        return AnswerSet("question", baseline, of["clean"], of["noisy"], question=self.request.question)
 
 
 class Guard:
-    """Answers questions under a policy.
+    """Answers questions under a policy. Threads may share it.
 
-    The clustering's models are loaded once and stay. Draws are seeded by the question and its pictures: the same
-    question gets the same verdict from a model whose seeds hold.
+    The clustering's models are loaded once and stay, and what they have said of answers is remembered. Draws are
+    seeded by the question and its pictures: the same question gets the same verdict from a model whose seeds hold.
 
     Args:
         policy: see `hedge_tasks.guard.policy.load_policy`.
         model: an adapter of this package, such as `HedgeOpenAI(model=..., base_url=...)`.
+        within: seconds after which a question is undecided; None waits for the model.
+        at_once: make all draws in one wave. The verdicts are the same; they cost more draws, and come sooner where the
+            server has room.
+        concurrency: questions under way at a time, the others wait. A model in this process is asked one at a time.
 
     Raises:
-        ConfigError: the policy's prompt or sampling is none that can be asked here.
+        ConfigError: the policy's prompt, sampling or detector is none that can be asked here.
+
+    Example:
+        guard = Guard.load("policy.json", endpoint="http://localhost:8000/v1")
+        verdict = guard.ask("scan.png", "Is there a fracture?")
+        print(verdict.answer if verdict.accepted else verdict.words)
     """
 
-    def __init__(self, policy: Policy, model: Any) -> None:
-        self.policy = policy
-        self._model = model
+    def __init__(
+        self,
+        policy: Policy,
+        model: Any,
+        *,
+        within: float | None = None,
+        at_once: bool = False,
+        concurrency: int = 16,
+    ) -> None:
+        if within is not None and not within > 0:
+            raise ConfigError(f"within: expected a number of seconds above 0, got {within!r}")
+        if concurrency < 1:
+            raise ConfigError(f"concurrency: expected 1 or more, got {concurrency!r}")
+        if get(policy.detector).needs & FORCED:
+            raise ConfigError(f"{policy.detector} needs forced passes, which a guard does not ask for")
+        self.policy, self.model, self.within = policy, model, within
+        self.plan, self.prompt = plan_of(policy), prompt_of(policy)
+        clean, noisy = pays_for(policy.detector)
+        self._n, self._noisy = (self.plan.n if clean else 0), (self.plan.noisy_count if noisy else 0)
         self._scorer = policy.scorer()
-        self._plan = _plan_of(policy)
-        self._prompt = _prompt_of(policy)
+        self._waves, self._at_once = ([self._n] if at_once else self._looks()), at_once
+        self._rows: dict[int, Mapping[str, Any]] = {}
+        model.task_dict = {_TASK: {_SPLIT: self._rows}}  # where adapters look for a document's pictures
+        self._numbers = count()
+        threads = getattr(model, "takes_threads", False)
+        self._asking: Any = nullcontext() if threads else threading.Lock()
+        self._clustering = threading.Lock()  # a model that two threads load at a time is loaded twice
+        self._pool = ThreadPoolExecutor(concurrency if threads else 1, thread_name_prefix="hedge-guard")
 
-    def ask(self, question: str, images: Sequence[Image.Image] = ()) -> Verdict:
+    @classmethod
+    def load(
+        cls,
+        policy: Policy | str | Path,
+        *,
+        endpoint: str | None = None,
+        model: str = SERVER,
+        model_args: str = "",
+        **options: Any,
+    ) -> Guard:
+        """A guard with the policy's own model.
+
+        Args:
+            policy: or its file.
+            endpoint: address of the server that has the model, such as `http://localhost:8000/v1`. Its key is in the
+                environment (OPENAI_API_KEY).
+            model, model_args: an adapter and its arguments as for lmms-eval, for a model in this process or for what
+                an address does not say.
+            options: as for the class.
+
+        Raises:
+            ConfigError: it is another model than the policy's, or options make no sense.
+            DataError: the policy cannot be read.
+        """
+        found = policy if isinstance(policy, Policy) else load_policy(Path(policy))
+        within = options.get("within")
+        if within is not None and model == SERVER and "timeout=" not in model_args:
+            # Nobody waits longer for a single draw either.
+            model_args = ",".join(filter(None, [model_args, f"timeout={within:g}"]))
+        return cls(found, adapter_for(found, model, model_args, endpoint=endpoint), **options)
+
+    def __enter__(self) -> Guard:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Ask no more. Requests under way come to their end by themselves."""
+        self._pool.shutdown(wait=False, cancel_futures=True)
+
+    def warm(self) -> None:
+        """Load the clustering's models now rather than with the first question."""
+        texts = ("yes", "no")
+        self._cluster([AnswerSet("warm", Answer(texts[0]), tuple(map(Answer, texts)), question="is it?")])
+
+    def ask(self, image: Pictures, question: str, *, seed: int | None = None) -> Verdict:
         """Ask the model, and decide.
 
         Args:
+            image: a picture or its file; None for none; or several, in the order in which the model sees them.
             question: what is put into the policy's prompt.
-            images: in the order in which the model sees them.
+            seed: of the draws; by default the calibration's.
 
         Raises:
             DrawsFailed: the model did not answer. Nothing is ever let through unjudged.
+            DataError: a picture cannot be read.
         """
-        start = time.monotonic()
-        pictures = [to_rgb8(image) for image in images]
-        n = self._plan.n
-        with tempfile.TemporaryDirectory(prefix="hedge_ask_") as folder:
-            for clean in self._waves():
-                # Draws are nested and kept: a larger plan makes only what is missing.
-                answers = self._sample(question, pictures, clean, Path(folder))
-                [clustered] = self._scorer.cluster([answers])
-                agreeing = _agreeing(clustered)
-                known = settled(self.policy.detector, self._scorer.backend, agreeing, clean, n, self.policy.threshold)
-                if known is not None:
-                    break
-        [scores] = score_all([clustered], self._scorer.backend, (self.policy.detector,), alpha=self._scorer.alpha)
-        score = scores[self.policy.detector]
-        if score is None:
-            raise DrawsFailed(f"{self.policy.detector} has no score: {scores.left_out[self.policy.detector]}")
-        accepted = score <= self.policy.threshold if known is None else known
-        noisy = self._plan.noisy_count if self._looks_at_noise else 0
-        promise = self.policy.promise
-        return Verdict(
-            answer=answers.baseline.text,
-            accepted=accepted,
-            score=score,
-            threshold=self.policy.threshold,
-            risk=promise.risk,
-            confidence=promise.confidence,
-            meanings=_meanings(clustered),
-            draws=len(answers.clean) + len(answers.noisy),
-            all_draws=n + noisy,
-            seconds=time.monotonic() - start,
-        )
+        asked = self.question(image, question, seed)
+        if self.within is None:
+            self._judge([asked])
+            return _outcome(asked)
+        future = self.submit(asked)
+        try:
+            future.result(timeout=max(self.within, 0.0))
+        except NotInTime:
+            return self.undecided(asked)
+        return _outcome(asked)
 
-    @property
-    def _looks_at_noise(self) -> bool:
-        detector = get(self.policy.detector)
-        return detector.draws(1, 1) > detector.draws(1, 0)
+    def ask_many(self, questions: Sequence[tuple[Pictures, str]]) -> list[Verdict | HedgeError]:
+        """Ask many questions, several at a time; a model in this process gets their draws as large batches.
 
-    def _waves(self) -> list[int]:
-        n = self._plan.n
-        if self.policy.detector != COUNTING:
-            return [n]
-        first = max(1, round(_FIRST_WAVE * n))
-        # Acceptance needs so many that agree, and looking earlier finds nothing; rejection may be known at once.
-        needed = n - int(self.policy.threshold * n)
-        least = first if isinstance(self._scorer.backend, ExactClustering) else max(first, needed)
-        return sorted({*range(least, n, max(1, n // 5)), n})
+        Args:
+            questions: pairs of picture (as for `ask`) and question.
 
-    def _sample(self, question: str, pictures: list[Image.Image], clean: int, folder: Path) -> AnswerSet:
-        noisy = self._plan.noisy_count if self._looks_at_noise else 0
-        plan = SamplingPlan(**{**vars(self._plan), "n": clean, "n_noisy": noisy})
+        Returns:
+            The verdicts in the order of the questions; where one could not be had the error that says why.
+        """
+        made: list[_Question | HedgeError] = []
+        for image, text in questions:
+            try:
+                made.append(self.question(image, text))
+            except HedgeError as error:
+                made.append(error)
+        asked = [one for one in made if isinstance(one, _Question)]
+        together = [[one] for one in asked] if getattr(self.model, "takes_threads", False) else [asked]
+        for future in [self._pool.submit(self._judge, some) for some in together if some]:
+            future.result()
+        return [one if isinstance(one, HedgeError) else self._late(one) for one in made]
+
+    async def ask_async(self, image: Pictures, question: str, *, seed: int | None = None) -> Verdict:
+        """As `ask`, for programs with an event loop. One that is cancelled makes no further draws."""
+        asked = await asyncio.to_thread(self.question, image, question, seed)
+        return await self.answered(asked, self.submit(asked))
+
+    # --- for the proxy, which must know when a question has let go of its threads -----------------------------------
+
+    def question(self, image: Pictures, question: str, seed: int | None = None) -> Any:
+        """A question to be submitted. Reads the pictures."""
+        given = [image] if isinstance(image, (Image.Image, str, Path)) else list(image or ())
+        pictures = [to_rgb8(one if isinstance(one, Image.Image) else open_picture(Path(one))) for one in given]
+        plan = replace(self.plan, n=max(self._n, 1), n_noisy=self._noisy)
         request = SampleRequest(
             id="question",
             key=_key(question, pictures),
             question=question,
-            prompt=self._prompt,
-            plan=plan,
+            prompt=self.prompt,
+            plan=plan if seed is None else replace(plan, seed=seed),
             load_images=lambda document: list(document["images"]),
-            store=folder,
         )
-        self._model.task_dict = {_TASK: {_SPLIT: [{"images": pictures}]}}
-        [response] = generate_samples(self._model, [SimpleNamespace(args=("", {}, request, 0, _TASK, _SPLIT))])
-        answers = read_response(response)
-        if not isinstance(answers, AnswerSet):
-            raise DrawsFailed(f"the model did not answer: {answers.reason}")
-        return answers
+        return _Question(next(self._numbers), request, pictures)
+
+    def submit(self, asked: Any) -> Future[None]:
+        """Begin with a question, or put it into the queue."""
+        return self._pool.submit(self._judge, [asked])
+
+    async def answered(self, asked: Any, future: Future[None]) -> Verdict:
+        """The verdict of a submitted question, undecided where it takes too long."""
+        waiting = asyncio.wrap_future(future)
+        left = None if self.within is None else max(self.within - (time.monotonic() - asked.start), 0.0)
+        try:
+            await asyncio.wait_for(asyncio.shield(waiting), left)
+        except TimeoutError:
+            return self.undecided(asked)
+        except asyncio.CancelledError:
+            asked.stopped.set()
+            raise
+        return _outcome(asked)
+
+    def pass_on(self, conversation: list[dict[str, Any]], **settings: Any) -> Future[Answer]:
+        """The model's answer to a conversation in lmms-eval's form, without any verdict.
+
+        Args:
+            settings: as for `hedge_tasks.models.base.ChatAdapter.answer_conversations`.
+        """
+
+        def answer() -> Answer:
+            with self._asking:
+                [answer] = self.model.answer_conversations([conversation], **settings)
+            return answer
+
+        return self._pool.submit(answer)
+
+    def undecided(self, asked: Any) -> Verdict:
+        """What is known of a question whose time is over; nothing more is drawn for it."""
+        asked.stopped.set()
+        return self._verdict(asked, "undecided", f"no verdict within {self.within:g} s")
+
+    # --- the way to a verdict -------------------------------------------------------------------------------------
+
+    def _judge(self, questions: Sequence[_Question]) -> None:
+        for asked in questions:
+            self._rows[asked.number] = {"images": asked.pictures}
+        try:
+            for wave in self._waves:
+                if some := [asked for asked in questions if self._in_time(asked)]:
+                    self._draw(some, wave)
+                if drawn := [asked for asked in some if self._in_time(asked)]:
+                    self._look(drawn, wave)
+        finally:
+            for asked in questions:
+                del self._rows[asked.number]
+
+    def _in_time(self, asked: _Question) -> bool:
+        if self.within is not None and time.monotonic() - asked.start > self.within:
+            asked.stopped.set()
+        return asked.open
+
+    def _draw(self, questions: Sequence[_Question], clean: int) -> None:
+        """Make the draws of a wave that are missing, of all questions together."""
+        wanted = {
+            f"{asked.number} {draw.condition} {draw.index}": (asked, draw)
+            for asked in questions
+            for draw in asked.request.plan.draws(asked.request.key)
+            if _wanted(draw, clean, self._noisy) and (draw.condition, draw.index) not in asked.answers
+        }
+        pending = {key: (self._request(asked, draw), _NOWHERE) for key, (asked, draw) in wanted.items()}
+        try:
+            with self._asking, closing(outcomes(self.model, pending)) as batches:
+                for batch in batches:
+                    for key, answer in batch:
+                        asked, draw = wanted[key]
+                        if isinstance(answer, Answer):
+                            asked.answers[draw.condition, draw.index] = answer
+                        else:
+                            asked.error = asked.error or DrawsFailed(f"the model did not answer: {answer}")
+                    if not any(self._in_time(asked) for asked in questions):
+                        return
+        except HedgeError as error:  # of the model: nobody gets an answer
+            for asked in questions:
+                asked.error = asked.error or error
+
+    def _request(self, asked: _Question, draw: Draw) -> DrawRequest:
+        return DrawRequest(asked.request, draw, lambda: self._rows[asked.number], (_TASK, _SPLIT, asked.number))
+
+    def _look(self, questions: Sequence[_Question], clean: int) -> None:
+        """Cluster what has been drawn, and decide where that can be done."""
+        if self._others_answer():
+            for asked in questions:
+                asked.error = DrawsFailed("the server answered as another model than the policy is about")
+            return
+        for asked, clustered in zip(
+            questions, self._cluster([asked.answer_set(clean, self._noisy) for asked in questions]), strict=True
+        ):
+            asked.clustered = clustered
+            accepted = self._accepts(clustered)
+            if accepted is not None or clean == self._n:
+                self._decide(asked, clustered, accepted)
+
+    def _accepts(self, clustered: AnswerSet) -> bool | None:
+        """The verdict that the counts alone give, if they do."""
+        policy, seen = self.policy, len(clustered.clean)
+        if policy.detector != COUNTING:
+            return None
+        if not policy.epsilon:
+            return settled(COUNTING, self._scorer.backend, agreeing(clustered), seen, self._n, policy.threshold)
+        # The calibrated verdict is that of the first look that gives one, also where more is drawn by now.
+        for at in [k for k in policy.looks if k < seen and self._at_once]:
+            cut = self._cluster([replace(clustered, clean=clustered.clean[:at], cluster_ids=None)])[0]
+            if (early := predicted(agreeing(cut), at, self._n, policy.threshold, policy.epsilon)) is not None:
+                return early
+        return predicted(agreeing(clustered), seen, self._n, policy.threshold, policy.epsilon)
+
+    def _decide(self, asked: _Question, clustered: AnswerSet, accepted: bool | None) -> None:
+        try:
+            score = self._score(clustered)
+        except HedgeError as error:
+            asked.error = error
+            return
+        known = score <= self.policy.threshold if accepted is None else accepted
+        counting = self.policy.detector == COUNTING
+        reason = reason_of(self.policy, clustered, score, self._n, accepted=known, counting=counting)
+        asked.verdict = self._verdict(asked, "accepted" if known else "rejected", reason, score)
+
+    def _score(self, clustered: AnswerSet) -> float:
+        name = self.policy.detector
+        with self._clustering:
+            [scores] = score_all([clustered], self._scorer.backend, (name,), alpha=self._scorer.alpha)
+        self._check_weighting(scores)
+        score = scores[name]
+        if score is None:
+            raise DrawsFailed(f"{name} has no score: {scores.left_out[name]}")
+        return score
+
+    def _check_weighting(self, scores: Scores) -> None:
+        calibrated = self.policy.calibration.get("weighting")
+        if calibrated is not None and scores.weighting != calibrated:
+            raise DrawsFailed(
+                f"the answers came without log-probabilities, which {self.policy.detector} had when it was calibrated"
+            )
+
+    def _verdict(self, asked: _Question, state: Any, reason: str, score: float | None = None) -> Verdict:
+        baseline, promise = asked.answers.get(("baseline", 0)), self.policy.promise
+        return Verdict(
+            answer=baseline.text if baseline else None,
+            state=state,
+            reason=reason,
+            risk=promise.risk if state == "accepted" else None,
+            confidence=promise.confidence,
+            score=score,
+            threshold=self.policy.threshold,
+            clusters=clusters_of(asked.clustered) if asked.clustered else (),
+            draws=len(asked.answers) - (baseline is not None),
+            all_draws=self._n + self._noisy,
+            seconds=time.monotonic() - asked.start,
+            finish=baseline.finish if baseline else None,
+            n_tokens=baseline.n_tokens if baseline else None,
+        )
+
+    def _late(self, asked: _Question) -> Verdict | HedgeError:
+        if asked.error is None and asked.verdict is None:
+            return self.undecided(asked)
+        return asked.error or _outcome(asked)
+
+    def _cluster(self, sets: Sequence[AnswerSet]) -> list[AnswerSet]:
+        with self._clustering:
+            return self._scorer.cluster(sets)
+
+    def _others_answer(self) -> bool:
+        """Whether the server has said that another model answered."""
+        facts = getattr(self.model, "sampling_facts", dict)()
+        known = self.policy.calibration.get("answered_as") or ()
+        return any(name not in known for name in facts.get("other_models", ()))
+
+    def _looks(self) -> list[int]:
+        """Numbers of clean draws after which to look."""
+        policy, n = self.policy, self._n
+        if policy.detector != COUNTING:
+            return [n]
+        if policy.epsilon:
+            return list(policy.looks)
+        # Acceptance needs so many that agree, and looking earlier finds nothing; rejection may be known at once.
+        first = looks(n)[0]
+        least = first if isinstance(self._scorer.backend, ExactClustering) else max(first, needed(n, policy.threshold))
+        return sorted({*range(least, n, max(1, n // 5)), n})
 
 
-def _plan_of(policy: Policy) -> SamplingPlan:
+def _outcome(asked: _Question) -> Verdict:
+    if asked.error is not None:
+        raise asked.error
+    assert asked.verdict is not None
+    return asked.verdict
+
+
+def _wanted(draw: Draw, clean: int, noisy: int) -> bool:
+    return draw.index < {"baseline": 1, "clean": clean, "noisy": noisy}[draw.condition]
+
+
+def plan_of(policy: Policy) -> SamplingPlan:
+    """How a policy's questions are sampled.
+
+    Raises:
+        ConfigError: its run does not say.
+    """
     sampling: Mapping[str, Any] = policy.circumstances.get("sampling") or {}
     if not sampling:
         raise ConfigError("the policy's run records no sampling settings, so its questions cannot be asked again")
@@ -172,10 +443,17 @@ def _plan_of(policy: Policy) -> SamplingPlan:
     return SamplingPlan.from_generation_kwargs({**sampling, "strength": 1.0, "probe": False})
 
 
-def _prompt_of(policy: Policy) -> Prompt:
+def prompt_of(policy: Policy) -> Prompt:
+    """The prompt that a policy's questions are put into.
+
+    Raises:
+        ConfigError: its run does not say, or it has more in it than a question.
+    """
     prompt = policy.circumstances.get("prompt") or {}
     if not isinstance(prompt.get("user"), str):
         raise ConfigError("the policy's run records no prompt, so its questions cannot be asked again")
+    if CONTEXT in prompt["user"]:
+        raise ConfigError("the policy's questions were asked with a context, which a guard does not give")
     return Prompt(str(prompt.get("name", "policy")), prompt["user"], prompt.get("system"))
 
 
@@ -184,14 +462,3 @@ def _key(question: str, pictures: Sequence[Image.Image]) -> str:
     for picture in pictures:
         digest.update(repr(picture.size).encode() + picture.tobytes())
     return digest.hexdigest()
-
-
-def _agreeing(clustered: AnswerSet) -> int:
-    ids = clustered.cluster_ids or ()
-    return sum(i == ids[0] for i in ids[1 : 1 + len(clustered.clean)])
-
-
-def _meanings(clustered: AnswerSet) -> tuple[tuple[str, float], ...]:
-    ids = list(clustered.cluster_ids or ())[1 : 1 + len(clustered.clean)]
-    texts = {i: answer.text for i, answer in reversed(list(zip(ids, clustered.clean, strict=True)))}
-    return tuple((texts[i], count / len(ids)) for i, count in Counter(ids).most_common())

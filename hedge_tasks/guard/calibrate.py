@@ -11,16 +11,20 @@ from typing import Any
 
 import numpy as np
 
+from hedge_tasks.data.answers import AnswerSet
 from hedge_tasks.detectors.pipeline import Scores
 from hedge_tasks.detectors.registry import get
 from hedge_tasks.detectors.scorer import Scorer
 from hedge_tasks.errors import ConfigError, DataError
+from hedge_tasks.guard.curtailment import looks
 from hedge_tasks.guard.policy import Policy, Promise, circumstances_of, differences
+from hedge_tasks.guard.seen import FORCED, Column, check_epsilon, columns, predicts
 from hedge_tasks.runs.run_files import Run
 from hedge_tasks.statistics import Estimate, estimate_rate
 from hedge_tasks.statistics.risk_control import Candidate, RiskControl, control_risk
 
 _SURE = 0.99
+_NO_FORCED = "it needs forced passes, which a guard does not ask for"
 
 
 @dataclass(frozen=True)
@@ -58,7 +62,14 @@ class Check:
 
 
 def calibrate(
-    run: Run, scorer: Scorer, detectors: Sequence[str], *, risk: float, confidence: float = 0.9, seed: int = 0
+    run: Run,
+    scorer: Scorer,
+    detectors: Sequence[str],
+    *,
+    risk: float,
+    confidence: float = 0.9,
+    epsilon: float = 0.0,
+    seed: int = 0,
 ) -> Calibration:
     """Find the threshold that accepts most while its promise holds; see `hedge_tasks.statistics.risk_control`.
 
@@ -68,6 +79,8 @@ def calibrate(
         detectors: names; several are corrected for having been tried.
         risk: largest share of hallucinated answers among the accepted, in (0, 1).
         confidence: that this holds, in (0, 1).
+        epsilon: of the predicted end of RadFlag's draws; 0 for none. The promise is about the answers that are let
+            through with that; see `hedge_tasks.guard.curtailment`.
         seed: of the documents that place the candidates.
 
     Raises:
@@ -84,25 +97,27 @@ def calibrate(
             f"{scorer.name}: its threshold is chosen on the run's own labels, and a policy needs a fixed one: "
             "--clustering embed --threshold 0.9, or a filter such as nli"
         )
+    check_epsilon(epsilon)
     if not any(a.label is not None for a in run.answer_sets):
         raise DataError(f"{run.title}: no document has a label")
-    scores = scorer.with_detectors(asked).score(run.answer_sets)
-    left_out = {name: _why_none(scores, name) for name in asked if all(s[name] is None for s in scores)}
-    columns = {name: [s[name] for s in scores] for name in asked if name not in left_out}
-    labels, groups = _labels(scores), _groups(scores)
+    left_out = {name: _NO_FORCED for name in asked if get(name).needs & FORCED}
+    found = columns(run.answer_sets, scorer, [name for name in asked if name not in left_out], epsilon=epsilon)
+    left_out |= {name: _why_none(c.scores, name) for name, c in found.items() if np.isnan(c.values).all()}
+    known = {name: c for name, c in found.items() if name not in left_out}
+    labels, groups = _labels(run.answer_sets), _groups(run.answer_sets)
     options: dict[str, Any] = {
         "risk": risk,
         "confidence": confidence,
         "groups": groups,
-        "n_detectors": len(columns),
+        "n_detectors": len(known),
         "seed": seed,
     }
-    tried = {name: control_risk(_floats(values), labels, **options) for name, values in columns.items()}
-    held = {name: found.chosen for name, found in tried.items() if found.chosen is not None}
+    tried = {name: control_risk(c.values, labels, **options) for name, c in known.items()}
+    held = {name: control.chosen for name, control in tried.items() if control.chosen is not None}
     if not held:
         return Calibration(None, tried, left_out)
     best = max(held, key=lambda name: (held[name].share, -get(name).draws(*_draws(run)), name))
-    policy = _policy(run, scorer, best, tried[best], held[best], [s.id for s in scores], columns[best], labels)
+    policy = _policy(run, scorer, best, tried[best], held[best], known[best], labels, epsilon)
     return Calibration(policy, tried, left_out)
 
 
@@ -117,19 +132,19 @@ def check(policy: Policy, run: Run) -> Check:
         raise ConfigError(f"{run.title}: the promise is not about it. {'; '.join(found)}")
     if not run.answer_sets:
         raise DataError(f"{run.title}: there are no answers")
-    scores = policy.scorer().score(run.answer_sets)
-    values, labels = [s[policy.detector] for s in scores], _labels(scores)
-    if _digest([s.id for s in scores], values, labels) == policy.calibration.get("digest"):
+    early: dict[str, Any] = {"epsilon": policy.epsilon, "at": policy.looks}
+    values = columns(run.answer_sets, policy.scorer(), [policy.detector], **early)[policy.detector].values
+    labels, groups = _labels(run.answer_sets), _groups(run.answer_sets)
+    if _digest([a.id for a in run.answer_sets], values, labels) == policy.calibration.get("digest"):
         raise DataError(f"{run.title}: these are the documents it was calibrated on, where the promise proves nothing")
-    groups = _groups(scores)
-    taken = _floats(values) <= policy.threshold
+    taken = values <= policy.threshold
     accepted = estimate_rate(taken.astype(float), groups=groups, confidence=_SURE)
     known = taken & ~np.isnan(labels)
     of_known = [g for g, k in zip(groups, known, strict=True) if k] if groups is not None else None
     risk = estimate_rate(labels[known], groups=of_known)
     held = None if risk.value is None else risk.value <= policy.promise.risk
     refuted = risk.interval is not None and risk.interval[0] > policy.promise.risk
-    return Check(risk, accepted, held, refuted, _apart(accepted.interval, policy.promise.accepted_interval))
+    return Check(risk, accepted, held, refuted, apart(accepted.interval, policy.promise.accepted_interval))
 
 
 def _policy(
@@ -138,9 +153,9 @@ def _policy(
     detector: str,
     control: RiskControl,
     chosen: Candidate,
-    ids: Sequence[str],
-    values: Sequence[float | None],
+    found: Column,
     labels: np.ndarray,
+    epsilon: float,
 ) -> Policy:
     # The images are what is independent; that they are fewer than the documents widens the interval.
     effective = control.n_groups or control.n
@@ -148,7 +163,7 @@ def _policy(
         risk=control.risk,
         confidence=control.confidence,
         accepted=chosen.share,
-        accepted_interval=_wilson(chosen.share, effective),
+        accepted_interval=sure_interval(chosen.share, effective),
         n=control.n,
         n_groups=control.n_groups,
         n_accepted=chosen.n_accepted,
@@ -159,27 +174,34 @@ def _policy(
     calibration = {
         "task": run.task,
         "created": run.created,
-        "documents": len(ids),
+        "documents": len(run.answer_sets),
         "labelled": int((~np.isnan(labels)).sum()),
         "judge": (run.settings.get("documents") or {}).get("judge"),
-        "digest": _digest(ids, values, labels),
+        "digest": _digest([a.id for a in run.answer_sets], found.values, labels),
+        **({"weighting": found.weighting} if found.weighting else {}),
+        **({"answered_as": names} if (names := _answered_as(run)) else {}),
     }
-    return Policy(detector, chosen.threshold, scorer.settings(), promise, circumstances_of(run), calibration)
+    about = (scorer.settings(), promise, circumstances_of(run), calibration)
+    at = looks(len(run.answer_sets[0].clean)) if predicts(detector, epsilon) else ()
+    return Policy(detector, chosen.threshold, *about, epsilon=epsilon if at else 0.0, looks=at)
 
 
-def _labels(scores: Sequence[Scores]) -> np.ndarray:
-    return _floats([s.label for s in scores])
+def _answered_as(run: Run) -> list[str]:
+    """Names that the server gave the model, where it gave any: as these it is the one that was calibrated."""
+    server = (run.settings.get("sampled") or {}).get("server")
+    names = server.get("answered_as") if isinstance(server, Mapping) else None
+    return [str(name) for name in names] if isinstance(names, list) else []
 
 
-def _groups(scores: Sequence[Scores]) -> list[str] | None:
+def _labels(answers: Sequence[AnswerSet]) -> np.ndarray:
+    return np.array([math.nan if a.label is None else a.label for a in answers], dtype=np.float64)
+
+
+def _groups(answers: Sequence[AnswerSet]) -> list[str] | None:
     """Documents without a group stand for themselves."""
-    if all(s.group is None for s in scores):
+    if all(a.group is None for a in answers):
         return None
-    return [f"group {s.group}" if s.group is not None else f"document {i}" for i, s in enumerate(scores)]
-
-
-def _floats(values: Sequence[float | int | None]) -> np.ndarray:
-    return np.array([math.nan if v is None else v for v in values], dtype=np.float64)
+    return [f"group {a.group}" if a.group is not None else f"document {i}" for i, a in enumerate(answers)]
 
 
 def _draws(run: Run) -> tuple[int, int]:
@@ -191,16 +213,18 @@ def _why_none(scores: Sequence[Scores], name: str) -> str:
     return next((s.left_out[name] for s in scores if name in s.left_out), "it has no score for any document")
 
 
-def _digest(ids: Sequence[str], values: Sequence[float | None], labels: np.ndarray) -> str:
-    rows = sorted(zip(map(str, ids), map(repr, values), map(repr, labels.tolist()), strict=True))
+def _digest(ids: Sequence[str], values: np.ndarray, labels: np.ndarray) -> str:
+    rows = sorted(zip(map(str, ids), map(repr, values.tolist()), map(repr, labels.tolist()), strict=True))
     return hashlib.sha256(json.dumps(rows).encode()).hexdigest()
 
 
-def _wilson(share: float, n: int) -> tuple[float, float]:
+def sure_interval(share: float, n: int) -> tuple[float, float]:
+    """The 99 % interval of a share of n that is accepted."""
     from hedge_tasks.statistics.base import wilson
 
     return wilson(share, n, _SURE)
 
 
-def _apart(one: tuple[float, float] | None, other: tuple[float, float]) -> bool:
+def apart(one: tuple[float, float] | None, other: tuple[float, float]) -> bool:
+    """Whether two intervals have nothing in common."""
     return one is not None and (one[0] > other[1] or one[1] < other[0])

@@ -58,7 +58,11 @@ class Policy:
         clustering: settings of the clustering, as a run records them.
         promise: what holds for the accepted.
         circumstances: what the promise is bound to: model, sampling, prompt, pictures' columns; see `circumstances_of`.
-        calibration: where it comes from: task, time, documents, judge, and a digest of ids, labels and scores.
+        calibration: where it comes from: task, time, documents, judge, and a digest of ids, labels and scores;
+            `weighting` where the score depends on log-probabilities ("logprob" or "uniform"), `answered_as` where the
+            server said which model it was.
+        epsilon: of the predicted end of the draws; 0 for none. See `hedge_tasks.guard.curtailment`.
+        looks: numbers of draws at which that is looked for; none without an epsilon.
     """
 
     detector: str
@@ -67,6 +71,8 @@ class Policy:
     promise: Promise
     circumstances: Mapping[str, Any]
     calibration: Mapping[str, Any]
+    epsilon: float = 0.0
+    looks: tuple[int, ...] = ()
 
     def scorer(self) -> Scorer:
         """What scores answers as the calibration did.
@@ -123,7 +129,8 @@ def load_policy(path: Path) -> Policy:
     try:
         promise = dict(content.pop("promise"))
         promise["accepted_interval"] = tuple(promise["accepted_interval"])
-        policy = Policy(promise=Promise(**promise), **content)
+        looks = tuple(content.pop("looks"))
+        policy = Policy(promise=Promise(**promise), looks=looks, **content)
     except (TypeError, ValueError, KeyError) as error:
         names = ", ".join(field.name for field in fields(Policy))
         raise DataError(f"{path}: not the fields of a policy ({names}): {error}") from None

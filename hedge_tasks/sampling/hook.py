@@ -8,7 +8,7 @@ takes finished draws from the answer store and asks the model for the others: an
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
 from typing import Any, Protocol
 
 from loguru import logger
@@ -207,7 +207,7 @@ def _check_images(model: Any, jobs: Sequence[Job]) -> None:
         for key, draw in check.draws.values()
         if check.job.store.get(key) is None
     }
-    for outcome in _made(model, pending):
+    for outcome in outcomes(model, pending):
         _keep(outcome, pending)  # one that fails is one document less in the check
     for job in {check.job.definition.id: check.job for check in checks}.values():
         store, definition = job.store, job.definition
@@ -217,7 +217,7 @@ def _check_images(model: Any, jobs: Sequence[Job]) -> None:
 
 def _probe(model: Any, draws: Sequence[DrawRequest]) -> ProbeReport | None:
     seeded, nowhere = hasattr(model, "generate_draws"), AnswerStore(None)
-    return probe(draws, lambda of: _made(model, {key: (draw, nowhere) for key, draw in of.items()}), seeded=seeded)
+    return probe(draws, lambda of: outcomes(model, {key: (draw, nowhere) for key, draw in of.items()}), seeded=seeded)
 
 
 def _decoding(model: Any, plan: SamplingPlan) -> dict[str, Any]:
@@ -237,7 +237,7 @@ def _sample(model: Any, pending: _Pending, tally: FailureTally) -> dict[str, str
     with tqdm(total=len(pending), desc="Sampling", unit="draw", disable=getattr(model, "rank", 0) != 0) as bar:
         for attempt in range(1, MAX_ATTEMPTS + 1):
             failed = {}
-            for outcome in _made(model, left):
+            for outcome in outcomes(model, left):
                 _keep(outcome, left)
                 for key, reason in outcome:
                     if isinstance(reason, Refused):
@@ -272,8 +272,8 @@ def _keep(outcome: _Outcome, pending: _Pending) -> None:
         stores[number].put(records)
 
 
-def _made(model: Any, pending: _Pending) -> Iterator[_Outcome]:
-    """The outcomes of draws as they finish, by whatever way the model is asked.
+def outcomes(model: Any, pending: _Pending) -> Generator[_Outcome, None, None]:
+    """The outcomes of draws as they finish, by whatever way the model is asked. Nothing is stored, nor asked again.
 
     A picture that cannot be read ends what an adapter is at. Its document's draws have failed then for good, and the
     adapter is asked for the others.

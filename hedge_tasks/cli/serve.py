@@ -1,0 +1,99 @@
+"""`hedge serve`: an OpenAI-compatible server in front of a model, which lets through what a policy does."""
+
+from __future__ import annotations
+
+import argparse
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from hedge_tasks.cli.ask import add_model
+from hedge_tasks.io.commands import command, say
+
+if TYPE_CHECKING:
+    from hedge_tasks.guard import Guard
+    from hedge_tasks.guard.proxy.settings import ProxySettings
+
+_WITHIN_S = 60.0
+SILENT = ("hedge_tasks.serving", "hedge_tasks.sampling", "hedge_tasks.models")
+"""What these log may quote a server that quotes the question."""
+
+
+def add(commands: Any) -> None:
+    text = "serve a model with OpenAI's API, each answer with its verdict under a policy"
+    parser = command(commands, "serve", run, text)
+    parser.add_argument("--policy", type=Path, required=True, metavar="FILE", help="of `hedge calibrate`")
+    parser.add_argument("--upstream", metavar="URL", help="the model's server, such as http://localhost:8000/v1")
+    add_model(parser)
+    parser.add_argument("--host", default="127.0.0.1", help="address to listen at (default: this machine only)")
+    parser.add_argument("--port", type=int, default=8900, help="0 takes a free one (default: 8900)")
+    how = "an answer that is not accepted comes with its verdict, or a refusal in its place (default: flag)"
+    parser.add_argument("--on-reject", default="flag", metavar="flag|refuse", help=how)
+    how = "what the policy cannot judge is an error, or comes as it is and says so (default: refuse)"
+    parser.add_argument("--on-unjudged", default="refuse", metavar="refuse|flag", help=how)
+    how = f"after that an answer is undecided (default: {_WITHIN_S:g})"
+    parser.add_argument("--within", type=float, default=_WITHIN_S, metavar="SECONDS", help=how)
+    parser.add_argument("--at-once", action="store_true", help="all draws in one wave: sooner, but more of them")
+    parser.add_argument("--concurrency", type=int, default=16, help="questions at a time (default: 16)")
+    how = "further ones that wait; more get a 429 (default: 16)"
+    parser.add_argument("--waiting", type=int, default=16, help=how)
+    parser.add_argument("--max-body-mb", type=int, default=32, help="of a request (default: 32)")
+    parser.add_argument("--max-megapixels", type=int, default=32, help="of a request's pictures (default: 32)")
+
+
+def run(arguments: argparse.Namespace) -> int:
+    from loguru import logger
+
+    from hedge_tasks.errors import ConfigError
+    from hedge_tasks.guard import Guard
+
+    try:
+        from hedge_tasks.guard.proxy.app import build_app
+        from hedge_tasks.guard.proxy.server import listen, server_of
+    except ModuleNotFoundError as error:
+        raise ConfigError(f"`hedge serve` needs {error.name}: pip install 'hedge-tasks[serve]'") from None
+    for name in SILENT:
+        logger.disable(name)
+    settings = _settings(arguments)
+    options = {
+        "within": arguments.within,
+        "at_once": arguments.at_once,
+        "concurrency": arguments.concurrency,
+        "endpoint": arguments.upstream,
+    }
+    with Guard.load(arguments.policy, model=arguments.model, model_args=arguments.model_args, **options) as guard:
+        server = server_of(build_app(guard, settings))
+        with listen(arguments.host, arguments.port) as found:
+            guard.warm()
+            say(_greeting(guard, settings, *found.getsockname()[:2]))
+            server.run(sockets=[found])
+    return 0
+
+
+def _settings(arguments: argparse.Namespace) -> ProxySettings:
+    from hedge_tasks.guard.proxy.server import is_loopback
+    from hedge_tasks.guard.proxy.settings import KEY_VARIABLE, ProxySettings
+    from hedge_tasks.io import options
+    from hedge_tasks.serving.secrets import NO_KEY, check_key
+
+    key = check_key(KEY_VARIABLE, os.environ.get(KEY_VARIABLE))
+    return ProxySettings(
+        on_reject=arguments.on_reject,
+        on_unjudged=arguments.on_unjudged,
+        key=None if key == NO_KEY else key,
+        local=is_loopback(arguments.host),
+        most_requests=options.count("--concurrency", arguments.concurrency, at_least=1)
+        + options.count("--waiting", arguments.waiting),
+        largest_body=options.count("--max-body-mb", arguments.max_body_mb, at_least=1) << 20,
+        most_pixels=options.count("--max-megapixels", arguments.max_megapixels, at_least=1) * 10**6,
+    )
+
+
+def _greeting(guard: Guard, settings: ProxySettings, host: str, port: int) -> str:
+    promise = guard.policy.promise
+    key = "with a key" if settings.key else "without a key, for programs of this machine"
+    address = f"[{host}]" if ":" in host else host
+    return (
+        f"http://{address}:{port}/v1 ({key}): of the answers that are accepted at most {promise.risk:.1%} are "
+        f"hallucinated, with {promise.confidence:.0%} confidence. Ctrl-C ends."
+    )

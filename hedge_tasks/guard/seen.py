@@ -1,0 +1,146 @@
+"""What a policy looks at: of a finished run the answers that would be sampled for it, and their scores.
+
+A question that is asked under a policy gets only the draws that its detector pays for. Clusters are components, so that
+other draws can join two of them: a promise must be made about the same answers that will be there when it is used.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+import numpy.typing as npt
+
+from hedge_tasks.data.answers import AnswerSet
+from hedge_tasks.detectors.pipeline import Scores
+from hedge_tasks.detectors.registry import get
+from hedge_tasks.detectors.scorer import Scorer, score_all
+from hedge_tasks.errors import ConfigError
+from hedge_tasks.guard.curtailment import COUNTING, looks, stopped_scores
+
+FORCED = frozenset({"forced_blank", "forced_truth"})
+"""What a detector may need that a guard cannot ask for."""
+
+MOST_EPSILON = 0.25
+
+_LOOKED_AT = 64
+"""Documents that show whether a score depends on log-probabilities."""
+
+
+@dataclass(frozen=True)
+class Column:
+    """What one detector says of the documents of a run.
+
+    Attributes:
+        values: its scores, `nan` where there is none, shape (documents,).
+        scores: the same with all else that is known of each document.
+        weighting: "logprob" or "uniform" where that decides the scores, else None.
+    """
+
+    values: npt.NDArray[np.float64]
+    scores: Sequence[Scores]
+    weighting: str | None
+
+
+def pays_for(detector: str) -> tuple[bool, bool]:
+    """Whether the detector looks at clean, and at noisy draws."""
+    price = get(detector).draws
+    return price(1, 0) > price(0, 0), price(0, 1) > price(0, 0)
+
+
+def check_epsilon(epsilon: float) -> None:
+    """Raise ConfigError for what is no epsilon."""
+    if not 0 <= epsilon <= MOST_EPSILON:
+        raise ConfigError(f"epsilon: expected a number from 0 to {MOST_EPSILON:g}, got {epsilon:g}")
+
+
+def columns(
+    answers: Sequence[AnswerSet],
+    scorer: Scorer,
+    detectors: Sequence[str],
+    *,
+    epsilon: float = 0.0,
+    at: Sequence[int] = (),
+) -> dict[str, Column]:
+    """Score the documents as a guard would.
+
+    Args:
+        answers: of all documents, with all their draws.
+        scorer: clusters.
+        detectors: names.
+        epsilon: of the predicted end, for the detector that counts; see `hedge_tasks.guard.curtailment`.
+        at: numbers of draws at which that is looked for; by default those of `curtailment.looks`.
+
+    Returns:
+        By detector, in the order asked.
+
+    Raises:
+        ConfigError: documents have different numbers of draws, and an end is to be predicted.
+    """
+    found: dict[str, Column] = {}
+    for paid in dict.fromkeys(map(pays_for, detectors)):
+        names = [name for name in detectors if pays_for(name) == paid]
+        clean, noisy = paid
+        seen = [replace(a, clean=a.clean if clean else (), noisy=a.noisy if noisy else ()) for a in answers]
+        clustered = scorer.cluster(seen)
+        scores = _scores(clustered, scorer, names)
+        bare = _scores([_without_logprobs(a) for a in clustered[:_LOOKED_AT]], scorer, names)
+        for name in names:
+            values = np.array([math.nan if s[name] is None else s[name] for s in scores], dtype=np.float64)
+            if predicts(name, epsilon):
+                n = _number_of_draws(seen)
+                values = stopped_scores(agreeing_at(seen, scorer, at or looks(n)), n, epsilon, at or looks(n))[0]
+            found[name] = Column(values, scores, _weighting(scores, bare, name))
+    return {name: found[name] for name in detectors}
+
+
+def predicts(detector: str, epsilon: float) -> bool:
+    """Whether an end of the draws is predicted for this detector."""
+    return epsilon > 0 and detector == COUNTING
+
+
+def agreeing(clustered: AnswerSet) -> int:
+    """Clean answers in the baseline answer's cluster."""
+    ids = clustered.cluster_ids or ()
+    return sum(i == ids[0] for i in ids[1 : 1 + len(clustered.clean)])
+
+
+def agreeing_at(answers: Sequence[AnswerSet], scorer: Scorer, at: Sequence[int]) -> npt.NDArray[np.int64]:
+    """Clean answers in the baseline answer's cluster after so many draws, shape (documents, looks).
+
+    The first answers are clustered by themselves each time: with the later ones they might be one cluster.
+    """
+    columns = [
+        [agreeing(c) for c in scorer.cluster([replace(a, clean=a.clean[:k], cluster_ids=None) for a in answers])]
+        for k in at
+    ]
+    return np.array(columns, dtype=np.int64).reshape(len(at), len(answers)).T
+
+
+def _number_of_draws(answers: Sequence[AnswerSet]) -> int:
+    numbers = {len(a.clean) for a in answers}
+    if len(numbers) != 1:
+        raise ConfigError(f"epsilon: documents have different numbers of draws ({sorted(numbers)}): no end to predict")
+    return numbers.pop()
+
+
+def _scores(clustered: Sequence[AnswerSet], scorer: Scorer, detectors: Sequence[str]) -> list[Scores]:
+    return score_all(clustered, scorer.backend, detectors, alpha=scorer.alpha)
+
+
+def _weighting(scores: Sequence[Scores], bare: Sequence[Scores], detector: str) -> str | None:
+    """What the answers' weights were, if others give another score and all documents had the same.
+
+    Args:
+        bare: of the first documents, without log-probabilities.
+    """
+    if {s.weighting for s in scores} != {"logprob"}:
+        return None
+    return None if all(a[detector] == b[detector] for a, b in zip(scores, bare, strict=False)) else "logprob"
+
+
+def _without_logprobs(answers: AnswerSet) -> AnswerSet:
+    clean, noisy = (tuple(replace(a, mean_logprob=None) for a in of) for of in (answers.clean, answers.noisy))
+    return replace(answers, baseline=replace(answers.baseline, mean_logprob=None), clean=clean, noisy=noisy)

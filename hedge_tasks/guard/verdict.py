@@ -1,0 +1,109 @@
+"""What became of a question that was asked under a policy."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import asdict, dataclass
+from typing import Any, Literal
+
+from hedge_tasks.data.answers import AnswerSet
+from hedge_tasks.guard.curtailment import needed
+from hedge_tasks.guard.policy import Policy
+from hedge_tasks.guard.seen import agreeing
+
+State = Literal["accepted", "rejected", "undecided"]
+
+
+@dataclass(frozen=True)
+class Cluster:
+    """Answers that mean the same.
+
+    Attributes:
+        text: one of them; of the baseline answer's cluster the baseline answer.
+        share: of the clean draws.
+        baseline: whether the baseline answer is one of them.
+    """
+
+    text: str
+    share: float
+    baseline: bool
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """What became of a question.
+
+    Attributes:
+        answer: the model's baseline answer; None where there was none in time.
+        state: "accepted" (the policy lets it through), "rejected", or "undecided" (the time was over before).
+        reason: why, in words.
+        risk: of an accepted answer what the policy promises: at most this share of all that it accepts is
+            hallucinated. None for every other answer, about which nothing is promised.
+        confidence: that the promise holds.
+        score: of the policy's detector, after the draws that were made; None where there is none yet.
+        threshold: a score of at most this is accepted.
+        clusters: what the draws mean, the baseline answer's first, then by falling share; empty before the first look.
+        draws: answers that were sampled besides the baseline answer.
+        all_draws: answers that would have been sampled without an early end.
+        seconds: that it took.
+        finish: why the model stopped, as in `hedge_tasks.data.answers.Answer`.
+        n_tokens: of the baseline answer, where they are known.
+    """
+
+    answer: str | None
+    state: State
+    reason: str
+    risk: float | None
+    confidence: float
+    score: float | None
+    threshold: float
+    clusters: tuple[Cluster, ...]
+    draws: int
+    all_draws: int
+    seconds: float
+    finish: str | None = None
+    n_tokens: int | None = None
+
+    @property
+    def accepted(self) -> bool:
+        """Whether the policy lets the answer through."""
+        return self.state == "accepted"
+
+    @property
+    def words(self) -> str:
+        """The verdict as one line."""
+        if self.accepted:
+            return f"let through (of those let through, at most {self.risk:.1%} are promised to be wrong)"
+        return "undecided, so not safe to use" if self.state == "undecided" else "not safe to use"
+
+    def to_dict(self) -> dict[str, Any]:
+        """For JSON."""
+        return {**asdict(self), "accepted": self.accepted}
+
+
+def clusters_of(clustered: AnswerSet) -> tuple[Cluster, ...]:
+    """The meanings of the clean draws, the baseline answer's first."""
+    baseline, *ids = list(clustered.cluster_ids or ())[: 1 + len(clustered.clean)]
+    texts = {i: answer.text for i, answer in reversed(list(zip(ids, clustered.clean, strict=True)))}
+    counts = Counter(ids)
+    own = Cluster(clustered.baseline.text, counts.pop(baseline, 0) / max(len(ids), 1), True)
+    return (own, *(Cluster(texts[i], count / len(ids), False) for i, count in counts.most_common()))
+
+
+def reason_of(policy: Policy, clustered: AnswerSet, score: float, n: int, *, accepted: bool, counting: bool) -> str:
+    """Why an answer is accepted or not, in words.
+
+    Args:
+        n: clean draws in all.
+        counting: whether the policy's detector counts draws that agree.
+    """
+    seen, same = len(clustered.clean), agreeing(clustered)
+    if counting:
+        allowed = max(n - needed(n, policy.threshold), 0)
+        text = f"{seen - same} of {seen} draws say something else than the answer; {allowed} of {n} may"
+    else:
+        text = f"{policy.detector} is {score:.4g}, {'at most' if accepted else 'above'} {policy.threshold:.4g}"
+    if seen < n and counting:
+        certain = f" (with a probability of at least {1 - policy.epsilon:g})" if policy.epsilon else ""
+        text += f", and the {n - seen} draws that were not made would not change that{certain}"
+    return text

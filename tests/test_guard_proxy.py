@@ -1,0 +1,500 @@
+"""The proxy on a real socket, in front of a scripted server: answers with verdicts, and none without."""
+
+from __future__ import annotations
+
+import base64
+import io
+import json
+import re
+import socket
+import threading
+import time
+import zlib
+from collections.abc import Iterator
+from contextlib import ExitStack
+from dataclasses import replace
+from typing import Any
+
+import openai
+import pytest
+from guarded import PICTURE, PROMPT, SERVED, answer, chat_body, get, of_server, policy, post, proxied, reply
+from openai_server import Response, Script, completion, error, images_of, serve, texts_of
+
+from hedge_tasks.errors import ConfigError
+from hedge_tasks.guard import Guard
+from hedge_tasks.guard.proxy.metrics import Metrics
+from hedge_tasks.guard.proxy.settings import ProxySettings
+from hedge_tasks.guard.verdict import Verdict
+
+POLICY = of_server(policy())
+
+
+@pytest.fixture(scope="module")
+def seen() -> list[dict[str, Any]]:
+    """Bodies that the module's upstream has got."""
+    return []
+
+
+@pytest.fixture(scope="module")
+def url(seen: list[dict[str, Any]]) -> Iterator[str]:
+    def kept(body: dict[str, Any]) -> str:
+        seen.append(body)
+        return reply(body)
+
+    with serve(kept, models=[SERVED]) as upstream, proxied(Guard.load(POLICY, endpoint=upstream)) as found:
+        yield found
+
+
+def test_an_answer_comes_with_the_verdict_of_the_guard(url: str) -> None:
+    with serve(reply, models=[SERVED]) as upstream, Guard.load(POLICY, endpoint=upstream, at_once=True) as guard:
+        for question in ("0.0", "0.2", "0.5", "0.9"):
+            alone = guard.ask(PICTURE, question)
+            status, got = post(url, chat_body(question))
+            assert status == 200
+            assert got["choices"][0]["message"]["content"] == alone.answer == "a"
+            hedge = got["hedge"]
+            assert (hedge["judged"], hedge["accepted"], hedge["state"]) == (True, alone.accepted, alone.state)
+            assert hedge["risk"] == (POLICY.promise.risk if alone.accepted else None)
+            assert 0 < hedge["draws"] <= alone.draws == 10
+            assert sum(cluster["share"] for cluster in hedge["clusters"]) == pytest.approx(1)
+    assert post(url, chat_body("0.0"))[1]["hedge"]["draws"] < 10
+    assert post(url, chat_body("0.0"))[1]["hedge"]["accepted"]
+    assert not post(url, chat_body("0.9"))[1]["hedge"]["accepted"]
+
+
+def test_the_model_is_asked_as_it_was_calibrated(url: str, seen: list[dict[str, Any]]) -> None:
+    """The calibrated prompt, decoding and picture, whichever of the two forms the question has."""
+    bodies = []
+    for text in ("0.1", "Short answer: 0.1"):
+        del seen[:]
+        assert post(url, chat_body(text, seed=5))[0] == 200
+        bodies.append(sorted(json.dumps({k: b[k] for k in b}, sort_keys=True) for b in seen))
+        assert {tuple(texts_of(b)) for b in seen} == {("Short answer: 0.1",)}
+        assert {b["temperature"] for b in seen} == {0.1, 1.0}
+        assert {(b["top_p"], b["max_tokens"]) for b in seen} == {(1.0, 512)}
+        assert all(list(images_of(b)[0].getdata()) == list(PICTURE.getdata()) for b in seen)
+    assert bodies[0] == bodies[1]
+    del seen[:]
+    post(url, chat_body("0.1", seed=6))
+    assert {b["seed"] for b in seen}.isdisjoint(json.loads(b)["seed"] for b in bodies[0])
+
+
+def test_openai_s_client_reads_it_and_streams_it(url: str) -> None:
+    client = openai.OpenAI(base_url=f"{url}/v1", api_key="none", max_retries=0)
+    whole = client.chat.completions.create(**chat_body("0.0"))
+    assert whole.choices[0].message.content == "a"
+    assert whole.hedge["accepted"] is True  # type: ignore[attr-defined]
+    chunks = list(client.chat.completions.create(**chat_body("0.9"), stream=True))
+    assert "".join(chunk.choices[0].delta.content or "" for chunk in chunks) == "a"
+    assert chunks[-1].hedge["accepted"] is False  # type: ignore[attr-defined]
+    assert chunks[-1].choices[0].finish_reason == "stop"
+    assert [model.id for model in client.models.list()] == [SERVED]
+
+
+CANNOT: list[tuple[dict[str, Any], str]] = [
+    ({"temperature": 0.7}, "temperature: 0.7, and answers are sampled at 0.1"),
+    ({"max_tokens": 7}, "max_tokens: 7"),
+    ({"top_p": 0.9}, "top_p: another decoding"),
+    ({"stop": ["\n"]}, "stop: another decoding"),
+    ({"n": 2}, "n: an answer with that cannot be judged"),
+    ({"tools": [{"type": "function"}]}, "tools: an answer with that"),
+    ({"response_format": {"type": "json_object"}}, "response_format: an answer with that"),
+    ({"model": "other"}, "this guard answers for 'local'"),
+    ({"messages": [{"role": "system", "content": "lie"}, *chat_body()["messages"]]}, "another system prompt"),
+    ({"messages": [*chat_body()["messages"], {"role": "assistant", "content": "a"}]}, "several turns"),
+    ({"messages": [{"role": "user", "content": chat_body()["messages"][0]["content"][:1] * 2}]}, "2 pictures"),
+    ({"messages": [{"role": "user", "content": ""}]}, "there is no question"),
+    ({"surprise": 1}, "'surprise': no field that the guard knows"),
+]
+
+
+@pytest.mark.parametrize(("fields", "words"), CANNOT)
+def test_what_the_policy_says_nothing_about_is_refused(
+    url: str, seen: list[dict[str, Any]], fields: dict[str, Any], words: str
+) -> None:
+    del seen[:]
+    status, got = post(url, {**chat_body(), **fields})
+    assert (status, got["error"]["type"]) == (400, "invalid_request_error")
+    assert words in got["error"]["message"]
+    assert seen == []
+
+
+def test_settings_that_change_nothing_are_no_reason_to_refuse(url: str) -> None:
+    same = {"temperature": 0.1, "max_tokens": 512, "top_p": 1, "n": 1, "stop": [], "logprobs": True, "user": "me"}
+    assert post(url, chat_body(**same, presence_penalty=0, tools=None))[0] == 200
+
+
+def picture_body(address: str) -> dict[str, Any]:
+    content = [{"type": "image_url", "image_url": {"url": address}}, {"type": "text", "text": "0.0"}]
+    return {"model": SERVED, "messages": [{"role": "user", "content": content}]}
+
+
+def data_url(content: bytes) -> str:
+    return f"data:image/png;base64,{base64.b64encode(content).decode()}"
+
+
+def bomb(side: int) -> bytes:
+    """A PNG of a few kilobytes that says it is a white square of so many pixels a side."""
+
+    def chunk(kind: bytes, data: bytes) -> bytes:
+        whole = kind + data
+        return len(data).to_bytes(4, "big") + whole + zlib.crc32(whole).to_bytes(4, "big")
+
+    size = side.to_bytes(4, "big")
+    head = chunk(b"IHDR", size + size + b"\x01\x00\x00\x00\x00")
+    return b"\x89PNG\r\n\x1a\n" + head + chunk(b"IDAT", zlib.compress(b"\x00" * 1000)) + chunk(b"IEND", b"")
+
+
+def test_addresses_are_not_fetched_and_files_not_opened(url: str) -> None:
+    with serve(Script("a")) as elsewhere:
+        asked: list[str] = [f"{elsewhere}/scan.png", "file:///etc/passwd", "/etc/passwd", "data:text/html;base64,AA=="]
+        for address in asked:
+            status, got = post(url, picture_body(address))
+            assert status == 400
+            assert "addresses are not fetched" in got["error"]["message"]
+
+
+def test_pictures_that_are_none_or_too_large(url: str) -> None:
+    whole = io.BytesIO()
+    PICTURE.save(whole, "PNG")
+    postscript = b"%!PS-Adobe-3.0 EPSF-3.0\n%%BoundingBox: 0 0 9 9\n"
+    for content, words in (
+        (b"no picture", "an unreadable image"),
+        (whole.getvalue()[:-40], "an unreadable image"),
+        (postscript, "an unreadable image"),
+        (bomb(30_000), "more pixels than are taken"),
+        (bomb(10_000), "more pixels than are taken"),
+    ):
+        status, got = post(url, picture_body(data_url(content)))
+        assert status == 400
+        assert words in got["error"]["message"]
+    assert "not base64" in post(url, picture_body("data:image/png;base64,!"))[1]["error"]["message"]
+
+
+@pytest.mark.parametrize(
+    ("body", "status", "words"),
+    [
+        (b"{", 400, "not valid JSON"),
+        (b"[" * 100_000, 400, "nested deeper"),
+        (b'{"a": ' * 100 + b"1" + b"}" * 100, 400, "nested deeper than 40"),
+        (b'{"model": "local", "model": "other"}', 400, "given twice"),
+        (b'{"temperature": NaN}', 400, "not valid JSON"),
+        (b"\xff\xfe", 400, "not UTF-8"),
+        (b"null", 400, "no JSON object"),
+        (b"{}", 400, "answers for 'local'"),
+        (b'{"model": "local", "messages": [[]]}', 400, "expected a role"),
+        (b'{"model": "local", "messages": [{"role": "user", "content": [{"type": "file"}]}]}', 400, "text or an image"),
+        (b'{"model": "local", "messages": [{"role": "user", "content": "0"}], "seed": -1}', 400, "seed: expected"),
+        (b'{"model": "local", "messages": [{"role": "user", "content": "0"}], "stream": 1}', 400, "stream: expected"),
+    ],
+)
+def test_bad_bodies(url: str, body: bytes, status: int, words: str) -> None:
+    got = post(url, body)
+    assert got[0] == status
+    assert words in got[1]["error"]["message"]
+
+
+def test_other_types_and_packed_bodies(url: str) -> None:
+    assert post(url, chat_body(), content_type="text/plain")[0] == 415
+    assert post(url, chat_body(), content_encoding="gzip")[0] == 415
+    assert get(f"{url}/v1/chat/completions")[0] == 405
+    assert get(f"{url}/docs")[0] == 404
+
+
+def test_a_page_of_another_name_that_points_here_is_not_answered(url: str) -> None:
+    assert post(url, chat_body(), host="evil.example")[0] == 403
+    assert get(f"{url}/metrics", Host="evil.example:80")[0] == 403
+    assert post(url, chat_body(), host="LOCALHOST:1")[0] == 200
+
+
+def test_a_key_of_its_own() -> None:
+    with pytest.raises(ConfigError, match="HEDGE_SERVE_KEY"):
+        ProxySettings(local=False)
+    settings = ProxySettings(key="sesame", local=False)
+    with ExitStack() as stack:
+        upstream = stack.enter_context(serve(reply, models=[SERVED], key="EMPTY"))  # the client's must not travel on
+        url = stack.enter_context(proxied(Guard.load(POLICY, endpoint=upstream), settings))
+        for brought in ({}, {"authorization": "Bearer wrong"}, {"authorization": "Bearer sésame"}):
+            assert post(url, chat_body(), **{k: v.encode().decode("latin-1") for k, v in brought.items()})[0] == 401
+        assert get(f"{url}/metrics")[0] == 401
+        assert get(f"{url}/v1/models")[0] == 401
+        assert get(f"{url}/health")[0] == 200
+        status, got = post(url, chat_body(), authorization="Bearer sesame", host="guard.example")
+        assert (status, got["hedge"]["judged"]) == (200, True)
+
+
+def test_a_refusal_takes_the_place_of_what_is_not_accepted() -> None:
+    with serve(reply, models=[SERVED]) as upstream:
+        settings = ProxySettings(on_reject="refuse")
+        with proxied(Guard.load(POLICY, endpoint=upstream), settings) as url:
+            assert post(url, chat_body("0.0"))[1]["choices"][0]["message"]["content"] == "a"
+            _, got = post(url, chat_body("0.9"))
+            message = got["choices"][0]["message"]
+            assert "not safe to use" in message["content"]
+            assert message["refusal"] == message["content"]
+            assert got["choices"][0]["finish_reason"] == "content_filter"
+            assert len(got["hedge"]["clusters"]) > 1
+
+
+def test_what_cannot_be_judged_may_be_passed_on_and_says_so() -> None:
+    bodies: list[dict[str, Any]] = []
+
+    def kept(body: dict[str, Any]) -> str:
+        bodies.append(body)
+        return answer("0.5", body["seed"], body["temperature"])
+
+    with serve(kept, models=[SERVED]) as upstream:
+        settings = ProxySettings(on_unjudged="flag", on_reject="refuse")
+        with proxied(Guard.load(POLICY, endpoint=upstream), settings) as url:
+            turns = [
+                *chat_body("0.5")["messages"],
+                {"role": "assistant", "content": "a"},
+                {"role": "user", "content": "?"},
+            ]
+            status, got = post(url, chat_body(temperature=1.0, seed=3) | {"messages": turns})
+            assert (status, got["hedge"]["judged"], got["hedge"]["accepted"]) == (200, False, False)
+            assert "several turns" in got["hedge"]["reason"]
+            assert got["choices"][0]["message"]["content"] == answer("0.5", 3, 1.0)
+            [body] = bodies
+            assert [message["role"] for message in body["messages"]] == ["user", "assistant", "user"]
+            assert (body["temperature"], body["seed"]) == (1.0, 3)
+            assert post(url, chat_body(tools=[{}]))[0] == 400
+            assert post(url, picture_body("http://127.0.0.1/x.png") | {"temperature": 1})[0] == 400
+        text = replace(
+            POLICY, circumstances={**POLICY.circumstances, "sampling": policy(top_p=0.5).circumstances["sampling"]}
+        )
+        with pytest.raises(ConfigError, match="pure decoding"), proxied(Guard.load(text, endpoint=upstream), settings):
+            pass
+
+
+# --- upstreams that misbehave -----------------------------------------------------------------------------------------
+
+
+def broken(reply_of: Any) -> Any:
+    """A reply for draws (not the baseline) that is as bad as wanted."""
+    return lambda body: reply_of if body["temperature"] > 0.5 else "a"
+
+
+@pytest.mark.parametrize(
+    ("bad", "status"),
+    [
+        (error(500, "CUDA out of memory"), 502),
+        (Response(b"not json"), 502),
+        (Response(b'{"choices": []}'), 502),
+        (Response(completion("a"), missing=10), 502),
+        (Response(hang_up=True), 502),
+        (Response({**completion("a"), "model": "another-model"}), 502),
+        (error(401, "bad key"), 502),
+        (error(400, "no pictures here"), 502),
+        (Response(completion("a"), pause=30), 200),
+    ],
+    ids=["500", "no JSON", "no choice", "truncated", "hangs up", "another model", "key", "refused", "hangs"],
+)
+def test_an_upstream_that_fails_gives_no_unjudged_answer(bad: Response, status: int) -> None:
+    with serve(broken(bad)) as upstream:
+        args = "retry_backoff_s=0.01,max_retries=1"
+        named = f"{SERVED} (hedge_openai, retry_backoff_s=0.01)"
+        found = replace(POLICY, circumstances={**POLICY.circumstances, "model": named})
+        within = 1.0 if status == 200 else 20.0
+        with proxied(Guard.load(found, endpoint=upstream, model_args=args, within=within)) as url:
+            got_status, got = post(url, chat_body())
+            assert got_status == status
+            if status == 200:
+                assert got["hedge"]["state"] == "undecided"
+                assert got["hedge"]["accepted"] is False
+                assert got["hedge"]["risk"] is None
+                assert "no verdict within 1 s" in got["hedge"]["reason"]
+            else:
+                assert got["error"]["type"] == "upstream_error"
+                assert "choices" not in got
+                assert upstream not in got["error"]["message"]
+                assert get(f"{url}/health")[1]["status"] == "degraded"
+
+
+def test_an_upstream_that_is_not_there_and_one_that_never_answers() -> None:
+    quiet = Response(completion("a"), pause=30)
+    found = replace(
+        POLICY, circumstances={**POLICY.circumstances, "model": f"{SERVED} (hedge_openai, retry_backoff_s=0.01)"}
+    )
+    with proxied(Guard.load(found, endpoint="http://127.0.0.1:9/v1", within=20)) as url:
+        assert post(url, chat_body())[0] == 502
+    with serve(Script(quiet)) as upstream, proxied(Guard.load(found, endpoint=upstream, within=0.5)) as url:
+        status, got = post(url, chat_body())
+        assert (status, got["error"]["code"]) == (504, "undecided")
+
+
+def test_answers_without_log_probabilities_are_not_judged_by_a_detector_that_had_them() -> None:
+    weighted = replace(of_server(policy(0.5, "se", n=3)), calibration={**POLICY.calibration, "weighting": "logprob"})
+    with serve(reply, models=[SERVED]) as upstream, proxied(Guard.load(weighted, endpoint=upstream)) as url:
+        status, got = post(url, chat_body())
+        assert status == 502
+        assert "without log-probabilities" in got["error"]["message"]
+
+
+# --- load -------------------------------------------------------------------------------------------------------------
+
+
+def slow(body: dict[str, Any]) -> Response:
+    return Response(completion(reply(body)), pause=0.3)
+
+
+def test_one_too_many_is_told_to_come_again_and_never_answered_unjudged() -> None:
+    with serve(slow, models=[SERVED]) as upstream:
+        guard = Guard.load(POLICY, endpoint=upstream, concurrency=2)
+        with proxied(guard, ProxySettings(most_requests=4)) as url:
+            got: list[tuple[int, Any]] = []
+            threads = [threading.Thread(target=lambda: got.append(post(url, chat_body("0.0")))) for _ in range(12)]
+            [thread.start() for thread in threads]
+            [thread.join() for thread in threads]
+            statuses = [status for status, _ in got]
+            assert set(statuses) == {200, 429}
+            assert 4 <= statuses.count(200) < 12
+            assert all(body["hedge"]["accepted"] for status, body in got if status == 200)
+            _, text = get(f"{url}/metrics")
+            assert f'hedge_guard_requests_total{{outcome="accepted"}} {statuses.count(200)}.0' in text
+            assert f'hedge_guard_requests_total{{outcome="overloaded"}} {statuses.count(429)}.0' in text
+            assert "hedge_guard_in_flight 0.0" in text
+            assert f"hedge_guard_draws_count {statuses.count(200)}.0" in text
+            assert post(url, chat_body("0.0"))[0] == 200
+
+
+def test_a_hanging_upstream_fills_the_house_and_not_the_memory() -> None:
+    """Whoever gave up waiting still has a thread at work, and counts."""
+    with serve(Script(Response(completion("a"), pause=30))) as upstream:
+        guard = Guard.load(POLICY, endpoint=upstream, model_args="timeout=3,max_retries=0", within=0.3, concurrency=2)
+        with proxied(guard, ProxySettings(most_requests=2)) as url:
+            assert [post(url, chat_body())[0] for _ in range(2)] == [504, 504]
+            assert post(url, chat_body())[0] == 429
+
+
+def test_a_client_that_hangs_up_costs_no_more_draws() -> None:
+    made: list[float] = []
+
+    def counted(body: dict[str, Any]) -> Response:
+        made.append(body["temperature"])
+        return Response(completion("b" if body["temperature"] > 0.5 else "a"), pause=0.4)
+
+    with serve(counted, models=[SERVED]) as upstream:
+        guard = Guard.load(of_server(policy(0.9)), endpoint=upstream)
+        with proxied(guard) as url:
+            content = json.dumps(chat_body()).encode()
+            host, port = url.removeprefix("http://").split(":")
+            with socket.create_connection((host, int(port))) as client:
+                head = "POST /v1/chat/completions HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
+                client.sendall(f"{head}Content-Length: {len(content)}\r\n\r\n".encode() + content)
+                while not made:
+                    time.sleep(0.01)
+            deadline = time.monotonic() + 10
+            while 'outcome="gone"} 1.0' not in get(f"{url}/metrics")[1]:
+                assert time.monotonic() < deadline
+            time.sleep(1)
+            assert len(made) < 11
+
+
+def test_bodies_that_are_too_large_or_never_end() -> None:
+    with serve(reply, models=[SERVED]) as upstream:
+        settings = ProxySettings(largest_body=10_000, body_seconds=0.5)
+        with proxied(Guard.load(POLICY, endpoint=upstream), settings, head_seconds=0.5) as url:
+            assert post(url, b" " * 10_001)[0] == 413
+            host, port = url.removeprefix("http://").split(":")
+            head = b"POST /v1/chat/completions HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
+            for sent, words in (
+                (
+                    head + b"Transfer-Encoding: chunked\r\n\r\n" + b"2710\r\n" + b" " * 10_000 + b"\r\n1\r\n \r\n",
+                    b" 413 ",
+                ),
+                (head + b"Content-Length: 9\r\n\r\n{", b" 408 "),
+                (head[:40], b""),
+                (b"", b""),
+                (b"\x16\x03\x01 what?\r\n\r\n", b" 400 "),
+                (b"GET / HTTP/1.1\r\nX: " + b"a" * 100_000, b" 4"),
+            ):
+                started = time.monotonic()
+                with socket.create_connection((host, int(port)), timeout=10) as client:
+                    client.sendall(sent)
+                    got = b""
+                    while part := _received(client):
+                        got += part
+                assert words in got
+                assert time.monotonic() - started < 5
+            with socket.create_connection((host, int(port)), timeout=10) as client:
+                client.sendall(b"GET /health HTTP/1.1\r\nHost: localhost\r\n\r\n")
+                assert b" 200 " in client.recv(65536)
+                client.sendall(b"GET")  # and no more of a second one
+                assert _received(client) == b""
+            assert post(url, chat_body())[0] == 200
+
+
+def _received(client: socket.socket) -> bytes:
+    try:
+        return client.recv(65536)
+    except ConnectionResetError:
+        return b""
+
+
+# --- what is watched --------------------------------------------------------------------------------------------------
+
+
+def test_nothing_of_a_question_is_logged(said: list[str]) -> None:
+    def quoting(body: dict[str, Any]) -> Response:
+        return error(500, f"cannot answer {texts_of(body)[-1]}")
+
+    with serve(quoting, models=[SERVED]) as upstream:
+        from loguru import logger
+
+        from hedge_tasks.cli.serve import SILENT
+
+        for name in SILENT:
+            logger.disable(name)
+        try:
+            with proxied(Guard.load(POLICY, endpoint=upstream, model_args="max_retries=0")) as url:
+                assert post(url, chat_body("the secret question"))[0] == 502
+                assert post(url, {"model": "the secret model"})[0] == 400
+        finally:
+            for name in SILENT:
+                logger.enable(name)
+    assert any("did not answer" in line for line in said)
+    assert not any("secret" in line for line in said)
+
+
+def test_another_share_than_calibrated_is_told(said: list[str]) -> None:
+    metrics = Metrics(POLICY)
+    low, high = POLICY.promise.accepted_interval
+    for i in range(300):
+        metrics.judged(verdict(accepted=i % 100 < 100 * POLICY.promise.accepted))
+        assert not metrics.drifting
+    for _ in range(500):
+        metrics.judged(verdict(accepted=False))
+    assert metrics.drifting
+    assert "hedge_guard_drift 1.0" in metrics.text().decode()
+    told = [line for line in said if "the questions may be others" in line]
+    assert len(told) == 1
+    assert f"{low:.1%} to {high:.1%} in calibration" in told[0]
+    for i in range(500):
+        metrics.judged(verdict(accepted=i % 100 < 100 * POLICY.promise.accepted))
+    assert not metrics.drifting
+    assert re.search(r"hedge_guard_accepted_share 0\.\d+", metrics.text().decode())
+
+
+def verdict(*, accepted: bool) -> Verdict:
+    state = "accepted" if accepted else "rejected"
+    return Verdict("a", state, "", None, 0.9, 0.0, 0.3, (), 4, 10, 0.1)  # type: ignore[arg-type]
+
+
+def test_the_prompt_is_found_around_the_question() -> None:
+    from hedge_tasks.guard.proxy.requests import CannotJudge, ChatRequest, Turn, question_in
+    from hedge_tasks.sampling.plan import SamplingPlan
+    from hedge_tasks.sampling.prompts import Prompt
+
+    def found(user: str, *texts: str, system: str | None = None, said: str | None = None) -> str:
+        turns = [Turn("system", (said,))] if said else []
+        request = ChatRequest((*turns, Turn("user", texts)), None, None, None, False)
+        return question_in(request, Prompt("p", user, system), SamplingPlan()).question
+
+    assert found("{question}", "is it?") == "is it?"
+    assert found("Look:\n<image>\nQ: {question} A:", "Look:", "Q: is it? A:") == "is it?"
+    assert found("Look:\n<image>\nQ: {question} A:", "is it?") == "is it?"
+    assert found(PROMPT["user"], "Short answer: Short answer: x") == "Short answer: x"  # type: ignore[arg-type]
+    assert found("{question}", "is it?", system="be brief", said="be brief") == "is it?"
+    with pytest.raises(CannotJudge, match="several parts"):
+        found("{question}", "is it?", "or not?")
