@@ -42,6 +42,7 @@ class Evaluation:
         judges: name -> `"module:attribute"` of a class or function that makes a judge from options.
         metrics: `"module:attribute"` of mappings, row of the table -> metric; for the tasks of this evaluation.
         second_stages: name -> `"module:attribute"` of a `hedge_tasks.sampling.second_stage.Stage`.
+        decompositions, entailments: name -> `"module:attribute"` of what makes one; see `hedge_tasks.claims`.
         data: `"module:attribute"` of functions that add a command to `hedge data`, given argparse's subparsers.
         commands: the same for `hedge`: tables of finished runs.
     """
@@ -51,6 +52,8 @@ class Evaluation:
     judges: Mapping[str, str] = field(default_factory=dict)
     metrics: tuple[str, ...] = ()
     second_stages: Mapping[str, str] = field(default_factory=dict)
+    decompositions: Mapping[str, str] = field(default_factory=dict)
+    entailments: Mapping[str, str] = field(default_factory=dict)
     data: tuple[str, ...] = ()
     commands: tuple[str, ...] = ()
 
@@ -92,7 +95,7 @@ def _declared(target: Any) -> Iterator[Evaluation]:
 
 
 def brought(what: str) -> Callable[[], list[tuple[str, Entry]]]:
-    """Reads the mapping `what` ("judges", "second_stages") of every evaluation, for a `Registry`."""
+    """Reads the mapping `what` ("judges", "second_stages", ...) of every evaluation, for a `Registry`."""
 
     def read() -> list[tuple[str, Entry]]:
         return [

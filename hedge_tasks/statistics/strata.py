@@ -109,12 +109,12 @@ def stratified_auroc(
     if not total:
         reason = "no documents" if not len(x) else "no stratum has both hallucinated and supported documents"
         return StratifiedAuroc(None, parts, 0, reason)
-    value, components = _pooled(x, y == 1, codes)
+    value, components = pooled_within(x, y == 1, codes)
     used = ~np.isnan(components)
     return _with_stderr(value, components[used], (y == 1)[used], _subset(group_codes, used), parts, total, confidence)
 
 
-def _pooled(x: FloatArray, positive: BoolArray, codes: IntArray) -> tuple[float, FloatArray]:
+def pooled_within(x: FloatArray, positive: BoolArray, codes: IntArray) -> tuple[float, FloatArray]:
     """Pooled AUROC, and the component of each document; nan in strata with one class."""
     values, pairs = np.full(len(x), np.nan), np.zeros(len(x))
     for i in range(int(codes.max()) + 1):
