@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import doctest
+import importlib
 import itertools
 import random
 import sys
@@ -419,3 +421,10 @@ def test_denials() -> None:
     denied = ["No mass.", "There isn't any.", "Free of fluid", "Lungs are not clear", "negative for edema", "NONE"]
     assert all(map(is_negated, denied))
     assert not any(map(is_negated, ["A nodule.", "Notable", "knot", "normal"]))
+
+
+@pytest.mark.parametrize("module", ["claims", "claims.blind", "data.words", "data.sentences"])
+def test_docstring_examples(module: str) -> None:
+    results = doctest.testmod(importlib.import_module(f"hedge_tasks.{module}"))
+    assert results.attempted >= 1
+    assert results.failed == 0

@@ -170,7 +170,7 @@ def compare_within(
         return Comparison(None, None, None, None, None, None, 0, name, reason)
     codes, positive = np.unique(codes[used], return_inverse=True)[1].astype(np.int64), positive[used]
     units = None if units is None else np.unique(units[used], return_inverse=True)[1].astype(np.int64)
-    (a, parts_a), (b, parts_b) = (pooled_within(x[used], positive, codes) for x in (x_a, x_b))
+    (a, parts_a), (b, parts_b) = (pooled_within(x[used], positive, codes, units) for x in (x_a, x_b))
     try:
         stderr = float(np.sqrt(component_variance(parts_a - parts_b, positive, units)))
     except UndefinedError as error:

@@ -72,6 +72,10 @@ def stratified_auroc(
     counts the strata's sizes and AUROCs as chance, too, and works for a stratum with a single hallucinated answer,
     of which a variance within the stratum would know nothing.
 
+    Where every stratum lies in one group (claims within their answer, answers within their image), all pairs of a
+    stratum are of one group, and what its hallucinated and its supported documents add is the same deviation twice:
+    each then counts by half, so that the variance is that of the ratio of sums over groups.
+
     Args:
         scores: Scores, shape `(n,)`; higher = more likely hallucinated.
         labels: Labels 0 or 1, shape `(n,)`; 1 = hallucinated.
@@ -109,24 +113,34 @@ def stratified_auroc(
     if not total:
         reason = "no documents" if not len(x) else "no stratum has both hallucinated and supported documents"
         return StratifiedAuroc(None, parts, 0, reason)
-    value, components = pooled_within(x, y == 1, codes)
+    value, components = pooled_within(x, y == 1, codes, group_codes)
     used = ~np.isnan(components)
     return _with_stderr(value, components[used], (y == 1)[used], _subset(group_codes, used), parts, total, confidence)
 
 
-def pooled_within(x: FloatArray, positive: BoolArray, codes: IntArray) -> tuple[float, FloatArray]:
-    """Pooled AUROC, and the component of each document; nan in strata with one class."""
+def pooled_within(
+    x: FloatArray, positive: BoolArray, codes: IntArray, groups: IntArray | None
+) -> tuple[float, FloatArray]:
+    """Pooled AUROC, and the component of each document for `component_variance`; nan in strata with one class."""
     values, pairs = np.full(len(x), np.nan), np.zeros(len(x))
-    for i in range(int(codes.max()) + 1):
-        chosen = codes == i
+    order = np.argsort(codes, kind="stable")
+    for chosen in np.split(order, np.flatnonzero(np.diff(codes[order])) + 1):
         n_positive = int(positive[chosen].sum())
-        n_negative = int(chosen.sum()) - n_positive
+        n_negative = len(chosen) - n_positive
         if n_positive and n_negative:
             values[chosen] = placement_values(x[chosen], positive[chosen])
             pairs[chosen] = np.where(positive[chosen], n_negative, n_positive)
     total = pairs[positive].sum()
     value = float((pairs[positive] * np.nan_to_num(values[positive])).sum() / total)
-    return value, pairs * (values - value) / total
+    return value, pairs * (values - value) / total * (0.5 if _nested(codes, groups) else 1.0)
+
+
+def _nested(strata: IntArray, groups: IntArray | None) -> bool:
+    """Whether there are several strata, and each of them lies in one group."""
+    if groups is None or len(strata) < 2 or not np.ptp(strata):
+        return False
+    cells = np.unique(np.stack([strata, groups]), axis=1)
+    return bool(cells.shape[1] == len(np.unique(strata)))
 
 
 def _subset(groups: IntArray | None, used: BoolArray) -> IntArray | None:

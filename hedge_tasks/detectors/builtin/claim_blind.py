@@ -29,7 +29,15 @@ def claim_length(evidence: ClaimEvidence) -> FloatArray:
 
 @register("claim_affirmed", title="Affirmation", needs=("claims",), draws=no_draws, level="claim", blind=True)
 def claim_affirmed(evidence: ClaimEvidence) -> FloatArray:
-    """0 of a claim that denies something ("No effusion"), 1 of another one."""
+    """0 of a claim that denies something ("No effusion"), 1 of another one.
+
+    Example:
+        >>> from hedge_tasks.claims import Claim
+        >>> texts = ("No mass.", "A cyst.")
+        >>> evidence = ClaimEvidence(tuple(Claim("a", "a", text, 0, 7, "sentence") for text in texts), "")
+        >>> claim_affirmed(evidence).tolist(), claim_position(evidence).tolist(), claim_length(evidence).tolist()
+        ([0.0, 1.0], [0.0, 1.0], [2.0, 2.0])
+    """
     return np.array([not is_negated(claim.text) for claim in evidence.claims], dtype=np.float64)
 
 

@@ -33,6 +33,13 @@ def claim_degree(evidence: ClaimEvidence, *, threshold: float = 0.5) -> FloatArr
 
     Returns:
         Shape (K,), in [0, 1].
+
+    Example:
+        >>> from hedge_tasks.claims import Claim
+        >>> graph = np.array([[1.0, 0.8, 0.3], [0.0, 0.9, 0.9]])
+        >>> claims = (Claim("a#0", "a", "No mass.", 0, 8, "sentence"),)
+        >>> claim_degree(ClaimEvidence(claims, "No mass.", graph=graph, graph_rows=(0,))).round(3).tolist()
+        [0.4]
     """
     weights = _graph(evidence)[list(evidence.graph_rows)]
     return np.asarray(1.0 - np.where(weights >= threshold, weights, 0.0).mean(axis=1))

@@ -55,6 +55,13 @@ def claim_contrast(evidence: ClaimEvidence, *, alpha: float = 1.0) -> FloatArray
 
     Returns:
         Shape (K,), in [-α, 1 + α].
+
+    Example:
+        >>> from hedge_tasks.claims import Claim
+        >>> clean, noisy = np.array([[[0.1, 0.1, 0.8]]]), np.array([[[0.3, 0.2, 0.5]]])
+        >>> evidence = ClaimEvidence((Claim("a#0", "a", "No mass.", 0, 8, "sentence"),), "No mass.", clean, noisy)
+        >>> claim_contrast(evidence).round(3).tolist()
+        [-0.1]
     """
     clean, noisy = (s[..., ENTAILMENT].astype(np.float64).mean(axis=1) for s in (evidence.clean, evidence.noisy))
     return np.asarray(1.0 - clean - alpha * (clean - noisy))

@@ -32,6 +32,13 @@ def claim_radflag(evidence: ClaimEvidence) -> FloatArray:
 
     Returns:
         Shape (K,), in [0, 1]; NaN where the support of a claim is not known.
+
+    Example:
+        >>> from hedge_tasks.claims import Claim
+        >>> said = np.array([[[0.1, 0.2, 0.7], [0.1, 0.6, 0.3], [0.9, 0.1, 0.0]]])
+        >>> evidence = ClaimEvidence((Claim("a#0", "a", "No mass.", 0, 8, "sentence"),), "No mass.", said)
+        >>> claim_radflag(evidence).round(3).tolist(), claim_luq(evidence).round(3).tolist()
+        ([0.667], [0.667])
     """
     return 1.0 - entailed(evidence.clean).mean(axis=1)
 

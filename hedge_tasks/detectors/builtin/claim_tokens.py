@@ -24,6 +24,13 @@ def claim_nll(evidence: ClaimEvidence) -> FloatArray:
     r"""Mean negative log-probability of the claim's tokens, :math:`-\frac{1}{T} \sum_t \ln p_t`; NaN without any.
 
     lm-polygraph's PerplexityClaim.
+
+    Example:
+        >>> from hedge_tasks.claims import Claim
+        >>> claims = (Claim("a#0", "a", "No mass.", 0, 8, "sentence"),)
+        >>> evidence = ClaimEvidence(claims, "No mass.", logprobs=(np.array([-0.5, -1.5]),))
+        >>> claim_nll(evidence).tolist(), claim_nll_max(evidence).tolist()
+        ([1.0], [1.5])
     """
     return _over_tokens(evidence, np.mean)
 
