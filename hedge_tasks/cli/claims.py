@@ -91,6 +91,11 @@ def run(arguments: argparse.Namespace) -> int:
     found = claim_table(scored, **options) if labelled else None
     if arguments.out:
         _write(arguments.out, scored)
+    if arguments.html:
+        from hedge_tasks.io.files import write_whole
+        from hedge_tasks.report.claim_page import build_claim_page
+
+        write_whole(arguments.html, build_claim_page(scored, found))
     written = [f"{path}: written" for path in (arguments.out, arguments.html) if path]
     text = _text(found) if found else _unlabelled(scored)
     show(arguments, _facts(scored, found), "\n".join([text, *written]))

@@ -110,7 +110,7 @@ class Inquiry:
         graphs = rest[-n:] if self.graph else [None] * n
         found = []
         for i, (answers, decomposed) in enumerate(zip(self.answer_sets, self.decomposed, strict=True)):
-            support, graph = own[i].astype(np.float32), graphs[i]
+            support, graph = own[i], graphs[i]
             cut = len(answers.clean)
             rows: tuple[int, ...] = ()
             if self.graph:
@@ -122,8 +122,8 @@ class Inquiry:
                     decomposed,
                     support[:, :cut],
                     support[:, cut:],
-                    None if other is None else other.astype(np.float32),
-                    None if graph is None else graph[..., ENTAILMENT].astype(np.float32),
+                    other,
+                    None if graph is None else graph[..., ENTAILMENT],
                     rows,
                 )
             )
