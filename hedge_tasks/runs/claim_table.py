@@ -351,12 +351,7 @@ def _pooled(values: FloatArray, data: Labelled) -> Estimate:
 
 
 def _within(values: FloatArray, data: Labelled) -> StratifiedAuroc:
-    # Answers with claims of one kind only add nothing, and there may be thousands of them.
-    mixed = _mixed(data)
-    if not mixed.any():
-        return StratifiedAuroc(None, {}, 0, "no answer has both hallucinated and supported claims")
-    groups = [group for group, used in zip(data.groups, mixed, strict=True) if used]
-    return stratified_auroc(values[mixed], data.labels[mixed], data.answers[mixed].tolist(), groups=groups)
+    return stratified_auroc(values, data.labels, data.answers.tolist(), groups=data.groups, each=False)
 
 
 def _mixed(data: Labelled) -> BoolArray:

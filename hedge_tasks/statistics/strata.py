@@ -58,6 +58,7 @@ def stratified_auroc(
     *,
     groups: Sequence[Hashable] | None = None,
     confidence: float = 0.95,
+    each: bool = True,
 ) -> StratifiedAuroc:
     r"""AUROC that compares documents only within the same stratum, e.g. within the same kind of question.
 
@@ -82,6 +83,7 @@ def stratified_auroc(
         strata: Stratum of each document, length `n`.
         groups: Group (e.g. image id) of each document, length `n`; a group may lie in several strata.
         confidence: Level of the intervals, in (0, 1).
+        each: Whether the AUROC of every stratum is wanted, too; strata may be thousands.
 
     Returns:
         The pooled value, with the number of pairs it rests on, and the AUROC of every stratum. A stratum with one class
@@ -106,16 +108,19 @@ def stratified_auroc(
         members = None if group_codes is None else group_codes[chosen].tolist()
         return estimate_auroc(x[chosen], y[chosen], groups=members, method="delong", confidence=confidence)
 
-    parts = {name: part(i) for i, name in enumerate(dict.fromkeys(strata))}
+    parts = {name: part(i) for i, name in enumerate(dict.fromkeys(strata))} if each else {}
     if np.isnan(x).any() or np.isnan(y).any():
         return StratifiedAuroc(None, parts, 0, "a score or label is missing (NaN)")
-    total = sum(part.n_positive * (part.n - part.n_positive) for part in parts.values())
-    if not total:
+    sizes = np.stack([np.bincount(codes[y == label], minlength=len(x) and int(codes.max()) + 1) for label in (1, 0)])
+    if not (total := int(sizes.prod(axis=0).sum())):
         reason = "no documents" if not len(x) else "no stratum has both hallucinated and supported documents"
         return StratifiedAuroc(None, parts, 0, reason)
     value, components = pooled_within(x, y == 1, codes, group_codes)
     used = ~np.isnan(components)
-    return _with_stderr(value, components[used], (y == 1)[used], _subset(group_codes, used), parts, total, confidence)
+    # Pairs are within strata: one with many hallucinated and a single supported answer has one independent pair.
+    n_pairs = int(sizes.min(axis=0).sum())
+    chosen = _subset(group_codes, used)
+    return _with_stderr(value, components[used], (y == 1)[used], chosen, parts, (total, n_pairs), confidence)
 
 
 def pooled_within(
@@ -153,16 +158,15 @@ def _with_stderr(
     positive: BoolArray,
     groups: IntArray | None,
     parts: Mapping[Hashable, Estimate],
-    total: int,
+    pairs: tuple[int, int],
     confidence: float,
 ) -> StratifiedAuroc:
+    total, n_pairs = pairs
     try:
         stderr = float(np.sqrt(component_variance(components, positive, groups)))
     except UndefinedError as error:
         return StratifiedAuroc(value, parts, total, str(error))
     method = f"{'clustered DeLong (Obuchowski 1997)' if groups is not None else 'DeLong'} within strata, logit interval"
-    # Pairs are within strata: one with many hallucinated and a single supported answer has one independent pair.
-    n_pairs = sum(min(part.n_positive, part.n - part.n_positive) for part in parts.values())
     n_pairs = min(n_pairs, disjoint_pairs(positive, groups))
     interval = auroc_interval(value, stderr, confidence, degrees_of_freedom(positive, groups), n_pairs)
     return StratifiedAuroc(value, parts, total, None, stderr, interval, method)
