@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import math
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -204,3 +206,33 @@ def test_prices() -> None:
     assert {name for name, price in prices.items() if price == 17} == {"claim_contrast", "claim_vase"}
     free = {name for name, price in prices.items() if price == 0}
     assert free == {name for name in prices if get(name).blind} | {"claim_nll", "claim_nll_max"}
+
+
+# --- the libraries of the field ---------------------------------------------------------------------------------------
+
+GOLDEN = json.loads((Path(__file__).parent / "golden" / "claims.json").read_text("utf-8"))
+"""What uqlm and lm-polygraph say; made by `golden/make_claims.py`."""
+
+UQLM = {
+    "claim_luq": "entailment",
+    "claim_contradiction": "noncontradiction",
+    "claim_luq_contrasted": "contrasted_entailment",
+    "claim_degree": "degree_centrality",
+    "claim_closeness": "closeness_centrality",
+}
+
+
+@pytest.mark.parametrize("number", range(len(GOLDEN["answers"])))
+def test_equal_to_uqlm_and_lm_polygraph(number: int) -> None:
+    one, confidences = GOLDEN["answers"][number], GOLDEN["uqlm"][number]
+    whole, k = np.array(one["support"]), one["claims"]
+    claims = tuple(Claim(f"a#{i}", "a", str(i), i, i + 1, "x") for i in range(k))
+    graph, rows = whole[..., ENTAILMENT], tuple(range(k))
+    evidence = ClaimEvidence(claims, "", whole[:k, 1:], graph=graph, graph_rows=rows)
+    for name, theirs in UQLM.items():
+        found = get(name).claim_scores(evidence)
+        assert found is not None
+        assert 1 - found == pytest.approx(np.array(confidences[theirs]), abs=1e-6), name
+    frequency = get("claim_frequency").claim_scores(evidence)
+    assert frequency is not None
+    assert frequency * evidence.n_clean == pytest.approx(np.array(GOLDEN["lm_polygraph"][number]), abs=1e-6)

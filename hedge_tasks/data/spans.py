@@ -120,9 +120,10 @@ def _place(fields: Mapping[str, Any], text: str, after: int, where: str) -> tupl
         if start < 0:
             raise DataError(f"{where}.text: {outside.shown(quoted)} does not stand in the baseline answer")
         return start, start + len(quoted)
-    start, end = (fields.get(key) for key in ("start", "end"))
-    if isinstance(start, bool) or isinstance(end, bool) or not isinstance(start, int) or not isinstance(end, int):
+    first, last = fields.get("start"), fields.get("end")
+    if isinstance(first, bool) or isinstance(last, bool) or not isinstance(first, int) or not isinstance(last, int):
         raise DataError(f"{where}: start and end must be whole numbers")
+    start, end = first, last
     if not 0 <= start < end <= len(text):
         raise DataError(f"{where}: {start} to {end} is no span of an answer of {len(text)} characters")
     if quoted is not None and text[start:end] != quoted:

@@ -74,7 +74,7 @@ def register(
     def add(function: Function) -> Function:
         if name in _detectors:
             raise ConfigError(f"two detectors are called {name!r}")
-        about = {"experimental": experimental, "short": short, "level": level, "blind": blind}
+        about: dict[str, Any] = {"experimental": experimental, "short": short, "level": level, "blind": blind}
         _detectors[name] = Detector(name, title, function, frozenset(needs), draws, unit, source, **about)
         return function
 

@@ -128,7 +128,7 @@ def _data(table: ClaimTable | None, name: str, threshold: float | None) -> Any:
 def _answer(
     one: ScoredAnswer, values: FloatArray, ends: tuple[float, float], options: dict[str, object], anchor: str
 ) -> dict[str, Any]:
-    how = {key: str(options[key]) for key in ("silent", "errors") if key in options}
+    how: dict[str, str] = {key: str(options[key]) for key in ("silent", "errors") if key in options}
     claims = [_claim(one, k, float(values[k]), ends, how, anchor) for k in range(min(len(one.claims), _CLAIMS))]
     finite = values[np.isfinite(values)]
     return {
@@ -168,7 +168,8 @@ def _claim(
 
 def _segments(one: ScoredAnswer, claims: Sequence[dict[str, Any]]) -> list[tuple[str, dict[str, Any] | None]]:
     """The answer's text in pieces, each with the claim that it belongs to: of claims that overlap, the first."""
-    text, segments, at = one.answers.baseline.text, [], 0
+    text, at = one.answers.baseline.text, 0
+    segments: list[tuple[str, dict[str, Any] | None]] = []
     for claim, shown in sorted(zip(one.claims, claims, strict=False), key=lambda both: both[0].start):
         start = max(at, claim.start)
         if start >= claim.end:

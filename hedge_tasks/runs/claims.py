@@ -196,7 +196,7 @@ class ScoredAnswer:
     @property
     def known(self) -> npt.NDArray[np.bool_]:
         """Of which claims the support is known."""
-        return ~np.isnan(self.evidence.clean).any(axis=(1, 2))
+        return np.asarray(~np.isnan(self.evidence.clean).any(axis=(1, 2)))
 
 
 @dataclass(frozen=True)

@@ -52,7 +52,7 @@ class CosineEntailment:
             check()
 
     def settings(self) -> dict[str, Any]:
-        settings = getattr(self._embedder, "settings", dict)()
+        settings: dict[str, Any] = getattr(self._embedder, "settings", dict)()
         return {"support": self.name, **{key: settings[key] for key in ("model", "revision") if key in settings}}
 
 

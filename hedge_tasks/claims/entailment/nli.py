@@ -101,7 +101,7 @@ class NliEntailment:
             check()
 
     def settings(self) -> dict[str, Any]:
-        model = getattr(self._nli, "model_settings", dict)()
+        model: dict[str, Any] = getattr(self._nli, "model_settings", dict)()
         return {"support": self.name, **model, **({"window": self._window} if self._window is not None else {})}
 
     def _shown(self, asked: Sequence[Asked]) -> tuple[list[dict[tuple[int, int], list[tuple[str, str]] | None]], int]:
@@ -187,12 +187,12 @@ def _support(
 ) -> FloatArray:
     found = np.zeros((len(asked.claims), len(asked.draws), 3))
     found[..., NEUTRAL] = 1.0
-    for cell, pairs in cells.items():
+    for (i, j), pairs in cells.items():
         if pairs is None:
-            found[cell] = np.nan
+            found[i, j] = np.nan
         elif pairs:
             said = rows[[place[pair] for pair in pairs]]
             for column in (CONTRADICTION, ENTAILMENT):
-                found[(*cell, column)] = said[:, column].max()
-            found[(*cell, NEUTRAL)] = said[:, NEUTRAL].min()
+                found[i, j, column] = said[:, column].max()
+            found[i, j, NEUTRAL] = said[:, NEUTRAL].min()
     return found
