@@ -52,6 +52,7 @@ class Evaluation:
         suite: `"module:attribute"` of sequences of `hedge_tasks.runs.suite.SuiteMetric`: the rows that the evaluation
             is about, the leading one first. Comparisons, submissions and reports then have them with intervals.
         second_stages: name -> `"module:attribute"` of a `hedge_tasks.sampling.second_stage.Stage`.
+        decompositions, entailments: name -> `"module:attribute"` of what makes one; see `hedge_tasks.claims`.
         data: `"module:attribute"` of functions that add a command to `hedge data`, given argparse's subparsers.
         commands: the same for `hedge`: tables of finished runs.
     """
@@ -62,6 +63,8 @@ class Evaluation:
     metrics: tuple[str, ...] = ()
     suite: tuple[str, ...] = ()
     second_stages: Mapping[str, str] = field(default_factory=dict)
+    decompositions: Mapping[str, str] = field(default_factory=dict)
+    entailments: Mapping[str, str] = field(default_factory=dict)
     data: tuple[str, ...] = ()
     commands: tuple[str, ...] = ()
 
@@ -128,7 +131,7 @@ def _declared(target: Any) -> Iterator[Evaluation]:
 
 
 def brought(what: str) -> Callable[[], list[tuple[str, Entry]]]:
-    """Reads the mapping `what` ("judges", "second_stages") of every evaluation, for a `Registry`."""
+    """Reads the mapping `what` ("judges", "second_stages", ...) of every evaluation, for a `Registry`."""
 
     def read() -> list[tuple[str, Entry]]:
         return [

@@ -544,7 +544,7 @@ def test_every_detector_explains_itself():
 
 
 @pytest.mark.parametrize(
-    "module", [f"hedge_tasks.detectors{m}" for m in ("", ".advice", ".distribution", ".evidence", ".words")] + BUILTIN
+    "module", [f"hedge_tasks.detectors{m}" for m in ("", ".advice", ".distribution", ".evidence")] + BUILTIN
 )
 def test_docstring_examples(module):
     results = doctest.testmod(importlib.import_module(module), optionflags=doctest.ELLIPSIS)

@@ -14,6 +14,7 @@ from hedge_tasks import __version__
 from hedge_tasks.cli import (
     ask,
     calibrate,
+    claims,
     compare,
     data,
     detectors,
@@ -53,6 +54,7 @@ COMMANDS = (
     sweep,
     tune,
     detectors,
+    claims,
     compare,
     health,
     calibrate,

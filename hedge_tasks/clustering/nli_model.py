@@ -240,6 +240,48 @@ def _load(source: str, revision: str | None, device: str, dtype: str) -> NliMode
     return NliModel(model.to(device).eval(), tokenizer)
 
 
+class Reader:
+    """How long texts are for an NLI model, without the model.
+
+    Args:
+        tokenizer: The model's.
+        limit: The longest input in tokens, special ones included; `None` for none.
+
+    Attributes:
+        special: Special tokens of a pair.
+    """
+
+    def __init__(self, tokenizer: Any, limit: int | None) -> None:
+        self._tokenizer, self.limit = tokenizer, limit
+        self.special = int(tokenizer.num_special_tokens_to_add(pair=True))
+
+    def count(self, texts: Sequence[str]) -> list[int]:
+        """Tokens of each text, special ones left out."""
+        if not texts:
+            return []
+        # Not verbose: that a text is longer than the model takes is what is asked here.
+        ids = self._tokenizer(list(texts), add_special_tokens=False, truncation=False, verbose=False)["input_ids"]
+        return [len(one) for one in ids]
+
+
+def load_reader(model: str, revision: str | None) -> Reader:
+    """The tokenizer of an NLI model with the model's limit; reads no weights.
+
+    Raises:
+        ModelUnavailableError: If it cannot be loaded.
+        ConfigError: If the model's labels are not exactly contradiction, neutral and entailment.
+    """
+    return load_or_explain(lambda source: _reader(source, revision), model, revision, kind="NLI")
+
+
+def _reader(source: str, revision: str | None) -> Reader:
+    from transformers import AutoTokenizer
+
+    config = _config(source, revision)
+    tokenizer = AutoTokenizer.from_pretrained(source, revision=revision, trust_remote_code=False)
+    return Reader(tokenizer, token_limit(config, tokenizer))
+
+
 def relations_by_index(id2label: Mapping[int, str]) -> dict[int, Relation]:
     """What each output of the model means, from the names of its labels, whatever their case.
 

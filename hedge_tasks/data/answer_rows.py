@@ -7,6 +7,8 @@
   `mean_logprob`, `n_tokens`, and those of the document (`question`, `label`, ...), which need to stand in one row only.
   Rows of one id belong together, in their order; without `condition` they are plain answers.
 
+`claims` are labelled parts of the baseline answer (`hedge_tasks.data.spans`).
+
 An answer is a text, or an object with `text` and either `mean_logprob` or `logprobs`, those of its tokens.
 
 A key that no shape has is an error with the nearest one that it has: `lable` would otherwise be a file without labels.
@@ -22,8 +24,8 @@ from hedge_tasks.errors import DataError, unknown
 from hedge_tasks.io import outside
 
 _DOCUMENT = ("id", "question", "reference", "label", "group", "question_type")
-_SET = (*_DOCUMENT, "baseline", "clean", "noisy", "cluster_ids", "held_out", "follow_ups", "forced")
-_PLAIN = (*_DOCUMENT, "baseline", "answers")
+_SET = (*_DOCUMENT, "claims", "baseline", "clean", "noisy", "cluster_ids", "held_out", "follow_ups", "forced")
+_PLAIN = (*_DOCUMENT, "claims", "baseline", "answers")
 _OURS = ("store", "verdict", "scores", "sampled", "drawn", "crc32")
 """What lines that this package wrote have besides."""
 
@@ -90,7 +92,7 @@ def _normal(row: Mapping[str, Any], where: str, allow_unknown: bool) -> Mapping[
 def _of_plain(row: Mapping[str, Any], where: str, allow_unknown: bool) -> Mapping[str, Any]:
     if not isinstance(row["answers"], list):
         raise DataError(f"{where}: answers: expected a list, got {outside.shown(row['answers'])}")
-    about = {key: row[key] for key in _DOCUMENT if key in row}
+    about = {key: row[key] for key in (*_DOCUMENT, "claims") if key in row}
     answers = _answers(row["answers"], f"{where}: answers", allow_unknown)
     if "baseline" in row:
         return {**about, "baseline": _answer(row["baseline"], f"{where}: baseline", allow_unknown), "clean": answers}

@@ -12,6 +12,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any, Literal
 
+from hedge_tasks.data.spans import LabelledSpan, read_spans
 from hedge_tasks.errors import DataError
 from hedge_tasks.io import outside
 
@@ -138,6 +139,7 @@ class AnswerSet:
         follow_ups: answers to what was asked about the same document after these, in the light of them.
         forced: by name, texts that the model was made to say and how likely it finds them; see
             `hedge_tasks.sampling.forced`.
+        claims: parts of the baseline answer that are labelled each; see `hedge_tasks.claims`.
         drawn: where the answers came from, where they came out of a store. Says nothing about the answers themselves.
     """
 
@@ -155,6 +157,7 @@ class AnswerSet:
     held_out: bool = False
     choice_errors: Mapping[str, float] = field(default_factory=dict)
     forced: Mapping[str, Answer] = field(default_factory=dict)
+    claims: tuple[LabelledSpan, ...] = ()
     drawn: Drawn | None = field(default=None, compare=False)
 
     def __post_init__(self) -> None:
@@ -212,6 +215,8 @@ class AnswerSet:
             fields["held_out"] = True
         if self.forced:
             fields["forced"] = {name: answer.to_dict() for name, answer in self.forced.items()}
+        if self.claims:
+            fields["claims"] = [span.to_dict() for span in self.claims]
         if self.follow_ups:
             fields["follow_ups"] = [answer_set.to_dict() for answer_set in self.follow_ups]
         if self.drawn is not None:
@@ -233,7 +238,8 @@ class AnswerSet:
         Args:
             fields: `{"id", "question"?, "reference"?, "label"?, "group"?, "question_type"?, "baseline": {"text",
                 "mean_logprob"?}, "clean": [...], "noisy"?: [...], "cluster_ids"?: [...], "follow_ups"?: [...],
-                "forced"?: {NAME: {"text", "mean_logprob", "n_tokens"}}}`.
+                "forced"?: {NAME: {"text", "mean_logprob", "n_tokens"}}, "claims"?: [...]}`; of the last one see
+                `hedge_tasks.data.spans.read_spans`.
                 Unknown keys are ignored.
             where: put in front of every error, such as a file name and line number.
 
@@ -246,9 +252,10 @@ class AnswerSet:
         for key in ("id", "baseline", "clean"):
             if key not in fields:
                 raise DataError(f"{at}field {key!r} is missing")
+        baseline = Answer.from_dict(fields["baseline"], f"{at}baseline")
         answer_set = cls(
             id=_read_id(fields["id"], f"{at}id"),
-            baseline=Answer.from_dict(fields["baseline"], f"{at}baseline"),
+            baseline=baseline,
             clean=_read_answers(fields["clean"], f"{at}clean"),
             noisy=_read_answers(_or_none_of_them(fields, "noisy"), f"{at}noisy"),
             question=_read_optional_str(fields.get("question"), f"{at}question"),
@@ -259,6 +266,7 @@ class AnswerSet:
             held_out=_read_flag(fields.get("held_out"), f"{at}held_out"),
             forced=_read_forced(fields.get("forced"), f"{at}forced"),
             follow_ups=_read_follow_ups(_or_none_of_them(fields, "follow_ups"), f"{at}follow_ups"),
+            claims=read_spans(fields.get("claims"), baseline.text, f"{at}claims"),
             drawn=Drawn.from_dict(fields.get("drawn"), f"{at}drawn"),
         )
         if fields.get("cluster_ids") is None:

@@ -46,6 +46,7 @@ _MAY_END = frozenset({"etc", "al", "a.m", "p.m", "min", "max", "post", "lat", "m
 _MARKER = re.compile(r"(?:[-*•‣◦–·]|\(?[0-9]{1,2}[.)]|\(?[a-zA-Z][.)])\s+")
 _BULLETS = "-•‣◦–·"
 _ITEM = re.compile(r"(?<![\w.])([0-9]{1,2})\.\s")
+_WORD = re.compile(r"\S+")
 _NO_DIGIT = re.compile(r"[^0-9]")
 _MARKDOWN = re.compile(r"\A(?:#{1,6}\s+|>\s+)")
 _END = re.compile(r"[.!?]+[\"'”’)\]*_]*(?=\s)")
@@ -76,6 +77,28 @@ def split_sentences(text: str) -> list[str]:
         ['A mass of approx. 3 cm.', 'It has 2.5 cm walls.', 'Cyst.', 'No effusion']
     """
     return [sentence for block in _blocks(text) for sentence in _split_block(block) if _says_something(sentence)]
+
+
+def sentence_spans(text: str) -> list[tuple[int, int]]:
+    """Where the sentences of `split_sentences` stand in the text: start and end of their characters.
+
+    Example:
+        >>> text = "Impression:\\n1. Cyst in the\\nliver. 2. No effusion"
+        >>> [text[start:end] for start, end in sentence_spans(text)]
+        ['Cyst in the\\nliver.', 'No effusion']
+    """
+    words = [(found.start(), found.end()) for found in _WORD.finditer(text)]
+    spans, at = [], 0
+    for sentence in split_sentences(text):
+        # A sentence is a run of whole words: what lies between two of them is white space, headings and markers.
+        wanted = sentence.split()
+        while [text[start:end] for start, end in words[at : at + len(wanted)]] != wanted:
+            at += 1
+            if at + len(wanted) > len(words):
+                raise AssertionError(f"{sentence!r} is no part of its text")
+        spans.append((words[at][0], words[at + len(wanted) - 1][1]))
+        at += len(wanted)
+    return spans
 
 
 def whole_sentences(text: str) -> list[str]:

@@ -15,6 +15,10 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+import numpy as np
+import numpy.typing as npt
+
+from hedge_tasks.claims.base import ClaimEvidence
 from hedge_tasks.detectors.evidence import Evidence
 from hedge_tasks.errors import unknown
 
@@ -36,8 +40,21 @@ NEEDS: Mapping[str, str] = {
     "forced_blank": "the log-probability of the baseline answer on a blank image, from a forced pass",
     "forced_reworded": "the log-probability of the baseline answer to the question in other words, from a forced pass",
     "forced_truth": "the log-probabilities of calling the baseline answer true and false, from forced passes",
+    "claims": "claims of the answer (hedge claims)",
+    "clean_support": "clean samples that could support claims",
+    "noisy_support": "noisy samples that could support claims",
+    "contradictions": "contradictions (this kind of support does not tell them from silence)",
+    "elsewhere": "answers about another image (none was asked for, or there is none)",
+    "rarity": "answers about other images",
+    "claim_graph": "claims of the draws (--graph finds them)",
+    "claim_logprobs": "log-probabilities of the claims' tokens",
 }
 """What a detector may need, and how a reader is told that it is not there."""
+
+
+LEVELS = ("answer", "claim")
+
+_DIGITS = 12
 
 
 def no_draws(n: int, m: int) -> int:
@@ -75,11 +92,13 @@ class Detector:
         options: keyword arguments that differ from the function's defaults.
         experimental: not shown unless it is named.
         short: title where there is little room; empty where the title is short.
+        level: "answer", or "claim": then the function goes from a `ClaimEvidence` to an array, one number a claim.
+        blind: whether it sees neither image nor draws of the question: what others have to beat.
     """
 
     name: str
     title: str
-    function: Callable[..., float | None] = field(repr=False)
+    function: Callable[..., Any] = field(repr=False)
     needs: frozenset[str]
     draws: Callable[[int, int], int] = field(repr=False)
     unit: str = ""
@@ -87,6 +106,8 @@ class Detector:
     options: Mapping[str, Any] = field(default_factory=dict)
     experimental: bool = False
     short: str = ""
+    level: str = "answer"
+    blind: bool = False
 
     @property
     def label(self) -> str:
@@ -118,7 +139,7 @@ class Detector:
                 raise unknown(f"option of detector {self.name!r}", option, valid)
         return replace(self, options={**self.options, **options})
 
-    def missing(self, evidence: Evidence) -> list[str]:
+    def missing(self, evidence: Evidence | ClaimEvidence) -> list[str]:
         """What the evidence lacks, in words; empty where the detector can look at it."""
         lacking = self.needs - evidence.offers
         return [words for need, words in NEEDS.items() if need in lacking]
@@ -133,3 +154,11 @@ class Detector:
             return None
         value = self.function(evidence, **self.options)
         return None if value is None or math.isnan(value) else float(value) + 0.0  # never -0.0
+
+    def claim_scores(self, evidence: ClaimEvidence) -> npt.NDArray[np.float64] | None:
+        """Of a detector of claims: a number for each claim, NaN where it is undefined; None as for `score`."""
+        if self.level != "claim" or not self.needs <= evidence.offers:
+            return None
+        values = np.asarray(self.function(evidence, **self.options), dtype=np.float64)
+        # Without the digits that depend on the order of the draws, so that ties stay ties; never -0.0.
+        return np.asarray(np.round(values, _DIGITS) + 0.0)

@@ -18,7 +18,7 @@ from types import ModuleType
 from typing import Any, TypeVar
 
 from hedge_tasks.detectors import builtin
-from hedge_tasks.detectors.base import NEEDS, Detector
+from hedge_tasks.detectors.base import LEVELS, NEEDS, Detector
 from hedge_tasks.errors import ConfigError, unknown
 from hedge_tasks.registry import Registry
 
@@ -27,7 +27,7 @@ __all__ = ["GROUP", "MODULES", "get", "named", "names", "register"]
 GROUP = "hedge_tasks.detectors"
 """Entry-point group of detectors in other packages."""
 
-Function = TypeVar("Function", bound=Callable[..., float | None])
+Function = TypeVar("Function", bound=Callable[..., Any])
 
 MODULES: Registry[ModuleType] = Registry(
     "module with detectors",
@@ -53,16 +53,20 @@ def register(
     source: str = "",
     experimental: bool = False,
     short: str = "",
+    level: str = "answer",
+    blind: bool = False,
 ) -> Callable[[Function], Function]:
     """Make the decorated function a detector; the arguments are the attributes of `Detector`.
 
     The function takes the evidence, and options as keyword-only arguments with defaults. It comes back unchanged.
 
     Raises:
-        ConfigError: the name is taken or no name, or a need is unknown.
+        ConfigError: the name is taken or no name, or a need or the level is unknown.
     """
     if not _NAME.fullmatch(name):
         raise ConfigError(f"a detector's name has lower-case letters, digits and underscores, got {name!r}")
+    if level not in LEVELS:
+        raise unknown(f"level of detector {name!r}", level, LEVELS)
     for need in needs:
         if need not in NEEDS:
             raise unknown(f"need of detector {name!r}", need, NEEDS)
@@ -70,18 +74,18 @@ def register(
     def add(function: Function) -> Function:
         if name in _detectors:
             raise ConfigError(f"two detectors are called {name!r}")
-        _detectors[name] = Detector(
-            name, title, function, frozenset(needs), draws, unit, source, experimental=experimental, short=short
-        )
+        about: dict[str, Any] = {"experimental": experimental, "short": short, "level": level, "blind": blind}
+        _detectors[name] = Detector(name, title, function, frozenset(needs), draws, unit, source, **about)
         return function
 
     return add
 
 
-def names() -> list[str]:
-    """The names of all detectors, the cheapest first, then in alphabetical order."""
+def names(level: str = "answer") -> list[str]:
+    """The names of all detectors of answers, or of claims, the cheapest first, then in alphabetical order."""
     _load()
-    return sorted(_detectors, key=lambda name: (_detectors[name].draws(10, 10), name))
+    found = [name for name, detector in _detectors.items() if detector.level == level]
+    return sorted(found, key=lambda name: (_detectors[name].draws(10, 10), name))
 
 
 def get(name: str, **options: Any) -> Detector:

@@ -81,7 +81,7 @@ def fuse(scores: Sequence[Scores], *, seed: int = 0) -> Fusion:
     names, table = [names[i] for i in kept], table[:, kept]
     labels = np.array([label for _, label in counted])
     groups = [s.group if s.group is not None else f"\0{s.id}" for s, _ in counted]
-    folds = _folds(labels, groups, seed)
+    folds = cross_fitting_folds(labels, groups, seed)
 
     def estimate(values: FloatArray) -> Estimate:
         return auroc_of_pairs([(float(v), label, s.group) for v, (s, label) in zip(values, counted, strict=True)])
@@ -122,8 +122,12 @@ def _fitted(build: Callable[[], Any], table: FloatArray, labels: IntArray, asked
     return values
 
 
-def _folds(labels: IntArray, groups: Sequence[str], seed: int) -> list[tuple[Any, Any]]:
-    """Folds with about as many hallucinations each; a group is in one of them as a whole."""
+def cross_fitting_folds(labels: IntArray, groups: Sequence[str], seed: int) -> list[tuple[Any, Any]]:
+    """Folds (training, test) with about as many hallucinations each; a group is in one of them as a whole.
+
+    Raises:
+        DataError: a class has too few groups for folds.
+    """
     from sklearn.model_selection import StratifiedGroupKFold
 
     units: dict[int, set[str]] = {0: set(), 1: set()}
@@ -131,13 +135,13 @@ def _folds(labels: IntArray, groups: Sequence[str], seed: int) -> list[tuple[Any
         units[label].add(group)
     rarer = min(map(len, units.values()))
     if rarer < 2:
-        raise DataError("fusion needs hallucinated and supported answers about two images each")
+        raise DataError("cross-fitting needs both labels, each about two images at least")
     splitter = StratifiedGroupKFold(min(FOLDS, rarer), shuffle=True, random_state=seed)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UserWarning)
         folds = list(splitter.split(np.zeros((len(labels), 1)), labels, groups))
     if any(len(set(labels[train])) < 2 for train, _ in folds):
-        raise DataError("fusion needs both labels in every fold; there are too few images with one of them")
+        raise DataError("cross-fitting needs both labels in every fold; there are too few images with one of them")
     return folds
 
 

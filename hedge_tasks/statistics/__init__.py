@@ -39,7 +39,14 @@ from hedge_tasks.statistics.curves import (
     risk_coverage_curve,
 )
 from hedge_tasks.statistics.means import Mean, estimate_mean
-from hedge_tasks.statistics.paired import Comparison, compare_measures, compare_runs, compare_scores, holm
+from hedge_tasks.statistics.paired import (
+    Comparison,
+    compare_measures,
+    compare_runs,
+    compare_scores,
+    compare_within,
+    holm,
+)
 from hedge_tasks.statistics.rates import compare_rates, estimate_rate, wilson_interval
 from hedge_tasks.statistics.roc import auroc, estimate_auroc
 from hedge_tasks.statistics.strata import StratifiedAuroc, stratified_auroc
@@ -54,6 +61,7 @@ __all__ = [
     "stratified_auroc",
     "Comparison",
     "compare_scores",
+    "compare_within",
     "compare_runs",
     "compare_measures",
     "holm",

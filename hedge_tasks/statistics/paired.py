@@ -28,6 +28,7 @@ from hedge_tasks.statistics.base import (
 from hedge_tasks.statistics.placements import auroc_components, check_units, component_variance, degrees_of_freedom
 from hedge_tasks.statistics.resampling import canonical_units, group_bootstrap, group_totals, unit_counts
 from hedge_tasks.statistics.roc import LevelCounts, auroc
+from hedge_tasks.statistics.strata import pooled_within
 
 _Data = tuple[FloatArray, FloatArray]  # scores and labels
 METHODS = ("delong", "bootstrap")
@@ -118,6 +119,68 @@ def compare_scores(
     codes = None if groups is None else codes_of(groups, len(y), "groups")
     name = "DeLong" if codes is None else "clustered DeLong (Obuchowski 1997)"
     return _compared((x_a, y), (x_b, y), name, lambda: _delong(x_a, x_b, y == 1, codes, confidence))
+
+
+def compare_within(
+    scores_a: npt.ArrayLike,
+    scores_b: npt.ArrayLike,
+    labels: npt.ArrayLike,
+    strata: Sequence[Hashable],
+    *,
+    groups: Sequence[Hashable] | None = None,
+    confidence: float = 0.95,
+) -> Comparison:
+    """Difference in AUROC within strata of two scores for the same documents, e.g. of claims within their answers.
+
+    DeLong's test (with `groups` Obuchowski's variance) for the difference of two `stratified_auroc`: each document adds
+    the difference of what it adds to either.
+
+    Args:
+        scores_a: First score, shape `(n,)`; higher = more likely hallucinated.
+        scores_b: Second score of the same documents, shape `(n,)`.
+        labels: Labels 0 or 1, shape `(n,)`; 1 = hallucinated.
+        strata: Stratum of each document, length `n`.
+        groups: Group (e.g. image id) of each document, length `n`.
+        confidence: Level of the interval, in (0, 1).
+
+    Returns:
+        The comparison; `n` counts the documents in strata with both labels. What is undefined is `None`, with the
+        reason.
+
+    Raises:
+        ValueError: If lengths differ, a label is neither 0 nor 1, or the level is not in (0, 1).
+
+    Example:
+        >>> a, b = [0.9, 0.1, 0.8, 0.2, 0.7, 0.3], [0.9, 0.1, 0.2, 0.8, 0.7, 0.3]
+        >>> result = compare_within(a, b, [1, 0] * 3, ["x", "x", "y", "y", "z", "z"])
+        >>> round(result.difference, 3), result.n
+        (0.333, 6)
+    """
+    check_confidence(confidence)
+    (x_a, y), (x_b, _) = as_data(scores_a, labels), as_data(scores_b, labels)
+    codes = codes_of(strata, len(y), "strata")
+    units = None if groups is None else codes_of(groups, len(y), "groups")
+    name = f"{'DeLong' if units is None else 'clustered DeLong (Obuchowski 1997)'} within strata"
+    if np.isnan(x_a).any() or np.isnan(x_b).any() or np.isnan(y).any():
+        return Comparison(None, None, None, None, None, None, 0, name, "a score or label is missing (NaN)")
+    positive = y == 1
+    sizes = np.stack([np.bincount(codes[chosen], minlength=len(y)) for chosen in (positive, ~positive)])
+    used = (sizes[:, codes] > 0).all(axis=0)
+    if not used.any():
+        reason = "no stratum has both hallucinated and supported documents" if len(y) else "no documents"
+        return Comparison(None, None, None, None, None, None, 0, name, reason)
+    codes, positive = np.unique(codes[used], return_inverse=True)[1].astype(np.int64), positive[used]
+    units = None if units is None else np.unique(units[used], return_inverse=True)[1].astype(np.int64)
+    (a, parts_a), (b, parts_b) = (pooled_within(x[used], positive, codes, units) for x in (x_a, x_b))
+    try:
+        stderr = float(np.sqrt(component_variance(parts_a - parts_b, positive, units)))
+    except UndefinedError as error:
+        return Comparison(a, b, a - b, None, None, None, len(positive), name, str(error))
+    if stderr == 0:
+        found = _without_variation(a - b, same=bool(np.array_equal(parts_a, parts_b)))
+    else:
+        found = _tested(a - b, stderr, degrees_of_freedom(positive, units), confidence)
+    return Comparison(a, b, a - b, found.stderr, found.interval, found.p_value, len(positive), name, found.reason)
 
 
 def compare_runs(

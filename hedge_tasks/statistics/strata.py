@@ -58,6 +58,7 @@ def stratified_auroc(
     *,
     groups: Sequence[Hashable] | None = None,
     confidence: float = 0.95,
+    each: bool = True,
 ) -> StratifiedAuroc:
     r"""AUROC that compares documents only within the same stratum, e.g. within the same kind of question.
 
@@ -72,12 +73,17 @@ def stratified_auroc(
     counts the strata's sizes and AUROCs as chance, too, and works for a stratum with a single hallucinated answer,
     of which a variance within the stratum would know nothing.
 
+    Where every stratum lies in one group (claims within their answer, answers within their image), all pairs of a
+    stratum are of one group, and what its hallucinated and its supported documents add is the same deviation twice:
+    each then counts by half, so that the variance is that of the ratio of sums over groups.
+
     Args:
         scores: Scores, shape `(n,)`; higher = more likely hallucinated.
         labels: Labels 0 or 1, shape `(n,)`; 1 = hallucinated.
         strata: Stratum of each document, length `n`.
         groups: Group (e.g. image id) of each document, length `n`; a group may lie in several strata.
         confidence: Level of the intervals, in (0, 1).
+        each: Whether the AUROC of every stratum is wanted, too; strata may be thousands.
 
     Returns:
         The pooled value, with the number of pairs it rests on, and the AUROC of every stratum. A stratum with one class
@@ -102,31 +108,44 @@ def stratified_auroc(
         members = None if group_codes is None else group_codes[chosen].tolist()
         return estimate_auroc(x[chosen], y[chosen], groups=members, method="delong", confidence=confidence)
 
-    parts = {name: part(i) for i, name in enumerate(dict.fromkeys(strata))}
+    parts = {name: part(i) for i, name in enumerate(dict.fromkeys(strata))} if each else {}
     if np.isnan(x).any() or np.isnan(y).any():
         return StratifiedAuroc(None, parts, 0, "a score or label is missing (NaN)")
-    total = sum(part.n_positive * (part.n - part.n_positive) for part in parts.values())
-    if not total:
+    sizes = np.stack([np.bincount(codes[y == label], minlength=len(x) and int(codes.max()) + 1) for label in (1, 0)])
+    if not (total := int(sizes.prod(axis=0).sum())):
         reason = "no documents" if not len(x) else "no stratum has both hallucinated and supported documents"
         return StratifiedAuroc(None, parts, 0, reason)
-    value, components = _pooled(x, y == 1, codes)
+    value, components = pooled_within(x, y == 1, codes, group_codes)
     used = ~np.isnan(components)
-    return _with_stderr(value, components[used], (y == 1)[used], _subset(group_codes, used), parts, total, confidence)
+    # Pairs are within strata: one with many hallucinated and a single supported answer has one independent pair.
+    n_pairs = int(sizes.min(axis=0).sum())
+    chosen = _subset(group_codes, used)
+    return _with_stderr(value, components[used], (y == 1)[used], chosen, parts, (total, n_pairs), confidence)
 
 
-def _pooled(x: FloatArray, positive: BoolArray, codes: IntArray) -> tuple[float, FloatArray]:
-    """Pooled AUROC, and the component of each document; nan in strata with one class."""
+def pooled_within(
+    x: FloatArray, positive: BoolArray, codes: IntArray, groups: IntArray | None
+) -> tuple[float, FloatArray]:
+    """Pooled AUROC, and the component of each document for `component_variance`; nan in strata with one class."""
     values, pairs = np.full(len(x), np.nan), np.zeros(len(x))
-    for i in range(int(codes.max()) + 1):
-        chosen = codes == i
+    order = np.argsort(codes, kind="stable")
+    for chosen in np.split(order, np.flatnonzero(np.diff(codes[order])) + 1):
         n_positive = int(positive[chosen].sum())
-        n_negative = int(chosen.sum()) - n_positive
+        n_negative = len(chosen) - n_positive
         if n_positive and n_negative:
             values[chosen] = placement_values(x[chosen], positive[chosen])
             pairs[chosen] = np.where(positive[chosen], n_negative, n_positive)
     total = pairs[positive].sum()
     value = float((pairs[positive] * np.nan_to_num(values[positive])).sum() / total)
-    return value, pairs * (values - value) / total
+    return value, pairs * (values - value) / total * (0.5 if _nested(codes, groups) else 1.0)
+
+
+def _nested(strata: IntArray, groups: IntArray | None) -> bool:
+    """Whether there are several strata, and each of them lies in one group."""
+    if groups is None or len(strata) < 2 or not np.ptp(strata):
+        return False
+    cells = np.unique(np.stack([strata, groups]), axis=1)
+    return bool(cells.shape[1] == len(np.unique(strata)))
 
 
 def _subset(groups: IntArray | None, used: BoolArray) -> IntArray | None:
@@ -139,16 +158,15 @@ def _with_stderr(
     positive: BoolArray,
     groups: IntArray | None,
     parts: Mapping[Hashable, Estimate],
-    total: int,
+    pairs: tuple[int, int],
     confidence: float,
 ) -> StratifiedAuroc:
+    total, n_pairs = pairs
     try:
         stderr = float(np.sqrt(component_variance(components, positive, groups)))
     except UndefinedError as error:
         return StratifiedAuroc(value, parts, total, str(error))
     method = f"{'clustered DeLong (Obuchowski 1997)' if groups is not None else 'DeLong'} within strata, logit interval"
-    # Pairs are within strata: one with many hallucinated and a single supported answer has one independent pair.
-    n_pairs = sum(min(part.n_positive, part.n - part.n_positive) for part in parts.values())
     n_pairs = min(n_pairs, disjoint_pairs(positive, groups))
     interval = auroc_interval(value, stderr, confidence, degrees_of_freedom(positive, groups), n_pairs)
     return StratifiedAuroc(value, parts, total, None, stderr, interval, method)

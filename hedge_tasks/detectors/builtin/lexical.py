@@ -8,10 +8,10 @@ import random
 from collections import Counter
 from collections.abc import Sequence
 
+from hedge_tasks.data.words import words
 from hedge_tasks.detectors.base import clean_draws
 from hedge_tasks.detectors.evidence import Evidence
 from hedge_tasks.detectors.registry import register
-from hedge_tasks.detectors.words import words
 
 # More pairs of different texts than 20 draws, or 100, can have; beyond, a sample of that many pairs is compared.
 MOST_PAIRS = 5_000

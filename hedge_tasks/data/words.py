@@ -1,4 +1,4 @@
-"""The words of a text, for detectors that compare wordings."""
+"""The words of a text, for whatever compares wordings."""
 
 from __future__ import annotations
 

@@ -1,0 +1,45 @@
+"""Claims: which sentence of a long answer is hallucinated.
+
+base           a claim (a span of the baseline answer), its support by a draw, and the evidence of all of an answer's
+decomposition  from an answer to its claims: sentences, clauses, objects, labelled spans; one file each
+entailment     whether a draw supports, contradicts or is silent on a claim: nli, words, cosine, judge; one file each
+labels         which claims are hallucinated: labelled spans joined by overlap
+blind          what is known of a claim without a look at the image or a draw: what detectors have to beat
+files          claims and support as a file, so that a finished run is scored by claim without a model
+
+>>> from hedge_tasks.claims import build_decomposition, build_entailment
+>>> [found] = build_decomposition("sentence").pieces([Passage("No effusion. The heart is large.")])
+>>> [piece.text for piece in found.pieces]
+['No effusion.', 'The heart is large.']
+>>> asked = Asked(("No effusion.",), ("There is no effusion.", "A mass."))
+>>> build_entailment("words").support([asked])[0][0, :, ENTAILMENT].tolist()
+[1.0, 0.0]
+"""
+
+from hedge_tasks.claims.base import (
+    CONTRADICTION,
+    ENTAILMENT,
+    NEUTRAL,
+    Claim,
+    ClaimEvidence,
+    Support,
+)
+from hedge_tasks.claims.decomposition import Passage, Piece, Pieces, build_decomposition, decomposition_names
+from hedge_tasks.claims.entailment import Asked, build_entailment, entailment_names
+
+__all__ = [
+    "CONTRADICTION",
+    "ENTAILMENT",
+    "NEUTRAL",
+    "Asked",
+    "Claim",
+    "ClaimEvidence",
+    "Passage",
+    "Piece",
+    "Pieces",
+    "Support",
+    "build_decomposition",
+    "build_entailment",
+    "decomposition_names",
+    "entailment_names",
+]

@@ -1,0 +1,80 @@
+"""Which claims are hallucinated: labelled spans of the answer, joined to claims by overlap.
+
+People label other units than a decomposition finds: our sentences equal the experts' units in half of the reports of
+Gut-VLM. So a claim takes the labels of the spans that it shares enough characters with.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from hedge_tasks.claims.base import Claim
+from hedge_tasks.data.spans import LabelledSpan, joined_label
+from hedge_tasks.errors import unknown
+
+SILENT = ("unlabelled", "hallucinated")
+"""What a claim on which the reference is silent counts as."""
+
+ERRORS = ("all", "major", "minor", "major-against-rest")
+"""Which hallucinated claims count as such. With "major" and "minor" the others are left out; "major-against-rest"
+counts those of minor severity as supported."""
+
+_LEAST_OVERLAP = 0.5
+
+
+@dataclass(frozen=True)
+class Joined:
+    """Labels of the claims of one answer.
+
+    Attributes:
+        labels: of each claim what the spans over it say, None where there are none.
+        unused: labelled spans that no claim has taken.
+    """
+
+    labels: tuple[LabelledSpan | None, ...]
+    unused: int
+
+
+def join(claims: Sequence[Claim], spans: Sequence[LabelledSpan]) -> Joined:
+    """The labels of claims, from labelled spans of the same answer.
+
+    A span and a claim belong together where they share at least half of the characters of the shorter of the two, so
+    that a sentence takes the labels of its clauses, and a clause that of its sentence. Of several spans the worst
+    label counts; see `joined_label`.
+    """
+    taken = [[span for span in spans if _overlaps(claim, span)] for claim in claims]
+    used = {id(span) for found in taken for span in found}
+    told = [span for span in spans if span.label is not None or span.silent]
+    return Joined(tuple(map(joined_label, taken)), sum(id(span) not in used for span in told))
+
+
+def label_of(found: LabelledSpan | None, *, silent: str = "unlabelled", errors: str = "all") -> int | None:
+    """The label that counts: 1 = hallucinated, 0 = supported, None = left out.
+
+    Args:
+        silent: one of `SILENT`.
+        errors: one of `ERRORS`; one of unknown severity is left out unless all count.
+
+    Raises:
+        ConfigError: a word is none of these.
+    """
+    if silent not in SILENT:
+        raise unknown("silent", silent, SILENT)
+    if errors not in ERRORS:
+        raise unknown("errors", errors, ERRORS)
+    if found is None:
+        return None
+    if found.silent:
+        return 1 if silent == "hallucinated" and errors == "all" else None
+    if found.label == 1 and errors != "all":
+        wanted = errors.partition("-")[0]
+        if found.severity != wanted:
+            return 0 if errors == "major-against-rest" and found.severity == "minor" else None
+    return found.label
+
+
+def _overlaps(claim: Claim, span: LabelledSpan) -> bool:
+    shared = min(claim.end, span.end) - max(claim.start, span.start)
+    shorter = min(claim.end - claim.start, span.end - span.start)
+    return shared > 0 and shared >= _LEAST_OVERLAP * shorter

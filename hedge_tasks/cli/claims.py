@@ -1,0 +1,279 @@
+"""`hedge claims`: which sentence of a long answer is hallucinated."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from hedge_tasks.cli.choices import add_run, add_task, chosen_run
+from hedge_tasks.io.commands import command, number, say, show, table
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from hedge_tasks.claims.decomposition import Decomposition
+    from hedge_tasks.claims.entailment import Entailment
+    from hedge_tasks.data.spans import LabelledSpan
+    from hedge_tasks.runs.claim_table import ClaimRow, ClaimTable
+    from hedge_tasks.runs.claims import ScoredClaims
+    from hedge_tasks.runs.run_files import Run
+    from hedge_tasks.statistics import Comparison
+
+_LISTED = 10
+"""Claims that the text lists where nothing is labelled, the most suspicious first."""
+
+
+def add(commands: Any) -> None:
+    parser = command(commands, "claims", run, "find the hallucinated sentences of long answers")
+    add_run(parser)
+    add_task(parser)
+    group = parser.add_argument_group("claims and their support")
+    group.add_argument("--unit", default="sentence", metavar="NAME", help="sentence (default), clause, given, ...")
+    group.add_argument("--support", default="words", metavar="NAME", help="words (default), nli, cosine, judge, ...")
+    group.add_argument("--model", help="model of nli, cosine or judge: hub id, folder, or its name on the server")
+    group.add_argument("--url", help="server of judge, such as http://localhost:8000/v1")
+    group.add_argument("--window", type=int, metavar="TOKENS", help="most tokens of a draw that nli sees at once")
+    group.add_argument("--no-elsewhere", action="store_true", help="without the baseline of another image's draws")
+    group.add_argument("--graph", action="store_true", help="claims of all draws as well, for degree and closeness")
+    group.add_argument("--detectors", metavar="NAMES", help="which detectors of claims (default: all)")
+    group.add_argument("--price", action="store_true", help="print the price and stop")
+    group = parser.add_argument_group("labels (default: the field claims of the answers, else the run's verdicts)")
+    group.add_argument("--labels", type=Path, metavar="LABELS.jsonl", help='{"id", "claims": [...]} a line')
+    group.add_argument(
+        "--silent",
+        default="unlabelled",
+        metavar="unlabelled|hallucinated",
+        help="what claims count as that the reference is silent on (default: unlabelled)",
+    )
+    group.add_argument(
+        "--errors",
+        default="all",
+        metavar="all|major|minor|major-against-rest",
+        help="which errors count as hallucinated (default: all)",
+    )
+    group.add_argument(
+        "--flag", type=float, default=0.2, metavar="SHARE", help="of the claims, to be flagged (default: 0.2)"
+    )
+    group = parser.add_argument_group("output")
+    group.add_argument("--out", type=Path, metavar="SCORES.jsonl", help="write the scores of every claim")
+    group.add_argument("--html", type=Path, metavar="PAGE.html", help="write a page with the answers")
+
+
+def run(arguments: argparse.Namespace) -> int:
+    from hedge_tasks.claims.labels import ERRORS, SILENT
+    from hedge_tasks.detectors.registry import get
+    from hedge_tasks.errors import unknown
+    from hedge_tasks.runs.claim_table import claim_table
+    from hedge_tasks.runs.claims import inquiry, score_claims
+
+    for name, valid in (("silent", SILENT), ("errors", ERRORS)):
+        if getattr(arguments, name) not in valid:
+            raise unknown(f"--{name}", getattr(arguments, name), valid)
+    detectors = None if arguments.detectors is None else [get(n.strip()).name for n in arguments.detectors.split(",")]
+    finished = chosen_run(arguments)
+    spans = _labels(arguments.labels, finished) if arguments.labels else None
+    unit, engine = _chosen(arguments, finished)
+    asked = inquiry(finished.answer_sets, unit, elsewhere=not arguments.no_elsewhere, graph=arguments.graph)
+    engine.check()
+    price = asked.price(engine)
+    say(f"price: {price}", sys.stderr)
+    if arguments.price:
+        show(arguments, asdict(price), str(price))
+        return 0
+    settings = {**unit.settings(), **engine.settings()}
+    scored = score_claims(finished, asked.ask(engine), engine, price, settings, detectors, spans)
+    told = [found for one in scored.answers for found in one.labels.labels if found is not None]
+    labelled = any(found.label is not None or found.silent for found in told)
+    options = {"silent": arguments.silent, "errors": arguments.errors, "flag": arguments.flag}
+    found = claim_table(scored, **options) if labelled else None
+    if arguments.out:
+        _write(arguments.out, scored)
+    if arguments.html:
+        from hedge_tasks.io.files import write_whole
+        from hedge_tasks.report.claim_page import build_claim_page
+
+        write_whole(arguments.html, build_claim_page(scored, found))
+    written = [f"{path}: written" for path in (arguments.out, arguments.html) if path]
+    text = _text(found) if found else _unlabelled(scored)
+    show(arguments, _facts(scored, found), "\n".join([text, *written]))
+    return 0
+
+
+def _labels(path: Path, finished: Run) -> Mapping[str, Sequence[LabelledSpan]]:
+    from hedge_tasks.runs.claim_files import read_labels
+
+    return read_labels(path, finished.answer_sets)
+
+
+def _chosen(arguments: argparse.Namespace, finished: Run) -> tuple[Decomposition, Entailment]:
+    """Decomposition and engine; models of a run that nobody here has chosen are not loaded."""
+    from hedge_tasks.claims import build_decomposition, build_entailment
+    from hedge_tasks.claims.entailment import ENTAILMENTS
+    from hedge_tasks.errors import ConfigError
+    from hedge_tasks.runs.scorers import model_options
+
+    ENTAILMENTS.get(arguments.support)
+    given = {name: value for name in ("model", "url", "window") if (value := getattr(arguments, name)) is not None}
+    backend = {"nli": "nli", "cosine": "embed"}.get(arguments.support)
+    options = {**(model_options(finished, backend, given) if backend else {}), **given}
+    if arguments.support == "words" and given:
+        raise ConfigError(f"--{next(iter(given))}: the support 'words' has no such option; choose --support nli, ...")
+    return build_decomposition(arguments.unit), build_entailment(arguments.support, **options)
+
+
+def _write(path: Path, scored: ScoredClaims) -> None:
+    from hedge_tasks.runs.claim_files import write_claim_scores
+
+    write_claim_scores(path, scored)
+
+
+# --- output -----------------------------------------------------------------------------------------------------------
+
+
+def _facts(scored: ScoredClaims, found: ClaimTable | None) -> dict[str, Any]:
+    about = {
+        "run": scored.title,
+        **scored.settings,
+        "price": asdict(scored.price),
+        "claims": sum(len(one.claims) for one in scored.answers),
+        "covered": sum(one.covered for one in scored.decomposed) / len(scored.decomposed),
+        "unlocated": sum(one.unlocated for one in scored.decomposed),
+        "left_out": dict(scored.left_out if found is None else found.left_out),
+    }
+    if found is None:
+        return {**about, "labelled": 0}
+    data = found.labelled
+    return {
+        **about,
+        **found.settings,
+        "labels": scored.labelled_by,
+        "labelled": len(data.labels),
+        "hallucinated": int(data.labels.sum()),
+        "silent_claims": data.n_silent,
+        "unknown_support": data.n_unknown,
+        "unused_labels": data.n_unused,
+        "best_blind": dict(zip(("pooled", "within"), found.best_blind, strict=True)),
+        "detectors": [{**asdict(row), "within": _within(row.within)} for row in found.rows],
+        "answers": {"label": found.answer_label, "detectors": [asdict(row) for row in found.answers]},
+        "curve": [{**asdict(point), "within": _within(point.within)} for point in found.curve],
+    }
+
+
+def _within(found: Any) -> dict[str, Any]:
+    """Without the AUROC of every single answer."""
+    return {key: getattr(found, key) for key in ("value", "stderr", "interval", "n_pairs", "reason")}
+
+
+def _text(found: ClaimTable) -> str:
+    scored, data = found.scored, found.labelled
+    about = f"{scored.settings.get('decomposition')} by {scored.settings.get('support')}"
+    lines = [
+        f"{scored.title}; {about}; price: {scored.price}",
+        f"{data.n_claims} claims that cover {found.covered:.0%} of the text, {len(data.labels)} of them labelled by "
+        f"{scored.labelled_by}, {int(data.labels.sum())} hallucinated ({data.labels.mean():.1%})",
+    ]
+    counts = {
+        "the reference is silent on": data.n_silent,
+        "claims of unknown support, left out:": data.n_unknown,
+        "labelled spans that lie over no claim:": data.n_unused,
+        "claims that could not be located:": found.unlocated,
+    }
+    lines += [f"{what} {n}" for what, n in counts.items() if n]
+    header = [
+        "detector",
+        "draws",
+        "AUROC",
+        "95 %",
+        "within",
+        "95 %",
+        "top",
+        "(chance)",
+        "flagged",
+        "precision",
+        "recall",
+    ]
+    header += ["- blind", "p (Holm)", "- blind within", "p (Holm)"]
+    lines.append(table(header, [_cells(row) for row in found.rows]))
+    blind = [f"{name} ({what})" for name, what in zip(found.best_blind, ("all", "within"), strict=True) if name]
+    lines.append(f"best blind baseline: {', '.join(blind)}; * turned round" if blind else "no blind baseline")
+    lines += _curve(found)
+    if found.answers:
+        rows = [
+            [row.detector, number(row.estimate.value, 3), _interval(row.estimate.interval), number(row.spearman, 3)]
+            for row in found.answers
+        ]
+        lines += [
+            "",
+            f"whole answers: AUROC against {found.answer_label}; rank correlation with the share of wrong claims",
+        ]
+        lines.append(table(["detector", "AUROC", "95 %", "Spearman"], rows))
+    lines += [f"{name} left out: {reason}" for name, reason in found.left_out.items()]
+    return "\n".join(lines)
+
+
+def _cells(row: ClaimRow) -> list[str]:
+    flag = row.flagged
+    return [
+        row.detector + ("*" if row.reversed else "") + (" (blind)" if row.blind else ""),
+        str(row.draws),
+        number(row.estimate.value, 3),
+        _interval(row.estimate.interval),
+        number(row.within.value, 3),
+        _interval(row.within.interval),
+        number(row.top.rate.value, 3) if row.top else "N/A",
+        f"({number(row.top.chance.value, 3)})" if row.top else "",
+        f"{flag.share:.3f}" if flag else "N/A",
+        number(flag.precision.value, 3) if flag else "N/A",
+        number(flag.recall.value, 3) if flag else "N/A",
+        *_difference(row.against_blind[0], row.p_holm[0]),
+        *_difference(row.against_blind[1], row.p_holm[1]),
+    ]
+
+
+def _difference(found: Comparison | None, p: float | None) -> list[str]:
+    if found is None or found.difference is None:
+        return ["", ""]
+    return [f"{found.difference:+.3f}", number(p)]
+
+
+def _interval(bounds: tuple[float, float] | None) -> str:
+    return f"[{bounds[0]:.3f}, {bounds[1]:.3f}]" if bounds else "N/A"
+
+
+def _curve(found: ClaimTable) -> list[str]:
+    sizes = sorted({point.n for point in found.curve})
+    names = list(dict.fromkeys(point.detector for point in found.curve))
+    if len(sizes) < 2:
+        return []
+    value = {(point.detector, point.n): point for point in found.curve}
+    rows = []
+    for name in names:
+        for what in ("estimate", "within"):
+            cells = [value.get((name, n)) for n in sizes]
+            shown = [number(getattr(cell, what).value, 3) if cell else "" for cell in cells]
+            rows.append([name + (" within" if what == "within" else ""), *shown])
+    return ["", "AUROC by number of draws", table(["detector", *map(str, sizes)], rows)]
+
+
+def _unlabelled(scored: ScoredClaims) -> str:
+    """The most suspicious claims, where nothing is known of any."""
+    names = list(dict.fromkeys(name for one in scored.answers for name in one.scores))
+    name = next((n for n in ("claim_luq", *names) if n in names), None)
+    about = f"{scored.settings.get('decomposition')} by {scored.settings.get('support')}; price: {scored.price}"
+    lines = [f"{scored.title}; {about}", "no claim is labelled: give --labels, or answers with a field claims"]
+    if name is None:
+        return "\n".join([*lines, *(f"{n} left out: {why}" for n, why in scored.left_out.items())])
+    ranked = sorted(
+        (
+            (-score, claim.answer, claim.text)
+            for one in scored.answers
+            if name in one.scores
+            for claim, score in zip(one.claims, one.scores[name].tolist(), strict=True)
+            if score == score
+        ),
+    )[:_LISTED]
+    lines.append(f"most suspicious by {name}:")
+    return "\n".join([*lines, *(f"  {-score:.3f}  {answer}: {text}" for score, answer, text in ranked)])

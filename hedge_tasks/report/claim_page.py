@@ -1,0 +1,216 @@
+"""The answers of a run as text, each claim shaded by its score: which sentence is hallucinated, and what draws say."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from hedge_tasks import __version__
+from hedge_tasks.claims.base import CONTRADICTION, ENTAILMENT, NEUTRAL
+from hedge_tasks.claims.labels import label_of
+from hedge_tasks.data.sentences import split_sentences
+from hedge_tasks.data.words import words
+from hedge_tasks.detectors.registry import get
+from hedge_tasks.errors import DataError
+from hedge_tasks.report.pages import asset, render
+from hedge_tasks.report.texts import script_json
+from hedge_tasks.runs.claim_table import ClaimTable, Flagged, column, flagged
+from hedge_tasks.runs.claims import ScoredAnswer, ScoredClaims
+from hedge_tasks.runs.run_files import now
+
+LEVELS = 5
+"""Shades of suspicion above none."""
+
+ANSWERS = 200
+"""Answers that a page shows; the numbers are of all."""
+
+_CLAIMS = 80
+_DRAWS = 40
+_SHARES = (0.05, 0.1, 0.2, 0.3, 0.5)
+
+_SAID = {ENTAILMENT: "supports", CONTRADICTION: "contradicts", NEUTRAL: "is silent"}
+_MARKS = {1: "hallucinated", 0: "supported", None: "unlabelled"}
+
+FloatArray = npt.NDArray[np.float64]
+
+
+def build_claim_page(
+    scored: ScoredClaims, table: ClaimTable | None, *, detector: str | None = None, answers: int = ANSWERS
+) -> str:
+    """The page as HTML.
+
+    Args:
+        table: numbers of the run; None where nothing is labelled.
+        detector: whose scores shade the claims; by default the best that is not blind, else LUQ.
+        answers: most answers to show, those of the highest mean score.
+
+    Raises:
+        DataError: no claim has a score of that detector.
+    """
+    name = detector or _default(scored, table)
+    values = [one.scores.get(name, np.empty(0)) for one in scored.answers]
+    known = np.concatenate([*values, np.empty(0)])
+    known = known[np.isfinite(known)]
+    if not len(known):
+        raise DataError(f"{scored.title}: no claim has a score of {name}")
+    low, high = float(known.min()), float(known.max())
+    ranked = sorted(
+        (i for i, of in enumerate(values) if np.isfinite(of).any()),
+        key=lambda i: (-float(np.mean(values[i][np.isfinite(values[i])])), i),
+    )
+    options = dict(table.settings) if table else {}
+    threshold = _threshold(table, name)
+    shown = [
+        _answer(scored.answers[i], values[i], (low, high), options, f"a{place}")
+        for place, i in enumerate(ranked[:answers])
+    ]
+    return render(
+        "claims.html.j2",
+        scripts=[asset("page.js"), asset("claims.js")],
+        title=f"Claims of {scored.title}",
+        version=__version__,
+        written=now()[:16].replace("T", " ") + " UTC",
+        about=f"{scored.settings.get('decomposition', 'claims')} by {scored.settings.get('support', 'support')}",
+        price=str(scored.price),
+        detector=get(name).title,
+        name=name,
+        table=table,
+        points=_points(table, name),
+        threshold=threshold,
+        data=_data(table, name, threshold),
+        answers=shown,
+        n_answers=len(ranked),
+        left_out=list((table.left_out if table else scored.left_out).items()),
+    )
+
+
+def _default(scored: ScoredClaims, table: ClaimTable | None) -> str:
+    if table is not None:
+        seeing = [row.detector for row in table.rows if not row.blind and row.estimate.value is not None]
+        if seeing:
+            return seeing[0]
+    names = dict.fromkeys(name for one in scored.answers for name in one.scores)
+    return next((name for name in ("claim_luq", *names) if name in names), "claim_luq")
+
+
+def _threshold(table: ClaimTable | None, name: str) -> float | None:
+    rows = {row.detector: row for row in table.rows} if table else {}
+    flag = rows[name].flagged if name in rows else None
+    return flag.threshold if flag else None
+
+
+def _points(table: ClaimTable | None, name: str) -> list[Flagged]:
+    """Precision and recall at some shares, for readers without script."""
+    if table is None:
+        return []
+    values = column(table.scored.answers, name, table.labelled)
+    if np.isnan(values).any():
+        return []
+    found = [flagged(values, table.labelled, share) for share in _SHARES]
+    return list({point.threshold: point for point in found if point is not None}.values())
+
+
+def _data(table: ClaimTable | None, name: str, threshold: float | None) -> Any:
+    """Scores and labels of all labelled claims, for the slider."""
+    from markupsafe import Markup
+
+    values = column(table.scored.answers, name, table.labelled) if table else np.empty(0)
+    if table is None or threshold is None or not np.isfinite(values).all():
+        return None
+    pairs = [values.tolist(), table.labelled.labels.tolist()]
+    return Markup(script_json({"scores": pairs[0], "labels": pairs[1], "threshold": threshold}))
+
+
+def _answer(
+    one: ScoredAnswer, values: FloatArray, ends: tuple[float, float], options: dict[str, object], anchor: str
+) -> dict[str, Any]:
+    how: dict[str, str] = {key: str(options[key]) for key in ("silent", "errors") if key in options}
+    claims = [_claim(one, k, float(values[k]), ends, how, anchor) for k in range(min(len(one.claims), _CLAIMS))]
+    finite = values[np.isfinite(values)]
+    return {
+        "id": one.answers.id,
+        "question": one.answers.question,
+        "anchor": anchor,
+        "mean": float(finite.mean()),
+        "worst": float(finite.max()),
+        "segments": _segments(one, claims),
+        "claims": claims,
+        "more": max(0, len(one.claims) - _CLAIMS),
+        "draws": [(f"clean {j}", answer.text) for j, answer in enumerate(one.answers.clean[:_DRAWS])]
+        + [(f"noisy {j}", answer.text) for j, answer in enumerate(one.answers.noisy[:_DRAWS])],
+    }
+
+
+def _claim(
+    one: ScoredAnswer, k: int, value: float, ends: tuple[float, float], how: dict[str, str], anchor: str
+) -> dict[str, Any]:
+    found = one.labels.labels[k]
+    label = label_of(found, **how)
+    mark = "silent" if found is not None and found.silent else _MARKS[label]
+    low, high = ends
+    share = (value - low) / (high - low) if high > low else 0.0
+    return {
+        "number": k + 1,
+        "anchor": f"{anchor}-{k + 1}",
+        "text": one.claims[k].text,
+        "score": value if math.isfinite(value) else None,
+        "level": min(LEVELS, math.ceil(share * LEVELS - 1e-9)) if math.isfinite(value) else 0,
+        "mark": mark,
+        "severity": found.severity if found is not None and label == 1 else None,
+        "correction": found.correction if found is not None else None,
+        "groups": _draws(one, k),
+    }
+
+
+def _segments(one: ScoredAnswer, claims: Sequence[dict[str, Any]]) -> list[tuple[str, dict[str, Any] | None]]:
+    """The answer's text in pieces, each with the claim that it belongs to: of claims that overlap, the first."""
+    text, at = one.answers.baseline.text, 0
+    segments: list[tuple[str, dict[str, Any] | None]] = []
+    for claim, shown in sorted(zip(one.claims, claims, strict=False), key=lambda both: both[0].start):
+        start = max(at, claim.start)
+        if start >= claim.end:
+            continue
+        if start > at:
+            segments.append((text[at:start], None))
+        segments.append((text[start : claim.end], shown))
+        at = claim.end
+    return [*segments, (text[at:], None)] if at < len(text) else segments
+
+
+def _draws(one: ScoredAnswer, k: int) -> list[dict[str, Any]]:
+    """What each draw says of a claim, with its sentence nearest to the claim: those that contradict first."""
+    wanted = frozenset(words(one.claims[k].text))
+    answers = [*one.answers.clean, *one.answers.noisy]
+    rows = []
+    for number, said in enumerate(one.evidence.supports(k)):
+        if (said.draw.startswith("clean") and number >= _DRAWS) or number - one.evidence.n_clean >= _DRAWS:
+            continue
+        numbers = {ENTAILMENT: said.entail, NEUTRAL: said.neutral, CONTRADICTION: said.contradict}
+        # Equal ones are silent: neither is likelier than the other.
+        best = (
+            max((NEUTRAL, ENTAILMENT, CONTRADICTION), key=numbers.__getitem__)
+            if said.entail == said.entail
+            else NEUTRAL
+        )
+        near, sentence = _nearest(wanted, answers[number].text)
+        rows.append({"draw": said.draw, "said": best, "entail": said.entail, "near": near, "sentence": sentence})
+    return [
+        {"said": _SAID[kind], "rows": sorted(mine, key=lambda row: (-row["near"], row["draw"]))}
+        for kind in (CONTRADICTION, NEUTRAL, ENTAILMENT)
+        if (mine := [row for row in rows if row["said"] == kind])
+    ]
+
+
+def _nearest(wanted: frozenset[str], text: str) -> tuple[float, str]:
+    """The sentence that shares most words with a claim, of all words of both; and that share."""
+    best, found = -1.0, text
+    for sentence in split_sentences(text):
+        mine = frozenset(words(sentence))
+        share = len(mine & wanted) / len(mine | wanted) if mine | wanted else 0.0
+        if share > best:
+            best, found = share, sentence
+    return best, found

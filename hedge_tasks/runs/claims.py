@@ -1,0 +1,319 @@
+"""A finished run scored by claim: decomposition, support, labels and detectors, without a new draw."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from hedge_tasks.claims.base import ENTAILMENT, Claim, ClaimEvidence
+from hedge_tasks.claims.blind import other_image, rarity
+from hedge_tasks.claims.decomposition import Decomposed, Decomposition, Passage, decompose
+from hedge_tasks.claims.entailment import Asked, Entailment
+from hedge_tasks.claims.labels import Joined, join
+from hedge_tasks.data.answers import AnswerSet
+from hedge_tasks.data.sentences import sentence_spans
+from hedge_tasks.data.spans import LabelledSpan
+from hedge_tasks.detectors import registry
+from hedge_tasks.detectors.base import Detector
+from hedge_tasks.errors import DataError
+from hedge_tasks.runs.run_files import Run
+
+Matrix = npt.NDArray[np.floating[Any]]
+FloatArray = npt.NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Supported:
+    """What an engine said of the claims of one answer; all of it is kept with the run.
+
+    Attributes:
+        decomposed: the claims.
+        clean, noisy: support by the draws, shapes (K, n, 3) and (K, m, 3).
+        elsewhere: support by the clean draws about another image; None where that was not asked for.
+        graph, graph_rows: see `ClaimEvidence`.
+    """
+
+    decomposed: Decomposed
+    clean: Matrix
+    noisy: Matrix
+    elsewhere: Matrix | None = None
+    graph: Matrix | None = None
+    graph_rows: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True)
+class Price:
+    """What asking an engine costs, before it is asked.
+
+    Attributes:
+        answers, claims: how many there are.
+        draws: fewest draws an answer, clean and noisy.
+        amount: of `unit`: NLI pairs, judge calls, ...; equal ones once.
+        blind: how many of them for another image's draws alone.
+        graph: how many of them for the graph alone.
+        unit: what is counted; empty where nothing is worth telling.
+    """
+
+    answers: int
+    claims: int
+    draws: int
+    amount: int
+    blind: int
+    graph: int
+    unit: str
+
+    def __str__(self) -> str:
+        text = f"{self.claims} claims of {self.answers} answers x {self.draws} draws"
+        if not self.unit:
+            return f"{text}, no model"
+        parts = {"for another image's draws": self.blind, "for the graph": self.graph}
+        more = [f"{n} {what}" for what, n in parts.items() if n]
+        return f"{text}: at most {self.amount} {self.unit}" + (f" ({', '.join(more)})" if more else "")
+
+
+@dataclass(frozen=True)
+class Inquiry:
+    """All that an engine is to be asked about some answers.
+
+    Attributes:
+        answer_sets: in their order.
+        decomposed: the claims of each.
+        own: claims and draws of each answer, clean ones first.
+        elsewhere: claims and another image's draws; no draws where there is no other image, empty where not wanted.
+        graph: different claims of all answers and all answers; empty where not wanted.
+    """
+
+    answer_sets: tuple[AnswerSet, ...]
+    decomposed: tuple[Decomposed, ...]
+    own: tuple[Asked, ...]
+    elsewhere: tuple[Asked, ...] = ()
+    graph: tuple[Asked, ...] = ()
+
+    def price(self, engine: Entailment) -> Price:
+        own, all_but_graph = engine.price(self.own), engine.price([*self.own, *self.elsewhere])
+        amount = engine.price([*self.own, *self.elsewhere, *self.graph]) if self.graph else all_but_graph
+        claims = sum(len(one.claims) for one in self.decomposed)
+        draws = min((len(one.draws) for one in self.own), default=0)
+        blind, graph = all_but_graph - own, amount - all_but_graph
+        return Price(len(self.answer_sets), claims, draws, amount, blind, graph, engine.priced)
+
+    def ask(self, engine: Entailment) -> list[Supported]:
+        """What the engine says; nothing is asked twice."""
+        n = len(self.answer_sets)
+        said = engine.support([*self.own, *self.elsewhere, *self.graph])
+        own, rest = said[:n], said[n:]
+        elsewhere = rest[:n] if self.elsewhere else [None] * n
+        graphs = rest[-n:] if self.graph else [None] * n
+        found = []
+        for i, (answers, decomposed) in enumerate(zip(self.answer_sets, self.decomposed, strict=True)):
+            support, graph = own[i], graphs[i]
+            cut = len(answers.clean)
+            rows: tuple[int, ...] = ()
+            if self.graph:
+                place = {text: row for row, text in enumerate(self.graph[i].claims)}
+                rows = tuple(place[claim.text] for claim in decomposed.claims)
+            other = elsewhere[i]
+            found.append(
+                Supported(
+                    decomposed,
+                    support[:, :cut],
+                    support[:, cut:],
+                    other,
+                    None if graph is None else graph[..., ENTAILMENT],
+                    rows,
+                )
+            )
+        return found
+
+
+def inquiry(
+    answer_sets: Sequence[AnswerSet], decomposition: Decomposition, *, elsewhere: bool = True, graph: bool = False
+) -> Inquiry:
+    """Decompose the answers of a run, and say what an engine is to be asked.
+
+    Args:
+        elsewhere: also for the blind baseline with another image's draws: the price of all clean draws once more.
+        graph: also for the graph of the claims of all draws.
+
+    Raises:
+        DataError: there are no answers, or no claims in any of them.
+    """
+    if not answer_sets:
+        raise DataError("there are no answers")
+    decomposed = decompose(answer_sets, decomposition)
+    if not any(one.claims for one in decomposed):
+        raise DataError(f"the decomposition {decomposition.name} finds no claim in any of {len(answer_sets)} answers")
+    texts = [tuple(claim.text for claim in one.claims) for one in decomposed]
+    draws = [tuple(answer.text for answer in (*a.clean, *a.noisy)) for a in answer_sets]
+    own = tuple(Asked(*both) for both in zip(texts, draws, strict=True))
+    others = other_image(groups_of(answer_sets)) if elsewhere else []
+    blind = tuple(
+        Asked(claims, () if other is None else tuple(answer.text for answer in answer_sets[other].clean))
+        for claims, other in zip(texts, others, strict=False)
+    )
+    asked = tuple(_graph(answer_sets, texts, decomposition)) if graph else ()
+    return Inquiry(tuple(answer_sets), tuple(decomposed), own, blind, asked)
+
+
+def _graph(
+    answer_sets: Sequence[AnswerSet], texts: Sequence[tuple[str, ...]], decomposition: Decomposition
+) -> Iterator[Asked]:
+    for answers, own in zip(answer_sets, texts, strict=True):
+        drawn = decomposition.pieces([Passage(answer.text) for answer in answers.clean])
+        different = dict.fromkeys([*own, *(piece.text for pieces in drawn for piece in pieces.pieces)])
+        yield Asked(tuple(different), (answers.baseline.text, *(answer.text for answer in answers.clean)))
+
+
+def groups_of(answer_sets: Sequence[AnswerSet]) -> list[str]:
+    """The image of each answer; an answer without one is a group of its own."""
+    return [f"group {a.group}" if a.group is not None else f"answer {a.id}" for a in answer_sets]
+
+
+@dataclass(frozen=True)
+class ScoredAnswer:
+    """The claims of one answer with their scores and labels.
+
+    Attributes:
+        answers: the answer with its draws.
+        evidence: what detectors see.
+        labels: what spans of people or of a judge say.
+        scores: by detector of claims: shape (K,), NaN where there is none.
+    """
+
+    answers: AnswerSet
+    evidence: ClaimEvidence
+    labels: Joined
+    scores: Mapping[str, FloatArray]
+
+    @property
+    def claims(self) -> tuple[Claim, ...]:
+        return self.evidence.claims
+
+    @property
+    def known(self) -> npt.NDArray[np.bool_]:
+        """Of which claims the support is known."""
+        return np.asarray(~np.isnan(self.evidence.clean).any(axis=(1, 2)))
+
+
+@dataclass(frozen=True)
+class ScoredClaims:
+    """A run scored by claim.
+
+    Attributes:
+        title: of the run.
+        answers: of all its documents.
+        decomposed: likewise: what of each text is covered, what could not be located.
+        price: of the support.
+        settings: of decomposition and engine.
+        left_out: detector -> why no answer has its scores.
+        labelled_by: where the labels come from.
+    """
+
+    title: str
+    answers: tuple[ScoredAnswer, ...]
+    decomposed: tuple[Decomposed, ...]
+    price: Price
+    settings: Mapping[str, Any]
+    left_out: Mapping[str, str] = field(default_factory=dict)
+    labelled_by: str = ""
+
+
+def score_claims(
+    run: Run,
+    supported: Sequence[Supported],
+    engine: Entailment,
+    price: Price,
+    settings: Mapping[str, Any],
+    detectors: Sequence[str] | None = None,
+    spans: Mapping[str, Sequence[LabelledSpan]] | None = None,
+) -> ScoredClaims:
+    """Score every claim of a run with every detector.
+
+    Args:
+        supported: of its answers, in their order.
+        engine: that gave it.
+        detectors: names; by default all of claims.
+        spans: labelled spans by the answer's id; by default those of the answers, else those of the run's verdicts.
+
+    Raises:
+        ConfigError: there is no such detector; names the nearest one.
+    """
+    asked = [registry.get(name) for name in (registry.names("claim") if detectors is None else detectors)]
+    groups = groups_of(run.answer_sets)
+    texts = [[claim.text for claim in one.decomposed.claims] for one in supported]
+    rare = rarity(texts, [a.baseline.text for a in run.answer_sets], groups)
+    source, of_run = labelled_spans(run) if spans is None else ("a file of labels", spans)
+    scored = []
+    for answers, one, how_rare in zip(run.answer_sets, supported, rare, strict=True):
+        evidence = _evidence(answers, one, how_rare, engine)
+        labels = join(one.decomposed.claims, of_run.get(answers.id, ()))
+        scored.append(ScoredAnswer(answers, evidence, labels, _scores(asked, evidence)))
+    left_out = {d.name: _why_not(d, scored) for d in asked if not any(d.name in one.scores for one in scored)}
+    decomposed = tuple(one.decomposed for one in supported)
+    return ScoredClaims(run.title, tuple(scored), decomposed, price, settings, left_out, source)
+
+
+def _evidence(answers: AnswerSet, one: Supported, how_rare: FloatArray | None, engine: Entailment) -> ClaimEvidence:
+    return ClaimEvidence(
+        one.decomposed.claims,
+        answers.baseline.text,
+        one.clean,
+        one.noisy,
+        engine.contradicts,
+        one.elsewhere,
+        how_rare,
+        one.graph,
+        one.graph_rows,
+        engine=engine.name,
+    )
+
+
+def _scores(asked: Sequence[Detector], evidence: ClaimEvidence) -> dict[str, FloatArray]:
+    found = {detector.name: detector.claim_scores(evidence) for detector in asked} if evidence.claims else {}
+    return {name: values for name, values in found.items() if values is not None}
+
+
+def _why_not(detector: Detector, scored: Sequence[ScoredAnswer]) -> str:
+    if detector.level != "claim":
+        return "it scores whole answers, not claims"
+    missing = dict.fromkeys(words for one in scored if one.claims for words in detector.missing(one.evidence))
+    return f"there are no {'; no '.join(words.removeprefix('the ') for words in missing)}" if missing else "undefined"
+
+
+def labelled_spans(run: Run) -> tuple[str, Mapping[str, Sequence[LabelledSpan]]]:
+    """Where a run's labels of claims come from, and these by id: spans of its answers, or verdicts on sentences."""
+    given = {a.id: a.claims for a in run.answer_sets if any(s.label is not None or s.silent for s in a.claims)}
+    if given:
+        return "spans of the answers", given
+    judged = {a.id: found for a in run.answer_sets if (found := _of_verdict(run, a))}
+    return ("the run's verdicts on sentences", judged) if judged else ("", {})
+
+
+def _of_verdict(run: Run, answers: AnswerSet) -> tuple[LabelledSpan, ...]:
+    """Labels of sentences where the run's judge has judged each by itself (`hedge_tasks.evaluations.medhallmark`)."""
+    verdict = run.verdicts.get(answers.id) or {}
+    judge = run.settings.get("judge")
+    votes = verdict.get("votes")
+    if not isinstance(judge, Mapping) or judge.get("unit") != "sentence" or not isinstance(votes, list):
+        return ()
+    places = sentence_spans(answers.baseline.text)
+    if len(places) != len(votes):
+        return ()
+    return tuple(_of_vote(place, vote) for place, vote in zip(places, votes, strict=True) if isinstance(vote, Mapping))
+
+
+def _of_vote(place: tuple[int, int], vote: Mapping[str, Any]) -> LabelledSpan:
+    label, category = vote.get("label"), vote.get("category")
+    severity = ("minor" if category == "minor" else "major") if label == 1 and isinstance(category, str) else None
+    return LabelledSpan(*place, label if label in (0, 1) else None, False, severity)
+
+
+def with_draws(answers: ScoredAnswer, n: int, detectors: Sequence[str]) -> ScoredAnswer:
+    """The same scored with the first n clean and noisy draws only."""
+    evidence = answers.evidence
+    cut = replace(evidence, clean=evidence.clean[:, :n], noisy=evidence.noisy[:, :n], graph=None, graph_rows=())
+    return replace(answers, evidence=cut, scores=_scores([registry.get(name) for name in detectors], cut))

@@ -1,0 +1,238 @@
+"""Detectors of claims against loops written from their formulas."""
+
+from __future__ import annotations
+
+import json
+import math
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from hedge_tasks.claims import CONTRADICTION, ENTAILMENT, NEUTRAL
+from hedge_tasks.claims.base import Claim, ClaimEvidence
+from hedge_tasks.detectors import Evidence, get, names, register
+from hedge_tasks.detectors.registry import MODULES
+from hedge_tasks.errors import ConfigError
+
+assert MODULES  # detectors are found
+
+
+def support(rng: np.random.Generator, k: int, n: int) -> np.ndarray:
+    return rng.dirichlet([0.4] * 3, size=(k, n))
+
+
+def evidence_of(seed: int = 0, k: int = 5, n: int = 7, m: int = 4, u: int = 9) -> ClaimEvidence:
+    rng = np.random.default_rng(seed)
+    claims = tuple(Claim(f"a#{i}", "a", f"{'No' if i % 2 else 'A'} mass {i}.", i, i + 1, "sentence") for i in range(k))
+    return ClaimEvidence(
+        claims,
+        "text",
+        support(rng, k, n),
+        support(rng, k, m),
+        True,
+        support(rng, k, n),
+        rng.random(k),
+        rng.random((u, n + 1)) * (rng.random((u, n + 1)) < 0.35) + 1e-3,
+        tuple(rng.permutation(u)[:k].tolist()),
+        tuple(-rng.exponential(size=i) for i in range(1, k + 1)),
+        "nli",
+    )
+
+
+def entropy_of(shares: list[float]) -> float:
+    return -sum(p * math.log(p) for p in shares if p > 0)
+
+
+def loops(evidence: ClaimEvidence, i: int) -> dict[str, float]:
+    """Every detector of claims by its formula, of one claim."""
+    clean, noisy, other = (getattr(evidence, name)[i].tolist() for name in ("clean", "noisy", "elsewhere"))
+
+    def radflag(draws: list[list[float]]) -> float:
+        return sum(row[ENTAILMENT] <= max(row[NEUTRAL], row[CONTRADICTION]) for row in draws) / len(draws)
+
+    def mean(draws: list[list[float]], column: int) -> float:
+        return sum(row[column] for row in draws) / len(draws)
+
+    def softmax(values: list[float]) -> list[float]:
+        weights = [math.exp(value) for value in values]
+        return [weight / sum(weights) for weight in weights]
+
+    hard = [max(range(3), key=row.__getitem__) for row in clean]
+    p, q = ([mean(draws, column) for column in range(3)] for draws in (clean, noisy))
+    logprobs = evidence.logprobs[i].tolist()
+    weights = evidence.graph[evidence.graph_rows[i]].tolist()
+    return {
+        "claim_radflag": radflag(clean),
+        "claim_luq": 1 - mean(clean, ENTAILMENT),
+        "claim_luq_contrasted": 1
+        - sum(row[ENTAILMENT] / (row[ENTAILMENT] + row[CONTRADICTION]) for row in clean) / len(clean),
+        "claim_contradiction": mean(clean, CONTRADICTION),
+        "claim_frequency": (hard.count(CONTRADICTION) - hard.count(ENTAILMENT)) / len(clean),
+        "claim_entropy": entropy_of(p),
+        "claim_radflag_noisy": radflag(noisy),
+        "claim_luq_noisy": 1 - mean(noisy, ENTAILMENT),
+        "claim_contrast": 1 - p[ENTAILMENT] - (p[ENTAILMENT] - q[ENTAILMENT]),
+        "claim_vase": entropy_of(softmax([a + (a - b) for a, b in zip(p, q, strict=True)])),
+        "claim_degree": 1 - sum(weight for weight in weights if weight >= 0.5) / len(weights),
+        "claim_closeness": 1 - closeness(evidence.graph, evidence.graph_rows[i]),
+        "claim_nll": -sum(logprobs) / len(logprobs),
+        "claim_nll_max": -min(logprobs),
+        "claim_position": i,
+        "claim_length": 3,
+        "claim_affirmed": 1 - i % 2,
+        "claim_rarity": evidence.rarity[i],
+        "claim_elsewhere": 1 - mean(other, ENTAILMENT),
+    }
+
+
+def closeness(graph: np.ndarray, start: int) -> float:
+    """Breadth first, as a claim's neighbours are answers and an answer's neighbours claims."""
+    u, m = graph.shape
+    distance = {("claim", start): 0}
+    front = [("claim", start)]
+    while front:
+        new = []
+        for kind, i in front:
+            for j in range(m if kind == "claim" else u):
+                other = ("answer", j) if kind == "claim" else ("claim", j)
+                weight = graph[i, j] if kind == "claim" else graph[j, i]
+                if weight >= 0.5 and other not in distance:
+                    distance[other] = distance[kind, i] + 1
+                    new.append(other)
+        front = new
+    total = sum(distance.values())
+    if not total:
+        return 0.0
+    return min(1.0, (m + 2 * (u - 1)) / total * (len(distance) - 1) / (u + m - 1))
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_every_detector_of_claims_is_its_formula(seed: int) -> None:
+    evidence = evidence_of(seed, k=1 + seed % 5, n=1 + seed, m=1 + seed % 4)
+    wanted = [loops(evidence, i) for i in range(len(evidence.claims))]
+    assert set(names("claim")) == set(wanted[0])
+    for name in names("claim"):
+        found = get(name).claim_scores(evidence)
+        assert found is not None, name
+        assert found == pytest.approx(np.array([one[name] for one in wanted]), abs=1e-11), name
+
+
+@pytest.mark.parametrize("name", ["claim_degree", "claim_closeness"])
+def test_graphs_with_and_without_edges_differ(name: str) -> None:
+    evidence = evidence_of(3)
+    values = get(name).claim_scores(evidence)
+    assert values is not None
+    assert len(set(values.tolist())) > 2
+    stricter = get(name, threshold=0.9).claim_scores(evidence)
+    assert stricter is not None
+    assert (stricter != values).any()
+    assert name == "claim_closeness" or (stricter >= values).all()  # in a smaller component all may be nearer
+
+
+@given(st.permutations(range(6)))
+def test_the_order_of_the_draws_does_not_matter(order: list[int]) -> None:
+    evidence = evidence_of(1, n=6)
+    turned = ClaimEvidence(evidence.claims, "text", evidence.clean[:, order], evidence.noisy, True)
+    for name in ("claim_radflag", "claim_luq", "claim_luq_contrasted", "claim_contradiction", "claim_entropy"):
+        one, other = (get(name).claim_scores(e) for e in (evidence, turned))
+        assert one is not None
+        assert other is not None
+        assert one.tolist() == other.tolist(), name  # to the last digit: ties stay ties
+
+
+def test_more_support_is_less_suspicious() -> None:
+    rows = {"entailed": (0.0, 0.1, 0.9), "silent": (0.0, 1.0, 0.0), "contradicted": (0.8, 0.1, 0.1)}
+    claims = tuple(Claim(f"a#{i}", "a", name, i, i + 1, "x") for i, name in enumerate(rows))
+    evidence = ClaimEvidence(claims, "", np.array([[row] * 3 for row in rows.values()]))
+    for name in ("claim_radflag", "claim_luq", "claim_frequency", "claim_contradiction", "claim_luq_contrasted"):
+        values = get(name).claim_scores(evidence)
+        assert values is not None
+        assert values[0] < values[2], name
+    frequency = get("claim_frequency").claim_scores(evidence)
+    assert frequency is not None
+    assert frequency.tolist() == [-1.0, 0.0, 1.0]
+    # E = C = 0 is one half where neutral is set aside.
+    contrasted = get("claim_luq_contrasted").claim_scores(evidence)
+    assert contrasted is not None
+    assert contrasted[1] == 0.5
+
+
+def test_support_that_is_not_known_gives_no_score() -> None:
+    clean = np.full((2, 3, 3), 1 / 3)
+    clean[1, 2] = np.nan
+    claims = tuple(Claim(f"a#{i}", "a", "x", i, i + 1, "x") for i in range(2))
+    evidence = ClaimEvidence(claims, "", clean)
+    for name in names("claim"):
+        if get(name).needs <= evidence.offers and not get(name).blind:
+            values = get(name).claim_scores(evidence)
+            assert values is not None
+            assert np.isnan(values).tolist() == [False, True], name
+
+
+def test_what_is_not_there_is_said() -> None:
+    claims = (Claim("a#0", "a", "x", 0, 1, "x"),)
+    evidence = ClaimEvidence(claims, "", np.full((1, 2, 3), 1 / 3), contradicts=False)
+    assert get("claim_contradiction").claim_scores(evidence) is None
+    assert get("claim_contradiction").missing(evidence) == [
+        "contradictions (this kind of support does not tell them from silence)"
+    ]
+    assert get("claim_vase").missing(evidence) == ["noisy samples that could support claims"]
+    assert get("claim_radflag").claim_scores(evidence) is not None
+
+
+def test_levels_are_kept_apart() -> None:
+    assert not set(names()) & set(names("claim"))
+    assert all(get(name).level == "claim" for name in names("claim"))
+    answer = Evidence(("yes", "no"), 1, cluster_ids=(0, 1))
+    assert get("claim_luq").score(answer) is None  # an answer has no claims
+    assert get("se").claim_scores(evidence_of()) is None
+    assert {name for name in names("claim") if get(name).blind} == {
+        "claim_position",
+        "claim_length",
+        "claim_affirmed",
+        "claim_rarity",
+        "claim_elsewhere",
+    }
+    with pytest.raises(ConfigError, match="claim"):
+        register("x", title="x", needs=(), draws=lambda n, m: 0, level="claims")
+
+
+def test_prices() -> None:
+    prices = {name: get(name).draws(10, 7) for name in names("claim")}
+    assert {name for name, price in prices.items() if price == 7} == {"claim_radflag_noisy", "claim_luq_noisy"}
+    assert {name for name, price in prices.items() if price == 17} == {"claim_contrast", "claim_vase"}
+    free = {name for name, price in prices.items() if price == 0}
+    assert free == {name for name in prices if get(name).blind} | {"claim_nll", "claim_nll_max"}
+
+
+# --- the libraries of the field ---------------------------------------------------------------------------------------
+
+GOLDEN = json.loads((Path(__file__).parent / "golden" / "claims.json").read_text("utf-8"))
+"""What uqlm and lm-polygraph say; made by `golden/make_claims.py`."""
+
+UQLM = {
+    "claim_luq": "entailment",
+    "claim_contradiction": "noncontradiction",
+    "claim_luq_contrasted": "contrasted_entailment",
+    "claim_degree": "degree_centrality",
+    "claim_closeness": "closeness_centrality",
+}
+
+
+@pytest.mark.parametrize("number", range(len(GOLDEN["answers"])))
+def test_equal_to_uqlm_and_lm_polygraph(number: int) -> None:
+    one, confidences = GOLDEN["answers"][number], GOLDEN["uqlm"][number]
+    whole, k = np.array(one["support"]), one["claims"]
+    claims = tuple(Claim(f"a#{i}", "a", str(i), i, i + 1, "x") for i in range(k))
+    graph, rows = whole[..., ENTAILMENT], tuple(range(k))
+    evidence = ClaimEvidence(claims, "", whole[:k, 1:], graph=graph, graph_rows=rows)
+    for name, theirs in UQLM.items():
+        found = get(name).claim_scores(evidence)
+        assert found is not None
+        assert 1 - found == pytest.approx(np.array(confidences[theirs]), abs=1e-6), name
+    frequency = get("claim_frequency").claim_scores(evidence)
+    assert frequency is not None
+    assert frequency * evidence.n_clean == pytest.approx(np.array(GOLDEN["lm_polygraph"][number]), abs=1e-6)

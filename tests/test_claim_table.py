@@ -1,0 +1,377 @@
+"""Numbers of claims: against loops over pairs, and against a closed form."""
+
+from __future__ import annotations
+
+import itertools
+import math
+import random
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from scipy.stats import binom
+
+from hedge_tasks.claims import build_decomposition, build_entailment
+from hedge_tasks.data.answers import Answer, AnswerSet
+from hedge_tasks.data.spans import LabelledSpan
+from hedge_tasks.errors import ConfigError, DataError
+from hedge_tasks.runs.claim_table import (
+    TEXT,
+    ClaimRow,
+    ClaimTable,
+    Labelled,
+    claim_table,
+    column,
+    flagged,
+    labelled_claims,
+    top_claim,
+)
+from hedge_tasks.runs.claims import ScoredClaims, inquiry, score_claims
+from hedge_tasks.runs.run_files import Run
+from hedge_tasks.statistics import compare_scores, compare_within, estimate_auroc, stratified_auroc
+
+FINDINGS = [f"{a}{b}" for a, b in itertools.product(("cyst", "mass", "edema", "clip", "rib"), "abcdefgh")]
+SUPPORTED, UNSUPPORTED = 0.7, 0.35
+"""How probably a draw mentions a finding that is in the image, and one that is not."""
+
+
+def scripted(
+    seed: int, images: int = 60, k: int = 6, n: int = 8, m: int = 0, answers_per_image: int = 1
+) -> tuple[AnswerSet, ...]:
+    """Answers of k findings each, half of them in the image; draws mention each finding by chance."""
+    dice = random.Random(seed)
+    sets = []
+    for image in range(images):
+        there = {finding: dice.random() < 0.5 for finding in FINDINGS}
+
+        def draw(said: Sequence[str] = (), there: dict[str, bool] = there) -> Answer:
+            probability = {True: SUPPORTED, False: UNSUPPORTED}
+            words = said or [f for f in FINDINGS if dice.random() < probability[there[f]]]
+            return Answer(" ".join(f"{word.capitalize()}." for word in words))
+
+        for i in range(answers_per_image):
+            said = dice.sample(FINDINGS, k)
+            baseline, spans, at = draw(said), [], 0
+            for word in said:
+                spans.append(LabelledSpan(at, at + len(word) + 1, int(not there[word])))
+                at += len(word) + 2
+            clean, noisy = (tuple(draw() for _ in range(size)) for size in (n, m))
+            sets.append(AnswerSet(f"{image}-{i}", baseline, clean, noisy, group=f"{image}", claims=tuple(spans)))
+    return tuple(sets)
+
+
+def scored_run(sets: tuple[AnswerSet, ...], **options: bool) -> ScoredClaims:
+    engine, run = build_entailment("words"), Run("scripted", "script", sets)
+    asked = inquiry(sets, build_decomposition("sentence"), **options)
+    return score_claims(run, asked.ask(engine), engine, asked.price(engine), {"decomposition": "sentence"})
+
+
+@pytest.fixture(scope="module")
+def table() -> ClaimTable:
+    return claim_table(scored_run(scripted(0, images=40, m=3, answers_per_image=2)))
+
+
+def row_of(table: ClaimTable, name: str) -> ClaimRow:
+    return next(row for row in table.rows if row.detector == name)
+
+
+def closed_form(n: int) -> float:
+    """P(a wrong claim has fewer supporting draws than a right one), ties by half."""
+    x = np.arange(n + 1)
+    wrong, right = binom(n, UNSUPPORTED).pmf(x), binom(n, SUPPORTED).pmf(x)
+    return float(sum(wrong[i] * (right[i + 1 :].sum() + right[i] / 2) for i in x))
+
+
+# --- a closed form ----------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("n", [1, 8])
+def test_aurocs_are_the_closed_form_and_intervals_hold_it(n: int) -> None:
+    truth, pooled, within, covered = closed_form(n), [], [], 0
+    for seed in range(20):
+        scored = scored_run(scripted(seed, n=n), elsewhere=False)
+        data = labelled_claims(scored)
+        values = column(scored.answers, "claim_radflag", data)
+        estimate = estimate_auroc(values, data.labels, groups=data.groups, method="delong")
+        inside = stratified_auroc(values, data.labels, data.answers.tolist(), groups=data.groups)
+        assert estimate.interval is not None
+        assert inside.value is not None
+        covered += estimate.interval[0] <= truth <= estimate.interval[1]
+        pooled.append(estimate.value)
+        within.append(inside.value)
+    for values in (pooled, within):
+        error = np.std(values, ddof=1) / math.sqrt(len(values))
+        assert abs(np.mean(values) - truth) < 3 * error
+        assert error < 0.01
+    assert covered >= 16  # 19 expected; fewer than 16 happen three times in 1000
+
+
+@pytest.mark.slow
+def test_another_images_draws_say_nothing_here(table: ClaimTable) -> None:
+    row = row_of(table, "claim_elsewhere")
+    assert row.blind
+    interval = row.estimate.interval
+    assert interval is not None
+    # It may have been turned round, so that it is at least 0.5.
+    assert interval[0] < 0.5 < interval[1]
+    own = row_of(table, "claim_luq")
+    assert own.estimate.value == pytest.approx(closed_form(8), abs=0.08)
+    difference, p = own.against_blind[0], own.p_holm[0]
+    assert difference is not None
+    assert difference.difference is not None
+    assert p is not None
+    assert difference.difference > 0.2
+    assert p < 0.001
+
+
+# --- against loops ----------------------------------------------------------------------------------------------------
+
+
+def made_up(seed: int, answers: int = 12) -> tuple[Labelled, np.ndarray]:
+    rng = np.random.default_rng(seed)
+    of = np.repeat(np.arange(answers), rng.integers(1, 7, answers))
+    labels = (rng.random(len(of)) < 0.45).astype(np.int64)
+    groups = tuple(f"image {i // 2}" for i in of)
+    places = tuple((int(i), 0) for i in of)
+    return Labelled(labels, of, groups, ("",) * len(of), places, len(of), 0, 0, 0), rng.integers(0, 5, len(of)) / 4
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_within_and_top_and_flagged_by_loops(seed: int) -> None:
+    data, values = made_up(seed)
+    wins, pairs, tops, chances = 0.0, 0, [], []
+    for answer in sorted(set(data.answers)):
+        mine = [(values[i], data.labels[i]) for i in np.flatnonzero(data.answers == answer)]
+        wrong, right = ([v for v, label in mine if label == y] for y in (1, 0))
+        wins += sum((a > b) + (a == b) / 2 for a in wrong for b in right)
+        pairs += len(wrong) * len(right)
+        if wrong and right:
+            best = [label for v, label in mine if v == max(v for v, _ in mine)]
+            tops.append(sum(best) / len(best))
+            chances.append(len(wrong) / len(mine))
+    found = stratified_auroc(values, data.labels, data.answers.tolist(), groups=data.groups)
+    assert (found.value, found.n_pairs) == (pytest.approx(wins / pairs), pairs)
+    top = top_claim(values, data)
+    assert top is not None
+    assert top.rate.value == pytest.approx(np.mean(tops))
+    assert top.chance.value == pytest.approx(np.mean(chances))
+    assert top.above.value == pytest.approx(np.mean(tops) - np.mean(chances))
+    for share in (0.01, 0.3, 0.6):
+        flag = flagged(values, data, share)
+        assert flag is not None
+        chosen = [i for i in range(len(values)) if values[i] >= flag.threshold]
+        assert flag.share == pytest.approx(len(chosen) / len(values))
+        assert flag.share >= share
+        assert sum(values > flag.threshold) / len(values) < share  # one level less would be too few
+        assert flag.precision.value == pytest.approx(np.mean(data.labels[chosen]))
+        assert flag.recall.value == pytest.approx(data.labels[chosen].sum() / data.labels.sum())
+
+
+def test_the_errors_within_answers_are_those_of_jackknifed_images() -> None:
+    """Claims of an answer are all of one image: the delete-one-image jackknife of a ratio of sums over images."""
+    data, values = made_up(3, answers=160)
+    rng = np.random.default_rng(0)
+    other = np.where(rng.random(len(values)) < 0.6, values, rng.random(len(values)))
+    better = values + 0.5 * data.labels
+
+    def of_image(x: np.ndarray, image: str) -> tuple[float, int]:
+        """Wins and pairs."""
+        mine = [i for i, group in enumerate(data.groups) if group == image]
+        pairs = [(a, b) for a in mine for b in mine if data.answers[a] == data.answers[b]]
+        pairs = [(x[a], x[b]) for a, b in pairs if data.labels[a] == 1 and data.labels[b] == 0]
+        return sum((a > b) + (a == b) / 2 for a, b in pairs), len(pairs)
+
+    images = sorted(set(data.groups))
+    sums = {name: np.array([of_image(x, image) for image in images]) for name, x in (("a", better), ("b", other))}
+
+    def jackknife(left_out: np.ndarray) -> float:
+        return math.sqrt((len(images) - 1) / len(images) * ((left_out - left_out.mean()) ** 2).sum())
+
+    ratios = {name: (of.sum(axis=0) - of)[:, 0] / (of.sum(axis=0) - of)[:, 1] for name, of in sums.items()}
+    within = stratified_auroc(better, data.labels, data.answers.tolist(), groups=data.groups)
+    assert within.stderr == pytest.approx(jackknife(ratios["a"]), rel=0.05)
+    found = compare_within(better, other, data.labels, data.answers.tolist(), groups=data.groups)
+    value = {name: of.sum(axis=0)[0] / of.sum(axis=0)[1] for name, of in sums.items()}
+    assert found.difference == pytest.approx(value["a"] - value["b"])
+    assert found.stderr == pytest.approx(jackknife(ratios["a"] - ratios["b"]), rel=0.05)
+    assert found.p_value is not None
+    assert found.p_value < 0.001
+
+
+def test_the_comparison_within_one_stratum_is_the_plain_one() -> None:
+    data, values = made_up(5, answers=40)
+    other = np.roll(values, 1)
+    one = compare_within(values, other, data.labels, [0] * len(values), groups=data.groups)
+    plain = compare_scores(values, other, data.labels, groups=data.groups)
+    assert one.interval == pytest.approx(plain.interval)
+    assert (one.difference, one.stderr, one.p_value) == pytest.approx((plain.difference, plain.stderr, plain.p_value))
+    same = compare_within(values, values, data.labels, [0] * len(values))
+    assert (same.difference, same.p_value) == (0.0, 1.0)
+    assert compare_within([1.0, 2.0], [2.0, 1.0], [1, 0], ["a", "b"]).reason is not None
+    assert compare_within([math.nan, 2.0], [2.0, 1.0], [1, 0], ["a", "a"]).difference is None
+
+
+# --- the table --------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.slow
+def test_the_table_has_every_detector_or_the_reason_why_not(table: ClaimTable) -> None:
+    from hedge_tasks.detectors import names
+
+    shown = {row.detector for row in table.rows}
+    assert shown | set(table.left_out) == {*names("claim"), TEXT}
+    assert not shown & set(table.left_out)
+    assert table.left_out["claim_affirmed"] == "every labelled claim has the same score"
+    assert "contradictions" in table.left_out["claim_contradiction"]
+    assert "--graph" in table.left_out["claim_degree"]
+    blind = [row.blind for row in table.rows]
+    assert blind == sorted(blind)
+    assert (table.covered, table.unlocated) == (1.0, 0)
+    best = max((row for row in table.rows if row.blind), key=lambda row: row.estimate.value or 0)
+    assert table.best_blind[0] == best.detector
+    assert all(row.against_blind == (None, None) for row in table.rows if row.blind)
+    assert {row.draws for row in table.rows if not row.blind} == {8, 3, 11}
+
+
+@pytest.mark.slow
+def test_the_text_classifier_knows_words_that_are_always_wrong() -> None:
+    sets = []
+    for i in range(40):
+        labels = (i % 2, 1 - i % 2)
+        text = "A ghost. A lung." if i % 2 else "A lung. A ghost."
+        spans = (LabelledSpan(0, text.index(".") + 1, labels[0]), LabelledSpan(text.index(".") + 2, 16, labels[1]))
+        sets.append(AnswerSet(str(i), Answer(text), (Answer("A lung."),), claims=spans))
+    found = claim_table(scored_run(tuple(sets)))
+    assert row_of(found, TEXT).estimate.value == 1.0
+    assert row_of(found, "claim_luq").estimate.value == 1.0
+    assert row_of(found, "claim_luq").against_blind[0] is not None
+    assert row_of(found, "claim_luq").against_blind[0].difference == 0.0  # type: ignore[union-attr]
+
+
+@pytest.mark.slow
+def test_the_text_classifier_never_sees_the_labels_of_its_image() -> None:
+    """Every image has a wording of its own, wrong or right as a whole: seen, it would tell; unseen, nothing can."""
+    sets = []
+    for i in range(20):
+        spans = (LabelledSpan(0, 6, i % 2), LabelledSpan(7, 13, i % 2))
+        text = f"ab{i:02d}c. ab{i:02d}d."
+        sets.append(AnswerSet(str(i), Answer(text), (Answer("x"),), group=f"g{i // 2 * 2 + i % 2}", claims=spans))
+    found = claim_table(scored_run(tuple(sets)))
+    value = row_of(found, TEXT).estimate.value if TEXT not in found.left_out else 0.5
+    assert value is not None
+    assert value < 0.8
+
+
+@pytest.mark.slow
+def test_claims_of_unknown_support_are_left_out_for_everybody() -> None:
+    scored = scored_run(scripted(1, images=10))
+    scored.answers[0].evidence.clean[0, 0] = np.nan
+    data = labelled_claims(scored)
+    assert (data.n_unknown, len(data.labels)) == (1, 59)
+    found = claim_table(scored)
+    assert {row.estimate.n for row in found.rows} == {59}
+
+
+@pytest.mark.slow
+def test_whole_answers_have_the_mean_and_the_maximum(table: ClaimTable) -> None:
+    rows = {row.detector: row for row in table.answers}
+    assert {"claim_luq_mean", "claim_luq_max", "claim_radflag_noisy_mean"} <= set(rows)
+    assert rows["claim_luq_mean"].spearman is not None
+    assert rows["claim_luq_mean"].spearman > rows["claim_luq_max"].spearman > 0.1  # type: ignore[operator]
+    scored = table.scored
+    means = [float(one.scores["claim_luq"].mean()) for one in scored.answers]
+    labels = [int(any(s.label == 1 for s in one.answers.claims)) for one in scored.answers]
+    wanted = estimate_auroc(means, labels, groups=[str(one.answers.group) for one in scored.answers], method="delong")
+    assert rows["claim_luq_mean"].estimate.value == wanted.value
+
+
+@pytest.mark.slow
+def test_the_curve_is_that_of_fewer_draws(table: ClaimTable) -> None:
+    points = {(point.detector, point.n): point.estimate.value for point in table.curve}
+    assert sorted({n for _, n in points}) == [1, 2, 3, 5, 8]
+    assert points["claim_luq", 8] == row_of(table, "claim_luq").estimate.value
+    cut = scored_run(tuple(cut_draws(one.answers, 2) for one in table.scored.answers))
+    assert points["claim_radflag", 2] == row_of(claim_table(cut), "claim_radflag").estimate.value
+    assert points["claim_luq", 1] < points["claim_luq", 8]  # type: ignore[operator]
+
+
+def cut_draws(answers: AnswerSet, n: int) -> AnswerSet:
+    return replace(answers, clean=answers.clean[:n], noisy=answers.noisy[:n])
+
+
+def test_the_price_is_known_before() -> None:
+    sets = scripted(0, images=3, k=2, n=4)
+    asked = inquiry(sets, build_decomposition("sentence"), graph=True)
+
+    class Counting:
+        name, contradicts, priced = "counting", True, "calls"
+
+        def price(self, asked: Sequence[object]) -> int:
+            return sum(len(one.claims) * len(one.draws) for one in asked)  # type: ignore[attr-defined]
+
+    price = asked.price(Counting())  # type: ignore[arg-type]
+    different = sum(len({w for a in (one.baseline, *one.clean) for w in a.text.split()}) for one in sets)
+    assert (price.claims, price.draws, price.blind) == (6, 4, 24)
+    assert price.graph == different * 5
+    assert price.amount == 24 + 24 + price.graph
+    assert "6 claims of 3 answers x 4 draws: at most" in str(price)
+    assert inquiry(sets, build_decomposition("sentence"), elsewhere=False).price(Counting()).amount == 24  # type: ignore[arg-type]
+
+
+def test_the_graph_has_the_claims_of_all_draws() -> None:
+    sets = scripted(0, images=8, k=3, n=5)
+    scored = scored_run(sets, graph=True)
+    for one in scored.answers:
+        graph = one.evidence.graph
+        assert graph is not None
+        texts = list(dict.fromkeys(w for a in (one.answers.baseline, *one.answers.clean) for w in a.text.split()))
+        assert graph.shape == (len(texts), 6)
+        degrees = 1 - one.scores["claim_degree"]
+        for claim, degree in zip(one.claims, degrees, strict=True):
+            said = [claim.text in answer.text.split() for answer in (one.answers.baseline, *one.answers.clean)]
+            assert degree == pytest.approx(sum(said) / 6)
+
+
+def test_what_cannot_be_measured_is_refused() -> None:
+    scored = scored_run(scripted(0, images=4))
+    with pytest.raises(ConfigError, match="flag"):
+        claim_table(scored, flag=1.0)
+    with pytest.raises(ConfigError, match="silent"):
+        claim_table(scored, silent="maybe")
+    unlabelled = tuple(replace(one, claims=()) for one in scripted(0, images=4))
+    with pytest.raises(DataError, match="none of 24 claims has a label"):
+        claim_table(scored_run(unlabelled))
+    with pytest.raises(DataError, match="no claim in any of 1 answers"):
+        inquiry([AnswerSet("a", Answer("…"), (Answer("x"),))], build_decomposition("sentence"))
+
+
+def test_one_class_is_undefined_and_never_a_guess() -> None:
+    sets = tuple(
+        replace(one, claims=tuple(replace(span, label=1) for span in one.claims)) for one in scripted(0, images=4)
+    )
+    found = claim_table(scored_run(sets))
+    row = row_of(found, "claim_luq")
+    assert row.estimate.value is None
+    assert row.estimate.reason is not None
+    assert row.within.value is None
+    assert row.top is None
+    assert found.best_blind == (None, None)
+    assert TEXT in found.left_out
+
+
+def test_verdicts_on_sentences_are_labels() -> None:
+    answers = AnswerSet("a", Answer("A mass. No cyst. A rib."), (Answer("A mass."),))
+    votes = [{"label": 1, "category": "minor"}, {"label": 0, "category": "correct"}, {"label": None}]
+    verdicts = {"a": {"label": 1, "judge": "x", "votes": votes}}
+    engine = build_entailment("words")
+
+    def labels(**settings: object) -> list[object]:
+        run = Run("irg", "m", (answers,), verdicts, dict(settings))
+        asked = inquiry(run.answer_sets, build_decomposition("sentence"))
+        scored = score_claims(run, asked.ask(engine), engine, asked.price(engine), {})
+        return [one and (one.label, one.severity) for one in scored.answers[0].labels.labels]
+
+    assert labels(judge={"unit": "sentence"}) == [(1, "minor"), (0, None), (None, None)]
+    assert labels(judge={"judge": "panel"}) == [None] * 3  # votes of several judges on the whole answer

@@ -1,0 +1,430 @@
+"""Claims: where they stand in an answer, what is labelled of them, and whether a draw supports them."""
+
+from __future__ import annotations
+
+import doctest
+import importlib
+import itertools
+import random
+import sys
+import types
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from hedge_tasks.claims import CONTRADICTION, ENTAILMENT, NEUTRAL, Asked, Passage, build_decomposition, build_entailment
+from hedge_tasks.claims.base import Claim, ClaimEvidence
+from hedge_tasks.claims.blind import is_negated, other_image, rarity
+from hedge_tasks.claims.decomposition import DECOMPOSITIONS, Piece, Pieces, decompose
+from hedge_tasks.claims.entailment.nli import NliEntailment
+from hedge_tasks.claims.labels import join, label_of
+from hedge_tasks.data.answer_files import parse_answer_sets
+from hedge_tasks.data.answer_rows import normal_rows
+from hedge_tasks.data.answers import Answer, AnswerSet
+from hedge_tasks.data.sentences import sentence_spans, split_sentences
+from hedge_tasks.data.spans import LabelledSpan, read_spans
+from hedge_tasks.errors import ConfigError, DataError
+from hedge_tasks.registry import Entry
+
+REPORT = (
+    "FINDINGS:\n1. No effusion, fracture or mass.\n2. The heart is large; the lungs\nare clear, but a cyst is seen."
+)
+
+
+def claims_of(text: str, unit: str) -> list[tuple[str, str]]:
+    """Of each claim its text and the characters that it stands for."""
+    [found] = build_decomposition(unit).pieces([Passage(text)])
+    return [(piece.text, text[piece.start : piece.end]) for piece in found.pieces]
+
+
+# --- spans ------------------------------------------------------------------------------------------------------------
+
+BITS = [
+    "No effusion",
+    " ",
+    "\n",
+    "\n\n",
+    "1. ",
+    "2) ",
+    "# Findings",
+    "> ",
+    "- ",
+    "Findings:",
+    ". ",
+    ", ",
+    "The lung is",
+]
+BITS += ["approx. 3 cm", "a.", "B", "?", "\x85", "\x1c", "*x*", "Dr. X", '"', "\u2028", "肺水肿。"]
+
+
+@given(st.lists(st.sampled_from(BITS), max_size=30))
+def test_sentence_spans_are_the_sentences(bits: list[str]) -> None:
+    text = "".join(bits)
+    spans = sentence_spans(text)
+    assert [text[start:end].split() for start, end in spans] == [s.split() for s in split_sentences(text)]
+    assert all(start < end for start, end in spans)
+    assert all(first[1] <= second[0] for first, second in itertools.pairwise(spans))
+
+
+def test_sentences_are_claims_in_one_line_without_headings_and_markers() -> None:
+    assert claims_of(REPORT, "sentence") == [
+        ("No effusion, fracture or mass.", "No effusion, fracture or mass."),
+        (
+            "The heart is large; the lungs are clear, but a cyst is seen.",
+            "The heart is large; the lungs\nare clear, but a cyst is seen.",
+        ),
+    ]
+
+
+def test_clauses_take_denied_lists_apart() -> None:
+    assert claims_of(REPORT, "clause") == [
+        ("No effusion.", "No effusion"),
+        ("No fracture.", "fracture"),
+        ("No mass.", "mass."[:-1]),
+        ("The heart is large", "The heart is large"),
+        ("the lungs are clear", "the lungs\nare clear"),
+        ("but a cyst is seen.", "but a cyst is seen."),
+    ]
+    assert [claim for claim, _ in claims_of("There is no evidence of edema or mass is seen.", "clause")] == [
+        "There is no evidence of edema is seen.",
+        "There is no evidence of mass is seen.",
+    ]
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["No one knows what the heart and lungs are.", "The heart and lungs are clear.", "No mass which is seen or felt."],
+)
+def test_clauses_leave_alone_what_is_no_list_of_findings(text: str) -> None:
+    assert claims_of(text, "clause") == [(text, text)]
+
+
+def test_the_share_of_the_text_in_claims_is_told() -> None:
+    answers = AnswerSet("a", Answer("Findings:\nclear lungs"), (Answer("x"),))
+    [found] = decompose([answers], build_decomposition("sentence"))
+    assert found.covered == pytest.approx(10 / 19)  # white space aside
+    assert [(claim.id, claim.kind) for claim in found.claims] == [("a#0", "sentence")]
+    [nothing] = decompose([AnswerSet("b", Answer(""), (Answer("x"),))], build_decomposition("sentence"))
+    assert (nothing.claims, nothing.covered) == ((), 1.0)
+
+
+def test_given_spans_are_the_claims_whatever_their_labels() -> None:
+    text = "No mass. A cyst."
+    spans = (LabelledSpan(9, 16, 1), LabelledSpan(0, 8, 0), LabelledSpan(0, 8, 1))
+    [found] = build_decomposition("given").pieces([Passage(text, spans)])
+    assert [piece.text for piece in found.pieces] == ["No mass.", "A cyst."]
+    assert claims_of(text, "given") == claims_of(text, "sentence")
+
+
+def test_a_decomposition_that_makes_up_places_is_refused() -> None:
+    class Liar:
+        name = "liar"
+
+        def pieces(self, passages: Any) -> list[Pieces]:
+            return [Pieces((Piece("x", 0, 99),)) for _ in passages]
+
+        def settings(self) -> dict[str, Any]:
+            return {}
+
+    with pytest.raises(ValueError, match="a: liar gave a claim from 0 to 99 of 3"):
+        decompose([AnswerSet("a", Answer("abc"), (Answer("x"),))], Liar())
+
+
+def test_units_and_engines_are_chosen_by_name() -> None:
+    with pytest.raises(ConfigError, match="sentence"):
+        build_decomposition("sentense")
+    with pytest.raises(ConfigError, match="words"):
+        build_entailment("word")
+    with pytest.raises(ConfigError, match="takes no options"):
+        build_entailment("words", model="x")
+    assert {"sentence", "clause", "given"} <= set(DECOMPOSITIONS.names())
+
+
+# --- labels -----------------------------------------------------------------------------------------------------------
+
+
+def test_spans_are_read_by_place_or_by_text() -> None:
+    text = "A cyst. A cyst. No mass."
+    said = [
+        {"text": "A cyst.", "label": 0},
+        {"text": "A cyst.", "label": 1, "severity": "minor", "correction": "Two cysts."},
+        {"start": 16, "end": 24, "text": "No mass.", "label": "silent"},
+        {"text": "A cyst."},
+    ]
+    found = read_spans(said, text, "here")
+    assert [(span.start, span.end) for span in found] == [(0, 7), (8, 15), (16, 24), (0, 7)]
+    assert (found[1].severity, found[1].correction) == ("minor", "Two cysts.")
+    assert (found[2].label, found[2].silent) == (None, True)
+    assert read_spans([span.to_dict() for span in found], text, "again") == found
+    assert read_spans(None, text, "here") == ()
+
+
+@pytest.mark.parametrize(
+    ("span", "message"),
+    [
+        ({"start": 0, "end": 99}, "0 to 99 is no span of an answer of 8 characters"),
+        ({"start": 4, "end": 4}, "4 to 4 is no span"),
+        ({"start": True, "end": 4}, "whole numbers"),
+        ({"start": 0}, "whole numbers"),
+        ({"text": "A mass."}, "'A mass.' does not stand in the baseline answer"),
+        ({"text": "No", "start": 1, "end": 3}, "1 to 3 of the baseline answer is 'o '"),
+        ({"text": " "}, "expected a text"),
+        ({}, "expected a text, or start and end"),
+        ({"text": "No", "label": 2}, '0 .supported., 1 .hallucinated., "silent" or null'),
+        ({"text": "No", "label": True}, "got True"),
+        ({"text": "No", "lable": 1}, "label"),
+        ({"text": "No", "label": 0, "severity": "major"}, "only what is hallucinated"),
+        ({"text": "No", "label": 1, "severity": "grave"}, "minor or major"),
+        ("No", "expected an object"),
+    ],
+)
+def test_spans_that_are_none_are_refused(span: object, message: str) -> None:
+    with pytest.raises(DataError, match=rf"here\[0\].*{message}"):
+        read_spans([span], "No mass.", "here")
+
+
+def test_answers_carry_their_spans() -> None:
+    row = {"id": "a", "answers": ["No mass.", "No mass."], "claims": [{"text": "No mass.", "label": 1}]}
+    [answers] = parse_answer_sets(normal_rows([("file:1", row)]))
+    assert answers.claims == (LabelledSpan(0, 8, 1),)
+    assert AnswerSet.from_dict(answers.to_dict()) == answers
+    with pytest.raises(DataError, match=r"file:1: claims\[0\]"):
+        parse_answer_sets(normal_rows([("file:1", {**row, "claims": [{"text": "A mass"}]})]))
+
+
+def claim(start: int, end: int) -> Claim:
+    return Claim("a#0", "a", "x", start, end, "sentence")
+
+
+def test_labels_join_claims_that_share_half_of_the_shorter() -> None:
+    spans = [
+        LabelledSpan(0, 10, 0),
+        LabelledSpan(10, 20, 1, severity="minor"),
+        LabelledSpan(20, 40, 1, severity="major"),
+    ]
+    found = join([claim(0, 20), claim(0, 9), claim(9, 13), claim(7, 12), claim(18, 38), claim(50, 60)], spans)
+    labels = [one and (one.label, one.severity) for one in found.labels]
+    assert labels == [(1, "minor"), (0, None), (1, "minor"), (0, None), (1, "major"), None]
+    assert found.unused == 0
+    assert join([claim(0, 10)], spans).unused == 2
+    assert join([claim(0, 10)], [LabelledSpan(50, 60)]).unused == 0  # it has no label
+
+
+def test_silence_is_a_third_label_and_errors_have_a_severity() -> None:
+    silent, right = LabelledSpan(0, 5, None, True), LabelledSpan(5, 10, 0)
+    minor, major, unknown = (LabelledSpan(0, 5, 1, severity=s) for s in ("minor", "major", None))
+    [both] = join([claim(0, 10)], [silent, right]).labels
+    assert both is not None
+    assert both.silent
+    assert [label_of(both, silent=how) for how in ("unlabelled", "hallucinated")] == [None, 1]
+    table = {
+        "all": (1, 1, 1, 0, None),
+        "major": (None, 1, None, 0, None),
+        "minor": (1, None, None, 0, None),
+        "major-against-rest": (0, 1, None, 0, None),
+    }
+    for errors, wanted in table.items():
+        assert tuple(label_of(one, errors=errors) for one in (minor, major, unknown, right, None)) == wanted
+    [worst] = join([claim(0, 10)], [minor, LabelledSpan(5, 10, 1, severity="major")]).labels
+    assert worst is not None
+    assert worst.severity == "major"
+    with pytest.raises(ConfigError, match="major"):
+        label_of(right, errors="mayor")
+    with pytest.raises(ConfigError, match="hallucinated"):
+        label_of(right, silent="hallucinate")
+
+
+# --- support ----------------------------------------------------------------------------------------------------------
+
+
+def test_words_and_their_share() -> None:
+    asked = Asked(("No large mass.", "…"), ("there is no MASS", "", "A mass, no: large"))
+    [found] = build_entailment("words").support([asked])
+    assert found[..., ENTAILMENT].tolist() == [[pytest.approx(2 / 3), 0.0, 1.0], [0.0, 0.0, 0.0]]
+    assert (found.sum(axis=-1) == 1).all()
+    assert (found[..., CONTRADICTION] == 0).all()
+
+
+class Vectors:
+    """Cosines of made-up vectors, and what was asked."""
+
+    def __init__(self) -> None:
+        self.asked: list[list[str]] = []
+
+    def cosines(self, texts: Any) -> list[np.ndarray]:
+        self.asked += [list(one) for one in texts]
+        vectors = {"A cyst.": (1, 0), "A mass.": (0, 1), "Cyst.": (0.6, 0.8), "None.": (-1, 0)}
+        rows = [np.array([vectors[text] for text in one]) for one in texts]
+        return [of @ of.T for of in rows]
+
+
+def test_the_cosine_is_that_of_the_nearest_sentence() -> None:
+    vectors = Vectors()
+    asked = Asked(("A cyst.", "A mass."), ("Cyst. None.", "", "None.", "A mass."))
+    engine = build_entailment("cosine", embedder=vectors)
+    assert engine.price([asked]) == 4
+    [found] = engine.support([asked])
+    assert found[..., ENTAILMENT] == pytest.approx(np.array([[0.6, 0, 0, 0], [0.8, 0, 0, 1]]))
+    assert vectors.asked == [["A cyst.", "A mass.", "Cyst.", "None."]]  # each text once
+
+
+class Words:
+    """A model that takes 20 tokens, a word each: `yes` entails, `not` contradicts, and it notes what it is shown."""
+
+    limit, special = 24, 3
+
+    def __init__(self) -> None:
+        self.shown: list[tuple[str, str]] = []
+
+    knows_probabilities = True
+
+    def count(self, texts: Any) -> list[int]:
+        return [len(text.split()) for text in texts]
+
+    def probabilities(self, pairs: Any) -> np.ndarray:
+        self.shown += pairs
+        for premise, hypothesis in pairs:
+            assert len(premise.split()) + len(hypothesis.split()) + self.special <= self.limit
+        said = [("not" in premise.split(), "yes" in premise.split()) for premise, _ in pairs]
+        return np.array([[0.7 * no, 1 - 0.7 * no - 0.2 * yes, 0.2 * yes] for no, yes in said])
+
+
+def nli(model: Words, **options: Any) -> NliEntailment:
+    return NliEntailment(classifier=model, reader=model, **options)  # type: ignore[arg-type]
+
+
+def test_a_long_draw_is_seen_in_windows_and_nothing_is_cut() -> None:
+    model = Words()
+    long = [f"x{i}" for i in range(100)]
+    long[3], long[97] = "yes", "not"
+    asked = Asked(("a b c",), (" ".join(long), "yes", "", "not yes"))
+    engine = nli(model)
+    price = engine.price([asked])
+    [found] = engine.support([asked])
+    wanted = [[0.7, 0.3, 0.2], [0.0, 0.8, 0.2], [0.0, 1.0, 0.0], [0.7, 0.1, 0.2]]
+    assert found[0] == pytest.approx(np.array(wanted))
+    premises = [premise for premise, _ in model.shown]
+    assert price == len(premises) == len(set(premises))
+    assert all(hypothesis == "a b c" for _, hypothesis in model.shown)
+    assert max(len(premise.split()) for premise in premises) <= 18
+    windows = [premise.split() for premise in premises if "x" in premise]
+    assert sum(map(len, windows)) > 150  # overlapping
+
+
+@given(st.lists(st.integers(1, 60), min_size=1, max_size=80), st.sampled_from([16, 24, 40]))
+def test_windows_hold_every_character_and_overlap(sizes: list[int], room: int) -> None:
+    from hedge_tasks.claims.entailment.nli import _windows
+
+    def count(texts: Any) -> list[int]:  # a token for four letters
+        return [sum(-(-len(word) // 4) for word in text.split()) for text in texts]
+
+    dice = random.Random(sum(sizes))
+    text = " ".join("".join(dice.choices("abcdefghij", k=size)) for size in sizes)
+    reached = 0
+    for window in _windows(text, room, count):
+        places = [i for i in range(len(text)) if text.startswith(window, i)]
+        start = min(place for place in places if place + len(window) > reached)
+        assert start <= reached + 1
+        assert count([window])[0] <= room
+        reached = start + len(window)
+    assert reached == len(text)
+
+
+def test_a_claim_too_long_for_the_model_has_no_support(said: list[str]) -> None:
+    model = Words()
+    [found] = nli(model).support([Asked(("x " * 10, "a b"), ("yes", ""))])
+    assert np.isnan(found[0, 0]).all()
+    assert found[1, 0].tolist() == [0.0, 0.8, 0.2]
+    assert found[0, 1].tolist() == [0.0, 1.0, 0.0]  # nothing is said there, whoever asks
+    assert any("1 claims are longer" in line for line in said)
+
+
+def test_a_smaller_window_asks_more() -> None:
+    asked = Asked(("a",), ("x " * 19,))
+    assert nli(Words()).price([asked]) == 1
+    assert nli(Words(), window=16).price([asked]) == 2
+    with pytest.raises(ConfigError, match="window: expected at least 16 tokens, got 3"):
+        nli(Words(), window=3)
+
+
+@pytest.mark.slow
+def test_the_embedded_model_supports_what_it_says() -> None:
+    engine = build_entailment("nli", model="package://hedge_tasks.models.tiny/nli", cache=False)
+    [found] = engine.support([Asked(("a red circle",), ("a red circle", "a blue square", "yes " * 700))])
+    assert found.shape == (1, 3, 3)
+    assert found[0, 0].argmax() == ENTAILMENT
+    assert found[0, :2].sum(axis=-1) == pytest.approx(1.0, abs=1e-5)
+    assert engine.settings()["model"].endswith("tiny/nli")
+
+
+def test_another_package_brings_units_and_engines(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Letters:
+        name = "letters"
+
+        def pieces(self, passages: Any) -> list[Pieces]:
+            return [Pieces(tuple(Piece(c, i, i + 1) for i, c in enumerate(p.text))) for p in passages]
+
+        def settings(self) -> dict[str, Any]:
+            return {"decomposition": self.name}
+
+    module = types.ModuleType("outside_letters")
+    module.Letters = Letters  # type: ignore[attr-defined]
+    monkeypatch.setitem(sys.modules, "outside_letters", module)
+    monkeypatch.setitem(DECOMPOSITIONS._all(), "letters", Entry("outside_letters:Letters", "another package"))
+    assert claims_of("ab", "letters") == [("a", "a"), ("b", "b")]
+
+
+# --- evidence and blind baselines -------------------------------------------------------------------------------------
+
+
+def test_evidence_says_what_it_offers_and_refuses_other_shapes() -> None:
+    one = claim(0, 5)
+    clean = np.full((1, 2, 3), 1 / 3)
+    evidence = ClaimEvidence((one,), "No mass.", clean, engine="nli")
+    assert evidence.offers == {"claims", "clean_support", "contradictions"}
+    assert ClaimEvidence((one,), "", clean, clean, False, clean[:, :0], np.zeros(1)).offers == {
+        "claims",
+        "clean_support",
+        "noisy_support",
+        "rarity",
+    }
+    said = evidence.supports(0)
+    assert [(s.claim, s.draw, s.engine) for s in said] == [("a#0", "clean 0", "nli"), ("a#0", "clean 1", "nli")]
+    clean[0, 1] = (0.1, 0.2, 0.7)
+    last = evidence.supports(0)[1]
+    assert (last.contradict, last.neutral, last.entail) == (0.1, 0.2, 0.7)
+    assert NEUTRAL == 1
+    for wrong in ({"clean": np.zeros((2, 2, 3))}, {"noisy": np.zeros((1, 2))}, {"rarity": np.zeros(2)}):
+        with pytest.raises(ValueError, match=next(iter(wrong))):
+            ClaimEvidence((one,), "", **wrong)
+
+
+def test_rarity_counts_the_answers_about_other_images_only() -> None:
+    answers = ["a cyst", "a cyst", "a mass", "no mass"]
+    found = rarity([["a cyst"], ["a mass", "…"], ["a mass"], ["no"]], answers, ["x", "x", "y", "z"])
+    # Of "a cyst" in x: of the two answers about y and z one has "a", none "cyst".
+    assert [one.tolist() for one in found if one is not None] == [[0.75], [0.25, 1.0], [0.5], [1.0]]
+    assert rarity([["a"]], ["a"], ["x"]) == [None]
+
+
+def test_the_other_image_is_another_one() -> None:
+    groups = ["a", "b", "b", "a", "c"]
+    others = other_image(groups)
+    assert all(j is not None and groups[j] != groups[i] for i, j in enumerate(others))
+    assert other_image(["a", "a"]) == [None, None]
+
+
+def test_denials() -> None:
+    denied = ["No mass.", "There isn't any.", "Free of fluid", "Lungs are not clear", "negative for edema", "NONE"]
+    assert all(map(is_negated, denied))
+    assert not any(map(is_negated, ["A nodule.", "Notable", "knot", "normal"]))
+
+
+@pytest.mark.parametrize("module", ["claims", "claims.blind", "data.words", "data.sentences"])
+def test_docstring_examples(module: str) -> None:
+    results = doctest.testmod(importlib.import_module(f"hedge_tasks.{module}"))
+    assert results.attempted >= 1
+    assert results.failed == 0

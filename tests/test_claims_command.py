@@ -1,0 +1,223 @@
+"""`hedge claims` as it is typed, its files, and its page."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from hedge_tasks.cli import main
+from hedge_tasks.runs.claim_files import read_labels
+from hedge_tasks.runs.run_files import load_run
+
+ANSWERS = [
+    ("a", "No effusion. A mass is seen.", ["No effusion.", "There is no effusion. A cyst."], [0, 1]),
+    ("b", "A <b>rib</b> is broken. No effusion.", ["A rib is broken.", "No effusion. A mass."], ["silent", 1]),
+    ("c", "The heart is large. A clip.", ["The heart is large.", "A clip is seen; the heart is large."], [0, 0]),
+]
+
+
+def rows(labels: bool = True) -> list[dict[str, Any]]:
+    found = []
+    for id, text, clean, said in ANSWERS:
+        cut = text.index(". ") + 1
+        spans = [{"start": 0, "end": cut}, {"text": text[cut + 1 :]}]
+        claims = [{**span, "label": label} for span, label in zip(spans, said, strict=True)]
+        found.append(
+            {"id": id, "baseline": text, "clean": clean, "noisy": clean[:1], "claims": claims if labels else []}
+        )
+    return found
+
+
+@pytest.fixture
+def answers(tmp_path: Path) -> Path:
+    return written(tmp_path / "answers.jsonl", rows())
+
+
+def written(path: Path, lines: list[dict[str, Any]]) -> Path:
+    path.write_text("".join(json.dumps(line) + "\n" for line in lines), "utf-8")
+    return path
+
+
+def asked(capsys: pytest.CaptureFixture[str], *arguments: object, code: int = 0) -> tuple[str, str]:
+    assert main(["claims", *map(str, arguments)]) == code, capsys.readouterr().err
+    said = capsys.readouterr()
+    return said.out, said.err
+
+
+def test_the_table_and_its_price(answers: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    out, err = asked(capsys, answers)
+    assert "price: 6 claims of 3 answers x 3 draws, no model" in err
+    assert "6 claims that cover 100% of the text, 5 of them labelled by spans of the answers, 2 hallucinated" in out
+    assert "the reference is silent on 1" in out
+    header = next(line for line in out.splitlines() if line.startswith("detector"))
+    assert re.split(r"\s{2,}", header)[:8] == [
+        "detector",
+        "draws",
+        "AUROC",
+        "95 %",
+        "within",
+        "95 %",
+        "top",
+        "(chance)",
+    ]
+    assert re.search(r"^claim_luq +2 +0\.\d{3}", out, re.MULTILINE)
+    assert "claim_contradiction left out: there are no contradictions" in out
+
+
+def test_json_has_every_number_with_its_interval(answers: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    out, _ = asked(capsys, answers, "--json", "--silent", "hallucinated", "--flag", "0.5")
+    facts = json.loads(out)
+    assert (facts["labelled"], facts["hallucinated"], facts["silent_claims"]) == (6, 3, 1)
+    assert facts["price"]["claims"] == 6
+    assert (facts["decomposition"], facts["support"], facts["flag"]) == ("sentence", "words", 0.5)
+    found = {row["detector"]: row for row in facts["detectors"]}
+    # 0.417 and 0.583 of A mass is seen, ...: by hand, all wrong claims but one are less supported than all right ones.
+    assert 0.5 < found["claim_luq"]["estimate"]["value"] < 1
+    assert found["claim_luq"]["estimate"]["interval"]
+    assert found["claim_luq"]["flagged"]["share"] >= 0.5
+    assert found["claim_luq"]["within"]["n_pairs"] == 1 + 0 + 0
+    assert facts["answers"]["detectors"]
+    assert facts["curve"][0]["n"] == 1
+
+
+def test_scores_of_every_claim_are_written(answers: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "scores.jsonl"
+    asked(capsys, answers, "--out", path, "--detectors", "claim_luq,claim_length")
+    lines = [json.loads(line) for line in path.read_text("utf-8").splitlines()]
+    assert [line["id"] for line in lines] == ["a#0", "a#1", "b#0", "b#1", "c#0", "c#1"]
+    # "A mass is seen.": nothing of it stands in the first draw, "a" in the second.
+    assert lines[1] == {
+        "id": "a#1",
+        "answer": "a",
+        "text": "A mass is seen.",
+        "start": 13,
+        "end": 28,
+        "label": 1,
+        "scores": {"claim_luq": pytest.approx(1 - (0 + 2 / 4) / 2), "claim_length": 4.0},
+    }
+    assert lines[2]["label"] == "silent"
+
+
+def test_without_labels_the_most_suspicious_claims_are_told(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    out, _ = asked(capsys, written(tmp_path / "x.jsonl", rows(labels=False)))
+    assert "no claim is labelled" in out
+    assert re.search(r"most suspicious by claim_luq:\n +0\.750  a: A mass is seen\.\n +0\.5\d+  b: A <b>rib</b>", out)
+
+
+@pytest.mark.slow
+def test_labels_of_a_file(answers: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    # Units of their own: half a sentence.
+    lines = [
+        {"id": "a", "claims": [{"text": "mass is seen", "label": 0}]},
+        {"id": "c", "claims": [{"text": "A clip.", "label": 1}]},
+    ]
+    labels = written(tmp_path / "labels.jsonl", lines)
+    out, _ = asked(capsys, answers, "--labels", labels, "--json")
+    facts = json.loads(out)
+    assert (facts["labels"], facts["labelled"], facts["hallucinated"]) == ("a file of labels", 2, 1)
+    run = load_run(answers)
+    assert sorted(read_labels(labels, run.answer_sets)) == ["a", "c"]
+    for wrong, message in (
+        ([{"id": "z", "claims": []}], "no answer with the id 'z'"),
+        ([lines[0], lines[0]], "labelled twice"),
+        ([{"id": "a"}], "expected the id of an answer and its claims"),
+        ([{"id": "a", "claims": [{"text": "cow"}]}], "'cow' does not stand in the baseline answer"),
+        ([], "no labels in it"),
+    ):
+        _, err = asked(capsys, answers, "--labels", written(tmp_path / "wrong.jsonl", wrong), code=2)
+        assert message in err
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--unit", "sentense"], "sentence"),
+        (["--support", "nly"], "nli"),
+        (["--silent", "no"], "unlabelled"),
+        (["--errors", "mayor"], "major"),
+        (["--detectors", "claim_lug"], "claim_luq"),
+        (["--flag", "2"], "flag: expected a share between 0 and 1"),
+        (["--model", "x"], "--model: the support 'words' has no such option"),
+    ],
+)
+def test_mistakes_are_named(
+    answers: Path, capsys: pytest.CaptureFixture[str], arguments: list[str], message: str
+) -> None:
+    out, err = asked(capsys, answers, *arguments, code=2)
+    assert message in err
+    assert not out
+
+
+def test_the_price_alone_asks_nothing(answers: Path, capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    out, _ = asked(capsys, answers, "--price", "--json", "--graph")
+    assert json.loads(out)["claims"] == 6
+
+
+def test_detectors_of_answers_are_left_out_with_the_reason(answers: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    out, _ = asked(capsys, answers, "--detectors", "claim_luq,se")
+    assert "se left out: it scores whole answers, not claims" in out
+
+
+# --- the page ---------------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def page(answers: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> str:
+    path = tmp_path / "page.html"
+    asked(capsys, answers, "--html", path, "--flag", "0.3")
+    return path.read_text("utf-8")
+
+
+def test_the_page_shows_every_claim_with_its_label_and_what_draws_say(page: str) -> None:
+    claims = re.findall(r'<a class="claim (l\d) (\w+)( flagged)?" href="#(a\d+-\d+)"', page)
+    assert len(claims) == 6
+    assert sorted(mark for _, mark, _, _ in claims) == ["hallucinated"] * 2 + ["silent"] + ["supported"] * 3
+    assert all(f'id="{anchor}"' in page for _, _, _, anchor in claims)  # works without script
+    assert {level for level, _, _, _ in claims} >= {"l0", "l5"}
+    assert page.count("<b>✗</b><sup>") == 2  # not by colour alone
+    assert page.count(" flagged") - page.count("at least the threshold") >= 2
+    details = page[page.index('id="' + claims[0][3]) :]
+    assert re.search(r"draws?: (supports|is silent)", details)
+
+
+def test_the_page_is_one_file_and_texts_stay_texts(page: str) -> None:
+    assert "A &lt;b&gt;rib&lt;/b&gt; is broken." in page
+    assert "<b>rib</b>" not in page
+    assert not re.search(r"""(src|href)=["']https?:""", page)
+    assert "Content-Security-Policy" in page
+    data = re.search(r'<script type="application/json" id="claim-data">(.*?)</script>', page)
+    assert data is not None
+    found = json.loads(data[1])
+    assert len(found["scores"]) == len(found["labels"]) == 5
+    assert found["threshold"] in found["scores"]
+
+
+def test_worst_answers_come_first(page: str) -> None:
+    means = [float(text) for text in re.findall(r"<small>mean (\d\.\d+)", page)]
+    assert len(means) == 3
+    assert means == sorted(means, reverse=True)
+
+
+def test_a_page_without_labels_has_no_numbers(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "page.html"
+    asked(capsys, written(tmp_path / "x.jsonl", rows(labels=False)), "--html", path)
+    page = path.read_text("utf-8")
+    assert 'id="numbers"' not in page
+    assert len(re.findall(r'<a class="claim ', page)) == 6
+
+
+def test_claims_that_overlap_keep_every_character_once(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    text = "One two three. Four."
+    places = [(0, 7, 1), (4, 14, 0), (5, 7, 1)]
+    spans = [{"start": start, "end": end, "label": label} for start, end, label in places]
+    row = {"id": "x", "baseline": text, "clean": ["One two."], "claims": spans}
+    path = tmp_path / "page.html"
+    asked(capsys, written(tmp_path / "x.jsonl", [row, {**row, "id": "y"}]), "--unit", "given", "--html", path)
+    shown = re.search(r'<p class="text-of-answer" dir="auto">(.*?)</p>', path.read_text("utf-8"))
+    assert shown is not None
+    bare = re.sub(r"<b>.?</b><sup>\d+</sup>|<[^>]+>", "", shown[1])
+    assert bare == text
