@@ -84,7 +84,7 @@ _LONGEST_LINE = 2000
 def main(argv: Sequence[str] | None = None) -> int:
     """Entry point of `hedge`. Returns the exit code."""
     given = list(sys.argv[1:] if argv is None else argv)
-    two_words = judge_training.TWO_WORDS.get((*given[:2],))  # type: ignore[call-overload]
+    two_words = judge_training.TWO_WORDS.get(" ".join(given[:2]))
     arguments = whole_parser().parse_args(given if two_words is None else [two_words, *given[2:]])
     logger.remove()
     level = "INFO" if arguments.verbose else "WARNING"

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from hedge_tasks.construct.judging.examples import Example
 
 DATA, TRAIN = "judge-data", "judge-train"
-TWO_WORDS = {("judge", "data"): DATA, ("judge", "train"): TRAIN}
+TWO_WORDS = {"judge data": DATA, "judge train": TRAIN}
 """Commands of two words: `hedge judge` takes a run in that place (a run in a folder called data is `./data`)."""
 
 

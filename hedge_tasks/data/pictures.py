@@ -64,7 +64,7 @@ def whole_pictures() -> Iterator[None]:
 
 
 def image_file_fault(
-    content: bytes, *, decode: bool, most_pixels: int = MOST_PIXELS, formats: Sequence[str] | None = None
+    content: bytes, *, decode: bool, most_pixels: int = MOST_PIXELS, formats: tuple[str, ...] | None = None
 ) -> str | None:
     """What is wrong with an image file: `UNREADABLE`, `TOO_LARGE`, or None if nothing is.
 

@@ -402,7 +402,7 @@ class Guard:
 
     def _others_answer(self) -> bool:
         """Whether the server has said that another model answered."""
-        facts = getattr(self.model, "sampling_facts", dict)()
+        facts: dict[str, Any] = getattr(self.model, "sampling_facts", dict)()
         known = self.policy.calibration.get("answered_as") or ()
         return any(name not in known for name in facts.get("other_models", ()))
 

@@ -280,8 +280,8 @@ def threshold_chart(run: Run, scorer: Scorer, shown: Sequence[str] | None = None
         if points
     ]
     note = f"The run used {backend.threshold:g}. A threshold read off this curve is chosen on the reported documents."
-    labels = ("cosine threshold (τ)", "ROC-AUC")
-    chart = Chart("threshold", f"ROC-AUC against the threshold, {scorer.name}", *labels, tuple(series), guides=_CHANCE)
+    title, axes = f"ROC-AUC against the threshold, {scorer.name}", ("cosine threshold (τ)", "ROC-AUC")
+    chart = Chart("threshold", title, *axes, tuple(series), guides=_CHANCE)
     return replace(chart, note=note if series else _TOO_FEW)
 
 

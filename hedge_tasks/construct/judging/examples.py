@@ -56,7 +56,8 @@ def supported_outcome(prompt: JudgePrompt) -> str:
 
 def from_references(examples: Sequence[Example], prompt: JudgePrompt) -> list[Example]:
     """The reference of each judged question as an answer, which is right by definition; each once."""
-    right, found = supported_outcome(prompt), {}
+    right = supported_outcome(prompt)
+    found: dict[tuple[str, str, str], tuple[Case, Example]] = {}
     for example in examples:
         case = example.case
         if case.reference.strip():
@@ -67,7 +68,8 @@ def from_references(examples: Sequence[Example], prompt: JudgePrompt) -> list[Ex
 
 def from_reports(examples: Sequence[Example], prompt: JudgePrompt) -> list[Example]:
     """Every sentence of reference texts that have several, as an answer that is right."""
-    right, found = supported_outcome(prompt), {}
+    right = supported_outcome(prompt)
+    found: dict[tuple[str, str], Example] = {}
     for example in examples:
         sentences = split_sentences(example.case.reference)
         for number, sentence in enumerate(sentences if len(sentences) > 1 else []):

@@ -141,7 +141,7 @@ def _levels(scores: FloatArray) -> IntArray:
 def _weights(rows: Sequence[str]) -> list[FloatArray]:
     """How often each document is in each resample of whole rows."""
     names, code = np.unique(rows, return_inverse=True)
-    blocks = unit_counts(len(names), _RESAMPLES, len(names), np.random.default_rng(0))
+    blocks = unit_counts(len(names), _RESAMPLES, len(names), 0)
     return [times[code].astype(np.float64) for block in blocks for times in block]
 
 
