@@ -106,14 +106,15 @@ def answers_at_random(seed: int, scenes: int = 6) -> Right:
 
 
 def run_of(right: Right, task: str, **more: Any) -> Run:
-    sets, verdicts = [], {}
+    sets, verdicts, columns = [], {}, {}
     for (of, scenario, aspect, scene), said in right.items():
         id = f"{of}{aspect}{scene}-{scenario}"
         label = None if said is None else 1 - said
         sets.append(AnswerSet(id, Answer("x"), (Answer("x"),), label=label, group=f"{aspect}{scene}"))
-        document = {"task": of, "scenario": scenario, "aspect": aspect, "pair": f"{of}{aspect}{scene}"}
-        verdicts[id] = {"judge": "shale", "document": document}
-    return Run(task, **{"model": "m", "answer_sets": tuple(sets), "verdicts": verdicts, "created": "2026", **more})
+        columns[id] = {"task": of, "scenario": scenario, "aspect": aspect, "pair": f"{of}{aspect}{scene}"}
+        verdicts[id] = {"judge": "shale"}
+    facts = {"model": "m", "answer_sets": tuple(sets), "verdicts": verdicts, "columns": columns, "created": "2026"}
+    return Run(task, **{**facts, **more})
 
 
 def share(right: Right, task: str, scenario: str) -> float:
@@ -180,7 +181,8 @@ def test_intervals_are_between_scenes() -> None:
 
     def named(run: Run, i: int, group: str) -> Run:
         sets = [replace(a, id=f"{a.id}/{i}", group=f"{a.group}{group}") for a in run.answer_sets]
-        return replace(run, answer_sets=tuple(sets), verdicts={f"{id}/{i}": v for id, v in run.verdicts.items()})
+        verdicts, columns = ({f"{id}/{i}": v for id, v in of.items()} for of in (run.verdicts, run.columns))
+        return replace(run, answer_sets=tuple(sets), verdicts=verdicts, columns=columns)
 
     def width(runs: list[Run], column: str) -> float:
         cell = only(tables_of(runs)).tables[5 if column == "mcq" else 6][column]
@@ -239,14 +241,10 @@ def closed_run(replies: dict[str, str], **settings: Any) -> Run:
     )
     bare = Run("hedge_shale_mcq", "m", sets, settings=settings, created="2026")
     judged = zip(cases_of(bare), ShaleJudge().judge(cases_of(bare)), strict=True)
-    verdicts = {
-        case.id: {
-            **verdict_record(case, verdict),
-            "document": {"task": "mcq", "scenario": CLEAN, "aspect": "color", "pair": case.id},
-        }
-        for case, verdict in judged
-    }
-    return replace(relabel(replace(bare, verdicts=verdicts), ShaleJudge())[0], created="2026")
+    verdicts = {case.id: verdict_record(case, verdict) for case, verdict in judged}
+    columns = {id: {"task": "mcq", "scenario": CLEAN, "aspect": "color", "pair": id} for id in replies}
+    judged_once = replace(bare, verdicts=verdicts, columns=columns)
+    return replace(relabel(judged_once, ShaleJudge())[0], created="2026")
 
 
 def test_replies_can_be_read_the_other_way_and_a_new_judge_keeps_the_documents() -> None:

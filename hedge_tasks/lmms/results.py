@@ -67,14 +67,9 @@ class Results:
         if self.failed:
             self.outcome["failed"] = self.failed
 
-    def note_verdicts(
-        self,
-        cases: Sequence[Case],
-        judged: Sequence[tuple[Verdict, Mapping[str, Any]]],
-        kept: Sequence[Mapping[str, Any]],
-    ) -> None:
-        for case, (verdict, more), document in zip(cases, judged, kept, strict=True):
-            record = {**verdict_record(case, verdict), **more, **({"document": document} if document else {})}
+    def note_verdicts(self, cases: Sequence[Case], judged: Sequence[tuple[Verdict, Mapping[str, Any]]]) -> None:
+        for case, (verdict, more) in zip(cases, judged, strict=True):
+            record = {**verdict_record(case, verdict), **more}
             self.verdicts[case.id] = {**record, "judge": f"{verdict.judge} {verdict.version}"}
 
     def note_entropies(self, ensembles: Sequence[Any], instances: Sequence[Instance]) -> None:

@@ -147,7 +147,7 @@ class HedgeTask(ConfigurableMessagesTask):
     def kept(self, document: Mapping[str, Any]) -> Mapping[str, Any]:
         """What the run file keeps of a document, for tables of finished runs; ready for JSON. Default: nothing.
 
-        It stands in the document's verdict under "document", and stays there when the run is judged anew.
+        It stands among the document's `columns`, beside those that the suite's own numbers need, whoever judges.
         """
         return {}
 
@@ -393,11 +393,7 @@ class HedgeTask(ConfigurableMessagesTask):
         keep_labels(self.judge, output_folder(self._args, LABELS))
         cases = [self._case(instance, a) for instance, a in zip(instances, answer_sets, strict=True)]
         judged = self.judge_cases(cases, answer_sets)
-        kept = [
-            dict(self.kept(self.dataset_no_image[instance.metadata["split"]][instance.doc_id]))
-            for instance in instances
-        ]
-        self._results.note_verdicts(cases, judged, kept)
+        self._results.note_verdicts(cases, judged)
         return [a.with_label(verdict.label) for a, (verdict, _) in zip(answer_sets, judged, strict=True)]
 
     def _answers_are_free(self) -> bool:
@@ -440,17 +436,18 @@ class HedgeTask(ConfigurableMessagesTask):
         )
 
     def _kept_columns(self, instances: Sequence[Instance], answer_sets: Sequence[AnswerSet]) -> dict[str, Any]:
-        """What the suite's own numbers need to know of each document besides its answers, of all processes, by id."""
+        """What the suite's own numbers and tables need to know of each document, of all processes, by id."""
         metrics = suite_of({"documents": asdict(self._settings), METRICS: list(self._metric_fn_list)})
         names = dict.fromkeys(name for metric in metrics for name in metric.columns)
-        if not names:
-            return {}
         kept = []
         for instance, answers in zip(instances, answer_sets, strict=True):
             document = self.dataset_no_image[instance.metadata["split"]][instance.doc_id]
-            document = {**document, **self.facts(document, answers)}
-            kept.append((answers.id, {name: document[name] for name in names if name in document}))
-        everything = dict(gather(kept))
+            columns = dict(self.kept(document))
+            if names:
+                document = {**document, **self.facts(document, answers)}
+                columns |= {name: document[name] for name in names if name in document}
+            kept.append((answers.id, columns))
+        everything = {id: columns for id, columns in gather(kept) if columns}
         # The answers are there by now: a number less is no reason to end the run.
         lacking = sorted(set(names).difference(*everything.values())) if everything else []
         if lacking and is_first():

@@ -34,10 +34,7 @@ def relabel(run: Run, judge: Judge) -> tuple[Run, list[Verdict]]:
     cases = cases_of(run)
     verdicts = judge.judge(cases)
     labelled = tuple(a.with_label(v.label) for a, v in zip(run.answer_sets, verdicts, strict=True))
-    records = {
-        case.id: {**verdict_record(case, verdict), **_of_document(run, case.id)}
-        for case, verdict in zip(cases, verdicts, strict=True)
-    }
+    records = {case.id: verdict_record(case, verdict) for case, verdict in zip(cases, verdicts, strict=True)}
     documents = {**dict(run.settings.get("documents") or {}), "judge": judge.settings()}
     source = {"judged_again": {"created": run.created, "judge": _judge_of(run)}}
     settings = {**run.settings, "documents": documents, **source}
@@ -68,12 +65,6 @@ def _case(run: Run, answer_set: Any) -> Case:
         answer=answer_set.baseline.text,
         description=description if isinstance(description, str) else None,
     )
-
-
-def _of_document(run: Run, id: str) -> dict[str, Any]:
-    """What a verdict's record says of the document, whoever judges."""
-    record = run.verdicts.get(id) or {}
-    return {"document": record["document"]} if "document" in record else {}
 
 
 def _judge_of(run: Run) -> Mapping[str, Any] | Sequence[Any] | None:

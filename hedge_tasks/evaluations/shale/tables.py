@@ -146,7 +146,7 @@ COLUMNS: Mapping[int, Mapping[str, Column]] = {
 
 def is_shale(run: Run) -> bool:
     """Whether a run says of its documents what the tables need."""
-    return any("scenario" in (verdict.get("document") or {}) for verdict in run.verdicts.values())
+    return any("scenario" in columns for columns in run.columns.values())
 
 
 def tables_of(runs: Iterable[Run], beside: str | None = None, parsing: str = HEDGE) -> list[ModelTables]:
@@ -200,7 +200,7 @@ def answered(run: Run, parsing: str = HEDGE) -> Iterator[tuple[str, Answered]]:
     blind = not documents.get("images", True)
     for answers in run.answer_sets:
         verdict = run.verdicts.get(answers.id) or {}
-        document = {**(verdict.get("document") or {}), "group": answers.group or answers.id}
+        document = {**run.columns.get(answers.id, {}), "group": answers.group or answers.id}
         if "scenario" not in document:
             continue
         yield answers.id, Answered(document, _right(answers, verdict, document, parsing), blind)
