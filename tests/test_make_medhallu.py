@@ -25,6 +25,7 @@ from hedge_tasks.construct.medhallu.pipeline import MedHallu
 from hedge_tasks.construct.medhallu.questions import Question, read_questions
 from hedge_tasks.construct.output import load_made
 from hedge_tasks.construct.production import Production, produce
+from hedge_tasks.construct.shortcuts import alarms, shortcuts
 from hedge_tasks.construct.writers import ServedWriter
 from hedge_tasks.errors import ConfigError, DataError, HedgeError
 
@@ -306,7 +307,10 @@ def test_the_command_writes_a_set_that_the_tasks_of_medhallu_read(
         said = capsys.readouterr().out
         assert "10 of 10 records accepted" in said
         # The scripted writer is always nine characters short: an open shortcut, and said to be one.
-        assert "Warning: length alone tells wrong answers from true ones with an AUROC of 1.000" in said
+        assert (
+            "Warning: length alone, without the question, tells wrong answers from true ones with an AUROC of 1.000"
+            in said
+        )
         card = (tmp_path / "out" / "README.md").read_text()
         assert "license: mit" in card
         assert "| accepted | 10 |" in card
@@ -414,3 +418,21 @@ def test_killed_again_and_again_it_ends_where_it_would_have(tmp_path: Path) -> N
         whole = make(url, tmp_path / "whole")
     assert kills >= 1
     assert rows == json.loads(json.dumps([dict(row) for row in whole.rows]))
+
+
+def test_shortcuts_are_found_where_they_are_and_only_there() -> None:
+    rng = np.random.default_rng(0)
+    words = ["lowers", "raises", "keeps", "pressure", "rate", "level", "of", "blood", "heart", "lung"]
+    texts = [" ".join(rng.choice(words, 12)) for _ in range(400)]
+    true, wrong = texts[:200], texts[200:]
+    fair = shortcuts(true, wrong)
+    assert set(fair) == {"length", "words"}
+    assert alarms(fair) == []
+    open_ = shortcuts(true, [f"{text} allegedly" for text in wrong])
+    assert len(alarms(open_)) == 2
+    assert open_["words"].value > 0.99  # type: ignore[union-attr,operator]
+    # A length that differs by a constant has the AUROC of a shifted distribution: brute force over all pairs.
+    longer = [len(w) + 10 for w in wrong]
+    pairs = [(w > len(t)) + 0.5 * (w == len(t)) for w in longer for t in true]
+    assert open_["length"].value == pytest.approx(np.mean(pairs))  # type: ignore[union-attr]
+    assert isinstance(shortcuts(["a"], ["b"])["words"], str)  # a reason, and no number

@@ -26,13 +26,13 @@ def shortcuts(
 ) -> dict[str, Estimate | str]:
     """AUROC of telling wrong answers from true ones without their questions.
 
-    `length`: in characters; the side of it that is wrong is the one that the means say. `words` and `answer alone`:
+    `length`: in characters; the side of it that is wrong is the one that the means say. `words` and `meaning`:
     logistic regressions over TF-IDF of words and over sentence embeddings, cross-fitted, so that no model has seen
     either answer of the question that it is read on.
 
     Args:
         true, wrong: The two answers of each question, in the same order.
-        embed: Texts to vectors; None leaves `answer alone` out.
+        embed: Texts to vectors; None leaves `meaning` out.
 
     Returns:
         By shortcut the estimate, grouped by question, or the reason why there is none.
@@ -48,7 +48,7 @@ def shortcuts(
         "words": lambda: _cross_fitted(_words(texts), labels, np.array(groups)),
     }
     if embed is not None:
-        scores["answer alone"] = lambda: _cross_fitted(np.asarray(embed(texts)), labels, np.array(groups))
+        scores["meaning"] = lambda: _cross_fitted(np.asarray(embed(texts)), labels, np.array(groups))
     found: dict[str, Estimate | str] = {}
     for name, score in scores.items():
         try:
@@ -61,7 +61,7 @@ def shortcuts(
 def alarms(found: Mapping[str, Estimate | str]) -> list[str]:
     """Sentences about the shortcuts that are open."""
     return [
-        f"{name} alone tells wrong answers from true ones with an AUROC of {estimate.value:.3f} "
+        f"{name} alone, without the question, tells wrong answers from true ones with an AUROC of {estimate.value:.3f} "
         f"[{estimate.interval[0]:.3f}, {estimate.interval[1]:.3f}]"
         for name, estimate in found.items()
         if isinstance(estimate, Estimate)
