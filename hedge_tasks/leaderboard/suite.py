@@ -164,7 +164,7 @@ class _Column:
     def known(self, metric: SuiteMetric, n_groups: int) -> _Known:
         """Computed once."""
         if not self.computed:
-            counts = self.parts.reshape(len(self.parts), -1).any(axis=1)
+            counts = np.asarray(self.parts.reshape(len(self.parts), -1).any(axis=1))
             groups = np.zeros(n_groups, dtype=bool)
             groups[self.groups[counts]] = True
             value, influences = influences_of(self.parts, self.groups, metric.statistic, n_groups)
