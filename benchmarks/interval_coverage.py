@@ -25,21 +25,26 @@ from collections.abc import Callable, Iterable
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
 from functools import cache, partial
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 from scipy.stats import norm
 
 from hedge_tasks.detectors.thresholds import DocumentProfile, ThresholdChoice, choose, with_errors
+from hedge_tasks.evaluations.medhallu.metrics import f1
 from hedge_tasks.statistics import (
     auroc,
     compare_runs,
     compare_scores,
+    compare_sums,
     estimate_auroc,
     estimate_curves,
+    estimate_of_sums,
     estimate_rate,
     stratified_auroc,
 )
+from hedge_tasks.statistics.resampling import group_bootstrap, group_totals, percentile_interval
 
 Floats = npt.NDArray[np.float64]
 Rng = np.random.Generator
@@ -293,6 +298,36 @@ def of_rate(case: Case, rng: Rng) -> list[tuple[str, float, Interval]]:
     return [("Wilson", true, estimate_rate(values, groups=groups_of(case)).interval)]
 
 
+def of_f1(case: Case, rng: Rng) -> list[tuple[str, float, Interval]]:
+    """F1 of verdicts on as many true as hallucinated answers; the column AUROC is read as the share of right ones.
+
+    As many errors either way are to be expected, so that F1 is that share, too.
+    """
+    parts, groups = verdicts_of(case, rng, case.area), images(case).tolist()
+    drawn = group_bootstrap(group_totals(groups, parts), f1, n_resamples=case.resamples)
+    return [
+        ("delta method, Wilson", case.area, estimate_of_sums(parts, groups, f1).interval),
+        ("(percentile)", case.area, percentile_interval(drawn, 0.95)),
+    ]
+
+
+def of_two_f1(case: Case, rng: Rng) -> list[tuple[str, float, Interval]]:
+    """The difference in F1 of two models that mostly fail on the same documents."""
+    a, b = verdicts_of(case, rng, case.area, draws=2)
+    return [("paired by group, t", 0.05, compare_sums(a, b, images(case).tolist(), f1).interval)]
+
+
+def verdicts_of(case: Case, rng: Rng, area: float, draws: int = 1) -> Any:
+    """Confusions of verdicts, a share of `area` right, the second model's 5 points less; correlated as labels are."""
+    truth, hard = np.arange(case.n) % 2, noise_of(case, rng)
+    found = []
+    for share in (area, area - 0.05)[:draws]:
+        mixed = hard if draws == 1 else math.sqrt(0.6) * hard + math.sqrt(0.4) * noise_of(case, rng)
+        said = truth ^ (mixed > norm.ppf(share))
+        found.append(np.eye(4)[2 * said + truth])
+    return found[0] if draws == 1 else found
+
+
 TABLES: dict[str, Callable[[Case, Rng], list[tuple[str, float, Interval]]]] = {
     "AUROC": of_auroc,
     "difference of two scores": of_two_scores,
@@ -300,6 +335,8 @@ TABLES: dict[str, Callable[[Case, Rng], list[tuple[str, float, Interval]]]] = {
     "AUROC within strata": of_strata,
     "AUROC at a chosen threshold": of_chosen_threshold,
     "share of hallucinations (AUROC = share of supported answers)": of_rate,
+    "F1 (AUROC = share of right verdicts)": of_f1,
+    "difference of two F1": of_two_f1,
 }
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import re
+import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from importlib import resources
@@ -17,10 +18,10 @@ from hedge_tasks.data.manifests import Data, Digests, Manifest, grouping_digest,
 from hedge_tasks.leaderboard import build_site, check, make_submission, read_entries, write_submission
 from hedge_tasks.leaderboard.chain import prove_run
 from hedge_tasks.leaderboard.submission import aggregates_of, answer_set_of, digest_of, stored_scores, summary_of
-from hedge_tasks.leaderboard.suite import documents_in, metrics_of, stated
+from hedge_tasks.leaderboard.suite import Columns, documents_in, metrics_of, stated
 from hedge_tasks.leaderboard.validation import Findings
 from hedge_tasks.runs.run_files import Run, read_run, save_run
-from hedge_tasks.runs.suite import estimate, measured
+from hedge_tasks.runs.suite import compare, documents_of, estimate, measured, suite_of
 
 Json = dict[str, Any]
 
@@ -253,6 +254,30 @@ def test_the_readme_tells_these_outcomes() -> None:
     rows = re.findall(r"^\| ([^|]+?) \| ([^|]+?) \| ([^|]+?) \| ([^|]+?) \|$", table, re.MULTILINE)
     told = {name: tuple(of) for name, *of in rows if set(of) <= {REFUSED, REPORTED, MISSED}}
     assert told == {tamper.name: tamper.outcomes for tamper in TAMPERS}
+
+
+@pytest.mark.parametrize("shared", [60, 40])
+def test_entries_are_compared_as_runs_are(shared: int) -> None:
+    runs = [suite_run(60, seed=1, wrong=0.2, mute=0.1), suite_run(60, seed=2, wrong=0.4)]
+    runs[1] = replace(runs[1], answer_sets=runs[1].answer_sets[60 - shared :][::-1])
+    for metric in suite_of(runs[0].settings):
+        documents = [documents_of(run, metric) for run in runs]
+        expected, found = compare(metric, *documents), Columns(metric, documents).compare(0, 1)
+        assert expected is not None
+        assert (found.difference, found.stderr) == pytest.approx((expected.difference, expected.stderr), rel=1e-9)
+        assert found.n == expected.n
+
+
+@pytest.mark.slow
+def test_two_hundred_entries_are_compared_in_seconds() -> None:
+    """20,000 pairs of 1,000 documents: a page of the site."""
+    run = suite_run(1000)
+    metric = suite_of(run.settings)[0]
+    documents = documents_of(run, metric)
+    columns = Columns(metric, [documents[i:] + documents[:i] for i in range(200)])
+    start = time.process_time()
+    assert {columns.compare(a, b).difference for a in range(200) for b in range(a)} == {0.0}
+    assert time.process_time() - start < 10
 
 
 # --- the site ---------------------------------------------------------------------------------------------------------

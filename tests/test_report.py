@@ -21,8 +21,9 @@ from hedge_tasks.detectors.pipeline import detection_auroc
 from hedge_tasks.errors import DataError
 from hedge_tasks.report import Options, build_report, result_files
 from hedge_tasks.report.agreement import agreements, labels_by_judge
-from hedge_tasks.report.analysis import analyse, compare_between, hallucination_rate, warnings_of
+from hedge_tasks.report.analysis import Analysis, analyse, compare_between, hallucination_rate, warnings_of
 from hedge_tasks.report.explorer import explorer_data
+from hedge_tasks.report.lead import tiles, why_no_detector
 from hedge_tasks.report.page import flat_settings
 from hedge_tasks.report.pictures import NONE, shrink, thumbnails
 from hedge_tasks.report.results import newest_rows, read_results
@@ -125,6 +126,15 @@ def test_a_perfect_model_is_told_its_number_and_that_there_is_nothing_to_find() 
     assert "Only 0 answers" not in lead
     lead = lead_of(build_report([suite_run(20, wrong=1.0)], options=QUICK))
     assert "All 20 labelled answers are hallucinated" in lead
+
+
+def test_a_run_with_one_draw_a_document_is_told_why_it_has_no_detectors() -> None:
+    run = suite_run(20)
+    single = replace(run, answer_sets=tuple(replace(a, clean=(), noisy=()) for a in run.answer_sets))
+    analysis = Analysis(single, {}, {}, {}, {}, suite=measured(single))
+    assert why_no_detector(analysis).startswith("One answer a question was drawn.")
+    assert [tile["name"] for tile in tiles(analysis)] == ["F1 ↑", "accuracy ↑", "hallucination rate ↓"]
+    assert not [text for text in warnings_of(analysis) if "VASE" in text or "log-prob" in text]
 
 
 @pytest.mark.slow

@@ -305,9 +305,8 @@ def _compared_suites(entries: Sequence[Entry]) -> Iterator[dict[str, Any]]:
     known = {metric.name: metric for entry in entries for metric in metrics_of(entry.content)}
     for metric in known.values():
         columns = Columns(metric, [documents_in(entry.content, metric) for entry in entries])
-        pairs = combinations(range(len(entries)), 2)
-        found = [(a, b, c) for a, b in pairs if (c := columns.compare(a, b)) is not None]
-        rows = [(a, b, _rounded(c.difference), _rounded(c.stderr), c.n) for a, b, c in found]
+        found = [columns.compare(a, b) for a, b in combinations(range(len(entries)), 2)]
+        rows = [(d.a, d.b, _rounded(d.difference), _rounded(d.stderr), d.n) for d in found]
         yield {"name": metric.title, "pairs": rows}
 
 

@@ -134,7 +134,8 @@ def _analyse(
         for name, s in scores.items()
     }
     analysis = Analysis(run, used, scores, estimates, within, left_out, suite=measured(run))
-    return _with_curves(analysis, sizes, progress) if curves and run.answer_sets else analysis
+    # A run with one draw a document has nothing to cluster, and its numbers all the same.
+    return _with_curves(analysis, sizes, progress) if curves and analysis.n else analysis
 
 
 def _with_curves(analysis: Analysis, sizes: Sequence[int] | None, progress: Callable[[str], None]) -> Analysis:
@@ -289,12 +290,12 @@ def _about_data(analysis: Analysis) -> Iterable[str]:
             f"fewer than {FEW} of a class the intervals are wide and the ranking of the scores is uncertain."
         )
     without = sum(not a.has_logprobs for a in run.answer_sets)
-    if without:
+    if without and analysis.n:
         yield (
             f"{without} of {len(run.answer_sets)} documents have no log-probabilities: their answers weigh the same, "
             "and SE is discrete semantic entropy."
         )
-    if run.answer_sets and any(not a.noisy for a in run.answer_sets):
+    if analysis.n and any(not a.noisy for a in run.answer_sets):
         yield "Some documents have no noisy answers, so VASE is undefined."
     for name, reason in analysis.left_out.items():
         yield f"Left out is the clustering {name}: {reason}"

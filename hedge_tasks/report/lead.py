@@ -158,6 +158,10 @@ def why_no_detector(analysis: Analysis) -> str:
         )
     if labels and sum(labels) == len(labels):
         return f"All {len(labels)} labelled answers are hallucinated, so no detector has anything to tell apart."
+    if not analysis.n:
+        return (
+            "One answer a question was drawn. Detectors compare several, so there is nothing here for them to look at."
+        )
     reasons = {str(e.reason) for of in analysis.estimates.values() for e in of.values() if e.value is None}
     return f"No detector has a ROC-AUC here: {'; '.join(sorted(reasons)) or 'nothing was scored'}."
 

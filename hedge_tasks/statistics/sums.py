@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from hedge_tasks.statistics.base import FloatArray, Interval, check_confidence, codes_of, quantile_of, wilson
+from hedge_tasks.statistics.base import FloatArray, IntArray, Interval, check_confidence, codes_of, quantile_of, wilson
 from hedge_tasks.statistics.means import clustered_spread
 from hedge_tasks.statistics.paired import Comparison
 
@@ -176,7 +176,7 @@ def _effective(share: float, stderr: float, units: float, n_groups: int, confide
     return min(units, share * (1 - share) / stderr**2) * rarity
 
 
-def _counted(parts: npt.ArrayLike, groups: Sequence[Hashable]) -> tuple[FloatArray, npt.NDArray[np.int64]]:
+def _counted(parts: npt.ArrayLike, groups: Sequence[Hashable]) -> tuple[FloatArray, IntArray]:
     """The documents that add anything, and their groups as numbers without gaps."""
     given = np.asarray(parts, dtype=np.float64)
     codes = codes_of(groups, len(given), "groups")
@@ -184,15 +184,27 @@ def _counted(parts: npt.ArrayLike, groups: Sequence[Hashable]) -> tuple[FloatArr
     return given[kept], np.unique(codes[kept], return_inverse=True)[1].reshape(-1).astype(np.int64)
 
 
-def _totals(parts: FloatArray, codes: npt.NDArray[np.int64]) -> FloatArray:
-    totals = np.zeros((int(codes.max(initial=-1)) + 1, *parts.shape[1:]))
+def _totals(parts: FloatArray, codes: IntArray, n_groups: int = 0) -> FloatArray:
+    totals = np.zeros((max(n_groups, int(codes.max(initial=-1)) + 1), *parts.shape[1:]))
     np.add.at(totals, codes, parts)
     return totals
 
 
-def _influences(parts: FloatArray, codes: npt.NDArray[np.int64], statistic: Statistic) -> FloatArray:
+def influences_of(
+    parts: FloatArray, groups: IntArray, statistic: Statistic, n_groups: int
+) -> tuple[float | None, FloatArray]:
+    """A function of sums, None where it is undefined, and what each group adds to its deviation, shape `(n_groups,)`.
+
+    Args:
+        groups: number of the group of each document, below `n_groups`, shape `(n,)`; groups without a document add 0.
+    """
+    value = _value(parts, statistic)
+    return value, np.zeros(n_groups) if value is None else _influences(parts, groups, statistic, n_groups)
+
+
+def _influences(parts: FloatArray, codes: IntArray, statistic: Statistic, n_groups: int = 0) -> FloatArray:
     """What each group adds to the deviation of the statistic, shape `(groups,)`, by central differences."""
-    totals = _SCALE * _totals(parts, codes)
+    totals = _SCALE * _totals(parts, codes, n_groups)
     whole, step = totals.sum(axis=0)[None], _STEP
     return (statistic(whole + step * totals) - statistic(whole - step * totals)) / (2 * step)
 
