@@ -30,7 +30,8 @@ import sys
 from hedge_tasks.cli import main
 
 code = main(["report", *sys.argv[1:]])
-loaded = {"torch", "transformers", "sentence_transformers"} & sys.modules.keys()
+heavy = {"torch", "transformers", "sentence_transformers", "lmms_eval", "datasets", "pandas", "sklearn", "scipy.stats"}
+loaded = heavy & sys.modules.keys()
 sys.exit(f"imported: {loaded}" if loaded else code)
 """
 
@@ -52,19 +53,34 @@ def main() -> None:
 
 
 def report(run: Path, repeats: int) -> None:
-    """Wall and CPU seconds of whole processes, the best of several."""
-    environment = {**os.environ, "OMP_NUM_THREADS": "1"}
-    wall, cpu = [], []
+    """Wall and CPU seconds of whole processes, the best of several, in turns with importing what a model needs."""
     with tempfile.TemporaryDirectory() as folder:
+        out = ["--out", f"{folder}/report.html"]
+        programs = {
+            "hedge report": ["-c", REPORT, str(run), *out],
+            "hedge report --no-curves": ["-c", REPORT, str(run), *out, "--no-curves"],
+            "hedge --help": ["-m", "hedge_tasks.cli", "--help"],
+            "importing sentence-transformers and datasets": ["-c", "import sentence_transformers, datasets"],
+        }
+        took: dict[str, list[tuple[float, float]]] = {name: [] for name in programs}
         for _ in range(repeats):
-            before, start = resource.getrusage(resource.RUSAGE_CHILDREN), time.perf_counter()
-            command = [sys.executable, "-c", REPORT, str(run), "--out", f"{folder}/report.html"]
-            subprocess.run(command, check=True, env=environment, capture_output=True)
-            after = resource.getrusage(resource.RUSAGE_CHILDREN)
-            wall.append(time.perf_counter() - start)
-            cpu.append(after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime)
-    load = os.getloadavg()[0]
-    print(f"hedge report: wall {min(wall):.2f} s, CPU {min(cpu):.2f} s (best of {repeats}; load {load:.1f})")
+            for name, arguments in programs.items():
+                took[name].append(seconds_of(arguments))
+    least = {name: tuple(min(of) for of in zip(*found, strict=True)) for name, found in took.items()}
+    *_, (_, reference) = least.values()
+    print(f"best of {repeats}; load {os.getloadavg()[0]:.1f}")
+    for name, (wall, cpu) in least.items():
+        print(f"{name}: wall {wall:.2f} s, CPU {cpu:.2f} s, {cpu / reference:.2f} of the last line's")
+
+
+def seconds_of(arguments: list[str]) -> tuple[float, float]:
+    """Wall and CPU seconds of a Python process."""
+    environment = {**os.environ, "OMP_NUM_THREADS": "1"}
+    before, start = resource.getrusage(resource.RUSAGE_CHILDREN), time.perf_counter()
+    subprocess.run([sys.executable, *arguments], check=True, env=environment, capture_output=True)
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    cpu = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+    return time.perf_counter() - start, cpu
 
 
 def evidence(questions: int, distinct: int) -> None:

@@ -85,7 +85,11 @@ def main() -> None:
     parser.add_argument("--only", default="", metavar="TEXT", help="tables with this in their title")
     parser.add_argument("--n", type=int, nargs="+", help="only these numbers of documents")
     parser.add_argument("--quick", action="store_true", help="fewer rows and samples")
+    parser.add_argument("--parts", action="store_true", help="of the variance at a chosen threshold, and nothing else")
     arguments = parser.parse_args()
+    if arguments.parts:
+        parts_of_variance(arguments.samples, tuple(arguments.n or (100,)))
+        return
     samples, ns, areas = arguments.samples, (100, 200, 500), (0.6, 0.75, 0.85, 0.95)
     if arguments.quick:
         samples, ns, areas = min(samples, 300), (100, 500), (0.75, 0.95)
@@ -259,6 +263,25 @@ def of_chosen_threshold(case: Case, rng: Rng) -> list[tuple[str, float, Interval
         ("with the choice (default)", true, estimate(extra_stderr=chosen.errors.get("se", 0.0)).interval),
         ("(without)", true, estimate().interval),
     ]
+
+
+def parts_of_variance(samples: int, ns: Iterable[int]) -> None:
+    """What the AUROC at a chosen threshold varies by from data set to data set, and what is estimated for it."""
+    print("| AUROC | n | variance, true | estimated: of the documents | of the choice |\n|---|---|---|---|---|")
+    choice = ThresholdChoice()
+    for n, area in [(n, area) for n in ns for area in (0.6, 0.75, 0.85)]:
+        rng = np.random.default_rng([n, int(100 * area)])
+        found = []
+        for _ in range(samples):
+            profiles = profiles_of(Case("", area, n, True, False, 0, 0), rng)
+            chosen = with_errors(choose(profiles, choice), profiles, choice)
+            scores = [p.at("se", chosen.thresholds[p.id]) for p in profiles]
+            estimate = estimate_auroc(scores, [p.label or 0 for p in profiles], n_resamples=300)
+            if estimate.value is not None and estimate.stderr is not None:
+                found.append((estimate.value, estimate.stderr**2, chosen.errors.get("se", 0.0) ** 2))
+        values, of_documents, of_choice = (np.array(column) for column in zip(*found, strict=True))
+        parts = (values.var(ddof=1), of_documents.mean(), of_choice.mean())
+        print(f"| {area:.2f} | {n} | {' | '.join(f'{part:.5f}' for part in parts)} |", flush=True)
 
 
 @cache

@@ -756,3 +756,16 @@ def test_settings_name_what_decides_the_clustering():
         "model": f"custom:{__name__}.bag_of_letters",
         "threshold": 0.7,
     }
+
+
+def test_partitions_at_many_thresholds_are_those_at_each():
+    rng = np.random.default_rng(0)
+    for u in (1, 2, 5, 9):
+        vectors = rng.normal(size=(u, 3))
+        backend = EmbeddingClustering(encoder=lambda texts, of=vectors: [of[int(text)] for text in texts])
+        [tree] = backend.dendrograms([[*map(str, range(u)), "0", ""]])
+        heights = tree.heights.tolist()
+        near = [h + d for h in heights for d in (-1e-9, 0, COSINE_TOLERANCE, COSINE_TOLERANCE + 1e-9)]
+        thresholds = [*near, -0.99, 0.5, 0.9, 1.0, *tree.thresholds.tolist()]
+        assert tree.partitions(thresholds) == [tuple(tree.cluster_ids(t)) for t in thresholds]
+        assert len({*tree.partitions(thresholds)}) == len(heights) + 1

@@ -337,3 +337,8 @@ def test_a_huge_number_in_memory_is_no_log_probability() -> None:
     for value in (-(10**400), 10**400):
         with pytest.raises(DataError, match="mean_logprob: expected a finite number, got an integer of more than"):
             AnswerSet.from_dict({**LINE, "clean": [{"text": "a", "mean_logprob": value}]})
+
+
+def test_what_is_printable_needs_no_cleaning() -> None:
+    assert [outside.clean(chr(i)) for i in (0, *range(0xD800, 0xE000))] == ["\ufffd"] * 2049
+    assert outside.clean("a\n\u202eb\x1b") == "a\n\u202eb\x1b"

@@ -152,7 +152,7 @@ def test_sweep_of_many_detectors_has_a_row_each(run: Path, capsys: pytest.Captur
     lines = capsys.readouterr().out.splitlines()
     assert max(len(line) for line in lines if not line.startswith("undefined: ")) < 100
     [told] = [line.split() for line in lines if line.startswith("vase")]
-    assert told[3:] == [f"{vase['auroc']['value']:.4f}", "(4)"]
+    assert told[3:] == [f"{vase['estimate']['value']:.4f}", "(4)"]
     assert any(line.startswith("undefined: ") and "kle" in line for line in lines)
 
 

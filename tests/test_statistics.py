@@ -183,6 +183,21 @@ def test_resampling_in_blocks_changes_nothing(monkeypatch, groups):
     assert estimate_auroc(scores, labels, n_resamples=50, groups=groups) == whole
 
 
+def test_resamples_are_drawn_once_and_the_same_in_blocks(monkeypatch):
+    [whole] = resampling.unit_counts(9, 40, 1, 3)
+    assert whole.sum(axis=1).tolist() == [9] * 40
+    [again] = resampling.unit_counts(9, 40, 5, 3)
+    assert again is whole
+    with pytest.raises(ValueError, match="read-only"):
+        whole += 1
+    [other] = resampling.unit_counts(9, 40, 1, 4)
+    assert (other != whole).any()
+    monkeypatch.setattr(resampling, "BLOCK", 100)
+    blocks = list(resampling.unit_counts(9, 40, 1, 3))
+    assert len(blocks) == 4
+    assert np.array_equal(np.concatenate(blocks), whole)
+
+
 def test_copies_of_documents_in_a_group_do_not_shrink_the_stderr():
     scores, labels = simulated(150, seed=2)
     single = estimate_auroc(scores, labels, groups=range(150), n_resamples=3000)

@@ -132,7 +132,7 @@ def _fusion(found: Fusion) -> str:
         in_sample = "" if way.in_sample is None else number(way.in_sample)
         rows.append([way.name, in_sample, number(way.estimate.value), _interval(way.estimate.interval)])
     name, alone = found.best
-    rows.append([f"{name} alone", "", number(alone.value), _interval(alone.interval)])
+    rows.append([f"{name} alone, picked by these labels", "", number(alone.value), _interval(alone.interval)])
     title = f"{len(found.detectors)} detectors fused, {found.draws} draws together"
     return "\n".join([title, table(["way", "in sample", "cross-fitted", "95 %"], rows)])
 
