@@ -12,7 +12,7 @@ from datasets import Dataset, Features, Image, Value
 from PIL import Image as PILImage
 from pyarrow import parquet
 
-from hedge_tasks.data import columns, splits
+from hedge_tasks.data import splits, stored_columns
 from hedge_tasks.errors import DataError
 
 FEATURES = Features({"question": Value("string"), "answer": Value("string"), "image": Image()})
@@ -83,7 +83,7 @@ def test_a_config_has_a_folder_of_its_own(tmp_path: Path, monkeypatch: pytest.Mo
     folder.mkdir(parents=True)
     dataset(("a?", "yes", RED)).to_parquet(folder / "train-00000.parquet")
     assert splits.load_split("org/set", "small", "train")[0]["question"] == "a?"
-    with pytest.raises(DataError, match=r"no test\*.parquet in .*\(there: train-00000.parquet\)"):
+    with pytest.raises(DataError, match=r"no test\*.parquet or test.jsonl in .*\(there: train-00000.parquet\)"):
         splits.load_split("org/set", "small", "test")
 
 
@@ -146,10 +146,12 @@ def test_columns_of_local_files_are_those_of_the_data_set(
     for part, (start, n) in enumerate(((0, 3), (3, 4))):
         parquet.write_table(table.slice(start, n), folder / f"test-{part}.parquet")
     monkeypatch.setenv("HEDGE_DATA_DIR", str(tmp_path))
-    ours = columns.open_columns("org/set", None, "test", None)
-    assert not isinstance(ours, columns._OnHub)
+    ours = stored_columns.open_columns("org/set", None, "test", None)
+    assert not isinstance(ours, stored_columns._Loaded)
     features = {"id": Value("int64"), "question": Value("string"), "image": Value("string") if named else Image()}
-    theirs = columns._OnHub(splits.load_split("org/set", None, "test").cast(Features(features)), "org/set", None)
+    theirs = stored_columns._Loaded(
+        splits.load_split("org/set", None, "test").cast(Features(features)), "org/set", None, None
+    )
     assert (list(ours.names), len(ours)) == (list(theirs.names), len(theirs)) == (["id", "question", "image"], 7)
     assert ours.values("question") == theirs.values("question") == rows["question"]
     wanted = [0, 2, 4, 5]
@@ -162,4 +164,4 @@ def test_a_damaged_file_of_columns_is_named(tmp_path: Path, monkeypatch: pytest.
     (tmp_path / "org__set" / "test.parquet").write_bytes(b"PAR1 and nothing else")
     monkeypatch.setenv("HEDGE_DATA_DIR", str(tmp_path))
     with pytest.raises(DataError, match=r"org/set: cannot read test.parquet in "):
-        columns.open_columns("org/set", None, "test", None)
+        stored_columns.open_columns("org/set", None, "test", None)

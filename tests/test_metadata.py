@@ -69,9 +69,11 @@ def test_what_the_package_imports_is_declared() -> None:
 
 
 def test_what_is_imported_as_a_module_begins_is_no_extra() -> None:
-    """An extra may be missing, so it is imported in a function only."""
+    """An extra may be missing, so it is imported in a function only; or in a room that is entered in one only."""
     at_the_top = set()
     for file in packaged():
+        if file.is_relative_to(REPOSITORY / "hedge_tasks" / "guard" / "proxy"):
+            continue
         for node in ast.parse(file.read_text("utf-8")).body:
             if isinstance(node, ast.Import):
                 at_the_top |= {alias.name.partition(".")[0] for alias in node.names}

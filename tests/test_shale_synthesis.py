@@ -283,7 +283,7 @@ def test_without_diffusers_the_error_says_what_to_install(monkeypatch: pytest.Mo
     import sys
 
     monkeypatch.setitem(sys.modules, "diffusers", None)
-    with pytest.raises(ConfigError, match="pip install diffusers"):
+    with pytest.raises(ConfigError, match=r"hedge-tasks\[styles\]"):
         synthesise(1, backend="diffusers:org/model")
 
 

@@ -39,7 +39,7 @@ def test_options_are_checked() -> None:
         ({"at_least": "0.5"}, "needs judge=METRIC"),
         ({"judge": "a", "at_least": "1", "at_most": "1"}, "not both"),
         ({"judge": "a", "at_least": "much"}, "expected a number"),
-        ({"n": "0"}, "n: "),
+        ({"n": "-1"}, "n: "),
         ({"stability": "perhaps"}, "true or false"),
     ):
         with pytest.raises(ConfigError, match=said):
