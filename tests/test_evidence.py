@@ -279,6 +279,16 @@ def test_all_detectors_ask_no_model_until_they_are_kept(
     assert "luq" in rows()[0]
 
 
+def test_a_file_of_answers_keeps_nothing_and_is_told_before_a_model_is_asked(
+    models: Models, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = tmp_path / "answers.jsonl"
+    file.write_text("".join(json.dumps(a.to_dict()) + "\n" for a in asked_run(4).answer_sets))
+    assert main(["detectors", str(file), "--clustering", "nli", "--model", NLI["model"], "--keep"]) == 2
+    assert f"{file}: only a run file keeps what models say" in capsys.readouterr().err
+    assert models.pairs == []
+
+
 def test_evidence_is_of_these_texts_and_no_others(models: Models) -> None:
     run = with_evidence(asked_run(6))
     changed = [replace(a, baseline=replace(a.baseline, text="another")) for a in run.answer_sets]

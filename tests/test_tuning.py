@@ -28,7 +28,7 @@ from hedge_tasks.detectors.thresholds import (
     take_choice,
 )
 from hedge_tasks.detectors.thresholds.choice import best_of
-from hedge_tasks.detectors.thresholds.plateau import plateau, weighted_areas
+from hedge_tasks.detectors.thresholds.plateau import Grid, plateau, weighted_areas
 from hedge_tasks.errors import ConfigError
 from hedge_tasks.lmms.filters import ClusterFilter, ScoreFilter
 from hedge_tasks.lmms.metrics import AurocMetric, CountedDocuments
@@ -288,10 +288,15 @@ def test_a_plateau_wins_over_a_spike() -> None:
 @pytest.mark.parametrize("seed", range(3))
 def test_the_weighted_areas_are_sklearns(seed: int) -> None:
     rng = np.random.default_rng(seed)
-    scores, positive = rng.integers(0, 6, 50).astype(float), (rng.random(50) < 0.4).astype(float)
+    scores, positive = rng.integers(0, 6, (5, 50)).astype(float), (rng.random(50) < 0.4).astype(float)
     weights = rng.integers(0, 4, (5, 50)).astype(float)
-    expected = [roc_auc_score(positive, scores, sample_weight=w) for w in weights]
-    assert weighted_areas(scores, positive, weights) == pytest.approx(expected, abs=1e-12)
+    weights[4, positive == 1] = 0
+    expected = [[roc_auc_score(positive, x, sample_weight=w) for x in scores] for w in weights[:4]]
+    found = weighted_areas(scores, positive, weights)
+    assert found[:4] == pytest.approx([expected[i][i] for i in range(4)], abs=1e-12)
+    assert np.isnan(found[4])
+    # Of all scores under each weighting.
+    assert Grid(np.arange(5.0), scores, positive).areas(weights[:4]) == pytest.approx(np.array(expected), abs=1e-12)
 
 
 def test_too_few_of_a_class_choose_nothing_and_say_so() -> None:

@@ -56,7 +56,7 @@ def run(arguments: argparse.Namespace) -> int:
     from hedge_tasks.report.detector_page import build_detector_page
     from hedge_tasks.runs.detector_table import detector_table, mean_ranks
     from hedge_tasks.runs.fusion import fuse
-    from hedge_tasks.runs.run_files import keep_evidence, load_runs
+    from hedge_tasks.runs.run_files import file_of, keep_evidence, load_runs
 
     everything = [name for name in names() if not get(name).experimental]
     detectors = chosen_detectors(arguments, everything)
@@ -66,6 +66,9 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.plot:
         check_format(arguments.plot, table=True)
     finished = [one for path in arguments.runs for one in load_runs(path, arguments.task, trust=arguments.trust_run)]
+    if arguments.keep:
+        for one in finished:
+            file_of(one)  # before anything is asked for nothing
     if arguments.plot and len(finished) > 1:
         raise ConfigError(f"--plot draws the detectors of one run, and there are {len(finished)}; --html shows all")
     tables = [

@@ -171,7 +171,10 @@ def _chosen(names: tuple[str, ...], alpha: float) -> tuple[tuple[str, Detector],
 
 def _why_not(detector: Detector, evidence: Evidence) -> str:
     missing = detector.missing(evidence)
-    return f"there are no {'; no '.join(map(_bare, missing))}" if missing else "undefined for these answers"
+    if not missing:
+        return "undefined for these answers"
+    one = missing[0].startswith("the ") and not missing[0].split()[1].endswith("s")
+    return f"there {'is' if one else 'are'} no {'; no '.join(map(_bare, missing))}"
 
 
 def _bare(words: str) -> str:

@@ -257,7 +257,7 @@ def threshold_chart(run: Run, scorer: Scorer, shown: Sequence[str] | None = None
     thresholds = np.linspace(0.5, 1.0, steps).tolist()
     options: dict[str, Any] = {"alpha": scorer.alpha, "detectors": asked}
     known_of = evidence_for(run.answer_sets, backend, asked)
-    labels = np.array([np.nan if a.label is None or a.held_out else a.label for a in run.answer_sets])
+    known_labels = np.array([np.nan if a.label is None or a.held_out else a.label for a in run.answer_sets])
     # By detector its score of every document at every threshold; NaN where it has none.
     tables = {name: np.full((len(run.answer_sets), steps), np.nan) for name in asked}
     for i, (answers, tree, evidence) in enumerate(zip(run.answer_sets, trees, known_of, strict=True)):
@@ -271,9 +271,9 @@ def threshold_chart(run: Run, scorer: Scorer, shown: Sequence[str] | None = None
     values: dict[str, list[tuple[float, float]]] = {name: [] for name in asked}
     for k, threshold in enumerate(thresholds):
         for name, table in tables.items():
-            there = ~np.isnan(table[:, k]) & ~np.isnan(labels)
-            if len(np.unique(labels[there])) == 2:
-                values[name].append((threshold, auroc(table[there, k], labels[there])))
+            there = ~np.isnan(table[:, k]) & ~np.isnan(known_labels)
+            if len(np.unique(known_labels[there])) == 2:
+                values[name].append((threshold, auroc(table[there, k], known_labels[there])))
     series = [
         Series(name_of(name), tuple(t for t, _ in points), tuple(v for _, v in points), kind="curve")
         for name, points in values.items()

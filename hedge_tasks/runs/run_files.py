@@ -118,12 +118,22 @@ def keep_evidence(run: Run) -> Path | None:
     Raises:
         DataError: the run was not read from a run file, or the file cannot be written.
     """
-    if run.path is None or not is_run_file(run.path):
-        raise DataError(f"{run.title}: only a run file keeps evidence")
+    path = file_of(run)
     evidence = keep(run.said, run.answer_sets)
     if evidence == run.evidence:
         return None
-    write_whole(run.path, _text(replace(run, evidence=evidence)))
+    write_whole(path, _text(replace(run, evidence=evidence)))
+    return path
+
+
+def file_of(run: Run) -> Path:
+    """The run file that evidence can be kept in.
+
+    Raises:
+        DataError: the run was not read from one.
+    """
+    if run.path is None or not is_run_file(run.path):
+        raise DataError(f"{run.path or run.title}: only a run file keeps what models say")
     return run.path
 
 

@@ -67,8 +67,26 @@ class Grid:
 
 
 def weighted_areas(scores: FloatArray, positive: FloatArray, weights: FloatArray) -> FloatArray:
-    """AUROC (Mann-Whitney, ties half) of one score, shape `(n,)`, under each weighting; nan where a class has none."""
-    return _areas(_layout(scores, positive), weights[:, positive == 1], weights[:, positive == 0])
+    """AUROC (Mann-Whitney, ties half) of each row of scores under its weighting; nan where a class has none.
+
+    Args:
+        scores, weights: Shape `(r, n)`.
+        positive: Whether hallucinated, shape `(n,)`.
+    """
+    order = np.argsort(scores, axis=1, kind="stable")
+    ascending = np.take_along_axis(scores, order, axis=1)
+    hallucinated, supported = (np.take_along_axis(weights * of, order, axis=1) for of in (positive, 1 - positive))
+    up_to = np.cumsum(supported, axis=1)
+    # Where the run of equal scores that each document is in begins and ends.
+    other, places = ascending[:, 1:] != ascending[:, :-1], np.arange(scores.shape[1])
+    begins = np.maximum.accumulate(np.where(np.pad(other, ((0, 0), (1, 0)), constant_values=True), places, 0), axis=1)
+    last = np.where(np.pad(other, ((0, 0), (0, 1)), constant_values=True), places, scores.shape[1])
+    ends = np.minimum.accumulate(last[:, ::-1], axis=1)[:, ::-1]
+    lower, at_most = (np.take_along_axis(of, at, axis=1) for of, at in ((up_to - supported, begins), (up_to, ends)))
+    pairs = hallucinated.sum(axis=1) * supported.sum(axis=1)
+    won = (hallucinated * (lower + at_most)).sum(axis=1) / 2
+    areas: FloatArray = np.divide(won, pairs, out=np.full(len(won), np.nan), where=pairs > 0)
+    return areas
 
 
 _Layout = tuple[IntArray, IntArray, IntArray]
@@ -164,19 +182,21 @@ def choice_errors(
             drawn.append((times, np.stack([rng.permutation(n_units)[units] % folds for _ in range(repeats)])))
         others = [times * (fold[:, None, :] != np.arange(folds)[None, :, None]) for times, fold in drawn]
         areas = grid.areas(np.concatenate(others).reshape(-1, len(profiles)))
-        each = np.stack([times for times, _ in drawn])
-        unmoved = {name: _areas(layout, *grid.by_class(each)) for name, layout in fixed.items()}
-        for i, ((times, fold), of) in enumerate(
-            zip(drawn, areas.reshape(len(drawn), folds * repeats, -1), strict=True)
-        ):
-            if np.isnan(of).any():
-                continue
-            places = plateau(of).reshape(repeats, folds)
-            chosen = np.median(np.take_along_axis(places, fold, axis=1), axis=0).astype(np.int64)
-            for name in names:
-                found = weighted_areas(tables[name][chosen, documents], grid.positive, times[None])
-                again[name].append(float(found[0]))
-                still[name].append(float(unmoved[name][i]))
+        of_each = areas.reshape(len(drawn), folds * repeats, -1)
+        kept = [i for i, of in enumerate(of_each) if not np.isnan(of).any()]
+        if not kept:
+            continue
+        places = [plateau(of_each[i]).reshape(repeats, folds) for i in kept]
+        chosen = np.stack(
+            [
+                np.median(np.take_along_axis(place, drawn[i][1], axis=1), axis=0).astype(np.int64)
+                for i, place in zip(kept, places, strict=True)
+            ]
+        )
+        each = np.stack([drawn[i][0] for i in kept])
+        for name in names:
+            again[name] += weighted_areas(tables[name][chosen, documents], grid.positive, each).tolist()
+            still[name] += _areas(fixed[name], *grid.by_class(each)).tolist()
     if len(again[target]) < 2:
         return {}
     added = {name: float(np.var(again[name], ddof=1) - np.var(still[name], ddof=1)) for name in names}
