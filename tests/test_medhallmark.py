@@ -701,7 +701,7 @@ def test_the_command_lays_out_what_the_table_of_the_run_says(run: Run, capsys: p
     assert of["weakened"]["cells"]["medihall"]["value"] == pytest.approx(0.4)
     effect = next(e["comparison"] for e in facts["prefix_effects"] if e["measure"] == "medihall")
     assert effect["difference"] == pytest.approx(run.values("own_confidence")["medihall_prefix_difference,embed"])
-    assert "nobody/has-this-model, not rescaled" in facts["wording"]["bertscore"]
+    assert "bert-base-uncased, not rescaled" in facts["wording"]["bertscore"]  # of who asks now
     wording_of = run.results["configs"]["own_irg"]["hedge"]["evaluation"]["wording"]
     assert "nobody/has-this-model, not rescaled" in wording_of["bertscore"]
     assert run.values("own_irg")["wrong_sentences,embed"] == 0.5

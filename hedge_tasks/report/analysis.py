@@ -131,7 +131,7 @@ def _analyse(
         for name, s in scores.items()
     }
     analysis = Analysis(run, used, scores, estimates, within, left_out)
-    return _with_curves(analysis, sizes, progress) if curves and run.answer_sets else analysis
+    return _with_curves(analysis, sizes, progress) if curves and analysis.n else analysis
 
 
 def _with_curves(analysis: Analysis, sizes: Sequence[int] | None, progress: Callable[[str], None]) -> Analysis:
@@ -277,7 +277,9 @@ def _about_data(analysis: Analysis) -> Iterable[str]:
             f"{without} of {len(run.answer_sets)} documents have no log-probabilities: their answers weigh the same, "
             "and SE is discrete semantic entropy."
         )
-    if run.answer_sets and any(not a.noisy for a in run.answer_sets):
+    if run.answer_sets and not analysis.n:
+        yield "There is one draw a document (n: 0): detectors that look at samples have no number."
+    elif any(not a.noisy for a in run.answer_sets):
         yield "Some documents have no noisy answers, so VASE is undefined."
     for name, reason in analysis.left_out.items():
         yield f"Left out is the clustering {name}: {reason}"
