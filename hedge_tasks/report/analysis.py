@@ -63,8 +63,12 @@ class Analysis:
 
     @property
     def shown(self) -> tuple[str, ...]:
-        """Those that are compared and drawn: the detectors without the simple baselines."""
-        return main_detectors(self.detectors)
+        """Those that are compared and drawn: the detectors without the simple baselines, where there are samples."""
+        if self.n:
+            return main_detectors(self.detectors)
+        return main_detectors(
+            n for n in self.detectors if any(of[n].value is not None for of in self.estimates.values())
+        )
 
     def drawn(self, clustering: str) -> tuple[str, ...]:
         """Those of a chart with a line each: of many the best ones, in the order in which they were asked."""
