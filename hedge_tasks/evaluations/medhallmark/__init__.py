@@ -6,6 +6,7 @@
     mediscore   MediHall Score and the distribution of categories
     wording     BLEU, ROUGE, METEOR and BERTScore through the field's own libraries
     task        the lmms-eval tasks
+    tables      the paper's tables out of finished runs; `hedge medhallmark` is in command
     data_command  `hedge data medhallmark`
 
 Importing this package loads none of them.
@@ -21,6 +22,7 @@ EVALUATION = Evaluation(
         "hedge_tasks.evaluations.medhallmark.wording:METRICS",
     ),
     suite=("hedge_tasks.evaluations.medhallmark.suite_metrics:SUITE",),
+    commands=("hedge_tasks.evaluations.medhallmark.command:add",),
     data=("hedge_tasks.evaluations.medhallmark.data_command:add",),
 )
 """What it brings to the rooms below."""

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
 _PARTS = ("conventional", "confidence", "counterfactual", "irg")
 _LISTED = 5
+_PACKAGE = "hedge_tasks.evaluations.medhallmark"
 
 
 def add(commands: Any) -> None:
@@ -83,6 +84,7 @@ def _check_judge(arguments: argparse.Namespace, parts: list[str]) -> tuple[dict[
     from hedge_tasks.data.local_data import ImageFolder
     from hedge_tasks.evaluations.medhallmark.judge_quality import judge_quality
     from hedge_tasks.evaluations.medhallmark.released import CATEGORIES, Item, read_part
+    from hedge_tasks.runs.published import read_published
 
     pictures = ImageFolder(arguments.images) if arguments.images is not None else None
 
@@ -97,11 +99,15 @@ def _check_judge(arguments: argparse.Namespace, parts: list[str]) -> tuple[dict[
         [a.name, str(a.judged), number(a.accuracy, 3), *(number(a.recall[category], 3) for category in CATEGORIES)]
         for a in (*found.rounds, *found.baselines)
     ]
+    detector = {p.measure: p.value for p in read_published(_PACKAGE) if p.model == "MediHallDetector"}
+    theirs = [number(detector[f"acc_{category}"], 3) for category in CATEGORIES]
+    rows.append(["paper: MediHallDetector", "300", "N/A", *theirs])
     header = ["recall by category", "judged", "accuracy", *CATEGORIES]
     text = f"{found.rounds[0].n} answers with a human category and a reference\n" + table(header, rows)
+    text += "\nthe paper's row: column ACC of its Table 5, over 300 other answers, with reports and images"
     if found.consistency is not None:
         text += f"\nthe same category in all {len(found.rounds)} rounds: {number(found.consistency, 3)}"
-    return asdict(found), text
+    return {**asdict(found), "paper": detector}, text
 
 
 def _facts(part: BuiltPart) -> dict[str, Any]:

@@ -1,0 +1,220 @@
+"""`hedge medhallmark` on runs whose every verdict is written down here: numbers by hand, the paper's beside them."""
+
+from __future__ import annotations
+
+import csv
+import json
+import re
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+from rouge_score.rouge_scorer import RougeScorer
+from scipy import stats
+
+from hedge_tasks.cli import main
+from hedge_tasks.data.answers import Answer, AnswerSet
+from hedge_tasks.errors import DataError
+from hedge_tasks.evaluations.medhallmark.mediscore import MEDIHALL, unjudged_sentences, wrong_sentences
+from hedge_tasks.evaluations.medhallmark.tables import PATTERNS, numbers_of, prefix_effects
+from hedge_tasks.runs.published import model_of_paper, read_published
+from hedge_tasks.runs.run_files import Run, save_run
+
+PACKAGE = "hedge_tasks.evaluations.medhallmark"
+MODEL = "llava-hf/llava-1.5-7b-hf (hedge_hf)"
+
+
+def verdict(category: str) -> dict[str, Any]:
+    return {"judge": "llm 3", "reason": "so", "category": category, "label": int(category != "correct")}
+
+
+def report(categories: Sequence[str | None]) -> dict[str, Any]:
+    votes = [{"judge": "llm", "category": c, "label": None if c is None else int(c != "correct")} for c in categories]
+    wrong = any(vote["label"] for vote in votes)
+    return {"judge": "sentences of llm 3", "reason": "so", "category": None, "label": int(wrong), "votes": votes}
+
+
+def run_of(part: str, rows: Sequence[tuple[str, str, str, dict[str, Any]]], model: str = MODEL) -> Run:
+    """A run out of (id, image, answer, verdict); every reference is "the left lung"."""
+    sets = tuple(
+        AnswerSet(id, Answer(answer), (), reference="the left lung", group=image, label=v["label"])
+        for id, image, answer, v in rows
+    )
+    settings = {"documents": {"evaluation": "medhallmark", "judge": {"judge": "llm"}}}
+    verdicts = {id: v for id, _, _, v in rows}
+    return Run(f"hedge_medhallmark_{part}_single", model, sets, verdicts, settings, "2026-01-01T00:00:00")
+
+
+CONVENTIONAL = run_of(
+    "conventional",
+    [
+        ("conventional-1", "a", "the left lung", verdict("correct")),
+        ("conventional-2", "a", "the liver", verdict("catastrophic")),
+        ("conventional-3", "b", "the right lung", verdict("attribute")),
+    ],
+)
+PLAIN = ["correct", "correct", "critical", "minor"]
+WEAKENED = ["critical", "correct", "catastrophic", "attribute"]
+CONFIDENCE = run_of(
+    "confidence",
+    [
+        row
+        for i, (plain, weakened) in enumerate(zip(PLAIN, WEAKENED, strict=True))
+        for row in (
+            (f"confidence-{i}", f"image {i}", "left lung", verdict(plain)),
+            (f"confidence-{i}-weakened", f"image {i}", "liver", verdict(weakened)),
+        )
+    ],
+)
+COUNTERFACTUAL = run_of("counterfactual", [("counterfactual-1", "c", "there is none", verdict("prompt_induced"))])
+REPORTS = run_of(
+    "irg",
+    [
+        ("irg-1", "x", "One. Two. Three. Four.", report(["correct", "correct", "critical", "correct"])),
+        ("irg-2", "y", "One. Two.", report(["catastrophic", None])),
+    ],
+)
+RUNS = (CONVENTIONAL, CONFIDENCE, COUNTERFACTUAL, REPORTS)
+
+
+@pytest.fixture(autouse=True)
+def no_bertscore(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HEDGE_BERTSCORE_MODEL", "nobody/has-this-model")
+
+
+def test_each_table_is_over_its_own_questions_with_numbers_by_hand() -> None:
+    of = {n.setting: n for n in numbers_of(RUNS)}
+    assert {name: n.answers for name, n in of.items()} == {
+        "vqa": 3 + 4 + 1,  # of the confidence questions those with the prefix
+        "counterfactual": 1,
+        "irg": 2,
+        "plain": 4,
+        "weakened": 4,
+    }
+    scores = [MEDIHALL[c] for c in ("correct", "catastrophic", "attribute", *WEAKENED, "prompt_induced")]
+    assert of["vqa"].cells["medihall"].value == pytest.approx(sum(scores) / 8)
+    assert of["vqa"].cells["accuracy"].value == pytest.approx(2 / 8)
+    assert of["vqa"].cells["share_catastrophic"].value == pytest.approx(2 / 8)
+    assert of["counterfactual"].cells["medihall"].value == 0.6
+    assert of["counterfactual"].cells["medihall"].interval is None
+    # Sentences first, then reports; what was not judged is left out.
+    assert of["irg"].cells["medihall"].value == pytest.approx(((1 + 1 + 0.2 + 1) / 4 + 0.0) / 2)
+    assert of["irg"].cells["wrong_sentences"].value == pytest.approx((1 / 4 + 1) / 2)
+    assert of["irg"].cells["unjudged_sentences"].value == pytest.approx((0 + 1 / 2) / 2)
+    assert of["irg"].cells["accuracy"].value == 0
+    rouge = RougeScorer(["rouge1"]).score("the left lung", "the liver")["rouge1"]
+    [second] = [v.value for v in of["vqa"].values["rouge1_recall"] if v.id == "conventional-2"]
+    assert second == pytest.approx(rouge.recall)
+    assert "nobody/has-this-model is not here" in str(of["vqa"].cells["bertscore_f1"].reason)
+
+
+def test_the_error_is_over_images_and_the_prefix_is_paired() -> None:
+    found = numbers_of(RUNS)
+    plain = next(n for n in found if n.setting == "plain")
+    values = [MEDIHALL[c] for c in PLAIN]
+    assert plain.cells["medihall"].stderr == pytest.approx(stats.sem(values))
+    low, high = stats.t.interval(0.95, 3, sum(values) / 4, stats.sem(values))
+    assert plain.cells["medihall"].interval == pytest.approx((low, high))
+    effect = next(e.comparison for e in prefix_effects(found) if e.measure == "medihall")
+    expected = [MEDIHALL[b] - MEDIHALL[a] for a, b in zip(PLAIN, WEAKENED, strict=True)]
+    assert effect.difference == pytest.approx(sum(expected) / 4)
+    # A bootstrap of four has the variance of n in place of n - 1.
+    assert effect.stderr == pytest.approx(stats.sem(expected, ddof=0), rel=0.05)
+
+
+@pytest.mark.parametrize(
+    ("category", "medihall", "accuracy"), [("correct", 1.0, 1.0), ("catastrophic", 0.0, 0.0), ("minor", 0.8, 0.0)]
+)
+def test_models_of_one_kind_get_its_score(category: str, medihall: float, accuracy: float) -> None:
+    rows = [(f"conventional-{i}", str(i), "x", verdict(category)) for i in range(5)]
+    [vqa] = numbers_of([run_of("conventional", rows)])
+    assert (vqa.cells["medihall"].value, vqa.cells["accuracy"].value) == (medihall, accuracy)
+    assert vqa.cells["medihall"].stderr == 0
+
+
+def test_without_categories_or_sentences_the_cells_say_why() -> None:
+    rows = [
+        ("conventional-1", "a", "x", {"judge": "rule 3", "label": 1}),
+        ("irg-1", "b", "x. y.", {"judge": "r", "label": 0}),
+    ]
+    of = {n.setting: n for n in numbers_of([run_of("conventional", rows)])}
+    assert "names no categories" in str(of["vqa"].cells["medihall"].reason)
+    assert of["vqa"].cells["accuracy"].value == 0
+    assert of["irg"].cells["wrong_sentences"].reason == "no report has a judged sentence"
+    assert wrong_sentences({"judge": "sentences of x", "votes": [{"label": None}]}, {}) is None
+    assert unjudged_sentences({"judge": "sentences of x", "votes": []}, {}) is None
+
+
+def test_two_runs_of_the_same_questions_are_refused() -> None:
+    with pytest.raises(DataError, match="conventional-1 is in another run of this model"):
+        numbers_of([CONVENTIONAL, run_of("mine", [("conventional-1", "a", "x", verdict("correct"))])])
+    with pytest.raises(DataError, match="'q-1' is no id of Med-HallMark"):
+        numbers_of([run_of("mine", [("q-1", "a", "x", verdict("correct"))])])
+
+
+def test_the_command_prints_the_papers_rows_beside_ours(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    for run in RUNS:
+        save_run(run, tmp_path / "runs")
+    out, answers = tmp_path / "cells.csv", tmp_path / "answers.csv"
+    assert main(["medhallmark", str(tmp_path / "runs"), "--out", str(out), "--answers", str(answers)]) == 0
+    text = capsys.readouterr().out
+    lines = text.splitlines()
+    at = next(i for i, line in enumerate(lines) if line.startswith("Tables 1 and 6: VQA"))
+    assert lines[at + 2].split()[:3] == ["llava-1.5-7b-hf", "conventional+confidence+counterfactual", "8"]
+    assert re.fullmatch(r"  paper +54\.89 +28\.33 +23\.52 +9\.30 +21\.16 +4\.60 +0\.530 +0\.280", lines[at + 3])
+    others = [line.split() for line in lines if line.startswith("paper: XrayGPT")]
+    assert others[0][-2:] == ["0.360", "0.020"]
+    assert "BERTScore is undefined: BERTScore's model nobody/has-this-model is not here" in text
+    assert "wrong sentences" in text
+    rows = list(csv.DictReader(out.open(encoding="utf-8")))
+    [medihall] = [r for r in rows if (r["setting"], r["measure"]) == ("vqa", "medihall")]
+    assert float(medihall["difference"]) == pytest.approx(float(medihall["value"]) - 0.53)
+    assert medihall["source"] == "Table 1"
+    [first] = [r for r in csv.DictReader(answers.open(encoding="utf-8")) if r["id"] == "conventional-1"]
+    assert (float(first["accuracy"]), float(first["medihall"]), float(first["rouge1_f1"])) == (1.0, 1.0, 1.0)
+    assert first["bertscore_f1"] == ""
+    assert main(["medhallmark", str(tmp_path / "runs"), "--name", "LLaVA=x"]) == 2
+    assert "unknown model of the paper" in capsys.readouterr().err
+
+
+def test_published_numbers_are_those_of_the_papers_tables(shared_data: Path) -> None:
+    file = shared_data.parent / "papers" / "medhallmark.txt"
+    if not file.is_file():
+        pytest.skip("the paper is not here")
+    rows = [line.split("\t") for line in file.read_text("utf-8").splitlines() if "\t" in line]
+    printed = {model: [cell for row in rows if row[0] == model for cell in row[1:]] for model in {r[0] for r in rows}}
+    spellings = {"InstructBLIP-7b": "InstructBLIP", "InstructBLIP-13b": "InstructBLIP13b", "Mini-gpt4": "mini-gpt4"}
+    published = read_published(PACKAGE)
+    assert len(published) == 750
+    for p in published:
+        if p.table in ("Table 3", "Table 4", "Table 5"):
+            continue  # their rows begin with something else than the model
+        cells = {
+            float(c)
+            for m in (p.model, spellings.get(p.model))
+            for c in printed.get(m or "", [])
+            if c.replace(".", "").isdigit()
+        }
+        assert any(abs(c - p.value) < 1e-9 or abs(c - 100 * p.value) < 1e-6 for c in cells), p
+    assert {p.model for p in published if p.setting in ("vqa", "irg", "counterfactual")} == set(PATTERNS)
+
+
+def test_the_papers_models_are_told_by_their_names() -> None:
+    names = {
+        "llava-hf/llava-1.5-13b-hf (hedge_hf)": "LLaVA1.5-13b",
+        "liuhaotian/llava-v1.5-7b (hedge_hf)": "LLaVA1.5-7b",
+        "Salesforce/instructblip-vicuna-7b (x)": "InstructBLIP-7b",
+        "Salesforce/blip2-opt-2.7b (x)": "BLIP2",
+        "llava-hf/llava-1.6-7b-hf (x)": None,
+    }
+    assert {model: model_of_paper(model, PATTERNS, {}) for model in names} == names
+
+
+def test_json_has_all_of_it(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = save_run(CONVENTIONAL, tmp_path)
+    assert main(["medhallmark", str(path), "--json"]) == 0
+    facts = json.loads(capsys.readouterr().out)
+    assert [one["setting"] for one in facts["runs"]] == ["vqa"]
+    assert facts["runs"][0]["published"]["medihall"]["value"] == 0.53
+    assert facts["wording"]["meteor"].startswith("nltk")
