@@ -36,6 +36,9 @@ Measure = RightShare | Average | ResistanceRate
 
 BLIND = "blind"
 
+_FEW_SCENES = 20
+"""Below so many a standard error between groups is itself hardly known."""
+
 
 class Answered(NamedTuple):
     """One judged baseline answer.
@@ -245,5 +248,7 @@ def _lacks(pool: Sequence[Answered]) -> Iterator[str]:
         if noisy and len(noisy) < len(scenarios):
             there = ", ".join(scenario for scenario in scenarios if scenario in noisy)
             yield f"the resistance rate of Table {table} is over {there} alone"
+    if 1 < len({one.document["group"] for one in seen if one.document["scenario"] == CLEAN}) < _FEW_SCENES:
+        yield f"intervals between fewer than {_FEW_SCENES} scenes are rough"
     if silent := sum(one.right is None for one in pool):
         yield f"{silent} of {len(pool)} answers have no verdict and are in no share"
