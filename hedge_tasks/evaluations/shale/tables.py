@@ -36,7 +36,7 @@ Measure = RightShare | Average | ResistanceRate
 
 BLIND = "blind"
 
-_FEW_SCENES = 20
+_FEW_SCENES = 10
 """Below so many a standard error between groups is itself hardly known."""
 
 
@@ -190,6 +190,9 @@ def _of_model(model: str, runs: Sequence[Run], beside: str, parsing: str) -> Mod
         number: {name: _cell(column, pool, published(number, beside).get(name)) for name, column in columns.items()}
         for number, columns in COLUMNS.items()
     }
+    rough = [name for of in tables.values() for name, cell in of.items() if cell.interval and cell.scenes < _FEW_SCENES]
+    if rough:
+        notes.append(f"intervals between fewer than {_FEW_SCENES} scenes are rough: {', '.join(rough)}")
     return ModelTables(model, beside, tuple(titles), tables, (*notes, *_lacks(pool)))
 
 
@@ -248,7 +251,5 @@ def _lacks(pool: Sequence[Answered]) -> Iterator[str]:
         if noisy and len(noisy) < len(scenarios):
             there = ", ".join(scenario for scenario in scenarios if scenario in noisy)
             yield f"the resistance rate of Table {table} is over {there} alone"
-    if 1 < len({one.document["group"] for one in seen if one.document["scenario"] == CLEAN}) < _FEW_SCENES:
-        yield f"intervals between fewer than {_FEW_SCENES} scenes are rough"
     if silent := sum(one.right is None for one in pool):
         yield f"{silent} of {len(pool)} answers have no verdict and are in no share"
