@@ -23,15 +23,12 @@ from hedge_tasks.evaluations.vope.vocabulary import coco
 
 def agreement(name: str, pairs: list[tuple[str, str, frozenset[str]]], presence: str, model: str | None) -> None:
     """Counts over (word, category, objects of the image)."""
-    both = Counter(
-        (category in truth, is_present(word, category, truth, presence, model)) for word, category, truth in pairs
-    )
+    both = Counter((of in truth, is_present(word, of, truth, presence, model)) for word, of, truth in pairs)
     n, exact, added = len(pairs), both[True, True], both[False, True]
     chance = (exact / n) * ((exact + added) / n) + (1 - exact / n) * (1 - (exact + added) / n)
     kappa = ((n - added) / n - chance) / (1 - chance)
-    print(
-        f"{name}: {n} lookups, {exact} present by category, {added} more by likeness; agreement {1 - added / n:.4f}, kappa {kappa:.3f}"
-    )
+    print(f"{name}: {n} lookups, {exact} present by category, {added} more by likeness", end="; ")
+    print(f"agreement {1 - added / n:.4f}, kappa {kappa:.3f}")
 
 
 def between_categories(presence: str, model: str | None) -> None:

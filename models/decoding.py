@@ -151,13 +151,11 @@ def positions_of(model: Any, inputs: Mapping[str, Any]) -> torch.Tensor:
     return model._prepare_position_ids_for_generation(inputs["input_ids"], dict(inputs))
 
 
-@torch.inference_mode()
-def forced_logprobs(model: Any, inputs: Mapping[str, Any], tokens: Sequence[Sequence[int]]) -> list[list[float]]:
-    """Log-probabilities, over the raw distribution, of given tokens after each prompt; one pass for all of them.
+def continued(inputs: Mapping[str, Any], tokens: Sequence[Sequence[int]]) -> tuple[dict[str, Any], torch.Tensor]:
+    """Processed prompts with given tokens behind them, and these tokens, shape (rows, longest).
 
     Args:
-        model: a transformers model.
-        inputs: processed prompts, left-padded.
+        inputs: left-padded.
         tokens: of each row, none or more.
     """
     ids, mask = inputs["input_ids"], inputs["attention_mask"]
@@ -172,6 +170,20 @@ def forced_logprobs(model: Any, inputs: Mapping[str, Any], tokens: Sequence[Sequ
     for name in _TOKEN_TYPES:
         if name in inputs:
             longer[name] = torch.cat([inputs[name], torch.zeros_like(forced)], dim=1)
+    return longer, forced
+
+
+@torch.inference_mode()
+def forced_logprobs(model: Any, inputs: Mapping[str, Any], tokens: Sequence[Sequence[int]]) -> list[list[float]]:
+    """Log-probabilities, over the raw distribution, of given tokens after each prompt; one pass for all of them.
+
+    Args:
+        model: a transformers model.
+        inputs: processed prompts, left-padded.
+        tokens: of each row, none or more.
+    """
+    longer, forced = continued(inputs, tokens)
+    length = forced.shape[1]
     output = model(**longer, position_ids=positions_of(model, longer), use_cache=False, logits_to_keep=length + 1)
     known = output.logits[:, -length - 1 : -1].float().log_softmax(-1).gather(2, forced[..., None])[..., 0]
     return [row[: len(own)].tolist() for row, own in zip(known, tokens, strict=True)]

@@ -22,6 +22,7 @@ from transformers.models.auto.modeling_auto import MODEL_FOR_IMAGE_TEXT_TO_TEXT_
 
 from hedge_tasks.data.answers import Answer
 from hedge_tasks.errors import ConfigError, HedgeError, unknown
+from hedge_tasks.models.attention import eager, image_attention
 from hedge_tasks.models.base import ChatAdapter, conversation_draws, positive, refuse_unknown
 from hedge_tasks.models.contrast import Contrast, ContrastiveDecoding
 from hedge_tasks.models.decoding import PlainGeneration, SharedPrefill, forced_logprobs
@@ -162,6 +163,7 @@ class HedgeHF(ChatAdapter):
         self._knows_system = self._check_template()
         self.share_prefill = share_prefill
         self._placeholders = _placeholder_tokens(config)
+        self._image_token = _image_token(config)
         weights = identity_of(pretrained, getattr(config, "_commit_hash", None))
         adapter = f"+{peft}@{identity_of(peft)}" if peft else ""
         self.answer_identity = f"hedge_hf:{pretrained}@{weights}{adapter}:{self._model.dtype}:{VERSION}"
@@ -349,6 +351,27 @@ class HedgeHF(ChatAdapter):
             found += forced_logprobs(self._model, self._inputs(list(conversations[rows])), tokens)
         return found
 
+    def image_attention(self, conversation: list[dict[str, Any]], text: str) -> list[tuple[int, int, float]]:
+        """How much the model looks at its picture while it says a text, token by token; see `models.attention`.
+
+        The text is what the tokenizer makes of it; a sampled text may, seldom, have been said in other tokens.
+
+        Returns:
+            Begin and end of each token in the text, and the share of attention on image tokens.
+
+        Raises:
+            ConfigError: the model reads no pictures as tokens, has no eager attention, or its tokenizer no places.
+        """
+        if self._image_token is None:
+            raise ConfigError(f"attention: {self.pretrained} has no image token")
+        if not getattr(self._tokenizer, "is_fast", False):
+            raise ConfigError(f"attention: the tokenizer of {self.pretrained} does not tell where tokens stand")
+        said = self._tokenizer(text, add_special_tokens=False, return_offsets_mapping=True)
+        with eager(self._model):
+            shares = image_attention(self._model, self._inputs([conversation]), said["input_ids"], self._image_token)
+        places = [(int(start), int(end)) for start, end in said["offset_mapping"]]
+        return [(*place, share) for place, share in zip(places, shares, strict=True)]
+
     @property
     def chat_template(self) -> str:
         """Of the model, as the source of a Jinja template."""
@@ -465,6 +488,12 @@ def _placeholder_tokens(config: Any) -> set[int]:
     names = [f"{kind}_token_{end}" for kind in ("image", "video", "boi", "eoi") for end in ("id", "index")]
     names += ["vision_start_token_id", "vision_end_token_id"]
     return {value for name in names if isinstance(value := getattr(config, name, None), int)}
+
+
+def _image_token(config: Any) -> int | None:
+    """The token that stands in a prompt once for every embedding of a picture."""
+    named = (getattr(config, name, None) for name in ("image_token_id", "image_token_index"))
+    return next((value for value in named if isinstance(value, int)), None)
 
 
 def _as_list(value: object) -> list[str]:

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from hedge_tasks.data.manifests import Manifest
 from hedge_tasks.errors import ConfigError, unknown
 from hedge_tasks.lmms.catalogue import task_files
 from hedge_tasks.runs.trust import read_task
+
+if TYPE_CHECKING:
+    from hedge_tasks.lmms.task import HedgeTask
 
 
 def manifest_of(task: str) -> Manifest:
@@ -17,6 +20,16 @@ def manifest_of(task: str) -> Manifest:
 
     Raises:
         ConfigError: there is no such task; names the nearest one.
+        DataError: its data cannot be had.
+    """
+    return load_task(task).manifest()
+
+
+def load_task(task: str) -> HedgeTask:
+    """A task with its documents, as an evaluation loads it.
+
+    Raises:
+        ConfigError: there is no such task of ours.
         DataError: its data cannot be had.
     """
     from lmms_eval.tasks import TaskManager, get_task_dict
@@ -27,8 +40,8 @@ def manifest_of(task: str) -> Manifest:
     entry_point()
     made = get_task_dict([task], TaskManager(include_defaults=False), "chat")[task]
     if not isinstance(made, HedgeTask):
-        raise ConfigError(f"{task} is none of these tasks, so it has no manifest")
-    return made.manifest()
+        raise ConfigError(f"{task} is none of these tasks")
+    return made
 
 
 def tasks_of(name: str) -> list[str]:

@@ -76,7 +76,7 @@ def _flat(cell: Cell) -> dict[str, Any]:
 
 
 def _text(one: ModelTables, wanted: Sequence[int]) -> str:
-    blocks = [f"{one.model or 'unknown model'}: {len(one.runs)} runs", *(f"- {title}" for title in one.runs)]
+    blocks = [f"{one.model or 'unknown model'}:", *(f"- {title}" for title in one.runs)]
     for n in wanted:
         blocks += ["", f"Table {n}, {_TITLES[n]}", _layout(one.tables[n], one.beside)]
     return "\n".join([*blocks, *(["", *(f"Note: {note}." for note in one.notes)] if one.notes else [])])
@@ -84,12 +84,14 @@ def _text(one: ModelTables, wanted: Sequence[int]) -> str:
 
 def _layout(cells: Mapping[str, Cell], beside: str) -> str:
     header = ["", "ours", "95 %", "items", "scenes", f"paper ({beside})", "difference"]
-    lines = [table(header, [[_name(name), *_numbers(cell)] for name, cell in cells.items()])]
-    reasons: dict[str, list[str]] = {}
-    for name, cell in cells.items():
-        if cell.reason:
-            reasons.setdefault(cell.reason, []).append(_name(name))
-    return "\n".join([*lines, *(f"  {', '.join(names)}: {reason}" for reason, names in reasons.items())])
+    asked = {name: cell for name, cell in cells.items() if cell.n}
+    if not asked:
+        return "  nothing of it was asked"
+    lines = [table(header, [[_name(name), *_numbers(cell)] for name, cell in asked.items()])]
+    lines += [f"  {_name(name)}: {cell.reason}" for name, cell in asked.items() if cell.reason]
+    if left := [_name(name) for name, cell in cells.items() if not cell.n and not name.startswith("rr_")]:
+        lines.append(f"  not asked: {', '.join(left)}")
+    return "\n".join(lines)
 
 
 def _numbers(cell: Cell) -> list[str]:

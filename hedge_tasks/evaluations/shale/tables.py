@@ -36,6 +36,9 @@ Measure = RightShare | Average | ResistanceRate
 
 BLIND = "blind"
 
+_FEW_SCENES = 10
+"""Below so many a standard error between groups is itself hardly known."""
+
 
 class Answered(NamedTuple):
     """One judged baseline answer.
@@ -187,6 +190,9 @@ def _of_model(model: str, runs: Sequence[Run], beside: str, parsing: str) -> Mod
         number: {name: _cell(column, pool, published(number, beside).get(name)) for name, column in columns.items()}
         for number, columns in COLUMNS.items()
     }
+    rough = [name for of in tables.values() for name, cell in of.items() if cell.interval and cell.scenes < _FEW_SCENES]
+    if rough:
+        notes.append(f"intervals between fewer than {_FEW_SCENES} scenes are rough: {', '.join(rough)}")
     return ModelTables(model, beside, tuple(titles), tables, (*notes, *_lacks(pool)))
 
 

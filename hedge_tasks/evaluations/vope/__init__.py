@@ -1,7 +1,8 @@
 """VOPE: hallucination where a model may imagine (arXiv 2511.13420).
 
     vocabulary  COCO's 80 categories with CHAIR's synonyms, as lmms-eval ships them, and the recheck's object phrase
-    extraction  the COCO objects that a text mentions
+    extraction  the COCO objects that a text mentions; orange: whether that word is one of them
+    presence    whether an object is in the image: by its category, or by likeness
     judge       from the reply to a recheck to yes or no, and with presence to the four sets of the paper's section 3.2
     documents   which images are shown, and what is in them
     building    a local data set out of the official JSON file and COCO images
@@ -10,7 +11,9 @@
     rechecks    the second stage: a question for every object of a story
     metrics     the rows of the paper's tables, with intervals by image
     task        the lmms-eval task
+    published   the paper's tables
     tables      what `hedge vope` (command) shows; `hedge data vope` is in data_command
+    attention   attention to the image while an object is said (section 4.6), for `hedge vope-attention`
 
 Importing this package loads none of them.
 """
@@ -25,6 +28,6 @@ EVALUATION = Evaluation(
     suite=("hedge_tasks.evaluations.vope.suite_metrics:SUITE",),
     second_stages={"vope_rechecks": "hedge_tasks.evaluations.vope.rechecks:rechecks"},
     data=("hedge_tasks.evaluations.vope.data_command:add",),
-    commands=("hedge_tasks.evaluations.vope.command:add",),
+    commands=("hedge_tasks.evaluations.vope.command:add", "hedge_tasks.evaluations.vope.attention_command:add"),
 )
 """What it brings to the rooms below."""

@@ -46,12 +46,13 @@ class Mention:
     Attributes:
         word: as the vocabulary spells it, in the singular ("puppy").
         category: of COCO ("dog").
-        start: number of its first token.
+        start, end: numbers of its first token and of the one after its last.
     """
 
     word: str
     category: str
     start: int
+    end: int
 
 
 def mentions(text: str, vocabulary: Vocabulary | None = None) -> list[Mention]:
@@ -81,6 +82,25 @@ def objects_in(text: str, *, unit: str = "words", vocabulary: Vocabulary | None 
     return list(dict.fromkeys((mention.word, mention.category) for mention in found))
 
 
+def places(text: str, found: Sequence[Mention]) -> list[tuple[int, int] | None]:
+    """Begin and end of each mention in the text as it was written; None where normalisation has moved it.
+
+    Example:
+        >>> text = "Don't touch the wine glasses."
+        >>> [text[slice(*place)] for place in places(text, mentions(text))]
+        ['wine glasses']
+    """
+    # Tokens follow each other in the text, but for marks and possessive endings that are left out between them.
+    plain, at = text.lower(), 0
+    spans: list[tuple[int, int] | None] = []
+    for token in _tokens(text):
+        start = plain.find(token, at) if len(plain) == len(text) else -1
+        spans.append((start, start + len(token)) if start >= 0 else None)
+        at = start + len(token) if start >= 0 else at
+    ends = [(spans[mention.start], spans[mention.end - 1]) for mention in found]
+    return [(first[0], last[1]) if first and last else None for first, last in ends]
+
+
 def _tokens(text: str) -> list[str]:
     """Words and punctuation marks, lower case; possessive endings gone, "don't" is "don not"."""
     plain = _NEGATED.sub(" not", unicodedata.normalize("NFKC", text).lower())
@@ -94,9 +114,9 @@ def _mentions(tokens: Sequence[str], bases: Sequence[str], vocabulary: Vocabular
         size, meaning = _phrase_at(at, tokens, bases, vocabulary, longest)
         if size > 1:
             if meaning in vocabulary.categories:
-                yield Mention(meaning, vocabulary.categories[meaning], at)
+                yield Mention(meaning, vocabulary.categories[meaning], at, at + size)
         elif bases[at] in vocabulary.categories and _is_object(at, tokens, bases):
-            yield Mention(bases[at], vocabulary.categories[bases[at]], at)
+            yield Mention(bases[at], vocabulary.categories[bases[at]], at, at + 1)
         at += size
 
 

@@ -207,8 +207,6 @@ class ObjectAuroc(AurocMetric):
 class StoryAuroc(AurocMetric):
     """ROC-AUC of a story's score against its label: whether the model is wrong about any of its objects."""
 
-    unit = "story"
-
     def __init__(self, score: str) -> None:
         super().__init__(score)
         self.__name__ = f"story_{score}_auroc"
