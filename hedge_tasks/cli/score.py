@@ -56,8 +56,7 @@ def run(arguments: argparse.Namespace) -> int:
     given = [a for a in answer_sets if a.cluster_ids is not None]
     open_sets = [a for a in answer_sets if a.cluster_ids is None]
     clustered = {
-        a.id: a
-        for a in (*given, *cluster_answer_sets(open_sets, backend, with_question=arguments.with_question))
+        a.id: a for a in (*given, *cluster_answer_sets(open_sets, backend, with_question=arguments.with_question))
     }
     scores = score_all([clustered[a.id] for a in answer_sets], backend, detectors, alpha=arguments.alpha)
     if arguments.out:
