@@ -2,13 +2,14 @@
 # make check        install, lint, type-check, run the tests that are not slow: under two minutes on two cores
 # make test         install, lint, type-check, run all tests
 # make test-engines the embedded model through vLLM, llama.cpp and `transformers serve`, set up in .engines
+# make test-pythons each Python that the metadata names: resolves, and where it is installed, imports and scores a file
 # make demo-models  train the embedded models again (about 15 minutes on two cores)
 
 PYTHON ?= python3
 export PATH := $(CURDIR)/.venv/bin:$(PATH)
 PIP = pip install --quiet --constraint constraints.txt
 
-.PHONY: demo check test test-engines lint demo-models clean
+.PHONY: demo check test test-engines test-pythons lint demo-models clean
 
 demo: .venv/.installed
 	@touch .venv/.started
@@ -29,6 +30,9 @@ test: lint
 test-engines: .venv/.installed-dev
 	python tests/engines/environments.py .engines
 	OMP_NUM_THREADS=1 pytest tests/engines
+
+test-pythons: .venv/.installed-dev
+	python tests/pythons.py .pythons
 
 lint: .venv/.installed-dev
 	ruff check .
@@ -54,4 +58,4 @@ OLDEST = 3, 11
 	@touch $@
 
 clean:
-	rm -rf .venv .engines build dist *.egg-info
+	rm -rf .venv .engines .pythons build dist *.egg-info
