@@ -3,13 +3,14 @@
 # make test         install, lint, type-check, run all tests
 # make test-engines the embedded model through vLLM, llama.cpp and `transformers serve`, set up in .engines
 # make docs         the documentation site, with its notebooks run: build/site/html/index.html
+# make test-pythons each Python that the metadata names: resolves, and where it is installed, imports and scores a file
 # make demo-models  train the embedded models again (about 15 minutes on two cores)
 
 PYTHON ?= python3
 export PATH := $(CURDIR)/.venv/bin:$(PATH)
 PIP = pip install --quiet --constraint constraints.txt
 
-.PHONY: demo check test test-engines lint docs demo-models clean
+.PHONY: demo check test test-engines test-pythons lint docs demo-models clean
 
 demo: .venv/.installed
 	@touch .venv/.started
@@ -30,6 +31,9 @@ test: lint
 test-engines: .venv/.installed-dev
 	python tests/engines/environments.py .engines
 	OMP_NUM_THREADS=1 pytest tests/engines
+
+test-pythons: .venv/.installed-dev
+	python tests/pythons.py .pythons
 
 lint: .venv/.installed-dev
 	ruff check .
@@ -59,4 +63,4 @@ OLDEST = 3, 11
 	@touch $@
 
 clean:
-	rm -rf .venv .engines build dist *.egg-info
+	rm -rf .venv .engines .pythons build dist *.egg-info

@@ -144,3 +144,12 @@ def test_list_and_path(capsys: pytest.CaptureFixture[str]) -> None:
     assert all(task["title"] for task in tasks.values())
     assert main(["path"]) == 0
     assert (Path(capsys.readouterr().out.strip()) / "hedge_demo" / "hedge_demo.yaml").is_file()
+
+
+def test_the_environment_names_the_model_and_an_option_goes_before_it(
+    answers: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("HEDGE_NLI_MODEL", "nowhere/named")
+    for options, told in (([], "nowhere/named"), (["--model", "nowhere/given"], "nowhere/given")):
+        assert main(["score", str(answers), "--clustering", "nli", *options]) == 2
+        assert f"cannot load the NLI model '{told}'" in capsys.readouterr().err

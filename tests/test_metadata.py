@@ -12,6 +12,7 @@ from collections.abc import Iterable
 from importlib.metadata import packages_distributions
 from pathlib import Path
 
+import pytest
 from conftest import REPOSITORY
 
 import hedge_tasks
@@ -130,3 +131,21 @@ def test_make_says_in_one_line_which_python_it_takes(tmp_path: Path) -> None:
         assert told in first
         assert first.endswith("as in  make demo PYTHON=python3.12")
         assert not (tmp_path / ".venv").exists()
+
+
+def test_the_pythons_that_are_tried_are_those_of_the_metadata() -> None:
+    import pythons
+
+    assert pythons.versions()[0] == PROJECT["requires-python"].removeprefix(">=")
+    assert pythons.versions() == sorted(pythons.versions(), key=lambda version: int(version.split(".")[1]))
+    assert "test-pythons" in (REPOSITORY / "Makefile").read_text("utf-8")
+
+
+@pytest.mark.slow
+def test_this_python_runs_what_others_are_tried_with(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    import pythons
+
+    pythons.score(Path(sys.executable).parent, tmp_path)  # in the environment of the tests: nothing is installed
+    monkeypatch.setattr(pythons, "ENTROPY", 0.1)
+    with pytest.raises(pythons.Failed, match="semantic entropy"):
+        pythons.score(Path(sys.executable).parent, tmp_path)

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import configparser
+import importlib.util
 import json
 import os
+import re
 import shutil
 import stat
 import subprocess
@@ -91,6 +93,28 @@ def test_every_package_has_an_init() -> None:
 def test_the_training_of_the_embedded_models_stays_out_of_the_wheel(wheel: Path) -> None:
     with zipfile.ZipFile(wheel) as archive:
         assert [name for name in archive.namelist() if "/training/" in name] == []
+
+
+@pytest.mark.slow
+def test_the_package_page_has_no_link_that_leads_nowhere(wheel: Path) -> None:
+    with zipfile.ZipFile(wheel) as archive:
+        [name] = [name for name in archive.namelist() if name.endswith(".dist-info/METADATA")]
+        page = archive.read(name).decode()
+    assert "Description-Content-Type: text/markdown" in page
+    assert "# hedge-tasks\n" in page
+    assert [target for target in re.findall(r"\]\(([^)]*)\)", page) if not target.startswith("https://")] == []
+
+
+def test_links_are_absolute_where_the_repository_has_an_address() -> None:
+    spec = importlib.util.spec_from_file_location("setup_py", REPOSITORY / "setup.py")
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    readme = "[`a`](docs/a.md#b), [c [d]](e.md), [web](https://x.org/y), [here](#top)"
+    assert module.page(readme, None) == "`a`, c [d], [web](https://x.org/y), [here](#top)"
+    at = "https://example.org/us/hedge/"
+    assert module.page(readme.partition(",")[0], at) == "[`a`](https://example.org/us/hedge/blob/HEAD/docs/a.md#b)"
 
 
 @pytest.mark.slow

@@ -30,7 +30,9 @@ def add(commands: Any) -> None:
     score.add_argument("--csv", action="store_true", default=None, help="ANSWERS is CSV, whatever its name")
     score.add_argument("--allow-unknown", action="store_true", help="pass over keys that no accepted shape has")
     score.add_argument("--clustering", default="embed", metavar="exact|embed|nli", help="default: embed")
-    score.add_argument("--model", help="model of the clustering (hub id or folder)")
+    score.add_argument(
+        "--model", help="model of the clustering (hub id or folder; default: HEDGE_NLI_MODEL or HEDGE_EMBEDDING_MODEL)"
+    )
     score.add_argument("--threshold", type=float, help="cosine threshold of embed")
     score.add_argument("--with-question", action="store_true", help="put the question in front of each answer")
     score.add_argument("--alpha", type=float, default=1.0, help="weight of the clean-noisy gap in VASE (default: 1)")
@@ -44,9 +46,11 @@ def run(arguments: argparse.Namespace) -> int:
     from hedge_tasks.detectors.pipeline import USUAL, cluster_open, summarise
     from hedge_tasks.detectors.score_files import write_scores
     from hedge_tasks.detectors.scorer import score_all
+    from hedge_tasks.runs.scorers import chosen_models
 
     detectors = chosen_detectors(arguments, USUAL)
-    options = {key: value for key in ("model", "threshold") if (value := getattr(arguments, key)) is not None}
+    named = {key: value for key in ("model", "threshold") if (value := getattr(arguments, key)) is not None}
+    options = {**chosen_models(arguments.clustering), **named}
     backend = build_backend(arguments.clustering, **options)
     answer_sets = read_answer_sets(arguments.answers, table=arguments.csv, allow_unknown=arguments.allow_unknown)
     given = [a for a in answer_sets if a.cluster_ids is not None]

@@ -43,6 +43,15 @@ def scorer_of(run: Run, name: str | None) -> Scorer:
     return scorers[name] if name is not None else next(iter(scorers.values()))
 
 
+def chosen_models(backend: str) -> dict[str, Any]:
+    """The models that the environment names (HEDGE_NLI_MODEL, HEDGE_EMBEDDING_MODEL), as options of a clustering."""
+    return {
+        "model" if backend == kind else f"{prefix}_model": os.environ[variable]
+        for kind, (prefix, variable) in KINDS.items()
+        if backend in (kind, "hybrid") and os.environ.get(variable)
+    }
+
+
 def model_options(run: Run, backend: str, given: Container[str] = ()) -> dict[str, Any]:
     """The models for another clustering of a run's answers, as options of the backend.
 
@@ -57,15 +66,12 @@ def model_options(run: Run, backend: str, given: Container[str] = ()) -> dict[st
     Raises:
         Untrusted: the run was read from a file and names a model that no installed task has.
     """
-    options: dict[str, Any] = {}
-    for kind, (prefix, variable) in KINDS.items():
+    options = {option: model for option, model in chosen_models(backend).items() if option not in given}
+    for kind, (prefix, _) in KINDS.items():
         if backend not in (kind, "hybrid"):
             continue
         before = "" if backend == kind else f"{prefix}_"
-        if f"{before}model" in given:
-            continue
-        if os.environ.get(variable):
-            options[f"{before}model"] = os.environ[variable]
+        if f"{before}model" in given or f"{before}model" in options:
             continue
         model, revision = next(_used(run, kind, prefix), (None, None))
         if model is not None:
