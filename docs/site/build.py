@@ -99,6 +99,19 @@ def write(path: Path, text: str) -> None:
     path.write_text(text, "utf-8")
 
 
+def environment_of(out: Path, *, notebooks: bool) -> dict[str, str]:
+    """For notebooks: our commands, nobody's settings, no network and no traces."""
+    kept = {key: value for key, value in os.environ.items() if not key.startswith("HEDGE_")}
+    return {
+        **kept,
+        "PATH": os.pathsep.join([str(Path(sys.executable).parent), os.environ.get("PATH", "")]),
+        "HEDGE_DOCS_NOTEBOOKS": "force" if notebooks else "off",
+        "HEDGE_CACHE": str((out / "cache").resolve()),
+        "HF_HUB_OFFLINE": "1",
+        "TOKENIZERS_PARALLELISM": "false",
+    }
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("out", type=Path, help="folder; the site is in OUT/html")
@@ -106,7 +119,7 @@ def main() -> int:
     arguments = parser.parse_args()
     source = arguments.out / "source"
     assemble(source)
-    environment = {**os.environ, "HEDGE_DOCS_NOTEBOOKS": "off" if arguments.no_notebooks else "force"}
+    environment = environment_of(arguments.out, notebooks=not arguments.no_notebooks)
     command = [sys.executable, "-m", "sphinx", "--fail-on-warning", "--keep-going", "--quiet", "--fresh-env"]
     command += ["--conf-dir", str(SITE), "--builder", "html", "--doctree-dir", str(arguments.out / "doctrees")]
     return subprocess.run([*command, str(source), str(arguments.out / "html")], env=environment).returncode

@@ -25,8 +25,11 @@ suppress_warnings = ["myst.header"]  # a README may begin where it likes
 
 nb_execution_mode = os.environ.get("HEDGE_DOCS_NOTEBOOKS", "force")
 nb_execution_timeout = 300
+nb_execution_in_temp = True
 nb_execution_raise_on_error = True
+nb_execution_show_tb = True
 nb_merge_streams = True
+exclude_patterns = ["**/*.ipynb"]  # to be downloaded
 
 default_role = "code"  # as in docstrings
 autodoc_member_order = "bysource"
