@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import importlib.util
+import json
+import os
 import re
 import subprocess
 import sys
@@ -35,6 +37,12 @@ def extra_or_skip() -> None:
 def generated() -> ModuleType:
     extra_or_skip()
     return module("generated")
+
+
+@pytest.fixture(scope="module")
+def notebooks() -> ModuleType:
+    extra_or_skip()
+    return module("notebooks")
 
 
 @pytest.fixture(scope="module")
@@ -152,10 +160,63 @@ def test_links_to_files_become_downloads_and_a_broken_one_an_error(build: Module
     said = build.with_known_links("[a](docs/guard.md#x) [b](pyproject.toml) [c](docs) [d](tasks)", readme, tmp_path)
     assert said == "[a](docs/guard.md#x) [b](pyproject.toml) c [d](tasks/README.md)"
     assert (tmp_path / "pyproject.toml").is_file()
+    notebook = build.with_known_links("[e](docs/notebooks/own_data.md)", readme, tmp_path)
+    assert notebook == "[e](docs/notebooks/own_data.ipynb)"
     fenced = "```\n[x](nowhere.md)\n```\n"
     assert build.with_known_links(fenced, readme, tmp_path) == fenced
     with pytest.raises(FileNotFoundError, match=r"README.md: nowhere.md is not there"):
         build.with_known_links("[x](nowhere.md)", readme, tmp_path)
+
+
+NOTEBOOK = """---
+file_format: mystnb
+kernelspec: {display_name: Python 3, name: python3}
+---
+
+# Title
+
+```{code-cell} ipython3
+for i in range(3):
+    print(i, flush=True)
+```
+
+```{code-cell} ipython3
+:tags: [remove-cell]
+assert i == %d
+```
+"""
+
+
+def test_a_notebook_is_run_and_one_that_fails_ends_the_build(notebooks: ModuleType, tmp_path: Path) -> None:
+    assert notebooks.is_notebook(NOTEBOOK)
+    assert not notebooks.is_notebook("# Title\n")
+    page, download = tmp_path / "docs" / "a.ipynb", tmp_path / "downloads" / "a.ipynb"
+    notebooks.put(NOTEBOOK % 2, page, download, dict(os.environ))
+    title, loop, check = json.loads(page.read_text("utf-8"))["cells"]
+    assert "{download}`a.ipynb <../downloads/a.ipynb>`" in "".join(title["source"])
+    [output] = loop["outputs"]
+    assert "".join(output["text"]) == "0\n1\n2\n", "in one piece"
+    assert check["metadata"]["tags"] == ["remove-cell"]
+    readers = json.loads(download.read_text("utf-8"))["cells"]
+    assert ["assert" in "".join(cell["source"]) for cell in readers] == [False, False]
+    assert readers[1]["outputs"] == []
+    with pytest.raises(notebooks.NotebookFailed, match=r"b: .*(\n.*)*assert i == 3"):
+        notebooks.put(NOTEBOOK % 3, tmp_path / "b.ipynb", download, dict(os.environ))
+
+
+def test_there_is_a_notebook_for_each_door_and_it_was_run(pages: dict[Path, Page], site: Path) -> None:
+    for name, shows in (
+        ("own_answers", "radflag_auroc_interval"),
+        ("own_endpoint", "stay the same on a blank picture"),
+        ("own_data", "hallucinated (wrong-type"),
+        ("comparing_detectors", "No detector that draws is better beyond chance"),
+        ("reading_a_report", "nothing to remark"),
+    ):
+        page = pages[site / "docs" / "notebooks" / f"{name}.html"]
+        text = "".join(page.text)
+        assert shows in text, name
+        assert "What the text says, checked" not in text, name
+        assert any(link.endswith(f"{name}.ipynb") for link in page.links), name
 
 
 def test_numbers_of_the_advice_are_those_of_the_table(generated: ModuleType) -> None:

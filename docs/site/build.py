@@ -12,7 +12,7 @@ import re
 import shutil
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 SITE = Path(__file__).resolve().parent
@@ -34,8 +34,13 @@ TEXTS = (
 _LINK = re.compile(r"(!?)\[((?:[^\[\]]|\[[^\]]*\])*)\]\(([^()\s]+)\)")
 
 
-def assemble(source: Path) -> None:
-    """Put together what Sphinx reads, in an empty folder."""
+def assemble(source: Path, environment: Mapping[str, str] | None) -> None:
+    """Put together what Sphinx reads, in an empty folder.
+
+    Args:
+        environment: to run notebooks in; None: they are not run.
+    """
+    import notebooks
     from generated import all_pages, measured_table, tasks_of_suites, with_measured
 
     if source.exists():
@@ -47,7 +52,12 @@ def assemble(source: Path) -> None:
         text = with_known_links(path.read_text("utf-8"), path, source)
         if path.parent.parent == ROOT / "tasks":
             text = text.rstrip("\n") + suites.get(path.parent.name, "")
-        write(source / path.relative_to(ROOT), text)
+        place = source / path.relative_to(ROOT)
+        if notebooks.is_notebook(text):
+            download = source / "downloads" / f"{path.stem}.ipynb"
+            notebooks.put(text, place.with_suffix(".ipynb"), download, environment)
+        else:
+            write(place, text)
     table = (ROOT / "docs" / "detectors.md").read_text("utf-8")
     advice = source / "which_detector.md"
     write(advice, with_measured(advice.read_text("utf-8"), table))
@@ -77,7 +87,8 @@ def with_known_links(text: str, path: Path, source: Path) -> str:
         if not found.exists():
             raise FileNotFoundError(f"{path.relative_to(ROOT)}: {target} is not there")
         if found in pages:
-            return match.group(0)
+            is_notebook = found.parent == ROOT / "docs" / "notebooks"
+            return match.group(0).replace(".md", ".ipynb") if is_notebook else match.group(0)
         if found.is_dir():
             return f"[{words}]({place.rstrip('/')}/README.md)" if found / "README.md" in pages else words
         copy = source / found.relative_to(ROOT)
@@ -99,17 +110,28 @@ def write(path: Path, text: str) -> None:
     path.write_text(text, "utf-8")
 
 
+def environment_of(out: Path) -> dict[str, str]:
+    """For notebooks: our commands, nobody's settings, no network and no traces."""
+    kept = {key: value for key, value in os.environ.items() if not key.startswith("HEDGE_")}
+    return {
+        **kept,
+        "PATH": os.pathsep.join([str(Path(sys.executable).parent), os.environ.get("PATH", "")]),
+        "HEDGE_CACHE": str((out / "cache").resolve()),
+        "HF_HUB_OFFLINE": "1",
+        "TOKENIZERS_PARALLELISM": "false",
+    }
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("out", type=Path, help="folder; the site is in OUT/html")
     parser.add_argument("--no-notebooks", action="store_true", help="show notebooks without running them")
     arguments = parser.parse_args()
     source = arguments.out / "source"
-    assemble(source)
-    environment = {**os.environ, "HEDGE_DOCS_NOTEBOOKS": "off" if arguments.no_notebooks else "force"}
+    assemble(source, None if arguments.no_notebooks else environment_of(arguments.out))
     command = [sys.executable, "-m", "sphinx", "--fail-on-warning", "--keep-going", "--quiet", "--fresh-env"]
     command += ["--conf-dir", str(SITE), "--builder", "html", "--doctree-dir", str(arguments.out / "doctrees")]
-    return subprocess.run([*command, str(source), str(arguments.out / "html")], env=environment).returncode
+    return subprocess.run([*command, str(source), str(arguments.out / "html")]).returncode
 
 
 if __name__ == "__main__":

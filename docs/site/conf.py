@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import sys
 from pathlib import Path
 
@@ -23,10 +22,8 @@ myst_enable_extensions = ["dollarmath", "deflist"]
 myst_heading_anchors = 4
 suppress_warnings = ["myst.header"]  # a README may begin where it likes
 
-nb_execution_mode = os.environ.get("HEDGE_DOCS_NOTEBOOKS", "force")
-nb_execution_timeout = 300
-nb_execution_raise_on_error = True
-nb_merge_streams = True
+nb_execution_mode = "off"  # they have been run, see notebooks.py
+exclude_patterns = ["downloads"]
 
 default_role = "code"  # as in docstrings
 autodoc_member_order = "bysource"

@@ -30,7 +30,7 @@ from hedge_tasks.perturb.base import KINDS
 Pages = dict[str, str]
 """Path without ending -> reStructuredText."""
 
-_DRAWS = {0: "none beyond the baseline answer", 7: "n clean", 11: "m noisy", 18: "n clean + m noisy"}
+_DRAWS = {7: "n clean", 11: "m noisy", 18: "n clean + m noisy"}
 """What a detector asks of 7 clean and 11 noisy draws -> its price."""
 
 
@@ -67,7 +67,7 @@ def detector_pages(measured: Mapping[str, Sequence[str]]) -> Pages:
     found = [get(name) for name in names()]
     pages = {f"detectors/{detector.name}": detector_page(detector, measured.get(detector.name)) for detector in found}
     rows = [
-        (f":doc:`{d.name} </detectors/{d.name}>`", d.title, price(d), ", ".join(sorted(d.needs)), d.source)
+        (f":doc:`{d.name} </detectors/{d.name}>`", d.title, price(d, nothing="0"), ", ".join(sorted(d.needs)), d.source)
         for d in found
     ]
     pages["detectors/index"] = "\n".join(
@@ -115,10 +115,10 @@ def detector_page(detector: Detector, measured: Sequence[str] | None) -> str:
     )
 
 
-def price(detector: Detector) -> str:
+def price(detector: Detector, nothing: str = "none beyond the baseline answer") -> str:
     """How many draws it costs besides the baseline answer, in words."""
     number = detector.draws(7, 11)
-    return _DRAWS.get(number, f"{number} of 7 clean and 11 noisy")
+    return _DRAWS.get(number, f"{number} of 7 clean and 11 noisy") if number else nothing
 
 
 def _measured(cells: Sequence[str] | None) -> str:

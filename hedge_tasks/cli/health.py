@@ -30,6 +30,8 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _text(run: Run, health: Health) -> str:
+    from hedge_tasks.runs.health import decoding_line
+
     shares = ("same_clean", "cut", "empty", "filtered", "without_logprob", "unlabelled", "unreadable")
     values = {name.replace("_", " "): _percent(getattr(health, name)) for name in shares}
     mean = "N/A" if health.distinct_clean is None else f"{health.distinct_clean:.2f}"
@@ -40,13 +42,15 @@ def _text(run: Run, health: Health) -> str:
         ["distinct clean answers a document", mean],
         *([name, value] for name, value in values.items()),
         *([f"zero entropy, {name}", _percent(share)] for name, share in health.zero_entropy.items()),
-        *([f"decoding {key.replace('_', ' ')}", str(value)] for key, value in health.decoding.items()),
         *([f"picture check: {key.replace('_', ' ')}", str(value)] for key, value in health.image_use.items()),
     ]
     findings = [f"{'UNRELIABLE' if f.unreliable else 'note'}: {f.text}" for f in health.findings] or [
         "nothing to remark"
     ]
-    return "\n".join([run.title, table(["", ""], rows).lstrip("\n "), "", *findings])
+    told = decoding_line(health.decoding)
+    # Below the table: it is long, and would push the numbers off the screen.
+    decoding = [f"decoding: {told}"] if told else []
+    return "\n".join([run.title, table(["", ""], rows).lstrip("\n "), *decoding, "", *findings])
 
 
 def _percent(share: float | None) -> str:
