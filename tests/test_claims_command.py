@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
+from hedge_tasks.claims.entailment import ENTAILMENTS
 from hedge_tasks.cli import main
+from hedge_tasks.registry import Entry
 from hedge_tasks.runs.claim_files import read_labels
 from hedge_tasks.runs.run_files import load_run
 
@@ -221,3 +225,83 @@ def test_claims_that_overlap_keep_every_character_once(tmp_path: Path, capsys: p
     assert shown is not None
     bare = re.sub(r"<b>.?</b><sup>\d+</sup>|<[^>]+>", "", shown[1])
     assert bare == text
+
+
+# --- kept with the run ------------------------------------------------------------------------------------------------
+
+
+class NeverAgain:
+    """An engine whose model is gone after the first time."""
+
+    name, contradicts, priced = "rare", True, "calls"
+    asked = 0
+
+    def support(self, asked: Any) -> list[np.ndarray]:
+        type(self).asked += 1
+        rng = np.random.default_rng(1)
+        return [rng.dirichlet([1, 1, 1], (len(one.claims), len(one.draws))) for one in asked]
+
+    def price(self, asked: Any) -> int:
+        return sum(len(one.claims) * len(one.draws) for one in asked)
+
+    def check(self) -> None: ...
+
+    def settings(self) -> dict[str, Any]:
+        return {"support": self.name}
+
+
+def test_kept_support_is_scored_again_without_the_engine(
+    answers: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(ENTAILMENTS._all(), "rare", Entry(NeverAgain, "test"))
+    monkeypatch.setattr(NeverAgain, "asked", 0)
+    arguments = (answers, "--support", "rare", "--graph")
+    first, err = asked(capsys, *arguments, "--keep", "--json")
+    assert "at most 63 calls" in err
+    second, err = asked(capsys, *arguments, "--json")
+    assert "price: nothing; the support is kept with the run" in err
+    assert NeverAgain.asked == 1
+    assert json.loads(first) == json.loads(second)
+    asked(capsys, *arguments, "--no-elsewhere")  # not what was kept
+    assert NeverAgain.asked == 2
+    assert [run.answer_sets for run in [load_run(answers)]]  # what is kept is no run
+
+
+@pytest.mark.parametrize(
+    ("damage", "reason"),
+    [
+        (lambda text: text.replace("mass is seen", "mass is sean"), "checksum does not match"),
+        (lambda text: text[: len(text) // 2], ""),
+        (lambda text: "", ""),
+    ],
+)
+def test_damaged_support_is_asked_for_again(
+    answers: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+    damage: Callable[[str], str],
+    reason: str,
+) -> None:
+    monkeypatch.setitem(ENTAILMENTS._all(), "rare", Entry(NeverAgain, "test"))
+    monkeypatch.setattr(NeverAgain, "asked", 0)
+    asked(capsys, answers, "--support", "rare", "--keep")
+    [path] = answers.parent.glob("claims-*.jsonl")
+    path.write_text(damage(path.read_text("utf-8")), "utf-8")
+    _, err = asked(capsys, answers, "--support", "rare")
+    assert "is not used" in err
+    assert reason in err
+    assert NeverAgain.asked == 2
+
+
+def test_kept_support_of_other_texts_is_not_used(
+    answers: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(ENTAILMENTS._all(), "rare", Entry(NeverAgain, "test"))
+    monkeypatch.setattr(NeverAgain, "asked", 0)
+    asked(capsys, answers, "--support", "rare", "--keep")
+    changed = rows()
+    changed[1]["clean"][0] = "A rib is not broken."
+    written(answers, changed)
+    _, err = asked(capsys, answers, "--support", "rare")
+    assert "it is of other texts" in err
+    assert NeverAgain.asked == 2

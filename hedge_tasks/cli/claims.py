@@ -59,6 +59,7 @@ def add(commands: Any) -> None:
     )
     group = parser.add_argument_group("output")
     group.add_argument("--out", type=Path, metavar="SCORES.jsonl", help="write the scores of every claim")
+    group.add_argument("--keep", action="store_true", help="keep claims and support beside the run: next time free")
     group.add_argument("--html", type=Path, metavar="PAGE.html", help="write a page with the answers")
 
 
@@ -66,6 +67,7 @@ def run(arguments: argparse.Namespace) -> int:
     from hedge_tasks.claims.labels import ERRORS, SILENT
     from hedge_tasks.detectors.registry import get
     from hedge_tasks.errors import unknown
+    from hedge_tasks.runs.claim_files import keep_support, kept_support
     from hedge_tasks.runs.claim_table import claim_table
     from hedge_tasks.runs.claims import inquiry, score_claims
 
@@ -76,15 +78,23 @@ def run(arguments: argparse.Namespace) -> int:
     finished = chosen_run(arguments)
     spans = _labels(arguments.labels, finished) if arguments.labels else None
     unit, engine = _chosen(arguments, finished)
-    asked = inquiry(finished.answer_sets, unit, elsewhere=not arguments.no_elsewhere, graph=arguments.graph)
-    engine.check()
-    price = asked.price(engine)
-    say(f"price: {price}", sys.stderr)
-    if arguments.price:
-        show(arguments, asdict(price), str(price))
-        return 0
+    asking = {"elsewhere": not arguments.no_elsewhere, "graph": arguments.graph}
     settings = {**unit.settings(), **engine.settings()}
-    scored = score_claims(finished, asked.ask(engine), engine, price, settings, detectors, spans)
+    kept = None if arguments.price else kept_support(finished, {**settings, **asking})
+    if kept is not None:
+        supported, price = kept
+        say(f"price: nothing; the support is kept with the run ({price})", sys.stderr)
+    else:
+        asked = inquiry(finished.answer_sets, unit, **asking)
+        engine.check()
+        price = asked.price(engine)
+        say(f"price: {price}", sys.stderr)
+        if arguments.price:
+            show(arguments, asdict(price), str(price))
+            return 0
+        supported = asked.ask(engine)
+    path = keep_support(finished, supported, price, {**settings, **asking}) if arguments.keep and kept is None else None
+    scored = score_claims(finished, supported, engine, price, settings, detectors, spans)
     told = [found for one in scored.answers for found in one.labels.labels if found is not None]
     labelled = any(found.label is not None or found.silent for found in told)
     options = {"silent": arguments.silent, "errors": arguments.errors, "flag": arguments.flag}
@@ -96,7 +106,7 @@ def run(arguments: argparse.Namespace) -> int:
         from hedge_tasks.report.claim_page import build_claim_page
 
         write_whole(arguments.html, build_claim_page(scored, found))
-    written = [f"{path}: written" for path in (arguments.out, arguments.html) if path]
+    written = [f"{path}: written" for path in (path, arguments.out, arguments.html) if path]
     text = _text(found) if found else _unlabelled(scored)
     show(arguments, _facts(scored, found), "\n".join([text, *written]))
     return 0
