@@ -70,8 +70,8 @@ def mentions(text: str, vocabulary: Vocabulary | None = None) -> list[Mention]:
         ['puppy', 'wine glass', 'dining table']
     """
     vocabulary = coco() if vocabulary is None else vocabulary
-    tokens = _tokens(text)
-    found = list(_mentions(tokens, [_base(token, vocabulary) for token in tokens], vocabulary))
+    words = tokens(text)
+    found = list(_mentions(words, [_base(word, vocabulary) for word in words], vocabulary))
     if any(mention.category == "toilet" for mention in found):
         found = [mention for mention in found if mention.word != "seat"]
     return found
@@ -89,7 +89,7 @@ def objects_in(text: str, *, unit: str = "words", vocabulary: Vocabulary | None 
     return list(dict.fromkeys((mention.word, mention.category) for mention in found))
 
 
-def _tokens(text: str) -> list[str]:
+def tokens(text: str) -> list[str]:
     """Words and punctuation marks, lower case; possessive endings gone, "don't" is "don not"."""
     plain = _NEGATED.sub(" not", unicodedata.normalize("NFKC", text).lower())
     return _TOKEN.findall(_POSSESSIVE.sub("", plain))
