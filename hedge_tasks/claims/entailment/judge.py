@@ -197,7 +197,7 @@ class JudgeEntailment:
     def _request(self, call: Call) -> dict[str, Any]:
         each = {"type": "string", "enum": list(VERDICTS)}
         names = list(_numbered(call.claims))
-        schema = {"type": "object", "properties": dict.fromkeys(names, each), "required": names}
+        schema: dict[str, Any] = {"type": "object", "properties": dict.fromkeys(names, each), "required": names}
         schema["additionalProperties"] = False
         form = {"type": "json_schema", "json_schema": {"name": "verdicts", "schema": schema, "strict": True}}
         limit = self.max_tokens or (64 + _TOKENS_A_CLAIM * len(call.claims)) * (16 if self.thinking else 1)
