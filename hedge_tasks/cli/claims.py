@@ -14,6 +14,7 @@ from hedge_tasks.io.commands import command, number, say, show, table
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from hedge_tasks.adjudication import Judge
     from hedge_tasks.claims.decomposition import Decomposition
     from hedge_tasks.claims.entailment import Entailment
     from hedge_tasks.data.spans import LabelledSpan
@@ -42,6 +43,7 @@ def add(commands: Any) -> None:
     group.add_argument("--price", action="store_true", help="print the price and stop")
     group = parser.add_argument_group("labels (default: the field claims of the answers, else the run's verdicts)")
     group.add_argument("--labels", type=Path, metavar="LABELS.jsonl", help='{"id", "claims": [...]} a line')
+    group.add_argument("--judge", metavar="SPEC", help="a judge of every claim, such as llm:model=...,prompt=claim")
     group.add_argument(
         "--silent",
         default="unlabelled",
@@ -66,16 +68,19 @@ def add(commands: Any) -> None:
 def run(arguments: argparse.Namespace) -> int:
     from hedge_tasks.claims.labels import ERRORS, SILENT
     from hedge_tasks.detectors.registry import get
-    from hedge_tasks.errors import unknown
+    from hedge_tasks.errors import ConfigError, unknown
     from hedge_tasks.runs.claim_files import keep_support, kept_support
     from hedge_tasks.runs.claim_table import claim_table
-    from hedge_tasks.runs.claims import inquiry, score_claims
+    from hedge_tasks.runs.claims import inquiry, judged_spans, score_claims
 
     for name, valid in (("silent", SILENT), ("errors", ERRORS)):
         if getattr(arguments, name) not in valid:
             raise unknown(f"--{name}", getattr(arguments, name), valid)
     detectors = None if arguments.detectors is None else [get(n.strip()).name for n in arguments.detectors.split(",")]
     finished = chosen_run(arguments)
+    if arguments.labels and arguments.judge:
+        raise ConfigError("choose one of --labels and --judge")
+    judge = _judge(arguments.judge, finished) if arguments.judge else None
     spans = _labels(arguments.labels, finished) if arguments.labels else None
     unit, engine = _chosen(arguments, finished)
     asking = {"elsewhere": not arguments.no_elsewhere, "graph": arguments.graph}
@@ -94,7 +99,13 @@ def run(arguments: argparse.Namespace) -> int:
             return 0
         supported = asked.ask(engine)
     path = keep_support(finished, supported, price, {**settings, **asking}) if arguments.keep and kept is None else None
-    scored = score_claims(finished, supported, engine, price, settings, detectors, spans)
+    by = "a file of labels"
+    if judge is not None:
+        n_claims = sum(len(one.decomposed.claims) for one in supported)
+        say(f"labels: {judge.name} judges {n_claims} claims", sys.stderr)
+        spans = judged_spans(finished.answer_sets, [one.decomposed for one in supported], judge)
+        by = f"judge {judge.name} ({judge.version})"
+    scored = score_claims(finished, supported, engine, price, settings, detectors, spans, by)
     told = [found for one in scored.answers for found in one.labels.labels if found is not None]
     labelled = any(found.label is not None or found.silent for found in told)
     options = {"silent": arguments.silent, "errors": arguments.errors, "flag": arguments.flag}
@@ -110,6 +121,19 @@ def run(arguments: argparse.Namespace) -> int:
     text = _text(found) if found else _unlabelled(scored)
     show(arguments, _facts(scored, found), "\n".join([text, *written]))
     return 0
+
+
+def _judge(spec: str, finished: Run) -> Judge:
+    from hedge_tasks.adjudication import check_judge, judge_from, keep_labels
+    from hedge_tasks.adjudication.config import LABELS
+    from hedge_tasks.runs.run_files import FOLDER
+
+    judge = judge_from(spec)
+    check_judge(judge, cases_have_images=False)
+    folder = finished.path.parent if finished.path else None
+    if folder is not None:
+        keep_labels(judge, (folder.parent if folder.name == FOLDER else folder) / LABELS)
+    return judge
 
 
 def _labels(path: Path, finished: Run) -> Mapping[str, Sequence[LabelledSpan]]:
