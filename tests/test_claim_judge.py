@@ -3,16 +3,24 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 from openai_server import Script, serve
+from test_claim_table import closed_form, scripted
 
-from hedge_tasks.claims import ENTAILMENT, Asked, build_entailment
+from hedge_tasks.claims import ENTAILMENT, Asked, Passage, Piece, Pieces, build_decomposition, build_entailment
+from hedge_tasks.claims.decomposition.atomic import located, read_claims
 from hedge_tasks.claims.entailment.judge import JudgeEntailment, read_verdicts
+from hedge_tasks.data.answers import AnswerSet
 from hedge_tasks.errors import ConfigError, HedgeError
+from hedge_tasks.runs.claim_table import column, labelled_claims
+from hedge_tasks.runs.claims import inquiry, score_claims
+from hedge_tasks.runs.run_files import Run
+from hedge_tasks.statistics import estimate_auroc
 
 ASKED = Asked(("A cyst.", "No mass.", "A clip."), ("A cyst; a mass.", "", "A clip."))
 
@@ -93,7 +101,7 @@ def test_verdicts_are_kept_on_disk(tmp_path: Path, monkeypatch: pytest.MonkeyPat
 
 
 def test_a_server_that_is_gone_ends_the_run() -> None:
-    with pytest.raises(HedgeError, match="judge m is gone"):
+    with pytest.raises(HedgeError, match="m is gone"):
         judge("http://127.0.0.1:9/v1", concurrency=1).support([Asked(("a b",), tuple("defghijk"))])
 
 
@@ -129,8 +137,86 @@ def test_replies(reply: str, n: int, found: tuple[int, ...] | None) -> None:
 def test_a_key_is_asked_for_before_the_start(monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("OPENAI_API_KEY", "OPENAI_API_URL"):
         monkeypatch.delenv(name, raising=False)
-    with pytest.raises(ConfigError, match="no OPENAI_API_KEY"):
+    with pytest.raises(ConfigError, match="m: no OPENAI_API_KEY"):
         build_entailment("judge", model="m").check()
     with pytest.raises(ConfigError, match="'model' is missing"):
         build_entailment("judge")
     assert ENTAILMENT == 2
+
+
+# --- atomic claims ----------------------------------------------------------------------------------------------------
+
+TEXT = "The heart is large.\nNo mass or\nclip. No mass."
+
+
+def atomic(reply: Any, **options: Any) -> tuple[Any, list[Pieces]]:
+    script = Script(reply)
+    with serve(script) as url:
+        unit = build_decomposition("atomic", model="m", url=url, max_retries=0, **{"cache": False, **options})
+        found = unit.pieces([Passage(TEXT), Passage(""), Passage(TEXT)])
+    return script, found
+
+
+def test_atomic_claims_quote_their_words() -> None:
+    said = [
+        {"claim": "There is no  mass.", "quote": "No mass"},
+        {"claim": "There is no clip.", "quote": "CLIP"},
+        {"claim": "The heart is large.", "quote": "The heart is large"},
+        {"claim": "There is still no mass.", "quote": "no mass"},
+        {"claim": "There is a rib.", "quote": "a rib"},
+        {"claim": "Nothing.", "quote": " "},
+        {"claim": "No mass or clip.", "quote": "mass or clip"},
+    ]
+    script, found = atomic(json.dumps({"claims": said}))
+    assert len(script.bodies) == 1
+    assert found[0] == found[2]
+    assert found[1] == Pieces(())
+    assert [(piece.text, TEXT[piece.start : piece.end]) for piece in found[0].pieces] == [
+        ("The heart is large.", "The heart is large"),
+        ("There is no mass.", "No mass"),
+        ("No mass or clip.", "mass or\nclip"),
+        ("There is no clip.", "clip"),
+        ("There is still no mass.", "No mass"),
+    ]
+    assert found[0].pieces[-1].start > 25  # the second place
+    assert found[0].unlocated == 2
+
+
+def test_replies_that_are_no_claims_are_asked_for_again(said: list[str]) -> None:
+    script, found = atomic("no idea")
+    assert len(script.bodies) == 2
+    assert found == [Pieces(())] * 3
+    assert any("2 texts could not be taken apart by m" in line for line in said)
+    for reply in ('{"claims": "x"}', '{"claims": [1]}', '{"claims": [{"claim": "x"}]}', "[]", ""):
+        assert read_claims(reply) is None
+
+
+def test_what_is_kept_is_not_trusted() -> None:
+    assert located("A cyst.", [["A cyst.", "cyst"], "x", [1, 2], ["", "cyst"]]) == Pieces((Piece("A cyst.", 2, 6),), 3)
+    assert located("A cyst.", {"claims": 3}) == Pieces(())
+
+
+@pytest.mark.slow
+def test_a_scripted_server_gives_the_closed_form() -> None:
+    """Claims that are supported with known probability, judged by a server that reads; then by other images' draws."""
+    sets = scripted(3, images=30)
+
+    def reply(body: dict[str, Any]) -> str:
+        shown = json.loads(body["messages"][-1]["content"])
+        return json.dumps({n: "yes" if claim in shown["text"] else "no" for n, claim in shown["claims"].items()})
+
+    def interval(answers: tuple[AnswerSet, ...]) -> tuple[float, float]:
+        with serve(reply) as url:
+            engine = judge(url)
+            asked = inquiry(answers, build_decomposition("sentence"), elsewhere=False)
+            scored = score_claims(Run("scripted", "", answers), asked.ask(engine), engine, asked.price(engine), {})
+        data = labelled_claims(scored)
+        values = column(scored.answers, "claim_radflag", data)
+        found = estimate_auroc(values, data.labels, groups=data.groups, method="delong").interval
+        assert found is not None
+        return found
+
+    low, high = interval(sets)
+    assert 0.5 < low <= closed_form(8) <= high
+    low, high = interval(tuple(replace(one, clean=sets[i - 1].clean) for i, one in enumerate(sets)))
+    assert low <= 0.5 <= high

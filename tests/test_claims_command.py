@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from openai_server import serve
 
 from hedge_tasks.claims.entailment import ENTAILMENTS
 from hedge_tasks.cli import main
@@ -144,7 +145,7 @@ def test_labels_of_a_file(answers: Path, tmp_path: Path, capsys: pytest.CaptureF
         (["--silent", "no"], "unlabelled"),
         (["--errors", "mayor"], "major"),
         (["--detectors", "claim_lug"], "claim_luq"),
-        (["--flag", "2"], "flag: expected a share between 0 and 1"),
+        (["--flag", "2"], "--flag: expected a share between 0 and 1"),
         (["--model", "x"], "--model: the support 'words' has no such option"),
     ],
 )
@@ -164,6 +165,33 @@ def test_the_price_alone_asks_nothing(answers: Path, capsys: pytest.CaptureFixtu
 def test_detectors_of_answers_are_left_out_with_the_reason(answers: Path, capsys: pytest.CaptureFixture[str]) -> None:
     out, _ = asked(capsys, answers, "--detectors", "claim_luq,se")
     assert "se left out: it scores whole answers, not claims" in out
+
+
+def test_atomic_claims_and_a_judge_by_one_server(
+    answers: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setenv("HEDGE_CACHE", str(tmp_path / "cache"))
+
+    def reply(body: dict[str, Any]) -> str:
+        shown = json.loads(body["messages"][-1]["content"])
+        if "claims" in shown:
+            text = shown["text"].lower()
+            return json.dumps({n: "yes" if claim.lower() in text else "no" for n, claim in shown["claims"].items()})
+        quotes = [one.strip() for one in shown["text"].split(".") if one.strip()]
+        return json.dumps({"claims": [{"claim": one + ".", "quote": one} for one in (*quotes, "made up")]})
+
+    with serve(reply) as url:
+        arguments = (answers, "--unit", "atomic", "--support", "judge", "--model", "m", "--url", url, "--json")
+        out, err = asked(capsys, *arguments)
+        _, again = asked(capsys, answers, "--unit", "atomic", "--unit-model", "m", "--url", url)
+    assert "price: at most 3 texts to be taken apart by a model" in err
+    assert "price: 6 claims of 3 answers x 3 draws: at most 12 judge calls" in err
+    facts = json.loads(out)
+    assert (facts["unlocated"], facts["claims"], facts["labelled"]) == (3, 6, 5)
+    assert facts["model"] == facts["decomposition_model"] == "m"
+    assert "no model" in again  # words
+    _, err = asked(capsys, answers, "--unit", "atomic", code=2)
+    assert "--unit-model" in err
 
 
 # --- the page ---------------------------------------------------------------------------------------------------------

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from hedge_tasks.claims.entailment import Entailment
     from hedge_tasks.data.spans import LabelledSpan
     from hedge_tasks.runs.claim_table import ClaimRow, ClaimTable
-    from hedge_tasks.runs.claims import ScoredClaims
+    from hedge_tasks.runs.claims import Price, ScoredClaims, Supported
     from hedge_tasks.runs.run_files import Run
     from hedge_tasks.statistics import Comparison
 
@@ -32,10 +32,12 @@ def add(commands: Any) -> None:
     add_run(parser)
     add_task(parser)
     group = parser.add_argument_group("claims and their support")
-    group.add_argument("--unit", default="sentence", metavar="NAME", help="sentence (default), clause, given, ...")
-    group.add_argument("--support", default="words", metavar="NAME", help="words (default), nli, cosine, judge, ...")
+    units = "sentence (default), clause, object, atomic, given"
+    group.add_argument("--unit", default="sentence", metavar="NAME", help=units)
+    group.add_argument("--support", default="words", metavar="NAME", help="words (default), nli, cosine, judge, object")
     group.add_argument("--model", help="model of nli, cosine or judge: hub id, folder, or its name on the server")
-    group.add_argument("--url", help="server of judge, such as http://localhost:8000/v1")
+    group.add_argument("--unit-model", metavar="NAME", help="model of the unit atomic (default: that of --model)")
+    group.add_argument("--url", help="server of judge and atomic, such as http://localhost:8000/v1")
     group.add_argument("--window", type=int, metavar="TOKENS", help="most tokens of a draw that nli sees at once")
     group.add_argument("--no-elsewhere", action="store_true", help="without the baseline of another image's draws")
     group.add_argument("--graph", action="store_true", help="claims of all draws as well, for degree and closeness")
@@ -66,40 +68,24 @@ def add(commands: Any) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    from hedge_tasks.claims.labels import ERRORS, SILENT
     from hedge_tasks.detectors.registry import get
-    from hedge_tasks.errors import ConfigError, unknown
-    from hedge_tasks.runs.claim_files import keep_support, kept_support
+    from hedge_tasks.io.files import write_whole
+    from hedge_tasks.report.claim_page import build_claim_page
+    from hedge_tasks.runs.claim_files import write_claim_scores
     from hedge_tasks.runs.claim_table import claim_table
-    from hedge_tasks.runs.claims import inquiry, judged_spans, score_claims
+    from hedge_tasks.runs.claims import judged_spans, score_claims
 
-    for name, valid in (("silent", SILENT), ("errors", ERRORS)):
-        if getattr(arguments, name) not in valid:
-            raise unknown(f"--{name}", getattr(arguments, name), valid)
+    _check(arguments)
     detectors = None if arguments.detectors is None else [get(n.strip()).name for n in arguments.detectors.split(",")]
     finished = chosen_run(arguments)
-    if arguments.labels and arguments.judge:
-        raise ConfigError("choose one of --labels and --judge")
     judge = _judge(arguments.judge, finished) if arguments.judge else None
-    spans = _labels(arguments.labels, finished) if arguments.labels else None
+    spans, by = (_labels(arguments.labels, finished), "a file of labels") if arguments.labels else (None, "")
     unit, engine = _chosen(arguments, finished)
-    asking = {"elsewhere": not arguments.no_elsewhere, "graph": arguments.graph}
     settings = {**unit.settings(), **engine.settings()}
-    kept = None if arguments.price else kept_support(finished, {**settings, **asking})
-    if kept is not None:
-        supported, price = kept
-        say(f"price: nothing; the support is kept with the run ({price})", sys.stderr)
-    else:
-        asked = inquiry(finished.answer_sets, unit, **asking)
-        engine.check()
-        price = asked.price(engine)
-        say(f"price: {price}", sys.stderr)
-        if arguments.price:
-            show(arguments, asdict(price), str(price))
-            return 0
-        supported = asked.ask(engine)
-    path = keep_support(finished, supported, price, {**settings, **asking}) if arguments.keep and kept is None else None
-    by = "a file of labels"
+    asked = _supported(arguments, finished, unit, engine, settings)
+    if asked is None:
+        return 0
+    supported, price, kept = asked
     if judge is not None:
         n_claims = sum(len(one.decomposed.claims) for one in supported)
         say(f"labels: {judge.name} judges {n_claims} claims", sys.stderr)
@@ -111,16 +97,58 @@ def run(arguments: argparse.Namespace) -> int:
     options = {"silent": arguments.silent, "errors": arguments.errors, "flag": arguments.flag}
     found = claim_table(scored, **options) if labelled else None
     if arguments.out:
-        _write(arguments.out, scored)
+        write_claim_scores(arguments.out, scored)
     if arguments.html:
-        from hedge_tasks.io.files import write_whole
-        from hedge_tasks.report.claim_page import build_claim_page
-
         write_whole(arguments.html, build_claim_page(scored, found))
-    written = [f"{path}: written" for path in (path, arguments.out, arguments.html) if path]
+    written = [f"{path}: written" for path in (kept, arguments.out, arguments.html) if path]
     text = _text(found) if found else _unlabelled(scored)
     show(arguments, _facts(scored, found), "\n".join([text, *written]))
     return 0
+
+
+def _check(arguments: argparse.Namespace) -> None:
+    """Mistakes are told before anything is paid for."""
+    from hedge_tasks.claims.labels import ERRORS, SILENT
+    from hedge_tasks.errors import ConfigError, unknown
+
+    for name, valid in (("silent", SILENT), ("errors", ERRORS)):
+        if getattr(arguments, name) not in valid:
+            raise unknown(f"--{name}", getattr(arguments, name), valid)
+    if not 0 < arguments.flag < 1:
+        raise ConfigError(f"--flag: expected a share between 0 and 1, got {arguments.flag}")
+    if arguments.labels and arguments.judge:
+        raise ConfigError("choose one of --labels and --judge")
+
+
+def _supported(
+    arguments: argparse.Namespace, finished: Run, unit: Decomposition, engine: Entailment, settings: Mapping[str, Any]
+) -> tuple[Sequence[Supported], Price, Path | None] | None:
+    """The claims with their support, kept or asked for, its price, and where it is kept now; None for the price alone."""
+    from hedge_tasks.runs.claim_files import keep_support, kept_support
+    from hedge_tasks.runs.claims import inquiry
+
+    asking = {"elsewhere": not arguments.no_elsewhere, "graph": arguments.graph}
+    if not arguments.price and (kept := kept_support(finished, {**settings, **asking})) is not None:
+        say(f"price: nothing; the support is kept with the run ({kept[1]})", sys.stderr)
+        return (*kept, None)
+    if arguments.unit == "atomic":
+        draws = sum(len(answers.clean) for answers in finished.answer_sets) if arguments.graph else 0
+        texts = {"texts": len(finished.answer_sets) + draws}
+        told = f"price: at most {texts['texts']} texts to be taken apart by a model"
+        if arguments.price:  # what the claims then cost is only known with the claims
+            show(arguments, texts, told)
+            return None
+        say(told, sys.stderr)
+    asked = inquiry(finished.answer_sets, unit, **asking)
+    engine.check()
+    price = asked.price(engine)
+    say(f"price: {price}", sys.stderr)
+    if arguments.price:
+        show(arguments, asdict(price), str(price))
+        return None
+    supported = asked.ask(engine)
+    path = keep_support(finished, supported, price, {**settings, **asking}) if arguments.keep else None
+    return supported, price, path
 
 
 def _judge(spec: str, finished: Run) -> Judge:
@@ -151,17 +179,22 @@ def _chosen(arguments: argparse.Namespace, finished: Run) -> tuple[Decomposition
 
     ENTAILMENTS.get(arguments.support)
     given = {name: value for name in ("model", "url", "window") if (value := getattr(arguments, name)) is not None}
+    unit: dict[str, Any] = {}
+    if arguments.unit == "atomic":
+        unit = {"model": arguments.unit_model or arguments.model, "url": arguments.url}
+        if unit["model"] is None:
+            raise ConfigError("--unit atomic: name its model with --unit-model")
+        # What is the unit's alone is no option of the support.
+        of_unit = {"judge": (), "nli": ("url",), "cosine": ("url",)}.get(arguments.support, ("model", "url"))
+        given = {name: value for name, value in given.items() if name not in of_unit}
+    if arguments.support in ("words", "object") and given:
+        option = next(iter(given))
+        raise ConfigError(
+            f"--{option}: the support {arguments.support!r} has no such option; choose --support nli, ..."
+        )
     backend = {"nli": "nli", "cosine": "embed"}.get(arguments.support)
     options = {**(model_options(finished, backend, given) if backend else {}), **given}
-    if arguments.support == "words" and given:
-        raise ConfigError(f"--{next(iter(given))}: the support 'words' has no such option; choose --support nli, ...")
-    return build_decomposition(arguments.unit), build_entailment(arguments.support, **options)
-
-
-def _write(path: Path, scored: ScoredClaims) -> None:
-    from hedge_tasks.runs.claim_files import write_claim_scores
-
-    write_claim_scores(path, scored)
+    return build_decomposition(arguments.unit, **unit), build_entailment(arguments.support, **options)
 
 
 # --- output -----------------------------------------------------------------------------------------------------------
