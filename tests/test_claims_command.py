@@ -162,6 +162,19 @@ def test_the_price_alone_asks_nothing(answers: Path, capsys: pytest.CaptureFixtu
     assert json.loads(out)["claims"] == 6
 
 
+def test_tokens_give_scores_without_a_draw(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    lines = rows()
+    for line, worst in zip(lines, (-3.0, "-inf", -0.5), strict=True):
+        words = re.findall(r"\s*\S+", line["baseline"])
+        tokens = [[word, -0.25] for word in words[:-1]] + [[words[-1], worst]]
+        line["baseline"] = {"text": line["baseline"], "tokens": tokens}
+    out, _ = asked(capsys, written(tmp_path / "x.jsonl", lines), "--json", "--flag", "0.1")
+    found = {row["detector"]: row for row in json.loads(out)["detectors"]}
+    assert found["claim_nll_max"]["draws"] == 0
+    assert found["claim_nll_max"]["estimate"]["value"] == 1.0  # the second claims of a and b are the wrong ones
+    assert found["claim_nll_max"]["flagged"]["threshold"] == "inf"
+
+
 def test_detectors_of_answers_are_left_out_with_the_reason(answers: Path, capsys: pytest.CaptureFixture[str]) -> None:
     out, _ = asked(capsys, answers, "--detectors", "claim_luq,se")
     assert "se left out: it scores whole answers, not claims" in out

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import math
 import sys
 from dataclasses import asdict
 from pathlib import Path
@@ -123,7 +124,7 @@ def _check(arguments: argparse.Namespace) -> None:
 def _supported(
     arguments: argparse.Namespace, finished: Run, unit: Decomposition, engine: Entailment, settings: Mapping[str, Any]
 ) -> tuple[Sequence[Supported], Price, Path | None] | None:
-    """The claims with their support, kept or asked for, its price, and where it is kept now; None for the price alone."""
+    """The claims with their support, its price, and where it is kept from now on; None for the price alone."""
     from hedge_tasks.runs.claim_files import keep_support, kept_support
     from hedge_tasks.runs.claims import inquiry
 
@@ -213,7 +214,7 @@ def _facts(scored: ScoredClaims, found: ClaimTable | None) -> dict[str, Any]:
     if found is None:
         return {**about, "labelled": 0}
     data = found.labelled
-    return {
+    facts = {
         **about,
         **found.settings,
         "labels": scored.labelled_by,
@@ -227,6 +228,17 @@ def _facts(scored: ScoredClaims, found: ClaimTable | None) -> dict[str, Any]:
         "answers": {"label": found.answer_label, "detectors": [asdict(row) for row in found.answers]},
         "curve": [{**asdict(point), "within": _within(point.within)} for point in found.curve],
     }
+    plain: dict[str, Any] = _plain(facts)
+    return plain
+
+
+def _plain(value: Any) -> Any:
+    """Infinite numbers (the threshold of an impossible token) as text, since JSON has none."""
+    if isinstance(value, dict):
+        return {key: _plain(item) for key, item in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [_plain(item) for item in value]
+    return str(value) if isinstance(value, float) and math.isinf(value) else value
 
 
 def _within(found: Any) -> dict[str, Any]:

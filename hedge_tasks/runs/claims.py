@@ -15,6 +15,7 @@ from hedge_tasks.claims.blind import other_image, rarity
 from hedge_tasks.claims.decomposition import Decomposed, Decomposition, Passage, decompose
 from hedge_tasks.claims.entailment import Asked, Entailment
 from hedge_tasks.claims.labels import Joined, join
+from hedge_tasks.claims.tokens import claim_logprobs
 from hedge_tasks.data.answers import AnswerSet
 from hedge_tasks.data.sentences import sentence_spans
 from hedge_tasks.data.spans import LabelledSpan
@@ -272,7 +273,8 @@ def _evidence(answers: AnswerSet, one: Supported, how_rare: FloatArray | None, e
         how_rare,
         one.graph,
         one.graph_rows,
-        engine=engine.name,
+        claim_logprobs(answers.baseline, one.decomposed.claims),
+        engine.name,
     )
 
 
