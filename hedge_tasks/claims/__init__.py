@@ -1,8 +1,8 @@
 """Claims: which sentence of a long answer is hallucinated.
 
-    base           a claim (a span of the baseline answer), its support by a draw, and the evidence of an answer's claims
+    base           a claim (a span of the baseline answer), its support by a draw, the evidence of an answer's claims
     decomposition  from an answer to its claims: sentences, clauses, objects, labelled spans, ...; one file each
-    entailment     whether a draw supports, contradicts or is silent on a claim: nli, words, cosine, judge; one file each
+    entailment     whether a draw supports, contradicts or is silent on a claim: nli, words, judge, ...; one file each
     labels         which claims are hallucinated: labelled spans joined by overlap
     blind          what is known of a claim without a look at the image or a draw: what detectors have to beat
     tokens         the log-probabilities of a claim's tokens
