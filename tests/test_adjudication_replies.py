@@ -29,6 +29,7 @@ from hedge_tasks.replies.judgement import bounded
 
 # A changed file is another prompt: raise its version and write the new digest here.
 DIGESTS = {
+    "claim/1": "dfb3fc0e3a3fb261",
     "hedge_bench/1": "a500ffcfa672ef9a",
     "hedge/1": "fda7edd506cb2e75",
     "hedge_binary/1": "8d46b7fa18ac4290",

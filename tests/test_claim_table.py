@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 from scipy.stats import binom
 
+from hedge_tasks.adjudication.base import Case, Verdict
 from hedge_tasks.claims import build_decomposition, build_entailment
 from hedge_tasks.data.answers import Answer, AnswerSet
 from hedge_tasks.data.spans import LabelledSpan
@@ -27,7 +28,7 @@ from hedge_tasks.runs.claim_table import (
     labelled_claims,
     top_claim,
 )
-from hedge_tasks.runs.claims import ScoredClaims, inquiry, score_claims
+from hedge_tasks.runs.claims import ScoredClaims, inquiry, judged_spans, score_claims
 from hedge_tasks.runs.run_files import Run
 from hedge_tasks.statistics import compare_scores, compare_within, estimate_auroc, stratified_auroc
 
@@ -373,5 +374,32 @@ def test_verdicts_on_sentences_are_labels() -> None:
         scored = score_claims(run, asked.ask(engine), engine, asked.price(engine), {})
         return [one and (one.label, one.severity) for one in scored.answers[0].labels.labels]
 
-    assert labels(judge={"unit": "sentence"}) == [(1, "minor"), (0, None), (None, None)]
-    assert labels(judge={"judge": "panel"}) == [None] * 3  # votes of several judges on the whole answer
+    assert labels(documents={"judge": {"unit": "sentence"}}) == [(1, "minor"), (0, None), (None, None)]
+    assert labels(documents={"judge": {"judge": "panel"}}) == [None] * 3  # votes of several judges on the whole answer
+
+
+def test_a_judge_labels_every_claim_by_itself() -> None:
+    texts = {"A mass.": (1, "minor"), "No cyst.": (1, None), "A rib.": (None, "silent"), "Hm.": (None, "no_answer")}
+    answers = AnswerSet("a", Answer(" ".join(texts)), (Answer("A mass."),), question="q", reference="A cyst.")
+
+    class Judge:
+        name, version = "scripted", "1"
+
+        def judge(self, cases: Sequence[Case]) -> list[Verdict]:
+            assert (cases[0].id, cases[0].reference, cases[0].question) == ("a#0", "A cyst.", "q")
+            return [Verdict(texts[case.answer][0], "", "x", "1", texts[case.answer][1]) for case in cases]
+
+        def settings(self) -> dict[str, object]:
+            return {}
+
+    decomposed = inquiry((answers,), build_decomposition("sentence")).decomposed
+    found = judged_spans((answers,), decomposed, Judge())["a"]
+    assert [(s.label, s.silent, s.severity) for s in found] == [
+        (1, False, "minor"),
+        (1, False, None),
+        (None, True, None),
+        (None, False, None),
+    ]
+    assert [answers.baseline.text[s.start : s.end] for s in found] == ["A mass.", "No cyst.", "A rib.", "Hm."]
+    with pytest.raises(DataError, match="no references"):
+        judged_spans((replace(answers, reference=None),), decomposed, Judge())

@@ -5,6 +5,7 @@ from __future__ import annotations
 import doctest
 import importlib
 import itertools
+import math
 import random
 import sys
 import types
@@ -21,6 +22,7 @@ from hedge_tasks.claims.blind import is_negated, other_image, rarity
 from hedge_tasks.claims.decomposition import DECOMPOSITIONS, Piece, Pieces, decompose
 from hedge_tasks.claims.entailment.nli import NliEntailment
 from hedge_tasks.claims.labels import join, label_of
+from hedge_tasks.claims.tokens import claim_logprobs
 from hedge_tasks.data.answer_files import parse_answer_sets
 from hedge_tasks.data.answer_rows import normal_rows
 from hedge_tasks.data.answers import Answer, AnswerSet
@@ -423,8 +425,39 @@ def test_denials() -> None:
     assert not any(map(is_negated, ["A nodule.", "Notable", "knot", "normal"]))
 
 
-@pytest.mark.parametrize("module", ["claims", "claims.blind", "data.words", "data.sentences"])
+@pytest.mark.parametrize("module", ["claims", "claims.blind", "claims.tokens", "data.words", "data.sentences"])
 def test_docstring_examples(module: str) -> None:
     results = doctest.testmod(importlib.import_module(f"hedge_tasks.{module}"))
     assert results.attempted >= 1
     assert results.failed == 0
+
+
+# --- tokens -----------------------------------------------------------------------------------------------------------
+
+
+def spanned(start: int, end: int) -> Claim:
+    return Claim("a#0", "a", "x", start, end, "given")
+
+
+def test_tokens_belong_to_the_claims_that_they_stand_in() -> None:
+    texts = ("\n", " No", " ma", "ss.", " A", " ", "cy", "st", "\n")
+    tokens = tuple((text, -float(i)) for i, text in enumerate(texts))
+    answer = Answer("No mass. A cyst", tokens=tokens)
+    found = claim_logprobs(answer, [spanned(0, 8), spanned(9, 15), spanned(6, 10), spanned(8, 9)])
+    assert found is not None
+    assert [one.tolist() for one in found] == [[-1, -2, -3], [-4, -6, -7], [-3, -4], []]
+    assert claim_logprobs(Answer("No mass"), [spanned(0, 2)]) is None
+    assert claim_logprobs(Answer("No cyst. A cyst", tokens=tokens), [spanned(0, 2)]) is None
+
+
+def test_tokens_are_read_with_their_mean() -> None:
+    said = {"text": "No mass", "tokens": [["No", -0.5], [" mass", "-inf"]]}
+    [answers] = parse_answer_sets(normal_rows([("file:1", {"id": "a", "baseline": said, "clean": ["x"]})]))
+    assert answers.baseline == Answer("No mass", -math.inf, 2, None, (("No", -0.5), (" mass", -math.inf)))
+    assert AnswerSet.from_dict(answers.to_dict()) == answers
+    [again] = parse_answer_sets(normal_rows([("file:1", answers.to_dict())]))
+    assert again == answers
+    for tokens in ("x", [["No"]], [["No", 0.5]], [[1, -0.5]], [["No", None]], []):
+        row = {"id": "a", "baseline": {**said, "tokens": tokens}, "clean": ["x"]}
+        with pytest.raises(DataError, match=r"tokens|log"):
+            parse_answer_sets(normal_rows([("file:1", row)]))

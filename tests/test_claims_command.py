@@ -4,12 +4,17 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
+from openai_server import serve
 
+from hedge_tasks.claims.entailment import ENTAILMENTS
 from hedge_tasks.cli import main
+from hedge_tasks.registry import Entry
 from hedge_tasks.runs.claim_files import read_labels
 from hedge_tasks.runs.run_files import load_run
 
@@ -140,7 +145,7 @@ def test_labels_of_a_file(answers: Path, tmp_path: Path, capsys: pytest.CaptureF
         (["--silent", "no"], "unlabelled"),
         (["--errors", "mayor"], "major"),
         (["--detectors", "claim_lug"], "claim_luq"),
-        (["--flag", "2"], "flag: expected a share between 0 and 1"),
+        (["--flag", "2"], "--flag: expected a share between 0 and 1"),
         (["--model", "x"], "--model: the support 'words' has no such option"),
     ],
 )
@@ -157,9 +162,49 @@ def test_the_price_alone_asks_nothing(answers: Path, capsys: pytest.CaptureFixtu
     assert json.loads(out)["claims"] == 6
 
 
+def test_tokens_give_scores_without_a_draw(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    lines = rows()
+    for line, worst in zip(lines, (-3.0, "-inf", -0.5), strict=True):
+        words = re.findall(r"\s*\S+", line["baseline"])
+        tokens = [[word, -0.25] for word in words[:-1]] + [[words[-1], worst]]
+        line["baseline"] = {"text": line["baseline"], "tokens": tokens}
+    out, _ = asked(capsys, written(tmp_path / "x.jsonl", lines), "--json", "--flag", "0.1")
+    found = {row["detector"]: row for row in json.loads(out)["detectors"]}
+    assert found["claim_nll_max"]["draws"] == 0
+    assert found["claim_nll_max"]["estimate"]["value"] == 1.0  # the second claims of a and b are the wrong ones
+    assert found["claim_nll_max"]["flagged"]["threshold"] == "inf"
+
+
 def test_detectors_of_answers_are_left_out_with_the_reason(answers: Path, capsys: pytest.CaptureFixture[str]) -> None:
     out, _ = asked(capsys, answers, "--detectors", "claim_luq,se")
     assert "se left out: it scores whole answers, not claims" in out
+
+
+def test_atomic_claims_and_a_judge_by_one_server(
+    answers: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setenv("HEDGE_CACHE", str(tmp_path / "cache"))
+
+    def reply(body: dict[str, Any]) -> str:
+        shown = json.loads(body["messages"][-1]["content"])
+        if "claims" in shown:
+            text = shown["text"].lower()
+            return json.dumps({n: "yes" if claim.lower() in text else "no" for n, claim in shown["claims"].items()})
+        quotes = [one.strip() for one in shown["text"].split(".") if one.strip()]
+        return json.dumps({"claims": [{"claim": one + ".", "quote": one} for one in (*quotes, "made up")]})
+
+    with serve(reply) as url:
+        arguments = (answers, "--unit", "atomic", "--support", "judge", "--model", "m", "--url", url, "--json")
+        out, err = asked(capsys, *arguments)
+        _, again = asked(capsys, answers, "--unit", "atomic", "--unit-model", "m", "--url", url)
+    assert "price: at most 3 texts to be taken apart by a model" in err
+    assert "price: 6 claims of 3 answers x 3 draws: at most 12 judge calls" in err
+    facts = json.loads(out)
+    assert (facts["unlocated"], facts["claims"], facts["labelled"]) == (3, 6, 5)
+    assert facts["model"] == facts["decomposition_model"] == "m"
+    assert "no model" in again  # words
+    _, err = asked(capsys, answers, "--unit", "atomic", code=2)
+    assert "--unit-model" in err
 
 
 # --- the page ---------------------------------------------------------------------------------------------------------
@@ -221,3 +266,83 @@ def test_claims_that_overlap_keep_every_character_once(tmp_path: Path, capsys: p
     assert shown is not None
     bare = re.sub(r"<b>.?</b><sup>\d+</sup>|<[^>]+>", "", shown[1])
     assert bare == text
+
+
+# --- kept with the run ------------------------------------------------------------------------------------------------
+
+
+class NeverAgain:
+    """An engine whose model is gone after the first time."""
+
+    name, contradicts, priced = "rare", True, "calls"
+    asked = 0
+
+    def support(self, asked: Any) -> list[np.ndarray]:
+        type(self).asked += 1
+        rng = np.random.default_rng(1)
+        return [rng.dirichlet([1, 1, 1], (len(one.claims), len(one.draws))) for one in asked]
+
+    def price(self, asked: Any) -> int:
+        return sum(len(one.claims) * len(one.draws) for one in asked)
+
+    def check(self) -> None: ...
+
+    def settings(self) -> dict[str, Any]:
+        return {"support": self.name}
+
+
+def test_kept_support_is_scored_again_without_the_engine(
+    answers: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(ENTAILMENTS._all(), "rare", Entry(NeverAgain, "test"))
+    monkeypatch.setattr(NeverAgain, "asked", 0)
+    arguments = (answers, "--support", "rare", "--graph")
+    first, err = asked(capsys, *arguments, "--keep", "--json")
+    assert "at most 63 calls" in err
+    second, err = asked(capsys, *arguments, "--json")
+    assert "price: nothing; the support is kept with the run" in err
+    assert NeverAgain.asked == 1
+    assert json.loads(first) == json.loads(second)
+    asked(capsys, *arguments, "--no-elsewhere")  # not what was kept
+    assert NeverAgain.asked == 2
+    assert [run.answer_sets for run in [load_run(answers)]]  # what is kept is no run
+
+
+@pytest.mark.parametrize(
+    ("damage", "reason"),
+    [
+        (lambda text: text.replace("mass is seen", "mass is sean"), "checksum does not match"),
+        (lambda text: text[: len(text) // 2], ""),
+        (lambda text: "", ""),
+    ],
+)
+def test_damaged_support_is_asked_for_again(
+    answers: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+    damage: Callable[[str], str],
+    reason: str,
+) -> None:
+    monkeypatch.setitem(ENTAILMENTS._all(), "rare", Entry(NeverAgain, "test"))
+    monkeypatch.setattr(NeverAgain, "asked", 0)
+    asked(capsys, answers, "--support", "rare", "--keep")
+    [path] = answers.parent.glob("claims-*.jsonl")
+    path.write_text(damage(path.read_text("utf-8")), "utf-8")
+    _, err = asked(capsys, answers, "--support", "rare")
+    assert "is not used" in err
+    assert reason in err
+    assert NeverAgain.asked == 2
+
+
+def test_kept_support_of_other_texts_is_not_used(
+    answers: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(ENTAILMENTS._all(), "rare", Entry(NeverAgain, "test"))
+    monkeypatch.setattr(NeverAgain, "asked", 0)
+    asked(capsys, answers, "--support", "rare", "--keep")
+    changed = rows()
+    changed[1]["clean"][0] = "A rib is not broken."
+    written(answers, changed)
+    _, err = asked(capsys, answers, "--support", "rare")
+    assert "it is of other texts" in err
+    assert NeverAgain.asked == 2

@@ -13,6 +13,7 @@ from scipy.stats import t as student
 
 from hedge_tasks.statistics import auroc, compare_measures, compare_runs, compare_scores, estimate_auroc, estimate_mean
 from hedge_tasks.statistics.base import UndefinedStatistic
+from hedge_tasks.statistics.placements import placements_within
 
 NAN = math.nan
 
@@ -334,3 +335,18 @@ def test_measures_that_do_not_differ_or_are_not_defined_say_so():
     assert "single group" in compare_measures(ones, ones, share, groups=["x"] * 3).reason
     with pytest.raises(ValueError, match="differ in shape"):
         compare_measures(ones, ones[:2], share)
+
+
+SCORES = st.sampled_from([-math.inf, 0.0, 0.5, 1.0, math.inf])
+
+
+@given(st.lists(st.tuples(st.integers(0, 4), SCORES, st.booleans()), min_size=1))
+def test_placements_within_strata_are_those_of_each_stratum(rows):
+    strata, x, positive = (np.array(column) for column in zip(*rows, strict=True))
+    found, others = placements_within(x, positive, strata)
+    for i in range(len(rows)):
+        other = x[(strata == strata[i]) & (positive != positive[i])]
+        assert others[i] == len(other)
+        sign = 1 if positive[i] else -1
+        wins = [1.0 if sign * x[i] > sign * y else 0.5 if x[i] == y else 0.0 for y in other]
+        assert found[i] == pytest.approx(np.mean(wins)) if wins else math.isnan(found[i])

@@ -1,19 +1,21 @@
 """Claims: which sentence of a long answer is hallucinated.
 
-base           a claim (a span of the baseline answer), its support by a draw, and the evidence of all of an answer's
-decomposition  from an answer to its claims: sentences, clauses, objects, labelled spans; one file each
-entailment     whether a draw supports, contradicts or is silent on a claim: nli, words, cosine, judge; one file each
-labels         which claims are hallucinated: labelled spans joined by overlap
-blind          what is known of a claim without a look at the image or a draw: what detectors have to beat
-files          claims and support as a file, so that a finished run is scored by claim without a model
+    base           a claim (a span of the baseline answer), its support by a draw, the evidence of an answer's claims
+    decomposition  from an answer to its claims: sentences, clauses, objects, labelled spans, ...; one file each
+    entailment     whether a draw supports, contradicts or is silent on a claim: nli, words, judge, ...; one file each
+    labels         which claims are hallucinated: labelled spans joined by overlap
+    blind          what is known of a claim without a look at the image or a draw: what detectors have to beat
+    tokens         the log-probabilities of a claim's tokens
+    asking         asking a model on a server about many texts at once; what it says is kept
 
->>> from hedge_tasks.claims import build_decomposition, build_entailment
->>> [found] = build_decomposition("sentence").pieces([Passage("No effusion. The heart is large.")])
->>> [piece.text for piece in found.pieces]
-['No effusion.', 'The heart is large.']
->>> asked = Asked(("No effusion.",), ("There is no effusion.", "A mass."))
->>> build_entailment("words").support([asked])[0][0, :, ENTAILMENT].tolist()
-[1.0, 0.0]
+Example:
+    >>> from hedge_tasks.claims import build_decomposition, build_entailment
+    >>> [found] = build_decomposition("sentence").pieces([Passage("No effusion. The heart is large.")])
+    >>> [piece.text for piece in found.pieces]
+    ['No effusion.', 'The heart is large.']
+    >>> asked = Asked(("No effusion.",), ("There is no effusion.", "A mass."))
+    >>> build_entailment("words").support([asked])[0][0, :, ENTAILMENT].tolist()
+    [1.0, 0.0]
 """
 
 from hedge_tasks.claims.base import (

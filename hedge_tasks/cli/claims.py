@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import math
 import sys
 from dataclasses import asdict
 from pathlib import Path
@@ -14,11 +15,12 @@ from hedge_tasks.io.commands import command, number, say, show, table
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from hedge_tasks.adjudication import Judge
     from hedge_tasks.claims.decomposition import Decomposition
     from hedge_tasks.claims.entailment import Entailment
     from hedge_tasks.data.spans import LabelledSpan
     from hedge_tasks.runs.claim_table import ClaimRow, ClaimTable
-    from hedge_tasks.runs.claims import ScoredClaims
+    from hedge_tasks.runs.claims import Price, ScoredClaims, Supported
     from hedge_tasks.runs.run_files import Run
     from hedge_tasks.statistics import Comparison
 
@@ -31,10 +33,12 @@ def add(commands: Any) -> None:
     add_run(parser)
     add_task(parser)
     group = parser.add_argument_group("claims and their support")
-    group.add_argument("--unit", default="sentence", metavar="NAME", help="sentence (default), clause, given, ...")
-    group.add_argument("--support", default="words", metavar="NAME", help="words (default), nli, cosine, judge, ...")
+    units = "sentence (default), clause, object, atomic, given"
+    group.add_argument("--unit", default="sentence", metavar="NAME", help=units)
+    group.add_argument("--support", default="words", metavar="NAME", help="words (default), nli, cosine, judge, object")
     group.add_argument("--model", help="model of nli, cosine or judge: hub id, folder, or its name on the server")
-    group.add_argument("--url", help="server of judge, such as http://localhost:8000/v1")
+    group.add_argument("--unit-model", metavar="NAME", help="model of the unit atomic (default: that of --model)")
+    group.add_argument("--url", help="server of judge and atomic, such as http://localhost:8000/v1")
     group.add_argument("--window", type=int, metavar="TOKENS", help="most tokens of a draw that nli sees at once")
     group.add_argument("--no-elsewhere", action="store_true", help="without the baseline of another image's draws")
     group.add_argument("--graph", action="store_true", help="claims of all draws as well, for degree and closeness")
@@ -42,6 +46,7 @@ def add(commands: Any) -> None:
     group.add_argument("--price", action="store_true", help="print the price and stop")
     group = parser.add_argument_group("labels (default: the field claims of the answers, else the run's verdicts)")
     group.add_argument("--labels", type=Path, metavar="LABELS.jsonl", help='{"id", "claims": [...]} a line')
+    group.add_argument("--judge", metavar="SPEC", help="a judge of every claim, such as llm:model=...,prompt=claim")
     group.add_argument(
         "--silent",
         default="unlabelled",
@@ -59,47 +64,105 @@ def add(commands: Any) -> None:
     )
     group = parser.add_argument_group("output")
     group.add_argument("--out", type=Path, metavar="SCORES.jsonl", help="write the scores of every claim")
+    group.add_argument("--keep", action="store_true", help="keep claims and support beside the run: next time free")
     group.add_argument("--html", type=Path, metavar="PAGE.html", help="write a page with the answers")
 
 
 def run(arguments: argparse.Namespace) -> int:
-    from hedge_tasks.claims.labels import ERRORS, SILENT
     from hedge_tasks.detectors.registry import get
-    from hedge_tasks.errors import unknown
+    from hedge_tasks.io.files import write_whole
+    from hedge_tasks.report.claim_page import build_claim_page
+    from hedge_tasks.runs.claim_files import write_claim_scores
     from hedge_tasks.runs.claim_table import claim_table
-    from hedge_tasks.runs.claims import inquiry, score_claims
+    from hedge_tasks.runs.claims import judged_spans, score_claims
 
-    for name, valid in (("silent", SILENT), ("errors", ERRORS)):
-        if getattr(arguments, name) not in valid:
-            raise unknown(f"--{name}", getattr(arguments, name), valid)
+    _check(arguments)
     detectors = None if arguments.detectors is None else [get(n.strip()).name for n in arguments.detectors.split(",")]
     finished = chosen_run(arguments)
-    spans = _labels(arguments.labels, finished) if arguments.labels else None
+    judge = _judge(arguments.judge, finished) if arguments.judge else None
+    spans, by = (_labels(arguments.labels, finished), "a file of labels") if arguments.labels else (None, "")
     unit, engine = _chosen(arguments, finished)
-    asked = inquiry(finished.answer_sets, unit, elsewhere=not arguments.no_elsewhere, graph=arguments.graph)
-    engine.check()
-    price = asked.price(engine)
-    say(f"price: {price}", sys.stderr)
-    if arguments.price:
-        show(arguments, asdict(price), str(price))
-        return 0
     settings = {**unit.settings(), **engine.settings()}
-    scored = score_claims(finished, asked.ask(engine), engine, price, settings, detectors, spans)
+    asked = _supported(arguments, finished, unit, engine, settings)
+    if asked is None:
+        return 0
+    supported, price, kept = asked
+    if judge is not None:
+        n_claims = sum(len(one.decomposed.claims) for one in supported)
+        say(f"labels: {judge.name} judges {n_claims} claims", sys.stderr)
+        spans = judged_spans(finished.answer_sets, [one.decomposed for one in supported], judge)
+        by = f"judge {judge.name} ({judge.version})"
+    scored = score_claims(finished, supported, engine, price, settings, detectors, spans, by)
     told = [found for one in scored.answers for found in one.labels.labels if found is not None]
     labelled = any(found.label is not None or found.silent for found in told)
     options = {"silent": arguments.silent, "errors": arguments.errors, "flag": arguments.flag}
     found = claim_table(scored, **options) if labelled else None
     if arguments.out:
-        _write(arguments.out, scored)
+        write_claim_scores(arguments.out, scored)
     if arguments.html:
-        from hedge_tasks.io.files import write_whole
-        from hedge_tasks.report.claim_page import build_claim_page
-
         write_whole(arguments.html, build_claim_page(scored, found))
-    written = [f"{path}: written" for path in (arguments.out, arguments.html) if path]
+    written = [f"{path}: written" for path in (kept, arguments.out, arguments.html) if path]
     text = _text(found) if found else _unlabelled(scored)
     show(arguments, _facts(scored, found), "\n".join([text, *written]))
     return 0
+
+
+def _check(arguments: argparse.Namespace) -> None:
+    """Mistakes are told before anything is paid for."""
+    from hedge_tasks.claims.labels import ERRORS, SILENT
+    from hedge_tasks.errors import ConfigError, unknown
+
+    for name, valid in (("silent", SILENT), ("errors", ERRORS)):
+        if getattr(arguments, name) not in valid:
+            raise unknown(f"--{name}", getattr(arguments, name), valid)
+    if not 0 < arguments.flag < 1:
+        raise ConfigError(f"--flag: expected a share between 0 and 1, got {arguments.flag}")
+    if arguments.labels and arguments.judge:
+        raise ConfigError("choose one of --labels and --judge")
+
+
+def _supported(
+    arguments: argparse.Namespace, finished: Run, unit: Decomposition, engine: Entailment, settings: Mapping[str, Any]
+) -> tuple[Sequence[Supported], Price, Path | None] | None:
+    """The claims with their support, its price, and where it is kept from now on; None for the price alone."""
+    from hedge_tasks.runs.claim_files import keep_support, kept_support
+    from hedge_tasks.runs.claims import inquiry
+
+    asking = {"elsewhere": not arguments.no_elsewhere, "graph": arguments.graph}
+    if not arguments.price and (kept := kept_support(finished, {**settings, **asking})) is not None:
+        say(f"price: nothing; the support is kept with the run ({kept[1]})", sys.stderr)
+        return (*kept, None)
+    if arguments.unit == "atomic":
+        draws = sum(len(answers.clean) for answers in finished.answer_sets) if arguments.graph else 0
+        texts = {"texts": len(finished.answer_sets) + draws}
+        told = f"price: at most {texts['texts']} texts to be taken apart by a model"
+        if arguments.price:  # what the claims then cost is only known with the claims
+            show(arguments, texts, told)
+            return None
+        say(told, sys.stderr)
+    asked = inquiry(finished.answer_sets, unit, **asking)
+    engine.check()
+    price = asked.price(engine)
+    say(f"price: {price}", sys.stderr)
+    if arguments.price:
+        show(arguments, asdict(price), str(price))
+        return None
+    supported = asked.ask(engine)
+    path = keep_support(finished, supported, price, {**settings, **asking}) if arguments.keep else None
+    return supported, price, path
+
+
+def _judge(spec: str, finished: Run) -> Judge:
+    from hedge_tasks.adjudication import check_judge, judge_from, keep_labels
+    from hedge_tasks.adjudication.config import LABELS
+    from hedge_tasks.runs.run_files import FOLDER
+
+    judge = judge_from(spec)
+    check_judge(judge, cases_have_images=False)
+    folder = finished.path.parent if finished.path else None
+    if folder is not None:
+        keep_labels(judge, (folder.parent if folder.name == FOLDER else folder) / LABELS)
+    return judge
 
 
 def _labels(path: Path, finished: Run) -> Mapping[str, Sequence[LabelledSpan]]:
@@ -117,17 +180,22 @@ def _chosen(arguments: argparse.Namespace, finished: Run) -> tuple[Decomposition
 
     ENTAILMENTS.get(arguments.support)
     given = {name: value for name in ("model", "url", "window") if (value := getattr(arguments, name)) is not None}
+    unit: dict[str, Any] = {}
+    if arguments.unit == "atomic":
+        unit = {"model": arguments.unit_model or arguments.model, "url": arguments.url}
+        if unit["model"] is None:
+            raise ConfigError("--unit atomic: name its model with --unit-model")
+        # What is the unit's alone is no option of the support.
+        of_unit = {"judge": (), "nli": ("url",), "cosine": ("url",)}.get(arguments.support, ("model", "url"))
+        given = {name: value for name, value in given.items() if name not in of_unit}
+    if arguments.support in ("words", "object") and given:
+        option = next(iter(given))
+        raise ConfigError(
+            f"--{option}: the support {arguments.support!r} has no such option; choose --support nli, ..."
+        )
     backend = {"nli": "nli", "cosine": "embed"}.get(arguments.support)
     options = {**(model_options(finished, backend, given) if backend else {}), **given}
-    if arguments.support == "words" and given:
-        raise ConfigError(f"--{next(iter(given))}: the support 'words' has no such option; choose --support nli, ...")
-    return build_decomposition(arguments.unit), build_entailment(arguments.support, **options)
-
-
-def _write(path: Path, scored: ScoredClaims) -> None:
-    from hedge_tasks.runs.claim_files import write_claim_scores
-
-    write_claim_scores(path, scored)
+    return build_decomposition(arguments.unit, **unit), build_entailment(arguments.support, **options)
 
 
 # --- output -----------------------------------------------------------------------------------------------------------
@@ -146,7 +214,7 @@ def _facts(scored: ScoredClaims, found: ClaimTable | None) -> dict[str, Any]:
     if found is None:
         return {**about, "labelled": 0}
     data = found.labelled
-    return {
+    facts = {
         **about,
         **found.settings,
         "labels": scored.labelled_by,
@@ -160,6 +228,17 @@ def _facts(scored: ScoredClaims, found: ClaimTable | None) -> dict[str, Any]:
         "answers": {"label": found.answer_label, "detectors": [asdict(row) for row in found.answers]},
         "curve": [{**asdict(point), "within": _within(point.within)} for point in found.curve],
     }
+    plain: dict[str, Any] = _plain(facts)
+    return plain
+
+
+def _plain(value: Any) -> Any:
+    """Infinite numbers (the threshold of an impossible token) as text, since JSON has none."""
+    if isinstance(value, dict):
+        return {key: _plain(item) for key, item in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [_plain(item) for item in value]
+    return str(value) if isinstance(value, float) and math.isinf(value) else value
 
 
 def _within(found: Any) -> dict[str, Any]:

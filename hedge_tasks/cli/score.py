@@ -19,7 +19,9 @@ ANSWERS is one of these, by its ending or --csv; - reads the standard input:
   CSV, one answer a row            columns id, text, and any of condition (baseline, clean or noisy; without it as for
                                    plain answers), mean_logprob, n_tokens, question, reference, label, group,
                                    question_type
-An answer in JSON is a text, or {"text", "mean_logprob"?, "n_tokens"?}, or {"text", "logprobs": [of each token]}.
+An answer in JSON is a text, or {"text", "mean_logprob"?, "n_tokens"?}, or {"text", "logprobs": [of each token]}, or
+{"text", "tokens": [[text, log-probability], ...]}. "claims" beside the baseline labels parts of it, which hedge claims
+scores: [{"text" or "start" and "end", "label": 0 | 1 | "silent", "severity"?: "minor" | "major", "correction"?}, ...].
 """
 
 
@@ -66,5 +68,9 @@ def run(arguments: argparse.Namespace) -> int:
         "clusters_given": len(given),
         **summarise(scores),
     }
-    show(arguments, as_json(summary), as_text(summary))
+    text = as_text(summary)
+    if n_claims := sum(len(a.claims) for a in answer_sets):
+        summary["claims"] = n_claims
+        text += f"\n{n_claims} parts of the answers are marked as claims: hedge claims {arguments.answers} scores them"
+    show(arguments, as_json(summary), text)
     return 0

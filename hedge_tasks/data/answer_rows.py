@@ -9,7 +9,8 @@
 
 `claims` are labelled parts of the baseline answer (`hedge_tasks.data.spans`).
 
-An answer is a text, or an object with `text` and either `mean_logprob` or `logprobs`, those of its tokens.
+An answer is a text, or an object with `text` and either `mean_logprob`, or `logprobs`, those of its tokens, or
+`tokens`, a list of [text, log-probability], for scores of its parts.
 
 A key that no shape has is an error with the nearest one that it has: `lable` would otherwise be a file without labels.
 """
@@ -29,7 +30,7 @@ _PLAIN = (*_DOCUMENT, "claims", "baseline", "answers")
 _OURS = ("store", "verdict", "scores", "sampled", "drawn", "crc32")
 """What lines that this package wrote have besides."""
 
-_ANSWER = ("text", "mean_logprob", "n_tokens", "logprobs", "finish")
+_ANSWER = ("text", "mean_logprob", "n_tokens", "logprobs", "tokens", "finish")
 _COLUMNS = (*_DOCUMENT, "condition", "text", "mean_logprob", "n_tokens")
 _CONDITIONS = ("baseline", "clean", "noisy")
 _MISSING = ("", "nan", "none", "null", "na", "n/a")
@@ -119,6 +120,8 @@ def _answer(value: Any, where: str, allow_unknown: bool) -> Any:
         return value
     _check_keys(value, _ANSWER, where, "key", allow_unknown)
     if value.get("logprobs") is None:
+        if value.get("tokens") is not None:
+            return _of_tokens(value, where)
         return {key: item for key, item in value.items() if key != "logprobs"}
     for key in ("mean_logprob", "n_tokens"):
         if value.get(key) is not None:
@@ -130,6 +133,18 @@ def _answer(value: Any, where: str, allow_unknown: bool) -> Any:
     rest = {key: item for key, item in value.items() if key != "logprobs"}
     mean = "-inf" if -math.inf in numbers else math.fsum(numbers) / len(numbers)
     return {**rest, "mean_logprob": mean, "n_tokens": len(numbers)}
+
+
+def _of_tokens(value: Mapping[str, Any], where: str) -> Mapping[str, Any]:
+    """`tokens` as `Answer.from_dict` checks them, with the mean over them where nothing says it."""
+    if value.get("mean_logprob") is not None or not isinstance(value["tokens"], list):
+        return value
+    pairs = value["tokens"]
+    if not pairs or not all(isinstance(pair, list) and len(pair) == 2 for pair in pairs):
+        raise DataError(f"{where}.tokens: expected a list of [text, log-probability]")
+    told = {"logprobs": [logprob for _, logprob in pairs]}
+    rest = {key: item for key, item in value.items() if key not in ("tokens", "mean_logprob", "n_tokens")}
+    return {**_answer({**rest, **told}, where, False), "tokens": pairs}
 
 
 def _token(value: object, where: str) -> float:

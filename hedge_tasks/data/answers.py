@@ -57,12 +57,14 @@ class Answer:
             temperature 1, special tokens left out. None where the model does not tell.
         n_tokens: number of tokens behind that mean.
         finish: why the model stopped; None where it does not tell.
+        tokens: text and log-probability (nats) of each token, where they are known; they need not add up to the text.
     """
 
     text: str
     mean_logprob: float | None = None
     n_tokens: int | None = None
     finish: Finish | None = None
+    tokens: tuple[tuple[str, float], ...] | None = None
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "text", outside.clean(self.text))
@@ -76,6 +78,8 @@ class Answer:
             fields["n_tokens"] = self.n_tokens
         if self.finish is not None:
             fields["finish"] = self.finish
+        if self.tokens is not None:
+            fields["tokens"] = [[text, "-inf" if p == -math.inf else p] for text, p in self.tokens]
         return fields
 
     @classmethod
@@ -92,7 +96,8 @@ class Answer:
         finish = fields.get("finish")
         if finish not in (None, *_FINISHES):
             raise DataError(f"{where}.finish: expected {', '.join(_FINISHES)} or nothing, got {finish!r}")
-        return cls(text, _read_logprob(fields.get("mean_logprob"), f"{where}.mean_logprob"), n_tokens, finish)
+        mean = _read_logprob(fields.get("mean_logprob"), f"{where}.mean_logprob")
+        return cls(text, mean, n_tokens, finish, _read_tokens(fields.get("tokens"), f"{where}.tokens"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -378,6 +383,21 @@ def _read_logprob(value: object, where: str) -> float | None:
     if math.isnan(value) or value > 0:
         raise DataError(f"{where}: {value} is no log-probability, which is at most 0")
     return float(value)
+
+
+def _read_tokens(value: object, where: str) -> tuple[tuple[str, float], ...] | None:
+    if value is None:
+        return None
+    if not isinstance(value, list):
+        raise DataError(f"{where}: expected a list of [text, log-probability], got {_kind(value)}")
+    found = []
+    for i, pair in enumerate(value):
+        if not isinstance(pair, list) or len(pair) != 2 or not isinstance(pair[0], str):
+            raise DataError(f"{where}[{i}]: expected [text, log-probability], got {outside.shown(pair)}")
+        if (logprob := _read_logprob(pair[1], f"{where}[{i}]")) is None:
+            raise DataError(f"{where}[{i}]: expected a log-probability, got nothing")
+        found.append((outside.clean(pair[0]), logprob))
+    return tuple(found)
 
 
 def _read_follow_ups(value: object, where: str) -> tuple[AnswerSet, ...]:

@@ -1,20 +1,36 @@
-"""Files about claims: labels that people gave, and scores."""
+"""Files about claims: labels that people gave, scores, and the support that is kept with a run.
+
+What is kept lies beside the run file as `claims-<run>-<digest of the settings>.jsonl`, sealed lines: a header with the
+settings and the price, and one line an answer with its claims and their support. It is taken only for the same texts.
+"""
 
 from __future__ import annotations
 
+import base64
+import binascii
+import hashlib
 import json
 import math
+import zlib
 from collections.abc import Mapping, Sequence
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+import numpy.typing as npt
+from loguru import logger
+
+from hedge_tasks.claims.base import Claim
+from hedge_tasks.claims.decomposition import Decomposed
 from hedge_tasks.data.answers import AnswerSet
 from hedge_tasks.data.spans import LabelledSpan, read_spans
 from hedge_tasks.errors import DataError
 from hedge_tasks.io import outside
 from hedge_tasks.io.files import write_whole
-from hedge_tasks.io.json_lines import read_objects
-from hedge_tasks.runs.claims import ScoredAnswer, ScoredClaims
+from hedge_tasks.io.json_lines import read_objects, seal, unseal
+from hedge_tasks.runs.claims import Price, ScoredAnswer, ScoredClaims, Supported
+from hedge_tasks.runs.run_files import Run
 
 
 def read_labels(path: Path, answer_sets: Sequence[AnswerSet]) -> Mapping[str, Sequence[LabelledSpan]]:
@@ -63,3 +79,110 @@ def _written(value: float) -> float | str | None:
     if math.isnan(value):
         return None
     return value if math.isfinite(value) else str(value)
+
+
+# --- support, kept with the run ---------------------------------------------------------------------------------------
+
+HEADER = "hedge_claims"
+FORMAT = 1
+
+Matrix = npt.NDArray[np.floating[Any]]
+
+
+def kept_path(run: Run, settings: Mapping[str, Any]) -> Path | None:
+    """Where the support of a run is kept; None of one that was not read from a file."""
+    if run.path is None:
+        return None
+    digest = hashlib.sha256(json.dumps(settings, sort_keys=True).encode()).hexdigest()[:12]
+    return run.path.with_name(f"claims-{run.path.stem[:120]}-{digest}.jsonl")
+
+
+def keep_support(run: Run, supported: Sequence[Supported], price: Price, settings: Mapping[str, Any]) -> Path:
+    """Write the claims of a run and their support beside it.
+
+    Args:
+        settings: of decomposition and engine, and what else was asked for.
+
+    Raises:
+        DataError: the run was not read from a file, or the file cannot be written.
+    """
+    path = kept_path(run, settings)
+    if path is None:
+        raise DataError(f"{run.title}: only what lies beside a file is kept")
+    header = {HEADER: FORMAT, "settings": settings, "price": asdict(price), "answers": len(supported)}
+    lines = [_kept_line(*both) for both in zip(run.answer_sets, supported, strict=True)]
+    write_whole(path, b"".join(map(seal, (header, *lines))).decode("utf-8"))
+    return path
+
+
+def kept_support(run: Run, settings: Mapping[str, Any]) -> tuple[list[Supported], Price] | None:
+    """What was kept of a run with these settings; None where nothing was, or what was is of other texts or damaged."""
+    path = kept_path(run, settings)
+    if path is None or not path.is_file():
+        return None
+    try:
+        rows = [(n, unseal(line)) for n, line in outside.read_raw_lines(path)]
+        (_, header), lines = rows[0], rows[1:]
+        if header.get(HEADER) != FORMAT or header.get("settings") != settings or len(lines) != len(run.answer_sets):
+            raise DataError("it is of another format, other settings or other answers")
+        price = Price(**header["price"])
+        found = [_of_line(row, a, f"line {n}") for (n, row), a in zip(lines, run.answer_sets, strict=True)]
+    except (DataError, ValueError, KeyError, TypeError, IndexError) as error:
+        logger.warning("The support of claims kept in {} is not used: {}", path, error)
+        return None
+    return found, price
+
+
+def _kept_line(answers: AnswerSet, one: Supported) -> dict[str, Any]:
+    line: dict[str, Any] = {"id": answers.id, "texts": _checksum(answers)}
+    line["claims"] = [[claim.text, claim.start, claim.end, claim.kind] for claim in one.decomposed.claims]
+    line |= {"covered": one.decomposed.covered, "unlocated": one.decomposed.unlocated}
+    for name in ("clean", "noisy", "elsewhere", "graph"):
+        if (matrix := getattr(one, name)) is not None:
+            line[name] = _packed(matrix)
+    return line | ({"graph_rows": list(one.graph_rows)} if one.graph_rows else {})
+
+
+def _of_line(row: Mapping[str, Any], answers: AnswerSet, where: str) -> Supported:
+    if row.get("id") != answers.id or row.get("texts") != _checksum(answers):
+        raise DataError(f"{where}: it is of other texts")
+    text = answers.baseline.text
+    claims = []
+    for i, (said, start, end, kind) in enumerate(row["claims"]):
+        if not (isinstance(said, str) and isinstance(kind, str) and 0 <= int(start) < int(end) <= len(text)):
+            raise DataError(f"{where}: claim {i} is no part of its answer")
+        claims.append(Claim(f"{answers.id}#{i}", answers.id, said, int(start), int(end), kind))
+    decomposed = Decomposed(tuple(claims), float(row["covered"]), int(row["unlocated"]))
+    matrices = {name: _unpacked(row[name], f"{where}: {name}") for name in ("elsewhere", "graph") if name in row}
+    clean, noisy = (_unpacked(row[name], f"{where}: {name}") for name in ("clean", "noisy"))
+    k, n, m = len(claims), len(answers.clean), len(answers.noisy)
+    if clean.shape != (k, n, 3) or noisy.shape != (k, m, 3):
+        raise DataError(f"{where}: the support is not that of {k} claims by {n} + {m} draws")
+    return Supported(decomposed, clean, noisy, **matrices, graph_rows=tuple(map(int, row.get("graph_rows", ()))))
+
+
+def _checksum(answers: AnswerSet) -> str:
+    return f"{zlib.crc32(chr(0).join(answers.texts).encode()):08x}"
+
+
+def _packed(matrix: Matrix) -> dict[str, Any]:
+    """Numbers in half the space where that loses nothing."""
+    values = np.asarray(matrix, dtype="<f8")
+    small = values.astype("<f4")
+    if np.array_equal(small.astype("<f8"), values, equal_nan=True):
+        values = small
+    return {"shape": list(values.shape), "type": values.dtype.str, "data": base64.b64encode(values.tobytes()).decode()}
+
+
+def _unpacked(fields: Mapping[str, Any], where: str) -> Matrix:
+    if fields["type"] not in ("<f4", "<f8"):
+        raise DataError(f"{where}: numbers of the type {outside.shown(fields['type'])}")
+    try:
+        data = base64.b64decode(fields["data"], validate=True)
+    except (binascii.Error, ValueError):
+        raise DataError(f"{where}: no base64") from None
+    found = np.frombuffer(data, fields["type"]).reshape([int(size) for size in fields["shape"]]).astype(np.float64)
+    known = found[~np.isnan(found)]
+    if len(known) and not (known.min() >= 0 and known.max() <= 1 + 1e-6):
+        raise DataError(f"{where}: numbers that no engine says")
+    return found

@@ -9,17 +9,20 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from hedge_tasks.adjudication.base import NO_ANSWER, Case, Judge, Verdict
 from hedge_tasks.claims.base import ENTAILMENT, Claim, ClaimEvidence
 from hedge_tasks.claims.blind import other_image, rarity
 from hedge_tasks.claims.decomposition import Decomposed, Decomposition, Passage, decompose
 from hedge_tasks.claims.entailment import Asked, Entailment
 from hedge_tasks.claims.labels import Joined, join
+from hedge_tasks.claims.tokens import claim_logprobs
 from hedge_tasks.data.answers import AnswerSet
 from hedge_tasks.data.sentences import sentence_spans
 from hedge_tasks.data.spans import LabelledSpan
 from hedge_tasks.detectors import registry
 from hedge_tasks.detectors.base import Detector
 from hedge_tasks.errors import DataError
+from hedge_tasks.runs.relabel import judge_of
 from hedge_tasks.runs.run_files import Run
 
 Matrix = npt.NDArray[np.floating[Any]]
@@ -230,6 +233,7 @@ def score_claims(
     settings: Mapping[str, Any],
     detectors: Sequence[str] | None = None,
     spans: Mapping[str, Sequence[LabelledSpan]] | None = None,
+    labelled_by: str = "given labels",
 ) -> ScoredClaims:
     """Score every claim of a run with every detector.
 
@@ -238,6 +242,7 @@ def score_claims(
         engine: that gave it.
         detectors: names; by default all of claims.
         spans: labelled spans by the answer's id; by default those of the answers, else those of the run's verdicts.
+        labelled_by: where these come from, in words.
 
     Raises:
         ConfigError: there is no such detector; names the nearest one.
@@ -246,7 +251,7 @@ def score_claims(
     groups = groups_of(run.answer_sets)
     texts = [[claim.text for claim in one.decomposed.claims] for one in supported]
     rare = rarity(texts, [a.baseline.text for a in run.answer_sets], groups)
-    source, of_run = labelled_spans(run) if spans is None else ("a file of labels", spans)
+    source, of_run = labelled_spans(run) if spans is None else (labelled_by, spans)
     scored = []
     for answers, one, how_rare in zip(run.answer_sets, supported, rare, strict=True):
         evidence = _evidence(answers, one, how_rare, engine)
@@ -268,7 +273,8 @@ def _evidence(answers: AnswerSet, one: Supported, how_rare: FloatArray | None, e
         how_rare,
         one.graph,
         one.graph_rows,
-        engine=engine.name,
+        claim_logprobs(answers.baseline, one.decomposed.claims),
+        engine.name,
     )
 
 
@@ -296,7 +302,7 @@ def labelled_spans(run: Run) -> tuple[str, Mapping[str, Sequence[LabelledSpan]]]
 def _of_verdict(run: Run, answers: AnswerSet) -> tuple[LabelledSpan, ...]:
     """Labels of sentences where the run's judge has judged each by itself (`hedge_tasks.evaluations.medhallmark`)."""
     verdict = run.verdicts.get(answers.id) or {}
-    judge = run.settings.get("judge")
+    judge = judge_of(run)
     votes = verdict.get("votes")
     if not isinstance(judge, Mapping) or judge.get("unit") != "sentence" or not isinstance(votes, list):
         return ()
@@ -310,6 +316,39 @@ def _of_vote(place: tuple[int, int], vote: Mapping[str, Any]) -> LabelledSpan:
     label, category = vote.get("label"), vote.get("category")
     severity = ("minor" if category == "minor" else "major") if label == 1 and isinstance(category, str) else None
     return LabelledSpan(*place, label if label in (0, 1) else None, False, severity)
+
+
+def judged_spans(
+    answer_sets: Sequence[AnswerSet], decomposed: Sequence[Decomposed], judge: Judge
+) -> dict[str, tuple[LabelledSpan, ...]]:
+    """What a judge says of every claim by itself, as labelled spans by the answer's id.
+
+    Claims are judged with the reference of their answer. A verdict without a label whose category is not that of an
+    answer that claims nothing ("silent" of the prompt `claim`) means that the reference is silent; one without either
+    is no label.
+
+    Raises:
+        DataError: no answer has a reference.
+        HedgeError: what the judge raises.
+    """
+    if not any(a.reference for a in answer_sets):
+        raise DataError("there are no references that a judge could compare claims with")
+    cases = [
+        Case(claim.id, a.question or "", a.reference or "", claim.text)
+        for a, one in zip(answer_sets, decomposed, strict=True)
+        for claim in one.claims
+    ]
+    verdicts = iter(judge.judge(cases))
+    return {
+        a.id: tuple(_of_judge((claim.start, claim.end), next(verdicts)) for claim in one.claims)
+        for a, one in zip(answer_sets, decomposed, strict=True)
+    }
+
+
+def _of_judge(place: tuple[int, int], verdict: Verdict) -> LabelledSpan:
+    if verdict.label is None and verdict.category not in (None, NO_ANSWER):
+        return LabelledSpan(*place, None, True)
+    return _of_vote(place, {"label": verdict.label, "category": verdict.category})
 
 
 def with_draws(answers: ScoredAnswer, n: int, detectors: Sequence[str]) -> ScoredAnswer:

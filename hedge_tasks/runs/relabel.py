@@ -36,7 +36,7 @@ def relabel(run: Run, judge: Judge) -> tuple[Run, list[Verdict]]:
     labelled = tuple(a.with_label(v.label) for a, v in zip(run.answer_sets, verdicts, strict=True))
     records = {case.id: verdict_record(case, verdict) for case, verdict in zip(cases, verdicts, strict=True)}
     documents = {**dict(run.settings.get("documents") or {}), "judge": judge.settings()}
-    source = {"judged_again": {"created": run.created, "judge": _judge_of(run)}}
+    source = {"judged_again": {"created": run.created, "judge": judge_of(run)}}
     settings = {**run.settings, "documents": documents, **source}
     judged = replace(run, answer_sets=labelled, verdicts=records, settings=settings, created=now())
     return replace(judged, path=None, digest=""), verdicts
@@ -67,6 +67,7 @@ def _case(run: Run, answer_set: Any) -> Case:
     )
 
 
-def _judge_of(run: Run) -> Mapping[str, Any] | Sequence[Any] | None:
+def judge_of(run: Run) -> Mapping[str, Any] | Sequence[Any] | None:
+    """The settings of the judge that labelled a run; None where they are not recorded."""
     documents = run.settings.get("documents")
     return documents.get("judge") if isinstance(documents, Mapping) else None

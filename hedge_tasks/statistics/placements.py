@@ -32,6 +32,37 @@ def placement_values(x: FloatArray, positive: BoolArray) -> FloatArray:
     return values
 
 
+def placements_within(x: FloatArray, positive: BoolArray, strata: IntArray) -> tuple[FloatArray, IntArray]:
+    """Placement value of every document among those of the other class in its stratum, for all strata in one go.
+
+    Args:
+        x: Scores, shape `(n,)`; infinities are ranked.
+        positive: Which documents are hallucinated, shape `(n,)`.
+        strata: Stratum of each document, whole numbers from 0, shape `(n,)`.
+
+    Returns:
+        The values, nan where the stratum has one class, and how many documents of the other class each is placed among,
+        both of shape `(n,)`.
+    """
+    order = np.lexsort((x, strata))
+    codes, values, hit = strata[order], x[order], positive[order]
+    tie = np.cumsum(np.append(False, (codes[1:] != codes[:-1]) | (values[1:] != values[:-1])))
+    sizes = np.stack([np.bincount(codes[hit == other], minlength=int(codes[-1]) + 1) for other in (False, True)])
+    placed = np.full((2, len(x)), np.nan)
+    for other in (0, 1):
+        among = sizes[other][codes].astype(np.float64)
+        tied = np.bincount(tie, hit == bool(other))
+        before = np.cumsum(tied) - tied  # of all strata
+        before_stratum = np.append(0, np.cumsum(sizes[other])[:-1])[codes]
+        lower = before[tie] - before_stratum + tied[tie] / 2
+        placed[other] = np.divide(lower, among, out=np.full(len(x), np.nan), where=among > 0)
+    found, others = np.empty(len(x)), np.empty(len(x), dtype=np.int64)
+    # Of a hallucinated document the share of supported ones below it, of a supported one of hallucinated ones above.
+    found[order] = np.where(hit, placed[0], 1 - placed[1])
+    others[order] = np.where(hit, sizes[0][codes], sizes[1][codes])
+    return found, others
+
+
 def auroc_components(x: FloatArray, positive: BoolArray) -> tuple[float, FloatArray]:
     """AUROC, and what each document adds to its deviation: (placement value - AUROC) / size of its class."""
     values = placement_values(x, positive)

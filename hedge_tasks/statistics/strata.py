@@ -23,7 +23,7 @@ from hedge_tasks.statistics.placements import (
     component_variance,
     degrees_of_freedom,
     disjoint_pairs,
-    placement_values,
+    placements_within,
 )
 from hedge_tasks.statistics.roc import auroc_interval, estimate_auroc
 
@@ -127,14 +127,7 @@ def pooled_within(
     x: FloatArray, positive: BoolArray, codes: IntArray, groups: IntArray | None
 ) -> tuple[float, FloatArray]:
     """Pooled AUROC, and the component of each document for `component_variance`; nan in strata with one class."""
-    values, pairs = np.full(len(x), np.nan), np.zeros(len(x))
-    order = np.argsort(codes, kind="stable")
-    for chosen in np.split(order, np.flatnonzero(np.diff(codes[order])) + 1):
-        n_positive = int(positive[chosen].sum())
-        n_negative = len(chosen) - n_positive
-        if n_positive and n_negative:
-            values[chosen] = placement_values(x[chosen], positive[chosen])
-            pairs[chosen] = np.where(positive[chosen], n_negative, n_positive)
+    values, pairs = placements_within(x, positive, codes)
     total = pairs[positive].sum()
     value = float((pairs[positive] * np.nan_to_num(values[positive])).sum() / total)
     return value, pairs * (values - value) / total * (0.5 if _nested(codes, groups) else 1.0)

@@ -5,8 +5,8 @@
     python tests/golden/make_claims.py
 
 As in `make_detectors.py`, whose helpers it uses, files are imported one by one and NLI probabilities are drawn: no
-model is asked. Claim k of an answer is the text "k", draw j the text "draw j". There are two claims and two draws at least:
-uqlm's graph of a single claim divides by zero. Its graph scores are taken before it rounds them to five digits.
+model is asked. Claim k of an answer is the text "k", draw j the text "draw j". There are two claims and two draws at
+least: uqlm's graph of a single claim divides by zero. Its graph scores are taken before it rounds them to five digits.
 """
 
 from __future__ import annotations

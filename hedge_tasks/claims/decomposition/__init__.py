@@ -86,6 +86,7 @@ DECOMPOSITIONS: Registry[Decomposition] = Registry(
     {
         "sentence": "hedge_tasks.claims.decomposition.sentence:SentenceDecomposition",
         "clause": "hedge_tasks.claims.decomposition.clause:ClauseDecomposition",
+        "atomic": "hedge_tasks.claims.decomposition.atomic:AtomicDecomposition",
         "given": "hedge_tasks.claims.decomposition.given:GivenDecomposition",
     },
     also=brought("decompositions"),

@@ -67,6 +67,7 @@ ENTAILMENTS: Registry[Entailment] = Registry(
     "support",
     "hedge_tasks.entailments",
     {
+        "judge": "hedge_tasks.claims.entailment.judge:JudgeEntailment",
         "nli": "hedge_tasks.claims.entailment.nli:NliEntailment",
         "words": "hedge_tasks.claims.entailment.words:WordsEntailment",
         "cosine": "hedge_tasks.claims.entailment.cosine:CosineEntailment",

@@ -7,6 +7,7 @@
     documents   which images are shown, and what is in them
     building    a local data set out of the official JSON file and COCO images
     objects     what is known of every object of a story: sets, shares of samples that mention it, relevance
+    claims      objects as claims, for `hedge claims --unit object --support object`
     relevance   how well absent objects fit the scene (section 3.4), and the weighted kappa of two judges
     rechecks    the second stage: a question for every object of a story
     metrics     the rows of the paper's tables, with intervals by image
@@ -26,6 +27,8 @@ EVALUATION = Evaluation(
     judges={"vope": "hedge_tasks.evaluations.vope.judge:VopeJudge"},
     metrics=("hedge_tasks.evaluations.vope.metrics:METRICS", "hedge_tasks.evaluations.vope.relevance:METRICS"),
     suite=("hedge_tasks.evaluations.vope.suite_metrics:SUITE",),
+    decompositions={"object": "hedge_tasks.evaluations.vope.claims:ObjectDecomposition"},
+    entailments={"object": "hedge_tasks.evaluations.vope.claims:ObjectEntailment"},
     second_stages={"vope_rechecks": "hedge_tasks.evaluations.vope.rechecks:rechecks"},
     data=("hedge_tasks.evaluations.vope.data_command:add",),
     commands=("hedge_tasks.evaluations.vope.command:add", "hedge_tasks.evaluations.vope.attention_command:add"),

@@ -63,8 +63,8 @@ def mentions(text: str, vocabulary: Vocabulary | None = None) -> list[Mention]:
         ['puppy', 'wine glass', 'dining table']
     """
     vocabulary = coco() if vocabulary is None else vocabulary
-    tokens = _tokens(text)
-    found = list(_mentions(tokens, [_base(token, vocabulary) for token in tokens], vocabulary))
+    words = tokens(text)
+    found = list(_mentions(words, [_base(word, vocabulary) for word in words], vocabulary))
     if any(mention.category == "toilet" for mention in found):
         found = [mention for mention in found if mention.word != "seat"]
     return found
@@ -93,7 +93,7 @@ def places(text: str, found: Sequence[Mention]) -> list[tuple[int, int] | None]:
     # Tokens follow each other in the text, but for marks and possessive endings that are left out between them.
     plain, at = text.lower(), 0
     spans: list[tuple[int, int] | None] = []
-    for token in _tokens(text):
+    for token in tokens(text):
         start = plain.find(token, at) if len(plain) == len(text) else -1
         spans.append((start, start + len(token)) if start >= 0 else None)
         at = start + len(token) if start >= 0 else at
@@ -101,7 +101,7 @@ def places(text: str, found: Sequence[Mention]) -> list[tuple[int, int] | None]:
     return [(first[0], last[1]) if first and last else None for first, last in ends]
 
 
-def _tokens(text: str) -> list[str]:
+def tokens(text: str) -> list[str]:
     """Words and punctuation marks, lower case; possessive endings gone, "don't" is "don not"."""
     plain = _NEGATED.sub(" not", unicodedata.normalize("NFKC", text).lower())
     return _TOKEN.findall(_POSSESSIVE.sub("", plain))

@@ -1,0 +1,165 @@
+"""A model on a server reads a draw and says of each claim: yes, no, or contradicts."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from loguru import logger
+
+from hedge_tasks.claims.asking import Asker, Prompt, closing, json_object, kept
+from hedge_tasks.claims.base import CONTRADICTION, ENTAILMENT, NEUTRAL
+from hedge_tasks.claims.entailment import Asked, FloatArray
+from hedge_tasks.errors import DataError
+from hedge_tasks.io import options
+from hedge_tasks.io.outside import parse_json
+from hedge_tasks.io.record_log import RecordLog
+
+VERDICTS = {"yes": ENTAILMENT, "no": NEUTRAL, "contradicts": CONTRADICTION}
+
+LONGEST = 20_000
+"""Characters of a text that a judge is shown; of a longer one nothing is known."""
+
+_TOKENS_A_CLAIM = 12
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """One question: a draw and some claims."""
+
+    draw: str
+    claims: tuple[str, ...]
+
+
+class JudgeEntailment:
+    """Asks a model behind OpenAI's chat API about all claims of an answer in one call a draw.
+
+    A reply that cannot be read is asked for again, then each claim by itself; what is still not read has no support
+    (NaN), and a warning counts these. What was said is kept in the cache on disk (`HEDGE_CACHE`): nothing is asked
+    twice.
+
+    Args:
+        model: Name under which the server knows the model.
+        url: See `hedge_tasks.claims.asking.Asker`, as the further options.
+        claims_a_call: Most claims in one call; 1 asks about each by itself.
+
+    Raises:
+        ConfigError: a value makes no sense.
+    """
+
+    name = "judge"
+    contradicts = True
+    priced = "judge calls"
+
+    def __init__(
+        self,
+        model: str,
+        *,
+        url: str | None = None,
+        claims_a_call: int = 40,
+        thinking: bool = False,
+        concurrency: int = 16,
+        timeout: float = 120.0,
+        max_retries: int = 8,
+        cache: bool = True,
+    ) -> None:
+        asking: dict[str, Any] = {"thinking": thinking, "concurrency": concurrency, "timeout": timeout}
+        self._asker = Asker(model, url, **asking, max_retries=max_retries, cache=cache)
+        self.claims_a_call = options.count("claims_a_call", claims_a_call, at_least=1)
+        self._prompt = Prompt("support")
+
+    def support(self, asked: Sequence[Asked]) -> list[FloatArray]:
+        calls = list(dict.fromkeys(call for one in asked for call in self._calls(one)))
+        log = self._asker.log("support")
+        with closing(log):
+            known = kept(log)
+            said = self._answers(calls, known, log)
+            unread = [call for call in calls if call not in said and len(call.claims) > 1]
+            singles = dict.fromkeys(Call(call.draw, (claim,)) for call in unread for claim in call.claims)
+            said |= self._answers([call for call in singles if call not in said], known, log)
+        pairs = ((call.draw, claim, v) for call, of in said.items() for claim, v in zip(call.claims, of, strict=True))
+        verdicts = {(draw, claim): verdict for draw, claim, verdict in pairs}
+        found = [_support(one, verdicts) for one in asked]
+        if unknown := sum(int(np.isnan(one[..., 0]).sum()) for one in found):
+            logger.warning("{} verdicts of judge {} could not be had or read: unknown", unknown, self._asker.model)
+        return found
+
+    def price(self, asked: Sequence[Asked]) -> int:
+        return len({call for one in asked for call in self._calls(one)})
+
+    def check(self) -> None:
+        """Raises ConfigError where an address or a key is missing."""
+        self._asker.check()
+
+    def settings(self) -> dict[str, Any]:
+        prompt = {"prompt": self._prompt.id, "prompt_digest": self._prompt.digest[:16]}
+        return {"support": self.name, **self._asker.settings(), **prompt, "claims_a_call": self.claims_a_call}
+
+    def _calls(self, asked: Asked) -> Iterator[Call]:
+        claims = tuple(dict.fromkeys(claim for claim in asked.claims if claim.strip()))
+        for draw in dict.fromkeys(draw for draw in asked.draws if draw.strip() and len(draw) <= LONGEST):
+            for start in range(0, len(claims), self.claims_a_call):
+                yield Call(draw, claims[start : start + self.claims_a_call])
+
+    def _answers(
+        self, calls: Sequence[Call], known: Mapping[str, Any], log: RecordLog | None
+    ) -> dict[Call, tuple[int, ...]]:
+        found = self._asker.read_all(
+            calls,
+            self._prompt,
+            shown=lambda call: {"text": call.draw, "claims": _numbered(call.claims)},
+            schema=_schema,
+            tokens=lambda call: 64 + _TOKENS_A_CLAIM * len(call.claims),
+            read=lambda call, reply: read_verdicts(reply, len(call.claims)),
+            known=known,
+            log=log,
+        )
+        return {call: tuple(said) for call, said in found.items() if _are_verdicts(said, len(call.claims))}
+
+
+def read_verdicts(reply: str, n: int) -> tuple[int, ...] | None:
+    """The verdicts of a reply, as columns of a support; None where it has not one for each of n claims.
+
+    Example:
+        >>> read_verdicts('Here: {"1": "yes", "2": "Contradicts"}', 2), read_verdicts('{"1": "yes"}', 2)
+        ((2, 0), None)
+    """
+    try:
+        said = parse_json(json_object(reply), "reply")
+    except DataError:
+        return None
+    if not isinstance(said, Mapping) or set(said) != {str(i + 1) for i in range(n)}:
+        return None
+    found = [VERDICTS.get(str(said[str(i + 1)]).strip().lower()) for i in range(n)]
+    known = [one for one in found if one is not None]
+    return tuple(known) if len(known) == n else None
+
+
+def _are_verdicts(said: object, n: int) -> bool:
+    """Of what was kept on disk, too."""
+    return isinstance(said, (list, tuple)) and len(said) == n and all(one in (0, 1, 2) for one in said)
+
+
+def _numbered(values: Sequence[str]) -> dict[str, str]:
+    return {str(i): value for i, value in enumerate(values, start=1)}
+
+
+def _schema(call: Call) -> dict[str, Any]:
+    names = list(_numbered(call.claims))
+    each = {name: {"type": "string", "enum": list(VERDICTS)} for name in names}
+    return {"type": "object", "properties": each, "required": names, "additionalProperties": False}
+
+
+def _support(asked: Asked, verdicts: Mapping[tuple[str, str], int]) -> FloatArray:
+    found = np.zeros((len(asked.claims), len(asked.draws), 3))
+    for i, claim in enumerate(asked.claims):
+        for j, draw in enumerate(asked.draws):
+            if not draw.strip() or not claim.strip():
+                found[i, j, NEUTRAL] = 1.0
+            elif (verdict := verdicts.get((draw, claim))) is None:
+                found[i, j] = np.nan
+            else:
+                found[i, j, verdict] = 1.0
+    return found
