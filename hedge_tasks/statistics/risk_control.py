@@ -204,16 +204,21 @@ class _GroupedTest:
 
     def __init__(self, codes: IntArray, risk: float) -> None:
         self.codes, self.risk = codes, risk
-        self._largest = int(np.bincount(codes).max()) if len(codes) else 1
+        sizes = np.bincount(codes)
+        self._n, self._largest = len(sizes), int(sizes.max()) if len(codes) else 1
+        self._stakes = np.array(_STAKES) / ((1 - risk) * self._largest)
 
     def p_value(self, accepted: BoolArray, wrong: BoolArray) -> float:
         return min(1.0, math.exp(-self._log_winnings(accepted, wrong)))
 
     def _log_winnings(self, accepted: BoolArray, wrong: BoolArray) -> float:
-        gains = np.bincount(self.codes, np.where(accepted, self.risk - wrong, 0.0))
-        gains = gains[gains != 0]  # a factor of one
-        stakes = np.array(_STAKES) / ((1 - self.risk) * self._largest)
-        logs = np.log1p(stakes[:, None] * gains[None, :]).sum(axis=1)
+        n_accepted = np.bincount(self.codes[accepted], minlength=self._n)
+        n_wrong = np.bincount(self.codes[accepted & wrong], minlength=self._n)
+        # Groups with the same counts are one factor: there are few kinds of them. Those without any are one of one.
+        kinds = np.bincount(n_accepted * (self._largest + 1) + n_wrong)
+        [some] = kinds.nonzero()
+        gains = some // (self._largest + 1) * self.risk - some % (self._largest + 1)
+        logs = np.log1p(self._stakes[:, None] * gains[None, :]) @ kinds[some]
         return float(np.logaddexp.reduce(logs) - math.log(len(logs)))
 
     def needed(self, candidate: Candidate, n: int, level: float) -> int | None:
