@@ -49,6 +49,7 @@ class _Question:
     number: int
     request: SampleRequest
     pictures: list[Image.Image]
+    seed: int | None = None
     start: float = field(default_factory=time.monotonic)
     stopped: threading.Event = field(default_factory=threading.Event)
     answers: dict[tuple[str, int], Answer] = field(default_factory=dict)
@@ -59,6 +60,11 @@ class _Question:
     @property
     def open(self) -> bool:
         return self.verdict is None and self.error is None and not self.stopped.is_set()
+
+    def draws(self) -> list[Draw]:
+        """All that may be made; the baseline answer by the very seed that was asked for."""
+        baseline, *others = self.request.plan.draws(self.request.key)
+        return [baseline if self.seed is None else replace(baseline, seed=self.seed), *others]
 
     def answer_set(self, clean: int, noisy: int) -> AnswerSet:
         """The baseline answer and the first so many draws."""
@@ -174,7 +180,7 @@ class Guard:
         Args:
             image: a picture or its file; None for none; or several, in the order in which the model sees them.
             question: what is put into the policy's prompt.
-            seed: of the draws; by default the calibration's.
+            seed: of the answer, and what the draws are seeded with; by default the calibration's.
 
         Raises:
             DrawsFailed: the model did not answer. Nothing is ever let through unjudged.
@@ -232,7 +238,7 @@ class Guard:
             plan=plan if seed is None else replace(plan, seed=seed),
             load_images=lambda document: list(document["images"]),
         )
-        return _Question(next(self._numbers), request, pictures)
+        return _Question(next(self._numbers), request, pictures, seed)
 
     def submit(self, asked: Any) -> Future[None]:
         """Begin with a question, or put it into the queue."""
@@ -295,7 +301,7 @@ class Guard:
         wanted = {
             f"{asked.number} {draw.condition} {draw.index}": (asked, draw)
             for asked in questions
-            for draw in asked.request.plan.draws(asked.request.key)
+            for draw in asked.draws()
             if _wanted(draw, clean, self._noisy) and (draw.condition, draw.index) not in asked.answers
         }
         pending = {key: (self._request(asked, draw), _NOWHERE) for key, (asked, draw) in wanted.items()}
