@@ -132,7 +132,7 @@ def outcomes(run: Run, name: str, data: Data, arguments: argparse.Namespace) -> 
     labels = min(arguments.labels, int(0.6 * len(data.labels)))
     tallies: dict[float, dict[str, list[float]]] = {risk: defaultdict(list) for risk in risks}
     for seed, chosen in enumerate(splits_of(data, labels, arguments.splits)):
-        x, y, groups = data.scores[chosen], data.labels[chosen], data.groups[chosen].tolist() if data.grouped else None
+        x, y, groups = data.scores[chosen], data.labels[chosen], data.groups[chosen] if data.grouped else None
         rest = data.scores[~chosen], data.labels[~chosen]
         for risk in risks:
             found = control_risk(x, y, risk=risk, confidence=arguments.confidence, groups=groups, seed=seed).chosen

@@ -13,6 +13,7 @@ import zlib
 from collections.abc import Iterator
 from contextlib import ExitStack
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import openai
@@ -20,9 +21,13 @@ import pytest
 from guarded import PICTURE, PROMPT, SERVED, answer, chat_body, get, of_server, policy, post, proxied, reply
 from openai_server import Response, Script, completion, error, images_of, serve, texts_of
 
+from hedge_tasks.cli import main
+from hedge_tasks.cli.serve import silent
 from hedge_tasks.errors import ConfigError
 from hedge_tasks.guard import Guard
+from hedge_tasks.guard.policy import save_policy
 from hedge_tasks.guard.proxy.metrics import Metrics
+from hedge_tasks.guard.proxy.server import listen
 from hedge_tasks.guard.proxy.settings import ProxySettings
 from hedge_tasks.guard.verdict import Verdict
 
@@ -267,6 +272,32 @@ def test_what_cannot_be_judged_may_be_passed_on_and_says_so() -> None:
             pass
 
 
+def test_the_command_says_what_is_wrong_with_its_options(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file = tmp_path / "policy.json"
+    save_policy(POLICY, file)
+    serving = ["serve", "--policy", str(file), "--upstream", "http://127.0.0.1:9/v1"]
+    with listen("127.0.0.1", 0) as taken:
+        port = str(taken.getsockname()[1])
+        for options, words in (
+            (["--on-reject", "flagg"], "value of on_reject 'flagg'"),
+            (["--on-unjudged", "pass"], "value of on_unjudged 'pass'"),
+            (["--host", "0.0.0.0"], "set HEDGE_SERVE_KEY"),
+            (["--port", port], f"cannot listen at 127.0.0.1:{port}: Address already in use"),
+            (["--port", "70000"], "cannot listen at 127.0.0.1:70000"),
+            (["--concurrency", "0"], "--concurrency: expected an integer of at least 1"),
+            (["--within", "0"], "within: expected a number of seconds above 0"),
+            (["--model_args", "model=other"], "the policy is about 'local (hedge_openai)'"),
+        ):
+            assert main([*serving, *options]) == 2
+            assert words in capsys.readouterr().err
+    monkeypatch.setenv("HEDGE_SERVE_KEY", "two words")
+    assert main(serving) == 2
+    assert "HEDGE_SERVE_KEY" in (said := capsys.readouterr().err)
+    assert "two words" not in said
+
+
 # --- upstreams that misbehave -----------------------------------------------------------------------------------------
 
 
@@ -443,19 +474,10 @@ def test_nothing_of_a_question_is_logged(said: list[str]) -> None:
         return error(500, f"cannot answer {texts_of(body)[-1]}")
 
     with serve(quoting, models=[SERVED]) as upstream:
-        from loguru import logger
-
-        from hedge_tasks.cli.serve import SILENT
-
-        for name in SILENT:
-            logger.disable(name)
-        try:
-            with proxied(Guard.load(POLICY, endpoint=upstream, model_args="max_retries=0")) as url:
-                assert post(url, chat_body("the secret question"))[0] == 502
-                assert post(url, {"model": "the secret model"})[0] == 400
-        finally:
-            for name in SILENT:
-                logger.enable(name)
+        guard = Guard.load(POLICY, endpoint=upstream, model_args="max_retries=0")
+        with silent(), proxied(guard) as url:
+            assert post(url, chat_body("the secret question"))[0] == 502
+            assert post(url, {"model": "the secret model"})[0] == 400
     assert any("did not answer" in line for line in said)
     assert not any("secret" in line for line in said)
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import argparse
 import os
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -15,7 +17,7 @@ if TYPE_CHECKING:
     from hedge_tasks.guard.proxy.settings import ProxySettings
 
 _WITHIN_S = 60.0
-SILENT = ("hedge_tasks.serving", "hedge_tasks.sampling", "hedge_tasks.models")
+_SILENT = ("hedge_tasks.serving", "hedge_tasks.sampling", "hedge_tasks.models")
 """What these log may quote a server that quotes the question."""
 
 
@@ -42,8 +44,6 @@ def add(commands: Any) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    from loguru import logger
-
     from hedge_tasks.errors import ConfigError
     from hedge_tasks.guard import Guard
 
@@ -52,8 +52,6 @@ def run(arguments: argparse.Namespace) -> int:
         from hedge_tasks.guard.proxy.server import listen, server_of
     except ModuleNotFoundError as error:
         raise ConfigError(f"`hedge serve` needs {error.name}: pip install 'hedge-tasks[serve]'") from None
-    for name in SILENT:
-        logger.disable(name)
     settings = _settings(arguments)
     options = {
         "within": arguments.within,
@@ -66,8 +64,23 @@ def run(arguments: argparse.Namespace) -> int:
         with listen(arguments.host, arguments.port) as found:
             guard.warm()
             say(_greeting(guard, settings, *found.getsockname()[:2]))
-            server.run(sockets=[found])
+            with silent():
+                server.run(sockets=[found])
     return 0
+
+
+@contextmanager
+def silent() -> Iterator[None]:
+    """Within, nothing is logged that may quote a question."""
+    from loguru import logger
+
+    for name in _SILENT:
+        logger.disable(name)
+    try:
+        yield
+    finally:
+        for name in _SILENT:
+            logger.enable(name)
 
 
 def _settings(arguments: argparse.Namespace) -> ProxySettings:

@@ -43,12 +43,13 @@ _NOWHERE = AnswerStore(None)
 
 
 @dataclass(eq=False)
-class _Question:
+class Question:
     """A question on its way to a verdict."""
 
     number: int
     request: SampleRequest
     pictures: list[Image.Image]
+    seed: int | None = None
     start: float = field(default_factory=time.monotonic)
     stopped: threading.Event = field(default_factory=threading.Event)
     answers: dict[tuple[str, int], Answer] = field(default_factory=dict)
@@ -59,6 +60,11 @@ class _Question:
     @property
     def open(self) -> bool:
         return self.verdict is None and self.error is None and not self.stopped.is_set()
+
+    def draws(self) -> list[Draw]:
+        """All that may be made; the baseline answer by the very seed that was asked for."""
+        baseline, *others = self.request.plan.draws(self.request.key)
+        return [baseline if self.seed is None else replace(baseline, seed=self.seed), *others]
 
     def answer_set(self, clean: int, noisy: int) -> AnswerSet:
         """The baseline answer and the first so many draws."""
@@ -102,8 +108,7 @@ class Guard:
         at_once: bool = False,
         concurrency: int = 16,
     ) -> None:
-        if within is not None and not within > 0:
-            raise ConfigError(f"within: expected a number of seconds above 0, got {within!r}")
+        _check_within(within)
         if concurrency < 1:
             raise ConfigError(f"concurrency: expected 1 or more, got {concurrency!r}")
         if get(policy.detector).needs & FORCED:
@@ -148,6 +153,7 @@ class Guard:
         """
         found = policy if isinstance(policy, Policy) else load_policy(Path(policy))
         within = options.get("within")
+        _check_within(within)
         if within is not None and model == SERVER and "timeout=" not in model_args:
             # Nobody waits longer for a single draw either.
             model_args = ",".join(filter(None, [model_args, f"timeout={within:g}"]))
@@ -174,7 +180,7 @@ class Guard:
         Args:
             image: a picture or its file; None for none; or several, in the order in which the model sees them.
             question: what is put into the policy's prompt.
-            seed: of the draws; by default the calibration's.
+            seed: of the answer, and what the draws are seeded with; by default the calibration's.
 
         Raises:
             DrawsFailed: the model did not answer. Nothing is ever let through unjudged.
@@ -200,13 +206,13 @@ class Guard:
         Returns:
             The verdicts in the order of the questions; where one could not be had the error that says why.
         """
-        made: list[_Question | HedgeError] = []
+        made: list[Question | HedgeError] = []
         for image, text in questions:
             try:
                 made.append(self.question(image, text))
             except HedgeError as error:
                 made.append(error)
-        asked = [one for one in made if isinstance(one, _Question)]
+        asked = [one for one in made if isinstance(one, Question)]
         together = [[one] for one in asked] if getattr(self.model, "takes_threads", False) else [asked]
         for future in [self._pool.submit(self._judge, some) for some in together if some]:
             future.result()
@@ -219,7 +225,7 @@ class Guard:
 
     # --- for the proxy, which must know when a question has let go of its threads -----------------------------------
 
-    def question(self, image: Pictures, question: str, seed: int | None = None) -> Any:
+    def question(self, image: Pictures, question: str, seed: int | None = None) -> Question:
         """A question to be submitted. Reads the pictures."""
         given = [image] if isinstance(image, (Image.Image, str, Path)) else list(image or ())
         pictures = [to_rgb8(one if isinstance(one, Image.Image) else open_picture(Path(one))) for one in given]
@@ -232,13 +238,13 @@ class Guard:
             plan=plan if seed is None else replace(plan, seed=seed),
             load_images=lambda document: list(document["images"]),
         )
-        return _Question(next(self._numbers), request, pictures)
+        return Question(next(self._numbers), request, pictures, seed)
 
-    def submit(self, asked: Any) -> Future[None]:
+    def submit(self, asked: Question) -> Future[None]:
         """Begin with a question, or put it into the queue."""
         return self._pool.submit(self._judge, [asked])
 
-    async def answered(self, asked: Any, future: Future[None]) -> Verdict:
+    async def answered(self, asked: Question, future: Future[None]) -> Verdict:
         """The verdict of a submitted question, undecided where it takes too long."""
         waiting = asyncio.wrap_future(future)
         left = None if self.within is None else max(self.within - (time.monotonic() - asked.start), 0.0)
@@ -265,14 +271,14 @@ class Guard:
 
         return self._pool.submit(answer)
 
-    def undecided(self, asked: Any) -> Verdict:
+    def undecided(self, asked: Question) -> Verdict:
         """What is known of a question whose time is over; nothing more is drawn for it."""
         asked.stopped.set()
         return self._verdict(asked, "undecided", f"no verdict within {self.within:g} s")
 
     # --- the way to a verdict -------------------------------------------------------------------------------------
 
-    def _judge(self, questions: Sequence[_Question]) -> None:
+    def _judge(self, questions: Sequence[Question]) -> None:
         for asked in questions:
             self._rows[asked.number] = {"images": asked.pictures}
         try:
@@ -285,17 +291,17 @@ class Guard:
             for asked in questions:
                 del self._rows[asked.number]
 
-    def _in_time(self, asked: _Question) -> bool:
+    def _in_time(self, asked: Question) -> bool:
         if self.within is not None and time.monotonic() - asked.start > self.within:
             asked.stopped.set()
         return asked.open
 
-    def _draw(self, questions: Sequence[_Question], clean: int) -> None:
+    def _draw(self, questions: Sequence[Question], clean: int) -> None:
         """Make the draws of a wave that are missing, of all questions together."""
         wanted = {
             f"{asked.number} {draw.condition} {draw.index}": (asked, draw)
             for asked in questions
-            for draw in asked.request.plan.draws(asked.request.key)
+            for draw in asked.draws()
             if _wanted(draw, clean, self._noisy) and (draw.condition, draw.index) not in asked.answers
         }
         pending = {key: (self._request(asked, draw), _NOWHERE) for key, (asked, draw) in wanted.items()}
@@ -314,10 +320,10 @@ class Guard:
             for asked in questions:
                 asked.error = asked.error or error
 
-    def _request(self, asked: _Question, draw: Draw) -> DrawRequest:
+    def _request(self, asked: Question, draw: Draw) -> DrawRequest:
         return DrawRequest(asked.request, draw, lambda: self._rows[asked.number], (_TASK, _SPLIT, asked.number))
 
-    def _look(self, questions: Sequence[_Question], clean: int) -> None:
+    def _look(self, questions: Sequence[Question], clean: int) -> None:
         """Cluster what has been drawn, and decide where that can be done."""
         if self._others_answer():
             for asked in questions:
@@ -345,7 +351,7 @@ class Guard:
                 return early
         return predicted(agreeing(clustered), seen, self._n, policy.threshold, policy.epsilon)
 
-    def _decide(self, asked: _Question, clustered: AnswerSet, accepted: bool | None) -> None:
+    def _decide(self, asked: Question, clustered: AnswerSet, accepted: bool | None) -> None:
         try:
             score = self._score(clustered)
         except HedgeError as error:
@@ -373,7 +379,7 @@ class Guard:
                 f"the answers came without log-probabilities, which {self.policy.detector} had when it was calibrated"
             )
 
-    def _verdict(self, asked: _Question, state: Any, reason: str, score: float | None = None) -> Verdict:
+    def _verdict(self, asked: Question, state: Any, reason: str, score: float | None = None) -> Verdict:
         baseline, promise = asked.answers.get(("baseline", 0)), self.policy.promise
         return Verdict(
             answer=baseline.text if baseline else None,
@@ -391,7 +397,7 @@ class Guard:
             n_tokens=baseline.n_tokens if baseline else None,
         )
 
-    def _late(self, asked: _Question) -> Verdict | HedgeError:
+    def _late(self, asked: Question) -> Verdict | HedgeError:
         if asked.error is None and asked.verdict is None:
             return self.undecided(asked)
         return asked.error or _outcome(asked)
@@ -402,7 +408,7 @@ class Guard:
 
     def _others_answer(self) -> bool:
         """Whether the server has said that another model answered."""
-        facts: dict[str, Any] = getattr(self.model, "sampling_facts", dict)()
+        facts: Mapping[str, Any] = getattr(self.model, "sampling_facts", dict)()
         known = self.policy.calibration.get("answered_as") or ()
         return any(name not in known for name in facts.get("other_models", ()))
 
@@ -419,7 +425,12 @@ class Guard:
         return sorted({*range(least, n, max(1, n // 5)), n})
 
 
-def _outcome(asked: _Question) -> Verdict:
+def _check_within(within: float | None) -> None:
+    if within is not None and not within > 0:
+        raise ConfigError(f"within: expected a number of seconds above 0, got {within!r}")
+
+
+def _outcome(asked: Question) -> Verdict:
     if asked.error is not None:
         raise asked.error
     assert asked.verdict is not None

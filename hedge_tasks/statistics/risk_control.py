@@ -90,7 +90,7 @@ def control_risk(
     *,
     risk: float,
     confidence: float = 0.9,
-    groups: Sequence[Hashable] | None = None,
+    groups: Sequence[Hashable] | npt.NDArray[np.generic] | None = None,
     n_detectors: int = 1,
     seed: int = 0,
 ) -> RiskControl:
@@ -123,7 +123,7 @@ def control_risk(
         raise ValueError(f"scores and groups differ in length: {len(x)} and {len(groups)}")
     x = np.where(np.isnan(x), np.inf, x)
     codes = _codes(groups) if groups is not None else np.arange(len(x))
-    grouped = len(set(codes.tolist())) < len(codes)
+    grouped = groups is not None and int(codes.max(initial=-1)) + 1 < len(codes)
     placing = _placing(codes, ~np.isnan(y), seed)
     tested = ~placing & ~np.isnan(y)
     thresholds = _thresholds(x[placing])
@@ -136,12 +136,14 @@ def control_risk(
     reason = more = None
     if chosen is None:
         reason, more = _why_not(candidates, n, risk, level, test)
-    n_groups = len(np.unique(codes[tested])) if grouped else None
+    n_groups = int(np.count_nonzero(np.bincount(codes[tested]))) if grouped else None
     return RiskControl(risk, confidence, chosen, reason, more, candidates, n, n_groups, n_hypotheses)
 
 
-def _codes(groups: Sequence[Hashable]) -> IntArray:
-    """Numbers of the groups, in the order of their names."""
+def _codes(groups: Sequence[Hashable] | npt.NDArray[np.generic]) -> IntArray:
+    """Numbers of the groups, in the order of their names (of an array in that of its values)."""
+    if isinstance(groups, np.ndarray):
+        return np.unique(groups, return_inverse=True)[1]
     numbers = {group: i for i, group in enumerate(sorted(set(groups), key=repr))}
     return np.array([numbers[group] for group in groups], dtype=np.int64)
 
@@ -152,7 +154,9 @@ def _placing(codes: IntArray, labelled: BoolArray, seed: int) -> BoolArray:
     order = np.random.default_rng(seed).permutation(len(names))
     wanted = max(_FEWEST_FOR_CANDIDATES, _FOR_CANDIDATES * labelled.sum())
     n_taken = int(np.searchsorted(np.cumsum(sizes[order]), wanted)) + 1
-    return ~labelled | np.isin(codes, names[order[:n_taken]])
+    taken = np.zeros(int(codes.max(initial=-1)) + 1, dtype=bool)
+    taken[names[order[:n_taken]]] = True
+    return ~labelled | taken[codes]
 
 
 def _thresholds(scores: FloatArray) -> list[float]:
@@ -203,17 +207,22 @@ class _GroupedTest:
     """
 
     def __init__(self, codes: IntArray, risk: float) -> None:
-        self.codes, self.risk = codes, risk
-        self._largest = int(np.bincount(codes).max()) if len(codes) else 1
+        self.codes, self.risk = np.unique(codes, return_inverse=True)[1], risk
+        sizes = np.bincount(self.codes)
+        self._n, self._largest = len(sizes), int(sizes.max()) if len(codes) else 1
+        self._stakes = np.array(_STAKES) / ((1 - risk) * self._largest)
 
     def p_value(self, accepted: BoolArray, wrong: BoolArray) -> float:
         return min(1.0, math.exp(-self._log_winnings(accepted, wrong)))
 
     def _log_winnings(self, accepted: BoolArray, wrong: BoolArray) -> float:
-        gains = np.bincount(self.codes, np.where(accepted, self.risk - wrong, 0.0))
-        gains = gains[gains != 0]  # a factor of one
-        stakes = np.array(_STAKES) / ((1 - self.risk) * self._largest)
-        logs = np.log1p(stakes[:, None] * gains[None, :]).sum(axis=1)
+        n_accepted = np.bincount(self.codes[accepted], minlength=self._n)
+        n_wrong = np.bincount(self.codes[accepted & wrong], minlength=self._n)
+        # Groups with the same counts are one factor: there are few kinds of them. Those without any are one of one.
+        kinds = np.bincount(n_accepted * (self._largest + 1) + n_wrong)
+        [some] = kinds.nonzero()
+        gains = some // (self._largest + 1) * self.risk - some % (self._largest + 1)
+        logs = np.log1p(self._stakes[:, None] * gains[None, :]) @ kinds[some]
         return float(np.logaddexp.reduce(logs) - math.log(len(logs)))
 
     def needed(self, candidate: Candidate, n: int, level: float) -> int | None:
