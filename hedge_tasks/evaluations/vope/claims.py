@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 from hedge_tasks.claims.decomposition import Passage, Piece, Pieces
 from hedge_tasks.claims.entailment import Asked, FloatArray, silent_or_entailed
-from hedge_tasks.evaluations.vope.extraction import mentions, tokens
+from hedge_tasks.evaluations.vope.extraction import mentions, places
 from hedge_tasks.evaluations.vope.vocabulary import coco
 from hedge_tasks.replies import spoken_text
-
-_WORD = re.compile(r"\w\w")
 
 
 class ObjectDecomposition:
@@ -66,31 +63,13 @@ class ObjectEntailment:
 def _objects(text: str) -> Pieces:
     found: dict[str, Piece] = {}
     missed: set[str] = set()
-    words = list(_places(text))
-    for mention in mentions(text):
+    everything = mentions(text)
+    for mention, place in zip(everything, places(text, everything), strict=True):
         if mention.word in found:
             continue
-        # A phrase has as many tokens as words; a hyphenated word is one.
-        size = 1 if "-" in words[mention.start][0] else mention.word.count(" ") + 1
-        places = [place for _, place in words[mention.start : mention.start + size]]
-        if None in places or not places:
+        if place is None:
             missed.add(mention.word)
-            continue
-        ends = [place for place in places if place is not None]
-        found[mention.word] = Piece(mention.word, ends[0][0], ends[-1][1])
+        else:
+            found[mention.word] = Piece(mention.word, *place)
     pieces = sorted(found.values(), key=lambda piece: (piece.start, piece.end))
     return Pieces(tuple(pieces), len(missed - found.keys()))
-
-
-def _places(text: str) -> Iterator[tuple[str, tuple[int, int] | None]]:
-    """Every token with its place in the text: the extraction reads it in lower case and without endings."""
-    lower, at = text.lower(), 0
-    same = len(lower) == len(text)  # of a few letters the lower case is longer
-    for token in tokens(text):
-        start = lower.find(token, at) if same else -1
-        # No word is passed over: "n't" is read as "not", and the next "not" is another one.
-        if start < 0 or _WORD.search(lower, at, start):
-            yield token, None
-            continue
-        at = start + len(token)
-        yield token, (start, at)

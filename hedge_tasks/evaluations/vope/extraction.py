@@ -25,6 +25,7 @@ from hedge_tasks.evaluations.vope.vocabulary import Vocabulary, coco, engine, wo
 
 _TOKEN = re.compile(r"\w+(?:-\w+)*|[^\s\w]")
 _POSSESSIVE = re.compile(r"['’]s?\b", re.IGNORECASE)
+_WORD = re.compile(r"\w\w")
 _NEGATED = re.compile(r"n['’]t\b", re.IGNORECASE)
 
 _OF_PLURALS = {"children": "child", "oxen": "ox"}
@@ -90,13 +91,17 @@ def places(text: str, found: Sequence[Mention]) -> list[tuple[int, int] | None]:
         >>> [text[slice(*place)] for place in places(text, mentions(text))]
         ['wine glasses']
     """
-    # Tokens follow each other in the text, but for marks and possessive endings that are left out between them.
     plain, at = text.lower(), 0
+    same = len(plain) == len(text)  # of a few letters the lower case is longer
     spans: list[tuple[int, int] | None] = []
     for token in tokens(text):
-        start = plain.find(token, at) if len(plain) == len(text) else -1
-        spans.append((start, start + len(token)) if start >= 0 else None)
-        at = start + len(token) if start >= 0 else at
+        start = plain.find(token, at) if same else -1
+        # No word is passed over: "n't" is read as "not", and the next "not" is another one.
+        if start < 0 or _WORD.search(plain, at, start):
+            spans.append(None)
+            continue
+        at = start + len(token)
+        spans.append((start, at))
     ends = [(spans[mention.start], spans[mention.end - 1]) for mention in found]
     return [(first[0], last[1]) if first and last else None for first, last in ends]
 
