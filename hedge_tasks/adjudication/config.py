@@ -9,6 +9,7 @@ from typing import Any, TypeVar
 
 from hedge_tasks.adjudication.base import Case, Judge, Verdict, build_judge, judge_names
 from hedge_tasks.errors import ConfigError, DataError, unknown
+from hedge_tasks.io.options import scalar
 from hedge_tasks.io.outside import parse_json
 
 ENVIRONMENT = "HEDGE_JUDGE"
@@ -104,7 +105,7 @@ def _from_text(text: str) -> list[dict[str, Any]]:
             raise ConfigError(f"judge: expected name:key=value,..., got {_quotable(part)!r} in it")
         if key.strip() in options:
             raise ConfigError(f"judge: {key.strip()!r} is given twice")
-        options[key.strip()] = _scalar(value.strip())
+        options[key.strip()] = scalar(value.strip())
     return [_checked(options)]
 
 
@@ -127,18 +128,6 @@ def _is_secret(key: str) -> bool:
 def _quotable(part: str) -> str:
     """What of a piece that could not be read may stand in an error: a slip of the pen may have put a key there."""
     return part if len(part) <= 12 else part[:4] + "…"
-
-
-def _scalar(text: str) -> Any:
-    words: dict[str, Any] = {"true": True, "false": False, "null": None, "none": None}
-    if text.lower() in words:
-        return words[text.lower()]
-    for kind in (int, float):
-        try:
-            return kind(text)
-        except ValueError:
-            continue
-    return text
 
 
 def keep_labels(judge: Judge, folder: Path | None) -> None:

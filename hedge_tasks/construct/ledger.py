@@ -4,17 +4,13 @@ from __future__ import annotations
 
 import hashlib
 import json
-import threading
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from types import TracebackType
 from typing import Any
 
-from loguru import logger
-
 from hedge_tasks.errors import DataError
-from hedge_tasks.io.record_log import RecordLog
+from hedge_tasks.io.keyed_log import KeyedLog
 
 KIND = "replies"
 """First part of the file names."""
@@ -64,46 +60,18 @@ def digest(parts: Mapping[str, Any]) -> str:
     return hashlib.sha256(json.dumps(parts, sort_keys=True, ensure_ascii=True).encode()).hexdigest()
 
 
-class Ledger:
-    """The replies in a folder, by key. Threads may share it; other processes may write to the same folder.
+class Ledger(KeyedLog[Reply]):
+    """The replies in a folder, by key.
 
     A line is a sealed JSON object: `key`, `reply`, and for people what it was about (stage, record, model, prompt,
-    decoding, attempt, seed). Damaged lines are left out with one warning: what they held is asked again. Where two
-    workers asked the same, the reply in the older file stands.
+    decoding, attempt, seed). Where two workers asked the same, the reply in the older file stands.
 
     Args:
         folder: Where the files are; made when the first reply is kept.
     """
 
     def __init__(self, folder: Path) -> None:
-        self._log = RecordLog(folder, KIND, "replies")
-        self._lock = threading.Lock()
-        self._replies: dict[str, Reply] = {}
-        damaged = 0
-        for line in self._log.read():
-            try:
-                record = line.record
-                if record is None or not isinstance(record.get("key"), str):
-                    raise DataError("no reply")
-                self._replies.setdefault(record["key"], Reply.of(record.get("reply")))
-            except DataError:
-                damaged += 1
-        if damaged:
-            logger.warning("{}: {} damaged replies are left out and asked again", folder, damaged)
-
-    def __enter__(self) -> Ledger:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.close()
-
-    def __len__(self) -> int:
-        return len(self._replies)
-
-    def get(self, key: str) -> Reply | None:
-        return self._replies.get(key)
+        super().__init__(folder, KIND, "replies", lambda record: Reply.of(record.get("reply")))
 
     def add(self, key: str, reply: Reply, about: Mapping[str, Any]) -> Reply:
         """Keep a reply; when this returns, the death of the process does not lose it.
@@ -118,17 +86,5 @@ class Ledger:
             HedgeError: The folder cannot be written.
         """
         fields = {name: value for name, value in asdict(reply).items() if value is not None}
-        with self._lock:
-            if key not in self._replies:
-                self._log.append([{"key": key, "reply": fields, **about}])
-                self._replies[key] = reply
-            return self._replies[key]
-
-    def close(self) -> None:
-        """Make everything durable.
-
-        Raises:
-            HedgeError: As `add`.
-        """
-        with self._lock:
-            self._log.close()
+        self.keep([(key, reply, {"reply": fields, **about})])
+        return self.get(key) or reply

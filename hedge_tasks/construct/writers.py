@@ -182,7 +182,7 @@ def writer_from(spec: str) -> Writer:
         key, equals, value = part.partition("=")
         if not equals or key in given:
             raise ConfigError(f"model: expected key=value,... with each key once, got {part[:40]!r}")
-        given[key] = _scalar(value)
+        given[key] = options.scalar(value)
     if "adapter" in given:
         return AdapterWriter(given.pop("adapter"), **given)
     known = ("model", "url", "account", "thinking", "timeout", "max_retries")
@@ -192,17 +192,6 @@ def writer_from(spec: str) -> Writer:
     if "model" not in given:
         raise ConfigError("model: 'model' is missing, as in model=NAME,url=http://localhost:8000/v1")
     return ServedWriter(**given)
-
-
-def _scalar(text: str) -> Any:
-    if text.lower() in ("true", "false"):
-        return text.lower() == "true"
-    for kind in (int, float):
-        try:
-            return kind(text)
-        except ValueError:
-            continue
-    return text
 
 
 def _in_parts(message: Mapping[str, Any]) -> dict[str, Any]:

@@ -17,6 +17,19 @@ def text(key: str, value: object) -> str:
     return value.strip()
 
 
+def scalar(written: str) -> bool | int | float | str | None:
+    """What a value of `key=value` on a command line stands for: true, false, null or none, a number, else a text."""
+    words: dict[str, bool | None] = {"true": True, "false": False, "null": None, "none": None}
+    if written.lower() in words:
+        return words[written.lower()]
+    for kind in (int, float):
+        try:
+            return kind(written)
+        except ValueError:
+            continue
+    return written
+
+
 def optional_text(key: str, value: object) -> str | None:
     return None if value is None else text(key, value)
 
