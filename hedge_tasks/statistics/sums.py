@@ -11,7 +11,16 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from hedge_tasks.statistics.base import FloatArray, IntArray, Interval, check_confidence, codes_of, quantile_of, wilson
+from hedge_tasks.statistics.base import (
+    FloatArray,
+    IntArray,
+    Interval,
+    check_confidence,
+    codes_of,
+    quantile_of,
+    two_sided_p,
+    wilson,
+)
 from hedge_tasks.statistics.means import clustered_spread
 from hedge_tasks.statistics.paired import Comparison
 
@@ -150,11 +159,9 @@ def compare_sums(
 
 def _tested(difference: float, stderr: float, degrees: int, width: float, confidence: float) -> tuple[Interval, float]:
     """Student's interval of a difference, no wider than it can be, and the two-sided p-value."""
-    from scipy.stats import t as student
-
     half = quantile_of(confidence, degrees) * stderr
     interval = max(-width, difference - half), min(width, difference + half)
-    return interval, float(2 * student(degrees).sf(abs(difference) / stderr))
+    return interval, two_sided_p(abs(difference) / stderr, degrees)
 
 
 def _value(parts: FloatArray, statistic: Statistic) -> float | None:
