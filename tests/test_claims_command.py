@@ -229,7 +229,7 @@ def test_the_page_shows_every_claim_with_its_label_and_what_draws_say(page: str)
     assert page.count("<b>✗</b><sup>") == 2  # not by colour alone
     assert page.count(" flagged") - page.count("at least the threshold") >= 2
     details = page[page.index('id="' + claims[0][3]) :]
-    assert re.search(r"draws?: (supports|is silent)", details)
+    assert re.search(r"(Supporting|Silent): [12] draws?", details)
 
 
 def test_the_page_is_one_file_and_texts_stay_texts(page: str) -> None:
