@@ -8,6 +8,7 @@ import itertools
 import math
 import random
 import sys
+import time
 import types
 from typing import Any
 
@@ -102,6 +103,24 @@ def test_clauses_take_denied_lists_apart() -> None:
 )
 def test_clauses_leave_alone_what_is_no_list_of_findings(text: str) -> None:
     assert claims_of(text, "clause") == [(text, text)]
+
+
+@pytest.mark.parametrize("unit", ["sentence", "clause"])
+@pytest.mark.parametrize(
+    "text",
+    [
+        "No mass" + " " * 100_000 + "or cyst" + " " * 100_000 + ", rib.",
+        "a:\n" * 20_000 + "The heart is " + "large " * 20_000,
+        "No " + "x" * 100_000 + " is" * 20_000,
+        "; , and " * 20_000,
+    ],
+    ids=["spaces", "headings", "words", "marks"],
+)
+def test_hostile_texts_take_no_time(unit: str, text: str) -> None:
+    started = time.process_time()
+    for _, shown in claims_of(text, unit):
+        assert shown.strip() == shown
+    assert time.process_time() - started < 5  # quadratic ones take minutes
 
 
 def test_the_share_of_the_text_in_claims_is_told() -> None:

@@ -718,3 +718,21 @@ def test_where_the_data_set_is_not_built_the_error_says_how(tmp_path: Path, monk
 def test_a_picture_that_would_fill_the_memory_is_unreadable(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Image, "MAX_IMAGE_PIXELS", 1)
     assert image_fault(picture(1)) == "unreadable"
+
+
+@pytest.mark.slow
+@pytest.mark.framework
+def test_a_run_of_reports_brings_labels_of_its_claims(run: Run) -> None:
+    from hedge_tasks.claims import build_decomposition, build_entailment
+    from hedge_tasks.runs.claims import inquiry, labelled_spans, score_claims
+    from hedge_tasks.runs.run_files import load_run
+
+    finished = load_run(run.output, "own_irg")
+    source, spans = labelled_spans(finished)
+    assert source == "the run's verdicts on sentences"
+    assert len(spans) == len(finished.answer_sets)
+    engine, asked = build_entailment("words"), inquiry(finished.answer_sets, build_decomposition("sentence"))
+    scored = score_claims(finished, asked.ask(engine), engine, asked.price(engine), {})
+    for one in scored.answers:
+        votes = finished.verdicts[one.answers.id]["votes"]
+        assert [found and found.label for found in one.labels.labels] == [vote["label"] for vote in votes]

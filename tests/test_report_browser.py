@@ -255,3 +255,44 @@ def test_the_leaderboard_sorts_links_and_compares(tmp_path: Path, open_page: Any
     assert row[4] == "40"
     page.locator(board).get_by_role("link", name="model 3").click()
     assert page.locator("h1").inner_text() == "model 3"
+
+
+@pytest.fixture(scope="module")
+def claims(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    from test_claim_table import scored_run, scripted
+
+    from hedge_tasks.report.claim_page import build_claim_page
+    from hedge_tasks.runs.claim_table import claim_table
+
+    scored = scored_run(scripted(0, images=6))
+    hostile = replace(scored, title="</script><script>window.hacked = 1</script>")
+    path = tmp_path_factory.mktemp("claims") / "claims.html"
+    path.write_text(build_claim_page(hostile, claim_table(hostile)), "utf-8")
+    return path
+
+
+def test_a_click_on_a_claim_opens_what_draws_say_and_the_slider_flags(claims: Path, open_page: Any) -> None:
+    page = open_page(claims)
+    claim = page.locator("a.claim[href]").nth(7)
+    draws = page.locator(f"details{claim.get_attribute('href')}")
+    assert draws.get_attribute("open") is None
+    claim.click()
+    assert draws.get_attribute("open") is not None
+    assert draws.locator("li").count() == 8
+    slider, told = page.locator("#threshold"), page.locator(".threshold output")
+    slider.evaluate("slider => { slider.value = '0'; slider.dispatchEvent(new Event('input')); }")
+    assert "flags 100.0 %" in told.inner_text()
+    assert "recall 1.000" in told.inner_text()
+    assert page.locator("a.claim.flagged").count() == 36
+    slider.evaluate("slider => { slider.value = slider.max; slider.dispatchEvent(new Event('input')); }")
+    assert 0 < page.locator("a.claim.flagged").count() < 36
+    assert page.evaluate("window.hacked") is None
+
+
+def test_claims_are_readable_without_script(claims: Path, open_page: Any) -> None:
+    page = open_page(claims, java_script_enabled=False)
+    assert not page.locator(".threshold").is_visible()
+    assert page.locator("#flag table tbody tr").count() >= 2
+    summary = page.locator("details.claim-draws summary").first
+    summary.click()
+    assert page.locator("details.claim-draws li").first.is_visible()

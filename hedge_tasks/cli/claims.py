@@ -279,18 +279,29 @@ def _text(found: ClaimTable) -> str:
     blind = [f"{name} ({what})" for name, what in zip(found.best_blind, ("all", "within"), strict=True) if name]
     lines.append(f"best blind baseline: {', '.join(blind)}; * turned round" if blind else "no blind baseline")
     lines += _curve(found)
-    if found.answers:
-        rows = [
-            [row.detector, number(row.estimate.value, 3), _interval(row.estimate.interval), number(row.spearman, 3)]
-            for row in found.answers
-        ]
-        lines += [
-            "",
-            f"whole answers: AUROC against {found.answer_label}; rank correlation with the share of wrong claims",
-        ]
-        lines.append(table(["detector", "AUROC", "95 %", "Spearman"], rows))
-    lines += [f"{name} left out: {reason}" for name, reason in found.left_out.items()]
-    return "\n".join(lines)
+    lines += _whole_answers(found)
+    return "\n".join([*lines, *_left_out(found.left_out)])
+
+
+def _whole_answers(found: ClaimTable) -> list[str]:
+    rows = [
+        [row.detector, number(row.estimate.value, 3), _interval(row.estimate.interval), number(row.spearman, 3)]
+        for row in found.answers
+        if row.estimate.value is not None or row.spearman is not None
+    ]
+    about = f"whole answers: AUROC against {found.answer_label}"
+    if not rows:
+        reasons = dict.fromkeys(str(row.estimate.reason) for row in found.answers)
+        return ["", f"{about}: undefined: {'; '.join(reasons)}"] if reasons else []
+    about += "; rank correlation with the share of wrong claims"
+    return ["", about, table(["detector", "AUROC", "95 %", "Spearman"], rows)]
+
+
+def _left_out(left_out: Mapping[str, str]) -> list[str]:
+    reasons: dict[str, list[str]] = {}
+    for name, reason in left_out.items():
+        reasons.setdefault(reason, []).append(name)
+    return [f"{', '.join(names)} left out: {reason}" for reason, names in reasons.items()]
 
 
 def _cells(row: ClaimRow) -> list[str]:
@@ -344,7 +355,7 @@ def _unlabelled(scored: ScoredClaims) -> str:
     about = f"{scored.settings.get('decomposition')} by {scored.settings.get('support')}; price: {scored.price}"
     lines = [f"{scored.title}; {about}", "no claim is labelled: give --labels, or answers with a field claims"]
     if name is None:
-        return "\n".join([*lines, *(f"{n} left out: {why}" for n, why in scored.left_out.items())])
+        return "\n".join([*lines, *_left_out(scored.left_out)])
     ranked = sorted(
         (
             (-score, claim.answer, claim.text)

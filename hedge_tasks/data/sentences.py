@@ -92,7 +92,9 @@ def sentence_spans(text: str) -> list[tuple[int, int]]:
     for sentence in split_sentences(text):
         # A sentence is a run of whole words: what lies between two of them is white space, headings and markers.
         wanted = sentence.split()
-        while [text[start:end] for start, end in words[at : at + len(wanted)]] != wanted:
+        while text[slice(*words[at])] != wanted[0] or (
+            [text[start:end] for start, end in words[at : at + len(wanted)]] != wanted
+        ):
             at += 1
             if at + len(wanted) > len(words):
                 raise AssertionError(f"{sentence!r} is no part of its text")

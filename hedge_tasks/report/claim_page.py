@@ -32,7 +32,7 @@ _CLAIMS = 80
 _DRAWS = 40
 _SHARES = (0.05, 0.1, 0.2, 0.3, 0.5)
 
-_SAID = {ENTAILMENT: "supports", CONTRADICTION: "contradicts", NEUTRAL: "is silent"}
+_SAID = {ENTAILMENT: "Supporting", CONTRADICTION: "Contradicting", NEUTRAL: "Silent"}
 _MARKS = {1: "hallucinated", 0: "supported", None: "unlabelled"}
 
 FloatArray = npt.NDArray[np.float64]

@@ -177,7 +177,8 @@ def compare_within(
     except UndefinedError as error:
         return Comparison(a, b, a - b, None, None, None, len(positive), name, str(error))
     if stderr == 0:
-        found = _without_variation(a - b, same=bool(np.array_equal(parts_a, parts_b)))
+        # Components are deviations: those of perfect scores and of perfectly wrong ones are all zero.
+        found = _without_variation(a - b, same=a == b and bool(np.array_equal(parts_a, parts_b)))
     else:
         found = _tested(a - b, stderr, degrees_of_freedom(positive, units), confidence)
     return Comparison(a, b, a - b, found.stderr, found.interval, found.p_value, len(positive), name, found.reason)

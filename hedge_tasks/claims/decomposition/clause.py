@@ -12,7 +12,8 @@ from typing import Any
 from hedge_tasks.claims.decomposition import Passage, Piece, Pieces
 from hedge_tasks.claims.decomposition.sentence import sentences
 
-_BREAK = re.compile(r"\s*;\s+|,\s+(?=(?:but|while|whereas|although|however)\b)", re.IGNORECASE)
+# None of these begins with white space: of a long run of it every character would be tried as the beginning.
+_BREAK = re.compile(r";\s+|,\s+(?=(?:but|while|whereas|although|however)\b)", re.IGNORECASE)
 
 # "There is no evidence of", "The lungs are without": what the items of a denied list have in common.
 _DENIAL = re.compile(
@@ -21,9 +22,9 @@ _DENIAL = re.compile(
     re.IGNORECASE,
 )
 _TAIL = re.compile(
-    r"\s+(?:is|are|was|were|has been|have been|can be)\s+\w+(?:\s+\w+)?\s*[.!?]*$|\s*[.!?]+$", re.IGNORECASE
+    r"(?<=\s)(?:is|are|was|were|has been|have been|can be)\s+\w+(?:\s+\w+)?\s*[.!?]*\Z|[.!?]+\Z", re.IGNORECASE
 )
-_BETWEEN = re.compile(r"\s*,\s*(?:and/or|and|or|nor)?\s+|\s+(?:and/or|or|nor|and)\s+", re.IGNORECASE)
+_BETWEEN = re.compile(r",\s*(?:and/or|and|or|nor)?\s+|(?<=\s)(?:and/or|or|nor|and)\s+", re.IGNORECASE)
 _VERB = re.compile(r"\b(?:is|are|was|were|has|have|shows?|appears?|seen|which|that|but)\b", re.IGNORECASE)
 
 _LONGEST_ITEM = 6
@@ -50,10 +51,15 @@ def _clauses(text: str) -> Iterator[Piece]:
     for sentence in sentences(text):
         start = sentence.start
         for found in [*_BREAK.finditer(text, sentence.start, sentence.end), None]:
-            end = found.start() if found else sentence.end
+            end = _trimmed(text, start, found.start() if found else sentence.end)
             if end > start:
                 yield from _items(text, start, end)
             start = found.end() if found else end
+
+
+def _trimmed(text: str, start: int, end: int) -> int:
+    """The end without the white space before it."""
+    return start + len(text[start:end].rstrip())
 
 
 def _items(text: str, start: int, end: int) -> Iterator[Piece]:
@@ -64,7 +70,7 @@ def _items(text: str, start: int, end: int) -> Iterator[Piece]:
         yield whole
         return
     tail = _TAIL.search(text, lead.end(), end)
-    until = tail.start() if tail else end
+    until = _trimmed(text, lead.end(), tail.start() if tail else end)
     places = list(_split(text, lead.end(), until))
     if len(places) < 2 or not all(_is_item(text[a:b]) for a, b in places):
         yield whole
@@ -78,8 +84,8 @@ def _items(text: str, start: int, end: int) -> Iterator[Piece]:
 
 def _split(text: str, start: int, end: int) -> Iterator[tuple[int, int]]:
     for found in [*_BETWEEN.finditer(text, start, end), None]:
-        until = found.start() if found else end
-        if text[start:until].strip():
+        until = _trimmed(text, start, found.start() if found else end)
+        if until > start:
             yield start, until
         start = found.end() if found else end
 
