@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from functools import partial
 from typing import Any
-
-import numpy as np
 
 from hedge_tasks.data.manifests import text_digest
 from hedge_tasks.evaluations.medhallu.judge import FACTUAL, HALLUCINATED, VERDICTS
@@ -30,15 +28,6 @@ _TITLES = {
 
 
 _SAID = {name: VERDICTS[name] for name in (FACTUAL, HALLUCINATED)}
-
-
-def _confusions(records: Sequence[Record]) -> np.ndarray:
-    """True negatives, false negatives, false positives, true positives; zeros where no verdict counts."""
-    counts = np.zeros((len(records), 4))
-    for row, record in zip(counts, records, strict=True):
-        if record["said"] is not None:
-            row[2 * int(record["said"]) + int(record["truth"])] = 1
-    return counts
 
 
 def _fault(metric: Detection, record: Record, document: Mapping[str, Any]) -> str | None:
@@ -76,13 +65,12 @@ def _suite_metric(name: str, title: str, about: str) -> SuiteMetric:
     row = METRICS[name]
     assert isinstance(row, Detection)
     columns = ("truth", "row", *filter(None, (row.column,)))
-    # The counts' order is that of `metrics.Counts`: 2 * said + truth.
     return SuiteMetric(
         row,
         title,
         about,
-        _confusions,
-        row.measure,
+        row.counts,
+        row.statistic,
         columns,
         fault=partial(_fault, row),
         reads_texts=True,

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from functools import partial
 from typing import Any
 
-import numpy as np
-
-from hedge_tasks.evaluations.vope.metrics import METRICS
+from hedge_tasks.evaluations.vope.metrics import METRICS, ObjectShare
 from hedge_tasks.runs.suite import Record, SuiteMetric
 
 _TITLES = {
@@ -24,10 +22,6 @@ _LEADS = ("hal_d", "hal_i", "exp")
 _HALLUCINATIONS = ("hal_d", "hal_i")
 
 
-def _counts(records: Sequence[Record]) -> np.ndarray:
-    return np.array([(r["part"], r["whole"]) for r in records], dtype=np.float64)
-
-
 def _fault(name: str, record: Record, document: Mapping[str, Any]) -> str | None:
     """A part is no more than its whole, and a story with a hallucinated object is labelled hallucinated."""
     part, whole = record["part"], record["whole"]
@@ -40,7 +34,10 @@ def _fault(name: str, record: Record, document: Mapping[str, Any]) -> str | None
     return None
 
 
-SUITE = [
-    SuiteMetric(METRICS[name], *texts, counts=_counts, fault=partial(_fault, name), leads=name in _LEADS)
-    for name, texts in _TITLES.items()
-]
+def _suite_metric(name: str, title: str, about: str) -> SuiteMetric:
+    row = METRICS[name]
+    assert isinstance(row, ObjectShare)
+    return SuiteMetric(row, title, about, row.counts, row.statistic, fault=partial(_fault, name), leads=name in _LEADS)
+
+
+SUITE = [_suite_metric(name, *texts) for name, texts in _TITLES.items()]
