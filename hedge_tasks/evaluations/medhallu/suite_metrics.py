@@ -7,7 +7,7 @@ from functools import partial
 from typing import Any
 
 from hedge_tasks.data.manifests import text_digest
-from hedge_tasks.evaluations.medhallu.judge import FACTUAL, HALLUCINATED, VERDICTS
+from hedge_tasks.evaluations.medhallu.judge import FACTUAL, HALLUCINATED, NOT_SURE, VERDICTS
 from hedge_tasks.evaluations.medhallu.metrics import METRICS, Detection
 from hedge_tasks.replies.reading import UNREADABLE
 from hedge_tasks.runs.suite import Record, SuiteMetric
@@ -79,4 +79,25 @@ def _suite_metric(name: str, title: str, about: str) -> SuiteMetric:
     )
 
 
-SUITE = [_suite_metric(name, *texts) for name, texts in _TITLES.items()]
+def _not_sure_fault(record: Record, document: Mapping[str, Any]) -> str | None:
+    """The value says whether the verdict, and the answer where it is there, is "not sure"."""
+    value, category = record["value"], document["judged"]["category"]
+    if str(record["group"]) != document["group"]:
+        return "another group"
+    if value != int(category == NOT_SURE):
+        return f"value {value}, but the verdict is {category}"
+    if "texts" in document and value != int(document["texts"]["answers"][0].replace(" ", "_") == NOT_SURE):
+        return f"value {value}, but the answer is another"
+    return None
+
+
+_NOT_SURE = SuiteMetric(
+    METRICS["not_sure_rate"],
+    "not sure",
+    'Share of the replies that are "not sure", where that is offered.',
+    columns=("row", "difficulty"),
+    fault=_not_sure_fault,
+    reads_texts=True,
+)
+
+SUITE = [*(_suite_metric(name, *texts) for name, texts in _TITLES.items()), _NOT_SURE]

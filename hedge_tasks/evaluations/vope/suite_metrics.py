@@ -15,9 +15,12 @@ _TITLES = {
     "exp": ("Exp", "Share of the objects that the model says it imagined: how far it expands on the image."),
     "chair_i": ("CHAIR_i", "Share of the objects in the stories that are not in the image."),
     "chair_s": ("CHAIR_s", "Share of the stories with an object that is not in the image."),
+    "cover": ("Cover", "Share of the categories in the images that the stories mention (AMBER's)."),
 }
 
 _LEADS = ("hal_d", "hal_i", "exp")
+
+_COLUMNS = {"cover": ("truth",)}
 
 _HALLUCINATIONS = ("hal_d", "hal_i")
 
@@ -37,7 +40,16 @@ def _fault(name: str, record: Record, document: Mapping[str, Any]) -> str | None
 def _suite_metric(name: str, title: str, about: str) -> SuiteMetric:
     row = METRICS[name]
     assert isinstance(row, ObjectShare)
-    return SuiteMetric(row, title, about, row.counts, row.statistic, fault=partial(_fault, name), leads=name in _LEADS)
+    return SuiteMetric(
+        row,
+        title,
+        about,
+        row.counts,
+        row.statistic,
+        _COLUMNS.get(name, ()),
+        fault=partial(_fault, name),
+        leads=name in _LEADS,
+    )
 
 
 SUITE = [_suite_metric(name, *texts) for name, texts in _TITLES.items()]
