@@ -14,6 +14,7 @@ import pytest
 from finished_runs import EXACT, HOSTILE, finished_run, hostile_run, suite_run
 from hypothesis import given
 from hypothesis import strategies as st
+from statsmodels.stats.multitest import multipletests
 
 from hedge_tasks.cli import main
 from hedge_tasks.data.splits import load_split
