@@ -14,6 +14,7 @@ import pytest
 from finished_runs import EXACT, HOSTILE, finished_run, hostile_run, suite_run
 from hypothesis import given
 from hypothesis import strategies as st
+from statsmodels.stats.multitest import multipletests
 
 from hedge_tasks.cli import main
 from hedge_tasks.data.splits import load_split
@@ -335,6 +336,13 @@ def test_runs_stand_side_by_side_with_paired_differences() -> None:
     assert [(p.a, p.b) for p in pairs[::3]] == [("a", "b"), ("a", "c"), ("b", "c")]
     assert pairs[0].comparison.a == analyses[0].estimates["exact"]["se"].value
     assert f"{pairs[0].comparison.difference:+.3f}" in page
+    raw = [pair.comparison.p_value for pair in pairs]
+    known = [p for p in raw if p is not None]
+    assert len(known) > 1
+    assert [pair.p_holm for pair in pairs if pair.p_holm is not None] == pytest.approx(
+        multipletests(known, method="holm")[1]
+    )
+    assert f"corrected for the {len(pairs)} comparisons" in page
 
 
 @pytest.mark.slow

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from scipy.stats import norm
 from scipy.stats import t as student
 
-from hedge_tasks.statistics import auroc, compare_measures, compare_runs, compare_scores, estimate_auroc, estimate_mean
+from hedge_tasks.statistics import auroc, compare_runs, compare_scores, estimate_auroc
 from hedge_tasks.statistics.base import UndefinedStatistic
 from hedge_tasks.statistics.placements import placements_within
 
@@ -284,57 +284,6 @@ def test_a_mistake_of_the_caller_is_an_error(call, message):
     with pytest.raises(ValueError, match=message) as caught:
         call()
     assert not isinstance(caught.value, UndefinedStatistic)
-
-
-# --- any measure of sums ----------------------------------------------------------------------------------------------
-
-
-def share(sums):
-    with np.errstate(invalid="ignore", divide="ignore"):
-        return sums[..., 0] / sums[..., 1]
-
-
-def two_columns(values):
-    return np.stack([values, np.ones(len(values))], axis=1)
-
-
-@pytest.mark.parametrize("size", [1, 4])
-def test_the_difference_of_means_has_the_error_of_a_mean_of_differences(size):
-    rng = np.random.default_rng(3)
-    hard = rng.normal(size=60).repeat(size)
-    a, b = hard + rng.normal(size=60 * size), hard + rng.normal(size=60 * size)
-    groups = np.arange(60).repeat(size).tolist()
-    found = compare_measures(two_columns(a), two_columns(b), share, groups=groups, n_resamples=4000)
-    expected = estimate_mean(a - b, groups)
-    assert found.difference == pytest.approx(expected.value)
-    assert found.stderr == pytest.approx(expected.stderr, rel=0.05)
-    assert found.p_value == pytest.approx(2 * student(59).sf(abs(found.difference) / found.stderr))
-    half = student(59).ppf(0.975) * found.stderr
-    assert found.interval == pytest.approx((found.difference - half, found.difference + half))
-
-
-def test_documents_that_come_twice_in_a_group_tell_no_more_than_once():
-    rng = np.random.default_rng(4)
-    a, b = (two_columns(rng.integers(0, 2, 40)) for _ in range(2))
-    once = compare_measures(a, b, share, groups=list(range(40)))
-    twice = compare_measures(np.tile(a, (2, 1)), np.tile(b, (2, 1)), share, groups=[*range(40), *range(40)])
-    assert (twice.difference, twice.stderr, twice.p_value) == (once.difference, once.stderr, once.p_value)
-    order = rng.permutation(40)
-    other = compare_measures(a[order], b[order], share, groups=[f"g{i}" for i in order])
-    assert (other.stderr, other.interval) == (once.stderr, once.interval)
-
-
-def test_measures_that_do_not_differ_or_are_not_defined_say_so():
-    ones = two_columns(np.array([1.0, 0.0, 1.0]))
-    same = compare_measures(ones, ones, share)
-    assert (same.difference, same.stderr, same.p_value) == (0.0, 0.0, 1.0)
-    nothing = compare_measures(ones, np.zeros((3, 2)), share)
-    assert (nothing.a, nothing.b, nothing.difference, nothing.p_value) == (2 / 3, None, None, None)
-    assert "undefined for b" in nothing.reason
-    assert compare_measures(np.zeros((0, 2)), np.zeros((0, 2)), share).reason == "no document is in both runs"
-    assert "single group" in compare_measures(ones, ones, share, groups=["x"] * 3).reason
-    with pytest.raises(ValueError, match="differ in shape"):
-        compare_measures(ones, ones[:2], share)
 
 
 SCORES = st.sampled_from([-math.inf, 0.0, 0.5, 1.0, math.inf])

@@ -1,4 +1,4 @@
-"""What a submitted record of SHALE, VOPE and Med-HallMark must have in common with its document."""
+"""What a submitted record of a suite must have in common with its document."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import pytest
 
 from hedge_tasks.evaluation import brought_suite
 
-SUITES = {name: {m.name: m for m in brought_suite(name)} for name in ("medhallmark", "shale", "vope")}
+SUITES = {name: {m.name: m for m in brought_suite(name)} for name in ("medhallmark", "medhallu", "shale", "vope")}
 
 
 def document(**about: Any) -> dict[str, Any]:
@@ -20,6 +20,7 @@ SHALE = {"right": 1, "group": "g"}
 RESISTANCE = {**SHALE, "scenario": "crp", "pair": "a"}
 PARTS = {"accuracy_ynq": {"right": 1, "group": "g"}, "accuracy_mcq": {"right": None, "group": "g"}}
 VALUE = {"value": 0.4, "group": "g", "pair": None, "weakened": None}
+SENTENCES = {"judge": "sentences of j 1", "category": None, "keys": []}
 COUNTS = {"part": 1, "whole": 3, "group": "g"}
 
 SOUND: list[tuple[str, str, dict[str, Any], dict[str, Any]]] = [
@@ -34,6 +35,12 @@ SOUND: list[tuple[str, str, dict[str, Any], dict[str, Any]]] = [
     ("vope", "hal_d", {**COUNTS, "part": 0}, document()),
     ("vope", "chair_i", COUNTS, document()),
     ("vope", "exp", {**COUNTS, "group": "a-crp"}, document(group=None)),
+    ("vope", "cover", COUNTS, document()),
+    ("medhallu", "not_sure_rate", {**VALUE, "value": 1}, document(label=None, category="not_sure")),
+    ("medhallu", "not_sure_rate", {**VALUE, "value": 0}, document(category="factual")),
+    ("medhallu", "not_sure_rate", {**VALUE, "value": 0}, document(label=None)),
+    ("medhallmark", "wrong_sentences", VALUE, document(label=1, judged=SENTENCES)),
+    ("medhallmark", "wrong_sentences", {**VALUE, "value": None}, document(category="minor")),
     ("medhallmark", "medihall", VALUE, document(label=1, category="attribute")),
     ("medhallmark", "medihall", {**VALUE, "value": None}, document(category="no such")),
     ("medhallmark", "share_attribute", {**VALUE, "value": 1.0}, document(label=1, category="attribute")),
@@ -57,6 +64,16 @@ WRONG: list[tuple[str, str, dict[str, Any], dict[str, Any], str]] = [
     ("vope", "hal_d", {**COUNTS, "part": -1}, document(label=1), "-1 of 3"),
     ("vope", "hal_d", {**COUNTS, "part": 0.5}, document(label=1), "0.5 of 3"),
     ("vope", "exp", {**COUNTS, "group": "own"}, document(), "another group"),
+    ("vope", "cover", {**COUNTS, "whole": 0}, document(), "1 of 0 objects"),
+    ("medhallu", "not_sure_rate", {**VALUE, "value": 0}, document(category="not_sure"), "the verdict is not_sure"),
+    ("medhallu", "not_sure_rate", {**VALUE, "value": 1}, document(), "the verdict is None"),
+    ("medhallu", "not_sure_rate", {**VALUE, "value": 0, "group": "own"}, document(), "another group"),
+    (
+        *("medhallu", "not_sure_rate", {**VALUE, "value": 1}),
+        *(document(category="not_sure", texts={"answers": ["factual"]}), "the answer is another"),
+    ),
+    ("medhallmark", "wrong_sentences", VALUE, document(category="minor"), "the judge is j 1"),
+    ("medhallmark", "wrong_sentences", {**VALUE, "value": 1.5}, document(judged=SENTENCES), "value 1.5"),
     ("medhallmark", "medihall", {**VALUE, "value": 0.8}, document(category="attribute"), "the category is attribute"),
     ("medhallmark", "medihall", {**VALUE, "value": 1.5}, document(category="attribute"), "value 1.5"),
     ("medhallmark", "medihall", {**VALUE, "value": 1.0}, document(), "the category is None"),

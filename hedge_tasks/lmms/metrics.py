@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from typing import Any, NamedTuple, Protocol
 
 from hedge_tasks.detectors import registry
@@ -10,7 +10,8 @@ from hedge_tasks.detectors.pipeline import Scores, auroc_of_pairs, shared_groups
 from hedge_tasks.errors import ConfigError
 from hedge_tasks.evaluation import brought_metrics
 from hedge_tasks.replies.reading import MODEL
-from hedge_tasks.statistics import Estimate, StratifiedAuroc, estimate_rate
+from hedge_tasks.statistics import Estimate, Measured, StratifiedAuroc, estimate_of_sums, estimate_rate, ratio
+from hedge_tasks.statistics.base import FloatArray
 
 Record = Mapping[str, Any]
 
@@ -115,6 +116,36 @@ class AurocMetric:
             return within_strata_auroc([(c.score, label, c.question_type, c.group) for c, label in cases])
         extra = max((record.get("choice_error", 0.0) for record in records), default=0.0)
         return auroc_of_pairs([(c.score, label, c.group) for c, label in cases], extra_stderr=extra)
+
+
+class OfSums:
+    """A row that is a function of sums over documents, such as an F1 or a share of all objects.
+
+    Its standard error and interval are `estimate_of_sums`'s, between groups: those of reports, comparisons and
+    leaderboards, to the digit. A subclass says what each document adds, and what these sums make.
+    """
+
+    def counts(self, records: Sequence[Record]) -> FloatArray:
+        """What each document adds to the sums, shape (n, ...); zeros where it does not count."""
+        raise TypeError(f"{type(self).__name__} is abstract")
+
+    def statistic(self, sums: FloatArray) -> FloatArray:
+        """Sums, shape (m, ...) -> the number, shape (m,); nan where it is undefined."""
+        return ratio(sums)
+
+    def group_of(self, record: Record) -> Hashable:
+        """What a document shares with others."""
+        group: Hashable = record["group"]
+        return group
+
+    def measured(self, records: Sequence[Record]) -> Measured:
+        """The number with its standard error and 95 % interval."""
+        return estimate_of_sums(self.counts(records), [self.group_of(record) for record in records], self.statistic)
+
+    def stderr(self, records: Sequence[Record]) -> float | str:
+        """Between groups; `NOT_AVAILABLE` with less than two."""
+        stderr = self.measured(records).stderr
+        return NOT_AVAILABLE if stderr is None else stderr
 
 
 class RateMetric:

@@ -17,7 +17,7 @@ from hedge_tasks.runs.measures import auroc_estimate, rate_of, within_strata
 from hedge_tasks.runs.run_files import Run
 from hedge_tasks.runs.scorers import scorers_of
 from hedge_tasks.runs.suite import SuiteMetric, compare, documents_of, measured
-from hedge_tasks.statistics import Comparison, Estimate, Measured, StratifiedAuroc
+from hedge_tasks.statistics import Comparison, Estimate, Measured, StratifiedAuroc, holm
 
 FEW = 20
 """With fewer answers of one class an AUROC says little."""
@@ -187,12 +187,17 @@ def _shared(run: Run, scorers: dict[str, Scorer], backends: dict[str, Scorer]) -
 
 @dataclass(frozen=True)
 class Pair:
-    """Two things compared on the same documents, by name."""
+    """Two things compared on the same documents, by name.
+
+    Attributes:
+        p_holm: p-value adjusted for all pairs of the table.
+    """
 
     what: str
     a: str
     b: str
     comparison: Comparison
+    p_holm: float | None = None
 
 
 def compare_within(analysis: Analysis) -> list[Pair]:
@@ -207,7 +212,12 @@ def compare_within(analysis: Analysis) -> list[Pair]:
         for score in (s for s in drawn if s in analysis.estimates[first] and s in analysis.estimates[second]):
             if found := compare_two_scores(analysis.scores[first], score, analysis.scores[second], score):
                 pairs.append(Pair(name_of(score), first, second, found))
-    return pairs
+    return _corrected(pairs)
+
+
+def _corrected(pairs: Sequence[Pair]) -> list[Pair]:
+    adjusted = holm([pair.comparison.p_value for pair in pairs])
+    return [replace(pair, p_holm=p) for pair, p in zip(pairs, adjusted, strict=True)]
 
 
 def compare_between(analyses: Sequence[Analysis], names: Mapping[int, str]) -> list[Pair]:
@@ -226,7 +236,7 @@ def compare_between(analyses: Sequence[Analysis], names: Mapping[int, str]) -> l
             for score in both:
                 if found := compare_two_runs(one.scores[name], other.scores[name], score):
                     pairs.append(Pair(f"{one.run.task}, {name}, {name_of(score)}", names[i], names[k], found))
-    return pairs
+    return _corrected(pairs)
 
 
 def _compare_suites(one: Analysis, other: Analysis, a: str, b: str) -> list[Pair]:

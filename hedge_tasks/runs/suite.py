@@ -11,8 +11,6 @@ from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
-import numpy as np
-
 from hedge_tasks.data.answers import AnswerSet
 from hedge_tasks.detectors.pipeline import Scores
 from hedge_tasks.errors import ConfigError, DataError
@@ -20,7 +18,7 @@ from hedge_tasks.evaluation import brought_suite
 from hedge_tasks.runs.run_files import Run
 from hedge_tasks.statistics import Comparison, Measured, compare_sums, estimate_of_sums, ratio
 from hedge_tasks.statistics.base import FloatArray, Interval
-from hedge_tasks.statistics.sums import Statistic
+from hedge_tasks.statistics.sums import Statistic, of_values
 
 Record = Mapping[str, Any]
 
@@ -45,7 +43,7 @@ class Row(Protocol):
 
 def value_counts(records: Sequence[Record]) -> FloatArray:
     """Of records with a number, or None, under `value`: what they add to sum and size, shape (n, 2)."""
-    return np.array([(0, 0) if r["value"] is None else (r["value"], 1) for r in records], dtype=np.float64)
+    return of_values([record["value"] for record in records])
 
 
 @dataclass(frozen=True)

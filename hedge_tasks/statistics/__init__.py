@@ -41,7 +41,6 @@ from hedge_tasks.statistics.curves import (
 from hedge_tasks.statistics.means import Mean, estimate_mean
 from hedge_tasks.statistics.paired import (
     Comparison,
-    compare_measures,
     compare_runs,
     compare_scores,
     compare_within,
@@ -63,7 +62,6 @@ __all__ = [
     "compare_scores",
     "compare_within",
     "compare_runs",
-    "compare_measures",
     "holm",
     "Curve",
     "average_precision",

@@ -26,7 +26,7 @@ from hedge_tasks.statistics.base import (
     two_sided_p,
 )
 from hedge_tasks.statistics.placements import auroc_components, check_units, component_variance, degrees_of_freedom
-from hedge_tasks.statistics.resampling import canonical_units, group_bootstrap, group_totals, unit_counts
+from hedge_tasks.statistics.resampling import canonical_units, unit_counts
 from hedge_tasks.statistics.roc import LevelCounts, auroc
 from hedge_tasks.statistics.strata import pooled_within
 
@@ -235,86 +235,6 @@ def compare_runs(
     kind = "document" if codes is None else "group"
     name = f"paired {kind} bootstrap ({n_resamples} resamples)"
     return _compared(a, b, name, lambda: _bootstrap(a, b, codes, n_resamples, seed, confidence))
-
-
-def compare_measures(
-    totals_a: npt.ArrayLike,
-    totals_b: npt.ArrayLike,
-    measure: Callable[[FloatArray], FloatArray],
-    *,
-    groups: Sequence[Hashable] | None = None,
-    n_resamples: int = 1000,
-    seed: int = 0,
-    confidence: float = 0.95,
-) -> Comparison:
-    """Difference of a measure of sums over documents, such as F1, in two runs on the same documents.
-
-    Documents (or groups) are resampled, each with what it adds to the sums of both runs. Interval and p-value are
-    Student's with the standard deviation of the resampled differences and one degree of freedom less than there are
-    documents (groups), as for a mean of paired differences.
-
-    Args:
-        totals_a: What each document adds in the first run, such as its cell of a confusion matrix, shape `(n, k)`.
-        totals_b: The same of the second run, documents in the same order.
-        measure: Sums, shape `(..., k)`, to values, shape `(...)`; nan where it is undefined.
-        groups: Group of each document, length `n`.
-        n_resamples: Number of resamples, at least 2.
-        seed: Seed of the resampling.
-        confidence: Level of the interval, in (0, 1).
-
-    Returns:
-        The comparison; what is undefined is `None`, with the reason.
-
-    Raises:
-        ValueError: If shapes differ or a number is out of range.
-
-    Example:
-        >>> share = lambda sums: sums[..., 0] / sums[..., 1]
-        >>> compare_measures([[1, 1], [1, 1], [0, 1]], [[0, 1], [1, 1], [0, 1]], share).difference
-        0.3333333333333333
-    """
-    check_resamples(n_resamples)
-    check_confidence(confidence)
-    a, b = np.asarray(totals_a, dtype=np.float64), np.asarray(totals_b, dtype=np.float64)
-    if a.shape != b.shape or a.ndim != 2:
-        raise ValueError(f"the two runs differ in shape: {a.shape} and {b.shape}")
-    n, kind = len(a), "document" if groups is None else "group"
-    method = f"paired {kind} bootstrap ({n_resamples} resamples)"
-    if not n:
-        return Comparison(None, None, None, None, None, None, 0, method, "no document is in both runs")
-    values = [float(measure(totals.sum(axis=0))) for totals in (a, b)]
-    value_a, value_b = (None if np.isnan(value) else value for value in values)
-    if value_a is None or value_b is None:
-        reason = "the measure is undefined for " + " and ".join(
-            name for name, value in (("a", value_a), ("b", value_b)) if value is None
-        )
-        return Comparison(value_a, value_b, None, None, None, None, n, method, reason)
-    totals = group_totals(range(n) if groups is None else groups, np.stack([a, b], axis=1))
-    found = _resampled_measures(totals, measure, value_a - value_b, (n_resamples, seed, confidence))
-    return Comparison(
-        value_a, value_b, value_a - value_b, found.stderr, found.interval, found.p_value, n, method, found.reason
-    )
-
-
-def _resampled_measures(
-    totals: FloatArray,
-    measure: Callable[[FloatArray], FloatArray],
-    difference: float,
-    settings: tuple[int, int, float],
-) -> _Uncertainty:
-    n_resamples, seed, confidence = settings
-    if len(totals) < 2:
-        return _Uncertainty(reason="no standard error: all documents are in a single group")
-    with np.errstate(invalid="ignore", divide="ignore"):
-        drawn = group_bootstrap(
-            totals, lambda sums: measure(sums[:, 0]) - measure(sums[:, 1]), n_resamples=n_resamples, seed=seed
-        )
-    drawn = drawn[~np.isnan(drawn)]
-    if len(drawn) < 2:
-        return _Uncertainty(reason="no standard error: the measure is defined in hardly any resample")
-    if np.ptp(drawn) == 0:
-        return _without_variation(difference, same=bool((totals[:, 0] == totals[:, 1]).all()))
-    return _tested(difference, float(drawn.std(ddof=1)), len(totals) - 1, confidence)
 
 
 def holm(p_values: Sequence[float | None]) -> list[float | None]:

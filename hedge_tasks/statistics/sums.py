@@ -169,6 +169,17 @@ def _value(parts: FloatArray, statistic: Statistic) -> float | None:
     return None if np.isnan(value) else value
 
 
+def of_values(values: Sequence[float | None]) -> FloatArray:
+    """What each value adds to sum and size, shape `(n, 2)`; None adds nothing.
+
+    Example:
+        >>> of_values([0.5, None]).tolist()
+        [[0.5, 1.0], [0.0, 0.0]]
+    """
+    parts = [(0.0, 0.0) if value is None else (value, 1.0) for value in values]
+    return np.array(parts, dtype=np.float64).reshape(-1, 2)
+
+
 def ratio(sums: FloatArray) -> FloatArray:
     """Of (part, whole), shape `(m, 2)`; nan where the whole is 0."""
     part, whole = np.moveaxis(sums, -1, 0)

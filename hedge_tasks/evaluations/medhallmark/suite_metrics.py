@@ -24,7 +24,10 @@ def _fault(name: str, record: Record, document: Mapping[str, Any]) -> str | None
     if name == "accuracy":
         expected = None if document["label"] is None else 1.0 - document["label"]
         return None if value == expected else f"value {value}, but the label is {document['label']}"
-    if str(judged["judge"]).startswith(SENTENCES):
+    by_sentence = str(judged["judge"]).startswith(SENTENCES)
+    if name == "wrong_sentences":
+        return None if by_sentence or value is None else f"value {value}, but the judge is {judged['judge']}"
+    if by_sentence:
         return None
     category = judged["category"] if judged["category"] in MEDIHALL else None
     share = name.removeprefix("share_")
@@ -41,6 +44,9 @@ def _suite_metric(name: str, title: str, about: str = "") -> SuiteMetric:
 SUITE = [
     _suite_metric("medihall", "MediHall Score", _ABOUT),
     _suite_metric("accuracy", "accuracy", "Share of answers that the judge does not call hallucinated."),
+    _suite_metric(
+        "wrong_sentences", "wrong sentences", "Mean share of a report's judged sentences that are hallucinated."
+    ),
     *(
         _suite_metric(f"share_{kind}", f"share of {kind.replace('_', '-')}", f"Share of answers judged {kind}.")
         for kind in MEDIHALL

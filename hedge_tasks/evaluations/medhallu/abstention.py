@@ -3,6 +3,10 @@
 A model that may say "not sure" answers a share of the documents (coverage) and errs on a share of these (risk). The
 same model without the option answers all; leaving out those of which a score is least sure gives the same coverage at
 another risk. Where that is no higher, the option is not worth a prompt of its own.
+
+The risk where the option is offered is a share, with a share's interval. The risk at a coverage is no function of sums
+over documents (who is left out follows from all of them): rows are resampled for it, and for its difference from the
+former.
 """
 
 from __future__ import annotations
@@ -15,7 +19,8 @@ import numpy as np
 from hedge_tasks.data.answers import AnswerSet
 from hedge_tasks.evaluations.medhallu.tables import Cell, TaskNumbers
 from hedge_tasks.lmms.metrics import Record
-from hedge_tasks.statistics.base import FloatArray, IntArray
+from hedge_tasks.statistics import estimate_of_sums, ratio
+from hedge_tasks.statistics.base import BoolArray, FloatArray, IntArray
 from hedge_tasks.statistics.resampling import percentile_interval, unit_counts
 
 _RESAMPLES = 1000
@@ -77,7 +82,8 @@ def _abstention(offered: TaskNumbers, forced: TaskNumbers) -> Abstention | None:
     if not answered.any():
         return None
     wrong, forced_wrong = _wrong(mine), _wrong(theirs)
-    weights = _weights([str(record["row"]) for record in mine])
+    rows = [str(record["row"]) for record in mine]
+    weights = _weights(rows)
     readable = np.array([record["said"] is not None for record in theirs], dtype=bool)
     drawn = np.array([_share(w, answered, wrong) for w in weights])
     risk = _share(np.ones(len(both)), answered, wrong)
@@ -97,7 +103,7 @@ def _abstention(offered: TaskNumbers, forced: TaskNumbers) -> Abstention | None:
         given="knowledge" if offered.variant.knowledge else "",
         documents=len(both),
         coverage=float(answered.mean()),
-        risk=_made(risk, drawn),
+        risk=_risk(answered, wrong, rows),
         at_coverage=at,
         answering_all=_share(np.ones(len(both)), readable, forced_wrong) if readable.any() else None,
     )
@@ -143,6 +149,11 @@ def _weights(rows: Sequence[str]) -> list[FloatArray]:
     names, code = np.unique(rows, return_inverse=True)
     blocks = unit_counts(len(names), _RESAMPLES, len(names), 0)
     return [times[code].astype(np.float64) for block in blocks for times in block]
+
+
+def _risk(answered: BoolArray, wrong: FloatArray, rows: Sequence[str]) -> Cell:
+    found = estimate_of_sums(np.stack([answered * wrong, answered], axis=1), rows, ratio)
+    return Cell(found.value, found.stderr, found.interval, found.reason)
 
 
 def _made(value: float, drawn: FloatArray) -> Cell:

@@ -239,7 +239,7 @@ def _changes(changes: Sequence[Difference], about: _About) -> str:
         {f"{_title(change.measure)}: {change.comparison.reason}" for change in changes if change.comparison.reason}
     )
     lines = [
-        "With less without, paired by document; rows of the data set are resampled whole; Holm: adjusted for all rows",
+        "With less without, paired by document; tested between rows of the data set; Holm: adjusted for all rows",
         table(header, rows),
         *reasons,
     ]

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 import statistics as stdlib
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -19,10 +19,11 @@ from hedge_tasks.detectors.pipeline import SCORE_NAMES, Scores
 from hedge_tasks.evaluations.medhallu.documents import CATEGORIES
 from hedge_tasks.evaluations.medhallu.judge import FACTUAL, HALLUCINATED, NOT_SURE, VERDICTS
 from hedge_tasks.evaluations.medhallu.mesh import MESH
-from hedge_tasks.lmms.metrics import NOT_AVAILABLE, AurocMetric, Metric, RateMetric, Record, ScoredCase
+from hedge_tasks.lmms.metrics import AurocMetric, Metric, OfSums, RateMetric, Record, ScoredCase
 from hedge_tasks.replies.parsing import OFFICIAL
 from hedge_tasks.replies.reading import UNREADABLE
-from hedge_tasks.statistics.resampling import group_bootstrap, group_totals
+from hedge_tasks.statistics.base import FloatArray
+from hedge_tasks.statistics.sums import of_values
 
 Counts = np.ndarray
 """True negatives, false negatives, false positives, true positives; shape (..., 4)."""
@@ -52,7 +53,7 @@ def _ratio(part: np.ndarray, whole: np.ndarray) -> np.ndarray:
     return np.where(whole > 0, part / np.maximum(whole, 1), 0.0)
 
 
-class Detection:
+class Detection(OfSums):
     """A measure of the confusion matrix of verdicts and truth, over all answered documents or those of one kind.
 
     Args:
@@ -85,25 +86,30 @@ class Detection:
         return {"said": said, "truth": int(document["truth"]), "row": document["row"]}
 
     def __call__(self, records: Sequence[Record]) -> float | str:
-        answered = self._answered(records)
-        if not answered:
+        sums = self.counts(records).sum(axis=0)
+        if not sums.any():
             return (
                 "undefined: no document"
                 + (f" with {self.column} {self.value}" if self.column else "")
                 + " has a verdict"
             )
-        return float(self.measure(confusions(answered).sum(0)))
+        return float(self.measure(sums))
 
-    def stderr(self, records: Sequence[Record]) -> float | str:
-        """Bootstrap standard error over the rows of the data set; both answers of a row stay together."""
-        drawn = self.resampled(records)
-        return NOT_AVAILABLE if drawn is None else float(np.std(drawn, ddof=1))
+    def counts(self, records: Sequence[Record]) -> Counts:
+        """The cell of the confusion matrix that each document is in; zeros where no verdict counts."""
+        counts = np.zeros((len(records), 4))
+        for row, record, said in zip(counts, records, self._verdicts(records), strict=True):
+            if said is not None:
+                row[2 * int(said) + int(record["truth"])] = 1
+        return counts
 
-    def resampled(self, records: Sequence[Record]) -> np.ndarray | None:
-        """The measure in resamples of the rows of the data set; None with less than two rows."""
-        answered = self._answered(records)
-        rows = group_totals([record["row"] for record in answered], confusions(answered))
-        return None if len(rows) < 2 else group_bootstrap(rows, self.measure)
+    def statistic(self, sums: FloatArray) -> FloatArray:
+        """The measure; nan where there is no verdict at all."""
+        return np.where(sums.sum(axis=-1) > 0, self.measure(sums), np.nan)
+
+    def group_of(self, record: Record) -> Hashable:
+        """Both answers of a row of the data set stay together."""
+        return str(record["row"])
 
     def _said(self, verdict: Record, document: Record) -> int | None:
         if self.parsing is not None:
@@ -113,8 +119,8 @@ class Detection:
             return 1 - int(document["truth"])
         return VERDICTS[category] if category in (FACTUAL, HALLUCINATED) else None
 
-    def _answered(self, records: Sequence[Record]) -> list[Record]:
-        return [record for record in records if record["said"] is not None]
+    def _verdicts(self, records: Sequence[Record]) -> list[int | None]:
+        return [record["said"] for record in records]
 
 
 class MajorityVote(Detection):
@@ -241,7 +247,7 @@ class ShorterIsHallucinated(Detection):
     """What the same measure is where an answer shorter than the median of the shown answers is called hallucinated.
 
     Hallucinated answers are shorter on average (204 against 268 characters in pqa_labeled), and a model that gets no
-    further than this guess has learnt nothing about medicine.
+    further than this guess has learnt nothing about medicine. Its standard error takes the median as given.
     """
 
     def __init__(self, measure: Callable[[Counts], np.ndarray]) -> None:
@@ -250,11 +256,11 @@ class ShorterIsHallucinated(Detection):
     def record(self, scores: Scores, verdict: Record, document: Record) -> dict[str, Any]:
         return {"length": document["length"], "truth": int(document["truth"]), "row": document["row"]}
 
-    def _answered(self, records: Sequence[Record]) -> list[Record]:
+    def _verdicts(self, records: Sequence[Record]) -> list[int | None]:
         if not records:
             return []
         median = stdlib.median(record["length"] for record in records)
-        return [{**record, "said": int(record["length"] < median)} for record in records]
+        return [int(record["length"] < median) for record in records]
 
 
 class LengthAuroc(AurocMetric):
@@ -272,7 +278,14 @@ class LengthAuroc(AurocMetric):
         return [ScoredCase(record["shortness"], record["truth"], record["row"])]
 
 
-class ResponseRate(RateMetric):
+class RowRate(OfSums, RateMetric):
+    """Share of documents, where both answers of a row of the data set stay together."""
+
+    def counts(self, records: Sequence[Record]) -> FloatArray:
+        return of_values([record["value"] for record in records])
+
+
+class ResponseRate(RowRate):
     """Share of documents with a verdict 0 or 1 (the paper's response rate)."""
 
     higher_is_better = True
@@ -281,7 +294,7 @@ class ResponseRate(RateMetric):
         return {"value": int(verdict.get("category") in (FACTUAL, HALLUCINATED)), "group": document["row"]}
 
 
-class NotSureRate(RateMetric):
+class NotSureRate(RowRate):
     """Share of documents whose reply is "not sure", over all or those of one difficulty.
 
     Args:
@@ -302,14 +315,14 @@ class NotSureRate(RateMetric):
         return super().__call__(records)
 
 
-class UnreadableRate(RateMetric):
+class UnreadableRate(RowRate):
     """Share of documents whose reply states no verdict, not even "not sure". None of the other rows knows of them."""
 
     def record(self, scores: Scores, verdict: Record, document: Record) -> dict[str, Any]:
         return {"value": int(verdict.get("category") is None), "group": document["row"]}
 
 
-class SampledUnreadableRate(RateMetric):
+class SampledUnreadableRate(RowRate):
     """Share of documents of which a sampled reply cannot be read. Together these replies are one meaning."""
 
     of_samples = True
@@ -318,20 +331,12 @@ class SampledUnreadableRate(RateMetric):
         return {"value": int(UNREADABLE in document["sampled"]), "group": document["row"]}
 
 
-class ParsersDiffer(RateMetric):
+class ParsersDiffer(RowRate):
     """Share of replies that our reading and the reference code's read differently."""
 
     def record(self, scores: Scores, verdict: Record, document: Record) -> dict[str, Any]:
         readings = {vote.get("category") for vote in verdict["votes"]}
         return {"value": int(len(readings) > 1), "group": document["row"]}
-
-
-def confusions(answered: Sequence[Record]) -> Counts:
-    """What each record of a `Detection` adds: one row a record, shape (n, 4)."""
-    said = np.array([record["said"] for record in answered], dtype=np.int64)
-    truth = np.array([record["truth"] for record in answered], dtype=np.int64)
-    cells = ((1 - said) & (1 - truth), (1 - said) & truth, said & (1 - truth), said & truth)
-    return np.stack(cells, axis=-1)
 
 
 LEVELS = ("easy", "medium", "hard")

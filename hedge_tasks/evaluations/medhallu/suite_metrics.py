@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from functools import partial
 from typing import Any
 
-import numpy as np
-
 from hedge_tasks.data.manifests import text_digest
-from hedge_tasks.evaluations.medhallu.judge import FACTUAL, HALLUCINATED, VERDICTS
+from hedge_tasks.evaluations.medhallu.judge import FACTUAL, HALLUCINATED, NOT_SURE, VERDICTS
 from hedge_tasks.evaluations.medhallu.metrics import METRICS, Detection
 from hedge_tasks.replies.reading import UNREADABLE
 from hedge_tasks.runs.suite import Record, SuiteMetric
@@ -30,15 +28,6 @@ _TITLES = {
 
 
 _SAID = {name: VERDICTS[name] for name in (FACTUAL, HALLUCINATED)}
-
-
-def _confusions(records: Sequence[Record]) -> np.ndarray:
-    """True negatives, false negatives, false positives, true positives; zeros where no verdict counts."""
-    counts = np.zeros((len(records), 4))
-    for row, record in zip(counts, records, strict=True):
-        if record["said"] is not None:
-            row[2 * int(record["said"]) + int(record["truth"])] = 1
-    return counts
 
 
 def _fault(metric: Detection, record: Record, document: Mapping[str, Any]) -> str | None:
@@ -76,13 +65,12 @@ def _suite_metric(name: str, title: str, about: str) -> SuiteMetric:
     row = METRICS[name]
     assert isinstance(row, Detection)
     columns = ("truth", "row", *filter(None, (row.column,)))
-    # The counts' order is that of `metrics.Counts`: 2 * said + truth.
     return SuiteMetric(
         row,
         title,
         about,
-        _confusions,
-        row.measure,
+        row.counts,
+        row.statistic,
         columns,
         fault=partial(_fault, row),
         reads_texts=True,
@@ -91,4 +79,25 @@ def _suite_metric(name: str, title: str, about: str) -> SuiteMetric:
     )
 
 
-SUITE = [_suite_metric(name, *texts) for name, texts in _TITLES.items()]
+def _not_sure_fault(record: Record, document: Mapping[str, Any]) -> str | None:
+    """The value says whether the verdict, and the answer where it is there, is "not sure"."""
+    value, category = record["value"], document["judged"]["category"]
+    if str(record["group"]) != document["group"]:
+        return "another group"
+    if value != int(category == NOT_SURE):
+        return f"value {value}, but the verdict is {category}"
+    if "texts" in document and value != int(document["texts"]["answers"][0].replace(" ", "_") == NOT_SURE):
+        return f"value {value}, but the answer is another"
+    return None
+
+
+_NOT_SURE = SuiteMetric(
+    METRICS["not_sure_rate"],
+    "not sure",
+    'Share of the replies that are "not sure", where that is offered.',
+    columns=("row", "difficulty"),
+    fault=_not_sure_fault,
+    reads_texts=True,
+)
+
+SUITE = [*(_suite_metric(name, *texts) for name, texts in _TITLES.items()), _NOT_SURE]

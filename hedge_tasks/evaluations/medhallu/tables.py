@@ -9,21 +9,17 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-import numpy as np
-
 from hedge_tasks.data.answers import AnswerSet
 from hedge_tasks.errors import DataError
 from hedge_tasks.evaluations.medhallu.documents import ABOUT, CATEGORIES, said_of
 from hedge_tasks.evaluations.medhallu.mesh import MESH
-from hedge_tasks.evaluations.medhallu.metrics import LEVELS, METRICS, Counts, Detection, confusions
+from hedge_tasks.evaluations.medhallu.metrics import LEVELS, METRICS, Detection, RowRate
 from hedge_tasks.io.tables import as_csv
 from hedge_tasks.lmms.metrics import Record
 from hedge_tasks.replies.parsing import HEDGE
 from hedge_tasks.runs.published import Published
 from hedge_tasks.runs.run_files import Run
-from hedge_tasks.statistics import Comparison, compare_measures, estimate_rate, holm
-from hedge_tasks.statistics.base import FloatArray
-from hedge_tasks.statistics.resampling import percentile_interval
+from hedge_tasks.statistics import Comparison, compare_sums, holm
 
 MAIN = ("f1", "precision", "recall", "accuracy", *(f"f1_{level}" for level in LEVELS), "response_rate")
 """The paper's main tables; precision and recall by difficulty are in the file that `--out` writes."""
@@ -84,7 +80,7 @@ class Variant(NamedTuple):
 
 @dataclass(frozen=True)
 class Cell:
-    """A number with its standard error and 95 % interval (rows of the data set are resampled), or why there is none."""
+    """A number with its standard error and 95 % interval between rows of the data set, or why there is none."""
 
     value: float | None
     stderr: float | None = None
@@ -199,24 +195,19 @@ def _document(run: Run, answers: AnswerSet) -> dict[str, Any]:
     return {**asked, **about, **said_of(answers)}
 
 
-def _cell(name: str, records: Sequence[Record]) -> Cell:
+def _of_sums(name: str) -> Detection | RowRate:
     metric = METRICS[name]
+    assert isinstance(metric, Detection | RowRate)
+    return metric
+
+
+def _cell(name: str, records: Sequence[Record]) -> Cell:
+    metric = _of_sums(name)
     value = metric(records)
     if isinstance(value, str):
         return Cell(None, reason=value.removeprefix("undefined: "))
-    if isinstance(metric, Detection):
-        drawn = metric.resampled(records)
-        if drawn is None:
-            return Cell(value, reason="no interval: all documents are of one row")
-        return Cell(value, float(np.std(drawn, ddof=1)), percentile_interval(drawn, 0.95))
-    known = [record for record in records if record["value"] is not None]
-    rate = estimate_rate([record["value"] for record in known], groups=_groups(known))
-    return Cell(value, rate.stderr, rate.interval, rate.reason)
-
-
-def _groups(records: Sequence[Record]) -> list[str] | None:
-    groups = [record.get("group") for record in records]
-    return [str(group) for group in groups] if len(set(groups)) < len(groups) and None not in groups else None
+    found = metric.measured(records)
+    return Cell(value, found.stderr, found.interval, found.reason)
 
 
 # --- differences ------------------------------------------------------------------------------------------------------
@@ -249,7 +240,7 @@ class Difference:
 
 
 def differences(found: Sequence[TaskNumbers]) -> list[Difference]:
-    """With and without knowledge, and with and without "not sure", paired by document; rows are resampled whole."""
+    """With and without knowledge, and with and without "not sure", paired by document, between rows."""
     made = [d for a, b, what, given in _pairs(found) for d in _compared(a, b, what, given)]
     adjusted = holm([d.comparison.p_value for d in made])
     return [
@@ -282,26 +273,9 @@ def _compared(a: TaskNumbers, b: TaskNumbers, what: str, given: str) -> Iterator
 
 
 def _difference(name: str, records: Sequence[tuple[Record, Record]]) -> Comparison:
-    metric = METRICS[name]
-    rows = [str(mine["row"] if "row" in mine else mine["group"]) for mine, _ in records]
-    if isinstance(metric, Detection):
-        a, b = (np.array([_counts(pair[side]) for pair in records]).reshape(-1, 4) for side in (0, 1))
-        return compare_measures(a, b, _undefined_where_empty(metric), groups=rows)
-    a, b = (np.array([[pair[side]["value"], 1] for pair in records]).reshape(-1, 2) for side in (0, 1))
-    return compare_measures(a, b, _ratio, groups=rows)
-
-
-def _ratio(sums: FloatArray) -> FloatArray:
-    share: FloatArray = sums[..., 0] / sums[..., 1]
-    return share
-
-
-def _counts(record: Record) -> Counts:
-    return np.zeros(4) if record["said"] is None else confusions([record])[0]
-
-
-def _undefined_where_empty(metric: Detection) -> Any:
-    return lambda sums: np.where(sums.sum(axis=-1) > 0, metric.measure(sums), np.nan)
+    metric = _of_sums(name)
+    a, b = (metric.counts([pair[side] for pair in records]) for side in (0, 1))
+    return compare_sums(a, b, [metric.group_of(mine) for mine, _ in records], metric.statistic)
 
 
 # --- what is published ------------------------------------------------------------------------------------------------

@@ -6,7 +6,7 @@ ones so is an "unclear" one (appendix A.3), and one that the judge could not dec
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -23,12 +23,12 @@ from hedge_tasks.evaluations.shale.items import (
     PERCEPTION,
     SCENARIOS,
 )
-from hedge_tasks.lmms.metrics import NOT_AVAILABLE, Metric, RateMetric, Record
+from hedge_tasks.lmms.metrics import NOT_AVAILABLE, Metric, OfSums, RateMetric, Record
 from hedge_tasks.replies.parsing import OFFICIAL
 from hedge_tasks.replies.reading import UNREADABLE
-from hedge_tasks.statistics import Estimate, Mean, estimate_mean, estimate_rate
-from hedge_tasks.statistics.base import Interval, wilson
-from hedge_tasks.statistics.resampling import group_bootstrap, group_totals, percentile_interval
+from hedge_tasks.statistics import Mean, estimate_mean
+from hedge_tasks.statistics.base import FloatArray
+from hedge_tasks.statistics.sums import of_values
 
 
 def is_right(verdict: Record) -> int | None:
@@ -38,7 +38,7 @@ def is_right(verdict: Record) -> int | None:
     return None if verdict.get("category") is None else 0
 
 
-class RightShare:
+class RightShare(OfSums):
     """Share of right answers: accuracy of closed questions, non-hallucination rate of open ones.
 
     Args:
@@ -62,23 +62,9 @@ class RightShare:
         values = [r["right"] for r in records if r["right"] is not None]
         return sum(values) / len(values) if values else f"undefined: no judged document is of {self.wanted}"
 
-    def stderr(self, records: Sequence[Record]) -> float | str:
-        """Of a share whose documents come in groups that share a scene."""
-        stderr = self._estimate(records).stderr
-        return NOT_AVAILABLE if stderr is None else stderr
-
-    def interval(self, records: Sequence[Record]) -> Interval | None:
-        """The 95 % interval between scenes; None with less than two of them."""
-        return self._estimate(records).interval
-
-    def support(self, records: Sequence[Record]) -> tuple[int, int]:
-        """Numbers of judged documents and of their scenes."""
-        judged = [r for r in records if r["right"] is not None]
-        return len(judged), len({r["group"] for r in judged})
-
-    def _estimate(self, records: Sequence[Record]) -> Estimate:
-        judged = [r for r in records if r["right"] is not None]
-        return estimate_rate([r["right"] for r in judged], groups=[r["group"] for r in judged])
+    def counts(self, records: Sequence[Record]) -> FloatArray:
+        """Right, and judged, shape (n, 2)."""
+        return of_values([record["right"] for record in records])
 
 
 class ReadShare(RightShare):
@@ -101,7 +87,7 @@ def reading_of(verdict: Record, parsing: str) -> Record:
     return next(vote for vote in verdict["votes"] if str(vote["judge"]).endswith(f":{parsing}"))
 
 
-class ResistanceRate:
+class ResistanceRate(OfSums):
     r"""Share of the items answered rightly when clean that are still answered rightly when perturbed (section 3.3).
 
     .. math:: RR = \frac{\sum_i 1_{nh}(i)\, 1_{nh}(\tilde i)}{\sum_i 1_{nh}(i)}
@@ -124,72 +110,27 @@ class ResistanceRate:
         return {"right": right, "scenario": document["scenario"], "pair": document["pair"], "group": document["group"]}
 
     def __call__(self, records: Sequence[Record]) -> float | str:
-        counts = self._counts(records)
-        rate = _mean_rates(counts.sum(0)[None])[0]
+        rate = self.statistic(self.counts(records).sum(0)[None])[0]
         what = self.scenarios[0] if len(self.scenarios) == 1 else "any perturbed scenario"
         return f"undefined: no item is right when clean and asked in {what}" if np.isnan(rate) else float(rate)
 
-    def stderr(self, records: Sequence[Record]) -> float | str:
-        """Bootstrap over scenes: all questions about one, in all scenarios, are drawn together."""
-        return _resampled_stderr(self._counts(records))
-
-    def interval(self, records: Sequence[Record]) -> Interval | None:
-        """The 95 % interval between scenes; None with less than two of them."""
-        return _resampled_interval(self._counts(records))
-
-    def support(self, records: Sequence[Record]) -> tuple[int, int]:
-        """Numbers of perturbed items that were right when clean, and of their scenes."""
-        return _support(self._counts(records))
-
-    def _counts(self, records: Sequence[Record]) -> np.ndarray:
-        """Items still right, and right when clean, shape (groups, scenarios, 2)."""
+    def counts(self, records: Sequence[Record]) -> FloatArray:
+        """Still right, and right when clean, shape (n, scenarios, 2); a perturbed item stands with its clean one."""
         clean = {r["pair"]: r["right"] for r in records if r["scenario"] == CLEAN and r["right"] is not None}
-        kept = [
-            (r["group"], self.scenarios.index(r["scenario"]), r["right"])
-            for r in records
-            if r["scenario"] in self.scenarios and r["right"] is not None and clean.get(r["pair"])
-        ]
-        return _group_counts(kept, len(self.scenarios))
+        counts = np.zeros((len(records), len(self.scenarios), 2))
+        for row, record in zip(counts, records, strict=True):
+            if record["scenario"] in self.scenarios and record["right"] is not None and clean.get(record["pair"]):
+                row[self.scenarios.index(record["scenario"])] = record["right"], 1
+        return counts
+
+    def statistic(self, sums: FloatArray) -> FloatArray:
+        """Mean over the scenarios that anything was asked in; shape (m, scenarios, 2) -> (m,)."""
+        rates = _rates(sums)
+        asked = (~np.isnan(rates)).sum(axis=-1)
+        return np.where(asked > 0, np.nansum(rates, axis=-1) / np.maximum(asked, 1), np.nan)
 
 
-def _group_counts(values: Sequence[tuple[str, int, int]], n_rates: int) -> np.ndarray:
-    """(group, number of the rate, 1 or 0) -> ones and all, shape (groups, rates, 2)."""
-    counts = np.zeros((len(values), n_rates, 2))
-    for place, (_, rate, value) in zip(counts, values, strict=True):
-        place[rate] = value, 1
-    return group_totals([group for group, *_ in values], counts)
-
-
-def _resampled_stderr(counts: np.ndarray) -> float | str:
-    """Bootstrap standard error over the groups, of the mean of their rates."""
-    if len(counts) < 2 or np.isnan(_mean_rates(counts.sum(0)[None])[0]):
-        return NOT_AVAILABLE
-    return float(np.nanstd(group_bootstrap(counts, _mean_rates), ddof=1))
-
-
-def _resampled_interval(counts: np.ndarray) -> Interval | None:
-    """95 % percentile interval over the groups, of the mean of their rates; Wilson's where nothing varies."""
-    mean = _mean_rates(counts.sum(0)[None])[0] if len(counts) > 1 else np.nan
-    if np.isnan(mean):
-        return None
-    drawn = group_bootstrap(counts, _mean_rates)
-    # All right, say: resampling cannot tell how sure that is. Every scene counts once then.
-    return percentile_interval(drawn, 0.95) if np.nanstd(drawn) > 0 else wilson(float(mean), len(counts), 0.95)
-
-
-def _support(counts: np.ndarray) -> tuple[int, int]:
-    return int(counts[..., 1].sum()), len(counts)
-
-
-def _mean_rates(counts: np.ndarray) -> np.ndarray:
-    """Mean of the rates that are defined; shape (n, rates, 2) -> (n,), nan where none is."""
-    asked = counts[..., 1] > 0
-    rates = np.where(asked, counts[..., 0] / np.maximum(counts[..., 1], 1), 0.0)
-    n = asked.sum(-1)
-    return np.where(n > 0, rates.sum(-1) / np.maximum(n, 1), np.nan)
-
-
-class Average:
+class Average(OfSums):
     """Mean of the shares of several types of questions, each counting the same (Table 2; column Avg of Table 5)."""
 
     higher_is_better = True
@@ -206,23 +147,22 @@ class Average:
         reasons = [value for value in values if isinstance(value, str)]
         return reasons[0] if reasons else float(np.mean([v for v in values if not isinstance(v, str)]))
 
-    def stderr(self, records: Sequence[Record]) -> float | str:
-        """Bootstrap over scenes: all questions about one, of all types, are drawn together."""
-        return NOT_AVAILABLE if isinstance(self(records), str) else _resampled_stderr(self._counts(records))
+    def counts(self, records: Sequence[Record]) -> FloatArray:
+        """Right, and judged, by type of question, shape (n, types, 2)."""
+        return np.stack([part.counts([r[part.__name__] for r in records]) for part in self.parts], axis=1)
 
-    def interval(self, records: Sequence[Record]) -> Interval | None:
-        """The 95 % interval between scenes; None where there is no number, or with less than two scenes."""
-        return None if isinstance(self(records), str) else _resampled_interval(self._counts(records))
+    def statistic(self, sums: FloatArray) -> FloatArray:
+        """Mean of the shares of all types; nan where a type is not there."""
+        return _rates(sums).mean(axis=-1)
 
-    def support(self, records: Sequence[Record]) -> tuple[int, int]:
-        """Numbers of judged documents and of their scenes."""
-        return _support(self._counts(records))
+    def group_of(self, record: Record) -> Hashable:
+        return self.parts[0].group_of(record[self.parts[0].__name__])
 
-    def _counts(self, records: Sequence[Record]) -> np.ndarray:
-        """Right ones and all, shape (groups, parts, 2)."""
-        cells = [(place, r[part.__name__]) for place, part in enumerate(self.parts) for r in records]
-        kept = [(cell["group"], place, cell["right"]) for place, cell in cells if cell["right"] is not None]
-        return _group_counts(kept, len(self.parts))
+
+def _rates(sums: FloatArray) -> FloatArray:
+    """Parts over wholes, shape (m, rates, 2) -> (m, rates); nan where nothing was asked."""
+    part, whole = np.moveaxis(sums, -1, 0)
+    return np.where(whole > 0, part / np.where(whole > 0, whole, 1.0), np.nan)
 
 
 class UnreadableRate(RateMetric):

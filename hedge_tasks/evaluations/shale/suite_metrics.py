@@ -6,10 +6,8 @@ from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Any
 
-import numpy as np
-
 from hedge_tasks.evaluations.shale.items import CLEAN
-from hedge_tasks.evaluations.shale.metrics import METRICS, Average, ResistanceRate
+from hedge_tasks.evaluations.shale.metrics import METRICS, Average, ResistanceRate, RightShare
 from hedge_tasks.runs.suite import Record, SuiteMetric
 
 _SHARES = {
@@ -30,39 +28,6 @@ _RESISTANCES = {
 }
 
 
-def _right(records: Sequence[Record]) -> np.ndarray:
-    return np.array([(0, 0) if r["right"] is None else (r["right"], 1) for r in records], dtype=np.float64)
-
-
-def _still_right(scenarios: Sequence[str], records: Sequence[Record]) -> np.ndarray:
-    """Still right, and right when clean, shape (n, scenarios, 2); a perturbed item stands with its clean one."""
-    clean = {r["pair"]: r["right"] for r in records if r["scenario"] == CLEAN}
-    counts = np.zeros((len(records), len(scenarios), 2))
-    for row, record in zip(counts, records, strict=True):
-        if record["scenario"] in scenarios and record["right"] is not None and clean.get(record["pair"]):
-            row[scenarios.index(record["scenario"])] = record["right"], 1
-    return counts
-
-
-def _mean_of_rates(sums: np.ndarray) -> np.ndarray:
-    """Mean over the scenarios that anything was asked in; shape (m, scenarios, 2) -> (m,)."""
-    part, whole = np.moveaxis(sums, -1, 0)
-    rates = np.where(whole > 0, part / np.where(whole > 0, whole, 1.0), np.nan)
-    asked = (~np.isnan(rates)).sum(axis=-1)
-    return np.where(asked > 0, np.nansum(rates, axis=-1) / np.maximum(asked, 1), np.nan)
-
-
-def _average_counts(parts: Sequence[str], records: Sequence[Record]) -> np.ndarray:
-    """Right, and all, by type of question, shape (n, types, 2)."""
-    return np.stack([_right([record[part] for record in records]) for part in parts], axis=1)
-
-
-def _mean_of_all_rates(sums: np.ndarray) -> np.ndarray:
-    """Mean of the shares of all types, each counting the same; nan where a type is not there."""
-    part, whole = np.moveaxis(sums, -1, 0)
-    return np.where(whole > 0, part / np.where(whole > 0, whole, 1.0), np.nan).mean(axis=-1)
-
-
 def _average_fault(parts: Sequence[str], record: Record, document: Mapping[str, Any]) -> str | None:
     """A clean question is of one of the types."""
     asked = [record[part]["right"] for part in parts if record[part]["right"] is not None]
@@ -80,8 +45,8 @@ def _average() -> SuiteMetric:
         row,
         "accuracy, clean",
         "Mean of the shares of right answers to yes-or-no and to multiple-choice questions, unperturbed.",
-        partial(_average_counts, parts),
-        _mean_of_all_rates,
+        row.counts,
+        row.statistic,
         ("scenario", "task", "group"),
         fault=partial(_average_fault, parts),
         leads=True,
@@ -108,8 +73,8 @@ def _resistance(name: str, title: str, when: str) -> SuiteMetric:
         row,
         title,
         _ABOUT.format(when),
-        partial(_still_right, row.scenarios),
-        _mean_of_rates,
+        row.counts,
+        row.statistic,
         ("scenario", "pair", "group"),
         fault=partial(_fault, (CLEAN, *row.scenarios)),
         also=("resistance",),
@@ -117,18 +82,17 @@ def _resistance(name: str, title: str, when: str) -> SuiteMetric:
     )
 
 
+def _share(name: str, title: str, about: str) -> SuiteMetric:
+    row = METRICS[name]
+    assert isinstance(row, RightShare)
+    columns = ("scenario", "group")
+    return SuiteMetric(
+        row, title, about, row.counts, row.statistic, columns, fault=partial(_fault, (CLEAN,)), leads=True
+    )
+
+
 SUITE = [
     _average(),
-    *(
-        SuiteMetric(
-            METRICS[name],
-            *texts,
-            counts=_right,
-            columns=("scenario", "group"),
-            fault=partial(_fault, (CLEAN,)),
-            leads=True,
-        )
-        for name, texts in _SHARES.items()
-    ),
+    *(_share(name, *texts) for name, texts in _SHARES.items()),
     *(_resistance(name, *texts) for name, texts in _RESISTANCES.items()),
 ]

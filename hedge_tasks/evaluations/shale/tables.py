@@ -2,7 +2,7 @@
 
 Shares are over items as in the paper: a scenario or a type of questions is the mean of its types, an aspect pools all
 clean items of all four types. Intervals are between scenes: all questions about one, clean and perturbed, of all types,
-stay together (`statistics.resampling`, `statistics.rates`).
+stay together (`statistics.sums`), and equal those of a report where one run has all the items.
 """
 
 from __future__ import annotations
@@ -230,10 +230,10 @@ def _cell(column: Column, pool: Sequence[Answered], beside: float | None) -> Cel
         for one in mine
     ]
     value = column.measure(records)
-    n, scenes = column.measure.support(records)
+    found = column.measure.measured(records)
     if isinstance(value, str):
-        return Cell(None, None, n, scenes, beside, value.removeprefix("undefined: "))
-    return Cell(value, column.measure.interval(records), n, scenes, beside)
+        return Cell(None, None, found.n, found.n_groups, beside, value.removeprefix("undefined: "))
+    return Cell(value, found.interval, found.n, found.n_groups, beside)
 
 
 def _as_verdict(one: Answered) -> dict[str, Any]:

@@ -1,7 +1,7 @@
 """The rows of VOPE's tables: Hal-D, Hal-I, Exp (section 3.3) and CHAIR (section 3.5), and HEDGE by the object.
 
 All are shares in [0, 1] over all objects of all stories, as in the paper, not means over images. Standard errors and
-intervals are bootstrap ones over images: the objects of a story are not independent.
+intervals are between images: the objects of a story are not independent. ROC-AUCs resample images.
 """
 
 from __future__ import annotations
@@ -20,9 +20,8 @@ from hedge_tasks.evaluations.vope.judge import (
     TRUE_DESCRIPTION,
     TRUE_IMAGINATION,
 )
-from hedge_tasks.lmms.metrics import NOT_AVAILABLE, AurocMetric, Metric, Record, ScoredCase
-from hedge_tasks.statistics.base import wilson
-from hedge_tasks.statistics.resampling import group_bootstrap, group_totals, percentile_interval
+from hedge_tasks.lmms.metrics import NOT_AVAILABLE, AurocMetric, Metric, OfSums, Record, ScoredCase
+from hedge_tasks.statistics.base import FloatArray
 
 Objects = Sequence[Mapping[str, Any]]
 """Object records of one story, as `ObjectRecord.to_dict` gives them."""
@@ -62,7 +61,7 @@ def both(one: Count, other: Count) -> Count:
     return lambda objects: one(objects) + other(objects)
 
 
-class ObjectShare:
+class ObjectShare(OfSums):
     r"""A ratio of two counts, each summed over all stories.
 
     .. math:: \frac{\sum_i a_i}{\sum_i b_i}
@@ -71,8 +70,7 @@ class ObjectShare:
         name: of the row.
         part, whole: the two counts of one story.
         reason: why there is no number where the whole is 0.
-        bound: "" for the share itself; "low" or "high" for an end of its 95 % percentile interval (Wilson's where
-            nothing varies).
+        bound: "" for the share itself; "low" or "high" for an end of its 95 % interval between images.
     """
 
     def __init__(
@@ -99,31 +97,17 @@ class ObjectShare:
             return f"undefined: {self.reason}"
         if not self.bound:
             return part / whole
-        drawn = self._resampled(records)
-        if drawn is None:
+        interval = self.measured(records).interval
+        if interval is None:
             return "undefined: an interval needs objects in two images"
-        if np.nanstd(drawn) > 0:
-            return percentile_interval(drawn, 0.95)[self.bound == "high"]
-        # Nothing varies (no object is hallucinated, say), and resampling cannot tell how sure that is: Wilson's
-        # interval, with every image counting once.
-        images = {record["group"] for record in records if record["whole"]}
-        return wilson(part / whole, len(images), 0.95)[self.bound == "high"]
+        return interval[self.bound == "high"]
+
+    def counts(self, records: Sequence[Record]) -> FloatArray:
+        """Part and whole of each story, shape (n, 2)."""
+        return np.array([(r["part"], r["whole"]) for r in records], dtype=np.float64).reshape(-1, 2)
 
     def stderr(self, records: Sequence[Record]) -> float | str:
-        drawn = None if self.bound else self._resampled(records)
-        return NOT_AVAILABLE if drawn is None else float(np.nanstd(drawn, ddof=1))
-
-    def _resampled(self, records: Sequence[Record]) -> np.ndarray | None:
-        """The share in resamples of the images, nan where one has no object; None with less than two images."""
-        counts = [(record["whole"], record["part"]) for record in records]
-        images = group_totals([record["group"] for record in records], counts)
-        return group_bootstrap(images, _share) if (images[..., :1] > 0).sum() > 1 else None
-
-
-def _share(counts: np.ndarray) -> np.ndarray:
-    """Of (whole, part), shape (n, 2); nan where the whole is 0."""
-    whole, part = counts.T
-    return np.where(whole > 0, part / np.maximum(whole, 1), np.nan)
+        return NOT_AVAILABLE if self.bound else super().stderr(records)
 
 
 class Cover(ObjectShare):

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from functools import partial
 from typing import Any
 
-import numpy as np
-
-from hedge_tasks.evaluations.vope.metrics import METRICS
+from hedge_tasks.evaluations.vope.metrics import METRICS, ObjectShare
 from hedge_tasks.runs.suite import Record, SuiteMetric
 
 _TITLES = {
@@ -17,15 +15,14 @@ _TITLES = {
     "exp": ("Exp", "Share of the objects that the model says it imagined: how far it expands on the image."),
     "chair_i": ("CHAIR_i", "Share of the objects in the stories that are not in the image."),
     "chair_s": ("CHAIR_s", "Share of the stories with an object that is not in the image."),
+    "cover": ("Cover", "Share of the categories in the images that the stories mention (AMBER's)."),
 }
 
 _LEADS = ("hal_d", "hal_i", "exp")
 
+_COLUMNS = {"cover": ("truth",)}
+
 _HALLUCINATIONS = ("hal_d", "hal_i")
-
-
-def _counts(records: Sequence[Record]) -> np.ndarray:
-    return np.array([(r["part"], r["whole"]) for r in records], dtype=np.float64)
 
 
 def _fault(name: str, record: Record, document: Mapping[str, Any]) -> str | None:
@@ -40,7 +37,19 @@ def _fault(name: str, record: Record, document: Mapping[str, Any]) -> str | None
     return None
 
 
-SUITE = [
-    SuiteMetric(METRICS[name], *texts, counts=_counts, fault=partial(_fault, name), leads=name in _LEADS)
-    for name, texts in _TITLES.items()
-]
+def _suite_metric(name: str, title: str, about: str) -> SuiteMetric:
+    row = METRICS[name]
+    assert isinstance(row, ObjectShare)
+    return SuiteMetric(
+        row,
+        title,
+        about,
+        row.counts,
+        row.statistic,
+        _COLUMNS.get(name, ()),
+        fault=partial(_fault, name),
+        leads=name in _LEADS,
+    )
+
+
+SUITE = [_suite_metric(name, *texts) for name, texts in _TITLES.items()]

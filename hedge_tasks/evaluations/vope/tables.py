@@ -15,7 +15,7 @@ from hedge_tasks.errors import DataError
 from hedge_tasks.evaluations.vope import published
 from hedge_tasks.evaluations.vope.documents import objects_of
 from hedge_tasks.evaluations.vope.judge import FALSE_DESCRIPTION, SETS, TRUE_DESCRIPTION, VopeJudge
-from hedge_tasks.evaluations.vope.metrics import METRICS
+from hedge_tasks.evaluations.vope.metrics import METRICS, ObjectShare
 from hedge_tasks.evaluations.vope.objects import ObjectRecord, answered_records, story_scores, story_verdict
 from hedge_tasks.evaluations.vope.presence import is_present
 from hedge_tasks.evaluations.vope.published import models, task_of
@@ -114,10 +114,9 @@ def numbers_of(run: Run, parsing: str | None = None, presence: str | None = None
         return Cell(value, None if isinstance(stderr, str) else stderr)
 
     def share(name: str) -> Cell:
-        found, metric = cell(METRICS[name]), METRICS[name]
-        bounds = [end(records(end)) for end in (metric.of("low"), metric.of("high"))]  # type: ignore[attr-defined]
-        known = [bound for bound in bounds if not isinstance(bound, str)]
-        return replace(found, interval=(known[0], known[1]) if len(known) == 2 else None)
+        metric = METRICS[name]
+        assert isinstance(metric, ObjectShare)
+        return replace(cell(metric), interval=metric.measured(records(metric)).interval)
 
     def count(name: str) -> int:
         return round(cell({**METRICS, **RELEVANCE}[name]).value or 0)

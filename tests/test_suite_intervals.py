@@ -1,0 +1,166 @@
+"""One number, one interval: what a suite's command and table say is what reports and comparisons say, to the digit."""
+
+from __future__ import annotations
+
+import random
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from finished_runs import suite_run
+
+from hedge_tasks.data.answers import Answer, AnswerSet
+from hedge_tasks.evaluations.medhallu import tables as medhallu
+from hedge_tasks.evaluations.medhallu.abstention import abstentions
+from hedge_tasks.evaluations.medhallu.judge import NOT_SURE
+from hedge_tasks.evaluations.shale import tables as shale
+from hedge_tasks.evaluations.shale.items import CLEAN, NOISY_SCENARIOS
+from hedge_tasks.evaluations.vope import metrics, objects
+from hedge_tasks.evaluations.vope import tables as vope
+from hedge_tasks.evaluations.vope.judge import VopeJudge
+from hedge_tasks.runs.run_files import Run
+from hedge_tasks.runs.suite import compare, documents_of, measured, suite_of
+from hedge_tasks.statistics import Measured
+
+
+def suite_numbers(run: Run) -> dict[str, Measured]:
+    found = {metric.name: measured for metric, measured in measured(run)}
+    assert all(m.interval is not None for m in found.values()), found
+    return found
+
+
+# --- MedHallu: by row of the data set ---------------------------------------------------------------------------------
+
+
+def medhallu_run(seed: int, *, wrong: float, not_sure: float = 0.0, knowledge: bool = False) -> Run:
+    """Both answers of 40 rows; some replies cannot be read, or are "not sure"."""
+    rows = [f"{name}{suffix}" for name in ("f1", "precision", "recall") for suffix in ("", "_easy", "_hard")]
+    rows = [name for name in rows if name not in ("precision_easy", "precision_hard", "recall_easy", "recall_hard")]
+    run = suite_run(80, seed=seed, wrong=wrong, mute=0.1, metrics=(*rows, "accuracy", "f1_unread_wrong"))
+    choice, verdicts, sets = random.Random(seed), {}, []
+    for answers in run.answer_sets:
+        verdict = {**run.verdicts[answers.id], "kind": "k", "mesh": "", "length": len(answers.id), "votes": []}
+        if choice.random() < not_sure:
+            verdict["category"], answers = NOT_SURE, replace(answers, label=None)
+        verdicts[answers.id] = verdict
+        sets.append(answers)
+    documents = {**run.settings["documents"], "context": "Knowledge" if knowledge else None}
+    documents["judge"] = {**documents["judge"], "not_sure": not_sure > 0}
+    return replace(run, answer_sets=tuple(sets), verdicts=verdicts, settings={**run.settings, "documents": documents})
+
+
+def test_medhallus_tables_have_the_reports_intervals() -> None:
+    run = medhallu_run(1, wrong=0.3, not_sure=0.2)
+    cells = medhallu.numbers_of(run).cells
+    for name, theirs in suite_numbers(run).items():
+        cell = cells[name]
+        assert (cell.value, cell.stderr, cell.interval) == (theirs.value, theirs.stderr, theirs.interval), name
+        # lmms-eval's table has the same standard error.
+        [metric] = [m for m in suite_of(run.settings) if m.name == name]
+        assert metric.row.stderr([d.record for d in documents_of(run, metric)]) == theirs.stderr  # type: ignore[attr-defined]
+    assert suite_numbers(run)["f1"].n_groups < 41
+
+
+def test_medhallus_differences_are_those_of_compare() -> None:
+    runs = [medhallu_run(seed, wrong=wrong, knowledge=seed == 1) for seed, wrong in ((1, 0.1), (2, 0.4))]
+    made = medhallu.differences([medhallu.numbers_of(run) for run in runs])
+    found = {d.measure: d.comparison for d in made}
+    for metric in suite_of(runs[0].settings):
+        if metric.name in found:
+            assert found[metric.name] == compare(metric, *(documents_of(run, metric) for run in runs))
+    assert {"f1", "accuracy", "precision", "recall", "f1_hard"} <= set(found)
+
+
+def test_the_risk_beside_not_sure_has_the_interval_of_the_accuracy() -> None:
+    offered, forced = medhallu_run(1, wrong=0.3, not_sure=0.2), medhallu_run(1, wrong=0.3)
+    [made] = abstentions([medhallu.numbers_of(offered), medhallu.numbers_of(forced)])
+    accuracy = suite_numbers(offered)["accuracy"]
+    assert accuracy.interval is not None
+    assert made.risk.interval == pytest.approx([1 - bound for bound in reversed(accuracy.interval)], abs=1e-9)
+    assert made.risk.stderr == pytest.approx(accuracy.stderr, abs=1e-9)
+
+
+# --- SHALE: by scene --------------------------------------------------------------------------------------------------
+
+SHALE = {
+    "accuracy_average": (2, CLEAN),
+    "resistance_rate": (2, "rr"),
+    **{f"accuracy_{t}": (5, t) for t in ("ynq", "mcq")},
+}
+
+
+def shale_run() -> Run:
+    """Closed questions of both types in all scenarios, two aspects a scene."""
+    choice, sets, verdicts, columns = random.Random(5), [], {}, {}
+    for scene in range(25):
+        easy = choice.random()
+        for task in ("ynq", "mcq"):
+            for aspect in ("color", "shape"):
+                for scenario in (CLEAN, *NOISY_SCENARIOS):
+                    pair, right = f"{task}-{aspect}-{scene}", choice.random() < 0.4 + 0.5 * easy
+                    label = None if choice.random() < 0.1 else 1 - int(right)
+                    id, group = f"{pair}-{scenario}", f"s{scene}"
+                    sets.append(AnswerSet(id, Answer("x"), (), label=label, group=group, question_type=scenario))
+                    about = {"task": task, "scenario": scenario, "aspect": aspect, "pair": pair, "group": group}
+                    columns[id], verdicts[id] = about, {"judge": "shale", "category": None}
+    settings = {
+        "documents": {"evaluation": "shale"},
+        "metrics": ["accuracy_average", "accuracy_clean", "resistance_rate"],
+    }
+    return Run("shale", "m", tuple(sets), verdicts, settings, "2026", columns=columns)
+
+
+def test_shales_tables_have_the_reports_intervals() -> None:
+    run = shale_run()
+    [of_model] = shale.tables_of([run])
+    theirs = suite_numbers(run)
+    for name in ("accuracy_average", "resistance_rate"):
+        table, column = SHALE[name]
+        cell = of_model.tables[table][column]
+        assert (cell.value, cell.interval, cell.n) == (theirs[name].value, theirs[name].interval, theirs[name].n)
+        assert cell.scenes == theirs[name].n_groups <= 25
+    # A share of one type: a run of this type alone has it in its report.
+    mcq = replace(
+        run,
+        answer_sets=tuple(a for a in run.answer_sets if a.id.startswith("mcq")),
+        settings={**run.settings, "metrics": ["accuracy_clean"]},
+    )
+    [alone] = shale.tables_of([mcq])
+    assert alone.tables[5]["mcq"].interval == suite_numbers(mcq)["accuracy_clean"].interval
+    assert alone.tables[5]["mcq"].interval == of_model.tables[5]["mcq"].interval
+
+
+# --- VOPE: by image ---------------------------------------------------------------------------------------------------
+
+
+def vope_run() -> Run:
+    """Two stories an image; some rechecks cannot be read."""
+    choice, judge, sets, verdicts = random.Random(7), VopeJudge("hedge"), [], {}
+    words = {"dog": "yes", "car": "yes", "bus": "no", "cat": "no"}
+    for i in range(60):
+        id, mine = f"{i}", choice.sample(sorted(words), choice.randrange(5))
+        rechecks = []
+        for word in mine:
+            replies = [choice.choice(("Yes", "Yes", "No", "No", "Who can say?")) for _ in range(2)]
+            rechecks.append(AnswerSet(f"{id}/{word}", Answer(replies[0]), (Answer(replies[1]),), reference=words[word]))
+        story = " and ".join(f"a {word}" for word in mine) or "Nothing."
+        answers = AnswerSet(id, Answer(story), (Answer(story),), reference="dog, car", group=f"image {i // 2}")
+        answers = answers.with_follow_ups(rechecks)
+        sets.append(answers)
+        verdicts[id] = {"objects": [entry.to_dict() for entry in objects.answered_records(answers, judge)]}
+    settings: dict[str, Any] = {"documents": {"evaluation": "vope"}}
+    columns = {answers.id: {"truth": "dog, car"} for answers in sets}
+    return Run("hedge_vope_writing", "m", tuple(sets), verdicts, settings, "2026", columns=columns)
+
+
+def test_vopes_tables_and_rows_have_the_reports_intervals() -> None:
+    run = vope_run()
+    shares, theirs = vope.numbers_of(run).shares, suite_numbers(run)
+    assert set(theirs) == {"hal_d", "hal_i", "exp", "chair_i", "chair_s", "cover"}
+    for metric in suite_of(run.settings):
+        cell, measured = shares[metric.name], theirs[metric.name]
+        assert (cell.value, cell.stderr, cell.interval) == (measured.value, measured.stderr, measured.interval)
+        ends = [metrics.METRICS[f"{metric.name}_{end}"] for end in ("low", "high")]
+        records = [document.record for document in documents_of(run, metric)]
+        assert tuple(end(records) for end in ends) == measured.interval
+    assert theirs["chair_s"].n_groups == 30
