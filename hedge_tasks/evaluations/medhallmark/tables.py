@@ -19,8 +19,8 @@ from hedge_tasks.evaluations.medhallmark.wording import BertScoreMetric, NotHere
 from hedge_tasks.io.tables import as_csv
 from hedge_tasks.runs.published import Published
 from hedge_tasks.runs.run_files import Run
-from hedge_tasks.statistics import Comparison, compare_measures, estimate_mean
-from hedge_tasks.statistics.base import FloatArray
+from hedge_tasks.statistics import Comparison, compare_sums, estimate_mean
+from hedge_tasks.statistics.sums import ratio
 
 PARTS = ("conventional", "confidence", "counterfactual", "irg")
 
@@ -242,12 +242,7 @@ def _compared(pairs: Sequence[tuple[Value, Value]]) -> Comparison:
 
     a, b = (np.array([[pair[side].value, 1.0] for pair in pairs]) for side in (0, 1))
     groups = [("image", v.group) if v.group else ("question", v.id) for v, _ in pairs]
-    return compare_measures(a, b, _mean, groups=groups)
-
-
-def _mean(sums: FloatArray) -> FloatArray:
-    mean: FloatArray = sums[..., 0] / sums[..., 1]
-    return mean
+    return compare_sums(a, b, groups, ratio)
 
 
 # --- files ------------------------------------------------------------------------------------------------------------
