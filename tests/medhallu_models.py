@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import random
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -60,12 +61,21 @@ def noisy_verdict(row: int, truth: int, variant: str) -> int:
     return truth if right(row, truth, variant) else 1 - truth
 
 
-def reply(body: dict[str, Any]) -> str | Response:
+def of_stand_in(asked: str) -> tuple[int, int]:
+    """Row and truth of what is asked about the stand-in."""
+    return int(asked.partition("Does drug ")[2].partition(" ")[0]), 1 if "made up" in asked else 0
+
+
+def reply(body: dict[str, Any], known: Callable[[str], tuple[int, int]] = of_stand_in) -> str | Response:
+    """What a model says.
+
+    Args:
+        known: from question and answer, as they are shown, to row and truth.
+    """
     [text] = texts_of(body)
     marks = text.split("\n", 1)[0].split()  # "MODEL noisy _notsure"
     model, variant = marks[1], marks[2] if len(marks) > 2 else ""
-    row = int(text.partition("Does drug ")[2].partition(" ")[0])
-    truth = 1 if "made up" in text else 0
+    row, truth = known(text[text.index("Question: ") :])
     said = {
         "perfect": f"{truth}",
         "always1": "1",

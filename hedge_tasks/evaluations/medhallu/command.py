@@ -143,7 +143,8 @@ def _main(found: Sequence[TaskNumbers], beside: Sequence[Mapping[str, Published]
         table(header, rows),
     ]
     for numbers in found:
-        if reasons := {cell.reason for name in _TITLES if (cell := numbers.cells[name]).reason}:
+        names = ["f1"] if numbers.cells["f1"].value is None else list(_TITLES)  # or every row would say the same
+        if reasons := {cell.reason for name in names if (cell := numbers.cells[name]).reason}:
             lines.append(f"{numbers.task} of {about.short[numbers.model]}: {'; '.join(sorted(map(str, reasons)))}")
         unread = numbers.cells["unreadable_rate"].value
         if unread:
