@@ -1,6 +1,6 @@
 """Tables 2, 3, 5, 6 and 7 of the SHALE paper (arXiv 2508.09584), transcribed: every printed number is one cell.
 
-`published/tableN.csv` has a row a model, in the paper's order and without its rows of averages. Spellings that differ
+`paper/tableN.csv` has a row a model, in the paper's order and without its rows of averages. Spellings that differ
 between tables are one here ("InterVL2-8B", "Qwen-VL-7b"). In all 21 rows of Table 5 the generative average is the
 number of FFQ again and the overall one the mean of YNQ, MCQ and FFQ; (FFQ + IC) / 2 stands in Table 3 as "Clean". So
 the column `generative` of Table 5 is given here as Table 3 has it.
@@ -30,7 +30,7 @@ def printed(table: int) -> dict[str, dict[str, float]]:
     """
     if table not in TABLES:
         raise ConfigError(f"SHALE: table {table}: the numbers of tables 2, 3, 5, 6 and 7 are here")
-    text = (resources.files(__package__) / "published" / f"table{table}.csv").read_text("utf-8")
+    text = (resources.files(__package__) / "paper" / f"table{table}.csv").read_text("utf-8")
     rows = csv.DictReader(text.splitlines())
     return {row.pop("model"): {name: float(value) for name, value in row.items()} for row in rows}
 

@@ -1,6 +1,6 @@
 """Table 1 and Tables 4 to 6 of the VOPE paper (arXiv 2511.13420), transcribed: every printed number is one cell.
 
-`published/table1.csv` has Hal-D, Hal-I and Exp in per cent, `published/relevance.csv` numbers of objects by relevance
+`paper/table1.csv` has Hal-D, Hal-I and Exp in per cent, `paper/relevance.csv` numbers of objects by relevance
 score. That Tables 4, 5 and 6 are captioning, reasoning and writing, which the paper leaves open, follows from Table 1:
 only so do numbers and shares agree, and they do for all models and tasks.
 """
@@ -66,5 +66,5 @@ def task_of(name: str) -> str | None:
 
 
 def _rows(name: str) -> list[dict[str, str]]:
-    text = (resources.files(__package__) / "published" / name).read_text("utf-8")
+    text = (resources.files(__package__) / "paper" / name).read_text("utf-8")
     return list(csv.DictReader(text.splitlines()))
