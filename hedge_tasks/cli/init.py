@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from hedge_tasks.data.own_data import Findings
     from hedge_tasks.data.tables import Table
     from hedge_tasks.lmms.own_task.files import OwnTask
-    from hedge_tasks.lmms.own_task.trial import Judged, Shown
+    from hedge_tasks.lmms.own_task.trial import Trial
 
 _EXAMPLES = """\
 DATA is a table with one question a row: CSV (commas, semicolons or tabs), JSON lines, a JSON list, parquet, or a folder
@@ -30,6 +30,9 @@ examples:
   hedge init polyps polyps.parquet --answer reference --group patient_id
   hedge init trivia trivia.jsonl --image none
 """
+TINY_NLI = "package://hedge_tasks.models.tiny/nli"
+"""The NLI model inside this package."""
+
 _LONGEST = 70
 _MOST_VALUES = 4
 
@@ -90,7 +93,7 @@ def run(arguments: argparse.Namespace) -> int:
         made.mkdir()
         write_data(table, roles, folder, left_out, made / DATA)
         write_files(made, task)
-        shown, judged = _tried(made, task.name)
+        trial = _tried(made, task.name)
         shutil.move(made, out)
     asked = commands(task.name, str(out))
     value = {
@@ -100,11 +103,12 @@ def run(arguments: argparse.Namespace) -> int:
         "left_out": [row + 1 for row in left_out],
         "roles": asdict(roles),
         "facts": facts,
-        "first": [asdict(document) for document in shown],
-        "judged": asdict(judged),
+        "first": [asdict(document) for document in trial.shown],
+        "judged": asdict(trial.judged),
+        "missing_models": trial.missing,
         "commands": asked,
     }
-    show(arguments, value, "\n".join(_report(task, out, shown, judged, asked)))
+    show(arguments, value, "\n".join(_report(task, out, trial, asked)))
     return 0
 
 
@@ -173,17 +177,19 @@ def _short(text: str) -> str:
     return repr(line if len(line) <= _LONGEST else f"{line[:_LONGEST]}...")
 
 
-def _tried(folder: Path, name: str) -> tuple[list[Shown], Judged]:
-    """The trial, with lmms-eval's own output put aside: what matters of it is an error."""
+def _tried(folder: Path, name: str) -> Trial:
     from hedge_tasks.lmms.own_task.trial import check_free, try_task
 
     check_free(name)
     return try_task(folder, name)
 
 
-def _report(task: OwnTask, out: Path, shown: Sequence[Shown], judged: Judged, asked: Sequence[str]) -> list[str]:
-    lines = [f"{out}/ holds the task {task.name}, {task.n_documents} documents. The first {len(shown)} were asked:"]
-    for document in shown:
+def _report(task: OwnTask, out: Path, trial: Trial, asked: Sequence[str]) -> list[str]:
+    judged = trial.judged
+    lines = [
+        f"{out}/ holds the task {task.name}, {task.n_documents} documents. The first {len(trial.shown)} were asked:"
+    ]
+    for document in trial.shown:
         pictures = f"[{', '.join(document.pictures)}] " if document.pictures else ""
         lines.append(f"  {pictures}{_short(document.text)} -> {_short(document.reference)}")
     lines.append(
@@ -194,4 +200,7 @@ def _report(task: OwnTask, out: Path, shown: Sequence[Shown], judged: Judged, as
         lines.append(
             "That is little: such answers need a reader, HEDGE_JUDGE=llm:model=NAME (a chat server), or people."
         )
+    if trial.missing:
+        lines.append(f"Before it can run here: {trial.missing}")
+        lines.append(f"To try it without: HEDGE_NLI_MODEL={TINY_NLI} (a model of a few words)")
     return [*lines, "Run it with:", *(f"  {line}" for line in asked)]

@@ -14,6 +14,7 @@ from loguru import logger
 
 from hedge_tasks.adjudication import Case, build_judge
 from hedge_tasks.errors import ConfigError, HedgeError
+from hedge_tasks.lmms.requests import check_models
 
 N_DOCUMENTS = 3
 OUTCOME = "hedge_tasks.lmms.outcome"
@@ -48,6 +49,19 @@ class Judged:
     wrong: int
 
 
+@dataclass(frozen=True)
+class Trial:
+    """What came of it.
+
+    Attributes:
+        missing: what is said of a clustering model that cannot be had here; None where all can.
+    """
+
+    shown: tuple[Shown, ...]
+    judged: Judged
+    missing: str | None
+
+
 def check_free(name: str) -> None:
     """Refuse a name that lmms-eval or a package has a task of: it would be run instead.
 
@@ -62,8 +76,11 @@ def check_free(name: str) -> None:
         raise ConfigError(f"{name!r} is taken: lmms-eval has a task or group of that name ({where}); choose another")
 
 
-def try_task(folder: Path, name: str) -> tuple[list[Shown], Judged]:
+def try_task(folder: Path, name: str) -> Trial:
     """Load the task as lmms-eval does, and evaluate the embedded model on its first documents.
+
+    Answers are clustered by their texts alone, so that it needs no other model; whether those of the task can be had is
+    looked up.
 
     Args:
         folder: of its YAML.
@@ -93,7 +110,16 @@ def try_task(folder: Path, name: str) -> tuple[list[Shown], Judged]:
     if asked != min(N_DOCUMENTS, len(documents)):
         raise HedgeError(f"{name}: of {N_DOCUMENTS} documents {asked} were answered and scored")
     first = [documents[row] for row in range(asked)]
-    return [_shown(task, document) for document in first], _judged(task, config["hedge"]["question"])
+    shown = tuple(_shown(task, document) for document in first)
+    return Trial(shown, _judged(task, config["hedge"]["question"]), _missing_models(task))
+
+
+def _missing_models(task: Any) -> str | None:
+    try:
+        check_models(task._filters)
+    except HedgeError as error:
+        return " ".join(str(error).split())
+    return None
 
 
 @contextmanager
