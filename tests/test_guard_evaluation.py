@@ -68,7 +68,7 @@ def test_an_evaluation_through_the_proxy_is_that_of_the_model(
     found = check(made, through)
     assert found.accepted.n == DOCUMENTS
     assert found.risk.n_positive == sum(
-        a.label or 0 for a in direct.answer_sets if sum(c.text != a.baseline.text for c in a.clean) <= 1
+        a.label or 0 for a in direct.answer_sets if sum(c.text != a.baseline.text for c in a.clean) <= 0.4 * N
     )
     save_policy(made, tmp_path / "policy.json")
     main(["calibrate", str(tmp_path / "through"), "--check", str(tmp_path / "policy.json")])
