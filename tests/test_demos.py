@@ -101,6 +101,12 @@ def test_the_suites_own_numbers_are_the_tables_to_every_digit(runs: dict[str, Ru
         assert m.interval is not None, metric.name
         assert m.value is not None
         assert 0 <= m.interval[0] <= m.value <= m.interval[1] <= 1
+        [stderr] = [
+            v for key, v in runs[suite].values(f"hedge_{suite}_demo").items() if key.startswith(f"{metric.name}_stderr")
+        ]
+        assert stderr == pytest.approx(m.stderr, rel=1e-9)
+        ends = [found[f"{metric.name}_{end}"] for end in ("low", "high") if suite == "vope"]
+        assert not ends or tuple(ends) == m.interval
 
 
 @pytest.mark.slow
