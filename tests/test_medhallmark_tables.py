@@ -20,6 +20,7 @@ from hedge_tasks.evaluations.medhallmark.mediscore import MEDIHALL, unjudged_sen
 from hedge_tasks.evaluations.medhallmark.tables import PATTERNS, numbers_of, prefix_effects
 from hedge_tasks.runs.published import model_of_paper, read_published
 from hedge_tasks.runs.run_files import Run, save_run
+from hedge_tasks.statistics import estimate_of_sums, ratio
 
 PACKAGE = "hedge_tasks.evaluations.medhallmark"
 MODEL = "llava-hf/llava-1.5-7b-hf (hedge_hf)"
@@ -114,8 +115,9 @@ def test_the_error_is_over_images_and_the_prefix_is_paired() -> None:
     plain = next(n for n in found if n.setting == "plain")
     values = [MEDIHALL[c] for c in PLAIN]
     assert plain.cells["medihall"].stderr == pytest.approx(stats.sem(values))
-    low, high = stats.t.interval(0.95, 3, sum(values) / 4, stats.sem(values))
-    assert plain.cells["medihall"].interval == pytest.approx((low, high))
+    groups = range(4)
+    of_report = estimate_of_sums([(value, 1) for value in values], groups, ratio)
+    assert plain.cells["medihall"].interval == pytest.approx(of_report.interval)
     effect = next(e.comparison for e in prefix_effects(found) if e.measure == "medihall")
     expected = [MEDIHALL[b] - MEDIHALL[a] for a, b in zip(PLAIN, WEAKENED, strict=True)]
     assert effect.difference == pytest.approx(sum(expected) / 4)

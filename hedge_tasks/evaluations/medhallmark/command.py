@@ -182,7 +182,7 @@ def _effects(effects: Sequence[PrefixEffect], short: Mapping[str, str]) -> str:
         p = _NONE if c.p_value is None else "<0.001" if c.p_value < 0.001 else f"{c.p_value:.3f}"
         values = [_NONE if v is None else _scaled(name, v) for v in (c.a, c.b)]
         rows.append([short[effect.model], _title(name), *values, difference, interval, p, str(c.n)])
-    return "With the prefix less without, over the same questions; images are resampled whole\n" + table(header, rows)
+    return "With the prefix less without, over the same questions, tested between images\n" + table(header, rows)
 
 
 def _reasons(found: Sequence[Numbers], short: Mapping[str, str]) -> str:

@@ -19,8 +19,8 @@ from hedge_tasks.evaluations.medhallmark.wording import BertScoreMetric, NotHere
 from hedge_tasks.io.tables import as_csv
 from hedge_tasks.runs.published import Published
 from hedge_tasks.runs.run_files import Run
-from hedge_tasks.statistics import Comparison, compare_sums, estimate_mean
-from hedge_tasks.statistics.sums import ratio
+from hedge_tasks.statistics import Comparison, compare_sums, estimate_mean, estimate_of_sums, ratio
+from hedge_tasks.statistics.sums import of_values
 
 PARTS = ("conventional", "confidence", "counterfactual", "irg")
 
@@ -76,7 +76,10 @@ class Value(NamedTuple):
 
 @dataclass(frozen=True)
 class Cell:
-    """A mean over answers with standard error and 95 % interval (Student's over images), or why there is none."""
+    """A mean over answers with standard error and 95 % interval between images, or why there is none.
+
+    Of what comes from verdicts, the interval is that of reports; of wording, Student's.
+    """
 
     value: float | None
     stderr: float | None = None
@@ -205,6 +208,9 @@ class _Scores:
 def _cell(name: str, found: Sequence[Value] | str) -> Cell:
     if isinstance(found, str):
         return Cell(None, reason=found)
+    if name in FROM_VERDICTS:  # in [0, 1], with the interval that reports and comparisons have
+        share = estimate_of_sums(of_values([v.value for v in found]), [_group(v) for v in found], ratio)
+        return Cell(share.value, share.stderr, share.interval, share.n, share.reason)
     mean = estimate_mean([v.value for v in found], [v.group for v in found])
     return Cell(mean.value, mean.stderr, mean.interval(0.95), mean.n, mean.reason)
 
@@ -222,7 +228,7 @@ class PrefixEffect:
 
 
 def prefix_effects(found: Sequence[Numbers]) -> list[PrefixEffect]:
-    """Of every model with both; images are resampled whole."""
+    """Of every model with both; tested between images."""
     by_place = {(n.model, n.setting): n for n in found}
     made = []
     for (model, setting), weakened in by_place.items():
@@ -238,11 +244,12 @@ def prefix_effects(found: Sequence[Numbers]) -> list[PrefixEffect]:
 
 
 def _compared(pairs: Sequence[tuple[Value, Value]]) -> Comparison:
-    import numpy as np
+    a, b = (of_values([pair[side].value for pair in pairs]) for side in (0, 1))
+    return compare_sums(a, b, [_group(v) for v, _ in pairs], ratio)
 
-    a, b = (np.array([[pair[side].value, 1.0] for pair in pairs]) for side in (0, 1))
-    groups = [("image", v.group) if v.group else ("question", v.id) for v, _ in pairs]
-    return compare_sums(a, b, groups, ratio)
+
+def _group(value: Value) -> tuple[str, str]:
+    return ("image", value.group) if value.group else ("question", value.id)
 
 
 # --- files ------------------------------------------------------------------------------------------------------------
