@@ -55,13 +55,14 @@ def closed_run(items: Sequence[Item], name: str) -> Run:
         Case(id, item.question, item.answer, answer.text, cut=answer.finish == "length")
         for id, item, answer in zip(ids, asked, answers, strict=True)
     ]
-    sets, verdicts = [], {}
+    sets, verdicts, columns = [], {}, {}
     for case, item, answer, verdict in zip(cases, asked, answers, judge.judge(cases), strict=True):
         more: dict[str, Any] = {"group": groups[item.id], "question_type": item.scenario, "label": verdict.label}
         sets.append(AnswerSet(case.id, answer, (answer,), question=item.question, reference=item.answer, **more))
-        document = {"task": item.task, "scenario": item.scenario, "aspect": item.aspect, "pair": item.id}
-        verdicts[case.id] = {**verdict_record(case, verdict), "document": document}
-    return Run("hedge_shale_closed", name, tuple(sets), verdicts, {"documents": {"judge": judge.settings()}}, "2026")
+        columns[case.id] = {"task": item.task, "scenario": item.scenario, "aspect": item.aspect, "pair": item.id}
+        verdicts[case.id] = verdict_record(case, verdict)
+    settings = {"documents": {"judge": judge.settings()}}
+    return Run("hedge_shale_closed", name, tuple(sets), verdicts, settings, "2026", columns=columns)
 
 
 def _reply(item: Item, name: str, chance: random.Random) -> Answer:
