@@ -139,7 +139,7 @@ def _card(production: Production, about: About, checksum: str) -> str:
         configs=[{"config_name": "default", "data_files": [{"split": "train", "path": DATA}]}],
         tags=["hallucination", "synthetic"],
     )
-    template = resources.files("hedge_tasks.construct") / "templates" / "card.md"
+    template = resources.files("hedge_tasks.construct") / "templates" / "card.md.jinja"
     card = DatasetCard.from_template(
         data,
         template_str=template.read_text("utf-8"),

@@ -306,7 +306,7 @@ def _write_card(trained: Trained, about: Mapping[str, Any], data: Path) -> None:
 
     facts = data / "examples.json"
     made_of = json.loads(read_text(facts)) if facts.is_file() else {}
-    template = resources.files("hedge_tasks.construct") / "templates" / "judge_card.md"
+    template = resources.files("hedge_tasks.construct") / "templates" / "judge_card.md.jinja"
     card = ModelCard.from_template(
         ModelCardData(base_model=str(about["base"]), library_name="peft", tags=["hallucination", "judge"]),
         template_str=template.read_text("utf-8"),
