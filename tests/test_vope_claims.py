@@ -64,7 +64,7 @@ def test_support_is_the_radflag_of_object_records() -> None:
     [scored] = score_claims(run, asked.ask(engine), engine, asked.price(engine), {}).answers
     said = [(claim.text, category) for claim, category in zip(scored.claims, ("dog", "couch", "bicycle"), strict=True)]
     verdicts = [Verdict(0, "", "x", "1", "correct_present") for _ in said]
-    records = object_records(stories, said, {"dog"}, verdicts)
+    records = object_records(stories, said, [category == "dog" for _, category in said], verdicts)
     assert [claim.text for claim in scored.claims] == ["puppy", "couch", "bicycle"]
     assert scored.scores["claim_radflag"].tolist() == pytest.approx([record.radflag for record in records])
     assert scored.scores["claim_luq_noisy"].tolist() == pytest.approx([1 - record.noisy for record in records])
