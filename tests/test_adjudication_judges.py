@@ -176,6 +176,7 @@ VERDICTS = st.builds(
 )
 
 
+@pytest.mark.slow
 @given(VERDICTS, st.lists(VERDICTS, max_size=3))
 def test_a_verdict_survives_json(verdict: Verdict, votes: list[Verdict]) -> None:
     verdict = Verdict(verdict.label, "r", "panel", "1", verdict.category, verdict.raw, tuple(votes))

@@ -183,6 +183,7 @@ def test_detectors_of_answers_are_left_out_with_the_reason(answers: Path, capsys
     assert "se left out: it scores whole answers, not claims" in out
 
 
+@pytest.mark.slow
 def test_atomic_claims_and_a_judge_by_one_server(
     answers: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:

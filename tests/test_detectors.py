@@ -183,6 +183,7 @@ def test_every_detector_has_bounds_here():
     assert SHARES | set(BOUNDS) == set(names())
 
 
+@pytest.mark.slow
 @settings(deadline=None, max_examples=60)
 @given(st.integers(0, 2**32), st.integers(1, 9), st.integers(1, 5))
 def test_scores_are_finite_and_within_their_bounds(seed, n, m):

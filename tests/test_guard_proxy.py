@@ -50,6 +50,7 @@ def url(seen: list[dict[str, Any]]) -> Iterator[str]:
         yield found
 
 
+@pytest.mark.slow
 def test_an_answer_comes_with_the_verdict_of_the_guard(url: str) -> None:
     with serve(reply, models=[SERVED]) as upstream, Guard.load(POLICY, endpoint=upstream, at_once=True) as guard:
         for question in ("0.0", "0.2", "0.5", "0.9"):

@@ -59,6 +59,7 @@ def test_a_policy_s_file_and_an_address_are_enough(server: str, tmp_path: Path) 
         hedge_tasks.guard.Gard  # noqa: B018
 
 
+@pytest.mark.slow
 def test_many_awaited_and_single_questions_get_the_same_verdicts(server: str) -> None:
     with Guard.load(of_server(policy()), endpoint=server) as guard:
         single = [untimed(guard.ask(PICTURE, question)) for question in QUESTIONS]

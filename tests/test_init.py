@@ -97,6 +97,7 @@ def test_a_table_is_the_same_in_every_form(here: Path, kind: str) -> None:
         assert table.read_as == "CSV, separated by semicolons"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "content", "told"),
     [

@@ -283,6 +283,7 @@ def test_two_hundred_entries_are_compared_in_seconds() -> None:
 # --- the site ---------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_the_site_ranks_by_them_first_and_compares_in_pairs(tmp_path: Path) -> None:
     folder = tmp_path / "in"
     folder.mkdir()

@@ -82,6 +82,7 @@ def outcomes(made: World, tamper: Tamper) -> tuple[str, str, str]:
     return found if tamper.part else tuple(MISSED if of == REPORTED else of for of in found)  # type: ignore[return-value]
 
 
+@pytest.mark.slow
 def test_what_was_not_tampered_with_is_valid_ranked_and_proved(made: World) -> None:
     for submission in (made.with_texts, made.without_texts):
         findings = check(submission, manifests=made.find)

@@ -72,6 +72,7 @@ def make(url: str, folder: Path, count: int = 10, **options: Any) -> Production:
         return produce(questions(count), pipeline, ledger, progress=False, concurrency=4)
 
 
+@pytest.mark.slow
 def test_every_stage_has_the_counts_of_a_calculation_by_hand(tmp_path: Path) -> None:
     # Ten questions, two of each kind (see making.fooled_judges). Kinds 0, 1, 2 pass at once; kind 3 is rewritten
     # twice; kind 4 is rewritten four times and falls back.
@@ -98,6 +99,7 @@ def test_every_stage_has_the_counts_of_a_calculation_by_hand(tmp_path: Path) -> 
     assert [row["Id"] for row in made.rows] == [f"q{number}" for number in range(10)]
 
 
+@pytest.mark.slow
 def test_what_was_said_is_never_asked_again(tmp_path: Path) -> None:
     with serve(play) as url:
         first = make(url, tmp_path)
@@ -111,6 +113,7 @@ def test_what_was_said_is_never_asked_again(tmp_path: Path) -> None:
     assert not again.tally.asked
 
 
+@pytest.mark.slow
 def test_another_seed_is_asked_anew(tmp_path: Path) -> None:
     script = Script(play)
     with serve(script) as url:
@@ -128,6 +131,7 @@ def test_another_seed_is_asked_anew(tmp_path: Path) -> None:
     assert len(script.bodies) == 2 * before
 
 
+@pytest.mark.slow
 def test_the_sampling_is_the_papers(tmp_path: Path) -> None:
     script = Script(play)
     with serve(script) as url:
@@ -147,6 +151,7 @@ def _same_judge_seeds(bodies: Sequence[dict[str, Any]]) -> int:
     return len(judged) - len({body["seed"] for body in judged})
 
 
+@pytest.mark.slow
 def test_a_paraphrase_of_the_truth_is_never_released_as_wrong(tmp_path: Path) -> None:
     with serve(play) as url:
         made = make(url, tmp_path, count=2, entailment=Meaning(0.75, 0.9))
@@ -220,6 +225,7 @@ def test_a_writer_that_says_nothing_usable_leaves_a_reason(tmp_path: Path) -> No
     assert made.tally.asked == {"candidate": 15}  # five attempts of three tries
 
 
+@pytest.mark.slow
 def test_a_failed_request_leaves_its_record_for_the_next_time(tmp_path: Path) -> None:
     broken = threading.Event()
 
@@ -260,6 +266,7 @@ def test_judges_must_be_three_different_models() -> None:
         )
 
 
+@pytest.mark.slow
 def test_damaged_replies_are_asked_again(tmp_path: Path) -> None:
     with serve(play) as url:
         whole = make(url, tmp_path, count=2)

@@ -84,6 +84,7 @@ def no_bertscore(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HEDGE_BERTSCORE_MODEL", "nobody/has-this-model")
 
 
+@pytest.mark.slow
 def test_each_table_is_over_its_own_questions_with_numbers_by_hand() -> None:
     of = {n.setting: n for n in numbers_of(RUNS)}
     assert {name: n.answers for name, n in of.items()} == {

@@ -156,6 +156,7 @@ def only(found: list[ModelTables]) -> ModelTables:
     return one
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(3))
 def test_all_cells_equal_those_that_are_counted_by_hand(seed: int) -> None:
     """Whether the items come in one run or in four."""
@@ -175,6 +176,7 @@ def test_all_cells_equal_those_that_are_counted_by_hand(seed: int) -> None:
         assert list(COLUMNS[n])[: len(of_paper)] == of_paper
 
 
+@pytest.mark.slow
 def test_intervals_are_between_scenes() -> None:
     """Twelve copies of every scene tell no more than one; scenes of their own do."""
     choice = random.Random(1)
@@ -273,6 +275,7 @@ def test_blind_answers_are_in_their_column_alone() -> None:
 # --- the command ------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_the_command_lays_them_out(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     right = {key: value for key, value in answers_at_random(0).items() if key[0] in ("ynq", "mcq")}
     save_run(run_of(right, "hedge_shale_closed", model="hedge_hf|pretrained=llava-1.5-7b"), tmp_path / "hedge_runs")

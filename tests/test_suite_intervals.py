@@ -153,6 +153,7 @@ def vope_run() -> Run:
     return Run("hedge_vope_writing", "m", tuple(sets), verdicts, settings, "2026", columns=columns)
 
 
+@pytest.mark.slow
 def test_vopes_tables_and_rows_have_the_reports_intervals() -> None:
     run = vope_run()
     shares, theirs = vope.numbers_of(run).shares, suite_numbers(run)
