@@ -238,6 +238,10 @@ def test_a_tiny_model_learns_to_judge_and_its_adapter_answers(
     with pytest.raises(AssertionError):  # exit code 2
         train(made, base, capsys, "--set", "seed=1")
     assert "checkpoints of another training" in capsys.readouterr().err
+    # Also where only its result is left: an adapter of another seed would be taken for this one's.
+    shutil.rmtree(made / "out" / "checkpoints")
+    with pytest.raises(AssertionError):
+        train(made, base, capsys, "--set", "seed=1")
 
 
 def test_only_the_language_model_is_trained() -> None:

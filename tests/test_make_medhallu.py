@@ -361,6 +361,9 @@ def test_a_dry_run_asks_nothing(tmp_path: Path, capsys: pytest.CaptureFixture[st
         (["--judge", "modle=a"], "did you mean 'model'"),
         (["--judge", "model=a,url=ftp://x"], "url: expected"),
         (["--attempts", "0"], "attempts"),
+        (["--limit", "0"], "--limit: expected an integer of at least 1"),
+        (["--limit", "-1"], "--limit: expected an integer of at least 1"),
+        (["--concurrency", "0"], "--concurrency: expected an integer of at least 1"),
     ],
 )
 def test_a_wrong_option_is_named(

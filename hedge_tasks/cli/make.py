@@ -63,7 +63,11 @@ def run_medhallu(arguments: argparse.Namespace) -> int:
     from hedge_tasks.construct.medhallu.questions import read_questions
     from hedge_tasks.construct.output import LEDGER, push_set, write_set
     from hedge_tasks.construct.production import produce
+    from hedge_tasks.io import options
 
+    if arguments.limit is not None:
+        options.count("--limit", arguments.limit, at_least=1)
+    options.count("--concurrency", arguments.concurrency, at_least=1)
     questions = read_questions(arguments.source, split=arguments.split, licence=arguments.licence)[: arguments.limit]
     pipeline = _pipeline(arguments)
     if arguments.dry_run:
@@ -152,7 +156,7 @@ def _about(arguments: argparse.Namespace, pipeline: MedHallu, made: Production) 
 
     true = [row["Ground Truth"] for row in made.rows]
     wrong = [row["Hallucinated Answer"] for row in made.rows]
-    found = shortcuts(true, wrong, embed=pipeline.similarity.embed)
+    found = shortcuts(true, wrong, embed=pipeline.similarity.embed) if true else {}
     summary = (
         "Questions with their true answers, and for each a wrong answer that a model wrote so that other models take "
         "it for the true one, by the construction of MedHallu (Pandit et al. 2025, section 3). `Difficulty Level` says "

@@ -25,7 +25,6 @@ class Reply:
         finish: Why it stopped, as `Completion.finish`; None where nobody told.
         model: The model that answered, as its server names it; None where it does not.
         prompt_tokens, completion_tokens: What it cost; None where nobody told.
-        score: A number in place of words, of questions that are answered by one (P(yes)); else None.
     """
 
     text: str
@@ -33,7 +32,6 @@ class Reply:
     model: str | None = None
     prompt_tokens: int | None = None
     completion_tokens: int | None = None
-    score: float | None = None
 
     @classmethod
     def of(cls, fields: object) -> Reply:
@@ -45,12 +43,10 @@ class Reply:
         if not isinstance(fields, Mapping) or not isinstance(fields.get("text"), str):
             raise DataError("no reply")
         known = {name: fields[name] for name in cls.__dataclass_fields__ if name in fields}
-        kinds = {
-            "finish": str, "model": str, "prompt_tokens": int, "completion_tokens": int, "score": (int, float)
-        }  # fmt: skip
+        kinds = {"finish": str, "model": str, "prompt_tokens": int, "completion_tokens": int}
         for name, kind in kinds.items():
             value = known.get(name)
-            if value is not None and (isinstance(value, bool) or not isinstance(value, kind)):  # type: ignore[arg-type]
+            if value is not None and (isinstance(value, bool) or not isinstance(value, kind)):
                 raise DataError(f"{name} of a reply is {value!r}")
         return cls(**known)
 

@@ -108,16 +108,15 @@ def train_judge(
     *,
     revision: str | None = None,
     max_steps: int | None = None,
-    resume: bool = True,
 ) -> Trained:
     """Fine-tune a model on the conversations of `write_examples`, the loss on the replies alone.
 
     Args:
         data: Their folder.
         base: Hub id or folder of a vision-language or text model.
-        out: Checkpoints go to `checkpoints/`, the adapter with its card to `adapter/`.
+        out: Checkpoints go to `checkpoints/`, the adapter with its card to `adapter/`. A training of the same data,
+            base and recipe goes on from the last checkpoint there, and is not done twice.
         max_steps: End after so many optimizer steps.
-        resume: Go on from the last checkpoint in `out`, which must be of the same data, base and recipe.
 
     Raises:
         ConfigError: TRL is not installed, or the checkpoints in `out` are of something else.
@@ -132,7 +131,7 @@ def train_judge(
 
     about = _about(data, base, revision, recipe, max_steps)
     checkpoints, adapter = out / "checkpoints", out / "adapter"
-    last = _checkpoint(out, about, resume, get_last_checkpoint)
+    last = _checkpoint(out, about, get_last_checkpoint)
     if (done := _done(out)) is not None:
         return done
     model, processor = _load(base, revision, recipe.dtype)
@@ -271,7 +270,7 @@ def _about(data: Path, base: str, revision: str | None, recipe: Recipe, max_step
     } | steps
 
 
-def _checkpoint(out: Path, about: Mapping[str, Any], resume: bool, find: Any) -> str | None:
+def _checkpoint(out: Path, about: Mapping[str, Any], find: Any) -> str | None:
     """The checkpoint to go on from, and a note of what this training is.
 
     Raises:
@@ -279,10 +278,8 @@ def _checkpoint(out: Path, about: Mapping[str, Any], resume: bool, find: Any) ->
     """
     note, checkpoints = out / "training.json", out / "checkpoints"
     last: str | None = find(str(checkpoints)) if checkpoints.is_dir() else None
-    if last is not None:
+    if last is not None or (out / _DONE).is_file():
         known = json.loads(read_text(note)) if note.is_file() else None
-        if not resume:
-            raise ConfigError(f"{out} holds checkpoints; choose another folder, or go on from them")
         if known != json.loads(json.dumps(about)):
             raise ConfigError(f"{out} holds checkpoints of another training (see {note}); choose another folder")
     out.mkdir(parents=True, exist_ok=True)
