@@ -120,10 +120,13 @@ def test_the_threshold_chart_is_the_clustering_at_each_threshold() -> None:
     }
     backend = EmbeddingClustering(encoder=lambda texts: [vectors[text] for text in texts])
     chart = threshold_chart(RUN, Scorer("embed", backend), steps=6)
+    others = threshold_chart(RUN, Scorer("embed", backend), ["discrete_se", "se", "vase"], steps=6)
     for i, threshold in enumerate(chart.series[0].x):
         scorer = Scorer("embed", EmbeddingClustering(encoder=backend.encoder, threshold=threshold))
-        expected = detection_auroc(scorer.score(RUN.answer_sets), "se").value
-        assert chart.series[0].y[i] == pytest.approx(expected)
+        scorer = scorer.with_detectors(["discrete_se"])
+        scores = scorer.score(RUN.answer_sets)
+        for series, name in zip((*chart.series, others.series[0]), (*SCORE_NAMES, "discrete_se"), strict=True):
+            assert series.y[i] == pytest.approx(detection_auroc(scores, name).value)
     with pytest.raises(ConfigError, match="threshold"):
         threshold_chart(RUN, scorer_of(RUN, None))
 

@@ -22,8 +22,11 @@ from hedge_tasks.runs.measures import (
     within_strata,
 )
 from hedge_tasks.statistics import Estimate, auroc
+from hedge_tasks.statistics.base import FloatArray
 
 if TYPE_CHECKING:
+    from hedge_tasks.clustering.dendrogram import Dendrogram
+    from hedge_tasks.data.answers import AnswerSet
     from hedge_tasks.detectors.scorer import Scorer
     from hedge_tasks.runs.detector_table import Rank
     from hedge_tasks.runs.run_files import Run
@@ -245,7 +248,6 @@ def threshold_chart(run: Run, scorer: Scorer, shown: Sequence[str] | None = None
         ConfigError: the clustering has no threshold.
     """
     from hedge_tasks.clustering.embedding import EmbeddingClustering
-    from hedge_tasks.detectors.scorer import evidence_for
     from hedge_tasks.errors import ConfigError
 
     backend = scorer.backend
@@ -254,22 +256,11 @@ def threshold_chart(run: Run, scorer: Scorer, shown: Sequence[str] | None = None
     asked = main_detectors(scorer.detectors) if shown is None else tuple(shown)
     asked = tuple(name for name in asked if "clusters" in get(name).needs)
     trees = backend.dendrograms([a.texts for a in run.answer_sets], scorer.questions(run.answer_sets))
-    thresholds = np.linspace(0.5, 1.0, steps).tolist()
-    options: dict[str, Any] = {"alpha": scorer.alpha, "detectors": asked}
-    known_of = evidence_for(run.answer_sets, backend, asked)
+    thresholds = np.linspace(0.5, 1.0, steps)
     known_labels = np.array([np.nan if a.label is None or a.held_out else a.label for a in run.answer_sets])
-    # By detector its score of every document at every threshold; NaN where it has none.
-    tables = {name: np.full((len(run.answer_sets), steps), np.nan) for name in asked}
-    for i, (answers, tree, evidence) in enumerate(zip(run.answer_sets, trees, known_of, strict=True)):
-        partitions = tree.partitions(thresholds)
-        known = {
-            ids: score_clustered(answers.with_clusters(ids), evidence=replace(evidence, cluster_ids=ids), **options)
-            for ids in set(partitions)
-        }
-        for name, table in tables.items():
-            table[i] = [np.nan if (value := known[ids][name]) is None else value for ids in partitions]
+    tables = _scores_at(thresholds, run.answer_sets, trees, scorer, asked)
     values: dict[str, list[tuple[float, float]]] = {name: [] for name in asked}
-    for k, threshold in enumerate(thresholds):
+    for k, threshold in enumerate(thresholds.tolist()):
         for name, table in tables.items():
             there = ~np.isnan(table[:, k]) & ~np.isnan(known_labels)
             if len(np.unique(known_labels[there])) == 2:
@@ -283,6 +274,49 @@ def threshold_chart(run: Run, scorer: Scorer, shown: Sequence[str] | None = None
     title, axes = f"ROC-AUC against the threshold, {scorer.name}", ("cosine threshold (τ)", "ROC-AUC")
     chart = Chart("threshold", title, *axes, tuple(series), guides=_CHANCE)
     return replace(chart, note=note if series else _TOO_FEW)
+
+
+def _scores_at(
+    thresholds: FloatArray,
+    answer_sets: Sequence[AnswerSet],
+    trees: Sequence[Dendrogram],
+    scorer: Scorer,
+    names: Sequence[str],
+) -> dict[str, FloatArray]:
+    """By detector its score of every document at every threshold, shape `(n, steps)`; NaN where it has none."""
+    from hedge_tasks.detectors.thresholds.profile import TARGETS, profile_documents
+
+    tables = {name: np.full((len(answer_sets), len(thresholds)), np.nan) for name in names}
+    ends = {"low": float(thresholds[0]), "high": float(thresholds[-1])}
+    # Three detectors at every threshold at once; of the others, each partition by itself.
+    for i, profile in enumerate(profile_documents(answer_sets, trees, alpha=scorer.alpha, **ends)):
+        at = np.searchsorted(profile.thresholds, thresholds)
+        for name in (name for name in names if name in profile.names):
+            tables[name][i] = profile.scores[name][at]
+    if others := [name for name in names if name not in TARGETS]:
+        _fill_one_by_one({name: tables[name] for name in others}, thresholds, answer_sets, trees, scorer)
+    return tables
+
+
+def _fill_one_by_one(
+    tables: Mapping[str, FloatArray],
+    thresholds: FloatArray,
+    answer_sets: Sequence[AnswerSet],
+    trees: Sequence[Dendrogram],
+    scorer: Scorer,
+) -> None:
+    from hedge_tasks.detectors.scorer import evidence_for
+
+    options: dict[str, Any] = {"alpha": scorer.alpha, "detectors": tuple(tables)}
+    known_of = evidence_for(answer_sets, scorer.backend, tuple(tables))
+    for i, (answers, tree, evidence) in enumerate(zip(answer_sets, trees, known_of, strict=True)):
+        partitions = tree.partitions(thresholds.tolist())
+        known = {
+            ids: score_clustered(answers.with_clusters(ids), evidence=replace(evidence, cluster_ids=ids), **options)
+            for ids in set(partitions)
+        }
+        for name, table in tables.items():
+            table[i] = [np.nan if (value := known[ids][name]) is None else value for ids in partitions]
 
 
 def categories_chart(runs: Sequence[tuple[str, Run]]) -> Chart:

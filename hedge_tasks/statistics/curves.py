@@ -29,6 +29,7 @@ from hedge_tasks.statistics.base import (
     codes_of,
     levels_of,
 )
+from hedge_tasks.statistics.memory import by_content
 from hedge_tasks.statistics.resampling import canonical_units, percentile_interval, unit_counts
 
 
@@ -243,7 +244,7 @@ def estimate_curves(
     undefined = {name: Estimate(None, None, n, n_positive, reason) for name, reason in reasons.items()}
     if not found:
         return undefined
-    samples = _resampled(x, q, codes, list(found), n_resamples, seed)
+    samples = _resampled(x, q, codes, tuple(found), n_resamples, seed)
     kind = "document" if codes is None else "group"
     method = f"{kind} bootstrap ({n_resamples} resamples), percentile interval"
     defined = {
@@ -391,8 +392,9 @@ _OF_COUNTS: dict[str, Callable[[_Counts], FloatArray]] = {
 }
 
 
+@by_content(keep=64)
 def _resampled(
-    x: FloatArray, q: FloatArray, groups: IntArray | None, names: Sequence[str], n_resamples: int, seed: int
+    x: FloatArray, q: FloatArray, groups: IntArray | None, names: tuple[str, ...], n_resamples: int, seed: int
 ) -> dict[str, FloatArray]:
     layout = _Layout(x, q)
     units, n_units = canonical_units(groups, layout.levels, layout.place)

@@ -26,6 +26,7 @@ from hedge_tasks.statistics.base import (
     logit_interval,
     wilson,
 )
+from hedge_tasks.statistics.memory import by_content
 from hedge_tasks.statistics.placements import (
     auroc_components,
     check_units,
@@ -148,7 +149,7 @@ def estimate_auroc(
         if method == "delong":
             stderr, areas = _delong_stderr(x, positive, codes), None
         else:
-            areas = _resamples(x, positive, codes, n_resamples, seed)
+            areas = _resamples(levels_of(x), positive, codes, n_resamples, seed)
             stderr = float(np.nanstd(areas, ddof=1))
     except UndefinedError as error:
         return Estimate(value, None, n, int(positive.sum()), str(error))
@@ -183,10 +184,12 @@ def _delong_stderr(x: FloatArray, positive: BoolArray, groups: IntArray | None) 
     return float(np.sqrt(component_variance(components, positive, groups)))
 
 
-def _resamples(x: FloatArray, positive: BoolArray, groups: IntArray | None, n_resamples: int, seed: int) -> FloatArray:
+@by_content()
+def _resamples(
+    levels: IntArray, positive: BoolArray, groups: IntArray | None, n_resamples: int, seed: int
+) -> FloatArray:
     """AUROC of each resample; nan where a resample lacks a class."""
     check_units(positive, groups)
-    levels = levels_of(x)
     if groups is None:
         return _stratified_resamples(levels, positive, n_resamples, np.random.default_rng(seed))
     units, n_units = canonical_units(groups, levels, positive.astype(np.int64))
