@@ -26,6 +26,7 @@ NEEDS = (
     "the clone as its folder",
     "a GPU and network",
     "a chat server",
+    "a browser",
     "runs of a suite",
     "a run of hedge_vope",
     "a run of hedge_shale",

@@ -38,6 +38,7 @@ from hedge_tasks.cli import (
     tasks,
     tune,
     verify,
+    view,
 )
 from hedge_tasks.errors import HedgeError
 from hedge_tasks.evaluation import brought_commands
@@ -62,6 +63,7 @@ COMMANDS = (
     serve,
     plot,
     report,
+    view,
     leaderboard,
     manifest,
     paper,

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from hedge_tasks.cli.ask import add_model
 from hedge_tasks.io.commands import command, say
+from hedge_tasks.serving.addresses import is_loopback, url_of
 
 if TYPE_CHECKING:
     from hedge_tasks.guard import Guard
@@ -84,7 +85,6 @@ def silent() -> Iterator[None]:
 
 
 def _settings(arguments: argparse.Namespace) -> ProxySettings:
-    from hedge_tasks.guard.proxy.server import is_loopback
     from hedge_tasks.guard.proxy.settings import KEY_VARIABLE, ProxySettings
     from hedge_tasks.io import options
     from hedge_tasks.serving.secrets import NO_KEY, check_key
@@ -105,8 +105,7 @@ def _settings(arguments: argparse.Namespace) -> ProxySettings:
 def _greeting(guard: Guard, settings: ProxySettings, host: str, port: int) -> str:
     promise = guard.policy.promise
     key = "with a key" if settings.key else "without a key, for programs of this machine"
-    address = f"[{host}]" if ":" in host else host
     return (
-        f"http://{address}:{port}/v1 ({key}): of the answers that are accepted at most {promise.risk:.1%} are "
+        f"{url_of(host, port)}/v1 ({key}): of the answers that are accepted at most {promise.risk:.1%} are "
         f"hallucinated, with {promise.confidence:.0%} confidence. Ctrl-C ends."
     )

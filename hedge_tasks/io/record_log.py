@@ -21,7 +21,7 @@ from typing import IO, Any
 
 from hedge_tasks.errors import DataError, HedgeError
 from hedge_tasks.io.json_lines import seal, unseal
-from hedge_tasks.io.outside import read_raw_lines
+from hedge_tasks.io.outside import raw_lines, read_raw_lines
 
 SYNC_SECONDS = 1.0
 """Between two syncs to disk at least; a model that takes longer for a batch has every batch synced."""
@@ -71,6 +71,30 @@ class RecordLog:
         """
         for file in self.files():
             yield from read_lines(file)
+
+    def read_new(self, begins: dict[Path, tuple[int, int]]) -> Iterator[Line]:
+        """The lines that were finished since an earlier call, for whoever watches others write.
+
+        Args:
+            begins: byte and line that each file was read up to; brought up to date. A last line without its end is
+                left for the next time, and a file that has become shorter is read from its beginning.
+
+        Raises:
+            DataError: a file cannot be read, or is or has a line larger than the bounds of `hedge_tasks.io.outside`.
+        """
+        for file in self.files():
+            at, number = begins.get(file, (0, 0))
+            try:
+                size = file.stat().st_size
+                at, number = (at, number) if at <= size else (0, 0)
+                with file.open("rb") as opened:
+                    opened.seek(at)
+                    for k, line in raw_lines(opened, str(file)):
+                        if line.endswith(b"\n"):
+                            yield _line(file, number + k, line)
+                            begins[file] = (opened.tell(), number + k)
+            except OSError as error:
+                raise DataError(f"cannot read {file}: {error.strerror or error}") from error
 
     def append(self, records: Iterable[Mapping[str, Any]]) -> None:
         """Keep records. When this returns, the death of the process loses none of them.
@@ -136,11 +160,15 @@ def read_lines(file: Path) -> Iterator[Line]:
         DataError: the file cannot be read.
     """
     for number, line in read_raw_lines(file):
-        try:
-            yield Line(file, number, unseal(line))
-        except DataError as error:
-            torn = "" if line.endswith(b"\n") else " (the end of an interrupted write, or of one under way)"
-            yield Line(file, number, None, f"{error}{torn}")
+        yield _line(file, number, line)
+
+
+def _line(file: Path, number: int, line: bytes) -> Line:
+    try:
+        return Line(file, number, unseal(line))
+    except DataError as error:
+        torn = "" if line.endswith(b"\n") else " (the end of an interrupted write, or of one under way)"
+        return Line(file, number, None, f"{error}{torn}")
 
 
 def _encode(record: Mapping[str, Any]) -> bytes:

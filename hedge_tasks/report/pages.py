@@ -14,13 +14,14 @@ from hedge_tasks.report.texts import clean
 PACKAGE = "hedge_tasks.report"
 
 
-def render(template: str, *, scripts: Sequence[str], package: str = PACKAGE, **values: Any) -> str:
+def render(template: str, *, scripts: Sequence[str], package: str = PACKAGE, asks: str = "", **values: Any) -> str:
     """Render a template.
 
     Args:
         template: its name, in the folder `templates` of the package, else of this one.
         scripts: the code that the page runs, in this order.
         package: whose template it is.
+        asks: whom the scripts may ask, as a Content-Security-Policy names it: `'self'` is where the page came from.
         values: what the template shows. Texts are escaped; what must not be is `markupsafe.Markup`.
     """
     from markupsafe import Markup
@@ -29,7 +30,7 @@ def render(template: str, *, scripts: Sequence[str], package: str = PACKAGE, **v
         _environment(package)
         .get_template(template)
         .render(
-            policy=_policy(scripts),
+            policy=_policy(scripts, asks),
             # Files of this package, not text from outside.
             style=Markup(asset("page.css")),
             scripts=[Markup(code) for code in scripts],
@@ -62,12 +63,17 @@ def _environment(package: str) -> Any:
     return environment
 
 
-def _policy(scripts: Sequence[str]) -> str:
-    """Content-Security-Policy: only these scripts run, pictures are inside the page, nothing is fetched or sent."""
+def _policy(scripts: Sequence[str], asks: str = "") -> str:
+    """Content-Security-Policy: only these scripts run, pictures are inside the page, nothing is fetched or sent.
+
+    A live page asks the server that it came from, and nobody else.
+    """
     hashes = " ".join(
         f"'sha256-{base64.b64encode(hashlib.sha256(code.encode()).digest()).decode()}'" for code in scripts
     )
     sources = {"default-src": "'none'", "script-src": hashes, "style-src": "'unsafe-inline'", "img-src": "data:"}
+    if asks:
+        sources["connect-src"] = asks
     return "; ".join(
         f"{name} {value}" for name, value in {**sources, "base-uri": "'none'", "form-action": "'none'"}.items()
     )

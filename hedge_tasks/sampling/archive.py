@@ -15,6 +15,9 @@ from hedge_tasks.sampling.forced import CONDITION, forced_keys
 from hedge_tasks.sampling.jobs import answer_set_of
 from hedge_tasks.sampling.store import AnswerStore, Record, StoredDocument
 
+FOLDER = "hedge_answers"
+"""Of the answer store in lmms-eval's output folder."""
+
 PROVENANCE = "store"
 """Field of an exported line: the definition and the key of the document, which an import needs."""
 
@@ -62,11 +65,11 @@ def open_store(folder: Path) -> AnswerStore:
     Raises:
         DataError: there is no answer store.
     """
-    for place in (folder, folder / "hedge_answers"):
+    for place in (folder, folder / FOLDER):
         store = AnswerStore(place)
         if store.files():
             return store
-    raise DataError(f"{folder}: no answer store (answers-*.jsonl, here or in hedge_answers/)")
+    raise DataError(f"{folder}: no answer store (answers-*.jsonl, here or in {FOLDER}/)")
 
 
 def choose_definition(store: AnswerStore, chosen: str | None) -> Definition:
@@ -223,7 +226,8 @@ def _asked(store: AnswerStore, definition: Definition) -> tuple[int, int]:
 
 def _draws(definition: Definition, document: StoredDocument, n: int, n_noisy: int) -> Iterator[tuple[str, Draw]]:
     for draw in definition.plan(max(n, 1), n_noisy).draws(document.key):
-        yield definition.key(document.key, document.question, draw), draw
+        if draw.condition != "clean" or draw.index < n:  # n: 0 has a baseline answer and nothing else
+            yield definition.key(document.key, document.question, draw), draw
 
 
 def _answers(store: AnswerStore, definition: Definition, document: StoredDocument, n: int, n_noisy: int) -> _Answers:

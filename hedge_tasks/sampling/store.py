@@ -98,6 +98,7 @@ class AnswerStore:
 
     Args:
         folder: where the files are; made if missing. None keeps the answers in memory only.
+        watched: others are writing: `refresh` takes what they have added, and a line under way is no damage.
 
     Attributes:
         definitions: by id.
@@ -117,7 +118,7 @@ class AnswerStore:
         Answer(text='yes', mean_logprob=None, n_tokens=None)
     """
 
-    def __init__(self, folder: Path | None) -> None:
+    def __init__(self, folder: Path | None, *, watched: bool = False) -> None:
         self.folder = folder
         self.definitions: dict[str, Definition] = {}
         self.documents: dict[StoredDocument, None] = {}
@@ -126,6 +127,10 @@ class AnswerStore:
         self.conflicts: list[Line] = []
         self._answers: dict[str, Answer] = {}
         self._log = None if folder is None else RecordLog(folder, KIND, "answers")
+        self._read_up_to: dict[Path, tuple[int, int]] = {}
+        if watched:
+            self.refresh()
+            return
         for line in self._log.read() if self._log else ():
             self._take(line)
 
@@ -156,6 +161,18 @@ class AnswerStore:
 
     def files(self) -> list[Path]:
         return [] if self._log is None else self._log.files()
+
+    def refresh(self) -> int:
+        """Take what was written since; for a watched store. Returns the number of new lines.
+
+        Raises:
+            DataError: a file cannot be read.
+        """
+        n = 0
+        for line in self._log.read_new(self._read_up_to) if self._log else ():
+            self._take(line)
+            n += 1
+        return n
 
     def put(self, records: Iterable[Record]) -> None:
         """Keep finished draws. When this returns, the death of the process loses none of them.

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import ipaddress
 import socket
 from typing import Any
 
@@ -56,16 +55,6 @@ class PromptHeads(H11Protocol):
         if self._due is not None:
             self._due.cancel()
             self._due = None
-
-
-def is_loopback(host: str) -> bool:
-    """Whether an address is reached from this machine alone."""
-    if host == "localhost":
-        return True
-    try:
-        return ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        return False
 
 
 def listen(host: str, port: int) -> socket.socket:

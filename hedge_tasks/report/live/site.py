@@ -1,0 +1,259 @@
+"""What is to be seen in a folder: evaluations under way, finished runs, and their reports, made when asked for."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime, timezone
+from pathlib import Path
+from threading import Lock
+from typing import Any
+
+from loguru import logger
+
+from hedge_tasks.errors import DataError, HedgeError
+from hedge_tasks.report.lead import soundness
+from hedge_tasks.report.live.watching import COMPLETE, QUIET, STATES, Sampling, Watch
+from hedge_tasks.report.page import Options, build_report
+from hedge_tasks.report.pages import asset, render
+from hedge_tasks.report.results import result_files
+from hedge_tasks.runs.run_files import FOLDER, Run, read_run, run_paths
+from hedge_tasks.sampling.archive import FOLDER as ANSWERS
+
+_DEEPEST = 2
+_MOST_FOLDERS = 200
+
+
+@dataclass(frozen=True)
+class Finished:
+    """A run file, as the first page lists it.
+
+    Attributes:
+        key: names it in addresses; a place in the list, never a path.
+        run: read once.
+    """
+
+    key: str
+    run: Run
+
+    @property
+    def link(self) -> str:
+        return f"/run/{self.key}"
+
+
+class Site:
+    """The pages of a folder. Reports are made when they are asked for, and again when a run file is new.
+
+    Args:
+        folder: lmms-eval's output folder, or one that holds several.
+        options: of the reports.
+    """
+
+    def __init__(self, folder: Path, options: Options | None = None) -> None:
+        if not folder.is_dir():
+            raise DataError(f"{folder}: no such folder")
+        self.folder, self._options = folder, options or Options()
+        self._watches: dict[Path, Watch] = {}
+        self._runs: dict[Path, tuple[int, Run]] = {}
+        self._pages: dict[str, tuple[object, str]] = {}
+        self._unreadable: dict[Path, tuple[int, str]] = {}
+        # One page at a time: two requests for the same report would make it twice.
+        self._lock = Lock()
+
+    def page(self, path: str) -> str | None:
+        """The page at a path: "/", "/report" (all runs) or "/run/N"; None where there is none.
+
+        Raises:
+            HedgeError: it cannot be made; the message is fit for a reader.
+        """
+        with self._lock:
+            if path == "/":
+                return self._first()
+            finished = self._finished()
+            if path == "/report":
+                return self._report(path, finished) if finished else None
+            return next((self._report(path, [one]) for one in finished if one.link == path), None)
+
+    def _first(self) -> str:
+        scripts = [asset("page.js"), asset("live.js")]
+        finished = self._finished()
+        now = datetime.now(timezone.utc)
+        return render(
+            "live.html.j2",
+            scripts=scripts,
+            asks="'self'",
+            title=f"hedge view: {self.folder.resolve().name}",
+            now=now.strftime("%H:%M:%S UTC"),
+            under_way=[_shown(one, self.folder) for one in self._samplings()],
+            finished=[_listed(one) for one in finished],
+            unreadable=[text for _, text in self._unreadable.values()],
+        )
+
+    def _samplings(self) -> list[Sampling]:
+        found: list[Sampling] = []
+        for folder in output_folders(self.folder):
+            for place in (folder, folder / ANSWERS):
+                if next(place.glob("answers-*.jsonl"), None) is not None:
+                    watch = self._watches.get(place) or self._watches.setdefault(place, Watch(place))
+                    found += watch.look()
+        return sorted(found, key=lambda one: STATES.index(one.state))
+
+    def _finished(self) -> list[Finished]:
+        """The newest run of each task and model, as `hedge report` takes them; a damaged file is said, not fatal."""
+        newest: dict[tuple[str, str], Run] = {}
+        for file in self._run_files():
+            run = self._read(file)
+            if run is not None:
+                known = newest.get((run.task, run.model))
+                if known is None or known.created <= run.created:
+                    newest[run.task, run.model] = run
+        return [Finished(str(i), newest[key]) for i, key in enumerate(sorted(newest))]
+
+    def _run_files(self) -> list[Path]:
+        files: list[Path] = []
+        for folder in output_folders(self.folder):
+            if next((folder / FOLDER).glob("run-*.jsonl"), None) or next(folder.glob("run-*.jsonl"), None):
+                files += run_paths(folder)
+        return list(dict.fromkeys(files))
+
+    def _read(self, file: Path) -> Run | None:
+        changed = file.stat().st_mtime_ns
+        known = self._runs.get(file)
+        if known is not None and known[0] == changed:
+            return known[1]
+        said = self._unreadable.get(file)
+        if said is not None and said[0] == changed:
+            return None
+        try:
+            run = read_run(file)
+        except HedgeError as error:
+            logger.warning("{}", error)
+            self._unreadable[file] = (changed, f"{file.name}: {error}")
+            return None
+        self._unreadable.pop(file, None)
+        self._runs[file] = (changed, run)
+        return run
+
+    def _report(self, path: str, finished: Sequence[Finished]) -> str:
+        runs = [one.run for one in finished]
+        made_of = tuple((run.path, self._runs[run.path][0]) for run in runs if run.path is not None)
+        known = self._pages.get(path)
+        if known is None or known[0] != made_of:
+            results = result_files(output_folders(self.folder))
+            known = (made_of, build_report(runs, results, self._options))
+            self._pages[path] = known
+        return known[1]
+
+
+def output_folders(folder: Path) -> list[Path]:
+    """The folder and those in it, to a depth of two, that hold answers or runs of evaluations."""
+    found, level = [], [folder]
+    for depth in range(_DEEPEST + 1):
+        found += [place for place in level if _is_output(place)]
+        if depth < _DEEPEST:
+            level = sorted(inner for place in level for inner in _inner(place))
+    return found[:_MOST_FOLDERS]
+
+
+def _inner(folder: Path) -> list[Path]:
+    try:
+        return [place for place in folder.iterdir() if place.is_dir() and place.name not in (FOLDER, ANSWERS)]
+    except OSError as error:
+        logger.warning("{} is left out: {}", folder, error.strerror or error)
+        return []
+
+
+def _is_output(folder: Path) -> bool:
+    places = ((folder, "answers-*.jsonl"), (folder / ANSWERS, "answers-*.jsonl"))
+    runs = ((folder, "run-*.jsonl"), (folder / FOLDER, "run-*.jsonl"))
+    return any(next(place.glob(pattern), None) is not None for place, pattern in (*places, *runs))
+
+
+def _shown(one: Sampling, folder: Path) -> dict[str, Any]:
+    """A sampling for the template."""
+    share = one.done / one.asked if one.asked else 0.0
+    return {
+        "task": one.task,
+        "model": one.model,
+        "prompt": one.prompt,
+        "folder": _relative(one.folder, folder),
+        "state": one.state,
+        "said": _said(one),
+        "percent": f"{100 * share:.1f}",
+        "done": one.done,
+        "asked": one.asked,
+        "documents": one.documents,
+        "complete": one.complete,
+        "findings": one.health.findings if one.health else (),
+        "facts": _facts(one),
+        "dropped": one.dropped,
+    }
+
+
+def _said(one: Sampling) -> str:
+    if one.state == COMPLETE:
+        return "All answers are there. They are scored when the evaluation ends."
+    if one.state == QUIET:
+        return (
+            f"No answer for {duration(one.quiet_s)}: the evaluation has ended, or waits. What is there is kept; the "
+            "same command goes on from it."
+        )
+    if one.rate is None or one.left_s is None:
+        return "The rate is being measured."
+    return f"{_rate(one.rate)}, {duration(one.left_s)} left at this rate."
+
+
+def _rate(rate: float) -> str:
+    return f"{rate:.1f} draws a second" if rate >= 1 else f"{60 * rate:.1f} draws a minute"
+
+
+def duration(seconds: float) -> str:
+    """A time in words, to two units.
+
+    Example:
+        >>> duration(42), duration(3 * 3600 + 125), duration(200_000)
+        ('42 s', '3 h 2 min', '2 d 7 h')
+    """
+    whole = round(seconds)
+    if whole < 60:
+        return f"{whole} s"
+    minutes, hours, days = whole // 60, whole // 3600, whole // 86_400
+    if minutes < 60:
+        return f"{minutes} min {whole % 60} s"
+    return f"{hours} h {minutes % 60} min" if hours < 24 else f"{days} d {hours % 24} h"
+
+
+def _facts(one: Sampling) -> list[tuple[str, str]]:
+    """What is known of the answers so far, as a name and a number each."""
+    health = one.health
+    if health is None:
+        return []
+    shares = (
+        ("documents with one clean answer only", health.same_clean),
+        ("draws cut at the token limit", health.cut),
+        ("empty draws", health.empty),
+        ("draws stopped by a filter", health.filtered),
+        ("draws without log-probability", health.without_logprob),
+    )
+    found = [(name, f"{share:.1%}") for name, share in shares if share is not None]
+    if health.distinct_clean is not None:
+        found.insert(0, ("different clean answers a document", f"{health.distinct_clean:.1f}"))
+    return found
+
+
+def _listed(one: Finished) -> dict[str, Any]:
+    run = one.run
+    labels = [a.label for a in run.answer_sets if a.label is not None]
+    return {
+        "task": run.task,
+        "model": run.model,
+        "link": one.link,
+        "written": run.created[:16].replace("T", " "),
+        "documents": len(run.answer_sets),
+        "rate": f"{sum(labels) / len(labels):.1%}" if labels else "no labels",
+        "sound": soundness(run),
+    }
+
+
+def _relative(path: Path, folder: Path) -> str:
+    return str(path.relative_to(folder)) if path.is_relative_to(folder) else path.name
