@@ -14,7 +14,7 @@ from test_hook import ForeignModel, OwnModel, requests
 
 from hedge_tasks.data.answers import AnswerSet, FailedDocument, Refused, read_report, read_response
 from hedge_tasks.errors import DrawsFailed
-from hedge_tasks.sampling import Answer
+from hedge_tasks.sampling import Answer, archive
 from hedge_tasks.sampling.hook import generate_samples
 from hedge_tasks.sampling.probe import DOCUMENTS, DRAWS, ProbeReport, announce
 from hedge_tasks.sampling.requests import DrawRequest
@@ -179,3 +179,6 @@ def test_the_picture_check_tells_who_looks(answer: Any, same: int, tmp_path: Pat
     assert n_asked == 3 * 5 + 2 * 2
     assert read_report(generate_samples(model, rows)[0]) == report
     assert len(model.seen) == n_asked  # the further draws are in the store, too
+    [store] = {file.parent for file in tmp_path.rglob("answers-*.jsonl")}
+    assert len(archive.open_store(store)) == n_asked
+    assert archive.orphans(archive.open_store(store)) == 0

@@ -12,6 +12,7 @@ from hedge_tasks.data.answers import Answer, AnswerSet, Draw
 from hedge_tasks.errors import DataError, unknown
 from hedge_tasks.sampling.definition import Definition
 from hedge_tasks.sampling.forced import CONDITION, forced_keys
+from hedge_tasks.sampling.image_check import check_keys
 from hedge_tasks.sampling.jobs import answer_set_of
 from hedge_tasks.sampling.store import AnswerStore, Record, StoredDocument
 
@@ -252,6 +253,8 @@ def _places(store: AnswerStore) -> dict[str, tuple[str, str, int]]:
                 if draw.condition == "baseline" and (baseline := store.get(key)) is not None:
                     for forced in forced_keys(definition, document.key, document.question, baseline).values():
                         places[forced] = (document.id, CONDITION, 0)
+                    for checked in check_keys(definition, document.key, document.question, draw):
+                        places[checked] = (document.id, "image check", 0)
     return places
 
 
