@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from hedge_tasks.claims.entailment import Entailment
     from hedge_tasks.data.spans import LabelledSpan
     from hedge_tasks.runs.claim_table import ClaimRow, ClaimTable
-    from hedge_tasks.runs.claims import Price, ScoredClaims, Supported
+    from hedge_tasks.runs.claims import Price, ScoredClaims, Supported, Teller
     from hedge_tasks.runs.run_files import Run
     from hedge_tasks.statistics import Comparison
 
@@ -33,9 +33,10 @@ def add(commands: Any) -> None:
     add_run(parser)
     add_task(parser)
     group = parser.add_argument_group("claims and their support")
-    units = "sentence (default), clause, object, atomic, given"
-    group.add_argument("--unit", default="sentence", metavar="NAME", help=units)
-    group.add_argument("--support", default="words", metavar="NAME", help="words (default), nli, cosine, judge, object")
+    units = "sentence, clause, object, atomic, given (default: what is kept with the run, else sentence)"
+    group.add_argument("--unit", metavar="NAME", help=units)
+    supports = "words, nli, cosine, judge, object (default: what is kept with the run, else words)"
+    group.add_argument("--support", metavar="NAME", help=supports)
     group.add_argument("--model", help="model of nli, cosine or judge: hub id, folder, or its name on the server")
     group.add_argument("--unit-model", metavar="NAME", help="model of the unit atomic (default: that of --model)")
     group.add_argument("--url", help="server of judge and atomic, such as http://localhost:8000/v1")
@@ -81,29 +82,27 @@ def run(arguments: argparse.Namespace) -> int:
     finished = chosen_run(arguments)
     judge = _judge(arguments.judge, finished) if arguments.judge else None
     spans, by = (_labels(arguments.labels, finished), "a file of labels") if arguments.labels else (None, "")
-    unit, engine = _chosen(arguments, finished)
-    settings = {**unit.settings(), **engine.settings()}
-    asked = _supported(arguments, finished, unit, engine, settings)
-    if asked is None:
+    found = _kept(arguments, finished) or _asked(arguments, finished)
+    if found is None:
         return 0
-    supported, price, kept = asked
+    supported, teller, price, settings, kept = found
     if judge is not None:
         n_claims = sum(len(one.decomposed.claims) for one in supported)
         say(f"labels: {judge.name} judges {n_claims} claims", sys.stderr)
         spans = judged_spans(finished.answer_sets, [one.decomposed for one in supported], judge)
         by = f"judge {judge.name} ({judge.version})"
-    scored = score_claims(finished, supported, engine, price, settings, detectors, spans, by)
+    scored = score_claims(finished, supported, teller, price, settings, detectors, spans, by)
     told = [found for one in scored.answers for found in one.labels.labels if found is not None]
     labelled = any(found.label is not None or found.silent for found in told)
     options = {"silent": arguments.silent, "errors": arguments.errors, "flag": arguments.flag}
-    found = claim_table(scored, **options) if labelled else None
+    measured = claim_table(scored, **options) if labelled else None
     if arguments.out:
         write_claim_scores(arguments.out, scored)
     if arguments.html:
-        write_whole(arguments.html, build_claim_page(scored, found))
+        write_whole(arguments.html, build_claim_page(scored, measured))
     written = [f"{path}: written" for path in (kept, arguments.out, arguments.html) if path]
-    text = _text(found) if found else _unlabelled(scored)
-    show(arguments, _facts(scored, found), "\n".join([text, *written]))
+    text = _text(measured) if measured else _unlabelled(scored)
+    show(arguments, _facts(scored, measured), "\n".join([text, *written]))
     return 0
 
 
@@ -121,17 +120,47 @@ def _check(arguments: argparse.Namespace) -> None:
         raise ConfigError("choose one of --labels and --judge")
 
 
-def _supported(
-    arguments: argparse.Namespace, finished: Run, unit: Decomposition, engine: Entailment, settings: Mapping[str, Any]
-) -> tuple[Sequence[Supported], Price, Path | None] | None:
-    """The claims with their support, its price, and where it is kept from now on; None for the price alone."""
+_Found = tuple["Sequence[Supported]", "Teller", "Price", "Mapping[str, Any]", "Path | None"]
+"""Support, who gave it, its price, the settings, and where it is kept from now on."""
+
+
+def _kept(arguments: argparse.Namespace, finished: Run) -> _Found | None:
+    """What is kept with the run, where it is what is asked for; no model has to be here for it."""
+    from hedge_tasks.runs.claim_files import all_kept
+
+    if arguments.price or any(
+        getattr(arguments, name) is not None for name in ("model", "unit_model", "url", "window")
+    ):
+        return None
+    named = arguments.unit is not None or arguments.support is not None
+    for kept in all_kept(finished):
+        unit, support = (
+            (arguments.unit or "sentence", arguments.support or "words") if named else (kept.unit, kept.name)
+        )
+        same = (kept.unit, kept.name) == (unit, support)
+        # Nobody who asks for less is told more: the blind baseline would be there that was not wanted.
+        if (
+            same
+            and kept.settings.get("graph", False) == arguments.graph
+            and (kept.settings.get("elsewhere", False) == (not arguments.no_elsewhere))
+        ):
+            say(f"price: nothing; the support is kept with the run ({kept.price})", sys.stderr)
+            return kept.supported, kept, kept.price, kept.settings, None
+    return None
+
+
+def _asked(arguments: argparse.Namespace, finished: Run) -> _Found | None:
+    """The claims with their support by the engine that the options name; None for the price alone."""
     from hedge_tasks.runs.claim_files import keep_support, kept_support
     from hedge_tasks.runs.claims import inquiry
 
+    arguments.unit, arguments.support = arguments.unit or "sentence", arguments.support or "words"
+    unit, engine = _chosen(arguments, finished)
     asking = {"elsewhere": not arguments.no_elsewhere, "graph": arguments.graph}
-    if not arguments.price and (kept := kept_support(finished, {**settings, **asking})) is not None:
-        say(f"price: nothing; the support is kept with the run ({kept[1]})", sys.stderr)
-        return (*kept, None)
+    settings = {**unit.settings(), **engine.settings(), **asking}
+    if not arguments.price and (kept := kept_support(finished, settings)) is not None:
+        say(f"price: nothing; the support is kept with the run ({kept.price})", sys.stderr)
+        return kept.supported, kept, kept.price, kept.settings, None
     if arguments.unit == "atomic":
         draws = sum(len(answers.clean) for answers in finished.answer_sets) if arguments.graph else 0
         texts = {"texts": len(finished.answer_sets) + draws}
@@ -148,8 +177,8 @@ def _supported(
         show(arguments, asdict(price), str(price))
         return None
     supported = asked.ask(engine)
-    path = keep_support(finished, supported, price, {**settings, **asking}) if arguments.keep else None
-    return supported, price, path
+    path = keep_support(finished, supported, engine, price, settings) if arguments.keep else None
+    return supported, engine, price, settings, path
 
 
 def _judge(spec: str, finished: Run) -> Judge:

@@ -7,13 +7,15 @@ Intervals are clustered by image: claims of an answer are not independent.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
 
+from hedge_tasks.claims.base import ClaimNumbers
 from hedge_tasks.claims.labels import label_of
+from hedge_tasks.detectors.registry import get
 from hedge_tasks.errors import DataError
 from hedge_tasks.runs.claims import ScoredAnswer, ScoredClaims, groups_of
 from hedge_tasks.runs.fusion import cross_fitting_folds
@@ -233,3 +235,56 @@ def flagged(values: FloatArray, data: Labelled, share: float) -> Flagged | None:
         estimate_rate(wrong[chosen].astype(float), groups=groups[chosen].tolist()),
         estimate_rate(chosen[wrong].astype(float), groups=groups[wrong].tolist()),
     )
+
+
+# --- by answer, for rows of a table -----------------------------------------------------------------------------------
+
+
+def claim_numbers(
+    scored: ScoredClaims, *, silent: str, errors: str, text: bool = False, why_unlabelled: str = ""
+) -> dict[str, ClaimNumbers]:
+    """The labelled claims of every answer in numbers, by the answer's id.
+
+    Args:
+        silent, errors: see `hedge_tasks.claims.labels.label_of`.
+        text: whether the classifier of their wording is fitted, too; its scores are those of `TEXT`.
+        why_unlabelled: said where no claim has a label.
+    """
+    data = labelled_claims(scored, silent=silent, errors=errors)
+    unlabelled = "" if len(data.labels) else why_unlabelled or "no claim has a label"
+    names = list(dict.fromkeys(name for one in scored.answers for name in one.scores))
+    columns = {name: column(scored.answers, name, data) for name in names}
+    left_out = dict(scored.left_out)
+    if text and len(data.labels):
+        values, reason = text_scores(data)
+        if values is None:
+            left_out[TEXT] = reason
+        else:
+            columns[TEXT] = values
+    groups = groups_of([one.answers for one in scored.answers])
+    places = {int(data.answers[of[0]]): of for of in of_answers(data)}
+    nothing = np.empty(0, dtype=np.int64)
+    found = {}
+    for i, (one, group) in enumerate(zip(scored.answers, groups, strict=True)):
+        mine = places.get(i, nothing)
+        labels = tuple(data.labels[mine].tolist())
+        scores = {name: tuple(values[mine].tolist()) for name, values in columns.items()}
+        found[one.answers.id] = ClaimNumbers(group, labels, scores, left_out, unlabelled)
+    return found
+
+
+def together(numbers: Sequence[ClaimNumbers]) -> tuple[Labelled, dict[str, FloatArray]]:
+    """The labelled claims of some answers in one line, and the scores of every detector that all of these have."""
+    answers = [i for i, one in enumerate(numbers) for _ in one.labels]
+    labels = [label for one in numbers for label in one.labels]
+    groups = tuple(one.group for one in numbers for _ in one.labels)
+    labelled = [one for one in numbers if one.labels]
+    names = [name for name in (labelled[0].scores if labelled else ()) if all(name in one.scores for one in labelled)]
+    columns = {name: np.array([v for one in labelled for v in one.scores[name]], dtype=np.float64) for name in names}
+    return Labelled(np.array(labels, dtype=np.int64), np.array(answers, dtype=np.int64), groups), columns
+
+
+def blind_columns(columns: Mapping[str, FloatArray], data: Labelled) -> dict[str, FloatArray]:
+    """The blind baselines among the scores that have an AUROC, each turned the way in which it is better."""
+    blind = {n: v for n, v in columns.items() if (n == TEXT or get(n).blind) and fault_of(v) is None}
+    return {name: -values if turned(values, data) else values for name, values in blind.items()}
