@@ -17,7 +17,7 @@ from hedge_tasks.claims.decomposition.atomic import located, read_claims
 from hedge_tasks.claims.entailment.judge import JudgeEntailment, read_verdicts
 from hedge_tasks.data.answers import AnswerSet
 from hedge_tasks.errors import ConfigError, HedgeError
-from hedge_tasks.runs.claim_table import column, labelled_claims
+from hedge_tasks.runs.claim_numbers import column, labelled_claims
 from hedge_tasks.runs.claims import inquiry, score_claims
 from hedge_tasks.runs.run_files import Run
 from hedge_tasks.statistics import estimate_auroc

@@ -14,6 +14,7 @@ from openai_server import serve
 
 from hedge_tasks.claims.entailment import ENTAILMENTS
 from hedge_tasks.cli import main
+from hedge_tasks.io.json_lines import read_objects
 from hedge_tasks.registry import Entry
 from hedge_tasks.runs.claim_files import read_labels
 from hedge_tasks.runs.run_files import load_run
@@ -350,3 +351,44 @@ def test_kept_support_of_other_texts_is_not_used(
     _, err = asked(capsys, answers, "--support", "rare")
     assert "it is of other texts" in err
     assert NeverAgain.asked == 2
+
+
+# --- other commands ---------------------------------------------------------------------------------------------------
+
+
+def test_score_shows_labelled_claims_and_scores_answers_by_them(
+    answers: Path, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    arguments = ["score", str(answers), "--clustering", "exact", "--detectors", "se,claims_luq_mean,claims_luq_max"]
+    assert main([*arguments, "--json", "--out", str(tmp_path / "scores.jsonl")]) == 0
+    out, err = capsys.readouterr()
+    assert "price: " in err
+    facts = json.loads(out)
+    alone, _ = asked(capsys, answers, "--unit", "given", "--json", "--out", tmp_path / "claims.jsonl")
+    assert facts["claims"]["detectors"] == json.loads(alone)["detectors"]
+    of: dict[str, list[float]] = {}
+    for _, row in read_objects(tmp_path / "claims.jsonl"):
+        of.setdefault(row["answer"], []).append(row["scores"]["claim_luq"])
+    for _, row in read_objects(tmp_path / "scores.jsonl"):
+        mine = of[row["id"]]
+        found = [row[f"claims_luq_{how}"] for how in ("mean", "max")]
+        assert found == pytest.approx([sum(mine) / len(mine), max(mine)])
+
+
+def test_detectors_and_rescore_show_what_is_kept_as_a_block_of_its_own(
+    answers: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for command in (["detectors"], ["rescore"]):
+        arguments = [*command, str(answers), "--clustering", "exact"]
+        assert main(arguments) == 0
+        assert "detector of claims" not in capsys.readouterr().out
+        asked(capsys, answers, "--keep")
+        assert main([*arguments, "--json"]) == 0
+        facts = json.loads(capsys.readouterr().out)
+        block = facts["runs"][0]["claims"] if command == ["detectors"] else facts["claims"]
+        assert {row["detector"]: row["draws"] for row in block["detectors"]}["claim_luq"] == 2
+        assert block["price"]["claims"] == 6
+        assert main(arguments) == 0
+        assert "detector of claims" in capsys.readouterr().out
+        [kept] = answers.parent.glob("claims-*.jsonl")
+        kept.unlink()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import doctest
 import importlib
 import itertools
@@ -18,6 +19,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from hedge_tasks.claims import Claim, ClaimEvidence
 from hedge_tasks.data.answers import Answer, AnswerSet
 from hedge_tasks.detectors import (
     NEEDS,
@@ -133,7 +135,7 @@ BOUNDS = {
 SHARES = {
     "radflag", "radflag_noisy", "radflag_pooled", "lexical", "luq", "selfcheck_nli", "contradiction",
     "baseline_cosine", "baseline_entailment", "semantic_density", "degree_nli", "degree_cosine", "degree_jaccard",
-    "p_true",
+    "p_true", *(f"claims_{kind}_{how}" for kind in ("radflag", "luq", "contradiction") for how in ("mean", "max")),
 }  # fmt: skip
 
 
@@ -160,7 +162,22 @@ def random_evidence(dice, n, m):
         cosines,
         "where?",
         {name: -dice.expovariate(1) for name in ("blank", "reworded", "true", "false")},
+        random_claims(dice, n, m),
     )
+
+
+def random_claims(dice, n, m):
+    claims = tuple(Claim(f"a#{i}", "a", word, 0, 1, "sentence") for i, word in enumerate(("one", "two", "three")))
+    clean, noisy = (np.random.default_rng(dice.randrange(2**32)).dirichlet([1, 1, 1], (3, size)) for size in (n, m))
+    return ClaimEvidence(claims, "one two three", clean, noisy)
+
+
+def claims_in_order(claims, order, n):
+    """The support of claims by draws in another order, or by fewer; places as among all answers."""
+    if claims is None:
+        return None
+    clean, noisy = ([i - 1 for i in order if 0 < i <= n], [i - 1 - n for i in order if i > n])
+    return dataclasses.replace(claims, clean=claims.clean[:, clean], noisy=claims.noisy[:, noisy])
 
 
 def reordered(evidence, order):
@@ -176,6 +193,7 @@ def reordered(evidence, order):
         evidence.cosines[np.ix_(order, order)],
         evidence.question,
         evidence.forced,
+        claims_in_order(evidence.claims, order, evidence.n_clean),
     )
 
 
@@ -376,6 +394,8 @@ WITHOUT = {
     "relations": lambda e: changed(e, relations=None),
     "cosines": lambda e: changed(e, cosines=None),
     "question": lambda e: changed(e, question=None),
+    "claims": lambda e: changed(e, claims=None),
+    "contradictions": lambda e: changed(e, claims=dataclasses.replace(e.claims, contradicts=False)),
     "forced_reworded": lambda e: changed(e, forced={k: v for k, v in e.forced.items() if k != "reworded"}),
     "forced_blank": lambda e: changed(e, forced={k: v for k, v in e.forced.items() if k != "blank"}),
     "forced_truth": lambda e: changed(e, forced={k: v for k, v in e.forced.items() if k != "false"}),
@@ -389,7 +409,7 @@ def fields(evidence):
         name: getattr(evidence, name)
         for name in (
             *("texts", "n_clean", "cluster_ids", "mean_logprobs", "n_tokens"),
-            *("relations", "cosines", "question", "forced"),
+            *("relations", "cosines", "question", "forced", "claims"),
         )
     }
 
@@ -408,6 +428,7 @@ def cut(evidence, kept):
         "cosines": evidence.cosines[np.ix_(kept, kept)],
         "question": evidence.question,
         "forced": evidence.forced,
+        "claims": claims_in_order(evidence.claims, kept, evidence.n_clean),
     }
 
 

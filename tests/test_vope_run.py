@@ -151,7 +151,7 @@ def test_the_share_of_stories_tells_hallucinated_objects(rich: Run) -> None:
 @pytest.mark.slow
 @pytest.mark.framework
 def test_reasoning_is_no_story_and_no_reply(rich: Run) -> None:
-    [file] = (rich.output / "hedge_runs").glob("*mine*")
+    [file] = (rich.output / "hedge_runs").glob("run-*mine*")
     rows = [json.loads(line) for line in file.read_text("utf-8").splitlines()[1:-1]]  # between header and closing line
     words = {entry["word"] for row in rows for entry in row["verdict"]["objects"]}
     assert "elephant" not in words

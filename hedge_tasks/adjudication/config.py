@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 
 from hedge_tasks.adjudication.base import Case, Judge, Verdict, build_judge, judge_names
 from hedge_tasks.errors import ConfigError, DataError, unknown
-from hedge_tasks.io.options import scalar
+from hedge_tasks.io import options
 from hedge_tasks.io.outside import parse_json
 
 ENVIRONMENT = "HEDGE_JUDGE"
@@ -54,8 +54,8 @@ def judge_from(spec: Spec) -> Judge:
     settings = parse_spec(spec)
     if len(settings) > 1:
         return build_judge("panel", judges=settings)
-    options = dict(settings[0])
-    return build_judge(options.pop("name"), **options)
+    chosen = dict(settings[0])
+    return build_judge(chosen.pop("name"), **chosen)
 
 
 def required_judge(spec: Spec, kind: type[AnyJudge], task: str) -> AnyJudge:
@@ -97,16 +97,7 @@ def _from_text(text: str) -> list[dict[str, Any]]:
         except DataError as error:
             raise ConfigError(str(error)) from None
         return parse_spec(spec)
-    name, _, rest = text.partition(":")
-    options: dict[str, Any] = {"name": name.strip()}
-    for part in filter(None, (part.strip() for part in rest.split(","))):
-        key, equals, value = part.partition("=")
-        if not equals or not key.strip():
-            raise ConfigError(f"judge: expected name:key=value,..., got {_quotable(part)!r} in it")
-        if key.strip() in options:
-            raise ConfigError(f"judge: {key.strip()!r} is given twice")
-        options[key.strip()] = scalar(value.strip())
-    return [_checked(options)]
+    return [_checked(options.named("judge", text) if text else {})]
 
 
 def _checked(settings: Mapping[str, Any]) -> dict[str, Any]:
@@ -123,11 +114,6 @@ def _checked(settings: Mapping[str, Any]) -> dict[str, Any]:
 
 def _is_secret(key: str) -> bool:
     return any(part in _SECRETS for part in key.lower().split("_"))
-
-
-def _quotable(part: str) -> str:
-    """What of a piece that could not be read may stand in an error: a slip of the pen may have put a key there."""
-    return part if len(part) <= 12 else part[:4] + "…"
 
 
 def keep_labels(judge: Judge, folder: Path | None) -> None:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, TypeVar, cast
 
@@ -136,6 +136,12 @@ class ClaimEvidence:
         }
         return frozenset(need for need, there in met.items() if there)
 
+    def with_draws(self, n: int, m: int) -> ClaimEvidence:
+        """The same with the first n clean and m noisy draws only."""
+        if (n, m) == (self.n_clean, self.n_noisy):
+            return self
+        return replace(self, clean=self.clean[:, :n], noisy=self.noisy[:, :m], graph=None, graph_rows=())
+
     def supports(self, number: int) -> list[Support]:
         """What every draw says of one claim: the clean ones, then the noisy ones."""
         found = []
@@ -154,3 +160,22 @@ class ClaimEvidence:
     @cached_property
     def _made(self) -> dict[Callable[[ClaimEvidence], Any], Any]:
         return {}
+
+
+@dataclass(frozen=True)
+class ClaimNumbers:
+    """The labelled claims of one answer in numbers: what rows of a table are made of. No text is in it.
+
+    Attributes:
+        group: what belongs to one image is resampled together.
+        labels: 1 = hallucinated, 0 = supported.
+        scores: by detector a number for each of these claims, NaN where there is none.
+        left_out: detector -> why it has no scores.
+        unlabelled: why no claim of the whole run has a label; empty where one has.
+    """
+
+    group: str
+    labels: tuple[int, ...] = ()
+    scores: Mapping[str, tuple[float, ...]] = field(default_factory=dict)
+    left_out: Mapping[str, str] = field(default_factory=dict)
+    unlabelled: str = ""

@@ -79,7 +79,7 @@ def chosen_scorer(arguments: argparse.Namespace, run: Run) -> Scorer:
 
     from hedge_tasks.detectors.scorer import Scorer
     from hedge_tasks.errors import ConfigError
-    from hedge_tasks.runs.scorers import model_options, scorer_of
+    from hedge_tasks.runs.scorers import knowing, model_options, scorer_of
 
     # Hybrid has two models; the one for embeddings is seldom another.
     options = {"model": "nli_model" if arguments.clustering == "hybrid" else "model", "rule": "rule"}
@@ -97,7 +97,7 @@ def chosen_scorer(arguments: argparse.Namespace, run: Run) -> Scorer:
         name = arguments.clustering
         options = {**model_options(run, name, given), **given}
         scorer = Scorer.build(name, name, options, with_question=arguments.with_question)
-        scorer = scorer.looking_up(run.said)
+        scorer = knowing(scorer, run)
     return scorer if arguments.alpha is None else replace(scorer, alpha=arguments.alpha)
 
 

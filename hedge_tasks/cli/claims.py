@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import argparse
-import math
 import sys
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from hedge_tasks.cli.choices import add_run, add_task, chosen_run
-from hedge_tasks.io.commands import command, number, say, show, table
+from hedge_tasks.io.commands import command, say, show
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -19,13 +18,8 @@ if TYPE_CHECKING:
     from hedge_tasks.claims.decomposition import Decomposition
     from hedge_tasks.claims.entailment import Entailment
     from hedge_tasks.data.spans import LabelledSpan
-    from hedge_tasks.runs.claim_table import ClaimRow, ClaimTable
-    from hedge_tasks.runs.claims import Price, ScoredClaims, Supported
+    from hedge_tasks.runs.claims import Price, Supported, Teller
     from hedge_tasks.runs.run_files import Run
-    from hedge_tasks.statistics import Comparison
-
-_LISTED = 10
-"""Claims that the text lists where nothing is labelled, the most suspicious first."""
 
 
 def add(commands: Any) -> None:
@@ -33,9 +27,10 @@ def add(commands: Any) -> None:
     add_run(parser)
     add_task(parser)
     group = parser.add_argument_group("claims and their support")
-    units = "sentence (default), clause, object, atomic, given"
-    group.add_argument("--unit", default="sentence", metavar="NAME", help=units)
-    group.add_argument("--support", default="words", metavar="NAME", help="words (default), nli, cosine, judge, object")
+    units = "sentence, clause, object, atomic, given (default: what is kept with the run, else sentence)"
+    group.add_argument("--unit", metavar="NAME", help=units)
+    supports = "words, nli, cosine, judge, object (default: what is kept with the run, else words)"
+    group.add_argument("--support", metavar="NAME", help=supports)
     group.add_argument("--model", help="model of nli, cosine or judge: hub id, folder, or its name on the server")
     group.add_argument("--unit-model", metavar="NAME", help="model of the unit atomic (default: that of --model)")
     group.add_argument("--url", help="server of judge and atomic, such as http://localhost:8000/v1")
@@ -69,41 +64,39 @@ def add(commands: Any) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
+    from hedge_tasks.cli.claim_text import claim_facts, claim_text, unlabelled_text
     from hedge_tasks.detectors.registry import get
     from hedge_tasks.io.files import write_whole
     from hedge_tasks.report.claim_page import build_claim_page
     from hedge_tasks.runs.claim_files import write_claim_scores
     from hedge_tasks.runs.claim_table import claim_table
     from hedge_tasks.runs.claims import judged_spans, score_claims
+    from hedge_tasks.runs.kept_claims import has_labels
 
     _check(arguments)
     detectors = None if arguments.detectors is None else [get(n.strip()).name for n in arguments.detectors.split(",")]
     finished = chosen_run(arguments)
     judge = _judge(arguments.judge, finished) if arguments.judge else None
     spans, by = (_labels(arguments.labels, finished), "a file of labels") if arguments.labels else (None, "")
-    unit, engine = _chosen(arguments, finished)
-    settings = {**unit.settings(), **engine.settings()}
-    asked = _supported(arguments, finished, unit, engine, settings)
-    if asked is None:
+    found = _kept(arguments, finished) or _asked(arguments, finished)
+    if found is None:
         return 0
-    supported, price, kept = asked
+    supported, teller, price, settings, kept = found
     if judge is not None:
         n_claims = sum(len(one.decomposed.claims) for one in supported)
         say(f"labels: {judge.name} judges {n_claims} claims", sys.stderr)
         spans = judged_spans(finished.answer_sets, [one.decomposed for one in supported], judge)
         by = f"judge {judge.name} ({judge.version})"
-    scored = score_claims(finished, supported, engine, price, settings, detectors, spans, by)
-    told = [found for one in scored.answers for found in one.labels.labels if found is not None]
-    labelled = any(found.label is not None or found.silent for found in told)
+    scored = score_claims(finished, supported, teller, price, settings, detectors, spans, by)
     options = {"silent": arguments.silent, "errors": arguments.errors, "flag": arguments.flag}
-    found = claim_table(scored, **options) if labelled else None
+    measured = claim_table(scored, **options) if has_labels(scored) else None
     if arguments.out:
         write_claim_scores(arguments.out, scored)
     if arguments.html:
-        write_whole(arguments.html, build_claim_page(scored, found))
+        write_whole(arguments.html, build_claim_page(scored, measured))
     written = [f"{path}: written" for path in (kept, arguments.out, arguments.html) if path]
-    text = _text(found) if found else _unlabelled(scored)
-    show(arguments, _facts(scored, found), "\n".join([text, *written]))
+    text = claim_text(measured) if measured else unlabelled_text(scored)
+    show(arguments, claim_facts(scored, measured), "\n".join([text, *written]))
     return 0
 
 
@@ -121,17 +114,47 @@ def _check(arguments: argparse.Namespace) -> None:
         raise ConfigError("choose one of --labels and --judge")
 
 
-def _supported(
-    arguments: argparse.Namespace, finished: Run, unit: Decomposition, engine: Entailment, settings: Mapping[str, Any]
-) -> tuple[Sequence[Supported], Price, Path | None] | None:
-    """The claims with their support, its price, and where it is kept from now on; None for the price alone."""
+_Found = tuple["Sequence[Supported]", "Teller", "Price", "Mapping[str, Any]", "Path | None"]
+"""Support, who gave it, its price, the settings, and where it is kept from now on."""
+
+
+def _kept(arguments: argparse.Namespace, finished: Run) -> _Found | None:
+    """What is kept with the run, where it is what is asked for; no model has to be here for it."""
+    from hedge_tasks.runs.claim_files import all_kept
+
+    if arguments.price or any(
+        getattr(arguments, name) is not None for name in ("model", "unit_model", "url", "window")
+    ):
+        return None
+    named = arguments.unit is not None or arguments.support is not None
+    for kept in all_kept(finished):
+        unit, support = (
+            (arguments.unit or "sentence", arguments.support or "words") if named else (kept.unit, kept.name)
+        )
+        same = (kept.unit, kept.name) == (unit, support)
+        # Nobody who asks for less is told more: the blind baseline would be there that was not wanted.
+        if (
+            same
+            and kept.settings.get("graph", False) == arguments.graph
+            and (kept.settings.get("elsewhere", False) == (not arguments.no_elsewhere))
+        ):
+            say(f"price: nothing; the support is kept with the run ({kept.price})", sys.stderr)
+            return kept.supported, kept, kept.price, kept.settings, None
+    return None
+
+
+def _asked(arguments: argparse.Namespace, finished: Run) -> _Found | None:
+    """The claims with their support by the engine that the options name; None for the price alone."""
     from hedge_tasks.runs.claim_files import keep_support, kept_support
     from hedge_tasks.runs.claims import inquiry
 
+    arguments.unit, arguments.support = arguments.unit or "sentence", arguments.support or "words"
+    unit, engine = _chosen(arguments, finished)
     asking = {"elsewhere": not arguments.no_elsewhere, "graph": arguments.graph}
-    if not arguments.price and (kept := kept_support(finished, {**settings, **asking})) is not None:
-        say(f"price: nothing; the support is kept with the run ({kept[1]})", sys.stderr)
-        return (*kept, None)
+    settings = {**unit.settings(), **engine.settings(), **asking}
+    if not arguments.price and (kept := kept_support(finished, settings)) is not None:
+        say(f"price: nothing; the support is kept with the run ({kept.price})", sys.stderr)
+        return kept.supported, kept, kept.price, kept.settings, None
     if arguments.unit == "atomic":
         draws = sum(len(answers.clean) for answers in finished.answer_sets) if arguments.graph else 0
         texts = {"texts": len(finished.answer_sets) + draws}
@@ -148,8 +171,8 @@ def _supported(
         show(arguments, asdict(price), str(price))
         return None
     supported = asked.ask(engine)
-    path = keep_support(finished, supported, price, {**settings, **asking}) if arguments.keep else None
-    return supported, price, path
+    path = keep_support(finished, supported, engine, price, settings) if arguments.keep else None
+    return supported, engine, price, settings, path
 
 
 def _judge(spec: str, finished: Run) -> Judge:
@@ -196,174 +219,3 @@ def _chosen(arguments: argparse.Namespace, finished: Run) -> tuple[Decomposition
     backend = {"nli": "nli", "cosine": "embed"}.get(arguments.support)
     options = {**(model_options(finished, backend, given) if backend else {}), **given}
     return build_decomposition(arguments.unit, **unit), build_entailment(arguments.support, **options)
-
-
-# --- output -----------------------------------------------------------------------------------------------------------
-
-
-def _facts(scored: ScoredClaims, found: ClaimTable | None) -> dict[str, Any]:
-    about = {
-        "run": scored.title,
-        **scored.settings,
-        "price": asdict(scored.price),
-        "claims": sum(len(one.claims) for one in scored.answers),
-        "covered": sum(one.covered for one in scored.decomposed) / len(scored.decomposed),
-        "unlocated": sum(one.unlocated for one in scored.decomposed),
-        "left_out": dict(scored.left_out if found is None else found.left_out),
-    }
-    if found is None:
-        return {**about, "labelled": 0}
-    data = found.labelled
-    facts = {
-        **about,
-        **found.settings,
-        "labels": scored.labelled_by,
-        "labelled": len(data.labels),
-        "hallucinated": int(data.labels.sum()),
-        "silent_claims": data.n_silent,
-        "unknown_support": data.n_unknown,
-        "unused_labels": data.n_unused,
-        "best_blind": dict(zip(("pooled", "within"), found.best_blind, strict=True)),
-        "detectors": [{**asdict(row), "within": _within(row.within)} for row in found.rows],
-        "answers": {"label": found.answer_label, "detectors": [asdict(row) for row in found.answers]},
-        "curve": [{**asdict(point), "within": _within(point.within)} for point in found.curve],
-    }
-    plain: dict[str, Any] = _plain(facts)
-    return plain
-
-
-def _plain(value: Any) -> Any:
-    """Infinite numbers (the threshold of an impossible token) as text, since JSON has none."""
-    if isinstance(value, dict):
-        return {key: _plain(item) for key, item in value.items()}
-    if isinstance(value, (list, tuple)):
-        return [_plain(item) for item in value]
-    return str(value) if isinstance(value, float) and math.isinf(value) else value
-
-
-def _within(found: Any) -> dict[str, Any]:
-    """Without the AUROC of every single answer."""
-    return {key: getattr(found, key) for key in ("value", "stderr", "interval", "n_pairs", "reason")}
-
-
-def _text(found: ClaimTable) -> str:
-    scored, data = found.scored, found.labelled
-    about = f"{scored.settings.get('decomposition')} by {scored.settings.get('support')}"
-    lines = [
-        f"{scored.title}; {about}; price: {scored.price}",
-        f"{data.n_claims} claims that cover {found.covered:.0%} of the text, {len(data.labels)} of them labelled by "
-        f"{scored.labelled_by}, {int(data.labels.sum())} hallucinated ({data.labels.mean():.1%})",
-    ]
-    counts = {
-        "the reference is silent on": data.n_silent,
-        "claims of unknown support, left out:": data.n_unknown,
-        "labelled spans that lie over no claim:": data.n_unused,
-        "claims that could not be located:": found.unlocated,
-    }
-    lines += [f"{what} {n}" for what, n in counts.items() if n]
-    header = [
-        "detector",
-        "draws",
-        "AUROC",
-        "95 %",
-        "within",
-        "95 %",
-        "top",
-        "(chance)",
-        "flagged",
-        "precision",
-        "recall",
-    ]
-    header += ["- blind", "p (Holm)", "- blind within", "p (Holm)"]
-    lines.append(table(header, [_cells(row) for row in found.rows]))
-    blind = [f"{name} ({what})" for name, what in zip(found.best_blind, ("all", "within"), strict=True) if name]
-    lines.append(f"best blind baseline: {', '.join(blind)}; * turned round" if blind else "no blind baseline")
-    lines += _curve(found)
-    lines += _whole_answers(found)
-    return "\n".join([*lines, *_left_out(found.left_out)])
-
-
-def _whole_answers(found: ClaimTable) -> list[str]:
-    rows = [
-        [row.detector, number(row.estimate.value, 3), _interval(row.estimate.interval), number(row.spearman, 3)]
-        for row in found.answers
-        if row.estimate.value is not None or row.spearman is not None
-    ]
-    about = f"whole answers: AUROC against {found.answer_label}"
-    if not rows:
-        reasons = dict.fromkeys(str(row.estimate.reason) for row in found.answers)
-        return ["", f"{about}: undefined: {'; '.join(reasons)}"] if reasons else []
-    about += "; rank correlation with the share of wrong claims"
-    return ["", about, table(["detector", "AUROC", "95 %", "Spearman"], rows)]
-
-
-def _left_out(left_out: Mapping[str, str]) -> list[str]:
-    reasons: dict[str, list[str]] = {}
-    for name, reason in left_out.items():
-        reasons.setdefault(reason, []).append(name)
-    return [f"{', '.join(names)} left out: {reason}" for reason, names in reasons.items()]
-
-
-def _cells(row: ClaimRow) -> list[str]:
-    flag = row.flagged
-    return [
-        row.detector + ("*" if row.reversed else "") + (" (blind)" if row.blind else ""),
-        str(row.draws),
-        number(row.estimate.value, 3),
-        _interval(row.estimate.interval),
-        number(row.within.value, 3),
-        _interval(row.within.interval),
-        number(row.top.rate.value, 3) if row.top else "N/A",
-        f"({number(row.top.chance.value, 3)})" if row.top else "",
-        f"{flag.share:.3f}" if flag else "N/A",
-        number(flag.precision.value, 3) if flag else "N/A",
-        number(flag.recall.value, 3) if flag else "N/A",
-        *_difference(row.against_blind[0], row.p_holm[0]),
-        *_difference(row.against_blind[1], row.p_holm[1]),
-    ]
-
-
-def _difference(found: Comparison | None, p: float | None) -> list[str]:
-    if found is None or found.difference is None:
-        return ["", ""]
-    return [f"{found.difference:+.3f}", number(p)]
-
-
-def _interval(bounds: tuple[float, float] | None) -> str:
-    return f"[{bounds[0]:.3f}, {bounds[1]:.3f}]" if bounds else "N/A"
-
-
-def _curve(found: ClaimTable) -> list[str]:
-    sizes = sorted({point.n for point in found.curve})
-    names = list(dict.fromkeys(point.detector for point in found.curve))
-    if len(sizes) < 2:
-        return []
-    value = {(point.detector, point.n): point for point in found.curve}
-    rows = []
-    for name in names:
-        for what in ("estimate", "within"):
-            cells = [value.get((name, n)) for n in sizes]
-            shown = [number(getattr(cell, what).value, 3) if cell else "" for cell in cells]
-            rows.append([name + (" within" if what == "within" else ""), *shown])
-    return ["", "AUROC by number of draws", table(["detector", *map(str, sizes)], rows)]
-
-
-def _unlabelled(scored: ScoredClaims) -> str:
-    """The most suspicious claims, where nothing is known of any."""
-    names = list(dict.fromkeys(name for one in scored.answers for name in one.scores))
-    name = next((n for n in ("claim_luq", *names) if n in names), None)
-    about = f"{scored.settings.get('decomposition')} by {scored.settings.get('support')}; price: {scored.price}"
-    lines = [f"{scored.title}; {about}", "no claim is labelled: give --labels, or answers with a field claims"]
-    if name is None:
-        return "\n".join([*lines, *_left_out(scored.left_out)])
-    ranked = sorted(
-        (
-            (-score, claim.answer, claim.text)
-            for one in scored.answers
-            if name in one.scores
-            for claim, score in zip(one.claims, one.scores[name].tolist(), strict=True)
-            if score == score
-        ),
-    )[:_LISTED]
-    lines.append(f"most suspicious by {name}:")
-    return "\n".join([*lines, *(f"  {-score:.3f}  {answer}: {text}" for score, answer, text in ranked)])

@@ -48,6 +48,7 @@ def add(commands: Any) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
+    from hedge_tasks.cli.claim_text import claim_block
     from hedge_tasks.detectors.pipeline import REFERENCE
     from hedge_tasks.detectors.registry import get, names
     from hedge_tasks.errors import ConfigError
@@ -82,12 +83,14 @@ def run(arguments: argparse.Namespace) -> int:
         write_whole(arguments.html, build_detector_page(tables, ranks, budget=arguments.budget, fusions=fusions))
     if arguments.plot:
         draw(price_chart([(row.detector, row.draws, row.estimate) for row in tables[0].rows]), arguments.plot)
+    claims = [claim_block(one) for one in finished]
     facts = {
         **options,
-        "runs": [_facts(*both) for both in zip(tables, fusions, strict=True)],
+        "runs": [{**_facts(a, b), **more} for a, b, (_, more) in zip(tables, fusions, claims, strict=True)],
         "ranks": [asdict(rank) for rank in ranks],
     }
-    blocks = [_text(*both) for both in zip(tables, fusions, strict=True)]
+    texts = [(_text(a, b), text) for a, b, (text, _) in zip(tables, fusions, claims, strict=True)]
+    blocks = [text for of_run in texts for text in of_run if text]
     written = [f"{path}: written" for path in (*kept, arguments.html, arguments.plot) if path]
     show(arguments, facts, "\n\n".join([*blocks, *([_ranks(ranks, len(tables))] if len(tables) > 1 else []), *written]))
     return 0

@@ -27,6 +27,7 @@ def add(commands: Any) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
+    from hedge_tasks.cli.claim_text import claim_block
     from hedge_tasks.detectors.score_files import write_scores
     from hedge_tasks.errors import ConfigError
     from hedge_tasks.runs.scorers import scorers_of
@@ -50,7 +51,8 @@ def run(arguments: argparse.Namespace) -> int:
         "filters": {name: as_json(summary) for name, (_, summary) in summaries.items()},
     }
     blocks = [f"{name}\n{as_text(summary)}" for name, (_, summary) in summaries.items()]
-    show(arguments, facts, "\n\n".join([finished.title, *blocks]))
+    text, more = claim_block(finished)
+    show(arguments, {**facts, **more}, "\n\n".join([finished.title, *blocks, *([text] if text else [])]))
     return 0
 
 

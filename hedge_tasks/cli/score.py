@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import argparse
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from hedge_tasks.cli.choices import add_detectors, chosen_detectors
 from hedge_tasks.cli.summary import as_json, as_text
 from hedge_tasks.io.commands import command, show
+
+if TYPE_CHECKING:
+    from hedge_tasks.data.answers import AnswerSet
+    from hedge_tasks.runs.claims import ScoredClaims
 
 _SHAPES = """\
 ANSWERS is one of these, by its ending or --csv; - reads the standard input:
@@ -39,15 +43,24 @@ def add(commands: Any) -> None:
     score.add_argument("--with-question", action="store_true", help="put the question in front of each answer")
     score.add_argument("--alpha", type=float, default=1.0, help="weight of the clean-noisy gap in VASE (default: 1)")
     add_detectors(score, "se, radflag, vase and what they should be compared with")
+    score.add_argument(
+        "--claims",
+        metavar="SUPPORT",
+        help="score claims as well, those of the field claims, else sentences: words (by default where there is the "
+        "field), nli or cosine; hedge claims has more",
+    )
     score.add_argument("--out", type=Path, metavar="SCORES.jsonl", help="write the scores of every line")
 
 
 def run(arguments: argparse.Namespace) -> int:
+    from hedge_tasks.cli.claim_text import block_of
     from hedge_tasks.clustering import build_backend
     from hedge_tasks.data.answer_files import read_answer_sets
     from hedge_tasks.detectors.pipeline import USUAL, cluster_open, summarise
     from hedge_tasks.detectors.score_files import write_scores
     from hedge_tasks.detectors.scorer import score_all
+    from hedge_tasks.runs.kept_claims import measured_claims
+    from hedge_tasks.runs.run_files import Run
     from hedge_tasks.runs.scorers import chosen_models
 
     detectors = chosen_detectors(arguments, USUAL)
@@ -57,7 +70,9 @@ def run(arguments: argparse.Namespace) -> int:
     answer_sets = read_answer_sets(arguments.answers, table=arguments.csv, allow_unknown=arguments.allow_unknown)
     given = [a for a in answer_sets if a.cluster_ids is not None]
     clustered = cluster_open(answer_sets, backend, with_question=arguments.with_question)
-    scores = score_all(clustered, backend, detectors, alpha=arguments.alpha)
+    claims = _claims(answer_sets, arguments, options)
+    known = {one.answers.id: one.evidence for one in claims.answers} if claims else {}
+    scores = score_all(clustered, backend, detectors, alpha=arguments.alpha, claims=lambda: known)
     if arguments.out:
         write_scores(arguments.out, scores)
     summary = {
@@ -69,8 +84,35 @@ def run(arguments: argparse.Namespace) -> int:
         **summarise(scores),
     }
     text = as_text(summary)
-    if n_claims := sum(len(a.claims) for a in answer_sets):
-        summary["claims"] = n_claims
-        text += f"\n{n_claims} parts of the answers are marked as claims: hedge claims {arguments.answers} scores them"
-    show(arguments, as_json(summary), text)
+    facts = as_json(summary)
+    if claims:
+        block, more = block_of(claims, *measured_claims(claims, Run(str(arguments.answers), "", ())))
+        facts, text = {**facts, **more}, f"{text}\n\n{block}"
+    show(arguments, facts, text)
     return 0
+
+
+def _claims(answer_sets: list[AnswerSet], arguments: argparse.Namespace, models: dict[str, Any]) -> ScoredClaims | None:
+    """The claims of the answers and how far their draws support them; None where nobody asks for them."""
+    import sys
+
+    from hedge_tasks.claims import build_decomposition, build_entailment
+    from hedge_tasks.io.commands import say
+    from hedge_tasks.runs.claims import inquiry, score_claims
+    from hedge_tasks.runs.run_files import Run
+
+    marked = any(a.claims for a in answer_sets)
+    if not (arguments.claims or marked):
+        return None
+    unit = "given" if marked else "sentence"
+    support = arguments.claims or "words"
+    same_model = {"nli": "nli", "cosine": "embed"}.get(support) == arguments.clustering
+    named = {"model": models["model"]} if same_model and "model" in models else {}
+    engine, decomposition = build_entailment(support, **named), build_decomposition(unit)
+    asked = inquiry(answer_sets, decomposition)
+    engine.check()
+    price = asked.price(engine)
+    say(f"price: {price}", sys.stderr)
+    run = Run(str(arguments.answers), "", tuple(answer_sets))
+    settings = {**decomposition.settings(), **engine.settings()}
+    return score_claims(run, asked.ask(engine), engine, price, settings)

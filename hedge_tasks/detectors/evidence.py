@@ -13,6 +13,7 @@ from typing import Any, TypeVar, cast
 import numpy as np
 import numpy.typing as npt
 
+from hedge_tasks.claims.base import ClaimEvidence
 from hedge_tasks.clustering.relations import Pair
 from hedge_tasks.data.answers import AnswerSet
 
@@ -63,6 +64,7 @@ class Evidence:
         question: what was asked.
         forced: by name, log-probabilities of whole texts that the model was made to say, in nats; see
             `hedge_tasks.sampling.forced`.
+        claims: of the baseline answer, with their support by the other answers.
 
     Raises:
         ValueError: a length or shape is not that of the answers.
@@ -77,6 +79,7 @@ class Evidence:
     cosines: Matrix | None = None
     question: str | None = None
     forced: Mapping[str, float] = field(default_factory=dict)
+    claims: ClaimEvidence | None = None
 
     def __post_init__(self) -> None:
         if isinstance(self.texts, str) or not 0 <= self.n_clean < len(self.texts):
@@ -156,6 +159,8 @@ class Evidence:
             "forced_reworded": "reworded" in self.forced,
             "forced_truth": {"true", "false"} <= self.forced.keys(),
         }
+        if self.claims is not None and self.claims.claims:
+            met |= {"claims": True, "contradictions": self.claims.contradicts}
         return frozenset(need for need, there in met.items() if there)
 
     def shared(self, function: Callable[[Evidence], Result]) -> Result:
@@ -175,11 +180,18 @@ class Evidence:
         return self.cluster_ids
 
 
-def evidence_of(answer_set: AnswerSet, *, relations: Matrix | None = None, cosines: Matrix | None = None) -> Evidence:
+def evidence_of(
+    answer_set: AnswerSet,
+    *,
+    relations: Matrix | None = None,
+    cosines: Matrix | None = None,
+    claims: ClaimEvidence | None = None,
+) -> Evidence:
     """The evidence of an answer set, with its cluster ids where it has any.
 
     Args:
         relations, cosines: of its answers; see `relation_matrices` and `cosine_matrices`.
+        claims: of its baseline answer, with their support by at least these draws.
     """
     answers = answer_set.answers
     return Evidence(
@@ -196,6 +208,7 @@ def evidence_of(answer_set: AnswerSet, *, relations: Matrix | None = None, cosin
             for name, answer in answer_set.forced.items()
             if answer.mean_logprob is not None and answer.n_tokens is not None
         },
+        claims=None if claims is None else claims.with_draws(len(answer_set.clean), len(answer_set.noisy)),
     )
 
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from typing import Any
 
+from hedge_tasks.claims.base import ClaimNumbers
 from hedge_tasks.clustering import ClusteringBackend, build_backend
 from hedge_tasks.clustering.base import Behind
 from hedge_tasks.data.answers import AnswerSet
@@ -47,6 +48,7 @@ class Scores(Mapping[str, float | None]):
         lexical_sampled: whether lexical compares a sample of the pairs of answers, because there are too many.
         left_out: detector -> why it has no number.
         n_clean: how many of the answers are clean samples.
+        claims: the labelled claims of the baseline answer in numbers, for rows about these.
     """
 
     id: str
@@ -61,6 +63,7 @@ class Scores(Mapping[str, float | None]):
     lexical_sampled: bool = False
     left_out: Mapping[str, str] = field(default_factory=dict)
     n_clean: int = 0
+    claims: ClaimNumbers | None = None
 
     @property
     def n_noisy(self) -> int:

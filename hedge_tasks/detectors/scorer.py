@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from loguru import logger
 
+from hedge_tasks.claims.base import ClaimEvidence
 from hedge_tasks.clustering import ClusteringBackend, build_backend
 from hedge_tasks.clustering.base import GivesCosines, GivesRelations
 from hedge_tasks.clustering.embedding import EmbeddingClustering
@@ -28,6 +29,9 @@ _NOT_OPTIONS = frozenset(
 
 _AT_A_TIME = 512
 
+ClaimSource = Callable[[], Mapping[str, ClaimEvidence]]
+"""Looks up what is known of the claims of a run's answers, by their id, where a detector asks for it."""
+
 POSITIONS = ("before", "after")
 """Where the question is put."""
 
@@ -44,6 +48,7 @@ class Scorer:
         alpha: weight of the clean-noisy gap in VASE.
         choice: how the threshold of embedding clustering is chosen; None where the backend has a fixed one or none.
         detectors: names of those that score.
+        claims: what is known of the answers' claims.
     """
 
     name: str
@@ -53,6 +58,7 @@ class Scorer:
     choice: ThresholdChoice | None = None
     detectors: tuple[str, ...] = USUAL
     question_position: str = "before"
+    claims: ClaimSource | None = field(default=None, compare=False, repr=False)
 
     def __post_init__(self) -> None:
         if self.question_position not in POSITIONS:
@@ -121,6 +127,10 @@ class Scorer:
         """The same, that asks its models only what is not there; see `hedge_tasks.clustering.said`."""
         return replace(self, backend=self.backend.looking_up(said)) if isinstance(self.backend, LooksUp) else self
 
+    def with_claims(self, claims: ClaimSource) -> Scorer:
+        """The same for a run whose claims are known."""
+        return replace(self, claims=claims)
+
     def cluster(self, answer_sets: Sequence[AnswerSet], *, gather: Gather = list) -> list[AnswerSet]:
         """Give every answer set its cluster ids; see `cluster_with_outcome`."""
         return self.cluster_with_outcome(answer_sets, gather=gather)[0]
@@ -175,7 +185,8 @@ class Scorer:
         """
         with on(clock, "clusters"):
             clustered = self.cluster(answer_sets)
-        return score_all(clustered, self.backend, self.detectors, alpha=self.alpha, clock=clock)
+        about: dict[str, Any] = {"alpha": self.alpha, "clock": clock, "claims": self.claims}
+        return score_all(clustered, self.backend, self.detectors, **about)
 
 
 def score_all(
@@ -185,6 +196,7 @@ def score_all(
     *,
     alpha: float = 1.0,
     clock: Clock | None = None,
+    claims: ClaimSource | None = None,
 ) -> list[Scores]:
     """Score answer sets that have cluster ids, with all that their backend's model can tell the detectors.
 
@@ -193,8 +205,9 @@ def score_all(
 
     Args:
         backend: what they were clustered with; None where that is not known.
+        claims: what is known of the answers' claims.
     """
-    evidence = evidence_for(clustered, backend, detectors, clock=clock)
+    evidence = evidence_for(clustered, backend, detectors, clock=clock, claims=claims)
     options: dict[str, Any] = {"alpha": alpha, "detectors": detectors, "clock": clock}
     return [score_clustered(a, evidence=e, **options) for a, e in zip(clustered, evidence, strict=True)]
 
@@ -205,6 +218,7 @@ def evidence_for(
     detectors: Sequence[str],
     *,
     clock: Clock | None = None,
+    claims: ClaimSource | None = None,
 ) -> Iterator[Evidence]:
     """The evidence that detectors look at, with all that the backend's model can tell them; see `score_all`.
 
@@ -217,6 +231,7 @@ def evidence_for(
     nli = backend if "relations" in needs and isinstance(backend, GivesRelations) else None
     if nli is not None and not nli.knows_probabilities:
         nli = None
+    known = claims() if claims is not None and "claims" in needs else {}
     for start in range(0, len(answer_sets), _AT_A_TIME):
         block = answer_sets[start : start + _AT_A_TIME]
         texts = [answer_set.texts for answer_set in block]
@@ -226,7 +241,8 @@ def evidence_for(
         with on(clock, "relations"):
             relations = relation_matrices(texts, nli.probabilities) if nli else nothing
         for answer_set, cosine, relation in zip(block, cosines, relations, strict=True):
-            yield evidence_of(answer_set, relations=relation, cosines=cosine)
+            of_claims = known.get(answer_set.id)
+            yield evidence_of(answer_set, relations=relation, cosines=cosine, claims=of_claims)
 
 
 def _installed(settings: Mapping[str, Any]) -> list[str]:

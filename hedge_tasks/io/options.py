@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
+from typing import Any
 from urllib.parse import urlsplit
 
 from hedge_tasks.errors import ConfigError
@@ -28,6 +30,35 @@ def scalar(written: str) -> bool | int | float | str | None:
         except ValueError:
             continue
     return written
+
+
+def named(key: str, given: object) -> dict[str, Any]:
+    """A name with options: `name`, `name:key=value,...`, or a mapping with `name`; as a mapping with `name`.
+
+    Raises:
+        ConfigError: it is none of these, or an option is given twice.
+
+    Example:
+        >>> named("support", "judge:model=m,claims_a_call=8")
+        {'name': 'judge', 'model': 'm', 'claims_a_call': 8}
+    """
+    if isinstance(given, Mapping):
+        return {**given, "name": text(f"{key}.name", given.get("name"))}
+    name, _, rest = text(key, given).partition(":")
+    found: dict[str, Any] = {"name": text(key, name)}
+    for part in filter(None, (part.strip() for part in rest.split(","))):
+        option, equals, value = (piece.strip() for piece in part.partition("="))
+        if not equals or not option:
+            raise ConfigError(f"{key}: expected name:key=value,..., got {_quotable(part)!r} in it")
+        if option in found:
+            raise ConfigError(f"{key}: {option!r} is given twice")
+        found[option] = scalar(value)
+    return found
+
+
+def _quotable(part: str) -> str:
+    """What of a piece that could not be read may stand in an error: a slip of the pen may have put a key there."""
+    return part if len(part) <= 12 else part[:4] + "…"
 
 
 def optional_text(key: str, value: object) -> str | None:

@@ -16,6 +16,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from hedge_tasks.claims.base import ClaimEvidence
 from hedge_tasks.clustering import ClusteringBackend
 from hedge_tasks.clustering.said import Said
 from hedge_tasks.data.answers import AnswerSet
@@ -140,6 +141,11 @@ class ScoreFilter:
         self.alpha = float(alpha)
         self._backend: ClusteringBackend | None = None
         self._further: tuple[str, ...] = ()
+        self._claims: Mapping[str, ClaimEvidence] = {}
+
+    def know(self, claims: Mapping[str, ClaimEvidence]) -> None:
+        """Say what is known of the answers' claims, by their id."""
+        self._claims = claims
 
     def serve(self, detectors: Sequence[str], backend: ClusteringBackend | None) -> None:
         """Say what is asked besides the usual detectors, and what the answers will have been clustered with."""
@@ -150,7 +156,8 @@ class ScoreFilter:
         return {"alpha": self.alpha, **({"detectors": list(self._further)} if self._further else {})}
 
     def apply(self, resps: Sequence[AnswerSet], docs: object = None) -> list[ScoredAnswers]:
-        scores = score_all(resps, self._backend, (*USUAL, *self._further), alpha=self.alpha)
+        about: dict[str, Any] = {"alpha": self.alpha, "claims": lambda: self._claims}
+        scores = score_all(resps, self._backend, (*USUAL, *self._further), **about)
         return [ScoredAnswers(*both) for both in zip(resps, scores, strict=True)]
 
 

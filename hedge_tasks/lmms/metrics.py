@@ -257,7 +257,8 @@ class OfQuestionType:
 
 def looks_at_samples(metric: Any) -> bool:
     """Whether a row is about sampled answers: all its detectors cost draws, or it says `of_samples` itself."""
-    detectors = [registry.get(name) for name in getattr(metric, "detectors", ()) if name in registry.names()]
+    known = {*registry.names(), *registry.names("claim")}
+    detectors = [registry.get(name) for name in getattr(metric, "detectors", ()) if name in known]
     return bool(getattr(metric, "of_samples", False)) or (
         bool(detectors) and all(detector.draws(1, 1) > 0 for detector in detectors)
     )

@@ -17,8 +17,9 @@ from hedge_tasks.errors import DrawsFailed
 from hedge_tasks.lmms.filters import ClusterFilter, ScoredAnswers, ScoreFilter
 from hedge_tasks.lmms.outcome import Everything, report_outcome, run_of
 from hedge_tasks.lmms.processes import gather, is_first
+from hedge_tasks.runs.claims import CLAIMS
 from hedge_tasks.runs.evidence import KeptEvidence
-from hedge_tasks.runs.run_files import save_run
+from hedge_tasks.runs.run_files import Run, save_run
 from hedge_tasks.sampling.plan import SamplingPlan
 
 _NO_ENTROPY = 1e-9  # nats; but for rounding it is 0
@@ -85,6 +86,11 @@ class Results:
             self.outcome["zero_entropy"] = shares
             self.outcome["health"] = {**self.outcome["health"], "zero_entropy": shares}
 
+    def note_claims(self, judged: Mapping[str, Any]) -> None:
+        """What was judged of the claims of answers, by document id: part of their verdicts."""
+        for id, spans in judged.items():
+            self.verdicts[id][CLAIMS] = spans
+
     def gather(self, task: str, judge: str, instances: list[Instance], answer_sets: list[AnswerSet]) -> Everything:
         """(document, its answers, its verdict) of all processes; the first process reports what came of them."""
         numbered = [
@@ -106,14 +112,15 @@ class Results:
         evidence: KeptEvidence,
         columns: Mapping[str, Any],
         settings: dict[str, Any],
-    ) -> None:
+    ) -> Run | None:
         """Keep all answers and labels, and what models said of the answers, as a run file; nothing without a folder."""
         if folder is None or not is_first():
-            return
+            return None
         settings |= {key: self.outcome[key] for key in ("sampled", "failed") if key in self.outcome}
         run = replace(run_of(task, model, everything, settings), evidence=evidence, columns=columns)
         path = save_run(run, folder)
         logger.info("{}: answers and labels are in {}", task, path)
+        return replace(run, path=path)
 
 
 def keep_said(ensembles: Sequence[Any]) -> Said:

@@ -61,6 +61,8 @@ class DocumentSettings:
         revision: revision of the data set on the hub.
         protocol: "reference" or "paper": how sampling and clustering are set where the YAML leaves it open; see
             `hedge_tasks.runs.protocols`. HEDGE_PROTOCOL takes its place. None is ours.
+        claims: how the claims of answers are found and supported, for rows about these; see
+            `hedge_tasks.lmms.claims`. None asks nothing.
     """
 
     prompt: str
@@ -77,6 +79,7 @@ class DocumentSettings:
     description: str | None = None
     evaluation: str | None = None
     protocol: str | None = None
+    claims: Mapping[str, Any] | None = None
 
     @classmethod
     def of_task(cls, config: Mapping[str, Any]) -> DocumentSettings:

@@ -32,6 +32,8 @@ from hedge_tasks.data.manifests import Data, Manifest
 from hedge_tasks.data.splits import DATA_FILES, FILE_KINDS
 from hedge_tasks.detectors.registry import get, names
 from hedge_tasks.errors import unknown
+from hedge_tasks.lmms.claim_metrics import asks_for_claims, claim_metrics
+from hedge_tasks.lmms.claims import FoundClaims, TaskClaims, switched_off
 from hedge_tasks.lmms.documents import load_documents
 from hedge_tasks.lmms.filters import (
     ClusterFilter,
@@ -50,7 +52,7 @@ from hedge_tasks.lmms.metrics import (
     own_metrics,
 )
 from hedge_tasks.lmms.next_step import note_kept
-from hedge_tasks.lmms.outcome import Everything
+from hedge_tasks.lmms.outcome import Everything, run_of
 from hedge_tasks.lmms.processes import gather, is_first
 from hedge_tasks.lmms.reasoning import Tags, reasoning_tags, spoken, spoken_set, without_reasoning
 from hedge_tasks.lmms.requests import check_images, check_models, check_noise, closed_choices, warn_of_nothing_kept
@@ -58,6 +60,7 @@ from hedge_tasks.lmms.results import Results, filter_settings, keep_said
 from hedge_tasks.lmms.settings import DocumentSettings, refuse_stock_keys
 from hedge_tasks.perturb import Wording
 from hedge_tasks.replies import spoken_text
+from hedge_tasks.runs.claim_files import SETTING as CLAIMS
 from hedge_tasks.runs.cost import measured
 from hedge_tasks.runs.evidence import KeptEvidence, joined, keep
 from hedge_tasks.runs.protocols import protocol_of
@@ -89,6 +92,9 @@ class HedgeTask(ConfigurableMessagesTask):
     judge: Judge
     plan: SamplingPlan
     not_on_hub: ClassVar[Mapping[str, str]] = {}
+
+    _claims: TaskClaims | None = None
+    _found_claims: FoundClaims | None = None
 
     # --- hooks of evaluations -----------------------------------------------------------------------------------------
 
@@ -157,9 +163,10 @@ class HedgeTask(ConfigurableMessagesTask):
         settings = DocumentSettings.of_task(config)
         refuse_stock_keys(config)
         # Before the data is loaded: a slip of the pen should not cost that.
-        metrics = {**known_metrics(), **own_metrics(settings.evaluation, config["task"])}
+        metrics = {**known_metrics(), **claim_metrics(), **own_metrics(settings.evaluation, config["task"])}
         judge = self.judge_of(settings, config["task"])
         self._start(settings, metrics=metrics, judge=judge, prompt=load_prompt(settings.prompt))
+        self._claims = TaskClaims.from_config(settings.claims, config["task"])
         # TaskConfig knows neither our keys nor the one that named this class.
         framework = {key: value for key, value in config.items() if key not in ("class", "hedge", "hedge_overrides")}
         protocol = protocol_of(self._settings.protocol)
@@ -267,6 +274,8 @@ class HedgeTask(ConfigurableMessagesTask):
             if self.plan.n:
                 check_models(self._filters)
             check_judge(self.judge, bool(self._settings.images))
+            if self._claims is not None:
+                self._claims.check(bool(self._settings.images))
 
     def _leave_out_samples(self) -> None:
         """Without samples there is nothing to cluster, and rows about samples have no number in any document."""
@@ -276,6 +285,8 @@ class HedgeTask(ConfigurableMessagesTask):
         del self._filters[1:]
         for name in gone:
             del self._metric_fn_list[name]
+        if not any(asks_for_claims(metrics[name]) for name in self._metric_fn_list):
+            self._claims = None
         if gone:
             self._results.outcome["left_out_rows"] = {"rows": gone, "reason": NO_SAMPLES}
             if is_first():
@@ -360,6 +371,7 @@ class HedgeTask(ConfigurableMessagesTask):
             cost["answers"] = {"seconds": round(time.perf_counter() - self._asked_at, 3)}
         with measured() as judging:
             labelled = self._read(instances, self._adjudicate(instances, answer_sets))
+            self._judge_claims(instances, labelled)
         cost["labels"] = judging.to_dict()
         for instance, answer_set in zip(instances, labelled, strict=True):
             instance.resps = [answer_set.to_json()]
@@ -368,6 +380,7 @@ class HedgeTask(ConfigurableMessagesTask):
         said = self._remember()
         evidence = KeptEvidence()
         try:
+            self._find_claims(labelled, everything)
             for ensemble in self._filters:
                 with measured() as scoring:
                     ensemble.apply(instances, None)
@@ -395,6 +408,28 @@ class HedgeTask(ConfigurableMessagesTask):
         judged = self.judge_cases(cases, answer_sets)
         self._results.note_verdicts(cases, judged)
         return [a.with_label(verdict.label) for a, (verdict, _) in zip(answer_sets, judged, strict=True)]
+
+    def _judge_claims(self, instances: Sequence[Instance], answer_sets: Sequence[AnswerSet]) -> None:
+        """Put into the verdicts what a judge of claims says of each claim, where there is one."""
+        if self._claims is not None:
+            cases = {a.id: self._case(instance, a) for instance, a in zip(instances, answer_sets, strict=True)}
+            judged = self._claims.judged(answer_sets, cases, output_folder(self._args, LABELS))
+            self._results.note_claims(judged)
+
+    def _find_claims(self, answer_sets: Sequence[AnswerSet], everything: Everything) -> None:
+        """Ask how far the draws support the claims; rows and filters know of them from here on."""
+        if self._claims is None:
+            return
+        metrics = [self._aggregation_list[name] for name in self._metric_fn_list]
+        detectors = dict.fromkeys(name for metric in metrics for name in getattr(metric, "claim_detectors", ()))
+        run = run_of(self.config.task, display_name(self._args) or "", everything, self._hedge_settings())
+        with measured() as asking:
+            self._found_claims = self._claims.found(answer_sets, run, list(detectors))
+        self._results.cost["claims"] = asking.to_dict()
+        for ensemble in self._filters:
+            for step in ensemble.filters:
+                if isinstance(step, ScoreFilter):
+                    step.know(self._found_claims.evidence)
 
     def _answers_are_free(self) -> bool:
         """Whether replies have no fixed form that the evaluation reads."""
@@ -458,7 +493,9 @@ class HedgeTask(ConfigurableMessagesTask):
     def _save_run(self, everything: Everything, evidence: KeptEvidence, columns: Mapping[str, Any]) -> None:
         model, folder = display_name(self._args) or "", output_folder(self._args, FOLDER)
         settings = {**self._hedge_settings(), "metadata": dict(self.config.metadata or {})}
-        self._results.save(folder, self.config.task, model, everything, evidence, columns, settings)
+        run = self._results.save(folder, self.config.task, model, everything, evidence, columns, settings)
+        if run is not None and self._claims is not None and self._found_claims is not None:
+            self._claims.keep(run, self._found_claims)
         if folder is not None:
             note_kept(folder.parent, own_data=self.config.dataset_path in FILE_KINDS)
 
@@ -470,9 +507,12 @@ class HedgeTask(ConfigurableMessagesTask):
             return {FAILED_RATE: {"value": 1, "group": None}}
         scored: ScoredAnswers = results[0]
         verdict = self._results.verdicts[scored.scores.id]
+        scores = scored.scores
+        if self._found_claims is not None:
+            scores = replace(scores, claims=self._found_claims.numbers[scores.id])
         document = {**doc, **self.facts(doc, scored.answers)}
         metrics = {name: metric for name, metric in self._aggregation_list.items() if name in self._metric_fn_list}
-        records = {name: metric.record(scored.scores, verdict, document) for name, metric in metrics.items()}
+        records = {name: metric.record(scores, verdict, document) for name, metric in metrics.items()}
         # A row of its own only where documents are left out: it would be 0 in every other table.
         return {**records, FAILED_RATE: {"value": 0, "group": None}} if self._results.failed else records
 
@@ -486,6 +526,8 @@ class HedgeTask(ConfigurableMessagesTask):
             if own is None and name not in self._metrics:
                 raise unknown(f"metric of {self.config.task}", name, self._metrics)
             metric = self._metrics[name] if own is None else own() if isinstance(own, type) else own
+            if asks_for_claims(metric) and switched_off(self.config.task, name):
+                continue
             self._metric_fn_list[name] = None
             self._aggregation_list[name] = metric
             self._higher_is_better[name] = metric.higher_is_better
@@ -510,6 +552,7 @@ class HedgeTask(ConfigurableMessagesTask):
             "sampling": plan.settings(),
             "filters": filters,
             "outcome": self._results.outcome,
+            **({CLAIMS: self._claims.settings()} if self._claims is not None else {}),
             **({"evaluation": dict(more)} if (more := self.circumstances()) else {}),
             METRICS: list(self._metric_fn_list),
             **({"read_by": _name_of(type(self))} if type(self).read_answer is not HedgeTask.read_answer else {}),

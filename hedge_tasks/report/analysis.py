@@ -15,7 +15,7 @@ from hedge_tasks.runs.comparisons import compare_two_runs, compare_two_scores
 from hedge_tasks.runs.health import health_of
 from hedge_tasks.runs.measures import auroc_estimate, rate_of, within_strata
 from hedge_tasks.runs.run_files import Run
-from hedge_tasks.runs.scorers import scorers_of
+from hedge_tasks.runs.scorers import knowing, scorers_of
 from hedge_tasks.runs.suite import SuiteMetric, compare, documents_of, measured
 from hedge_tasks.statistics import Comparison, Estimate, Measured, StratifiedAuroc, holm
 
@@ -170,7 +170,7 @@ def _own_scorers(run: Run) -> dict[str, Scorer]:
     try:
         return scorers_of(run)
     except ConfigError:
-        return {"exact": Scorer("exact", build_backend("exact"))}
+        return {"exact": knowing(Scorer("exact", build_backend("exact")), run)}
 
 
 def _shared(run: Run, scorers: dict[str, Scorer], backends: dict[str, Scorer]) -> dict[str, Scorer]:

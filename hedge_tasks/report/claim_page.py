@@ -18,7 +18,8 @@ from hedge_tasks.detectors.registry import get
 from hedge_tasks.errors import DataError
 from hedge_tasks.report.pages import asset, render
 from hedge_tasks.report.texts import script_json
-from hedge_tasks.runs.claim_table import ClaimTable, Flagged, column, flagged
+from hedge_tasks.runs.claim_numbers import Flagged, column, flagged
+from hedge_tasks.runs.claim_table import ClaimTable
 from hedge_tasks.runs.claims import ScoredAnswer, ScoredClaims
 from hedge_tasks.runs.run_files import now
 
@@ -51,23 +52,9 @@ def build_claim_page(
     Raises:
         DataError: no claim has a score of that detector.
     """
-    name = detector or _default(scored, table)
-    values = [one.scores.get(name, np.empty(0)) for one in scored.answers]
-    known = np.concatenate([*values, np.empty(0)])
-    known = known[np.isfinite(known)]
-    if not len(known):
-        raise DataError(f"{scored.title}: no claim has a score of {name}")
-    low, high = float(known.min()), float(known.max())
-    ranked = sorted(
-        (i for i, of in enumerate(values) if np.isfinite(of).any()),
-        key=lambda i: (-float(np.mean(values[i][np.isfinite(values[i])])), i),
-    )
-    options = dict(table.settings) if table else {}
-    threshold = _threshold(table, name)
-    shown = [
-        _answer(scored.answers[i], values[i], (low, high), options, f"a{place}")
-        for place, i in enumerate(ranked[:answers])
-    ]
+    name = detector or default_detector(scored, table)
+    shown, n_ranked = worst_answers(scored, table, name, answers)
+    threshold = threshold_of(table, name)
     return render(
         "claims.html.j2",
         scripts=[asset("page.js"), asset("claims.js")],
@@ -83,12 +70,44 @@ def build_claim_page(
         threshold=threshold,
         data=_data(table, name, threshold),
         answers=shown,
-        n_answers=len(ranked),
+        n_answers=n_ranked,
         left_out=list((table.left_out if table else scored.left_out).items()),
     )
 
 
-def _default(scored: ScoredClaims, table: ClaimTable | None) -> str:
+def worst_answers(
+    scored: ScoredClaims, table: ClaimTable | None, name: str, most: int, prefix: str = ""
+) -> tuple[list[dict[str, Any]], int]:
+    """The answers of the highest mean score, as the templates show them, and how many there are in all.
+
+    Args:
+        name: of the detector whose scores shade the claims.
+        most: answers to show.
+        prefix: of all anchors, so that a page may show several runs.
+
+    Raises:
+        DataError: no claim has a score of that detector.
+    """
+    values = [one.scores.get(name, np.empty(0)) for one in scored.answers]
+    known = np.concatenate([*values, np.empty(0)])
+    known = known[np.isfinite(known)]
+    if not len(known):
+        raise DataError(f"{scored.title}: no claim has a score of {name}")
+    ends = float(known.min()), float(known.max())
+    ranked = sorted(
+        (i for i, of in enumerate(values) if np.isfinite(of).any()),
+        key=lambda i: (-float(np.mean(values[i][np.isfinite(values[i])])), i),
+    )
+    options = dict(table.settings) if table else {}
+    shown = [
+        _answer(scored.answers[i], values[i], ends, options, f"{prefix}a{place}")
+        for place, i in enumerate(ranked[:most])
+    ]
+    return shown, len(ranked)
+
+
+def default_detector(scored: ScoredClaims, table: ClaimTable | None) -> str:
+    """The best detector that is not blind; without labels LUQ, else whatever there is."""
     if table is not None:
         seeing = [row.detector for row in table.rows if not row.blind and row.estimate.value is not None]
         if seeing:
@@ -97,7 +116,8 @@ def _default(scored: ScoredClaims, table: ClaimTable | None) -> str:
     return next((name for name in ("claim_luq", *names) if name in names), "claim_luq")
 
 
-def _threshold(table: ClaimTable | None, name: str) -> float | None:
+def threshold_of(table: ClaimTable | None, name: str) -> float | None:
+    """From which score on claims are flagged; None without labels."""
     rows = {row.detector: row for row in table.rows} if table else {}
     flag = rows[name].flagged if name in rows else None
     return flag.threshold if flag else None

@@ -26,6 +26,7 @@ from hedge_tasks.report.analysis import (
     compare_within,
     warnings_of,
 )
+from hedge_tasks.report.claim_section import claim_section
 from hedge_tasks.report.explorer import TEXT_BUDGET, explorer_data
 from hedge_tasks.report.lead import asked_of, detector_rows, price_of, soundness, tiles, why_no_detector
 from hedge_tasks.report.pages import asset, render
@@ -90,13 +91,14 @@ def build_report(
         data = explorer_data(analysis, shown, most=most, budget=TEXT_BUDGET // share)
         section = _section(names[i], analysis, runs, results)
         # Safe: nothing in it can end the script element it stands in.
-        sections.append({**section, "data": Markup(script_json(data)), "pictures_note": shown.note})
+        about = {"pictures_note": shown.note, "claims": claim_section(analysis.run, f"run-{i}-")}
+        sections.append({**section, **about, "data": Markup(script_json(data))})
     title = (
         names[0] if len(runs) == 1 else f"{len({r.task for r in runs})} tasks, {len({r.model for r in runs})} models"
     )
     return render(
         "report.html.j2",
-        scripts=[asset("page.js"), asset("explorer.js")],
+        scripts=[asset("page.js"), asset("explorer.js"), asset("claims.js")],
         title=f"HEDGE report: {title}",
         version=__version__,
         written=now()[:16].replace("T", " ") + " UTC",

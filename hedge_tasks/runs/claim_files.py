@@ -8,12 +8,13 @@ from __future__ import annotations
 
 import base64
 import binascii
+import glob
 import hashlib
 import json
 import math
 import zlib
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
@@ -29,7 +30,7 @@ from hedge_tasks.errors import DataError
 from hedge_tasks.io import outside
 from hedge_tasks.io.files import write_whole
 from hedge_tasks.io.json_lines import read_objects, seal, unseal
-from hedge_tasks.runs.claims import Price, ScoredAnswer, ScoredClaims, Supported
+from hedge_tasks.runs.claims import Price, ScoredAnswer, ScoredClaims, Supported, Teller
 from hedge_tasks.runs.run_files import Run
 
 
@@ -84,9 +85,41 @@ def _written(value: float) -> float | str | None:
 # --- support, kept with the run ---------------------------------------------------------------------------------------
 
 HEADER = "hedge_claims"
-FORMAT = 1
+FORMAT = 2
+
+SETTING = "claims"
+"""Of a run: `asked` are the settings of what its task kept of claims, `labels` whose word counts and how."""
 
 Matrix = npt.NDArray[np.floating[Any]]
+
+
+@dataclass(frozen=True)
+class KeptSupport:
+    """The claims of a run and their support, as they were kept; it takes the place of the engine that gave it.
+
+    Attributes:
+        supported: of the run's answers, in their order.
+        price: that was paid.
+        settings: of decomposition and engine, and what else was asked for (`elsewhere`, `graph`).
+        contradicts: see `Entailment`.
+        path: of the file.
+    """
+
+    supported: tuple[Supported, ...]
+    price: Price
+    settings: Mapping[str, Any]
+    contradicts: bool
+    path: Path
+
+    @property
+    def name(self) -> str:
+        """Of the engine."""
+        return str(self.settings.get("support", ""))
+
+    @property
+    def unit(self) -> str:
+        """Name of the decomposition."""
+        return str(self.settings.get("decomposition", ""))
 
 
 def kept_path(run: Run, settings: Mapping[str, Any]) -> Path | None:
@@ -97,10 +130,13 @@ def kept_path(run: Run, settings: Mapping[str, Any]) -> Path | None:
     return run.path.with_name(f"claims-{run.path.stem[:120]}-{digest}.jsonl")
 
 
-def keep_support(run: Run, supported: Sequence[Supported], price: Price, settings: Mapping[str, Any]) -> Path:
+def keep_support(
+    run: Run, supported: Sequence[Supported], engine: Teller, price: Price, settings: Mapping[str, Any]
+) -> Path:
     """Write the claims of a run and their support beside it.
 
     Args:
+        engine: that gave it.
         settings: of decomposition and engine, and what else was asked for.
 
     Raises:
@@ -109,28 +145,46 @@ def keep_support(run: Run, supported: Sequence[Supported], price: Price, setting
     path = kept_path(run, settings)
     if path is None:
         raise DataError(f"{run.title}: only what lies beside a file is kept")
-    header = {HEADER: FORMAT, "settings": settings, "price": asdict(price), "answers": len(supported)}
+    about = {"settings": settings, "contradicts": engine.contradicts, "price": asdict(price)}
+    header = {HEADER: FORMAT, **about, "answers": len(supported)}
     lines = [_kept_line(*both) for both in zip(run.answer_sets, supported, strict=True)]
     write_whole(path, b"".join(map(seal, (header, *lines))).decode("utf-8"))
     return path
 
 
-def kept_support(run: Run, settings: Mapping[str, Any]) -> tuple[list[Supported], Price] | None:
+def kept_support(run: Run, settings: Mapping[str, Any]) -> KeptSupport | None:
     """What was kept of a run with these settings; None where nothing was, or what was is of other texts or damaged."""
     path = kept_path(run, settings)
-    if path is None or not path.is_file():
-        return None
+    found = None if path is None or not path.is_file() else _read(path, run)
+    return found if found is not None and found.settings == settings else None
+
+
+def all_kept(run: Run) -> list[KeptSupport]:
+    """All that was kept of a run, that of its task's own settings first."""
+    if run.path is None:
+        return []
+    files = sorted(run.path.parent.glob(f"claims-{glob.escape(run.path.stem[:120])}-{'[0-9a-f]' * 12}.jsonl"))
+    found = [kept for path in files if (kept := _read(path, run)) is not None]
+    own = (run.settings.get(SETTING) or {}).get("asked")
+    return sorted(found, key=lambda kept: kept.settings != own)
+
+
+def _read(path: Path, run: Run) -> KeptSupport | None:
+    """What a file keeps; None, with a warning, where it is damaged or of other answers."""
     try:
         rows = [(n, unseal(line)) for n, line in outside.read_raw_lines(path)]
         (_, header), lines = rows[0], rows[1:]
-        if header.get(HEADER) != FORMAT or header.get("settings") != settings or len(lines) != len(run.answer_sets):
-            raise DataError("it is of another format, other settings or other answers")
+        settings, contradicts = header.get("settings"), header.get("contradicts")
+        if header.get(HEADER) != FORMAT or not isinstance(settings, dict) or not isinstance(contradicts, bool):
+            raise DataError("it is of another format")
+        if len(lines) != len(run.answer_sets):
+            raise DataError("it is of other answers")
         price = Price(**header["price"])
         found = [_of_line(row, a, f"line {n}") for (n, row), a in zip(lines, run.answer_sets, strict=True)]
     except (DataError, ValueError, KeyError, TypeError, IndexError) as error:
         logger.warning("The support of claims kept in {} is not used: {}", path, error)
         return None
-    return found, price
+    return KeptSupport(tuple(found), price, settings, contradicts, path)
 
 
 def _kept_line(answers: AnswerSet, one: Supported) -> dict[str, Any]:

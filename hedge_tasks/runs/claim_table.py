@@ -1,110 +1,54 @@
 """Detectors of claims side by side: how well each finds the hallucinated claims of long answers, and blind baselines.
 
 Two AUROCs: over all claims, and within the answer, where only claims of one answer are compared. What merely knows
-which answers are bad, or where in an answer errors stand, is good at one of them. Intervals and tests are clustered by
-image: claims of an answer are not independent.
+which answers are bad, or where in an answer errors stand, is good at one of them.
 """
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
 import numpy.typing as npt
 
-from hedge_tasks.claims.labels import label_of
 from hedge_tasks.detectors.base import Detector
 from hedge_tasks.detectors.registry import get
 from hedge_tasks.errors import ConfigError, DataError
+from hedge_tasks.runs.claim_numbers import (
+    TEXT,
+    Flagged,
+    Labelled,
+    Top,
+    column,
+    fault_of,
+    flagged,
+    labelled_claims,
+    of_answers,
+    pooled,
+    text_scores,
+    top_claim,
+    turned,
+    within,
+)
 from hedge_tasks.runs.claims import ScoredAnswer, ScoredClaims, groups_of, with_draws
-from hedge_tasks.runs.fusion import cross_fitting_folds
 from hedge_tasks.statistics import (
     Comparison,
     Estimate,
-    Mean,
     StratifiedAuroc,
     compare_scores,
     compare_within,
     estimate_auroc,
-    estimate_mean,
-    estimate_rate,
     holm,
-    stratified_auroc,
 )
 
 FloatArray = npt.NDArray[np.float64]
-IntArray = npt.NDArray[np.int64]
-BoolArray = npt.NDArray[np.bool_]
-
-TEXT = "claim_text"
-"""Name of the blind baseline that is fitted: a classifier of the claims' wording, cross-fitted by image."""
 
 FLAGGED = 0.2
 """Share of the claims that is flagged, where nobody says otherwise."""
 
 _SIZES = (1, 2, 3, 5, 10, 20, 30, 50)
 _CURVE = ("claim_radflag", "claim_luq", "claim_contradiction")
-
-
-@dataclass(frozen=True)
-class Labelled:
-    """The labelled claims of a run whose support is known, in one line.
-
-    Attributes:
-        labels: 1 = hallucinated, 0 = supported, shape (N,).
-        answers: number of each claim's answer, shape (N,).
-        groups: image of each claim, length N.
-        texts: of the claims.
-        places: (answer, claim) of each.
-        n_claims: of the run in all.
-        n_silent: on how many of them the reference is silent.
-        n_unknown: how many are left out because their support is not known.
-        n_unused: labelled spans that lie over no claim.
-    """
-
-    labels: IntArray
-    answers: IntArray
-    groups: tuple[str, ...]
-    texts: tuple[str, ...]
-    places: tuple[tuple[int, int], ...]
-    n_claims: int
-    n_silent: int
-    n_unknown: int
-    n_unused: int
-
-
-@dataclass(frozen=True)
-class Top:
-    """Of answers with both kinds of claims: how often the claim of the highest score is a hallucinated one.
-
-    Attributes:
-        rate: how often; claims that share the highest score count by their mean label.
-        chance: the same of a claim picked at random.
-        above: their difference, paired by answer.
-    """
-
-    rate: Mean
-    chance: Mean
-    above: Mean
-
-
-@dataclass(frozen=True)
-class Flagged:
-    """What flagging the claims of the highest scores gives.
-
-    Attributes:
-        share: of the claims flagged: at least what was asked for, more where claims share a score.
-        threshold: least score of a flagged one.
-        precision: share of the flagged claims that are hallucinated.
-        recall: share of the hallucinated claims that are flagged.
-    """
-
-    share: float
-    threshold: float
-    precision: Estimate
-    recall: Estimate
 
 
 @dataclass(frozen=True)
@@ -217,7 +161,7 @@ def claim_table(
     if not len(data.labels):
         raise DataError(f"{scored.title}: none of {data.n_claims} claims has a label that counts and known support")
     columns, left_out = _columns(scored, data)
-    text, reason = _text_classifier(data, seed)
+    text, reason = text_scores(data, seed)
     if text is None:
         left_out[TEXT] = reason
     else:
@@ -243,99 +187,32 @@ def claim_table(
     )
 
 
-def labelled_claims(scored: ScoredClaims, *, silent: str = "unlabelled", errors: str = "all") -> Labelled:
-    """The claims of a run that have a label and known support."""
-    groups = groups_of([one.answers for one in scored.answers])
-    labels, answers, images, texts, places = [], [], [], [], []
-    n_silent = n_unknown = 0
-    for i, one in enumerate(scored.answers):
-        for k, (claim, found, known) in enumerate(zip(one.claims, one.labels.labels, one.known, strict=True)):
-            n_silent += found is not None and found.silent
-            label = label_of(found, silent=silent, errors=errors)
-            if label is None:
-                continue
-            if not known:
-                n_unknown += 1
-                continue
-            labels.append(label)
-            answers.append(i)
-            images.append(groups[i])
-            texts.append(claim.text)
-            places.append((i, k))
-    return Labelled(
-        np.array(labels, dtype=np.int64),
-        np.array(answers, dtype=np.int64),
-        tuple(images),
-        tuple(texts),
-        tuple(places),
-        sum(len(one.claims) for one in scored.answers),
-        n_silent,
-        n_unknown,
-        sum(one.labels.unused for one in scored.answers),
-    )
-
-
-def column(answers: Sequence[ScoredAnswer], name: str, data: Labelled) -> FloatArray:
-    """The scores of a detector for the labelled claims, NaN where there is none."""
-    nothing = np.empty(0)
-    of = [one.scores.get(name, nothing) for one in answers]
-    return np.array([of[i][k] if len(of[i]) else math.nan for i, k in data.places], dtype=np.float64)
-
-
 def _columns(scored: ScoredClaims, data: Labelled) -> tuple[dict[str, FloatArray], dict[str, str]]:
     names = dict.fromkeys(name for one in scored.answers for name in one.scores)
     columns, left_out = {}, {}
     for name in names:
         values = column(scored.answers, name, data)
-        if missing := int(np.isnan(values).sum()):
-            left_out[name] = f"{missing} of {len(values)} labelled claims have no such score"
-        elif np.ptp(values) == 0 and len(values) > 1:
-            left_out[name] = "every labelled claim has the same score"
+        if fault := fault_of(values):
+            left_out[name] = fault
         else:
             columns[name] = values
     return columns, left_out
 
 
-def _text_classifier(data: Labelled, seed: int) -> tuple[FloatArray | None, str]:
-    """Probability that a claim is hallucinated by its wording alone, from claims about other images."""
-    from sklearn.feature_extraction.text import TfidfVectorizer
-    from sklearn.linear_model import LogisticRegression
-    from sklearn.pipeline import make_pipeline
-
-    try:
-        folds = cross_fitting_folds(data.labels, data.groups, seed)
-    except DataError as error:
-        return None, str(error)
-    found = np.empty(len(data.labels))
-    texts = np.array(data.texts, dtype=object)
-    for train, test in folds:
-        # Single characters are words, too, in scripts without spaces.
-        words = TfidfVectorizer(ngram_range=(1, 2), sublinear_tf=True, token_pattern=r"(?u)\b\w+\b")
-        model = make_pipeline(words, LogisticRegression(max_iter=2000))
-        try:
-            model.fit(texts[train], data.labels[train])
-        except ValueError as error:  # no word in any of them
-            return None, f"no classifier can be fitted ({error})"
-        found[test] = model.predict_proba(texts[test])[:, 1]
-    return np.round(found, 9), ""
-
-
 def _row(name: str, values: FloatArray, scored: ScoredClaims, data: Labelled, flag: float) -> ClaimRow:
     detector = None if name == TEXT else get(name)
     blind = detector is None or detector.blind
-    estimate = _pooled(values, data)
-    turned = blind and estimate.value is not None and estimate.value < 0.5
-    if turned:
+    reversed_ = blind and turned(values, data)
+    if reversed_:
         values = -values
-        estimate = _pooled(values, data)
     return ClaimRow(
         name,
         "Text classifier" if detector is None else detector.label,
         _draws(detector, scored),
         blind,
-        turned,
-        estimate,
-        _within(values, data),
+        reversed_,
+        pooled(values, data),
+        within(values, data),
         top_claim(values, data),
         flagged(values, data, flag),
     )
@@ -344,63 +221,6 @@ def _row(name: str, values: FloatArray, scored: ScoredClaims, data: Labelled, fl
 def _draws(detector: Detector | None, scored: ScoredClaims) -> int:
     n, m = (min((getattr(one.evidence, key) for one in scored.answers), default=0) for key in ("n_clean", "n_noisy"))
     return 0 if detector is None else detector.draws(n, m)
-
-
-def _pooled(values: FloatArray, data: Labelled) -> Estimate:
-    return estimate_auroc(values, data.labels, groups=data.groups, method="delong")
-
-
-def _within(values: FloatArray, data: Labelled) -> StratifiedAuroc:
-    return stratified_auroc(values, data.labels, data.answers.tolist(), groups=data.groups, each=False)
-
-
-def _mixed(data: Labelled) -> BoolArray:
-    """Which claims stand in an answer that has both kinds."""
-    n = int(data.answers.max()) + 1
-    wrong, all_of = np.bincount(data.answers, data.labels, n), np.bincount(data.answers, minlength=n)
-    found: BoolArray = ((wrong > 0) & (wrong < all_of))[data.answers]
-    return found
-
-
-def top_claim(values: FloatArray, data: Labelled) -> Top | None:
-    """How often the top claim of a mixed answer is wrong; None where there is no mixed answer."""
-    rates, chances, groups = [], [], []
-    for chosen in _of_answers(data, _mixed(data)):
-        labels, scores = data.labels[chosen], values[chosen]
-        rates.append(float(labels[scores == scores.max()].mean()))
-        chances.append(float(labels.mean()))
-        groups.append(data.groups[chosen[0]])
-    if not rates:
-        return None
-    above = np.array(rates) - np.array(chances)
-    return Top(estimate_mean(rates, groups), estimate_mean(chances, groups), estimate_mean(above, groups))
-
-
-def _of_answers(data: Labelled, used: BoolArray) -> list[IntArray]:
-    """Positions of the claims of each answer."""
-    places = np.flatnonzero(used)
-    if not len(places):
-        return []
-    ordered = places[np.argsort(data.answers[places], kind="stable")]
-    starts = np.flatnonzero(np.diff(data.answers[ordered])) + 1
-    return np.split(ordered, starts)
-
-
-def flagged(values: FloatArray, data: Labelled, share: float) -> Flagged | None:
-    """Precision and recall where the claims of the highest scores are flagged, at least this share of them."""
-    if not (data.labels == 1).any():
-        return None
-    count = max(1, math.ceil(share * len(values) - 1e-9))
-    threshold = float(np.sort(values)[::-1][count - 1])
-    chosen = values >= threshold
-    wrong = data.labels == 1
-    groups = np.array(data.groups, dtype=object)
-    return Flagged(
-        float(chosen.mean()),
-        threshold,
-        estimate_rate(wrong[chosen].astype(float), groups=groups[chosen].tolist()),
-        estimate_rate(chosen[wrong].astype(float), groups=groups[wrong].tolist()),
-    )
 
 
 def _best_blind(rows: Sequence[ClaimRow]) -> tuple[str | None, str | None]:
@@ -418,28 +238,28 @@ def _against(
     data: Labelled,
 ) -> list[ClaimRow]:
     """The rows with their paired comparison with the best blind baselines."""
-    turned = {row.detector for row in rows if row.reversed}
+    reversed_ = {row.detector for row in rows if row.reversed}
 
     def of(name: str) -> FloatArray:
-        return -columns[name] if name in turned else columns[name]
+        return -columns[name] if name in reversed_ else columns[name]
 
-    pooled, within = {}, {}
+    over_all, inside = {}, {}
     for row in rows:
         if row.blind:
             continue
         if best[0] is not None:
-            pooled[row.detector] = compare_scores(of(row.detector), of(best[0]), data.labels, groups=data.groups)
+            over_all[row.detector] = compare_scores(of(row.detector), of(best[0]), data.labels, groups=data.groups)
         if best[1] is not None:
             strata = data.answers.tolist()
-            within[row.detector] = compare_within(
+            inside[row.detector] = compare_within(
                 of(row.detector), of(best[1]), data.labels, strata, groups=data.groups
             )
-    adjusted = [dict(zip(c, holm([one.p_value for one in c.values()]), strict=True)) for c in (pooled, within)]
+    adjusted = [dict(zip(c, holm([one.p_value for one in c.values()]), strict=True)) for c in (over_all, inside)]
     return [
         ClaimRow(
             **{
                 **vars(row),
-                "against_blind": (pooled.get(row.detector), within.get(row.detector)),
+                "against_blind": (over_all.get(row.detector), inside.get(row.detector)),
                 "p_holm": (adjusted[0].get(row.detector), adjusted[1].get(row.detector)),
             }
         )
@@ -453,7 +273,7 @@ def _answer_rows(
     """Mean and maximum over all claims of an answer, labelled or not, against the answer's label."""
     from scipy.stats import spearmanr
 
-    wrong = {int(data.answers[chosen[0]]): float(data.labels[chosen].mean()) for chosen in _of_answers_all(data)}
+    wrong = {int(data.answers[chosen[0]]): float(data.labels[chosen].mean()) for chosen in of_answers(data)}
     own = all(scored.answers[i].answers.label is not None for i in wrong)
     told = "labels of the answers" if own else "whether any labelled claim is hallucinated"
     labels = {i: (scored.answers[i].answers.label or 0) if own else int(share > 0) for i, share in wrong.items()}
@@ -475,10 +295,6 @@ def _answer_rows(
     return tuple(found), told
 
 
-def _of_answers_all(data: Labelled) -> list[IntArray]:
-    return _of_answers(data, np.ones(len(data.labels), dtype=np.bool_))
-
-
 def _known(answer: ScoredAnswer, name: str) -> FloatArray:
     values = answer.scores[name]
     return values[~np.isnan(values)]
@@ -495,5 +311,5 @@ def _curve(scored: ScoredClaims, data: Labelled) -> list[CurvePoint]:
         for name in names:
             values = column(cut, name, data)
             if not np.isnan(values).any():
-                points.append(CurvePoint(name, n, _pooled(values, data), _within(values, data)))
+                points.append(CurvePoint(name, n, pooled(values, data), within(values, data)))
     return points

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -18,7 +18,7 @@ from hedge_tasks.claims.labels import Joined, join
 from hedge_tasks.claims.tokens import claim_logprobs
 from hedge_tasks.data.answers import AnswerSet
 from hedge_tasks.data.sentences import sentence_spans
-from hedge_tasks.data.spans import LabelledSpan
+from hedge_tasks.data.spans import LabelledSpan, read_spans
 from hedge_tasks.detectors import registry
 from hedge_tasks.detectors.base import Detector
 from hedge_tasks.errors import DataError
@@ -68,6 +68,13 @@ class Price:
     blind: int
     graph: int
     unit: str
+
+    def with_others(self, others: Sequence[Price]) -> Price:
+        """The price where other processes ask about other answers; what is equal in two of them counts twice."""
+        every = (self, *others)
+        sums = {name: sum(getattr(one, name) for one in every) for name in ("answers", "claims")}
+        asked = {name: sum(getattr(one, name) for one in every) for name in ("amount", "blind", "graph")}
+        return replace(self, draws=min(one.draws for one in every), **sums, **asked)
 
     def __str__(self) -> str:
         text = f"{self.claims} claims of {self.answers} answers x {self.draws} draws"
@@ -136,28 +143,49 @@ class Inquiry:
 def inquiry(
     answer_sets: Sequence[AnswerSet], decomposition: Decomposition, *, elsewhere: bool = True, graph: bool = False
 ) -> Inquiry:
-    """Decompose the answers of a run, and say what an engine is to be asked.
-
-    Args:
-        elsewhere: also for the blind baseline with another image's draws: the price of all clean draws once more.
-        graph: also for the graph of the claims of all draws.
+    """Decompose the answers of a run, and say what an engine is to be asked; see `inquiry_among`.
 
     Raises:
         DataError: there are no answers, or no claims in any of them.
     """
     if not answer_sets:
         raise DataError("there are no answers")
-    decomposed = decompose(answer_sets, decomposition)
-    if not any(one.claims for one in decomposed):
+    found = inquiry_among(answer_sets, answer_sets, decomposition, elsewhere=elsewhere, graph=graph)
+    if not any(one.claims for one in found.decomposed):
         raise DataError(f"the decomposition {decomposition.name} finds no claim in any of {len(answer_sets)} answers")
+    return found
+
+
+def inquiry_among(
+    answer_sets: Sequence[AnswerSet],
+    everything: Sequence[AnswerSet],
+    decomposition: Decomposition,
+    *,
+    elsewhere: bool = True,
+    graph: bool = False,
+    decomposed: Sequence[Decomposed] | None = None,
+) -> Inquiry:
+    """What an engine is to be asked about some answers of a run.
+
+    Args:
+        answer_sets: some of them, such as those of one process.
+        everything: all answers of the run.
+        elsewhere: also for the blind baseline with another image's draws: the price of all clean draws once more.
+        graph: also for the graph of the claims of all draws.
+        decomposed: the claims of the answers, where they are known.
+    """
+    decomposed = decompose(answer_sets, decomposition) if decomposed is None else decomposed
     texts = [tuple(claim.text for claim in one.claims) for one in decomposed]
     draws = [tuple(answer.text for answer in (*a.clean, *a.noisy)) for a in answer_sets]
     own = tuple(Asked(*both) for both in zip(texts, draws, strict=True))
-    others = other_image(groups_of(answer_sets)) if elsewhere else []
-    blind = tuple(
-        Asked(claims, () if other is None else tuple(answer.text for answer in answer_sets[other].clean))
-        for claims, other in zip(texts, others, strict=False)
-    )
+    blind: tuple[Asked, ...] = ()
+    if elsewhere:
+        others = dict(zip((a.id for a in everything), other_image(groups_of(everything)), strict=True))
+        other_draws = [() if (i := others[a.id]) is None else everything[i].clean for a in answer_sets]
+        blind = tuple(
+            Asked(claims, tuple(answer.text for answer in clean))
+            for claims, clean in zip(texts, other_draws, strict=True)
+        )
     asked = tuple(_graph(answer_sets, texts, decomposition)) if graph else ()
     return Inquiry(tuple(answer_sets), tuple(decomposed), own, blind, asked)
 
@@ -202,6 +230,16 @@ class ScoredAnswer:
         return np.asarray(~np.isnan(self.evidence.clean).any(axis=(1, 2)))
 
 
+class Teller(Protocol):
+    """Who gave a support: an engine, or the file in which its support was kept; see `Entailment`."""
+
+    @property
+    def name(self) -> str: ...
+
+    @property
+    def contradicts(self) -> bool: ...
+
+
 @dataclass(frozen=True)
 class ScoredClaims:
     """A run scored by claim.
@@ -228,7 +266,7 @@ class ScoredClaims:
 def score_claims(
     run: Run,
     supported: Sequence[Supported],
-    engine: Entailment,
+    engine: Teller,
     price: Price,
     settings: Mapping[str, Any],
     detectors: Sequence[str] | None = None,
@@ -239,7 +277,7 @@ def score_claims(
 
     Args:
         supported: of its answers, in their order.
-        engine: that gave it.
+        engine: who gave it.
         detectors: names; by default all of claims.
         spans: labelled spans by the answer's id; by default those of the answers, else those of the run's verdicts.
         labelled_by: where these come from, in words.
@@ -248,21 +286,32 @@ def score_claims(
         ConfigError: there is no such detector; names the nearest one.
     """
     asked = [registry.get(name) for name in (registry.names("claim") if detectors is None else detectors)]
-    groups = groups_of(run.answer_sets)
-    texts = [[claim.text for claim in one.decomposed.claims] for one in supported]
-    rare = rarity(texts, [a.baseline.text for a in run.answer_sets], groups)
     source, of_run = labelled_spans(run) if spans is None else (labelled_by, spans)
     scored = []
-    for answers, one, how_rare in zip(run.answer_sets, supported, rare, strict=True):
-        evidence = _evidence(answers, one, how_rare, engine)
-        labels = join(one.decomposed.claims, of_run.get(answers.id, ()))
+    for answers, evidence in zip(run.answer_sets, claim_evidence(run.answer_sets, supported, engine), strict=True):
+        labels = join(evidence.claims, of_run.get(answers.id, ()))
         scored.append(ScoredAnswer(answers, evidence, labels, _scores(asked, evidence)))
     left_out = {d.name: _why_not(d, scored) for d in asked if not any(d.name in one.scores for one in scored)}
     decomposed = tuple(one.decomposed for one in supported)
     return ScoredClaims(run.title, tuple(scored), decomposed, price, settings, left_out, source)
 
 
-def _evidence(answers: AnswerSet, one: Supported, how_rare: FloatArray | None, engine: Entailment) -> ClaimEvidence:
+def claim_evidence(
+    answer_sets: Sequence[AnswerSet], supported: Sequence[Supported], engine: Teller
+) -> list[ClaimEvidence]:
+    """What detectors of claims see of each answer of a run.
+
+    Args:
+        answer_sets: all of the run, since what is rare is so among them.
+        supported: in their order.
+        engine: who gave the support.
+    """
+    texts = [[claim.text for claim in one.decomposed.claims] for one in supported]
+    rare = rarity(texts, [a.baseline.text for a in answer_sets], groups_of(answer_sets))
+    return [_evidence(*each, engine) for each in zip(answer_sets, supported, rare, strict=True)]
+
+
+def _evidence(answers: AnswerSet, one: Supported, how_rare: FloatArray | None, engine: Teller) -> ClaimEvidence:
     return ClaimEvidence(
         one.decomposed.claims,
         answers.baseline.text,
@@ -291,12 +340,31 @@ def _why_not(detector: Detector, scored: Sequence[ScoredAnswer]) -> str:
 
 
 def labelled_spans(run: Run) -> tuple[str, Mapping[str, Sequence[LabelledSpan]]]:
-    """Where a run's labels of claims come from, and these by id: spans of its answers, or verdicts on sentences."""
+    """Where a run's labels of claims come from, and these by id.
+
+    Spans of its answers, else verdicts on its claims, else verdicts on its sentences.
+
+    Raises:
+        DataError: a verdict's spans are none of its answer.
+    """
     given = {a.id: a.claims for a in run.answer_sets if any(s.label is not None or s.silent for s in a.claims)}
     if given:
         return "spans of the answers", given
+    told = {a.id: found for a in run.answer_sets if (found := _told(run, a))}
+    if told:
+        return "the run's verdicts on claims", told
     judged = {a.id: found for a in run.answer_sets if (found := _of_verdict(run, a))}
     return ("the run's verdicts on sentences", judged) if judged else ("", {})
+
+
+CLAIMS = "claims"
+"""Of a verdict: labelled spans of the answer, where its claims were judged as well."""
+
+
+def _told(run: Run, answers: AnswerSet) -> tuple[LabelledSpan, ...]:
+    """Labels that stand in the verdict of a document."""
+    told = (run.verdicts.get(answers.id) or {}).get(CLAIMS)
+    return read_spans(told, answers.baseline.text, f"{answers.id}: verdict.{CLAIMS}")
 
 
 def _of_verdict(run: Run, answers: AnswerSet) -> tuple[LabelledSpan, ...]:
@@ -319,7 +387,10 @@ def _of_vote(place: tuple[int, int], vote: Mapping[str, Any]) -> LabelledSpan:
 
 
 def judged_spans(
-    answer_sets: Sequence[AnswerSet], decomposed: Sequence[Decomposed], judge: Judge
+    answer_sets: Sequence[AnswerSet],
+    decomposed: Sequence[Decomposed],
+    judge: Judge,
+    about: Mapping[str, Case] | None = None,
 ) -> dict[str, tuple[LabelledSpan, ...]]:
     """What a judge says of every claim by itself, as labelled spans by the answer's id.
 
@@ -327,14 +398,18 @@ def judged_spans(
     answer that claims nothing ("silent" of the prompt `claim`) means that the reference is silent; one without either
     is no label.
 
+    Args:
+        about: by the answer's id what the judge sees of it besides, such as its picture.
+
     Raises:
         DataError: no answer has a reference.
         HedgeError: what the judge raises.
     """
     if not any(a.reference for a in answer_sets):
         raise DataError("there are no references that a judge could compare claims with")
+    known = about or {}
     cases = [
-        Case(claim.id, a.question or "", a.reference or "", claim.text)
+        replace(known.get(a.id, Case(a.id, a.question or "", a.reference or "", "")), id=claim.id, answer=claim.text)
         for a, one in zip(answer_sets, decomposed, strict=True)
         for claim in one.claims
     ]
@@ -353,6 +428,5 @@ def _of_judge(place: tuple[int, int], verdict: Verdict) -> LabelledSpan:
 
 def with_draws(answers: ScoredAnswer, n: int, detectors: Sequence[str]) -> ScoredAnswer:
     """The same scored with the first n clean and noisy draws only."""
-    evidence = answers.evidence
-    cut = replace(evidence, clean=evidence.clean[:, :n], noisy=evidence.noisy[:, :n], graph=None, graph_rows=())
+    cut = answers.evidence.with_draws(n, min(n, answers.evidence.n_noisy))
     return replace(answers, evidence=cut, scores=_scores([registry.get(name) for name in detectors], cut))

@@ -8,7 +8,7 @@ from typing import Any
 from hedge_tasks.errors import DataError
 from hedge_tasks.io import outside
 
-_MAPPINGS = ("filters", "documents", "sampling", "prompt", "outcome", "metadata", "judged_again", "repaired")
+_MAPPINGS = ("filters", "documents", "sampling", "prompt", "outcome", "metadata", "judged_again", "repaired", "claims")
 _COLUMNS = ("id", "question", "answer", "revision", "group", "question_type", "description", "context")
 _SINGLE = (str, int, float)
 _VERDICT_TEXTS = ("judge", "version", "reason", "category", "description", "image_key", "key")
@@ -33,6 +33,8 @@ def checked_settings(settings: Mapping[str, Any], where: str) -> Mapping[str, An
     images = documents.get("images")
     if images is not None and not (isinstance(images, (list, tuple)) and all(isinstance(i, str) for i in images)):
         raise DataError(f"{at}.documents.images: expected a list of columns, got {outside.shown(images)}")
+    _mapping(settings.get("claims") or {}, "asked", f"{at}.claims")
+    _mapping(settings.get("claims") or {}, "labels", f"{at}.claims")
     judge = documents.get("judge")
     if judge is not None and not isinstance(judge, Mapping):
         raise DataError(f"{at}.documents.judge: expected an object, got {outside.shown(judge)}")

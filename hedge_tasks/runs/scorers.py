@@ -4,10 +4,14 @@ from __future__ import annotations
 
 import os
 from collections.abc import Container, Iterator, Mapping
+from functools import cache
 from typing import Any
 
-from hedge_tasks.detectors.scorer import Scorer
+from hedge_tasks.claims.base import ClaimEvidence
+from hedge_tasks.detectors.scorer import ClaimSource, Scorer
 from hedge_tasks.errors import ConfigError, unknown
+from hedge_tasks.runs.claim_files import all_kept
+from hedge_tasks.runs.claims import claim_evidence
 from hedge_tasks.runs.protocols import Protocol
 from hedge_tasks.runs.run_files import Run
 from hedge_tasks.runs.trust import MODEL_OPTIONS, check_models
@@ -28,7 +32,27 @@ def scorers_of(run: Run) -> dict[str, Scorer]:
         raise ConfigError(f"{run.path}: no filters are recorded there; choose a clustering with --clustering")
     if run.path is not None and not run.trusted:
         check_models(filters, str(run.path))
-    return {name: Scorer.from_settings(name, settings).looking_up(run.said) for name, settings in filters.items()}
+    scorers = {name: Scorer.from_settings(name, settings) for name, settings in filters.items()}
+    return {name: knowing(scorer, run) for name, scorer in scorers.items()}
+
+
+def knowing(scorer: Scorer, run: Run) -> Scorer:
+    """The same scorer for a run: what is kept of its answers and of their claims is not asked again."""
+    return scorer.looking_up(run.said).with_claims(_claims_of(run))
+
+
+def _claims_of(run: Run) -> ClaimSource:
+    """The claims that are kept with a run, read on first use; none where nothing is kept."""
+
+    @cache
+    def known() -> Mapping[str, ClaimEvidence]:
+        kept = next(iter(all_kept(run)), None)
+        if kept is None:
+            return {}
+        evidence = claim_evidence(run.answer_sets, kept.supported, kept)
+        return {answers.id: one for answers, one in zip(run.answer_sets, evidence, strict=True)}
+
+    return known
 
 
 def scorer_of(run: Run, name: str | None) -> Scorer:

@@ -9,7 +9,11 @@ import numpy as np
 
 from hedge_tasks.claims.decomposition import Passage, Piece, Pieces
 from hedge_tasks.claims.entailment import Asked, FloatArray, silent_or_entailed
+from hedge_tasks.data.answers import AnswerSet
+from hedge_tasks.data.spans import LabelledSpan
 from hedge_tasks.evaluations.vope.extraction import mentions, places
+from hedge_tasks.evaluations.vope.judge import HALLUCINATED
+from hedge_tasks.evaluations.vope.objects import ObjectRecord
 from hedge_tasks.evaluations.vope.vocabulary import coco
 from hedge_tasks.replies import spoken_text
 
@@ -58,6 +62,21 @@ class ObjectEntailment:
 
     def settings(self) -> dict[str, Any]:
         return {"support": self.name}
+
+
+def labelled_objects(answers: AnswerSet, records: Sequence[ObjectRecord]) -> list[LabelledSpan]:
+    """The objects of a story where they stand in it, each with the label that VOPE's own rows count.
+
+    One whose recheck cannot be read has none. One that cannot be located is left out.
+    """
+    # With the unit "categories" the word of a record is its category.
+    kinds = {record.word: record.kind for record in records}
+    spans = []
+    for piece in _objects(spoken_text(answers.baseline.text)).pieces:
+        category = coco().category(piece.text, answers.id)
+        kind = kinds[piece.text] if piece.text in kinds else kinds.get(category)
+        spans.append(LabelledSpan(piece.start, piece.end, None if kind is None else int(kind in HALLUCINATED)))
+    return spans
 
 
 def _objects(text: str) -> Pieces:

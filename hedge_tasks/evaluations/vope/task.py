@@ -14,12 +14,14 @@ from hedge_tasks.adjudication.config import ENVIRONMENT
 from hedge_tasks.data.answers import AnswerSet
 from hedge_tasks.errors import DataError
 from hedge_tasks.evaluations.vope.building import DATASET
+from hedge_tasks.evaluations.vope.claims import labelled_objects
 from hedge_tasks.evaluations.vope.judge import VopeJudge, rates_relevance, relevance_judges
 from hedge_tasks.evaluations.vope.objects import ObjectRecord, answered_records, story_scores, story_verdict
 from hedge_tasks.evaluations.vope.rechecks import story_objects
 from hedge_tasks.evaluations.vope.relevance import rate
 from hedge_tasks.lmms.settings import DocumentSettings
 from hedge_tasks.lmms.task import HedgeTask
+from hedge_tasks.runs.claims import CLAIMS
 from hedge_tasks.sampling.second_stage import SecondStage
 
 
@@ -68,7 +70,11 @@ class VopeTask(HedgeTask):
         return [
             (
                 story_verdict(mine, self.judge.name, self.judge.version),
-                {"objects": [entry.to_dict() for entry in mine], "story": story_scores(answers)},
+                {
+                    "objects": [entry.to_dict() for entry in mine],
+                    "story": story_scores(answers),
+                    CLAIMS: [span.to_dict() for span in labelled_objects(answers, mine)],
+                },
             )
             for mine, answers in zip(records, answer_sets, strict=True)
         ]

@@ -1,0 +1,216 @@
+"""The claims of a task's answers: the key `claims` of `hedge:`, and what is asked of them once all answers are there.
+
+hedge:
+  claims: {unit: sentence, support: nli}
+
+Each process asks about its own answers; blind baselines and numbers are of the answers of all.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from loguru import logger
+
+from hedge_tasks.adjudication import Case, Judge, check_judge, keep_labels
+from hedge_tasks.adjudication.config import judge_from
+from hedge_tasks.claims import build_decomposition, build_entailment
+from hedge_tasks.claims.base import ClaimEvidence, ClaimNumbers
+from hedge_tasks.claims.decomposition import Decomposed, Decomposition, decompose
+from hedge_tasks.claims.entailment import Entailment
+from hedge_tasks.claims.labels import ERRORS, SILENT
+from hedge_tasks.data.answers import AnswerSet
+from hedge_tasks.errors import ConfigError, HedgeError, unknown
+from hedge_tasks.io import options
+from hedge_tasks.lmms.filters import MODEL_VARIABLES
+from hedge_tasks.lmms.processes import gather, is_first
+from hedge_tasks.runs.claim_files import keep_support
+from hedge_tasks.runs.claim_numbers import TEXT, claim_numbers
+from hedge_tasks.runs.claims import (
+    Price,
+    Supported,
+    inquiry_among,
+    judged_spans,
+    score_claims,
+)
+from hedge_tasks.runs.run_files import Run
+
+VARIABLE = "HEDGE_CLAIMS"
+"""Environment variable: the support in place of the YAML's (`words`, `judge:model=...,url=...`), or `off`."""
+
+JUDGE_VARIABLE = "HEDGE_CLAIM_JUDGE"
+"""Environment variable: the judge of claims in place of the YAML's, as `HEDGE_JUDGE` names one of answers."""
+
+OFF = "off"
+
+_KEYS = ("unit", "support", "judge", "silent", "errors", "elsewhere", "graph")
+_BACKENDS = {"nli": "nli", "cosine": "embed"}
+
+
+@dataclass(frozen=True)
+class FoundClaims:
+    """What was found out about the claims of all answers of a task.
+
+    Attributes:
+        supported: of the answers of all processes, in their order.
+        price: of asking.
+        evidence: by id what detectors of claims see.
+        numbers: by id what rows of the table are made of.
+    """
+
+    supported: Sequence[Supported]
+    price: Price
+    evidence: Mapping[str, ClaimEvidence]
+    numbers: Mapping[str, ClaimNumbers]
+
+
+@dataclass
+class TaskClaims:
+    """How the claims of a task's answers are found, supported and labelled.
+
+    Attributes:
+        unit, engine: decomposition and entailment.
+        judge: of every claim; None where labels come with the verdicts on the answers, or not at all.
+        silent, errors: see `hedge_tasks.claims.labels.label_of`.
+        elsewhere, graph: see `hedge_tasks.runs.claims.inquiry_among`.
+    """
+
+    unit: Decomposition
+    engine: Entailment
+    judge: Judge | None = None
+    silent: str = SILENT[0]
+    errors: str = ERRORS[0]
+    elsewhere: bool = True
+    graph: bool = False
+    _decomposed: Sequence[Decomposed] | None = field(default=None, repr=False)
+
+    @classmethod
+    def from_config(cls, config: object, task: str) -> TaskClaims | None:
+        """Build from the key `claims` of a task's YAML; None without one, or where the environment says `off`.
+
+        Raises:
+            ConfigError: names the task and what is wrong with a key or value.
+        """
+        if config is None or os.environ.get(VARIABLE, "").strip() == OFF:
+            return None
+        if not isinstance(config, Mapping):
+            raise ConfigError(f"{task}: expected a mapping under 'hedge.claims', got {config!r}")
+        for key in config:
+            if key not in _KEYS:
+                raise unknown(f"setting of {task} under 'hedge.claims'", str(key), _KEYS)
+        try:
+            return cls._built(config)
+        except ConfigError as error:
+            raise ConfigError(f"{task}: claims: {error}") from None
+
+    @classmethod
+    def _built(cls, config: Mapping[str, Any]) -> TaskClaims:
+        silent, errors = config.get("silent", SILENT[0]), config.get("errors", ERRORS[0])
+        for key, value, valid in (("silent", silent, SILENT), ("errors", errors, ERRORS)):
+            if value not in valid:
+                raise unknown(key, str(value), valid)
+        unit, support = (options.named(key, config.get(key, default)) for key, default in _DEFAULTS.items())
+        if given := os.environ.get(VARIABLE, "").strip():
+            support = options.named(VARIABLE, given)
+        variable = MODEL_VARIABLES.get(_BACKENDS.get(support["name"], ""), "")
+        if os.environ.get(variable):
+            support["model"] = os.environ[variable]
+        judge = os.environ.get(JUDGE_VARIABLE, "").strip() or config.get("judge")
+        return cls(
+            build_decomposition(unit.pop("name"), **unit),
+            build_entailment(support.pop("name"), **support),
+            judge_from(judge) if judge else None,
+            silent,
+            errors,
+            options.flag("elsewhere", config.get("elsewhere", True)),
+            options.flag("graph", config.get("graph", False)),
+        )
+
+    def check(self, have_images: bool) -> None:
+        """Fail now where it can be known that a model or judge will not work.
+
+        Raises:
+            HedgeError: what is missing.
+        """
+        try:
+            self.engine.check()
+        except HedgeError as error:
+            raise type(error)(f"{error} To leave claims out, set {VARIABLE}={OFF}.") from error
+        if self.judge is not None:
+            check_judge(self.judge, have_images)
+
+    @property
+    def asked(self) -> dict[str, Any]:
+        """What decides claims and support, ready for JSON; with these settings they are kept with the run."""
+        asking = {"elsewhere": self.elsewhere, "graph": self.graph}
+        return {**self.unit.settings(), **self.engine.settings(), **asking}
+
+    def settings(self) -> dict[str, Any]:
+        """What decides the numbers."""
+        judge = None if self.judge is None else self.judge.settings()
+        return {"asked": self.asked, "labels": {"judge": judge, "silent": self.silent, "errors": self.errors}}
+
+    def judged(
+        self, answer_sets: Sequence[AnswerSet], cases: Mapping[str, Case], labels: Any
+    ) -> dict[str, list[dict[str, Any]]]:
+        """By id what the judge of claims says of the answers of this process, as labelled spans; empty without one.
+
+        Args:
+            cases: by id what a judge sees of an answer.
+            labels: folder in which a judge keeps what it is told; None for none.
+        """
+        self._decomposed = decompose(answer_sets, self.unit)
+        if self.judge is None or not answer_sets:
+            return {}
+        keep_labels(self.judge, labels)
+        spans = judged_spans(answer_sets, self._decomposed, self.judge, cases)
+        return {id: [span.to_dict() for span in of] for id, of in spans.items()}
+
+    def found(self, mine: Sequence[AnswerSet], run: Run, detectors: Sequence[str]) -> FoundClaims:
+        """Ask about the claims of this process's answers, and put those of all processes together.
+
+        Args:
+            mine: answers of this process, those that `judged` has seen.
+            run: answers and verdicts of all processes.
+            detectors: of claims, and `TEXT`, whose numbers the rows need.
+        """
+        about: dict[str, Any] = {"elsewhere": self.elsewhere, "graph": self.graph, "decomposed": self._decomposed}
+        asked = inquiry_among(mine, run.answer_sets, self.unit, **about)
+        prices = gather([asked.price(self.engine)])
+        price = prices[0].with_others(prices[1:])
+        if is_first():
+            logger.info("{}: {}", run.task, price)
+        told = zip((answers.id for answers in mine), asked.ask(self.engine), strict=True)
+        everything = dict(gather(list(told)))
+        supported = [everything[answers.id] for answers in run.answer_sets]
+        named = [name for name in detectors if name != TEXT]
+        scored = score_claims(run, supported, self.engine, price, self.asked, named)
+        how: dict[str, Any] = {"silent": self.silent, "errors": self.errors, "text": TEXT in detectors}
+        evidence = {one.answers.id: one.evidence for one in scored.answers}
+        return FoundClaims(supported, price, evidence, claim_numbers(scored, why_unlabelled=self._why, **how))
+
+    def keep(self, run: Run, found: FoundClaims) -> None:
+        """Keep claims and support beside the file of the run."""
+        path = keep_support(run, found.supported, self.engine, found.price, self.asked)
+        logger.info("{}: claims and their support are in {}", run.task, path)
+
+    @property
+    def _why(self) -> str:
+        """Why claims may have no labels."""
+        if self.judge is not None:
+            return f"the judge of claims, {self.judge.name}, could not tell"
+        return f"the judge of the answers labels none of their claims; hedge.claims.judge or {JUDGE_VARIABLE} names one"
+
+
+def switched_off(task: str, row: str) -> bool:
+    """Whether the environment asks for no claims, so that a row about them is left out of the table."""
+    off = os.environ.get(VARIABLE, "").strip() == OFF
+    if off and is_first():
+        logger.info("{}: without {}: {}={}", task, row, VARIABLE, OFF)
+    return off
+
+
+_DEFAULTS = {"unit": "sentence", "support": "nli"}

@@ -1,0 +1,59 @@
+"""The claims that are kept with a run, scored and measured: no model is asked."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from hedge_tasks.claims.labels import ERRORS, SILENT
+from hedge_tasks.errors import DataError
+from hedge_tasks.runs.claim_files import SETTING, KeptSupport, all_kept
+from hedge_tasks.runs.claim_table import ClaimTable, claim_table
+from hedge_tasks.runs.claims import ScoredClaims, score_claims
+from hedge_tasks.runs.run_files import Run
+
+
+def scored_kept(run: Run) -> ScoredClaims | None:
+    """The claims of a run with all their scores, of what its task kept, else of the first that somebody did; or None.
+
+    Raises:
+        DataError: labels in the run are none of its answers.
+    """
+    kept = next(iter(all_kept(run)), None)
+    return None if kept is None else scored(run, kept)
+
+
+def scored(run: Run, kept: KeptSupport) -> ScoredClaims:
+    """The claims of a run with all their scores."""
+    return score_claims(run, kept.supported, kept, kept.price, kept.settings)
+
+
+def measured_claims(found: ScoredClaims, run: Run) -> tuple[ClaimTable | None, str]:
+    """The numbers of a run's claims, with labels counted as its task says; or None, and why there are none.
+
+    Args:
+        run: whose settings say so.
+    """
+    if not has_labels(found):
+        return None, "no claim is labelled"
+    try:
+        return claim_table(found, **label_options(run)), ""
+    except DataError as error:
+        return None, str(error)
+
+
+def has_labels(found: ScoredClaims) -> bool:
+    """Whether anything is said of any claim."""
+    told = (label for one in found.answers for label in one.labels.labels if label is not None)
+    return any(label.label is not None or label.silent for label in told)
+
+
+def label_options(run: Run) -> dict[str, Any]:
+    """Which labels count in a run's own rows; see `hedge_tasks.claims.labels.label_of`."""
+    told = (run.settings.get(SETTING) or {}).get("labels")
+    given = told if isinstance(told, Mapping) else {}
+    silent, errors = given.get("silent"), given.get("errors")
+    return {
+        "silent": silent if silent in SILENT else SILENT[0],
+        "errors": errors if errors in ERRORS else ERRORS[0],
+    }
