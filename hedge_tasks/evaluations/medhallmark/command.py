@@ -186,8 +186,15 @@ def _effects(effects: Sequence[PrefixEffect], short: Mapping[str, str]) -> str:
 
 
 def _reasons(found: Sequence[Numbers], short: Mapping[str, str]) -> str:
+    from hedge_tasks.evaluations.medhallmark.tables import SETTINGS, UNREAD
+
     told: dict[str, None] = {}
     for n in found:
+        if left := n.answers - n.cells["accuracy"].n:
+            share, wrong = 100 * left / n.answers, _value("accuracy", n.cells[UNREAD])
+            where = SETTINGS[n.setting][1].partition(":")[0]
+            text = f"{share:.1f} % of the answers have no label; accuracy {wrong} where these count as wrong"
+            told[f"{short[n.model]}, {where}: {text}"] = None
         for name, cell in n.cells.items():
             if cell.value is None and name in _TITLES:
                 told[f"{short[n.model]}: {_title(name)} is undefined: {cell.reason}"] = None
