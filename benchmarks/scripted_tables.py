@@ -139,7 +139,7 @@ def of_medhallu(facts: Mapping[str, Any]) -> dict[str, Cells]:
 
 def of_medhallmark(facts: Mapping[str, Any]) -> dict[str, Cells]:
     rows: dict[str, Cells] = {}
-    columns = {"vqa": ("medihall", "accuracy", "accuracy_unread_wrong", "rouge1_f1")}
+    columns = {"vqa": ("medihall", "accuracy", "accuracy_unread_wrong", "rouge1_f1", "meteor")}
     columns["irg"] = ("medihall", "accuracy", "wrong_sentences")
     for run in facts["runs"]:
         found = _cells(run["cells"], columns.get(run["setting"], ()))

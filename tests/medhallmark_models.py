@@ -89,8 +89,8 @@ def answer(model: str, id: str, item: Known) -> str:
 
 def category(said: str, reference: str, by_sentence: bool) -> str:
     """What the judge says: the reference, or several words of a report, is correct; the noisy faults are known."""
-    text = said.strip(" .").lower()
-    if text == reference.strip(" .").lower() or (by_sentence and " " in text and text in reference.lower()):
+    text, whole = (" ".join(one.lower().split()).strip(" .") for one in (said, reference))
+    if text == whole or (by_sentence and " " in text and text in whole):
         return "correct"
     return next((kind for kind, wrong in WRONG.items() if wrong == said.strip()), "catastrophic")
 
