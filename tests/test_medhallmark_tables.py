@@ -213,6 +213,55 @@ def test_the_papers_models_are_told_by_their_names() -> None:
     assert {model: model_of_paper(model, PATTERNS, {}) for model in names} == names
 
 
+# Shared words support a sentence or they do not; the second report has a right sentence that no draw supports.
+SENTENCES = {
+    "irg-1": (["The lungs are clear.", "The heart is huge."], ["correct", "critical"], ["The lungs are clear."] * 2),
+    "irg-2": (["No effusion is seen.", "Ribs were broken."], ["correct", "critical"], ["A tube.", "Nothing."]),
+}
+
+
+def reports_with_draws(sentences: dict[str, Any] = SENTENCES) -> Run:
+    sets = tuple(
+        AnswerSet(id, Answer(" ".join(said)), tuple(map(Answer, draws)), group=id, reference="r", label=1)
+        for id, (said, _, draws) in sentences.items()
+    )
+    settings = {"documents": {"evaluation": "medhallmark", "judge": {"judge": "llm", "unit": "sentence"}}}
+    verdicts = {id: report(kinds) for id, (_, kinds, _) in sentences.items()}
+    return Run("hedge_medhallmark_irg", MODEL, sets, verdicts, settings, "2026-01-01T00:00:00")
+
+
+def test_wrong_sentences_are_told_from_right_ones_by_the_draws(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = save_run(reports_with_draws(), tmp_path)
+    assert main(["medhallmark", str(path), "--json"]) == 0
+    [found] = json.loads(capsys.readouterr().out)["sentences"]
+    assert (found["reports"], found["sentences"], found["wrong"]) == (2, 4, 2)
+    of = {row["detector"]: row for row in found["detectors"]}
+    # Share of draws without the sentence: 0 and 1 in the first report, 1 and 1 in the second. Of four pairs of a wrong
+    # and a right sentence two are told apart and two are even; within the reports one of two is, and one is even.
+    assert of["claim_radflag"]["auroc"]["value"] == (2 + 2 / 2) / 4
+    assert of["claim_radflag"]["within"]["value"] == (1 + 1 / 2) / 2
+    assert of["claim_radflag"]["draws"] == 2
+    assert main(["medhallmark", str(path)]) == 0
+    text = capsys.readouterr().out
+    [line] = [line for line in text.splitlines() if " RadFlag " in line]
+    assert line.split().count("0.750") == 2
+    assert main(["medhallmark", str(path), "--support", "nle"]) == 2
+    assert "did you mean 'nli'" in capsys.readouterr().err
+
+
+def test_without_draws_or_labels_there_is_no_table_of_sentences(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    unjudged = reports_with_draws({"irg-1": (["One.", "Two."], [None, None], ["One."])})
+    for run in (REPORTS, unjudged):
+        assert main(["medhallmark", str(save_run(run, tmp_path / str(len(run.answer_sets)))), "--json"]) == 0
+    first, second = (json.loads(part) for part in capsys.readouterr().out.replace("}\n{", "}\0{").split("\0"))
+    assert first["sentences"] == []
+    assert "none of 2 claims has a label" in second["sentences"][0]["reason"]
+
+
 def test_json_has_all_of_it(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = save_run(CONVENTIONAL, tmp_path)
     assert main(["medhallmark", str(path), "--json"]) == 0

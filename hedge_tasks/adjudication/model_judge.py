@@ -17,6 +17,7 @@ from hedge_tasks.adjudication.label_store import LabelStore, label_key
 from hedge_tasks.adjudication.prompt import JudgePrompt, load_judge_prompt
 from hedge_tasks.errors import ConfigError, HedgeError
 from hedge_tasks.io import options
+from hedge_tasks.replies import read_free
 from hedge_tasks.replies.judgement import bounded
 
 DEFAULT_MODEL = "Qwen/Qwen3-30B-A3B"
@@ -130,17 +131,23 @@ class ModelJudge(abc.ABC):
         verdicts: dict[str, Verdict] = {}
         for key, case in cases.items():
             stored = store.get(key) if store is not None else None
-            if missing := self._missing(case):
-                verdicts[key] = self._verdict(None, f"not asked: there is no {missing}")
+            if why := self._not_asked(case):
+                verdicts[key] = self._verdict(None, f"not asked: {why}")
             elif stored is not None and not (stored.undecided and self.ask_unlabelled):
                 verdicts[key] = stored
         return verdicts, {key: case for key, case in cases.items() if key not in verdicts}
 
-    def _missing(self, case: Case) -> str | None:
+    def _not_asked(self, case: Case) -> str | None:
+        """Why there is nothing to ask about a case."""
         shown = self.images and case.images is not None
         if self.prompt.images == "required" and not shown:
-            return "image"
-        return self.prompt.missing(case, shown)
+            return "there is no image"
+        if missing := self.prompt.missing(case, shown):
+            return f"there is no {missing}"
+        if self.prompt.answers_only:
+            read = read_free(case.answer, cut=case.cut)
+            return None if read.readable else str(read)
+        return None
 
     def _ask_until_read(self, pending: Mapping[str, Case], store: LabelStore | None) -> dict[str, Verdict]:
         verdicts: dict[str, Verdict] = {}

@@ -32,7 +32,7 @@ LONGEST_FIELD = 8000
 
 _KEYS = {"name", "version", "images", "answer_field", "system", "fields", "examples"}
 _KEYS |= {"again", "schema", "values"}
-_OPTIONAL_KEYS = {"about", "source", "notice", "turns", "decoding"}
+_OPTIONAL_KEYS = {"about", "source", "notice", "turns", "decoding", "answers_only"}
 _ROLES = ("system", "user")
 _DECODING = ("temperature", "top_p", "top_k", "min_p", "max_tokens")
 _IMAGES = ("never", "optional", "required")
@@ -90,6 +90,8 @@ class JudgePrompt:
             case is then shown as it is, but for the marks of chat templates, which lose their meaning.
         decoding: how a model was asked where the wording is from, in place of greedy decoding: `temperature`, `top_p`,
             `top_k`, `min_p`, `max_tokens`.
+        answers_only: none of the outcomes is for a reply that is no answer: a refusal, an empty one, an unfinished
+            thought, one cut off before it says anything. Nobody is asked about these, and they have no label.
     """
 
     id: str
@@ -104,6 +106,7 @@ class JudgePrompt:
     outcomes: tuple[Outcome, ...]
     turns: tuple[Piece, ...] = ()
     decoding: Mapping[str, float] = dataclasses.field(default_factory=dict)
+    answers_only: bool = False
 
     def messages(self, case: Case, images: Sequence[Any] = (), *, again: bool = False) -> list[dict[str, Any]]:
         """The conversation in lmms-eval's form, whose content is a list of text and image parts.
@@ -259,6 +262,7 @@ def _build(data: Mapping[str, Any], digest: str, foreign: bool) -> JudgePrompt:
         outcomes=outcomes,
         turns=tuple(_piece(piece) for piece in data.get("turns", ())),
         decoding=_decoding(data.get("decoding", {})),
+        answers_only=_one_of("answers_only", data.get("answers_only", False), (True, False)),
     )
     _check(prompt, data)
     return prompt

@@ -6,6 +6,7 @@
     mediscore   MediHall Score and the distribution of categories
     wording     BLEU, ROUGE, METEOR and BERTScore through the field's own libraries
     task        the lmms-eval tasks
+    sentences   which sentence of a report is wrong
     tables      the paper's tables out of finished runs; `hedge medhallmark` is in command
     data_command  `hedge data medhallmark`
 

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from hedge_tasks.io.commands import command, show, table
 
 if TYPE_CHECKING:
+    from hedge_tasks.evaluations.medhallmark.sentences import Sentences
     from hedge_tasks.evaluations.medhallmark.tables import Cell, Numbers, PrefixEffect
     from hedge_tasks.runs.published import Published
 
@@ -49,10 +50,17 @@ def add(commands: Any) -> None:
     parser.add_argument(
         "--answers", type=Path, metavar="ANSWERS.csv", help="write one line an answer with its measures, as in Table 4"
     )
+    parser.add_argument(
+        "--support",
+        default="words",
+        metavar="NAME",
+        help="of a sentence by the draws: words (default), or nli, with the model that the run clustered with",
+    )
 
 
 def _tables(arguments: argparse.Namespace) -> int:
     from hedge_tasks.errors import DataError
+    from hedge_tasks.evaluations.medhallmark.sentences import sentences_of
     from hedge_tasks.evaluations.medhallmark.tables import (
         PATTERNS,
         answer_rows,
@@ -75,7 +83,7 @@ def _tables(arguments: argparse.Namespace) -> int:
     published = read_published("hedge_tasks.evaluations.medhallmark")
     found = numbers_of(runs)
     beside = [published_of(n, model_of_paper(n.model, PATTERNS, names), published) for n in found]
-    effects = prefix_effects(found)
+    effects, sentences = prefix_effects(found), sentences_of(runs, arguments.support)
     if arguments.out:
         write_whole(arguments.out, csv_of(rows_of(found, beside)))
     if arguments.answers:
@@ -86,10 +94,11 @@ def _tables(arguments: argparse.Namespace) -> int:
             for n, paper in zip(found, beside, strict=True)
         ],
         "prefix_effects": [asdict(effect) for effect in effects],
+        "sentences": [one.facts() for one in sentences],
         "wording": stated(),
         "published": [asdict(p) for p in published],
     }
-    show(arguments, facts, _text(found, beside, effects, published))
+    show(arguments, facts, _text(found, beside, effects, sentences, published))
     return 0
 
 
@@ -97,6 +106,7 @@ def _text(
     found: Sequence[Numbers],
     beside: Sequence[Mapping[str, Published]],
     effects: Sequence[PrefixEffect],
+    sentences: Sequence[Sentences],
     published: Sequence[Published],
 ) -> str:
     from hedge_tasks.evaluations.medhallmark.tables import LONG, SETTINGS, SHORT
@@ -112,7 +122,8 @@ def _text(
             parts.append(f"{where}: {what}\n{_block(SHORT, mine, of_setting, short)}")
             if setting in ("vqa", "counterfactual", "irg"):
                 parts.append(f"{where}, in detail\n{_block(LONG, mine, of_setting, short)}")
-    parts += [_reports(found, short), _categories(found, short), _effects(effects, short), _reasons(found, short)]
+    parts += [_reports(found, short), _sentences(sentences, short), _categories(found, short)]
+    parts += [_effects(effects, short), _reasons(found, short)]
     parts.append(
         "Wording times 100, as the paper prints it; behind +- the standard error over images. The paper's rows are of "
         "all 7341 items, of which a part is released.\n" + "\n".join(f"{k}: {v}" for k, v in stated().items())
@@ -158,6 +169,35 @@ def _reports(found: Sequence[Numbers], short: Mapping[str, str]) -> str:
     return "Sentences of reports; shares are means over reports\n" + table(header, rows)
 
 
+def _sentences(found: Sequence[Sentences], short: Mapping[str, str]) -> str:
+    if not found:
+        return ""
+    header = ["model", "support", "sentences", "wrong", "detector", "draws", "AUROC", "95 %", "within", "95 %"]
+    rows, reasons = [], []
+    for one in found:
+        about = [short[one.model], one.support, str(one.sentences), str(one.wrong)]
+        for row in one.rows:
+            title = row.title + (" (blind)" if row.blind else "")
+            numbers = [cell for of in (row.estimate, row.within) for cell in (_auroc(of.value), _between(of.interval))]
+            rows.append([*about, title, str(row.draws), *numbers])
+            about = [""] * len(about)
+        if one.reason:
+            reasons.append(f"{short[one.model]}: {one.reason}")
+    title = (
+        "Which sentence of a report is wrong: ROC-AUC over all sentences, and within the report; blind: the best of "
+        "what sees neither image nor draws"
+    )
+    return "\n".join([title, *([table(header, rows)] if rows else []), *reasons])
+
+
+def _auroc(value: float | None) -> str:
+    return _NONE if value is None else f"{value:.3f}"
+
+
+def _between(interval: tuple[float, float] | None) -> str:
+    return "" if interval is None else f"{interval[0]:.3f}-{interval[1]:.3f}"
+
+
 def _categories(found: Sequence[Numbers], short: Mapping[str, str]) -> str:
     from hedge_tasks.evaluations.medhallmark.tables import CATEGORIES
 
@@ -186,8 +226,15 @@ def _effects(effects: Sequence[PrefixEffect], short: Mapping[str, str]) -> str:
 
 
 def _reasons(found: Sequence[Numbers], short: Mapping[str, str]) -> str:
+    from hedge_tasks.evaluations.medhallmark.tables import SETTINGS, UNREAD
+
     told: dict[str, None] = {}
     for n in found:
+        if left := n.answers - n.cells["accuracy"].n:
+            share, wrong = 100 * left / n.answers, _value("accuracy", n.cells[UNREAD])
+            where = SETTINGS[n.setting][1].partition(":")[0]
+            text = f"{share:.1f} % of the answers have no label; accuracy {wrong} where these count as wrong"
+            told[f"{short[n.model]}, {where}: {text}"] = None
         for name, cell in n.cells.items():
             if cell.value is None and name in _TITLES:
                 told[f"{short[n.model]}: {_title(name)} is undefined: {cell.reason}"] = None

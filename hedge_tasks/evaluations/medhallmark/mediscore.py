@@ -25,6 +25,7 @@ SENTENCES = "sentences of "
 
 _NO_SENTENCE = "no report has a judged sentence"
 _NO_CATEGORY = "the judge names no categories (prompt medhallmark does)"
+_NO_LABEL = "no answer has a label"
 
 
 def medihall_score(categories: str | Sequence[str]) -> float:
@@ -91,13 +92,27 @@ class MeanMetric:
 
     def __call__(self, records: Sequence[Record]) -> float | str:
         values = [record["value"] for record in records if record["value"] is not None]
-        return math.fsum(values) / len(values) if values else f"undefined: {self.reason}"
+        return math.fsum(values) / len(values) if values else f"undefined: {self.why(records)}"
+
+    def why(self, records: Sequence[Record]) -> str:
+        """Why none of the documents has a number."""
+        return self.reason
 
     def stderr(self, records: Sequence[Record]) -> float | str:
         """Standard error over images: questions on the same image are not independent."""
         known = [record for record in records if record["value"] is not None]
         stderr = estimate_mean([r["value"] for r in known], [r["group"] for r in known]).stderr
         return NOT_AVAILABLE if stderr is None else stderr
+
+
+class CategoryMean(MeanMetric):
+    """Mean of what categories are worth. Without any label it is the answers that are lacking, not the categories."""
+
+    def record(self, scores: Scores, verdict: Record, document: Record) -> dict[str, Any]:
+        return {**super().record(scores, verdict, document), "labelled": scores.label is not None}
+
+    def why(self, records: Sequence[Record]) -> str:
+        return self.reason if any(record["labelled"] for record in records) else _NO_LABEL
 
 
 class PrefixDifference:
@@ -184,15 +199,23 @@ def _accuracy(verdict: Record, document: Record) -> float | None:
     return None if verdict["label"] is None else float(verdict["label"] == 0)
 
 
-medihall = MeanMetric("medihall", _medihall, _NO_CATEGORY)
-accuracy = MeanMetric("accuracy", _accuracy, "no answer has a label")
+def _right(verdict: Record, document: Record) -> float:
+    return float(verdict["label"] == 0)
+
+
+medihall = CategoryMean("medihall", _medihall, _NO_CATEGORY)
+accuracy = MeanMetric("accuracy", _accuracy, _NO_LABEL)
 
 _ALL: list[Metric] = [
     medihall,
     accuracy,
+    MeanMetric("accuracy_unread_wrong", _right, "there are no answers"),
     MeanMetric("wrong_sentences", wrong_sentences, _NO_SENTENCE, higher_is_better=False),
     MeanMetric("unjudged_sentences", unjudged_sentences, _NO_SENTENCE, higher_is_better=False),
-    *(MeanMetric(f"share_{name}", _share(name), _NO_CATEGORY, higher_is_better=name == "correct") for name in MEDIHALL),
+    *(
+        CategoryMean(f"share_{name}", _share(name), _NO_CATEGORY, higher_is_better=name == "correct")
+        for name in MEDIHALL
+    ),
     *(PrefixDifference(metric, bound) for metric in (medihall, accuracy) for bound in ("", "low", "high")),
 ]
 

@@ -43,7 +43,7 @@ class SentenceJudge:
         """One verdict a report. All sentences of all reports are asked about at once."""
         split = [split_sentences(case.answer) for case in cases]
         sentences = [
-            replace(case, id=f"{case.id}#{number}", answer=sentence)
+            replace(case, id=f"{case.id}#{number}", answer=sentence, cut=case.cut and number == len(parts) - 1)
             for case, parts in zip(cases, split, strict=True)
             for number, sentence in enumerate(parts)
         ]

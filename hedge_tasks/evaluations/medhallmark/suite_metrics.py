@@ -11,6 +11,10 @@ from hedge_tasks.runs.suite import Record, SuiteMetric
 
 _LEADS = ("medihall", "accuracy")
 
+_UNREAD = "accuracy_unread_wrong"
+
+_FROM_LABELS = ("accuracy", _UNREAD)
+
 _ABOUT = (
     "Mean of what the judge's category of each answer is worth, from 0 (catastrophic hallucination) to 1 (correct)."
 )
@@ -21,8 +25,9 @@ def _fault(name: str, record: Record, document: Mapping[str, Any]) -> str | None
     value, judged = record["value"], document["judged"]
     if value is not None and not 0 <= value <= 1:
         return f"value {value!r}"
-    if name == "accuracy":
-        expected = None if document["label"] is None else 1.0 - document["label"]
+    if name in _FROM_LABELS:
+        unread = 0.0 if name == _UNREAD else None
+        expected = unread if document["label"] is None else 1.0 - document["label"]
         return None if value == expected else f"value {value}, but the label is {document['label']}"
     by_sentence = str(judged["judge"]).startswith(SENTENCES)
     if name == "wrong_sentences":
@@ -37,13 +42,23 @@ def _fault(name: str, record: Record, document: Mapping[str, Any]) -> str | None
 
 def _suite_metric(name: str, title: str, about: str = "") -> SuiteMetric:
     return SuiteMetric(
-        METRICS[name], title, about, fault=partial(_fault, name), follows_label=name == "accuracy", leads=name in _LEADS
+        METRICS[name],
+        title,
+        about,
+        fault=partial(_fault, name),
+        follows_label=name in _FROM_LABELS,
+        leads=name in _LEADS,
     )
 
 
 SUITE = [
     _suite_metric("medihall", "MediHall Score", _ABOUT),
     _suite_metric("accuracy", "accuracy", "Share of answers that the judge does not call hallucinated."),
+    _suite_metric(
+        _UNREAD,
+        "accuracy, unreadable is wrong",
+        "Where an answer without a label is a wrong one: a refusal, one that was cut off, one that nobody could judge.",
+    ),
     _suite_metric(
         "wrong_sentences", "wrong sentences", "Mean share of a report's judged sentences that are hallucinated."
     ),

@@ -42,12 +42,14 @@ LONG = (
 )
 """Columns of Tables 6 to 8."""
 
+UNREAD = "accuracy_unread_wrong"
+
 SENTENCES = ("wrong_sentences", "unjudged_sentences")
 
 CATEGORIES = tuple(f"share_{name}" for name in MEDIHALL)
 """Bars of Figure 15."""
 
-MEASURES = (*dict.fromkeys((*SHORT, *LONG)), *SENTENCES, *CATEGORIES)
+MEASURES = (*dict.fromkeys((*SHORT, *LONG)), UNREAD, *SENTENCES, *CATEGORIES)
 
 PATTERNS: Mapping[str, str] = {
     "BLIP2": r"blip2-",
@@ -195,7 +197,7 @@ def _values(name: str, items: Sequence[_Item]) -> list[Value] | str:
     if missing is not None:
         return str(missing)
     found = [Value(r["id"], float(r["value"]), r["group"]) for r in records if r["value"] is not None]
-    return found or metric.reason
+    return found or metric.why(records)
 
 
 class _Scores:

@@ -84,8 +84,10 @@ def bleu(answer: str, reference: str) -> float:
 def meteor(answer: str, reference: str) -> float:
     """METEOR of nltk with its own parameters, on lower-cased Treebank tokens.
 
+    nltk looks for synonyms of stems, not of words, so that it finds "auto" for "car" and nothing for "automobile".
+
     Raises:
-        NotHere: nltk or its WordNet is missing.
+        NotHere: nltk or its WordNet is missing, or lacks some of its files.
     """
     try:
         from nltk.corpus import wordnet
@@ -97,6 +99,8 @@ def meteor(answer: str, reference: str) -> float:
         raise NotHere("METEOR needs the package nltk (pip install nltk)") from None
     except LookupError:
         raise NotHere("METEOR needs nltk's WordNet (python -m nltk.downloader wordnet)") from None
+    except (OSError, ValueError, AssertionError) as error:
+        raise NotHere(f"METEOR needs nltk's WordNet, which cannot be read here: {str(error)[:200]}") from None
     tokens = (NLTKWordTokenizer().tokenize(text.lower()) for text in (reference, answer))
     return float(single_meteor_score(*tokens))
 

@@ -1,0 +1,99 @@
+"""Which sentence of a report is wrong: detectors of sentences against the judge's verdicts on each of them.
+
+Nearly every long report has a wrong sentence, so that a score of whole reports has little to tell apart. A sentence is
+scored by how far the draws that are there support it (`hedge_tasks.claims`); no draw is made.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from hedge_tasks.claims import build_decomposition, build_entailment
+from hedge_tasks.errors import DataError, unknown
+from hedge_tasks.runs.claim_table import ClaimRow, claim_table
+from hedge_tasks.runs.claims import inquiry, labelled_spans, score_claims
+from hedge_tasks.runs.run_files import Run
+from hedge_tasks.runs.scorers import model_options
+
+WORDS, NLI = "words", "nli"
+
+SUPPORTS = (WORDS, NLI)
+"""What tells whether a draw supports a sentence: shared words, or the NLI model that the run clustered with."""
+
+DETECTORS = ("claim_entropy", "claim_radflag", "claim_vase")
+"""SE, RadFlag and VASE of sentences."""
+
+BLIND = ("claim_position", "claim_length", "claim_affirmed", "claim_rarity")
+"""What sees neither image nor draws; a classifier of the wording joins them where there are enough images."""
+
+
+@dataclass(frozen=True)
+class Sentences:
+    """Detectors of wrong sentences on the reports of one run.
+
+    Attributes:
+        model: of the run.
+        support: one of `SUPPORTS`.
+        reports, sentences, wrong: how many there are; sentences with a label.
+        rows: detectors, and behind them the blind baseline that is best over all sentences, and within reports.
+        reason: why there are no rows.
+    """
+
+    model: str
+    support: str
+    reports: int
+    sentences: int = 0
+    wrong: int = 0
+    rows: tuple[ClaimRow, ...] = ()
+    reason: str | None = None
+
+    def facts(self) -> dict[str, Any]:
+        """For JSON."""
+        about = {name: getattr(self, name) for name in ("model", "support", "reports", "sentences", "wrong", "reason")}
+        return {**about, "detectors": [_facts(row) for row in self.rows]}
+
+
+def sentences_of(runs: Sequence[Run], support: str = WORDS) -> list[Sentences]:
+    """Of every run of reports whose sentences were judged one by one and that has clean draws.
+
+    Args:
+        support: one of `SUPPORTS`.
+
+    Raises:
+        ConfigError: there is no such support.
+        Untrusted: a run that was read from a file names an NLI model that no installed task has.
+    """
+    if support not in SUPPORTS:
+        raise unknown("support of sentences", support, SUPPORTS)
+    judged = [run for run in runs if any(a.clean for a in run.answer_sets) and labelled_spans(run)[1]]
+    return [_of_run(run, support) for run in judged]
+
+
+def _of_run(run: Run, support: str) -> Sentences:
+    engine = build_entailment(support, **(model_options(run, NLI) if support == NLI else {}))
+    unit = build_decomposition("sentence")
+    about = (run.model, support, len(run.answer_sets))
+    try:
+        asked = inquiry(run.answer_sets, unit, elsewhere=False)
+        engine.check()
+        price = asked.price(engine)
+        settings = {**unit.settings(), **engine.settings()}
+        scored = score_claims(run, asked.ask(engine), engine, price, settings, [*DETECTORS, *BLIND])
+        found = claim_table(scored)
+    except DataError as error:
+        return Sentences(*about, reason=str(error))
+    rows = [row for name in DETECTORS for row in found.rows if row.detector == name]
+    rows += [row for name in dict.fromkeys(found.best_blind) for row in found.rows if row.detector == name]
+    labels = found.labelled.labels
+    return Sentences(*about, len(labels), int(labels.sum()), tuple(rows))
+
+
+def _facts(row: ClaimRow) -> dict[str, Any]:
+    both = {"auroc": row.estimate, "within": row.within}
+    numbers = {
+        name: {"value": of.value, "stderr": of.stderr, "interval": of.interval, "reason": of.reason}
+        for name, of in both.items()
+    }
+    return {"detector": row.detector, "title": row.title, "draws": row.draws, "blind": row.blind, **numbers}

@@ -1,0 +1,234 @@
+"""Scripted models answer Med-HallMark's tasks: every number of the run and of `hedge medhallmark` by hand."""
+
+from __future__ import annotations
+
+import csv
+import json
+from dataclasses import replace
+from pathlib import Path
+from statistics import mean
+from typing import Any
+
+import pytest
+from evaluation import Run as Evaluated
+from evaluation import evaluate
+from medhallmark_models import (
+    MODELS,
+    N_IMAGES,
+    PREFIX,
+    REFERENCES,
+    RIGHT,
+    WRONG,
+    noisy_category,
+    reply,
+    write_stand_in,
+    write_tasks,
+)
+from openai_server import serve
+from scipy import stats
+
+from hedge_tasks.adjudication import Case, judge_from
+from hedge_tasks.adjudication.prompt import load_judge_prompt
+from hedge_tasks.cli import main
+from hedge_tasks.evaluations.medhallmark.mediscore import MEDIHALL
+from hedge_tasks.evaluations.medhallmark.reports import SentenceJudge
+from hedge_tasks.runs.run_files import load_runs, save_run
+
+VQA = ("conventional", "confidence", "counterfactual")
+RIGHT_ALWAYS = ("perfect", "verbose", "thinking")
+SILENT = ("refusing", "cut")
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory: pytest.TempPathFactory) -> Evaluated:
+    root = tmp_path_factory.mktemp("medhallmark_models")
+    items = write_stand_in(root / "hub")
+    with pytest.MonkeyPatch.context() as patch, serve(lambda body: reply(body, items)) as url:
+        patch.setenv("HEDGE_DATA_DIR", str(root / "hub"))
+        patch.setenv("OPENAI_API_KEY", "none")
+        patch.setenv("HEDGE_BERTSCORE_MODEL", "nobody/has-this-model")
+        patch.delenv("HEDGE_JUDGE", raising=False)
+        tasks = write_tasks(root / "own", url)
+        model = ("--model", "hedge_openai", "--model_args", f"model=scripted,base_url={url}")
+        return evaluate(root / "out", *model, "--tasks", ",".join(tasks), "--include_path", str(root / "own"))
+
+
+@pytest.fixture(scope="module")
+def runs(run: Evaluated, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The same runs, each under the name of its scripted model; the noisy one is called as one of the paper's."""
+    folder = tmp_path_factory.mktemp("named")
+    for one in load_runs(run.output):
+        name = one.task.split("_")[1]
+        save_run(replace(one, model="liuhaotian/llava-v1.5-7b" if name == "noisy" else name), folder)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def facts(runs: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[tuple[str, str], dict[str, Any]]:
+    out = tmp_path_factory.mktemp("out") / "facts.json"
+    with pytest.MonkeyPatch.context() as patch, out.open("w", encoding="utf-8") as file:
+        patch.setenv("HEDGE_BERTSCORE_MODEL", "nobody/has-this-model")
+        patch.setattr("sys.stdout", file)
+        assert main(["medhallmark", str(runs), "--json"]) == 0
+    found = json.loads(out.read_text("utf-8"))
+    return {(one["model"].removeprefix("liuhaotian/"), one["setting"]): one["cells"] for one in found["runs"]}
+
+
+def said_by_noisy(part: str, weakened: bool = False) -> list[list[str]]:
+    """Categories of the answers, of reports those of their sentences, which are counted here by their stops."""
+    return [
+        [
+            noisy_category(f"{part}-{i}" + ("-weakened" if weakened else ""), sentence, part)
+            for sentence in range(reference.count(".") if part == "irg" else 1)
+        ]
+        for i, reference in enumerate(REFERENCES[part])
+    ]
+
+
+def scores(answers: list[list[str]]) -> list[float]:
+    return [mean(MEDIHALL[kind] for kind in kinds) for kinds in answers]
+
+
+def share_saying(word: str, *parts: str) -> float:
+    references = [reference for part in parts for reference in REFERENCES[part]]
+    return references.count(word) / len(references)
+
+
+@pytest.mark.slow
+@pytest.mark.framework
+@pytest.mark.parametrize("model", MODELS)
+@pytest.mark.parametrize("part", REFERENCES)
+def test_every_row_of_the_table_is_what_arithmetic_says(run: Evaluated, model: str, part: str) -> None:
+    cells = {name.partition(",")[0]: value for name, value in run.values(f"own_{model}_{part}").items()}
+    if model in SILENT:
+        assert (cells["unlabelled_rate"], cells["accuracy_unread_wrong"]) == (1, 0)
+        for name in ("medihall", "accuracy", "share_correct"):
+            assert cells[name] == "undefined: no answer has a label"
+        return
+    assert cells["unlabelled_rate"] == 0
+    if model in RIGHT_ALWAYS:
+        expected = {"medihall": 1.0, "accuracy": 1.0, "share_correct": 1.0, "rouge1_f1": 1.0, "rougel_f1": 1.0}
+        expected |= {"wrong_sentences": 0.0, "unjudged_sentences": 0.0} if part == "irg" else {}
+    elif model == "noisy":
+        weakened = [said_by_noisy(part, True)] if part == "confidence" else []
+        answers = [one for of in (said_by_noisy(part), *weakened) for one in of]
+        right = [set(kinds) == {"correct"} for kinds in answers]
+        expected = {"medihall": mean(scores(answers)), "accuracy": mean(right)}
+        expected |= {f"share_{kind}": mean(k.count(kind) / len(k) for k in answers) for kind in MEDIHALL}
+        if part == "irg":
+            expected["wrong_sentences"] = 1 - expected["share_correct"]
+    else:
+        share = share_saying({"always1": "yes", "always0": "no"}[model], part)
+        # What the judge does not find in the reference is catastrophic, which is worth nothing.
+        expected = {"medihall": share, "accuracy": share, "share_catastrophic": 1 - share}
+    assert {name: cells[name] for name in expected} == pytest.approx(expected)
+    assert cells["accuracy_unread_wrong"] == cells["accuracy"]
+    assert cells["bertscore_f1"].startswith("undefined: BERTScore's model nobody/has-this-model")
+
+
+@pytest.mark.slow
+@pytest.mark.framework
+def test_the_command_lays_out_all_eight(facts: dict[tuple[str, str], dict[str, Any]]) -> None:
+    def of(model: str, setting: str, *names: str) -> list[Any]:
+        return [facts[model, setting][name]["value"] for name in names]
+
+    for model in RIGHT_ALWAYS:
+        for setting in ("vqa", "irg", "counterfactual", "plain", "weakened"):
+            assert of(model, setting, "medihall", "accuracy", "rouge2_f1")[:2] == [1, 1]
+    for model, word in (("always1", "yes"), ("always0", "no")):
+        share = share_saying(word, *VQA)
+        assert of(model, "vqa", "medihall", "accuracy") == pytest.approx([share, share])
+        assert of(model, "irg", "medihall", "accuracy", "wrong_sentences") == [0, 0, 1]
+    for model in SILENT:
+        assert of(model, "vqa", "medihall", "accuracy", "accuracy_unread_wrong") == [None, None, 0]
+        assert facts[model, "irg"]["medihall"]["reason"] == "no answer has a label"
+    noisy = [*said_by_noisy("conventional"), *said_by_noisy("confidence", True), *said_by_noisy("counterfactual")]
+    assert of("llava-v1.5-7b", "vqa", "medihall") == pytest.approx([mean(scores(noisy))])
+    by_image = [
+        [s for i, s in enumerate(scores(said_by_noisy("confidence", True))) if i % N_IMAGES["confidence"] == image]
+        for image in range(N_IMAGES["confidence"])
+    ]
+    cell = facts["llava-v1.5-7b", "weakened"]["medihall"]
+    assert cell["value"] == pytest.approx(mean(map(mean, by_image)))
+    assert cell["stderr"] == pytest.approx(stats.sem([mean(values) for values in by_image]))
+
+
+@pytest.mark.slow
+@pytest.mark.framework
+def test_the_text_has_the_papers_row_and_says_what_was_not_read(
+    runs: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HEDGE_BERTSCORE_MODEL", "nobody/has-this-model")
+    out = tmp_path / "cells.csv"
+    assert main(["medhallmark", str(runs), "--out", str(out)]) == 0
+    text = capsys.readouterr().out
+    lines = text.splitlines()
+    at = next(i for i, line in enumerate(lines) if line.startswith("llava-v1.5-7b "))
+    assert lines[at + 1].split()[0] == "paper"
+    assert lines[at + 1].split()[-2:] == ["0.530", "0.280"]
+    for model in SILENT:
+        assert f"{model}, reports: 100.0 % of the answers have no label; accuracy 0.000" in text
+    [row] = [
+        r
+        for r in csv.DictReader(out.open(encoding="utf-8"))
+        if (r["model"], r["setting"], r["measure"]) == ("liuhaotian/llava-v1.5-7b", "vqa", "medihall")
+    ]
+    assert float(row["difference"]) == pytest.approx(float(row["value"]) - 0.53)
+
+
+@pytest.mark.slow
+@pytest.mark.framework
+def test_the_effect_of_the_prefix_is_that_of_its_two_sides(runs: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["medhallmark", str(runs), "--json"]) == 0
+    effects = {
+        (e["model"], e["measure"]): e["comparison"] for e in json.loads(capsys.readouterr().out)["prefix_effects"]
+    }
+    with_prefix, without = (scores(said_by_noisy("confidence", weakened)) for weakened in (True, False))
+    found = effects["liuhaotian/llava-v1.5-7b", "medihall"]
+    assert found["difference"] == pytest.approx(mean(with_prefix) - mean(without))
+    assert effects["perfect", "accuracy"]["difference"] == 0
+    assert ("refusing", "medihall") not in effects
+
+
+# --- what is no answer ------------------------------------------------------------------------------------------------
+
+NO_ANSWERS = {
+    "a refusal": Case("1", "q", "r", "I'm sorry, but I can't assist with that. I am not able to view images."),
+    "cut off": Case("2", "q", "r", "The first thing to note is that the", cut=True),
+    "nothing": Case("3", "q", "r", ""),
+}
+
+
+@pytest.mark.parametrize("kind", NO_ANSWERS)
+@pytest.mark.parametrize("prompt", ["medhallmark", "medhallmark_report"])
+def test_nobody_is_asked_what_level_a_refusal_has(kind: str, prompt: str) -> None:
+    """By the prompt it would be correct: nothing in it contradicts the reference."""
+    judge = judge_from(f"llm:model=nobody,prompt={prompt},url=http://127.0.0.1:1/v1,provider=openai")
+    for asked in (judge, SentenceJudge(judge)):
+        [verdict] = asked.judge([NO_ANSWERS[kind]])  # a request would fail: there is no server
+        assert (verdict.label, verdict.category) == (None, None)
+    assert load_judge_prompt(prompt).answers_only
+    assert not load_judge_prompt("shale").answers_only, "it has a level for them"
+
+
+def test_of_a_report_that_was_cut_off_the_whole_sentences_are_judged() -> None:
+    asked: list[Case] = []
+
+    class Notes:
+        name, version = "notes", "1"
+
+        def judge(self, cases: list[Case]) -> list[Any]:
+            asked.extend(cases)
+            return judge_from("rule").judge(cases)
+
+        def settings(self) -> dict[str, Any]:
+            return {"judge": self.name}
+
+    SentenceJudge(Notes()).judge([Case("1", "q", "r", "The lungs are clear, The heart is large, There is a", cut=True)])
+    assert [case.cut for case in asked] == [False, False, True]
+
+
+def test_the_scripted_faults_are_in_no_reference() -> None:
+    assert not [wrong for wrong in WRONG.values() for of in REFERENCES.values() for one in of if wrong in one]
+    assert "{question}" in PREFIX
+    assert set(RIGHT) == {"plain", "weakened"}
