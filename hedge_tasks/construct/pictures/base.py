@@ -43,13 +43,13 @@ class Painter(Protocol):
     def name(self) -> str:
         """Its name with all settings that shape a picture; no address and no key."""
 
-    def paint(self, orders: Sequence[Order]) -> Sequence[Image.Image]:
-        """The pictures of the orders, in their order: 8-bit RGB.
+    def paint(self, orders: Sequence[Order]) -> Sequence[Image.Image | str]:
+        """The pictures of the orders, in their order: 8-bit RGB; a text in place of one says why there is none.
 
         A picture depends on its own order alone, and not on the others or how many there are.
 
         Raises:
-            HedgeError: They cannot be made; nothing of this call is kept.
+            HedgeError: None can be made; nothing of this call is kept.
         """
 
 
@@ -61,7 +61,8 @@ class Question:
         statement: What has to hold, such as "a red house" or a sentence.
         kind: What sort of thing that is.
         expected: By kind `{"object"}` (existence), `{"object", "count"}`, `{"subject", "relation", "object"}`, or
-            `{"text"}`; nothing for a statement.
+            `{"text"}`; nothing for a statement. Any may have `instead`, a list of statements that are wrong, which
+            checkers that compare have the right one win against.
     """
 
     statement: str
@@ -130,8 +131,7 @@ def judged(
         ('accepted', 'review', 'review')
     """
     for name, value in (("alpha", alpha), ("beta", beta), ("floor", floor)):
-        if not 0 <= options.number(name, value) <= 1:
-            raise ConfigError(f"{name} must be from 0 to 1, got {value}")
+        options.share(name, value)
     found = [score for score in scores.values() if score is not None]
     for name, score in scores.items():
         if score is not None and not 0 <= score <= 1:
