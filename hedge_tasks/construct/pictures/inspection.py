@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from hedge_tasks.adjudication.label_files import by_id, read_rows
+from hedge_tasks.adjudication.label_files import HumanLabel, by_id, read_rows
 from hedge_tasks.construct.pictures.base import ALPHA, BETA, Checker, Question, Verdict, judged
 from hedge_tasks.construct.pictures.store import BATCH, Picture, PictureStore
 from hedge_tasks.construct.review import Item
@@ -87,8 +87,8 @@ def after_review(ids: Sequence[str], verdicts: Sequence[Verdict], labels: Path) 
     return [_after(verdict, said, name) for name, verdict in zip(ids, verdicts, strict=True)]
 
 
-def _after(verdict: Verdict, said: Mapping[str, object], name: str) -> Verdict:
-    label = getattr(said.get(name), "label", None)
+def _after(verdict: Verdict, said: Mapping[str, HumanLabel], name: str) -> Verdict:
+    label = said[name].label if name in said else None
     if verdict.outcome != "review" or label is None:
         return verdict
     if label == 1:

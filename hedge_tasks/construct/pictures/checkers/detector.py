@@ -83,7 +83,10 @@ class Detector:
         read = processor.post_process_grounded_object_detection
         found = read(outputs, threshold=threshold, target_sizes=torch.tensor(sizes).to(self._device))
         return [
-            [Box(*box, score=score) for box, score in zip(one["boxes"].tolist(), one["scores"].tolist(), strict=True)]
+            [
+                Box(left, top, right, bottom, score)
+                for (left, top, right, bottom), score in zip(one["boxes"].tolist(), one["scores"].tolist(), strict=True)
+            ]
             for one in found
         ]
 
