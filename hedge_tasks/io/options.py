@@ -45,14 +45,36 @@ def named(key: str, given: object) -> dict[str, Any]:
     if isinstance(given, Mapping):
         return {**given, "name": text(f"{key}.name", given.get("name"))}
     name, _, rest = text(key, given).partition(":")
-    found: dict[str, Any] = {"name": text(key, name)}
-    for part in filter(None, (part.strip() for part in rest.split(","))):
-        option, equals, value = (piece.strip() for piece in part.partition("="))
-        if not equals or not option:
-            raise ConfigError(f"{key}: expected name:key=value,..., got {_quotable(part)!r} in it")
-        if option in found:
-            raise ConfigError(f"{key}: {option!r} is given twice")
-        found[option] = scalar(value)
+    return {**pairs(key, rest, "name:key=value,..."), "name": text(key, name)}
+
+
+def pairs(key: str, written: str, form: str = "key=value,...") -> dict[str, bool | int | float | str | None]:
+    """The settings in `key=value,key=value`, as `scalar` reads each value.
+
+    Args:
+        key: What errors call them.
+        form: How all of it is written, for errors.
+
+    Raises:
+        ConfigError: A part is no `key=value`, or a key is given twice. Of a part no more is quoted than a few letters:
+            a slip of the pen may have put a secret there.
+    """
+    found: dict[str, bool | int | float | str | None] = {}
+    for part in filter(None, (part.strip() for part in written.split(","))):
+        name, equals, value = (piece.strip() for piece in part.partition("="))
+        if not equals or not name:
+            raise ConfigError(f"{key}: expected {form}, got {_quotable(part)!r} in it")
+        if name in found:
+            raise ConfigError(f"{key}: {name!r} is given twice")
+        found[name] = scalar(value)
+    return found
+
+
+def share(key: str, value: object) -> float:
+    """Raises ConfigError for what is no number from 0 to 1."""
+    found = number(key, value)
+    if found > 1:
+        raise ConfigError(f"{key}: expected a number from 0 to 1, got {value!r}")
     return found
 
 

@@ -1,0 +1,112 @@
+"""Paints and checks pictures in a process of its own, in children that are killed again and again."""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import signal
+import sys
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+from PIL import Image
+
+from hedge_tasks.construct.pictures.base import Order, Question
+from hedge_tasks.construct.pictures.inspection import inspect
+from hedge_tasks.construct.pictures.store import PictureStore
+
+SIDE = 24
+
+
+def orders(count: int) -> list[Order]:
+    return [Order(f"o{i}", f"a picture of {i}", i, {"number": i}) for i in range(count)]
+
+
+def question(number: int) -> Question:
+    return Question(f"a picture of {number}", "statement", {})
+
+
+class Slow:
+    """Paints noise out of the seed, writes down what it paints, and takes its time."""
+
+    name = "slow"
+
+    def __init__(self, diary: Path, pause: float) -> None:
+        self._diary, self._pause = diary, pause
+
+    def paint(self, given: Sequence[Order]) -> list[Image.Image]:
+        images = []
+        for order in given:
+            images.append(Image.frombytes("RGB", (SIDE, SIDE), random.Random(order.seed).randbytes(SIDE * SIDE * 3)))
+            write(self._diary, f"paint {order.id}")
+            time.sleep(self._pause)
+        return images
+
+
+class Brightness:
+    """Scores a picture by its pixels, and writes down what it is asked."""
+
+    name = "brightness"
+
+    def __init__(self, diary: Path, pause: float) -> None:
+        self._diary, self._pause = diary, pause
+
+    def check(self, pictures: Sequence[Image.Image], questions: Sequence[Question]) -> list[float | None]:
+        for asked in questions:
+            write(self._diary, f"check {asked.statement}")
+            time.sleep(self._pause)
+        return [sum(picture.tobytes()[:30]) / (30 * 255) for picture in pictures]
+
+
+def write(diary: Path, line: str) -> None:
+    with diary.open("ab", buffering=0) as file:
+        file.write(f"{line}\n".encode())
+
+
+def work(folder: Path, diary: Path, count: int, pause: float, batch: int) -> None:
+    with PictureStore(folder) as store:
+        pictures = store.paint(Slow(diary, pause), orders(count), batch=batch, progress=False)
+        asked = [[question(i)] for i in range(count)]
+        verdicts = inspect(store, [Brightness(diary, pause)], pictures, asked, batch=batch, progress=False)
+    result = [[p.digest, v.mean, v.outcome] for p, v in zip(pictures, verdicts, strict=True)]
+    (folder / f"result-{os.getpid()}.json").write_text(json.dumps(result))
+
+
+def child(task: Callable[[], None]) -> int:
+    """A process that does something and ends; its id."""
+    process = os.fork()
+    if process:
+        return process
+    try:
+        task()
+    except BaseException as error:
+        print(repr(error), file=sys.stderr)
+        os._exit(1)
+    os._exit(0)
+
+
+def killed(task: Callable[[], None], kills: int, least: float, most: float) -> int:
+    """Begin a task anew after each kill, and let it end after so many. Returns how many it was killed indeed."""
+    rng, done = random.Random(0), 0
+    for _ in range(kills):
+        process = child(task)
+        time.sleep(rng.uniform(least, most))
+        os.kill(process, signal.SIGKILL)
+        _, status = os.waitpid(process, 0)
+        done += os.WIFSIGNALED(status)
+    process = child(task)
+    _, status = os.waitpid(process, 0)
+    assert status == 0
+    return done
+
+
+def run_killed(folder: str, diary: str, kills: int) -> None:
+    """40 pictures and their scores take 0.32 s in one go; a child lives for 2 to 20 ms."""
+    print(killed(lambda: work(Path(folder), Path(diary), 40, 0.004, 2), kills, 0.002, 0.02))
+
+
+def run_together(folder: str, diary: str, workers: int) -> None:
+    processes = [child(lambda: work(Path(folder), Path(diary), 40, 0.004, 2)) for _ in range(workers)]
+    assert [os.waitpid(process, 0)[1] for process in processes] == [0] * workers

@@ -1,0 +1,312 @@
+"""Painters and checkers that rest on models, on tiny ones with random weights, against calculations by hand."""
+
+from __future__ import annotations
+
+import json
+import math
+import shutil
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from openai_server import serve
+from picture_models import save_clip, save_grounding_dino, save_owlv2, save_siglip, save_stable_diffusion
+from PIL import Image, ImageDraw, ImageFont
+
+from hedge_tasks.construct.pictures.base import Order, Question
+from hedge_tasks.construct.pictures.checkers import checker_from
+from hedge_tasks.construct.pictures.checkers.boxes import Box, distinct
+from hedge_tasks.construct.pictures.inspection import inspect
+from hedge_tasks.construct.pictures.painters import painter_from
+from hedge_tasks.construct.pictures.specs import model_named
+from hedge_tasks.construct.pictures.store import Picture, PictureStore
+from hedge_tasks.errors import ConfigError
+from hedge_tasks.models.tiny import vlm_path
+from hedge_tasks.serving.loading import ModelUnavailableError
+
+PICTURES = [Image.new("RGB", (40, 30), "red"), Image.new("RGB", (30, 50), "blue"), Image.new("RGB", (20, 20), "green")]
+
+
+def noise(seed: int, side: int = 64) -> Image.Image:
+    return Image.fromarray(np.random.default_rng(seed).integers(0, 256, (side, side, 3), dtype=np.uint8))
+
+
+# --- diffusers --------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.slow
+def test_a_diffusion_model_paints_each_picture_by_its_own_seed(tmp_path: Path) -> None:
+    pytest.importorskip("diffusers")
+    folder = save_stable_diffusion(tmp_path / "sd")
+    painter = painter_from(f"diffusers:{folder},steps=2,size=32,guidance=3.0")
+    orders = [Order(str(i), f"a house {i}", i, {}) for i in range(3)]
+    with PictureStore(tmp_path / "one") as one, PictureStore(tmp_path / "other") as other:
+        alone = one.paint(painter, orders, batch=1, progress=False)
+        together = other.paint(painter, orders[::-1], batch=3, progress=False)[::-1]
+        reseeded = other.paint(painter, [Order("0", "a house 0", 9, {})], progress=False)
+    assert alone == together
+    assert len({p.digest for p in [*alone, *reseeded] if isinstance(p, Picture)}) == 4
+    images = [p.open() for p in alone if isinstance(p, Picture)]
+    assert {image.size for image in images} == {(32, 32)}
+    # The reference: one picture by the pipeline itself.
+    import diffusers
+
+    pipeline = diffusers.StableDiffusionPipeline.from_pretrained(folder)
+    generator = torch.Generator("cpu").manual_seed(1)
+    call = {"num_inference_steps": 2, "width": 32, "height": 32, "guidance_scale": 3.0}
+    [expected] = pipeline(prompt="a house 1", generator=generator, **call).images
+    assert np.abs(np.asarray(expected, int) - np.asarray(images[1], int)).max() <= 1
+    # Other weights in a subfolder are another painter.
+    before = painter.name
+    copied = shutil.copytree(folder, tmp_path / "copy" / "sd")
+    assert painter_from(f"diffusers:{copied},steps=2,size=32,guidance=3.0").name == before
+    config = copied / "unet" / "config.json"
+    config.write_text(config.read_text() + " ")
+    assert painter_from(f"diffusers:{copied},steps=2,size=32,guidance=3.0").name != before
+
+
+# --- CLIP and SigLIP --------------------------------------------------------------------------------------------------
+
+
+QUESTIONS = [
+    Question("a red house", "statement", {"instead": ["a blue house", "a cat"]}),
+    Question("a dog", "existence", {"object": "dog"}),
+    Question("two dogs", "count", {"object": "dog", "count": 2}),
+]
+
+
+def similarities(folder: str, image: Image.Image, texts: list[str], padding: Any) -> torch.Tensor:
+    """Cosines, computed from the two towers one after the other."""
+    from transformers import AutoModel, AutoProcessor
+
+    model, processor = AutoModel.from_pretrained(folder).eval(), AutoProcessor.from_pretrained(folder)
+    with torch.inference_mode():
+        pixels = processor(images=[image], return_tensors="pt")
+        words = processor(text=texts, padding=padding, truncation=True, return_tensors="pt")
+        towers = [model.get_image_features(**pixels), model.get_text_features(**words)]
+        image_row, text_rows = (torch.nn.functional.normalize(t.pooler_output.double(), dim=-1) for t in towers)
+        cosines: torch.Tensor = (text_rows @ image_row[0]) * model.logit_scale.exp()
+        return cosines + getattr(model, "logit_bias", torch.zeros(1))
+
+
+@pytest.mark.slow
+def test_clip_is_weighed_against_other_texts(tmp_path: Path) -> None:
+    folder = save_clip(tmp_path / "clip")
+    checker = checker_from(f"clip:{folder}")
+    scores = checker.check(PICTURES, QUESTIONS)
+    logits = similarities(folder, PICTURES[0], ["a red house", "a blue house", "a cat"], True)
+    assert scores[0] == pytest.approx(float(torch.exp(logits[0]) / torch.exp(logits).sum()), abs=1e-5)
+    logits = similarities(folder, PICTURES[1], ["a dog", "a picture of something else"], True)
+    assert scores[1] == pytest.approx(1 / (1 + math.exp(float(logits[1] - logits[0]))), abs=1e-5)
+    assert scores[2] is None
+    assert checker.check(PICTURES[2:], QUESTIONS[2:]) == [None]
+    other = checker_from(f"clip:{folder},contrast=a thing")
+    assert other.name == f"{checker.name},contrast=a thing"
+    assert other.check(PICTURES[1:2], QUESTIONS[1:2]) != [scores[1]]
+
+
+@pytest.mark.slow
+def test_siglip_is_taken_as_a_probability(tmp_path: Path) -> None:
+    folder = save_siglip(tmp_path / "siglip")
+    scores = checker_from(f"clip:{folder}").check(PICTURES, QUESTIONS)
+    [logit] = similarities(folder, PICTURES[1], ["a dog"], "max_length")
+    assert scores[1] == pytest.approx(1 / (1 + math.exp(-float(logit))), abs=1e-5)
+    logits = similarities(folder, PICTURES[0], ["a red house", "a blue house", "a cat"], "max_length")
+    assert scores[0] == pytest.approx(float(logits.softmax(0)[0]), abs=1e-5)
+
+
+# --- detectors --------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("save", [save_owlv2, save_grounding_dino])
+def test_detectors_give_boxes_in_pixels(tmp_path: Path, save: Any) -> None:
+    folder = save(tmp_path / "detector")
+    low = 0.001
+    detector: Any = checker_from(f"detector:{folder},threshold={low},overlap=0.5")
+    pictures, names = [*PICTURES, Image.new("RGB", (40, 30), "white")], ["dog", "cat", "dog", "a red cat"]
+    together = detector._detect(pictures, names)
+    alone = [detector._detect([p], [n])[0] for p, n in zip(pictures, names, strict=True)]
+    for many, one, picture in zip(together, alone, pictures, strict=True):
+        assert len(many) == len(one) > 0
+        for a, b in zip(many, one, strict=True):
+            assert (a.left, a.top, a.score) == pytest.approx((b.left, b.top, b.score), abs=1e-4)
+        # The scale is that of the picture: OWLv2 pads it to a square.
+        side = max(picture.size)
+        assert all(-side < x < 2 * side for box in many for x in (box.left, box.top, box.right, box.bottom))
+        assert max(box.right for box in many) > 2
+    objects = len(distinct(together[0]))
+    counts = [Question("dogs", "count", {"object": "dog", "count": n}) for n in (objects, objects + 1)]
+    assert detector.check(PICTURES[:1] * 2, counts) == [1.0, 0.0]
+    certain = checker_from(f"detector:{folder},threshold=1.0")
+    assert certain.check(PICTURES[:1], [Question("a dog", "existence", {"object": "dog"})]) == [0.0]
+    assert certain.check(PICTURES[:1], [Question("a sentence", "statement", {})]) == [None]
+
+
+@pytest.mark.slow
+def test_the_boxes_of_owlv2_are_those_of_its_outputs(tmp_path: Path) -> None:
+    from transformers import AutoProcessor, Owlv2ForObjectDetection
+
+    folder = save_owlv2(tmp_path / "owl")
+    detector: Any = checker_from(f"detector:{folder},threshold=0.0")
+    [found] = detector._detect(PICTURES[:1], ["dog"])
+    model = Owlv2ForObjectDetection.from_pretrained(folder).eval()
+    inputs = AutoProcessor.from_pretrained(folder)(
+        images=PICTURES[:1], text=[["a photo of dog"]], truncation=True, return_tensors="pt"
+    )
+    with torch.inference_mode():
+        outputs = model(**inputs)
+    # Centre and size as shares of the padded square, whose side is the longer one of the picture.
+    x, y, width, height = (outputs.pred_boxes[0, 0] * 40).tolist()
+    expected = Box(x - width / 2, y - height / 2, x + width / 2, y + height / 2)
+    assert (found[0].left, found[0].top, found[0].right, found[0].bottom) == pytest.approx(
+        (expected.left, expected.top, expected.right, expected.bottom), abs=1e-3
+    )
+    assert found[0].score == pytest.approx(float(outputs.logits[0, 0].sigmoid().max()), abs=1e-5)
+
+
+def test_stub_boxes_become_scores_by_question(monkeypatch: pytest.MonkeyPatch) -> None:
+    detector: Any = checker_from("detector:nowhere,overlap=0.5")
+    there = {"dog": [Box(0, 0, 10, 10, 0.9), Box(1, 0, 11, 10, 0.8), Box(50, 0, 60, 10, 0.7)], "cat": []}
+    asked: list[str] = []
+
+    def detect(pictures: Any, names: list[str]) -> list[list[Box]]:
+        asked.extend(names)
+        return [there[name] for name in names]
+
+    monkeypatch.setattr(detector, "_detect", detect)
+    questions = [
+        Question("two dogs", "count", {"object": "dog", "count": 2}),  # two of three boxes are one dog
+        Question("a cat", "existence", {"object": "cat"}),
+        Question("a sentence", "statement", {}),
+        Question("a dog left of a cat", "relation", {"subject": "dog", "relation": "left of", "object": "cat"}),
+    ]
+    assert detector.check([PICTURES[0]] * 4, questions) == [1.0, 0.0, None, 0.0]
+    assert asked == ["dog", "cat", "dog", "cat"]
+
+
+# --- VQAScore ---------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.slow
+def test_vqascore_is_the_models_own_probability_and_noise_is_held_back(tmp_path: Path) -> None:
+    from transformers import AutoModelForImageTextToText, AutoProcessor
+
+    checker = checker_from("vqascore:pretrained=package://hedge_tasks.models.tiny/vlm,batch_size=2")
+    assert checker.name.startswith("vqascore:hedge_hf,pretrained=vlm@")
+    assert checker.name == checker_from("vqascore:pretrained=package://hedge_tasks.models.tiny/vlm").name
+    pictures = [noise(1), noise(2), Image.new("RGB", (64, 64))]
+    statements = [Question(text, "statement", {}) for text in ("a small mass", "an effusion", "nothing")]
+    scores = checker.check(pictures, statements)
+    # By hand: the model reads the conversation with each word at its end, and the words' tokens are multiplied.
+    model = AutoModelForImageTextToText.from_pretrained(vlm_path(), dtype=torch.float32).eval()
+    processor = AutoProcessor.from_pretrained(vlm_path())
+    asked = "Does this figure show 'a small mass'? Please answer yes or no."
+    turns = [{"role": "user", "content": [{"type": "image"}, {"type": "text", "text": asked}]}]
+    prompt = processor.apply_chat_template(turns, add_generation_prompt=True)
+    likely = {}
+    for word in ("Yes", "No"):
+        spelled = []
+        for blank in ("", " "):
+            inputs = processor(text=[prompt], images=[pictures[0]], return_tensors="pt", add_special_tokens=False)
+            tokens = processor.tokenizer(blank + word, add_special_tokens=False)["input_ids"]
+            ids = torch.cat([inputs["input_ids"], torch.tensor([tokens])], dim=1)
+            with torch.inference_mode():
+                logits = model(input_ids=ids, pixel_values=inputs["pixel_values"]).logits[0].log_softmax(-1)
+            start = ids.shape[1] - len(tokens)
+            spelled.append(sum(float(logits[start + i - 1, token]) for i, token in enumerate(tokens)))
+        likely[word] = math.exp(max(spelled))
+    assert scores[0] == pytest.approx(likely["Yes"] / (likely["Yes"] + likely["No"]), abs=1e-3)
+    with PictureStore(tmp_path) as store:
+        verdicts = inspect(
+            store, [checker], [Picture.of(p) for p in pictures], [[s] for s in statements], progress=False
+        )
+    assert {verdict.outcome for verdict in verdicts} == {"review"}
+
+
+def test_vqascore_of_a_server_that_tells_no_given_words() -> None:
+    answers = {"sure": ("Yes", 0.9), "unsure": ("No", 0.6), "vague": ("The figure is unclear", 0.5)}
+
+    def reply(body: dict[str, Any]) -> Any:
+        if "prompt_logprobs" in body:
+            return {"choices": [{"message": {"content": "x"}, "finish_reason": "length"}]}
+        shown = json.dumps(body["messages"])
+        word, chance = next(answer for name, answer in answers.items() if f"'{name}'" in shown)
+        tokens = [{"token": word, "logprob": math.log(chance), "bytes": list(word.encode())}]
+        choice = {"message": {"content": word}, "finish_reason": "stop", "logprobs": {"content": tokens}}
+        return {"choices": [choice]}
+
+    from openai_server import Response
+
+    with serve(lambda body: Response(reply(body))) as url:
+        checker = checker_from(f"vqascore:adapter=hedge_openai,model=tiny,base_url={url},max_retries=0")
+        scores = checker.check(PICTURES, [Question(name, "statement", {}) for name in answers])
+    assert url not in checker.name
+    assert scores[:2] == pytest.approx([0.9, 0.4], abs=1e-4)
+    assert scores[2] is None
+
+
+# --- reading ----------------------------------------------------------------------------------------------------------
+
+
+def sign(text: str) -> Image.Image:
+    image = Image.new("RGB", (360, 120), "white")
+    ImageDraw.Draw(image).text((30, 20), text, "black", ImageFont.load_default(size=72))
+    return image
+
+
+def test_a_model_that_reads_is_compared_and_not_told(tmp_path: Path) -> None:
+    bodies = []
+
+    def reply(body: dict[str, Any]) -> str:
+        bodies.append(json.dumps(body))
+        return '{"text": "EXIT\\nkeep clear"}'
+
+    words = [Question("a sign", "text", {"text": t}) for t in ("exit", "EDIT")]
+    with serve(reply) as url:
+        checker = checker_from(f"ocr:model=reader,url={url},max_retries=0")
+        scores = checker.check([sign("EXIT")] * 3, [*words, Question("a dog", "existence", {"object": "dog"})])
+    assert scores == [1.0, 0.75, None]
+    assert len(bodies) == 2
+    assert not any("exit" in body or "EDIT" in body for body in bodies)
+    with serve(lambda body: "I cannot read this.") as url:
+        assert checker_from(f"ocr:model=reader,url={url},max_retries=0").check([sign("EXIT")], words[:1]) == [None]
+
+
+@pytest.mark.slow
+def test_tesseract_reads_what_is_written(tmp_path: Path) -> None:
+    pytest.importorskip("pytesseract")
+    if shutil.which("tesseract") is None:
+        pytest.skip("tesseract is not installed")
+    checker = checker_from("ocr")
+    asked = [Question("a sign", "text", {"text": text}) for text in ("EXIT", "FISH", "EXIT")]
+    right, wrong, none = checker.check([sign("EXIT"), sign("EXIT"), noise(0, 120)], asked)
+    assert right == 1.0
+    assert wrong is not None
+    assert wrong < 0.85
+    assert none is not None
+    assert none < 0.85
+
+
+def test_without_tesseract_the_error_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(__import__("sys").modules, "pytesseract", None)
+    with pytest.raises(ConfigError, match="apt install tesseract-ocr"):
+        checker_from("ocr")
+
+
+@pytest.mark.parametrize("spec", ["clip:/nowhere/at/all", "detector:/nowhere/at/all"])
+def test_a_model_that_is_not_there_is_explained(spec: str) -> None:
+    with pytest.raises(ModelUnavailableError, match=r"(?s)cannot load .* or give as `model` a local folder"):
+        checker_from(spec).check(PICTURES[:1], [Question("a dog", "existence", {"object": "dog"})])
+
+
+def test_a_folder_is_named_by_its_content(tmp_path: Path) -> None:
+    (tmp_path / "m" / "unet").mkdir(parents=True)
+    (tmp_path / "m" / "config.json").write_text("{}")
+    first = model_named(str(tmp_path / "m"))
+    (tmp_path / "m" / "unet" / "weights").write_text("1")
+    assert first.startswith("m@")
+    assert model_named(str(tmp_path / "m")) != first
+    assert model_named("org/model") == "org/model"
