@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import base64
 import io
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from importlib import resources
 from pathlib import Path
@@ -32,7 +32,7 @@ class Item:
     images: Sequence[Any] = field(default=())
 
 
-def write_review(path: Path, title: str, items: Sequence[Item]) -> None:
+def write_review(path: Path, title: str, items: Iterable[Item]) -> None:
     """Write the queue as one HTML file that loads nothing.
 
     The labels are kept in the browser, and saved as CSV with the columns `id,label`, which the judge `labels` reads.

@@ -174,15 +174,7 @@ def writer_from(spec: str) -> Writer:
     Raises:
         ConfigError: A part is no `key=value`, an option is unknown or makes no sense.
     """
-    given: dict[str, Any] = {}
-    parts = [part.strip() for part in spec.split(",") if part.strip()]
-    if len(parts) == 1 and "=" not in parts[0]:
-        parts = [f"model={parts[0]}"]
-    for part in parts:
-        key, equals, value = part.partition("=")
-        if not equals or key in given:
-            raise ConfigError(f"model: expected key=value,... with each key once, got {part[:40]!r}")
-        given[key] = options.scalar(value)
+    given: dict[str, Any] = options.pairs("model", spec if "=" in spec or "," in spec else f"model={spec}")
     if "adapter" in given:
         return AdapterWriter(given.pop("adapter"), **given)
     known = ("model", "url", "account", "thinking", "timeout", "max_retries")

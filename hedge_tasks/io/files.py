@@ -16,8 +16,8 @@ _ABANDONED_S = 86_400
 """Age at which an unfinished file of another host counts as left behind."""
 
 
-def write_whole(path: Path, text: str) -> None:
-    """Write a text file that appears as a whole or not at all, whenever the process dies.
+def write_whole(path: Path, content: str | bytes) -> None:
+    """Write a file that appears as a whole or not at all, whenever the process dies. A text is written as UTF-8.
 
     What writers that died before they were done have left behind in the folder is removed.
 
@@ -27,8 +27,8 @@ def write_whole(path: Path, text: str) -> None:
     unfinished = path.with_name(f"{path.name}.{_host()}.{os.getpid()}.part")
     try:
         _remove_abandoned(path.parent)
-        with unfinished.open("w", encoding="utf-8", newline="") as file:
-            file.write(text)
+        with unfinished.open("wb") as file:
+            file.write(content.encode() if isinstance(content, str) else content)
             file.flush()
             os.fsync(file.fileno())
         unfinished.replace(path)

@@ -60,6 +60,9 @@ class KeyedLog(Generic[T]):
     ) -> None:
         self.close()
 
+    def __contains__(self, key: str) -> bool:
+        return key in self._values
+
     def __len__(self) -> int:
         return len(self._values)
 

@@ -30,6 +30,33 @@ def scalar(written: str) -> bool | int | float | str | None:
     return written
 
 
+def pairs(key: str, written: str) -> dict[str, bool | int | float | str | None]:
+    """The settings in `key=value,key=value`, as `scalar` reads each value.
+
+    Args:
+        key: What errors call them.
+
+    Raises:
+        ConfigError: A part is no `key=value`, or a key is given twice. Of a part no more is quoted than a few letters:
+            a slip of the pen may have put a secret there.
+    """
+    found: dict[str, bool | int | float | str | None] = {}
+    for part in filter(None, (part.strip() for part in written.split(","))):
+        name, equals, value = (piece.strip() for piece in part.partition("="))
+        if not equals or not name or name in found:
+            raise ConfigError(f"{key}: expected key=value,... with each key once, got {part[:12]!r} in it")
+        found[name] = scalar(value)
+    return found
+
+
+def share(key: str, value: object) -> float:
+    """Raises ConfigError for what is no number from 0 to 1."""
+    found = number(key, value)
+    if found > 1:
+        raise ConfigError(f"{key}: expected a number from 0 to 1, got {value!r}")
+    return found
+
+
 def optional_text(key: str, value: object) -> str | None:
     return None if value is None else text(key, value)
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import difflib
 import threading
-from collections.abc import Collection, Mapping, Sequence
-from typing import Any
+from collections.abc import Callable, Collection, Mapping, Sequence
+from typing import Any, TypeVar
 
 import openai
 from loguru import logger
@@ -27,6 +27,8 @@ from hedge_tasks.serving.completion import Completion, read_completion
 from hedge_tasks.serving.dialect import Dialect, spell
 from hedge_tasks.serving.failures import Kind, RequestFailed, ServerRefuses, reason_in, retry_after_s
 from hedge_tasks.serving.secrets import NO_KEY, Redactor
+
+Found = TypeVar("Found")
 
 OPENAI = "https://api.openai.com/v1"
 
@@ -103,6 +105,31 @@ class ChatClient:
         Raises:
             ServerRefuses: Every other request would fail the same way.
         """
+
+        def send(body: Mapping[str, Any]) -> Any:
+            return self._client.chat.completions.with_raw_response.create(
+                model=self.model, messages=list(messages), extra_body=body
+            )
+
+        def read(body: Any) -> Completion:
+            return read_completion(body, settings.get("stop") or ())
+
+        return self._until_read(send, read, settings, optional, stop)
+
+    def _until_read(
+        self,
+        send: Callable[[Mapping[str, Any]], Any],
+        read: Callable[[Any], Found],
+        settings: Mapping[str, Any],
+        optional: Collection[str],
+        stop: threading.Event | None,
+    ) -> Found | RequestFailed:
+        """Ask until there is something to read, or the retries are used up.
+
+        Args:
+            send: Makes a request with further fields of its body; returns the library's raw response.
+            read: What there is in the parsed body of an answer. Raises RequestFailed where there is nothing.
+        """
         stop = stop or threading.Event()
         retrying = Retrying(
             retry=retry_if_exception(lambda error: isinstance(error, RequestFailed) and error.kind in self._retried),
@@ -113,7 +140,7 @@ class ChatClient:
             reraise=True,
         )
         try:
-            return retrying(self._ask_once, list(messages), settings, optional)
+            return retrying(self._ask_once, send, read, settings, optional)
         except RequestFailed as failure:
             return failure
 
@@ -153,13 +180,17 @@ class ChatClient:
     def _announce(self, state: RetryCallState) -> None:
         self.say_once("retries", f"{self.name}: {_error_of(state)}; failed requests are made again after a pause")
 
-    def _ask_once(self, messages: list[Any], settings: Mapping[str, Any], optional: Collection[str]) -> Completion:
+    def _ask_once(
+        self,
+        send: Callable[[Mapping[str, Any]], Any],
+        read: Callable[[Any], Found],
+        settings: Mapping[str, Any],
+        optional: Collection[str],
+    ) -> Found:
         while True:
             levels = self._dialect.levels
             try:
-                response = self._client.chat.completions.with_raw_response.create(
-                    model=self.model, messages=messages, extra_body=spell(settings, levels)
-                )
+                response = send(spell(settings, levels))
                 body = parse_json(response.http_response.content, "the answer")
             except openai.APIStatusError as error:
                 # Each turn of the loop changes one setting, so there are few.
@@ -173,7 +204,7 @@ class ChatClient:
                 raise RequestFailed(self.redact.shown(error), "garbled") from None
             self._dialect.has_answered()
             try:
-                return read_completion(body, settings.get("stop") or ())
+                return read(body)
             except RequestFailed as failure:
                 raise RequestFailed(self.redact.shown(failure), failure.kind) from None
 

@@ -1,0 +1,1 @@
+"""Pictures of a made data set: painted from orders, checked against what they have to show, kept by what they are."""

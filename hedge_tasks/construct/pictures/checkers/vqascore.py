@@ -1,0 +1,125 @@
+"""The checker `vqascore`: how surely a vision-language model says that a picture shows a statement."""
+
+from __future__ import annotations
+
+import hashlib
+import math
+from collections.abc import Mapping, Sequence
+from functools import cache
+from importlib import resources
+from pathlib import Path
+from typing import Any
+
+import yaml
+from PIL import Image
+
+from hedge_tasks.construct.pictures.base import Question
+from hedge_tasks.data.answers import Answer
+from hedge_tasks.errors import ConfigError
+from hedge_tasks.io import options
+from hedge_tasks.replies.yes_no import read_yes_no
+from hedge_tasks.serving.fingerprints import fingerprint
+from hedge_tasks.serving.loading import resolve_model
+from hedge_tasks.serving.marks import harmless
+
+_SHAPES_NOTHING = (
+    *("base_url", "api_key", "num_concurrent", "timeout", "max_retries", "retry_backoff_s"),
+    *("batch_size", "max_batch_size", "draws_per_batch", "device", "device_map"),
+)
+"""Arguments of adapters that are no part of the name: where the model is, and how fast it is asked."""
+
+_MOST_TOKENS = 8
+"""Of an answer where a server does not tell how likely given words are."""
+
+
+class VqaScore:
+    """P(yes) to "Does this figure show '...'? Please answer yes or no." (Lin et al. 2024, VQAScore).
+
+    The score is p(Yes) / (p(Yes) + p(No)) at temperature 1. VQAScore itself takes p(Yes) alone, of a model that was
+    trained to say nothing but these two words; a chat model has other beginnings ("The figure ..."), and their share
+    says nothing about the picture.
+
+    Both probabilities come from forced passes (`forced_logprobs`). Where a server does not make these, the model is
+    asked, and the log-probability of its own yes or no counts; where it has none either, the checker cannot say.
+
+    Args:
+        adapter: One of our adapters for lmms-eval, such as `hedge_hf` or `hedge_openai`.
+        arguments: As for lmms-eval's `--model_args`.
+
+    Raises:
+        ConfigError: There is no such adapter, or an argument makes no sense.
+    """
+
+    def __init__(self, adapter: str = "hedge_hf", **arguments: Any) -> None:
+        from hedge_tasks.lmms.plugin import adapter_class
+
+        if "api_key" in arguments:
+            raise ConfigError("checker vqascore: a key belongs into the environment (OPENAI_API_KEY)")
+        known = adapter_class(options.text("adapter", adapter))
+        if not hasattr(known, "answer_conversations"):
+            raise ConfigError(f"adapter {adapter!r} answers no conversations that belong to no task")
+        self._model = known(**arguments)
+        kept = {key: value for key, value in arguments.items() if key not in _SHAPES_NOTHING and key != "pretrained"}
+        if "pretrained" in arguments:
+            place = Path(resolve_model(str(arguments["pretrained"])))
+            kept["pretrained"] = f"{place.name}@{fingerprint(place)}" if place.is_dir() else arguments["pretrained"]
+        shown = ",".join(f"{key}={value}" for key, value in sorted(kept.items()))
+        self.name = f"vqascore:{adapter},{shown},prompt={_prompt()['digest'][:8]}"
+
+    def check(self, pictures: Sequence[Image.Image], questions: Sequence[Question]) -> list[float | None]:
+        asked = [_conversation(picture, question) for picture, question in zip(pictures, questions, strict=True)]
+        words = _prompt()["yes"], _prompt()["no"]
+        forced = getattr(self._model, "forced_logprobs", None)
+        if forced is None:
+            return self._answered(asked)
+        said = forced([turns for turns in asked for _ in words], [*words] * len(asked))
+        pairs = list(zip(said[::2], said[1::2], strict=True))
+        if any(isinstance(answer, str) for pair in pairs for answer in pair):
+            return self._answered(asked)
+        return [p_yes(_logprob(yes), _logprob(no)) for yes, no in pairs]
+
+    def _answered(self, conversations: Sequence[list[dict[str, Any]]]) -> list[float | None]:
+        answers = self._model.answer_conversations(conversations, max_new_tokens=_MOST_TOKENS)
+        return [_of_answer(answer) for answer in answers]
+
+
+def p_yes(yes: float | None, no: float | None) -> float | None:
+    """p(yes) / (p(yes) + p(no)) of two log-probabilities; None where either is unknown.
+
+    Example:
+        >>> import math
+        >>> round(p_yes(math.log(0.6), math.log(0.2)), 12)
+        0.75
+    """
+    if yes is None or no is None:
+        return None
+    difference = no - yes
+    return 1 / (1 + math.exp(difference)) if difference < 700 else 0.0
+
+
+def _logprob(answer: Answer | str) -> float | None:
+    """Of all of the words, in nats."""
+    if isinstance(answer, str) or answer.mean_logprob is None:
+        return None
+    return answer.mean_logprob * max(answer.n_tokens or 1, 1)
+
+
+def _of_answer(answer: Answer) -> float | None:
+    """P(yes) of an answer that the model gave itself: to the other word all the rest is left."""
+    logprob = _logprob(answer)
+    said = read_yes_no(answer.text).value
+    if logprob is None or said not in ("yes", "no") or len(answer.text.split()) > 1:
+        return None
+    likely = math.exp(min(logprob, 0.0))
+    return likely if said == "yes" else 1 - likely
+
+
+def _conversation(picture: Image.Image, question: Question) -> list[dict[str, Any]]:
+    asked = _prompt()["question"].replace("{statement}", harmless(question.statement))
+    return [{"role": "user", "content": [{"type": "image", "url": picture}, {"type": "text", "text": asked}]}]
+
+
+@cache
+def _prompt() -> Mapping[str, str]:
+    text = (resources.files("hedge_tasks.construct.pictures") / "prompts" / "vqascore.yaml").read_text("utf-8")
+    return {**yaml.safe_load(text), "digest": hashlib.sha256(text.encode()).hexdigest()}

@@ -1,0 +1,46 @@
+"""Painters and checkers as a command line names them: `NAME:MODEL,key=value,...`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from hedge_tasks.errors import ConfigError
+from hedge_tasks.io import options
+from hedge_tasks.serving.fingerprints import fingerprint
+from hedge_tasks.serving.loading import resolve_model
+
+
+def parsed(kind: str, spec: str) -> tuple[str, dict[str, Any]]:
+    """The name and the settings of a specification. What stands first without a key is the model.
+
+    Raises:
+        ConfigError: It has no name, or a part is no `key=value`.
+
+    Example:
+        >>> parsed("painter", "diffusers:org/model,steps=4")
+        ('diffusers', {'model': 'org/model', 'steps': 4})
+    """
+    name, _, rest = spec.partition(":")
+    if not name.strip():
+        raise ConfigError(f"{kind}: expected NAME:MODEL,key=value,..., got {spec[:40]!r}")
+    first, _, more = rest.partition(",")
+    if first.strip() and "=" not in first:
+        model, rest = {"model": first.strip()}, more
+    else:
+        model = {}
+    settings = options.pairs(f"{kind} {name.strip()}", rest)
+    if model and "model" in settings:
+        raise ConfigError(f"{kind} {name.strip()}: the model is given twice")
+    return name.strip(), {**model, **settings}
+
+
+def named(kind: str, model: str, **settings: object) -> str:
+    """The name of a painter or checker, which is part of its keys: a folder counts by its name and content.
+
+    Args:
+        settings: What else shapes its work; None is left out.
+    """
+    place = Path(resolve_model(model))
+    shown = f"{place.name}@{fingerprint(place)}" if place.is_dir() else model
+    return ",".join([f"{kind}:{shown}", *(f"{key}={value}" for key, value in settings.items() if value is not None)])
