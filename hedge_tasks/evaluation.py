@@ -54,6 +54,7 @@ class Evaluation:
         second_stages: name -> `"module:attribute"` of a `hedge_tasks.sampling.second_stage.Stage`.
         decompositions, entailments: name -> `"module:attribute"` of what makes one; see `hedge_tasks.claims`.
         data: `"module:attribute"` of functions that add a command to `hedge data`, given argparse's subparsers.
+        makings: the same for `hedge make`.
         commands: the same for `hedge`: tables of finished runs.
     """
 
@@ -66,6 +67,7 @@ class Evaluation:
     decompositions: Mapping[str, str] = field(default_factory=dict)
     entailments: Mapping[str, str] = field(default_factory=dict)
     data: tuple[str, ...] = ()
+    makings: tuple[str, ...] = ()
     commands: tuple[str, ...] = ()
 
 
@@ -144,7 +146,7 @@ def brought(what: str) -> Callable[[], list[tuple[str, Entry]]]:
 
 
 def brought_commands(what: str) -> Iterator[Callable[[Any], None]]:
-    """The functions of "data" or "commands"; one that cannot be loaded is warned about and left out."""
+    """The functions of "data", "makings" or "commands"; one that cannot be loaded is warned about and left out."""
     for evaluation, source in evaluations().values():
         for target in getattr(evaluation, what):
             try:

@@ -1,14 +1,32 @@
-"""A synthesised SHALE set that several test files share: three aspects, two pictures each, all scenarios."""
+"""A drawn SHALE set that several test files share: three aspects, two pictures each, all scenarios."""
 
 from __future__ import annotations
 
+import tempfile
+from collections.abc import Mapping, Sequence
 from functools import lru_cache
+from pathlib import Path
+from typing import NamedTuple
 
-from hedge_tasks.evaluations.shale.synthesis import Synthesised, synthesise
+from hedge_tasks.evaluations.shale.items import Item
+from hedge_tasks.evaluations.shale.making.drawn import DrawnPainter
+from hedge_tasks.evaluations.shale.making.making import MadeSet, ShaleMaking
+from hedge_tasks.evaluations.shale.making.released import images_of
 
 ASPECTS = ("color", "count", "geography")
 
 
+class SmallSet(NamedTuple):
+    """Items, PNG files by name, and what they were made of."""
+
+    items: Sequence[Item]
+    images: Mapping[str, bytes]
+    made: MadeSet
+
+
 @lru_cache(maxsize=1)
-def small_set() -> Synthesised:
-    return synthesise(2, aspects=ASPECTS, size=48)
+def small_set() -> SmallSet:
+    making = ShaleMaking(DrawnPainter(48), per_aspect=2, aspects=ASPECTS)
+    with tempfile.TemporaryDirectory() as folder:
+        made = making.run(Path(folder), progress=False)
+        return SmallSet(tuple(made.items), images_of(made), made)

@@ -515,29 +515,15 @@ def test_the_command_reports_what_is_missing(tmp_path: Path, capsys: pytest.Capt
     assert (tmp_path / "out" / "BeiiiY__SHALE" / "discriminative-ynq.parquet").is_file()
 
 
-def test_what_is_synthesised_passes_the_check(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    chosen = ["--aspect", "color", "--aspect", "religion", "--size", "40", "--scenario", "crp_p", "--scenario", "txt"]
-    made = ["data", "shale-synth", "--dir", str(tmp_path / "released"), "--out", str(tmp_path / "data"), *chosen]
-    assert main([*made, "--json"]) == 0
+def test_what_is_made_passes_the_check(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    chosen = ["--aspect", "color", "--aspect", "religion", "--scenario", "crp_p", "--scenario", "txt"]
+    made = ["make", "shale", "--painter", "drawn:size=40", "--released", str(tmp_path / "released"), *chosen]
+    assert main([*made, "--out", str(tmp_path / "data"), "--json"]) == 0
     facts = json.loads(capsys.readouterr().out)
-    assert facts["items"] == {s: dict.fromkeys(("ynq", "mcq", "ffq", "ic"), 2) for s in ("clean", "txt", "crp_p")}
-    assert facts["images"] == 2 * 3
-    assert facts["rows"] == dict.fromkeys(("ynq", "mcq", "ffq", "ic"), 6)
+    four, closed = dict.fromkeys(("ynq", "mcq", "ffq", "ic"), 2), dict.fromkeys(("ynq", "mcq"), 2)
+    assert facts["items"] == 2 * (4 + 4 + 2)
     assert main(["data", "shale", "--dir", str(tmp_path / "released"), "--json"]) == 1  # scenarios are missing
     check = json.loads(capsys.readouterr().out)
-    assert check["items"] == facts["items"]
+    assert check["items"] == {"clean": four, "txt": four, "crp_p": closed}
     assert not any(check[key] for key in ("unpaired", "problems", "missing_images", "unreadable_images", "other_files"))
     assert sorted(counts(read_released(tmp_path / "released").items)) == ["clean", "crp_p", "txt"]
-
-
-def test_a_wrong_option_of_the_command_says_what_would_be_right(capsys: pytest.CaptureFixture[str]) -> None:
-    wrong = [
-        [],
-        ["--out", "x", "--scenario", "crpp"],
-        ["--out", "x", "--aspect", "colour"],
-        ["--out", "x", "--backend", "gan"],
-    ]
-    hints = ["nothing to do", "did you mean 'crp", "did you mean 'color'", "'drawn' or 'diffusers:<model>'"]
-    for options, hint in zip(wrong, hints, strict=True):
-        assert main(["data", "shale-synth", *options]) == 2
-        assert hint in capsys.readouterr().err

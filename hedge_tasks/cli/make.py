@@ -6,6 +6,7 @@ import argparse
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from hedge_tasks.evaluation import brought_commands
 from hedge_tasks.io.commands import PROBLEMS_FOUND, command, show, table
 
 if TYPE_CHECKING:
@@ -26,6 +27,8 @@ def add(commands: Any) -> None:
     )
     made = parser.add_subparsers(title="data sets", required=True, metavar="SET")
     _add_medhallu(made)
+    for add_command in brought_commands("makings"):
+        add_command(made)
 
 
 def _add_medhallu(made: Any) -> None:
@@ -62,20 +65,21 @@ def run_medhallu(arguments: argparse.Namespace) -> int:
     from hedge_tasks.construct.ledger import Ledger
     from hedge_tasks.construct.medhallu.questions import read_questions
     from hedge_tasks.construct.output import LEDGER, push_set, write_set
-    from hedge_tasks.construct.production import produce
+    from hedge_tasks.construct.production import produce, share, worker_of
     from hedge_tasks.io import options
 
     if arguments.limit is not None:
         options.count("--limit", arguments.limit, at_least=1)
     options.count("--concurrency", arguments.concurrency, at_least=1)
+    worker = worker_of(arguments.worker)
     questions = read_questions(arguments.source, split=arguments.split, licence=arguments.licence)[: arguments.limit]
     pipeline = _pipeline(arguments)
     if arguments.dry_run:
         return _estimate(arguments, pipeline, questions)
-    share = _share(arguments.worker, questions)
     with Ledger(arguments.out / LEDGER) as ledger:
-        made = produce(share, pipeline, ledger, seed=arguments.seed, concurrency=arguments.concurrency)
-    if arguments.worker is not None:
+        mine = share(questions, worker)
+        made = produce(mine, pipeline, ledger, seed=arguments.seed, concurrency=arguments.concurrency)
+    if worker is not None:
         show(
             arguments,
             made.report(),
@@ -106,22 +110,6 @@ def _pipeline(arguments: argparse.Namespace) -> MedHallu:
         refiner=arguments.refiner,
         attempts=arguments.attempts,
     )
-
-
-def _share(worker: str | None, questions: list[Question]) -> list[Question]:
-    """The part of one worker of several.
-
-    Raises:
-        ConfigError: --worker is not K/N.
-    """
-    from hedge_tasks.errors import ConfigError
-
-    if worker is None:
-        return questions
-    place, _, count = worker.partition("/")
-    if not (place.isdecimal() and count.isdecimal() and 1 <= int(place) <= int(count)):
-        raise ConfigError(f"--worker: expected K/N with K from 1 to N, such as 2/3, got {worker!r}")
-    return questions[int(place) - 1 :: int(count)]
 
 
 def _estimate(arguments: argparse.Namespace, pipeline: MedHallu, questions: list[Question]) -> int:

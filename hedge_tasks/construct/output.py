@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import hashlib
 import json
+from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from importlib import resources
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -32,6 +33,7 @@ class About:
         summary: What it is made of and how, in a paragraph.
         settings: Models, seeds and thresholds.
         warnings: What a reader has to know, such as shortcuts that are open.
+        tables: What is in it, by title: header and rows.
     """
 
     title: str
@@ -39,6 +41,7 @@ class About:
     summary: str
     settings: Mapping[str, Any]
     warnings: Sequence[str] = ()
+    tables: Mapping[str, tuple[Sequence[str], Sequence[Sequence[str]]]] = field(default_factory=dict)
 
 
 def write_set(folder: Path, production: Production, about: About) -> Path:
@@ -65,19 +68,34 @@ def write_set(folder: Path, production: Production, about: About) -> Path:
         part.replace(path)
     except OSError as error:
         raise DataError(f"cannot write {path}: {error.strerror or error}") from error
-    checksum = hashlib.sha256(path.read_bytes()).hexdigest()
-    report = {**production.report(), "settings": dict(about.settings), "warnings": list(about.warnings)}
-    write_whole(
-        folder / REPORT, json.dumps({**report, "sha256": {DATA: checksum}}, indent=2, ensure_ascii=False) + "\n"
-    )
-    write_whole(folder / CARD, _card(production, about, checksum))
+    describe_set(folder, production.report(), about, {"train": DATA})
     return path
 
 
-def push_set(folder: Path, repository: str, *, private: bool = True) -> str:
+def describe_set(folder: Path, report: Mapping[str, Any], about: About, splits: Mapping[str, str]) -> None:
+    """Write the card and the report of a set whose files are there.
+
+    Args:
+        report: As `Production.report`.
+        splits: Names of files in the folder, by split.
+
+    Raises:
+        DataError: The folder cannot be written, or a file is not there.
+    """
+    try:
+        checksums = {file: hashlib.sha256((folder / file).read_bytes()).hexdigest() for file in splits.values()}
+    except OSError as error:
+        raise DataError(f"{folder}: {error.strerror or error}") from error
+    whole = {**report, "settings": dict(about.settings), "warnings": list(about.warnings), "sha256": checksums}
+    write_whole(folder / REPORT, json.dumps(whole, indent=2, ensure_ascii=False, default=str) + "\n")
+    write_whole(folder / CARD, _card(report, about, splits, checksums))
+
+
+def push_set(folder: Path, repository: str, *, files: Sequence[str] = (DATA,), private: bool = True) -> str:
     """Upload a written set to the Hugging Face hub.
 
     Args:
+        files: Of the set; card and report go with them.
         repository: `owner/name`; made where it is not there.
 
     Returns:
@@ -89,8 +107,8 @@ def push_set(folder: Path, repository: str, *, private: bool = True) -> str:
     from huggingface_hub import HfApi
     from huggingface_hub.errors import HfHubHTTPError
 
-    if not (folder / DATA).is_file():
-        raise DataError(f"{folder}: there is no {DATA} to upload")
+    if missing := [file for file in files if not (folder / file).is_file()]:
+        raise DataError(f"{folder}: there is no {missing[0]} to upload")
     hub = HfApi()
     try:
         hub.create_repo(repository, repo_type="dataset", private=private, exist_ok=True)
@@ -98,7 +116,7 @@ def push_set(folder: Path, repository: str, *, private: bool = True) -> str:
             folder_path=folder,
             repo_id=repository,
             repo_type="dataset",
-            allow_patterns=[DATA, REPORT, CARD],
+            allow_patterns=[*files, REPORT, CARD],
             commit_message="Upload a data set made by hedge make",
         )
     except (HfHubHTTPError, OSError, ValueError) as error:
@@ -130,16 +148,19 @@ def _reasons(production: Production) -> str:
     return ", ".join([*found, f"{len(production.unfinished)} unfinished"] if production.unfinished else found)
 
 
-def _card(production: Production, about: About, checksum: str) -> str:
+def _card(report: Mapping[str, Any], about: About, splits: Mapping[str, str], checksums: Mapping[str, str]) -> str:
     from huggingface_hub import DatasetCard, DatasetCardData
 
+    files = [{"split": split, "path": file} for split, file in splits.items()]
     data = DatasetCardData(
         license=about.licence or "other",
         pretty_name=about.title,
-        configs=[{"config_name": "default", "data_files": [{"split": "train", "path": DATA}]}],
+        configs=[{"config_name": "default", "data_files": files}],
         tags=["hallucination", "synthetic"],
     )
     template = resources.files("hedge_tasks.construct") / "templates" / "card.md.jinja"
+    # Asked now or known from before: a making that was killed and went on has the same card.
+    replies = Counter(report["requests"]) + Counter(report["from_ledger"])
     card = DatasetCard.from_template(
         data,
         template_str=template.read_text("utf-8"),
@@ -148,9 +169,10 @@ def _card(production: Production, about: About, checksum: str) -> str:
         summary=about.summary,
         warnings=list(about.warnings),
         settings=json.dumps(about.settings, indent=2, ensure_ascii=False, default=str),
-        report=production.report(),
-        file=DATA,
-        checksum=checksum,
+        report=report,
+        replies=dict(sorted(replies.items())),
+        tables={title: [list(header), *map(list, rows)] for title, (header, rows) in about.tables.items()},
+        checksums=dict(checksums),
         version=__version__,
     )
     return str(card)

@@ -7,15 +7,17 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeVar
 
 from loguru import logger
 
 from hedge_tasks.construct.asking import Asking, Tally, Unfinished
 from hedge_tasks.construct.ledger import Ledger
-from hedge_tasks.errors import DataError, HedgeError
+from hedge_tasks.errors import ConfigError, DataError, HedgeError
 from hedge_tasks.serving.failures import ServerGone
 from hedge_tasks.serving.thread_pool import ask_each
+
+T = TypeVar("T")
 
 
 class Source(Protocol):
@@ -140,6 +142,25 @@ def produce(
                 f"nobody answers any more ({gone.last.failed}). Every reply is kept: the same command goes on from here"
             ) from None
     return _summary(sources, results, tally)
+
+
+def worker_of(written: str | None) -> tuple[int, int] | None:
+    """The Kth of N workers of `K/N`; None for all the work.
+
+    Raises:
+        ConfigError: It is not of that form.
+    """
+    if written is None:
+        return None
+    place, _, count = written.partition("/")
+    if not (place.isdecimal() and count.isdecimal() and 1 <= int(place) <= int(count)):
+        raise ConfigError(f"--worker: expected K/N with K from 1 to N, such as 2/3, got {written!r}")
+    return int(place), int(count)
+
+
+def share(sources: Sequence[T], worker: tuple[int, int] | None) -> list[T]:
+    """The part of one worker of several."""
+    return list(sources if worker is None else sources[worker[0] - 1 :: worker[1]])
 
 
 def _summary(sources: Sequence[Any], results: Mapping[int, _Result], tally: Tally) -> Production:

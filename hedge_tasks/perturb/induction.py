@@ -70,7 +70,8 @@ class Induction:
         embedding_model: SYN: what "semantically near" is measured with; None: the default of the clustering.
         nearest: SYN: the replacements are among so many times as many nearest candidates as there are wrong options.
         too_near: SYN: from this cosine similarity on a candidate may mean the right answer itself, and is left out.
-        encoder: ADV: model of transformers with a vision encoder (hub id, folder or `package://` address) to attack.
+        encoder: ADV: model of transformers with a vision encoder (hub id, folder or `package://` address) to attack, or
+            several, which are attacked at a time.
         epsilon, step: ADV: largest change of a pixel value, and that of one step, where 1 is the full range.
         steps: ADV: number of steps.
         pipeline: STY: `module:function` called as `function(image, style=..., seed=...)`, or `diffusers:<model>`.
@@ -91,7 +92,7 @@ class Induction:
     embedding_model: str | None = None
     nearest: float = 2.0
     too_near: float = 0.9
-    encoder: str = DEFAULT_ENCODER
+    encoder: str | tuple[str, ...] = DEFAULT_ENCODER
     epsilon: float = 8 / 255
     step: float = 2 / 255
     steps: int = 10
@@ -117,11 +118,13 @@ class Induction:
             raise ConfigError(f"perturbation: steps must be a whole number of at least 1, got {self.steps!r}")
         for key in ("prefixes", "texts", "candidates", "styles"):
             object.__setattr__(self, key, _texts(key, getattr(self, key)))
+        if not isinstance(self.encoder, str):
+            object.__setattr__(self, "encoder", _texts("encoder", self.encoder))
         self._check_needs()
 
     def _check_needs(self) -> None:
-        if not self.styles or not self.prefixes:
-            raise ConfigError("perturbation: styles and prefixes must not be empty")
+        if not self.styles or not self.prefixes or not self.encoder:
+            raise ConfigError("perturbation: styles, prefixes and encoder must not be empty")
         for template in self.prefixes:
             if template.count(_DISTRACTOR) != 1:
                 raise ConfigError(f"perturbation: a prefix needs {_DISTRACTOR} once, got {template!r}")
@@ -201,7 +204,8 @@ class Induction:
 
             epsilon, step = self.epsilon * self.strength, self.step * self.strength
             seed = rng.getrandbits(63)
-            return attack(image, self.encoder, seed=seed, epsilon=epsilon, step=step, steps=self.steps)
+            encoders = (self.encoder,) if isinstance(self.encoder, str) else self.encoder
+            return attack(image, encoders, seed=seed, epsilon=epsilon, step=step, steps=self.steps)
         restyled = _pipeline(self.pipeline)(image, style=rng.choice(self.styles), seed=rng.getrandbits(31))
         if not isinstance(restyled, Image.Image):
             raise ConfigError(f"perturbation: {self.pipeline} returned {type(restyled).__name__}, not a PIL image")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import Sequence
 from functools import lru_cache
 from typing import Any
 
@@ -16,39 +17,48 @@ from hedge_tasks.io.sources import PACKAGE_SCHEME, package_folder, split_address
 _lock = threading.Lock()
 
 
-def attack(image: Image.Image, encoder: str, *, seed: int, epsilon: float, step: float, steps: int) -> Image.Image:
-    r"""The picture with the noise that drives its embedding furthest from that of the clean one.
+def attack(
+    image: Image.Image, encoders: Sequence[str], *, seed: int, epsilon: float, step: float, steps: int
+) -> Image.Image:
+    r"""The picture with the noise that drives its embeddings furthest from those of the clean one.
 
     .. math::
-        \max_{\|\delta\|_\infty \le \epsilon} \; -\cos\bigl(f(x + \delta), f(x)\bigr),
+        \max_{\|\delta\|_\infty \le \epsilon} \; -\sum_f \cos\bigl(f(x + \delta), f(x)\bigr),
 
-    from a random start, by `steps` steps along the sign of the gradient. The noise has the picture's own resolution and
-    goes through the encoder's resizing and normalisation, so that it survives being saved and read again.
+    over all encoders f, from a random start, by `steps` steps along the sign of the gradient. The noise has the
+    picture's own resolution and goes through the encoders' resizing and normalisation, so that it survives being saved
+    and read again.
 
     Args:
         image: 8-bit RGB.
-        encoder: model of transformers (hub id, folder or `package://` address): CLIP, SigLIP, ViT, DINOv2, LLaVA, ...
+        encoders: models of transformers (hub id, folder or `package://` address): CLIP, SigLIP, ViT, DINOv2, LLaVA, ...
+            Noise that deceives several at a time is more likely to deceive one that was not attacked.
         epsilon, step: where 1 is the full range of a pixel value.
 
     Returns:
         The picture; no value differs by more than epsilon, rounded to the nearest grey level inside.
 
     Raises:
-        ConfigError: the encoder cannot be loaded.
+        ConfigError: an encoder cannot be loaded.
     """
     import torch
 
     with _lock:
-        embed = _embedder(encoder)
+        embedders = [_embedder(encoder) for encoder in encoders]
         generator = torch.Generator().manual_seed(seed & (2**63 - 1))
         clean = torch.from_numpy(np.array(image, np.float32) / 255).permute(2, 0, 1)[None]
         with torch.no_grad():
-            target = embed(clean)
+            targets = [embed(clean) for embed in embedders]
         noise = (torch.rand(clean.shape, generator=generator) * 2 - 1) * epsilon
         for _ in range(steps):
             noise = ((clean + noise).clamp(0, 1) - clean).requires_grad_(True)
-            similarity = torch.nn.functional.cosine_similarity(embed(clean + noise), target, dim=-1).sum()
-            [gradient] = torch.autograd.grad(similarity, noise)
+            similarity = torch.stack(
+                [
+                    torch.nn.functional.cosine_similarity(embed(clean + noise), target, dim=-1).sum()
+                    for embed, target in zip(embedders, targets, strict=True)
+                ]
+            )
+            [gradient] = torch.autograd.grad(similarity.sum(), noise)
             noise = (noise - step * gradient.sign()).clamp(-epsilon, epsilon).detach()
         # Towards zero: rounding must not leave the ball.
         levels = torch.trunc(noise * 255)
@@ -56,7 +66,7 @@ def attack(image: Image.Image, encoder: str, *, seed: int, epsilon: float, step:
         return Image.fromarray(pixels.clamp(0, 255)[0].permute(1, 2, 0).numpy().astype(np.uint8))
 
 
-@lru_cache(maxsize=2)
+@lru_cache(maxsize=4)
 def _embedder(name: str) -> Any:
     """A differentiable function: picture of shape (1, 3, h, w) in 0..1 -> embedding of shape (1, d)."""
     import torch

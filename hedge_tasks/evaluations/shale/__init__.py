@@ -3,14 +3,15 @@
     items         what its items are
     released      its download
     building      a local data set out of items and images
-    synthesis     a small set of the same shape, drawn by code (drawing, pools.json)
+    making        its construction
     judge         whether that is the right one
     blind         the second stage of the multimodal gain
     metrics       the rows of the paper's tables
     task          the lmms-eval tasks
     published     the paper's tables
     tables        the same out of finished runs, which `hedge shale` (command) shows
-    data_command  `hedge data shale` and `hedge data shale-synth`
+    data_command  `hedge data shale`
+    make_command  `hedge make shale`
 
 Importing this package loads none of them.
 """
@@ -25,6 +26,7 @@ EVALUATION = Evaluation(
     suite=("hedge_tasks.evaluations.shale.suite_metrics:SUITE",),
     second_stages={"shale_blind": "hedge_tasks.evaluations.shale.blind:without_image"},
     data=("hedge_tasks.evaluations.shale.data_command:add",),
+    makings=("hedge_tasks.evaluations.shale.make_command:add",),
     commands=("hedge_tasks.evaluations.shale.command:add",),
 )
 """What it brings to the rooms below."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 from typing import Any
@@ -32,12 +32,18 @@ class Built:
     unreadable: tuple[str, ...]
 
 
-def build(items: Sequence[Item], read_image: ReadImage, out: Path) -> Built:
+def build(
+    items: Sequence[Item],
+    read_image: ReadImage,
+    out: Path,
+    more: Mapping[str, Callable[[Item], str]] | None = None,
+) -> Built:
     """Write `OUT/BeiiiY__SHALE/<FILES>`. All scenarios of an item follow each other, so that --limit keeps pairs.
 
     Args:
         read_image: name of an image -> its bytes, None if there is none.
         out: what HEDGE_DATA_DIR will name; made if missing.
+        more: further columns by name, such as where an item comes from.
 
     Raises:
         DataError: no item has an image, or the files cannot be written.
@@ -50,14 +56,23 @@ def build(items: Sequence[Item], read_image: ReadImage, out: Path) -> Built:
         raise DataError(f"none of the {len(faults)} images can be read")
     groups = scene_groups(usable)
     folder = out / DATASET.replace("/", "__")
-    names = (*(field.name for field in fields(Item) if field.name != "image"), "pair", "group", "image_name", "known")
+    names = (
+        *(field.name for field in fields(Item) if field.name != "image"),
+        "pair",
+        "group",
+        "image_name",
+        "known",
+        *(more or {}),
+    )
     columns = {**dict.fromkeys(names, Value("string")), "image": Image()}
     files, rows = {}, {}
     for task in TASKS:
         mine = _in_order([item for item in usable if item.task == task])
         if mine:
             files[task], rows[task] = folder / FILES[task], len(mine)
-            write_rows(folder / FILES[task], (_row(item, groups, read_image) for item in mine), columns)
+            write_rows(
+                folder / FILES[task], (_row(item, groups, read_image) | _more(item, more) for item in mine), columns
+            )
     return Built(files, rows, named(faults, "missing"), named(faults, "unreadable"))
 
 
@@ -106,6 +121,10 @@ def scene_groups(items: Sequence[Item]) -> dict[str, str]:
             one, other = sorted((image, root(described.setdefault(text, image))), key=place.__getitem__)
             first[other] = one
     return {id: root(image) for id, image in images.items()}
+
+
+def _more(item: Item, more: Mapping[str, Callable[[Item], str]] | None) -> dict[str, str]:
+    return {name: value(item) for name, value in (more or {}).items()}
 
 
 def _row(item: Item, groups: dict[str, str], read_image: ReadImage) -> dict[str, Any]:

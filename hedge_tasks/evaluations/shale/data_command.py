@@ -1,4 +1,4 @@
-"""`hedge data shale`: SHALE out of its download. `hedge data shale-synth`: a small set of its shape, made here."""
+"""`hedge data shale`: SHALE out of its download."""
 
 from __future__ import annotations
 
@@ -22,34 +22,6 @@ def add(commands: Any) -> None:
     )
     parser.add_argument(
         "--out", type=Path, metavar="DATA", help="what HEDGE_DATA_DIR will name; without it there is only the check"
-    )
-
-    parser = command(commands, "shale-synth", _synthesise, "make a small set of SHALE's shape, with all its scenarios")
-    parser.add_argument("--out", type=Path, metavar="DATA", help="what HEDGE_DATA_DIR will name; made if missing")
-    parser.add_argument(
-        "--dir", type=Path, metavar="DIR", help="also write query files and images, as SHALE is handed out"
-    )
-    parser.add_argument(
-        "--per-aspect", type=int, default=1, metavar="N", help="clean images of each of the 18 aspects (default: 1)"
-    )
-    parser.add_argument("--seed", type=int, default=0, metavar="N", help="another seed is another set (default: 0)")
-    parser.add_argument("--size", type=int, default=256, metavar="PIXELS", help="side of drawn images (default: 256)")
-    parser.add_argument("--scenario", action="append", metavar="NAME", help="only this and clean (repeat for several)")
-    parser.add_argument("--aspect", action="append", metavar="NAME", help="only this aspect (repeat for several)")
-    parser.add_argument(
-        "--backend",
-        default="drawn",
-        metavar="NAME",
-        help="drawn (default), or diffusers:MODEL, a text-to-image model such as Stable Diffusion 3.5",
-    )
-    parser.add_argument(
-        "--encoder", metavar="MODEL", help="vision encoder that ADV attacks (default: that of the embedded model)"
-    )
-    parser.add_argument(
-        "--style-pipeline",
-        metavar="NAME",
-        help="for STY: module:function or diffusers:MODEL, image to image (default: filters; with a text-to-image "
-        "model the style becomes part of the prompt)",
     )
 
 
@@ -124,34 +96,3 @@ def _files(built: Built | None) -> dict[str, Any]:
     if built is None:
         return {}
     return {"files": {task: str(file) for task, file in built.files.items()}, "rows": built.rows}
-
-
-def _synthesise(arguments: argparse.Namespace) -> int:
-    from hedge_tasks.errors import ConfigError
-    from hedge_tasks.evaluations.shale.building import build
-    from hedge_tasks.evaluations.shale.items import ASPECTS, SCENARIOS
-    from hedge_tasks.evaluations.shale.released import counts
-    from hedge_tasks.evaluations.shale.synthesis import TINY_ENCODER, synthesise, write_released
-
-    if arguments.out is None and arguments.dir is None:
-        raise ConfigError("nothing to do: give --out for a data set, --dir for query files and images, or both")
-    made = synthesise(
-        arguments.per_aspect,
-        seed=arguments.seed,
-        scenarios=arguments.scenario or SCENARIOS,
-        aspects=arguments.aspect or ASPECTS,
-        backend=arguments.backend,
-        encoder=arguments.encoder or TINY_ENCODER,
-        style_pipeline=arguments.style_pipeline,
-        size=arguments.size,
-    )
-    facts: dict[str, Any] = {"items": counts(made.items), "images": len(made.images)}
-    lines = [_counts(facts["items"]), f"{len(made.images)} images"]
-    if arguments.dir is not None:
-        facts["query_files"] = [str(file) for file in write_released(made, arguments.dir)]
-        lines.append(f"Query files and images are in {arguments.dir}")
-    if arguments.out is not None:
-        facts |= _files(build(made.items, made.images.get, arguments.out))
-        lines.append(f"Now set HEDGE_DATA_DIR={arguments.out}")
-    show(arguments, facts, "\n".join(lines))
-    return 0

