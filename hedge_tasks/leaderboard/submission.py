@@ -156,7 +156,7 @@ def summary_of(answer_sets: Sequence[AnswerSet]) -> dict[str, Any]:
 def aggregates_of(
     scores: Sequence[Scores], known: dict[object, dict[str, Any]] | None = None
 ) -> dict[str, dict[str, Any]]:
-    """ROC-AUC of every detector. By DeLong: no resampling, so that every machine gets the same interval.
+    """ROC-AUC of every detector, with the interval that the run's report has.
 
     Args:
         known: aggregates of earlier calls for the same documents, by their values; taken from there and added to it.
@@ -174,7 +174,7 @@ def aggregates_of(
 
 
 def _aggregate(scores: Sequence[Scores], name: str) -> dict[str, Any]:
-    estimate = detection_auroc(scores, name, method="delong")
+    estimate = detection_auroc(scores, name)
     low, high = estimate.interval or (None, None)
     numbers = {"auroc": estimate.value, "stderr": estimate.stderr, "low": low, "high": high}
     rounded = {key: None if value is None else round(value, DECIMALS) for key, value in numbers.items()}
