@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -113,7 +114,7 @@ def compare_scores(
     if method not in METHODS:
         raise unknown("comparison method", method, METHODS)
     if method == "bootstrap":
-        options = {"method": method, "n_resamples": n_resamples, "seed": seed, "confidence": confidence}
+        options: dict[str, Any] = {"method": method, "n_resamples": n_resamples, "seed": seed, "confidence": confidence}
         return compare_runs(scores_a, labels, scores_b, labels, groups=groups, **options)
     check_confidence(confidence)
     (x_a, y), (x_b, _) = as_data(scores_a, labels), as_data(scores_b, labels)
