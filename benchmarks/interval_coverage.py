@@ -206,8 +206,8 @@ def of_auroc(case: Case, rng: Rng) -> list[tuple[str, float, Interval]]:
     if delong.value is not None and delong.stderr is not None:
         plain = (delong.value - z * delong.stderr, delong.value + z * delong.stderr)
     intervals = [
-        ("DeLong, logit", true, delong.interval),
-        ("bootstrap, logit (default)", true, estimate(groups=groups).interval),
+        ("DeLong, logit (default)", true, delong.interval),
+        ("bootstrap, logit", true, estimate(groups=groups, method="bootstrap").interval),
         ("(percentile)", true, estimate(groups=groups, method="percentile").interval),
         ("(DeLong without logit)", true, plain),
     ]
@@ -237,8 +237,11 @@ def of_two_runs(case: Case, rng: Rng) -> list[tuple[str, float, Interval]]:
     mixed = [math.sqrt(0.6) * common + math.sqrt(0.4) * noise_of(case, rng) for _ in range(2)]
     a, b = scores_of(case, labels_a, mixed[0], case.area), scores_of(case, labels_b, mixed[1], other)
     true = true_area(case.area, ties=case.ties) - true_area(other, ties=case.ties)
-    found = compare_runs(a, labels_a, b, labels_b, groups=groups_of(case), n_resamples=case.resamples)
-    return [("paired bootstrap", true, found.interval)]
+    compare = partial(compare_runs, a, labels_a, b, labels_b, groups=groups_of(case), n_resamples=case.resamples)
+    return [
+        ("jackknife (default)", true, compare().interval),
+        ("paired bootstrap", true, compare(method="bootstrap").interval),
+    ]
 
 
 def of_strata(case: Case, rng: Rng) -> list[tuple[str, float, Interval]]:
@@ -373,10 +376,9 @@ def time_of_one(n: int = 500, repetitions: int = 15) -> None:
     a, b = (rng.normal(size=n) + labels for _ in range(2))
     groups = (np.arange(n) // IMAGE_SIZE).tolist()
     calls: dict[str, Callable[[], object]] = {
-        "estimate_auroc, DeLong": lambda: estimate_auroc(a, labels, method="delong"),
-        "estimate_auroc, bootstrap": lambda: estimate_auroc(a, labels),
-        "estimate_auroc, bootstrap of rounded scores": lambda: estimate_auroc(a.round(1), labels),
-        "estimate_auroc, bootstrap by image": lambda: estimate_auroc(a, labels, groups=groups),
+        "estimate_auroc, DeLong": lambda: estimate_auroc(a, labels),
+        "estimate_auroc, bootstrap": lambda: estimate_auroc(a, labels, method="bootstrap"),
+        "estimate_auroc, bootstrap by image": lambda: estimate_auroc(a, labels, groups=groups, method="bootstrap"),
         "compare_scores, DeLong": lambda: compare_scores(a, b, labels),
         "compare_runs": lambda: compare_runs(a, labels, b, labels),
         "estimate_curves, five areas": lambda: estimate_curves(a, 1 - labels),

@@ -115,7 +115,7 @@ def test_differences_besides_the_model_are_said(tmp_path: Path, capsys: pytest.C
     said = capsys.readouterr()
     assert "different judges: ['rule 1'] (a) and ['llm 2'] (b)" in said.err
     assert "temperature 1.0 (a) and 0.7 (b)" in said.err
-    assert "paired group bootstrap" in said.out
+    assert "paired jackknife by group" in said.out
 
 
 def test_within_one_run_all_detectors_are_compared_that_differ_in_one_thing(

@@ -12,6 +12,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from finished_runs import HOSTILE, finished_run, hostile_run
 
@@ -29,7 +30,8 @@ from hedge_tasks.leaderboard import (
     submission_schema,
     write_submission,
 )
-from hedge_tasks.leaderboard.comparison import all_differences
+from hedge_tasks.leaderboard.columns import number_of
+from hedge_tasks.leaderboard.comparison import Labelled, Pairs, auroc_pairs
 from hedge_tasks.leaderboard.schema import schema_fault
 from hedge_tasks.leaderboard.submission import (
     aggregates_of,
@@ -38,7 +40,7 @@ from hedge_tasks.leaderboard.submission import (
     stored_scores,
     texts_licence,
 )
-from hedge_tasks.runs.comparisons import compare_two_runs, compare_two_scores
+from hedge_tasks.runs.comparisons import compare_two_runs
 from hedge_tasks.runs.run_files import save_run
 from hedge_tasks.runs.scorers import scorer_of
 
@@ -311,37 +313,45 @@ def scores_of(seed: int, n: int = 300) -> list[Scores]:
     return scorer_of(run, None).score(run.answer_sets)
 
 
-def test_differences_of_entries_agree_with_resampling() -> None:
-    a, b = scores_of(1), scores_of(2)
-    [found] = all_differences([a, b], "se")
-    expected = compare_two_runs(a, b, "se")
-    assert expected is not None
-    assert found.difference == pytest.approx(expected.difference)
-    assert found.stderr == pytest.approx(expected.stderr, rel=0.1)  # 1000 resamples: 2 % noise, and 300 documents
+def compared(*entries: list[Scores]) -> Pairs:
+    """By SE, as the site compares entries."""
+    columns = []
+    for scores in entries:
+        ids = np.array([number_of(s.id) for s in scores])
+        order = np.argsort(ids)
+        groups = np.array([number_of(s.group or s.id) for s in scores])
+        values, labels = np.array([s["se"] for s in scores]), np.array([s.label == 1 for s in scores])
+        grouped = all(s.group is not None for s in scores)
+        columns.append(Labelled(ids[order], values[order], labels[order], groups[order], grouped))
+    return auroc_pairs(columns)
 
 
-def test_differences_of_entries_with_the_same_labels_agree_with_delong() -> None:
-    a = [replace(s, group=None) for s in scores_of(1)]
-    b = [replace(s, numbers={**s, "se": s["vase"] or 0.0}) for s in a]
-    [found] = all_differences([a, b], "se")
-    expected = compare_two_scores(a, "se", a, "vase")
-    assert expected is not None
-    assert found.difference == pytest.approx(expected.difference)
-    assert found.stderr == pytest.approx(expected.stderr, rel=0.02)
+@pytest.mark.parametrize("grouped", [True, False])
+def test_entries_are_compared_as_runs_are_on_common_documents(grouped: bool) -> None:
+    runs = [scores_of(1, 100), scores_of(2, 80), scores_of(3, 100)]
+    if not grouped:
+        runs = [[replace(s, group=None) for s in scores] for scores in runs]
+    found = compared(*runs)
+    for a, b in ((0, 1), (0, 2), (2, 1)):
+        expected = compare_two_runs(runs[a], runs[b], "se")
+        assert expected is not None
+        assert found.difference[a, b] == pytest.approx(expected.difference)
+        assert found.stderr[a, b] == pytest.approx(expected.stderr)
+        assert found.p_values[a, b] == pytest.approx(expected.p_value)
+        assert expected.interval[1] == pytest.approx(found.difference[a, b] + found.half_widths[a, b])
+        assert found.n[a, b] == expected.n
+        assert found.difference[b, a] == -found.difference[a, b]
+    again = compared(*(random.Random(0).sample(scores, len(scores)) for scores in runs))
+    assert np.array_equal(again.stderr, found.stderr, equal_nan=True)
 
 
-def test_entries_are_compared_on_common_documents_in_any_order() -> None:
-    a, b = scores_of(1, 100), scores_of(2, 80)
-    shuffled = random.Random(0).sample(b, len(b))
-    [found] = all_differences([a, b], "se")
-    assert all_differences([a, shuffled], "se") == [found]
-    assert found.n == 80
-    common = [s for s in a if int(s.id[1:]) < 80]
-    assert found.difference == pytest.approx(
-        (detection_auroc(common, "se").value or 0) - (detection_auroc(b, "se").value or 0)
-    )
-    [nothing] = all_differences([a, [replace(s, id=f"other {s.id}") for s in b]], "se")
-    assert (nothing.difference, nothing.n) == (None, 0)
+def test_entries_with_nothing_in_common_or_nothing_different_are_not_compared() -> None:
+    a = scores_of(1, 60)
+    found = compared(a, [replace(s, id=f"other {s.id}") for s in a], a)
+    assert found.n[0, 1] == 0
+    assert np.isnan(found.difference[0, 1])
+    assert found.difference[0, 2] == 0
+    assert np.isnan(found.p_values[0, 2])
 
 
 def submissions(folder: Path, n: int, **about: Any) -> Path:
@@ -356,16 +366,18 @@ def submissions(folder: Path, n: int, **about: Any) -> Path:
 def test_the_site_has_a_page_for_each_task_and_entry(tmp_path: Path) -> None:
     built = read_entries(submissions(tmp_path / "in", 4, url="https://example.org/x"))
     files = build_site(built, tmp_path / "site")
-    assert sorted(p.name[:5] for p in files) == ["entry"] * 4 + ["index"] + ["task-"] * 2
+    kinds = {p.name.split("-")[0].removesuffix(".html") for p in files}
+    assert kinds == {"entry", "index", "models", "task", "detectors"}
+    assert sum(p.name.startswith("entry-") for p in files) == 4
     pages = {p.name: p.read_text("utf-8") for p in files}
     for name, text in pages.items():
-        links = re.findall(r'href="([^"]+)"', text)
-        assert {link for link in links if not link.startswith("https://example.org/")} <= set(pages) | set(), name
-    board = next(text for name, text in pages.items() if name.startswith("task-1"))
+        links = {link.split("#")[0] or name for link in re.findall(r'href="([^"]+)"', text)}
+        assert {link for link in links if not link.startswith("https://example.org/")} <= set(pages), name
+    board = next(text for name, text in pages.items() if name.startswith("task-") and "-auroc-exact-se-" in name)
     value = built.entries[0].content["clusterings"]["exact"]["aggregates"]["se"]["auroc"]
     assert f"{value:.3f}" in board
     assert "No manifest of this task" in board
-    assert "documents self-reported" in board
+    assert ">self-reported</span> <small>documents" in board
 
 
 @pytest.mark.slow
@@ -448,9 +460,10 @@ def test_a_run_that_is_unreliable_is_shown_and_not_ranked(tmp_path: Path) -> Non
     (tmp_path / "in").mkdir()
     write_submission(tmp_path / "in" / "s.json", submission)
     files = build_site(read_entries(tmp_path / "in"), tmp_path / "site")
-    pages = {path.name[:4]: path.read_text("utf-8") for path in files}
-    assert "decode greedily" in pages["task"].partition("Not ranked")[2]
-    assert "decode greedily" in pages["entr"]
+    pages = {path.name[:5]: path.read_text("utf-8") for path in files}
+    assert "decode greedily" in pages["task-"].partition("Not ranked")[2]
+    assert "decode greedily" in pages["index"].partition("Not ranked")[2]
+    assert "decode greedily" in pages["entry"]
 
 
 def test_texts_are_in_it_where_the_tasks_licence_allows_it() -> None:
@@ -474,7 +487,7 @@ def test_hostile_names_neither_break_pages_nor_choose_where_they_are_written(tmp
         text = path.read_text("utf-8")
         assert "<script>window.hacked" not in text
         assert "<img" not in text
-        assert not re.search(r'href="(?!https://|[\w.-]+\.html")', text)
+        assert not re.search(r'href="(?!https://|[\w.-]+\.html[#"]|#)', text)
         assert "\x00" not in text
 
 

@@ -11,17 +11,21 @@ from importlib import resources
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from finished_runs import suite_run
 
 from hedge_tasks.data.manifests import Data, Digests, Manifest, grouping_digest, text_digest
 from hedge_tasks.leaderboard import build_site, check, make_submission, read_entries, write_submission
 from hedge_tasks.leaderboard.chain import prove_run
+from hedge_tasks.leaderboard.columns import columns_of
+from hedge_tasks.leaderboard.comparison import Counted, sum_pairs
 from hedge_tasks.leaderboard.submission import aggregates_of, answer_set_of, digest_of, stored_scores, summary_of
-from hedge_tasks.leaderboard.suite import Columns, documents_in, metrics_of, stated
+from hedge_tasks.leaderboard.suite import documents_in, metrics_of, stated
 from hedge_tasks.leaderboard.validation import Findings
 from hedge_tasks.runs.run_files import Run, read_run, save_run
 from hedge_tasks.runs.suite import compare, documents_of, estimate, measured, suite_of
+from hedge_tasks.statistics import compare_sums, ratio
 
 Json = dict[str, Any]
 
@@ -260,24 +264,29 @@ def test_the_readme_tells_these_outcomes() -> None:
 def test_entries_are_compared_as_runs_are(shared: int) -> None:
     runs = [suite_run(60, seed=1, wrong=0.2, mute=0.1), suite_run(60, seed=2, wrong=0.4)]
     runs[1] = replace(runs[1], answer_sets=runs[1].answer_sets[60 - shared :][::-1])
+    columns = [columns_of(make_submission(run)) for run in runs]
     for metric in suite_of(runs[0].settings):
-        documents = [documents_of(run, metric) for run in runs]
-        expected, found = compare(metric, *documents), Columns(metric, documents).compare(0, 1)
+        expected = compare(metric, *(documents_of(run, metric) for run in runs))
+        found = sum_pairs([of.counted(metric.name) for of in columns], metric.statistic)
         assert expected is not None
-        assert (found.difference, found.stderr) == pytest.approx((expected.difference, expected.stderr), rel=1e-9)
-        assert found.n == expected.n
+        assert (found.difference[0, 1], found.stderr[0, 1]) == pytest.approx(
+            (expected.difference, expected.stderr), rel=1e-9
+        )
+        assert found.p_values[0, 1] == pytest.approx(expected.p_value)
+        assert found.n[0, 1] == expected.n
 
 
 @pytest.mark.slow
 def test_two_hundred_entries_are_compared_in_seconds() -> None:
     """20,000 pairs of 1,000 documents: a page of the site."""
-    run = suite_run(1000)
-    metric = suite_of(run.settings)[0]
-    documents = documents_of(run, metric)
-    columns = Columns(metric, [documents[i:] + documents[:i] for i in range(200)])
+    chance, ids = np.random.default_rng(0), np.arange(1000)
+    entries = [Counted(ids, chance.integers(2, size=(1000, 2)).astype(float), ids // 2) for _ in range(200)]
     start = time.process_time()
-    assert {columns.compare(a, b).difference for a in range(200) for b in range(a)} == {0.0}
-    assert time.process_time() - start < 10
+    found = sum_pairs(entries, ratio)
+    assert time.process_time() - start < 2
+    a, b = entries[3], entries[150]
+    expected = compare_sums(a.parts, b.parts, (ids // 2).tolist(), ratio)
+    assert (found.difference[3, 150], found.stderr[3, 150]) == pytest.approx((expected.difference, expected.stderr))
 
 
 # --- the site ---------------------------------------------------------------------------------------------------------
@@ -296,14 +305,14 @@ def test_the_site_ranks_by_them_first_and_compares_in_pairs(tmp_path: Path) -> N
     built = read_entries(folder)
     assert built.refused == {}
     build_site(built, tmp_path / "site")
-    [page] = (tmp_path / "site").glob("task-1-*.html")
-    text = page.read_text("utf-8")
-    first = text.split('data-name="')[1]
-    assert first.startswith('F1"')
-    assert re.findall(r'href="entry-(\w+?)-', first)[:3] == ["good", "middling", "bad"]
-    assert "value ✓" in first
-    assert '{"name": "F1", "pairs": ' in text or '{"name":"F1","pairs":' in text
-    [entry] = (tmp_path / "site").glob("entry-good-*.html")
-    own = entry.read_text("utf-8").split("The suite&#39;s own numbers")[-1]
+    pages = {path.name: path.read_text("utf-8") for path in (tmp_path / "site").glob("*.html")}
+    first = min((name for name in pages if name.startswith("task-own-medhallu")), key=len)
+    assert "F1" in re.findall(r'aria-current="page"><span[^>]*>([^<]+)<', pages[first])
+    assert list(dict.fromkeys(re.findall(r'href="entry-(\w+?)-', pages[first]))) == ["good", "middling", "bad"]
+    assert re.findall(r'class="rank" data-value="(\d)"', pages[first]) == ["1", "1", "2"]
+    assert '"difference":[' in pages[first]
+    [entry] = (name for name in pages if name.startswith("entry-good-"))
+    own = pages[entry].split("The suite&#39;s own numbers")[-1]
     value = make_submission(runs["good"])["suite"]["f1"]["value"]
     assert f"{value:.3f}" in own.split("ROC-AUC")[0]
+    assert "value ✓" in own

@@ -123,7 +123,10 @@ def test_an_undefined_auroc_is_reported_with_its_reason(scores, labels, reason):
         (lambda: auroc([0.1], [0, 1]), "differ in length: 1 and 2"),
         (lambda: auroc([0.1, 0.2], [0, 2]), r"labels\[1\] is 2"),
         (lambda: auroc([[0.1, 0.2]], [[0, 1]]), "one dimension"),
-        (lambda: estimate_auroc([0.1, 0.2], [0, 1], n_resamples=1), "n_resamples must be at least 2"),
+        (
+            lambda: estimate_auroc([0.1, 0.2], [0, 1], method="bootstrap", n_resamples=1),
+            "n_resamples must be at least 2",
+        ),
         (lambda: estimate_auroc([0.1, 0.2], [0, 1], groups=["a"]), "groups has length 1, but there are 2"),
         (lambda: stratified_auroc([0.1, 0.2], [0, 1], ["a"]), "strata has length 1, but there are 2"),
     ],
@@ -140,7 +143,7 @@ def test_a_mistake_of_the_caller_is_an_error_of_another_kind(call, message):
 @pytest.mark.parametrize(("n", "decimals"), [(90, None), (300, None), (300, 0), (900, 1)])
 def test_bootstrap_stderr_agrees_with_delong(n, decimals):
     scores, labels = simulated(n, seed=n, decimals=decimals)
-    estimate = estimate_auroc(scores, labels, n_resamples=4000)
+    estimate = estimate_auroc(scores, labels, method="bootstrap", n_resamples=4000)
     assert estimate.value == auroc(scores, labels)
     assert estimate.stderr == pytest.approx(delong_stderr(scores, labels), rel=0.06)
 
@@ -150,7 +153,7 @@ def test_bootstrap_stderr_agrees_with_hanley_and_mcneil_on_exponential_scores():
     rng = np.random.default_rng(3)
     labels = np.arange(1200) % 2
     scores = rng.exponential(np.where(labels == 1, 3.0, 1.0))
-    estimate = estimate_auroc(scores, labels, n_resamples=4000)
+    estimate = estimate_auroc(scores, labels, method="bootstrap", n_resamples=4000)
     assert estimate.stderr == pytest.approx(hanley_mcneil_stderr(estimate.value, 600, 600), rel=0.08)
 
 
@@ -162,25 +165,27 @@ def test_bootstrap_equals_resampling_of_documents_one_by_one():
     for _ in range(3000):
         x, z = rng.choice(positive, len(positive)), rng.choice(negative, len(negative))
         areas.append(((x[:, None] > z) + 0.5 * (x[:, None] == z)).mean())
-    assert estimate_auroc(scores, labels, n_resamples=3000).stderr == pytest.approx(np.std(areas, ddof=1), rel=0.06)
+    assert estimate_auroc(scores, labels, method="bootstrap", n_resamples=3000).stderr == pytest.approx(
+        np.std(areas, ddof=1), rel=0.06
+    )
 
 
 def test_bootstrap_is_reproducible_and_independent_of_document_order_and_of_the_scale():
     scores, labels = simulated(100)
     order = np.random.default_rng(1).permutation(100)
-    first = estimate_auroc(scores, labels, seed=4)
-    assert estimate_auroc(scores[order], labels[order], seed=4) == first
-    assert estimate_auroc(np.exp(scores), labels, seed=4) == first
-    assert estimate_auroc(scores, labels, seed=5).stderr != first.stderr
+    first = estimate_auroc(scores, labels, method="bootstrap", seed=4)
+    assert estimate_auroc(scores[order], labels[order], method="bootstrap", seed=4) == first
+    assert estimate_auroc(np.exp(scores), labels, method="bootstrap", seed=4) == first
+    assert estimate_auroc(scores, labels, method="bootstrap", seed=5).stderr != first.stderr
 
 
 @pytest.mark.parametrize("groups", [None, [i // 4 for i in range(100)]], ids=["stratified", "groups"])
 def test_resampling_in_blocks_changes_nothing(monkeypatch, groups):
     scores, labels = simulated(100)
-    whole = estimate_auroc(scores, labels, n_resamples=50, groups=groups)
+    whole = estimate_auroc(scores, labels, method="bootstrap", n_resamples=50, groups=groups)
     monkeypatch.setattr(resampling, "BLOCK", 700)
     assert resampling.block_sizes(50, 100) == [7] * 7 + [1]
-    assert estimate_auroc(scores, labels, n_resamples=50, groups=groups) == whole
+    assert estimate_auroc(scores, labels, method="bootstrap", n_resamples=50, groups=groups) == whole
 
 
 def test_resamples_are_drawn_once_and_the_same_in_blocks(monkeypatch):
@@ -200,11 +205,11 @@ def test_resamples_are_drawn_once_and_the_same_in_blocks(monkeypatch):
 
 def test_copies_of_documents_in_a_group_do_not_shrink_the_stderr():
     scores, labels = simulated(150, seed=2)
-    single = estimate_auroc(scores, labels, groups=range(150), n_resamples=3000)
+    single = estimate_auroc(scores, labels, groups=range(150), method="bootstrap", n_resamples=3000)
     copied = estimate_auroc(
         np.repeat(scores, 4), np.repeat(labels, 4), groups=[f"image {i // 4}" for i in range(600)], n_resamples=3000
     )
-    naive = estimate_auroc(np.repeat(scores, 4), np.repeat(labels, 4), n_resamples=3000)
+    naive = estimate_auroc(np.repeat(scores, 4), np.repeat(labels, 4), method="bootstrap", n_resamples=3000)
     assert copied.stderr == pytest.approx(single.stderr, rel=0.08)
     assert single.stderr == pytest.approx(delong_stderr(scores, labels), rel=0.08)
     assert naive.stderr == pytest.approx(single.stderr / 2, rel=0.1)
@@ -228,7 +233,7 @@ def test_too_few_documents_for_a_stderr_still_have_a_value(scores, labels, group
 @pytest.mark.slow
 def test_resamples_of_groups_that_lack_a_class_are_left_out():
     scores, labels, groups = [0.1, 0.4, 0.3, 0.2, 0.5, 0.6], [0, 0, 1, 1, 1, 1], list("abcdef")
-    stderr = estimate_auroc(scores, labels, groups=groups).stderr
+    stderr = estimate_auroc(scores, labels, groups=groups, method="bootstrap").stderr
     assert 0 < stderr < 0.5
     rng, areas = np.random.default_rng(0), []
     for _ in range(4000):

@@ -105,7 +105,7 @@ def test_groups_of_one_document_are_no_groups():
 def test_clustered_delong_agrees_with_the_group_bootstrap():
     scores, labels, groups = clustered(400, size=5, seed=3)
     delong = estimate_auroc(scores, labels, groups=groups, method="delong")
-    bootstrap = estimate_auroc(scores, labels, groups=groups, n_resamples=4000)
+    bootstrap = estimate_auroc(scores, labels, groups=groups, method="bootstrap", n_resamples=4000)
     assert bootstrap.stderr == pytest.approx(delong.stderr, rel=0.06)
     assert bootstrap.interval == pytest.approx(delong.interval, abs=0.01)
     assert "Obuchowski" in delong.method

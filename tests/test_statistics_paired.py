@@ -128,7 +128,10 @@ def test_bootstrap_and_delong_agree():
 
 def test_the_same_score_twice_has_no_difference():
     a, _, labels = two_scores()
-    for result in (compare_scores(a, 2 * a, labels), compare_runs(a, labels, 2 * a, labels, n_resamples=50)):
+    for result in (
+        compare_scores(a, 2 * a, labels),
+        compare_runs(a, labels, 2 * a, labels, method="bootstrap", n_resamples=50),
+    ):
         assert (result.difference, result.stderr, result.interval, result.p_value) == (0.0, 0.0, (0.0, 0.0), 1.0)
 
 
@@ -136,7 +139,8 @@ def test_two_perfect_scores_are_not_compared_with_certainty():
     labels = [0, 0, 0, 1, 1, 1]
     for result in (
         compare_scores([1, 2, 3, 4, 5, 6], [3, 2, 1, 6, 5, 4], labels),
-        compare_runs([1, 2, 3, 4, 5, 6], labels, [3, 2, 1, 6, 5, 4], labels, n_resamples=50),
+        compare_runs([1, 2, 3, 4, 5, 6], labels, [3, 2, 1, 6, 5, 4], labels),
+        compare_runs([1, 2, 3, 4, 5, 6], labels, [3, 2, 1, 6, 5, 4], labels, method="bootstrap", n_resamples=50),
     ):
         assert (result.difference, result.stderr, result.p_value, result.interval) == (0.0, None, None, None)
         assert "perfect separation" in result.reason
@@ -166,7 +170,9 @@ def test_the_difference_of_runs_equals_resampling_one_by_one(grouped):
     for _ in range(2500):
         chosen = np.concatenate([members[i] for i in rng.integers(0, len(members), size=len(members))])
         values.append(kernel(a[chosen], labels_a[chosen]).mean() - kernel(b[chosen], labels_b[chosen]).mean())
-    result = compare_runs(a, labels_a, b, labels_b, groups=groups if grouped else None, n_resamples=2500)
+    result = compare_runs(
+        a, labels_a, b, labels_b, groups=groups if grouped else None, method="bootstrap", n_resamples=2500
+    )
     assert result.difference == auroc(a, labels_a) - auroc(b, labels_b)
     assert result.stderr == pytest.approx(np.std(values), rel=0.06)
     assert result.interval == pytest.approx(np.quantile(values, [0.025, 0.975]), abs=0.02)
@@ -174,9 +180,27 @@ def test_the_difference_of_runs_equals_resampling_one_by_one(grouped):
     assert result.p_value == pytest.approx(2 * tail, abs=0.06)
 
 
-def test_interval_and_p_value_of_runs_follow_from_the_stderr():
+@pytest.mark.parametrize("grouped", [False, True])
+def test_the_jackknife_of_runs_leaves_one_group_out_after_the_other(grouped):
+    (a, labels_a, b, labels_b), groups = two_runs(400, seed=1, size=4)
+    units = np.array(groups if grouped else range(400))
+    left = []
+    for unit in set(units.tolist()):
+        kept = units != unit
+        left.append(auroc(a[kept], labels_a[kept]) - auroc(b[kept], labels_b[kept]))
+    n = len(left)
+    expected = math.sqrt((n - 1) / n * sum((value - np.mean(left)) ** 2 for value in left))
+    found = compare_runs(a, labels_a, b, labels_b, groups=units.tolist() if grouped else None)
+    assert found.stderr == pytest.approx(expected, rel=0.02)
+    assert found.difference == auroc(a, labels_a) - auroc(b, labels_b)
+    back = compare_runs(b, labels_b, a, labels_a, groups=units.tolist() if grouped else None)
+    assert (back.difference, back.stderr, back.p_value) == (-found.difference, found.stderr, found.p_value)
+
+
+@pytest.mark.parametrize("method", ["jackknife", "bootstrap"])
+def test_interval_and_p_value_of_runs_follow_from_the_stderr(method):
     (a, labels_a, b, labels_b), groups = two_runs(60, size=6)
-    alone = compare_runs(a, labels_a, b, labels_b, n_resamples=200)
+    alone = compare_runs(a, labels_a, b, labels_b, method=method, n_resamples=200)
     assert alone.p_value == pytest.approx(2 * norm.sf(abs(alone.difference) / alone.stderr))
     assert alone.interval[1] - alone.difference == pytest.approx(1.959964 * alone.stderr, rel=1e-6)
     # In one run a class may occur in fewer groups than in the other.
@@ -185,7 +209,7 @@ def test_interval_and_p_value_of_runs_follow_from_the_stderr():
     assert min(found) == found[3] < min(found[:3])
     runs = (a, labels_a), (b, labels_b)
     for first, second in (runs, runs[::-1]):
-        result = compare_runs(*first, *second, groups=groups, n_resamples=200)
+        result = compare_runs(*first, *second, groups=groups, method=method, n_resamples=200)
         half = student.ppf(0.975, min(found) - 1) * result.stderr
         assert result.difference - result.interval[0] == pytest.approx(half)
         assert result.p_value == pytest.approx(2 * student.sf(abs(result.difference) / result.stderr, min(found) - 1))
@@ -203,8 +227,8 @@ def test_runs_of_other_labels_are_paired_by_document():
 
 def test_swapped_runs_have_the_opposite_difference_up_to_chance():
     (a, labels_a, b, labels_b), groups = two_runs(seed=2)
-    there = compare_runs(a, labels_a, b, labels_b, groups=groups, n_resamples=3000)
-    back = compare_runs(b, labels_b, a, labels_a, groups=groups, n_resamples=3000)
+    there = compare_runs(a, labels_a, b, labels_b, groups=groups, method="bootstrap", n_resamples=3000)
+    back = compare_runs(b, labels_b, a, labels_a, groups=groups, method="bootstrap", n_resamples=3000)
     assert there.difference == -back.difference
     assert there.interval == pytest.approx((-back.interval[1], -back.interval[0]), abs=0.015)
 
@@ -214,10 +238,12 @@ def test_neither_order_nor_names_of_groups_play_a_role():
     order = np.random.default_rng(0).permutation(len(a))
     renamed = [f"image {977 * g % 1000}" for g in np.array(groups)[order]]
     for one, other in ((None, None), (groups, renamed)):
-        first = compare_runs(a, labels_a, b, labels_b, groups=one, n_resamples=200)
-        again = compare_runs(a[order], labels_a[order], b[order], labels_b[order], groups=other, n_resamples=200)
+        first = compare_runs(a, labels_a, b, labels_b, groups=one, method="bootstrap", n_resamples=200)
+        again = compare_runs(
+            a[order], labels_a[order], b[order], labels_b[order], groups=other, method="bootstrap", n_resamples=200
+        )
         assert again == first
-        assert compare_runs(a, labels_a, b, labels_b, groups=one, n_resamples=200, seed=1) != first
+        assert compare_runs(a, labels_a, b, labels_b, groups=one, method="bootstrap", n_resamples=200, seed=1) != first
 
 
 @pytest.mark.slow
@@ -230,7 +256,9 @@ def test_intervals_of_runs_cover():
         scores = [
             (noise + rng.normal(size=120)) / math.sqrt(2) + d * y for d, y in zip((1.19, 0.742), labels, strict=True)
         ]
-        low, high = compare_runs(scores[0], labels[0], scores[1], labels[1], n_resamples=150).interval
+        low, high = compare_runs(
+            scores[0], labels[0], scores[1], labels[1], method="bootstrap", n_resamples=150
+        ).interval
         covered += low <= 0.1 <= high
     assert abs(covered / n_samples - 0.95) < 4 * math.sqrt(0.95 * 0.05 / n_samples)
 
@@ -274,8 +302,9 @@ def test_one_hallucination_has_a_difference_but_no_test():
     [
         (lambda: compare_scores([1, 2], [1], [0, 1]), "differ in length"),
         (lambda: compare_runs([1, 2], [0, 1], [1], [0]), "two runs differ in length: 2 and 1"),
-        (lambda: compare_runs([1], [0], [1], [0], n_resamples=1), "at least 2"),
+        (lambda: compare_runs([1], [0], [1], [0], method="bootstrap", n_resamples=1), "at least 2"),
         (lambda: compare_scores([1, 2], [1, 2], [0, 1], method="delng"), "did you mean 'delong'"),
+        (lambda: compare_runs([1, 2], [0, 1], [1, 2], [0, 1], method="jacknife"), "did you mean 'jackknife'"),
         (lambda: compare_scores([1, 2], [1, 2], [0, 1], confidence=2), "between 0 and 1"),
         (lambda: compare_scores([1, 2], [1, 2], [0, 1], groups=["a"]), "groups has length 1"),
     ],

@@ -10,8 +10,9 @@ build_site(read_entries(Path("submissions")), Path("site"))
 
 from __future__ import annotations
 
+from hedge_tasks.leaderboard.entries import read_entries
 from hedge_tasks.leaderboard.schema import submission_schema
-from hedge_tasks.leaderboard.site import build_site, read_entries
+from hedge_tasks.leaderboard.site import build_site
 from hedge_tasks.leaderboard.submission import make_submission, write_submission
 from hedge_tasks.leaderboard.validation import Findings, check, problems, read_submission
 

@@ -1,111 +1,217 @@
-"""All entries of a task compared in pairs, fast enough for every pair at once."""
+"""All entries of a task compared in pairs, fast enough for every pair of two hundred at once.
+
+What documents (or groups of them) add to the deviation of a number is known of each entry, and the variance of any
+difference follows from the products of these columns: one matrix product for all pairs on the same documents.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import combinations
+from typing import TypeVar
 
 import numpy as np
-import numpy.typing as npt
 
-from hedge_tasks.detectors.pipeline import Scores
-from hedge_tasks.statistics.means import clustered_spread
-from hedge_tasks.statistics.placements import auroc_components
+from hedge_tasks.statistics.base import BoolArray, FloatArray, IntArray, UndefinedError
+from hedge_tasks.statistics.placements import auroc_components, check_units, degrees_of_freedom
+from hedge_tasks.statistics.sums import Statistic, influences_of
 
-FloatArray = npt.NDArray[np.float64]
+_NOTHING = 1e-12
+"""Variances below this, relative to those of the two sides, are the rounding of a product."""
 
 
 @dataclass(frozen=True)
-class Difference:
-    """AUROC of one entry less that of another, on the documents that both have labelled.
+class Labelled:
+    """What a ROC-AUC of one entry is made of.
 
     Attributes:
-        a, b: places of the entries.
-        difference: first less second; None where one of them is undefined there.
-        stderr: of the difference.
+        ids: of the labelled documents, ascending, shape `(n,)`; the same number is the same document in every entry.
+        values: scores, shape `(n,)`.
+        labels: which are hallucinated, shape `(n,)`.
+        groups: group of each document, shape `(n,)`; the document's own number where it has none.
+        grouped: whether every document has a group.
+    """
+
+    ids: IntArray
+    values: FloatArray
+    labels: BoolArray
+    groups: IntArray
+    grouped: bool
+
+
+@dataclass(frozen=True)
+class Counted:
+    """What a number of a suite is made of.
+
+    Attributes:
+        ids: of the documents, ascending, shape `(n,)`.
+        parts: what each adds to the sums, shape `(n, ...)`.
+        groups: group of each document, shape `(n,)`.
+    """
+
+    ids: IntArray
+    parts: FloatArray
+    groups: IntArray
+
+
+@dataclass(frozen=True)
+class Pairs:
+    """Differences of every two entries on the documents that both have; matrices of shape `(entries, entries)`.
+
+    Attributes:
+        difference: row less column; nan where one of the two is undefined there.
+        stderr: of the difference; nan where nothing varies, or too little is there.
+        degrees: of freedom of its distribution; inf: normal.
         n: documents.
     """
 
-    a: int
-    b: int
-    difference: float | None
-    stderr: float | None
-    n: int
+    difference: FloatArray
+    stderr: FloatArray
+    degrees: FloatArray
+    n: IntArray
+
+    @property
+    def p_values(self) -> FloatArray:
+        """Two-sided; nan where there is no standard error."""
+        from scipy.special import ndtr, stdtr
+
+        with np.errstate(invalid="ignore", divide="ignore"):
+            deviation = -np.abs(self.difference) / self.stderr
+        normal = np.isinf(self.degrees)
+        p = np.where(normal, ndtr(deviation), stdtr(np.where(normal, 1.0, self.degrees), deviation))
+        return np.asarray(2 * p, dtype=np.float64)
+
+    @property
+    def half_widths(self) -> FloatArray:
+        """Half of each 95 % interval."""
+        from scipy.special import ndtri, stdtrit
+
+        normal = np.isinf(self.degrees)
+        quantiles = np.where(normal, ndtri(0.975), stdtrit(np.where(normal, 1.0, self.degrees), 0.975))
+        return np.asarray(quantiles * self.stderr, dtype=np.float64)
 
 
-@dataclass(frozen=True)
-class _Column:
-    ids: npt.NDArray[np.int64]
-    values: FloatArray
-    labels: npt.NDArray[np.bool_]
+T = TypeVar("T", Labelled, Counted)
 
 
-def all_differences(entries: Sequence[Sequence[Scores]], score: str) -> list[Difference]:
-    r"""Every two entries on their common documents.
+def auroc_pairs(entries: Sequence[Labelled]) -> Pairs:
+    """ROC-AUCs of every two entries, on the documents that both have labelled.
 
-    The entries answer the same questions, each with labels of its own. The standard error is that of the paired
-    jackknife (infinitesimal): with :math:`c_i` what document :math:`i` adds to the deviation of an AUROC (its placement
-    value less the AUROC, over the size of its class; 0 in the other entry's terms it is taken with its own label),
-
-    .. math:: \mathrm{SE}^2 = \frac{K}{K - 1} \sum_k \Bigl(\sum_{i \in k} (c_i^a - c_i^b)\Bigr)^2
-
-    over the :math:`K` groups of documents that share an image. It agrees with resampling documents in pairs
-    (`hedge_tasks.statistics.compare_runs`) for all but very small data, and takes no thousand resamples a pair.
-
-    Args:
-        entries: scores of the documents of each entry.
-        score: which score.
+    To the digit what `hedge_tasks.statistics.compare_runs` says of two: the paired jackknife by group.
     """
-    number: dict[str, int] = {}
-    groups: dict[int, Hashable] = {}
-    columns = [_column(scores, score, number, groups) for scores in entries]
-    codes = _group_codes(groups, len(number))
-    whole = {i: _components(column.values, column.labels) for i, column in enumerate(columns)}
-    return [_difference(a, b, columns, codes, whole) for a, b in combinations(range(len(entries)), 2)]
+    return _pairs(entries, _aurocs, _labelled_within)
 
 
-def _difference(
-    a: int,
-    b: int,
-    columns: Sequence[_Column],
-    codes: npt.NDArray[np.int64],
-    whole: dict[int, tuple[float, FloatArray] | None],
-) -> Difference:
-    one, other = columns[a], columns[b]
-    if np.array_equal(one.ids, other.ids):
-        ids, found = one.ids, [whole[a], whole[b]]
-    else:
-        ids, of_one, of_other = np.intersect1d(one.ids, other.ids, assume_unique=True, return_indices=True)
-        parts = ((one, of_one), (other, of_other))
-        found = [_components(column.values[chosen], column.labels[chosen]) for column, chosen in parts]
-    first, second = found
-    if first is None or second is None:
-        return Difference(a, b, None, None, len(ids))
-    stderr = clustered_spread(first[1] - second[1], codes[ids])
-    return Difference(a, b, first[0] - second[0], stderr, len(ids))
+def sum_pairs(entries: Sequence[Counted], statistic: Statistic) -> Pairs:
+    """A function of sums of every two entries, on the documents that both have.
+
+    To the digit what `hedge_tasks.statistics.compare_sums` says of two.
+    """
+    return _pairs(entries, lambda some: _sums(some, statistic), _counted_within)
 
 
-def _components(values: FloatArray, labels: npt.NDArray[np.bool_]) -> tuple[float, FloatArray] | None:
-    """AUROC and what each document adds to it; None where there is only one class."""
-    if not labels.any() or labels.all():
-        return None
-    return auroc_components(values, labels)
+def _pairs(entries: Sequence[T], same: Callable[[Sequence[T]], Pairs], within: Callable[[T, IntArray], T]) -> Pairs:
+    """Those on the same documents together, the others two by two on what they have in common."""
+    size = len(entries), len(entries)
+    nan = np.full(size, np.nan)
+    found = Pairs(nan, nan.copy(), np.full(size, np.inf), np.zeros(size, dtype=np.int64))
+    alike: dict[bytes, list[int]] = {}
+    for i, entry in enumerate(entries):
+        alike.setdefault(entry.ids.tobytes(), []).append(i)
+    for members in alike.values():
+        _put(found, members, same([entries[i] for i in members]))
+    for these, those in combinations(alike.values(), 2):
+        common = np.intersect1d(entries[these[0]].ids, entries[those[0]].ids, assume_unique=True)
+        members = [*these, *those]
+        across = same([within(entries[i], common) for i in members])
+        kept = np.zeros((len(members), len(members)), dtype=bool)
+        kept[: len(these), len(these) :] = kept[len(these) :, : len(these)] = True
+        _put(found, members, across, kept)
+    return found
 
 
-def _column(scores: Sequence[Scores], score: str, number: dict[str, int], groups: dict[int, Hashable]) -> _Column:
-    kept = [s for s in scores if s.reported_label is not None and s[score] is not None]
-    ids = np.array([number.setdefault(s.id, len(number)) for s in kept], dtype=np.int64)
-    for i, s in zip(ids.tolist(), kept, strict=True):
-        if s.group is not None:
-            groups.setdefault(i, ("group", s.group))
-    order = np.argsort(ids)
-    values = np.array([s[score] for s in kept], dtype=np.float64)
-    return _Column(ids[order], values[order], np.array([s.reported_label == 1 for s in kept], dtype=bool)[order])
+def _put(found: Pairs, members: Sequence[int], some: Pairs, kept: BoolArray | None = None) -> None:
+    place = np.ix_(members, members)
+    for name in ("difference", "stderr", "degrees", "n"):
+        whole, part = getattr(found, name), getattr(some, name)
+        whole[place] = part if kept is None else np.where(kept, part, whole[place])
 
 
-def _group_codes(groups: dict[int, Hashable], n: int) -> npt.NDArray[np.int64]:
-    """Group of every document; one without is a group of its own."""
-    known: dict[Hashable, int] = {}
-    names = (groups.get(i, ("document", i)) for i in range(n))
-    return np.array([known.setdefault(name, len(known)) for name in names], dtype=np.int64)
+def _labelled_within(entry: Labelled, ids: IntArray) -> Labelled:
+    kept = np.isin(entry.ids, ids, assume_unique=True)
+    return Labelled(entry.ids[kept], entry.values[kept], entry.labels[kept], entry.groups[kept], entry.grouped)
+
+
+def _counted_within(entry: Counted, ids: IntArray) -> Counted:
+    kept = np.isin(entry.ids, ids, assume_unique=True)
+    return Counted(entry.ids[kept], entry.parts[kept], entry.groups[kept])
+
+
+def _aurocs(entries: Sequence[Labelled]) -> Pairs:
+    """Of entries with the same documents."""
+    first = entries[0]
+    n = len(first.ids)
+    codes, n_groups = _codes(first.groups if first.grouped else np.arange(n))
+    groups = codes if n_groups < n else None
+    values, degrees = np.full(len(entries), np.nan), np.full(len(entries), np.inf)
+    totals = np.zeros((len(entries), n_groups))
+    certain = np.zeros(len(entries), dtype=bool)
+    for i, entry in enumerate(entries):
+        if not entry.labels.any() or entry.labels.all():
+            continue
+        values[i], components = auroc_components(entry.values, entry.labels)
+        totals[i] = np.bincount(codes, components, n_groups)
+        try:
+            check_units(entry.labels, groups)
+        except UndefinedError:
+            continue
+        certain[i] = True
+        degrees[i] = d if (d := degrees_of_freedom(entry.labels, groups)) is not None else np.inf
+    size = np.full((len(entries), len(entries)), n_groups)
+    stderr = np.where(certain[:, None] & certain[None], _stderr(totals, size), np.nan)
+    return Pairs(
+        values[:, None] - values[None],
+        stderr,
+        np.minimum(degrees[:, None], degrees[None]),
+        np.full((len(entries), len(entries)), n, dtype=np.int64),
+    )
+
+
+def _sums(entries: Sequence[Counted], statistic: Statistic) -> Pairs:
+    """Of entries with the same documents."""
+    codes, n_groups = _codes(entries[0].groups)
+    values, totals = np.full(len(entries), np.nan), np.zeros((len(entries), n_groups))
+    counts = np.zeros((len(entries), len(codes)))
+    of_groups = np.zeros((len(entries), n_groups))
+    for i, entry in enumerate(entries):
+        value, totals[i] = influences_of(entry.parts, codes, statistic, n_groups)
+        values[i] = np.nan if value is None else value
+        counts[i] = entry.parts.reshape(len(codes), -1).any(axis=1)
+        of_groups[i] = np.bincount(codes, counts[i], n_groups) > 0
+    used = _either(of_groups)
+    difference = values[:, None] - values[None]
+    stderr = np.where(np.isnan(difference), np.nan, _stderr(totals, used))
+    return Pairs(difference, stderr, np.maximum(used - 1.0, 1.0), _either(counts))
+
+
+def _either(marks: FloatArray) -> IntArray:
+    """How many columns are marked in either of two rows, for every two."""
+    own = marks.sum(axis=1)
+    return np.asarray((own[:, None] + own[None] - marks @ marks.T).round(), dtype=np.int64)
+
+
+def _stderr(totals: FloatArray, n_groups: IntArray) -> FloatArray:
+    r"""Of the difference of every two rows: :math:`\sqrt{K / (K - 1) \sum_k (t^a_k - t^b_k)^2}`; nan where it is 0."""
+    products = totals @ totals.T
+    own = np.diag(products)
+    both = own[:, None] + own[None]
+    squares = both - 2 * products
+    with np.errstate(divide="ignore", invalid="ignore"):
+        variance = np.where(n_groups > 1, n_groups / (n_groups - 1.0), np.nan) * squares
+        return np.where(squares > np.maximum(_NOTHING * both, _NOTHING**2), np.sqrt(np.maximum(variance, 0.0)), np.nan)
+
+
+def _codes(groups: IntArray) -> tuple[IntArray, int]:
+    names, codes = np.unique(groups, return_inverse=True)
+    return codes.reshape(-1).astype(np.int64), len(names)

@@ -45,6 +45,8 @@ def make_submission(
     name: str | None = None,
     url: str | None = None,
     note: str | None = None,
+    weights: str | None = None,
+    parameters: float | None = None,
     texts: bool | None = None,
     scorers: Mapping[str, Scorer] | None = None,
 ) -> dict[str, Any]:
@@ -54,6 +56,8 @@ def make_submission(
         name: of the entry on the leaderboard; by default the model.
         url: of a page about it, beginning with https://.
         note: a few words about it.
+        weights: "open" where anybody can have them, else "closed".
+        parameters: of the model, in billions.
         texts: whether questions, references and answers are in it, without which neither labels nor clusters can be
             verified. None puts them in where the task's YAML names a licence that allows it (`metadata.texts`).
         scorers: what the answers are scored with; by default the run's own scorers with their detectors.
@@ -69,6 +73,7 @@ def make_submission(
     used = dict(scorers_of(run) if scorers is None else scorers)
     scores = {key: scorer.score(run.answer_sets) for key, scorer in used.items()}
     about = {"name": name or run.model or run.task, "task": run.task, "model": run.model, "created": run.created}
+    given = {"url": url, "note": note, "weights": weights, "parameters": parameters}
     with_texts = texts_licence(run.task) is not None if texts is None else texts
     settings = json.loads(json.dumps(run.settings, default=str))
     own = of_run(run)
@@ -84,7 +89,7 @@ def make_submission(
     ]
     content: dict[str, Any] = {
         "hedge_submission": FORMAT,
-        "entry": {**about, **({"url": url} if url else {}), **({"note": note} if note else {})},
+        "entry": {**about, **{key: value for key, value in given.items() if value}},
         "versions": _versions(),
         "run": {"sha256": run.digest or None},
         "settings": settings,
@@ -156,7 +161,7 @@ def summary_of(answer_sets: Sequence[AnswerSet]) -> dict[str, Any]:
 def aggregates_of(
     scores: Sequence[Scores], known: dict[object, dict[str, Any]] | None = None
 ) -> dict[str, dict[str, Any]]:
-    """ROC-AUC of every detector. By DeLong: no resampling, so that every machine gets the same interval.
+    """ROC-AUC of every detector, with the interval that the run's report has.
 
     Args:
         known: aggregates of earlier calls for the same documents, by their values; taken from there and added to it.
@@ -174,7 +179,7 @@ def aggregates_of(
 
 
 def _aggregate(scores: Sequence[Scores], name: str) -> dict[str, Any]:
-    estimate = detection_auroc(scores, name, method="delong")
+    estimate = detection_auroc(scores, name)
     low, high = estimate.interval or (None, None)
     numbers = {"auroc": estimate.value, "stderr": estimate.stderr, "low": low, "high": high}
     rounded = {key: None if value is None else round(value, DECIMALS) for key, value in numbers.items()}

@@ -7,22 +7,16 @@ the texts of its document, as far as the suite's metric can (`SuiteMetric.fault`
 
 from __future__ import annotations
 
-import math
-from collections.abc import Container, Hashable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from itertools import islice
 from typing import Any
 
-import numpy as np
-
 from hedge_tasks.errors import DataError
-from hedge_tasks.leaderboard.comparison import Difference
 from hedge_tasks.leaderboard.recomputation import Part
 from hedge_tasks.runs.run_files import Run
 from hedge_tasks.runs.suite import Document, SuiteMetric, document_of, documents_of, estimate, suite_of
 from hedge_tasks.statistics import Measured
-from hedge_tasks.statistics.base import BoolArray, FloatArray, IntArray
-from hedge_tasks.statistics.sums import influences_of
 
 DECIMALS = 6
 # Half a unit in the last decimal is rounding; the derivative behind the standard error has a little of its own.
@@ -111,73 +105,6 @@ def documents_in(submission: Mapping[str, Any], metric: SuiteMetric) -> list[Doc
 def metrics_of(submission: Mapping[str, Any]) -> list[SuiteMetric]:
     """Those of the submission's own numbers that are installed here."""
     return [metric for metric in suite_of(submission["settings"]) if metric.name in submission["suite"]]
-
-
-class Columns:
-    """What the documents of several entries add to a metric, looked up once, to compare any two of them."""
-
-    def __init__(self, metric: SuiteMetric, entries: Sequence[Sequence[Document]]) -> None:
-        self.metric = metric
-        numbers: dict[Hashable, int] = {}
-        self._of = [_column(metric, documents, numbers) for documents in entries]
-        self._n_groups = len(numbers)
-
-    def compare(self, a: int, b: int) -> Difference:
-        """The difference of two entries on the documents that both have, as `hedge_tasks.statistics.compare_sums`."""
-        one, other = self._of[a], self._of[b]
-        if one.ids != other.ids:
-            both = set(one.ids) & set(other.ids)
-            one, other = one.only(both), other.only(both)
-        first, second = (column.known(self.metric, self._n_groups) for column in (one, other))
-        n = int((first.counts | second.counts).sum())
-        if first.value is None or second.value is None:
-            return Difference(a, b, None, None, n)
-        n_groups = int((first.groups | second.groups).sum())
-        deviations = first.influences - second.influences
-        stderr = math.sqrt(n_groups / (n_groups - 1) * float(deviations @ deviations)) if n_groups > 1 else None
-        return Difference(a, b, first.value - second.value, stderr, n)
-
-
-@dataclass(frozen=True)
-class _Known:
-    """What follows from a column: its number, what groups add to its deviation, which documents and groups count."""
-
-    value: float | None
-    influences: FloatArray
-    counts: BoolArray
-    groups: BoolArray
-
-
-@dataclass(frozen=True)
-class _Column:
-    """The documents of an entry, in the order of their ids: what each adds, and the numbers of their groups."""
-
-    ids: tuple[str, ...]
-    parts: FloatArray
-    groups: IntArray
-    computed: list[_Known] = field(default_factory=list)
-
-    def only(self, ids: Container[str]) -> _Column:
-        kept = np.array([id in ids for id in self.ids], dtype=bool)
-        return _Column(tuple(id for id in self.ids if id in ids), self.parts[kept], self.groups[kept])
-
-    def known(self, metric: SuiteMetric, n_groups: int) -> _Known:
-        """Computed once."""
-        if not self.computed:
-            counts = np.asarray(self.parts.reshape(len(self.parts), -1).any(axis=1))
-            groups = np.zeros(n_groups, dtype=bool)
-            groups[self.groups[counts]] = True
-            value, influences = influences_of(self.parts, self.groups, metric.statistic, n_groups)
-            self.computed.append(_Known(value, influences, counts, groups))
-        return self.computed[0]
-
-
-def _column(metric: SuiteMetric, documents: Sequence[Document], numbers: dict[Hashable, int]) -> _Column:
-    """Args: numbers: of groups, shared by all entries."""
-    ordered = sorted(documents, key=lambda document: document.id)
-    parts = metric.counts([document.record for document in ordered])
-    groups = [numbers.setdefault(document.group, len(numbers)) for document in ordered]
-    return _Column(tuple(document.id for document in ordered), parts, np.array(groups, dtype=np.int64))
 
 
 def _part(submission: Mapping[str, Any], metric: SuiteMetric, labels: Part) -> Part:

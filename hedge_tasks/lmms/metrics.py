@@ -50,7 +50,7 @@ class ScoredCase(NamedTuple):
     Attributes:
         score: higher = more likely hallucinated; None where there is none.
         label: 1 = hallucinated, 0 = supported; None where it counts for nothing.
-        group: what several cases share, such as an image; they are resampled together.
+        group: what several cases share, such as an image; they vary together.
         question_type: kind of question.
     """
 
@@ -66,8 +66,7 @@ class AurocMetric:
     It is over the documents that have a label and that no threshold was chosen on (those not held out). An evaluation
     with scores, labels or units of its own overrides `record` and `cases`.
 
-    The standard error is the bootstrap's, by image where questions share images; within kinds of questions it is
-    DeLong's.
+    The standard error is DeLong's, by image where questions share images (Obuchowski 1997).
 
     Args:
         score: name of the detector, its key in `Scores`.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -21,7 +21,7 @@ from hedge_tasks.runs.evidence import incomplete
 from hedge_tasks.runs.run_files import Run
 from hedge_tasks.statistics import Comparison, Estimate, StratifiedAuroc, holm
 from hedge_tasks.statistics.base import midranks
-from hedge_tasks.statistics.resampling import percentile_interval
+from hedge_tasks.statistics.resampling import group_totals, percentile_interval, unit_counts
 
 _RESAMPLES = 2000
 _FEWEST_RUNS = 3
@@ -131,8 +131,8 @@ def detector_table(
         raise DataError(f"{run.title}: there are no answers")
     asked = {name: get(name) for name in dict.fromkeys((*names, against))}
     not_kept = _not_kept(run, scorer, asked) if only_kept else {}
-    affordable = {name: detector for name, detector in asked.items() if name not in not_kept}
-    columns, left_out = priced_columns(run.answer_sets, scorer, affordable, budget)
+    known = {name: detector for name, detector in asked.items() if name not in not_kept}
+    columns, left_out = priced_columns(run.answer_sets, scorer, known, budget)
     left_out |= not_kept
     estimates = {name: detection_auroc(column.scores, name) for name, column in columns.items()}
     left_out |= {name: str(e.reason) for name, e in estimates.items() if e.value is None}
@@ -206,23 +206,34 @@ def _advice(rows: Sequence[Row], columns: Mapping[str, Column], asked: Mapping[s
 
 
 def mean_ranks(tables: Sequence[DetectorTable], *, seed: int = 0) -> list[Rank]:
+    """Mean rank over runs of every detector that all of them have, the best first; see `ranks_of`."""
+    values = [{row.detector: row.estimate.value or 0.0 for row in table.rows} for table in tables]
+    return ranks_of(values, range(len(values)), seed=seed)
+
+
+def ranks_of(values: Sequence[Mapping[str, float]], groups: Sequence[Hashable], *, seed: int = 0) -> list[Rank]:
     """Mean rank over runs of every detector that all of them have, the best first.
 
-    The interval is that of resampling the runs: it says how far other runs like these would have another order, and is
-    rough with few of them.
+    The interval is that of resampling the runs, or groups of them: it says how far other runs like these would have
+    another order, and is rough with few of them.
+
+    Args:
+        values: by run, the ROC-AUC of each detector.
+        groups: what runs share that are drawn together, such as a model on several tasks, length as `values`.
     """
-    values = [{row.detector: row.estimate.value or 0.0 for row in table.rows} for table in tables]
     names = [name for name in values[0] if all(name in of for of in values)] if values else []
     if not names:
         return []
     ranks = np.array([midranks([-of[name] for name in names]) for of in values])
-    drawn = np.random.default_rng(seed).integers(len(ranks), size=(_RESAMPLES, len(ranks)))
-    resampled = ranks[drawn].mean(axis=1)
+    # Sums and counts by group, so that resampled means are ratios of what was drawn.
+    totals = group_totals(groups, np.column_stack([ranks, np.ones(len(ranks))]))
+    sums = np.concatenate([times @ totals for times in unit_counts(len(totals), _RESAMPLES, 1, seed)])
+    resampled = sums[:, :-1] / sums[:, -1:]
     found = [
         Rank(
             name,
             float(ranks[:, i].mean()),
-            percentile_interval(resampled[:, i], 0.95) if len(ranks) >= _FEWEST_RUNS else None,
+            percentile_interval(resampled[:, i], 0.95) if len(totals) >= _FEWEST_RUNS else None,
         )
         for i, name in enumerate(names)
     ]
@@ -251,14 +262,14 @@ def priced_columns(
     sizes: dict[tuple[int, int], list[str]] = {}
     left_out: dict[str, str] = {}
     for name, detector in asked.items():
-        affordable = _affordable(detector, n, m, budget)
-        if affordable is None:
+        within = affordable_answers(detector, n, m, budget)
+        if within is None:
             left_out[name] = f"costs more than {budget} draws"
-        elif scorer.choice is not None and not affordable[0] and "clusters" in detector.needs:
+        elif scorer.choice is not None and not within[0] and "clusters" in detector.needs:
             left_out[name] = "a threshold is chosen with clean answers, which this detector does not pay for"
         else:
             # What looks at no clusters does not mind further answers, and a clustering of nothing is none.
-            size = affordable if "clusters" in detector.needs else (affordable[0] or n, affordable[1])
+            size = within if "clusters" in detector.needs else (within[0] or n, within[1])
             sizes.setdefault(size, []).append(name)
     columns: dict[str, Column] = {}
     for (clean, noisy), names in sizes.items():
@@ -269,7 +280,7 @@ def priced_columns(
     return columns, left_out
 
 
-def _affordable(detector: Detector, n: int, m: int, budget: int) -> tuple[int, int] | None:
+def affordable_answers(detector: Detector, n: int, m: int, budget: int) -> tuple[int, int] | None:
     """How many clean and noisy answers a detector gets for its money; None where not even one of each it looks at."""
     looks_at = (detector.draws(1, 0) > 0, detector.draws(0, 1) > 0)
     most = [there if looks else 0 for there, looks in zip((n, m), looks_at, strict=True)]

@@ -36,7 +36,7 @@ from hedge_tasks.statistics.placements import (
 )
 from hedge_tasks.statistics.resampling import block_sizes, canonical_units, percentile_interval, unit_counts
 
-METHODS = ("bootstrap", "percentile", "delong")
+METHODS = ("delong", "bootstrap", "percentile")
 
 
 def auroc(scores: npt.ArrayLike, labels: npt.ArrayLike) -> float:
@@ -78,7 +78,7 @@ def estimate_auroc(
     n_resamples: int = 1000,
     seed: int = 0,
     groups: Sequence[Hashable] | None = None,
-    method: str = "bootstrap",
+    method: str = "delong",
     confidence: float = 0.95,
     extra_stderr: float = 0.0,
 ) -> Estimate:
@@ -87,13 +87,14 @@ def estimate_auroc(
     `groups` are for documents that are not independent, such as several questions on one image: taken for
     independent, they would make the standard error too small. The methods:
 
+    - `"delong"`: no resampling and so no seed: every machine gets the same interval, which reports, lmms-eval's table
+      and leaderboards share. Standard error by DeLong et al. 1988, computed as in Sun & Xu 2014, with groups by
+      Obuchowski 1997; interval from it on the logit scale.
     - `"bootstrap"`: standard error over resamples, interval from it on the logit scale. Without groups the bootstrap
       is stratified: hallucinated and supported documents are resampled separately, so that no resample lacks a class.
       With groups whole groups are resampled (cluster bootstrap), and a resample that happens to lack a class is left
       out.
     - `"percentile"`: the same standard error; the interval has the quantiles of the resamples.
-    - `"delong"`: no resampling and so no seed. Standard error by DeLong et al. 1988, computed as in Sun & Xu 2014,
-      with groups by Obuchowski 1997; interval from it on the logit scale.
 
     Why the logit scale: near 1 the distribution of the AUROC is skewed. An interval symmetric about the estimate
     covers too rarely there, and so does one from the percentiles (`benchmarks/interval_coverage.py` measures all).
@@ -112,7 +113,7 @@ def estimate_auroc(
         n_resamples: Number of bootstrap resamples, at least 2.
         seed: Seed of the resampling; the same seed gives the same standard error.
         groups: Group (e.g. image id) of each document, length `n`.
-        method: `"bootstrap"`, `"percentile"` or `"delong"`.
+        method: `"delong"`, `"bootstrap"` or `"percentile"`.
         confidence: Level of the interval, in (0, 1).
         extra_stderr: Standard error of the AUROC that these scores do not show, such as that of a threshold which
             was chosen on the data; added in quadrature. The interval is then the logit one.
@@ -126,7 +127,7 @@ def estimate_auroc(
             level is not in (0, 1): mistakes of the caller, not properties of the data.
 
     Example:
-        >>> estimate = estimate_auroc([0.1, 0.3, 0.7, 0.6, 0.8, 0.9], [0, 0, 0, 1, 1, 1], method="delong")
+        >>> estimate = estimate_auroc([0.1, 0.3, 0.7, 0.6, 0.8, 0.9], [0, 0, 0, 1, 1, 1])
         >>> round(estimate.value, 3), estimate.n, estimate.n_positive
         (0.889, 6, 3)
         >>> [round(bound, 2) for bound in estimate.interval]

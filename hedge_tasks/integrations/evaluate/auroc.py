@@ -21,7 +21,7 @@ Args:
     predictions: a score for each answer, the higher the more likely it is hallucinated.
     references: 1 where it is hallucinated, 0 where it is not; answers with None are not counted.
     groups: what answers share, such as an image, in the order in which they were added; resampled as a whole.
-    method: "bootstrap" (the default), "percentile" or "delong".
+    method: "delong" (the default), "bootstrap" or "percentile".
     n_resamples, seed, confidence: of the standard error and the interval.
 
 Returns:

@@ -1,0 +1,245 @@
+"""What a column of the leaderboard shows: the measures, and what an entry has of each."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Literal
+
+import numpy as np
+
+from hedge_tasks.detectors.pipeline import SCORE_NAMES, name_of
+from hedge_tasks.detectors.registry import names
+from hedge_tasks.leaderboard.comparison import Counted, Pairs, auroc_pairs, sum_pairs
+from hedge_tasks.leaderboard.entry import Entry, documents_part
+from hedge_tasks.leaderboard.ranking import Place, places
+from hedge_tasks.leaderboard.recomputation import Part
+from hedge_tasks.leaderboard.suite import measured_of, metrics_of
+from hedge_tasks.report.texts import clean
+from hedge_tasks.runs.suite import SuiteMetric
+from hedge_tasks.statistics import Estimate, Measured, ratio
+
+Kind = Literal["auroc", "suite", "rate", "price"]
+
+MOST_MEASURES = 60
+"""A task shows no more: a stranger's file may name a thousand detectors."""
+
+ABOUT: Mapping[Kind, str] = {
+    "auroc": "How well a detector tells this model's hallucinated answers from the others: ROC-AUC, 0.5 is chance.",
+    "rate": "Share of answers that the judge says are hallucinated.",
+    "suite": "What the task's own suite measures.",
+    "price": "Answers that are sampled of a question besides the one that is judged: what detectors cost here.",
+}
+"""Each kind of number in a sentence."""
+
+_UNSAFE = re.compile(r"[^A-Za-z0-9]+")
+
+
+@dataclass(frozen=True)
+class Measure:
+    """A number that entries have.
+
+    Attributes:
+        kind: ROC-AUC of a detector, a suite's own number, the hallucination rate, or the answers a question costs.
+        title: for people.
+        higher_is_better: whether it is.
+        name: of the detector or the suite's metric.
+        clustering: that the detector works on.
+        bounds: least and greatest value, for shades.
+    """
+
+    kind: Kind
+    title: str
+    higher_is_better: bool
+    name: str = ""
+    clustering: str = ""
+    bounds: tuple[float, float] = (0.0, 1.0)
+
+    @property
+    def key(self) -> tuple[str, str, str]:
+        return self.kind, self.clustering, self.name
+
+    @property
+    def slug(self) -> str:
+        """Part of a page's name."""
+        return slug(f"{self.kind}-{self.clustering}-{self.name}", str(self.key))
+
+
+@dataclass(frozen=True)
+class Cell:
+    """What an entry has of a measure.
+
+    Attributes:
+        entry: whose it is.
+        estimate: the number.
+        draws: price of the detector, in answers a question; None where none is asked for.
+        checked: what the number rests on, each with whether it is verified.
+        place: among the ranked entries; None for others, and for measures that nobody is ranked by.
+    """
+
+    entry: Entry
+    estimate: Estimate | Measured
+    draws: int | None
+    checked: Sequence[tuple[str, Part]]
+    place: Place | None = None
+
+    @property
+    def verified(self) -> bool:
+        return all(part.verified for _, part in self.checked)
+
+    @property
+    def reported(self) -> list[tuple[str, str]]:
+        """What is only said, and why."""
+        return [(what, part.reason) for what, part in self.checked if not part.verified]
+
+
+RATE = Measure("rate", "hallucination rate", False)
+PRICE = Measure("price", "price: answers a question", False)
+
+
+def slug(text: str, identity: str) -> str:
+    """A name for a file: what is readable of a text, and a digest that tells it from others."""
+    readable = _UNSAFE.sub("-", text).strip("-").lower()[:60].strip("-") or "unnamed"
+    return f"{readable}-{hashlib.sha256(identity.encode('utf-8', 'surrogatepass')).hexdigest()[:8]}"
+
+
+def task_page(task: str, measure: Measure | None = None) -> str:
+    """Name of a task's page, for its first measure or another one."""
+    return f"task-{slug(task, task)}{'-' + measure.slug if measure else ''}.html"
+
+
+def entry_page_name(content: Mapping[str, Any]) -> str:
+    """Name of an entry's page."""
+    return f"entry-{slug(content['entry']['name'], '')[:-9]}-{content['digest'][7:15]}.html"
+
+
+def measures_of(entries: Sequence[Entry]) -> list[Measure]:
+    """The suite's numbers, the hallucination rate, and every detector under every clustering, as any entry has them."""
+    found = list(suite_measures(entries))
+    found += [RATE] if any(entry.rate is not None for entry in entries) else []
+    return [*found, *auroc_measures(entries)][:MOST_MEASURES]
+
+
+def suite_measures(entries: Sequence[Entry]) -> Iterator[Measure]:
+    """By us where we know it, else as it is told."""
+    for name, (title, higher, metric) in suite_titles([entry.content for entry in entries]).items():
+        yield Measure("suite", title, higher, name, bounds=metric.bounds if metric else (0.0, 1.0))
+
+
+def suite_titles(contents: Sequence[Mapping[str, Any]]) -> dict[str, tuple[str, bool, SuiteMetric | None]]:
+    """The suite's own numbers that any submission has: title, whether higher is better, the metric if installed."""
+    found: dict[str, tuple[str, bool, SuiteMetric | None]] = {}
+    for content in contents:
+        ours = {metric.name: metric for metric in metrics_of(content)}
+        for name, told in content["suite"].items():
+            if name in ours:
+                found[name] = ours[name].title, ours[name].higher_is_better, ours[name]
+            else:
+                found.setdefault(name, (clean(told["title"], 100), told["higher_is_better"], None))
+    return found
+
+
+def auroc_measures(entries: Sequence[Entry]) -> list[Measure]:
+    """Those that most entries have first; of as many the paper's detectors before the others."""
+    having = Counter(key for entry in entries for key in entry.columns.scores)
+    paper = {name: i for i, name in enumerate(SCORE_NAMES)}
+    order = sorted(having, key=lambda key: (-having[key], paper.get(key[1], len(paper))))
+    return [
+        Measure("auroc", f"{detector_title(entries, *key)} · {clean(key[0], 60)}", True, key[1], key[0], (0.5, 1.0))
+        for key in order
+    ]
+
+
+def detector_title(entries: Sequence[Entry], clustering: str, detector: str) -> str:
+    """What a detector is called: by us where we know it, else by the first who submitted it."""
+    if detector in names():
+        return name_of(detector)
+    told = (about["title"] for entry in entries if (about := entry.about(clustering, detector)) is not None)
+    return clean(next(told), 100)
+
+
+def cell_of(entry: Entry, measure: Measure) -> Cell | None:
+    """What an entry has of a measure; None where it does not have it."""
+    findings, documents = entry.findings, ("documents", documents_part(entry.findings))
+    labels = ("labels", findings.labels)
+    if measure.kind == "suite":
+        if measure.name not in entry.content["suite"]:
+            return None
+        checked = [documents, labels, ("value", findings.suite[measure.name])]
+        return Cell(entry, measured_of(entry.content["suite"][measure.name]), None, checked)
+    if measure.kind == "rate":
+        return None if entry.rate is None else Cell(entry, entry.rate, None, [documents, labels])
+    if measure.kind == "price":
+        summary = entry.content["summary"]
+        draws = summary["n_clean"] + summary["n_noisy"]
+        return Cell(entry, Measured(float(draws), None, None, summary["documents"], 0), None, [documents])
+    about = entry.about(measure.clustering, measure.name)
+    if about is None:
+        return None
+    scores = findings.detectors[measure.clustering][measure.name]
+    clusters = ("clusters", findings.clusterings[measure.clustering])
+    checked = [documents, labels, clusters, ("scores", scores)]
+    return Cell(entry, stated_auroc(entry.content, measure.clustering, measure.name), about["draws"], checked)
+
+
+def stated_auroc(content: Mapping[str, Any], clustering: str, detector: str) -> Estimate:
+    """An aggregate as validated."""
+    stated = content["clusterings"][clustering]["aggregates"][detector]
+    interval = None if stated["low"] is None or stated["high"] is None else (stated["low"], stated["high"])
+    counts = (stated["n"], stated["n_positive"])
+    return Estimate(stated["auroc"], stated["stderr"], *counts, stated["reason"], interval)
+
+
+def pairs_of(entries: Sequence[Entry], measure: Measure) -> Pairs | None:
+    """Every two entries by a measure; None where it cannot be tested: a price, a number that is not installed here."""
+    if measure.kind == "auroc":
+        return auroc_pairs([entry.columns.labelled(measure.clustering, measure.name) for entry in entries])
+    if measure.kind == "rate":
+        return sum_pairs([entry.columns.of_labels() for entry in entries], ratio)
+    if measure.kind == "suite":
+        metric = suite_titles([entry.content for entry in entries])[measure.name][2]
+        counted = [entry.columns.counted(measure.name) for entry in entries]
+        shapes = {one.parts.shape[1:] for one in counted if len(one.ids)}
+        if metric is None or len(shapes) != 1:
+            return None
+        return sum_pairs(_shaped(counted, shapes.pop()), metric.statistic)
+    return None
+
+
+def _shaped(counted: Sequence[Counted], shape: tuple[int, ...]) -> list[Counted]:
+    """Nothing, in the shape that the others have."""
+    return [one if len(one.ids) else replace(one, parts=np.zeros((0, *shape))) for one in counted]
+
+
+@dataclass(frozen=True)
+class Board:
+    """The ranked entries of a task by a measure, the best first.
+
+    Attributes:
+        cells: of those that have it.
+        pairs: their differences, in this order; None where they cannot be tested.
+    """
+
+    cells: Sequence[Cell]
+    pairs: Pairs | None
+
+
+def board_of(entries: Sequence[Entry], measure: Measure) -> Board:
+    """The board of a task's entries by a measure."""
+    found = [cell for entry in entries if entry.findings.ranked and (cell := cell_of(entry, measure)) is not None]
+    cells = sorted(found, key=lambda cell: by_value(cell, measure))
+    pairs = pairs_of([cell.entry for cell in cells], measure) if cells else None
+    if pairs is None:
+        return Board(cells, None)
+    values = [cell.estimate.value for cell in cells]
+    placed = places(values, pairs, higher_is_better=measure.higher_is_better)
+    return Board([replace(cell, place=place) for cell, place in zip(cells, placed, strict=True)], pairs)
+
+
+def by_value(cell: Cell, measure: Measure) -> tuple[bool, float, str]:
+    """Sorting key: the best first, what is undefined last."""
+    value = cell.estimate.value
+    return value is None, (value or 0.0) * (-1 if measure.higher_is_better else 1), cell.entry.name

@@ -1,0 +1,83 @@
+"""The second board: detectors over the answers of all ranked entries."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from hedge_tasks.detectors.pipeline import name_of
+from hedge_tasks.detectors.registry import get
+from hedge_tasks.leaderboard.board import slug
+from hedge_tasks.leaderboard.detector_ranks import PRICES, DetectorBoard, Priced, detector_board
+from hedge_tasks.leaderboard.entry import Entry
+from hedge_tasks.leaderboard.entry_page import PACKAGE
+from hedge_tasks.plots.figures import ranks_chart
+from hedge_tasks.report.pages import asset, render
+from hedge_tasks.report.svg import picture
+from hedge_tasks.report.texts import clean
+
+PAGE = "detectors.html"
+MOST = 8
+"""Clusterings that have pages: those of most entries."""
+
+
+def detector_pages(entries: Sequence[Entry], common: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    """Names and texts of the pages, one a clustering and price."""
+    counted = [entry for entry in entries if entry.findings.ranked]
+    having: dict[str, int] = {}
+    for entry in counted:
+        for name in entry.detectors[PRICES[0]]:
+            having[name] = having.get(name, 0) + 1
+    clusterings = sorted(having, key=lambda name: (-having[name], name))[:MOST]
+    views = [(clustering, price) for clustering in clusterings for price in PRICES]
+    pages = {view: f"detectors-{slug('-'.join(view), str(view))}.html" if i else PAGE for i, view in enumerate(views)}
+    for view in views or [("", PRICES[0])]:
+        clustering, price = view
+        board = detector_board(
+            [
+                (entry.task, entry.model or entry.name, entry.detectors[price][clustering])
+                for entry in counted
+                if clustering in entry.detectors[price]
+            ]
+        )
+        tasks = list(dict.fromkeys(task for rows in board.rows.values() for task, _, _ in rows))
+        yield (
+            pages.get(view, PAGE),
+            render(
+                "detector_board.html.j2",
+                scripts=[asset("page.js")],
+                styles=[asset("board.css", PACKAGE)],
+                package=PACKAGE,
+                title="Detectors: HEDGE leaderboard",
+                price=price,
+                views=[(_title(*other), pages[other]) for other in views],
+                current=_title(*view),
+                board=board,
+                models=len({model for rows in board.rows.values() for _, model, _ in rows}),
+                tasks=tasks,
+                rows=[_row(rank, board, tasks) for rank in board.ranks],
+                chart=picture(ranks_chart(board.ranks)),
+                **common,
+            ),
+        )
+
+
+def _title(clustering: str, price: str) -> str:
+    return f"{clean(clustering, 60)}, {'at one price' if price == 'equal' else 'all answers'}"
+
+
+def _row(rank: Any, board: DetectorBoard, tasks: Sequence[str]) -> dict[str, Any]:
+    numbers = board.rows[rank.detector]
+    draws = sorted({priced.draws for _, _, priced in numbers})
+    return {
+        "rank": rank,
+        "title": name_of(rank.detector),
+        "source": get(rank.detector).source,
+        "draws": str(draws[0]) if len(draws) == 1 else f"{draws[0]} to {draws[-1]}",
+        "mean": _mean([priced for _, _, priced in numbers]),
+        "by_task": [_mean([priced for of, _, priced in numbers if of == task]) for task in tasks],
+    }
+
+
+def _mean(numbers: Sequence[Priced]) -> float | None:
+    return sum(priced.auroc for priced in numbers) / len(numbers) if numbers else None

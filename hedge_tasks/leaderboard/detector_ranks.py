@@ -1,0 +1,130 @@
+"""The detectors on one entry's answers, all of them and all at one price, whatever the submitter had scored."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from hedge_tasks.data.answers import AnswerSet
+from hedge_tasks.detectors.pipeline import Scores
+from hedge_tasks.detectors.registry import get, names
+from hedge_tasks.detectors.scorer import score_all
+from hedge_tasks.errors import DataError
+from hedge_tasks.leaderboard.submission import answer_set_of, clustered_as_stated, follows_from_numbers
+from hedge_tasks.runs.detector_table import Rank, affordable_answers, ranks_of
+from hedge_tasks.statistics import UndefinedStatistic, auroc
+
+PRICES = ("equal", "all")
+"""At one price (every detector gets as many of the first answers as the clean ones cost), and with all answers."""
+
+_MOST_HAVE = 0.5
+
+
+@dataclass(frozen=True)
+class Priced:
+    """A detector on an entry's answers.
+
+    Attributes:
+        auroc: ROC-AUC.
+        draws: answers a question that it looked at besides the baseline answer.
+    """
+
+    auroc: float
+    draws: int
+
+
+@dataclass(frozen=True)
+class DetectorBoard:
+    """Detectors over entries.
+
+    Attributes:
+        ranks: the best first.
+        rows: by detector, what it has on each entry that counts, as (task, model, number).
+        counted: entries that count.
+        left_out: entries that lack one of these detectors.
+    """
+
+    ranks: Sequence[Rank]
+    rows: Mapping[str, Sequence[tuple[str, str, Priced]]]
+    counted: int
+    left_out: int
+
+
+def priced(submission: Mapping[str, Any]) -> dict[str, dict[str, dict[str, Priced]]]:
+    """Price -> clustering -> detector -> its ROC-AUC, of those that need no texts and are not experimental.
+
+    Cluster ids are those of all answers, also where a detector pays for the first of them only.
+    """
+    detectors = [name for name in names() if follows_from_numbers(name) and not get(name).experimental]
+    documents = submission["documents"]
+    answer_sets = [answer_set_of(document) for document in documents]
+    found: dict[str, dict[str, dict[str, Priced]]] = {price: {} for price in PRICES}
+    for name, clustering in submission["clusterings"].items():
+        of = [clustered_as_stated(a, d, name) for a, d in zip(answer_sets, documents, strict=True)]
+        clean, noisy = (min(len(getattr(a, kind)) for a in of) for kind in ("clean", "noisy"))
+        for price in PRICES:
+            sizes: dict[tuple[int, int], list[str]] = {}
+            for detector in detectors:
+                size = affordable_answers(get(detector), clean, noisy, clean) if price == "equal" else (clean, noisy)
+                if size is not None:
+                    sizes.setdefault(size, []).append(detector)
+            numbers = [_scored(of, size, some, clustering["alpha"]) for size, some in sizes.items()]
+            found[price][name] = {detector: number for some in numbers for detector, number in some.items()}
+    return found
+
+
+def detector_board(
+    entries: Sequence[tuple[str, str, Mapping[str, Priced]]],
+) -> DetectorBoard:
+    """Mean ranks over entries, of the detectors that at least half of them have.
+
+    Args:
+        entries: task, model and ROC-AUC of each detector; intervals are of resampling models.
+    """
+    having = Counter(name for _, _, of in entries for name in of)
+    chosen = [name for name, n in having.items() if n >= _MOST_HAVE * len(entries)]
+    counted = [(task, model, of) for task, model, of in entries if all(name in of for name in chosen)]
+    values = [{name: of[name].auroc for name in chosen} for _, _, of in counted]
+    ranks = ranks_of(values, [model for _, model, _ in counted]) if chosen else []
+    rows = {name: [(task, model, of[name]) for task, model, of in counted] for name in chosen}
+    return DetectorBoard(ranks, rows, len(counted), len(entries) - len(counted))
+
+
+def _scored(
+    answer_sets: Sequence[AnswerSet], size: tuple[int, int], detectors: Sequence[str], alpha: float
+) -> dict[str, Priced]:
+    cut = [_first(answers, *size) for answers in answer_sets]
+    try:
+        scores = score_all(cut, None, detectors, alpha=alpha)
+    except DataError:
+        return {}
+    found = {}
+    for name in detectors:
+        value = _auroc(scores, name)
+        if value is not None:
+            found[name] = Priced(value, get(name).draws(*size))
+    return found
+
+
+def _first(answers: AnswerSet, clean: int, noisy: int) -> AnswerSet:
+    """The first clean and noisy answers, with the cluster ids that they have among all."""
+    ids = answers.cluster_ids or ()
+    start = 1 + len(answers.clean)
+    kept = [*ids[: 1 + clean], *ids[start : start + noisy]]
+    cut = replace(answers, clean=answers.clean[:clean], noisy=answers.noisy[:noisy], cluster_ids=None)
+    return cut.with_clusters(kept)
+
+
+def _auroc(scores: Sequence[Scores], name: str) -> float | None:
+    """None where a document has no number, all have the same, or there is only one class."""
+    rows = [(s[name], s.reported_label) for s in scores if s.reported_label is not None]
+    if any(value is None for value, _ in rows) or len({value for value, _ in rows}) < 2:
+        return None
+    try:
+        return auroc(np.array([value for value, _ in rows], dtype=np.float64), [label for _, label in rows])
+    except UndefinedStatistic:
+        return None

@@ -1,0 +1,134 @@
+"""The valid submissions of a folder."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from hedge_tasks.data.manifests import manifests_of
+from hedge_tasks.errors import DataError, HedgeError
+from hedge_tasks.leaderboard.columns import columns_of, number_of
+from hedge_tasks.leaderboard.detector_ranks import priced
+from hedge_tasks.leaderboard.entry import PARTIAL, Entry
+from hedge_tasks.leaderboard.entry_page import entry_page
+from hedge_tasks.leaderboard.kept import load, save
+from hedge_tasks.leaderboard.submission import answer_set_of, sha256_of
+from hedge_tasks.leaderboard.validation import FindManifests, check, read_submission
+from hedge_tasks.runs.measures import rate_of
+
+
+@dataclass(frozen=True)
+class Built:
+    """What became of the files: entries, and what was refused with the reason."""
+
+    entries: Sequence[Entry]
+    refused: Mapping[Path, str] = field(default_factory=dict)
+
+
+def read_entries(
+    folder: Path,
+    *,
+    thorough: bool = False,
+    manifests: FindManifests = manifests_of,
+    cache: Path | None = None,
+    progress: Callable[[str], None] = lambda text: None,
+) -> Built:
+    """Read and validate the submissions in a folder (`*.json`); options as for `check`.
+
+    Args:
+        cache: folder where what was found of each file is kept, so that it is looked at again only after it, its
+            manifests or this package have changed.
+        progress: is told the name of each file before it is looked at.
+
+    Raises:
+        DataError: there is no such folder.
+    """
+    if not folder.is_dir():
+        raise DataError(f"{folder}: no such folder")
+    entries: list[Entry] = []
+    refused: dict[Path, str] = {}
+    known: dict[str, str] = {}
+    for file in sorted(folder.glob("*.json")):
+        progress(file.name)
+        try:
+            entry = _read(file, thorough=thorough, manifests=manifests, cache=cache)
+        except HedgeError as error:
+            refused[file] = str(error)
+            continue
+        if entry.answers in known:
+            refused[file] = f"the same answers as {known[entry.answers]}"
+            continue
+        known[entry.answers] = file.name
+        entries.append(entry)
+    return Built(_without_strays(entries), refused)
+
+
+def _read(file: Path, *, thorough: bool, manifests: FindManifests, cache: Path | None) -> Entry:
+    if file.is_symlink() or not file.is_file():
+        raise DataError(f"{file}: no plain file")  # a link may lead out of the folder
+    if cache is not None and (found := load(cache, file, manifests, thorough)) is not None:
+        return found
+    content = read_submission(file)
+    findings = check(content, manifests=manifests, thorough=thorough)
+    if findings.problems:
+        raise DataError("; ".join(findings.problems))
+    rate = rate_of([answer_set_of(document) for document in content["documents"]])
+    entry = Entry(
+        file=file.name,
+        content={key: value for key, value in content.items() if key != "documents"},
+        findings=findings,
+        columns=columns_of(content),
+        detectors=priced(content),
+        rate=rate,
+        answers=_answers_digest(content),
+        html=entry_page(content, findings, file.name, rate),
+    )
+    if cache is not None:
+        save(cache, file, entry, manifests, thorough)
+    return entry
+
+
+def _answers_digest(content: Mapping[str, Any]) -> str:
+    """The same for a submission under another name or note."""
+    told = [
+        [d["id"], d["label"], d["logprobs"], {name: of["clusters"] for name, of in d["clusterings"].items()}]
+        for d in content["documents"]
+    ]
+    return sha256_of([content["entry"]["task"], sorted(told, key=lambda row: row[0])])
+
+
+def _without_strays(entries: Sequence[Entry]) -> list[Entry]:
+    """Where no manifest says which documents a task has, those count that most entries have; others are set aside."""
+    by_task: dict[str, list[Entry]] = {}
+    for entry in entries:
+        if entry.findings.ranked and (entry.findings.coverage is None or entry.findings.coverage.of is None):
+            by_task.setdefault(entry.task, []).append(entry)
+    usual = {task: _usual_documents(some) for task, some in by_task.items()}
+    found = []
+    for entry in entries:
+        asked = entry.task in usual and entry in by_task[entry.task]
+        reason = _other_documents(entry, usual[entry.task]) if asked else None
+        aside = replace(entry.findings, set_aside=(reason,)) if reason else entry.findings
+        found.append(replace(entry, findings=aside))
+    return found
+
+
+def _usual_documents(entries: Sequence[Entry]) -> Any:
+    """Keys of the documents that most entries have; of sets that as many have, the largest."""
+    sets = {number_of(np.sort(entry.columns.keys).tolist()): np.sort(entry.columns.keys) for entry in entries}
+    times = Counter(number_of(np.sort(entry.columns.keys).tolist()) for entry in entries)
+    return sets[max(times, key=lambda key: (times[key], len(sets[key]), key))]
+
+
+def _other_documents(entry: Entry, usual: Any) -> str | None:
+    keys = entry.columns.keys
+    matched = len(np.intersect1d(keys, usual))
+    if matched == len(usual) == len(keys):
+        return None
+    others = f", and {len(keys) - matched} others" if len(keys) > matched else ""
+    return f"{PARTIAL}: {matched} of the {len(usual)} documents that most entries have{others}"

@@ -1,0 +1,81 @@
+"""One valid submission, as far as tables of many need it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from hedge_tasks.leaderboard.columns import Columns
+from hedge_tasks.leaderboard.detector_ranks import Priced
+from hedge_tasks.leaderboard.recomputation import Part
+from hedge_tasks.leaderboard.validation import Findings
+from hedge_tasks.statistics import Estimate
+
+NO_MANIFEST = "no manifest of this task is known, so nobody can tell whether documents are missing"
+
+PARTIAL = "partial"
+"""How the reason begins why an entry that lacks documents is not ranked."""
+
+
+@dataclass(frozen=True, eq=False)
+class Entry:
+    """A valid submission.
+
+    Attributes:
+        file: name of the file that it was read from.
+        content: the submission without its documents.
+        findings: what its validation found.
+        columns: its documents.
+        detectors: by price and clustering, ROC-AUC of each detector; see `detector_ranks.priced`.
+        rate: share of hallucinated answers.
+        answers: digest of its answers, the same for a submission under another name.
+        html: its page.
+    """
+
+    file: str
+    content: Mapping[str, Any]
+    findings: Findings
+    columns: Columns
+    detectors: Mapping[str, Mapping[str, Mapping[str, Priced]]]
+    rate: Estimate | None
+    answers: str
+    html: str
+
+    @property
+    def name(self) -> str:
+        return str(self.content["entry"]["name"])
+
+    @property
+    def task(self) -> str:
+        return str(self.content["entry"]["task"])
+
+    @property
+    def model(self) -> str:
+        return str(self.content["entry"]["model"])
+
+    @property
+    def judge(self) -> str:
+        """Who labelled, for people."""
+        settings = self.content["labels"]["judge"]
+        named = settings.get("judge") if isinstance(settings, Mapping) else None
+        return named if isinstance(named, str) else "unknown"
+
+    @property
+    def partial(self) -> bool:
+        """Whether it lacks documents that others have, or the task's manifest names."""
+        return any(reason.startswith(PARTIAL) for reason in self.findings.set_aside)
+
+    def about(self, clustering: str, detector: str) -> Mapping[str, Any] | None:
+        """Title and price of a detector; None where the entry does not have it."""
+        of = self.content["clusterings"].get(clustering)
+        found: Mapping[str, Any] | None = of["detectors"].get(detector) if of else None
+        return found
+
+
+def documents_part(findings: Findings) -> Part:
+    """Whether all documents of the task are there."""
+    coverage = findings.coverage
+    if coverage is None or coverage.of is None:
+        return Part(False, NO_MANIFEST)
+    return Part(bool(coverage.whole), f"{coverage.matched} of {coverage.of} documents of the task")

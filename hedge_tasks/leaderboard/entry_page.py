@@ -1,0 +1,111 @@
+"""The page of an entry: what of it was checked, its numbers, its curves, its settings."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from hedge_tasks import __version__
+from hedge_tasks.detectors.pipeline import SCORE_NAMES, Scores, name_of
+from hedge_tasks.detectors.registry import names
+from hedge_tasks.leaderboard.board import stated_auroc, suite_titles, task_page
+from hedge_tasks.leaderboard.entry import documents_part
+from hedge_tasks.leaderboard.protocol import parameters_of, protocol_of, weights_of
+from hedge_tasks.leaderboard.submission import stored_scores
+from hedge_tasks.leaderboard.suite import measured_of
+from hedge_tasks.leaderboard.validation import Findings
+from hedge_tasks.plots.figures import risk_coverage_chart, roc_chart
+from hedge_tasks.report.page import flat_settings
+from hedge_tasks.report.pages import asset, render
+from hedge_tasks.report.svg import picture
+from hedge_tasks.report.texts import clean
+from hedge_tasks.statistics import Estimate
+
+PACKAGE = "hedge_tasks.leaderboard"
+
+
+def entry_page(content: Mapping[str, Any], findings: Findings, file: str, rate: Estimate | None) -> str:
+    """The page as HTML.
+
+    Args:
+        content: the submission.
+        findings: what its validation found.
+        file: name of the file that it was read from.
+        rate: share of hallucinated answers.
+    """
+    clusterings = content["clusterings"]
+    metrics = [
+        (name, [_row(content, findings, name, detector) for detector in of["detectors"]])
+        for name, of in clusterings.items()
+    ]
+    charts = [_charts(stored_scores(content, name), list(of["detectors"])) for name, of in clusterings.items()]
+    aside = findings.set_aside
+    return render(
+        "entry.html.j2",
+        scripts=[asset("page.js")],
+        styles=[asset("board.css", PACKAGE)],
+        package=PACKAGE,
+        title=f"{content['entry']['name']}, {content['entry']['task']}: HEDGE leaderboard",
+        version=__version__,
+        entry=content["entry"],
+        summary=content["summary"],
+        rate=rate,
+        protocol=protocol_of(content),
+        weights=weights_of(content),
+        parameters=parameters_of(content),
+        task_page=task_page(content["entry"]["task"]),
+        facts=flat_settings({**content["entry"], **content["summary"], "digest": content["digest"], "file": file}),
+        aside=aside,
+        remarks=[f["text"] for f in content["health"]["findings"] if not any(f["text"] in told for told in aside)],
+        parts=list(_parts(content, findings)),
+        verified=findings.labels.verified and documents_part(findings).verified,
+        suite=[
+            (title, higher, measured_of(content["suite"][name]), findings.suite[name])
+            for name, (title, higher, _) in suite_titles([content]).items()
+        ],
+        metrics=metrics,
+        charts=charts,
+        settings=flat_settings(
+            {
+                "versions": content["versions"],
+                **content["settings"],
+                "clusterings": {name: of["settings"] for name, of in clusterings.items()},
+            }
+        ),
+    )
+
+
+def _charts(scores: Sequence[Scores], detectors: Sequence[str]) -> list[Any]:
+    """Curves of the paper's detectors, or of the first that the entry has."""
+    shown = [name for name in SCORE_NAMES if name in detectors] or list(detectors)[: len(SCORE_NAMES)]
+    return [picture(roc_chart(scores, shown)), picture(risk_coverage_chart(scores, shown))]
+
+
+def _row(content: Mapping[str, Any], findings: Findings, clustering: str, detector: str) -> dict[str, Any]:
+    about = content["clusterings"][clustering]["detectors"][detector]
+    return {
+        "name": name_of(detector) if detector in names() else clean(about["title"], 100),
+        "draws": about["draws"],
+        "estimate": stated_auroc(content, clustering, detector),
+        "part": findings.detectors[clustering][detector],
+    }
+
+
+def _parts(content: Mapping[str, Any], findings: Findings) -> Iterator[tuple[str, str, bool | None, str]]:
+    """(what, how it stands, whether it is verified, why) of everything that somebody could have made up."""
+    coverage, documents = findings.coverage, documents_part(findings)
+    state = {None: "unknown", True: "whole", False: "partial"}[coverage.whole if coverage else None]
+    yield "documents", state, documents.verified, documents.reason
+    parts = {"labels": findings.labels}
+    titles = suite_titles([content])
+    for part in dict.fromkeys(findings.suite.values()):
+        parts[", ".join(titles[name][0] for name, its in findings.suite.items() if its == part)] = part
+    parts |= {f"clusters of {name}": part for name, part in findings.clusterings.items()}
+    for clustering, of in findings.detectors.items():
+        for part in sorted(set(of.values()), key=lambda part: not part.verified):
+            named = ", ".join(name for name, its in of.items() if its == part)
+            parts[f"scores of {clustering}: {named}"] = part
+    for what, part in parts.items():
+        yield what, "verified" if part.verified else "self-reported", part.verified, part.reason
+    told = "that the answers are this model's is nobody's to see in a file; see the threat model in the documentation"
+    yield "answers and log-probabilities", "self-reported", False, told

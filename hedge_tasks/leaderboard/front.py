@@ -1,0 +1,172 @@
+"""The front page: models by tasks, one page for each number that the cells may show."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from hedge_tasks.leaderboard.board import (
+    PRICE,
+    RATE,
+    Board,
+    Cell,
+    Measure,
+    auroc_measures,
+    board_of,
+    cell_of,
+    task_page,
+)
+from hedge_tasks.leaderboard.entry import Entry
+from hedge_tasks.leaderboard.entry_page import PACKAGE
+from hedge_tasks.leaderboard.protocol import parameters_of, protocol_of, size_of, weights_of
+from hedge_tasks.report.pages import asset, render
+
+Boards = Mapping[str, Mapping[Measure, Board]]
+"""By task and measure."""
+
+SUITE = Measure("suite", "the suite's own number", True)
+MOST = 24
+"""Detectors that have a page."""
+
+_SHADES = 6
+
+
+@dataclass(frozen=True)
+class Shown:
+    """A cell of the front page.
+
+    Attributes:
+        cell: the number.
+        measure: what it is, for the suite's number another one in each task.
+        shade: 0 to 5, darker is better; None where nothing is better than another.
+        more: further entries of this model on this task.
+    """
+
+    cell: Cell
+    measure: Measure
+    shade: int | None
+    more: int
+
+
+@dataclass(frozen=True)
+class Row:
+    """A model.
+
+    Attributes:
+        name: of its entries.
+        model: that they are of; empty where that is the name.
+        cells: by task, in the order of the columns; None where it has no entry there.
+        mean_place: mean of its places, with the means of the best and the worst they may be; None unless it is ranked
+            in every task.
+        badges: how its entries came about.
+    """
+
+    name: str
+    model: str
+    cells: Sequence[Shown | None]
+    mean_place: tuple[float, float, float] | None
+    badges: Sequence[tuple[str, str]]
+    weights: str
+    parameters: float | None
+    size: str
+
+
+def front_pages(entries: Sequence[Entry], boards: Boards, common: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    """Names and texts of the front pages."""
+    measures = _measures(entries)
+    pages = {measure: f"models-{measure.slug}.html" if i else "index.html" for i, measure in enumerate(measures)}
+    aside = [entry for entry in entries if not entry.findings.ranked]
+    for measure in measures or [RATE]:
+        tasks = {task: _in_task(measure, of) for task, of in boards.items()}
+        rows = _rows(entries, boards, tasks)
+        yield (
+            pages.get(measure, "index.html"),
+            render(
+                "front.html.j2",
+                scripts=[asset("page.js"), asset("filters.js", PACKAGE)],
+                styles=[asset("board.css", PACKAGE)],
+                package=PACKAGE,
+                title="HEDGE leaderboard",
+                measure=measure,
+                measures=[(other.title, pages[other]) for other in measures],
+                tasks=[(task, _page(task, own, boards[task]), own) for task, own in tasks.items()],
+                rows=rows,
+                ranks=any(row.mean_place is not None for row in rows),
+                aside=[(entry, cell_of(entry, own) if (own := tasks.get(entry.task)) else None) for entry in aside],
+                n_entries=len(entries),
+                n_models=len({(entry.name, entry.model) for entry in entries}),
+                **common,
+            ),
+        )
+
+
+def _measures(entries: Sequence[Entry]) -> list[Measure]:
+    """What the front page can show: detectors, the hallucination rate, the suites' numbers, the price."""
+    found: list[Measure] = auroc_measures(entries)[:MOST]
+    found += [RATE] if any(entry.rate is not None for entry in entries) else []
+    found += [SUITE] if any(entry.content["suite"] for entry in entries) else []
+    return [*found, PRICE] if entries else []
+
+
+def _in_task(measure: Measure, boards: Mapping[Measure, Board]) -> Measure | None:
+    """A measure as a task has it: of a suite's numbers the first."""
+    if measure.kind == "suite":
+        return next((own for own in boards if own.kind == "suite"), None)
+    if measure.kind == "price":
+        return measure
+    return next((own for own in boards if own.key == measure.key), None)
+
+
+def _page(task: str, measure: Measure | None, boards: Mapping[Measure, Board]) -> str:
+    known = measure is not None and measure in boards and measure != next(iter(boards))
+    return task_page(task, measure if known else None)
+
+
+def _rows(entries: Sequence[Entry], boards: Boards, tasks: Mapping[str, Measure | None]) -> list[Row]:
+    of: dict[tuple[str, str], dict[str, list[Shown]]] = {}
+    for task, measure in tasks.items():
+        if measure is None:
+            continue
+        mine = [entry for entry in entries if entry.task == task]
+        board = boards[task][measure] if measure in boards[task] else board_of(mine, measure)
+        for cell in board.cells:
+            key = cell.entry.name, cell.entry.model
+            of.setdefault(key, {}).setdefault(task, []).append(Shown(cell, measure, _shade(cell, measure), 0))
+    rows = [_row(key, cells, list(tasks)) for key, cells in of.items()]
+    return sorted(rows, key=lambda row: (row.mean_place is None, row.mean_place or (), row.name))
+
+
+def _row(key: tuple[str, str], cells: Mapping[str, Sequence[Shown]], tasks: Sequence[str]) -> Row:
+    shown = [_newest(cells.get(task, ())) for task in tasks]
+    places = [one.cell.place for one in shown if one is not None and one.cell.place is not None]
+    mean = None
+    if places and len(places) == len(tasks):
+        n = len(places)
+        mean = (sum(p.rank for p in places) / n, sum(p.rank for p in places) / n, sum(p.worst for p in places) / n)
+    contents = [one.cell.entry.content for one in shown if one is not None]
+    told: dict[str, dict[str, None]] = {}
+    for content in contents:
+        for what, how in protocol_of(content):
+            told.setdefault(what, {})[how] = None
+    badges = [(what, next(iter(how)) if len(how) == 1 else f"{len(how)} different") for what, how in told.items()]
+    parameters = next((p for content in contents if (p := parameters_of(content)) is not None), None)
+    weights = next((w for content in contents if (w := weights_of(content)) != "unknown"), "unknown")
+    name, model = key
+    return Row(name, "" if model == name else model, shown, mean, badges, weights, parameters, size_of(parameters))
+
+
+def _newest(shown: Sequence[Shown]) -> Shown | None:
+    """Of several entries of a model on one task the newest, and not the best."""
+    if not shown:
+        return None
+    last = max(shown, key=lambda one: (one.cell.entry.content["entry"]["created"], one.cell.entry.file))
+    return Shown(last.cell, last.measure, last.shade, len(shown) - 1)
+
+
+def _shade(cell: Cell, measure: Measure) -> int | None:
+    if cell.estimate.value is None or measure.kind == "price":
+        return None
+    low, high = measure.bounds
+    share = min(max((cell.estimate.value - low) / (high - low), 0.0), 1.0)
+    return min(_SHADES - 1, int(_SHADES * (share if measure.higher_is_better else 1 - share)))

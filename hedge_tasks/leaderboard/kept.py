@@ -1,0 +1,162 @@
+"""What was found of a submission, kept in a folder, so that a site of many is not computed again for every new one."""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import json
+from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import asdict, fields
+from functools import cache
+from importlib import resources
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from hedge_tasks import __version__
+from hedge_tasks.detectors.registry import names
+from hedge_tasks.errors import DataError
+from hedge_tasks.leaderboard.columns import Columns
+from hedge_tasks.leaderboard.coverage import Coverage
+from hedge_tasks.leaderboard.detector_ranks import Priced
+from hedge_tasks.leaderboard.entry import Entry
+from hedge_tasks.leaderboard.recomputation import Part
+from hedge_tasks.leaderboard.submission import sha256_of
+from hedge_tasks.leaderboard.validation import LARGEST, Findings, FindManifests
+from hedge_tasks.statistics import Estimate
+
+_PACKAGES = ("hedge_tasks", "hedge_tasks.tasks")
+_CODE = (".py", ".yaml", "_yaml", ".json", ".j2", ".css", ".js")
+_KINDS = {"Part": Part, "Coverage": Coverage}
+
+
+def load(cache: Path, file: Path, manifests: FindManifests, thorough: bool) -> Entry | None:
+    """What was kept of a file; None where nothing was, or it was found under other circumstances."""
+    try:
+        with np.load(_place(cache, file), allow_pickle=False) as found:
+            arrays = {name: found[name] for name in found.files}
+        about = json.loads(arrays.pop("about").tobytes())
+        task = about["content"]["entry"]["task"]
+        if about["circumstances"] != _circumstances(task, manifests, thorough):
+            return None
+        return Entry(
+            file.name,
+            about["content"],
+            Findings(**{name: _unpacked(value) for name, value in about["findings"].items()}),
+            _columns(about["columns"], arrays),
+            {
+                price: {name: {d: Priced(*number) for d, number in of.items()} for name, of in some.items()}
+                for price, some in about["detectors"].items()
+            },
+            None if about["rate"] is None else Estimate(**{**about["rate"], "interval": _pair(about["rate"])}),
+            about["answers"],
+            about["html"],
+        )
+    except (OSError, ValueError, KeyError, TypeError, EOFError):
+        return None  # nothing kept, or written by another version
+
+
+def save(cache: Path, file: Path, entry: Entry, manifests: FindManifests, thorough: bool) -> None:
+    """Keep what was found of a file.
+
+    Raises:
+        DataError: the folder cannot be written.
+    """
+    told, arrays = _arrays(entry.columns)
+    about = {
+        "circumstances": _circumstances(entry.content["entry"]["task"], manifests, thorough),
+        "content": entry.content,
+        "findings": {f.name: _packed(getattr(entry.findings, f.name)) for f in fields(entry.findings)},
+        "columns": told,
+        "detectors": {
+            price: {name: {d: [p.auroc, p.draws] for d, p in of.items()} for name, of in some.items()}
+            for price, some in entry.detectors.items()
+        },
+        "rate": None if entry.rate is None else asdict(entry.rate),
+        "answers": entry.answers,
+        "html": entry.html,
+    }
+    arrays["about"] = np.frombuffer(json.dumps(about).encode(), dtype=np.uint8)
+    buffer = io.BytesIO()
+    np.savez(buffer, **arrays)
+    place = _place(cache, file)
+    part = place.with_suffix(".part")
+    try:
+        cache.mkdir(parents=True, exist_ok=True)
+        part.write_bytes(buffer.getvalue())
+        part.replace(place)
+    except OSError as error:
+        with suppress(OSError):
+            part.unlink(missing_ok=True)
+        raise DataError(f"cannot write {place}: {error.strerror}") from error
+
+
+def _place(cache: Path, file: Path) -> Path:
+    """By content and name: the page tells the name."""
+    if file.stat().st_size > LARGEST:
+        raise DataError(f"{file}: larger than {LARGEST >> 20} MiB")
+    with file.open("rb") as opened:
+        digest = hashlib.file_digest(opened, "sha256")
+    digest.update(file.name.encode("utf-8", "surrogateescape"))
+    return cache / f"{digest.hexdigest()}.npz"
+
+
+def _circumstances(task: str, manifests: FindManifests, thorough: bool) -> list[Any]:
+    """All besides the file that findings depend on."""
+    return [__version__, _code(), sorted(names()), sha256_of([asdict(m) for m in manifests(task)]), thorough]
+
+
+@cache
+def _code() -> str:
+    """Digest of this package as it is installed."""
+    digest = hashlib.sha256()
+    for package in _PACKAGES:
+        folder = Path(str(resources.files(package)))
+        for path in sorted(p for p in folder.rglob("*") if p.name.endswith(_CODE) and p.is_file()):
+            digest.update(str(path.relative_to(folder)).encode())
+            digest.update(path.read_bytes())
+    return digest.hexdigest()
+
+
+def _arrays(columns: Columns) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Columns as a description and arrays by name."""
+    arrays: dict[str, Any] = {name: getattr(columns, name) for name in ("ids", "keys", "labels", "groups")}
+    scores, suite = list(columns.scores.items()), list(columns.suite.items())
+    arrays["scores"] = np.stack([values for _, values in scores]) if scores else np.zeros((0, len(columns.ids)))
+    for i, (_, (parts, groups)) in enumerate(suite):
+        arrays |= {f"parts{i}": parts, f"groups{i}": groups}
+    held_out = {name: np.flatnonzero(of).tolist() for name, of in columns.held_out.items()}
+    told = {"grouped": columns.grouped, "held_out": held_out, "scores": [list(key) for key, _ in scores]}
+    return {**told, "suite": [name for name, _ in suite]}, arrays
+
+
+def _columns(told: Mapping[str, Any], arrays: Mapping[str, Any]) -> Columns:
+    n = len(arrays["ids"])
+    held_out = {name: np.isin(np.arange(n), some) for name, some in told["held_out"].items()}
+    scores = {(key[0], key[1]): arrays["scores"][i] for i, key in enumerate(told["scores"])}
+    suite = {name: (arrays[f"parts{i}"], arrays[f"groups{i}"]) for i, name in enumerate(told["suite"])}
+    first = (arrays["ids"], arrays["keys"], arrays["labels"], arrays["groups"])
+    return Columns(*first, told["grouped"], held_out, scores, suite)
+
+
+def _packed(value: Any) -> Any:
+    """A field of `Findings` as JSON; its dataclasses by their names."""
+    if type(value).__name__ in _KINDS:
+        return {"": type(value).__name__, **{f.name: _packed(getattr(value, f.name)) for f in fields(value)}}
+    if isinstance(value, Mapping):
+        return {key: _packed(inner) for key, inner in value.items()}
+    return list(value) if isinstance(value, tuple) else value
+
+
+def _unpacked(value: Any) -> Any:
+    if isinstance(value, dict):
+        kind = _KINDS.get(str(value.get("")))
+        inner = {key: _unpacked(of) for key, of in value.items() if key or kind is None}
+        return inner if kind is None else kind(**inner)
+    return tuple(value) if isinstance(value, list) else value
+
+
+def _pair(rate: Mapping[str, Any]) -> tuple[float, float] | None:
+    return None if rate["interval"] is None else tuple(rate["interval"])

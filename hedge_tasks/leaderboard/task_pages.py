@@ -1,0 +1,95 @@
+"""The pages of a task: one for each measure, with places, intervals, and any two entries compared."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from hedge_tasks.leaderboard.board import Board, Cell, Measure, by_value, cell_of, task_page
+from hedge_tasks.leaderboard.comparison import Pairs
+from hedge_tasks.leaderboard.entry import Entry
+from hedge_tasks.leaderboard.entry_page import PACKAGE
+from hedge_tasks.leaderboard.protocol import parameters_of, protocol_of, weights_of
+from hedge_tasks.leaderboard.ranking import adjusted
+from hedge_tasks.report.pages import asset, render
+from hedge_tasks.report.texts import clean, script_json
+from hedge_tasks.statistics.base import FloatArray
+
+_UNIT = 1e4
+"""Numbers of comparisons are whole ten-thousandths: they are a million characters otherwise."""
+
+
+def task_pages(
+    task: str, entries: Sequence[Entry], boards: Mapping[Measure, Board], common: Mapping[str, Any]
+) -> Iterator[tuple[str, str]]:
+    """Names and texts of a task's pages.
+
+    Args:
+        entries: all of the task, ranked or not.
+        boards: by measure, the ranked entries.
+        common: values that all pages share.
+    """
+    measures = list(boards)
+    pages = {measure: task_page(task, measure if i else None) for i, measure in enumerate(measures)}
+    aside = [entry for entry in entries if not entry.findings.ranked]
+    manifest = max((e.findings.coverage.of or 0 for e in entries if e.findings.coverage), default=0)
+    for measure, board in boards.items():
+        others = [cell for entry in aside if (cell := cell_of(entry, measure)) is not None]
+        yield (
+            pages[measure],
+            render(
+                "task.html.j2",
+                scripts=[asset("page.js"), asset("compare.js", PACKAGE)],
+                styles=[asset("board.css", PACKAGE)],
+                package=PACKAGE,
+                title=f"{task}, {measure.title}: HEDGE leaderboard",
+                task=task,
+                measure=measure,
+                measures=[(other.title, pages[other]) for other in measures],
+                column="ROC-AUC" if measure.kind == "auroc" else measure.title,
+                documents=manifest or None,
+                rows=[_row(cell) for cell in board.cells],
+                aside=[_row(cell) for cell in sorted(others, key=lambda cell: by_value(cell, measure))],
+                priced=measure.kind == "auroc",
+                compared=_compared(board),
+                **common,
+            ),
+        )
+
+
+def _row(cell: Cell) -> dict[str, Any]:
+    content = cell.entry.content
+    return {
+        "cell": cell,
+        "entry": cell.entry,
+        "created": content["entry"]["created"][:10],
+        "protocol": protocol_of(content),
+        "weights": weights_of(content),
+        "parameters": parameters_of(content),
+    }
+
+
+def _compared(board: Board) -> Any:
+    """Data of the comparison of any two, as JSON that may stand in a script element; None where there is none."""
+    from markupsafe import Markup
+
+    if board.pairs is None or len(board.cells) < 2:
+        return None
+    told = {"entries": [clean(cell.entry.name, 100) for cell in board.cells], "unit": _UNIT, **_upper(board.pairs)}
+    # Safe: nothing in it can end the script element it stands in.
+    return Markup(script_json(told))
+
+
+def _upper(pairs: Pairs) -> dict[str, Any]:
+    """What is above the diagonal, row by row; one number where all are the same."""
+    place = np.triu_indices(len(pairs.n), 1)
+    columns = {"difference": pairs.difference, "half": pairs.half_widths, "p": pairs.p_values, "holm": adjusted(pairs)}
+    counts = pairs.n[place].tolist()
+    n = counts[0] if len(set(counts)) == 1 else counts
+    return {**{name: _whole(of[place]) for name, of in columns.items()}, "n": n}
+
+
+def _whole(values: FloatArray) -> list[int | None]:
+    return [None if np.isnan(value) else round(value * _UNIT) for value in values.tolist()]
