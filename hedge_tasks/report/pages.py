@@ -14,12 +14,15 @@ from hedge_tasks.report.texts import clean
 PACKAGE = "hedge_tasks.report"
 
 
-def render(template: str, *, scripts: Sequence[str], package: str = PACKAGE, **values: Any) -> str:
+def render(
+    template: str, *, scripts: Sequence[str], styles: Sequence[str] = (), package: str = PACKAGE, **values: Any
+) -> str:
     """Render a template.
 
     Args:
         template: its name, in the folder `templates` of the package, else of this one.
         scripts: the code that the page runs, in this order.
+        styles: style sheets after that of every page.
         package: whose template it is.
         values: what the template shows. Texts are escaped; what must not be is `markupsafe.Markup`.
     """
@@ -31,7 +34,7 @@ def render(template: str, *, scripts: Sequence[str], package: str = PACKAGE, **v
         .render(
             policy=_policy(scripts),
             # Files of this package, not text from outside.
-            style=Markup(asset("page.css")),
+            style=Markup("\n".join([asset("page.css"), *styles])),
             scripts=[Markup(code) for code in scripts],
             **values,
         )
