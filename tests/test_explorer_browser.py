@@ -5,17 +5,22 @@ from __future__ import annotations
 import math
 import re
 from dataclasses import replace
+from itertools import combinations
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
-from finished_runs import finished_run
+from finished_runs import EXACT, finished_run
 from test_report_browser import with_pictures
 from test_report_questions import related_run
 
+from hedge_tasks.clustering.said import LooksUp, Said
+from hedge_tasks.detectors.scorer import Scorer
 from hedge_tasks.report import Options, build_report
 from hedge_tasks.report.analysis import analyse
 from hedge_tasks.report.risk import rules_of
+from hedge_tasks.runs.evidence import keep
 from hedge_tasks.runs.run_files import Run
 
 playwright = pytest.importorskip("playwright.sync_api", reason="pip install playwright")
@@ -24,9 +29,15 @@ QUICK = Options(pictures=False, curves=False)
 
 
 def two_clusterings(n: int = 60) -> Run:
+    """By the same words, and by cosines that are kept with the run, under which a is as good as b."""
     embed = {"backend": "embed", "threshold": 0.95, "with_question": False, "alpha": 0.5}
-    exact = {"with_question": False, "backend": "exact", "alpha": 1.0}
-    run = finished_run(n, filters={"exact": exact, "embed": embed})
+    run = finished_run(n, filters={**EXACT, "embed": embed})
+    backend = Scorer.from_settings("embed", embed).backend
+    assert isinstance(backend, LooksUp)
+    said = Said()
+    pairs = list(combinations("abcde", 2))
+    said.table(backend.sources()[0]).add(pairs, np.array([[0.99 if p == ("a", "b") else 0.1] for p in pairs]))
+    run = replace(run, evidence=keep(said, run.answer_sets))
     unlabelled = tuple(a.with_label(None) if i < 5 else a for i, a in enumerate(run.answer_sets))
     return replace(run, answer_sets=unlabelled)
 

@@ -12,7 +12,7 @@ from finished_runs import finished_run
 
 from hedge_tasks.clustering.said import COSINES, RELATIONS, Said, Source
 from hedge_tasks.report.analysis import analyse
-from hedge_tasks.report.explorer import explorer_data, read_without_script
+from hedge_tasks.report.explorer import explorer_data, surprises_first
 from hedge_tasks.report.noisy import most_scattered
 from hedge_tasks.report.pictures import NONE
 from hedge_tasks.report.texts import script_json
@@ -123,7 +123,7 @@ def test_answers_stay_within_their_budget_in_bytes_whatever_they_are_written_in(
 def test_readers_without_script_find_the_surprises_first() -> None:
     [analysis] = analyse([finished_run(80)], curves=False)
     data = explorer_data(analysis, NONE)
-    read = read_without_script(data, 20)
+    read = surprises_first(data, 20)
     scores = {s.id: (s["se"], s.label) for s in analysis.scores["exact"]}
     shown = [scores[one["id"]] for one in read]
     assert {label for _, label in shown} == {0, 1}

@@ -85,7 +85,7 @@ def explorer_data(
     }
 
 
-def read_without_script(data: Any, most: int = READ_WITHOUT_SCRIPT) -> list[dict[str, Any]]:
+def surprises_first(data: Any, most: int = READ_WITHOUT_SCRIPT) -> list[dict[str, Any]]:
     """The questions for readers without script: confident hallucinations and false alarms first.
 
     Args:

@@ -27,7 +27,7 @@ from hedge_tasks.report.analysis import (
     compare_within,
     warnings_of,
 )
-from hedge_tasks.report.explorer import PAIR_BUDGET, QUESTIONS, TEXT_BUDGET, explorer_data, read_without_script
+from hedge_tasks.report.explorer import PAIR_BUDGET, QUESTIONS, TEXT_BUDGET, explorer_data, surprises_first
 from hedge_tasks.report.lead import asked_of, detector_rows, price_of, soundness, tiles, why_no_detector
 from hedge_tasks.report.noisy import NoisyPictures
 from hedge_tasks.report.pages import asset, render
@@ -39,6 +39,9 @@ from hedge_tasks.report.texts import clean, script_json
 from hedge_tasks.runs.measures import MEASURES, labelled, other_measures
 from hedge_tasks.runs.run_files import Run, now
 from hedge_tasks.statistics import Estimate
+
+SCRIPTS = ("page.js", "explorer.js", "question.js", "risk.js")
+STYLES = ("explorer.css",)
 
 _MOST_COMPARED = 6
 """Runs of more models than this are not compared in pairs: nobody reads fifteen pairs a score."""
@@ -102,7 +105,7 @@ def build_report(
                 **section,
                 "data": Markup(script_json(data)),
                 "notes": [note for note in (shown.note, seen.note) if note],
-                "read": read_without_script(data),
+                "read": surprises_first(data),
                 "risk": risk,
                 "risk_data": Markup(script_json(risk["rules"])) if risk else None,
             }
@@ -112,8 +115,8 @@ def build_report(
     )
     return render(
         "report.html.j2",
-        scripts=[asset(name) for name in ("page.js", "explorer.js", "question.js", "risk.js")],
-        styles=[asset("explorer.css")],
+        scripts=[*map(asset, SCRIPTS)],
+        styles=[*map(asset, STYLES)],
         title=f"HEDGE report: {title}",
         version=__version__,
         written=now()[:16].replace("T", " ") + " UTC",

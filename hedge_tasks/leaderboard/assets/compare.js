@@ -13,7 +13,7 @@ class Comparer {
   constructor(root) {
     this.data = JSON.parse(document.getElementById(root.dataset.source).textContent);
     const choose = (at) => {
-      const select = element("select");
+      const select = element("select", { ariaLabel: at ? "second entry" : "first entry" });
       this.data.entries.forEach((name, i) => select.append(element("option", { value: i, textContent: name })));
       select.value = Math.min(at, this.data.entries.length - 1);
       select.addEventListener("change", () => this.draw());

@@ -343,13 +343,9 @@ function relationCell(contradicts, entails, same) {
   return cell;
 }
 
-// A box that scrolls sideways, and that the keyboard can reach where it does.
 function scrolling(table, name) {
-  const box = element("div", { className: "scroll" }, table);
-  box.tabIndex = 0;
-  box.setAttribute("role", "region");
-  box.setAttribute("aria-label", name);
-  return box;
+  table.prepend(element("caption", { textContent: name }));
+  return element("div", { className: "scroll" }, table);
 }
 
 document.querySelectorAll(".explorer").forEach((root, i) => {
