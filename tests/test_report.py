@@ -188,7 +188,8 @@ def test_hostile_texts_end_neither_their_place_nor_the_page() -> None:
     text = build_report([run], options=QUICK)
     page = Page(text)
     own = [attributes for tag, attributes in page.elements if tag == "script"]
-    assert len(own) == 3  # two scripts and the data
+    assert len([a for a in own if a.get("type") != "application/json"]) == 4
+    assert len([a for a in own if a.get("type") == "application/json"]) == 2  # of the questions, of risks
     assert all(tag != "img" for tag, _ in page.elements)
     assert not any(
         "javascript:" in (value or "") for _, a in page.elements for name, value in a.items() if name == "href"

@@ -24,8 +24,10 @@ def add(commands: Any) -> None:
         "--no-curves", action="store_true", help="leave out the curves that cluster again (n, threshold)"
     )
     parser.add_argument(
-        "--questions", type=int, default=2000, help="questions to look at singly (default: %(default)s)"
+        "--questions", type=int, default=5000, help="questions to look at singly (default: %(default)s)"
     )
+    noisy = "make the noisy pictures of N questions again, as the model saw them (default: %(default)s; takes seconds)"
+    parser.add_argument("--noisy-pictures", type=int, default=0, metavar="N", help=noisy)
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -38,11 +40,14 @@ def run(arguments: argparse.Namespace) -> int:
 
     if arguments.questions < 0:
         raise ConfigError(f"--questions: expected a number of questions, got {arguments.questions}")
+    if arguments.noisy_pictures < 0:
+        raise ConfigError(f"--noisy-pictures: expected a number of questions, got {arguments.noisy_pictures}")
     runs = [
         finished for path in arguments.runs for finished in load_runs(path, arguments.task, trust=arguments.trust_run)
     ]
     detectors = chosen_detectors(arguments, ()) or None
     shown = {"pictures": not arguments.no_pictures, "curves": not arguments.no_curves}
+    shown["noisy_pictures"] = arguments.noisy_pictures
     options = Options(**shown, questions=arguments.questions, detectors=detectors)
     with tqdm(desc="Report", unit="step", delay=2, leave=False) as bar:
 

@@ -255,15 +255,20 @@ def document_keys(dataset: Dataset, text_columns: Sequence[str], image_columns: 
     seen: Counter[str] = Counter()
     keys = []
     for row in undecoded(dataset, [*text_columns, *image_columns]):
-        digest = hashlib.sha256()
-        for column in text_columns:
-            digest.update(f"{row[column]}\0".encode())
-        for column in image_columns:
-            digest.update(hashlib.sha256(_image_bytes(row[column])).digest())
-        key = digest.hexdigest()[:32]
+        key = content_key([row[column] for column in text_columns], [_image_bytes(row[c]) for c in image_columns])
         keys.append(f"{key}.{seen[key]}" if seen[key] else key)
         seen[key] += 1
     return keys
+
+
+def content_key(texts: Sequence[object], files: Sequence[bytes]) -> str:
+    """Hash of a document's texts and picture files: its key, but for the counter of exact duplicates."""
+    digest = hashlib.sha256()
+    for text in texts:
+        digest.update(f"{text}\0".encode())
+    for file in files:
+        digest.update(hashlib.sha256(file).digest())
+    return digest.hexdigest()[:32]
 
 
 def image_keys(dataset: Dataset, image_columns: Sequence[str]) -> list[str]:

@@ -1,76 +1,267 @@
-"""The questions of a run as data for the page: answers, clusters, scores and verdicts."""
+"""The questions of a run as data for the page: answers, clusters, scores, verdicts, and what models said of pairs."""
 
 from __future__ import annotations
 
+import base64
+import json
 import math
-from collections.abc import Mapping, Sequence
+from bisect import bisect_left, bisect_right
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+
+from hedge_tasks.clustering.said import COSINES
 from hedge_tasks.data.answers import AnswerSet
+from hedge_tasks.detectors import registry
 from hedge_tasks.detectors.pipeline import Scores
+from hedge_tasks.io import outside
+from hedge_tasks.report import noisy
 from hedge_tasks.report.analysis import Analysis
+from hedge_tasks.report.noisy import NoisyPictures, most_scattered
 from hedge_tasks.report.pictures import Thumbnails
 from hedge_tasks.report.texts import clean
+from hedge_tasks.runs.evidence import PairsSaid, pairs_said
 
-TEXT_BUDGET = 5_000_000
-"""Characters of all answers of a page together."""
+QUESTIONS = 5000
+"""Questions that a page shows, of all its runs together."""
+
+TEXT_BUDGET = 8_000_000
+"""Bytes of all answers of a page together."""
+
+PAIR_BUDGET = 3_000_000
+"""Bytes of what models said of pairs of answers, of a page together."""
+
+READ_WITHOUT_SCRIPT = 60
+"""Questions that readers without script find, of each run."""
 
 _LONGEST, _SHORTEST = 2000, 40
 _QUESTION = 1000
+_REPLY = 2000
 _DIGITS = 5
+_MOST_TEXTS = 24
+_MOST_VOTES = 9
+_UNKNOWN, _SCALE = 255, 250
+"""A number between 0 and 1 is written as one byte: so many steps, and one value for "nobody said"."""
 
 
-def explorer_data(analysis: Analysis, pictures: Thumbnails, *, most: int = 2000, budget: int = TEXT_BUDGET) -> Any:
+def explorer_data(
+    analysis: Analysis,
+    pictures: Thumbnails,
+    seen: NoisyPictures = noisy.NONE,
+    *,
+    most: int = QUESTIONS,
+    budget: int = TEXT_BUDGET,
+    pair_budget: int = PAIR_BUDGET,
+) -> Any:
     """What the page's script reads. Texts are raw (cleaned and cut): the script never makes markup of them.
 
     Args:
+        seen: pictures of some questions as their draws saw them.
         most: questions shown; the first ones.
-        budget: characters of answers; the more there are, the shorter each is cut.
+        budget: bytes of answers; the more there are, the shorter each is cut.
+        pair_budget: bytes of relations and cosines; those questions have them whose answers scatter most.
 
     Returns:
-        `{"clusterings": [], "scores": [], "images": [], "questions": [], "left_out": number}`, ready for JSON.
+        `{"clusterings", "alphas", "scores", "detectors", "tellers", "images", "questions", "left_out",
+        "without_pairs"}`, ready for JSON.
     """
     shown = analysis.run.answer_sets[:most]
-    longest = _longest(shown, budget)
     by_clustering = {name: {s.id: s for s in scores} for name, scores in analysis.scores.items()}
+    names = [name for name in analysis.detectors if _any(analysis, name)]
+    pairs = _Pairs.of(analysis, shown, pair_budget)
+    made = _Maker(analysis, by_clustering, pictures, seen, _longest(shown, budget), pairs.of_document)
     return {
         "clusterings": list(analysis.scores),
-        "scores": [name for name in analysis.detectors if _any(analysis, name)],
-        "images": list(pictures.addresses),
-        "questions": [_question(a, analysis, by_clustering, pictures, longest) for a in shown],
+        "alphas": {name: analysis.scorers[name].alpha for name in analysis.scores if name in analysis.scorers},
+        "scores": names,
+        "detectors": {name: _about(name) for name in names},
+        "tellers": pairs.tellers,
+        "images": [*pictures.addresses, *seen.addresses],
+        "questions": [made.question(a) for a in shown],
         "left_out": len(analysis.run.answer_sets) - len(shown),
+        "without_pairs": pairs.left_out,
     }
 
 
-def _question(
-    answers: AnswerSet,
-    analysis: Analysis,
-    by_clustering: Mapping[str, Mapping[str, Scores]],
-    pictures: Thumbnails,
-    longest: int,
-) -> dict[str, Any]:
-    verdict = analysis.run.verdicts.get(answers.id) or {}
-    texts = list(dict.fromkeys(answers.texts))
-    number = {text: i for i, text in enumerate(texts)}
-    fields = {
-        "id": clean(answers.id, 200),
-        "question": clean(answers.question or "", _QUESTION),
-        "reference": clean(answers.reference or "", _QUESTION),
-        "question_type": clean(answers.question_type or "", 100),
-        "label": answers.label,
-        "judge": clean(str(verdict.get("judge") or ""), 200),
-        "reason": clean(str(verdict.get("reason") or ""), _QUESTION),
-        "category": clean(str(verdict.get("category") or ""), 100),
-        "images": list(pictures.of_document.get(answers.id, ())),
-        "texts": [clean(text, longest) for text in texts],
-        # Place of each answer's text, the baseline answer first, then the clean ones, then the noisy ones.
-        "answers": [number[text] for text in answers.texts],
-        "n_clean": len(answers.clean),
-        "logprobs": [_number(answer.mean_logprob) for answer in answers.answers],
-        "clusters": {name: list(scores[answers.id].cluster_ids) for name, scores in by_clustering.items()},
-        "scores": {name: _scores(scores[answers.id]) for name, scores in by_clustering.items()},
+def surprises_first(data: Any, most: int = READ_WITHOUT_SCRIPT) -> list[dict[str, Any]]:
+    """The questions for readers without script: confident hallucinations and false alarms first.
+
+    Args:
+        data: what `explorer_data` gives.
+
+    Returns:
+        `question`, `answer`, `reference`, `label`, `scores` (of the first clustering, by name for people) and `said`
+        (text, how often, of the samples) of each.
+    """
+    names = list(data["scores"])[:3]
+    first = next(iter(data["clusterings"]), None)
+    values = [q["scores"].get(first, {}).get(names[0]) if names else None for q in data["questions"]]
+    known = sorted(value for value in values if value is not None)
+
+    def surprise(pair: tuple[Mapping[str, Any], float | None]) -> float:
+        question, value = pair
+        if value is None or question["label"] is None:
+            return -1.0
+        # Share of the questions with a lower score, ties in the middle.
+        rank = (bisect_left(known, value) + bisect_right(known, value)) / 2 / len(known)
+        return 1 - rank if question["label"] else rank
+
+    ranked = sorted(zip(data["questions"], values, strict=True), key=surprise, reverse=True)
+    return [_read(question, names, first, data) for question, _ in ranked[:most]]
+
+
+def _read(question: Mapping[str, Any], names: Sequence[str], first: str | None, data: Any) -> dict[str, Any]:
+    counts: dict[int, int] = {}
+    for place in question["answers"][1:]:
+        counts[place] = counts.get(place, 0) + 1
+    scores = question["scores"].get(first, {})
+    said = sorted(counts.items(), key=lambda pair: -pair[1])
+    return {
+        "id": question["id"],
+        "question": clean(question.get("question") or question["id"], 300),
+        "answer": clean(question["texts"][question["answers"][0]], 300),
+        "reference": clean(question.get("reference") or "", 300),
+        "label": question["label"],
+        "reason": clean(question.get("reason") or "", 300),
+        "scores": [(data["detectors"][name]["label"], scores.get(name)) for name in names],
+        "said": [(clean(question["texts"][place], 120), n) for place, n in said[:6]],
+        "more": max(0, len(said) - 6),
     }
-    return {key: value for key, value in fields.items() if value not in ("", [])}
+
+
+def _about(name: str) -> dict[str, str]:
+    if name not in registry.names():
+        return {"label": name, "title": name, "unit": "", "source": ""}
+    detector = registry.get(name)
+    return {
+        "label": detector.label,
+        "title": detector.title,
+        "unit": detector.unit or "",
+        "source": detector.source or "",
+    }
+
+
+@dataclass(frozen=True)
+class _Maker:
+    analysis: Analysis
+    by_clustering: Mapping[str, Mapping[str, Scores]]
+    pictures: Thumbnails
+    seen: NoisyPictures
+    longest: int
+    pairs: Mapping[str, Sequence[Any]]
+
+    def question(self, answers: AnswerSet) -> dict[str, Any]:
+        texts = list(dict.fromkeys(answers.texts))
+        number = {text: i for i, text in enumerate(texts)}
+        fields = {
+            "id": clean(answers.id, 200),
+            "question": clean(answers.question or "", _QUESTION),
+            "reference": clean(answers.reference or "", _QUESTION),
+            "question_type": clean(answers.question_type or "", 100),
+            "label": answers.label,
+            **_verdict(self.analysis.run.verdicts.get(answers.id) or {}),
+            "images": list(self.pictures.of_document.get(answers.id, ())),
+            "texts": [clean(text, self.longest) for text in texts],
+            # Place of each answer's text, the baseline answer first, then the clean ones, then the noisy ones.
+            "answers": [number[text] for text in answers.texts],
+            "n_clean": len(answers.clean),
+            "logprobs": [_number(answer.mean_logprob) for answer in answers.answers],
+            # Weights are all the same; else a sample without a log-probability has -inf, and weighs nothing.
+            "uniform": not answers.has_logprobs,
+            "clusters": {name: list(scores[answers.id].cluster_ids) for name, scores in self.by_clustering.items()},
+            "scores": {name: _scores(scores[answers.id]) for name, scores in self.by_clustering.items()},
+            "pairs": list(self.pairs.get(answers.id, ())),
+            **self._seen(answers.id),
+        }
+        return {key: value for key, value in fields.items() if value not in ("", [])}
+
+    def _seen(self, id: str) -> dict[str, Any]:
+        if id not in self.seen.of_document:
+            return {}
+        seen, start = self.seen.of_document[id], len(self.pictures.addresses)
+        return {
+            "seen": [start + place for place in seen.clean],
+            "seen_noisy": [[start + place for place in of_draw] for of_draw in seen.noisy],
+        }
+
+
+def _verdict(verdict: Mapping[str, Any]) -> dict[str, Any]:
+    """What the judge said and why, and what the judges behind it said."""
+    votes = verdict.get("votes")
+    listed = [vote for vote in votes if isinstance(vote, Mapping)] if isinstance(votes, list) else []
+    return {
+        **_said_by(verdict),
+        "votes": [{**_said_by(vote), "label": _label(vote.get("label"))} for vote in listed[:_MOST_VOTES]],
+    }
+
+
+def _said_by(verdict: Mapping[str, Any]) -> dict[str, str]:
+    lengths = {"judge": 200, "reason": _QUESTION, "category": 100, "raw": _REPLY}
+    found = {key: clean(str(verdict.get(key) or ""), most) for key, most in lengths.items()}
+    return {key: text for key, text in found.items() if text}
+
+
+def _label(value: object) -> int | None:
+    return int(value) if value in (0, 1) and isinstance(value, int) else None
+
+
+@dataclass(frozen=True)
+class _Pairs:
+    """What models said of pairs.
+
+    Attributes:
+        tellers: who, for people, and of what kind.
+        of_document: id -> [place of the teller, places of the texts, base64 of u x u cells of 1 or 2 bytes].
+        left_out: questions whose pairs did not fit.
+    """
+
+    tellers: list[dict[str, str]]
+    of_document: Mapping[str, Sequence[Any]]
+    left_out: int
+
+    @classmethod
+    def of(cls, analysis: Analysis, shown: Sequence[AnswerSet], budget: int) -> _Pairs:
+        sets = {a.id: a for a in shown}
+        tellers: list[dict[str, str]] = []
+        found: dict[str, list[Any]] = {}
+        said = analysis.run.said
+        order = [id for id in most_scattered(analysis) if id in sets] if any(True for _ in said) else []
+        for done, id in enumerate(order):
+            if budget <= 0:
+                return cls(tellers, found, len(order) - done)
+            for pair in pairs_said(said, sets[id]):
+                about = _teller(pair)
+                if about not in tellers:
+                    tellers.append(about)
+                written = [tellers.index(about), _places(sets[id], pair.texts[:_MOST_TEXTS]), _packed(pair)]
+                found.setdefault(id, []).append(written)
+                budget -= len(written[2]) + 4 * len(written[1]) + 8
+        return cls(tellers, found, 0)
+
+
+def _teller(said: PairsSaid) -> dict[str, str]:
+    source = said.teller.source
+    what = "with the question" if said.teller.with_question else "the answers alone"
+    return {"kind": source.kind, "name": clean(source.model, 200), "form": what}
+
+
+def _places(answers: AnswerSet, texts: Sequence[str]) -> list[int]:
+    """Where the texts are among the different answers of the question, as the page numbers them."""
+    place: dict[str, int] = {}
+    for i, text in enumerate(dict.fromkeys(answers.texts)):
+        place.setdefault(outside.clean(text), i)
+    return [place[text] for text in texts]
+
+
+def _packed(said: PairsSaid) -> str:
+    """Cosines as one byte a cell, relations as two (contradiction, entailment), row by row, as base64."""
+    u = min(len(said.texts), _MOST_TEXTS)
+    values, known = said.values[:u, :u].astype(np.float64), said.known[:u, :u]
+    cells = (values + 1) / 2 if said.teller.source.kind == COSINES else values[..., [0, 2]]
+    steps = np.where(known[..., None], np.rint(np.clip(np.nan_to_num(cells), 0, 1) * _SCALE), _UNKNOWN)
+    return base64.b64encode(steps.astype(np.uint8).tobytes()).decode()
 
 
 def _scores(scores: Scores) -> dict[str, float | None]:
@@ -88,8 +279,17 @@ def _any(analysis: Analysis, name: str) -> bool:
 
 def _longest(shown: Sequence[AnswerSet], budget: int) -> int:
     """How long an answer may be so that all of them stay within the budget."""
-    lengths = [len(text) for a in shown for text in dict.fromkeys(a.texts)]
+    lengths = list(_lengths(shown))
     longest = _LONGEST
-    while longest > _SHORTEST and sum(min(length, longest) for length in lengths) > budget:
+    while longest > _SHORTEST and sum(min(n, longest) * (size / n) for n, size in lengths) > budget:
         longest //= 2
     return longest
+
+
+def _lengths(shown: Sequence[AnswerSet]) -> Iterator[tuple[int, int]]:
+    """Characters of each answer, as far as they may be shown, and the bytes that they take in the page."""
+    for answers in shown:
+        for text in dict.fromkeys(answers.texts):
+            start = text[:_LONGEST]
+            if start:
+                yield len(start), len(start) if start.isascii() else len(json.dumps(start))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from hedge_tasks import __version__
@@ -18,6 +18,7 @@ from hedge_tasks.plots.figures import (
     price_chart,
     rates_chart,
 )
+from hedge_tasks.report import noisy
 from hedge_tasks.report.agreement import agreements, labels_by_judge
 from hedge_tasks.report.analysis import (
     Analysis,
@@ -27,16 +28,21 @@ from hedge_tasks.report.analysis import (
     warnings_of,
 )
 from hedge_tasks.report.claim_section import claim_section
-from hedge_tasks.report.explorer import TEXT_BUDGET, explorer_data
+from hedge_tasks.report.explorer import PAIR_BUDGET, QUESTIONS, TEXT_BUDGET, explorer_data, surprises_first
 from hedge_tasks.report.lead import asked_of, detector_rows, price_of, soundness, tiles, why_no_detector
+from hedge_tasks.report.noisy import NoisyPictures
 from hedge_tasks.report.pages import asset, render
-from hedge_tasks.report.pictures import BUDGET, NONE, Thumbnails, thumbnails
+from hedge_tasks.report.pictures import BUDGET, NONE, Thumbnails, stored_documents, thumbnails
 from hedge_tasks.report.results import ResultFile, newest_rows
+from hedge_tasks.report.risk import risk_panel
 from hedge_tasks.report.svg import picture
 from hedge_tasks.report.texts import clean, script_json
 from hedge_tasks.runs.measures import MEASURES, labelled, other_measures
 from hedge_tasks.runs.run_files import Run, now
 from hedge_tasks.statistics import Estimate
+
+SCRIPTS = ("page.js", "explorer.js", "question.js", "risk.js", "claims.js")
+STYLES = ("explorer.css",)
 
 _MOST_COMPARED = 6
 """Runs of more models than this are not compared in pairs: nobody reads fifteen pairs a score."""
@@ -50,12 +56,15 @@ class Options:
         pictures: whether the pictures of the questions are looked for.
         curves: whether the curves over n and the threshold are made; they cluster again.
         questions: questions in the explorer, of all runs together.
+        noisy_pictures: questions of all runs together whose noisy pictures are made again, as the model saw them; it
+            takes seconds to load what makes them, and some hundredths for each.
         detectors: names of those that score; by default those of each run.
     """
 
     pictures: bool = True
     curves: bool = True
-    questions: int = 2000
+    questions: int = QUESTIONS
+    noisy_pictures: int = 0
     detectors: Sequence[str] | None = None
 
 
@@ -86,19 +95,30 @@ def build_report(
     sections = []
     for i, analysis in enumerate(analyses):
         progress(f"{analysis.run.task}: pictures")
-        shown = _thumbnails(analysis.run, results, BUDGET // share) if options.pictures else NONE
-        most = options.questions // share
-        data = explorer_data(analysis, shown, most=most, budget=TEXT_BUDGET // share)
+        shown, seen = _pictures(analysis, results, options, share)
+        budgets = {"budget": TEXT_BUDGET // share, "pair_budget": PAIR_BUDGET // share}
+        data = explorer_data(analysis, shown, seen, most=options.questions // share, **budgets)
         section = _section(names[i], analysis, runs, results)
+        risk = risk_panel(analysis)
         # Safe: nothing in it can end the script element it stands in.
-        about = {"pictures_note": shown.note, "claims": claim_section(analysis.run, f"run-{i}-")}
-        sections.append({**section, **about, "data": Markup(script_json(data))})
+        sections.append(
+            {
+                **section,
+                "data": Markup(script_json(data)),
+                "claims": claim_section(analysis.run, f"run-{i}-"),
+                "notes": [note for note in (shown.note, seen.note) if note],
+                "read": surprises_first(data),
+                "risk": risk,
+                "risk_data": Markup(script_json(risk["rules"])) if risk else None,
+            }
+        )
     title = (
         names[0] if len(runs) == 1 else f"{len({r.task for r in runs})} tasks, {len({r.model for r in runs})} models"
     )
     return render(
         "report.html.j2",
-        scripts=[asset("page.js"), asset("explorer.js"), asset("claims.js")],
+        scripts=[*map(asset, SCRIPTS)],
+        styles=[*map(asset, STYLES)],
         title=f"HEDGE report: {title}",
         version=__version__,
         written=now()[:16].replace("T", " ") + " UTC",
@@ -123,9 +143,21 @@ def _model(run: Run) -> str:
     return clean(run.model, 120) or "unnamed model"
 
 
-def _thumbnails(run: Run, results: Sequence[ResultFile], budget: int) -> Thumbnails:
+def _pictures(
+    analysis: Analysis, results: Sequence[ResultFile], options: Options, share: int
+) -> tuple[Thumbnails, NoisyPictures]:
+    """The pictures of a run's questions, and those that the draws of some of them saw."""
+    if not options.pictures:
+        return NONE, noisy.NONE
+    run = analysis.run
     configs = [file.configs[run.task] for file in results if isinstance(file.configs.get(run.task), Mapping)]
-    return thumbnails(run, configs[-1] if configs else None, budget)
+    most = -(-options.noisy_pictures // share)
+    stored = stored_documents(run, configs[-1] if configs else None, texts=most > 0)
+    shown = thumbnails(run, budget=BUDGET // share, stored=stored)
+    if not (most and stored[0]):
+        return shown, replace(noisy.NONE, note=noisy.not_asked_for(run) if shown.addresses else "")
+    order = noisy.most_scattered(analysis)
+    return shown, noisy.noisy_pictures(run, stored[0], order, most, budget=noisy.BUDGET // share)
 
 
 def _section(name: str, analysis: Analysis, runs: Sequence[Run], results: Sequence[ResultFile]) -> dict[str, Any]:

@@ -6,19 +6,22 @@ import base64
 import io
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
 
 from hedge_tasks.data.stored_columns import open_columns
 from hedge_tasks.errors import DataError
 from hedge_tasks.runs.run_files import Run
 from hedge_tasks.runs.trust import Source, installed_tasks
 
+if TYPE_CHECKING:
+    from PIL.Image import Image
+
 BUDGET = 8_000_000
 """Bytes of all pictures of a page together, as they stand in it."""
 
 # Longest side in pixels and JPEG quality, from good to small.
-_STEPS = ((320, 80), (256, 70), (192, 65), (128, 60), (96, 50))
+STEPS = ((320, 80), (256, 70), (192, 65), (128, 60), (96, 50), (64, 40), (48, 30))
 _MOST_PIXELS = 80_000_000
 
 
@@ -40,56 +43,96 @@ class Thumbnails:
 NONE = Thumbnails((), {}, "")
 
 
-def thumbnails(run: Run, configs: Mapping[str, Any] | None = None, budget: int = BUDGET) -> Thumbnails:
-    """Small copies of the pictures of a run's documents.
+@dataclass(frozen=True)
+class Stored:
+    """A document of a run as its data set has it.
+
+    Attributes:
+        id: of the document.
+        files: its pictures.
+        texts: of the columns that shape what is asked (`TEXT_COLUMNS`), by their role; empty unless asked for.
+    """
+
+    id: str
+    files: Sequence[bytes]
+    texts: Mapping[str, object] = field(default_factory=dict)
+
+
+TEXT_COLUMNS = ("question", "answer", "context", "distractor")
+"""Roles of the columns whose texts are part of a document's key, in their order there."""
+
+
+def stored_documents(
+    run: Run, configs: Mapping[str, Any] | None = None, *, texts: bool = False
+) -> tuple[list[Stored], str]:
+    """The documents of a run with their pictures, and why there are none, or "".
 
     A document gets its picture only where the data set's question under its id is the question that was asked: ids
     may be row numbers, and data sets change.
 
     Args:
         configs: the task's configuration as lmms-eval's result file has it; else the task of this package is looked up.
-        budget: bytes that all together may take.
+        texts: whether their texts are read, too.
     """
     documents = run.settings.get("documents") or {}
     columns = list(documents.get("images") or ())
     if not columns:
-        return Thumbnails((), {}, "" if documents else "The run does not say where its pictures are.")
+        return [], "" if documents else "The run does not say where its pictures are."
     source = Source.of(configs) if configs else _source_of_task(run.task)
     if source is None:
-        return Thumbnails((), {}, f"Pictures are left out: the task {run.task} is not installed here.")
+        return [], f"Pictures are left out: the task {run.task} is not installed here."
     if not (run.trusted or source.trusted):
         what = f"the data set {source.path} is none of the installed tasks (--trust-run loads it)"
-        return Thumbnails((), {}, f"Pictures are left out: {what}.")
+        return [], f"Pictures are left out: {what}."
     try:
-        rows = list(_rows(run, source, columns))
+        return list(_rows(run, source, columns, texts)), ""
     except DataError as error:
-        return Thumbnails((), {}, f"Pictures are left out: {error}")
-    return _shrink_all(rows, budget, len(run.answer_sets))
+        return [], f"Pictures are left out: {error}"
+
+
+def thumbnails(
+    run: Run,
+    configs: Mapping[str, Any] | None = None,
+    budget: int = BUDGET,
+    stored: tuple[Sequence[Stored], str] | None = None,
+) -> Thumbnails:
+    """Small copies of the pictures of a run's documents.
+
+    Args:
+        configs: as for `stored_documents`.
+        budget: bytes that all together may take.
+        stored: what that gave, where it has been asked already.
+    """
+    rows, note = stored if stored is not None else stored_documents(run, configs)
+    return Thumbnails((), {}, note) if note or not rows else _shrink_all(rows, budget, len(run.answer_sets))
 
 
 def _source_of_task(task: str) -> Source | None:
     return next((Source.of(config) for config in installed_tasks() if config.get("task") == task), None)
 
 
-def _rows(run: Run, source: Source, columns: Sequence[str]) -> Iterator[tuple[str, list[bytes]]]:
-    """Id and picture files of the documents of the run that the data set has."""
+def _rows(run: Run, source: Source, columns: Sequence[str], with_texts: bool) -> Iterator[Stored]:
     documents = run.settings["documents"]
     revision = documents.get("revision")
     questions = {a.id: a.question for a in run.answer_sets}
     stored = open_columns(source.path, source.name, source.split, revision, source.files)
     id_column, question_column = documents.get("id"), documents.get("question")
-    missing = [c for c in (*columns, id_column, question_column) if c and c not in stored.names]
+    roles = [role for role in TEXT_COLUMNS if with_texts and documents.get(role)]
+    missing = [
+        c for c in (*columns, id_column, question_column, *map(documents.get, roles)) if c and c not in stored.names
+    ]
     if missing:
         raise DataError(f"{source.path} has no column {missing[0]!r}")
     ids = [str(v) for v in stored.values(id_column)] if id_column else [str(i) for i in range(len(stored))]
     asked = stored.values(question_column) if question_column else [None] * len(stored)
+    texts = {role: stored.values(documents[role]) for role in roles}
     wanted = [i for i, id in enumerate(ids) if id in questions and questions[id] in (None, asked[i])]
     for i, files in zip(wanted, stored.images(wanted, columns), strict=True):
-        yield ids[i], files
+        yield Stored(ids[i], files, {role: column[i] for role, column in texts.items()})
 
 
-def _shrink_all(rows: Sequence[tuple[str, list[bytes]]], budget: int, n_documents: int) -> Thumbnails:
-    distinct = {file: i for i, file in enumerate(dict.fromkeys(file for _, files in rows for file in files))}
+def _shrink_all(rows: Sequence[Stored], budget: int, n_documents: int) -> Thumbnails:
+    distinct = dict.fromkeys(file for row in rows for file in row.files)
     share = budget // max(len(distinct), 1)
     addresses: list[str] = []
     place: dict[bytes, int] = {}
@@ -97,7 +140,7 @@ def _shrink_all(rows: Sequence[tuple[str, list[bytes]]], budget: int, n_document
         if (address := shrink(file, share)) is not None:
             place[file] = len(addresses)
             addresses.append(address)
-    of_document = {id: [place[file] for file in files if file in place] for id, files in rows}
+    of_document = {row.id: [place[file] for file in row.files if file in place] for row in rows}
     shown = sum(bool(places) for places in of_document.values())
     note = (
         "" if shown == n_documents else f"{n_documents - shown} of {n_documents} questions are shown without a picture."
@@ -107,19 +150,24 @@ def _shrink_all(rows: Sequence[tuple[str, list[bytes]]], budget: int, n_document
 
 def shrink(file: bytes, most: int) -> str | None:
     """A picture as a `data:` address of at most `most` bytes; None where it is damaged, huge, or does not fit."""
-    from PIL import Image
+    from PIL import Image as Pictures
 
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            with Image.open(io.BytesIO(file)) as image:
+            with Pictures.open(io.BytesIO(file)) as image:
                 if image.width * image.height > _MOST_PIXELS:
                     return None
-                image.draft("RGB", (_STEPS[0][0] * 2, _STEPS[0][0] * 2))
+                image.draft("RGB", (STEPS[0][0] * 2, STEPS[0][0] * 2))
                 picture = image.convert("RGB")
-    except (OSError, ValueError, SyntaxError, Image.DecompressionBombError):
+    except (OSError, ValueError, SyntaxError, Pictures.DecompressionBombError):
         return None
-    for side, quality in _STEPS:
+    return address_of(picture, most)
+
+
+def address_of(picture: Image, most: int) -> str | None:
+    """An RGB picture, made smaller, as a `data:` address of at most `most` bytes; None where it does not fit."""
+    for side, quality in STEPS:
         small = picture.copy()
         small.thumbnail((side, side))
         written = io.BytesIO()

@@ -13,9 +13,9 @@ from __future__ import annotations
 import base64
 import binascii
 import zlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -105,6 +105,34 @@ def keep(said: Said, answer_sets: Sequence[AnswerSet]) -> KeptEvidence:
     used = [i for i in range(len(tellers)) if any(row[i] is not None for _, row in rows.values())]
     kept = {id: (checksum, [row[i] for i in used]) for id, (checksum, row) in rows.items()}
     return KeptEvidence(tuple(tellers[i] for i in used), kept)
+
+
+class PairsSaid(NamedTuple):
+    """What one of the models has said of the pairs of a document's different answers.
+
+    Attributes:
+        teller: who said it.
+        texts: the answers, in their order of first appearance.
+        values: cosines, shape `(u, u, 1)`, or probabilities of contradiction, neutral and entailment, `(u, u, 3)`.
+        known: of which pairs something was said, shape `(u, u)`.
+    """
+
+    teller: Teller
+    texts: Sequence[str]
+    values: npt.NDArray[np.float32]
+    known: npt.NDArray[np.bool_]
+
+
+def pairs_said(said: Said, answers: AnswerSet) -> Iterator[PairsSaid]:
+    """What models have said of the pairs of a document's answers, for people to look at."""
+    texts = _distinct(answers)
+    if len(texts) < 2:
+        return
+    for source in said:
+        for with_question in (False, True) if answers.question is not None else (False,):
+            values, known = said.table(source).matrix(_shown(texts, answers, with_question))
+            if known.any():
+                yield PairsSaid(Teller(source, with_question), texts, values, known)
 
 
 def incomplete(said: Said, sources: Sequence[Source], answer_sets: Sequence[AnswerSet]) -> dict[str, Source]:

@@ -87,6 +87,33 @@ function setUpTabs(tabs) {
   show();
 }
 
+// What scrolls sideways is reached by the keyboard as well; it is a stop of it only while it scrolls.
+function setUpScrolling(box) {
+  const name = box.querySelector("caption")?.textContent ?? box.closest("section")?.querySelector("h2, h3")?.textContent ?? "table";
+  const fit = () => {
+    if (box.scrollWidth > box.clientWidth) {
+      box.tabIndex = 0;
+      box.setAttribute("role", "region");
+      box.setAttribute("aria-label", name);
+    } else {
+      for (const attribute of ["tabindex", "role", "aria-label"]) box.removeAttribute(attribute);
+    }
+  };
+  new ResizeObserver(fit).observe(box);
+  if (box.firstElementChild) new ResizeObserver(fit).observe(box.firstElementChild);
+}
+
 setUpTheme();
 document.querySelectorAll("table.sortable").forEach(setUpTable);
 document.querySelectorAll("[data-tabs]").forEach(setUpTabs);
+document.querySelectorAll(".scroll").forEach(setUpScrolling);
+// Also of what scripts put into the page later.
+new MutationObserver((records) => {
+  for (const { addedNodes } of records) {
+    for (const added of addedNodes) {
+      if (added.nodeType !== Node.ELEMENT_NODE) continue;
+      if (added.matches(".scroll")) setUpScrolling(added);
+      added.querySelectorAll(".scroll").forEach(setUpScrolling);
+    }
+  }
+}).observe(document.body, { childList: true, subtree: true });

@@ -1,0 +1,135 @@
+"""Every kind of page under axe-core, in light and dark, at a desk and on a phone: nothing serious, nothing critical.
+
+A new page is a line in `PAGES`: its name, what writes it into a folder, and what is opened before it is looked at.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+from finished_runs import finished_run, suite_run
+
+pytest.importorskip("playwright.sync_api", reason="pip install playwright")
+pytestmark = pytest.mark.slow
+
+GRAVE = ("serious", "critical")
+# Contrast is a matter of the theme, and what scrolls of the width.
+VIEWS = {"light, at a desk": ("light", 1280), "dark, on a phone": ("dark", 400)}
+
+
+@dataclass(frozen=True)
+class PageKind:
+    """What to look at.
+
+    Attributes:
+        write: writes the page, or pages, into a folder, and returns the one to open.
+        unfold: whether details are opened, and what stands in them is looked at as well.
+    """
+
+    write: Callable[[Path], Path]
+    unfold: bool = True
+
+
+def report(folder: Path) -> Path:
+    from test_explorer_browser import RUN
+
+    from hedge_tasks.report import Options, build_report
+
+    return written(folder / "report.html", build_report([RUN], options=Options(pictures=False, curves=False)))
+
+
+def report_of_two(folder: Path) -> Path:
+    from hedge_tasks.report import Options, build_report
+
+    runs = [suite_run(40, seed=i, model=f"model {i}") for i in range(2)]
+    return written(folder / "report.html", build_report(runs, options=Options(pictures=False)))
+
+
+def detectors(folder: Path) -> Path:
+    from hedge_tasks.cli import main
+    from hedge_tasks.runs.run_files import save_run
+
+    runs = [str(save_run(finished_run(40, seed=i), folder / f"run{i}")) for i in range(2)]
+    assert main(["detectors", *runs, "--html", str(folder / "detectors.html")]) == 0
+    return folder / "detectors.html"
+
+
+def claims(folder: Path) -> Path:
+    from test_claim_table import scored_run, scripted
+
+    from hedge_tasks.report.claim_page import build_claim_page
+    from hedge_tasks.runs.claim_table import claim_table
+
+    scored = scored_run(scripted(0, images=6))
+    return written(folder / "claims.html", build_claim_page(scored, claim_table(scored)))
+
+
+def leaderboard(page: str) -> Callable[[Path], Path]:
+    """A page of a site of three entries, by a pattern of its path."""
+
+    def write(folder: Path) -> Path:
+        from hedge_tasks.leaderboard import build_site, make_submission, read_entries, write_submission
+
+        entries = folder / "entries"
+        entries.mkdir()
+        for i in range(3):
+            write_submission(entries / f"{i}.json", make_submission(finished_run(30, seed=i, model=f"model {i}")))
+        build_site(read_entries(entries), folder / "site")
+        found = sorted((folder / "site").glob(page))
+        assert found, f"no page {page} among {sorted((folder / 'site').rglob('*.html'))}"
+        return found[0]
+
+    return write
+
+
+def written(path: Path, text: str) -> Path:
+    path.write_text(text, "utf-8")
+    return path
+
+
+PAGES = {
+    "report of one run": PageKind(report),
+    "report of two runs": PageKind(report_of_two),
+    "detectors": PageKind(detectors),
+    "claims": PageKind(claims, unfold=False),
+    "leaderboard, front": PageKind(leaderboard("index.html")),
+    "leaderboard, a task": PageKind(leaderboard("task*.html")),
+    "leaderboard, an entry": PageKind(leaderboard("entr*.html")),
+}
+
+
+@pytest.fixture(scope="module")
+def axe() -> str:
+    """The code of axe-core, out of the package that brings it."""
+    found = importlib.util.find_spec("axe_playwright_python")
+    if found is None or found.origin is None:
+        pytest.skip("axe-core is in: pip install axe-playwright-python")
+    return (Path(found.origin).parent / "axe.min.js").read_text("utf-8")
+
+
+@pytest.mark.parametrize("name", PAGES)
+def test_no_page_has_a_grave_finding(name: str, axe: str, tmp_path: Path, open_page: Any) -> None:
+    kind = PAGES[name]
+    path = kind.write(tmp_path)
+    found = []
+    for view, (theme, width) in VIEWS.items():
+        # The pages run no script but their own: axe goes in from outside.
+        page = open_page(path, color_scheme=theme, viewport={"width": width, "height": 900}, bypass_csp=True)
+        if kind.unfold:
+            page.evaluate("document.querySelectorAll('details').forEach(d => { d.open = true; })")
+        page.wait_for_timeout(50)
+        page.evaluate(axe)
+        findings = page.evaluate("axe.run(document, {resultTypes: ['violations']})")["violations"]
+        found += [line for one in findings if one["impact"] in GRAVE for line in told(one, view)]
+        page.context.close()
+    assert not found, "\n".join(found)
+
+
+def told(finding: Any, view: str) -> list[str]:
+    what = f"{finding['impact']} {finding['id']} ({view})"
+    return [f"{what}: {node['html'][:160]} {node['failureSummary'][:300]}" for node in finding["nodes"][:3]]

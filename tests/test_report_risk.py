@@ -1,0 +1,83 @@
+"""The panel of risk and coverage: its thresholds are the best ones there are, and it promises nothing."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+
+import pytest
+from finished_runs import finished_run
+from hypothesis import given
+from hypothesis import strategies as st
+
+from hedge_tasks.report import Options, build_report
+from hedge_tasks.report.analysis import analyse
+from hedge_tasks.report.risk import RISKS, Rule, best_thresholds, risk_panel, rules_of
+
+QUICK = Options(pictures=False, curves=False)
+
+
+def most_accepted(pairs: list[tuple[int, int]], risk: float) -> int:
+    """By trying every threshold."""
+    found = 0
+    for threshold, _ in pairs:
+        taken = [label for score, label in pairs if score <= threshold]
+        if sum(taken) <= risk * len(taken) + 1e-9:
+            found = max(found, len(taken))
+    return found
+
+
+@given(st.lists(st.tuples(st.integers(0, 9), st.integers(0, 1)), min_size=1, max_size=40), st.integers(0, 1000))
+def test_no_threshold_accepts_more_at_that_risk(pairs: list[tuple[int, int]], thousandths: int) -> None:
+    risk = thousandths / 1000
+    scores, labels = zip(*pairs, strict=True)
+    rule = Rule("c", "d", "D", len(pairs), sum(labels), best_thresholds(scores, labels))
+    point = rule.at(risk)
+    assert (point.n if point else 0) == most_accepted(pairs, risk)
+    if point:
+        taken = [label for score, label in pairs if score <= point.threshold]
+        assert (point.n, point.n_wrong) == (len(taken), sum(taken))
+
+
+def test_points_are_few_and_end_at_everything() -> None:
+    assert best_thresholds([], []) == ()
+    n = 20_000
+    points = best_thresholds(range(n), [i % 7 == 0 and i > 40 for i in range(n)])
+    assert len(points) <= 1001
+    assert [p.n for p in points] == sorted({p.n for p in points})
+    everything = best_thresholds([1, 2, 2, 3], [0, 0, 1, 1])[-1]
+    assert (everything.threshold, everything.n, everything.n_wrong) == (3, 4, 2)
+
+
+def test_documents_that_a_threshold_was_tuned_on_and_those_without_label_do_not_count() -> None:
+    run = finished_run(60)
+    sets = tuple(a.with_label(None) if i < 10 else a for i, a in enumerate(run.answer_sets))
+    [analysis] = analyse([replace(run, answer_sets=sets)], curves=False)
+    [first, *_] = rules_of(analysis)
+    assert (first.n, first.n_wrong) == (50, sum(a.label or 0 for a in sets))
+    held = [replace(s, held_out=i < 30) for i, s in enumerate(analysis.scores["exact"])]
+    [first, *_] = rules_of(replace(analysis, scores={"exact": held}))
+    assert first.n == 30
+
+
+def test_there_is_no_panel_without_two_kinds_of_labels() -> None:
+    run = finished_run(30)
+    [analysis] = analyse([replace(run, answer_sets=tuple(a.with_label(0) for a in run.answer_sets))], curves=False)
+    assert risk_panel(analysis) is None
+    assert 'class="risk"' not in build_report([analysis.run], options=QUICK)
+
+
+@pytest.mark.slow
+def test_the_table_is_there_without_script_and_the_page_promises_nothing() -> None:
+    run = finished_run(80)
+    page = build_report([run], options=QUICK)
+    panel = page.split('<div class="risk"')[1].split("</table>")[0]
+    assert "This is no promise." in panel
+    assert "hedge calibrate RUN --risk 0.1 --detectors se --filter exact --out policy.json" in panel
+    [analysis] = analyse([run], curves=False)
+    rows = re.findall(r"<tr><td>(.*?)</td>(.*?)</tr>", panel)
+    for rule, (name, cells) in zip(rules_of(analysis), rows, strict=True):
+        assert name == f"{rule.name} (exact)"
+        for risk, cell in zip(RISKS, re.findall(r"<td.*?</td>", cells), strict=True):
+            point = rule.at(risk)
+            assert (f"{100 * point.n / rule.n:.1f} %" if point else ">none<") in cell
