@@ -9,17 +9,25 @@ from functools import cache
 from importlib import resources
 from typing import Any
 
+from hedge_tasks.report.figures import caption_of, numbers_of
+from hedge_tasks.report.glossary import explain, explain_beside, explain_name, used_terms
 from hedge_tasks.report.texts import clean
 
 PACKAGE = "hedge_tasks.report"
 
+_STYLES = ("page.css", "figures.css")
+"""Style sheets of every page."""
 
-def render(template: str, *, scripts: Sequence[str], package: str = PACKAGE, **values: Any) -> str:
+
+def render(
+    template: str, *, scripts: Sequence[str], styles: Sequence[str] = (), package: str = PACKAGE, **values: Any
+) -> str:
     """Render a template.
 
     Args:
         template: its name, in the folder `templates` of the package, else of this one.
         scripts: the code that the page runs, in this order.
+        styles: further style sheets, as text.
         package: whose template it is.
         values: what the template shows. Texts are escaped; what must not be is `markupsafe.Markup`.
     """
@@ -31,7 +39,7 @@ def render(template: str, *, scripts: Sequence[str], package: str = PACKAGE, **v
         .render(
             policy=_policy(scripts),
             # Files of this package, not text from outside.
-            style=Markup(asset("page.css")),
+            style=Markup("\n".join([*map(asset, _STYLES), *styles])),
             scripts=[Markup(code) for code in scripts],
             **values,
         )
@@ -59,6 +67,8 @@ def _environment(package: str) -> Any:
         finalize=lambda value: clean(value) if type(value) is str else value,
     )
     environment.filters["fixed"] = lambda value, digits=3: f"{value:.{digits}f}"
+    for filter_ in (explain, explain_beside, explain_name, used_terms, caption_of, numbers_of):
+        environment.filters[filter_.__name__] = filter_
     return environment
 
 
