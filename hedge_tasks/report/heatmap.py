@@ -1,8 +1,8 @@
-"""Several runs at a glance: models by tasks, a panel for every number that they have, and their paired comparisons."""
+"""Several runs at a glance: heat maps of the numbers that they have, and their paired comparisons."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -64,6 +64,7 @@ class Cell:
         run: its place on the page.
         text, interval: as they are shown; the interval "" where there is none.
         level: its shade.
+        good: whether the darkest shade is the best.
         found: the number; its value is None where it is undefined.
     """
 
@@ -71,33 +72,53 @@ class Cell:
     text: str
     interval: str
     level: int
+    good: bool
     found: Estimate | Measured
 
 
 @dataclass(frozen=True)
-class Panel:
-    """One number of all runs.
+class Number:
+    """A number that runs have.
 
     Attributes:
         name, about: what it is.
+        clustering: under which it was found; None for what has none.
         scale: of its shades.
-        rows: short name of a model, its whole name, and a cell a run, for every task.
-        numbers: name, title and CSV, for whoever saves it.
+        found: by the run's place; None where a run has no such number.
     """
 
     name: str
     about: str
+    clustering: str | None
     scale: Scale
+    found: Mapping[int, Estimate | Measured | None]
+
+
+@dataclass(frozen=True)
+class Panel:
+    """A heat map: models by tasks of one number, or models by numbers of one task.
+
+    Attributes:
+        name, title, about: what it shows.
+        scale: of the shades; None where columns have their own.
+        columns: their names.
+        rows: short name of a model, its whole name, and its runs' cells in every column.
+        numbers: name, title and CSV, for whoever saves it.
+    """
+
+    name: str
+    title: str
+    about: str
+    scale: Scale | None
+    columns: tuple[str, ...]
     rows: tuple[tuple[str, str, tuple[tuple[Cell, ...], ...]], ...]
     numbers: Markup
 
     @property
     def defined(self) -> int:
-        """How many runs have the number."""
+        """How many cells have a number."""
         return sum(cell.found.value is not None for _, _, row in self.rows for cells in row for cell in cells)
 
-
-Found = Mapping[int, Estimate | Measured | None]
 
 _AUROC = Scale(_HALF, 1.0, good=True)
 _RATE = Scale(0.0, 1.0, good=False, percent=True)
@@ -109,7 +130,6 @@ def side_by_side(analyses: Sequence[Analysis], names: Sequence[str]) -> dict[str
     Args:
         names: of the runs, no two the same.
     """
-    models = short_names([_model(a) for a in analyses])
     tasks = sorted({a.run.task for a in analyses})
     few = all(sum(a.run.task == task for a in analyses) <= _MOST_COMPARED for task in tasks)
     within_task = names_within_tasks(analyses, names)
@@ -118,9 +138,8 @@ def side_by_side(analyses: Sequence[Analysis], names: Sequence[str]) -> dict[str
     categories = categories_chart(labelled)
     charts = [*([] if categories.empty else [categories]), rates_chart(labelled)]
     return {
-        "tasks": tasks,
-        # What most runs have stands first.
-        "panels": sorted(_panels(analyses, models, tasks), key=lambda panel: -panel.defined),
+        "panels": _of_one_task(analyses) if len(tasks) == 1 else _of_tasks(analyses, tasks),
+        "choice": "Clustering" if len(tasks) == 1 else "Number",
         "levels": LEVELS,
         "n_pairs": len(pairs),
         "comparisons": tables_of(pairs),
@@ -136,59 +155,90 @@ def names_within_tasks(analyses: Sequence[Analysis], names: Sequence[str]) -> li
     return [name if place.count(at) > 1 else at[1] for name, at in zip(names, place, strict=True)]
 
 
-def _panels(analyses: Sequence[Analysis], models: Mapping[str, str], tasks: Sequence[str]) -> Iterator[Panel]:
+def _of_tasks(analyses: Sequence[Analysis], tasks: Sequence[str]) -> list[Panel]:
+    """Models by tasks, a panel for every number; what most runs have stands first."""
+    panels = []
+    for number in _numbers(analyses):
+        name = number.name if number.clustering is None else f"{number.clustering}, {number.name}"
+        columns = [(task, number, {i for i, a in enumerate(analyses) if a.run.task == task}) for task in tasks]
+        panels.append(_panel(name, number.about, number.scale, columns, analyses))
+    return sorted(panels, key=lambda panel: -panel.defined)
+
+
+def _of_one_task(analyses: Sequence[Analysis]) -> list[Panel]:
+    """Models by numbers, a panel for every clustering."""
+    known, everywhere = list(_numbers(analyses)), set(range(len(analyses)))
+    general = [number for number in known if number.clustering is None]
+    panels = []
+    for clustering in dict.fromkeys(number.clustering for number in known if number.clustering is not None) or [""]:
+        columns = [(n.name, n, everywhere) for n in (*general, *(n for n in known if n.clustering == clustering))]
+        panels.append(_panel(clustering, " ".join(n.about for n in general), None, columns, analyses))
+    return panels
+
+
+def _numbers(analyses: Sequence[Analysis]) -> Iterator[Number]:
     led = {metric.title: metric for a in analyses for metric, _ in a.suite if metric.leads}
     for title, metric in led.items():
         found = {i: next((f for m, f in a.suite if m.title == title), None) for i, a in enumerate(analyses)}
         better = "Higher is better." if metric.higher_is_better else "Lower is better."
         scale = Scale(*metric.bounds, metric.higher_is_better)
-        yield _panel(title, f"{metric.about} {better}", scale, found, analyses, models, tasks)
+        yield Number(title, f"{title}: {metric.about} {better}", None, scale, found)
     rates = {i: hallucination_rate(a) for i, a in enumerate(analyses)}
-    about = "Share of the labelled baseline answers that the judge calls hallucinated. Lower is better."
-    yield _panel("hallucination rate", about, _RATE, rates, analyses, models, tasks)
+    about = "Hallucination rate: the share of the labelled baseline answers that the judge calls hallucinated."
+    yield Number("hallucination rate", f"{about} Lower is better.", None, _RATE, rates)
     for clustering in dict.fromkeys(clustering for a in analyses for clustering in a.scores):
         for score in dict.fromkeys(score for a in analyses for score in a.shown):
             found = {i: a.estimates.get(clustering, {}).get(score) for i, a in enumerate(analyses)}
             about = f"ROC-AUC of {name_of(score)}, clustering {clustering}: how well it finds the hallucinations."
-            yield _panel(f"{clustering}, {name_of(score)}", about, _AUROC, found, analyses, models, tasks)
+            yield Number(name_of(score), about, clustering, _AUROC, found)
 
 
 def _panel(
     name: str,
     about: str,
-    scale: Scale,
-    found: Found,
+    scale: Scale | None,
+    columns: Sequence[tuple[str, Number, Set[int]]],
     analyses: Sequence[Analysis],
-    models: Mapping[str, str],
-    tasks: Sequence[str],
 ) -> Panel:
-    places: dict[tuple[str, str], list[Cell]] = {}
-    for i, analysis in enumerate(analyses):
-        if (one := found[i]) is not None:
-            places.setdefault((_model(analysis), analysis.run.task), []).append(_cell(i, one, scale))
-    rows = tuple(
-        (short, model, tuple(tuple(places.get((model, task), ())) for task in tasks)) for model, short in models.items()
-    )
-    return Panel(name, about, scale, rows, _numbers(name, rows, tasks))
+    """Columns: each with its name, its number, and the places of the runs that may stand in it."""
+    models = short_names([_model(a) for a in analyses])
+    rows = []
+    for model, short in models.items():
+        runs = [i for i, a in enumerate(analyses) if _model(a) == model]
+        cells = (tuple(_cells(number, [i for i in runs if i in places])) for _, number, places in columns)
+        rows.append((short, model, tuple(cells)))
+    several = f"Models and their numbers{', clustering ' + name if name else ''}"
+    title = several if scale is None else name[:1].upper() + name[1:]
+    csv = _csv([number for _, number, _ in columns], analyses)
+    return Panel(name, title, about, scale, tuple(c for c, _, _ in columns), tuple(rows), _saved(title, csv))
 
 
-def _cell(run: int, found: Estimate | Measured, scale: Scale) -> Cell:
-    if found.value is None:
-        return Cell(run, "undefined", "", 0, found)
-    bounds = f"[{scale.text(found.interval[0])}, {scale.text(found.interval[1])}]" if found.interval else ""
-    return Cell(run, scale.text(found.value), bounds, scale.level(found.value), found)
+def _cells(number: Number, runs: Sequence[int]) -> Iterator[Cell]:
+    scale = number.scale
+    for run in runs:
+        found = number.found[run]
+        if found is not None and found.value is None:
+            yield Cell(run, "undefined", "", 0, scale.good, found)
+        elif found is not None and found.value is not None:
+            bounds = f"[{scale.text(found.interval[0])}, {scale.text(found.interval[1])}]" if found.interval else ""
+            yield Cell(run, scale.text(found.value), bounds, scale.level(found.value), scale.good, found)
 
 
-def _numbers(name: str, rows: Sequence[tuple[str, str, Sequence[Sequence[Cell]]]], tasks: Sequence[str]) -> Markup:
+def _csv(numbers: Sequence[Number], analyses: Sequence[Analysis]) -> str:
+    lines: list[Sequence[object]] = [("model", "task", "number", "value", "low", "high", "documents")]
+    for number in {number.name: number for number in numbers}.values():
+        for i, analysis in enumerate(analyses):
+            if (f := number.found[i]) is not None:
+                about = (_model(analysis), analysis.run.task, number.name)
+                lines.append((*about, f.value, *(f.interval or (None, None)), f.n))
+    return as_csv(lines)
+
+
+def _saved(title: str, csv: str) -> Markup:
     from markupsafe import Markup
 
-    lines: list[list[object]] = [["model", "task", name, "low", "high", "documents"]]
-    for _, model, cells in rows:
-        for task, runs in zip(tasks, cells, strict=True):
-            found = [cell.found for cell in runs]
-            lines += [[model, task, f.value, *(f.interval or (None, None)), f.n] for f in found]
     # Safe: nothing in it can end the script element it stands in.
-    return Markup(script_json({"name": name, "title": name, "csv": as_csv(lines)}))
+    return Markup(script_json({"name": title, "title": title, "csv": csv}))
 
 
 def _model(analysis: Analysis) -> str:

@@ -84,15 +84,12 @@ def build_report(
         section = _section(names[i], analysis, runs, results)
         # Safe: nothing in it can end the script element it stands in.
         sections.append({**section, "data": Markup(script_json(data)), "pictures_note": shown.note})
-    title = (
-        names[0] if len(runs) == 1 else f"{len({r.task for r in runs})} tasks, {len({r.model for r in runs})} models"
-    )
     answers = answers_side_by_side(analyses, names_within_tasks(analyses, names), most=options.questions // share)
     return render(
         "report.html.j2",
         scripts=[*map(asset, (*SCRIPTS, "sidebyside.js") if answers else SCRIPTS)],
         styles=[*map(asset, STYLES)],
-        title=f"HEDGE report: {title}",
+        title=f"HEDGE report: {_title(runs, names)}",
         version=__version__,
         written=now()[:16].replace("T", " ") + " UTC",
         runs=sections,
@@ -101,6 +98,14 @@ def build_report(
         paper=_paper(analyses),
         rows=newest_rows(results),
     )
+
+
+def _title(runs: Sequence[Run], names: Sequence[str]) -> str:
+    tasks, models = len({run.task for run in runs}), len({run.model for run in runs})
+    if len(runs) == 1:
+        return names[0]
+    several = f"{models} model{'s' if models > 1 else ''}"
+    return f"{runs[0].task}, {several}" if tasks == 1 else f"{tasks} tasks, {several}"
 
 
 def names_of_runs(runs: Sequence[Run]) -> list[str]:
