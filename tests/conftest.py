@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import os
+import shutil
 from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import settings
@@ -45,3 +47,39 @@ def said() -> Iterator[list[str]]:
     yield lines
     with suppress(ValueError):  # lmms-eval takes all sinks away
         logger.remove(sink)
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Any]:
+    """Chromium, of the machine's own."""
+    reason = "the pages are opened with playwright: pip install playwright"
+    playwright = pytest.importorskip("playwright.sync_api", reason=reason)
+    found = (path for name in ("chromium", "chromium-browser", "google-chrome") if (path := shutil.which(name)))
+    if (chromium := next(found, None)) is None:
+        pytest.skip("no Chromium here (Debian: apt install chromium)")
+    with playwright.sync_playwright() as started:
+        browser = started.chromium.launch(executable_path=chromium, args=["--no-sandbox"])
+        yield browser
+        browser.close()
+
+
+@pytest.fixture
+def open_page(browser: Any) -> Iterator[Any]:
+    """Opens a file; at the end of the test there must have been no error, and no request but for files."""
+    contexts, complaints = [], []
+
+    def opened(path: Path, fragment: str = "", **options: Any) -> Any:
+        context = browser.new_context(**{"viewport": {"width": 1200, "height": 900}, **options})
+        contexts.append(context)
+        page = context.new_page()
+        page.on("console", lambda message: complaints.append(message.text))
+        page.on("pageerror", lambda error: complaints.append(str(error)))
+        page.on("dialog", lambda dialog: complaints.append(dialog.message))
+        page.on("request", lambda r: None if r.url.startswith(("file:", "data:")) else complaints.append(r.url))
+        page.goto(path.as_uri() + fragment)
+        return page
+
+    yield opened
+    for context in contexts:
+        context.close()
+    assert complaints == []

@@ -22,7 +22,7 @@ from hedge_tasks.report.lead import asked_of, detector_rows, lead_chart, price_o
 from hedge_tasks.report.pages import asset, render
 from hedge_tasks.report.pictures import BUDGET, NONE, Thumbnails, thumbnails
 from hedge_tasks.report.results import ResultFile, newest_rows
-from hedge_tasks.report.sidebyside import answers_side_by_side
+from hedge_tasks.report.sidebyside import answers_side_by_side, read_without_script
 from hedge_tasks.report.svg import picture
 from hedge_tasks.report.texts import clean, script_json
 from hedge_tasks.runs.measures import MEASURES, labelled, other_measures
@@ -95,6 +95,7 @@ def build_report(
         runs=sections,
         matrix=side_by_side(analyses, names) if len(runs) > 1 else None,
         answers=Markup(script_json(answers)) if answers else None,
+        answers_read=read_without_script(answers),
         paper=_paper(analyses),
         rows=newest_rows(results),
     )

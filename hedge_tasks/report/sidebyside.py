@@ -14,6 +14,9 @@ from hedge_tasks.report.texts import clean
 BUDGET = 3_000_000
 """Characters of all answers and reasons together."""
 
+READ_WITHOUT_SCRIPT = 40
+"""Questions that readers without script find, of each task."""
+
 _LONGEST, _SHORTEST = 1000, 60
 _QUESTION = 1000
 _DIGITS = 4
@@ -40,6 +43,31 @@ def answers_side_by_side(
     total = sum(min(len(analyses[i].run.answer_sets), most) for places in shared.values() for i in places)
     longest = max(_SHORTEST, min(_LONGEST, budget // max(2 * total, 1)))
     return [_task(task, {i: analyses[i] for i in places}, names, most, longest) for task, places in shared.items()]
+
+
+def read_without_script(tasks: Sequence[Mapping[str, Any]], most: int = READ_WITHOUT_SCRIPT) -> list[dict[str, Any]]:
+    """Of each task the questions for readers without script: those first on which the models disagree.
+
+    Args:
+        tasks: what `answers_side_by_side` gives.
+
+    Returns:
+        `task`, `models` and `rows`: question, reference, and of each model answer and label; None where not asked.
+    """
+    return [_read(task, most) for task in tasks]
+
+
+def _read(task: Mapping[str, Any], most: int) -> dict[str, Any]:
+    runs, questions = task["runs"], task["questions"]
+
+    def agree(i: int) -> bool:
+        return len({run["labels"][i] for run in runs} - {None}) < 2
+
+    rows = []
+    for i in sorted(range(len(questions)), key=agree)[:most]:
+        said = [None if run["said"][i] is None else (run["said"][i], run["labels"][i]) for run in runs]
+        rows.append((questions[i].get("question") or questions[i]["id"], questions[i].get("reference", ""), said))
+    return {"task": task["task"], "models": [run["name"] for run in runs], "rows": rows}
 
 
 def _task(task: str, analyses: Mapping[int, Analysis], names: Sequence[str], most: int, longest: int) -> dict[str, Any]:

@@ -4,8 +4,8 @@
 {
   const STEP = 30;  // questions drawn at a time
   const NAMES = { 1: "hallucinated", 0: "supported" };
-  const STATES = { any: "any answer", 0: "right", 1: "wrong", unlabelled: "unlabelled" };
-  const LABELS = { any: "all questions", differ: "models disagree", agree: "models agree" };
+  const STATES = [["any", "any answer"], ["0", "right"], ["1", "wrong"], ["unlabelled", "unlabelled"]];
+  const LABELS = [["any", "all questions"], ["differ", "models disagree"], ["agree", "models agree"]];
 
   const foreign = (text, name = "span", className = "") =>
     element(name, { className: `foreign ${className}`, dir: "auto", textContent: text });
@@ -21,11 +21,12 @@
       this.more.addEventListener("click", () => this.extend());
       this.box = element("div", { className: "controls" });
       root.append(this.box, this.count, this.list, this.more);
-      root.addEventListener("keydown", (event) => this.key(event));
+      // Before anybody else: what is answered here is nothing for the lists of single questions.
+      document.addEventListener("keydown", (event) => { if (this.meant(event)) this.key(event); }, true);
       // Who scrolls to the end wants more; the button is for those who do not scroll.
       new IntersectionObserver((seen) => { if (seen.some((one) => one.isIntersecting)) this.extend(); }, { rootMargin: "600px" }).observe(this.more);
       this.use(this.tasks[0]);
-      addEventListener("hashchange", () => this.follow());
+      addEventListener("hashchange", (event) => { if (this.follow()) event.stopImmediatePropagation(); }, true);
       this.follow();
     }
 
@@ -46,7 +47,7 @@
         this.pair("b", "Model B", models, Math.min(1, models.length - 1)),
         this.button("A right, B wrong", () => this.states("0", "1")),
         this.button("A wrong, B right", () => this.states("1", "0")),
-        this.select("labels", "Show", Object.entries(LABELS)),
+        this.select("labels", "Show", LABELS),
         this.searching(),
         this.select("clustering", "Clustering", clusterings.map((name) => [name, name])),
         this.select("score", "Detector", Object.entries(scores)),
@@ -71,7 +72,7 @@
     pair(name, title, models, first) {
       const which = this.select(name, title, models);
       this[`${name}_`].value = first;
-      const state = this.select(`${name}_state`, "is", Object.entries(STATES));
+      const state = this.select(`${name}_state`, "is", STATES);
       const box = element("div", { className: "pair" }, which, state);
       box.setAttribute("role", "group");
       box.setAttribute("aria-label", title);
@@ -221,9 +222,9 @@
     }
 
     pictures(run) {
+      const read = typeof Explorer === "undefined" ? null : Explorer.all?.[run]?.data;
       const source = document.getElementById(`data-${run}`);
-      if (!source) return new Map();
-      const { images, questions } = JSON.parse(source.textContent);
+      const { images, questions } = read ?? JSON.parse(source?.textContent ?? "{}");
       return new Map((questions ?? []).filter((q) => q.images?.length).map((q) => [q.id, images?.[q.images[0]]]));
     }
 
@@ -231,15 +232,16 @@
     follow() {
       const told = new URLSearchParams(location.hash.slice(1));
       const id = told.get("q");
-      if (id === null || told.has("run")) return;
+      if (id === null || told.has("run")) return false;
       for (const task of [this.task, ...this.tasks]) {
         const at = task.questions.findIndex((question) => question.id === id);
         if (at < 0) continue;
         if (task !== this.task) this.use(task);
         this.show(at);
         this.root.closest("section").scrollIntoView();
-        return;
+        return true;
       }
+      return false;
     }
 
     show(at) {
@@ -254,6 +256,13 @@
       if (next === undefined) return;
       history.replaceState(null, "", this.address(this.task.questions[next]));
       this.show(next);
+    }
+
+    // With the focus in here, or nowhere while this fills the middle of the screen.
+    meant(event) {
+      if (this.root.contains(event.target)) return true;
+      const box = this.root.getBoundingClientRect();
+      return event.target === document.body && box.top < innerHeight / 2 && box.bottom > innerHeight / 2;
     }
 
     // j and k: to the next question and back; /: search. Not where one writes.
