@@ -171,6 +171,20 @@ def test_a_cell_leads_to_its_run_and_names_stay_short(several: Path, open_page: 
     assert page.evaluate("location.hash") == "#run-1"
 
 
+def test_of_several_tasks_one_number_is_shown_at_a_time(tmp_path: Path, open_page: Any) -> None:
+    path = tmp_path / "report.html"
+    runs = [*(finished_run(20, seed=i, model=MODELS[i]) for i in range(2)), finished_run(20, task="hedge_y")]
+    path.write_text(build_report(runs, options=QUICK), "utf-8")
+    page = open_page(path)
+    panels = page.locator("#side-by-side [data-tabs] > [data-name]")
+    assert [panel.is_visible() for panel in panels.all()] == [True, False, False, False]
+    page.locator("#side-by-side [data-tabs] select").select_option(label="exact, VASE")
+    assert [panel.is_visible() for panel in panels.all()] == [False, False, False, True]
+    assert panels.nth(3).locator("tbody tr").last.locator("td").first.inner_text() == "no run"
+    plain = open_page(path, java_script_enabled=False)
+    assert all(panel.is_visible() for panel in plain.locator("#side-by-side [data-tabs] > [data-name]").all())
+
+
 def expected(a: int, b: int) -> list[str]:
     """Questions whose answers two models have with these labels."""
     first, second = ({s.id: s.label for s in run.answer_sets} for run in RUNS)

@@ -97,7 +97,7 @@ def _link(term: Term, text: str, label: str = "") -> Markup:
 def _general() -> Mapping[str, Term]:
     """By everything that they are called."""
     read = tomllib.loads((resources.files(__package__) / "assets" / "glossary.toml").read_text("utf-8"))
-    terms = {}
+    terms: dict[str, Term] = {}
     for id, entry in read.items():
         term = Term(id, entry["name"], entry["text"])
         terms |= dict.fromkeys((entry["name"], *entry.get("also", ())), term)

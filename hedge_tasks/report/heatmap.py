@@ -179,10 +179,10 @@ def _of_one_task(analyses: Sequence[Analysis]) -> list[Panel]:
 def _numbers(analyses: Sequence[Analysis]) -> Iterator[Number]:
     led = {metric.title: metric for a in analyses for metric, _ in a.suite if metric.leads}
     for title, metric in led.items():
-        found = {i: next((f for m, f in a.suite if m.title == title), None) for i, a in enumerate(analyses)}
+        of_runs = {i: next((f for m, f in a.suite if m.title == title), None) for i, a in enumerate(analyses)}
         better = "Higher is better." if metric.higher_is_better else "Lower is better."
         scale = Scale(*metric.bounds, metric.higher_is_better)
-        yield Number(title, f"{title}: {metric.about} {better}", None, scale, found)
+        yield Number(title, f"{title}: {metric.about} {better}", None, scale, of_runs)
     rates = {i: hallucination_rate(a) for i, a in enumerate(analyses)}
     about = "Hallucination rate: the share of the labelled baseline answers that the judge calls hallucinated."
     yield Number("hallucination rate", f"{about} Lower is better.", None, _RATE, rates)

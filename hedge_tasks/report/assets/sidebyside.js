@@ -10,6 +10,15 @@
   const foreign = (text, name = "span", className = "") =>
     element(name, { className: `foreign ${className}`, dir: "auto", textContent: text });
 
+  // No entry in the history for each step; a page inside another one may have no address to change.
+  const visit = (address) => {
+    try {
+      history.replaceState(null, "", address);
+    } catch {
+      // The link in the question still has it.
+    }
+  };
+
   class Answers {
     constructor(root) {
       this.root = root;
@@ -154,7 +163,7 @@
       const at = this.found.indexOf(this.only);
       this.count.replaceChildren(element("span", { className: "one" },
         at < 0 ? "One question" : `Question ${at + 1} of ${this.found.length}`,
-        this.button("All questions", () => { this.only = null; history.replaceState(null, "", "#answers"); this.draw(); }),
+        this.button("All questions", () => { this.only = null; visit("#answers"); this.draw(); }),
         this.button("Previous (k)", () => this.step(-1)), this.button("Next (j)", () => this.step(1))));
     }
 
@@ -254,7 +263,7 @@
       const at = this.found.indexOf(this.only);
       const next = this.found[Math.min(Math.max(at + by, 0), this.found.length - 1)];
       if (next === undefined) return;
-      history.replaceState(null, "", this.address(this.task.questions[next]));
+      visit(this.address(this.task.questions[next]));
       this.show(next);
     }
 
