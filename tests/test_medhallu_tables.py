@@ -21,7 +21,7 @@ from sklearn.metrics import f1_score, precision_score, recall_score, roc_auc_sco
 from hedge_tasks.cli import main
 from hedge_tasks.evaluations.medhallu.abstention import risk_at
 from hedge_tasks.evaluations.medhallu.tables import PATTERNS
-from hedge_tasks.runs.published import model_of_paper, read_published, short_names
+from hedge_tasks.runs.published import model_of_paper, read_published
 from hedge_tasks.runs.run_files import load_runs
 
 pytestmark = [pytest.mark.slow, pytest.mark.framework]
@@ -245,8 +245,6 @@ def test_models_are_told_by_their_names_on_the_hub() -> None:
     assert found("openai|model=gpt-4o-mini-2024-07-18") is None
     assert found("openai|model=gpt-4o-2024-08-06") == "GPT-4o"
     assert found("hedge_hf|pretrained=/models/mine", **{"GPT-4o": "/models/MINE"}) == "GPT-4o"
-    alike = ["x/one (hedge_hf)", "y/one (hedge_hf)", "y/two (hedge_vllm)", "three"]
-    assert list(short_names(alike).values()) == [*alike[:2], "two", "three"]
     assert {p.model for p in read_published("hedge_tasks.evaluations.medhallu")} - set(PATTERNS) == {
         "general models (mean)",
         "medical models (mean)",

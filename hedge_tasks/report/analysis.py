@@ -11,7 +11,7 @@ from hedge_tasks.detectors.scorer import Scorer
 from hedge_tasks.errors import ConfigError, HedgeError
 from hedge_tasks.plots.charts import Chart
 from hedge_tasks.plots.figures import sweep_chart, threshold_chart
-from hedge_tasks.runs.comparisons import compare_two_runs, compare_two_scores
+from hedge_tasks.runs.comparisons import compare_hallucination_rates, compare_two_runs, compare_two_scores
 from hedge_tasks.runs.health import health_of
 from hedge_tasks.runs.measures import auroc_estimate, rate_of, within_strata
 from hedge_tasks.runs.run_files import Run
@@ -190,9 +190,14 @@ class Pair:
     """Two things compared on the same documents, by name.
 
     Attributes:
-        p_holm: p-value adjusted for all pairs of the table.
+        of: what several pairs have in common: the task, or the kind of things that are compared.
+        what: the number.
+        a, b: the two.
+        comparison: their difference.
+        p_holm: p-value adjusted for all pairs that are made together.
     """
 
+    of: str
     what: str
     a: str
     b: str
@@ -206,12 +211,12 @@ def compare_within(analysis: Analysis) -> list[Pair]:
     for name, scores in analysis.scores.items():
         for a, b in combinations(analysis.drawn(name), 2):
             if found := compare_two_scores(scores, a, scores, b):
-                pairs.append(Pair(name, name_of(a), name_of(b), found))
+                pairs.append(Pair("Detectors, under each clustering", name, name_of(a), name_of(b), found))
     for first, second in combinations(analysis.scores, 2):
         drawn = dict.fromkeys((*analysis.drawn(first), *analysis.drawn(second)))
         for score in (s for s in drawn if s in analysis.estimates[first] and s in analysis.estimates[second]):
             if found := compare_two_scores(analysis.scores[first], score, analysis.scores[second], score):
-                pairs.append(Pair(name_of(score), first, second, found))
+                pairs.append(Pair("Clusterings, by each detector", name_of(score), first, second, found))
     return _corrected(pairs)
 
 
@@ -221,7 +226,7 @@ def _corrected(pairs: Sequence[Pair]) -> list[Pair]:
 
 
 def compare_between(analyses: Sequence[Analysis], names: Mapping[int, str]) -> list[Pair]:
-    """Runs of one task with each other, for every detector that both have.
+    """Runs of one task with each other: the suite's own numbers, hallucination rates, every detector that both have.
 
     Args:
         names: what each run is called, by its place in `analyses`.
@@ -231,11 +236,13 @@ def compare_between(analyses: Sequence[Analysis], names: Mapping[int, str]) -> l
         if one.run.task != other.run.task:
             continue
         pairs += _compare_suites(one, other, names[i], names[k])
+        if found := compare_hallucination_rates(one.run.answer_sets, other.run.answer_sets):
+            pairs.append(Pair(one.run.task, "hallucination rate", names[i], names[k], found))
         for name in one.scores:
             both = [s for s in one.drawn(name) if s in other.estimates[name]] if name in other.scores else []
             for score in both:
                 if found := compare_two_runs(one.scores[name], other.scores[name], score):
-                    pairs.append(Pair(f"{one.run.task}, {name}, {name_of(score)}", names[i], names[k], found))
+                    pairs.append(Pair(one.run.task, f"{name}, {name_of(score)}", names[i], names[k], found))
     return _corrected(pairs)
 
 
@@ -248,7 +255,7 @@ def _compare_suites(one: Analysis, other: Analysis, a: str, b: str) -> list[Pair
     pairs = []
     for metric in shared:
         if found := compare(metric, *(documents_of(analysis.run, metric) for analysis in (one, other))):
-            pairs.append(Pair(f"{one.run.task}, {metric.title}", a, b, found))
+            pairs.append(Pair(one.run.task, metric.title, a, b, found))
     return pairs
 
 

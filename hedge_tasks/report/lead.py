@@ -8,6 +8,7 @@ from typing import Any
 
 from hedge_tasks.detectors.pipeline import name_of, prices_of
 from hedge_tasks.lmms.catalogue import titles
+from hedge_tasks.plots.charts import Chart, Series
 from hedge_tasks.report.analysis import Analysis, hallucination_rate
 from hedge_tasks.report.svg import N_COLOURS
 from hedge_tasks.report.texts import clean
@@ -70,6 +71,8 @@ class DetectorRow:
     bars: tuple[Bar, ...]
     height: float
 
+
+LEAD_TITLE = "Which detector finds the hallucinations?"
 
 _LINE = 22.0
 """Pixels between the clusterings of a detector."""
@@ -140,6 +143,20 @@ def detector_rows(analysis: Analysis) -> list[DetectorRow]:
             best = max(e.value or 0.0 for _, _, e in known)
             found.append((best, DetectorRow(name_of(name), price_of(analysis, name), bars, _LINE * len(bars))))
     return [row for _, row in sorted(found, key=lambda pair: (-pair[0], pair[1].name))]
+
+
+def lead_chart(rows: Sequence[DetectorRow]) -> Chart:
+    """The detectors with their ROC-AUCs as one chart, for whoever saves it."""
+    series = []
+    for clustering in dict.fromkeys(bar.clustering for row in rows for bar in row.bars):
+        known = [(i, bar.estimate) for i, row in enumerate(rows) for bar in row.bars if bar.clustering == clustering]
+        bounds = [estimate.interval or (None, None) for _, estimate in known]
+        x, y = tuple(e.value or 0.0 for _, e in known), tuple(float(i) for i, _ in known)
+        low, high = tuple(low for low, _ in bounds), tuple(high for _, high in bounds)
+        series.append(Series(clustering, x, y, low, high, "points"))
+    names = tuple(f"{row.name} ({row.draws} draws)" for row in rows)
+    about = ("detectors", LEAD_TITLE, "ROC-AUC", "", tuple(series), (0.0, 1.0))
+    return Chart(*about, categories=names, forest=True, guides=((0.5, "chance"),))
 
 
 def price_of(analysis: Analysis, detector: str) -> int:

@@ -12,40 +12,30 @@ from hedge_tasks.errors import DataError
 from hedge_tasks.paper import CellResult, place_runs, published, published_cells
 from hedge_tasks.paper.published import SCORES, filter_name
 from hedge_tasks.plots.charts import Chart
-from hedge_tasks.plots.figures import (
-    all_charts,
-    categories_chart,
-    price_chart,
-    rates_chart,
-)
+from hedge_tasks.plots.figures import all_charts, categories_chart, price_chart
 from hedge_tasks.report import noisy
 from hedge_tasks.report.agreement import agreements, labels_by_judge
-from hedge_tasks.report.analysis import (
-    Analysis,
-    analyse,
-    compare_between,
-    compare_within,
-    warnings_of,
-)
+from hedge_tasks.report.analysis import Analysis, analyse, compare_within, warnings_of
 from hedge_tasks.report.claim_section import claim_section
+from hedge_tasks.report.comparisons import tables_of
 from hedge_tasks.report.explorer import PAIR_BUDGET, QUESTIONS, TEXT_BUDGET, explorer_data, surprises_first
-from hedge_tasks.report.lead import asked_of, detector_rows, price_of, soundness, tiles, why_no_detector
+from hedge_tasks.report.heatmap import names_within_tasks, side_by_side
+from hedge_tasks.report.lead import asked_of, detector_rows, lead_chart, price_of, soundness, tiles, why_no_detector
 from hedge_tasks.report.noisy import NoisyPictures
 from hedge_tasks.report.pages import asset, render
 from hedge_tasks.report.pictures import BUDGET, NONE, Thumbnails, stored_documents, thumbnails
 from hedge_tasks.report.results import ResultFile, newest_rows
 from hedge_tasks.report.risk import risk_panel
+from hedge_tasks.report.sidebyside import answers_side_by_side, read_without_script
 from hedge_tasks.report.svg import picture
 from hedge_tasks.report.texts import clean, script_json
 from hedge_tasks.runs.measures import MEASURES, labelled, other_measures
+from hedge_tasks.runs.model_names import short_names
 from hedge_tasks.runs.run_files import Run, now
 from hedge_tasks.statistics import Estimate
 
-SCRIPTS = ("page.js", "explorer.js", "question.js", "risk.js", "claims.js")
-STYLES = ("explorer.css",)
-
-_MOST_COMPARED = 6
-"""Runs of more models than this are not compared in pairs: nobody reads fifteen pairs a score."""
+SCRIPTS = ("page.js", "terms.js", "figures.js", "explorer.js", "question.js", "risk.js", "claims.js")
+STYLES = ("explorer.css", "heatmap.css", "sidebyside.css")
 
 
 @dataclass(frozen=True)
@@ -112,35 +102,40 @@ def build_report(
                 "risk_data": Markup(script_json(risk["rules"])) if risk else None,
             }
         )
-    title = (
-        names[0] if len(runs) == 1 else f"{len({r.task for r in runs})} tasks, {len({r.model for r in runs})} models"
-    )
+    answers = answers_side_by_side(analyses, names_within_tasks(analyses, names), most=options.questions // share)
     return render(
         "report.html.j2",
-        scripts=[*map(asset, SCRIPTS)],
+        scripts=[*map(asset, (*SCRIPTS, "sidebyside.js") if answers else SCRIPTS)],
         styles=[*map(asset, STYLES)],
-        title=f"HEDGE report: {title}",
+        title=f"HEDGE report: {_title(runs, names)}",
         version=__version__,
         written=now()[:16].replace("T", " ") + " UTC",
         runs=sections,
-        matrix=_matrix(analyses, names) if len(runs) > 1 else None,
+        matrix=side_by_side(analyses, names) if len(runs) > 1 else None,
+        answers=Markup(script_json(answers)) if answers else None,
+        answers_read=read_without_script(answers),
         paper=_paper(analyses),
         rows=newest_rows(results),
     )
 
 
+def _title(runs: Sequence[Run], names: Sequence[str]) -> str:
+    tasks, models = len({run.task for run in runs}), len({run.model for run in runs})
+    if len(runs) == 1:
+        return names[0]
+    several = f"{models} model{'s' if models > 1 else ''}"
+    return f"{runs[0].task}, {several}" if tasks == 1 else f"{tasks} tasks, {several}"
+
+
 def names_of_runs(runs: Sequence[Run]) -> list[str]:
     """What the runs are called on the page: no two the same."""
-    short = [f"{run.task} · {_model(run)}" for run in runs]
+    models = short_names([clean(run.model, 200) for run in runs])
+    short = [f"{run.task} · {models[clean(run.model, 200)]}" for run in runs]
     names = [
         name if short.count(name) == 1 else f"{name} · {run.created[:16] or run.path or i + 1}"
         for i, (name, run) in enumerate(zip(short, runs, strict=True))
     ]
     return [name if names.count(name) == 1 else f"{name} ({i + 1})" for i, name in enumerate(names)]
-
-
-def _model(run: Run) -> str:
-    return clean(run.model, 120) or "unnamed model"
 
 
 def _pictures(
@@ -167,6 +162,7 @@ def _section(name: str, analysis: Analysis, runs: Sequence[Run], results: Sequen
     ]
     categories = categories_chart([(name, analysis.run)])
     rows = detector_rows(analysis)
+    pairs = compare_within(analysis)
     weights = {s.weighting for of in analysis.scores.values() for s in of}
     return {
         "name": name,
@@ -174,6 +170,7 @@ def _section(name: str, analysis: Analysis, runs: Sequence[Run], results: Sequen
         "sound": soundness(analysis.run),
         "tiles": list(tiles(analysis)),
         "detectors": rows,
+        "lead": picture(lead_chart(rows)),
         "no_detector": "" if rows else why_no_detector(analysis),
         "suite": analysis.suite,
         "warnings": warnings_of(analysis),
@@ -184,7 +181,8 @@ def _section(name: str, analysis: Analysis, runs: Sequence[Run], results: Sequen
         "reasons": sorted({str(reason) for reason in found}),
         "pictures": [] if categories.empty else [picture(categories)],
         "tabs": [_tab(analysis, clustering) for clustering in analysis.scores],
-        "pairs": compare_within(analysis),
+        "n_pairs": len(pairs),
+        "pairs": tables_of(pairs),
         "judges": _judges(analysis.run, runs),
         "cost": list(_cost(analysis.run, results)),
         "settings": flat_settings({"task": analysis.run.task, "model": analysis.run.model, **_about(analysis.run)}),
@@ -287,43 +285,6 @@ def flat_settings(value: Any, prefix: str = "") -> list[tuple[str, str]]:
     return [(prefix, "none" if value is None else str(value))]
 
 
-def _matrix(analyses: Sequence[Analysis], names: Sequence[str]) -> dict[str, Any]:
-    """Models by tasks, a table for every detector."""
-    tasks = sorted({a.run.task for a in analyses})
-    models = sorted({_model(a.run) for a in analyses})
-    place = {(_model(a.run), a.run.task): a for a in analyses}
-    clusterings = dict.fromkeys(clustering for a in analyses for clustering in a.scores)
-    tabs = [*_suite_tabs(analyses, models, tasks)]
-    for clustering in clusterings:
-        for score in dict.fromkeys(score for a in analyses for score in a.shown):
-            rows = [(model, [_cell(place.get((model, task)), clustering, score) for task in tasks]) for model in models]
-            tabs.append({"name": f"{clustering}, {name_of(score)}", "what": "ROC-AUC", "rows": rows})
-    few = all(sum(a.run.task == task for a in analyses) <= _MOST_COMPARED for task in tasks)
-    labelled = list(zip(names, (a.run for a in analyses), strict=True))
-    categories = categories_chart(labelled)
-    charts = [rates_chart(labelled), *([] if categories.empty else [categories])]
-    return {
-        "tasks": tasks,
-        "tabs": tabs,
-        "pairs": compare_between(analyses, dict(enumerate(names))) if few else [],
-        "pictures": [picture(chart) for chart in charts],
-    }
-
-
-def _suite_tabs(analyses: Sequence[Analysis], models: Sequence[str], tasks: Sequence[str]) -> Iterable[dict[str, Any]]:
-    """Models by tasks, a table for every number that a suite leads with."""
-    place = {(_model(a.run), a.run.task, metric.title): (metric, found) for a in analyses for metric, found in a.suite}
-    led = {metric.title: metric for metric, _ in place.values() if metric.leads}
-    for title, metric in led.items():
-        rows = [(model, [place.get((model, task, title), (None, None))[1] for task in tasks]) for model in models]
-        better = "higher is better" if metric.higher_is_better else "lower is better"
-        yield {"name": title, "what": f"{metric.about} {better.capitalize()}.", "rows": rows}
-
-
-def _cell(analysis: Analysis | None, clustering: str, score: str) -> Estimate | None:
-    return analysis.estimates.get(clustering, {}).get(score) if analysis else None
-
-
 def _paper(analyses: Sequence[Analysis]) -> list[CellResult]:
     """Cells of the paper's Table 2 that these runs are about."""
     by_run = {id(a.run): a for a in analyses}
@@ -332,7 +293,7 @@ def _paper(analyses: Sequence[Analysis]) -> list[CellResult]:
     for cell in published_cells(2):
         if cell.key in placed:
             analysis = by_run[id(placed[cell.key])]
-            estimate = _cell(analysis, filter_name(cell), SCORES[cell.score])
+            estimate = analysis.estimates.get(filter_name(cell), {}).get(SCORES[cell.score])
             if estimate is not None:
                 cells.append(CellResult(cell, published(2)[cell], estimate, analysis.n))
     return cells

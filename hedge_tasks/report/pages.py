@@ -9,10 +9,14 @@ from functools import cache
 from importlib import resources
 from typing import Any
 
+from hedge_tasks.report.figures import caption_of, numbers_of
+from hedge_tasks.report.glossary import explain, explain_beside, explain_name, used_terms
 from hedge_tasks.report.texts import clean
 
 PACKAGE = "hedge_tasks.report"
 
+_STYLES = ("page.css", "figures.css")
+"""Style sheets of every page."""
 
 def render(
     template: str,
@@ -28,7 +32,7 @@ def render(
     Args:
         template: its name, in the folder `templates` of the package, else of this one.
         scripts: the code that the page runs, in this order.
-        styles: style sheets after that of every page.
+        styles: further style sheets, as text.
         package: whose template it is.
         asks: whom the scripts may ask, as a Content-Security-Policy names it: `'self'` is where the page came from.
         values: what the template shows. Texts are escaped; what must not be is `markupsafe.Markup`.
@@ -41,7 +45,7 @@ def render(
         .render(
             policy=_policy(scripts, asks),
             # Files of this package, not text from outside.
-            style=Markup("\n".join([asset("page.css"), *styles])),
+            style=Markup("\n".join([*map(asset, _STYLES), *styles])),
             scripts=[Markup(code) for code in scripts],
             **values,
         )
@@ -69,6 +73,8 @@ def _environment(package: str) -> Any:
         finalize=lambda value: clean(value) if type(value) is str else value,
     )
     environment.filters["fixed"] = lambda value, digits=3: f"{value:.{digits}f}"
+    for filter_ in (explain, explain_beside, explain_name, used_terms, caption_of, numbers_of):
+        environment.filters[filter_.__name__] = filter_
     return environment
 
 

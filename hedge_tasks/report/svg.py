@@ -11,15 +11,17 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from hedge_tasks.plots.charts import Chart, Series
+from hedge_tasks.report.figures import thinned
 
 N_COLOURS = 6
 _WIDTH, _HEIGHT = 420.0, 280.0
 _LEFT, _RIGHT, _TOP, _BOTTOM = 50.0, 14.0, 14.0, 42.0
 _ROW = 30.0
 _CATEGORY_CHARS = 19
-# A forest of many rows is a figure of its own: wider, its rows closer, its names longer.
+# A forest of many rows, or of long names, is a figure of its own: wider, its rows closer, its names longer.
 _MANY_ROWS = 8
 _WIDE, _WIDE_LEFT, _WIDE_ROW, _WIDE_CHARS = 720.0, 260.0, 22.0, 38
+_CLOSEST = 12.0
 _CHARS_ACROSS = 50
 _MANY = 40
 
@@ -72,6 +74,11 @@ class Picture:
     guides: tuple[Tick, ...]
     diagonal: str
 
+    @property
+    def wide(self) -> bool:
+        """Whether it takes the whole width of a page."""
+        return self.width > _WIDTH
+
 
 @dataclass(frozen=True)
 class _Scale:
@@ -86,8 +93,8 @@ class _Scale:
 
 def picture(chart: Chart) -> Picture:
     """Lay a chart out."""
-    wide = chart.forest and len(chart.categories) > _MANY_ROWS
-    row, width = (_WIDE_ROW, _WIDE) if wide else (_ROW, _WIDTH)
+    wide = _is_wide(chart)
+    row, width = _row(chart), _WIDE if wide else _WIDTH
     height = _TOP + _BOTTOM + row * len(chart.categories) if chart.forest else _HEIGHT
     left = _WIDE_LEFT if wide else _LEFT + (95 if chart.forest else 0)
     bottom, right = height - _BOTTOM, width - _RIGHT
@@ -95,7 +102,7 @@ def picture(chart: Chart) -> Picture:
     y = _scale(_y_bounds(chart), bottom, _TOP)
     if chart.forest:
         y = _Scale(-0.5, len(chart.categories) - 0.5, _TOP, bottom)
-    drawn = tuple(_draw(chart, series, i, x, y) for i, series in enumerate(chart.series))
+    drawn = tuple(_draw(chart, thinned(series), i, x, y) for i, series in enumerate(chart.series))
     value_axis = x if chart.forest else y
     guides = tuple(Tick(value_axis(value), label) for value, label in chart.guides if _inside(value_axis, value))
     diagonal = f"M{x(0)} {y(0)}L{x(1)} {y(1)}" if chart.diagonal else ""
@@ -106,6 +113,17 @@ def picture(chart: Chart) -> Picture:
     x_ticks = named if named and not chart.forest else _ticks(x)
     y_ticks = named if chart.forest else _ticks(y)
     return Picture(chart, width, height, left, right, _TOP, bottom, x_ticks, y_ticks, drawn, guides, diagonal)
+
+
+def _is_wide(chart: Chart) -> bool:
+    return chart.forest and (
+        len(chart.categories) > _MANY_ROWS or max(map(len, chart.categories), default=0) > _CATEGORY_CHARS
+    )
+
+
+def _row(chart: Chart) -> float:
+    """Height of a row of a forest: its series have room beside each other."""
+    return max(_WIDE_ROW if _is_wide(chart) else _ROW, _CLOSEST * len(chart.series))
 
 
 def nice_ticks(low: float, high: float, most: int = 6) -> list[float]:
@@ -140,7 +158,7 @@ def _marks(chart: Chart, series: Series, i: int, x: _Scale, y: _Scale) -> tuple[
     bars = [s for s in chart.series if s.kind == "bars"]
     step = min((b - a for a, b in zip(series.x, series.x[1:], strict=False)), default=1.0)
     breadth = 0.8 * abs(x(x.low + step) - x(x.low)) / max(len(bars), 1)
-    row = _WIDE_ROW if len(chart.categories) > _MANY_ROWS else _ROW
+    row = _row(chart)
     shift = (i - (len(chart.series) - 1) / 2) * (row * 0.6 / max(len(chart.series), 1))
     marks = []
     for k, (a, b) in enumerate(zip(series.x, series.y, strict=True)):

@@ -1,12 +1,65 @@
-"""Which model of a paper a run's model is, by its name."""
+"""What models are called: in short for people, and which model of a paper a run's model is."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 # What makes another model of a name: the 3B of "DeepSeek-VL2-Tiny" is not "DeepSeek-VL2".
 _SMALLER = ("tiny", "small", "mini", "nano")
+
+_SHORT = 36
+"""Characters that a name may have in a table, before those that tell it from others."""
+
+_ABOUT = re.compile(r"(.*\S) \(([^()]*)\)$", re.DOTALL)
+_NAMING = re.compile(r"(?:pretrained|model|model_version|model_name)=(.*)", re.DOTALL)
+
+
+def short_names(models: Sequence[str]) -> dict[str, str]:
+    """A short name for each model, no two alike: without the folders before it, or what its adapter was told.
+
+    What differs (adapter, arguments) stands behind names that would be alike, and a number where that is long or not
+    enough.
+
+    Example:
+        >>> list(short_names(["Qwen/Qwen2.5-VL-7B (hedge_hf)", "/data/models/llava-1.5 (hedge_hf)"]).values())
+        ['Qwen2.5-VL-7B', 'llava-1.5']
+        >>> list(short_names(["Q/Q (hedge_hf)", "Q/Q (hedge_vllm)"]).values())
+        ['Q (hedge_hf)', 'Q (hedge_vllm)']
+    """
+    distinct = list(dict.fromkeys(models))
+    names = {model: _cut(_parts(model)[0][-1]) for model in distinct}
+    for name in set(names.values()):
+        alike = [model for model in distinct if names[model] == name]
+        if len(alike) > 1:
+            told = [[*about, *named[:-1]] for named, about in map(_parts, alike)]
+            shared = set(told[0]).intersection(*told)
+            for model, parts in zip(alike, told, strict=True):
+                rest = ", ".join(part for part in parts if part not in shared)
+                names[model] = f"{name} ({rest})" if 0 < len(rest) <= _SHORT else name
+    known, counted = list(names.values()), dict[str, int]()
+    for model, name in names.items():
+        if known.count(name) > 1:
+            counted[name] = counted.get(name, 0) + 1
+            names[model] = f"{name} [{counted[name]}]"
+    return names
+
+
+def _parts(model: str) -> tuple[list[str], list[str]]:
+    """Of a model as runs call it, `folder/name (adapter, arguments)` or `adapter|argument|pretrained=folder/name`: the
+    parts of its name, and what its adapter was told."""
+    if about := _ABOUT.match(model):
+        named, told = about[1], about[2].split(", ")
+    else:
+        told = model.split("|")
+        named = next((found[1] for part in told if (found := _NAMING.fullmatch(part))), model)
+        told = [part for part in told if not part.endswith(named) and "://" not in part]
+    return [part for part in re.split(r"[/\\]", named) if part.strip()] or ["unnamed model"], told
+
+
+def _cut(name: str) -> str:
+    """Both ends of a long name: sizes and versions stand at its end."""
+    return name if len(name) <= _SHORT else f"{name[: _SHORT // 2]}…{name[-(_SHORT // 2 - 1) :]}"
 
 
 def named_like(model: str, names: Iterable[str]) -> str | None:

@@ -81,18 +81,3 @@ def model_of_paper(model: str, patterns: Mapping[str, str], names: Mapping[str, 
         of for of, pattern in patterns.items() if of not in names and re.search(pattern, model, re.IGNORECASE)
     ]
     return found[0] if len(found) == 1 else None
-
-
-_ADAPTER = re.compile(r" \([^()]*\)$")
-
-
-def short_names(models: Sequence[str]) -> dict[str, str]:
-    """A short name for each model: the last part of its name on the hub, or the whole where two would be alike.
-
-    Example:
-        >>> short_names(["Qwen/Qwen2.5-VL-7B-Instruct (hedge_hf)"])
-        {'Qwen/Qwen2.5-VL-7B-Instruct (hedge_hf)': 'Qwen2.5-VL-7B-Instruct'}
-    """
-    short = {model: _ADAPTER.sub("", model).rstrip("/").rpartition("/")[2] or "unknown" for model in models}
-    known = list(short.values())
-    return {model: name if known.count(name) == 1 else model for model, name in short.items()}

@@ -111,7 +111,7 @@ def _text(
 ) -> str:
     from hedge_tasks.evaluations.medhallmark.tables import LONG, SETTINGS, SHORT
     from hedge_tasks.evaluations.medhallmark.wording import stated
-    from hedge_tasks.runs.published import short_names
+    from hedge_tasks.runs.model_names import short_names
 
     short = short_names([n.model for n in found])
     parts = []

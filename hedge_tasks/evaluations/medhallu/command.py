@@ -112,7 +112,7 @@ class _About:
     """The first columns of every table: which run a row is of. What all runs share is said once, above."""
 
     def __init__(self, found: Sequence[TaskNumbers]) -> None:
-        from hedge_tasks.runs.published import short_names
+        from hedge_tasks.runs.model_names import short_names
 
         self.short = short_names([n.model for n in found])
         self.shared = found[0].variant.asked if len({n.variant.asked for n in found}) == 1 else ""

@@ -66,8 +66,11 @@ function sortBy(table, column, descending) {
 
 function setUpTable(table) {
   [...table.tHead.rows[0].cells].forEach((header, column) => {
+    // A term that explains itself stays beside the button: a link in a button is neither.
+    const terms = [...header.querySelectorAll("a.term")];
+    terms.forEach((term) => term.remove());
     const button = element("button", { type: "button" }, ...header.childNodes);
-    header.replaceChildren(button);
+    header.replaceChildren(button, ...terms);
     button.addEventListener("click", () => {
       const known = header.getAttribute("aria-sort");
       const numbers = [...table.tBodies[0].rows].some((row) => typeof valueOf(row, column) === "number");

@@ -1,0 +1,63 @@
+"""Paired comparisons as tables: a row for what is compared, a column for the two it is compared between."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from hedge_tasks.report.analysis import Pair
+
+TOLD_APART = 0.05
+"""Below this corrected p-value two numbers are called different."""
+
+
+@dataclass(frozen=True)
+class Cell:
+    """One comparison.
+
+    Attributes:
+        pair: with its numbers.
+        told_apart: whether the two differ by more than chance explains, after correction.
+    """
+
+    pair: Pair
+    told_apart: bool
+
+
+@dataclass(frozen=True)
+class ComparisonTable:
+    """Comparisons that share their columns.
+
+    Attributes:
+        name: what they are about.
+        columns: the two of each comparison.
+        rows: what is compared, how many documents the comparisons are on (fewest and most), and a cell a column; None
+            where there is no such comparison.
+    """
+
+    name: str
+    columns: tuple[tuple[str, str], ...]
+    rows: tuple[tuple[str, tuple[int, int], tuple[Cell | None, ...]], ...]
+
+
+def tables_of(pairs: Sequence[Pair]) -> list[ComparisonTable]:
+    """The comparisons, a table for every `Pair.of`, in their order."""
+    return [_table(name, [pair for pair in pairs if pair.of == name]) for name in dict.fromkeys(p.of for p in pairs)]
+
+
+def _table(name: str, pairs: Sequence[Pair]) -> ComparisonTable:
+    columns = tuple(dict.fromkeys((pair.a, pair.b) for pair in pairs))
+    rows = []
+    for what in dict.fromkeys(pair.what for pair in pairs):
+        known = {(pair.a, pair.b): _cell(pair) for pair in pairs if pair.what == what}
+        sizes = [cell.pair.comparison.n for cell in known.values()]
+        rows.append((what, (min(sizes), max(sizes)), _row(known, columns)))
+    return ComparisonTable(name, columns, tuple(rows))
+
+
+def _row(known: Mapping[tuple[str, str], Cell], columns: Sequence[tuple[str, str]]) -> tuple[Cell | None, ...]:
+    return tuple(known.get(column) for column in columns)
+
+
+def _cell(pair: Pair) -> Cell:
+    return Cell(pair, pair.p_holm is not None and pair.p_holm < TOLD_APART)
