@@ -18,7 +18,9 @@ if TYPE_CHECKING:
     from hedge_tasks.adjudication import Judge
     from hedge_tasks.claims.decomposition import Decomposition
     from hedge_tasks.claims.entailment import Entailment
+    from hedge_tasks.claims.label_functions import LabelFunction
     from hedge_tasks.data.spans import LabelledSpan
+    from hedge_tasks.runs.claim_agreement import JointAgreement
     from hedge_tasks.runs.claim_table import ClaimRow, ClaimTable
     from hedge_tasks.runs.claims import Price, ScoredClaims, Supported
     from hedge_tasks.runs.run_files import Run
@@ -43,9 +45,16 @@ def add(commands: Any) -> None:
     group.add_argument("--no-elsewhere", action="store_true", help="without the baseline of another image's draws")
     group.add_argument("--graph", action="store_true", help="claims of all draws as well, for degree and closeness")
     group.add_argument("--detectors", metavar="NAMES", help="which detectors of claims (default: all)")
+    group.add_argument(
+        "--judge-singles",
+        type=int,
+        metavar="N",
+        help="ask about the claims of N calls once more, each claim by itself, and print how far the judge agrees",
+    )
     group.add_argument("--price", action="store_true", help="print the price and stop")
     group = parser.add_argument_group("labels (default: the field claims of the answers, else the run's verdicts)")
-    group.add_argument("--labels", type=Path, metavar="LABELS.jsonl", help='{"id", "claims": [...]} a line')
+    labels = 'a file, {"id", "claims": [...]} a line, or a function: python:module:function, or its name'
+    group.add_argument("--labels", metavar="LABELS.jsonl", help=labels)
     group.add_argument("--judge", metavar="SPEC", help="a judge of every claim, such as llm:model=...,prompt=claim")
     group.add_argument(
         "--silent",
@@ -69,9 +78,11 @@ def add(commands: Any) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
+    from hedge_tasks.claims.label_functions import function_labels
     from hedge_tasks.detectors.registry import get
     from hedge_tasks.io.files import write_whole
     from hedge_tasks.report.claim_page import build_claim_page
+    from hedge_tasks.runs.claim_agreement import joint_agreement
     from hedge_tasks.runs.claim_files import write_claim_scores
     from hedge_tasks.runs.claim_table import claim_table
     from hedge_tasks.runs.claims import judged_spans, score_claims
@@ -80,7 +91,7 @@ def run(arguments: argparse.Namespace) -> int:
     detectors = None if arguments.detectors is None else [get(n.strip()).name for n in arguments.detectors.split(",")]
     finished = chosen_run(arguments)
     judge = _judge(arguments.judge, finished) if arguments.judge else None
-    spans, by = (_labels(arguments.labels, finished), "a file of labels") if arguments.labels else (None, "")
+    function, spans, by = _labels(arguments.labels, finished)
     unit, engine = _chosen(arguments, finished)
     settings = {**unit.settings(), **engine.settings()}
     asked = _supported(arguments, finished, unit, engine, settings)
@@ -92,6 +103,8 @@ def run(arguments: argparse.Namespace) -> int:
         say(f"labels: {judge.name} judges {n_claims} claims", sys.stderr)
         spans = judged_spans(finished.answer_sets, [one.decomposed for one in supported], judge)
         by = f"judge {judge.name} ({judge.version})"
+    if function is not None:
+        spans = function_labels(finished.answer_sets, [one.decomposed for one in supported], function)
     scored = score_claims(finished, supported, engine, price, settings, detectors, spans, by)
     told = [found for one in scored.answers for found in one.labels.labels if found is not None]
     labelled = any(found.label is not None or found.silent for found in told)
@@ -103,7 +116,12 @@ def run(arguments: argparse.Namespace) -> int:
         write_whole(arguments.html, build_claim_page(scored, found))
     written = [f"{path}: written" for path in (kept, arguments.out, arguments.html) if path]
     text = _text(found) if found else _unlabelled(scored)
-    show(arguments, _facts(scored, found), "\n".join([text, *written]))
+    facts = _facts(scored, found)
+    if arguments.judge_singles:
+        agreed = joint_agreement(finished.answer_sets, supported, engine, arguments.judge_singles)
+        facts["joint_calls"] = _joint(agreed)
+        text = f"{text}\n\n{agreed}"
+    show(arguments, facts, "\n".join([text, *written]))
     return 0
 
 
@@ -111,12 +129,17 @@ def _check(arguments: argparse.Namespace) -> None:
     """Mistakes are told before anything is paid for."""
     from hedge_tasks.claims.labels import ERRORS, SILENT
     from hedge_tasks.errors import ConfigError, unknown
+    from hedge_tasks.io import options
 
     for name, valid in (("silent", SILENT), ("errors", ERRORS)):
         if getattr(arguments, name) not in valid:
             raise unknown(f"--{name}", getattr(arguments, name), valid)
     if not 0 < arguments.flag < 1:
         raise ConfigError(f"--flag: expected a share between 0 and 1, got {arguments.flag}")
+    if arguments.judge_singles is not None:
+        options.count("--judge-singles", arguments.judge_singles, at_least=1)
+        if arguments.support != "judge":
+            raise ConfigError("--judge-singles: only of --support judge")
     if arguments.labels and arguments.judge:
         raise ConfigError("choose one of --labels and --judge")
 
@@ -165,10 +188,18 @@ def _judge(spec: str, finished: Run) -> Judge:
     return judge
 
 
-def _labels(path: Path, finished: Run) -> Mapping[str, Sequence[LabelledSpan]]:
+def _labels(
+    given: str | None, finished: Run
+) -> tuple[LabelFunction | None, Mapping[str, Sequence[LabelledSpan]] | None, str]:
+    """A function that labels, or the labels of a file, and in words where they come from."""
+    from hedge_tasks.claims.label_functions import LABEL_FUNCTIONS, PYTHON, label_function
     from hedge_tasks.runs.claim_files import read_labels
 
-    return read_labels(path, finished.answer_sets)
+    if given is None:
+        return None, None, ""
+    if given.startswith(PYTHON) or (not Path(given).exists() and given in LABEL_FUNCTIONS.names()):
+        return label_function(given), None, f"the function {given}"
+    return None, read_labels(Path(given), finished.answer_sets), "a file of labels"
 
 
 def _chosen(arguments: argparse.Namespace, finished: Run) -> tuple[Decomposition, Entailment]:
@@ -230,6 +261,13 @@ def _facts(scored: ScoredClaims, found: ClaimTable | None) -> dict[str, Any]:
     }
     plain: dict[str, Any] = _plain(facts)
     return plain
+
+
+def _joint(agreed: JointAgreement) -> dict[str, Any]:
+    differ = [{"joint": a, "single": b, "n": n} for (a, b), n in sorted(agreed.differ.items())]
+    about = {"calls": agreed.calls, "verdicts": agreed.verdicts, "unknown": agreed.unknown}
+    same = {**asdict(agreed.same), "interval": agreed.same.interval()}
+    return {**about, "same": same, "kappa": asdict(agreed.kappa), "differ": differ}
 
 
 def _plain(value: Any) -> Any:
