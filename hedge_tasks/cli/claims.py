@@ -44,6 +44,7 @@ def add(commands: Any) -> None:
     group.add_argument("--window", type=int, metavar="TOKENS", help="most tokens of a draw that nli sees at once")
     group.add_argument("--no-elsewhere", action="store_true", help="without the baseline of another image's draws")
     group.add_argument("--graph", action="store_true", help="claims of all draws as well, for degree and closeness")
+    group.add_argument("--ccp", action="store_true", help="alternatives of the claims' tokens as well, for claim_ccp")
     group.add_argument("--detectors", metavar="NAMES", help="which detectors of claims (default: all)")
     group.add_argument(
         "--judge-singles",
@@ -148,10 +149,11 @@ def _supported(
     arguments: argparse.Namespace, finished: Run, unit: Decomposition, engine: Entailment, settings: Mapping[str, Any]
 ) -> tuple[Sequence[Supported], Price, Path | None] | None:
     """The claims with their support, its price, and where it is kept from now on; None for the price alone."""
+    from hedge_tasks.errors import ConfigError
     from hedge_tasks.runs.claim_files import keep_support, kept_support
     from hedge_tasks.runs.claims import inquiry
 
-    asking = {"elsewhere": not arguments.no_elsewhere, "graph": arguments.graph}
+    asking = {"elsewhere": not arguments.no_elsewhere, "graph": arguments.graph, "ccp": arguments.ccp}
     if not arguments.price and (kept := kept_support(finished, {**settings, **asking})) is not None:
         say(f"price: nothing; the support is kept with the run ({kept[1]})", sys.stderr)
         return (*kept, None)
@@ -163,6 +165,8 @@ def _supported(
             show(arguments, texts, told)
             return None
         say(told, sys.stderr)
+    if arguments.ccp and not engine.contradicts:
+        raise ConfigError(f"--ccp: the support {engine.name!r} knows no contradiction; choose --support nli or judge")
     asked = inquiry(finished.answer_sets, unit, **asking)
     engine.check()
     price = asked.price(engine)
