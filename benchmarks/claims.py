@@ -1,12 +1,17 @@
 """Which sentence is hallucinated: detectors of claims on biographies with people's labels, and at size.
 
-    python benchmarks/claims.py --biographies wikibio_gpt3_half.jsonl [--cosine] [--scale 10000]
+    python benchmarks/claims.py --biographies wikibio_gpt3_half.jsonl [--cosine]
+    python benchmarks/claims.py --captions captions.jsonl
+    python benchmarks/claims.py --scale 10000
 
 - `--biographies`: GPT-3's biographies of SelfCheckGPT's data set (Manakul et al. 2023; CC BY-SA 3.0). Every line has
   `id`, `sentences`, `labels` of people (accurate, minor_inaccurate, major_inaccurate), 20 `samples`, for each sentence
   a letter a sample by each judge (`judge_*`: y where the sample supports the sentence), and SelfCheck-NLI's published
   mean contradiction (`nli_contradiction_mean`, null for some). No model is asked but MiniLM, on 5 samples, with
   `--cosine`: the other supports are shared words and those of the file.
+- `--captions`: several people's captions of each image with its annotated objects (lines with `captions`, `instances`;
+  COCO). Every caption is an answer, the others of its image are its draws, and an object that it names and nobody has
+  annotated is wrong.
 - `--scale`: seconds and memory of that many answers of 10 claims with 10 draws each, support by shared words.
 """
 
@@ -24,10 +29,11 @@ from typing import Any
 
 import numpy as np
 
-from hedge_tasks.claims import Asked, build_decomposition, build_entailment
+from hedge_tasks.claims import Asked, Passage, build_decomposition, build_entailment
 from hedge_tasks.claims.entailment import Entailment, silent_or_entailed
 from hedge_tasks.data.answers import Answer, AnswerSet
 from hedge_tasks.data.spans import LabelledSpan
+from hedge_tasks.evaluations.vope.vocabulary import coco
 from hedge_tasks.runs.claim_numbers import labelled_claims
 from hedge_tasks.runs.claim_table import ClaimTable, claim_table
 from hedge_tasks.runs.claims import ScoredClaims, inquiry, score_claims
@@ -159,6 +165,42 @@ def curve(table: ClaimTable) -> Iterator[str]:
     yield "\njudge Gemma-31B by samples: " + ", ".join(f"{p.n}: {p.estimate.value:.3f}" for p in points)
 
 
+def captioned(path: Path) -> list[AnswerSet]:
+    """A caption as the answer, the other people's captions as draws, objects labelled by the annotations."""
+    objects = build_decomposition("object")
+    sets = []
+    for line in path.read_text("utf-8").splitlines():
+        row = json.loads(line)
+        there = {coco().category(one["category"], "instances") for one in row["instances"]}
+        texts = row["captions"]
+        for i, (text, found) in enumerate(zip(texts, objects.pieces([Passage(t) for t in texts]), strict=True)):
+            spans = tuple(
+                LabelledSpan(piece.start, piece.end, int(coco().category(piece.text, "caption") not in there))
+                for piece in found.pieces
+            )
+            others = tuple(Answer(other) for j, other in enumerate(texts) if j != i)
+            sets.append(AnswerSet(f"{row['id']}-{i}", Answer(text), others, group=str(row["id"]), claims=spans))
+    return sets
+
+
+def captions(path: Path) -> Iterator[str]:
+    sets = captioned(path)
+    tables = {}
+    for name in ("object", "words"):
+        engine = build_entailment(name)
+        asked = inquiry(sets, build_decomposition("object"))
+        run = Run("captions", "people", tuple(sets))
+        tables[name] = claim_table(score_claims(run, asked.ask(engine), engine, asked.price(engine), {}))
+    data = tables["words"].labelled
+    images = len({one.group for one in sets})
+    about = f"{len(data.labels)} objects of {len(sets)} captions of {images} images"
+    yield f"{about}, {data.labels.mean():.3f} not annotated\n"
+    yield "| score | AUROC | within the answer | top object wrong (chance) | − best blind | within |"
+    yield "|---|---|---|---|---|---|"
+    for title, table in tables.items():
+        yield from table_rows(title, table)
+
+
 def scale(n: int) -> Iterator[str]:
     dice = random.Random(0)
     words = [f"{a}{b}" for a in ("left", "right", "small", "large") for b in range(500)]
@@ -192,10 +234,14 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--biographies", type=Path)
     parser.add_argument("--cosine", action="store_true")
+    parser.add_argument("--captions", type=Path)
     parser.add_argument("--scale", type=int)
     arguments = parser.parse_args()
     if arguments.biographies:
         for line in biographies(arguments.biographies, arguments.cosine):
+            print(line)
+    if arguments.captions:
+        for line in captions(arguments.captions):
             print(line)
     if arguments.scale:
         for line in scale(arguments.scale):

@@ -21,6 +21,7 @@ class ChatAdapter(lmms):
 
     is_simple = False
     takes_choices = True
+    tells_tokens = True
     takes_threads = False
     """Whether several threads may ask it at once."""
 

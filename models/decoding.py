@@ -79,7 +79,7 @@ class SharedPrefill:
                 kept = kept.to(state.rows.device)
                 state, chosen = state.select(kept), chosen[kept]
             state = self.advance(state, cache, chosen)
-        return [reader.read(*row) for row in zip(tokens, logprobs, strict=True)]
+        return [reader.read(*row) for row in zip(tokens, logprobs, sampler.likeliest, strict=True)]
 
     def prefill(self, inputs: Mapping[str, Any], owners: Sequence[int]) -> tuple[_Rows, Any]:
         """One pass over the prompts, then one row a draw: state and cache before the first token."""
@@ -214,7 +214,7 @@ class PlainGeneration:
         )
         tokens = sequences[:, inputs["input_ids"].shape[1] :].tolist()
         logprobs = torch.stack(chooser.logprobs, dim=1).tolist()
-        return [reader.read(*row) for row in zip(tokens, logprobs, strict=True)]
+        return [reader.read(*row) for row in zip(tokens, logprobs, sampler.likeliest, strict=True)]
 
 
 class _Chooser(LogitsProcessor):

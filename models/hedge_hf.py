@@ -222,12 +222,13 @@ class HedgeHF(ChatAdapter):
         defaults = self._model.generation_config
         reader = AnswerReader(self._tokenizer, defaults, limits.get("until", ()))
         allowed = [self._allowed(draw.request.choices, reader) for draw in draws]
-        sampler = TokenSampler([d.draw for d in draws], limits, defaults, self._placeholders, self.device, allowed)
+        shared = (limits, defaults, self._placeholders, self.device)
+        sampler = TokenSampler([d.draw for d in draws], *shared, allowed, [d.alternatives for d in draws])
         if self._is_contrasted(draws[0]):
             return self._sample_contrasted(draws, messages, owners, sampler, reader)
         if self._may_share(messages[:1]):
-            shared = SharedPrefill(self._model)
-            return shared.decode(self._inputs(messages), owners, sampler, reader, limits["max_new_tokens"])
+            prefill = SharedPrefill(self._model)
+            return prefill.decode(self._inputs(messages), owners, sampler, reader, limits["max_new_tokens"])
         inputs = self._inputs([messages[owner] for owner in owners])
         return PlainGeneration(self._model).decode(inputs, sampler, reader, limits["max_new_tokens"])
 

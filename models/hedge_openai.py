@@ -53,7 +53,7 @@ NEUTRAL: Mapping[str, Any] = {
 """Pure sampling, sent with every draw: a server fills in what is missing from its own or the model's defaults. A
 repetition penalty is left alone, since one that the model documents is part of the model."""
 
-_OPTIONAL = ("logprobs", "seed", "generation_config", *NEUTRAL)
+_OPTIONAL = ("logprobs", "top_logprobs", "seed", "generation_config", *NEUTRAL)
 """What is left out where the server refuses it. What the plan itself sets of these is no such thing."""
 
 _UNEXPECTED_FIELDS = "Unexpected fields in the request"
@@ -86,6 +86,7 @@ class _Question:
         optional: Those of them that are left out where the server refuses them.
         keep_filtered: Whether what a content filter left is an answer.
         pure: Whether nothing but the temperature (and what the plan sets) is to shape the answer.
+        with_tokens: Whether the answer keeps its tokens.
     """
 
     name: str
@@ -94,6 +95,7 @@ class _Question:
     optional: tuple[str, ...] = _OPTIONAL
     keep_filtered: bool = True
     pure: bool = False
+    with_tokens: bool = False
 
 
 class HedgeOpenAI(ChatAdapter):
@@ -323,7 +325,7 @@ class HedgeOpenAI(ChatAdapter):
                 f"{self.base_url} did not return usable log-probabilities for {question.name!r}; "
                 "answers without them are kept, and weigh the same",
             )
-        return outcome.answer
+        return outcome.answer_in_tokens if question.with_tokens else outcome.answer
 
     @property
     def _takes_configuration(self) -> bool:
@@ -428,7 +430,10 @@ def _of_draw(draw: DrawRequest, messages: _Encoded) -> _Question:
     # A draw without the top_p that its plan asks for would be a draw of something else.
     optional = tuple(name for name in _OPTIONAL if name not in limits)
     keep_filtered = request.plan.on_filtered == "record"
-    return _Question(request.id, messages, settings, optional, keep_filtered, _is_pure(limits))
+    if draw.alternatives:
+        settings["top_logprobs"] = draw.alternatives
+    with_tokens = draw.alternatives is not None
+    return _Question(request.id, messages, settings, optional, keep_filtered, _is_pure(limits), with_tokens)
 
 
 def _one_of(choices: Sequence[str]) -> dict[str, Any]:

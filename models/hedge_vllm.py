@@ -152,15 +152,18 @@ class HedgeVLLM(ChatAdapter):
             for call in calls:
                 messages = [_for_vllm(conversation) for conversation in islice(prepared, len(call))]
                 outputs = self._chat(messages, [self._sampling(draws[i]) for i in call])
-                yield [(i, self._read(output)) for i, output in zip(call, outputs, strict=True)]
+                yield [(i, self._read(output, draws[i].alternatives)) for i, output in zip(call, outputs, strict=True)]
 
     def _chat(self, conversations: list[list[dict[str, Any]]], sampling: list[Any]) -> list[Any]:
         return self._engine.chat(conversations, sampling_params=sampling, use_tqdm=False)
 
     def _sampling(self, draw: DrawRequest) -> Any:
-        return self._sampling_of(draw.draw, draw.request.plan.limits(), draw.request.choices)
+        limits, choices = draw.request.plan.limits(), draw.request.choices
+        return self._sampling_of(draw.draw, limits, choices, draw.alternatives or 0)
 
-    def _sampling_of(self, draw: Draw, limits: Mapping[str, Any], choices: Sequence[str] = ()) -> Any:
+    def _sampling_of(
+        self, draw: Draw, limits: Mapping[str, Any], choices: Sequence[str] = (), alternatives: int = 0
+    ) -> Any:
         decoding = self.effective_decoding(limits)
         if choices:
             parameters = importlib.import_module("vllm.sampling_params")
@@ -170,7 +173,7 @@ class HedgeVLLM(ChatAdapter):
             seed=draw.seed,
             max_tokens=limits["max_new_tokens"],
             stop=list(limits.get("until", ())),
-            logprobs=0,  # of the chosen token only
+            logprobs=alternatives,  # of the chosen token, and of so many others
             skip_special_tokens=True,
             **decoding,
         )
@@ -179,8 +182,12 @@ class HedgeVLLM(ChatAdapter):
         """What is in force besides the temperature; as `hedge_hf` has it."""
         return effective_decoding(limits, self._defaults)
 
-    def _read(self, output: Any) -> Answer | str:
-        """The answer of a `RequestOutput`, or why there is none."""
+    def _read(self, output: Any, alternatives: int | None = None) -> Answer | str:
+        """The answer of a `RequestOutput`, or why there is none.
+
+        Args:
+            alternatives: how many tokens are kept beside each one of the answer; None keeps no tokens.
+        """
         if not output.outputs:
             return "vLLM returned no output"
         [completion] = output.outputs
@@ -194,7 +201,21 @@ class HedgeVLLM(ChatAdapter):
         counted = [p for token, p in zip(tokens, logprobs, strict=True) if token not in self._special]
         # An answer of no token at all is as likely as the end token that made it.
         mean = sum(counted) / len(counted) if counted else logprobs[0]
-        return Answer(completion.text.strip(), min(round(mean, LOGPROB_DECIMALS), 0.0), len(counted), finish)
+        told = () if alternatives is None else self._told(tokens, table, alternatives)
+        return Answer(completion.text.strip(), min(round(mean, LOGPROB_DECIMALS), 0.0), len(counted), finish, *told)
+
+    def _told(self, tokens: Sequence[int], table: Sequence[Mapping[int, Any]], k: int) -> tuple[Any, ...]:
+        """Tokens and alternatives of an answer as vLLM writes them, special ones left out."""
+
+        def written(entry: Any) -> tuple[str, float]:
+            return entry.decoded_token or "", min(round(entry.logprob, LOGPROB_DECIMALS), 0.0)
+
+        kept = [(token, entry) for token, entry in zip(tokens, table, strict=True) if token not in self._special]
+        pieces = tuple(written(entry[token]) for token, entry in kept)
+        # Beside the k likeliest there is the token itself.
+        likeliest = [sorted(entry.items(), key=lambda one: -one[1].logprob)[:k] for _, entry in kept]
+        others = [tuple(written(one) for token, one in of if token not in self._special) for of in likeliest]
+        return pieces, (tuple(others) if k else None)
 
     def answer_conversations(
         self,

@@ -29,6 +29,12 @@ VERSION = "gumbel-1"
 LOGPROB_DECIMALS = 5
 """Log-probabilities differ by up to 5e-6 between batch compositions; what is beyond is noise."""
 
+Likeliest = list[tuple[int, float]]
+"""The likeliest tokens of a step with their log-probabilities."""
+
+_WINDOW = 8
+"""Tokens before another one that decide how it is written."""
+
 _STEP = 2**24  # more than any vocabulary has tokens, so that no two (step, token) pairs share a counter
 
 
@@ -73,6 +79,11 @@ class TokenSampler:
         forbidden: tokens that are no text (image placeholders); never chosen.
         device: of the logits.
         allowed: for each draw, what may follow the tokens chosen so far (see `Continuations`); None leaves it free.
+        alternatives: for each draw, how many of the likeliest tokens are kept at every step; None keeps none.
+
+    Attributes:
+        likeliest: for each draw that keeps them, of every step the likeliest tokens with their log-probabilities over
+            the raw distribution at temperature 1; None for the others.
     """
 
     def __init__(
@@ -83,8 +94,11 @@ class TokenSampler:
         forbidden: Collection[int],
         device: torch.device,
         allowed: Sequence[Continuations | None] = (),
+        alternatives: Sequence[int | None] = (),
     ) -> None:
         self._allowed = list(allowed) or [None] * len(draws)
+        self._alternatives = list(alternatives) or [None] * len(draws)
+        self.likeliest: list[list[Likeliest] | None] = [None if k is None else [] for k in self._alternatives]
         self._seeds = torch.tensor([draw.seed for draw in draws], dtype=torch.int64, device=device)
         temperatures = torch.tensor([draw.temperature for draw in draws], dtype=torch.float64, device=device)[:, None]
         # At temperature 0 the logits stay as they are and there is no noise.
@@ -115,7 +129,15 @@ class TokenSampler:
             scores = warper(ids, scores)
         noise = gumbel_noise(self._seeds[rows], torch.full_like(rows, step), scores.shape[1])
         tokens = (scores + noise * self._noisiness[rows]).argmax(dim=1)
+        self._keep_likeliest(raw, rows)
         return tokens, raw.gather(1, tokens[:, None])[:, 0] - raw.logsumexp(dim=1)
+
+    def _keep_likeliest(self, raw: torch.Tensor, rows: torch.Tensor) -> None:
+        for place, row in enumerate(rows.tolist()):
+            kept, k = self.likeliest[row], self._alternatives[row]
+            if kept is not None and k is not None:
+                values, tokens = raw[place].log_softmax(0).topk(min(k, raw.shape[1]))
+                kept.append(list(zip(tokens.tolist(), values.tolist(), strict=True)))
 
     def _keep_allowed(self, scores: torch.Tensor, ids: torch.Tensor, rows: torch.Tensor, step: int) -> None:
         for place, row in enumerate(rows.tolist()):
@@ -200,8 +222,10 @@ class AnswerReader:
             return True
         return bool(self._until) and any(stop in self._decode(tokens) for stop in self._until)
 
-    def read(self, tokens: Sequence[int], logprobs: Sequence[float]) -> Answer:
-        """Answer of the tokens up to the end token, if there is one."""
+    def read(
+        self, tokens: Sequence[int], logprobs: Sequence[float], likeliest: Sequence[Likeliest] | None = None
+    ) -> Answer:
+        """Answer of the tokens up to the end token, if there is one; with its tokens where the likeliest are given."""
         length = next((i for i, token in enumerate(tokens) if token in self.ends), len(tokens))
         whole = text = self._decode(tokens[:length])
         for stop in self._until:
@@ -210,10 +234,43 @@ class AnswerReader:
         counted = [p for token, p in zip(tokens[:length], logprobs, strict=False) if token not in self._special]
         # An answer of no token at all is as likely as the end token that made it.
         mean = sum(counted) / len(counted) if counted else logprobs[0]
-        return Answer(text.strip(), min(round(mean, LOGPROB_DECIMALS), 0.0), len(counted), finish)
+        told = self._told(tokens[:length], logprobs, likeliest) if likeliest is not None and text == whole else ()
+        return Answer(text.strip(), min(round(mean, LOGPROB_DECIMALS), 0.0), len(counted), finish, *told)
+
+    def _told(
+        self, tokens: Sequence[int], logprobs: Sequence[float], likeliest: Sequence[Likeliest]
+    ) -> tuple[Any, ...]:
+        """Texts and log-probabilities of the tokens and of those in their place, special ones left out.
+
+        A token's text is what it adds to the text before it; of a character in several tokens the last one has it.
+        """
+        pieces: list[tuple[str, float]] = []
+        others: list[tuple[tuple[str, float], ...]] = []
+        before = ""
+        for i, (token, logprob) in enumerate(zip(tokens, logprobs, strict=False)):
+            if token in self._special:
+                continue
+            so_far = self._decode(tokens[: i + 1])
+            whole = so_far if i + 1 == len(tokens) else so_far.rstrip("\ufffd")
+            pieces.append((whole.removeprefix(before), _rounded(logprob)))
+            before = whole if whole.startswith(before) else before
+            window = list(tokens[max(i - _WINDOW, 0) : i])
+            left = self._decode(window)
+            others.append(
+                tuple(
+                    (self._decode([*window, other]).removeprefix(left), _rounded(p))
+                    for other, p in likeliest[i]
+                    if other not in self._special
+                )
+            )
+        return tuple(pieces), (tuple(others) if any(others) else None)
 
     def _decode(self, tokens: Sequence[int]) -> str:
         return self._tokenizer.decode(tokens, skip_special_tokens=True)
+
+
+def _rounded(logprob: float) -> float:
+    return min(round(logprob, LOGPROB_DECIMALS), 0.0)
 
 
 def _as_set(value: int | Sequence[int] | None) -> set[int]:

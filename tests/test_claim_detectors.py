@@ -39,6 +39,7 @@ def evidence_of(seed: int = 0, k: int = 5, n: int = 7, m: int = 4, u: int = 9) -
         tuple(rng.permutation(u)[:k].tolist()),
         tuple(-rng.exponential(size=i) for i in range(1, k + 1)),
         "nli",
+        rng.random(k),
     )
 
 
@@ -80,6 +81,7 @@ def loops(evidence: ClaimEvidence, i: int) -> dict[str, float]:
         "claim_closeness": 1 - closeness(evidence.graph, evidence.graph_rows[i]),
         "claim_nll": -sum(logprobs) / len(logprobs),
         "claim_nll_max": -min(logprobs),
+        "claim_ccp": 1 - evidence.ccp[i],
         "claim_position": i,
         "claim_length": 3,
         "claim_affirmed": 1 - i % 2,
@@ -205,7 +207,7 @@ def test_prices() -> None:
     assert {name for name, price in prices.items() if price == 7} == {"claim_radflag_noisy", "claim_luq_noisy"}
     assert {name for name, price in prices.items() if price == 17} == {"claim_contrast", "claim_vase"}
     free = {name for name, price in prices.items() if price == 0}
-    assert free == {name for name in prices if get(name).blind} | {"claim_nll", "claim_nll_max"}
+    assert free == {name for name in prices if get(name).blind} | {"claim_nll", "claim_nll_max", "claim_ccp"}
 
 
 # --- the libraries of the field ---------------------------------------------------------------------------------------

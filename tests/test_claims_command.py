@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -141,6 +142,43 @@ def test_labels_of_a_file(answers: Path, tmp_path: Path, capsys: pytest.CaptureF
         assert message in err
 
 
+FUNCTIONS = """
+def by_word(answers, claims):
+    return [{"label": 1, "severity": "minor"} if "mass" in claim.text else 0 if answers.id == "a" else "silent"
+            for claim in claims]
+
+def too_few(answers, claims):
+    return [0]
+
+def made_up(answers, claims):
+    return [{"label": 0, "truth": 1} for claim in claims]
+
+NOTHING = 1
+"""
+
+
+def test_labels_of_a_function(
+    answers: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "my_claim_labels.py").write_text(FUNCTIONS, "utf-8")
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "path", [*sys.path])
+    out, _ = asked(capsys, answers, "--labels", "python:my_claim_labels:by_word", "--json")
+    facts = json.loads(out)
+    assert facts["labels"] == "the function python:my_claim_labels:by_word"
+    assert (facts["labelled"], facts["hallucinated"], facts["silent_claims"]) == (2, 1, 4)
+    for wrong, message in (
+        ("python:my_claim_labels:too_few", "labels of 'a': expected one for each of 2 claims, got 1"),
+        ("python:my_claim_labels:made_up", "labels of 'a'[0]: expected label, severity, correction, got"),
+        ("python:my_claim_labels:NOTHING", "is no function"),
+        ("python:my_claim_labels:by_wort", "cannot be had: module 'my_claim_labels' has no attribute 'by_wort'"),
+        ("python:no_such_module:f", "cannot be had: No module named 'no_such_module'"),
+        ("python:my_claim_labels", "expected python:module:function"),
+    ):
+        _, err = asked(capsys, answers, "--labels", wrong, code=2)
+        assert message in err
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
@@ -149,6 +187,8 @@ def test_labels_of_a_file(answers: Path, tmp_path: Path, capsys: pytest.CaptureF
         (["--silent", "no"], "unlabelled"),
         (["--errors", "mayor"], "major"),
         (["--detectors", "claim_lug"], "claim_luq"),
+        (["--judge-singles", "3"], "--judge-singles: only of --support judge"),
+        (["--judge-singles", "0"], "--judge-singles: expected an integer of at least 1"),
         (["--flag", "2"], "--flag: expected a share between 0 and 1"),
         (["--model", "x"], "--model: the support 'words' has no such option"),
     ],

@@ -116,9 +116,9 @@ def test_logprob_is_the_mean_over_the_raw_distribution(
     chosen: list[list[int]] = []
     original = AnswerReader.read
 
-    def spy(self: AnswerReader, tokens: list[int], logprobs: list[float]) -> Any:
+    def spy(self: AnswerReader, tokens: list[int], *known: Any) -> Any:
         chosen.append(list(tokens))
-        return original(self, tokens, logprobs)
+        return original(self, tokens, *known)
 
     monkeypatch.setattr(AnswerReader, "read", spy)
     monkeypatch.setattr(model, "share_prefill", shared)
@@ -132,6 +132,34 @@ def test_logprob_is_the_mean_over_the_raw_distribution(
         assert answer.n_tokens == len(expected)
         expected = expected or [logprobs[0, tokens[0]].item()]  # nothing but the end token
         assert answer.mean_logprob == pytest.approx(sum(expected) / len(expected), abs=2e-5)
+
+
+@pytest.mark.parametrize("shared", [True, False])
+def test_the_baseline_tells_its_tokens_and_the_likeliest_in_their_place(
+    model: Any, picture: Image.Image, monkeypatch: pytest.MonkeyPatch, shared: bool
+) -> None:
+    monkeypatch.setattr(model, "share_prefill", shared)
+    baseline = Draw("baseline", 0, 0.1, 5)
+    plain, other = sample(model, [draw_request(picture, baseline), draw_request(picture, clean(1))])
+    told, same = sample(model, [draw_request(picture, d, alternatives=3) for d in (baseline, clean(1))])
+    assert same == other  # the samples keep none
+    assert (told.text, told.mean_logprob) == (plain.text, plain.mean_logprob)
+    assert "".join(text for text, _ in told.tokens).strip() == told.text
+    assert told.mean_logprob == pytest.approx(sum(p for _, p in told.tokens) / len(told.tokens), abs=1e-5)
+    tokens = model._tokenizer(told.text, add_special_tokens=False)["input_ids"]
+    assert [model._tokenizer.decode([token]) for token in tokens] == [text for text, _ in told.tokens]
+    special = set(model._tokenizer.all_special_ids)
+    values, likeliest = reference_logits(model, picture, tokens).log_softmax(-1).topk(3)
+    for i, others in enumerate(told.alternatives):
+        expected = [
+            (model._tokenizer.decode([token]), p)
+            for token, p in zip(likeliest[i].tolist(), values[i].tolist(), strict=True)
+            if token not in special
+        ]
+        assert [text for text, _ in others] == [text for text, _ in expected]
+        assert [p for _, p in others] == pytest.approx([p for _, p in expected], abs=2e-5)
+    [bare] = sample(model, [draw_request(picture, baseline, alternatives=0)])
+    assert (bare.tokens, bare.alternatives) == (told.tokens, None)
 
 
 @pytest.mark.slow

@@ -156,6 +156,27 @@ def test_a_server_that_refuses_log_probabilities_is_asked_without(said: list[str
     )
 
 
+def test_the_baseline_tells_its_tokens(said: list[str]) -> None:
+    told = completion("left", [("le", -0.25), ("ft", -0.75), ("<|im_end|>", -9.0)])
+    others = [{"token": "ri", "logprob": -1.5, "bytes": None}, {"token": "le", "logprob": -0.25, "bytes": None}]
+    told["choices"][0]["logprobs"]["content"][0]["top_logprobs"] = others
+    script = Script(told)
+    baseline, *clean = ask(script, 3, plan={"alternatives": 5})
+    assert [body.get("top_logprobs") for body in script.bodies] == [5, None, None]
+    assert baseline.tokens == (("le", -0.25), ("ft", -0.75))
+    assert baseline.alternatives == ((("ri", -1.5), ("le", -0.25)), ())
+    assert clean == [Answer("left", -0.5, 2, "stop")] * 2
+
+    def reply(body: dict[str, Any]) -> Any:
+        return error(400, "top_logprobs is not supported") if "top_logprobs" in body else LEFT
+
+    script = Script(reply)
+    [bare] = ask(script, 1, plan={"alternatives": 5})
+    assert (bare.tokens, bare.alternatives) == ((("le", -0.25), ("ft", -0.75)), None)
+    assert [body["logprobs"] for body in script.bodies] == [True, True]  # only what was refused is left out
+    assert any("refuses top_logprobs" in line and "no token of an answer has alternatives" in line for line in said)
+
+
 def test_a_server_that_returns_no_log_probabilities_is_noted_once(said: list[str]) -> None:
     script = Script(completion("left"), LEFT, completion("left"), completion("left"))
     assert [answer.mean_logprob for answer in ask(script, 4)] == [None, -0.5, None, None]

@@ -70,7 +70,8 @@ class Engine:
 
     def reply(self, messages: list[Any], params: SamplingParams) -> Completion:
         tokens = (7, 8, END)
-        table = [{t: SimpleNamespace(logprob=p)} for t, p in zip(tokens, (-0.5, -1.0, -9.0), strict=True)]
+        told = zip(tokens, (-0.5, -1.0, -9.0), strict=True)
+        table = [{t: SimpleNamespace(logprob=p, decoded_token=str(t))} for t, p in told]
         return Completion(f" seed {params.seed} ", tokens, table if params.logprobs is not None else None)
 
 
@@ -182,6 +183,29 @@ def test_logprobs_are_means_without_special_tokens(engines: list[Engine], tmp_pa
     [line] = generate_samples(adapter(tmp_path), requests(1))
     answers = AnswerSet.from_json(line).answers
     assert {(a.mean_logprob, a.n_tokens) for a in answers} == {(-0.75, 2)}
+
+
+def test_the_baseline_tells_its_tokens(engines: list[Engine], tmp_path: Path) -> None:
+    model = adapter(tmp_path)
+    [line] = generate_samples(model, requests(1, alternatives=2))
+    assert [params.logprobs for _, of in engines[0].calls for params in of] == [2, 0, 0, 0, 0]
+    assert [answer.tokens is None for answer in AnswerSet.from_json(line).answers] == [False, True, True, True, True]
+
+    def one(text: str, logprob: float) -> Any:
+        return SimpleNamespace(decoded_token=text, logprob=logprob)
+
+    # vLLM tells the sampled token besides the likeliest two.
+    table = [
+        {7: one("No", -0.5), 9: one("A", -1.0)},
+        {8: one(" mass", -3.0), 5: one(" cyst", -0.2), END: one("", -1.9)},
+    ]
+    table.append({END: one("", 0.0)})
+    said = SimpleNamespace(outputs=[Completion("No mass", (7, 8, END), table)])
+    answer = model._read(said, 2)
+    assert answer.tokens == (("No", -0.5), (" mass", -3.0))
+    assert answer.alternatives == ((("No", -0.5), ("A", -1.0)), ((" cyst", -0.2),))
+    assert model._read(said, 0).alternatives is None
+    assert model._read(said).tokens is None
 
 
 def test_an_empty_answer_is_as_likely_as_its_end_token(engines: list[Engine], tmp_path: Path) -> None:

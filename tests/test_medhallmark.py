@@ -21,6 +21,7 @@ from PIL import Image
 from scipy import stats
 
 from hedge_tasks.adjudication import Case, Verdict, build_judge
+from hedge_tasks.adjudication.by_sentence import SentenceJudge
 from hedge_tasks.cli import main
 from hedge_tasks.data.local_data import ImageFolder, image_fault
 from hedge_tasks.data.splits import load_split
@@ -36,7 +37,6 @@ from hedge_tasks.evaluations.medhallmark.mediscore import (
     medihall_score,
 )
 from hedge_tasks.evaluations.medhallmark.released import PARTS, oddities, read_part, split_prefix
-from hedge_tasks.evaluations.medhallmark.reports import SentenceJudge
 from hedge_tasks.evaluations.medhallmark.task import process_docs
 from hedge_tasks.perturb.text import load_templates
 from hedge_tasks.runs.published import read_published

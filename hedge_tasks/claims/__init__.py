@@ -4,6 +4,7 @@
     decomposition  from an answer to its claims: sentences, clauses, objects, labelled spans, ...; one file each
     entailment     whether a draw supports, contradicts or is silent on a claim: nli, words, judge, ...; one file each
     labels         which claims are hallucinated: labelled spans joined by overlap
+    label_functions  ... or by a function of the user's
     blind          what is known of a claim without a look at the image or a draw: what detectors have to beat
     tokens         the log-probabilities of a claim's tokens
     asking         asking a model on a server about many texts at once; what it says is kept

@@ -78,6 +78,7 @@ class ClaimEvidence:
             baseline answer), shape (U, 1 + n); None where it was not asked for.
         graph_rows: in which row of the graph each claim stands, shape (K,).
         logprobs: of each claim's tokens, in nats; None where they are not known.
+        ccp: claim-conditioned probability of each claim, shape (K,); None where it was not asked for.
         engine: name of the one that gave the support.
 
     Raises:
@@ -95,6 +96,7 @@ class ClaimEvidence:
     graph_rows: tuple[int, ...] = ()
     logprobs: tuple[FloatArray, ...] | None = None
     engine: str = ""
+    ccp: FloatArray | None = None
 
     def __post_init__(self) -> None:
         k = len(self.claims)
@@ -106,8 +108,9 @@ class ClaimEvidence:
                 object.__setattr__(self, name, np.empty((k, 0, 3)))
             elif value.ndim != 3 or value.shape[0] != k or value.shape[2] != 3:
                 raise ValueError(f"{name} must have shape ({k}, draws, 3) for {k} claims, got {value.shape}")
-        if self.rarity is not None and self.rarity.shape != (k,):
-            raise ValueError(f"rarity must have shape ({k},), got {self.rarity.shape}")
+        for name in ("rarity", "ccp"):
+            if (values := getattr(self, name)) is not None and values.shape != (k,):
+                raise ValueError(f"{name} must have shape ({k},), got {values.shape}")
         if self.graph is not None and (self.graph.ndim != 2 or len(self.graph_rows) != k):
             raise ValueError(f"a graph has two axes and a row for each of {k} claims, got shape {self.graph.shape}")
         if self.logprobs is not None and len(self.logprobs) != k:
@@ -133,6 +136,7 @@ class ClaimEvidence:
             "rarity": self.rarity is not None,
             "claim_graph": self.graph is not None,
             "claim_logprobs": self.logprobs is not None,
+            "claim_ccp": self.ccp is not None,
         }
         return frozenset(need for need, there in met.items() if there)
 

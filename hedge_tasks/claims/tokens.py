@@ -24,6 +24,22 @@ def claim_logprobs(answer: Answer, claims: Sequence[Claim]) -> tuple[FloatArray,
         >>> [one.tolist() for one in claim_logprobs(answer, [Claim("a#0", "a", "mass.", 3, 8, "given")])]
         [[-1.0, -0.25]]
     """
+    places = token_places(answer)
+    if places is None:
+        return None
+    return tuple(
+        np.array([p for start, end, p in places if start < claim.end and end > claim.start and end > start])
+        for claim in claims
+    )
+
+
+def token_places(answer: Answer) -> list[tuple[int, int, float]] | None:
+    """Where each token stands in the answer, white space aside, and its log-probability.
+
+    Returns:
+        Start, end and nats of every token; start and end are equal for one of nothing but white space. None where the
+        tokens are not known or are another text.
+    """
     if answer.tokens is None:
         return None
     joined = "".join(text for text, _ in answer.tokens)
@@ -37,7 +53,4 @@ def claim_logprobs(answer: Answer, claims: Sequence[Claim]) -> tuple[FloatArray,
         start = at + text.index(inner) if inner else at
         places.append((start, start + len(inner), logprob))
         at += len(text)
-    return tuple(
-        np.array([p for start, end, p in places if start < claim.end and end > claim.start and end > start])
-        for claim in claims
-    )
+    return places

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from hedge_tasks.io.commands import number, table
 
 if TYPE_CHECKING:
+    from hedge_tasks.runs.claim_agreement import JointAgreement
     from hedge_tasks.runs.claim_table import ClaimRow, ClaimTable
     from hedge_tasks.runs.claims import ScoredClaims
     from hedge_tasks.runs.run_files import Run
@@ -84,6 +85,14 @@ def claim_facts(scored: ScoredClaims, found: ClaimTable | None) -> dict[str, Any
     }
     plain: dict[str, Any] = _plain(facts)
     return plain
+
+
+def joint_facts(agreed: JointAgreement) -> dict[str, Any]:
+    """The agreement of joint calls with single ones, for JSON."""
+    differ = [{"joint": a, "single": b, "n": n} for (a, b), n in sorted(agreed.differ.items())]
+    about = {"calls": agreed.calls, "verdicts": agreed.verdicts, "unknown": agreed.unknown}
+    same = {**asdict(agreed.same), "interval": agreed.same.interval()}
+    return {**about, "same": same, "kappa": asdict(agreed.kappa), "differ": differ}
 
 
 def _plain(value: Any) -> Any:

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from hedge_tasks.adjudication import Judge
     from hedge_tasks.claims.decomposition import Decomposition
     from hedge_tasks.claims.entailment import Entailment
+    from hedge_tasks.claims.label_functions import LabelFunction
     from hedge_tasks.data.spans import LabelledSpan
     from hedge_tasks.runs.claims import Price, Supported, Teller
     from hedge_tasks.runs.run_files import Run
@@ -37,10 +38,18 @@ def add(commands: Any) -> None:
     group.add_argument("--window", type=int, metavar="TOKENS", help="most tokens of a draw that nli sees at once")
     group.add_argument("--no-elsewhere", action="store_true", help="without the baseline of another image's draws")
     group.add_argument("--graph", action="store_true", help="claims of all draws as well, for degree and closeness")
+    group.add_argument("--ccp", action="store_true", help="alternatives of the claims' tokens as well, for claim_ccp")
     group.add_argument("--detectors", metavar="NAMES", help="which detectors of claims (default: all)")
+    group.add_argument(
+        "--judge-singles",
+        type=int,
+        metavar="N",
+        help="ask about the claims of N calls once more, each claim by itself, and print how far the judge agrees",
+    )
     group.add_argument("--price", action="store_true", help="print the price and stop")
     group = parser.add_argument_group("labels (default: the field claims of the answers, else the run's verdicts)")
-    group.add_argument("--labels", type=Path, metavar="LABELS.jsonl", help='{"id", "claims": [...]} a line')
+    labels = 'a file, {"id", "claims": [...]} a line, or a function: python:module:function, or its name'
+    group.add_argument("--labels", metavar="LABELS.jsonl", help=labels)
     group.add_argument("--judge", metavar="SPEC", help="a judge of every claim, such as llm:model=...,prompt=claim")
     group.add_argument(
         "--silent",
@@ -64,10 +73,12 @@ def add(commands: Any) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    from hedge_tasks.cli.claim_text import claim_facts, claim_text, unlabelled_text
+    from hedge_tasks.claims.label_functions import function_labels
+    from hedge_tasks.cli.claim_text import claim_facts, claim_text, joint_facts, unlabelled_text
     from hedge_tasks.detectors.registry import get
     from hedge_tasks.io.files import write_whole
     from hedge_tasks.report.claim_page import build_claim_page
+    from hedge_tasks.runs.claim_agreement import joint_agreement
     from hedge_tasks.runs.claim_files import write_claim_scores
     from hedge_tasks.runs.claim_table import claim_table
     from hedge_tasks.runs.claims import judged_spans, score_claims
@@ -77,7 +88,7 @@ def run(arguments: argparse.Namespace) -> int:
     detectors = None if arguments.detectors is None else [get(n.strip()).name for n in arguments.detectors.split(",")]
     finished = chosen_run(arguments)
     judge = _judge(arguments.judge, finished) if arguments.judge else None
-    spans, by = (_labels(arguments.labels, finished), "a file of labels") if arguments.labels else (None, "")
+    function, spans, by = _labels(arguments.labels, finished)
     found = _kept(arguments, finished) or _asked(arguments, finished)
     if found is None:
         return 0
@@ -87,6 +98,8 @@ def run(arguments: argparse.Namespace) -> int:
         say(f"labels: {judge.name} judges {n_claims} claims", sys.stderr)
         spans = judged_spans(finished.answer_sets, [one.decomposed for one in supported], judge)
         by = f"judge {judge.name} ({judge.version})"
+    if function is not None:
+        spans = function_labels(finished.answer_sets, [one.decomposed for one in supported], function)
     scored = score_claims(finished, supported, teller, price, settings, detectors, spans, by)
     options = {"silent": arguments.silent, "errors": arguments.errors, "flag": arguments.flag}
     measured = claim_table(scored, **options) if has_labels(scored) else None
@@ -96,7 +109,14 @@ def run(arguments: argparse.Namespace) -> int:
         write_whole(arguments.html, build_claim_page(scored, measured))
     written = [f"{path}: written" for path in (kept, arguments.out, arguments.html) if path]
     text = claim_text(measured) if measured else unlabelled_text(scored)
-    show(arguments, claim_facts(scored, measured), "\n".join([text, *written]))
+    facts = claim_facts(scored, measured)
+    if arguments.judge_singles:
+        # The judge itself: what is kept knows nothing of its calls.
+        _, judge_of_claims = _chosen(arguments, finished)
+        agreed = joint_agreement(finished.answer_sets, supported, judge_of_claims, arguments.judge_singles)
+        facts["joint_calls"] = joint_facts(agreed)
+        text = f"{text}\n\n{agreed}"
+    show(arguments, facts, "\n".join([text, *written]))
     return 0
 
 
@@ -104,12 +124,17 @@ def _check(arguments: argparse.Namespace) -> None:
     """Mistakes are told before anything is paid for."""
     from hedge_tasks.claims.labels import ERRORS, SILENT
     from hedge_tasks.errors import ConfigError, unknown
+    from hedge_tasks.io import options
 
     for name, valid in (("silent", SILENT), ("errors", ERRORS)):
         if getattr(arguments, name) not in valid:
             raise unknown(f"--{name}", getattr(arguments, name), valid)
     if not 0 < arguments.flag < 1:
         raise ConfigError(f"--flag: expected a share between 0 and 1, got {arguments.flag}")
+    if arguments.judge_singles is not None:
+        options.count("--judge-singles", arguments.judge_singles, at_least=1)
+        if arguments.support != "judge":
+            raise ConfigError("--judge-singles: only of --support judge")
     if arguments.labels and arguments.judge:
         raise ConfigError("choose one of --labels and --judge")
 
@@ -122,8 +147,10 @@ def _kept(arguments: argparse.Namespace, finished: Run) -> _Found | None:
     """What is kept with the run, where it is what is asked for; no model has to be here for it."""
     from hedge_tasks.runs.claim_files import all_kept
 
-    if arguments.price or any(
-        getattr(arguments, name) is not None for name in ("model", "unit_model", "url", "window")
+    if (
+        arguments.price
+        or arguments.judge_singles
+        or any(getattr(arguments, name) is not None for name in ("model", "unit_model", "url", "window"))
     ):
         return None
     named = arguments.unit is not None or arguments.support is not None
@@ -136,6 +163,7 @@ def _kept(arguments: argparse.Namespace, finished: Run) -> _Found | None:
         if (
             same
             and kept.settings.get("graph", False) == arguments.graph
+            and kept.settings.get("ccp", False) == arguments.ccp
             and (kept.settings.get("elsewhere", False) == (not arguments.no_elsewhere))
         ):
             say(f"price: nothing; the support is kept with the run ({kept.price})", sys.stderr)
@@ -151,6 +179,7 @@ def _asked(arguments: argparse.Namespace, finished: Run) -> _Found | None:
     arguments.unit, arguments.support = arguments.unit or "sentence", arguments.support or "words"
     unit, engine = _chosen(arguments, finished)
     asking = {"elsewhere": not arguments.no_elsewhere, "graph": arguments.graph}
+    asking |= {"ccp": True} if arguments.ccp else {}
     settings = {**unit.settings(), **engine.settings(), **asking}
     if not arguments.price and (kept := kept_support(finished, settings)) is not None:
         say(f"price: nothing; the support is kept with the run ({kept.price})", sys.stderr)
@@ -163,6 +192,8 @@ def _asked(arguments: argparse.Namespace, finished: Run) -> _Found | None:
             show(arguments, texts, told)
             return None
         say(told, sys.stderr)
+    if arguments.ccp and not engine.contradicts:
+        raise ConfigError(f"--ccp: the support {engine.name!r} knows no contradiction; choose --support nli or judge")
     asked = inquiry(finished.answer_sets, unit, **asking)
     engine.check()
     price = asked.price(engine)
@@ -188,10 +219,18 @@ def _judge(spec: str, finished: Run) -> Judge:
     return judge
 
 
-def _labels(path: Path, finished: Run) -> Mapping[str, Sequence[LabelledSpan]]:
+def _labels(
+    given: str | None, finished: Run
+) -> tuple[LabelFunction | None, Mapping[str, Sequence[LabelledSpan]] | None, str]:
+    """A function that labels, or the labels of a file, and in words where they come from."""
+    from hedge_tasks.claims.label_functions import LABEL_FUNCTIONS, PYTHON, label_function
     from hedge_tasks.runs.claim_files import read_labels
 
-    return read_labels(path, finished.answer_sets)
+    if given is None:
+        return None, None, ""
+    if given.startswith(PYTHON) or (not Path(given).exists() and given in LABEL_FUNCTIONS.names()):
+        return label_function(given), None, f"the function {given}"
+    return None, read_labels(Path(given), finished.answer_sets), "a file of labels"
 
 
 def _chosen(arguments: argparse.Namespace, finished: Run) -> tuple[Decomposition, Entailment]:

@@ -58,6 +58,8 @@ class Answer:
         n_tokens: number of tokens behind that mean.
         finish: why the model stopped; None where it does not tell.
         tokens: text and log-probability (nats) of each token, where they are known; they need not add up to the text.
+        alternatives: for each of the tokens the likeliest ones in its place, itself perhaps among them, as text and
+            log-probability; None where they are not known.
     """
 
     text: str
@@ -65,6 +67,7 @@ class Answer:
     n_tokens: int | None = None
     finish: Finish | None = None
     tokens: tuple[tuple[str, float], ...] | None = None
+    alternatives: tuple[tuple[tuple[str, float], ...], ...] | None = None
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "text", outside.clean(self.text))
@@ -79,7 +82,9 @@ class Answer:
         if self.finish is not None:
             fields["finish"] = self.finish
         if self.tokens is not None:
-            fields["tokens"] = [[text, "-inf" if p == -math.inf else p] for text, p in self.tokens]
+            fields["tokens"] = _written_tokens(self.tokens)
+        if self.alternatives is not None:
+            fields["alternatives"] = [_written_tokens(of) for of in self.alternatives]
         return fields
 
     @classmethod
@@ -97,7 +102,8 @@ class Answer:
         if finish not in (None, *_FINISHES):
             raise DataError(f"{where}.finish: expected {', '.join(_FINISHES)} or nothing, got {finish!r}")
         mean = _read_logprob(fields.get("mean_logprob"), f"{where}.mean_logprob")
-        return cls(text, mean, n_tokens, finish, _read_tokens(fields.get("tokens"), f"{where}.tokens"))
+        tokens = _read_tokens(fields.get("tokens"), f"{where}.tokens")
+        return cls(text, mean, n_tokens, finish, tokens, _read_alternatives(fields.get("alternatives"), tokens, where))
 
 
 @dataclass(frozen=True, slots=True)
@@ -398,6 +404,20 @@ def _read_tokens(value: object, where: str) -> tuple[tuple[str, float], ...] | N
             raise DataError(f"{where}[{i}]: expected a log-probability, got nothing")
         found.append((outside.clean(pair[0]), logprob))
     return tuple(found)
+
+
+def _written_tokens(tokens: Sequence[tuple[str, float]]) -> list[list[Any]]:
+    return [[text, "-inf" if p == -math.inf else p] for text, p in tokens]
+
+
+def _read_alternatives(
+    value: object, tokens: Sequence[Any] | None, where: str
+) -> tuple[tuple[tuple[str, float], ...], ...] | None:
+    if value is None:
+        return None
+    if not isinstance(value, list) or tokens is None or len(value) != len(tokens):
+        raise DataError(f"{where}.alternatives: expected a list for each of the tokens")
+    return tuple(_read_tokens(of, f"{where}.alternatives[{i}]") or () for i, of in enumerate(value))
 
 
 def _read_follow_ups(value: object, where: str) -> tuple[AnswerSet, ...]:

@@ -48,6 +48,7 @@ NEEDS: Mapping[str, str] = {
     "rarity": "answers about other images",
     "claim_graph": "claims of the draws (--graph finds them)",
     "claim_logprobs": "log-probabilities of the claims' tokens",
+    "claim_ccp": "alternatives of the claims' tokens that an engine has compared (--ccp asks it)",
 }
 """What a detector may need, and how a reader is told that it is not there."""
 

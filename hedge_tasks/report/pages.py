@@ -18,6 +18,7 @@ PACKAGE = "hedge_tasks.report"
 _STYLES = ("page.css", "figures.css")
 """Style sheets of every page."""
 
+
 def render(
     template: str,
     *,

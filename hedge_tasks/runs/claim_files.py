@@ -191,7 +191,7 @@ def _kept_line(answers: AnswerSet, one: Supported) -> dict[str, Any]:
     line: dict[str, Any] = {"id": answers.id, "texts": _checksum(answers)}
     line["claims"] = [[claim.text, claim.start, claim.end, claim.kind] for claim in one.decomposed.claims]
     line |= {"covered": one.decomposed.covered, "unlocated": one.decomposed.unlocated}
-    for name in ("clean", "noisy", "elsewhere", "graph"):
+    for name in ("clean", "noisy", "elsewhere", "graph", "ccp"):
         if (matrix := getattr(one, name)) is not None:
             line[name] = _packed(matrix)
     return line | ({"graph_rows": list(one.graph_rows)} if one.graph_rows else {})
@@ -207,11 +207,14 @@ def _of_line(row: Mapping[str, Any], answers: AnswerSet, where: str) -> Supporte
             raise DataError(f"{where}: claim {i} is no part of its answer")
         claims.append(Claim(f"{answers.id}#{i}", answers.id, said, int(start), int(end), kind))
     decomposed = Decomposed(tuple(claims), float(row["covered"]), int(row["unlocated"]))
-    matrices = {name: _unpacked(row[name], f"{where}: {name}") for name in ("elsewhere", "graph") if name in row}
+    more = ("elsewhere", "graph", "ccp")
+    matrices = {name: _unpacked(row[name], f"{where}: {name}") for name in more if name in row}
     clean, noisy = (_unpacked(row[name], f"{where}: {name}") for name in ("clean", "noisy"))
     k, n, m = len(claims), len(answers.clean), len(answers.noisy)
     if clean.shape != (k, n, 3) or noisy.shape != (k, m, 3):
         raise DataError(f"{where}: the support is not that of {k} claims by {n} + {m} draws")
+    if "ccp" in matrices and matrices["ccp"].shape != (k,):
+        raise DataError(f"{where}: CCP is not that of {k} claims")
     return Supported(decomposed, clean, noisy, **matrices, graph_rows=tuple(map(int, row.get("graph_rows", ()))))
 
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
+from itertools import islice
 from typing import Any, Protocol
 
 import numpy as np
@@ -12,6 +14,7 @@ import numpy.typing as npt
 from hedge_tasks.adjudication.base import NO_ANSWER, Case, Judge, Verdict
 from hedge_tasks.claims.base import ENTAILMENT, Claim, ClaimEvidence
 from hedge_tasks.claims.blind import other_image, rarity
+from hedge_tasks.claims.ccp import TokenChoice, claim_ccp, questions, token_ccp, token_choices
 from hedge_tasks.claims.decomposition import Decomposed, Decomposition, Passage, decompose
 from hedge_tasks.claims.entailment import Asked, Entailment
 from hedge_tasks.claims.labels import Joined, join
@@ -37,7 +40,7 @@ class Supported:
         decomposed: the claims.
         clean, noisy: support by the draws, shapes (K, n, 3) and (K, m, 3).
         elsewhere: support by the clean draws about another image; None where that was not asked for.
-        graph, graph_rows: see `ClaimEvidence`.
+        graph, graph_rows, ccp: see `ClaimEvidence`.
     """
 
     decomposed: Decomposed
@@ -46,6 +49,7 @@ class Supported:
     elsewhere: Matrix | None = None
     graph: Matrix | None = None
     graph_rows: tuple[int, ...] = ()
+    ccp: FloatArray | None = None
 
 
 @dataclass(frozen=True)
@@ -58,6 +62,7 @@ class Price:
         amount: of `unit`: NLI pairs, judge calls, ...; equal ones once.
         blind: how many of them for another image's draws alone.
         graph: how many of them for the graph alone.
+        ccp: how many of them for the alternatives of tokens.
         unit: what is counted; empty where nothing is worth telling.
     """
 
@@ -68,19 +73,20 @@ class Price:
     blind: int
     graph: int
     unit: str
+    ccp: int = 0
 
     def with_others(self, others: Sequence[Price]) -> Price:
         """The price where other processes ask about other answers; what is equal in two of them counts twice."""
         every = (self, *others)
         sums = {name: sum(getattr(one, name) for one in every) for name in ("answers", "claims")}
-        asked = {name: sum(getattr(one, name) for one in every) for name in ("amount", "blind", "graph")}
+        asked = {name: sum(getattr(one, name) for one in every) for name in ("amount", "blind", "graph", "ccp")}
         return replace(self, draws=min(one.draws for one in every), **sums, **asked)
 
     def __str__(self) -> str:
         text = f"{self.claims} claims of {self.answers} answers x {self.draws} draws"
         if not self.unit:
             return f"{text}, no model"
-        parts = {"for another image's draws": self.blind, "for the graph": self.graph}
+        parts = {"for another image's draws": self.blind, "for the graph": self.graph, "for CCP": self.ccp}
         more = [f"{n} {what}" for what, n in parts.items() if n]
         return f"{text}: at most {self.amount} {self.unit}" + (f" ({', '.join(more)})" if more else "")
 
@@ -95,6 +101,8 @@ class Inquiry:
         own: claims and draws of each answer, clean ones first.
         elsewhere: claims and another image's draws; no draws where there is no other image, empty where not wanted.
         graph: different claims of all answers and all answers; empty where not wanted.
+        choices: of each answer the tokens of its claims that could have been others, None where they are not known;
+            empty where not wanted.
     """
 
     answer_sets: tuple[AnswerSet, ...]
@@ -102,22 +110,31 @@ class Inquiry:
     own: tuple[Asked, ...]
     elsewhere: tuple[Asked, ...] = ()
     graph: tuple[Asked, ...] = ()
+    choices: tuple[list[list[TokenChoice]] | None, ...] = ()
 
     def price(self, engine: Entailment) -> Price:
         own, all_but_graph = engine.price(self.own), engine.price([*self.own, *self.elsewhere])
-        amount = engine.price([*self.own, *self.elsewhere, *self.graph]) if self.graph else all_but_graph
+        with_graph = engine.price([*self.own, *self.elsewhere, *self.graph]) if self.graph else all_but_graph
+        ccp = engine.price(self._of_tokens)
         claims = sum(len(one.claims) for one in self.decomposed)
         draws = min((len(one.draws) for one in self.own), default=0)
-        blind, graph = all_but_graph - own, amount - all_but_graph
-        return Price(len(self.answer_sets), claims, draws, amount, blind, graph, engine.priced)
+        blind, graph = all_but_graph - own, with_graph - all_but_graph
+        return Price(len(self.answer_sets), claims, draws, with_graph + ccp, blind, graph, engine.priced, ccp)
+
+    @cached_property
+    def _of_tokens(self) -> list[Asked]:
+        """Two questions a token, in the order of answers, claims and tokens."""
+        claims = [choices for of_answer in self.choices for choices in of_answer or ()]
+        return [asked for choices in claims for choice in choices for asked in questions(choice)]
 
     def ask(self, engine: Entailment) -> list[Supported]:
         """What the engine says; nothing is asked twice."""
         n = len(self.answer_sets)
-        said = engine.support([*self.own, *self.elsewhere, *self.graph])
-        own, rest = said[:n], said[n:]
-        elsewhere = rest[:n] if self.elsewhere else [None] * n
-        graphs = rest[-n:] if self.graph else [None] * n
+        said = iter(engine.support([*self.own, *self.elsewhere, *self.graph, *self._of_tokens]))
+        own = list(islice(said, n))
+        elsewhere = list(islice(said, n)) if self.elsewhere else [None] * n
+        graphs = list(islice(said, n)) if self.graph else [None] * n
+        ccp = [None if of is None else _ccp(of, said) for of in self.choices] if self.choices else [None] * n
         found = []
         for i, (answers, decomposed) in enumerate(zip(self.answer_sets, self.decomposed, strict=True)):
             support, graph = own[i], graphs[i]
@@ -135,24 +152,50 @@ class Inquiry:
                     other,
                     None if graph is None else graph[..., ENTAILMENT],
                     rows,
+                    ccp[i],
                 )
             )
         return found
 
 
+def _ccp(of: Sequence[Sequence[TokenChoice]], said: Iterator[Matrix]) -> FloatArray:
+    """Of each claim of an answer, from what was said of its tokens in their order."""
+    return np.array([claim_ccp([token_ccp(choice, next(said), next(said)) for choice in claim]) for claim in of])
+
+
 def inquiry(
-    answer_sets: Sequence[AnswerSet], decomposition: Decomposition, *, elsewhere: bool = True, graph: bool = False
+    answer_sets: Sequence[AnswerSet],
+    decomposition: Decomposition,
+    *,
+    elsewhere: bool = True,
+    graph: bool = False,
+    ccp: bool = False,
 ) -> Inquiry:
     """Decompose the answers of a run, and say what an engine is to be asked; see `inquiry_among`.
 
+    Args:
+        elsewhere: also for the blind baseline with another image's draws: the price of all clean draws once more.
+        graph: also for the graph of the claims of all draws.
+        ccp: also for the alternatives of the claims' tokens, in answers that have them.
+
     Raises:
-        DataError: there are no answers, or no claims in any of them.
+        DataError: there are no answers, or no claims in any of them; or no answer has alternatives for `ccp`.
     """
     if not answer_sets:
         raise DataError("there are no answers")
     found = inquiry_among(answer_sets, answer_sets, decomposition, elsewhere=elsewhere, graph=graph)
     if not any(one.claims for one in found.decomposed):
         raise DataError(f"the decomposition {decomposition.name} finds no claim in any of {len(answer_sets)} answers")
+    return replace(found, choices=_choices(found)) if ccp else found
+
+
+def _choices(asked: Inquiry) -> tuple[list[list[TokenChoice]] | None, ...]:
+    both = zip(asked.answer_sets, asked.decomposed, strict=True)
+    found = tuple(token_choices(answers.baseline, one.claims) for answers, one in both)
+    if all(one is None for one in found):
+        raise DataError(
+            "CCP: no answer has tokens with alternatives; sample with --gen_kwargs alternatives=10 (hedge_hf, ...)"
+        )
     return found
 
 
@@ -324,6 +367,7 @@ def _evidence(answers: AnswerSet, one: Supported, how_rare: FloatArray | None, e
         one.graph_rows,
         claim_logprobs(answers.baseline, one.decomposed.claims),
         engine.name,
+        one.ccp,
     )
 
 

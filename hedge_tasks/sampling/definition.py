@@ -103,7 +103,11 @@ class Definition:
         """Key of one draw for the document with this content key (`hedge_tasks.data.splits.document_keys`)."""
         shared = self._shared
         noise = shared["noise"] if draw.condition == "noisy" else None
-        return draw_key({**shared, "noise": noise, "document": document, "question": question, "draw": asdict(draw)})
+        # Only the baseline answer is another record with its tokens; its draws stay what they are.
+        kept = self.sampling.get("alternatives") if draw.condition == "baseline" else None
+        tokens = {} if kept is None else {"alternatives": kept}
+        about = {**shared, **tokens, "noise": noise, "document": document, "question": question}
+        return draw_key({**about, "draw": asdict(draw)})
 
     def forced_key(self, document: str, question: str, about: Mapping[str, str], prompt: Prompt | None) -> str:
         """Key of a forced pass (`hedge_tasks.sampling.forced`).

@@ -73,6 +73,7 @@ def generate_samples(model: Any, requests: Sequence[Any]) -> list[str]:
             allows to leave out. All finished ones are in the store.
     """
     _check_guided(model, requests)
+    _check_tokens(model, requests)
     with Stores() as stores:
         jobs = [Job.of(model, instance.args[2], instance.args[3:6], stores) for instance in requests]
         failed = _answer(model, jobs)
@@ -95,6 +96,14 @@ def _check_guided(model: Any, requests: Sequence[Any]) -> None:
     if guided and not getattr(model, "takes_choices", False):
         raise ConfigError(
             f"guided: {type(model).__name__} cannot be kept to given answers; hedge_hf, hedge_vllm and hedge_openai can"
+        )
+
+
+def _check_tokens(model: Any, requests: Sequence[Any]) -> None:
+    wanted = any(instance.args[2].plan.alternatives is not None for instance in requests)
+    if wanted and not getattr(model, "tells_tokens", False):
+        raise ConfigError(
+            f"alternatives: {type(model).__name__} does not tell its tokens; hedge_hf, hedge_vllm and hedge_openai do"
         )
 
 

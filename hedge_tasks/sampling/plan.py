@@ -29,6 +29,9 @@ FILTERED = ("fail", "record")
 NOT_OF_THE_ANSWER = ("n", "n_noisy", "strength", "max_failed", "on_filtered", "image_check", "probe")
 """Settings that shape no answer by themselves (the strength is part of the perturbation's own settings)."""
 
+MOST_ALTERNATIVES = 20
+"""Servers of OpenAI's API give no more."""
+
 _IGNORED = ("do_sample", "num_beams", "max_gen_toks")
 """Keys that other tasks of the same command need on `--gen_kwargs`; every draw here decides on its own."""
 
@@ -62,6 +65,9 @@ class SamplingPlan:
             leaves them as they are.
         guided: whether the model may only write one of the answers that a question offers, in tasks that have such
             questions: a mask over the logits in `hedge_hf`, structured outputs elsewhere.
+        alternatives: keep with the baseline answer its tokens, each with its log-probability and so many of the
+            likeliest tokens in its place, at most 20 (servers give no more); 0 keeps the tokens alone. Scores of claims
+            without a draw look at them (`hedge claims`).
     """
 
     n: int = 10
@@ -83,6 +89,7 @@ class SamplingPlan:
     probe: bool = True
     max_image_side: int | None = None
     guided: bool = False
+    alternatives: int | None = None
 
     def __post_init__(self) -> None:
         options.count("n", self.n, at_least=0)
@@ -111,6 +118,8 @@ class SamplingPlan:
         if self.max_image_side is not None:
             options.count("max_image_side", self.max_image_side, at_least=1)
         options.flag("guided", self.guided)
+        if self.alternatives is not None and options.count("alternatives", self.alternatives) > MOST_ALTERNATIVES:
+            raise ConfigError(f"alternatives: expected at most {MOST_ALTERNATIVES}, got {self.alternatives}")
         _ = self.noise  # an unknown preset or a strength beyond the limits fails here, not at the first noisy draw
 
     @classmethod
@@ -152,6 +161,7 @@ class SamplingPlan:
         settings = {**asdict(self), "n_noisy": self.noisy_count, "until": list(self.until), "perturbation": noise}
         # Only where they are on: they are no part of the definition of answers that were sampled without.
         off = [name for name in ("max_image_side", "guided") if not settings[name]]
+        off += ["alternatives"] if self.alternatives is None else []
         return {key: value for key, value in settings.items() if key not in off}
 
     def draws(self, document: str) -> list[Draw]:

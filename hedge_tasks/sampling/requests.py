@@ -96,6 +96,11 @@ class DrawRequest:
     row: tuple[str, str, int]
 
     @property
+    def alternatives(self) -> int | None:
+        """How many likeliest tokens are to be kept for each token of this answer; None keeps no tokens."""
+        return self.request.plan.alternatives if self.draw.condition == "baseline" else None
+
+    @property
     def asked(self) -> Hashable:
         """Equal for draws that read the very same prompt, text and picture: the clean ones of one request."""
         request = self.request

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import codecs
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, replace
+from typing import Any, NamedTuple
 
 from hedge_tasks.data.answers import Answer, Finish
 from hedge_tasks.io.outside import clean
@@ -39,6 +40,12 @@ _FINISHES: Mapping[str, Finish] = {
 
 _LONGEST_NAME = 200
 
+_MOST_OTHERS = 20
+"""Tokens beside one of the answer that are kept, whatever a server sends."""
+
+Written = tuple[tuple[str, float], ...]
+"""Tokens as text and with their log-probability in nats."""
+
 
 @dataclass(frozen=True)
 class Usage:
@@ -62,6 +69,9 @@ class Completion:
         prompt: tokens of the prompt, each as text and with its log-probability, where they were asked for (vLLM's
             `prompt_logprobs`) and told.
         spelled: Whether the tokens of the log-probabilities spell the answer, blanks aside; None without any.
+        tokens: text and log-probability of each token of the answer, control tokens left out; None without usable ones.
+        alternatives: for each of them the likeliest tokens in its place, where they were asked for (`top_logprobs`) and
+            told.
     """
 
     text: str
@@ -72,11 +82,18 @@ class Completion:
     usage: Usage | None = None
     prompt: tuple[tuple[str, float], ...] = ()
     spelled: bool | None = None
+    tokens: Written | None = None
+    alternatives: tuple[Written, ...] | None = None
 
     @property
     def answer(self) -> Answer:
-        """As a sampled answer."""
+        """As a sampled answer, without its tokens."""
         return Answer(self.text, self.mean_logprob, self.n_tokens, self.finish)
+
+    @property
+    def answer_in_tokens(self) -> Answer:
+        """As a sampled answer, with its tokens where they are known."""
+        return replace(self.answer, tokens=self.tokens, alternatives=self.alternatives)
 
 
 def read_completion(body: object, until: Sequence[str] = ()) -> Completion:
@@ -109,7 +126,8 @@ def read_completion(body: object, until: Sequence[str] = ()) -> Completion:
     finish = _finish(choice)
     mean, n_tokens = _mean_logprob(tokens, finished=finish == "stop")
     details = (_usage(body), _prompt(body), spelled)
-    return Completion(text.strip(), mean, n_tokens, finish, model, *details)
+    told = _written(tokens, finished=finish == "stop") if spelled else (None, None)
+    return Completion(text.strip(), mean, n_tokens, finish, model, *details, *told)
 
 
 def _finish(choice: Mapping[str, Any]) -> Finish | None:
@@ -152,8 +170,13 @@ def _text(content: object) -> str | None:
     return content if isinstance(content, str) else None
 
 
-_Token = tuple[str, bytes, float]
-"""Text, bytes and log-probability."""
+class _Token(NamedTuple):
+    """A token of the answer; `others` are the likeliest ones in its place."""
+
+    text: str
+    spelled: bytes
+    logprob: float
+    others: Written
 
 
 def _tokens(choice: Mapping[str, Any]) -> list[_Token]:
@@ -167,8 +190,42 @@ def _tokens(choice: Mapping[str, Any]) -> list[_Token]:
         value = entry.get("logprob")
         if isinstance(value, bool) or not isinstance(value, (int, float)) or not _CLAMPED < value <= _ROUNDING:
             return []
-        tokens.append((entry["token"], _bytes(entry), min(float(value), 0.0)))
+        tokens.append(_Token(entry["token"], _bytes(entry), min(float(value), 0.0), _others(entry)))
     return tokens
+
+
+def _others(entry: Mapping[str, Any]) -> Written:
+    """The likeliest tokens in one's place; those that are not told as they should be are left out."""
+    told = entry.get("top_logprobs")
+    found = []
+    for other in told if isinstance(told, list) else ():
+        if not isinstance(other, Mapping) or not isinstance(other.get("token"), str):
+            continue
+        value = other.get("logprob")
+        if isinstance(value, bool) or not isinstance(value, (int, float)) or not _CLAMPED < value <= _ROUNDING:
+            continue
+        if not _SPECIAL.fullmatch(other["token"]):
+            found.append((clean(_bytes(other).decode("utf-8", "replace")), min(float(value), 0.0)))
+    return tuple(found[:_MOST_OTHERS])
+
+
+def _written(tokens: Sequence[_Token], *, finished: bool) -> tuple[Written | None, tuple[Written, ...] | None]:
+    """The text that each token adds, with its log-probability, and the others in its place.
+
+    Of a character in several tokens the last one has it.
+    """
+    kept = [token for token in _without_end(tokens, finished=finished) if not _SPECIAL.fullmatch(token.text)]
+    decoder = codecs.getincrementaldecoder("utf-8")("replace")
+    texts = [decoder.decode(token.spelled, final=token is kept[-1]) for token in kept]
+    pieces = tuple((clean(text), token.logprob) for text, token in zip(texts, kept, strict=True))
+    others = tuple(token.others for token in kept)
+    return pieces, (others if any(others) else None)
+
+
+def _without_end(tokens: Sequence[_Token], *, finished: bool) -> Sequence[_Token]:
+    """llama.cpp spells its end token as nothing. Elsewhere an empty token is one: a part of a character."""
+    nameless = finished and tokens and not tokens[-1].text and not tokens[-1].spelled
+    return tokens[:-1] if nameless else tokens
 
 
 def _bytes(entry: Mapping[str, Any]) -> bytes:
@@ -182,7 +239,7 @@ def _closing_tokens(tokens: list[_Token], text: str) -> list[_Token]:
     """The last tokens, which spell the answer; those before are reasoning. Empty where they cannot be told apart."""
     answer, spelled = text.strip().encode(), b""
     for i in range(len(tokens) - 1, -1, -1):
-        spelled = tokens[i][1] + spelled
+        spelled = tokens[i].spelled + spelled
         if answer and answer in spelled:
             return tokens[i:]
     return []
@@ -194,7 +251,7 @@ def _spell(tokens: Sequence[_Token], text: str, *, whole: bool) -> bool:
     Args:
         whole: they spell nothing more; a text that ended the answer is left out of it, its tokens mostly are not.
     """
-    joined = b"".join(spelled for token, spelled, _ in tokens if not _SPECIAL.fullmatch(token))
+    joined = b"".join(token.spelled for token in tokens if not _SPECIAL.fullmatch(token.text))
     ours, theirs = _bare(joined.decode("utf-8", "replace")), _bare(text)
     return ours == theirs if whole else ours.startswith(theirs)
 
@@ -212,12 +269,10 @@ def _mean_logprob(tokens: Sequence[_Token], *, finished: bool) -> tuple[float | 
     """
     if not tokens:
         return None, None
-    # llama.cpp spells its end token as nothing. Elsewhere in an answer an empty token is one: a part of a character.
-    nameless = finished and not tokens[-1][0] and not tokens[-1][1]
-    spelled = tokens[:-1] if nameless else tokens
-    counted = [logprob for token, _, logprob in spelled if not _SPECIAL.fullmatch(token)]
+    spelled = _without_end(tokens, finished=finished)
+    counted = [token.logprob for token in spelled if not _SPECIAL.fullmatch(token.text)]
     # An answer of no token at all is as likely as the end token that made it.
-    return (sum(counted) / len(counted) if counted else tokens[0][2]), len(counted)
+    return (sum(counted) / len(counted) if counted else tokens[0].logprob), len(counted)
 
 
 def _prompt(body: object) -> tuple[tuple[str, float], ...]:

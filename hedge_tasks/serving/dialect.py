@@ -11,7 +11,8 @@ _WORDS = {
     "response_format": r"response_format|json_schema|json_object|schema|structured|guided|grammar",
     "chat_template_kwargs": r"chat_template|enable_thinking|extra (fields|inputs)",
     "max_tokens": "max_completion_tokens",
-    "logprobs": "logprob",
+    "logprobs": "(?<!top_)logprob",
+    "top_logprobs": "top_logprob",
 }
 """How a refusal names a setting; any other one by its own name."""
 
@@ -26,6 +27,7 @@ _CONSEQUENCES = {
     "top_k": "its own top_k applies",
     "min_p": "its own min_p applies",
     "logprobs": "answers come without log-probabilities, and weigh the same",
+    "top_logprobs": "no token of an answer has alternatives",
     "seed": "a draw that is made again may differ",
 }
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -69,6 +70,12 @@ class JudgeEntailment:
         self._asker = Asker(model, url, **asking, max_retries=max_retries, cache=cache)
         self.claims_a_call = options.count("claims_a_call", claims_a_call, at_least=1)
         self._prompt = Prompt("support")
+
+    def singly(self) -> JudgeEntailment:
+        """The same judge, asked about each claim by itself."""
+        single = copy.copy(self)
+        single.claims_a_call = 1
+        return single
 
     def support(self, asked: Sequence[Asked]) -> list[FloatArray]:
         calls = list(dict.fromkeys(call for one in asked for call in self._calls(one)))

@@ -6,6 +6,7 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+from hedge_tasks.adjudication.by_sentence import SENTENCES
 from hedge_tasks.detectors.pipeline import Scores
 from hedge_tasks.lmms.metrics import NOT_AVAILABLE, Metric, Record
 from hedge_tasks.statistics import Mean, estimate_mean
@@ -19,9 +20,6 @@ MEDIHALL: Mapping[str, float] = {
     "correct": 1.0,
 }
 """Score of each category; higher is better."""
-
-SENTENCES = "sentences of "
-"""How the name of a judge begins whose votes are the verdicts on the sentences of a report."""
 
 _NO_SENTENCE = "no report has a judged sentence"
 _NO_CATEGORY = "the judge names no categories (prompt medhallmark does)"

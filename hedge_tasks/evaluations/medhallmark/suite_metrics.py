@@ -6,7 +6,8 @@ from collections.abc import Mapping
 from functools import partial
 from typing import Any
 
-from hedge_tasks.evaluations.medhallmark.mediscore import MEDIHALL, METRICS, SENTENCES
+from hedge_tasks.adjudication.by_sentence import SENTENCES
+from hedge_tasks.evaluations.medhallmark.mediscore import MEDIHALL, METRICS
 from hedge_tasks.runs.suite import Record, SuiteMetric
 
 _LEADS = ("medihall", "accuracy")

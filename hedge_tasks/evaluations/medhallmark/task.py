@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from loguru import logger
 
+from hedge_tasks.adjudication.by_sentence import SentenceJudge
 from hedge_tasks.data.answers import AnswerSet
 from hedge_tasks.errors import ConfigError, DataError, unknown
 from hedge_tasks.evaluations.medhallmark.building import DATASET
-from hedge_tasks.evaluations.medhallmark.reports import SentenceJudge
 from hedge_tasks.evaluations.medhallmark.wording import stated
 from hedge_tasks.lmms.settings import DocumentSettings
 from hedge_tasks.lmms.task import HedgeTask

@@ -1,4 +1,4 @@
-"""The judge of report tasks: another judge is asked about each sentence of a report."""
+"""The judge of reports: another judge is asked about each sentence of a report."""
 
 from __future__ import annotations
 
@@ -9,7 +9,9 @@ from typing import Any
 
 from hedge_tasks.adjudication.base import HALLUCINATED, SUPPORTED, Case, Judge, Verdict
 from hedge_tasks.data.sentences import split_sentences
-from hedge_tasks.evaluations.medhallmark.mediscore import SENTENCES
+
+SENTENCES = "sentences of "
+"""How the name of a judge begins whose votes are the verdicts on the sentences of a report."""
 
 
 class SentenceJudge:
