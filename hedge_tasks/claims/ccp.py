@@ -14,7 +14,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from hedge_tasks.claims.base import CONTRADICTION, ENTAILMENT, NEUTRAL, Claim, FloatArray
+from hedge_tasks.claims.base import CONTRADICTION, ENTAILMENT, NEUTRAL, Claim, FloatArray, Matrix
 from hedge_tasks.claims.entailment import Asked
 from hedge_tasks.claims.tokens import token_places
 from hedge_tasks.data.answers import Answer
@@ -80,7 +80,7 @@ def questions(choice: TokenChoice) -> tuple[Asked, Asked]:
     return Asked(choice.others, (choice.said,)), Asked((choice.said,), choice.others)
 
 
-def token_ccp(choice: TokenChoice, given: FloatArray, reverse: FloatArray) -> float:
+def token_ccp(choice: TokenChoice, given: Matrix, reverse: Matrix) -> float:
     r"""Log-probability that the token means what it means, among those that mean the same or the contrary.
 
     .. math::

@@ -112,7 +112,7 @@ def run(arguments: argparse.Namespace) -> int:
     facts = claim_facts(scored, measured)
     if arguments.judge_singles:
         # The judge itself: what is kept knows nothing of its calls.
-        _, judge_of_claims = _chosen(arguments, finished)
+        judge_of_claims: Any = _chosen(arguments, finished)[1]  # of --support judge, see _check
         agreed = joint_agreement(finished.answer_sets, supported, judge_of_claims, arguments.judge_singles)
         facts["joint_calls"] = joint_facts(agreed)
         text = f"{text}\n\n{agreed}"
@@ -173,6 +173,7 @@ def _kept(arguments: argparse.Namespace, finished: Run) -> _Found | None:
 
 def _asked(arguments: argparse.Namespace, finished: Run) -> _Found | None:
     """The claims with their support by the engine that the options name; None for the price alone."""
+    from hedge_tasks.errors import ConfigError
     from hedge_tasks.runs.claim_files import keep_support, kept_support
     from hedge_tasks.runs.claims import inquiry
 

@@ -121,13 +121,13 @@ def _pairs(entries: Sequence[T], same: Callable[[Sequence[T]], Pairs], within: C
         alike.setdefault(entry.ids.tobytes(), []).append(i)
     for members in alike.values():
         _put(found, members, same([entries[i] for i in members]))
-    for these, those in combinations(alike.values(), 2):
+    for these, those in combinations(list(alike.values()), 2):
         common = np.intersect1d(entries[these[0]].ids, entries[those[0]].ids, assume_unique=True)
-        members = [*these, *those]
-        across = same([within(entries[i], common) for i in members])
-        kept = np.zeros((len(members), len(members)), dtype=bool)
+        both = [*these, *those]
+        across = same([within(entries[i], common) for i in both])
+        kept = np.zeros((len(both), len(both)), dtype=bool)
         kept[: len(these), len(these) :] = kept[len(these) :, : len(these)] = True
-        _put(found, members, across, kept)
+        _put(found, both, across, kept)
     return found
 
 

@@ -208,7 +208,7 @@ def _of_line(row: Mapping[str, Any], answers: AnswerSet, where: str) -> Supporte
         claims.append(Claim(f"{answers.id}#{i}", answers.id, said, int(start), int(end), kind))
     decomposed = Decomposed(tuple(claims), float(row["covered"]), int(row["unlocated"]))
     more = ("elsewhere", "graph", "ccp")
-    matrices = {name: _unpacked(row[name], f"{where}: {name}") for name in more if name in row}
+    matrices: dict[str, Any] = {name: _unpacked(row[name], f"{where}: {name}") for name in more if name in row}
     clean, noisy = (_unpacked(row[name], f"{where}: {name}") for name in ("clean", "noisy"))
     k, n, m = len(claims), len(answers.clean), len(answers.noisy)
     if clean.shape != (k, n, 3) or noisy.shape != (k, m, 3):

@@ -91,7 +91,7 @@ def _of_run(run: Run, support: str) -> Sentences:
 
 
 def _facts(row: ClaimRow) -> dict[str, Any]:
-    both = {"auroc": row.estimate, "within": row.within}
+    both: dict[str, Any] = {"auroc": row.estimate, "within": row.within}
     numbers = {
         name: {"value": of.value, "stderr": of.stderr, "interval": of.interval, "reason": of.reason}
         for name, of in both.items()
