@@ -121,7 +121,9 @@ def _pairs(entries: Sequence[T], same: Callable[[Sequence[T]], Pairs], within: C
         alike.setdefault(entry.ids.tobytes(), []).append(i)
     for members in alike.values():
         _put(found, members, same([entries[i] for i in members]))
-    for these, those in combinations(list(alike.values()), 2):
+    these: list[int]
+    those: list[int]
+    for these, those in combinations(alike.values(), 2):
         common = np.intersect1d(entries[these[0]].ids, entries[those[0]].ids, assume_unique=True)
         both = [*these, *those]
         across = same([within(entries[i], common) for i in both])
