@@ -19,7 +19,7 @@ from hedge_tasks.claims import Asked, build_entailment
 from hedge_tasks.claims.base import Claim, ClaimEvidence
 from hedge_tasks.claims.decomposition import Decomposed
 from hedge_tasks.claims.labels import label_of
-from hedge_tasks.data.answers import AnswerSet
+from hedge_tasks.data.answers import Answer, AnswerSet
 from hedge_tasks.detectors.registry import get, names
 from hedge_tasks.errors import DataError, HedgeError
 from hedge_tasks.leaderboard.recomputation import NO_TEXTS, Part
@@ -393,12 +393,25 @@ class ShownDetector:
     part: Part
 
 
-def shown_claims(
+def shown_claims(submission: Mapping[str, Any], parts: Mapping[str, Part]) -> dict[str, Any] | None:
+    """What a page shows of the claims of a valid submission (`_claims_of_entry.html.j2`); None without any.
+
+    Args:
+        parts: whether what they rest on is verified; see `check_claims`.
+    """
+    if "claims" not in submission:
+        return None
+    facts = submission["claims"]
+    groups = [AnswerSet(d["id"], Answer(""), (), group=d["group"]) for d in submission["documents"]]
+    rows = _shown(submission, groups, parts)
+    about = f"{facts['settings'].get('decomposition')} by {facts['settings'].get('support')}"
+    return {"about": about, "by": facts["labels"]["by"], "support": parts.get("support"), "rows": rows}
+
+
+def _shown(
     submission: Mapping[str, Any], answer_sets: Sequence[AnswerSet], parts: Mapping[str, Part]
 ) -> list[ShownDetector]:
-    """The detectors of claims of a valid submission, the best first, blind ones behind them; none without claims."""
-    if "claims" not in submission:
-        return []
+    """The detectors, the best first, blind ones behind them."""
     facts = submission["claims"]
     data, columns = labelled_of(facts, submission["documents"], answer_sets)
     known = {name: values for name, values in columns.items() if len(values) and fault_of(values) is None}

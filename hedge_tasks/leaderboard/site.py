@@ -18,7 +18,7 @@ from hedge_tasks.io.files import write_whole
 from hedge_tasks.leaderboard.claims import shown_claims
 from hedge_tasks.leaderboard.comparison import all_differences
 from hedge_tasks.leaderboard.recomputation import Part
-from hedge_tasks.leaderboard.submission import answer_set_of, sha256_of, stored_scores
+from hedge_tasks.leaderboard.submission import sha256_of, stored_scores
 from hedge_tasks.leaderboard.suite import Columns, documents_in, measured_of, metrics_of
 from hedge_tasks.leaderboard.validation import Findings, FindManifests, check, read_submission
 from hedge_tasks.plots.figures import risk_coverage_chart, roc_chart
@@ -345,9 +345,7 @@ def _entry_page(entry: Entry, task_page: str, common: Mapping[str, Any]) -> str:
             (title, higher, measured_of(content["suite"][name]), entry.findings.suite[name])
             for name, (title, higher) in _suite_titles([entry]).items()
         ],
-        claims=shown_claims(content, [answer_set_of(d) for d in content["documents"]], entry.findings.claims),
-        claims_about=content.get("claims"),
-        claims_support=entry.findings.claims.get("support"),
+        claims=shown_claims(content, entry.findings.claims),
         metrics=metrics,
         charts=charts,
         settings=flat_settings(
