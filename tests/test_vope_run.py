@@ -18,7 +18,7 @@ from vope_images import TRUTHS, number_of
 from hedge_tasks.cli import main
 from hedge_tasks.data.answers import AnswerSet
 from hedge_tasks.errors import ConfigError, DataError
-from hedge_tasks.evaluations.vope import documents, extraction, objects
+from hedge_tasks.evaluations.vope import claims, documents, extraction, objects
 from hedge_tasks.evaluations.vope.task import VopeTask
 from hedge_tasks.evaluations.vope.vocabulary import Vocabulary
 from hedge_tasks.lmms.catalogue import task_folder
@@ -202,7 +202,7 @@ def test_the_embedded_model_writes_and_is_rechecked_and_a_second_run_asks_nothin
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The model has only ever seen drawn scans, so here the kinds of scans are the objects; both stages are its own."""
-    for module in (extraction, documents, objects):
+    for module in (claims, extraction, documents, objects):
         monkeypatch.setattr(module, "coco", lambda: SCANS)
     vope_images.build_scans(tmp_path / "hub", n=8)
     monkeypatch.setenv("HEDGE_DATA_DIR", str(tmp_path / "hub"))

@@ -27,8 +27,8 @@ from hedge_tasks.claims.base import (
     ClaimEvidence,
     Support,
 )
-from hedge_tasks.claims.decomposition import Passage, Piece, Pieces, build_decomposition, decomposition_names
-from hedge_tasks.claims.entailment import Asked, build_entailment, entailment_names
+from hedge_tasks.claims.decomposition import Passage, Piece, Pieces, build_decomposition
+from hedge_tasks.claims.entailment import Asked, build_entailment
 
 __all__ = [
     "CONTRADICTION",
@@ -43,6 +43,4 @@ __all__ = [
     "Support",
     "build_decomposition",
     "build_entailment",
-    "decomposition_names",
-    "entailment_names",
 ]

@@ -1,4 +1,7 @@
-"""Asking a model on a server about many texts at once; what it said is kept on disk, and nothing is asked twice."""
+"""Asking a model on a server about many texts at once; what it said is kept on disk, and nothing is asked twice.
+
+Whatever of this room asks a server is an `Asker`: with a prompt, and a form of its replies.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +13,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import nullcontext
 from functools import cached_property
 from importlib import resources
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
 from hedge_tasks.clustering.nli_cache import cache_folder
 from hedge_tasks.errors import ConfigError, HedgeError
@@ -54,7 +57,10 @@ class Prompt:
 
 
 class Asker:
-    """Asks one model behind OpenAI's chat API.
+    """Asks one model behind OpenAI's chat API, with the prompt of the class.
+
+    Attributes:
+        prompt_name: of its prompt; what was said is kept under this name, too.
 
     Args:
         model: Name under which the server knows the model.
@@ -70,11 +76,13 @@ class Asker:
         ConfigError: a value makes no sense.
     """
 
+    prompt_name: ClassVar[str]
+
     def __init__(
         self,
         model: str,
-        url: str | None = None,
         *,
+        url: str | None = None,
         thinking: bool = False,
         concurrency: int = 16,
         timeout: float = 120.0,
@@ -88,6 +96,8 @@ class Asker:
         self.timeout = options.number("timeout", timeout, zero=False)
         self.max_retries = options.count("max_retries", max_retries)
         self.cache = options.flag("cache", cache)
+        self._prompt = Prompt(self.prompt_name)
+        self._known: dict[str, Any] | None = None
 
     def check(self) -> None:
         """Raises ConfigError where an address or a key is missing."""
@@ -95,24 +105,17 @@ class Asker:
 
     def settings(self) -> dict[str, Any]:
         """What decides what is said, ready for JSON."""
-        return {"model": self.model, "thinking": self.thinking}
+        prompt = {"prompt": self._prompt.id, "prompt_digest": self._prompt.digest[:16]}
+        return {"model": self.model, "thinking": self.thinking, **prompt}
 
-    def log(self, kind: str) -> RecordLog | None:
-        """Where what is said is kept; None where it is not."""
-        folder = cache_folder() if self.cache else None
-        return None if folder is None else RecordLog(folder / "claims", kind, "replies about claims")
-
-    def read_all(
+    def _read_all(
         self,
         asked: Sequence[Asked],
-        prompt: Prompt,
         *,
         shown: Callable[[Asked], Mapping[str, Any]],
         schema: Callable[[Asked], Mapping[str, Any]],
         tokens: Callable[[Asked], int],
         read: Callable[[Asked, str], Any],
-        known: Mapping[str, Any],
-        log: RecordLog | None,
     ) -> dict[Asked, Any]:
         """What was said of each, read; asked again once where it could not be. What cannot be read is missing.
 
@@ -122,25 +125,34 @@ class Asker:
             schema: JSON schema of the reply.
             tokens: most tokens of the reply of a model that does not think.
             read: from a reply to something for JSON, or None.
-            known: what was kept, by key (`kept`).
-            log: where what is said is kept.
 
         Raises:
             HedgeError: the server is gone, or refuses all.
         """
-        keys = {one: self._key(prompt, shown(one)) for one in asked}
-        found = {one: known[key] for one, key in keys.items() if key in known}
-        for again in (False, True):
-            left = [one for one in asked if one not in found]
-            requests = [
-                (prompt.messages(shown(one), again=again), self._request(schema(one), tokens(one))) for one in left
-            ]
-            for batch in self._ask(requests):
-                said = {left[i]: value for i, text in batch if (value := read(left[i], text)) is not None}
-                found.update(said)
-                if log is not None:
-                    log.append({"key": keys[one], "said": value} for one, value in said.items())
+        log = self._log()
+        if self._known is None:
+            self._known = _kept(log)
+        keys = {one: self._key(shown(one)) for one in asked}
+        found = {one: self._known[key] for one, key in keys.items() if key in self._known}
+        with nullcontext() if log is None else log:
+            for again in (False, True):
+                left = [one for one in asked if one not in found]
+                requests = [
+                    (self._prompt.messages(shown(one), again=again), self._request(schema(one), tokens(one)))
+                    for one in left
+                ]
+                for batch in self._ask(requests):
+                    said = {left[i]: value for i, text in batch if (value := read(left[i], text)) is not None}
+                    found.update(said)
+                    if log is not None:
+                        self._known.update({keys[one]: value for one, value in said.items()})
+                        log.append({"key": keys[one], "said": value} for one, value in said.items())
         return found
+
+    def _log(self) -> RecordLog | None:
+        """Where what is said is kept; None where it is not."""
+        folder = cache_folder() if self.cache else None
+        return None if folder is None else RecordLog(folder / "claims", self.prompt_name, "replies about claims")
 
     def _ask(self, requests: Sequence[tuple[list[dict[str, Any]], dict[str, Any]]]) -> Iterator[list[tuple[int, str]]]:
         from hedge_tasks.serving.failures import RequestFailed, ServerGone
@@ -190,22 +202,17 @@ class Asker:
             **thinks,
         }
 
-    def _key(self, prompt: Prompt, shown: Mapping[str, Any]) -> str:
-        about = [self.model, self.thinking, prompt.digest, shown]
+    def _key(self, shown: Mapping[str, Any]) -> str:
+        about = [self.model, self.thinking, self._prompt.digest, shown]
         return hashlib.sha256(json.dumps(about).encode("utf-8", "surrogatepass")).hexdigest()
 
 
-def kept(log: RecordLog | None) -> dict[str, Any]:
+def _kept(log: RecordLog | None) -> dict[str, Any]:
     """What a log keeps, by key; damaged lines are passed over."""
     if log is None:
         return {}
     records = (line.record for line in log.read() if line.record is not None)
     return {str(record.get("key")): record.get("said") for record in records}
-
-
-def closing(log: RecordLog | None) -> Any:
-    """A context that makes durable what a log keeps."""
-    return nullcontext() if log is None else log
 
 
 def json_object(reply: str) -> str:

@@ -15,6 +15,7 @@ from typing import Any
 
 from hedge_tasks.adjudication.label_store import LabelStore
 from hedge_tasks.data.answers import Answer, AnswerSet
+from hedge_tasks.leaderboard.claims import of_run as claims_of_run
 from hedge_tasks.leaderboard.submission import digest_of, document_record
 from hedge_tasks.leaderboard.suite import of_run as suite_of_run
 from hedge_tasks.leaderboard.validation import Findings, check
@@ -109,6 +110,9 @@ def _differences(submission: Mapping[str, Any], run: Run) -> Iterator[str]:
 def _document_differences(documents: Sequence[Mapping[str, Any]], run: Run) -> Iterator[str]:
     of_run = {a.id: a for a in run.answer_sets}
     own = suite_of_run(run)
+    claims = claims_of_run(run, texts=any("texts" in document for document in documents))
+    # They are kept in a file of their own beside the run file, which nobody need have been lent.
+    left_out = {"clusterings", *(["claims"] if claims is None else [])}
     stated = {document["id"] for document in documents}
     for id in of_run.keys() - stated:
         yield f"documents: {id[:80]!r} of the run file is missing"
@@ -118,8 +122,10 @@ def _document_differences(documents: Sequence[Mapping[str, Any]], run: Run) -> I
             continue
         verdict, mine = run.verdicts.get(answers.id) or {}, own.records[answers.id]
         expected = document_record(answers, verdict, {}, texts="texts" in document, suite=mine)
-        for name in expected.keys() | document.keys() - {"clusterings"}:
-            if name != "clusterings" and expected.get(name) != document.get(name):
+        if claims is not None:
+            expected["claims"] = claims.records[answers.id]
+        for name in (expected.keys() | document.keys()) - left_out:
+            if expected.get(name) != document.get(name):
                 yield f"documents[{i}].{name}: not that of the run file"
 
 

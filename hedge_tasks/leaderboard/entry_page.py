@@ -9,6 +9,7 @@ from hedge_tasks import __version__
 from hedge_tasks.detectors.pipeline import SCORE_NAMES, Scores, name_of
 from hedge_tasks.detectors.registry import names
 from hedge_tasks.leaderboard.board import stated_auroc, suite_titles, task_page
+from hedge_tasks.leaderboard.claims import shown_claims
 from hedge_tasks.leaderboard.entry import documents_part
 from hedge_tasks.leaderboard.protocol import parameters_of, protocol_of, weights_of
 from hedge_tasks.leaderboard.submission import stored_scores
@@ -63,6 +64,7 @@ def entry_page(content: Mapping[str, Any], findings: Findings, file: str, rate: 
             (title, higher, measured_of(content["suite"][name]), findings.suite[name])
             for name, (title, higher, _) in suite_titles([content]).items()
         ],
+        claims=shown_claims(content, findings.claims),
         metrics=metrics,
         charts=charts,
         settings=flat_settings(

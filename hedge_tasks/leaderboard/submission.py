@@ -20,6 +20,7 @@ from hedge_tasks.detectors.registry import get, names
 from hedge_tasks.detectors.scorer import Scorer
 from hedge_tasks.errors import ConfigError, DataError
 from hedge_tasks.io.files import write_whole
+from hedge_tasks.leaderboard.claims import of_run as claims_of_run
 from hedge_tasks.leaderboard.suite import of_run
 from hedge_tasks.runs.health import Health, health_of
 from hedge_tasks.runs.run_files import Run
@@ -76,7 +77,7 @@ def make_submission(
     given = {"url": url, "note": note, "weights": weights, "parameters": parameters}
     with_texts = texts_licence(run.task) is not None if texts is None else texts
     settings = json.loads(json.dumps(run.settings, default=str))
-    own = of_run(run)
+    own, claims = of_run(run), claims_of_run(run, texts=with_texts)
     documents = [
         document_record(
             a,
@@ -84,6 +85,7 @@ def make_submission(
             {key: of[i] for key, of in scores.items()},
             texts=with_texts,
             suite=own.records[a.id],
+            claims=None if claims is None else claims.records[a.id],
         )
         for i, a in enumerate(run.answer_sets)
     ]
@@ -98,6 +100,7 @@ def make_submission(
         "summary": summary_of(run.answer_sets),
         "suite": own.numbers,
         "documents": documents,
+        **({} if claims is None else {"claims": dict(claims.facts)}),
     }
     # From what is stated there, as whoever validates it will do.
     content["clusterings"] = {key: _clustering(scorer, scores[key]) for key, scorer in used.items()}
@@ -260,6 +263,7 @@ def document_record(
     *,
     texts: bool,
     suite: Mapping[str, Any] = {},
+    claims: Mapping[str, Any] | None = None,
 ) -> dict[str, Any]:
     """What a submission says of one document.
 
@@ -269,6 +273,7 @@ def document_record(
         scores: by clustering.
         texts: whether question, reference and answers are in it.
         suite: by metric of the suite, the record that it is made of.
+        claims: of the baseline answer; see `hedge_tasks.leaderboard.claims`.
     """
     pictures = verdict.get("image_key")
     digests = {"question": text_digest(answers.question), "reference": text_digest(answers.reference)}
@@ -296,6 +301,8 @@ def document_record(
         document["drawn"] = asdict(answers.drawn)
     if suite:
         document["suite"] = dict(suite)
+    if claims is not None:
+        document["claims"] = dict(claims)
     if texts:
         finish = [answer.finish for answer in answers.answers]
         document["texts"] = {"question": answers.question, "reference": answers.reference, "answers": answers.texts}

@@ -17,6 +17,7 @@ from hedge_tasks.detectors.scorer import score_all
 from hedge_tasks.detectors.thresholds import ThresholdChoice, held_out_ids
 from hedge_tasks.errors import ConfigError, DataError
 from hedge_tasks.io.outside import read_json
+from hedge_tasks.leaderboard.claims import check_claims, evidence_of_claims
 from hedge_tasks.leaderboard.coverage import Coverage, coverage_of, edition_of
 from hedge_tasks.leaderboard.recomputation import (
     NO_TEXTS,
@@ -67,6 +68,7 @@ class Findings:
         suite: by metric of the suite, whether its number is.
         detectors: by clustering and name, whether the scores follow from cluster ids, log-probabilities and texts.
         set_aside: why the entry is not ranked beside others.
+        claims: of the support of claims, and by detector of claims, whether they are verified; empty without claims.
     """
 
     problems: tuple[str, ...] = ()
@@ -76,6 +78,7 @@ class Findings:
     detectors: Mapping[str, Mapping[str, Part]] = field(default_factory=dict)
     suite: Mapping[str, Part] = field(default_factory=dict)
     set_aside: tuple[str, ...] = ()
+    claims: Mapping[str, Part] = field(default_factory=dict)
 
     @property
     def ranked(self) -> bool:
@@ -133,6 +136,8 @@ def check(
         found += wrong
     suite, wrong = check_suite(submission, labels)
     found += wrong
+    claims, wrong = check_claims(submission, answer_sets)
+    found += wrong
     edition = edition_of(submission)
     unreliable, wrong = _unreliable(submission, answer_sets)
     aside = [_part_of_task(coverage), edition.other, unreliable]
@@ -144,6 +149,7 @@ def check(
         verified,
         suite,
         tuple(reason for reason in aside if reason),
+        claims,
     )
 
 
@@ -236,7 +242,8 @@ def _check_clustering(
     clustered = [clustered_as_stated(a, d, name) for a, d in zip(answer_sets, submission["documents"], strict=True)]
     backend = again.scorer.backend if again.scorer else None
     try:
-        ours = score_all(clustered, backend, asked, alpha=of["alpha"])
+        about: dict[str, Any] = {"alpha": of["alpha"], "claims": lambda: evidence_of_claims(submission, answer_sets)}
+        ours = score_all(clustered, backend, asked, **about)
     except DataError as error:
         return parts, [*wrong, f"clusterings.{name}: {error}"]
     wrong += islice(_score_differences(name, asked, ours, stated), _MOST)
@@ -252,6 +259,9 @@ def _can_be_computed(detector: str, submission: Mapping[str, Any], again: Cluste
         return Part(False, "no detector of this name is installed here")
     if follows_from_numbers(detector):
         return Part(True, "computed again from cluster ids and log-probabilities")
+    if "claims" in get(detector).needs:
+        there = "claims" in submission
+        return Part(there, "computed again from the support of claims" if there else "the claims are not in it")
     if not all("texts" in document for document in submission["documents"]):
         return Part(False, NO_TEXTS)
     if get(detector).needs & _OF_MODELS and again.scorer is None:

@@ -193,7 +193,7 @@ def _kept_line(answers: AnswerSet, one: Supported) -> dict[str, Any]:
     line |= {"covered": one.decomposed.covered, "unlocated": one.decomposed.unlocated}
     for name in ("clean", "noisy", "elsewhere", "graph", "ccp"):
         if (matrix := getattr(one, name)) is not None:
-            line[name] = _packed(matrix)
+            line[name] = packed(matrix)
     return line | ({"graph_rows": list(one.graph_rows)} if one.graph_rows else {})
 
 
@@ -208,8 +208,8 @@ def _of_line(row: Mapping[str, Any], answers: AnswerSet, where: str) -> Supporte
         claims.append(Claim(f"{answers.id}#{i}", answers.id, said, int(start), int(end), kind))
     decomposed = Decomposed(tuple(claims), float(row["covered"]), int(row["unlocated"]))
     more = ("elsewhere", "graph", "ccp")
-    matrices: dict[str, Any] = {name: _unpacked(row[name], f"{where}: {name}") for name in more if name in row}
-    clean, noisy = (_unpacked(row[name], f"{where}: {name}") for name in ("clean", "noisy"))
+    matrices: dict[str, Any] = {name: unpacked(row[name], f"{where}: {name}") for name in more if name in row}
+    clean, noisy = (unpacked(row[name], f"{where}: {name}") for name in ("clean", "noisy"))
     k, n, m = len(claims), len(answers.clean), len(answers.noisy)
     if clean.shape != (k, n, 3) or noisy.shape != (k, m, 3):
         raise DataError(f"{where}: the support is not that of {k} claims by {n} + {m} draws")
@@ -222,7 +222,7 @@ def _checksum(answers: AnswerSet) -> str:
     return f"{zlib.crc32(chr(0).join(answers.texts).encode()):08x}"
 
 
-def _packed(matrix: Matrix) -> dict[str, Any]:
+def packed(matrix: Matrix) -> dict[str, Any]:
     """Numbers in half the space where that loses nothing."""
     values = np.asarray(matrix, dtype="<f8")
     small = values.astype("<f4")
@@ -231,7 +231,7 @@ def _packed(matrix: Matrix) -> dict[str, Any]:
     return {"shape": list(values.shape), "type": values.dtype.str, "data": base64.b64encode(values.tobytes()).decode()}
 
 
-def _unpacked(fields: Mapping[str, Any], where: str) -> Matrix:
+def unpacked(fields: Mapping[str, Any], where: str) -> Matrix:
     if fields["type"] not in ("<f4", "<f8"):
         raise DataError(f"{where}: numbers of the type {outside.shown(fields['type'])}")
     try:

@@ -25,7 +25,6 @@ __all__ = [
     "Pieces",
     "build_decomposition",
     "decompose",
-    "decomposition_names",
 ]
 
 
@@ -101,10 +100,6 @@ def build_decomposition(name: str, **options: Any) -> Decomposition:
         ConfigError: the name or an option is unknown; names the nearest one.
     """
     return DECOMPOSITIONS.build(name, **options)
-
-
-def decomposition_names() -> list[str]:
-    return DECOMPOSITIONS.names()
 
 
 @dataclass(frozen=True)

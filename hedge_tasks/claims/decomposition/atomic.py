@@ -8,7 +8,7 @@ from typing import Any
 
 from loguru import logger
 
-from hedge_tasks.claims.asking import Asker, Prompt, closing, json_object, kept
+from hedge_tasks.claims.asking import Asker, json_object
 from hedge_tasks.claims.decomposition import Passage, Piece, Pieces
 from hedge_tasks.errors import DataError
 from hedge_tasks.io.outside import parse_json
@@ -37,60 +37,39 @@ _SCHEMA: Mapping[str, Any] = {
 }
 
 
-class AtomicDecomposition:
+class AtomicDecomposition(Asker):
     """Every single statement of a text, in a sentence that can be understood alone, with the words it stands for.
 
     A claim whose quotation does not stand in the text is counted and left out. A text whose reply cannot be read twice
     has no claims, and a warning counts these.
 
     Args:
-        model: Name under which the server knows the model.
-        url: See `hedge_tasks.claims.asking.Asker`, as the further options.
+        model, url, ...: see `hedge_tasks.claims.asking.Asker`.
 
     Raises:
         ConfigError: a value makes no sense.
     """
 
     name = "atomic"
-
-    def __init__(
-        self,
-        model: str,
-        *,
-        url: str | None = None,
-        thinking: bool = False,
-        concurrency: int = 16,
-        timeout: float = 120.0,
-        max_retries: int = 8,
-        cache: bool = True,
-    ) -> None:
-        asking: dict[str, Any] = {"thinking": thinking, "concurrency": concurrency, "timeout": timeout}
-        self._asker = Asker(model, url, **asking, max_retries=max_retries, cache=cache)
-        self._prompt = Prompt("atomic")
+    prompt_name = "atomic"
 
     def pieces(self, passages: Sequence[Passage]) -> list[Pieces]:
         texts = list(dict.fromkeys(p.text for p in passages if p.text.strip() and len(p.text) <= LONGEST))
-        log = self._asker.log("atomic")
-        with closing(log):
-            said = self._asker.read_all(
-                texts,
-                self._prompt,
-                shown=lambda text: {"text": text},
-                schema=lambda text: _SCHEMA,
-                tokens=lambda text: 128 + len(text),
-                read=lambda text, reply: read_claims(reply),
-                known=kept(log),
-                log=log,
-            )
+        said = self._read_all(
+            texts,
+            shown=lambda text: {"text": text},
+            schema=lambda text: _SCHEMA,
+            tokens=lambda text: 128 + len(text),
+            read=lambda text, reply: read_claims(reply),
+        )
         found = {text: located(text, said.get(text) or []) for text in texts}
         if missing := sum(bool(p.text.strip()) and p.text not in said for p in passages):
-            logger.warning("{} texts could not be taken apart by {}: they have no claims", missing, self._asker.model)
+            logger.warning("{} texts could not be taken apart by {}: they have no claims", missing, self.model)
         return [found.get(passage.text, Pieces(())) for passage in passages]
 
     def settings(self) -> dict[str, Any]:
-        asking = {f"decomposition_{key}": value for key, value in self._asker.settings().items()}
-        prompt = {"decomposition_prompt": self._prompt.id, "decomposition_prompt_digest": self._prompt.digest[:16]}
-        return {"decomposition": self.name, **asking, **prompt}
+        asking = {f"decomposition_{key}": value for key, value in super().settings().items()}
+        return {"decomposition": self.name, **asking}
 
 
 def read_claims(reply: str) -> list[list[str]] | None:

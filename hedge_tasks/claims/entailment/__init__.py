@@ -17,7 +17,7 @@ from hedge_tasks.claims.base import ENTAILMENT, NEUTRAL
 from hedge_tasks.evaluation import brought
 from hedge_tasks.registry import Registry
 
-__all__ = ["ENTAILMENTS", "Asked", "Entailment", "build_entailment", "entailment_names", "silent_or_entailed"]
+__all__ = ["ENTAILMENTS", "Asked", "Entailment", "build_entailment", "silent_or_entailed"]
 
 FloatArray = npt.NDArray[np.float64]
 
@@ -84,10 +84,6 @@ def build_entailment(name: str, **options: Any) -> Entailment:
         ConfigError: the name or an option is unknown; names the nearest one.
     """
     return ENTAILMENTS.build(name, **options)
-
-
-def entailment_names() -> list[str]:
-    return ENTAILMENTS.names()
 
 
 def silent_or_entailed(entailed: npt.ArrayLike) -> FloatArray:

@@ -10,13 +10,12 @@ from typing import Any
 import numpy as np
 from loguru import logger
 
-from hedge_tasks.claims.asking import Asker, Prompt, closing, json_object, kept
+from hedge_tasks.claims.asking import Asker, json_object
 from hedge_tasks.claims.base import CONTRADICTION, ENTAILMENT, NEUTRAL
 from hedge_tasks.claims.entailment import Asked, FloatArray
 from hedge_tasks.errors import DataError
 from hedge_tasks.io import options
 from hedge_tasks.io.outside import parse_json
-from hedge_tasks.io.record_log import RecordLog
 
 VERDICTS = {"yes": ENTAILMENT, "no": NEUTRAL, "contradicts": CONTRADICTION}
 
@@ -34,7 +33,7 @@ class Call:
     claims: tuple[str, ...]
 
 
-class JudgeEntailment:
+class JudgeEntailment(Asker):
     """Asks a model behind OpenAI's chat API about all claims of an answer in one call a draw.
 
     A reply that cannot be read is asked for again, then each claim by itself; what is still not read has no support
@@ -43,7 +42,7 @@ class JudgeEntailment:
 
     Args:
         model: Name under which the server knows the model.
-        url: See `hedge_tasks.claims.asking.Asker`, as the further options.
+        url: See `Asker`, as the further options.
         claims_a_call: Most claims in one call; 1 asks about each by itself.
 
     Raises:
@@ -51,6 +50,7 @@ class JudgeEntailment:
     """
 
     name = "judge"
+    prompt_name = "support"
     contradicts = True
     priced = "judge calls"
 
@@ -67,9 +67,8 @@ class JudgeEntailment:
         cache: bool = True,
     ) -> None:
         asking: dict[str, Any] = {"thinking": thinking, "concurrency": concurrency, "timeout": timeout}
-        self._asker = Asker(model, url, **asking, max_retries=max_retries, cache=cache)
+        super().__init__(model, url=url, **asking, max_retries=max_retries, cache=cache)
         self.claims_a_call = options.count("claims_a_call", claims_a_call, at_least=1)
-        self._prompt = Prompt("support")
 
     def singly(self) -> JudgeEntailment:
         """The same judge, asked about each claim by itself."""
@@ -79,30 +78,22 @@ class JudgeEntailment:
 
     def support(self, asked: Sequence[Asked]) -> list[FloatArray]:
         calls = list(dict.fromkeys(call for one in asked for call in self._calls(one)))
-        log = self._asker.log("support")
-        with closing(log):
-            known = kept(log)
-            said = self._answers(calls, known, log)
-            unread = [call for call in calls if call not in said and len(call.claims) > 1]
-            singles = dict.fromkeys(Call(call.draw, (claim,)) for call in unread for claim in call.claims)
-            said |= self._answers([call for call in singles if call not in said], known, log)
+        said = self._answers(calls)
+        unread = [call for call in calls if call not in said and len(call.claims) > 1]
+        singles = dict.fromkeys(Call(call.draw, (claim,)) for call in unread for claim in call.claims)
+        said |= self._answers([call for call in singles if call not in said])
         pairs = ((call.draw, claim, v) for call, of in said.items() for claim, v in zip(call.claims, of, strict=True))
         verdicts = {(draw, claim): verdict for draw, claim, verdict in pairs}
         found = [_support(one, verdicts) for one in asked]
         if unknown := sum(int(np.isnan(one[..., 0]).sum()) for one in found):
-            logger.warning("{} verdicts of judge {} could not be had or read: unknown", unknown, self._asker.model)
+            logger.warning("{} verdicts of judge {} could not be had or read: unknown", unknown, self.model)
         return found
 
     def price(self, asked: Sequence[Asked]) -> int:
         return len({call for one in asked for call in self._calls(one)})
 
-    def check(self) -> None:
-        """Raises ConfigError where an address or a key is missing."""
-        self._asker.check()
-
     def settings(self) -> dict[str, Any]:
-        prompt = {"prompt": self._prompt.id, "prompt_digest": self._prompt.digest[:16]}
-        return {"support": self.name, **self._asker.settings(), **prompt, "claims_a_call": self.claims_a_call}
+        return {"support": self.name, **super().settings(), "claims_a_call": self.claims_a_call}
 
     def _calls(self, asked: Asked) -> Iterator[Call]:
         claims = tuple(dict.fromkeys(claim for claim in asked.claims if claim.strip()))
@@ -110,18 +101,13 @@ class JudgeEntailment:
             for start in range(0, len(claims), self.claims_a_call):
                 yield Call(draw, claims[start : start + self.claims_a_call])
 
-    def _answers(
-        self, calls: Sequence[Call], known: Mapping[str, Any], log: RecordLog | None
-    ) -> dict[Call, tuple[int, ...]]:
-        found = self._asker.read_all(
+    def _answers(self, calls: Sequence[Call]) -> dict[Call, tuple[int, ...]]:
+        found = self._read_all(
             calls,
-            self._prompt,
             shown=lambda call: {"text": call.draw, "claims": _numbered(call.claims)},
             schema=_schema,
             tokens=lambda call: 64 + _TOKENS_A_CLAIM * len(call.claims),
             read=lambda call, reply: read_verdicts(reply, len(call.claims)),
-            known=known,
-            log=log,
         )
         return {call: tuple(said) for call, said in found.items() if _are_verdicts(said, len(call.claims))}
 

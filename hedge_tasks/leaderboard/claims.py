@@ -1,0 +1,439 @@
+"""The claims of a run in a submission: where each stands, its label, how far every draw supports it, and what follows.
+
+No text is in it but where the submission has texts. Scores are computed again from the support, ROC-AUCs from scores
+and labels, always; the support itself where words or objects gave it and the texts are there.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import islice
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from hedge_tasks.claims import Asked, build_entailment
+from hedge_tasks.claims.base import Claim, ClaimEvidence
+from hedge_tasks.claims.decomposition import Decomposed
+from hedge_tasks.claims.labels import label_of
+from hedge_tasks.data.answers import Answer, AnswerSet
+from hedge_tasks.detectors.registry import get, names
+from hedge_tasks.errors import DataError, HedgeError
+from hedge_tasks.leaderboard.recomputation import NO_TEXTS, Part
+from hedge_tasks.runs.claim_files import packed, unpacked
+from hedge_tasks.runs.claim_numbers import (
+    TEXT,
+    FloatArray,
+    Labelled,
+    blind_columns,
+    column,
+    fault_of,
+    labelled_claims,
+    pooled,
+    text_scores,
+    within,
+)
+from hedge_tasks.runs.claims import Supported, claim_evidence, groups_of
+from hedge_tasks.runs.kept_claims import label_options, scored_kept
+from hedge_tasks.runs.run_files import Run
+from hedge_tasks.statistics import Comparison, Estimate, StratifiedAuroc, compare_scores, compare_within
+
+DECIMALS = 6
+_TOLERANCE = 0.5 * 10**-DECIMALS + 1e-7
+_SCORE_TOLERANCE = 1e-6
+_MOST = 20
+
+_FREE = ("words", "object")
+"""Supports that need no model."""
+
+_OF_SUPPORT = frozenset({"clean_support", "noisy_support", "contradictions", "elsewhere"})
+"""What a detector may need so that its scores follow from the support alone."""
+
+_PLACES = frozenset({"claim_position"})
+"""Detectors that look at nothing but the order of the claims."""
+
+
+@dataclass(frozen=True)
+class OfRun:
+    """What a submission says of a run's claims.
+
+    Attributes:
+        facts: settings, detectors and aggregates.
+        records: by id of the document.
+    """
+
+    facts: Mapping[str, Any]
+    records: Mapping[str, Mapping[str, Any]]
+
+
+def of_run(run: Run, *, texts: bool) -> OfRun | None:
+    """The claims that are kept with a run, for a submission; None where none are.
+
+    Args:
+        texts: whether what is claimed is in it.
+    """
+    scored = scored_kept(run)
+    if scored is None:
+        return None
+    options = label_options(run)
+    data = labelled_claims(scored, **options)
+    shown = {n: v for n in _names_of(scored) if fault_of(v := column(scored.answers, n, data)) is None}
+    fitted, _ = text_scores(data) if len(data.labels) else (None, "")
+    of_text: dict[tuple[int, int], float] = {}
+    if fitted is not None and fault_of(fitted) is None:
+        of_text = dict(zip(data.places, fitted.tolist(), strict=True))
+    records = {}
+    for i, one in enumerate(scored.answers):
+        evidence = one.evidence
+        scores = {name: [_written(v) for v in one.scores.get(name, ())] for name in shown}
+        if of_text:
+            scores[TEXT] = [_written(of_text.get((i, k), math.nan)) for k in range(len(one.claims))]
+        record: dict[str, Any] = {
+            "spans": [[claim.start, claim.end] for claim in one.claims],
+            "labels": [label_of(label, **options) for label in one.labels.labels],
+            "clean": packed(evidence.clean),
+            "noisy": packed(evidence.noisy),
+            "scores": scores,
+        }
+        if evidence.elsewhere is not None:
+            record["elsewhere"] = packed(evidence.elsewhere)
+        if texts:
+            record["texts"] = [claim.text for claim in one.claims]
+        records[one.answers.id] = record
+    evidences = [one.evidence for one in scored.answers]
+    clean, noisy = (min((getattr(e, key) for e in evidences), default=0) for key in ("n_clean", "n_noisy"))
+    facts = {
+        "settings": dict(scored.settings),
+        "contradicts": evidences[0].contradicts if evidences else True,
+        "labels": {**options, "by": scored.labelled_by},
+        "detectors": {name: _about(name, clean, noisy) for name in (*shown, *([TEXT] if of_text else []))},
+    }
+    documents = [{"claims": records[answers.id]} for answers in run.answer_sets]
+    return OfRun({**facts, "aggregates": _aggregates(facts, documents, list(run.answer_sets))}, records)
+
+
+def _names_of(scored: Any) -> list[str]:
+    return list(dict.fromkeys(name for one in scored.answers for name in one.scores))
+
+
+def _about(name: str, clean: int, noisy: int) -> dict[str, Any]:
+    if name == TEXT:
+        return {"title": "Text classifier", "draws": 0, "blind": True}
+    detector = get(name)
+    return {"title": detector.title, "draws": detector.draws(clean, noisy), "blind": detector.blind}
+
+
+def _written(value: float) -> float | None:
+    return value if math.isfinite(value) else None
+
+
+# --- what a submission says -------------------------------------------------------------------------------------------
+
+
+def support_of(submission: Mapping[str, Any], answer_sets: Sequence[AnswerSet]) -> list[Supported]:
+    """Claims and support as they are stated.
+
+    Raises:
+        DataError: they are not those of the documents' answers; names the place.
+    """
+    found = []
+    for i, (document, answers) in enumerate(zip(submission["documents"], answer_sets, strict=True)):
+        at = f"documents[{i}].claims"
+        if "claims" not in document:
+            raise DataError(f"{at}: missing")
+        record = document["claims"]
+        texts = record.get("texts") or [""] * len(record["spans"])
+        k = len(record["spans"])
+        lengths = {"texts": texts, "labels": record["labels"], **record["scores"]}
+        for name, values in lengths.items():
+            if len(values) != k:
+                raise DataError(f"{at}.{name}: {len(values)} for {k} claims")
+        if record["scores"].keys() != submission["claims"]["detectors"].keys():
+            raise DataError(f"{at}.scores: not the detectors of the submission")
+        if any(not 0 <= start < end for start, end in record["spans"]):
+            raise DataError(f"{at}.spans: a claim has no characters")
+        claims = tuple(
+            Claim(f"{answers.id}#{j}", answers.id, text, start, end, "")
+            for j, (text, (start, end)) in enumerate(zip(texts, record["spans"], strict=True))
+        )
+        sizes = {"clean": len(answers.clean), "noisy": len(answers.noisy), "elsewhere": None}
+        matrices = {name: _matrix(record[name], k, n, f"{at}.{name}") for name, n in sizes.items() if name in record}
+        found.append(
+            Supported(Decomposed(claims, 1.0), matrices["clean"], matrices["noisy"], matrices.get("elsewhere"))
+        )
+    return found
+
+
+def _matrix(fields: Mapping[str, Any], k: int, n: int | None, at: str) -> npt.NDArray[np.floating[Any]]:
+    try:
+        found = unpacked(fields, at)
+    except (ValueError, OverflowError):
+        raise DataError(f"{at}: no matrix") from None
+    if found.ndim != 3 or found.shape[0] != k or found.shape[2] != 3 or (n is not None and found.shape[1] != n):
+        raise DataError(f"{at}: the shape is not that of {k} claims and their draws")
+    return found
+
+
+class _Said:
+    """Who gave the support of a submission."""
+
+    def __init__(self, submission: Mapping[str, Any]) -> None:
+        self.name = str(submission["claims"]["settings"].get("support", ""))
+        self.contradicts: bool = submission["claims"]["contradicts"]
+
+
+def evidence_of_claims(submission: Mapping[str, Any], answer_sets: Sequence[AnswerSet]) -> dict[str, ClaimEvidence]:
+    """By id what detectors see of a document's claims; empty where the submission has none.
+
+    Raises:
+        DataError: as `support_of`.
+    """
+    if "claims" not in submission:
+        return {}
+    evidence = claim_evidence(answer_sets, support_of(submission, answer_sets), _Said(submission))
+    return {answers.id: one for answers, one in zip(answer_sets, evidence, strict=True)}
+
+
+def labelled_of(
+    facts: Mapping[str, Any], documents: Sequence[Mapping[str, Any]], answer_sets: Sequence[AnswerSet]
+) -> tuple[Labelled, dict[str, FloatArray]]:
+    """The labelled claims of known support, and the stated scores of every detector for them."""
+    groups = groups_of(answer_sets)
+    labels, answers, images = [], [], []
+    columns: dict[str, list[float]] = {name: [] for name in facts["detectors"]}
+    for i, document in enumerate(documents):
+        record = document["claims"]
+        known = np.asarray(~np.isnan(unpacked(record["clean"], "clean")).any(axis=(1, 2)))
+        for k, label in enumerate(record["labels"]):
+            if label is None or not known[k]:
+                continue
+            labels.append(label)
+            answers.append(i)
+            images.append(groups[i])
+            for name, values in columns.items():
+                value = record["scores"][name][k]
+                values.append(math.nan if value is None else value)
+    data = Labelled(np.array(labels, dtype=np.int64), np.array(answers, dtype=np.int64), tuple(images))
+    return data, {name: np.array(values, dtype=np.float64) for name, values in columns.items()}
+
+
+def _aggregates(
+    facts: Mapping[str, Any], documents: Sequence[Mapping[str, Any]], answer_sets: Sequence[AnswerSet]
+) -> dict[str, Any]:
+    data, columns = labelled_of(facts, documents, answer_sets)
+    return {
+        name: {"pooled": _pooled(values, data), "within": _within(values, data)} for name, values in columns.items()
+    }
+
+
+def _pooled(values: FloatArray, data: Labelled) -> dict[str, Any]:
+    found = _estimate(values, data)
+    return {**_rounded(found), "n": found.n, "n_positive": found.n_positive, "reason": found.reason}
+
+
+def _estimate(values: FloatArray, data: Labelled) -> Estimate:
+    why = "no claim has a label" if not len(values) else fault_of(values)
+    return Estimate(None, None, len(values), int(data.labels.sum()), why) if why else pooled(values, data)
+
+
+def _within(values: FloatArray, data: Labelled) -> dict[str, Any]:
+    if not len(values) or fault_of(values):
+        return {**dict.fromkeys(("value", "stderr", "low", "high")), "n_pairs": 0, "reason": "no claim has a label"}
+    found = within(values, data)
+    return {**_rounded(found), "n_pairs": found.n_pairs, "reason": found.reason}
+
+
+def _rounded(found: Estimate | StratifiedAuroc) -> dict[str, float | None]:
+    low, high = found.interval or (None, None)
+    numbers = {"value": found.value, "stderr": found.stderr, "low": low, "high": high}
+    return {key: None if value is None else round(value, DECIMALS) for key, value in numbers.items()}
+
+
+# --- checks -----------------------------------------------------------------------------------------------------------
+
+
+def check_claims(submission: Mapping[str, Any], answer_sets: Sequence[AnswerSet]) -> tuple[dict[str, Part], list[str]]:
+    """Compute everything about claims again that can be.
+
+    Returns:
+        By "support" and by the name of each detector, whether it is verified; and what is wrong.
+    """
+    if "claims" not in submission:
+        strays = [i for i, document in enumerate(submission["documents"]) if "claims" in document]
+        return {}, [f"documents[{i}].claims: the submission has no claims" for i in strays[:_MOST]]
+    try:
+        supported = support_of(submission, answer_sets)
+        evidence = claim_evidence(answer_sets, supported, _Said(submission))
+    except DataError as error:
+        return {}, [str(error)[:300]]
+    texts = all("texts" in d["claims"] and "texts" in d for d in submission["documents"])
+    support, wrong = _support_again(submission, supported, answer_sets, texts)
+    parts = {"support": support}
+    for name in submission["claims"]["detectors"]:
+        parts[name] = _part(name, support, texts)
+    asked = [name for name, part in parts.items() if name != "support" and part.verified]
+    wrong += islice(_score_faults(submission, evidence, asked), _MOST)
+    wrong += islice(_aggregate_faults(submission, answer_sets), _MOST)
+    wrong += islice(_detector_faults(submission, evidence), _MOST)
+    return parts, wrong[:_MOST]
+
+
+def _part(name: str, support: Part, texts: bool) -> Part:
+    if name == TEXT:
+        return Part(False, "fitted to the labels by whoever submitted it")
+    if name not in names("claim"):
+        return Part(False, "no detector of this name is installed here")
+    if name in _PLACES:
+        return Part(True, "computed again from the places of the claims")
+    if get(name).needs <= _OF_SUPPORT:
+        return Part(True, f"computed again from the support ({support.reason})")
+    if get(name).needs <= {"claims", "rarity"}:
+        return Part(texts, "computed again from the texts" if texts else NO_TEXTS)
+    return Part(False, "what it looks at is not in the submission")
+
+
+def _support_again(
+    submission: Mapping[str, Any], supported: Sequence[Supported], answer_sets: Sequence[AnswerSet], texts: bool
+) -> tuple[Part, list[str]]:
+    """Ask who needs no model how far the draws support the claims."""
+    name = str(submission["claims"]["settings"].get("support", ""))
+    if name not in _FREE:
+        return Part(False, f"the support is that of {name[:80]!r}, who is not asked again here"), []
+    if not texts:
+        return Part(False, f"the support is that of {name!r}, but {NO_TEXTS}"), []
+    asked = [
+        Asked(
+            tuple(claim.text for claim in one.decomposed.claims), tuple(answer.text for answer in (*a.clean, *a.noisy))
+        )
+        for one, a in zip(supported, answer_sets, strict=True)
+    ]
+    try:
+        ours = build_entailment(name).support(asked)
+    except HedgeError as error:
+        return Part(False, f"the support cannot be computed here: {error}"[:300]), []
+    wrong = [
+        f"documents[{i}].claims: not the support of {name!r}"
+        for i, (one, matrix) in enumerate(zip(supported, ours, strict=True))
+        if not np.allclose(np.concatenate([one.clean, one.noisy], axis=1), matrix, atol=_SCORE_TOLERANCE)
+    ]
+    return Part(not wrong, f"the support is that of {name!r}, computed again"), wrong[:_MOST]
+
+
+def _score_faults(
+    submission: Mapping[str, Any], evidence: Sequence[ClaimEvidence], asked: Sequence[str]
+) -> Iterator[str]:
+    for i, (document, one) in enumerate(zip(submission["documents"], evidence, strict=True)):
+        for name in asked:
+            stated = document["claims"]["scores"][name]
+            ours = get(name).claim_scores(one) if one.claims else np.empty(0)
+            values = [None] * len(stated) if ours is None else [_written(float(v)) for v in ours]
+            if not all(_close(a, b, _SCORE_TOLERANCE) for a, b in zip(values, stated, strict=True)):
+                yield f"documents[{i}].claims.scores.{name}: not what follows from the support"
+
+
+def _aggregate_faults(submission: Mapping[str, Any], answer_sets: Sequence[AnswerSet]) -> Iterator[str]:
+    facts = submission["claims"]
+    if facts["aggregates"].keys() != facts["detectors"].keys():
+        yield "claims.aggregates: not the detectors of the submission"
+        return
+    for name, ours in _aggregates(facts, submission["documents"], answer_sets).items():
+        for kind, numbers in ours.items():
+            for key, value in numbers.items():
+                theirs = facts["aggregates"][name][kind][key]
+                both = isinstance(value, float) and isinstance(theirs, (int, float))
+                if not (abs(value - theirs) <= _TOLERANCE if both else value == theirs):
+                    yield f"claims.aggregates.{name}.{kind}.{key}: stated {theirs}, computed {value}"
+
+
+def _detector_faults(submission: Mapping[str, Any], evidence: Sequence[ClaimEvidence]) -> Iterator[str]:
+    """Prices, and who is blind; and no blind baseline may be kept silent that has a number."""
+    clean, noisy = (min((getattr(e, key) for e in evidence), default=0) for key in ("n_clean", "n_noisy"))
+    stated = submission["claims"]["detectors"]
+    for name, about in stated.items():
+        if name != TEXT and name not in names("claim"):
+            continue
+        ours = _about(name, clean, noisy)
+        for key in ("draws", "blind"):
+            if about[key] != ours[key]:
+                yield f"claims.detectors.{name}.{key}: stated {about[key]}, computed {ours[key]}"
+    labels = [d["claims"]["labels"] for d in submission["documents"]]
+    places = [k for of in labels for k, label in enumerate(of) if label is not None]
+    if len(set(places)) > 1 and "claim_position" not in stated:
+        yield "claims.detectors: the blind baseline claim_position is missing"
+
+
+def _close(ours: float | None, theirs: float | None, tolerance: float) -> bool:
+    return ours is theirs if ours is None or theirs is None else abs(ours - theirs) <= tolerance
+
+
+# --- for pages --------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class ShownDetector:
+    """A detector of claims on an entry's page.
+
+    Attributes:
+        name, title, draws, blind: as stated.
+        pooled, within: ROC-AUC over all claims and within the answer.
+        against: of both, the paired difference to the best blind baseline; None for blind ones.
+        part: whether its scores are verified.
+    """
+
+    name: str
+    title: str
+    draws: int
+    blind: bool
+    pooled: Estimate
+    within: StratifiedAuroc
+    against: tuple[Comparison | None, Comparison | None]
+    part: Part
+
+
+def shown_claims(submission: Mapping[str, Any], parts: Mapping[str, Part]) -> dict[str, Any] | None:
+    """What a page shows of the claims of a valid submission (`_claims_of_entry.html.j2`); None without any.
+
+    Args:
+        parts: whether what they rest on is verified; see `check_claims`.
+    """
+    if "claims" not in submission:
+        return None
+    facts = submission["claims"]
+    groups = [AnswerSet(d["id"], Answer(""), (), group=d["group"]) for d in submission["documents"]]
+    rows = _shown(submission, groups, parts)
+    about = f"{facts['settings'].get('decomposition')} by {facts['settings'].get('support')}"
+    return {"about": about, "by": facts["labels"]["by"], "support": parts.get("support"), "rows": rows}
+
+
+def _shown(
+    submission: Mapping[str, Any], answer_sets: Sequence[AnswerSet], parts: Mapping[str, Part]
+) -> list[ShownDetector]:
+    """The detectors, the best first, blind ones behind them."""
+    facts = submission["claims"]
+    data, columns = labelled_of(facts, submission["documents"], answer_sets)
+    known = {name: values for name, values in columns.items() if len(values) and fault_of(values) is None}
+    told = {name for name in known if facts["detectors"][name]["blind"]}
+    ours = {name: values for name, values in known.items() if name == TEXT or name in names("claim")}
+    blind = blind_columns({name: values for name, values in ours.items() if name in told}, data)
+    numbers = {n: (pooled(v, data), within(v, data)) for n, v in {**known, **blind}.items()}
+    best = (
+        max(sorted(blind), key=lambda name: numbers[name][0].value or 0.0, default=None),
+        max(sorted(blind), key=lambda name: numbers[name][1].value or 0.0, default=None),
+    )
+    found = []
+    for name, (over_all, inside) in numbers.items():
+        about, values = facts["detectors"][name], known[name]
+        against: tuple[Comparison | None, Comparison | None] = (None, None)
+        if not about["blind"] and best[0] is not None and best[1] is not None:
+            strata = data.answers.tolist()
+            against = (
+                compare_scores(values, blind[best[0]], data.labels, groups=data.groups),
+                compare_within(values, blind[best[1]], data.labels, strata, groups=data.groups),
+            )
+        part = parts.get(name, Part(False, "not looked at"))
+        row = (name, about["title"], about["draws"], about["blind"], over_all, inside, against, part)
+        found.append(ShownDetector(*row))
+    return sorted(found, key=lambda row: (row.blind, -(row.pooled.value or 0.0), row.name))
