@@ -33,6 +33,7 @@ class ReplyJudge(ABC):
         unread: category of a reply that cannot be read.
         undecided: categories that are neither right nor wrong.
         prompts: with which a fallback model is asked, one for each kind of reply.
+        of_documents: whether a case is a document, and not a part of one.
 
     Args:
         parsing: "hedge" (`hedge_tasks.replies`) or "official" (the reference code's rules).
@@ -47,6 +48,7 @@ class ReplyJudge(ABC):
     unread: ClassVar[str | None] = None
     undecided: ClassVar[tuple[str, ...]] = ()
     prompts: ClassVar[tuple[str, ...]]
+    of_documents: ClassVar[bool] = True
 
     def __init__(self, parsing: str = HEDGE, fallback: Spec | None = None) -> None:
         self.parsing = check_parsing(parsing)

@@ -120,7 +120,7 @@ def _asks_nobody(name: str) -> bool:
         made = JUDGES.get(name)
     except HedgeError:
         return False
-    return isinstance(made, type) and issubclass(made, ReplyJudge)
+    return isinstance(made, type) and issubclass(made, ReplyJudge) and made.of_documents
 
 
 def _case(document: Mapping[str, Any], answers: AnswerSet) -> Case:
