@@ -57,10 +57,11 @@ def suite_run(
         level = ("easy", "medium", "hard")[i // 2 % 3]
         about = (f"Question {i // 2}", str(truth), label, str(i // 2), level)
         sets.append(AnswerSet(f"{i // 2}-{'th'[truth]}", baseline, tuple(sampled[:3]), tuple(sampled[3:]), *about))
-        category = None if silent else names[said]
-        verdicts[sets[-1].id] = {"judge": "medhallu 3", "reason": "read", "category": category}
+        category, raw = (None, "I cannot say.") if silent else (names[said], f"So the answer is {said}.")
+        verdicts[sets[-1].id] = {"judge": "medhallu 2", "reason": "read", "category": category, "raw": raw}
         columns[sets[-1].id] = {"truth": str(truth), "row": str(i // 2), "difficulty": level}
-    documents = {"evaluation": "medhallu", "judge": {"judge": "medhallu", "version": "3"}}
+    judge = {"judge": "medhallu", "version": "2", "parsing": "hedge", "not_sure": False}
+    documents = {"evaluation": "medhallu", "judge": judge}
     settings = {"filters": {"verdict": EXACT["exact"]}, "documents": documents, "metrics": list(metrics)}
     created = f"2026-01-02T03:04:05.{seed:06d}+00:00"
     return Run(task, model, tuple(sets), verdicts, settings, created, columns=columns)

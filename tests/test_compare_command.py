@@ -96,6 +96,36 @@ def test_two_filters_of_one_run(tmp_path: Path, compare: Callable[..., Any]) -> 
     vase, se = compare(file, *options, "--metric", "vase", "--metric", "se")["comparisons"]
     assert (vase["metric"], se["difference"], se["p_value"]) == ("vase_auroc", 0.0, 1.0)
     assert vase["difference"] != 0  # only VASE knows alpha
+    assert [row["metric"] for row in compare(file, *options)["comparisons"]] == [
+        "se_auroc", "radflag_auroc", "vase_auroc",
+    ]  # fmt: skip
+    run = finished_run(filters=filters)
+    more = replace(run, settings={**run.settings, "metrics": ["se_auroc", "baseline_nll_auroc", "hallucination_rate"]})
+    rows = compare(saved(more, tmp_path / "more"), *options)["comparisons"]
+    assert [row["metric"] for row in rows] == ["se_auroc", "baseline_nll_auroc"]  # of the run's table
+
+
+def test_one_detector_is_compared_with_all_others_of_the_table(tmp_path: Path, compare: Callable[..., Any]) -> None:
+    file = saved(finished_run(), tmp_path)
+    rows = {row["metric"]: row for row in compare(file, "--against", "vase")["comparisons"]}
+    assert list(rows) == ["se_auroc - vase_auroc", "radflag_auroc - vase_auroc"]
+    [alone] = compare(file, "--metric", "se", "--against", "vase")["comparisons"]
+    assert rows["se_auroc - vase_auroc"]["difference"] == alone["difference"]
+
+
+def test_scores_that_no_document_has_are_named_in_a_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    run = finished_run()
+    run = replace(run, answer_sets=tuple(replace(a, clean=(), noisy=()) for a in run.answer_sets))
+    file, line = saved(run, tmp_path), "no document has a score of se, radflag, vase: left out"
+    assert main(["compare", str(file)]) == 0
+    assert capsys.readouterr().out.splitlines()[1:] == [line]
+    assert main(["compare", str(file), str(file)]) == 0
+    text = capsys.readouterr().out
+    assert line in text
+    assert "se_auroc" not in text
+    assert "hallucination_rate" in text
+    assert main(["compare", str(file), str(file), "--metric", "se"]) == 0
+    assert "se_auroc: no labelled document" in capsys.readouterr().out
 
 
 def test_other_questions_under_the_same_ids_are_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -152,7 +182,7 @@ def test_one_class_is_undefined_with_the_reason(tmp_path: Path, capsys: pytest.C
         (["A", "--metric", "hallucination_rate"], "is the same for all clusterings"),
         (["A", "B", "--metric", "vase_aurok"], "did you mean 'vase_auroc'"),
         (["A", "B", "--against", "se"], "--against compares within one run"),
-        (["A", "--against", "vase"], "compared with itself"),
+        (["A", "--metric", "vase", "--against", "vase"], "compared with itself"),
         (["A", "--metric", "hallucination_rate", "--against", "se"], "is the same for all clusterings"),
         (["A", "nowhere"], "no such file or folder"),
         (["A", "C"], "no document in common"),

@@ -151,6 +151,18 @@ def say_it_in_the_answer_too(document: Json, record: Json) -> None:
         document["texts"]["answers"][0] = ("factual", "hallucinated")[record["truth"]]
 
 
+def reply_it_too(document: Json, record: Json) -> None:
+    say_it_in_the_answer_too(document, record)
+    if "texts" in document:
+        document["texts"]["reply"] = f"So the answer is {record['truth']}."
+
+
+def leave_out_replies(submission: Json) -> None:
+    of_wrong_documents(say_the_truth_and_label_so)(submission)
+    for document in submission["documents"]:
+        document.get("texts", {}).pop("reply", None)
+
+
 def turn_the_truth(document: Json, record: Json) -> None:
     if record["said"] is not None:
         record["truth"] = record["said"]
@@ -227,6 +239,10 @@ TAMPERS = [
         of_wrong_documents(say_it_in_the_answer_too),
         (REFUSED, REPORTED, REFUSED),
     ),
+    Tamper(
+        "records, labels, answers and replies changed", of_wrong_documents(reply_it_too), (REFUSED, REPORTED, REFUSED)
+    ),
+    Tamper("records and labels changed, replies left out", leave_out_replies, (REFUSED, REPORTED, REFUSED)),
     Tamper("the truth changed to what was said", of_wrong_documents(turn_the_truth), (REFUSED,) * 3),
     Tamper("wrong verdicts called unreadable", of_wrong_documents(say_nothing), (REFUSED,) * 3),
     Tamper("wrong verdicts unreadable and unlabelled", of_wrong_documents(say_nothing_unlabelled), (REFUSED,) * 3),

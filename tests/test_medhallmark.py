@@ -6,6 +6,7 @@ import io
 import json
 import random
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -558,11 +559,24 @@ def test_a_wordnet_that_lacks_files_is_missing(tmp_path: Path, monkeypatch: pyte
     from nltk.corpus.reader.wordnet import WordNetCorpusReader
     from nltk.corpus.util import LazyCorpusLoader
 
+    wording._wordnet_missing.cache_clear()
     (tmp_path / "corpora" / "wordnet").mkdir(parents=True)
     monkeypatch.setattr(nltk.data, "path", [str(tmp_path)])
     monkeypatch.setattr("nltk.corpus.wordnet", LazyCorpusLoader("wordnet", WordNetCorpusReader, None))
     with pytest.raises(wording.NotHere, match=r"cannot be read here: No such file.*lexnames"):
         wording.meteor("a", "a")
+    wording._wordnet_missing.cache_clear()
+
+
+def test_meteor_is_the_same_in_several_threads() -> None:
+    words = ["car", "auto", "lung", "machine", "clear", "heart", "organ", "liver", "picture", "image", "tumour"]
+    pairs = [(" ".join(words[i:]), " ".join(words[::-1][i:])) for i in range(8)] * 20
+    try:
+        alone = [wording.meteor(*pair) for pair in pairs]
+    except wording.NotHere as missing:
+        pytest.skip(f"{missing}; the README of hedge_medhallmark says how to get it")
+    with ThreadPoolExecutor(4) as pool:
+        assert list(pool.map(lambda pair: wording.meteor(*pair), pairs)) == alone
 
 
 def test_bertscore_is_the_librarys_for_a_model_that_is_here(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -26,7 +26,8 @@ COUNTS = {"part": 1, "whole": 3, "group": "g"}
 SOUND: list[tuple[str, str, dict[str, Any], dict[str, Any]]] = [
     ("shale", "resistance_rate", RESISTANCE, document()),
     ("shale", "resistance_rate", {**RESISTANCE, "right": 0}, document(label=1)),
-    ("shale", "resistance_rate", {**RESISTANCE, "right": 0}, document(label=None)),
+    ("shale", "resistance_rate", {**RESISTANCE, "right": 0}, document(label=None, category="unreadable")),
+    ("shale", "resistance_rate", {**RESISTANCE, "right": None}, document(label=None)),
     ("shale", "resistance_instruction", {**RESISTANCE, "right": None}, document()),
     ("shale", "accuracy_clean", SHALE, document(question_type="clean")),
     ("shale", "accuracy_clean", {**SHALE, "right": None}, document()),
@@ -46,12 +47,15 @@ SOUND: list[tuple[str, str, dict[str, Any], dict[str, Any]]] = [
     ("medhallmark", "share_attribute", {**VALUE, "value": 1.0}, document(label=1, category="attribute")),
     ("medhallmark", "accuracy", {**VALUE, "value": 0.0}, document(label=1)),
     ("medhallmark", "accuracy", {**VALUE, "value": None}, document(label=None)),
+    ("medhallmark", "accuracy_unread_wrong", {**VALUE, "value": 0.0}, document(label=None)),
+    ("medhallmark", "bleu", VALUE, document()),
 ]
 
 WRONG: list[tuple[str, str, dict[str, Any], dict[str, Any], str]] = [
     ("shale", "resistance_rate", RESISTANCE, document(label=1), "right 1, but the label is 1"),
     ("shale", "resistance_rate", RESISTANCE, document(label=None), "right 1, but the label is None"),
     ("shale", "resistance_rate", {**RESISTANCE, "right": None}, document(label=1), "right None"),
+    ("shale", "resistance_rate", {**RESISTANCE, "right": 0}, document(label=None), "the verdict None"),
     ("shale", "resistance_rate", {**RESISTANCE, "group": "own"}, document(), "another group"),
     ("shale", "resistance_rate", {**RESISTANCE, "scenario": "clean"}, document(), "scenario is not"),
     ("shale", "resistance_rate", {**RESISTANCE, "pair": "b"}, document(), "pair is not"),
@@ -79,6 +83,8 @@ WRONG: list[tuple[str, str, dict[str, Any], dict[str, Any], str]] = [
     ("medhallmark", "medihall", {**VALUE, "value": 1.0}, document(), "the category is None"),
     ("medhallmark", "share_correct", {**VALUE, "value": 1.0}, document(category="minor"), "the category is minor"),
     ("medhallmark", "accuracy", {**VALUE, "value": 1.0}, document(label=1), "the label is 1"),
+    ("medhallmark", "accuracy_unread_wrong", {**VALUE, "value": None}, document(label=None), "the label is None"),
+    ("medhallmark", "bleu", {**VALUE, "value": 1.5}, document(), "value 1.5"),
 ]
 
 

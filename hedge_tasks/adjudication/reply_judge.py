@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, ClassVar
@@ -12,20 +12,28 @@ from hedge_tasks.adjudication.base import HALLUCINATED, SUPPORTED, Case, Verdict
 from hedge_tasks.adjudication.config import Spec
 from hedge_tasks.adjudication.fallback import Fallback
 from hedge_tasks.replies import Reading
-from hedge_tasks.replies.judgement import LONGEST_RAW
 from hedge_tasks.replies.parsing import HEDGE, PARSINGS, check_parsing
+
+LONGEST_REPLY = 20_000
+"""Characters of a reply that its verdict keeps; thoughts are long, and the answer comes last."""
+
+
+def reads_replies(settings: object) -> bool:
+    """Whether the judge with these settings is one of replies, so that a verdict's `raw` is the reply."""
+    return isinstance(settings, Mapping) and "parsing" in settings
 
 
 class ReplyJudge(ABC):
     """Label 0 where the reply says what is right, 1 where it says something else, None where it says neither.
 
-    The verdict's `category` is what was read, its `votes` are the readings of every parsing, ours first; the reason
-    says what a reading rests on.
+    The verdict's `category` is what was read, its `votes` are the readings of every parsing, ours first, `raw` is the
+    reply, so that anybody can read it again; the reason says what a reading rests on.
 
     Attributes:
         unread: category of a reply that cannot be read.
         undecided: categories that are neither right nor wrong.
         prompts: with which a fallback model is asked, one for each kind of reply.
+        of_documents: whether a case is a document, and not a part of one.
 
     Args:
         parsing: "hedge" (`hedge_tasks.replies`) or "official" (the reference code's rules).
@@ -40,6 +48,7 @@ class ReplyJudge(ABC):
     unread: ClassVar[str | None] = None
     undecided: ClassVar[tuple[str, ...]] = ()
     prompts: ClassVar[tuple[str, ...]]
+    of_documents: ClassVar[bool] = True
 
     def __init__(self, parsing: str = HEDGE, fallback: Spec | None = None) -> None:
         self.parsing = check_parsing(parsing)
@@ -100,7 +109,7 @@ class ReplyJudge(ABC):
     def _judged(self, case: Case, truth: str, read: Reading) -> Verdict:
         votes = tuple(self._verdict(parsing, truth, self.reading(parsing, case)) for parsing in PARSINGS)
         own = self._verdict(self.parsing, truth, read)
-        return replace(own, judge=self.name, raw=case.answer[:LONGEST_RAW], votes=votes)
+        return replace(own, judge=self.name, raw=case.answer[:LONGEST_REPLY], votes=votes)
 
     def _verdict(self, parsing: str, truth: str, read: Reading) -> Verdict:
         who = (f"{self.name}:{parsing}", self.version)

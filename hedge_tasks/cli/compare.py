@@ -37,7 +37,7 @@ def add(commands: Any) -> None:
         metavar="NAME",
         help="se_auroc, radflag_auroc, vase_auroc, hallucination_rate, or a number of the runs' suite: f1, medihall, "
         "resistance, hal_d, ...; may be repeated (default: these four and the suite's leading ones; within one run the "
-        "first three)",
+        "first three, and with --against or --against-filter all detectors of the run's table)",
     )
     parser.add_argument("--against", metavar="NAME", help="within one run: the metric to compare --metric with")
     parser.add_argument("--against-filter", metavar="NAME", help="within one run: the filter to compare --filter with")
@@ -68,7 +68,7 @@ def run(arguments: argparse.Namespace) -> int:
         {"metric": name, **(asdict(comparison) if comparison else {}), "p_value_holm": p}
         for (name, comparison), p in zip(rows, adjusted, strict=True)
     ]
-    show(arguments, facts, f"{heading}\n\n{_text(rows, adjusted)}")
+    show(arguments, facts, f"{heading}\n\n{_text(rows, adjusted)}" if rows else heading)
     return 0
 
 
@@ -94,7 +94,10 @@ def _between(one: Run, other: Run, arguments: argparse.Namespace) -> _Found:
     _warn_of_differences(one, other, scorers)
     columns = [_priced(s, e, asked, arguments.budget) for s, e in zip(scorers, (one, other), strict=False)]
     rows: _Rows = []
+    silent = [] if arguments.metric else [name for name in asked if any(_is_silent(of, name) for of in columns)]
     for name in names:
+        if name in silent:
+            continue
         if name == _RATE:
             rows.append((name, compare_hallucination_rates(one.answer_sets, other.answer_sets)))
         elif name in own:
@@ -109,6 +112,7 @@ def _between(one: Run, other: Run, arguments: argparse.Namespace) -> _Found:
         f"a: {one.title}",
         f"b: {other.title}",
         f"{clustered}{overlap.both} documents in both" + _partly(overlap),
+        *_silence(silent),
     ]
     facts = {
         "a": _facts(one, scorers[0] if scorers else None),
@@ -133,10 +137,7 @@ def _within(one: Run, arguments: argparse.Namespace) -> _Found:
 
     if arguments.against is None and arguments.against_filter is None:
         return _all_detectors(one, arguments)
-    from hedge_tasks.detectors.pipeline import SCORE_NAMES
-
-    names = [_metric_within(name, one) for name in arguments.metric or SCORE_NAMES[-1:]]
-    against = [_metric_within(arguments.against, one)] * len(names) if arguments.against else names
+    names, against = _asked_within(one, arguments)
     scorers = [chosen_scorer(arguments, one).with_detectors((*names, *against))]
     if arguments.against_filter is None:
         scorers *= 2
@@ -147,7 +148,11 @@ def _within(one: Run, arguments: argparse.Namespace) -> _Found:
     first = _priced(scorers[0], one, asked, arguments.budget)
     second = first if arguments.against_filter is None else _priced(scorers[1], one, asked, arguments.budget)
     rows: _Rows = []
-    for name, other in zip(names, against, strict=True):
+    pairs = list(zip(names, against, strict=True))
+    silent = [] if arguments.metric else [a for a, b in pairs if _is_silent(first, a) or _is_silent(second, b)]
+    for name, other in pairs:
+        if name in silent:
+            continue
         if name == other and scorers[0] == scorers[1]:
             raise ConfigError(f"{name}_auroc compared with itself; choose another with --against")
         a, b = (f"{n}_auroc{_at(of[n], arguments.budget)}" for n, of in ((name, first), (other, second)))
@@ -155,7 +160,37 @@ def _within(one: Run, arguments: argparse.Namespace) -> _Found:
         rows.append((a if name == other else f"{a} - {b}", compared))
     filters = scorers[0].name if scorers[0] == scorers[1] else f"{scorers[0].name} (a) and {scorers[1].name} (b)"
     facts = {"a": _facts(one, scorers[0]), "b": _facts(one, scorers[1])}
-    return f"{one.title}; filter {filters}", rows, facts
+    return "\n".join([f"{one.title}; filter {filters}", *_silence(silent)]), rows, facts
+
+
+def _asked_within(one: Run, arguments: argparse.Namespace) -> tuple[list[str], list[str]]:
+    """The detectors of each row, a and b; without `--metric` all of the run's table, but for the one of `--against`."""
+    other = _metric_within(arguments.against, one) if arguments.against else None
+    if arguments.metric:
+        names = [_metric_within(name, one) for name in arguments.metric]
+    else:
+        names = [name for name in _of_table(one) if name != other or arguments.against_filter is not None]
+    return names, [other] * len(names) if other is not None else names
+
+
+def _of_table(run: Run) -> list[str]:
+    """The detectors of answers in the run's table; SE, RadFlag and VASE where it tells of none."""
+    from hedge_tasks.detectors.pipeline import SCORE_NAMES
+    from hedge_tasks.detectors.registry import names
+    from hedge_tasks.runs.suite import METRICS
+
+    rows, known = run.settings.get(METRICS), names()
+    told = [row.removesuffix("_auroc") for row in rows if isinstance(row, str)] if isinstance(rows, list) else []
+    return [name for name in told if name in known] or list(SCORE_NAMES)
+
+
+def _is_silent(columns: Mapping[str, Column], name: str) -> bool:
+    """Whether no document has this score, as none has one of samples where one draw a document was made."""
+    return all(scores[name] is None for scores in columns[name].scores)
+
+
+def _silence(names: Sequence[str]) -> list[str]:
+    return [f"no document has a score of {', '.join(dict.fromkeys(names))}: left out"] if names else []
 
 
 def _priced(scorer: Scorer, run: Run, names: Sequence[str], budget: int | None) -> Mapping[str, Column]:
@@ -193,20 +228,25 @@ def _all_detectors(one: Run, arguments: argparse.Namespace) -> _Found:
     else:
         chosen = chosen_scorer(arguments, one)
         scorers = {chosen.name: chosen}
-    detectors = [(name, score) for name in scorers for score in names]
-    pairs = [(a, b) for i, a in enumerate(detectors) for b in detectors[i + 1 :] if (a[0] == b[0]) != (a[1] == b[1])]
-    if not pairs:
-        raise ConfigError("there is only one detector; give a second run, or another --metric")
     columns = {
         name: _priced(scorer.with_detectors(names), one, names, arguments.budget) for name, scorer in scorers.items()
     }
+    silent = [] if arguments.metric else [n for n in names if all(_is_silent(of, n) for of in columns.values())]
+    detectors = [(name, score) for name in scorers for score in names if score not in silent]
+    pairs = [(a, b) for i, a in enumerate(detectors) for b in detectors[i + 1 :] if (a[0] == b[0]) != (a[1] == b[1])]
+    if not pairs and not silent:
+        raise ConfigError("there is only one detector; give a second run, or another --metric")
     rows: _Rows = []
     for pair in pairs:
         a, b = (columns[clustering][score] for clustering, score in pair)
         first, second = (f"{of} {score}{_at(c, arguments.budget)}" for (of, score), c in zip(pair, (a, b), strict=True))
         rows.append((f"{first} - {second}", compare_two_scores(a.scores, pair[0][1], b.scores, pair[1][1])))
     heading = f"{one.title}; {len(detectors)} detectors, pairs that differ in the score or in the clustering"
-    return heading, rows, {"detectors": {name: scorer.settings() for name, scorer in scorers.items()}}
+    return (
+        "\n".join([heading, *_silence(silent)]),
+        rows,
+        {"detectors": {name: scorer.settings() for name, scorer in scorers.items()}},
+    )
 
 
 def _metric(name: str, own: Mapping[str, SuiteMetric] = {}) -> str:

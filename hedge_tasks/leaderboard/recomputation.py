@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from hedge_tasks.adjudication import Case, build_judge, reliability
+from hedge_tasks.adjudication.base import JUDGES
+from hedge_tasks.adjudication.reply_judge import ReplyJudge
 from hedge_tasks.clustering import ClusteringBackend
 from hedge_tasks.clustering.said import RELATIONS, LooksUp
 from hedge_tasks.data.answers import AnswerSet
@@ -68,33 +70,65 @@ def text_problems(documents: Sequence[Mapping[str, Any]]) -> list[str]:
 
 
 def judge_again(submission: Mapping[str, Any], answer_sets: Sequence[AnswerSet]) -> tuple[Part, list[str]]:
-    """Have the rule judge label the baseline answers again.
+    """Have the judge label the baseline answers again, where no model and nobody has to be asked: the rule judge, and
+    judges of closed questions, who read the reply.
 
     Returns:
-        Whether the labels are verified, and the labels that are others.
+        Whether the labels, and the kinds that the judge named, are verified, and those that are others.
     """
     stated = submission["labels"]["judge"]
-    if not isinstance(stated, Mapping) or stated.get("judge") != _RULE:
-        named = stated.get("judge") if isinstance(stated, Mapping) else None
+    named = stated.get("judge") if isinstance(stated, Mapping) else None
+    if not isinstance(stated, Mapping) or not isinstance(named, str) or not _asks_nobody(named):
         who = f"the judge {named!r}" if isinstance(named, str) else "nobody that is recorded"
         return Part(False, f"labelled by {who[:200]}, who is not asked again here"), []
-    if not all("texts" in document for document in submission["documents"]):
-        return Part(False, f"labelled by the rule judge, but {NO_TEXTS}"), []
+    if stated.get("fallback") is not None:
+        return Part(False, f"labelled by the judge {named!r} with a model behind it, which is not asked again here"), []
+    documents = submission["documents"]
+    if not all("texts" in document for document in documents):
+        return Part(False, f"labelled by the judge {named!r}, but {NO_TEXTS}"), []
+    if named != _RULE and not all("reply" in document["texts"] for document in documents):
+        return Part(False, f"labelled by the judge {named!r}, but the replies are not among the texts"), []
     try:
         options = {key: value for key, value in stated.items() if key not in ("judge", "version")}
-        judge = build_judge(_RULE, **options)
+        judge = build_judge(named, **options)
     except HedgeError as error:
-        return Part(False, f"the rule judge of these settings cannot be built here: {error}"), []
+        return Part(False, f"the judge {named!r} of these settings cannot be built here: {error}"[:500]), []
     if judge.settings() != dict(stated):
-        return Part(False, f"labelled by version {stated.get('version')} of the rule judge, not {judge.version}"), []
-    cases = [Case(a.id, a.question or "", a.reference or "", a.baseline.text) for a in answer_sets]
-    verdicts = judge.judge(cases)
+        version = str(stated.get("version"))[:50]
+        return Part(False, f"labelled by version {version} of the judge {named!r}, not {judge.version}"), []
+    try:
+        verdicts = judge.judge([_case(*both) for both in zip(documents, answer_sets, strict=True)])
+    except HedgeError as error:
+        return Part(False, "the references are not those of the judge"), [f"documents[].texts: {error}"[:300]]
     wrong = [
-        f"documents[{i}].label: stated {answers.label}, the rule judge says {verdict.label} ({verdict.reason[:80]})"
-        for i, (answers, verdict) in enumerate(zip(answer_sets, verdicts, strict=True))
-        if answers.label != verdict.label
+        f"documents[{i}].{what}: stated {theirs}, the judge {named!r} says {ours} ({verdict.reason[:80]})"
+        for i, (document, verdict) in enumerate(zip(documents, verdicts, strict=True))
+        for what, theirs, ours in (
+            ("label", document["label"], verdict.label),
+            ("judged.category", document["judged"]["category"], verdict.category),
+        )
+        if theirs != ours
     ]
-    return Part(not wrong, f"judged again by the rule judge, version {judge.version}"), wrong
+    return Part(not wrong, f"judged again by the judge {named!r}, version {judge.version}"), wrong
+
+
+def _asks_nobody(name: str) -> bool:
+    """Whether a judge is a set of rules that is installed here."""
+    if name == _RULE:
+        return True
+    try:
+        made = JUDGES.get(name)
+    except HedgeError:
+        return False
+    return isinstance(made, type) and issubclass(made, ReplyJudge) and made.of_documents
+
+
+def _case(document: Mapping[str, Any], answers: AnswerSet) -> Case:
+    """What the judge saw: of closed questions the reply before it was read."""
+    reply = document["texts"].get("reply", answers.baseline.text)
+    return Case(
+        answers.id, answers.question or "", answers.reference or "", reply, cut=answers.baseline.finish == "length"
+    )
 
 
 def _asks_about_pairs(backend: ClusteringBackend) -> bool:

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from hedge_tasks import __version__
+from hedge_tasks.adjudication.reply_judge import reads_replies
 from hedge_tasks.data.answers import Answer, AnswerSet
 from hedge_tasks.data.manifests import text_digest
 from hedge_tasks.detectors.pipeline import Scores, detection_auroc, detectors_of, prices_of
@@ -86,6 +87,7 @@ def make_submission(
             texts=with_texts,
             suite=own.records[a.id],
             claims=None if claims is None else claims.records[a.id],
+            replies=reads_replies((settings.get("documents") or {}).get("judge")),
         )
         for i, a in enumerate(run.answer_sets)
     ]
@@ -264,6 +266,7 @@ def document_record(
     texts: bool,
     suite: Mapping[str, Any] = {},
     claims: Mapping[str, Any] | None = None,
+    replies: bool = False,
 ) -> dict[str, Any]:
     """What a submission says of one document.
 
@@ -274,6 +277,7 @@ def document_record(
         texts: whether question, reference and answers are in it.
         suite: by metric of the suite, the record that it is made of.
         claims: of the baseline answer; see `hedge_tasks.leaderboard.claims`.
+        replies: whether the verdict's `raw` is what the model replied.
     """
     pictures = verdict.get("image_key")
     digests = {"question": text_digest(answers.question), "reference": text_digest(answers.reference)}
@@ -307,7 +311,17 @@ def document_record(
         finish = [answer.finish for answer in answers.answers]
         document["texts"] = {"question": answers.question, "reference": answers.reference, "answers": answers.texts}
         document["texts"] |= {"finish": finish} if any(finish) else {}
+        if replies and isinstance(verdict.get("raw"), str):
+            document["texts"]["reply"] = verdict["raw"]
+        if answers.follow_ups:
+            document["texts"]["follow_ups"] = [_follow_up(answers, one) for one in answers.follow_ups]
     return document
+
+
+def _follow_up(answers: AnswerSet, asked: AnswerSet) -> dict[str, Any]:
+    """What the model was asked in the light of its baseline answer, and its first reply."""
+    id, reply = asked.id.removeprefix(f"{answers.id}/"), asked.baseline
+    return {"id": id, "question": asked.question, "reply": reply.text, "finish": reply.finish}
 
 
 def _judged(verdict: Mapping[str, Any]) -> dict[str, Any]:

@@ -88,7 +88,8 @@ def check_suite(submission: Mapping[str, Any], labels: Part) -> tuple[dict[str, 
         elif faults := list(islice(_faults(submission, known[name]), _MOST)):
             parts[name], wrong = Part(False, "its records contradict the documents"), wrong + faults
         else:
-            parts[name] = _part(submission, known[name], labels)
+            parts[name], faults = _part(submission, known[name], labels)
+            wrong += faults
     wrong += islice(_strays(submission), _MOST)
     return parts, wrong[:_MOST]
 
@@ -107,14 +108,48 @@ def metrics_of(submission: Mapping[str, Any]) -> list[SuiteMetric]:
     return [metric for metric in suite_of(submission["settings"]) if metric.name in submission["suite"]]
 
 
-def _part(submission: Mapping[str, Any], metric: SuiteMetric, labels: Part) -> Part:
+def _part(submission: Mapping[str, Any], metric: SuiteMetric, labels: Part) -> tuple[Part, list[str]]:
+    """Whether the number is verified, and the records that are others where the texts are read again."""
     if submission["suite"][metric.name]["value"] is None:
-        return Part(False, "no number is claimed")
-    if metric.reads_texts and all("texts" in document for document in submission["documents"]):
-        return Part(True, "computed again from the texts")
+        return Part(False, "no number is claimed"), []
+    if metric.again is not None and all("texts" in document for document in submission["documents"]):
+        told, faults = _again(submission, metric)
+        if told or faults:
+            return Part(told and not faults, "computed again from the texts"), faults
     if metric.follows_label and labels.verified:
-        return Part(True, f"computed again from the labels ({labels.reason})")
-    return Part(False, "computed again from the records, which are the judge's reading of the answers")
+        return Part(True, f"computed again from the labels ({labels.reason})"), []
+    reason = "computed again from the records, which are the judge's reading of the answers"
+    return Part(False, f"{reason} ({labels.reason})" if metric.follows_label else reason), []
+
+
+def _again(submission: Mapping[str, Any], metric: SuiteMetric) -> tuple[bool, list[str]]:
+    """Whether the texts of all documents tell the record, and where it is another."""
+    assert metric.again is not None
+    judge = submission["labels"]["judge"]
+    told, faults = True, []
+    for i, document in enumerate(submission["documents"]):
+        place, stated = f"documents[{i}].suite.{metric.name}", document["suite"][metric.name]
+        try:
+            record = metric.again(document, judge if isinstance(judge, Mapping) else {})
+        except DataError as error:
+            faults.append(f"{place}: {error}"[:300])
+            continue
+        except Exception as error:  # of a suite's code, given a stranger's texts
+            return False, [f"{place}: cannot be computed from the texts ({type(error).__name__})"]
+        told = told and record is not None
+        if record is not None and not _same(record, stated):
+            faults.append(f"{place}: stated {stated}, the texts say {dict(record)}"[:300])
+    return told, faults[:_MOST]
+
+
+def _same(ours: Mapping[str, Any], theirs: Mapping[str, Any]) -> bool:
+    """Equal, numbers but for rounding."""
+
+    def equal(a: object, b: object) -> bool:
+        both = all(isinstance(x, (int, float)) and not isinstance(x, bool) for x in (a, b))
+        return abs(a - b) <= _TOLERANCE if both else a == b  # type: ignore[operator]
+
+    return ours.keys() == theirs.keys() and all(equal(ours[key], theirs[key]) for key in ours)
 
 
 def _faults(submission: Mapping[str, Any], metric: SuiteMetric) -> Iterator[str]:

@@ -56,12 +56,15 @@ class SuiteMetric:
         about: in one sentence, for readers who do not know the suite.
         counts: records of all documents -> what each adds to the sums, shape (n, ...); zeros where it does not count.
         statistic: sums, shape (m, ...) -> the number, shape (m,); nan where it is undefined.
-        columns: of a document (or of `HedgeTask.facts`) that the row looks at; kept in the run file.
+        columns: of a document (or of `HedgeTask.facts`) that the row looks at; kept in the run file. `baseline_answer`
+            and `reference` are always there.
         group: record -> what it shares with others, where that is not the document's group.
         bounds: least and greatest possible value.
         fault: record and document of a submission -> what of the record contradicts the document, or None.
-        follows_label: `fault` leaves one record for each label, so that verified labels verify the number.
-        reads_texts: `fault` compares the record with the texts of the document, where they are there.
+        follows_label: `fault` leaves one record for each label and kind of verdict, so that verified ones verify the
+            number.
+        again: a submission's document with texts, and the settings of the judge -> the record, from the texts alone;
+            None where they do not tell. A `DataError` says what in them contradicts the rest.
         also: other names that it may be asked for by.
         leads: whether it stands at the head of reports, and among what is compared without being asked for.
     """
@@ -76,7 +79,7 @@ class SuiteMetric:
     bounds: Interval = (0.0, 1.0)
     fault: Callable[[Record, Record], str | None] | None = None
     follows_label: bool = False
-    reads_texts: bool = False
+    again: Callable[[Record, Record], Record | None] | None = None
     also: tuple[str, ...] = ()
     leads: bool = False
 
@@ -180,7 +183,8 @@ def _document(run: Run, answers: AnswerSet, metric: SuiteMetric) -> Document:
     about = (answers.id, answers.label, answers.group, answers.question_type)
     scores = Scores(*about, numbers={}, weighting="", cluster_ids=())
     verdict = {"label": answers.label, **(run.verdicts.get(answers.id) or {})}
-    columns = run.columns.get(answers.id, {})
+    kept = run.columns.get(answers.id, {})
+    columns = {"baseline_answer": answers.baseline.text, "reference": answers.reference or "", **kept}
     if lacking := [name for name in metric.columns if name not in columns]:
         raise DataError(f"the run does not keep {', '.join(lacking)}, which {metric.name} is made of")
     try:

@@ -16,6 +16,7 @@ from hedge_tasks.runs.claim_table import ClaimRow, claim_table
 from hedge_tasks.runs.claims import inquiry, labelled_spans, score_claims
 from hedge_tasks.runs.run_files import Run
 from hedge_tasks.runs.scorers import model_options
+from hedge_tasks.statistics import Estimate, StratifiedAuroc
 
 WORDS, NLI = "words", "nli"
 
@@ -91,7 +92,7 @@ def _of_run(run: Run, support: str) -> Sentences:
 
 
 def _facts(row: ClaimRow) -> dict[str, Any]:
-    both: dict[str, Any] = {"auroc": row.estimate, "within": row.within}
+    both: dict[str, Estimate | StratifiedAuroc] = {"auroc": row.estimate, "within": row.within}
     numbers = {
         name: {"value": of.value, "stderr": of.stderr, "interval": of.interval, "reason": of.reason}
         for name, of in both.items()

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from functools import partial
+from types import SimpleNamespace
 from typing import Any
 
 from hedge_tasks.adjudication.by_sentence import SENTENCES
 from hedge_tasks.evaluations.medhallmark.mediscore import MEDIHALL, METRICS
+from hedge_tasks.evaluations.medhallmark.wording import METRICS as WORDING
+from hedge_tasks.evaluations.medhallmark.wording import WordingMetric
 from hedge_tasks.runs.suite import Record, SuiteMetric
 
 _LEADS = ("medihall", "accuracy")
@@ -52,6 +55,35 @@ def _suite_metric(name: str, title: str, about: str = "") -> SuiteMetric:
     )
 
 
+_WORDING = {
+    "rouge1_f1": ("ROUGE-1", "Mean F1 of the words that an answer and its reference share."),
+    "rougel_f1": ("ROUGE-L", "Mean F1 of the longest sequence of words that an answer and its reference share."),
+    "bleu": ("BLEU", "Mean of sentence BLEU against the reference."),
+    "meteor": ("METEOR", "Words, stems and synonyms that an answer shares with its reference, less for their order."),
+}
+"""BERTScore needs a model for all answers together, and is in `hedge medhallmark`."""
+
+
+def _again(row: WordingMetric, document: Mapping[str, Any], judge: Mapping[str, Any]) -> dict[str, Any] | None:
+    """The record out of answer and reference; None where the library or file that measures them is not here."""
+    texts = document["texts"]
+    told = {"baseline_answer": texts["answers"][0], "reference": texts.get("reference") or ""}
+    about: Any = SimpleNamespace(label=document["label"], group=document["group"])
+    record = row.record(about, {}, told)
+    return None if "missing" in record else record
+
+
+def _wording(name: str, title: str, about: str) -> SuiteMetric:
+    row = WORDING[name]
+    assert isinstance(row, WordingMetric)
+    return SuiteMetric(row, title, about, fault=_no_share, again=partial(_again, row))
+
+
+def _no_share(record: Record, document: Mapping[str, Any]) -> str | None:
+    value = record["value"]
+    return None if value is None or 0 <= value <= 1 else f"value {value!r}"
+
+
 SUITE = [
     _suite_metric("medihall", "MediHall Score", _ABOUT),
     _suite_metric("accuracy", "accuracy", "Share of answers that the judge does not call hallucinated."),
@@ -67,4 +99,5 @@ SUITE = [
         _suite_metric(f"share_{kind}", f"share of {kind.replace('_', '-')}", f"Share of answers judged {kind}.")
         for kind in MEDIHALL
     ),
+    *(_wording(name, *texts) for name, texts in _WORDING.items()),
 ]

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from importlib import metadata
 from pathlib import Path
+from threading import Lock
 from typing import Any
 
 from loguru import logger
@@ -37,6 +38,9 @@ _PARTS = ("precision", "recall", "f1")
 
 Wording = Callable[[str, str], float]
 """Answer and reference -> how much they have in common."""
+
+
+_WORDNET = Lock()
 
 
 class NotHere(HedgeError):
@@ -89,20 +93,31 @@ def meteor(answer: str, reference: str) -> float:
     Raises:
         NotHere: nltk or its WordNet is missing, or lacks some of its files.
     """
-    try:
-        from nltk.corpus import wordnet
+    # nltk reads WordNet through one file for all threads, and lmms-eval processes documents in several.
+    with _WORDNET:
+        if (missing := _wordnet_missing()) is not None:
+            raise NotHere(missing)
         from nltk.tokenize import NLTKWordTokenizer
         from nltk.translate.meteor_score import single_meteor_score
 
+        tokens = (NLTKWordTokenizer().tokenize(text.lower()) for text in (reference, answer))
+        return float(single_meteor_score(*tokens))
+
+
+@lru_cache(maxsize=1)
+def _wordnet_missing() -> str | None:
+    """Why nltk's WordNet cannot be read; looked for once."""
+    try:
+        from nltk.corpus import wordnet
+
         wordnet.ensure_loaded()
     except ImportError:
-        raise NotHere("METEOR needs the package nltk (pip install nltk)") from None
+        return "METEOR needs the package nltk (pip install nltk)"
     except LookupError:
-        raise NotHere("METEOR needs nltk's WordNet (python -m nltk.downloader wordnet)") from None
+        return "METEOR needs nltk's WordNet (python -m nltk.downloader wordnet)"
     except (OSError, ValueError, AssertionError) as error:
-        raise NotHere(f"METEOR needs nltk's WordNet, which cannot be read here: {str(error)[:200]}") from None
-    tokens = (NLTKWordTokenizer().tokenize(text.lower()) for text in (reference, answer))
-    return float(single_meteor_score(*tokens))
+        return f"METEOR needs nltk's WordNet, which cannot be read here: {str(error)[:200]}"
+    return None
 
 
 @dataclass(frozen=True)

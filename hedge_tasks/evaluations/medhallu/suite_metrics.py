@@ -45,10 +45,10 @@ def _fault(metric: Detection, record: Record, document: Mapping[str, Any]) -> st
     mine = metric.column is None or document["question_type"] == metric.value
     if label is not None and said != ((truth ^ label) if mine else None):
         return f"said {said}, truth {truth}, but the label is {label}"
-    if label is None and said not in (None, 1 - truth if metric.unread_wrong else None):
-        return f"said {said} without a label"
-    if mine and not metric.unread_wrong and said != _SAID.get(document["judged"]["category"]):
-        return f"said {said}, but the verdict is {document['judged']['category']}"
+    category = document["judged"]["category"]
+    unread = 1 - truth if metric.unread_wrong and category is None else None
+    if said != (_SAID.get(category, unread) if mine else None):
+        return f"said {said}, but the verdict is {category}"
     if mine and "texts" in document and said != _said(document["texts"]["answers"][0], truth, metric):
         return f"said {said}, but the answer is another"
     return None
@@ -73,7 +73,6 @@ def _suite_metric(name: str, title: str, about: str) -> SuiteMetric:
         row.statistic,
         columns,
         fault=partial(_fault, row),
-        reads_texts=True,
         follows_label=True,
         leads=name in _LEADS,
     )
@@ -97,7 +96,7 @@ _NOT_SURE = SuiteMetric(
     'Share of the replies that are "not sure", where that is offered.',
     columns=("row", "difficulty"),
     fault=_not_sure_fault,
-    reads_texts=True,
+    follows_label=True,
 )
 
 SUITE = [*(_suite_metric(name, *texts) for name, texts in _TITLES.items()), _NOT_SURE]

@@ -7,7 +7,7 @@ from functools import partial
 from typing import Any
 
 from hedge_tasks.evaluations.shale.items import CLEAN
-from hedge_tasks.evaluations.shale.metrics import METRICS, Average, ResistanceRate, RightShare
+from hedge_tasks.evaluations.shale.metrics import METRICS, Average, ResistanceRate, RightShare, is_right
 from hedge_tasks.runs.suite import Record, SuiteMetric
 
 _SHARES = {
@@ -49,12 +49,13 @@ def _average() -> SuiteMetric:
         row.statistic,
         ("scenario", "task", "group"),
         fault=partial(_average_fault, parts),
+        follows_label=True,
         leads=True,
     )
 
 
 def _fault(scenarios: Sequence[str], record: Record, document: Mapping[str, Any]) -> str | None:
-    """What is right has the label 0; an answer without a label is wrong, or was not judged."""
+    """What is right has the label 0; an answer without a label is wrong, or was not judged: then it has no kind."""
     right, label, mine = record["right"], document["label"], document["question_type"] in scenarios
     if record["group"] != document["group"]:
         return "another group"
@@ -62,8 +63,9 @@ def _fault(scenarios: Sequence[str], record: Record, document: Mapping[str, Any]
         return "scenario is not the question type"
     if "pair" in record and document["id"] != f"{record['pair']}-{record['scenario']}":
         return "pair is not that of the id"
-    allowed = (None,) if not mine else (1 - label,) if label is not None else (0, None)
-    return None if right in allowed else f"right {right}, but the label is {label}"
+    if right != (is_right({"label": label, "category": document["judged"]["category"]}) if mine else None):
+        return f"right {right}, but the label is {label}, the verdict {document['judged']['category']}"
+    return None
 
 
 def _resistance(name: str, title: str, when: str) -> SuiteMetric:
@@ -77,6 +79,7 @@ def _resistance(name: str, title: str, when: str) -> SuiteMetric:
         row.statistic,
         ("scenario", "pair", "group"),
         fault=partial(_fault, (CLEAN, *row.scenarios)),
+        follows_label=True,
         also=("resistance",),
         leads=name == _ALL,
     )
@@ -86,8 +89,9 @@ def _share(name: str, title: str, about: str) -> SuiteMetric:
     row = METRICS[name]
     assert isinstance(row, RightShare)
     columns = ("scenario", "group")
+    fault = partial(_fault, (CLEAN,))
     return SuiteMetric(
-        row, title, about, row.counts, row.statistic, columns, fault=partial(_fault, (CLEAN,)), leads=True
+        row, title, about, row.counts, row.statistic, columns, fault=fault, follows_label=True, leads=True
     )
 
 

@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 from hedge_tasks.adjudication.base import Case, Judge, Verdict, build_judge
 from hedge_tasks.adjudication.config import Spec, check_judge, keep_labels, parse_spec
-from hedge_tasks.adjudication.fallback import Fallback
+from hedge_tasks.adjudication.reply_judge import ReplyJudge
 from hedge_tasks.errors import ConfigError, DataError, unknown
 from hedge_tasks.evaluations.vope.presence import EXACT, check_presence, word_vectors
 from hedge_tasks.replies import Reading, official, read_yes_no
-from hedge_tasks.replies.parsing import HEDGE, OFFICIAL, PARSINGS, check_parsing
+from hedge_tasks.replies.parsing import HEDGE, OFFICIAL
 from hedge_tasks.replies.reading import NOTHING
 
 TRUE_DESCRIPTION = "true_description"
@@ -34,22 +32,18 @@ HALLUCINATED = (FALSE_DESCRIPTION, FALSE_IMAGINATION)
 
 UNITS = ("words", "categories")
 
-_LONGEST_RAW = 500
-_PROMPT = "reply_yes_no"
 
-
-class VopeJudge:
+class VopeJudge(ReplyJudge):
     """Label 1 where the model is wrong about an object's presence, 0 where it is right, None where it says neither.
 
     A case is one recheck: its answer the reply, its reference "yes" where the object is in the image, else "no". The
-    verdict's `category` is one of the four `SETS`, its `votes` are both readings, ours first; the reason says what a
-    reading rests on. The case's question names the object ("a dog"); a reply about another one says nothing about it.
+    verdict's `category` is one of the four `SETS`. The case's question names the object ("a dog"); one about another
+    object says nothing about it.
 
     Args:
-        parsing: "hedge" (`replies.read_yes_no`) or "official" (the reference code's rules).
+        parsing, fallback: see `ReplyJudge`.
         unit: what an object is: "words" (as in the reference code) or "categories"; see `extraction.objects_in`.
         relevance: judge or judges of the relevance of absent objects, with the prompt `vope_relevance`; None for none.
-        fallback: a judge model that reads replies which the rules cannot (`llm:model=...`); None for none.
         presence: when an object is in the image, see `presence.PRESENCES`.
         presence_model: what likeness is measured with; None for the default.
         recheck_temperature: of the rechecks that count; None for that of the baseline story.
@@ -60,6 +54,8 @@ class VopeJudge:
 
     name = "vope"
     version = "3"
+    prompts: ClassVar[tuple[str, ...]] = ("reply_yes_no",)
+    of_documents: ClassVar[bool] = False
 
     def __init__(
         self,
@@ -71,63 +67,48 @@ class VopeJudge:
         presence_model: str | None = None,
         recheck_temperature: float | None = None,
     ) -> None:
-        self.parsing = check_parsing(parsing)
+        super().__init__(parsing, fallback)
         self.presence, self.presence_model = check_presence(presence), presence_model
         self.recheck_temperature = _temperature(recheck_temperature)
         if unit not in UNITS:
             raise unknown("VOPE unit", str(unit), UNITS)
         self.unit = unit
-        self.fallback = None if fallback is None else Fallback(fallback, [_PROMPT])
         self.relevance = relevance_judges(relevance) if relevance is not None else []
 
     def settings(self) -> dict[str, Any]:
-        own: dict[str, Any] = {"judge": self.name, "version": self.version, "parsing": self.parsing, "unit": self.unit}
-        own |= {"presence": self.presence, "recheck_temperature": self.recheck_temperature}
-        if self.presence_model is not None:
-            own["presence_model"] = self.presence_model
-        if self.fallback is not None:
-            own["fallback"] = self.fallback.settings()
-        return {**own, "relevance": [judge.settings() for judge in self.relevance]}
+        own = {"unit": self.unit, "presence": self.presence, "recheck_temperature": self.recheck_temperature}
+        model = {} if self.presence_model is None else {"presence_model": self.presence_model}
+        return {**super().settings(), **own, **model, "relevance": [judge.settings() for judge in self.relevance]}
 
     def keep_labels(self, folder: Path | None) -> None:
-        if self.fallback is not None:
-            self.fallback.keep_labels(folder)
+        super().keep_labels(folder)
         for judge in self.relevance:
             keep_labels(judge, folder)
 
     def check(self, cases_have_images: bool = True) -> None:
         if self.presence != EXACT:
             word_vectors(self.presence, self.presence_model)
-        if self.fallback is not None:
-            self.fallback.check()
+        super().check(cases_have_images)
         for judge in self.relevance:
             check_judge(judge, cases_have_images)
 
-    def judge(self, cases: Sequence[Case]) -> list[Verdict]:
-        """One verdict a recheck.
+    def reading(self, parsing: str, case: Case) -> Reading:
+        if parsing == HEDGE:
+            return read_yes_no(case.answer, case.question, cut=case.cut)
+        said = official.vope(case.answer)
+        return Reading(said, OFFICIAL if said is not None else NOTHING)
 
-        Raises:
-            DataError: a reference is neither yes nor no; names the case.
-        """
-        for case in cases:
-            if case.reference not in ("yes", "no"):
-                raise DataError(f"{case.id}: expected the reference yes or no, got {case.reference!r}")
-        own = [_read(self.parsing, case) for case in cases]
-        if self.fallback is not None:
-            own = self.fallback.read([(case, said, _PROMPT) for case, said in zip(cases, own, strict=True)])
-        return [self._judge(case, said) for case, said in zip(cases, own, strict=True)]
+    def truth(self, case: Case) -> str:
+        if case.reference not in ("yes", "no"):
+            raise DataError(f"{case.id}: expected the reference yes or no, got {case.reference!r}")
+        return case.reference
 
-    def _judge(self, case: Case, said: Reading) -> Verdict:
-        votes = [self._verdict(name, case, _read(name, case)) for name in PARSINGS]
-        own = self._verdict(self.parsing, case, said)
-        return replace(own, judge=self.name, raw=case.answer[:_LONGEST_RAW], votes=tuple(votes))
-
-    def _verdict(self, parsing: str, case: Case, said: Reading) -> Verdict:
+    def _verdict(self, parsing: str, truth: str, read: Reading) -> Verdict:
         who = (f"{self.name}:{parsing}", self.version)
-        if said.value is None:
-            return Verdict(None, str(said), *who)
-        kind = SETS[case.reference == "yes", said.value == "yes"]
-        return Verdict(int(kind in HALLUCINATED), f"the model says {said}", *who, kind)
+        if read.value is None:
+            return Verdict(None, str(read), *who)
+        kind = SETS[truth == "yes", read.value == "yes"]
+        return Verdict(int(kind in HALLUCINATED), f"the model says {read}", *who, kind)
 
 
 def _temperature(value: object) -> float | None:
@@ -136,13 +117,6 @@ def _temperature(value: object) -> float | None:
     if isinstance(value, bool) or not isinstance(value, (int, float)) or not 0 <= value < math.inf:
         raise ConfigError(f"VOPE: recheck_temperature: expected a number of at least 0, got {value!r}")
     return float(value)
-
-
-def _read(parsing: str, case: Case) -> Reading:
-    if parsing == HEDGE:
-        return read_yes_no(case.answer, case.question, cut=case.cut)
-    said = official.vope(case.answer)
-    return Reading(said, OFFICIAL if said is not None else NOTHING)
 
 
 def relevance_judges(spec: Spec) -> list[Judge]:

@@ -4,9 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from functools import partial
+from types import SimpleNamespace
 from typing import Any
 
+from hedge_tasks.adjudication.base import Case
+from hedge_tasks.data.answers import Answer, AnswerSet
+from hedge_tasks.errors import DataError
+from hedge_tasks.evaluations.vope.documents import objects_of
+from hedge_tasks.evaluations.vope.judge import VopeJudge
 from hedge_tasks.evaluations.vope.metrics import METRICS, ObjectShare
+from hedge_tasks.evaluations.vope.objects import ObjectRecord, object_records, story_verdict
+from hedge_tasks.evaluations.vope.presence import EXACT
+from hedge_tasks.evaluations.vope.rechecks import story_objects
+from hedge_tasks.evaluations.vope.vocabulary import object_phrase
 from hedge_tasks.runs.suite import Record, SuiteMetric
 
 _TITLES = {
@@ -37,6 +47,41 @@ def _fault(name: str, record: Record, document: Mapping[str, Any]) -> str | None
     return None
 
 
+def _again(row: ObjectShare, document: Mapping[str, Any], judge: Mapping[str, Any]) -> dict[str, Any] | None:
+    """The record out of the story and the replies to its rechecks.
+
+    None where the rechecks are not there, a model read replies or said what is in the image, or another edition judged.
+    """
+    texts = document["texts"]
+    rules = judge.get("presence") == EXACT and "fallback" not in judge and judge.get("version") == VopeJudge.version
+    told = AnswerSet(document["id"], Answer(texts["answers"][0]), (), reference=texts.get("reference"))
+    if not rules or (story_objects(told, judge["unit"]) and "follow_ups" not in texts):
+        return None
+    objects = _objects(told, texts.get("follow_ups", ()), VopeJudge(judge["parsing"], judge["unit"]))
+    label = story_verdict(objects, VopeJudge.name, VopeJudge.version).label
+    if label != document["label"]:
+        raise DataError(f"the replies say {label}, but the label is {document['label']}")
+    about: Any = SimpleNamespace(id=document["id"], group=document["group"])
+    return row.record(about, {"objects": [one.to_dict() for one in objects]}, {"truth": told.reference or ""})
+
+
+def _objects(told: AnswerSet, rechecks: list[Mapping[str, Any]], judge: VopeJudge) -> list[ObjectRecord]:
+    """What is known of the objects of a story.
+
+    Raises:
+        DataError: the rechecks are of other objects.
+    """
+    objects, truth = story_objects(told, judge.unit), objects_of(told.reference or "")
+    if [word for word, _ in objects] != [recheck["id"] for recheck in rechecks]:
+        raise DataError("the rechecks are not those of the story's objects")
+    present = [category in truth for _, category in objects]
+    cases = [
+        Case(word, object_phrase(word)[0], "yes" if there else "no", one["reply"], cut=one["finish"] == "length")
+        for (word, _), there, one in zip(objects, present, rechecks, strict=True)
+    ]
+    return object_records(told, objects, present, judge.judge(cases))
+
+
 def _suite_metric(name: str, title: str, about: str) -> SuiteMetric:
     row = METRICS[name]
     assert isinstance(row, ObjectShare)
@@ -48,6 +93,7 @@ def _suite_metric(name: str, title: str, about: str) -> SuiteMetric:
         row.statistic,
         _COLUMNS.get(name, ()),
         fault=partial(_fault, name),
+        again=partial(_again, row),
         leads=name in _LEADS,
     )
 
