@@ -103,7 +103,7 @@ def push_set(folder: Path, repository: str, *, private: bool = True) -> str:
         )
     except (HfHubHTTPError, OSError, ValueError) as error:
         raise DataError(f"the hub did not take {repository}: {error}") from error
-    return f"https://huggingface.co/datasets/{repository}"
+    return f"{hub.endpoint}/datasets/{repository}"
 
 
 def load_made(folder: Path) -> Dataset:
