@@ -84,7 +84,7 @@ def _beside(
         who: [of(verdicts[i].label, verdicts[i].category) for i in kept] for who, verdicts in said.items()
     }
     # The rule knows no categories.
-    labels = {who: own for i, (who, own) in enumerate(labels.items()) if i == 0 or any(own)}
+    labels = {who: own for who, own in labels.items() if who != "rule" or any(own)}
     guesses = {MAJORITY: majority(people), BY_KIND: majority_by(people, [about[i].kind for i in kept])}
     return stand_beside(people, {**labels, **guesses}, [about[i].group for i in kept])
 
