@@ -25,6 +25,11 @@ class ChatAdapter(lmms):
     takes_threads = False
     """Whether several threads may ask it at once."""
 
+    @property
+    def keeps_schemas(self) -> bool:
+        """Whether answers are kept to a JSON schema as they are written, or a server is asked to do so."""
+        return False
+
     @abc.abstractmethod
     def answer_conversations(
         self,
@@ -33,6 +38,7 @@ class ChatAdapter(lmms):
         temperature: float = 0.0,
         max_new_tokens: int = 512,
         seeds: Sequence[int] | None = None,
+        schema: Mapping[str, Any] | None = None,
     ) -> list[Answer]:
         """Answer conversations that belong to no task, as a judge or a data set's maker asks them.
 
@@ -42,6 +48,7 @@ class ChatAdapter(lmms):
             temperature: 0 is greedy.
             max_new_tokens: Bound on the length of an answer.
             seeds: One a conversation; by default their positions.
+            schema: JSON schema that every answer is kept to; without `keeps_schemas` it is left out.
 
         Returns:
             One answer a conversation, in their order.

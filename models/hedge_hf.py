@@ -22,10 +22,12 @@ from transformers.models.auto.modeling_auto import MODEL_FOR_IMAGE_TEXT_TO_TEXT_
 
 from hedge_tasks.data.answers import Answer
 from hedge_tasks.errors import ConfigError, HedgeError, unknown
+from hedge_tasks.models import schema_tokens
 from hedge_tasks.models.attention import eager, image_attention
 from hedge_tasks.models.base import ChatAdapter, conversation_draws, positive, refuse_unknown
 from hedge_tasks.models.contrast import Contrast, ContrastiveDecoding
 from hedge_tasks.models.decoding import PlainGeneration, SharedPrefill, forced_logprobs
+from hedge_tasks.models.schema_tokens import SchemaContinuations
 from hedge_tasks.models.token_sampling import (
     LOGPROB_DECIMALS,
     VERSION,
@@ -318,6 +320,7 @@ class HedgeHF(ChatAdapter):
         temperature: float = 0.0,
         max_new_tokens: int = 512,
         seeds: Sequence[int] | None = None,
+        schema: Mapping[str, Any] | None = None,
     ) -> list[Answer]:
         """One answer a conversation; see `ChatAdapter.answer_conversations`."""
         draws = conversation_draws(len(conversations), temperature, seeds)
@@ -325,11 +328,22 @@ class HedgeHF(ChatAdapter):
         answers: list[Answer] = []
         for start in range(0, len(draws), self.batch_size):
             rows = slice(start, start + self.batch_size)
-            sampler = TokenSampler(draws[rows], {}, defaults, self._placeholders, self.device)
             reader = AnswerReader(self._tokenizer, defaults, ())
+            kept = [self._kept_to(schema, reader) for _ in draws[rows]]
+            sampler = TokenSampler(draws[rows], {}, defaults, self._placeholders, self.device, kept)
             inputs = self._inputs(list(conversations[rows]))
             answers += PlainGeneration(self._model).decode(inputs, sampler, reader, max_new_tokens)
         return answers
+
+    @property
+    def keeps_schemas(self) -> bool:
+        return schema_tokens.installed()
+
+    def _kept_to(self, schema: Mapping[str, Any] | None, reader: AnswerReader) -> SchemaContinuations | None:
+        if schema is None or not self.keeps_schemas:
+            return None
+        size = self._model.get_output_embeddings().weight.shape[0]
+        return SchemaContinuations(self._tokenizer, schema, reader.ends, size)
 
     def forced_logprobs(
         self, conversations: Sequence[list[dict[str, Any]]], texts: Sequence[str]

@@ -218,11 +218,17 @@ class HedgeOpenAI(ChatAdapter):
         temperature: float = 0.0,
         max_new_tokens: int = 512,
         seeds: Sequence[int] | None = None,
+        schema: Mapping[str, Any] | None = None,
     ) -> list[Answer]:
         """One answer a conversation, many under way at once; see `ChatAdapter.answer_conversations`."""
         draws = conversation_draws(len(conversations), temperature, seeds)
         pairs = zip(conversations, draws, strict=True)
-        return complete(self._collect([_of_conversation(messages, draw, max_new_tokens) for messages, draw in pairs]))
+        questions = [_of_conversation(messages, draw, max_new_tokens, schema) for messages, draw in pairs]
+        return complete(self._collect(questions))
+
+    @property
+    def keeps_schemas(self) -> bool:
+        return True  # the server is asked to; one that refuses answers without
 
     def forced_logprobs(
         self, conversations: Sequence[list[dict[str, Any]]], texts: Sequence[str]
@@ -416,9 +422,14 @@ def _own_configuration(model: str) -> Mapping[str, Any]:
         return {}
 
 
-def _of_conversation(messages: list[dict[str, Any]], draw: Draw, max_new_tokens: int) -> _Question:
+def _of_conversation(
+    messages: list[dict[str, Any]], draw: Draw, max_new_tokens: int, schema: Mapping[str, Any] | None
+) -> _Question:
     settings = _settings(draw.temperature, {"max_new_tokens": max_new_tokens}, draw.seed)
-    return _Question(f"conversation {draw.index}", _Encoded(lambda: messages), settings, pure=True)
+    if schema is not None:
+        settings["response_format"] = _json_of("reply", schema)
+    optional = (*_OPTIONAL, "response_format")
+    return _Question(f"conversation {draw.index}", _Encoded(lambda: messages), settings, optional, pure=True)
 
 
 def _of_draw(draw: DrawRequest, messages: _Encoded) -> _Question:
@@ -444,7 +455,11 @@ def _one_of(choices: Sequence[str]) -> dict[str, Any]:
         "required": ["answer"],
         "additionalProperties": False,
     }
-    return {"type": "json_schema", "json_schema": {"name": "answer", "strict": True, "schema": schema}}
+    return _json_of("answer", schema)
+
+
+def _json_of(name: str, schema: Mapping[str, Any]) -> dict[str, Any]:
+    return {"type": "json_schema", "json_schema": {"name": name, "strict": True, "schema": dict(schema)}}
 
 
 def _settings(temperature: float, limits: Mapping[str, Any], seed: int | None = None) -> dict[str, Any]:

@@ -162,12 +162,18 @@ class HedgeVLLM(ChatAdapter):
         return self._sampling_of(draw.draw, limits, choices, draw.alternatives or 0)
 
     def _sampling_of(
-        self, draw: Draw, limits: Mapping[str, Any], choices: Sequence[str] = (), alternatives: int = 0
+        self,
+        draw: Draw,
+        limits: Mapping[str, Any],
+        choices: Sequence[str] = (),
+        alternatives: int = 0,
+        schema: Mapping[str, Any] | None = None,
     ) -> Any:
         decoding = self.effective_decoding(limits)
-        if choices:
+        if choices or schema is not None:
             parameters = importlib.import_module("vllm.sampling_params")
-            decoding["structured_outputs"] = parameters.StructuredOutputsParams(choice=list(choices))
+            form = {"choice": list(choices)} if choices else {"json": dict(schema or {})}
+            decoding["structured_outputs"] = parameters.StructuredOutputsParams(**form)
         return self._vllm.SamplingParams(
             temperature=draw.temperature,
             seed=draw.seed,
@@ -224,12 +230,17 @@ class HedgeVLLM(ChatAdapter):
         temperature: float = 0.0,
         max_new_tokens: int = 512,
         seeds: Sequence[int] | None = None,
+        schema: Mapping[str, Any] | None = None,
     ) -> list[Answer]:
         """One answer a conversation, all in one call; see `ChatAdapter.answer_conversations`."""
         draws = conversation_draws(len(conversations), temperature, seeds)
         limits = {"max_new_tokens": max_new_tokens}
-        sampling = [self._sampling_of(draw, limits) for draw in draws]
+        sampling = [self._sampling_of(draw, limits, schema=schema) for draw in draws]
         return complete([self._read(out) for out in self._chat([_for_vllm(c) for c in conversations], sampling)])
+
+    @property
+    def keeps_schemas(self) -> bool:
+        return True
 
     def forced_logprobs(
         self, conversations: Sequence[list[dict[str, Any]]], texts: Sequence[str]

@@ -8,8 +8,10 @@ and the draw, and not on batch size, batch neighbours, the number of draws or th
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from typing import Any
+from typing import Any, Protocol
 
+import numpy as np
+import numpy.typing as npt
 import torch
 from transformers import (
     GenerationConfig,
@@ -78,7 +80,7 @@ class TokenSampler:
         defaults: the model's generation config, for its repetition penalty and, with `decoding: model`, the rest.
         forbidden: tokens that are no text (image placeholders); never chosen.
         device: of the logits.
-        allowed: for each draw, what may follow the tokens chosen so far (see `Continuations`); None leaves it free.
+        allowed: for each draw, what may follow the tokens chosen so far; None leaves it free.
         alternatives: for each draw, how many of the likeliest tokens are kept at every step; None keeps none.
 
     Attributes:
@@ -93,7 +95,7 @@ class TokenSampler:
         defaults: GenerationConfig,
         forbidden: Collection[int],
         device: torch.device,
-        allowed: Sequence[Continuations | None] = (),
+        allowed: Sequence[Allowed | None] = (),
         alternatives: Sequence[int | None] = (),
     ) -> None:
         self._allowed = list(allowed) or [None] * len(draws)
@@ -147,6 +149,13 @@ class TokenSampler:
             mask = torch.full_like(scores[place], -torch.inf)
             mask[allowed.after(ids[place, ids.shape[1] - step :].tolist())] = 0.0
             scores[place] += mask
+
+
+class Allowed(Protocol):
+    """What keeps an answer to a form."""
+
+    def after(self, tokens: Sequence[int]) -> Sequence[int] | npt.NDArray[np.int64]:
+        """The tokens that may follow those chosen so far, the ends that a finished answer goes on with among them."""
 
 
 class Continuations:

@@ -5,12 +5,11 @@ from __future__ import annotations
 import json
 import os
 import random
-import signal
-import sys
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
+from killing import child, killed
 from PIL import Image
 
 from hedge_tasks.construct.pictures.base import Order, Question
@@ -72,34 +71,6 @@ def work(folder: Path, diary: Path, count: int, pause: float, batch: int) -> Non
         verdicts = inspect(store, [Brightness(diary, pause)], pictures, asked, batch=batch, progress=False)
     result = [[p.digest, v.mean, v.outcome] for p, v in zip(pictures, verdicts, strict=True)]
     (folder / f"result-{os.getpid()}.json").write_text(json.dumps(result))
-
-
-def child(task: Callable[[], None]) -> int:
-    """A process that does something and ends; its id."""
-    process = os.fork()
-    if process:
-        return process
-    try:
-        task()
-    except BaseException as error:
-        print(repr(error), file=sys.stderr)
-        os._exit(1)
-    os._exit(0)
-
-
-def killed(task: Callable[[], None], kills: int, least: float, most: float) -> int:
-    """Begin a task anew after each kill, and let it end after so many. Returns how many it was killed indeed."""
-    rng, done = random.Random(0), 0
-    for _ in range(kills):
-        process = child(task)
-        time.sleep(rng.uniform(least, most))
-        os.kill(process, signal.SIGKILL)
-        _, status = os.waitpid(process, 0)
-        done += os.WIFSIGNALED(status)
-    process = child(task)
-    _, status = os.waitpid(process, 0)
-    assert status == 0
-    return done
 
 
 def run_killed(folder: str, diary: str, kills: int) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import random
 from collections.abc import Callable, Sequence
 from dataclasses import replace
@@ -10,10 +11,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import scipy.stats
 from openai_server import serve, texts_of
+from PIL import Image
 from sklearn.metrics import accuracy_score, cohen_kappa_score, confusion_matrix, recall_score, roc_auc_score
 
 from hedge_tasks.adjudication import Case, Verdict, judge_from
+from hedge_tasks.adjudication.baselines import majority, majority_by, stand_beside
 from hedge_tasks.adjudication.check import check, read_checked
 from hedge_tasks.adjudication.label_files import HumanLabel
 from hedge_tasks.adjudication.rule import RuleJudge
@@ -402,3 +406,66 @@ def test_a_scheme_is_checked_by_labels_where_the_judge_only_knows_silence(
     facts = as_json(capsys, "--check", people, "--scheme", "medhallmark", "--judge", "rule")
     assert "categories" not in facts
     assert facts["labels"]["judged"] == 1
+
+
+# --- beside what it has to beat ---------------------------------------------------------------------------------------
+
+
+def test_guesses_and_their_agreement_by_hand() -> None:
+    people = ["h", "h", "h", "s", "s", "s", "s", "h"]
+    kinds = ["closed"] * 4 + ["open"] * 4
+    assert majority(people) == ["h"] * 8  # of equally common ones the first in the alphabet
+    assert majority_by(people, kinds) == ["h"] * 4 + ["s"] * 4
+    groups = ["1", "1", "2", "2", "3", "3", "4", "4"]
+    said = ["h", "h", "h", "s", "s", None, "s", "s"]  # right, right, right, right, right, none, right, wrong
+    judge, guess = stand_beside(people, {"judge": said, "guess": majority(people)}, groups)
+    assert (judge.judged, judge.agreement.value, judge.ahead) == (7, 6 / 8, None)
+    assert guess.agreement.value == 4 / 8
+    # Paired: 0 0 0 1 1 0 1 -1, by image 0, 1, 1, 0; mean 1/4; deviations of the sums -1/2, 1/2, 1/2, -1/2.
+    assert guess.ahead is not None
+    assert guess.ahead.value == 0.25
+    error = math.sqrt(4 / 3 * 4 * 0.25) / 8
+    assert guess.ahead.stderr == pytest.approx(error)
+    low, high = guess.ahead_interval or (0, 0)
+    assert (high - low) / 2 == pytest.approx(scipy.stats.t.ppf(0.975, 3) * error)
+    assert judge.interval is not None
+    assert judge.interval[1] == 1.0  # no share is larger
+
+
+def test_a_judge_stands_beside_the_rule_and_guesses(
+    people: Callable[..., Path], capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = people(
+        *(row("right", 1, image="a.png", source="x") for _ in range(3)),
+        row("left", 0, image="b.png", source="y"),
+        row("left", 1, image="c.png", source="y"),
+        row("left", 0, image="d.png", source="y"),
+    )
+    labels = path.with_name("labels.jsonl")
+    labels.write_text("".join(json.dumps({"id": str(i + 1), "label": 1}) + "\n" for i in range(6)))
+    facts = as_json(capsys, "--check", path, "--judge", f"labels:path={labels}", "--column", "kind=source")["labels"]
+    beside = {one["name"]: one for one in facts["beside"]}
+    assert list(beside) == ["labels:labels.jsonl", "rule", "majority", "majority by kind of question"]
+    assert [one["agreement"] for one in beside.values()] == [4 / 6, 5 / 6, 4 / 6, 5 / 6]
+    assert {one["groups"] for one in beside.values()} == {4}
+    assert beside["rule"]["judge_ahead"] == pytest.approx(-1 / 6)
+    assert beside["labels:labels.jsonl"]["judge_ahead"] is None
+    assert set(facts["question_types"]) == {"x", "y"}
+    code, text, _ = hedge(capsys, "--check", path, "--judge", "rule")
+    assert code == 0
+    assert "intervals over 4 images or questions" in text
+    assert text.count("majority by kind of question") == 1
+
+
+def test_pictures_are_shown_where_their_folder_is_named(
+    people: Callable[..., Path], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    Image.new("RGB", (8, 8), "red").save(tmp_path / "a.png")
+    cases, _ = read_checked(people(row("left", 0, image="sub/a.png")), images=tmp_path)
+    assert cases[0].images is not None
+    assert cases[0].images() == [tmp_path.resolve() / "a.png"]
+    assert cases[0].image_key
+    for name in ("b.png", "../outside.png"):
+        (tmp_path.parent / "outside.png").write_bytes(b"x")
+        with pytest.raises(DataError, match="there is no picture"):
+            read_checked(people(row("left", 0, image=name)), images=tmp_path)

@@ -224,7 +224,22 @@ def test_a_tiny_model_learns_to_judge_and_its_adapter_answers(
     assert json.loads(verdict.raw).keys() == {"verdict"}
     untrained = judge_from({"name": "hf", "model": str(base), **{**options, "peft": None}})
     assert judge.settings() != untrained.settings()  # or a label of one would be taken for the other's
-    assert "base_model: base" in (made / "out" / "adapter" / "README.md").read_text()
+    exported = made / "out" / "adapter"
+    assert "base_model: base" in (exported / "README.md").read_text()
+    assert json.loads((exported / "adapter_config.json").read_text())["base_model_name_or_path"] == "base"
+    # A judge of someone else's own: the adapter alone, elsewhere, on the same base.
+    moved = shutil.copytree(exported, made / "elsewhere")
+    spec = {"name": "hf", "model": str(base), **options, "peft": str(moved)}
+    people = [str(made / "labels.jsonl"), "--images", str(made / "pictures")]
+    assert main(["judge", "--check", *people, "--judge", json.dumps(spec), "--json"]) == 0
+    checked = json.loads(capsys.readouterr().out)["labels"]
+    beside = {one["name"]: one for one in checked["beside"]}
+    assert list(beside) == ["hf:base", "rule", "hf:base, untrained", "majority", "majority by kind of question"]
+    assert beside["hf:base"]["judged"] == 24
+    assert beside["hf:base, untrained"]["judged"] == 0  # it never learned to write JSON
+    assert beside["rule"]["agreement"] == 1.0  # one of two words
+    assert beside["majority"]["agreement"] == 0.5
+    assert {one["groups"] for one in checked["beside"]} == {24}
 
     assert train(made, base, capsys) == facts  # what is done is not done again
     # As if it had been killed after half of its steps.

@@ -19,7 +19,7 @@ import hedge_tasks
 
 PROJECT = tomllib.loads((REPOSITORY / "pyproject.toml").read_text("utf-8"))["project"]
 
-NOT_INSTALLED = {"diffusers": "diffusers", "pytesseract": "pytesseract", "vllm": "vllm"}
+NOT_INSTALLED = {"diffusers": "diffusers", "llguidance": "llguidance", "pytesseract": "pytesseract", "vllm": "vllm"}
 """Module -> distribution, of optional ones that the tests' environment lacks."""
 
 

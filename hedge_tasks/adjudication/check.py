@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from hedge_tasks.adjudication.base import Case, Verdict
 from hedge_tasks.adjudication.label_files import HumanLabel, first_of, read_label, read_rows
@@ -22,6 +23,8 @@ COLUMNS: Mapping[str, tuple[str, ...]] = {
     "reference": ("reference", "reference_answer", "ground_truth", "true_answer", "target"),
     "answer": ("answer", "baseline", "prediction", "generated_answer"),
     "description": ("description", "image_prompt"),
+    "image": ("image", "image_path", "img_name"),
+    "kind": ("kind", "question_type"),
 }
 """What the columns of a file of human labels may be called."""
 
@@ -64,11 +67,11 @@ class Check:
     Attributes:
         classes: in the order of the confusion matrix.
         confusion: rows are people's classes, columns the judge's, and a last column for what it did not judge.
-        kappa: Cohen's kappa over the judged. Its interval is a bootstrap over questions, for answers to one question
-            (copies above all) are judged alike.
+        kappa: Cohen's kappa over the judged. Its interval is a bootstrap over images, or over questions where the file
+            names no images: answers about one image, or to one question, are judged alike.
         agreement: share of the judged that agree, with an interval of the same kind.
-        of_type: the same by question type (closed: the reference is yes or no, or the question offers options; else
-            open), with the share left unlabelled; empty for a part of a check.
+        of_type: the same by kind of question, as the file says it (else closed: the reference is yes or no, or the
+            question offers options; or open), with the share left unlabelled; empty for a part of a check.
         wrong: cases whose verdict is another than the human one, each with both.
     """
 
@@ -102,14 +105,16 @@ def read_checked(
     label_field: str = "label",
     scheme: str | None = None,
     columns: Mapping[str, str] | None = None,
+    images: Path | None = None,
 ) -> tuple[list[Case], list[HumanLabel]]:
     """The cases of a file of human labels, and the labels. Rows without a label are left out.
 
     Args:
         columns: names of the columns, where they are not among `COLUMNS`; keys as there.
+        images: folder of the pictures that the column `image` names; None shows none.
 
     Raises:
-        DataError: names the line and what is wrong with it.
+        DataError: names the line and what is wrong with it, such as a picture that is not there.
         ConfigError: a key of `columns` is none.
     """
     for key in columns or {}:
@@ -120,45 +125,122 @@ def read_checked(
         label = read_label(where, row, label_field, scheme)
         if label.label is None and label.category is None:
             continue
-        cases.append(_case(where, row, columns or {}))
+        cases.append(_pictured(_case(where, row, columns or {}), where, row, columns or {}, images))
         labels.append(label)
     if not cases:
         raise DataError(f"{path}: no row has a label")
     return cases, labels
 
 
-def check(cases: Sequence[Case], human: Sequence[HumanLabel], verdicts: Sequence[Verdict]) -> Check:
-    """Compare labels: hallucinated and supported. Cases that people gave no label (only a category) are left out."""
+@dataclass(frozen=True)
+class Facet:
+    """What an answer stands together with.
+
+    Attributes:
+        group: its image, or else its question: what intervals are taken over.
+        kind: of its question, as the file says it; else closed or open.
+    """
+
+    group: str
+    kind: str
+
+
+def facets(cases: Sequence[Case], human: Sequence[HumanLabel], columns: Mapping[str, str] | None = None) -> list[Facet]:
+    """Group and kind of each answer of `read_checked`."""
+    return [_facet(case, label, columns or {}) for case, label in zip(cases, human, strict=True)]
+
+
+def _facet(case: Case, label: HumanLabel, columns: Mapping[str, str]) -> Facet:
+    image, kind = (_optional(label.row, key, label.where, columns) for key in ("image", "kind"))
+    group = f"image {image}" if image else f"question {case.question.strip().casefold()}"
+    return Facet(group, kind or question_type(case.question, case.reference))
+
+
+def _optional(row: Mapping[str, Any], key: str, where: str, columns: Mapping[str, str]) -> str:
+    """The text of a column that need not be there; empty where it is not."""
+    if key in columns:
+        return first_of(row, (columns[key],), where, key)
+    return next((row[name] for name in COLUMNS[key] if isinstance(row.get(name), str)), "")
+
+
+def _pictured(case: Case, where: str, row: Mapping[str, Any], columns: Mapping[str, str], folder: Path | None) -> Case:
+    name = "" if folder is None else _optional(row, "image", where, columns)
+    if folder is None or not name:
+        return case
+    file = picture_below(folder, name, where)
+    return replace(case, images=lambda: [file], image_key=hashlib.sha256(file.read_bytes()).hexdigest())
+
+
+def picture_below(folder: Path, name: str, where: str) -> Path:
+    """The file of a picture that a row names.
+
+    Raises:
+        DataError: there is no such file below the folder.
+    """
+    root = folder.resolve()
+    for candidate in (root / name, root / Path(name).name):
+        if candidate.is_file() and candidate.resolve().is_relative_to(root):
+            return candidate
+    raise DataError(f"{where}: there is no picture {name} below {folder}")
+
+
+class _Row(NamedTuple):
+    """One answer: people's class, the judge's or None, and what it stands together with."""
+
+    case: Case
+    people: str
+    judged: str | None
+    verdict: Verdict
+    facet: Facet
+
+
+def check(
+    cases: Sequence[Case],
+    human: Sequence[HumanLabel],
+    verdicts: Sequence[Verdict],
+    about: Sequence[Facet] | None = None,
+) -> Check:
+    """Compare labels: hallucinated and supported. Cases that people gave no label (only a category) are left out.
+
+    Args:
+        about: as `facets` gives it; by default with the columns' own names.
+    """
     rows = [
-        (c, LABELS[h.label], None if v.label is None else LABELS[v.label], v)
-        for c, h, v in zip(cases, human, verdicts, strict=True)
+        _Row(c, LABELS[h.label], None if v.label is None else LABELS[v.label], v, facet)
+        for c, h, v, facet in zip(cases, human, verdicts, about or facets(cases, human), strict=True)
         if h.label is not None
     ]
     return _compare(rows, [LABELS[1], LABELS[0]])
 
 
 def check_categories(
-    cases: Sequence[Case], human: Sequence[HumanLabel], verdicts: Sequence[Verdict], scheme: str
+    cases: Sequence[Case],
+    human: Sequence[HumanLabel],
+    verdicts: Sequence[Verdict],
+    scheme: str,
+    about: Sequence[Facet] | None = None,
 ) -> Check:
     """Compare categories, those of a scheme such as `medhallmark`."""
     rows = [
-        (c, h.category, v.category, v) for c, h, v in zip(cases, human, verdicts, strict=True) if h.category is not None
+        _Row(c, h.category, v.category, v, facet)
+        for c, h, v, facet in zip(cases, human, verdicts, about or facets(cases, human), strict=True)
+        if h.category is not None
     ]
     classes = [outcome.key for outcome in load_judge_prompt(scheme).outcomes]
-    if strange := {judged for _, _, judged, _ in rows if judged is not None} - set(classes):
+    if strange := {row.judged for row in rows if row.judged is not None} - set(classes):
         raise ConfigError(f"the judge says {', '.join(sorted(strange))}; the labels are {', '.join(classes)}")
     return _compare(rows, classes)
 
 
-def _compare(rows: Sequence[tuple[Case, str, str | None, Verdict]], classes: Sequence[str]) -> Check:
-    types: dict[str, list[tuple[Case, str, str | None, Verdict]]] = {}
+def _compare(rows: Sequence[_Row], classes: Sequence[str]) -> Check:
+    kinds: dict[str, list[_Row]] = {}
     for row in rows:
-        types.setdefault(question_type(row[0].question, row[0].reference), []).append(row)
-    return replace(_compared(rows, classes), of_type={name: _compared(types[name], classes) for name in sorted(types)})
+        kinds.setdefault(row.facet.kind, []).append(row)
+    return replace(_compared(rows, classes), of_type={name: _compared(kinds[name], classes) for name in sorted(kinds)})
 
 
-def _compared(rows: Sequence[tuple[Case, str, str | None, Verdict]], classes: Sequence[str]) -> Check:
-    counts = Counter((people, judged) for _, people, judged, _ in rows)
+def _compared(rows: Sequence[_Row], classes: Sequence[str]) -> Check:
+    counts = Counter((row.people, row.judged) for row in rows)
     recall = {
         of: Recall(
             n=sum(counts[of, judged] for judged in (*classes, None)),
@@ -168,8 +250,8 @@ def _compared(rows: Sequence[tuple[Case, str, str | None, Verdict]], classes: Se
         )
         for of in classes
     }
-    pairs = [(people, judged) for _, people, judged, _ in rows if judged is not None]
-    questions = [case.question.strip().casefold() for case, _, judged, _ in rows if judged is not None]
+    pairs = [(row.people, row.judged) for row in rows if row.judged is not None]
+    groups = [row.facet.group for row in rows if row.judged is not None]
     return Check(
         n=len(rows),
         judged=len(pairs),
@@ -177,9 +259,9 @@ def _compared(rows: Sequence[tuple[Case, str, str | None, Verdict]], classes: Se
         classes=tuple(classes),
         recall=recall,
         confusion=tuple(tuple(counts[people, judged] for judged in (*classes, None)) for people in classes),
-        kappa=_kappa(pairs, questions),
-        agreement=_agreement(pairs, questions),
-        wrong=tuple((c, people, v) for c, people, judged, v in rows if judged is not None and judged != people),
+        kappa=_kappa(pairs, groups),
+        agreement=_agreement(pairs, groups),
+        wrong=tuple((row.case, row.people, row.verdict) for row in rows if row.judged not in (None, row.people)),
     )
 
 
@@ -194,22 +276,22 @@ def _case(where: str, row: Mapping[str, Any], columns: Mapping[str, str]) -> Cas
     return Case(where.rpartition(":")[2], text("question"), text("reference"), text("answer"), description)
 
 
-def _agreement(pairs: Sequence[tuple[str, str]], questions: Sequence[str]) -> Agreement:
+def _agreement(pairs: Sequence[tuple[str, str]], groups: Sequence[str]) -> Agreement:
     from hedge_tasks.statistics.agreement import Agreement, percent_agreement
 
     if not pairs:
         return Agreement(None, None, 0, 2, "no answer is judged")
-    return percent_agreement([[one for one, _ in pairs], [other for _, other in pairs]], groups=questions)
+    return percent_agreement([[one for one, _ in pairs], [other for _, other in pairs]], groups=groups)
 
 
-def _kappa(pairs: Sequence[tuple[str, str]], questions: Sequence[str]) -> Agreement:
+def _kappa(pairs: Sequence[tuple[str, str]], groups: Sequence[str]) -> Agreement:
     from hedge_tasks.statistics.agreement import Agreement, cohen_kappa
 
     people = [one for one, _ in pairs]
     if len(set(people)) == 1:
         # It would be 0 however good the judge is.
         return Agreement(None, None, len(pairs), 2, f"people put every judged answer into one class ({people[0]})")
-    return cohen_kappa(people, [judged for _, judged in pairs], groups=questions)
+    return cohen_kappa(people, [judged for _, judged in pairs], groups=groups)
 
 
 def _share(part: int, whole: int) -> float | None:

@@ -10,12 +10,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from hedge_tasks.cli.choices import add_scorer, add_task, chosen_scorer
+from hedge_tasks.cli.judge_check import estimate_text, run_check, write_lines
 from hedge_tasks.cli.question import printable
-from hedge_tasks.io.commands import command, number, show, table
+from hedge_tasks.io.commands import command, show, table
 
 if TYPE_CHECKING:
-    from hedge_tasks.adjudication import Case, Judge, Verdict
-    from hedge_tasks.adjudication.check import Check
+    from hedge_tasks.adjudication import Judge, Verdict
     from hedge_tasks.runs.run_files import Run
 
 _NAMES = {1: "hallucinated", 0: "supported", None: "without a label"}
@@ -48,6 +48,9 @@ def add(commands: Any) -> None:
     group.add_argument(
         "--column", action="append", default=[], metavar="KEY=COLUMN", help="such as reference=ground_truth"
     )
+    group.add_argument(
+        "--images", type=Path, metavar="DIR", help="folder of the pictures that the column `image` names"
+    )
     group.add_argument("--wrong", type=Path, metavar="CASES.jsonl", help="write the cases that the judge got wrong")
     add_scorer(parser)
 
@@ -58,7 +61,7 @@ def run(arguments: argparse.Namespace) -> int:
     if (arguments.run is None) == (arguments.check is None):
         raise ConfigError("give a RUN to label, or --check with human labels")
     judge = _judge(arguments)
-    return _check(arguments, judge) if arguments.check else _relabel(arguments, judge)
+    return run_check(arguments, judge) if arguments.check else _relabel(arguments, judge)
 
 
 def _judge(arguments: argparse.Namespace) -> Judge:
@@ -71,7 +74,7 @@ def _judge(arguments: argparse.Namespace) -> Judge:
         raise ConfigError(f"name a judge: --judge rule, --judge llm:model=..., or {ENVIRONMENT}")
     # The command line is nearer to the user than the environment.
     judge = judge_from(given) if given else configured_judge("rule")
-    check_judge(judge, cases_have_images=False)
+    check_judge(judge, cases_have_images=arguments.images is not None)
     return judge
 
 
@@ -143,7 +146,7 @@ def _compare(arguments: argparse.Namespace, judged: Run, verdicts: Sequence[Verd
 
     found = [d.to_dict() for d in disagreements(cases_of(judged), verdicts)]
     if arguments.disagreements:
-        _write_lines(arguments.disagreements, found)
+        write_lines(arguments.disagreements, found)
     labels = labels_by_judge(verdicts)
     groups = [answer_set.group for answer_set in judged.answer_sets]
     return {
@@ -206,131 +209,12 @@ def _auroc_table(auroc: Mapping[str, Any] | str) -> str:
     if isinstance(auroc, str):
         return f"no AUROC: {auroc}"
     names = list(next(iter(auroc.values())))
-    rows = [[judge, *(_estimate(of[name]) for name in names), str(of[names[0]]["n"])] for judge, of in auroc.items()]
+    rows = [
+        [judge, *(estimate_text(of[name]) for name in names), str(of[names[0]]["n"])] for judge, of in auroc.items()
+    ]
     return table(["ROC-AUC under", *names, "n"], rows)
 
 
 def _agreement_table(agreement: Mapping[str, Any]) -> str:
-    rows = [[name, _estimate(estimate), str(estimate["n"])] for name, estimate in agreement.items()]
+    rows = [[name, estimate_text(estimate), str(estimate["n"])] for name, estimate in agreement.items()]
     return table(["agreement", "value", "n"], rows)
-
-
-def _estimate(estimate: Mapping[str, Any]) -> str:
-    if estimate["value"] is None:
-        return "undefined"
-    bounds = estimate.get("interval")
-    return number(estimate["value"], 3) + (f" [{bounds[0]:.3f}, {bounds[1]:.3f}]" if bounds else "")
-
-
-# --- human labels -----------------------------------------------------------------------------------------------------
-
-
-def _check(arguments: argparse.Namespace, judge: Judge) -> int:
-    from hedge_tasks.adjudication import NO_ANSWER, keep_labels
-    from hedge_tasks.adjudication.check import check, check_categories, read_checked
-
-    columns = dict(_pair(text) for text in arguments.column)
-    cases, human = read_checked(
-        arguments.check, label_field=arguments.label_field, scheme=arguments.scheme, columns=columns
-    )
-    keep_labels(judge, arguments.labels)
-    verdicts = judge.judge(cases)
-    checks = {"labels": check(cases, human, verdicts)}
-    if arguments.scheme and any(v.category not in (None, NO_ANSWER) for v in verdicts):
-        checks["categories"] = check_categories(cases, human, verdicts, arguments.scheme)
-    if arguments.wrong:
-        _write_lines(arguments.wrong, [_wrong(*row) for row in checks["labels"].wrong])
-    facts = {
-        "file": str(arguments.check),
-        "judge": judge.settings(),
-        **{name: _check_json(of) for name, of in checks.items()},
-    }
-    text = "\n\n".join(_check_text(name, of) for name, of in checks.items())
-    show(arguments, facts, f"{_title(judge)} against {arguments.check}\n\n{text}")
-    return 0
-
-
-def _title(judge: Judge) -> str:
-    return str(getattr(judge, "title", judge.name))
-
-
-def _pair(text: str) -> tuple[str, str]:
-    from hedge_tasks.errors import ConfigError
-
-    key, equals, column = text.partition("=")
-    if not equals or not column:
-        raise ConfigError(f"--column: expected KEY=COLUMN, such as reference=ground_truth, got {text!r}")
-    return key, column
-
-
-def _check_json(found: Check) -> dict[str, Any]:
-    shares = {"recall": "recall", "recall_of_all": "recall_of_all", "precision": "precision"}
-    classes = {
-        name: {**asdict(of), **{key: getattr(of, attribute) for key, attribute in shares.items()}}
-        for name, of in found.recall.items()
-    }
-    return {
-        "n": found.n,
-        "judged": found.judged,
-        "coverage": found.coverage,
-        "accuracy": found.accuracy,
-        "kappa": asdict(found.kappa),
-        "agreement": asdict(found.agreement),
-        "question_types": {name: _check_json(of) for name, of in found.of_type.items()},
-        "classes": classes,
-        "confusion": {
-            people: dict(zip((*found.classes, "not judged"), row, strict=True))
-            for people, row in zip(found.classes, found.confusion, strict=True)
-        },
-    }
-
-
-def _check_text(name: str, found: Check) -> str:
-    kappa = _estimate(asdict(found.kappa))
-    why = f" ({found.kappa.reason})" if found.kappa.value is None else ""
-    lines = [
-        f"{name}: {found.n} answers, {found.judged} judged",
-        f"coverage {number(found.coverage, 3)}, accuracy of the judged {number(found.accuracy, 3)}, "
-        f"Cohen's kappa {kappa}{why}",
-        "",
-        table(
-            ["questions", "n", "not judged", "agreement", "kappa"],
-            [
-                [
-                    kind,
-                    str(of.n),
-                    number(1 - of.judged / of.n, 3),
-                    _estimate(asdict(of.agreement)),
-                    _estimate(asdict(of.kappa)),
-                ]
-                for kind, of in found.of_type.items()
-            ],
-        ),
-        "",
-        table(
-            ["class", "n", "recall", "of all", "precision"],
-            [
-                [key, str(of.n), number(of.recall, 3), number(of.recall_of_all, 3), number(of.precision, 3)]
-                for key, of in found.recall.items()
-            ],
-        ),
-        "",
-        table(
-            ["people \\ judge", *found.classes, "not judged"],
-            [[c, *map(str, row)] for c, row in zip(found.classes, found.confusion, strict=True)],
-        ),
-    ]
-    return "\n".join(lines)
-
-
-def _wrong(case: Case, people: str, verdict: Verdict) -> dict[str, Any]:
-    texts = {key: getattr(case, key) for key in ("question", "reference", "answer")}
-    return {"line": case.id, **texts, "human": people, "verdict": verdict.to_dict()}
-
-
-def _write_lines(path: Path, rows: Sequence[Mapping[str, Any]]) -> None:
-    import json
-
-    from hedge_tasks.io.files import write_whole
-
-    write_whole(path, "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows))

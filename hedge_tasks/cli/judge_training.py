@@ -153,15 +153,9 @@ def _image(arguments: argparse.Namespace, name: str, where: str) -> Path | None:
     Raises:
         DataError: There is no such file below the folder.
     """
-    from hedge_tasks.errors import DataError
+    from hedge_tasks.adjudication.check import picture_below
 
-    if arguments.images is None:
-        return None
-    folder = arguments.images.resolve()
-    for candidate in (folder / name, folder / Path(name).name):
-        if candidate.is_file() and candidate.resolve().is_relative_to(folder):
-            return Path(candidate)
-    raise DataError(f"{where}: there is no picture {name} below {arguments.images}")
+    return None if arguments.images is None else picture_below(arguments.images, name, where)
 
 
 # --- training ---------------------------------------------------------------------------------------------------------

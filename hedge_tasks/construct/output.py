@@ -121,7 +121,7 @@ def push_set(folder: Path, repository: str, *, files: Sequence[str] = (DATA,), p
         )
     except (HfHubHTTPError, OSError, ValueError) as error:
         raise DataError(f"the hub did not take {repository}: {error}") from error
-    return f"https://huggingface.co/datasets/{repository}"
+    return f"{hub.endpoint}/datasets/{repository}"
 
 
 def load_made(folder: Path) -> Dataset:

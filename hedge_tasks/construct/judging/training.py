@@ -181,6 +181,7 @@ def train_judge(
     trainer.train(resume_from_checkpoint=last)
     eval_loss = trainer.evaluate()["eval_loss"] if len(rows[EVAL]) else None
     trainer.save_model(str(adapter))
+    _forget_place(adapter, about["base"])
     history = trainer.state.log_history
     losses = tuple((entry["step"], float(entry["loss"])) for entry in history if "loss" in entry)
     total = sum(weight.numel() for weight in trainer.model.parameters())
@@ -296,6 +297,13 @@ def _done(out: Path) -> Trained | None:
     losses = tuple((step, loss) for step, loss in facts["losses"])
     given, total = facts["trained"]
     return Trained(out / facts["adapter"], losses, facts["eval_loss"], facts["steps"], (given, total))
+
+
+def _forget_place(adapter: Path, base: str) -> None:
+    """An adapter is handed on: of a base in a folder it holds the folder's name, and not where it was."""
+    path = adapter / "adapter_config.json"
+    config = json.loads(read_text(path))
+    write_whole(path, json.dumps({**config, "base_model_name_or_path": base}, indent=2, sort_keys=True) + "\n")
 
 
 def _write_card(trained: Trained, about: Mapping[str, Any], data: Path) -> None:

@@ -1,0 +1,97 @@
+"""What a judge has to beat: guesses that look at no answer, and the rule. Each on the same answers, with intervals."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Hashable, Mapping, Sequence
+from dataclasses import dataclass
+
+from hedge_tasks.errors import ConfigError
+from hedge_tasks.statistics.base import Interval
+from hedge_tasks.statistics.means import Mean, estimate_mean
+
+MAJORITY, BY_KIND = "majority", "majority by kind of question"
+
+
+@dataclass(frozen=True)
+class Beside:
+    """One way to label, on the answers that people labelled.
+
+    Attributes:
+        name: Who labels.
+        judged: Number of answers that got a label.
+        agreement: Share of all answers that got people's label; one that got none counts as wrong, so that all are
+            compared on the same answers.
+        ahead: How much more of them the judge itself got right than this one; None for the judge itself.
+    """
+
+    name: str
+    judged: int
+    agreement: Mean
+    ahead: Mean | None
+
+    @property
+    def interval(self) -> Interval | None:
+        return _within(self.agreement.interval(), 0.0)
+
+    @property
+    def ahead_interval(self) -> Interval | None:
+        return None if self.ahead is None else _within(self.ahead.interval(), -1.0)
+
+
+def majority(people: Sequence[str]) -> list[str]:
+    """The commonest label of all, for every answer.
+
+    The labels that it is taken from are those that it is measured on: the most that such a guess can reach. Of equally
+    common ones the first in the alphabet is taken.
+    """
+    return majority_by(people, [None] * len(people))
+
+
+def majority_by(people: Sequence[str], kinds: Sequence[Hashable]) -> list[str]:
+    """The commonest label of each kind of question, likewise.
+
+    Example:
+        >>> majority_by(["a", "a", "b", "b"], ["x", "x", "y", "x"])
+        ['a', 'a', 'b', 'a']
+    """
+    counts: dict[Hashable, Counter[str]] = {}
+    for label, kind in zip(people, kinds, strict=True):
+        counts.setdefault(kind, Counter())[label] += 1
+    best = {kind: min(of, key=lambda label: (-of[label], label)) for kind, of in counts.items()}
+    return [best[kind] for kind in kinds]
+
+
+def stand_beside(
+    people: Sequence[str], said: Mapping[str, Sequence[str | None]], groups: Sequence[Hashable]
+) -> list[Beside]:
+    """How often each way to label agrees with people, and how far the first one is ahead of each other.
+
+    Intervals are Student's over groups, such as images: answers about one image are judged alike. Differences are
+    paired, answer by answer.
+
+    Args:
+        people: Label of each answer.
+        said: By name the labels of the judge, then those of what it is compared with; None where there is none.
+        groups: Of each answer.
+
+    Raises:
+        ConfigError: Lengths differ, or there is nobody.
+    """
+    if not said or any(len(labels) != len(people) for labels in (*said.values(), groups)):
+        raise ConfigError("labels and groups must be one an answer, of at least one judge")
+    right = {
+        name: [float(one == other) for one, other in zip(labels, people, strict=True)] for name, labels in said.items()
+    }
+    first = next(iter(right))
+    found = []
+    for name, labels in said.items():
+        differences = [a - b for a, b in zip(right[first], right[name], strict=True)]
+        ahead = None if name == first else estimate_mean(differences, groups)
+        judged = sum(label is not None for label in labels)
+        found.append(Beside(name, judged, estimate_mean(right[name], groups), ahead))
+    return found
+
+
+def _within(interval: Interval | None, least: float) -> Interval | None:
+    return None if interval is None else (max(interval[0], least), min(interval[1], 1.0))
