@@ -3,7 +3,7 @@
     python benchmarks/scripted_tables.py OUT [--items coco_writing.json] [--per-aspect 8]
     hedge shale OUT/shale/perfect; hedge vope OUT/vope/perfect
 
-Run files as a task writes them, of the closed questions of a synthesised SHALE set and of VOPE's items, with replies of
+Run files as a task writes them, of the closed questions of a drawn SHALE set and of VOPE's items, with replies of
 models that are perfect, say always the same, are wrong in a fifth of the cases, verbose, thinking, refusing or cut off.
 No model is loaded, and no picture is drawn but the set's.
 """
@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import argparse
 import random
+import tempfile
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
@@ -22,7 +23,8 @@ from hedge_tasks.data.answers import Answer, AnswerSet
 from hedge_tasks.evaluations.shale.building import scene_groups
 from hedge_tasks.evaluations.shale.items import DISCRIMINATIVE, Item, options_of
 from hedge_tasks.evaluations.shale.judge import ShaleJudge
-from hedge_tasks.evaluations.shale.synthesis import synthesise
+from hedge_tasks.evaluations.shale.making.drawn import DrawnPainter
+from hedge_tasks.evaluations.shale.making.making import ShaleMaking
 from hedge_tasks.evaluations.vope.building import read_items
 from hedge_tasks.evaluations.vope.judge import VopeJudge
 from hedge_tasks.evaluations.vope.objects import answered_records, story_scores, story_verdict
@@ -109,7 +111,9 @@ if __name__ == "__main__":
     parser.add_argument("--items", type=Path, help="VOPE's coco_writing.json")
     parser.add_argument("--per-aspect", type=int, default=8)
     given = parser.parse_args()
-    made = synthesise(given.per_aspect, scenarios=["crp", "syn", "pfx"], size=32)
+    making = ShaleMaking(DrawnPainter(32), per_aspect=given.per_aspect, scenarios=["crp", "syn", "pfx"])
+    with tempfile.TemporaryDirectory() as folder:
+        made = making.run(Path(folder))
     for model in (*MODELS, *ALWAYS):
         folder = "".join(letter if letter.isalnum() else "-" for letter in model)
         save_run(closed_run(made.items, model), given.out / "shale" / folder)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -78,6 +79,13 @@ def add(made: Any) -> None:
     parser.add_argument("--push", metavar="OWNER/NAME", help="upload the set to the Hugging Face hub in the end")
 
 
+@dataclass(frozen=True)
+class _Planned:
+    """Stands for a model in a dry run."""
+
+    name: str
+
+
 def run_shale(arguments: argparse.Namespace) -> int:
     from hedge_tasks.construct.output import push_set
     from hedge_tasks.construct.production import worker_of
@@ -111,8 +119,8 @@ def run_shale(arguments: argparse.Namespace) -> int:
 
 
 def _making(arguments: argparse.Namespace) -> ShaleMaking:
-    from hedge_tasks.construct.pictures.checkers import checker_from
-    from hedge_tasks.construct.pictures.painters import painter_from
+    from hedge_tasks.construct.pictures.checkers import CHECKERS, checker_from
+    from hedge_tasks.construct.pictures.painters import PAINTERS, painter_from
     from hedge_tasks.construct.pictures.specs import parsed
     from hedge_tasks.construct.writers import writer_from
     from hedge_tasks.evaluations.shale.items import ASPECTS, SCENARIOS
@@ -121,6 +129,12 @@ def _making(arguments: argparse.Namespace) -> ShaleMaking:
     from hedge_tasks.evaluations.shale.making.pictures import TINY_ENCODER, Filter
 
     name, settings = parsed("painter", arguments.painter)
+    if arguments.dry_run:  # no model is loaded for it
+        for spec in arguments.checker:
+            CHECKERS.get(parsed("checker", spec)[0])
+        checker_from = painter_from = writer_from = _Planned  # type: ignore[assignment]
+        if name != "drawn":
+            PAINTERS.get(name)
     return ShaleMaking(
         painter=drawn_painter(settings) if name == "drawn" else painter_from(arguments.painter),
         checkers=[checker_from(spec) for spec in arguments.checker],
