@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from pathlib import Path
 from typing import Any
 
@@ -41,6 +42,17 @@ def named(kind: str, model: str, **settings: object) -> str:
     Args:
         settings: What else shapes its work; None is left out.
     """
+    return ",".join(
+        [f"{kind}:{model_named(model)}", *(f"{key}={value}" for key, value in settings.items() if value is not None)]
+    )
+
+
+def model_named(model: str) -> str:
+    """A hub id as it is; a folder by its name, and its content with that of its subfolders (pipelines have them)."""
     place = Path(resolve_model(model))
-    shown = f"{place.name}@{fingerprint(place)}" if place.is_dir() else model
-    return ",".join([f"{kind}:{shown}", *(f"{key}={value}" for key, value in settings.items() if value is not None)])
+    if not place.is_dir():
+        return model
+    inner = sorted(path for path in place.iterdir() if path.is_dir() and not path.name.startswith("."))
+    parts = [fingerprint(place), *(f"{path.name} {fingerprint(path)}" for path in inner)]
+    whole = hashlib.blake2b("\n".join(parts).encode(), digest_size=16).hexdigest() if inner else parts[0]
+    return f"{place.name}@{whole}"

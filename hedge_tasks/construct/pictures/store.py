@@ -36,6 +36,8 @@ PAINTED, SCORES = "painted", "scores"
 BATCH = 8
 """Pictures that a painter or a checker is given at a time: what a kill can lose."""
 
+SCORE_DECIMALS = 5
+
 _ORIGIN = "hedge"
 """Keyword of the PNG text that says where a picture came from."""
 _MOST_ORIGIN = 1 << 20
@@ -234,7 +236,9 @@ class PictureStore:
         for score in said:
             if score is not None and not 0 <= score <= 1:
                 raise HedgeError(f"checker {checker}: a score of {score}, which is not from 0 to 1")
-        rows = zip(keys, said, questions, strict=True)
+        # Models give slightly other numbers in other batches; what is beyond these digits would depend on a kill.
+        rounded = [None if score is None else round(float(score), SCORE_DECIMALS) for score in said]
+        rows = zip(keys, rounded, questions, strict=True)
         self._scores.keep(
             (key, score, {"score": score, "checker": checker, "question": asdict(question)})
             for key, score, question in rows

@@ -71,7 +71,7 @@ def add(made: Any) -> None:
         help="vision encoder that ADV attacks; repeat to attack several at once (default: the embedded model's)",
     )
     parser.add_argument("--released", type=Path, metavar="DIR", help="also write it as SHALE is handed out")
-    parser.add_argument("--licence", help="of the set, for its card")
+    parser.add_argument("--licence", help="of the set, for its card (drawn: apache-2.0)")
     parser.add_argument("--worker", metavar="K/N", help="only every Nth part, from the Kth on: one of several workers")
     parser.add_argument("--batch", type=int, default=8, metavar="N", help="pictures at a time (default: 8)")
     parser.add_argument("--concurrency", type=int, default=16, metavar="N", help="requests under way (default: 16)")
@@ -103,7 +103,8 @@ def run_shale(arguments: argparse.Namespace) -> int:
         last = "Once all workers are done, the same command without --worker writes the set."
         show(arguments, facts, f"{_text(made)}\n{last}")
         return code
-    built = write(arguments.out, making, made, licence=arguments.licence)
+    licence = arguments.licence or ("apache-2.0" if making.draws else None)  # drawings and pools are ours
+    built = write(arguments.out, making, made, licence=licence)
     files = [str(file.relative_to(arguments.out)) for file in built.files.values()]
     tables = distributions(made)
     lines = [_text(made), as_text(tables), *(f"Warning: {warning}" for warning in warnings_of(made))]

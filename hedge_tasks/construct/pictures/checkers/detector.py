@@ -69,7 +69,20 @@ class Detector:
         return [score(question, own) for question, own in zip(questions, by_question, strict=True)]
 
     def _detect(self, pictures: Sequence[Image.Image], names: Sequence[str]) -> list[list[Box]]:
-        """Boxes of what is named in each picture: one name a picture, so that no two names share a box."""
+        """Boxes of what is named in each picture: one name a picture, so that no two names share a box.
+
+        Only pictures of one size make a batch: what Grounding DINO sees in a picture depends on how far it is padded.
+        """
+        by_size: dict[tuple[int, int], list[int]] = {}
+        for i, picture in enumerate(pictures):
+            by_size.setdefault(picture.size, []).append(i)
+        found: dict[int, list[Box]] = {}
+        for places in by_size.values():
+            boxes = self._detect_batch([pictures[i] for i in places], [names[i] for i in places])
+            found |= dict(zip(places, boxes, strict=True))
+        return [found[i] for i in range(len(pictures))]
+
+    def _detect_batch(self, pictures: Sequence[Image.Image], names: Sequence[str]) -> list[list[Box]]:
         import torch
 
         model, processor, threshold = self._loaded

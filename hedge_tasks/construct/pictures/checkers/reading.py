@@ -115,8 +115,8 @@ class TesseractReading(_Reading):
             version = pytesseract.get_tesseract_version()
         except (ImportError, OSError) as error:
             raise ConfigError(
-                "checker ocr: needs tesseract (apt install tesseract-ocr) and pip install pytesseract, or a model that "
-                f"reads: ocr:model=NAME,url=... ({type(error).__name__})"
+                "checker ocr: needs tesseract (apt install tesseract-ocr) and pip install 'hedge-tasks[pictures]', or "
+                f"a model that reads: ocr:model=NAME,url=... ({type(error).__name__})"
             ) from None
         self.name = f"ocr:tesseract {version},{self._language}"
 

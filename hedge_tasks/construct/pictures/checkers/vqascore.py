@@ -7,18 +7,17 @@ import math
 from collections.abc import Mapping, Sequence
 from functools import cache
 from importlib import resources
-from pathlib import Path
 from typing import Any
 
 import yaml
 from PIL import Image
 
 from hedge_tasks.construct.pictures.base import Question
+from hedge_tasks.construct.pictures.specs import model_named
 from hedge_tasks.data.answers import Answer
 from hedge_tasks.errors import ConfigError
 from hedge_tasks.io import options
 from hedge_tasks.replies.yes_no import read_yes_no
-from hedge_tasks.serving.fingerprints import fingerprint
 from hedge_tasks.serving.loading import resolve_model
 from hedge_tasks.serving.marks import harmless
 
@@ -58,11 +57,11 @@ class VqaScore:
         known = adapter_class(options.text("adapter", adapter))
         if not hasattr(known, "answer_conversations"):
             raise ConfigError(f"adapter {adapter!r} answers no conversations that belong to no task")
-        self._model = known(**arguments)
-        kept = {key: value for key, value in arguments.items() if key not in _SHAPES_NOTHING and key != "pretrained"}
+        kept = {key: value for key, value in arguments.items() if key not in _SHAPES_NOTHING}
         if "pretrained" in arguments:
-            place = Path(resolve_model(str(arguments["pretrained"])))
-            kept["pretrained"] = f"{place.name}@{fingerprint(place)}" if place.is_dir() else arguments["pretrained"]
+            kept["pretrained"] = model_named(str(arguments["pretrained"]))
+            arguments["pretrained"] = resolve_model(str(arguments["pretrained"]))
+        self._model = known(**arguments)
         shown = ",".join(f"{key}={value}" for key, value in sorted(kept.items()))
         self.name = f"vqascore:{adapter},{shown},prompt={_prompt()['digest'][:8]}"
 

@@ -80,8 +80,7 @@ class DiffusionPainter:
         from hedge_tasks.perturb.induction_image import load_diffusers
         from hedge_tasks.serving.loading import resolve_model
 
-        pipeline = load_diffusers("AutoPipelineForText2Image", resolve_model(self._model))
-        dtype = self._dtype or ("bfloat16" if torch.cuda.is_available() else "float32")
-        pipeline = pipeline.to(getattr(torch, dtype))
+        dtype = getattr(torch, self._dtype or ("bfloat16" if torch.cuda.is_available() else "float32"))
+        pipeline = load_diffusers("AutoPipelineForText2Image", resolve_model(self._model), torch_dtype=dtype)
         pipeline.set_progress_bar_config(disable=True)
         return pipeline
