@@ -178,12 +178,13 @@ _STYLES: dict[str, Callable[[Image.Image, np.random.Generator], Image.Image]] = 
 }
 
 
-def load_diffusers(kind: str, model: str) -> Any:
+def load_diffusers(kind: str, model: str, **loading: Any) -> Any:
     """A pipeline of diffusers on the GPU if there is one.
 
     Args:
         kind: its class, such as "AutoPipelineForText2Image".
         model: hub id or folder.
+        loading: for `from_pretrained`.
 
     Raises:
         ConfigError: diffusers is not installed, or the model cannot be loaded.
@@ -195,7 +196,7 @@ def load_diffusers(kind: str, model: str) -> Any:
     import torch
 
     try:
-        pipe = getattr(diffusers, kind).from_pretrained(model)
+        pipe = getattr(diffusers, kind).from_pretrained(model, **loading)
     except Exception as error:  # network, authorisation, missing files: told apart by the text
         raise ConfigError(f"the diffusers pipeline {model!r} cannot be loaded: {error}") from error
     return pipe.to("cuda" if torch.cuda.is_available() else "cpu")
