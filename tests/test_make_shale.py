@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 import multiprocessing
 import time
@@ -12,12 +13,14 @@ from typing import Any
 
 import pytest
 from datasets import Dataset
+from datasets import Image as Undecoded
 from openai_server import Script, serve
 from PIL import Image
 from shale_process import Plain, PlainChecker, make, making, number_of, play
 
 from hedge_tasks.cli import main
 from hedge_tasks.construct.pictures.base import Order
+from hedge_tasks.construct.pictures.store import pixel_digest
 from hedge_tasks.errors import DataError
 from hedge_tasks.evaluations.shale.items import CLEAN
 from hedge_tasks.evaluations.shale.making.pictures import Filter
@@ -272,3 +275,19 @@ def test_a_wrong_option_is_named(
 ) -> None:
     assert main(["make", "shale", "--out", str(tmp_path), "--aspect", "color", *more]) == 2
     assert complaint in capsys.readouterr().err
+
+
+def test_pictures_of_the_set_hold_their_pixels_and_no_words(tmp_path: Path) -> None:
+    with serve(play) as url:
+        made = make(url, tmp_path, scenarios=["txt"])
+    rows = Dataset.from_parquet(str(tmp_path / "BeiiiY__SHALE" / "generative-ic.parquet"), keep_in_memory=True)
+    for row in rows.cast_column("image", Undecoded(decode=False)):
+        place = next(i for i, one in enumerate(made.shown) if one.scene.prompt == row["description"])
+        kept = made.shown[place].pictures[row["scenario"]]
+        assert kept.path is not None
+        assert b"kite" in kept.path.read_bytes()
+        content = row["image"]["bytes"]
+        assert b"kite" not in content
+        with Image.open(io.BytesIO(content)) as image:
+            assert not image.info
+            assert pixel_digest(image.convert("RGB")) == kept.digest
