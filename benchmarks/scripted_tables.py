@@ -4,7 +4,7 @@
 
 Models that are perfect, always say 1 (Yes, (A)), always say 0 (No, (B)), are noisy, verbose, thinking, refusing or cut
 off. MedHallu and Med-HallMark run through lmms-eval against a local server, the latter on blank pictures. Of SHALE the
-closed questions of a synthesised set and of VOPE its items come as run files like those that a task writes. Run files,
+closed questions of a drawn set and of VOPE its items come as run files like those that a task writes. Run files,
 and what `hedge medhallu|medhallmark|shale|vope` says of them as JSON and as text, are left under OUT; the leading
 numbers are printed. Suites whose data is not named are left out, but for SHALE, whose set is drawn.
 """
@@ -14,6 +14,7 @@ from __future__ import annotations
 import argparse
 import json
 import random
+import tempfile
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import redirect_stdout
 from pathlib import Path
@@ -28,7 +29,8 @@ from hedge_tasks.data.answers import Answer, AnswerSet
 from hedge_tasks.evaluations.shale.building import scene_groups
 from hedge_tasks.evaluations.shale.items import DISCRIMINATIVE, Item, options_of
 from hedge_tasks.evaluations.shale.judge import ShaleJudge
-from hedge_tasks.evaluations.shale.synthesis import synthesise
+from hedge_tasks.evaluations.shale.making.drawn import DrawnPainter
+from hedge_tasks.evaluations.shale.making.making import ShaleMaking
 from hedge_tasks.evaluations.vope.building import read_items
 from hedge_tasks.evaluations.vope.judge import VopeJudge
 from hedge_tasks.evaluations.vope.objects import answered_records, story_scores, story_verdict
@@ -198,7 +200,9 @@ def _shown(value: float | None, about: float | None) -> str:
 
 
 def closed_runs(out: Path, per_aspect: int) -> None:
-    made = synthesise(per_aspect, scenarios=["crp", "syn", "pfx"], size=32)
+    making = ShaleMaking(DrawnPainter(32), per_aspect=per_aspect, scenarios=["crp", "syn", "pfx"])
+    with tempfile.TemporaryDirectory() as folder:
+        made = making.run(Path(folder))
     for model in NAMES:
         save_run(closed_run(made.items, model), out / model)
 

@@ -1,4 +1,4 @@
-"""Whether SHALE's STY leaves the answers in the pictures, and whether SYN is harder than clean, on the synthesised set.
+"""Whether SHALE's STY leaves the answers in the pictures, and whether SYN is harder than clean, on a drawn set.
 
     python benchmarks/shale_scenarios.py [--per-aspect 8] [--seed 0]
 
@@ -14,15 +14,19 @@ from __future__ import annotations
 
 import argparse
 import statistics
+import tempfile
 from collections.abc import Iterator, Sequence
+from pathlib import Path
 
 import cv2
 import numpy as np
 from PIL import Image
 
-from hedge_tasks.evaluations.shale.drawing import draw
 from hedge_tasks.evaluations.shale.items import ASPECTS, Item, options_of
-from hedge_tasks.evaluations.shale.synthesis import Scene, scenes, synthesise
+from hedge_tasks.evaluations.shale.making.drawing import draw
+from hedge_tasks.evaluations.shale.making.drawn import DrawnPainter
+from hedge_tasks.evaluations.shale.making.making import ShaleMaking
+from hedge_tasks.evaluations.shale.making.scenes import Scene, drawn_scenes, pools
 from hedge_tasks.perturb.induction import PRESETS
 from hedge_tasks.perturb.induction_image import draw_style
 from hedge_tasks.serving.encoders import DEFAULT_MODEL, load_encoder, unit_vectors
@@ -48,25 +52,27 @@ def correlation(one: np.ndarray, other: np.ndarray) -> float:
 
 def shown(scene: Scene) -> dict[str, Image.Image]:
     """Clean pictures of all elements that could be in the place of the right one, by element."""
-    subjects = scene.pool.get("subjects", {})
+    pool = pools()["aspects"][scene.aspect]
+    subjects = pool.get("subjects", {})
+    own = {key: value for key, value in scene.drawing["values"].items() if key != "answer"}
     pictures = {}
-    for element in subjects or scene.pool["answers"]:
-        values = {**scene.values, "answer": subjects.get(element, element)}
+    for element in subjects or pool["answers"]:
+        values = {**own, "answer": subjects.get(element, element)}
         if subjects:
             values["subject"] = element
-        if element not in scene.values.values() or subjects:
-            pictures[element] = draw(scene.pool["figure"], values, ground=scene.number, size=SIZE)
+        if element not in own.values() or subjects:
+            pictures[element] = draw(pool["figure"], values, ground=0, size=SIZE)
     return pictures
 
 
 def told(scene: Scene, styled: Image.Image, clean: dict[str, Image.Image]) -> bool:
-    right = scene.values["subject"] if "subjects" in scene.pool else scene.answer
+    right = scene.drawing["values"].get("subject", scene.answer)
     return max(clean, key=lambda element: correlation(lab(styled), lab(clean[element]))) == right
 
 
 def named(scene: Scene, styled: Image.Image) -> bool:
     """Whether the object's mean colour is nearest to its own."""
-    picture = draw(scene.pool["figure"], {**scene.values, "answer": scene.answer}, ground=scene.number, size=SIZE)
+    picture = draw(scene.drawing["figure"], scene.drawing["values"], ground=0, size=SIZE)
     near = np.abs(np.asarray(picture, int) - PALETTE[scene.answer]).max(-1) < 12
     mean = np.asarray(styled.convert("RGB"), np.float32)[near].mean(0)
     colours = np.array([mean, *PALETTE.values()], np.float32)[None] / 255
@@ -80,17 +86,17 @@ def grey(image: Image.Image) -> bool:
 
 
 def about_styles(per_aspect: int, seed: int) -> None:
-    made = scenes(per_aspect, seed=seed)
-    pictures = {scene.number: shown(scene) for scene in made}
+    made = [scene for aspect in ASPECTS for scene in drawn_scenes(aspect, per_aspect, seed=seed)]
+    pictures = {scene.id: shown(scene) for scene in made}
     print("| style | pictures told | of flags | colours named | grey pictures |\n|---|---|---|---|---|")
     for style in PRESETS["shale_sty"].styles:
         counts: dict[str, list[bool]] = {"all": [], "flag": [], "named": [], "grey": []}
-        for scene in made:
-            subject = scene.values.get("subject", scene.answer)
-            styled = draw_style(pictures[scene.number][subject], style=style, seed=scene.number)
-            counts["all"].append(told(scene, styled, pictures[scene.number]))
+        for number, scene in enumerate(made):
+            subject = scene.drawing["values"].get("subject", scene.answer)
+            styled = draw_style(pictures[scene.id][subject], style=style, seed=number)
+            counts["all"].append(told(scene, styled, pictures[scene.id]))
             counts["grey"].append(grey(styled))
-            if scene.pool["figure"] == "flag":
+            if scene.drawing["figure"] == "flag":
                 counts["flag"].append(counts["all"][-1])
             if scene.aspect == "color":
                 counts["named"].append(named(scene, styled))
@@ -112,11 +118,12 @@ def cosines(pairs: Sequence[tuple[str, list[str]]]) -> Iterator[list[float]]:
 
 
 def about_synonyms(per_aspect: int, seed: int) -> None:
-    made = synthesise(per_aspect, seed=seed, scenarios=["syn"], size=32)
-    of_scene = {str(scene.number): scene for scene in scenes(per_aspect, seed=seed)}
+    making = ShaleMaking(DrawnPainter(32), per_aspect=per_aspect, seed=seed, scenarios=["syn"])
+    with tempfile.TemporaryDirectory() as folder:
+        made = making.run(Path(folder))
     clean = {item.id: item for item in made.items if item.scenario == "clean"}
     syn = [item for item in made.items if item.scenario == "syn"]
-    owner = {item.id: of_scene[str((int(item.id) - 1) // 4)] for item in syn}
+    owner = {item.id: made.shown[(int(item.id) - 1) // 4].scene for item in syn}
     closed = [item for item in clean.values() if item.task == "mcq" or (item.task == "ynq" and item.answer == "No")]
     print(f"\n{len(syn)} of {len(closed)} questions have a SYN form\n")
     print("| aspect | questions | mean cosine, clean | SYN | hardest, clean | SYN | nearer | less near |")

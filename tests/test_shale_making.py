@@ -154,6 +154,9 @@ def test_scenes_for_painters_that_take_prompts() -> None:
             assert scene.answer not in scene.near
             assert not scene.drawing
             assert scene.checks[0].kind == "statement"
+            if aspect not in KNOWLEDGE:  # CLIP weighs the picture of the right answer against those of wrong ones
+                others = [scene.prompt.replace(scene.answer, wrong) for wrong in scene.wrong]
+                assert scene.checks[0].expected == {"instead": others}
             assert (scene.kind == "factuality") == (aspect in KNOWLEDGE) == bool(scene.facts)
             assert scene.answer in scene.prompt or aspect in KNOWLEDGE
     assert painted_scenes("color", 12) == painted_scenes("color", 12) != painted_scenes("color", 12, seed=1)

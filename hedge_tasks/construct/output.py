@@ -86,9 +86,18 @@ def describe_set(folder: Path, report: Mapping[str, Any], about: About, splits: 
         checksums = {file: hashlib.sha256((folder / file).read_bytes()).hexdigest() for file in splits.values()}
     except OSError as error:
         raise DataError(f"{folder}: {error.strerror or error}") from error
-    whole = {**report, "settings": dict(about.settings), "warnings": list(about.warnings), "sha256": checksums}
+    # Asked now or known from before: a making that was killed and went on has the same files.
+    replies = dict(sorted((Counter(report["requests"]) + Counter(report["from_ledger"])).items()))
+    kept = {name: value for name, value in report.items() if name not in ("requests", "from_ledger")}
+    whole = {
+        **kept,
+        "replies": replies,
+        "settings": dict(about.settings),
+        "warnings": list(about.warnings),
+        "sha256": checksums,
+    }
     write_whole(folder / REPORT, json.dumps(whole, indent=2, ensure_ascii=False, default=str) + "\n")
-    write_whole(folder / CARD, _card(report, about, splits, checksums))
+    write_whole(folder / CARD, _card(report, replies, about, splits, checksums))
 
 
 def push_set(folder: Path, repository: str, *, files: Sequence[str] = (DATA,), private: bool = True) -> str:
@@ -148,7 +157,13 @@ def _reasons(production: Production) -> str:
     return ", ".join([*found, f"{len(production.unfinished)} unfinished"] if production.unfinished else found)
 
 
-def _card(report: Mapping[str, Any], about: About, splits: Mapping[str, str], checksums: Mapping[str, str]) -> str:
+def _card(
+    report: Mapping[str, Any],
+    replies: Mapping[str, int],
+    about: About,
+    splits: Mapping[str, str],
+    checksums: Mapping[str, str],
+) -> str:
     from huggingface_hub import DatasetCard, DatasetCardData
 
     files = [{"split": split, "path": file} for split, file in splits.items()]
@@ -159,8 +174,6 @@ def _card(report: Mapping[str, Any], about: About, splits: Mapping[str, str], ch
         tags=["hallucination", "synthetic"],
     )
     template = resources.files("hedge_tasks.construct") / "templates" / "card.md.jinja"
-    # Asked now or known from before: a making that was killed and went on has the same card.
-    replies = Counter(report["requests"]) + Counter(report["from_ledger"])
     card = DatasetCard.from_template(
         data,
         template_str=template.read_text("utf-8"),
@@ -170,7 +183,7 @@ def _card(report: Mapping[str, Any], about: About, splits: Mapping[str, str], ch
         warnings=list(about.warnings),
         settings=json.dumps(about.settings, indent=2, ensure_ascii=False, default=str),
         report=report,
-        replies=dict(sorted(replies.items())),
+        replies=dict(replies),
         tables={title: [list(header), *map(list, rows)] for title, (header, rows) in about.tables.items()},
         checksums=dict(checksums),
         version=__version__,

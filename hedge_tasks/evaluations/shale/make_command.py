@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -70,12 +71,19 @@ def add(made: Any) -> None:
         help="vision encoder that ADV attacks; repeat to attack several at once (default: the embedded model's)",
     )
     parser.add_argument("--released", type=Path, metavar="DIR", help="also write it as SHALE is handed out")
-    parser.add_argument("--licence", help="of the set, for its card")
+    parser.add_argument("--licence", help="of the set, for its card (drawn: apache-2.0)")
     parser.add_argument("--worker", metavar="K/N", help="only every Nth part, from the Kth on: one of several workers")
     parser.add_argument("--batch", type=int, default=8, metavar="N", help="pictures at a time (default: 8)")
     parser.add_argument("--concurrency", type=int, default=16, metavar="N", help="requests under way (default: 16)")
     parser.add_argument("--dry-run", action="store_true", help="say what it will cost and make nothing")
     parser.add_argument("--push", metavar="OWNER/NAME", help="upload the set to the Hugging Face hub in the end")
+
+
+@dataclass(frozen=True)
+class _Planned:
+    """Stands for a model in a dry run."""
+
+    name: str
 
 
 def run_shale(arguments: argparse.Namespace) -> int:
@@ -95,7 +103,8 @@ def run_shale(arguments: argparse.Namespace) -> int:
         last = "Once all workers are done, the same command without --worker writes the set."
         show(arguments, facts, f"{_text(made)}\n{last}")
         return code
-    built = write(arguments.out, making, made, licence=arguments.licence)
+    licence = arguments.licence or ("apache-2.0" if making.draws else None)  # drawings and pools are ours
+    built = write(arguments.out, making, made, licence=licence)
     files = [str(file.relative_to(arguments.out)) for file in built.files.values()]
     tables = distributions(made)
     lines = [_text(made), as_text(tables), *(f"Warning: {warning}" for warning in warnings_of(made))]
@@ -111,8 +120,8 @@ def run_shale(arguments: argparse.Namespace) -> int:
 
 
 def _making(arguments: argparse.Namespace) -> ShaleMaking:
-    from hedge_tasks.construct.pictures.checkers import checker_from
-    from hedge_tasks.construct.pictures.painters import painter_from
+    from hedge_tasks.construct.pictures.checkers import CHECKERS, checker_from
+    from hedge_tasks.construct.pictures.painters import PAINTERS, painter_from
     from hedge_tasks.construct.pictures.specs import parsed
     from hedge_tasks.construct.writers import writer_from
     from hedge_tasks.evaluations.shale.items import ASPECTS, SCENARIOS
@@ -121,6 +130,12 @@ def _making(arguments: argparse.Namespace) -> ShaleMaking:
     from hedge_tasks.evaluations.shale.making.pictures import TINY_ENCODER, Filter
 
     name, settings = parsed("painter", arguments.painter)
+    if arguments.dry_run:  # no model is loaded for it
+        for spec in arguments.checker:
+            CHECKERS.get(parsed("checker", spec)[0])
+        checker_from = painter_from = writer_from = _Planned  # type: ignore[assignment]
+        if name != "drawn":
+            PAINTERS.get(name)
     return ShaleMaking(
         painter=drawn_painter(settings) if name == "drawn" else painter_from(arguments.painter),
         checkers=[checker_from(spec) for spec in arguments.checker],

@@ -122,6 +122,8 @@ def show(
     take(CLEAN, range(len(scenes)), store.paint(painter, orders, batch=batch, progress=progress))
     for scenario in (name for name in IMAGE_SCENARIOS if name in noises):
         mine = [i for i, found in enumerate(verdicts) if found[CLEAN].outcome == "accepted"]
+        if not mine:
+            break
         chosen = [scenes[i] for i in mine]
         noise = noises[scenario]
         if scenario == "sty" and not any(scene.drawing for scene in chosen):

@@ -38,7 +38,7 @@ def images_of(made: MadeSet) -> dict[str, bytes]:
     """The pictures that the items show, as PNG files by name."""
     asked = {item.image for item in made.items}
     return {
-        name: png(picture.open())
+        name: png(picture)
         for place, one in enumerate(made.shown)
         for scenario, picture in one.pictures.items()
         if (name := image_name(place, scenario)) in asked

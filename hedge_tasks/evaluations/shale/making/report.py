@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import io
+import struct
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from PIL import Image
-
 from hedge_tasks.construct.output import REVIEW, About, describe_set
 from hedge_tasks.construct.pictures.inspection import review_items
+from hedge_tasks.construct.pictures.store import Picture
 from hedge_tasks.construct.review import write_review
 from hedge_tasks.errors import DataError
 from hedge_tasks.evaluations.shale.building import Built, build
@@ -18,6 +18,8 @@ from hedge_tasks.evaluations.shale.items import ASPECTS, CLEAN, IMAGE_SCENARIOS,
 from hedge_tasks.evaluations.shale.making.items import LETTERS, image_name
 from hedge_tasks.evaluations.shale.making.making import MadeSet, ShaleMaking
 from hedge_tasks.evaluations.shale.making.pictures import picture_id
+
+_PNG = b"\x89PNG\r\n\x1a\n"
 
 Table = tuple[Sequence[str], Sequence[Sequence[str]]]
 """Header and rows."""
@@ -110,7 +112,7 @@ def write(folder: Path, making: ShaleMaking, made: MadeSet, *, licence: str | No
     places = {image_name(place, s): (place, s) for place, one in enumerate(made.shown) for s in one.pictures}
 
     def read(name: str) -> bytes | None:
-        return png(by_name[name].open()) if name in by_name else None
+        return png(by_name[name]) if name in by_name else None
 
     def mean(item: Item) -> str:
         place, scenario = places[item.image]
@@ -139,11 +141,33 @@ def write(folder: Path, making: ShaleMaking, made: MadeSet, *, licence: str | No
     return built
 
 
-def png(image: Image.Image) -> bytes:
-    """A PNG file with the pixels and nothing else: what a painter was told is not for those who are asked."""
-    buffer = io.BytesIO()
-    image.save(buffer, "PNG")
-    return buffer.getvalue()
+def png(picture: Picture) -> bytes:
+    """A PNG file with the pixels and nothing else: what a painter was told is not for those who are asked.
+
+    Raises:
+        DataError: Its file is gone or damaged.
+    """
+    if picture.path is None:
+        buffer = io.BytesIO()
+        picture.open().save(buffer, "PNG")
+        return buffer.getvalue()
+    try:
+        return _without_texts(picture.path.read_bytes())
+    except (OSError, struct.error) as error:
+        raise DataError(f"cannot read {picture.path}: {error}") from error
+
+
+def _without_texts(content: bytes) -> bytes:
+    """A PNG file without its texts; packing the pixels of a large set anew for every row would take hours."""
+    at = len(_PNG)
+    kept = [content[:at]]
+    while at < len(content):
+        length, kind = struct.unpack_from(">I4s", content, at)
+        end = at + 12 + length  # length, kind and checksum
+        if kind not in (b"tEXt", b"zTXt", b"iTXt"):
+            kept.append(content[at:end])
+        at = end
+    return b"".join(kept)
 
 
 def warnings_of(made: MadeSet) -> list[str]:

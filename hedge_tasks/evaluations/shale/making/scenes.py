@@ -366,7 +366,10 @@ def scene_of(record: Record) -> Scene:
         "relation": record.relation,
         "the_relation": definite(record.relation),
     }
-    prompt = _filled(template["prompt"], words).replace("{answer}", record.attribute)
+    described = _filled(template["prompt"], words)
+    prompt = described.replace("{answer}", record.attribute)
+    # In knowledge the picture does not show the answer.
+    instead = [] if knows else [described.replace("{answer}", wrong) for wrong in record.wrong]
     entity = template["entity"] if record.template else ("subject" if knows else _noun(record.entity))
     return Scene(
         id=_id(record.aspect, prompt, record.attribute),
@@ -381,7 +384,10 @@ def scene_of(record: Record) -> Scene:
         wrong=record.wrong,
         near=record.near,
         facts=record.facts,
-        checks=(Question(prompt, "statement", {}), *_checks(template["checks"], words, record.attribute)),
+        checks=(
+            Question(prompt, "statement", {"instead": instead} if instead else {}),
+            *_checks(template["checks"], words, record.attribute),
+        ),
         source=record.source,
         licence=record.licence,
     )
