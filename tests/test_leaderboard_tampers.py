@@ -145,7 +145,7 @@ def test_the_site_says_what_is_verified_and_sets_partial_entries_aside(made: Wor
     built = read_entries(folder, manifests=made.find)
     build_site(built, tmp_path / "site")
     pages = (tmp_path / "site").glob("task-*.html")
-    [page] = (page for page in pages if re.search(r"-auroc-\w+-se-\w{8}\.html$", page.name))
+    page = next(page for page in pages if re.search(r"-auroc-exact-se-\w{8}\.html$", page.name))
     text = page.read_text("utf-8")
     ranked, _, aside = text.partition("<h2>Not ranked</h2>")
     assert ranked.count(">verified ✓<") == 1
