@@ -144,13 +144,14 @@ def test_the_site_says_what_is_verified_and_sets_partial_entries_aside(made: Wor
     write_submission(folder / "partial.json", dropped.of(made.without_texts))
     built = read_entries(folder, manifests=made.find)
     build_site(built, tmp_path / "site")
-    [page] = (tmp_path / "site").glob("task-1-*.html")
+    pages = (tmp_path / "site").glob("task-*.html")
+    page = next(page for page in pages if re.search(r"-auroc-exact-se-\w{8}\.html$", page.name))
     text = page.read_text("utf-8")
-    ranked, _, aside = text.partition("Not ranked")
-    assert "documents ✓" in ranked
-    assert "labels ✓" in ranked
-    assert re.search(r"partial: \d+ of 20 documents", aside)
-    assert "labels self-reported" in aside
+    ranked, _, aside = text.partition("<h2>Not ranked</h2>")
+    assert ranked.count(">verified ✓<") == 1
+    assert "self-reported" not in ranked
+    assert re.search(r">partial</span> <span[^>]*>partial: \d+ of 20 documents", aside)
+    assert ">self-reported</span> <small>documents, labels" in aside
     assert TASK in text
 
 

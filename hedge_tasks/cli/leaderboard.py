@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import shlex
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -18,12 +19,22 @@ def add(commands: Any) -> None:
     text = "make, check and show leaderboard submissions"
     parser = commands.add_parser("leaderboard", help=text, description=text[0].upper() + text[1:] + ".")
     actions = parser.add_subparsers(title="actions", required=True, metavar="ACTION")
-    making = command(actions, "submit", submit, "write a run as a submission")
+    starting = command(actions, "init", init, "make a repository for a leaderboard: entries, workflow, README")
+    starting.add_argument("folder", type=Path, metavar="DIR", help="folder to make")
+    starting.add_argument("--title", default="HEDGE leaderboard", help="of its README (default: %(default)s)")
+    making = command(actions, "submit", submit, "write a run as an entry, and say how to open the pull request")
     add_run(making)
-    making.add_argument("--out", type=Path, default=Path("submission.json"), help="(default: %(default)s)")
+    making.add_argument(
+        "--out",
+        type=Path,
+        default=Path("submission.json"),
+        help="file, or a clone of the leaderboard's repository (default: %(default)s)",
+    )
     making.add_argument("--name", help="of the entry (default: the model)")
     making.add_argument("--url", help="of a page about it, beginning with https://")
     making.add_argument("--note", help="a few words about it")
+    making.add_argument("--weights", choices=("open", "closed"), help="whether anybody can have the model's weights")
+    making.add_argument("--parameters", type=float, metavar="BILLIONS", help="of the model")
     making.add_argument(
         "--texts",
         action=argparse.BooleanOptionalAction,
@@ -40,6 +51,19 @@ def add(commands: Any) -> None:
     building.add_argument("folder", type=Path, metavar="DIR", help="folder with *.json")
     building.add_argument("--out", type=Path, default=Path("site"), help="folder of the site (default: %(default)s)")
     add_checks(building)
+    building.add_argument(
+        "--cache", type=Path, metavar="DIR", help="keep what is found of each file, so that only new ones are looked at"
+    )
+    exporting = command(actions, "export", export, "write an entry in the format of others")
+    exporting.add_argument("entry", type=Path, metavar="ENTRY.json")
+    exporting.add_argument(
+        "--format",
+        choices=("model-index", "lmms-eval"),
+        required=True,
+        help="metadata of a model card on the Hub, or lmms-eval's results file",
+    )
+    exporting.add_argument("--out", type=Path, metavar="FILE", help="(default: printed)")
+    add_checks(exporting)
     command(actions, "schema", schema, "print the JSON Schema of submissions")
 
 
@@ -48,7 +72,7 @@ def add_checks(parser: argparse.ArgumentParser) -> None:
         "--thorough", action="store_true", help="cluster again with NLI models, too, which takes minutes an entry"
     )
     parser.add_argument(
-        "--manifests", type=Path, action="append", metavar="DIR", help="folder of manifests (default: those installed)"
+        "--manifests", type=Path, action="append", metavar="DIR", help="folder of manifests, besides those installed"
     )
 
 
@@ -56,25 +80,53 @@ def options_of(arguments: argparse.Namespace) -> dict[str, Any]:
     """What the options of `add_checks` mean for `check`."""
     from hedge_tasks.data.manifests import manifests_of
 
-    folders = arguments.manifests
-    return {"thorough": arguments.thorough, "manifests": lambda task: manifests_of(task, folders)}
+    folders = arguments.manifests or []
+    return {
+        "thorough": arguments.thorough,
+        "manifests": lambda task: [*manifests_of(task, folders), *manifests_of(task)],
+    }
+
+
+def init(arguments: argparse.Namespace) -> int:
+    from hedge_tasks.leaderboard.repository import make_repository
+
+    files = [str(path) for path in make_repository(arguments.folder, title=arguments.title)]
+    where = shlex.quote(str(arguments.folder))
+    told = f"git -C {where} init --initial-branch main, commit, push it to GitHub, and choose Pages from GitHub Actions"
+    show(arguments, {"folder": str(arguments.folder), "files": files}, "\n".join([*files, f"Next: {told}"]))
+    return 0
 
 
 def submit(arguments: argparse.Namespace) -> int:
     from hedge_tasks.leaderboard import make_submission, write_submission
+    from hedge_tasks.leaderboard.repository import commands_for, place_of
 
     run = chosen_run(arguments)
-    about = {key: getattr(arguments, key) for key in ("name", "url", "note", "texts")}
+    about = {key: getattr(arguments, key) for key in ("name", "url", "note", "weights", "parameters", "texts")}
     submission = make_submission(run, **about)
-    write_submission(arguments.out, submission)
+    out = place_of(arguments.out, submission)
+    write_submission(out, submission)
     texts = "texts" in submission["documents"][0]
-    facts = {"submission": str(arguments.out), "digest": submission["digest"], "texts": texts, **submission["summary"]}
+    commands = commands_for(out, submission)
+    facts = {
+        "submission": str(out),
+        "commands": commands,
+        "digest": submission["digest"],
+        "texts": texts,
+        **submission["summary"],
+    }
     facts["suite"] = {metric: number["value"] for metric, number in submission["suite"].items()}
     told = "with its texts" if texts else "without texts, so that labels and clusters cannot be verified"
     show(
         arguments,
         facts,
-        f"{arguments.out}: {run.title}, {len(run.answer_sets)} documents, {told}, {submission['digest']}",
+        "\n".join(
+            [
+                f"{out}: {run.title}, {len(run.answer_sets)} documents, {told}, {submission['digest']}",
+                "The pull request:",
+                *(f"  {line}" for line in commands),
+            ]
+        ),
     )
     return 0
 
@@ -139,7 +191,7 @@ def lines_of(path: str, findings: Findings) -> list[str]:
 def build(arguments: argparse.Namespace) -> int:
     from hedge_tasks.leaderboard import build_site, read_entries
 
-    built = read_entries(arguments.folder, **options_of(arguments))
+    built = read_entries(arguments.folder, cache=arguments.cache, **options_of(arguments))
     files = build_site(built, arguments.out)
     for path, reason in built.refused.items():
         say(f"refused {path}: {reason}", sys.stderr)
@@ -149,6 +201,26 @@ def build(arguments: argparse.Namespace) -> int:
     text = f"{arguments.out}: {len(built.entries)} entries, {ranked} of them ranked, {len(files)} pages, "
     show(arguments, {**facts, "refused": refused}, f"{text}{len(refused)} refused")
     return PROBLEMS_FOUND if refused else 0
+
+
+def export(arguments: argparse.Namespace) -> int:
+    from hedge_tasks.errors import DataError
+    from hedge_tasks.io.files import write_whole
+    from hedge_tasks.leaderboard import check, read_submission
+    from hedge_tasks.leaderboard.export import as_lmms_eval, as_model_index
+
+    submission = read_submission(arguments.entry)
+    findings = check(submission, **options_of(arguments))
+    if findings.problems:
+        raise DataError(f"{arguments.entry}: not valid: {findings.problems[0]}")
+    make = as_model_index if arguments.format == "model-index" else as_lmms_eval
+    text = make(submission, findings)
+    if arguments.out:
+        write_whole(arguments.out, text)
+        show(arguments, {"file": str(arguments.out), "format": arguments.format}, f"{arguments.out}: written")
+    else:
+        show(arguments, {"format": arguments.format, "text": text}, text.rstrip("\n"))
+    return 0
 
 
 def schema(arguments: argparse.Namespace) -> int:

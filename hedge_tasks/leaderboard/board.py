@@ -123,6 +123,18 @@ def measures_of(entries: Sequence[Entry]) -> list[Measure]:
     return [*found, *auroc_measures(entries)][:MOST_MEASURES]
 
 
+def choices_of(pages: Mapping[Measure, str]) -> list[tuple[str, list[tuple[str, str]]]]:
+    """Pages of measures in groups, (label, ((title, page), ...)): of the model first, then detectors by clustering."""
+    groups: dict[str, list[tuple[str, str]]] = {}
+    for measure, page in sorted(pages.items(), key=lambda item: item[0].kind == "auroc"):
+        if measure.kind == "auroc":
+            title = measure.title.rpartition(" · ")[0]
+            groups.setdefault(f"ROC-AUC, clusters of {clean(measure.clustering, 60)}", []).append((title, page))
+        else:
+            groups.setdefault("Of the model", []).append((measure.title, page))
+    return list(groups.items())
+
+
 def suite_measures(entries: Sequence[Entry]) -> Iterator[Measure]:
     """By us where we know it, else as it is told."""
     for name, (title, higher, metric) in suite_titles([entry.content for entry in entries]).items():

@@ -92,7 +92,7 @@ class Pairs:
         return np.asarray(quantiles * self.stderr, dtype=np.float64)
 
 
-T = TypeVar("T", Labelled, Counted)
+T = TypeVar("T", bound=Labelled | Counted)
 
 
 def auroc_pairs(entries: Sequence[Labelled]) -> Pairs:
@@ -126,18 +126,18 @@ def _pairs(entries: Sequence[T], same: Callable[[Sequence[T]], Pairs], within: C
     for these, those in combinations(alike.values(), 2):
         common = np.intersect1d(entries[these[0]].ids, entries[those[0]].ids, assume_unique=True)
         both = [*these, *those]
-        across = same([within(entries[i], common) for i in both])
-        kept = np.zeros((len(both), len(both)), dtype=bool)
-        kept[: len(these), len(these) :] = kept[len(these) :, : len(these)] = True
-        _put(found, both, across, kept)
+        _put(found, both, same([within(entries[i], common) for i in both]), len(these))
     return found
 
 
-def _put(found: Pairs, members: Sequence[int], some: Pairs, kept: BoolArray | None = None) -> None:
+def _put(found: Pairs, members: Sequence[int], some: Pairs, split: int = 0) -> None:
+    """Args: split: of the members the first ones, which are compared with the others only."""
     place = np.ix_(members, members)
+    first = np.arange(len(members)) < split
+    kept = (first[:, None] != first[None]) if split else np.ones((len(members), len(members)), dtype=bool)
     for name in ("difference", "stderr", "degrees", "n"):
         whole, part = getattr(found, name), getattr(some, name)
-        whole[place] = part if kept is None else np.where(kept, part, whole[place])
+        whole[place] = np.where(kept, part, whole[place])
 
 
 def _labelled_within(entry: Labelled, ids: IntArray) -> Labelled:

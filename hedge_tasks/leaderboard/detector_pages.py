@@ -50,8 +50,8 @@ def detector_pages(entries: Sequence[Entry], common: Mapping[str, Any]) -> Itera
                 package=PACKAGE,
                 title="Detectors: HEDGE leaderboard",
                 price=price,
-                views=[(_title(*other), pages[other]) for other in views],
-                current=_title(*view),
+                choices=[(f"Clusters of {clean(c, 60)}", _choices(c, pages)) for c in clusterings],
+                current=pages.get(view, PAGE),
                 board=board,
                 models=len({model for rows in board.rows.values() for _, model, _ in rows}),
                 tasks=tasks,
@@ -62,8 +62,9 @@ def detector_pages(entries: Sequence[Entry], common: Mapping[str, Any]) -> Itera
         )
 
 
-def _title(clustering: str, price: str) -> str:
-    return f"{clean(clustering, 60)}, {'at one price' if price == 'equal' else 'all answers'}"
+def _choices(clustering: str, pages: Mapping[tuple[str, str], str]) -> list[tuple[str, str]]:
+    titles = {"equal": "at one price", "all": "all answers"}
+    return [(title, pages[clustering, price]) for price, title in titles.items()]
 
 
 def _row(rank: Any, board: DetectorBoard, tasks: Sequence[str]) -> dict[str, Any]:

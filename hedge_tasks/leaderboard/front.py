@@ -15,6 +15,7 @@ from hedge_tasks.leaderboard.board import (
     auroc_measures,
     board_of,
     cell_of,
+    choices_of,
     task_page,
 )
 from hedge_tasks.leaderboard.entry import Entry
@@ -78,7 +79,7 @@ def front_pages(entries: Sequence[Entry], boards: Boards, common: Mapping[str, A
     pages = {measure: f"models-{measure.slug}.html" if i else "index.html" for i, measure in enumerate(measures)}
     aside = [entry for entry in entries if not entry.findings.ranked]
     for measure in measures or [RATE]:
-        tasks = {task: _in_task(measure, of) for task, of in boards.items()}
+        tasks = {task: own for task, of in boards.items() if (own := _in_task(measure, of)) is not None}
         rows = _rows(entries, boards, tasks)
         yield (
             pages.get(measure, "index.html"),
@@ -89,7 +90,8 @@ def front_pages(entries: Sequence[Entry], boards: Boards, common: Mapping[str, A
                 package=PACKAGE,
                 title="HEDGE leaderboard",
                 measure=measure,
-                measures=[(other.title, pages[other]) for other in measures],
+                choices=choices_of(pages),
+                current=pages.get(measure),
                 tasks=[(task, _page(task, own, boards[task]), own) for task, own in tasks.items()],
                 rows=rows,
                 ranks=any(row.mean_place is not None for row in rows),
@@ -118,16 +120,14 @@ def _in_task(measure: Measure, boards: Mapping[Measure, Board]) -> Measure | Non
     return next((own for own in boards if own.key == measure.key), None)
 
 
-def _page(task: str, measure: Measure | None, boards: Mapping[Measure, Board]) -> str:
-    known = measure is not None and measure in boards and measure != next(iter(boards))
+def _page(task: str, measure: Measure, boards: Mapping[Measure, Board]) -> str:
+    known = measure in boards and measure != next(iter(boards))
     return task_page(task, measure if known else None)
 
 
-def _rows(entries: Sequence[Entry], boards: Boards, tasks: Mapping[str, Measure | None]) -> list[Row]:
+def _rows(entries: Sequence[Entry], boards: Boards, tasks: Mapping[str, Measure]) -> list[Row]:
     of: dict[tuple[str, str], dict[str, list[Shown]]] = {}
     for task, measure in tasks.items():
-        if measure is None:
-            continue
         mine = [entry for entry in entries if entry.task == task]
         board = boards[task][measure] if measure in boards[task] else board_of(mine, measure)
         for cell in board.cells:

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from hedge_tasks.leaderboard.board import Board, Cell, Measure, by_value, cell_of, task_page
+from hedge_tasks.leaderboard.board import Board, Cell, Measure, by_value, cell_of, choices_of, task_page
 from hedge_tasks.leaderboard.comparison import Pairs
 from hedge_tasks.leaderboard.entry import Entry
 from hedge_tasks.leaderboard.entry_page import PACKAGE
@@ -33,6 +33,7 @@ def task_pages(
     """
     measures = list(boards)
     pages = {measure: task_page(task, measure if i else None) for i, measure in enumerate(measures)}
+    choices = choices_of(pages)
     aside = [entry for entry in entries if not entry.findings.ranked]
     manifest = max((e.findings.coverage.of or 0 for e in entries if e.findings.coverage), default=0)
     for measure, board in boards.items():
@@ -47,7 +48,8 @@ def task_pages(
                 title=f"{task}, {measure.title}: HEDGE leaderboard",
                 task=task,
                 measure=measure,
-                measures=[(other.title, pages[other]) for other in measures],
+                choices=choices,
+                current=pages[measure],
                 column="ROC-AUC" if measure.kind == "auroc" else measure.title,
                 documents=manifest or None,
                 rows=[_row(cell) for cell in board.cells],

@@ -1,0 +1,87 @@
+"""A repository for a leaderboard, and the commands that bring an entry into one."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Mapping
+from importlib import resources
+from pathlib import Path
+from string import Template
+from typing import Any
+
+from hedge_tasks import __version__
+from hedge_tasks.errors import DataError
+from hedge_tasks.io.files import write_whole
+from hedge_tasks.leaderboard.board import slug
+
+ENTRIES = "entries"
+WORKFLOW = ".github/workflows/leaderboard.yml"
+
+_IGNORED = "site/\n.cache/\n/changed\n/entries-changed\n"
+
+
+def make_repository(folder: Path, *, title: str = "HEDGE leaderboard") -> list[Path]:
+    """Write what a leaderboard's repository needs: workflow, README, requirements, folders. Returns the files.
+
+    Raises:
+        DataError: there is such a folder already with something in it, or it cannot be written.
+    """
+    if folder.exists() and (not folder.is_dir() or any(p.name != ".git" for p in folder.iterdir())):
+        raise DataError(f"{folder} is there already, and not empty")
+    texts = {
+        WORKFLOW: _template("workflow.yml.txt"),
+        "README.md": Template(_template("README.md.txt")).substitute(title=title, version=__version__),
+        "requirements.txt": f"hedge-tasks=={__version__}\n",
+        ".gitignore": _IGNORED,
+        f"{ENTRIES}/.gitkeep": "",
+        "manifests/.gitkeep": "",
+    }
+    for name, text in texts.items():
+        path = folder / name
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise DataError(f"cannot write {path.parent}: {error.strerror}") from error
+        write_whole(path, text)
+    return [folder / name for name in texts]
+
+
+def place_of(out: Path, submission: Mapping[str, Any]) -> Path:
+    """Where an entry is written: the file itself, or in a folder (in its `entries`) under the entry's own name."""
+    if not out.is_dir():
+        return out
+    folder = out / ENTRIES if (out / ENTRIES).is_dir() else out
+    return folder / f"{name_of_entry(submission)}.json"
+
+
+def name_of_entry(submission: Mapping[str, Any]) -> str:
+    """Readable, fit for a file and a branch, and another one for another submission."""
+    about = submission["entry"]
+    return slug(f"{about['task']}-{about['name']}", submission["digest"])
+
+
+def commands_for(path: Path, submission: Mapping[str, Any]) -> list[str]:
+    """The commands that open the pull request, to be run from anywhere."""
+    about = submission["entry"]
+    name, title = name_of_entry(submission), f"Entry: {about['name'][:60]} on {about['task'][:60]}"
+    repository = path.resolve().parent.parent
+    told = []
+    if not (repository / ENTRIES).is_dir() or path.resolve().parent.name != ENTRIES:
+        told = ["git clone YOUR-FORK leaderboard", f"cp {shlex.quote(str(path))} leaderboard/{ENTRIES}/{name}.json"]
+        repository, file = Path("leaderboard"), f"{ENTRIES}/{name}.json"
+    else:
+        file = f"{ENTRIES}/{path.name}"
+    where = shlex.quote(str(repository))
+    return [
+        *told,
+        f"cd {where}",
+        f"git switch --create {name}",
+        f"git add {shlex.quote(file)}",
+        f"git commit --message {shlex.quote(title)}",
+        f"git push --set-upstream origin {name}",
+        f"gh pr create --title {shlex.quote(title)} --body '' --head {name}",
+    ]
+
+
+def _template(name: str) -> str:
+    return (resources.files("hedge_tasks.leaderboard") / "skeleton" / name).read_text("utf-8")
