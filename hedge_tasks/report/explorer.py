@@ -235,7 +235,7 @@ class _Pairs:
                 about = _teller(pair)
                 if about not in tellers:
                     tellers.append(about)
-                written = [tellers.index(about), _places(sets[id], pair.texts[:_MOST_TEXTS]), _packed(pair)]
+                written: list[Any] = [tellers.index(about), _places(sets[id], pair.texts[:_MOST_TEXTS]), _packed(pair)]
                 found.setdefault(id, []).append(written)
                 budget -= len(written[2]) + 4 * len(written[1]) + 8
         return cls(tellers, found, 0)
