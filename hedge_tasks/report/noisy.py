@@ -125,9 +125,9 @@ def noisy_pictures(
             except (CannotBeMade, HedgeError) as error:
                 reason = str(error)
         reasons[reason] = reasons.get(reason, 0) + 1
-    said = [f"Those of the {len(of_document)} questions whose answers scatter most were made again from their seeds."]
-    said += [f"Left out are those of {count} questions: {reason}." for reason, count in reasons.items()]
-    return NoisyPictures(addresses, of_document, "Noisy pictures: " + " ".join(said))
+    said = [f"The noisy pictures of {len(of_document)} questions, whose answers scatter most, were made again."]
+    said += [f"Those of {count} questions are left out: {reason}." for reason, count in reasons.items()]
+    return NoisyPictures(addresses, of_document, " ".join(said))
 
 
 def _noise_of(run: Run) -> Noise:

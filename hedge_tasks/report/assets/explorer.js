@@ -225,7 +225,7 @@ class Explorer {
     facts.append(element("span", { className: `badge ${labelOf(question)}`, textContent: labelOf(question) }));
     const scores = question.scores[this.clustering.value] ?? {};
     const names = this.data.scores.includes(this.score.value) ? [this.score.value] : [];
-    for (const name of [...names, ...["se", "radflag", "vase"].filter((n) => !names.includes(n) && n in scores)].slice(0, 3)) {
+    for (const name of [...names, ...["se", "radflag", "vase"].filter((n) => !names.includes(n) && n in scores)].slice(0, 2)) {
       facts.append(element("span", { textContent: `${this.scoreName(name)} ${format(scores[name])}` }));
     }
     if (question.question_type) facts.append(foreign(question.question_type));

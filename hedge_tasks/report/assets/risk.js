@@ -41,4 +41,5 @@ class RiskPanel {
   }
 }
 
+window.addEventListener("beforeprint", () => document.querySelectorAll(".risk details").forEach((box) => { box.open = true; }));
 document.querySelectorAll(".risk[data-source]").forEach((root) => new RiskPanel(root));
