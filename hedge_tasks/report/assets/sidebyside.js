@@ -190,7 +190,7 @@
     }
 
     answer(run, r, i) {
-      const name = foreign(run.name, "h4");
+      const name = foreign(run.name, "h3");
       name.title = run.model;
       if (run.said[i] === null) return element("div", {}, name, element("p", { className: "quiet", textContent: "not asked" }));
       const label = NAMES[run.labels[i]] ?? "unlabelled";
