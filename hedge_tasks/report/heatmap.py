@@ -238,7 +238,7 @@ def _saved(title: str, csv: str) -> Markup:
     from markupsafe import Markup
 
     # Safe: nothing in it can end the script element it stands in.
-    return Markup(script_json({"name": title, "title": title, "csv": csv}))
+    return Markup(script_json({"name": "models", "title": title, "csv": csv}))
 
 
 def _model(analysis: Analysis) -> str:
