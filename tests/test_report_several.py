@@ -18,6 +18,7 @@ from hedge_tasks.report.heatmap import Scale, names_within_tasks, side_by_side
 from hedge_tasks.report.page import names_of_runs
 from hedge_tasks.report.sidebyside import answers_side_by_side
 from hedge_tasks.report.texts import script_json
+from hedge_tasks.runs.health import health_of
 from hedge_tasks.runs.model_names import short_names
 
 FIRST, SECOND = "Qwen/Qwen2.5-VL-7B-Instruct (hedge_openai, temperature=0.2)", "/mnt/disk/models/llava-1.5 (hedge_hf)"
@@ -90,6 +91,15 @@ def test_of_one_task_all_numbers_of_a_clustering_stand_in_one_map() -> None:
     assert float(f1["value"]) == analyses[0].suite[0][1].value
 
 
+def test_a_run_without_the_number_is_led_to_all_the_same() -> None:
+    unlabelled = replace(three()[1], run=replace(three()[1].run, answer_sets=()))
+    panels = {
+        panel.name: panel for panel in side_by_side([three()[0], unlabelled, three()[2]], ["a", "b", "c"])["panels"]
+    }
+    [[cell], []] = panels["hallucination rate"].rows[1][2]
+    assert (cell.run, cell.text, cell.value) == (1, "not there", None)
+
+
 def test_shades_end_where_the_scale_does() -> None:
     scale = Scale(0.5, 1.0, good=True)
     assert [scale.level(v) for v in (0.0, 0.5, 0.75, 1.0)] == [0, 0, 4, 9]
@@ -101,6 +111,14 @@ def test_two_runs_of_one_model_share_a_cell() -> None:
     again = analyse([finished_run(40, seed=5, model=FIRST)], curves=False)[0]
     panel = side_by_side([*three(), again], ["a", "b", "c", "d"])["panels"][0]
     assert [cell.run for cell in panel.rows[0][2][0]] == [0, 3]
+
+
+def test_an_unreliable_run_is_told_before_it_is_compared() -> None:
+    runs = [suite_run(40, model="fine"), suite_run(40, model="silent", mute=0.4)]
+    analyses = [Analysis(run, {}, {}, {}, {}) for run in runs]
+    found = side_by_side(analyses, ["a", "b"])["unreliable"]
+    assert list(found) == [1]
+    assert found[1] == ("b", health_of(runs[1]).unreliable)
 
 
 def test_comparisons_are_a_column_each_with_the_numbers_they_had_as_rows() -> None:

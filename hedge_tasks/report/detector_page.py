@@ -43,7 +43,7 @@ def build_detector_page(
     fused = [*fusions, *[None] * (len(tables) - len(fusions))]
     return render(
         "detectors.html.j2",
-        scripts=[asset("page.js")],
+        scripts=[*map(asset, ("page.js", "terms.js", "figures.js"))],
         title="Detectors" if len(tables) > 1 else f"Detectors on {names[0]}",
         version=__version__,
         written=now()[:16].replace("T", " ") + " UTC",

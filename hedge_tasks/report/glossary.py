@@ -111,8 +111,8 @@ def _detectors() -> Mapping[str, Term]:
     for name in registry.names():
         detector = registry.get(name)
         first = re.sub(r"\s+", " ", detector.explanation.split("\n\n")[0]).partition(";")[0].rstrip(".")
-        title = "" if detector.title.lower() == detector.label.lower() else f"{detector.title}. "
-        term = Term(f"detector-{name.replace('_', '-')}", detector.label, f"{title}A detector: {first}.")
+        title = "A" if detector.title.lower() == detector.label.lower() else f"{detector.title}, a"
+        term = Term(f"detector-{name.replace('_', '-')}", detector.label, f"{title} detector. {first}.")
         terms |= {detector.label: term, detector.title: term}
     return terms
 

@@ -13,6 +13,7 @@ from hedge_tasks.report.analysis import Analysis, compare_between, hallucination
 from hedge_tasks.report.comparisons import tables_of
 from hedge_tasks.report.svg import picture
 from hedge_tasks.report.texts import clean, script_json
+from hedge_tasks.runs.health import health_of
 from hedge_tasks.runs.model_names import short_names
 from hedge_tasks.statistics import Estimate, Measured
 
@@ -34,8 +35,8 @@ class Scale:
     """How a number becomes a shade.
 
     Attributes:
-        low, high: values without a shade, and of the darkest.
-        good: whether the darkest is the best.
+        low, high: values without a shade, and of the strongest.
+        good: whether the strongest is the best.
         digits: that are shown.
         percent: whether it is shown in per cent.
     """
@@ -64,8 +65,8 @@ class Cell:
         run: its place on the page.
         text, interval: as they are shown; the interval "" where there is none.
         level: its shade.
-        good: whether the darkest shade is the best.
-        found: the number; its value is None where it is undefined.
+        good: whether the strongest shade is the best.
+        found: the number; its value is None where it is undefined, and it is None where the run has no such number.
     """
 
     run: int
@@ -73,7 +74,12 @@ class Cell:
     interval: str
     level: int
     good: bool
-    found: Estimate | Measured
+    found: Estimate | Measured | None
+
+    @property
+    def value(self) -> float | None:
+        """The number; None where there is none."""
+        return self.found.value if self.found else None
 
 
 @dataclass(frozen=True)
@@ -117,7 +123,7 @@ class Panel:
     @property
     def defined(self) -> int:
         """How many cells have a number."""
-        return sum(cell.found.value is not None for _, _, row in self.rows for cells in row for cell in cells)
+        return sum(cell.value is not None for _, _, row in self.rows for cells in row for cell in cells)
 
 
 _AUROC = Scale(_HALF, 1.0, good=True)
@@ -137,7 +143,9 @@ def side_by_side(analyses: Sequence[Analysis], names: Sequence[str]) -> dict[str
     labelled = list(zip(within_task if len(tasks) == 1 else names, (a.run for a in analyses), strict=True))
     categories = categories_chart(labelled)
     charts = [*([] if categories.empty else [categories]), rates_chart(labelled)]
+    unreliable = {i: reason for i, a in enumerate(analyses) if (reason := health_of(a.run).unreliable)}
     return {
+        "unreliable": {i: (names[i], reason) for i, reason in unreliable.items()},
         "panels": _of_one_task(analyses) if len(tasks) == 1 else _of_tasks(analyses, tasks),
         "choice": "Clustering" if len(tasks) == 1 else "Number",
         "levels": LEVELS,
@@ -217,9 +225,9 @@ def _cells(number: Number, runs: Sequence[int]) -> Iterator[Cell]:
     scale = number.scale
     for run in runs:
         found = number.found[run]
-        if found is not None and found.value is None:
-            yield Cell(run, "undefined", "", 0, scale.good, found)
-        elif found is not None and found.value is not None:
+        if found is None or found.value is None:
+            yield Cell(run, "not there" if found is None else "undefined", "", 0, scale.good, found)
+        else:
             bounds = f"[{scale.text(found.interval[0])}, {scale.text(found.interval[1])}]" if found.interval else ""
             yield Cell(run, scale.text(found.value), bounds, scale.level(found.value), scale.good, found)
 
@@ -238,7 +246,7 @@ def _saved(title: str, csv: str) -> Markup:
     from markupsafe import Markup
 
     # Safe: nothing in it can end the script element it stands in.
-    return Markup(script_json({"name": title, "title": title, "csv": csv}))
+    return Markup(script_json({"name": "models", "title": title, "csv": csv}))
 
 
 def _model(analysis: Analysis) -> str:

@@ -55,7 +55,7 @@
 
   // The figure as a picture of its own: with its title and its legend, and every style resolved.
   function wholeDrawing(figure, title) {
-    const source = figure.querySelector("template.drawing")?.content.querySelector("svg") ?? figure.querySelector(".canvas svg");
+    const source = figure.querySelector("template.drawing")?.content.querySelector("svg") ?? figure.querySelector(".plot svg");
     const inner = source.cloneNode(true);
     const [, , width, height] = inner.getAttribute("viewBox").split(" ").map(Number);
     const names = [...figure.querySelectorAll(".legend li")].map((item) => [item.className, item.textContent]);

@@ -190,7 +190,7 @@
     }
 
     answer(run, r, i) {
-      const name = foreign(run.name, "h4");
+      const name = foreign(run.name, "h3");
       name.title = run.model;
       if (run.said[i] === null) return element("div", {}, name, element("p", { className: "quiet", textContent: "not asked" }));
       const label = NAMES[run.labels[i]] ?? "unlabelled";
@@ -267,10 +267,10 @@
       this.show(next);
     }
 
-    // With the focus in here, or nowhere while this fills the middle of the screen.
+    // With the focus in here while this can be seen, or nowhere while it fills the middle of the screen.
     meant(event) {
-      if (this.root.contains(event.target)) return true;
       const box = this.root.getBoundingClientRect();
+      if (this.root.contains(event.target)) return box.top < innerHeight && box.bottom > 0;
       return event.target === document.body && box.top < innerHeight / 2 && box.bottom > innerHeight / 2;
     }
 
