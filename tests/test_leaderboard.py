@@ -371,15 +371,9 @@ def test_the_site_has_a_page_for_each_task_and_entry(tmp_path: Path) -> None:
     assert sum(p.name.startswith("entry-") for p in files) == 4
     pages = {p.name: p.read_text("utf-8") for p in files}
     for name, text in pages.items():
-<<<<<<< HEAD
         links = {link.split("#")[0] or name for link in re.findall(r'href="([^"]+)"', text)}
         assert {link for link in links if not link.startswith("https://example.org/")} <= set(pages), name
     board = next(text for name, text in pages.items() if name.startswith("task-") and "-auroc-exact-se-" in name)
-=======
-        links = re.findall(r'href="([^"#]+)"', text)
-        assert {link for link in links if not link.startswith("https://example.org/")} <= set(pages) | set(), name
-    board = next(text for name, text in pages.items() if name.startswith("task-1"))
->>>>>>> repmulti
     value = built.entries[0].content["clusterings"]["exact"]["aggregates"]["se"]["auroc"]
     assert f"{value:.3f}" in board
     assert "No manifest of this task" in board
