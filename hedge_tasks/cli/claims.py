@@ -79,6 +79,7 @@ def add(commands: Any) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
+    from hedge_tasks.claims.entailment.judge import JudgeEntailment
     from hedge_tasks.claims.label_functions import function_labels
     from hedge_tasks.detectors.registry import get
     from hedge_tasks.io.files import write_whole
@@ -118,7 +119,7 @@ def run(arguments: argparse.Namespace) -> int:
     written = [f"{path}: written" for path in (kept, arguments.out, arguments.html) if path]
     text = _text(found) if found else _unlabelled(scored)
     facts = _facts(scored, found)
-    if arguments.judge_singles:
+    if arguments.judge_singles and isinstance(engine, JudgeEntailment):
         agreed = joint_agreement(finished.answer_sets, supported, engine, arguments.judge_singles)
         facts["joint_calls"] = _joint(agreed)
         text = f"{text}\n\n{agreed}"
