@@ -31,6 +31,7 @@ class HedgeScripted(ChatAdapter):
     """
 
     takes_choices = False
+    tells_tokens = False
 
     def __init__(self, script: str = "", batch_size: int | str = 1, device: str | None = None, **options: Any) -> None:
         super().__init__()

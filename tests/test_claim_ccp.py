@@ -6,6 +6,7 @@ import json
 import math
 from collections.abc import Sequence
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -24,6 +25,7 @@ from hedge_tasks.runs.claim_files import keep_support, kept_support
 from hedge_tasks.runs.claims import inquiry, score_claims
 from hedge_tasks.runs.run_files import Run, load_run
 from hedge_tasks.sampling.definition import Definition
+from hedge_tasks.sampling.hook import generate_samples
 from hedge_tasks.sampling.plan import SamplingPlan
 from hedge_tasks.sampling.prompts import load_prompt
 from hedge_tasks.serving.completion import read_completion
@@ -154,6 +156,12 @@ def test_only_the_baseline_is_drawn_anew_for_its_tokens() -> None:
     for wrong in (21, -1, True):
         with pytest.raises(ConfigError, match="alternatives"):
             SamplingPlan(alternatives=wrong)
+
+
+def test_a_model_that_tells_no_tokens_is_refused() -> None:
+    request = SimpleNamespace(plan=SamplingPlan(alternatives=5))
+    with pytest.raises(ConfigError, match="alternatives: SimpleNamespace does not tell its tokens; hedge_hf"):
+        generate_samples(SimpleNamespace(), [SimpleNamespace(args=("", {}, request))])
 
 
 def entry(

@@ -49,7 +49,7 @@ class Supported:
     elsewhere: Matrix | None = None
     graph: Matrix | None = None
     graph_rows: tuple[int, ...] = ()
-    ccp: FloatArray | None = None
+    ccp: Matrix | None = None
 
 
 @dataclass(frozen=True)
@@ -160,7 +160,12 @@ class Inquiry:
 
 def _ccp(of: Sequence[Sequence[TokenChoice]], said: Iterator[Matrix]) -> FloatArray:
     """Of each claim of an answer, from what was said of its tokens in their order."""
-    return np.array([claim_ccp([token_ccp(choice, next(said), next(said)) for choice in claim]) for claim in of])
+    return np.array([claim_ccp([_token(choice, said) for choice in claim]) for claim in of])
+
+
+def _token(choice: TokenChoice, said: Iterator[Matrix]) -> float:
+    given, reverse = (np.asarray(next(said), dtype=np.float64) for _ in range(2))
+    return token_ccp(choice, given, reverse)
 
 
 def inquiry(
@@ -367,7 +372,7 @@ def _evidence(answers: AnswerSet, one: Supported, how_rare: FloatArray | None, e
         one.graph_rows,
         claim_logprobs(answers.baseline, one.decomposed.claims),
         engine.name,
-        one.ccp,
+        None if one.ccp is None else np.asarray(one.ccp, dtype=np.float64),
     )
 
 
