@@ -141,6 +141,8 @@ def nice_ticks(low: float, high: float, most: int = 6) -> list[float]:
 
 
 def _draw(chart: Chart, series: Series, i: int, x: _Scale, y: _Scale) -> Drawn:
+    from markupsafe import Markup
+
     colour = i % N_COLOURS
     places = [(x(a), y(b)) for a, b in zip(series.x, series.y, strict=True)]
     if chart.forest or series.kind in ("points", "bars"):
@@ -151,7 +153,8 @@ def _draw(chart: Chart, series: Series, i: int, x: _Scale, y: _Scale) -> Drawn:
     upper, lower = [f"{a} {h}" for a, _, h in banded], [f"{a} {low}" for a, low, _ in reversed(banded)]
     band = f"M{'L'.join([*upper, *lower])}Z" if len(banded) > 1 else ""
     marks = _marks(chart, series, i, x, y) if series.kind == "line" and len(series.x) <= _MANY else ()
-    return Drawn(series.name, colour, series.kind, path, band, marks)
+    # Numbers of our own, of any length: as texts from outside they would be cut short.
+    return Drawn(series.name, colour, series.kind, Markup(path), Markup(band), marks)
 
 
 def _marks(chart: Chart, series: Series, i: int, x: _Scale, y: _Scale) -> tuple[Mark, ...]:
