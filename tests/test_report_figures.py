@@ -7,6 +7,7 @@ import html
 import io
 import json
 import re
+from typing import Any
 
 import numpy as np
 import pytest
@@ -26,6 +27,12 @@ from hedge_tasks.report.svg import picture
 from hedge_tasks.runs.measures import MEASURES
 
 LINK = re.compile(r'<a class="term"[^>]*>([^<]*)</a>')
+
+
+def run_of_figures(*drawn: Chart) -> dict[str, Any]:
+    """A run of the detectors' page that is nothing but its figures."""
+    about = {"name": "x", "clustering": "c", "n": 1, "n_positive": 1, "against": "SE", "rows": [], "left_out": []}
+    return {**about, "pictures": [picture(chart) for chart in drawn], "fusion": None}
 
 
 def rows_of(chart: Chart) -> list[list[str]]:
@@ -61,6 +68,24 @@ def test_long_curves_are_thinned_with_both_ends_and_points_are_not() -> None:
     assert short.y == short.x
     assert thinned(points) is points
     assert len(picture(Chart("roc", "", "", "", (curve,))).series[0].path.split("L")) == 400
+
+
+def test_a_curve_of_many_points_is_drawn_to_its_end() -> None:
+    x = tuple(np.linspace(0, 1, 5000).tolist())
+    page = render(
+        "detectors.html.j2",
+        scripts=[],
+        title="t",
+        version="1",
+        written="",
+        budget=None,
+        ranks=[],
+        rank_chart=None,
+        runs=[run_of_figures(Chart("roc", "R", "", "", (Series("a", x, x, kind="curve"),), (0.0, 1.0), (0.0, 1.0)))],
+    )
+    [path] = re.findall(r'class="curve d0" d="M([^"]*)"', page)
+    assert len(path.split("L")) == 400
+    assert path.endswith("L406.0 14.0")
 
 
 @pytest.mark.parametrize("text", HOSTILE.values(), ids=HOSTILE)
@@ -122,7 +147,6 @@ def test_the_glossary_has_what_the_page_marks_and_what_that_mentions() -> None:
 
 
 def test_every_link_of_a_page_leads_to_an_entry() -> None:
-    run = {"name": "x", "clustering": "c", "n": 1, "n_positive": 1, "against": "SE", "rows": [], "left_out": []}
     chart, price = charts.ranks_chart([]), Chart("price", "p", "", "", (Series("a", (1.0,), (0.5,)),))
     page = render(
         "detectors.html.j2",
@@ -133,7 +157,7 @@ def test_every_link_of_a_page_leads_to_an_entry() -> None:
         budget=None,
         ranks=[],
         rank_chart=picture(chart),
-        runs=[{**run, "pictures": [picture(price)], "fusion": None}],
+        runs=[run_of_figures(price)],
     )
     used = set(re.findall(r'href="#(term-[a-z0-9-]+)"', page))
     assert used
