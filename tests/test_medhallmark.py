@@ -726,8 +726,9 @@ def test_a_picture_that_would_fill_the_memory_is_unreadable(monkeypatch: pytest.
 def test_a_run_of_reports_brings_labels_of_its_claims(run: Run) -> None:
     from hedge_tasks.claims import build_decomposition, build_entailment
     from hedge_tasks.runs.claim_files import all_kept
+    from hedge_tasks.runs.claim_labels import labelled_spans
     from hedge_tasks.runs.claim_numbers import column, fault_of, labelled_claims, pooled
-    from hedge_tasks.runs.claims import inquiry, labelled_spans, score_claims
+    from hedge_tasks.runs.claims import inquiry, score_claims
     from hedge_tasks.runs.run_files import load_run
 
     finished = load_run(run.output, "own_irg")

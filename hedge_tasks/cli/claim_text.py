@@ -21,9 +21,13 @@ _LISTED = 10
 
 def claim_block(run: Run) -> tuple[str, dict[str, Any]]:
     """The claims that are kept with a run, as a block below the numbers of its answers; empty where nothing is kept."""
+    from hedge_tasks.errors import HedgeError
     from hedge_tasks.runs.kept_claims import measured_claims, scored_kept
 
-    scored = scored_kept(run)
+    try:
+        scored = scored_kept(run)
+    except HedgeError as error:  # no reason to have no numbers of the answers
+        return f"claims: {error}", {}
     return ("", {}) if scored is None else block_of(scored, *measured_claims(scored, run))
 
 
