@@ -388,8 +388,11 @@ def test_detectors_and_rescore_show_what_is_kept_as_a_block_of_its_own(
         block = facts["runs"][0]["claims"] if command == ["detectors"] else facts["claims"]
         assert {row["detector"]: row["draws"] for row in block["detectors"]}["claim_luq"] == 2
         assert block["price"]["claims"] == 6
-        assert main(arguments) == 0
+        page = answers.with_name("page.html")
+        assert main([*arguments, *(["--html", str(page)] if command == ["detectors"] else [])]) == 0
         assert "detector of claims" in capsys.readouterr().out
+        if command == ["detectors"]:
+            assert "Claims of the answers" in page.read_text("utf-8")
         [kept] = answers.parent.glob("claims-*.jsonl")
         kept.unlink()
 
