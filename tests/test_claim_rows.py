@@ -24,9 +24,10 @@ from hedge_tasks.lmms import claims as module
 from hedge_tasks.lmms.claim_metrics import ClaimAuroc, claim_metrics
 from hedge_tasks.lmms.claims import FoundClaims, TaskClaims
 from hedge_tasks.runs.claim_files import all_kept
+from hedge_tasks.runs.claim_labels import labelled_spans
 from hedge_tasks.runs.claim_numbers import TEXT, claim_numbers
 from hedge_tasks.runs.claim_table import ClaimTable, claim_table
-from hedge_tasks.runs.claims import ScoredClaims, labelled_spans
+from hedge_tasks.runs.claims import ScoredClaims
 from hedge_tasks.runs.run_files import Run, load_run
 
 ROWS = claim_metrics()

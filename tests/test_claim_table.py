@@ -17,9 +17,10 @@ from hedge_tasks.claims import build_decomposition, build_entailment
 from hedge_tasks.data.answers import Answer, AnswerSet
 from hedge_tasks.data.spans import LabelledSpan
 from hedge_tasks.errors import ConfigError, DataError
+from hedge_tasks.runs.claim_labels import judged_spans
 from hedge_tasks.runs.claim_numbers import TEXT, Labelled, column, flagged, labelled_claims, top_claim
 from hedge_tasks.runs.claim_table import ClaimRow, ClaimTable, claim_table
-from hedge_tasks.runs.claims import ScoredClaims, inquiry, judged_spans, score_claims
+from hedge_tasks.runs.claims import ScoredClaims, inquiry, score_claims
 from hedge_tasks.runs.run_files import Run
 from hedge_tasks.statistics import compare_scores, compare_within, estimate_auroc, stratified_auroc
 

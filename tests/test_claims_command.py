@@ -428,7 +428,39 @@ def test_detectors_and_rescore_show_what_is_kept_as_a_block_of_its_own(
         block = facts["runs"][0]["claims"] if command == ["detectors"] else facts["claims"]
         assert {row["detector"]: row["draws"] for row in block["detectors"]}["claim_luq"] == 2
         assert block["price"]["claims"] == 6
-        assert main(arguments) == 0
+        page = answers.with_name("page.html")
+        assert main([*arguments, *(["--html", str(page)] if command == ["detectors"] else [])]) == 0
         assert "detector of claims" in capsys.readouterr().out
+        if command == ["detectors"]:
+            assert "Claims of the answers" in page.read_text("utf-8")
         [kept] = answers.parent.glob("claims-*.jsonl")
         kept.unlink()
+
+
+def test_the_report_has_a_section_on_what_is_kept(
+    answers: Path, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    def page() -> str:
+        out = tmp_path / "report.html"
+        assert main(["report", str(answers), "--out", str(out), "--no-curves", "--no-pictures"]) == 0
+        capsys.readouterr()
+        return out.read_text("utf-8")
+
+    heading = "Claims: which part of an answer is hallucinated"
+    assert heading not in page()
+    asked(capsys, answers, "--keep")
+    shown = page()
+    section = shown[shown.index(heading) : shown.index("<h3>Judges</h3>")]
+    out, _ = asked(capsys, answers, "--json")
+    numbers = {row["detector"]: row for row in json.loads(out)["detectors"]}
+    for name in ("claim_luq", "claim_position"):  # blind baselines stand beside
+        assert f"{numbers[name]['estimate']['value']:.3f}" in section
+    assert f"{numbers['claim_luq']['against_blind'][0]['difference']:+.3f}" in section
+    assert len(re.findall(r'<a class="claim l\d', section)) == 6
+    assert "A &lt;b&gt;rib&lt;/b&gt; is broken." in section
+    assert "<b>rib</b>" not in section
+    ids = re.findall(r'id="([^"]+)"', shown)
+    assert len(ids) == len(set(ids))
+    [kept] = answers.parent.glob("claims-*.jsonl")
+    kept.write_text(kept.read_text("utf-8").replace("mass", "mess"), "utf-8")
+    assert heading not in page()  # damaged: a warning, and no section

@@ -686,9 +686,10 @@ def _own_task(folder: Path, part: str, url: str) -> None:
 
     prompt = "medhallmark_report" if part == "irg" else "medhallmark"
     judge = f"{{name: llm, model: judge, prompt: {prompt}, provider: openai, url: '{url}'}}"
+    claims = "  claims: {unit: sentence, support: words}\n" if part == "irg" else ""
     (folder / f"own_{part}.yaml").write_text(
         f"include: {task_folder()}/hedge_medhallmark/hedge_medhallmark_{part}.yaml\n"
-        f"task: own_{part}\nhedge_overrides:\n  judge: {judge}\n  prompt: medhallmark/question\n",
+        f"task: own_{part}\nhedge_overrides:\n  judge: {judge}\n  prompt: medhallmark/question\n{claims}",
         "utf-8",
     )
 
@@ -765,7 +766,10 @@ def test_a_picture_that_would_fill_the_memory_is_unreadable(monkeypatch: pytest.
 @pytest.mark.framework
 def test_a_run_of_reports_brings_labels_of_its_claims(run: Run) -> None:
     from hedge_tasks.claims import build_decomposition, build_entailment
-    from hedge_tasks.runs.claims import inquiry, labelled_spans, score_claims
+    from hedge_tasks.runs.claim_files import all_kept
+    from hedge_tasks.runs.claim_labels import labelled_spans
+    from hedge_tasks.runs.claim_numbers import column, fault_of, labelled_claims, pooled
+    from hedge_tasks.runs.claims import inquiry, score_claims
     from hedge_tasks.runs.run_files import load_run
 
     finished = load_run(run.output, "own_irg")
@@ -777,3 +781,10 @@ def test_a_run_of_reports_brings_labels_of_its_claims(run: Run) -> None:
     for one in scored.answers:
         votes = finished.verdicts[one.answers.id]["votes"]
         assert [found and found.label for found in one.labels.labels] == [vote["label"] for vote in votes]
+    # The row of the table is the number of the same claims, and what it was made of is kept with the run.
+    [kept] = all_kept(finished)
+    assert [one.decomposed.claims for one in kept.supported] == [one.decomposed.claims for one in asked.ask(engine)]
+    data = labelled_claims(scored)
+    values, row = column(scored.answers, "claim_radflag", data), run.values("own_irg")["radflag_claim_auroc,embed"]
+    wanted = fault_of(values) or pooled(values, data).value
+    assert row == (f"undefined: {wanted}" if isinstance(wanted, str) else pytest.approx(wanted))

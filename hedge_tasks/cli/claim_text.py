@@ -13,19 +13,18 @@ if TYPE_CHECKING:
     from hedge_tasks.runs.claim_agreement import JointAgreement
     from hedge_tasks.runs.claim_table import ClaimRow, ClaimTable
     from hedge_tasks.runs.claims import ScoredClaims
-    from hedge_tasks.runs.run_files import Run
+    from hedge_tasks.runs.kept_claims import KeptNumbers
     from hedge_tasks.statistics import Comparison
 
 _LISTED = 10
 """Claims that the text lists where nothing is labelled, the most suspicious first."""
 
 
-def claim_block(run: Run) -> tuple[str, dict[str, Any]]:
+def claim_block(kept: KeptNumbers | None) -> tuple[str, dict[str, Any]]:
     """The claims that are kept with a run, as a block below the numbers of its answers; empty where nothing is kept."""
-    from hedge_tasks.runs.kept_claims import measured_claims, scored_kept
-
-    scored = scored_kept(run)
-    return ("", {}) if scored is None else block_of(scored, *measured_claims(scored, run))
+    if kept is None:
+        return "", {}
+    return (f"claims: {kept.why}", {}) if kept.scored is None else block_of(kept.scored, kept.table, kept.why)
 
 
 def block_of(scored: ScoredClaims, found: ClaimTable | None, why: str) -> tuple[str, dict[str, Any]]:

@@ -80,8 +80,9 @@ def run(arguments: argparse.Namespace) -> int:
     from hedge_tasks.report.claim_page import build_claim_page
     from hedge_tasks.runs.claim_agreement import joint_agreement
     from hedge_tasks.runs.claim_files import write_claim_scores
+    from hedge_tasks.runs.claim_labels import judged_spans
     from hedge_tasks.runs.claim_table import claim_table
-    from hedge_tasks.runs.claims import judged_spans, score_claims
+    from hedge_tasks.runs.claims import score_claims
     from hedge_tasks.runs.kept_claims import has_labels
 
     _check(arguments)

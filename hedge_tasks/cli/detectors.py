@@ -57,6 +57,7 @@ def run(arguments: argparse.Namespace) -> int:
     from hedge_tasks.report.detector_page import build_detector_page
     from hedge_tasks.runs.detector_table import detector_table, mean_ranks
     from hedge_tasks.runs.fusion import fuse
+    from hedge_tasks.runs.kept_claims import kept_numbers
     from hedge_tasks.runs.run_files import file_of, keep_evidence, load_runs
 
     everything = [name for name in names() if not get(name).experimental]
@@ -79,11 +80,13 @@ def run(arguments: argparse.Namespace) -> int:
     fusions = [fuse(one.scores) if arguments.fuse else None for one in tables]
     ranks = mean_ranks(tables) if len(tables) > 1 else []
     kept = [keep_evidence(one) for one in finished] if arguments.keep else []
+    kept_claims = [kept_numbers(one) for one in finished]
     if arguments.html:
-        write_whole(arguments.html, build_detector_page(tables, ranks, budget=arguments.budget, fusions=fusions))
+        about: dict[str, Any] = {"budget": arguments.budget, "fusions": fusions, "claims": kept_claims}
+        write_whole(arguments.html, build_detector_page(tables, ranks, **about))
     if arguments.plot:
         draw(price_chart([(row.detector, row.draws, row.estimate) for row in tables[0].rows]), arguments.plot)
-    claims = [claim_block(one) for one in finished]
+    claims = [claim_block(one) for one in kept_claims]
     facts = {
         **options,
         "runs": [{**_facts(a, b), **more} for a, b, (_, more) in zip(tables, fusions, claims, strict=True)],

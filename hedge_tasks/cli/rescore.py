@@ -30,6 +30,7 @@ def run(arguments: argparse.Namespace) -> int:
     from hedge_tasks.cli.claim_text import claim_block
     from hedge_tasks.detectors.score_files import write_scores
     from hedge_tasks.errors import ConfigError
+    from hedge_tasks.runs.kept_claims import kept_numbers
     from hedge_tasks.runs.scorers import scorers_of
 
     finished = _source(arguments)
@@ -51,7 +52,7 @@ def run(arguments: argparse.Namespace) -> int:
         "filters": {name: as_json(summary) for name, (_, summary) in summaries.items()},
     }
     blocks = [f"{name}\n{as_text(summary)}" for name, (_, summary) in summaries.items()]
-    text, more = claim_block(finished)
+    text, more = claim_block(kept_numbers(finished))
     show(arguments, {**facts, **more}, "\n\n".join([finished.title, *blocks, *([text] if text else [])]))
     return 0
 

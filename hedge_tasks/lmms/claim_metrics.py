@@ -70,7 +70,7 @@ class ClaimAuroc:
         found = self._measure(records)
         if isinstance(found, str):
             return found
-        return str(found.reason).replace("document", "claim") if found.value is None else found.value
+        return _of_claims(found.reason) if found.value is None else found.value
 
     def _measure(self, records: Sequence[Record]) -> Estimate | StratifiedAuroc | str:
         """The number, or why there is none."""
@@ -149,6 +149,11 @@ def _numbers(record: Record) -> ClaimNumbers:
     scores = {name: tuple(math.nan if v is None else float(v) for v in of) for name, of in record["scores"].items()}
     about = (record["group"], tuple(record["labels"]), scores, record["left_out"], record["unlabelled"])
     return ClaimNumbers(*about)
+
+
+def _of_claims(reason: str | None) -> str:
+    """Why there is no number, of claims and answers in place of documents and strata."""
+    return str(reason).replace("document", "claim").replace("stratum", "answer")
 
 
 def _written(value: float) -> float | str | None:

@@ -28,12 +28,12 @@ from hedge_tasks.io import options
 from hedge_tasks.lmms.filters import MODEL_VARIABLES
 from hedge_tasks.lmms.processes import gather, is_first
 from hedge_tasks.runs.claim_files import keep_support
+from hedge_tasks.runs.claim_labels import judged_spans
 from hedge_tasks.runs.claim_numbers import TEXT, claim_numbers
 from hedge_tasks.runs.claims import (
     Price,
     Supported,
     inquiry_among,
-    judged_spans,
     score_claims,
 )
 from hedge_tasks.runs.run_files import Run

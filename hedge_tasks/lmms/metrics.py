@@ -237,6 +237,7 @@ class OfQuestionType:
         self.question_type = question_type
         self.higher_is_better = metric.higher_is_better
         self.detectors = tuple(getattr(metric, "detectors", ()))
+        self.claim_detectors = tuple(getattr(metric, "claim_detectors", ()))
         self.__name__ = f"{metric.__name__}_{question_type}"
 
     def record(self, scores: Scores, verdict: Record, document: Record) -> dict[str, Any]:

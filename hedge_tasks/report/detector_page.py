@@ -16,6 +16,7 @@ from hedge_tasks.report.pages import asset, render
 from hedge_tasks.report.svg import picture
 from hedge_tasks.runs.detector_table import DetectorTable, Rank
 from hedge_tasks.runs.fusion import Fusion
+from hedge_tasks.runs.kept_claims import KeptNumbers
 from hedge_tasks.runs.run_files import now
 
 
@@ -25,6 +26,7 @@ def build_detector_page(
     *,
     budget: int | None = None,
     fusions: Sequence[Fusion | None] = (),
+    claims: Sequence[KeptNumbers | None] = (),
 ) -> str:
     """The page as HTML.
 
@@ -33,6 +35,7 @@ def build_detector_page(
         ranks: mean ranks over them; none for a single run.
         budget: that they were made for.
         fusions: of the runs, in their order, where detectors were fused.
+        claims: of the runs, in their order, where claims are kept with them.
 
     Raises:
         DataError: there is no run.
@@ -41,6 +44,7 @@ def build_detector_page(
         raise DataError("there are no runs to compare detectors on")
     names = names_of_runs([table.run for table in tables])
     fused = [*fusions, *[None] * (len(tables) - len(fusions))]
+    kept = [*claims, *[None] * (len(tables) - len(claims))]
     return render(
         "detectors.html.j2",
         scripts=[*map(asset, ("page.js", "terms.js", "figures.js"))],
@@ -50,7 +54,7 @@ def build_detector_page(
         budget=budget,
         ranks=[_rank(rank, tables) for rank in ranks],
         rank_chart=picture(ranks_chart(ranks)),
-        runs=[_run(name, table, fusion) for name, table, fusion in zip(names, tables, fused, strict=True)],
+        runs=[_run(*each) for each in zip(names, tables, fused, kept, strict=True)],
     )
 
 
@@ -68,7 +72,7 @@ def _rank(rank: Rank, tables: Sequence[DetectorTable]) -> dict[str, Any]:
     }
 
 
-def _run(name: str, table: DetectorTable, fusion: Fusion | None) -> dict[str, Any]:
+def _run(name: str, table: DetectorTable, fusion: Fusion | None, claims: KeptNumbers | None) -> dict[str, Any]:
     first = table.rows[0].estimate if table.rows else None
     rows = [{**vars(row), "label": name_of(row.detector)} for row in table.rows]
     return {
@@ -82,6 +86,7 @@ def _run(name: str, table: DetectorTable, fusion: Fusion | None) -> dict[str, An
         "fusion": fusion,
         "best": name_of(fusion.best[0]) if fusion else "",
         "left_out": list(_by_reason(table.left_out).items()),
+        "claims": claims,
     }
 
 

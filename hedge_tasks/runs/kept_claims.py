@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any
 
 from hedge_tasks.claims.labels import ERRORS, SILENT
-from hedge_tasks.errors import DataError
+from hedge_tasks.errors import DataError, HedgeError
 from hedge_tasks.runs.claim_files import SETTING, KeptSupport, all_kept
 from hedge_tasks.runs.claim_table import ClaimTable, claim_table
 from hedge_tasks.runs.claims import ScoredClaims, score_claims
@@ -40,6 +41,30 @@ def measured_claims(found: ScoredClaims, run: Run) -> tuple[ClaimTable | None, s
         return claim_table(found, **label_options(run)), ""
     except DataError as error:
         return None, str(error)
+
+
+@dataclass(frozen=True)
+class KeptNumbers:
+    """The claims that are kept with a run in numbers.
+
+    Attributes:
+        scored: with all their scores; None where they cannot be.
+        table: their numbers; None where there are none.
+        why: there are no numbers.
+    """
+
+    scored: ScoredClaims | None
+    table: ClaimTable | None
+    why: str = ""
+
+
+def kept_numbers(run: Run) -> KeptNumbers | None:
+    """The claims that are kept with a run in numbers; None where nothing is kept. What is wrong with them is told."""
+    try:
+        found = scored_kept(run)
+    except HedgeError as error:  # no reason to have no numbers of the answers
+        return KeptNumbers(None, None, str(error))
+    return None if found is None else KeptNumbers(found, *measured_claims(found, run))
 
 
 def has_labels(found: ScoredClaims) -> bool:
