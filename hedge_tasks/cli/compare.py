@@ -134,7 +134,8 @@ def _shared_suite(one: Run, other: Run) -> dict[str, SuiteMetric | SuiteScore]:
 def _suite(run: Run) -> dict[str, SuiteMetric | SuiteScore]:
     from hedge_tasks.runs.suite import scores_of_suite, suite_of
 
-    return {metric.name: metric for metric in (*suite_of(run.settings), *scores_of_suite(run.settings))}
+    metrics: list[SuiteMetric | SuiteScore] = [*suite_of(run.settings), *scores_of_suite(run.settings)]
+    return {metric.name: metric for metric in metrics}
 
 
 def _within(one: Run, arguments: argparse.Namespace) -> _Found:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Protocol, TypeVar
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -23,7 +23,6 @@ from hedge_tasks.statistics.base import FloatArray, Interval
 from hedge_tasks.statistics.sums import Statistic, of_values
 
 Record = Mapping[str, Any]
-Own = TypeVar("Own", "SuiteMetric", "SuiteMetric | SuiteScore")
 
 METRICS = "metrics"
 """Setting of a run: the rows of its table."""
@@ -162,9 +161,9 @@ def _of_table(settings: Mapping[str, Any]) -> list[Any]:
     return [metric for metric in brought if rows is None or metric.name in rows]
 
 
-def named(metrics: Iterable[Own]) -> dict[str, Own]:
+def named(metrics: Iterable[SuiteMetric | SuiteScore]) -> dict[str, SuiteMetric | SuiteScore]:
     """By every name that they may be asked for by; where two have one, the first."""
-    found: dict[str, Own] = {}
+    found: dict[str, SuiteMetric | SuiteScore] = {}
     for metric in metrics:
         for name in (metric.name, *metric.also):
             found.setdefault(name, metric)
