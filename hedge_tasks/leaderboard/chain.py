@@ -14,10 +14,12 @@ from itertools import islice
 from typing import Any
 
 from hedge_tasks.adjudication.label_store import LabelStore
+from hedge_tasks.adjudication.reply_judge import reads_replies
 from hedge_tasks.data.answers import Answer, AnswerSet
 from hedge_tasks.leaderboard.submission import digest_of, document_record
 from hedge_tasks.leaderboard.suite import of_run as suite_of_run
 from hedge_tasks.leaderboard.validation import Findings, check
+from hedge_tasks.runs.relabel import judge_of
 from hedge_tasks.runs.run_files import Run
 from hedge_tasks.sampling.archive import documents_of, keyed_answers
 from hedge_tasks.sampling.definition import Definition
@@ -56,7 +58,11 @@ def prove_run(submission: Mapping[str, Any], run: Run) -> Link:
 
 def check_with_texts(submission: Mapping[str, Any], run: Run, **options: Any) -> Findings:
     """What `check` finds when the run file lends its texts to a submission without them; options as there."""
-    texts = {a.id: document_record(a, {}, {}, texts=True)["texts"] for a in run.answer_sets}
+    replies = reads_replies(judge_of(run))
+    texts = {
+        a.id: document_record(a, run.verdicts.get(a.id) or {}, {}, texts=True, replies=replies)["texts"]
+        for a in run.answer_sets
+    }
     documents = [
         {**document, **({"texts": texts[document["id"]]} if document["id"] in texts else {})}
         for document in submission["documents"]
@@ -108,7 +114,7 @@ def _differences(submission: Mapping[str, Any], run: Run) -> Iterator[str]:
 
 def _document_differences(documents: Sequence[Mapping[str, Any]], run: Run) -> Iterator[str]:
     of_run = {a.id: a for a in run.answer_sets}
-    own = suite_of_run(run)
+    own, replies = suite_of_run(run), reads_replies(judge_of(run))
     stated = {document["id"] for document in documents}
     for id in of_run.keys() - stated:
         yield f"documents: {id[:80]!r} of the run file is missing"
@@ -117,7 +123,7 @@ def _document_differences(documents: Sequence[Mapping[str, Any]], run: Run) -> I
             yield f"documents[{i}]: {document['id'][:80]!r} is none of the run file's"
             continue
         verdict, mine = run.verdicts.get(answers.id) or {}, own.records[answers.id]
-        expected = document_record(answers, verdict, {}, texts="texts" in document, suite=mine)
+        expected = document_record(answers, verdict, {}, texts="texts" in document, suite=mine, replies=replies)
         for name in expected.keys() | document.keys() - {"clusterings"}:
             if name != "clusterings" and expected.get(name) != document.get(name):
                 yield f"documents[{i}].{name}: not that of the run file"

@@ -23,6 +23,7 @@ from hedge_tasks.errors import ConfigError, DataError
 from hedge_tasks.io.files import write_whole
 from hedge_tasks.leaderboard.suite import of_run
 from hedge_tasks.runs.health import Health, health_of
+from hedge_tasks.runs.relabel import judge_of
 from hedge_tasks.runs.run_files import Run
 from hedge_tasks.runs.scorers import scorers_of
 from hedge_tasks.runs.trust import installed_tasks
@@ -80,7 +81,7 @@ def make_submission(
             {key: of[i] for key, of in scores.items()},
             texts=with_texts,
             suite=own.records[a.id],
-            replies=reads_replies((settings.get("documents") or {}).get("judge")),
+            replies=reads_replies(judge_of(run)),
         )
         for i, a in enumerate(run.answer_sets)
     ]
