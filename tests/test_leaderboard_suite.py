@@ -17,7 +17,7 @@ from finished_runs import suite_run
 
 from hedge_tasks.data.manifests import Data, Digests, Manifest, grouping_digest, text_digest
 from hedge_tasks.leaderboard import build_site, check, make_submission, read_entries, write_submission
-from hedge_tasks.leaderboard.chain import prove_run
+from hedge_tasks.leaderboard.chain import check_with_texts, prove_run
 from hedge_tasks.leaderboard.columns import columns_of
 from hedge_tasks.leaderboard.comparison import Counted, sum_pairs
 from hedge_tasks.leaderboard.submission import aggregates_of, answer_set_of, digest_of, stored_scores, summary_of
@@ -71,7 +71,11 @@ def test_the_numbers_are_the_runs(made: World) -> None:
             assert (told["title"], told["n"]) == (metric.title, found.n)
     assert all(part.verified for part in made.check(made.with_texts).suite.values())
     assert not any(part.verified for part in made.check(made.without_texts).suite.values())
-    assert prove_run(made.without_texts, made.run).problems == ()
+    for submission in (made.with_texts, made.without_texts):
+        assert prove_run(submission, made.run).problems == ()
+    lent = check_with_texts(made.without_texts, made.run, manifests=made.manifests)
+    assert lent.labels.verified
+    assert all(part.verified for part in lent.suite.values())
 
 
 def test_records_have_no_texts(made: World) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 from collections.abc import Callable
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -19,10 +20,11 @@ from hedge_tasks.evaluations.shale.judge import ShaleJudge
 from hedge_tasks.evaluations.vope.judge import VopeJudge
 from hedge_tasks.evaluations.vope.objects import answered_records, story_scores, story_verdict
 from hedge_tasks.leaderboard import check, make_submission
+from hedge_tasks.leaderboard.chain import prove_run
 from hedge_tasks.leaderboard.submission import aggregates_of, answer_set_of, digest_of, stored_scores, summary_of
 from hedge_tasks.leaderboard.suite import documents_in, metrics_of, stated
 from hedge_tasks.leaderboard.validation import Findings
-from hedge_tasks.runs.run_files import Run
+from hedge_tasks.runs.run_files import Run, read_run, save_run
 from hedge_tasks.runs.suite import estimate
 
 Json = dict[str, Any]
@@ -142,7 +144,9 @@ def made() -> dict[str, tuple[Run, Json, Json]]:
 
 
 @pytest.mark.parametrize("suite", RUNS)
-def test_what_follows_from_texts_is_verified(made: dict[str, tuple[Run, Json, Json]], suite: str) -> None:
+def test_what_follows_from_texts_is_verified(
+    made: dict[str, tuple[Run, Json, Json]], suite: str, tmp_path: Path
+) -> None:
     run, with_texts, without = made[suite]
     found = checked(with_texts, run)
     assert found.problems == ()
@@ -153,6 +157,9 @@ def test_what_follows_from_texts_is_verified(made: dict[str, tuple[Run, Json, Js
     assert bare.problems == ()
     assert not any(part.verified for part in bare.suite.values())
     assert "texts" not in str(without["documents"])
+    saved = read_run(save_run(run, tmp_path))
+    for submission in (make_submission(saved, texts=True), make_submission(saved, texts=False)):
+        assert prove_run(submission, saved).problems == ()
 
 
 def test_the_reply_itself_is_submitted_and_read_again(made: dict[str, tuple[Run, Json, Json]]) -> None:

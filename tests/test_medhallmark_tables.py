@@ -6,6 +6,7 @@ import csv
 import json
 import re
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -211,6 +212,23 @@ def test_the_papers_models_are_told_by_their_names() -> None:
         "llava-hf/llava-1.6-7b-hf (x)": None,
     }
     assert {model: model_of_paper(model, PATTERNS, {}) for model in names} == names
+
+
+def test_the_effect_of_the_prefix_is_compared_between_runs(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    columns = {
+        a.id: {"pair": a.id.removesuffix("-weakened"), "weakened": "weak" in a.id} for a in CONFIDENCE.answer_sets
+    }
+    one = replace(CONFIDENCE, columns=columns)
+    firm = {id: verdict("correct") if "weak" in id else of for id, of in CONFIDENCE.verdicts.items()}
+    other = replace(one, verdicts=firm, model="firm")
+    files = [str(save_run(run, tmp_path / run.model[:4])) for run in (one, other)]
+    assert main(["compare", *files, "--metric", "medihall_prefix_difference", "--json"]) == 0
+    [found] = json.loads(capsys.readouterr().out)["comparisons"]
+    without, with_prefix = ([MEDIHALL[c] for c in kinds] for kinds in (PLAIN, WEAKENED))
+    assert found["a"] == pytest.approx(sum(with_prefix) / 4 - sum(without) / 4)
+    assert found["b"] == pytest.approx(1 - sum(without) / 4)
+    assert found["n"] == 4
+    assert found["stderr"] == pytest.approx(stats.sem([value - 1 for value in with_prefix]))
 
 
 # Shared words support a sentence or they do not; the second report has a right sentence that no draw supports.

@@ -20,6 +20,7 @@ SHALE = {"right": 1, "group": "g"}
 RESISTANCE = {**SHALE, "scenario": "crp", "pair": "a"}
 PARTS = {"accuracy_ynq": {"right": 1, "group": "g"}, "accuracy_mcq": {"right": None, "group": "g"}}
 VALUE = {"value": 0.4, "group": "g", "pair": None, "weakened": None}
+PREFIX = {"value": 0.4, "group": "g", "pair": "a", "weakened": True}
 SENTENCES = {"judge": "sentences of j 1", "category": None, "keys": []}
 COUNTS = {"part": 1, "whole": 3, "group": "g"}
 
@@ -49,6 +50,7 @@ SOUND: list[tuple[str, str, dict[str, Any], dict[str, Any]]] = [
     ("medhallmark", "accuracy", {**VALUE, "value": None}, document(label=None)),
     ("medhallmark", "accuracy_unread_wrong", {**VALUE, "value": 0.0}, document(label=None)),
     ("medhallmark", "bleu", VALUE, document()),
+    ("medhallmark", "medihall_prefix_difference", PREFIX, document(id="a-weakened", label=1, category="attribute")),
 ]
 
 WRONG: list[tuple[str, str, dict[str, Any], dict[str, Any], str]] = [
@@ -85,6 +87,8 @@ WRONG: list[tuple[str, str, dict[str, Any], dict[str, Any], str]] = [
     ("medhallmark", "accuracy", {**VALUE, "value": 1.0}, document(label=1), "the label is 1"),
     ("medhallmark", "accuracy_unread_wrong", {**VALUE, "value": None}, document(label=None), "the label is None"),
     ("medhallmark", "bleu", {**VALUE, "value": 1.5}, document(), "value 1.5"),
+    ("medhallmark", "medihall_prefix_difference", PREFIX, document(id="a", category="attribute"), "pair 'a' of"),
+    ("medhallmark", "medihall_prefix_difference", PREFIX, document(id="a-weakened", category="minor"), "is minor"),
 ]
 
 

@@ -9,15 +9,17 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from finished_runs import finished_run, suite_run
-from sklearn.metrics import accuracy_score, f1_score
+from sklearn.metrics import accuracy_score, f1_score, roc_auc_score
 
 from hedge_tasks.cli import main
 from hedge_tasks.errors import ConfigError, DataError
 from hedge_tasks.evaluation import brought_suite, evaluations
 from hedge_tasks.runs.run_files import Run, read_run, save_run
 from hedge_tasks.runs.suite import SuiteMetric, compare, documents_of, estimate, measured, suite_of
+from hedge_tasks.statistics import compare_runs
 
 METRICS = {metric.name: metric for metric in brought_suite("medhallu")}
 
@@ -75,7 +77,7 @@ def test_counts_that_give_another_number_than_the_row_are_an_error() -> None:
 
 def test_every_suite_has_titles_directions_and_one_that_leads() -> None:
     for name in ("medhallu", "medhallmark", "shale", "vope"):
-        suite: list[SuiteMetric] = brought_suite(name)
+        suite = [metric for metric in brought_suite(name) if isinstance(metric, SuiteMetric)]
         assert any(metric.leads for metric in suite)
         assert len({metric.name for metric in suite}) == len(suite)
         for metric in suite:
@@ -112,6 +114,26 @@ def test_two_runs_are_compared_by_the_suites_numbers(tmp_path: Path, hedge_compa
     assert larger < 0.05
     # Nothing is clustered for these, so there is no filter to tell of.
     assert "clustering" not in facts["a"]
+
+
+def test_two_runs_are_compared_by_a_score_of_the_suite(tmp_path: Path, hedge_compare: Callable[..., Any]) -> None:
+    rows = ("f1", "hallucinated_share_auroc")
+    one, other = (suite_run(60, seed=s, wrong=w, metrics=rows) for s, w in ((1, 0.1), (2, 0.4)))
+    files = [
+        save_run(run, tmp_path / str(i))
+        for i, run in enumerate((one, replace(other, answer_sets=other.answer_sets[::-1])))
+    ]
+    [found] = hedge_compare(*files, "--metric", "hallucinated_share")["comparisons"]
+    assert found["metric"] == "hallucinated_share_auroc"
+    truth = [int(a.reference or "") for a in one.answer_sets]
+    shares = [[np.mean([c.text == "hallucinated" for c in a.clean]) for a in run.answer_sets] for run in (one, other)]
+    assert [found["a"], found["b"]] == pytest.approx([roc_auc_score(truth, values) for values in shares])
+    expected = compare_runs(shares[0], truth, shares[1], truth, groups=[a.group for a in one.answer_sets])
+    assert found["interval"] == pytest.approx(expected.interval, abs=0.03)
+    assert found["n"] == 60
+    assert "hallucinated_share_auroc" not in {
+        metric.name for metric, _ in measured(one)
+    }  # no sum, no part of a submission
 
 
 def test_pairing_is_by_document_not_by_place(tmp_path: Path, hedge_compare: Callable[..., Any]) -> None:

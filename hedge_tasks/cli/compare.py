@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from hedge_tasks.runs.comparisons import Overlap
     from hedge_tasks.runs.detector_table import Column
     from hedge_tasks.runs.run_files import Run
-    from hedge_tasks.runs.suite import SuiteMetric
+    from hedge_tasks.runs.suite import SuiteMetric, SuiteScore
     from hedge_tasks.statistics import Comparison
 
 _RATE = "hallucination_rate"
@@ -80,13 +80,14 @@ def _between(one: Run, other: Run, arguments: argparse.Namespace) -> _Found:
     from hedge_tasks.detectors.pipeline import SCORE_NAMES
     from hedge_tasks.errors import ConfigError
     from hedge_tasks.runs.comparisons import check_same_documents, compare_hallucination_rates, compare_two_runs
-    from hedge_tasks.runs.suite import compare, documents_of
+    from hedge_tasks.runs.suite import SuiteMetric, compare, compare_scores, documents_of
 
     for option in ("against", "against_filter"):
         if getattr(arguments, option) is not None:
             raise ConfigError(f"--{option.replace('_', '-')} compares within one run; give one run")
     own = _shared_suite(one, other)
-    usual = [*(name for name, metric in own.items() if metric.leads), *SCORE_NAMES, _RATE]
+    leads = [name for name, metric in own.items() if isinstance(metric, SuiteMetric) and metric.leads]
+    usual = [*leads, *SCORE_NAMES, _RATE]
     names = list(dict.fromkeys(_metric(name, own) for name in arguments.metric or usual))
     overlap = check_same_documents(one, other)
     asked = [name for name in names if name != _RATE and name not in own]
@@ -101,8 +102,10 @@ def _between(one: Run, other: Run, arguments: argparse.Namespace) -> _Found:
         if name == _RATE:
             rows.append((name, compare_hallucination_rates(one.answer_sets, other.answer_sets)))
         elif name in own:
-            sides = (documents_of(each, own[name]) for each in (one, other))
-            rows.append((name, compare(own[name], *sides)))
+            metric = own[name]
+            sides = [documents_of(each, metric) for each in (one, other)]
+            differ = compare(metric, *sides) if isinstance(metric, SuiteMetric) else compare_scores(metric, *sides)
+            rows.append((name, differ))
         else:
             ours, theirs = (of[name] for of in columns)
             label = f"{name}_auroc" + _at(ours, arguments.budget)
@@ -122,12 +125,17 @@ def _between(one: Run, other: Run, arguments: argparse.Namespace) -> _Found:
     return "\n".join(heading), rows, facts
 
 
-def _shared_suite(one: Run, other: Run) -> dict[str, SuiteMetric]:
-    """The suite's own metrics that both runs have, by name."""
-    from hedge_tasks.runs.suite import suite_of
+def _shared_suite(one: Run, other: Run) -> dict[str, SuiteMetric | SuiteScore]:
+    """The suite's own metrics and scores that both runs have, by name."""
+    theirs = _suite(other)
+    return {name: metric for name, metric in _suite(one).items() if name in theirs}
 
-    theirs = {metric.name for metric in suite_of(other.settings)}
-    return {metric.name: metric for metric in suite_of(one.settings) if metric.name in theirs}
+
+def _suite(run: Run) -> dict[str, SuiteMetric | SuiteScore]:
+    from hedge_tasks.runs.suite import scores_of_suite, suite_of
+
+    metrics: list[SuiteMetric | SuiteScore] = [*suite_of(run.settings), *scores_of_suite(run.settings)]
+    return {metric.name: metric for metric in metrics}
 
 
 def _within(one: Run, arguments: argparse.Namespace) -> _Found:
@@ -249,7 +257,7 @@ def _all_detectors(one: Run, arguments: argparse.Namespace) -> _Found:
     )
 
 
-def _metric(name: str, own: Mapping[str, SuiteMetric] = {}) -> str:
+def _metric(name: str, own: Mapping[str, SuiteMetric | SuiteScore] = {}) -> str:
     """Name of a detector, with or without its ending, of the hallucination rate, or of a suite's own metric.
 
     Args:
@@ -275,9 +283,8 @@ def _metric_within(name: str, run: Run) -> str:
         ConfigError: it is the hallucination rate or a number of the suite, or no metric at all.
     """
     from hedge_tasks.errors import ConfigError
-    from hedge_tasks.runs.suite import suite_of
 
-    own = {metric.name: metric for metric in suite_of(run.settings)}
+    own = _suite(run)
     found = _metric(name, own)
     if found == _RATE or found in own:
         raise ConfigError(f"{found} is the same for all clusterings of a run; compare it between two runs")

@@ -14,11 +14,13 @@ from itertools import islice
 from typing import Any
 
 from hedge_tasks.adjudication.label_store import LabelStore
+from hedge_tasks.adjudication.reply_judge import reads_replies
 from hedge_tasks.data.answers import Answer, AnswerSet
 from hedge_tasks.leaderboard.claims import of_run as claims_of_run
 from hedge_tasks.leaderboard.submission import digest_of, document_record
 from hedge_tasks.leaderboard.suite import of_run as suite_of_run
 from hedge_tasks.leaderboard.validation import Findings, check
+from hedge_tasks.runs.relabel import judge_of
 from hedge_tasks.runs.run_files import Run
 from hedge_tasks.sampling.archive import documents_of, keyed_answers
 from hedge_tasks.sampling.definition import Definition
@@ -57,7 +59,11 @@ def prove_run(submission: Mapping[str, Any], run: Run) -> Link:
 
 def check_with_texts(submission: Mapping[str, Any], run: Run, **options: Any) -> Findings:
     """What `check` finds when the run file lends its texts to a submission without them; options as there."""
-    texts = {a.id: document_record(a, {}, {}, texts=True)["texts"] for a in run.answer_sets}
+    replies = reads_replies(judge_of(run))
+    texts = {
+        a.id: document_record(a, run.verdicts.get(a.id) or {}, {}, texts=True, replies=replies)["texts"]
+        for a in run.answer_sets
+    }
     documents = [
         {**document, **({"texts": texts[document["id"]]} if document["id"] in texts else {})}
         for document in submission["documents"]
@@ -109,7 +115,7 @@ def _differences(submission: Mapping[str, Any], run: Run) -> Iterator[str]:
 
 def _document_differences(documents: Sequence[Mapping[str, Any]], run: Run) -> Iterator[str]:
     of_run = {a.id: a for a in run.answer_sets}
-    own = suite_of_run(run)
+    own, replies = suite_of_run(run), reads_replies(judge_of(run))
     claims = claims_of_run(run, texts=any("texts" in document for document in documents))
     # They are kept in a file of their own beside the run file, which nobody need have been lent.
     left_out = {"clusterings", *(["claims"] if claims is None else [])}
@@ -121,7 +127,7 @@ def _document_differences(documents: Sequence[Mapping[str, Any]], run: Run) -> I
             yield f"documents[{i}]: {document['id'][:80]!r} is none of the run file's"
             continue
         verdict, mine = run.verdicts.get(answers.id) or {}, own.records[answers.id]
-        expected = document_record(answers, verdict, {}, texts="texts" in document, suite=mine)
+        expected = document_record(answers, verdict, {}, texts="texts" in document, suite=mine, replies=replies)
         if claims is not None:
             expected["claims"] = claims.records[answers.id]
         for name in (expected.keys() | document.keys()) - left_out:

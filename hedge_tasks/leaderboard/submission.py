@@ -24,6 +24,7 @@ from hedge_tasks.io.files import write_whole
 from hedge_tasks.leaderboard.claims import of_run as claims_of_run
 from hedge_tasks.leaderboard.suite import of_run
 from hedge_tasks.runs.health import Health, health_of
+from hedge_tasks.runs.relabel import judge_of
 from hedge_tasks.runs.run_files import Run
 from hedge_tasks.runs.scorers import scorers_of
 from hedge_tasks.runs.trust import installed_tasks
@@ -87,7 +88,7 @@ def make_submission(
             texts=with_texts,
             suite=own.records[a.id],
             claims=None if claims is None else claims.records[a.id],
-            replies=reads_replies((settings.get("documents") or {}).get("judge")),
+            replies=reads_replies(judge_of(run)),
         )
         for i, a in enumerate(run.answer_sets)
     ]

@@ -11,12 +11,14 @@ from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
+import numpy as np
+
 from hedge_tasks.data.answers import AnswerSet
 from hedge_tasks.detectors.pipeline import Scores
 from hedge_tasks.errors import ConfigError, DataError
 from hedge_tasks.evaluation import brought_suite
 from hedge_tasks.runs.run_files import Run
-from hedge_tasks.statistics import Comparison, Measured, compare_sums, estimate_of_sums, ratio
+from hedge_tasks.statistics import Comparison, Measured, compare_runs, compare_sums, estimate_of_sums, ratio
 from hedge_tasks.statistics.base import FloatArray, Interval
 from hedge_tasks.statistics.sums import Statistic, of_values
 
@@ -39,6 +41,13 @@ class Row(Protocol):
 
     def __call__(self, records: Sequence[Record]) -> float | str:
         """The number, or `"undefined: ..."` with the reason."""
+
+
+class ScoredRow(Row, Protocol):
+    """A row that is a ROC-AUC, as `hedge_tasks.lmms.metrics.AurocMetric`."""
+
+    def cases(self, record: Record) -> Sequence[Any]:
+        """Of a record: `score`, `label` and `group` of each."""
 
 
 def value_counts(records: Sequence[Record]) -> FloatArray:
@@ -94,6 +103,29 @@ class SuiteMetric:
 
 
 @dataclass(frozen=True)
+class SuiteScore:
+    """A score of documents that a suite is about besides the detectors, such as the share of samples with one verdict.
+
+    It is no sum over documents: two runs are compared by its ROC-AUC, as detectors are.
+
+    Attributes:
+        row: of the table; `cases(record)` are its scores with labels.
+        columns, also: as of `SuiteMetric`.
+        facts: what the row looks at that follows from the answers.
+    """
+
+    row: ScoredRow
+    columns: tuple[str, ...] = ()
+    facts: Callable[[AnswerSet], Record] = lambda answers: {}
+    also: tuple[str, ...] = ()
+
+    @property
+    def name(self) -> str:
+        """That of its row."""
+        return self.row.__name__
+
+
+@dataclass(frozen=True)
 class Document:
     """What a suite's number is made of: one document's record, with what it belongs to.
 
@@ -113,23 +145,32 @@ def suite_of(settings: Mapping[str, Any]) -> list[SuiteMetric]:
 
     None where the task is of no suite, or of one that is not installed.
     """
+    return [metric for metric in _of_table(settings) if isinstance(metric, SuiteMetric)]
+
+
+def scores_of_suite(settings: Mapping[str, Any]) -> list[SuiteScore]:
+    """The suite's own scores that a run with these settings has in its table."""
+    return [metric for metric in _of_table(settings) if isinstance(metric, SuiteScore)]
+
+
+def _of_table(settings: Mapping[str, Any]) -> list[Any]:
     documents = settings.get("documents")
     name = documents.get("evaluation") if isinstance(documents, Mapping) else None
-    metrics: Iterable[SuiteMetric] = brought_suite(name) if isinstance(name, str) else ()
     rows = settings.get(METRICS)
-    return [metric for metric in metrics if rows is None or metric.name in rows]
+    brought = brought_suite(name) if isinstance(name, str) else []
+    return [metric for metric in brought if rows is None or metric.name in rows]
 
 
-def named(metrics: Iterable[SuiteMetric]) -> dict[str, SuiteMetric]:
+def named(metrics: Iterable[SuiteMetric | SuiteScore]) -> dict[str, SuiteMetric | SuiteScore]:
     """By every name that they may be asked for by; where two have one, the first."""
-    found: dict[str, SuiteMetric] = {}
+    found: dict[str, SuiteMetric | SuiteScore] = {}
     for metric in metrics:
         for name in (metric.name, *metric.also):
             found.setdefault(name, metric)
     return found
 
 
-def documents_of(run: Run, metric: SuiteMetric) -> list[Document]:
+def documents_of(run: Run, metric: SuiteMetric | SuiteScore) -> list[Document]:
     """The documents of a run as a metric sees them.
 
     Raises:
@@ -179,12 +220,36 @@ def compare(metric: SuiteMetric, a: Sequence[Document], b: Sequence[Document]) -
     return compare_sums(first, second, groups, metric.statistic, bounds=metric.bounds)
 
 
-def _document(run: Run, answers: AnswerSet, metric: SuiteMetric) -> Document:
+def compare_scores(score: SuiteScore, a: Sequence[Document], b: Sequence[Document]) -> Comparison | None:
+    """The difference of a score's ROC-AUC between two runs, on the documents that both have; None without any."""
+    by_id = {document.id: known for document in b if (known := _case(score, document)) is not None}
+    pairs = [
+        (mine, by_id[document.id], document.group)
+        for document in a
+        if document.id in by_id and (mine := _case(score, document)) is not None
+    ]
+    if not pairs:
+        return None
+    scores, labels = ([np.array([getattr(pair[side], of) for pair in pairs]) for side in (0, 1)] for of in _OF_CASE)
+    return compare_runs(scores[0], labels[0], scores[1], labels[1], groups=[group for *_, group in pairs])
+
+
+_OF_CASE = ("score", "label")
+
+
+def _case(score: SuiteScore, document: Document) -> Any:
+    """The one case of a document; None where it has no score or label."""
+    [case] = score.row.cases(document.record)
+    return None if case.score is None or case.label is None else case
+
+
+def _document(run: Run, answers: AnswerSet, metric: SuiteMetric | SuiteScore) -> Document:
     about = (answers.id, answers.label, answers.group, answers.question_type)
     scores = Scores(*about, numbers={}, weighting="", cluster_ids=())
     verdict = {"label": answers.label, **(run.verdicts.get(answers.id) or {})}
     kept = run.columns.get(answers.id, {})
     columns = {"baseline_answer": answers.baseline.text, "reference": answers.reference or "", **kept}
+    columns |= metric.facts(answers) if isinstance(metric, SuiteScore) else {}
     if lacking := [name for name in metric.columns if name not in columns]:
         raise DataError(f"the run does not keep {', '.join(lacking)}, which {metric.name} is made of")
     try:
@@ -195,9 +260,10 @@ def _document(run: Run, answers: AnswerSet, metric: SuiteMetric) -> Document:
         raise DataError(f"the run does not record what {metric.name} is made of ({missing})") from error
 
 
-def document_of(metric: SuiteMetric, id: str, group: str | None, record: Record) -> Document:
+def document_of(metric: SuiteMetric | SuiteScore, id: str, group: str | None, record: Record) -> Document:
     """A record with what it belongs to."""
-    named_group = metric.group(record) if metric.group is not None else group
+    own_group = metric.group if isinstance(metric, SuiteMetric) else None
+    named_group = own_group(record) if own_group is not None else group
     return Document(id, ("document", id) if named_group is None else ("group", named_group), record)
 
 

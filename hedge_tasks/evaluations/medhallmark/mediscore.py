@@ -6,10 +6,13 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+import numpy as np
+
 from hedge_tasks.adjudication.by_sentence import SENTENCES
 from hedge_tasks.detectors.pipeline import Scores
 from hedge_tasks.lmms.metrics import NOT_AVAILABLE, Metric, Record
 from hedge_tasks.statistics import Mean, estimate_mean
+from hedge_tasks.statistics.base import FloatArray
 
 MEDIHALL: Mapping[str, float] = {
     "catastrophic": 0.0,
@@ -148,15 +151,19 @@ class PrefixDifference:
         stderr = None if self.bound else self._estimate(records).stderr
         return NOT_AVAILABLE if stderr is None else stderr
 
+    def counts(self, records: Sequence[Record]) -> FloatArray:
+        """The difference, and 1, where a question with its prefix stands that has a number both ways, shape (n, 2)."""
+        plain = {r["pair"]: r["value"] for r in records if not r["weakened"] and r["value"] is not None}
+        counts = np.zeros((len(records), 2))
+        for row, record in zip(counts, records, strict=True):
+            if record["weakened"] and None not in (record["value"], other := plain.get(record["pair"])):
+                row[:] = record["value"] - other, 1
+        return counts
+
     def _estimate(self, records: Sequence[Record]) -> Mean:
         """Of the differences; images are independent of each other."""
-        sides: dict[str, dict[bool, Record]] = {}
-        for record in records:
-            if record["value"] is not None and record["pair"] is not None:
-                sides.setdefault(record["pair"], {})[bool(record["weakened"])] = record
-        both = [pair for _, pair in sorted(sides.items()) if len(pair) == 2]
-        differences = [float(pair[True]["value"] - pair[False]["value"]) for pair in both]
-        return estimate_mean(differences, [pair[True]["group"] for pair in both])
+        pairs = [(parts[0], r["group"]) for parts, r in zip(self.counts(records), records, strict=True) if parts[1]]
+        return estimate_mean([float(difference) for difference, _ in pairs], [group for _, group in pairs])
 
 
 def _medihall(verdict: Record, document: Record) -> float | None:

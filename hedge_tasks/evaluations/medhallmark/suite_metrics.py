@@ -8,7 +8,7 @@ from types import SimpleNamespace
 from typing import Any
 
 from hedge_tasks.adjudication.by_sentence import SENTENCES
-from hedge_tasks.evaluations.medhallmark.mediscore import MEDIHALL, METRICS
+from hedge_tasks.evaluations.medhallmark.mediscore import MEDIHALL, METRICS, PrefixDifference
 from hedge_tasks.evaluations.medhallmark.wording import METRICS as WORDING
 from hedge_tasks.evaluations.medhallmark.wording import WordingMetric
 from hedge_tasks.runs.suite import Record, SuiteMetric
@@ -84,6 +84,30 @@ def _no_share(record: Record, document: Mapping[str, Any]) -> str | None:
     return None if value is None or 0 <= value <= 1 else f"value {value!r}"
 
 
+def _prefix_fault(name: str, record: Record, document: Mapping[str, Any]) -> str | None:
+    """The value is that of the answer; which question it is of stands in the id."""
+    pair = document["id"].removesuffix("-weakened")
+    if (record["pair"], record["weakened"]) != (pair, pair != document["id"]):
+        return f"pair {record['pair']!r} of the document {document['id']}"
+    return _fault(name, record, document)
+
+
+def _prefix(name: str, title: str) -> SuiteMetric:
+    row = METRICS[f"{name}_prefix_difference"]
+    assert isinstance(row, PrefixDifference)
+    about = "With a prefix that weakens the model's confidence less without, over the same questions."
+    return SuiteMetric(
+        row,
+        title,
+        about,
+        row.counts,
+        columns=("pair", "weakened"),
+        bounds=(-1.0, 1.0),
+        fault=partial(_prefix_fault, name),
+        follows_label=name in _FROM_LABELS,
+    )
+
+
 SUITE = [
     _suite_metric("medihall", "MediHall Score", _ABOUT),
     _suite_metric("accuracy", "accuracy", "Share of answers that the judge does not call hallucinated."),
@@ -99,5 +123,7 @@ SUITE = [
         _suite_metric(f"share_{kind}", f"share of {kind.replace('_', '-')}", f"Share of answers judged {kind}.")
         for kind in MEDIHALL
     ),
+    _prefix("medihall", "MediHall Score, prefix"),
+    _prefix("accuracy", "accuracy, prefix"),
     *(_wording(name, *texts) for name, texts in _WORDING.items()),
 ]

@@ -7,10 +7,11 @@ from functools import partial
 from typing import Any
 
 from hedge_tasks.data.manifests import text_digest
+from hedge_tasks.evaluations.medhallu.documents import said_of
 from hedge_tasks.evaluations.medhallu.judge import FACTUAL, HALLUCINATED, NOT_SURE, VERDICTS
 from hedge_tasks.evaluations.medhallu.metrics import METRICS, Detection
 from hedge_tasks.replies.reading import UNREADABLE
-from hedge_tasks.runs.suite import Record, SuiteMetric
+from hedge_tasks.runs.suite import Record, SuiteMetric, SuiteScore
 
 _LEADS = ("f1", "accuracy")
 
@@ -99,4 +100,10 @@ _NOT_SURE = SuiteMetric(
     follows_label=True,
 )
 
-SUITE = [*(_suite_metric(name, *texts) for name, texts in _TITLES.items()), _NOT_SURE]
+_SCORES = [
+    SuiteScore(METRICS[name], ("truth", "row"), said_of, (name.removesuffix("_auroc"),))  # type: ignore[arg-type]
+    for name in ("hallucinated_share_auroc", "hallucinated_probability_auroc")
+]
+"""The share of samples that say hallucinated, and p(1) against p(0)."""
+
+SUITE = [*(_suite_metric(name, *texts) for name, texts in _TITLES.items()), _NOT_SURE, *_SCORES]
