@@ -19,7 +19,10 @@ import hedge_tasks
 
 PROJECT = tomllib.loads((REPOSITORY / "pyproject.toml").read_text("utf-8"))["project"]
 
-NOT_INSTALLED = {"diffusers": "diffusers", "llguidance": "llguidance", "pytesseract": "pytesseract", "vllm": "vllm"}
+NOT_INSTALLED = {
+    **{name: name for name in ("diffusers", "llguidance", "pytesseract", "vllm")},
+    "rapidocr_onnxruntime": "rapidocr-onnxruntime",
+}
 """Module -> distribution, of optional ones that the tests' environment lacks."""
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 import shutil
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -280,7 +281,7 @@ def test_tesseract_reads_what_is_written(tmp_path: Path) -> None:
     pytest.importorskip("pytesseract")
     if shutil.which("tesseract") is None:
         pytest.skip("tesseract is not installed")
-    checker = checker_from("ocr")
+    checker = checker_from("ocr:engine=tesseract")
     asked = [Question("a sign", "text", {"text": text}) for text in ("EXIT", "FISH", "EXIT")]
     right, wrong, none = checker.check([sign("EXIT"), sign("EXIT"), noise(0, 120)], asked)
     assert right == 1.0
@@ -290,10 +291,30 @@ def test_tesseract_reads_what_is_written(tmp_path: Path) -> None:
     assert none < 0.85
 
 
-def test_without_tesseract_the_error_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(__import__("sys").modules, "pytesseract", None)
-    with pytest.raises(ConfigError, match="apt install tesseract-ocr"):
-        checker_from("ocr")
+@pytest.mark.slow
+def test_rapidocr_reads_the_signs_that_are_drawn_by_code() -> None:
+    pytest.importorskip("rapidocr_onnxruntime")
+    from hedge_tasks.evaluations.shale.drawing import draw
+
+    checker = checker_from("ocr")
+    drawn = draw("sign", {"color": "red", "answer": "EXIT"}, ground=1)
+    asked = [Question("a sign", "text", {"text": text}) for text in ("EXIT", "EDIT", "EXIT")]
+    assert checker.check([drawn, drawn, noise(0, 64)], asked) == [1.0, 0.75, 0.0]
+
+
+@pytest.mark.parametrize(
+    ("module", "spec", "cure"),
+    [
+        ("pytesseract", "ocr:engine=tesseract", "apt install tesseract-ocr"),
+        ("rapidocr_onnxruntime", "ocr", "hedge-tasks.ocr."),
+    ],
+)
+def test_without_an_engine_the_error_says_what_to_install(
+    monkeypatch: pytest.MonkeyPatch, module: str, spec: str, cure: str
+) -> None:
+    monkeypatch.setitem(sys.modules, module, None)
+    with pytest.raises(ConfigError, match=f"{cure}.*or take a model that reads"):
+        checker_from(spec)
 
 
 @pytest.mark.parametrize("spec", ["clip:/nowhere/at/all", "detector:/nowhere/at/all"])

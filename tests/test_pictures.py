@@ -397,6 +397,8 @@ def test_a_busy_server_is_asked_again_and_a_wrong_key_is_not() -> None:
         (checker_from, "vqascore:adapter=hedge_hg", "did you mean 'hedge_hf'"),
         (checker_from, "vqascore:adapter=hedge_openai,api_key=abc", "environment"),
         (checker_from, "ocr:modle=m", "did you mean 'model'"),
+        (checker_from, "ocr:engine=teseract", "did you mean 'tesseract'"),
+        (checker_from, "ocr:language=deu", "engine=tesseract"),
     ],
 )
 def test_a_wrong_word_is_named(build: Any, spec: str, complaint: str) -> None:
