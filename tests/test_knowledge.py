@@ -6,16 +6,24 @@ import bz2
 import gzip
 import json
 import random
+import threading
+from collections import Counter
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
+from making import asked_of
+from openai_server import serve
 
 from hedge_tasks.construct import knowledge
+from hedge_tasks.construct.asking import Asking, Tally
 from hedge_tasks.construct.elements import Element, label_elements, merged, with_article, wordnet_elements
 from hedge_tasks.construct.knowledge import Fact, Relation, read_facts, usable_label
+from hedge_tasks.construct.ledger import Ledger
+from hedge_tasks.construct.writers import ServedWriter
 from hedge_tasks.errors import ConfigError, DataError
+from hedge_tasks.evaluations.shale.making.proposing import proposals, propose
 from hedge_tasks.evaluations.shale.making.scenes import painted_scenes, relations_of
 
 ONTOLOGY, RESOURCE = "http://dbpedia.org/ontology/", "http://dbpedia.org/resource/"
@@ -288,3 +296,48 @@ def test_articles_and_merging() -> None:
     own, other = Element("a Dog", "animal", "x"), Element("a dog", "animal", "y", source="other")
     assert merged([own], [other]) == [own]
     assert Element("a chair", "f", "f").excludes(Element("a rocking chair", "f", "g"))
+
+
+# --- proposals --------------------------------------------------------------------------------------------------------
+
+
+def test_a_model_that_is_given_facts_may_use_no_others(tmp_path: Path) -> None:
+    [name] = [relation.name for relation in relations_of("wikidata") if "P36" in relation.properties]
+    known = [
+        Fact(name, "Liechtenstein", "Vaduz", "http://www.wikidata.org/entity/Q347", "CC0-1.0"),
+        Fact(name, "Andorra", "Andorra la Vella", "http://www.wikidata.org/entity/Q228", "CC0-1.0"),
+    ]
+    shown: list[dict[str, Any]] = []
+
+    def reply(body: dict[str, Any]) -> str:
+        shown.append(asked_of(body))
+        said = [
+            ("the flag of Liechtenstein", "Vaduz"),
+            ("the flag of Malta", "Valletta"),
+            ("the flag of Andorra", "Rome"),
+        ]
+        wrong = {"relation": "capital", "counterfactual": ["Bern", "Vienna", "Zurich"]}
+        records = [{"entity": e, "attribute": a, "facts": f"{a} it is.", **wrong} for e, a in said]
+        return json.dumps({"records": [*records, {**records[0], "facts": " "}]})
+
+    [proposal] = proposals("politics", 10, facts=known)
+    with serve(reply) as url, Ledger(tmp_path) as ledger:
+        asking = Asking(ledger, Tally(), proposal.id, 0, threading.Event())
+        made = propose(proposal, asking, ServedWriter("w", url))
+    assert made.row is not None
+    [scene] = made.row["scenes"]
+    assert (scene.answer, scene.source, scene.licence) == ("Vaduz", known[0].source, "CC0-1.0")
+    assert Counter(made.steps) == {
+        "record proposed": 1,
+        "record dropped: a fact that is none of those given": 2,
+        "record dropped: no facts": 1,
+    }
+    assert shown[0]["known"][0] == f"Liechtenstein: Vaduz ({name}; {known[0].source})"
+    assert scene.ffq == "What is the capital of what the image shows?"
+
+
+def test_requests_for_records_begin_with_different_words() -> None:
+    found = proposals("color", 25, seed=1)
+    assert [proposal.id for proposal in found] == ["color/0", "color/1", "color/2"]
+    assert len({proposal.start_from for proposal in found}) == 3
+    assert found == proposals("color", 25, seed=1)
