@@ -327,11 +327,11 @@ def test_the_command_sets_the_set_beside_other_benchmarks(tmp_path: Path, capsys
     ours: dict[str, Any] = {}
     for number in range(4):
         right = answers_at_random(number)
-        run = run_of(right, "ynq", model=f"m{number}")
+        run = run_of(right, "hedge_shale", model=f"m{number}")
         save_run(run, tmp_path / f"m{number}")
         [one] = tables_of([run])
         ours[one.model] = faithfulness(one)
-        perceived = [r for (t, s, a, _), r in right.items() if (t, s) == ("ynq", CLEAN) and a in PERCEPTION]
+        perceived = [r for (_, scenario, a, _), r in right.items() if scenario == CLEAN and a in PERCEPTION]
         said = [r for r in perceived if r is not None]
         assert ours[one.model] == pytest.approx(sum(said) / len(said))
     (tmp_path / "others.csv").write_text("model,POPE\n" + "".join(f"{m},{2 * v - 1}\n" for m, v in ours.items()))
