@@ -18,13 +18,13 @@ from openai_server import serve
 
 from hedge_tasks.construct import knowledge
 from hedge_tasks.construct.asking import Asking, Tally
-from hedge_tasks.construct.elements import Element, label_elements, merged, with_article, wordnet_elements
+from hedge_tasks.construct.elements import Element, label_elements, merged, with_article, with_kin, wordnet_elements
 from hedge_tasks.construct.knowledge import Fact, Relation, read_facts, usable_label
 from hedge_tasks.construct.ledger import Ledger
 from hedge_tasks.construct.writers import ServedWriter
 from hedge_tasks.errors import ConfigError, DataError
 from hedge_tasks.evaluations.shale.making.proposing import proposals, propose
-from hedge_tasks.evaluations.shale.making.scenes import painted_scenes, relations_of
+from hedge_tasks.evaluations.shale.making.scenes import own_elements, painted_scenes, relations_of
 
 ONTOLOGY, RESOURCE = "http://dbpedia.org/ontology/", "http://dbpedia.org/resource/"
 CAPITAL = Relation("capital", frozenset({ONTOLOGY + "capital"}), frozenset({ONTOLOGY + "Country"}))
@@ -235,17 +235,17 @@ class WordNet:
 ANIMALS = WordNet(
     Synset(
         *("animal.n.01", 9),
-        Synset("bird.n.01", 5, Synset("owl.n.01", 3), Synset("crow.n.01", 2), Synset("barn_owl.n.01", 0)),
-        Synset("dog.n.01", 8, Synset("poodle.n.01", 1), Synset("hot_dog_eater_dog.n.01", 4)),
+        Synset("bird.n.01", 5, Synset("owl.n.01", 3), Synset("crow.n.01", 2), Synset("barn_owl.n.01", 1)),
+        Synset("dog.n.01", 8, Synset("poodle.n.01", 2), Synset("hot_dog_eater_dog.n.01", 4)),
         Synset("cattle.n.01", 8, Synset("oxens.n.01", 3), Synset("cow.n.02", 3)),
-        Synset("many.n.01", 8, *(Synset(f"kind{i}.n.01", 1) for i in range(31))),
+        Synset("many.n.01", 8, *(Synset(f"kind{i}.n.01", 2) for i in range(31))),
     )
 )
 
 
 def test_wordnet_gives_common_words_with_their_kin() -> None:
     found = wordnet_elements({"animal": ["animal.n.01"]}, wordnet=ANIMALS)
-    # Not: what never occurs, has three parts or ends like a plural, and what stands for more than thirty kinds.
+    # Not: what hardly occurs, has three parts or ends like a plural, and what stands for more than thirty kinds.
     assert [e.text for e in found] == sorted(
         ["a bird", "an owl", "a crow", "a dog", "a poodle", "a cattle", "a cow"], key=lambda text: text
     )
@@ -278,7 +278,9 @@ def test_labels_have_the_kinds_that_wordnet_knows(tmp_path: Path, name: str, con
         ("a lawn mower", "object", "mine"),
     ]
     # An object alone has no three others that it could be told from.
-    assert not any("lawn mower" in scene.prompt for scene in painted_scenes("type", 200, elements=found))
+    assert not any(
+        "lawn mower" in scene.prompt for scene in painted_scenes("type", 200, elements=merged(own_elements(), found))
+    )
 
 
 @pytest.mark.parametrize("content", ["", "[]", '{"a": 3}'])
@@ -287,6 +289,14 @@ def test_a_list_without_labels_is_refused(tmp_path: Path, content: str) -> None:
     path.write_text(content)
     with pytest.raises(DataError):
         label_elements(str(path), {}, wordnet=ANIMALS)
+
+
+def test_our_own_words_learn_their_kin() -> None:
+    own = [Element("a poodle", "animal", "animal/pets"), Element("a lawn mower", "tool", "tool/garden")]
+    poodle, mower = with_kin(own, {"animal": ["animal.n.01"]}, wordnet=ANIMALS)
+    assert (poodle.kind, poodle.family, poodle.source) == ("animal", "animal/pets", "hedge_tasks")
+    assert poodle.excludes(Element("a dog", "animal", "x", name="dog.n.01"))
+    assert mower == own[1]
 
 
 def test_articles_and_merging() -> None:
