@@ -424,6 +424,27 @@ def test_common_vision_encoders_can_be_attacked(kind: str, tmp_path: Path) -> No
     assert similarity(attacked, str(tmp_path)) < similarity(random_noise, str(tmp_path))
 
 
+def test_several_encoders_are_attacked_at_a_time(tmp_path: Path) -> None:
+    """Both similarities fall further than under an attack on the other encoder."""
+    one, two = (str(tmp_path / kind) for kind in ("clip", "vit"))
+    save_encoder("clip", Path(one))
+    save_encoder("vit", Path(two))
+
+    def attacked(*encoders: str) -> tuple[float, float]:
+        encoder = encoders[0] if len(encoders) == 1 else list(encoders)
+        noise = noise_of("shale_adv", encoder=encoder, steps=6, epsilon=16 / 255, step=6 / 255)
+        assert build_noise(noise.settings()).settings() == noise.settings()
+        [image] = noise.perturb_images([picture()], ASKED, seed=1)
+        return similarity(image, one), similarity(image, two)
+
+    both, alone = attacked(one, two), (attacked(one), attacked(two))
+    assert both[0] < alone[1][0] - 0.1
+    assert 1 - both[1] > 5 * (1 - alone[0][1])
+    for wrong in ([], ["a", 3]):
+        with pytest.raises(ConfigError, match="encoder"):
+            noise_of("shale_adv", encoder=wrong)
+
+
 def test_an_encoder_that_cannot_be_had_is_named_with_the_way_out() -> None:
     with pytest.raises(ConfigError, match=r"'nobody/has-this' cannot be loaded .*encoder: MODEL"):
         noise_of("shale_adv", encoder="nobody/has-this").perturb_images([picture()], ASKED, seed=0)

@@ -6,17 +6,25 @@ import bz2
 import gzip
 import json
 import random
+import threading
+from collections import Counter
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
+from making import asked_of
+from openai_server import serve
 
 from hedge_tasks.construct import knowledge
-from hedge_tasks.construct.elements import Element, label_elements, merged, with_article, wordnet_elements
+from hedge_tasks.construct.asking import Asking, Tally
+from hedge_tasks.construct.elements import Element, label_elements, merged, with_article, with_kin, wordnet_elements
 from hedge_tasks.construct.knowledge import Fact, Relation, read_facts, usable_label
+from hedge_tasks.construct.ledger import Ledger
+from hedge_tasks.construct.writers import ServedWriter
 from hedge_tasks.errors import ConfigError, DataError
-from hedge_tasks.evaluations.shale.making.scenes import painted_scenes, relations_of
+from hedge_tasks.evaluations.shale.making.proposing import proposals, propose
+from hedge_tasks.evaluations.shale.making.scenes import own_elements, painted_scenes, relations_of
 
 ONTOLOGY, RESOURCE = "http://dbpedia.org/ontology/", "http://dbpedia.org/resource/"
 CAPITAL = Relation("capital", frozenset({ONTOLOGY + "capital"}), frozenset({ONTOLOGY + "Country"}))
@@ -227,19 +235,19 @@ class WordNet:
 ANIMALS = WordNet(
     Synset(
         *("animal.n.01", 9),
-        Synset("bird.n.01", 5, Synset("owl.n.01", 3), Synset("crow.n.01", 2), Synset("barn_owl.n.01", 0)),
-        Synset("dog.n.01", 8, Synset("poodle.n.01", 1), Synset("hot_dog_eater_dog.n.01", 4)),
+        Synset("bird.n.01", 5, Synset("owl.n.01", 3), Synset("crow.n.01", 2), Synset("barn_owl.n.01", 1)),
+        Synset("dog.n.01", 8, Synset("poodle.n.01", 2), Synset("hot_dog_eater_dog.n.01", 4)),
         Synset("cattle.n.01", 8, Synset("oxens.n.01", 3), Synset("cow.n.02", 3)),
-        Synset("many.n.01", 8, *(Synset(f"kind{i}.n.01", 1) for i in range(31))),
+        Synset("many.n.01", 8, *(Synset(f"kind{i}.n.01", 2) for i in range(31))),
     )
 )
 
 
 def test_wordnet_gives_common_words_with_their_kin() -> None:
     found = wordnet_elements({"animal": ["animal.n.01"]}, wordnet=ANIMALS)
-    # Not: what never occurs, has three parts or ends like a plural, and what stands for more than thirty kinds.
+    # Not: what hardly occurs, has three parts or ends like a plural, and what stands for more than thirty kinds.
     assert [e.text for e in found] == sorted(
-        ["a bird", "an owl", "a crow", "a dog", "a poodle", "a cattle", "a cow"], key=lambda text: text
+        ["a bird", "an owl", "a crow", "a dog", "a poodle", "a cow"], key=lambda text: text
     )
     owl, crow, bird = (next(e for e in found if e.text == text) for text in ("an owl", "a crow", "a bird"))
     assert owl.family == crow.family == "bird.n.01"
@@ -270,7 +278,9 @@ def test_labels_have_the_kinds_that_wordnet_knows(tmp_path: Path, name: str, con
         ("a lawn mower", "object", "mine"),
     ]
     # An object alone has no three others that it could be told from.
-    assert not any("lawn mower" in scene.prompt for scene in painted_scenes("type", 200, elements=found))
+    assert not any(
+        "lawn mower" in scene.prompt for scene in painted_scenes("type", 200, elements=merged(own_elements(), found))
+    )
 
 
 @pytest.mark.parametrize("content", ["", "[]", '{"a": 3}'])
@@ -281,6 +291,14 @@ def test_a_list_without_labels_is_refused(tmp_path: Path, content: str) -> None:
         label_elements(str(path), {}, wordnet=ANIMALS)
 
 
+def test_our_own_words_learn_their_kin() -> None:
+    own = [Element("a poodle", "animal", "animal/pets"), Element("a lawn mower", "tool", "tool/garden")]
+    poodle, mower = with_kin(own, {"animal": ["animal.n.01"]}, wordnet=ANIMALS)
+    assert (poodle.kind, poodle.family, poodle.source) == ("animal", "animal/pets", "hedge_tasks")
+    assert poodle.excludes(Element("a dog", "animal", "x", name="dog.n.01"))
+    assert mower == own[1]
+
+
 def test_articles_and_merging() -> None:
     words = ["owl", "unicorn", "uninvited guest", "hour", "horse", "European", "one-eyed cat", "umbrella"]
     expected = ["an owl", "a unicorn", "an uninvited guest", "an hour", "a horse", "a European", "a one-eyed cat"]
@@ -288,3 +306,48 @@ def test_articles_and_merging() -> None:
     own, other = Element("a Dog", "animal", "x"), Element("a dog", "animal", "y", source="other")
     assert merged([own], [other]) == [own]
     assert Element("a chair", "f", "f").excludes(Element("a rocking chair", "f", "g"))
+
+
+# --- proposals --------------------------------------------------------------------------------------------------------
+
+
+def test_a_model_that_is_given_facts_may_use_no_others(tmp_path: Path) -> None:
+    [name] = [relation.name for relation in relations_of("wikidata") if "P36" in relation.properties]
+    known = [
+        Fact(name, "Liechtenstein", "Vaduz", "http://www.wikidata.org/entity/Q347", "CC0-1.0"),
+        Fact(name, "Andorra", "Andorra la Vella", "http://www.wikidata.org/entity/Q228", "CC0-1.0"),
+    ]
+    shown: list[dict[str, Any]] = []
+
+    def reply(body: dict[str, Any]) -> str:
+        shown.append(asked_of(body))
+        said = [
+            ("the flag of Liechtenstein", "Vaduz"),
+            ("the flag of Malta", "Valletta"),
+            ("the flag of Andorra", "Rome"),
+        ]
+        wrong = {"relation": "capital", "counterfactual": ["Bern", "Vienna", "Zurich"]}
+        records = [{"entity": e, "attribute": a, "facts": f"{a} it is.", **wrong} for e, a in said]
+        return json.dumps({"records": [*records, {**records[0], "facts": " "}]})
+
+    [proposal] = proposals("politics", 10, facts=known)
+    with serve(reply) as url, Ledger(tmp_path) as ledger:
+        asking = Asking(ledger, Tally(), proposal.id, 0, threading.Event())
+        made = propose(proposal, asking, ServedWriter("w", url))
+    assert made.row is not None
+    [scene] = made.row["scenes"]
+    assert (scene.answer, scene.source, scene.licence) == ("Vaduz", known[0].source, "CC0-1.0")
+    assert Counter(made.steps) == {
+        "record proposed": 1,
+        "record dropped: a fact that is none of those given": 2,
+        "record dropped: no facts": 1,
+    }
+    assert shown[0]["known"][0] == f"Liechtenstein: Vaduz ({name}; {known[0].source})"
+    assert scene.ffq == "What is the capital of what the image shows?"
+
+
+def test_requests_for_records_begin_with_different_words() -> None:
+    found = proposals("color", 25, seed=1)
+    assert [proposal.id for proposal in found] == ["color/0", "color/1", "color/2"]
+    assert len({proposal.start_from for proposal in found}) == 3
+    assert found == proposals("color", 25, seed=1)

@@ -35,6 +35,7 @@ def result(folder: Path) -> dict[str, bytes]:
     return {str(path.relative_to(folder)): path.read_bytes() for path in files}
 
 
+@pytest.mark.slow
 def test_every_stage_has_the_counts_of_a_calculation_by_hand(tmp_path: Path) -> None:
     with serve(play) as url:
         made = make(url, tmp_path)
@@ -72,6 +73,7 @@ def test_every_stage_has_the_counts_of_a_calculation_by_hand(tmp_path: Path) -> 
     assert warnings_of(made)[1].startswith("2 pictures wait for people")
 
 
+@pytest.mark.slow
 def test_a_style_is_in_the_prompt_where_the_painter_takes_one(tmp_path: Path) -> None:
     painter = Plain()
     with serve(play) as url:
@@ -84,6 +86,7 @@ def test_a_style_is_in_the_prompt_where_the_painter_takes_one(tmp_path: Path) ->
         assert [(first.prompt, first.seed) for first in clean if first.prompt == prompt] == [(prompt, order.seed)]
 
 
+@pytest.mark.slow
 def test_what_is_answered_blindly_can_be_marked_instead(tmp_path: Path) -> None:
     with serve(play) as url:
         make(url, tmp_path, blind_items="mark")
@@ -97,6 +100,7 @@ def test_what_is_answered_blindly_can_be_marked_instead(tmp_path: Path) -> None:
     )
 
 
+@pytest.mark.slow
 def test_people_decide_what_is_in_doubt(tmp_path: Path) -> None:
     """The first kite is accepted and the third's text rejected; of accepted pictures they are not heard."""
     with serve(play) as url:
@@ -111,6 +115,7 @@ def test_people_decide_what_is_in_doubt(tmp_path: Path) -> None:
     assert again.tally.asked == {"blind": 4}  # of the kite that came back
 
 
+@pytest.mark.slow
 def test_the_variance_between_checkers_counts(tmp_path: Path) -> None:
     with serve(play) as url:  # 1.0 and 0.7: the mean is 0.85, the variance 0.0225
         assert make(url, tmp_path, held_to=Filter(beta=0.0226)).steps["clean picture accepted"] == 6
@@ -141,6 +146,7 @@ def test_pictures_that_show_nothing_become_no_questions(tmp_path: Path) -> None:
     assert (tmp_path / "review.html").read_text().count("<article") == made.steps["clean picture review"]
 
 
+@pytest.mark.slow
 def test_a_request_that_fails_leaves_the_set_partial(tmp_path: Path) -> None:
     from openai_server import Response
 
@@ -277,6 +283,7 @@ def test_a_wrong_option_is_named(
     assert complaint in capsys.readouterr().err
 
 
+@pytest.mark.slow
 def test_pictures_of_the_set_hold_their_pixels_and_no_words(tmp_path: Path) -> None:
     with serve(play) as url:
         made = make(url, tmp_path, scenarios=["txt"])

@@ -198,6 +198,7 @@ def test_what_fills_a_template_is_no_template() -> None:
 # --- drawings ---------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_a_drawing_is_told_from_others_through_noise_and_noise_is_no_drawing(all_scenes: list[Scene]) -> None:
     checker, painter = DrawnChecker(), DrawnPainter(128)
     noises = [build_noise(f"shale_{name}") for name in ("sty", "crp", "txt")]

@@ -10,6 +10,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from conftest import REPOSITORY
 
@@ -17,7 +18,16 @@ from hedge_tasks.adjudication.config import verdict_record
 from hedge_tasks.cli import main
 from hedge_tasks.data.answers import Answer, AnswerSet
 from hedge_tasks.errors import ConfigError, DataError
-from hedge_tasks.evaluations.shale.items import ASPECTS, CLEAN, IMAGE_SCENARIOS, NOISY_SCENARIOS, SCENARIOS, TASKS
+from hedge_tasks.evaluations.shale.correlation import beside, correlations, faithfulness, read_scores
+from hedge_tasks.evaluations.shale.items import (
+    ASPECTS,
+    CLEAN,
+    IMAGE_SCENARIOS,
+    NOISY_SCENARIOS,
+    PERCEPTION,
+    SCENARIOS,
+    TASKS,
+)
 from hedge_tasks.evaluations.shale.judge import ShaleJudge
 from hedge_tasks.evaluations.shale.published import AVERAGE, TABLES, models, printed, published
 from hedge_tasks.evaluations.shale.tables import COLUMNS, ModelTables, tables_of
@@ -296,3 +306,53 @@ def test_the_command_lays_them_out(tmp_path: Path, capsys: pytest.CaptureFixture
     assert "Table 3" not in text
     assert main(["shale", str(tmp_path), "--table", "4"]) == 2
     assert "tables of results are 2, 3, 5, 6, 7" in capsys.readouterr().err
+
+
+# --- other benchmarks (Figure 5) --------------------------------------------------------------------------------------
+
+
+def test_correlations_are_pearsons() -> None:
+    rng = np.random.default_rng(0)
+    scores = {name: {f"m{i}": float(rng.random()) for i in range(9)} for name in ("a", "b", "c")}
+    del scores["c"]["m0"]
+    for one, other, count, r in correlations(scores):
+        shared = sorted(scores[one].keys() & scores[other].keys())
+        expected = np.corrcoef([scores[one][m] for m in shared], [scores[other][m] for m in shared])[0, 1]
+        assert (count, r) == (len(shared), pytest.approx(expected))
+    flat = {"a": {"x": 1.0, "y": 2.0, "z": 3.0}, "b": {"x": 1.0, "y": 1.0, "z": 1.0}, "c": {"x": 1.0, "y": 3.0}}
+    assert correlations(flat) == [("a", "b", 3, None), ("a", "c", 2, None), ("b", "c", 2, None)]
+
+
+def test_the_command_sets_the_set_beside_other_benchmarks(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    ours: dict[str, Any] = {}
+    for number in range(4):
+        right = answers_at_random(number)
+        run = run_of(right, "hedge_shale", model=f"m{number}")
+        save_run(run, tmp_path / f"m{number}")
+        [one] = tables_of([run])
+        ours[one.model] = faithfulness(one)
+        perceived = [r for (_, scenario, a, _), r in right.items() if scenario == CLEAN and a in PERCEPTION]
+        said = [r for r in perceived if r is not None]
+        assert ours[one.model] == pytest.approx(sum(said) / len(said))
+    (tmp_path / "others.csv").write_text("model,POPE\n" + "".join(f"{m},{2 * v - 1}\n" for m, v in ours.items()))
+    runs = [str(tmp_path / f"m{number}") for number in range(4)]
+    assert main(["shale", *runs, "--scores", str(tmp_path / "others.csv"), "--json"]) == 0
+    [found] = json.loads(capsys.readouterr().out)["correlations"]
+    assert found == {"one": "SHALE", "other": "POPE", "models": 4, "r": pytest.approx(1.0)}
+
+
+@pytest.mark.parametrize(
+    ("text", "complaint"),
+    [
+        ("model,POPE\nx,0.5\n", "no model of the runs"),
+        ("model,POPE\nx,much\n", "no number: 'much'"),
+        ("model,POPE\nx,nan\n", "no number"),
+        ("name,POPE\nx,1\n", "no model; there are name"),
+        ("model,POPE\nx,1\nx,2\n", "twice"),
+    ],
+)
+def test_scores_that_cannot_be_read_are_named(tmp_path: Path, text: str, complaint: str) -> None:
+    path = tmp_path / "others.csv"
+    path.write_text(text)
+    with pytest.raises(DataError, match=complaint):
+        beside([], read_scores(path))

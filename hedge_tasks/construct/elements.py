@@ -19,6 +19,30 @@ _MOST_LABELS = 50_000
 _BROADEST = 30
 """Kinds below a word: with more of them it names a class that no picture shows ("a vertebrate")."""
 
+_COUNTED = 2
+"""Occurrences of a word in WordNet's counted texts: of rarer ones few readers, and models, have a picture in mind."""
+
+_NOT_COUNTED = frozenset(
+    [
+        "architecture",
+        "baggage",
+        "beef",
+        "cattle",
+        "cutlery",
+        "equipment",
+        "furniture",
+        "game",
+        "laundry",
+        "livestock",
+        "luggage",
+        "poultry",
+        "produce",
+        "vermin",
+        "wildlife",
+    ]
+)
+"""Words that end like others and take no article."""
+
 _SOUNDS_LIKE_YOU = re.compile(r"(?:uni(?!n|m)|use|usu|eu|ewe|one\b)", re.IGNORECASE)
 _SILENT_H = re.compile(r"(?:hour|honest|heir|honou?r)", re.IGNORECASE)
 
@@ -80,7 +104,7 @@ def wordnet_elements(roots: Mapping[str, Sequence[str]], *, wordnet: Any = None)
     """Common count nouns of WordNet below some synsets.
 
     Taken are words in small letters of at most two parts, in the first sense of the word, that occur in WordNet's
-    counted texts, that do not end like a plural, and that are no broad class.
+    counted texts twice or more, that do not end like a plural, and that are no broad class.
 
     Args:
         roots: Names of synsets such as "bird.n.01" by the kind that their hyponyms are.
@@ -141,6 +165,20 @@ def label_elements(
     return merged(found)
 
 
+def with_kin(elements: Iterable[Element], roots: Mapping[str, Sequence[str]], *, wordnet: Any = None) -> list[Element]:
+    """Elements with what WordNet knows them to be a kind of, so that "an ape" is no wrong answer to "a gorilla".
+
+    Raises:
+        ConfigError: nltk or its WordNet is not there.
+    """
+    reader = _wordnet() if wordnet is None else wordnet
+    found = []
+    for element in elements:
+        known = _typed(element, element.text.partition(" ")[2], {element.kind: roots.get(element.kind, ())}, reader)
+        found.append(replace(element, broader=known.broader, name=known.name))
+    return found
+
+
 def _typed(element: Element, word: str, roots: Mapping[str, Sequence[str]], reader: Any) -> Element:
     for synset in reader.synsets(word.replace(" ", "_"), "n"):
         broader = frozenset(s.name() for s in synset.closure(lambda s: s.hypernyms()))
@@ -175,7 +213,12 @@ def _common_name(reader: Any, synset: Any) -> str | None:
     lemma = synset.lemmas()[0]
     word = str(lemma.name())
     fine = re.fullmatch(r"[a-z]+(?:_[a-z]+)?", word) and not re.search(r"[^s]s$", word)
-    if not fine or lemma.count() < 1 or reader.synsets(word, "n")[0] != synset:
+    if (
+        not fine
+        or word.rpartition("_")[2] in _NOT_COUNTED
+        or lemma.count() < _COUNTED
+        or reader.synsets(word, "n")[0] != synset
+    ):
         return None
     kinds = islice(synset.closure(lambda s: s.hyponyms()), _BROADEST + 1)
     return None if len(list(kinds)) > _BROADEST else word.replace("_", " ")

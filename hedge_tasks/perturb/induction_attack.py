@@ -25,9 +25,9 @@ def attack(
     .. math::
         \max_{\|\delta\|_\infty \le \epsilon} \; -\sum_f \cos\bigl(f(x + \delta), f(x)\bigr),
 
-    over all encoders f, from a random start, by `steps` steps along the sign of the gradient. The noise has the
-    picture's own resolution and goes through the encoders' resizing and normalisation, so that it survives being saved
-    and read again.
+    over all encoders f, from a random start, by `steps` steps along the sign of the gradients' sum, each divided by the
+    mean of its absolute values. The noise has the picture's own resolution and goes through the encoders' resizing and
+    normalisation, so that it survives being saved and read again.
 
     Args:
         image: 8-bit RGB.
@@ -52,21 +52,20 @@ def attack(
         noise = (torch.rand(clean.shape, generator=generator) * 2 - 1) * epsilon
         for _ in range(steps):
             noise = ((clean + noise).clamp(0, 1) - clean).requires_grad_(True)
-            similarity = torch.stack(
-                [
-                    torch.nn.functional.cosine_similarity(embed(clean + noise), target, dim=-1).sum()
-                    for embed, target in zip(embedders, targets, strict=True)
-                ]
-            )
-            [gradient] = torch.autograd.grad(similarity.sum(), noise)
-            noise = (noise - step * gradient.sign()).clamp(-epsilon, epsilon).detach()
+            direction = torch.zeros_like(noise)
+            for embed, target in zip(embedders, targets, strict=True):
+                similarity = torch.nn.functional.cosine_similarity(embed(clean + noise), target, dim=-1).sum()
+                [gradient] = torch.autograd.grad(similarity, noise)
+                # Each encoder weighs the same: of a plain sum the one that is easiest to move would decide all signs.
+                direction += gradient / gradient.abs().mean().clamp_min(1e-12)
+            noise = (noise - step * direction.sign()).clamp(-epsilon, epsilon).detach()
         # Towards zero: rounding must not leave the ball.
         levels = torch.trunc(noise * 255)
         pixels = (clean * 255).round() + levels
         return Image.fromarray(pixels.clamp(0, 255)[0].permute(1, 2, 0).numpy().astype(np.uint8))
 
 
-@lru_cache(maxsize=4)
+@lru_cache(maxsize=8)
 def _embedder(name: str) -> Any:
     """A differentiable function: picture of shape (1, 3, h, w) in 0..1 -> embedding of shape (1, d)."""
     import torch

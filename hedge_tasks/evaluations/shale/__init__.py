@@ -10,6 +10,7 @@
     task          the lmms-eval tasks
     published     the paper's tables
     tables        the same out of finished runs, which `hedge shale` (command) shows
+    correlation   the same models on other benchmarks
     data_command  `hedge data shale`
     make_command  `hedge make shale`
 

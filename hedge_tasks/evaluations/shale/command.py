@@ -34,11 +34,18 @@ def add(commands: Any) -> None:
         help="the paper's model to stand beside, or average (default: the one of the run's name, else average)",
     )
     parser.add_argument("--parsing", choices=PARSINGS, default=HEDGE, help="read the replies to closed questions so")
+    parser.add_argument(
+        "--scores",
+        type=Path,
+        metavar="OTHERS.csv",
+        help="the same models on other benchmarks (columns: model, one a benchmark), to correlate with (Figure 5)",
+    )
     parser.add_argument("--out", type=Path, metavar="CELLS.csv", help="write one line a cell")
 
 
 def _tables(arguments: argparse.Namespace) -> int:
     from hedge_tasks.errors import ConfigError
+    from hedge_tasks.evaluations.shale.correlation import beside, correlations, read_scores
     from hedge_tasks.evaluations.shale.published import TABLES
     from hedge_tasks.evaluations.shale.tables import tables_of
     from hedge_tasks.io.files import write_whole
@@ -56,7 +63,14 @@ def _tables(arguments: argparse.Namespace) -> int:
     facts = [
         {"model": one.model, "runs": list(one.runs), "published": one.beside, "notes": list(one.notes)} for one in found
     ]
-    show(arguments, {"models": facts, "cells": rows}, "\n\n".join(_text(one, wanted) for one in found))
+    value: dict[str, Any] = {"models": facts, "cells": rows}
+    blocks = [_text(one, wanted) for one in found]
+    if arguments.scores:
+        pairs = correlations(beside(found, read_scores(arguments.scores)))
+        value["correlations"] = [dict(zip(("one", "other", "models", "r"), pair, strict=True)) for pair in pairs]
+        cells = [[f"{one} / {other}", str(models), number(r, 3)] for one, other, models, r in pairs]
+        blocks.append("Figure 5, Pearson's r between benchmarks\n" + table(["", "models", "r"], cells))
+    show(arguments, value, "\n\n".join(blocks))
     return 0
 
 

@@ -155,17 +155,19 @@ def _making(arguments: argparse.Namespace) -> ShaleMaking:
     )
 
 
-def _elements(arguments: argparse.Namespace) -> list[Element]:
-    from hedge_tasks.construct.elements import label_elements, merged, wordnet_elements
+def _elements(arguments: argparse.Namespace) -> list[Element] | None:
+    from hedge_tasks.construct.elements import label_elements, merged, with_kin, wordnet_elements
     from hedge_tasks.evaluations.shale.making.scenes import own_elements, wordnet_roots
 
+    if not arguments.elements:
+        return None
     roots = wordnet_roots()
     found = [
         wordnet_elements(roots) if source == "wordnet" else label_elements(source, roots)
         for source in arguments.elements
     ]
-    known = len(own_elements())
-    return merged(own_elements(), *found)[known:]
+    own = with_kin(own_elements(), roots) if "wordnet" in arguments.elements else own_elements()
+    return merged(own, *found)
 
 
 def _facts(arguments: argparse.Namespace) -> list[Fact]:

@@ -89,7 +89,8 @@ class ShaleMaking:
         per_aspect: Scenes of each aspect.
         aspects, scenarios: Which; clean is always among the scenarios.
         seed: Of the whole making.
-        elements, facts: Besides our own, for painters that take prompts.
+        elements: Words for painters that take prompts; None: our own.
+        facts: Besides our own, likewise.
         writer: Proposes the scenes, in place of the pools.
         blind: Models that are asked without the picture.
         blind_items: "drop" leaves out what one of them answers, "mark" says so in a column.
@@ -108,7 +109,7 @@ class ShaleMaking:
     aspects: Sequence[str] = ASPECTS
     scenarios: Sequence[str] = SCENARIOS
     seed: int = 0
-    elements: Sequence[Element] = ()
+    elements: Sequence[Element] | None = None
     facts: Sequence[Fact] = ()
     writer: Writer | None = None
     blind: Sequence[Writer] = ()
@@ -259,7 +260,7 @@ class ShaleMaking:
 
     def settings(self) -> dict[str, Any]:
         """What shapes the set, for its card."""
-        sources = Counter(element.source.split(" ")[0] for element in self.elements)
+        sources = Counter(element.source.split(" ")[0] for element in self.elements or ())
         return {
             "painter": self.painter.name,
             "checkers": [checker.name for checker in self.all_checkers],

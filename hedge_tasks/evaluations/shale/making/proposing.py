@@ -54,7 +54,7 @@ class Proposal:
 
 
 def proposals(
-    aspect: str, wanted: int, *, seed: int = 0, elements: Sequence[Element] = (), facts: Sequence[Fact] = ()
+    aspect: str, wanted: int, *, seed: int = 0, elements: Sequence[Element] | None = None, facts: Sequence[Fact] = ()
 ) -> list[Proposal]:
     """As many requests as so many scenes of an aspect take where every record is usable."""
     found = []
@@ -71,11 +71,11 @@ def _facts_of(aspect: str, facts: Sequence[Fact]) -> list[Fact]:
     return [fact for fact in facts if relations[fact.relation]["domain"] == aspect]
 
 
-def _starts(aspect: str, elements: Sequence[Element], rng: random.Random) -> tuple[str, ...]:
+def _starts(aspect: str, elements: Sequence[Element] | None, rng: random.Random) -> tuple[str, ...]:
     if aspect in KNOWLEDGE:
         return ()
     kinds = templates()["aspects"][aspect]["of"]
-    pool = [element.text for element in (*own_elements(), *elements) if element.kind in kinds]
+    pool = [element.text for element in (own_elements() if elements is None else elements) if element.kind in kinds]
     return tuple(rng.sample(pool, min(_STARTS, len(pool))))
 
 

@@ -218,19 +218,19 @@ def _in_turn(choices: list[str], place: int, seed: str) -> str:
 
 
 def painted_scenes(
-    aspect: str, wanted: int, *, seed: int = 0, elements: Sequence[Element] = (), facts: Sequence[Fact] = ()
+    aspect: str, wanted: int, *, seed: int = 0, elements: Sequence[Element] | None = None, facts: Sequence[Fact] = ()
 ) -> list[Scene]:
     """Scenes of elements in the templates of an aspect, for painters that take prompts; no two of the same content.
 
     Args:
-        elements: Besides our own.
+        elements: No two of one kind and text; None: our own.
         facts: Of a dump, besides our own.
     """
     if aspect in KNOWLEDGE:
         known = _known(aspect, facts)
         return _distinct(lambda place: scene_of(_knowledge(aspect, known, place, seed)), wanted) if known else []
     by_kind: dict[str, list[Element]] = {}
-    for element in (*own_elements(), *elements):
+    for element in own_elements() if elements is None else elements:
         by_kind.setdefault(element.kind, []).append(element)
     return _distinct(lambda place: _painted_scene(aspect, by_kind, place, seed), wanted)
 
