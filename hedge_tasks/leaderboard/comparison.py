@@ -8,11 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import combinations
 from typing import TypeVar
 
 import numpy as np
 
+from hedge_tasks.statistics import holm
 from hedge_tasks.statistics.base import BoolArray, FloatArray, IntArray, UndefinedError
 from hedge_tasks.statistics.placements import auroc_components, check_units, degrees_of_freedom
 from hedge_tasks.statistics.sums import Statistic, influences_of
@@ -71,7 +73,7 @@ class Pairs:
     degrees: FloatArray
     n: IntArray
 
-    @property
+    @cached_property
     def p_values(self) -> FloatArray:
         """Two-sided; nan where there is no standard error."""
         from scipy.special import ndtr, stdtr
@@ -82,7 +84,16 @@ class Pairs:
         p = np.where(normal, ndtr(deviation), stdtr(np.where(normal, 1.0, self.degrees), deviation))
         return np.asarray(2 * p, dtype=np.float64)
 
-    @property
+    @cached_property
+    def adjusted(self) -> FloatArray:
+        """p-values corrected by Holm (1979) for the number of pairs; nan where there is none."""
+        rows, columns = np.triu_indices(len(self.n), 1)
+        found = holm([p if p == p else None for p in self.p_values[rows, columns].tolist()])
+        both = np.full(self.n.shape, np.nan)
+        both[rows, columns] = both[columns, rows] = [np.nan if p is None else p for p in found]
+        return both
+
+    @cached_property
     def half_widths(self) -> FloatArray:
         """Half of each 95 % interval."""
         from scipy.special import ndtri, stdtrit

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cache as cache_of_function
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +18,7 @@ from hedge_tasks.leaderboard.columns import columns_of, number_of
 from hedge_tasks.leaderboard.detector_ranks import priced
 from hedge_tasks.leaderboard.entry import PARTIAL, Entry
 from hedge_tasks.leaderboard.entry_page import entry_page
-from hedge_tasks.leaderboard.kept import load, save
+from hedge_tasks.leaderboard.kept import Circumstances, circumstances_of, load, save
 from hedge_tasks.leaderboard.submission import answer_set_of, sha256_of
 from hedge_tasks.leaderboard.validation import FindManifests, check, read_submission
 from hedge_tasks.runs.measures import rate_of
@@ -53,10 +55,13 @@ def read_entries(
     entries: list[Entry] = []
     refused: dict[Path, str] = {}
     known: dict[str, str] = {}
+    of_task = cache_of_function(manifests)
+    circumstances = circumstances_of(of_task, thorough)
     for file in sorted(folder.glob("*.json")):
         progress(file.name)
         try:
-            entry = _read(file, thorough=thorough, manifests=manifests, cache=cache)
+            look_at = partial(_looked_at, _plain(file), thorough=thorough, manifests=of_task)
+            entry = look_at() if cache is None else _kept(cache, file, circumstances, look_at)
         except HedgeError as error:
             refused[file] = str(error)
             continue
@@ -68,17 +73,27 @@ def read_entries(
     return Built(_without_strays(entries), refused)
 
 
-def _read(file: Path, *, thorough: bool, manifests: FindManifests, cache: Path | None) -> Entry:
+def _plain(file: Path) -> Path:
     if file.is_symlink() or not file.is_file():
         raise DataError(f"{file}: no plain file")  # a link may lead out of the folder
-    if cache is not None and (found := load(cache, file, manifests, thorough)) is not None:
+    return file
+
+
+def _kept(cache: Path, file: Path, circumstances: Circumstances, look_at: Callable[[], Entry]) -> Entry:
+    if (found := load(cache, file, circumstances)) is not None:
         return found
+    entry = look_at()
+    save(cache, file, entry, circumstances)
+    return entry
+
+
+def _looked_at(file: Path, *, thorough: bool, manifests: FindManifests) -> Entry:
     content = read_submission(file)
     findings = check(content, manifests=manifests, thorough=thorough)
     if findings.problems:
         raise DataError("; ".join(findings.problems))
     rate = rate_of([answer_set_of(document) for document in content["documents"]])
-    entry = Entry(
+    return Entry(
         file=file.name,
         content={key: value for key, value in content.items() if key != "documents"},
         findings=findings,
@@ -88,9 +103,6 @@ def _read(file: Path, *, thorough: bool, manifests: FindManifests, cache: Path |
         answers=_answers_digest(content),
         html=entry_page(content, findings, file.name, rate),
     )
-    if cache is not None:
-        save(cache, file, entry, manifests, thorough)
-    return entry
 
 
 def _answers_digest(content: Mapping[str, Any]) -> str:

@@ -40,7 +40,7 @@ class Shown:
     Attributes:
         cell: the number.
         measure: what it is, for the suite's number another one in each task.
-        shade: 0 to 5, darker is better; None where nothing is better than another.
+        shade: 0 to 5, the strongest is the best; None where nothing is better than another.
         more: further entries of this model on this task.
     """
 
@@ -97,6 +97,7 @@ def front_pages(entries: Sequence[Entry], boards: Boards, common: Mapping[str, A
                 ranks=any(row.mean_place is not None for row in rows),
                 aside=[(entry, cell_of(entry, own) if (own := tasks.get(entry.task)) else None) for entry in aside],
                 n_entries=len(entries),
+                n_tasks=len(boards),
                 n_models=len({(entry.name, entry.model) for entry in entries}),
                 **common,
             ),

@@ -5,13 +5,14 @@ from __future__ import annotations
 import hashlib
 import io
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict, fields
-from functools import cache
+from functools import cache as cache_of_function
 from importlib import resources
 from pathlib import Path
 from typing import Any
+from zipfile import BadZipFile
 
 import numpy as np
 
@@ -32,14 +33,28 @@ _CODE = (".py", ".yaml", "_yaml", ".json", ".j2", ".css", ".js")
 _KINDS = {"Part": Part, "Coverage": Coverage}
 
 
-def load(cache: Path, file: Path, manifests: FindManifests, thorough: bool) -> Entry | None:
+Circumstances = Callable[[str], Sequence[Any]]
+"""From a task to all besides the file that findings depend on; see `circumstances_of`."""
+
+
+def circumstances_of(manifests: FindManifests, thorough: bool) -> Circumstances:
+    """This package, the detectors that are here, a task's manifests, and whether NLI models are asked."""
+
+    @cache_of_function
+    def of(task: str) -> list[Any]:
+        told = sha256_of([asdict(manifest) for manifest in manifests(task)])
+        return [__version__, _code(), sorted(names()), thorough, told]
+
+    return of
+
+
+def load(cache: Path, file: Path, circumstances: Circumstances) -> Entry | None:
     """What was kept of a file; None where nothing was, or it was found under other circumstances."""
     try:
         with np.load(_place(cache, file), allow_pickle=False) as found:
             arrays = {name: found[name] for name in found.files}
         about = json.loads(arrays.pop("about").tobytes())
-        task = about["content"]["entry"]["task"]
-        if about["circumstances"] != _circumstances(task, manifests, thorough):
+        if about["circumstances"] != circumstances(about["content"]["entry"]["task"]):
             return None
         return Entry(
             file.name,
@@ -54,11 +69,11 @@ def load(cache: Path, file: Path, manifests: FindManifests, thorough: bool) -> E
             about["answers"],
             about["html"],
         )
-    except (OSError, ValueError, KeyError, TypeError, EOFError):
+    except (OSError, ValueError, KeyError, TypeError, EOFError, BadZipFile):
         return None  # nothing kept, or written by another version
 
 
-def save(cache: Path, file: Path, entry: Entry, manifests: FindManifests, thorough: bool) -> None:
+def save(cache: Path, file: Path, entry: Entry, circumstances: Circumstances) -> None:
     """Keep what was found of a file.
 
     Raises:
@@ -66,7 +81,7 @@ def save(cache: Path, file: Path, entry: Entry, manifests: FindManifests, thorou
     """
     told, arrays = _arrays(entry.columns)
     about = {
-        "circumstances": _circumstances(entry.content["entry"]["task"], manifests, thorough),
+        "circumstances": circumstances(entry.content["entry"]["task"]),
         "content": entry.content,
         "findings": {f.name: _packed(getattr(entry.findings, f.name)) for f in fields(entry.findings)},
         "columns": told,
@@ -103,12 +118,7 @@ def _place(cache: Path, file: Path) -> Path:
     return cache / f"{digest.hexdigest()}.npz"
 
 
-def _circumstances(task: str, manifests: FindManifests, thorough: bool) -> list[Any]:
-    """All besides the file that findings depend on."""
-    return [__version__, _code(), sorted(names()), sha256_of([asdict(m) for m in manifests(task)]), thorough]
-
-
-@cache
+@cache_of_function
 def _code() -> str:
     """Digest of this package as it is installed."""
     digest = hashlib.sha256()

@@ -8,8 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from hedge_tasks.leaderboard.comparison import Pairs
-from hedge_tasks.statistics import holm
-from hedge_tasks.statistics.base import BoolArray, FloatArray
+from hedge_tasks.statistics.base import BoolArray
 
 LEVEL = 0.05
 """At which a difference counts, after Holm's correction for all pairs of the table."""
@@ -57,13 +56,4 @@ def _is_better(pairs: Pairs, chosen: Sequence[int], higher_is_better: bool) -> B
     at = np.ix_(chosen, chosen)
     difference = pairs.difference[at]
     with np.errstate(invalid="ignore"):
-        return (adjusted(pairs)[at] < LEVEL) & ((difference > 0) if higher_is_better else (difference < 0))
-
-
-def adjusted(pairs: Pairs) -> FloatArray:
-    """p-values of all pairs, corrected by Holm (1979) for their number; nan where there is none."""
-    rows, columns = np.triu_indices(len(pairs.n), 1)
-    found = holm([None if np.isnan(p) else float(p) for p in pairs.p_values[rows, columns]])
-    both = np.full(pairs.n.shape, np.nan)
-    both[rows, columns] = both[columns, rows] = [np.nan if p is None else p for p in found]
-    return both
+        return (pairs.adjusted[at] < LEVEL) & ((difference > 0) if higher_is_better else (difference < 0))

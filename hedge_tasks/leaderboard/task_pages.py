@@ -12,7 +12,6 @@ from hedge_tasks.leaderboard.comparison import Pairs
 from hedge_tasks.leaderboard.entry import Entry
 from hedge_tasks.leaderboard.entry_page import PACKAGE
 from hedge_tasks.leaderboard.protocol import parameters_of, protocol_of, weights_of
-from hedge_tasks.leaderboard.ranking import adjusted
 from hedge_tasks.report.pages import asset, render
 from hedge_tasks.report.texts import clean, script_json
 from hedge_tasks.statistics.base import FloatArray
@@ -87,11 +86,12 @@ def _compared(board: Board) -> Any:
 def _upper(pairs: Pairs) -> dict[str, Any]:
     """What is above the diagonal, row by row; one number where all are the same."""
     place = np.triu_indices(len(pairs.n), 1)
-    columns = {"difference": pairs.difference, "half": pairs.half_widths, "p": pairs.p_values, "holm": adjusted(pairs)}
+    columns = {"difference": pairs.difference, "half": pairs.half_widths, "p": pairs.p_values, "holm": pairs.adjusted}
     counts = pairs.n[place].tolist()
     n = counts[0] if len(set(counts)) == 1 else counts
     return {**{name: _whole(of[place]) for name, of in columns.items()}, "n": n}
 
 
 def _whole(values: FloatArray) -> list[int | None]:
-    return [None if np.isnan(value) else round(value * _UNIT) for value in values.tolist()]
+    rounded = np.rint(values * _UNIT).tolist()
+    return [int(value) if value == value else None for value in rounded]  # nan is no number, and not itself
