@@ -1,6 +1,6 @@
 """How large a report of many questions is, how fast it opens, and how fast a leaderboard of many entries is built.
 
-    python benchmarks/report_pages.py [--questions 500 5000] [--entries 40]
+    python benchmarks/report_pages.py [--questions 500 5000] [--entries 40] [--run RESULTS]
 
 The questions have a photograph-like picture each (600 x 600, own noise, which compresses badly) and 21 answers of
 some thirty words; opening is timed in headless Chromium (from the start of navigation to the first frame after all
@@ -37,7 +37,7 @@ from hedge_tasks.detectors.scorer import Scorer
 from hedge_tasks.leaderboard import build_site, make_submission, read_entries, write_submission
 from hedge_tasks.report import Options, build_report
 from hedge_tasks.report.results import ResultFile
-from hedge_tasks.runs.run_files import Run
+from hedge_tasks.runs.run_files import Run, load_run
 
 _DISTINCT = 200
 WORDS = ["the", "scan", "shows", "a", "small", "left", "pleural", "effusion", "without", "midline", "shift", "lesion"]
@@ -47,22 +47,27 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--questions", type=int, nargs="*", default=[500, 5000])
     parser.add_argument("--entries", type=int, default=40)
+    parser.add_argument("--run", type=Path, help="a finished run, whose questions are repeated to these numbers")
     parser.add_argument("--documents", type=int, default=300)
     arguments = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
         for n in arguments.questions:
-            measure_report(Path(folder) / str(n), n)
+            measure_report(Path(folder) / str(n), n, arguments.run)
         if arguments.entries:
             measure_leaderboard(Path(folder), arguments.entries, arguments.documents)
 
 
-def measure_report(folder: Path, n: int) -> None:
+def measure_report(folder: Path, n: int, finished: Path | None) -> None:
     folder.mkdir()
-    os.environ["HEDGE_DATA_DIR"] = str(folder)
-    write_pictures(folder / "bench__pictures", n)
-    config = {"dataset_path": "bench/pictures", "test_split": "test"}
-    results = [ResultFile(Path("r"), (), {"hedge_x": config}, {})]
-    run = run_with_pictures(n)
+    results = []
+    if finished is None:
+        os.environ["HEDGE_DATA_DIR"] = str(folder)
+        write_pictures(folder / "bench__pictures", n)
+        config = {"dataset_path": "bench/pictures", "test_split": "test"}
+        results.append(ResultFile(Path("r"), (), {"hedge_x": config}, {}))
+        run = run_with_pictures(n)
+    else:
+        run = repeated(load_run(finished), n)
     started = time.process_time()
     page = build_report([run], results, Options(curves=False))
     seconds = time.process_time() - started
@@ -113,6 +118,18 @@ def run_with_pictures(n: int) -> Run:
         ]
         sets.append(replace(answers, clean=longer[0], noisy=longer[1]))
     return replace(run, answer_sets=tuple(sets), settings={**run.settings, "documents": columns}, trusted=True)
+
+
+def repeated(run: Run, n: int) -> Run:
+    """The questions of a run again and again, each time under other names."""
+    sets, rows = [], {}
+    for i in range(n):
+        first = run.answer_sets[i % len(run.answer_sets)]
+        sets.append(replace(first, id=f"{first.id}-{i}"))
+        if first.id in run.evidence.rows:
+            rows[sets[-1].id] = run.evidence.rows[first.id]
+    verdicts = {a.id: run.verdicts.get(a.id.rpartition("-")[0], {}) for a in sets}
+    return replace(run, answer_sets=tuple(sets), verdicts=verdicts, evidence=replace(run.evidence, rows=rows))
 
 
 def write_pictures(folder: Path, n: int) -> None:
