@@ -12,7 +12,6 @@ from typing import Any
 import numpy as np
 import pytest
 from finished_runs import EXACT, finished_run
-from test_report_browser import with_pictures
 from test_report_questions import related_run
 
 from hedge_tasks.clustering.said import LooksUp, Said
@@ -246,15 +245,6 @@ def test_noisy_pictures_stand_beside_the_clean_one(tmp_path: Path, open_page: An
     captions = page.locator(".detail figcaption.foreign").all_inner_texts()
     shown = next(a for a in run.answer_sets if a.id == opened(page))
     assert captions == [a.text for a in shown.noisy]
-
-
-def test_pictures_are_shown(tmp_path: Path, open_page: Any) -> None:
-    path = tmp_path / "report.html"
-    path.write_text(build_report([with_pictures(8)], options=Options(curves=False)), "utf-8")
-    page = open_page(path)
-    assert page.locator("img.small").count() == 8
-    for image in page.locator("img.small").all():
-        playwright.expect(image).not_to_have_js_property("naturalWidth", 0)
 
 
 def test_the_panel_reads_what_a_risk_accepts(report: Path, open_page: Any) -> None:

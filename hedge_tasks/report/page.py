@@ -211,7 +211,7 @@ def _tab(analysis: Analysis, clustering: str) -> dict[str, Any]:
 
 def _priced(analysis: Analysis, clustering: str) -> list[tuple[str, int, Estimate]]:
     prices = prices_of(analysis.scores[clustering])
-    return [(name, prices[name], estimate) for name, estimate in analysis.estimates[clustering].items()]
+    return [(name, prices.get(name, 0), estimate) for name, estimate in analysis.estimates[clustering].items()]
 
 
 def _measures(analysis: Analysis, clustering: str) -> dict[str, Any] | None:
