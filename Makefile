@@ -47,6 +47,8 @@ docs: .venv/.installed-dev
 demo-models: .venv/.installed
 	python -m hedge_tasks.models.tiny.training.vlm --out models/tiny/vlm
 	python -m hedge_tasks.models.tiny.training.nli --out models/tiny/nli
+	python -m hedge_tasks.models.tiny.training.reports_vlm --out models/tiny/reports/vlm.safetensors
+	python -m hedge_tasks.models.tiny.training.reports_nli --out models/tiny/reports/nli
 
 OLDEST = 3, 11
 .venv/.installed: pyproject.toml setup.cfg constraints.txt

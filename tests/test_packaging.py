@@ -137,7 +137,7 @@ def test_nothing_else_is_in_the_wheel(wheel: Path) -> None:
 @pytest.mark.slow
 def test_everybody_may_read_the_weights(installed: Path) -> None:
     weights = list(installed.rglob("*.safetensors"))
-    assert len(weights) == 2
+    assert len(weights) == 4
     assert all(path.stat().st_mode & stat.S_IROTH for path in weights)
     assert sum(path.stat().st_size for path in weights) < 4_000_000
 

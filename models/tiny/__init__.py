@@ -6,7 +6,7 @@ They know drawings only: see `README.md` in this folder.
 
 from pathlib import Path
 
-__all__ = ["nli_path", "vlm_path"]
+__all__ = ["nli_path", "report_nli_path", "report_weights", "vlm_path"]
 
 _HERE = Path(__file__).resolve().parent
 
@@ -19,3 +19,13 @@ def vlm_path() -> Path:
 def nli_path() -> Path:
     """Folder of the NLI classifier, for `AutoModelForSequenceClassification` and `AutoTokenizer`."""
     return _HERE / "nli"
+
+
+def report_weights() -> Path:
+    """The weights in which the vision-language model that writes reports differs from the one that answers."""
+    return _HERE / "reports" / "vlm.safetensors"
+
+
+def report_nli_path() -> Path:
+    """Folder of the NLI classifier that reads reports of several sentences."""
+    return _HERE / "reports" / "nli"

@@ -12,7 +12,7 @@ import io
 import itertools
 import sys
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -55,25 +55,29 @@ FEATURES = Features(
 )
 
 
-def draw_scans() -> list[tuple[phantom.Scan, np.ndarray]]:
+def draw_scans(
+    seed: int = DEMO_SEED, lesion_counts: Sequence[int] = LESION_COUNTS
+) -> list[tuple[phantom.Scan, np.ndarray]]:
     """The scans of the set, each with its picture, uint8 [size, size].
 
     Contrast (on a log scale) and blend are evenly spaced over their ranges and paired at random; contrast within each
     number of lesions, so that easy and hard scans occur in every question type.
     """
-    rng = np.random.default_rng(DEMO_SEED)
-    counts = rng.permutation(LESION_COUNTS)
+    rng = np.random.default_rng(seed)
+    counts = rng.permutation(lesion_counts)
     contrasts = np.empty(len(counts))
     (faint, strong), (least, most) = DIFFICULTY.contrast, DIFFICULTY.blend
-    for count in sorted(set(LESION_COUNTS)):
+    for count in sorted(set(lesion_counts)):
         members = np.flatnonzero(counts == count)
         contrasts[members] = rng.permutation(np.geomspace(faint, strong, len(members)))
     blends = rng.permutation(np.linspace(least, most, len(counts)))
-    return [_draw_scan(*settings) for settings in zip(range(len(counts)), counts, contrasts, blends, strict=True)]
+    ranges = zip(counts, contrasts, blends, strict=True)
+    return [_draw_scan(phantom.scan_rng(seed, index), *settings) for index, settings in enumerate(ranges)]
 
 
-def _draw_scan(index: int, n_lesions: int, contrast: float, blend: float) -> tuple[phantom.Scan, np.ndarray]:
-    rng = phantom.scan_rng(DEMO_SEED, index)
+def _draw_scan(
+    rng: np.random.Generator, n_lesions: int, contrast: float, blend: float
+) -> tuple[phantom.Scan, np.ndarray]:
     difficulty = phantom.Difficulty((contrast, contrast), (blend, blend))
     scan = phantom.draw_scan(rng, difficulty, n_lesions=n_lesions)
     return scan, phantom.render(scan, rng)[0]
@@ -126,7 +130,7 @@ def _row(
     return {
         "question_id": f"demo-{number:03d}",
         "image_id": image_id,
-        "image": {"bytes": _png(picture), "path": f"{image_id}.png"},
+        "image": {"bytes": png(picture), "path": f"{image_id}.png"},
         "question": str(rng.choice(phantom.QUESTIONS[question_type])),
         "answer": phantom.true_values(scan)[question_type],
         "answer_type": "closed" if question_type in CLOSED_TYPES else "open",
@@ -134,37 +138,38 @@ def _row(
     }
 
 
-def _png(picture: np.ndarray) -> bytes:
+def png(picture: np.ndarray) -> bytes:
     buffer = io.BytesIO()
     phantom.to_pil(picture).save(buffer, format="PNG", optimize=True)
     return buffer.getvalue()
 
 
-def write(file: Path = DATA_FILE) -> None:
-    """Build the set and write it as Parquet with the metadata of Hugging Face `datasets`."""
+def write(file: Path = DATA_FILE, rows: Sequence[Mapping[str, Any]] | None = None, of: Features = FEATURES) -> None:
+    """Write rows, by default those of this set, as Parquet with the metadata of Hugging Face `datasets`."""
     file.parent.mkdir(parents=True, exist_ok=True)
-    schema = FEATURES.arrow_schema
+    table = pa.Table.from_pylist(list(build_rows() if rows is None else rows), schema=of.arrow_schema)
     # Dictionary encoding stores the picture of several questions once.
-    pq.write_table(pa.Table.from_pylist(build_rows(), schema=schema), file, compression="zstd", use_dictionary=True)
+    pq.write_table(table, file, compression="zstd", use_dictionary=True)
     file.chmod(0o644)
 
 
-def differences(file: Path = DATA_FILE) -> list[str]:
-    """What is different between `file` and a fresh build; empty when they are equal.
+def differences(file: Path = DATA_FILE, rows: Sequence[Mapping[str, Any]] | None = None) -> list[str]:
+    """What is different between `file` and rows, by default a fresh build; empty when they are equal.
 
     Pictures are compared as pixels, not as PNG bytes, which depend on the zlib version. One grey level of difference is
     allowed: the last bit of `exp` may differ between processors.
     """
-    stored, fresh = pq.read_table(file).to_pylist(), build_rows()
+    stored, fresh = pq.read_table(file).to_pylist(), build_rows() if rows is None else rows
     found = [] if len(stored) == len(fresh) else [f"{len(stored)} rows instead of {len(fresh)}"]
     for old, new in zip(stored, fresh, strict=False):
+        name = next(iter(new.values()))
         found += [
-            f"{new['question_id']}: {key} is {old[key]!r} instead of {new[key]!r}"
+            f"{name}: {key} is {old[key]!r} instead of {new[key]!r}"
             for key in new
             if key != "image" and old[key] != new[key]
         ]
         if np.abs(_pixels(old["image"]) - _pixels(new["image"])).max() > 1:
-            found.append(f"{new['question_id']}: the picture differs")
+            found.append(f"{name}: the picture differs")
     return found
 
 
@@ -176,15 +181,20 @@ def _pixels(image: dict[str, Any]) -> np.ndarray:
 def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--check", action="store_true", help="compare the file with a fresh build, write nothing")
-    if not parser.parse_args(arguments).check:
-        write()
-        logger.info("wrote {}: {} bytes", DATA_FILE.name, DATA_FILE.stat().st_size)
+    return write_or_check(DATA_FILE, build_rows(), FEATURES, check=parser.parse_args(arguments).check)
+
+
+def write_or_check(file: Path, rows: Sequence[Mapping[str, Any]], of: Features, *, check: bool) -> int:
+    """Write a set, or say how the file differs from it. Returns the exit status."""
+    if not check:
+        write(file, rows, of)
+        logger.info("wrote {}: {} bytes", file.name, file.stat().st_size)
         return 0
-    found = differences()
+    found = differences(file, rows)
     for difference in found:
         logger.error(difference)
     if not found:
-        logger.info("{} equals a fresh build", DATA_FILE.name)
+        logger.info("{} equals a fresh build", file.name)
     return 1 if found else 0
 
 

@@ -314,6 +314,7 @@ class Packer:
         self._tokenizer = tokenizer
         self._known: dict[str, list[int]] = {}
         self._assistant = tokenizer.convert_tokens_to_ids(ASSISTANT)
+        self.pad_id: int = tokenizer.pad_token_id
 
     def encode(self, text: str) -> list[int]:
         """Token ids of `text`, without anything added."""
@@ -328,23 +329,28 @@ class Packer:
         prefix = self.encode(BOS + USER + IMAGE * N_PATCHES) + self._encode_once(instruction)
         space = " " if instruction.endswith(":") else ""
         rows = [
-            [self._turn(rng, meaning, space, suffix) for meaning in map(_as_meaning, phantom.true_values(scan).items())]
+            [
+                self.question(rng, meaning, space, suffix)
+                for meaning in map(_as_meaning, phantom.true_values(scan).items())
+            ]
             for scan in scans
         ]
-        return _lay_out(prefix, rows, self._tokenizer.pad_token_id)
+        return lay_out(prefix, rows, self.pad_id)
 
     def _encode_once(self, text: str) -> list[int]:
         """Like `encode`, for random texts that are not worth remembering."""
         return self._tokenizer(text, add_special_tokens=False).input_ids
 
-    def _turn(
-        self, rng: np.random.Generator, meaning: phantom.Meaning, space: str, suffix: str
+    def question(
+        self, rng: np.random.Generator, meaning: phantom.Meaning, space: str = "", suffix: str = ""
     ) -> tuple[list[int], list[int]]:
-        """Token ids of a question (up to where the answer starts) and of its answer."""
         wordings = phantom.QUESTIONS[meaning.question_type]
-        question = self.encode(space + wordings[rng.integers(len(wordings))] + suffix)
-        answer = self.encode(phantom.word_answer(rng, meaning))
-        return [*question, self._assistant], [*answer, self._tokenizer.eos_token_id]
+        question = space + wordings[rng.integers(len(wordings))] + suffix
+        return self.turn(question, phantom.word_answer(rng, meaning))
+
+    def turn(self, question: str, answer: str) -> tuple[list[int], list[int]]:
+        """Token ids of a question (up to where the answer starts) and of its answer."""
+        return [*self.encode(question), self._assistant], [*self.encode(answer), self._tokenizer.eos_token_id]
 
 
 def _as_meaning(item: tuple[str, str]) -> phantom.Meaning:
@@ -367,7 +373,7 @@ def draw_instruction(rng: np.random.Generator) -> str:
     return " ".join(rng.choice(_RANDOM_WORDS, size=rng.integers(1, 40))) + ("\n" if rng.random() < 0.5 else ":")
 
 
-def _lay_out(prefix: list[int], rows: list[list[tuple[list[int], list[int]]]], pad_id: int) -> Packed:
+def lay_out(prefix: list[int], rows: list[list[tuple[list[int], list[int]]]], pad_id: int) -> Packed:
     """Put the turns of each row behind `prefix`; every turn continues the prefix's positions and sees only it."""
     start = len(prefix)
     length = start + max(sum(len(q) + len(a) for q, a in turns) for turns in rows)

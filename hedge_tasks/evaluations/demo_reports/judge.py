@@ -1,0 +1,43 @@
+"""The judge of reports on drawn scans: what a sentence says is known, and so is what is in the scan."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from hedge_tasks.adjudication.base import HALLUCINATED, SUPPORTED, Case, Verdict
+from hedge_tasks.adjudication.by_sentence import SentenceJudge
+from hedge_tasks.evaluations.demo_reports.statements import Relation, relation, statement_of
+
+_NAME, _VERSION = "drawn_report", "1"
+
+_LABELS = {Relation.ENTAILMENT: SUPPORTED, Relation.CONTRADICTION: HALLUCINATED, Relation.NEUTRAL: None}
+
+
+def drawn_report() -> SentenceJudge:
+    """The judge of whole reports: one verdict a sentence."""
+    return SentenceJudge(StatementJudge())
+
+
+class StatementJudge:
+    """Whether a sentence is true where the reference is. One that it does not understand has no label."""
+
+    name = _NAME
+    version = _VERSION
+
+    def settings(self) -> dict[str, Any]:
+        return {"judge": self.name, "version": self.version}
+
+    def judge(self, cases: Sequence[Case]) -> list[Verdict]:
+        return [self._verdict(case) for case in cases]
+
+    def _verdict(self, case: Case) -> Verdict:
+        said = statement_of(case.answer)
+        if said is None:
+            return Verdict(None, "unknown: the sentence is none that is known", self.name, self.version)
+        found = relation(case.reference, said)
+        reason = f"{said.topic}: the reference {_SAYS[found]} it"
+        return Verdict(_LABELS[found], reason, self.name, self.version)
+
+
+_SAYS = {Relation.ENTAILMENT: "entails", Relation.CONTRADICTION: "contradicts", Relation.NEUTRAL: "leaves open"}
