@@ -118,6 +118,7 @@ def test_options_are_checked_at_the_door(config: object, said: str) -> None:
     assert "my_task" in str(error.value)
 
 
+@pytest.mark.slow
 def test_the_environment_takes_the_place_of_the_yaml(monkeypatch: pytest.MonkeyPatch) -> None:
     config = {"unit": "clause", "support": "nli"}
     monkeypatch.setenv("HEDGE_NLI_MODEL", "package://hedge_tasks.models.tiny/nli")
