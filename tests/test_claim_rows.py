@@ -7,6 +7,7 @@ import random
 import threading
 from collections.abc import Sequence
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -19,10 +20,11 @@ from hedge_tasks.cli import main
 from hedge_tasks.data.answers import AnswerSet
 from hedge_tasks.detectors import names
 from hedge_tasks.detectors.pipeline import Scores
-from hedge_tasks.errors import ConfigError
+from hedge_tasks.errors import ConfigError, HedgeError
 from hedge_tasks.lmms import claims as module
 from hedge_tasks.lmms.claim_metrics import ClaimAuroc, claim_metrics
 from hedge_tasks.lmms.claims import FoundClaims, TaskClaims
+from hedge_tasks.lmms.metrics import OfQuestionType, looks_at_samples
 from hedge_tasks.runs.claim_files import all_kept
 from hedge_tasks.runs.claim_labels import labelled_spans
 from hedge_tasks.runs.claim_numbers import TEXT, claim_numbers
@@ -116,6 +118,7 @@ def test_options_are_checked_at_the_door(config: object, said: str) -> None:
     assert "my_task" in str(error.value)
 
 
+@pytest.mark.slow
 def test_the_environment_takes_the_place_of_the_yaml(monkeypatch: pytest.MonkeyPatch) -> None:
     config = {"unit": "clause", "support": "nli"}
     monkeypatch.setenv("HEDGE_NLI_MODEL", "package://hedge_tasks.models.tiny/nli")
@@ -137,6 +140,22 @@ def test_the_environment_takes_the_place_of_the_yaml(monkeypatch: pytest.MonkeyP
     monkeypatch.setenv("HEDGE_CLAIMS", "judge:model")
     with pytest.raises(ConfigError, match="HEDGE_CLAIMS"):
         TaskClaims.from_config(config, "t")
+
+
+def test_an_engine_that_cannot_be_had_says_how_to_do_without(tmp_path: Path) -> None:
+    task = TaskClaims.from_config({"support": {"name": "nli", "model": str(tmp_path / "nowhere")}}, "t")
+    assert task is not None
+    with pytest.raises(HedgeError, match="HEDGE_CLAIMS=off"):
+        task.check(have_images=False)
+
+
+def test_rows_that_need_draws_are_left_out_without_any() -> None:
+    needs_draws = {name for name, row in ROWS.items() if looks_at_samples(row)}
+    assert {"radflag_claim_auroc", "radflag_claim_auroc_within", "blind_claim_auroc"} <= needs_draws
+    assert not {"nll_claim_auroc", "position_claim_auroc"} & needs_draws
+    of_kind = OfQuestionType(ROWS["radflag_claim_auroc"], "closed")
+    assert of_kind.claim_detectors == ("claim_radflag",)
+    assert looks_at_samples(of_kind)
 
 
 # --- several processes ------------------------------------------------------------------------------------------------

@@ -396,6 +396,7 @@ def test_kept_support_of_other_texts_is_not_used(
 # --- other commands ---------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_score_shows_labelled_claims_and_scores_answers_by_them(
     answers: Path, capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
@@ -415,6 +416,7 @@ def test_score_shows_labelled_claims_and_scores_answers_by_them(
         assert found == pytest.approx([sum(mine) / len(mine), max(mine)])
 
 
+@pytest.mark.slow
 def test_detectors_and_rescore_show_what_is_kept_as_a_block_of_its_own(
     answers: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -437,6 +439,7 @@ def test_detectors_and_rescore_show_what_is_kept_as_a_block_of_its_own(
         kept.unlink()
 
 
+@pytest.mark.slow
 def test_the_report_has_a_section_on_what_is_kept(
     answers: Path, capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
