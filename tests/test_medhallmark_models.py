@@ -194,6 +194,9 @@ def test_the_effect_of_the_prefix_is_that_of_its_two_sides(runs: Path, capsys: p
 
 NO_ANSWERS = {
     "a refusal": Case("1", "q", "r", "I'm sorry, but I can't assist with that. I am not able to view images."),
+    "a refusal with advice": Case(
+        "4", "q", "r", "I'm sorry, but I cannot help with that. Please see a radiologist soon."
+    ),
     "cut off": Case("2", "q", "r", "The first thing to note is that the", cut=True),
     "nothing": Case("3", "q", "r", ""),
 }

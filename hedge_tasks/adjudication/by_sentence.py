@@ -9,6 +9,7 @@ from typing import Any
 
 from hedge_tasks.adjudication.base import HALLUCINATED, SUPPORTED, Case, Judge, Verdict
 from hedge_tasks.data.sentences import split_sentences
+from hedge_tasks.replies import Reading, read_free
 
 SENTENCES = "sentences of "
 """How the name of a judge begins whose votes are the verdicts on the sentences of a report."""
@@ -42,20 +43,27 @@ class SentenceJudge:
             check(cases_have_images)
 
     def judge(self, cases: Sequence[Case]) -> list[Verdict]:
-        """One verdict a report. All sentences of all reports are asked about at once."""
-        split = [split_sentences(case.answer) for case in cases]
+        """One verdict a report. All sentences of all reports are asked about at once.
+
+        Nobody is asked about the sentences of a refusal: "Please see a doctor." would be a correct one.
+        """
+        read = [read_free(case.answer) for case in cases]
+        split = [split_sentences(case.answer) if of.readable else [] for case, of in zip(cases, read, strict=True)]
         sentences = [
             replace(case, id=f"{case.id}#{number}", answer=sentence, cut=case.cut and number == len(parts) - 1)
             for case, parts in zip(cases, split, strict=True)
             for number, sentence in enumerate(parts)
         ]
         verdicts = iter(self.judge_of_sentences.judge(sentences))
-        return [self._combined(parts, [next(verdicts) for _ in parts]) for parts in split]
+        return [
+            self._combined(parts, [next(verdicts) for _ in parts], of) for parts, of in zip(split, read, strict=True)
+        ]
 
-    def _combined(self, sentences: Sequence[str], votes: Sequence[Verdict]) -> Verdict:
+    def _combined(self, sentences: Sequence[str], votes: Sequence[Verdict], read: Reading) -> Verdict:
         labels = [vote.label for vote in votes]
         if not votes:
-            return Verdict(None, "the report has no sentence", self.name, self.version)
+            why = "the report has no sentence" if read.readable else str(read)
+            return Verdict(None, why, self.name, self.version)
         label = SUPPORTED if set(labels) == {SUPPORTED} else HALLUCINATED if HALLUCINATED in labels else None
         bad, unjudged = labels.count(HALLUCINATED), labels.count(None)
         counted = f"{len(votes)} sentences, {bad} hallucinated, {unjudged} not judged"

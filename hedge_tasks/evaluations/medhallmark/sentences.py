@@ -12,8 +12,9 @@ from typing import Any
 
 from hedge_tasks.claims import build_decomposition, build_entailment
 from hedge_tasks.errors import DataError, unknown
+from hedge_tasks.evaluations.medhallmark.mediscore import SENTENCES
 from hedge_tasks.runs.claim_table import ClaimRow, claim_table
-from hedge_tasks.runs.claims import inquiry, labelled_spans, score_claims
+from hedge_tasks.runs.claims import inquiry, score_claims
 from hedge_tasks.runs.run_files import Run
 from hedge_tasks.runs.scorers import model_options
 from hedge_tasks.statistics import Estimate, StratifiedAuroc
@@ -68,8 +69,11 @@ def sentences_of(runs: Sequence[Run], support: str = WORDS) -> list[Sentences]:
     """
     if support not in SUPPORTS:
         raise unknown("support of sentences", support, SUPPORTS)
-    judged = [run for run in runs if any(a.clean for a in run.answer_sets) and labelled_spans(run)[1]]
-    return [_of_run(run, support) for run in judged]
+    return [_of_run(run, support) for run in runs if any(a.clean for a in run.answer_sets) and _by_sentence(run)]
+
+
+def _by_sentence(run: Run) -> bool:
+    return any(str(verdict.get("judge")).startswith(SENTENCES) for verdict in run.verdicts.values())
 
 
 def _of_run(run: Run, support: str) -> Sentences:
