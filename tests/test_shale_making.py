@@ -15,6 +15,7 @@ from shale_set import small_set
 
 from hedge_tasks.construct.pictures.base import Order, Question, Verdict
 from hedge_tasks.construct.pictures.store import Picture
+from hedge_tasks.construct.shortcuts import shortcuts
 from hedge_tasks.errors import ConfigError
 from hedge_tasks.evaluations.shale.items import (
     ASPECTS,
@@ -393,3 +394,19 @@ def test_arguments_that_make_no_sense_are_refused(arguments: dict[str, Any], com
 def test_a_size_that_makes_no_sense_is_refused() -> None:
     with pytest.raises(ConfigError, match="between 32 and 4096"):
         DrawnPainter(8)
+
+
+@pytest.mark.slow
+def test_the_words_of_a_question_do_not_tell_its_answer() -> None:
+    """Over all pools: a bag of words has no more than chance, and what is often right is no more often right."""
+    found = [shown(scene) for aspect in ASPECTS for scene in painted_scenes(aspect, 40)]
+    items = [item for _, item in clean_items(found)]
+    asked = {said: [i.question for i in items if i.task == "ynq" and i.answer == said] for said in ("Yes", "No")}
+    told = shortcuts(asked["Yes"], asked["No"])["words"]
+    assert not isinstance(told, str)
+    assert told.value is not None
+    assert abs(told.value - 0.5) < 0.08
+    # The larger of two things is the smaller one elsewhere, so that no thing is known to be the larger.
+    sizes = [one.scene for one in found if one.scene.aspect == "size_relation"]
+    assert {scene.answer for scene in sizes} & {scene.wrong[0] for scene in sizes}
+    assert all(scene.wrong[0] in scene.prompt for scene in sizes)

@@ -250,10 +250,10 @@ def _painted_scene(aspect: str, by_kind: Mapping[str, list[Element]], place: int
         entity = answer = rng.choice(by_kind[kind])
         pool = by_kind[kind]
         shown = kind
-        if "answers_of" in template:  # the larger of two things
+        if "answers_of" in template:  # the larger of two things, either of which may be the larger elsewhere
             larger = rng.choice(template["answers_of"])
             pool, shown = by_kind[larger], entity.text
-            answer = rng.choice(pool)
+            answer = rng.choice([e for e in pool if not e.excludes(entity)])
     relation = _relation(template, by_kind, kind, shown, rng)
     wrong, near = _others(answer, pool, template.get("shown"), f"{shown} {relation}", rng)
     if template.get("smaller_misleads"):
