@@ -140,10 +140,12 @@ class AdapterWriter:
         self._arguments = {"adapter": adapter, **arguments}
         self._model = known(**arguments)
         self._lock = threading.Lock()
+        self._keeps = bool(getattr(self._model, "keeps_schemas", False))
 
     @property
     def identity(self) -> Mapping[str, Any]:
-        return self._arguments
+        # A reply that was kept to its schema is another one.
+        return {**self._arguments, **({"schema": "kept"} if self._keeps else {})}
 
     def ask(
         self,
@@ -156,12 +158,13 @@ class AdapterWriter:
         schema: Mapping[str, Any] | None,
         stop: threading.Event,
     ) -> Reply | RequestFailed:
-        # Neither top_p nor a schema: the adapters sample from the model itself, and a reply is read in any case.
+        # No top_p: the adapters sample from the model itself.
+        form = {"schema": schema} if self._keeps and schema is not None else {}
         turns = [_in_parts(message) for message in messages]
         try:
             with self._lock:
                 [answer] = self._model.answer_conversations(
-                    [turns], temperature=temperature, max_new_tokens=max_tokens, seeds=[seed]
+                    [turns], temperature=temperature, max_new_tokens=max_tokens, seeds=[seed], **form
                 )
         except DrawsFailed as failure:
             return RequestFailed(str(failure), "refused")

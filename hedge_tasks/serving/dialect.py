@@ -115,6 +115,6 @@ def _forms(name: str, value: Any) -> list[tuple[str, Any] | None]:
     """Ways to put a setting, from the best to the last; None leaves it out."""
     if name == "max_tokens":
         return [(name, value), ("max_completion_tokens", value)]
-    if name == "response_format" and isinstance(value, Mapping):  # of pictures it is a word
+    if name == "response_format" and not isinstance(value, str):  # for pictures it is a word
         return [(name, value), (name, {"type": "json_object"}), None]
     return [(name, value), None]

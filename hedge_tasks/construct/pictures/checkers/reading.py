@@ -5,15 +5,17 @@ from __future__ import annotations
 import threading
 from collections.abc import Sequence
 from contextlib import closing
+from importlib.metadata import version
 from typing import Any
 
+import numpy as np
 from PIL import Image
 
 from hedge_tasks.construct.ledger import digest
 from hedge_tasks.construct.pictures.base import Checker, Question
 from hedge_tasks.construct.prompts import Unreadable, load_prompt
 from hedge_tasks.construct.writers import Writer, writer_from
-from hedge_tasks.errors import ConfigError, HedgeError
+from hedge_tasks.errors import ConfigError, HedgeError, unknown
 from hedge_tasks.io import options
 from hedge_tasks.replies.text import normalise
 from hedge_tasks.serving.failures import RequestFailed
@@ -22,20 +24,32 @@ from hedge_tasks.serving.thread_pool import as_finished
 _LONGEST = 2000
 _TRIES = 2
 _AT_ONCE = 8
+_ELSE = "or take a model that reads: ocr:model=NAME,url=..."
+
+
+ENGINES = ("rapidocr", "tesseract")
 
 
 def reading_checker(**settings: Any) -> Checker:
-    """`ocr` by tesseract, or by a model: `ocr:model=NAME,url=...`, `ocr:adapter=hedge_hf,pretrained=...`.
+    """`ocr` by a program, or by a model: `ocr:model=NAME,url=...`, `ocr:adapter=hedge_hf,pretrained=...`.
 
     Args:
-        settings: `language` of tesseract's (default: eng); or what `writer_from` takes.
+        settings: `engine`: rapidocr (default) finds words in pictures of scenes; tesseract is made for pages, and reads
+            none of the signs that are drawn by code. With it `language` (default: eng). Or what `writer_from` takes.
 
     Raises:
-        ConfigError: Tesseract is not installed, or a setting makes no sense.
+        ConfigError: The engine is not installed, or a setting makes no sense.
     """
-    if set(settings) <= {"language"}:
+    if not set(settings) <= {"engine", "language"}:
+        return ModelReading(writer_from(",".join(f"{key}={value}" for key, value in settings.items())))
+    engine = settings.pop("engine", ENGINES[0])
+    if engine not in ENGINES:
+        raise unknown("engine of checker ocr", str(engine), ENGINES)
+    if engine == "tesseract":
         return TesseractReading(**settings)
-    return ModelReading(writer_from(",".join(f"{key}={value}" for key, value in settings.items())))
+    if settings:
+        raise ConfigError("checker ocr: language is a setting of engine=tesseract")
+    return RapidReading()
 
 
 def likeness(expected: str, read: str) -> float:
@@ -97,6 +111,28 @@ def _words_of(question: Question) -> str | None:
     return words if question.kind == "text" and isinstance(words, str) and normalise(words) else None
 
 
+class RapidReading(_Reading):
+    """RapidOCR: PaddleOCR's models for words in scenes, through ONNX; their weights lie in its package.
+
+    Raises:
+        ConfigError: It is not installed; says how.
+    """
+
+    def __init__(self) -> None:
+        try:
+            import rapidocr_onnxruntime
+        except ImportError:
+            raise ConfigError(f"checker ocr: needs RapidOCR: pip install 'hedge-tasks[ocr]'; {_ELSE}") from None
+        self.name = f"ocr:rapidocr {version('rapidocr-onnxruntime')}"
+        self._engine = rapidocr_onnxruntime.RapidOCR()
+        self._lock = threading.Lock()
+
+    def _read(self, picture: Image.Image, stop: threading.Event) -> str:
+        with self._lock:  # it uses all cores for one picture
+            found, _ = self._engine(np.asarray(picture)[:, :, ::-1])  # blue, green, red
+        return "\n".join(str(text) for _, text, _ in found or ())
+
+
 class TesseractReading(_Reading):
     """Tesseract through pytesseract, in its mode for scattered words.
 
@@ -112,13 +148,11 @@ class TesseractReading(_Reading):
         try:
             import pytesseract
 
-            version = pytesseract.get_tesseract_version()
+            number = pytesseract.get_tesseract_version()
         except (ImportError, OSError) as error:
-            raise ConfigError(
-                "checker ocr: needs tesseract (apt install tesseract-ocr) and pip install 'hedge-tasks[pictures]', or "
-                f"a model that reads: ocr:model=NAME,url=... ({type(error).__name__})"
-            ) from None
-        self.name = f"ocr:tesseract {version},{self._language}"
+            needs = "tesseract (apt install tesseract-ocr) and pip install 'hedge-tasks[pictures]'"
+            raise ConfigError(f"checker ocr: needs {needs}; {_ELSE} ({type(error).__name__})") from None
+        self.name = f"ocr:tesseract {number},{self._language}"
 
     def _read(self, picture: Image.Image, stop: threading.Event) -> str:
         import pytesseract
