@@ -32,16 +32,9 @@ from hedge_tasks.evaluations.shale.making.drawn import DrawnChecker, DrawnPainte
 from hedge_tasks.evaluations.shale.making.items import all_items, clean_items
 from hedge_tasks.evaluations.shale.making.making import ShaleMaking
 from hedge_tasks.evaluations.shale.making.pictures import Shown
+from hedge_tasks.evaluations.shale.making.records import Scene, own_elements, pools, scene_of, templates
 from hedge_tasks.evaluations.shale.making.released import images_of, write_queries
-from hedge_tasks.evaluations.shale.making.scenes import (
-    Scene,
-    drawn_scenes,
-    own_elements,
-    painted_scenes,
-    pools,
-    scene_of,
-    templates,
-)
+from hedge_tasks.evaluations.shale.making.scenes import drawn_scenes, painted_scenes
 from hedge_tasks.evaluations.shale.released import read_released
 from hedge_tasks.perturb import Wording, build_noise, induction_words
 from hedge_tasks.perturb.induction import PRESETS
@@ -190,7 +183,7 @@ def test_what_is_checked_follows_from_the_record() -> None:
 
 
 def test_what_fills_a_template_is_no_template() -> None:
-    from hedge_tasks.evaluations.shale.making.scenes import Record
+    from hedge_tasks.evaluations.shale.making.records import Record
 
     scene = scene_of(Record("color", "a {answer} {entity}", "red", "{relation}", ("{answer}", "b", "c")))
     assert scene.ffq == "What is the color of the {answer} {entity} in the image?"
