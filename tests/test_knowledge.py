@@ -24,7 +24,8 @@ from hedge_tasks.construct.ledger import Ledger
 from hedge_tasks.construct.writers import ServedWriter
 from hedge_tasks.errors import ConfigError, DataError
 from hedge_tasks.evaluations.shale.making.proposing import proposals, propose
-from hedge_tasks.evaluations.shale.making.scenes import own_elements, painted_scenes, relations_of
+from hedge_tasks.evaluations.shale.making.records import own_elements, relations_of
+from hedge_tasks.evaluations.shale.making.scenes import painted_scenes
 
 ONTOLOGY, RESOURCE = "http://dbpedia.org/ontology/", "http://dbpedia.org/resource/"
 CAPITAL = Relation("capital", frozenset({ONTOLOGY + "capital"}), frozenset({ONTOLOGY + "Country"}))

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import base64
 import io
 import json
+import math
 import multiprocessing
 import time
 from collections import Counter
@@ -14,7 +16,8 @@ from typing import Any
 import pytest
 from datasets import Dataset
 from datasets import Image as Undecoded
-from openai_server import Script, serve
+from evaluation import evaluate
+from openai_server import Response, Script, images_of, serve
 from PIL import Image
 from shale_process import Plain, PlainChecker, make, making, number_of, play
 
@@ -148,8 +151,6 @@ def test_pictures_that_show_nothing_become_no_questions(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_a_request_that_fails_leaves_the_set_partial(tmp_path: Path) -> None:
-    from openai_server import Response
-
     def reply(body: dict[str, Any]) -> Any:
         return Response({"error": {"message": "overloaded"}}, 503) if "kite 5" in json.dumps(body) else play(body)
 
@@ -298,3 +299,68 @@ def test_pictures_of_the_set_hold_their_pixels_and_no_words(tmp_path: Path) -> N
         with Image.open(io.BytesIO(content)) as image:
             assert not image.info
             assert pixel_digest(image.convert("RGB")) == kept.digest
+
+
+def everybody(body: dict[str, Any]) -> Any:
+    """One server in all parts: it paints, writes, checks pictures, answers blindly, and is evaluated in the end."""
+    if "prompt" in body:
+        content = io.BytesIO()
+        Plain().paint([Order("", body["prompt"], 0, {})])[0].save(content, "PNG")
+        return Response({"created": 1, "data": [{"b64_json": base64.b64encode(content.getvalue()).decode()}]})
+    if "prompt_logprobs" in body:
+        return Response({"choices": [{"message": {"content": "x"}, "finish_reason": "length"}]})
+    said = "Yes" if images_of(body) else play(body)
+    tokens = [{"token": said, "logprob": math.log(0.95), "bytes": list(said.encode())}]
+    choice = {"message": {"content": said}, "finish_reason": "stop", "logprobs": {"content": tokens}}
+    return Response({"choices": [choice]})
+
+
+@pytest.mark.slow
+@pytest.mark.framework
+def test_the_command_makes_a_set_that_hedge_shale_reads(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    out = tmp_path / "data"
+    monkeypatch.setenv("OPENAI_API_KEY", "none")
+    with serve(everybody) as url:
+        models = ["--writer", f"model=writer,url={url}", "--blind", f"model=reader,url={url}"]
+        models += [
+            "--painter",
+            f"openai:tiny,url={url}",
+            "--checker",
+            f"vqascore:adapter=hedge_openai,model=tiny,base_url={url}",
+        ]
+        wanted = [
+            "--per-aspect",
+            "7",
+            "--aspect",
+            "color",
+            "--scenario",
+            "sty",
+            "--scenario",
+            "txt",
+            "--scenario",
+            "txt_p",
+            "--json",
+        ]
+        assert main(["make", "shale", "--out", str(out), *models, *wanted]) == 0
+        report = json.loads(capsys.readouterr().out)
+        monkeypatch.setenv("HEDGE_DATA_DIR", str(out))
+        run = evaluate(
+            tmp_path / "run",
+            *("--model", "hedge_openai", "--model_args", f"model=tiny,base_url={url}"),
+            *("--tasks", "hedge_shale_closed_single"),
+        )
+    # Seven kites, all pictures at 0.95; of the fourth kite the caption is left.
+    assert (report["records"], report["accepted"]) == (7, 7)
+    closed, whole = 6 * 2, 6 * 4 + 1
+    assert report["items"] == 3 * whole + closed
+    assert report["requests"] == {"propose": 1, "blind": 6 * 4 + 7}
+    card = (out / "README.md").read_text()
+    assert f"| all | {3 * 6 + 6} | {3 * 6 + 6} | {3 * 6} | {3 * 7} |" in card
+    assert url not in card + (out / "report.json").read_text()
+    # It says yes to everything: right where that is right, and no option is ever read.
+    assert len(run.samples("hedge_shale_closed_single")) == 4 * closed
+    cells = run.values("hedge_shale_closed_single")
+    assert (cells["accuracy_ynq,exact"], cells["accuracy_mcq,exact"]) == (0.5, 0.0)
+    assert cells["resistance_rate,exact"] == 1.0

@@ -15,6 +15,7 @@ from shale_set import small_set
 
 from hedge_tasks.construct.pictures.base import Order, Question, Verdict
 from hedge_tasks.construct.pictures.store import Picture
+from hedge_tasks.construct.shortcuts import shortcuts
 from hedge_tasks.errors import ConfigError
 from hedge_tasks.evaluations.shale.items import (
     ASPECTS,
@@ -31,16 +32,9 @@ from hedge_tasks.evaluations.shale.making.drawn import DrawnChecker, DrawnPainte
 from hedge_tasks.evaluations.shale.making.items import all_items, clean_items
 from hedge_tasks.evaluations.shale.making.making import ShaleMaking
 from hedge_tasks.evaluations.shale.making.pictures import Shown
+from hedge_tasks.evaluations.shale.making.records import Scene, own_elements, pools, scene_of, templates
 from hedge_tasks.evaluations.shale.making.released import images_of, write_queries
-from hedge_tasks.evaluations.shale.making.scenes import (
-    Scene,
-    drawn_scenes,
-    own_elements,
-    painted_scenes,
-    pools,
-    scene_of,
-    templates,
-)
+from hedge_tasks.evaluations.shale.making.scenes import drawn_scenes, painted_scenes
 from hedge_tasks.evaluations.shale.released import read_released
 from hedge_tasks.perturb import Wording, build_noise, induction_words
 from hedge_tasks.perturb.induction import PRESETS
@@ -189,7 +183,7 @@ def test_what_is_checked_follows_from_the_record() -> None:
 
 
 def test_what_fills_a_template_is_no_template() -> None:
-    from hedge_tasks.evaluations.shale.making.scenes import Record
+    from hedge_tasks.evaluations.shale.making.records import Record
 
     scene = scene_of(Record("color", "a {answer} {entity}", "red", "{relation}", ("{answer}", "b", "c")))
     assert scene.ffq == "What is the color of the {answer} {entity} in the image?"
@@ -393,3 +387,19 @@ def test_arguments_that_make_no_sense_are_refused(arguments: dict[str, Any], com
 def test_a_size_that_makes_no_sense_is_refused() -> None:
     with pytest.raises(ConfigError, match="between 32 and 4096"):
         DrawnPainter(8)
+
+
+@pytest.mark.slow
+def test_the_words_of_a_question_do_not_tell_its_answer() -> None:
+    """Over all pools: a bag of words has no more than chance, and what is often right is no more often right."""
+    found = [shown(scene) for aspect in ASPECTS for scene in painted_scenes(aspect, 40)]
+    items = [item for _, item in clean_items(found)]
+    asked = {said: [i.question for i in items if i.task == "ynq" and i.answer == said] for said in ("Yes", "No")}
+    told = shortcuts(asked["Yes"], asked["No"])["words"]
+    assert not isinstance(told, str)
+    assert told.value is not None
+    assert abs(told.value - 0.5) < 0.08
+    # The larger of two things is the smaller one elsewhere, so that no thing is known to be the larger.
+    sizes = [one.scene for one in found if one.scene.aspect == "size_relation"]
+    assert {scene.answer for scene in sizes} & {scene.wrong[0] for scene in sizes}
+    assert all(scene.wrong[0] in scene.prompt for scene in sizes)

@@ -157,7 +157,7 @@ def _making(arguments: argparse.Namespace) -> ShaleMaking:
 
 def _elements(arguments: argparse.Namespace) -> list[Element] | None:
     from hedge_tasks.construct.elements import label_elements, merged, with_kin, wordnet_elements
-    from hedge_tasks.evaluations.shale.making.scenes import own_elements, wordnet_roots
+    from hedge_tasks.evaluations.shale.making.records import own_elements, wordnet_roots
 
     if not arguments.elements:
         return None
@@ -172,7 +172,7 @@ def _elements(arguments: argparse.Namespace) -> list[Element] | None:
 
 def _facts(arguments: argparse.Namespace) -> list[Fact]:
     from hedge_tasks.construct.knowledge import read_facts
-    from hedge_tasks.evaluations.shale.making.scenes import relations_of
+    from hedge_tasks.evaluations.shale.making.records import relations_of
 
     if not arguments.knowledge:
         return []

@@ -1,6 +1,7 @@
 """SHALE's construction (paper section 3.2, appendix A): `hedge make shale`.
 
-    scenes      what pictures show and what is asked about them: fact records in the templates of their aspect
+    records     fact records, and scenes: records in the templates of their aspect
+    scenes      records out of pools
     drawing     pictures of scenes by code, and whether a noisy one still shows its scene
     proposing   fact records that a language model proposes
     pictures    painting, inducing, checking; what is accepted, rejected, or left to people

@@ -18,7 +18,7 @@ from hedge_tasks.construct.writers import Writer
 from hedge_tasks.evaluations.shale.items import options_of
 from hedge_tasks.evaluations.shale.judge import read
 from hedge_tasks.evaluations.shale.making.items import LETTERS, listed
-from hedge_tasks.evaluations.shale.making.scenes import Scene
+from hedge_tasks.evaluations.shale.making.records import Scene
 from hedge_tasks.replies.parsing import HEDGE
 from hedge_tasks.replies.text import normalise
 

@@ -11,7 +11,7 @@ from PIL import Image
 from hedge_tasks.construct.pictures.base import Order, Question
 from hedge_tasks.errors import ConfigError, unknown
 from hedge_tasks.evaluations.shale.making.drawing import SIZE, draw
-from hedge_tasks.evaluations.shale.making.scenes import Scene, pools
+from hedge_tasks.evaluations.shale.making.records import Scene, pools
 from hedge_tasks.io import options
 
 _SMALL = 64

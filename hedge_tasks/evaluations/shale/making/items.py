@@ -17,7 +17,7 @@ from hedge_tasks.evaluations.shale.items import (
     options_of,
 )
 from hedge_tasks.evaluations.shale.making.pictures import Shown, seed_of
-from hedge_tasks.evaluations.shale.making.scenes import Scene, templates
+from hedge_tasks.evaluations.shale.making.records import Scene, templates
 from hedge_tasks.perturb import Noise, Wording, build_noise
 
 LETTERS = "ABCD"

@@ -33,7 +33,8 @@ from hedge_tasks.evaluations.shale.making.drawn import DrawnChecker, DrawnPainte
 from hedge_tasks.evaluations.shale.making.items import all_items
 from hedge_tasks.evaluations.shale.making.pictures import TINY_ENCODER, Filter, Shown, noises_of, show
 from hedge_tasks.evaluations.shale.making.proposing import Proposal, proposals, propose
-from hedge_tasks.evaluations.shale.making.scenes import Scene, drawn_scenes, painted_scenes
+from hedge_tasks.evaluations.shale.making.records import Scene
+from hedge_tasks.evaluations.shale.making.scenes import drawn_scenes, painted_scenes
 from hedge_tasks.io import options
 
 PICTURES = "pictures"

@@ -20,7 +20,7 @@ from hedge_tasks.construct.pictures.inspection import inspect
 from hedge_tasks.construct.pictures.store import BATCH, Picture, PictureStore
 from hedge_tasks.evaluations.shale.items import CLEAN, IMAGE_SCENARIOS, NOISY_SCENARIOS
 from hedge_tasks.evaluations.shale.making.drawn import question_of
-from hedge_tasks.evaluations.shale.making.scenes import Scene
+from hedge_tasks.evaluations.shale.making.records import Scene
 from hedge_tasks.perturb import Noise, Wording, build_noise
 
 TINY_ENCODER = "package://hedge_tasks.models.tiny/vlm"

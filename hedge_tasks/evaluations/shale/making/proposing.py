@@ -19,14 +19,8 @@ from hedge_tasks.construct.production import Made
 from hedge_tasks.construct.prompts import load_prompt
 from hedge_tasks.construct.writers import Writer
 from hedge_tasks.evaluations.shale.items import KNOWLEDGE
-from hedge_tasks.evaluations.shale.making.scenes import (
-    WRONG_OPTIONS,
-    Record,
-    Scene,
-    own_elements,
-    scene_of,
-    templates,
-)
+from hedge_tasks.evaluations.shale.making.records import Record, Scene, own_elements, scene_of, templates
+from hedge_tasks.evaluations.shale.making.scenes import WRONG_OPTIONS
 from hedge_tasks.replies.text import normalise
 
 RECORDS = 10

@@ -1,155 +1,39 @@
-"""What the pictures of a made set show, and what is asked about them: fact records in the templates of their aspect.
+"""Scenes out of pools: what can be drawn by code, and what a model is told to paint.
 
-Caption, questions, answers, what misleads and what a checker is asked all come from one record (paper section 3.2:
-"the textual prompts already contain sufficient image-related information"). Wrong answers are drawn from what is right
-elsewhere in the same aspect, as far as there is enough of it: an answer that never is right would tell without the
-picture.
+Wrong answers are drawn from what is right elsewhere in the same aspect, as far as there is enough of it: an answer that
+never is right would tell without the picture.
 """
 
 from __future__ import annotations
 
-import hashlib
-import json
 import random
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
-from functools import cache
-from importlib import resources
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
-from hedge_tasks.construct.elements import Element, read_own
-from hedge_tasks.construct.knowledge import Fact, Relation
+from hedge_tasks.construct.elements import Element
+from hedge_tasks.construct.knowledge import Fact
 from hedge_tasks.construct.pictures.base import Question
 from hedge_tasks.evaluations.shale.items import KNOWLEDGE
+from hedge_tasks.evaluations.shale.making.records import (
+    Record,
+    Scene,
+    capital,
+    checks_of,
+    definite,
+    filled,
+    noun,
+    own_elements,
+    pools,
+    scene_id,
+    scene_of,
+    templates,
+)
 
 WRONG_OPTIONS = 3
 _MOST_NEAR = 60
 _TRIES = 60
 """How often something new is looked for before a pool counts as exhausted."""
-
-_STATED = {
-    "existence": ("object",),
-    "count": ("count", "object"),
-    "relation": ("subject", "relation", "object"),
-    "text": ("text",),
-}
-"""What makes a statement of what is expected, by the kind of a check."""
-
-_NUMBERS = ("zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve")
-
-
-@dataclass(frozen=True)
-class Record:
-    """What one picture is about, before it is put into words.
-
-    Attributes:
-        aspect: One of `ASPECTS`.
-        entity: What is asked about, such as "a teddy bear"; where its type is asked for, the kind ("animal").
-        attribute: The right answer, such as "brown".
-        relation: What else the picture shows, such as "in front of a television"; in spatial relations the other thing,
-            in knowledge what the attribute is of the entity.
-        wrong: Wrong answers, the first of which misleads.
-        near: Further wrong answers, the nearest kin first.
-        facts: A true sentence, in knowledge.
-        template: Name of a relation of `templates.json`; empty: the aspect's own template.
-        source, licence: Where it comes from.
-    """
-
-    aspect: str
-    entity: str
-    attribute: str
-    relation: str
-    wrong: tuple[str, ...]
-    near: tuple[str, ...] = ()
-    facts: str = ""
-    template: str = ""
-    source: str = "hedge_tasks"
-    licence: str = "Apache-2.0"
-
-
-@dataclass(frozen=True)
-class Scene:
-    """What one clean picture shows, and what is asked about it.
-
-    Attributes:
-        id: The same for the same content.
-        aspect: One of `ASPECTS`.
-        kind: "faithfulness" or "factuality".
-        entity: Kind of thing that is asked about.
-        prompt: What the picture shows, in words.
-        ynq, statement: With `{answer}` to be filled in.
-        ffq: The open question.
-        answer: The right one.
-        wrong: At least three wrong ones, the first of which misleads (NegYNQ, TXT, PFX).
-        near: Further wrong ones of the same type, which SYN takes its options from.
-        facts: What is known beyond the picture.
-        checks: What has to be seen in it.
-        drawing: What a painter by code needs: `figure` and `values`; empty where only a model can paint it.
-        source, licence: Where its content comes from.
-    """
-
-    id: str
-    aspect: str
-    kind: str
-    entity: str
-    prompt: str
-    ynq: str
-    ffq: str
-    statement: str
-    answer: str
-    wrong: tuple[str, ...]
-    near: tuple[str, ...]
-    facts: str = ""
-    checks: tuple[Question, ...] = ()
-    drawing: Mapping[str, Any] = field(default_factory=dict)
-    source: str = "hedge_tasks"
-    licence: str = "Apache-2.0"
-
-    def asking(self, answer: str) -> str:
-        """The yes-or-no question about an answer."""
-        return self.ynq.replace("{answer}", answer)
-
-    def stating(self, answer: str) -> str:
-        """A sentence that claims an answer."""
-        return self.statement.replace("{answer}", answer)
-
-
-@cache
-def _data(name: str) -> dict[str, Any]:
-    data: dict[str, Any] = json.loads((resources.files(__package__) / name).read_text("utf-8"))
-    return data
-
-
-def templates() -> dict[str, Any]:
-    """For painters that take prompts."""
-    return _data("templates.json")
-
-
-def pools() -> dict[str, Any]:
-    """Of what can be drawn by code."""
-    return _data("pools.json")
-
-
-@cache
-def own_elements() -> tuple[Element, ...]:
-    """Our own words by type."""
-    return tuple(read_own(json.dumps(_data("elements.json")["kinds"])))
-
-
-def wordnet_roots() -> Mapping[str, Sequence[str]]:
-    """Kinds of elements with the synsets of WordNet that they are."""
-    roots: Mapping[str, Sequence[str]] = _data("elements.json")["wordnet"]
-    return roots
-
-
-def relations_of(dump: str) -> list[Relation]:
-    """What is looked for in a dump, "dbpedia" or "wikidata"."""
-    return [
-        Relation(name, frozenset(relation[dump]["properties"]), frozenset(relation[dump]["classes"]))
-        for name, relation in templates()["relations"].items()
-        if dump in relation
-    ]
-
 
 # --- what can be drawn ------------------------------------------------------------------------------------------------
 
@@ -190,19 +74,19 @@ def _drawn_scene(aspect: str, place: int, seed: int) -> Scene:
     facts = pool.get("facts", "").format(**words, answer=answer)
     prompt = pool["prompt"].format(**words, answer=answer)
     return Scene(
-        id=_id(aspect, prompt, answer),
+        id=scene_id(aspect, prompt, answer),
         aspect=aspect,
         kind=pool["kind"],
         entity=pool["entity"],
         prompt=prompt,
-        ynq=_filled(pool["ynq"], words),
-        ffq=_filled(pool["ffq"], words),
-        statement=_filled(pool["statement"], words),
+        ynq=filled(pool["ynq"], words),
+        ffq=filled(pool["ffq"], words),
+        statement=filled(pool["statement"], words),
         answer=answer,
         wrong=tuple(possible[:WRONG_OPTIONS]),
         near=tuple(possible[WRONG_OPTIONS:]),
         facts=facts[:1].upper() + facts[1:],
-        checks=(Question(prompt, "statement", {}), *_checks(pool.get("checks", ()), words, answer)),
+        checks=(Question(prompt, "statement", {}), *checks_of(pool.get("checks", ()), words, answer)),
         drawing={"figure": pool["figure"], "values": {**values, "answer": answer}},
     )
 
@@ -250,10 +134,10 @@ def _painted_scene(aspect: str, by_kind: Mapping[str, list[Element]], place: int
         entity = answer = rng.choice(by_kind[kind])
         pool = by_kind[kind]
         shown = kind
-        if "answers_of" in template:  # the larger of two things
+        if "answers_of" in template:  # the larger of two things, either of which may be the larger elsewhere
             larger = rng.choice(template["answers_of"])
             pool, shown = by_kind[larger], entity.text
-            answer = rng.choice(pool)
+            answer = rng.choice([e for e in pool if not e.excludes(entity)])
     relation = _relation(template, by_kind, kind, shown, rng)
     wrong, near = _others(answer, pool, template.get("shown"), f"{shown} {relation}", rng)
     if template.get("smaller_misleads"):
@@ -283,17 +167,13 @@ def _others(
     answer: Element, pool: Sequence[Element], shown: Sequence[str] | None, beside: str, rng: random.Random
 ) -> tuple[list[str], list[str]]:
     """Three wrong answers drawn at random, and the others, the answer's siblings first."""
-    possible = [e for e in pool if not e.excludes(answer) and _noun(e.text) not in beside.lower().split()]
+    possible = [e for e in pool if not e.excludes(answer) and noun(e.text) not in beside.lower().split()]
     rng.shuffle(possible)
     if shown:  # what is right of other pictures comes first
         possible.sort(key=lambda e: e.text not in shown)
     wrong, rest = possible[:WRONG_OPTIONS], possible[WRONG_OPTIONS:]
     rest.sort(key=lambda e: e.family != answer.family)
     return [e.text for e in wrong], [e.text for e in rest[:_MOST_NEAR]]
-
-
-def _noun(text: str) -> str:
-    return text.lower().split()[-1]
 
 
 # --- knowledge --------------------------------------------------------------------------------------------------------
@@ -334,7 +214,7 @@ def _knowledge(aspect: str, known: list[_Known], place: int, seed: int) -> Recor
     possible = list(dict.fromkeys(others))
     rng.shuffle(possible)
     relation = templates()["relations"][chosen.template]
-    facts = _filled(relation["facts"], {"entity": chosen.entity, "Entity": _capital(chosen.entity)})
+    facts = filled(relation["facts"], {"entity": chosen.entity, "Entity": capital(chosen.entity)})
     return Record(
         aspect=aspect,
         entity=chosen.entity,
@@ -347,94 +227,3 @@ def _knowledge(aspect: str, known: list[_Known], place: int, seed: int) -> Recor
         source=chosen.source,
         licence=chosen.licence,
     )
-
-
-# --- words ------------------------------------------------------------------------------------------------------------
-
-
-def scene_of(record: Record) -> Scene:
-    """A record in the words of its template."""
-    knows = record.aspect in KNOWLEDGE
-    template = templates()["knowledge" if knows else "aspects"]
-    template = template if knows else template[record.aspect]
-    if record.template:
-        template = {**template, **templates()["relations"][record.template]}
-    words = {
-        "entity": record.entity,
-        "the_entity": definite(record.entity),
-        "The_entity": _capital(definite(record.entity)),
-        "relation": record.relation,
-        "the_relation": definite(record.relation),
-    }
-    described = _filled(template["prompt"], words)
-    prompt = described.replace("{answer}", record.attribute)
-    # In knowledge the picture does not show the answer.
-    instead = [] if knows else [described.replace("{answer}", wrong) for wrong in record.wrong]
-    entity = template["entity"] if record.template else ("subject" if knows else _noun(record.entity))
-    return Scene(
-        id=_id(record.aspect, prompt, record.attribute),
-        aspect=record.aspect,
-        kind="factuality" if knows else "faithfulness",
-        entity=entity,
-        prompt=prompt,
-        ynq=_filled(template["ynq"], words),
-        ffq=_filled(template["ffq"], words),
-        statement=_filled(template["statement"], words),
-        answer=record.attribute,
-        wrong=record.wrong,
-        near=record.near,
-        facts=record.facts,
-        checks=(
-            Question(prompt, "statement", {"instead": instead} if instead else {}),
-            *_checks(template["checks"], words, record.attribute),
-        ),
-        source=record.source,
-        licence=record.licence,
-    )
-
-
-def _filled(template: str, words: Mapping[str, str]) -> str:
-    """A template with all its slots filled but `{answer}`; what fills them is never read as a template."""
-    parts: list[str] = []
-    for piece in _pieces(template):
-        name = piece[1:-1]
-        parts.append(words[name] if piece.startswith("{") and name != "answer" else piece)
-    return "".join(parts)
-
-
-def _pieces(template: str) -> Iterator[str]:
-    while template:
-        before, brace, rest = template.partition("{")
-        if before:
-            yield before
-        name, _, template = rest.partition("}")
-        if brace:
-            yield f"{{{name}}}"
-
-
-def _checks(wanted: Sequence[Mapping[str, Any]], words: Mapping[str, str], answer: str) -> Iterator[Question]:
-    for check in wanted:
-        expected: dict[str, Any] = {
-            key: _filled(value, words).replace("{answer}", answer) for key, value in check["expected"].items()
-        }
-        statement = " ".join(expected[key] for key in _STATED[check["kind"]])
-        if "count" in expected:
-            if expected["count"] not in _NUMBERS:
-                continue
-            expected["count"] = _NUMBERS.index(expected["count"])
-        yield Question(statement, check["kind"], expected)
-
-
-def definite(noun: str) -> str:
-    """ "a house" -> "the house"."""
-    article, _, rest = noun.partition(" ")
-    return f"the {rest}" if article in ("a", "an") else noun if article in ("the", "two") else f"the {noun}"
-
-
-def _capital(text: str) -> str:
-    return text[:1].upper() + text[1:]
-
-
-def _id(aspect: str, prompt: str, answer: str) -> str:
-    content = f"{prompt}\0{answer}".encode()
-    return f"{aspect}-{hashlib.sha256(content).hexdigest()[:12]}"
