@@ -90,6 +90,16 @@ function setUpTabs(tabs) {
   show();
 }
 
+// A link in the head of a table stands beside the button that sorts: inside it neither could be reached.
+function freeLinks(button) {
+  const links = [...button.querySelectorAll("a")];
+  if (!links.length) return;
+  button.before(...links, " ");
+  if (button.textContent.trim()) return;
+  button.textContent = "⇅";
+  button.setAttribute("aria-label", `sort by ${links.map((link) => link.textContent).join(" ")}`);
+}
+
 // What scrolls sideways is reached by the keyboard as well; it is a stop of it only while it scrolls.
 function setUpScrolling(box) {
   const name = box.querySelector("caption")?.textContent ?? box.closest("section")?.querySelector("h2, h3")?.textContent ?? "table";
@@ -108,6 +118,7 @@ function setUpScrolling(box) {
 
 setUpTheme();
 document.querySelectorAll("table.sortable").forEach(setUpTable);
+document.querySelectorAll("table.sortable th > button").forEach(freeLinks);
 document.querySelectorAll("[data-tabs]").forEach(setUpTabs);
 document.querySelectorAll(".scroll").forEach(setUpScrolling);
 // Also of what scripts put into the page later.
