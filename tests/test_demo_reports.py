@@ -176,7 +176,7 @@ def test_the_first_reports_give_the_numbers_of_the_readme(tmp_path: Path, capsys
     capsys.readouterr()
     assert main(["claims", str(tmp_path / "out"), "--support", "nli", "--json"]) == 0
     facts = json.loads(capsys.readouterr().out)
-    numbers = r"(\d+) sentences, (\d+) wrong, AUROC of `claim_luq` ([\d.]+), of `claim_contradiction` ([\d.]+)"
+    numbers = r"(\d+) sentences, (\d+) wrong, AUROC of `claim_luq` (\d\.\d+), of `claim_contradiction` (\d\.\d+)"
     told = re.search(rf"`--limit 12` .*?: {numbers}", README.replace("\n", " "))
     assert told is not None
     assert (facts["claims"], facts["hallucinated"]) == (int(told[1]), int(told[2]))
