@@ -206,11 +206,11 @@ def test_what_is_kept_and_what_is_refused(tmp_path: Path, capsys: pytest.Capture
     assert price.amount == price.ccp + len(asked.own[0].claims)
     assert f"({price.ccp} for CCP)" in str(price)
     supported = asked.ask(engine)
-    keep_support(run, supported, price, {})
+    keep_support(run, supported, engine, price, {})
     kept = kept_support(run, {})
     assert kept is not None
-    assert kept[1] == price
-    assert kept[0][0].ccp == pytest.approx(supported[0].ccp, abs=1e-12)
+    assert kept.price == price
+    assert kept.supported[0].ccp == pytest.approx(supported[0].ccp, abs=1e-12)
     assert main(["claims", str(path), "--unit", "given", "--ccp"]) == 2
     assert "the support 'words' knows no contradiction" in capsys.readouterr().err
     plain = AnswerSet("a", Answer("A mass."), (Answer("x"),))

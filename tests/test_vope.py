@@ -663,7 +663,10 @@ def test_the_sweep_over_alpha_is_compared_with_the_run_without_contrast() -> Non
 def test_the_yamls_list_every_metric_once() -> None:
     def listed(name: str) -> list[str]:
         text = (task_folder() / "hedge_vope" / name).read_text("utf-8")
-        return re.findall(r"- metric: (\w+)$", text, re.MULTILINE)
+        found = re.findall(r"- metric: (\w+)$", text, re.MULTILINE)
+        assert [name for name in found if "_claim_auroc" in name] == claims
+        return [name for name in found if name not in claims]
 
+    claims = [f"{name}_claim_auroc{kind}" for name in ("radflag", "blind") for kind in ("", "_within")]
     assert listed("_hedge_vope_yaml") == list(metrics.METRICS)
     assert listed("_hedge_vope_relevance_yaml") == [*metrics.METRICS, *relevance.METRICS]
