@@ -135,8 +135,10 @@ def of_medhallu(facts: Mapping[str, Any]) -> dict[str, Cells]:
         given = [name for name in ("knowledge", "not_sure") if run[name]]
         columns = ("f1", "precision", "recall", "accuracy", "f1_hard", "response_rate", "f1_unread_wrong")
         rows[" + ".join([run["model"], *given])] = _cells(run["cells"], columns)
-    papers = {p["model"]: {"f1": (p["value"], None)} for p in facts["published"] if "(mean)" in p["model"]}
-    return {**rows, **{f"paper: {model}": cells for model, cells in papers.items()}}
+    for p in facts["published"]:
+        if "(mean)" in p["model"]:
+            rows[f"paper: {p['model']}, {p['setting']}"] = {p["measure"]: (p["value"], None)}
+    return rows
 
 
 def of_medhallmark(facts: Mapping[str, Any]) -> dict[str, Cells]:
