@@ -206,7 +206,7 @@ def _pieces(template: str) -> Iterator[str]:
 
 
 def checks_of(wanted: Sequence[Mapping[str, Any]], words: Mapping[str, str], answer: str) -> Iterator[Question]:
-    """What a checker is asked besides the whole, as a template's `checks` say; a count that is no number is left out."""
+    """What a checker is asked besides the whole, by a template's `checks`; a count that is no number is left out."""
     for check in wanted:
         expected: dict[str, Any] = {
             key: filled(value, words).replace("{answer}", answer) for key, value in check["expected"].items()
