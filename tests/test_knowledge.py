@@ -19,7 +19,7 @@ from openai_server import serve
 from hedge_tasks.construct import knowledge
 from hedge_tasks.construct.asking import Asking, Tally
 from hedge_tasks.construct.elements import Element, label_elements, merged, with_article, with_kin, wordnet_elements
-from hedge_tasks.construct.knowledge import Fact, Relation, read_facts, usable_label
+from hedge_tasks.construct.knowledge import Fact, Relation, kept_facts, read_facts, usable_label
 from hedge_tasks.construct.ledger import Ledger
 from hedge_tasks.construct.writers import ServedWriter
 from hedge_tasks.errors import ConfigError, DataError
@@ -150,6 +150,23 @@ def test_what_is_hostile_is_passed_over(tmp_path: Path, monkeypatch: pytest.Monk
     cut.write_bytes(gzip.compress(path.read_bytes())[:-20])
     with pytest.raises(DataError, match=r"cannot read .*cut\.nt\.gz"):
         read_facts([cut], [CAPITAL])
+
+
+def test_a_dump_is_read_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "a.nt"
+    path.write_text("\n".join(DBPEDIA))
+    found = kept_facts([path], [CAPITAL], tmp_path / "kept")
+    assert {(fact.entity, fact.value) for fact in found} == EXPECTED
+    monkeypatch.setattr(knowledge, "read_facts", None)
+    assert kept_facts([path], [CAPITAL], tmp_path / "kept") == found
+    with pytest.raises(TypeError):  # another dump is another one
+        kept_facts([path], [CAPITAL], tmp_path / "kept", most=1)
+    [file] = (tmp_path / "kept").iterdir()
+    file.write_text('[{"x": 1}]')
+    with pytest.raises(DataError, match="damaged"):
+        kept_facts([path], [CAPITAL], tmp_path / "kept")
+    with pytest.raises(DataError, match=r"cannot read .*none\.nt"):
+        kept_facts([tmp_path / "none.nt"], [CAPITAL], tmp_path / "kept")
 
 
 def test_files_that_do_not_go_together_are_named(tmp_path: Path) -> None:

@@ -272,7 +272,7 @@ def test_the_estimate_is_what_is_made_where_everything_is_accepted(tmp_path: Pat
         (["--aspect", "colour"], "did you mean 'color'"),
         (["--per-aspect", "0"], "at least 1"),
         (["--alpha", "2"], "alpha"),
-        (["--knowledge", "dump.csv"], "expected .nt"),
+        (["--knowledge", "none.nt"], "cannot read none.nt"),
         (["--labels", "none.csv"], "none.csv"),
         (["--blind-items", "keep"], "way with blind items"),
     ],

@@ -171,13 +171,14 @@ def _elements(arguments: argparse.Namespace) -> list[Element] | None:
 
 
 def _facts(arguments: argparse.Namespace) -> list[Fact]:
-    from hedge_tasks.construct.knowledge import read_facts
+    from hedge_tasks.construct.knowledge import kept_facts
     from hedge_tasks.evaluations.shale.making.records import relations_of
 
     if not arguments.knowledge:
         return []
     triples = any({".nt", ".ttl"} & {suffix.lower() for suffix in path.suffixes} for path in arguments.knowledge)
-    return read_facts(arguments.knowledge, relations_of("dbpedia" if triples else "wikidata"))
+    relations = relations_of("dbpedia" if triples else "wikidata")
+    return kept_facts(arguments.knowledge, relations, arguments.out / "knowledge")
 
 
 def _labels(path: Path | None) -> dict[str, int]:
