@@ -54,8 +54,8 @@ def main() -> None:
 
 def measure(folder: Path, arguments: argparse.Namespace) -> None:
     first, entries, cache = (folder / name for name in ("first", "entries", "cache"))
-    first.mkdir()
-    entries.mkdir()
+    for path in (first, entries, cache):
+        path.mkdir()
     for i in range(arguments.look_at):
         run = finished_run(arguments.documents, seed=i, task="hedge_task", model=f"model {i}", samples=10)
         write_submission(first / f"s{i}.json", make_submission(run))

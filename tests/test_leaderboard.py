@@ -41,6 +41,7 @@ from hedge_tasks.leaderboard.submission import (
     texts_licence,
 )
 from hedge_tasks.runs.comparisons import compare_two_runs
+from hedge_tasks.runs.measures import auroc_estimate
 from hedge_tasks.runs.run_files import save_run
 from hedge_tasks.runs.scorers import scorer_of
 
@@ -100,7 +101,9 @@ def test_its_aggregates_are_those_of_the_pipeline() -> None:
     scores = scorer_of(RUN, None).score(RUN.answer_sets)
     for name in USUAL:
         stated = SUBMISSION["clusterings"]["exact"]["aggregates"][name]
-        assert stated["auroc"] == pytest.approx(detection_auroc(scores, name).value, abs=1e-6)
+        expected = auroc_estimate(scores, name)
+        assert stated["auroc"] == pytest.approx(expected.value, abs=1e-6)
+        assert (stated["low"], stated["high"]) == pytest.approx(expected.interval, abs=1e-6)  # the report's
     assert SUBMISSION["summary"]["hallucinated"] == sum(a.label or 0 for a in RUN.answer_sets)
 
 
@@ -327,29 +330,46 @@ def compared(*entries: list[Scores]) -> Pairs:
 
 
 @pytest.mark.parametrize("grouped", [True, False])
-def test_entries_are_compared_as_runs_are_on_common_documents(grouped: bool) -> None:
+def test_entries_are_compared_as_runs_are(grouped: bool) -> None:
     runs = [scores_of(1, 100), scores_of(2, 80), scores_of(3, 100)]
     if not grouped:
         runs = [[replace(s, group=None) for s in scores] for scores in runs]
     found = compared(*runs)
-    for a, b in ((0, 1), (0, 2), (2, 1)):
-        expected = compare_two_runs(runs[a], runs[b], "se")
-        assert expected is not None
-        assert found.difference[a, b] == pytest.approx(expected.difference)
-        assert found.stderr[a, b] == pytest.approx(expected.stderr)
-        assert found.p_values[a, b] == pytest.approx(expected.p_value)
-        assert expected.interval[1] == pytest.approx(found.difference[a, b] + found.half_widths[a, b])
-        assert found.n[a, b] == expected.n
-        assert found.difference[b, a] == -found.difference[a, b]
+    expected = compare_two_runs(runs[0], runs[2], "se")
+    assert expected is not None
+    assert expected.interval is not None
+    assert found.difference[0, 2] == pytest.approx(expected.difference)
+    assert found.stderr[0, 2] == pytest.approx(expected.stderr)
+    assert found.p_values[0, 2] == pytest.approx(expected.p_value)
+    assert expected.interval[1] == pytest.approx(found.difference[0, 2] + found.half_widths[0, 2])
+    assert found.n.tolist() == [[100, 80, 100], [80, 80, 80], [100, 80, 100]]
+    assert np.array_equal(found.difference, -found.difference.T)
     again = compared(*(random.Random(0).sample(scores, len(scores)) for scores in runs))
-    assert np.array_equal(again.stderr, found.stderr, equal_nan=True)
+    assert again.stderr == pytest.approx(found.stderr, nan_ok=True)
 
 
-def test_entries_with_nothing_in_common_or_nothing_different_are_not_compared() -> None:
+def test_a_document_that_one_entry_has_not_labelled_varies_the_other_alone() -> None:
+    a, b = scores_of(1, 300), scores_of(2, 300)[:240]
+    found = compared(a, b)
+    values = [detection_auroc(scores, "se").value or 0.0 for scores in (a, b)]
+    assert found.difference[0, 1] == pytest.approx(values[0] - values[1])
+    left = []
+    for group in dict.fromkeys(s.group for s in a):
+        one, other = ([s for s in scores if s.group != group] for scores in (a, b))
+        left.append((detection_auroc(one, "se").value or 0.0) - (detection_auroc(other, "se").value or 0.0))
+    n = len(left)
+    jackknife = math.sqrt((n - 1) / n * sum((value - sum(left) / n) ** 2 for value in left))
+    assert found.stderr[0, 1] == pytest.approx(jackknife, rel=0.03)
+    assert found.n[0, 1] == 240
+
+
+def test_entries_with_nothing_in_common_are_independent_and_equal_ones_not_compared() -> None:
     a = scores_of(1, 60)
-    found = compared(a, [replace(s, id=f"other {s.id}") for s in a], a)
+    strangers = [replace(s, id=f"other {s.id}", group=f"other {s.group}") for s in scores_of(2, 60)]
+    found = compared(a, strangers, a)
+    alone = [detection_auroc(scores, "se").stderr or 0.0 for scores in (a, strangers)]
+    assert found.stderr[0, 1] == pytest.approx(math.hypot(*alone), rel=0.05)
     assert found.n[0, 1] == 0
-    assert np.isnan(found.difference[0, 1])
     assert found.difference[0, 2] == 0
     assert np.isnan(found.p_values[0, 2])
 

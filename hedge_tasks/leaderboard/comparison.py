@@ -6,11 +6,9 @@ difference follows from the products of these columns: one matrix product for al
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import combinations
-from typing import TypeVar
 
 import numpy as np
 
@@ -59,13 +57,13 @@ class Counted:
 
 @dataclass(frozen=True)
 class Pairs:
-    """Differences of every two entries on the documents that both have; matrices of shape `(entries, entries)`.
+    """Differences of every two entries, paired by document; matrices of shape `(entries, entries)`.
 
     Attributes:
-        difference: row less column; nan where one of the two is undefined there.
+        difference: row less column; nan where one of the two is undefined.
         stderr: of the difference; nan where nothing varies, or too little is there.
         degrees: of freedom of its distribution; inf: normal.
-        n: documents.
+        n: documents that both have labelled; of sums those that count for either.
     """
 
     difference: FloatArray
@@ -103,14 +101,14 @@ class Pairs:
         return np.asarray(quantiles * self.stderr, dtype=np.float64)
 
 
-T = TypeVar("T", bound=Labelled | Counted)
-
-
 def auroc_pairs(entries: Sequence[Labelled]) -> Pairs:
-    """ROC-AUCs of every two entries, on the documents that both have labelled.
+    r"""ROC-AUCs of every two entries, each on the documents that it has labelled.
 
-    To the digit what `hedge_tasks.statistics.compare_runs` says of two: the paired jackknife by group.
+    The standard error is that of the paired jackknife by group, over the documents of either: one that only one of them
+    has labelled varies that side alone. Of entries that have labelled the same documents it is, to the digit, what
+    `hedge_tasks.statistics.compare_runs` says.
     """
+<<<<<<< HEAD
     return _pairs(entries, _aurocs, _labelled_within)
 
 
@@ -170,42 +168,70 @@ def _aurocs(entries: Sequence[Labelled]) -> Pairs:
     values, degrees = np.full(len(entries), np.nan), np.full(len(entries), np.inf)
     totals = np.zeros((len(entries), n_groups))
     certain = np.zeros(len(entries), dtype=bool)
+=======
+    ids, groups = _together(entries)
+    grouped = all(entry.grouped for entry in entries)
+    codes, n_groups = _codes(groups if grouped else ids)
+    have, totals, of_groups = _empty(entries, len(ids)), _empty(entries, n_groups), _empty(entries, n_groups)
+    values, degrees = np.full(len(entries), np.nan), np.full(len(entries), np.nan)
+>>>>>>> board
     for i, entry in enumerate(entries):
+        at = np.searchsorted(ids, entry.ids)
+        have[i, at], of_groups[i, codes[at]] = 1.0, 1.0
         if not entry.labels.any() or entry.labels.all():
             continue
         values[i], components = auroc_components(entry.values, entry.labels)
-        totals[i] = np.bincount(codes, components, n_groups)
-        try:
-            check_units(entry.labels, groups)
-        except UndefinedError:
-            continue
-        certain[i] = True
-        degrees[i] = d if (d := degrees_of_freedom(entry.labels, groups)) is not None else np.inf
-    size = np.full((len(entries), len(entries)), n_groups)
-    stderr = np.where(certain[:, None] & certain[None], _stderr(totals, size), np.nan)
-    return Pairs(
-        values[:, None] - values[None],
-        stderr,
-        np.minimum(degrees[:, None], degrees[None]),
-        np.full((len(entries), len(entries)), n, dtype=np.int64),
-    )
+        totals[i] = np.bincount(codes[at], components, n_groups)
+        degrees[i] = _degrees(entry.labels, codes[at] if of_groups[i].sum() < len(at) else None)
+    stderr = _stderr(totals, _either(of_groups))
+    certain = ~np.isnan(degrees[:, None] + degrees[None])
+    lowest = np.fmin(degrees[:, None], degrees[None])
+    both = np.asarray((have @ have.T).round(), dtype=np.int64)
+    return Pairs(values[:, None] - values[None], np.where(certain, stderr, np.nan), lowest, both)
 
 
-def _sums(entries: Sequence[Counted], statistic: Statistic) -> Pairs:
-    """Of entries with the same documents."""
-    codes, n_groups = _codes(entries[0].groups)
-    values, totals = np.full(len(entries), np.nan), np.zeros((len(entries), n_groups))
-    counts = np.zeros((len(entries), len(codes)))
-    of_groups = np.zeros((len(entries), n_groups))
+def sum_pairs(entries: Sequence[Counted], statistic: Statistic) -> Pairs:
+    """A function of sums of every two entries, each on the documents that it has.
+
+    Of entries with the same documents it is, to the digit, what `hedge_tasks.statistics.compare_sums` says.
+    """
+    ids, groups = _together(entries)
+    codes, n_groups = _codes(groups)
+    values = np.full(len(entries), np.nan)
+    counts, totals, of_groups = _empty(entries, len(ids)), _empty(entries, n_groups), _empty(entries, n_groups)
     for i, entry in enumerate(entries):
-        value, totals[i] = influences_of(entry.parts, codes, statistic, n_groups)
+        at = np.searchsorted(ids, entry.ids)
+        value, totals[i] = influences_of(entry.parts, codes[at], statistic, n_groups)
         values[i] = np.nan if value is None else value
-        counts[i] = entry.parts.reshape(len(codes), -1).any(axis=1)
+        counts[i, at] = entry.parts.reshape(len(at), -1).any(axis=1) if len(at) else 0.0
         of_groups[i] = np.bincount(codes, counts[i], n_groups) > 0
     used = _either(of_groups)
     difference = values[:, None] - values[None]
     stderr = np.where(np.isnan(difference), np.nan, _stderr(totals, used))
     return Pairs(difference, stderr, np.maximum(used - 1.0, 1.0), _either(counts))
+
+
+def _together(entries: Sequence[Labelled] | Sequence[Counted]) -> tuple[IntArray, IntArray]:
+    """All documents of any entry, ascending, and their groups."""
+    ids = np.unique(np.concatenate([entry.ids for entry in entries]))
+    groups = np.zeros(len(ids), dtype=np.int64)
+    for entry in entries[::-1]:
+        groups[np.searchsorted(ids, entry.ids)] = entry.groups
+    return ids, groups
+
+
+def _empty(entries: Sequence[object], width: int) -> FloatArray:
+    return np.zeros((len(entries), width))
+
+
+def _degrees(labels: BoolArray, groups: IntArray | None) -> float:
+    """Degrees of freedom, inf without groups; nan where nothing shows how much a class varies."""
+    try:
+        check_units(labels, groups)
+    except UndefinedError:
+        return np.nan
+    found = degrees_of_freedom(labels, groups)
+    return np.inf if found is None else float(found)
 
 
 def _either(marks: FloatArray) -> IntArray:

@@ -48,10 +48,15 @@ def read_entries(
         progress: is told the name of each file before it is looked at.
 
     Raises:
-        DataError: there is no such folder.
+        DataError: there is no such folder, or the cache cannot be made.
     """
     if not folder.is_dir():
         raise DataError(f"{folder}: no such folder")
+    try:
+        if cache is not None:
+            cache.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise DataError(f"cannot make {cache}: {error.strerror}") from error
     entries: list[Entry] = []
     refused: dict[Path, str] = {}
     known: dict[str, str] = {}

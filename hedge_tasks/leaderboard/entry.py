@@ -8,6 +8,7 @@ from typing import Any
 
 from hedge_tasks.leaderboard.columns import Columns
 from hedge_tasks.leaderboard.detector_ranks import Priced
+from hedge_tasks.leaderboard.protocol import judge_of
 from hedge_tasks.leaderboard.recomputation import Part
 from hedge_tasks.leaderboard.validation import Findings
 from hedge_tasks.statistics import Estimate
@@ -57,9 +58,7 @@ class Entry:
     @property
     def judge(self) -> str:
         """Who labelled, for people."""
-        settings = self.content["labels"]["judge"]
-        named = settings.get("judge") if isinstance(settings, Mapping) else None
-        return named if isinstance(named, str) else "unknown"
+        return judge_of(self.content)
 
     @property
     def partial(self) -> bool:

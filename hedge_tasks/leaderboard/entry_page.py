@@ -59,7 +59,6 @@ def entry_page(content: Mapping[str, Any], findings: Findings, file: str, rate: 
         aside=aside,
         remarks=[f["text"] for f in content["health"]["findings"] if not any(f["text"] in told for told in aside)],
         parts=list(_parts(content, findings)),
-        verified=findings.labels.verified and documents_part(findings).verified,
         suite=[
             (title, higher, measured_of(content["suite"][name]), findings.suite[name])
             for name, (title, higher, _) in suite_titles([content]).items()

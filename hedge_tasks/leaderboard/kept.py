@@ -99,7 +99,6 @@ def save(cache: Path, file: Path, entry: Entry, circumstances: Circumstances) ->
     place = _place(cache, file)
     part = place.with_suffix(".part")
     try:
-        cache.mkdir(parents=True, exist_ok=True)
         part.write_bytes(buffer.getvalue())
         part.replace(place)
     except OSError as error:
