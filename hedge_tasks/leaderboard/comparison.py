@@ -108,73 +108,11 @@ def auroc_pairs(entries: Sequence[Labelled]) -> Pairs:
     has labelled varies that side alone. Of entries that have labelled the same documents it is, to the digit, what
     `hedge_tasks.statistics.compare_runs` says.
     """
-<<<<<<< HEAD
-    return _pairs(entries, _aurocs, _labelled_within)
-
-
-def sum_pairs(entries: Sequence[Counted], statistic: Statistic) -> Pairs:
-    """A function of sums of every two entries, on the documents that both have.
-
-    To the digit what `hedge_tasks.statistics.compare_sums` says of two.
-    """
-    return _pairs(entries, lambda some: _sums(some, statistic), _counted_within)
-
-
-def _pairs(entries: Sequence[T], same: Callable[[Sequence[T]], Pairs], within: Callable[[T, IntArray], T]) -> Pairs:
-    """Those on the same documents together, the others two by two on what they have in common."""
-    size = len(entries), len(entries)
-    nan = np.full(size, np.nan)
-    found = Pairs(nan, nan.copy(), np.full(size, np.inf), np.zeros(size, dtype=np.int64))
-    alike: dict[bytes, list[int]] = {}
-    for i, entry in enumerate(entries):
-        alike.setdefault(entry.ids.tobytes(), []).append(i)
-    for members in alike.values():
-        _put(found, members, same([entries[i] for i in members]))
-    these: list[int]
-    those: list[int]
-    for these, those in combinations(alike.values(), 2):
-        common = np.intersect1d(entries[these[0]].ids, entries[those[0]].ids, assume_unique=True)
-        both = [*these, *those]
-        _put(found, both, same([within(entries[i], common) for i in both]), len(these))
-    return found
-
-
-def _put(found: Pairs, members: Sequence[int], some: Pairs, split: int = 0) -> None:
-    """Args: split: of the members the first ones, which are compared with the others only."""
-    place = np.ix_(members, members)
-    first = np.arange(len(members)) < split
-    kept = (first[:, None] != first[None]) if split else np.ones((len(members), len(members)), dtype=bool)
-    for name in ("difference", "stderr", "degrees", "n"):
-        whole, part = getattr(found, name), getattr(some, name)
-        whole[place] = np.where(kept, part, whole[place])
-
-
-def _labelled_within(entry: Labelled, ids: IntArray) -> Labelled:
-    kept = np.isin(entry.ids, ids, assume_unique=True)
-    return Labelled(entry.ids[kept], entry.values[kept], entry.labels[kept], entry.groups[kept], entry.grouped)
-
-
-def _counted_within(entry: Counted, ids: IntArray) -> Counted:
-    kept = np.isin(entry.ids, ids, assume_unique=True)
-    return Counted(entry.ids[kept], entry.parts[kept], entry.groups[kept])
-
-
-def _aurocs(entries: Sequence[Labelled]) -> Pairs:
-    """Of entries with the same documents."""
-    first = entries[0]
-    n = len(first.ids)
-    codes, n_groups = _codes(first.groups if first.grouped else np.arange(n))
-    groups = codes if n_groups < n else None
-    values, degrees = np.full(len(entries), np.nan), np.full(len(entries), np.inf)
-    totals = np.zeros((len(entries), n_groups))
-    certain = np.zeros(len(entries), dtype=bool)
-=======
     ids, groups = _together(entries)
     grouped = all(entry.grouped for entry in entries)
     codes, n_groups = _codes(groups if grouped else ids)
     have, totals, of_groups = _empty(entries, len(ids)), _empty(entries, n_groups), _empty(entries, n_groups)
     values, degrees = np.full(len(entries), np.nan), np.full(len(entries), np.nan)
->>>>>>> board
     for i, entry in enumerate(entries):
         at = np.searchsorted(ids, entry.ids)
         have[i, at], of_groups[i, codes[at]] = 1.0, 1.0

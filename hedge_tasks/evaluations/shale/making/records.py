@@ -206,11 +206,7 @@ def _pieces(template: str) -> Iterator[str]:
 
 
 def checks_of(wanted: Sequence[Mapping[str, Any]], words: Mapping[str, str], answer: str) -> Iterator[Question]:
-<<<<<<< HEAD
-    """What a checker is asked besides the whole, as a template's `checks` say; a count that is no number is not."""
-=======
     """What a checker is asked besides the whole, by a template's `checks`; a count that is no number is left out."""
->>>>>>> shale
     for check in wanted:
         expected: dict[str, Any] = {
             key: filled(value, words).replace("{answer}", answer) for key, value in check["expected"].items()
