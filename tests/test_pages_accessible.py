@@ -92,12 +92,33 @@ def written(path: Path, text: str) -> Path:
     return path
 
 
+def live(folder: Path) -> Path:
+    from test_view import filled
+
+    from hedge_tasks.report.live.site import Site
+
+    return written(folder / "live.html", Site(filled(folder / "results")).page("/") or "")
+
+
+def review(folder: Path) -> Path:
+    from PIL import Image
+
+    from hedge_tasks.construct.review import Item, write_review
+
+    items = [Item(str(i), {"Question": "What is it?"}, "Is it so?", [Image.new("RGB", (64, 64))]) for i in range(2)]
+    write_review(folder / "review.html", "Made records", items)
+    return folder / "review.html"
+
+
 PAGES = {
+    "a folder, live": PageKind(live),
+    "review of made records": PageKind(review),
     "report of one run": PageKind(report),
     "report of two runs": PageKind(report_of_two),
     "detectors": PageKind(detectors),
     "claims": PageKind(claims, unfold=False),
     "leaderboard, front": PageKind(leaderboard("index.html")),
+    "leaderboard, detectors": PageKind(leaderboard("detectors*.html")),
     "leaderboard, a task": PageKind(leaderboard("task*.html")),
     "leaderboard, an entry": PageKind(leaderboard("entr*.html")),
 }

@@ -22,7 +22,7 @@ class Item:
     Attributes:
         id: That the label is stored under.
         texts: What is shown, by caption.
-        claim: What the two keys answer: 1 "hallucinated", 0 "supported".
+        claim: What the two keys answer.
         images: PIL images.
     """
 
@@ -32,10 +32,15 @@ class Item:
     images: Sequence[Any] = field(default=())
 
 
-def write_review(path: Path, title: str, items: Iterable[Item]) -> None:
+def write_review(
+    path: Path, title: str, items: Iterable[Item], keys: tuple[str, str] = ("supported", "hallucinated")
+) -> None:
     """Write the queue as one HTML file that loads nothing.
 
     The labels are kept in the browser, and saved as CSV with the columns `id,label`, which the judge `labels` reads.
+
+    Args:
+        keys: What label 0 and label 1 mean, on their buttons.
 
     Raises:
         DataError: The file cannot be written.
@@ -48,7 +53,7 @@ def write_review(path: Path, title: str, items: Iterable[Item]) -> None:
         {"id": i.id, "claim": i.claim, "texts": dict(i.texts), "images": [_data_url(image) for image in i.images]}
         for i in items
     ]
-    write_whole(path, template.render(title=title, items=shown))
+    write_whole(path, template.render(title=title, items=shown, keys=keys))
 
 
 def _data_url(image: Any) -> str:

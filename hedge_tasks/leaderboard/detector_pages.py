@@ -12,7 +12,7 @@ from hedge_tasks.leaderboard.detector_ranks import PRICES, DetectorBoard, Priced
 from hedge_tasks.leaderboard.entry import Entry
 from hedge_tasks.leaderboard.entry_page import PACKAGE
 from hedge_tasks.plots.figures import ranks_chart
-from hedge_tasks.report.pages import asset, render
+from hedge_tasks.report.pages import WITH_FIGURES, asset, render
 from hedge_tasks.report.svg import picture
 from hedge_tasks.report.texts import clean
 
@@ -45,7 +45,7 @@ def detector_pages(entries: Sequence[Entry], common: Mapping[str, Any]) -> Itera
             pages.get(view, PAGE),
             render(
                 "detector_board.html.j2",
-                scripts=[asset("page.js")],
+                scripts=[*map(asset, WITH_FIGURES)],
                 styles=[asset("board.css", PACKAGE)],
                 package=PACKAGE,
                 title="Detectors: HEDGE leaderboard",

@@ -17,7 +17,7 @@ from hedge_tasks.leaderboard.suite import measured_of
 from hedge_tasks.leaderboard.validation import Findings
 from hedge_tasks.plots.figures import risk_coverage_chart, roc_chart
 from hedge_tasks.report.page import flat_settings
-from hedge_tasks.report.pages import asset, render
+from hedge_tasks.report.pages import WITH_FIGURES, asset, render
 from hedge_tasks.report.svg import picture
 from hedge_tasks.report.texts import clean
 from hedge_tasks.statistics import Estimate
@@ -43,7 +43,7 @@ def entry_page(content: Mapping[str, Any], findings: Findings, file: str, rate: 
     aside = findings.set_aside
     return render(
         "entry.html.j2",
-        scripts=[asset("page.js")],
+        scripts=[*map(asset, WITH_FIGURES)],
         styles=[asset("board.css", PACKAGE)],
         package=PACKAGE,
         title=f"{content['entry']['name']}, {content['entry']['task']}: HEDGE leaderboard",

@@ -12,7 +12,7 @@ from hedge_tasks.errors import DataError
 from hedge_tasks.plots.charts import Chart
 from hedge_tasks.plots.figures import detectors_chart, price_chart, ranks_chart
 from hedge_tasks.report.page import names_of_runs
-from hedge_tasks.report.pages import asset, render
+from hedge_tasks.report.pages import WITH_FIGURES, asset, render
 from hedge_tasks.report.svg import picture
 from hedge_tasks.runs.detector_table import DetectorTable, Rank
 from hedge_tasks.runs.fusion import Fusion
@@ -47,7 +47,7 @@ def build_detector_page(
     kept = [*claims, *[None] * (len(tables) - len(claims))]
     return render(
         "detectors.html.j2",
-        scripts=[*map(asset, ("page.js", "terms.js", "figures.js"))],
+        scripts=[*map(asset, WITH_FIGURES)],
         title="Detectors" if len(tables) > 1 else f"Detectors on {names[0]}",
         version=__version__,
         written=now()[:16].replace("T", " ") + " UTC",

@@ -22,7 +22,7 @@ from hedge_tasks.report.explorer import PAIR_BUDGET, QUESTIONS, TEXT_BUDGET, exp
 from hedge_tasks.report.heatmap import names_within_tasks, side_by_side
 from hedge_tasks.report.lead import asked_of, detector_rows, lead_chart, price_of, soundness, tiles, why_no_detector
 from hedge_tasks.report.noisy import NoisyPictures
-from hedge_tasks.report.pages import asset, render
+from hedge_tasks.report.pages import WITH_FIGURES, asset, render
 from hedge_tasks.report.pictures import BUDGET, NONE, Thumbnails, stored_documents, thumbnails
 from hedge_tasks.report.results import ResultFile, newest_rows
 from hedge_tasks.report.risk import risk_panel
@@ -34,7 +34,7 @@ from hedge_tasks.runs.model_names import short_names
 from hedge_tasks.runs.run_files import Run, now
 from hedge_tasks.statistics import Estimate
 
-SCRIPTS = ("page.js", "terms.js", "figures.js", "explorer.js", "question.js", "risk.js", "claims.js")
+SCRIPTS = (*WITH_FIGURES, "explorer.js", "question.js", "risk.js", "claims.js")
 STYLES = ("explorer.css", "heatmap.css", "sidebyside.css")
 
 

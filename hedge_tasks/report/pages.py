@@ -18,6 +18,9 @@ PACKAGE = "hedge_tasks.report"
 _STYLES = ("page.css", "figures.css")
 """Style sheets of every page."""
 
+WITH_FIGURES = ("page.js", "terms.js", "figures.js")
+"""Scripts of a page with figures and terms."""
+
 
 def render(
     template: str,

@@ -12,7 +12,8 @@ from hedge_tasks.construct.pictures.store import BATCH, Picture, PictureStore
 from hedge_tasks.construct.review import Item
 from hedge_tasks.errors import DataError, unknown
 
-CLAIM = "Does the picture fail to show this?"
+CLAIM = "Does the picture show this?"
+KEYS = ("yes, take it", "no, leave it out")
 """What people answer: `1` rejects the picture, `0` accepts it."""
 
 

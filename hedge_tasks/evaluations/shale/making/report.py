@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from hedge_tasks.construct.output import REVIEW, About, describe_set
-from hedge_tasks.construct.pictures.inspection import review_items
+from hedge_tasks.construct.pictures.inspection import KEYS, review_items
 from hedge_tasks.construct.pictures.store import Picture
 from hedge_tasks.construct.review import write_review
 from hedge_tasks.errors import DataError
@@ -195,7 +195,7 @@ def _write_review(folder: Path, made: MadeSet) -> None:
         raise DataError(f"cannot write to {folder}: {error.strerror or error}") from error
     shown = [f"{scene.prompt}\n\n{scene.ffq}\nRight answer: {scene.answer}" for _, _, scene, _ in rows]
     queue = review_items([row[0] for row in rows], [row[1] for row in rows], shown, [row[3] for row in rows])
-    write_review(folder / REVIEW, "SHALE: pictures in doubt", list(queue))
+    write_review(folder / REVIEW, "SHALE: pictures in doubt", list(queue), KEYS)
 
 
 def as_text(tables: Mapping[str, Table]) -> str:
