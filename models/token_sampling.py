@@ -264,14 +264,12 @@ class AnswerReader:
             pieces.append((whole.removeprefix(before), _rounded(logprob)))
             before = whole if whole.startswith(before) else before
             window = list(tokens[max(i - _WINDOW, 0) : i])
-            left = self._decode(window)
-            others.append(
-                tuple(
-                    (self._decode([*window, other]).removeprefix(left), _rounded(p))
-                    for other, p in likeliest[i]
-                    if other not in self._special
-                )
-            )
+            # A character that the window breaks off in is no text yet.
+            left = self._decode(window).rstrip("\ufffd")
+            instead = [(self._decode([*window, o]), _rounded(p)) for o, p in likeliest[i] if o not in self._special]
+            # Where a token changes the text before it, nobody can say what it adds.
+            told = all(whole.startswith(left) for whole, _ in instead)
+            others.append(tuple((whole.removeprefix(left), p) for whole, p in instead) if told else ())
         return tuple(pieces), (tuple(others) if any(others) else None)
 
     def _decode(self, tokens: Sequence[int]) -> str:

@@ -21,6 +21,7 @@ from hedge_tasks.data.answers import Answer, AnswerSet
 from hedge_tasks.data.spans import LabelledSpan
 from hedge_tasks.detectors.registry import get
 from hedge_tasks.errors import ConfigError, DataError
+from hedge_tasks.models.token_sampling import AnswerReader
 from hedge_tasks.runs.claim_files import keep_support, kept_support
 from hedge_tasks.runs.claims import inquiry, score_claims
 from hedge_tasks.runs.run_files import Run, load_run
@@ -129,6 +130,22 @@ def test_choices_stand_behind_the_words_of_their_claim() -> None:
     ]
     assert found[0][1].logprobs.tolist() == [-0.7, -1.2]
     assert token_choices(Answer("No mass.", tokens=tokens), claims) is None
+
+
+def test_an_alternative_to_half_a_character_is_what_it_adds() -> None:
+    """Tokens are bytes here, as in most vocabularies: \u00e9 and \u00e8 differ in their second one."""
+    vocabulary = [b"caf", b"\xc3", b"\xa9", b"\xa8", b"e"]
+
+    class Bytes:
+        def decode(self, tokens: Sequence[int], **options: Any) -> str:
+            return b"".join(vocabulary[token] for token in tokens).decode("utf-8", "replace")
+
+    reader = object.__new__(AnswerReader)
+    reader._tokenizer, reader._special = Bytes(), set()
+    pieces, others = reader._told([0, 1, 2], [-0.1, -0.2, -0.3], [[(0, -0.1)], [(1, -0.2), (4, -1.0)], [(3, -1.5)]])
+    assert "".join(text for text, _ in pieces) == "caf\u00e9"
+    assert others[2] == (("\u00e8", -1.5),)
+    assert others[1][1] == ("e", -1.0)
 
 
 def test_answers_keep_tokens_and_alternatives() -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import math
 import re
 from dataclasses import replace
 
@@ -13,6 +15,7 @@ from hypothesis import strategies as st
 from hedge_tasks.report import Options, build_report
 from hedge_tasks.report.analysis import analyse
 from hedge_tasks.report.risk import RISKS, Rule, best_thresholds, risk_panel, rules_of
+from hedge_tasks.report.texts import script_json
 
 QUICK = Options(pictures=False, curves=False)
 
@@ -58,6 +61,19 @@ def test_documents_that_a_threshold_was_tuned_on_and_those_without_label_do_not_
     held = [replace(s, held_out=i < 30) for i, s in enumerate(analysis.scores["exact"])]
     [first, *_] = rules_of(replace(analysis, scores={"exact": held}))
     assert first.n == 30
+
+
+def test_an_infinite_score_is_a_threshold_like_any_other() -> None:
+    [analysis] = analyse([finished_run(40)], curves=False)
+    scores = [
+        replace(s, numbers={**s.numbers, "se": math.inf if i < 20 else s["se"]})
+        for i, s in enumerate(analysis.scores["exact"])
+    ]
+    panel = risk_panel(replace(analysis, scores={"exact": scores}))
+    assert panel is not None
+    [rule] = [json.loads(script_json(rule)) for rule in panel["rules"] if rule["detector"] == "se"]
+    assert rule["points"][-1][0] == "inf"
+    assert rule["points"][-1][1] == 40
 
 
 def test_there_is_no_panel_without_two_kinds_of_labels() -> None:

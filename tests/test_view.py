@@ -39,7 +39,7 @@ class Sampled:
         self.definition = Definition("a-model:1", task, {"name": "plain", "user": "{question}"}, sampling)
         self.store = AnswerStore(folder)
         asked = [
-            StoredDocument(self.definition.id, f"key {i}", f"q{i}", f"Question {i}?", n=n, n_noisy=n_noisy)
+            StoredDocument(self.definition.id, f"key {task} {i}", f"q{i}", f"Question {i}?", n=n, n_noisy=n_noisy)
             for i in range(documents)
         ]
         self.store.put_documents([self.definition], asked)
@@ -93,6 +93,18 @@ def test_what_stays_away_is_said(tmp_path: Path) -> None:
     later = file.stat().st_mtime + 600
     [found] = Watch(tmp_path, wall=lambda: later).look()
     assert (found.state, found.left_s, found.quiet_s) == ("stalled", None, pytest.approx(600))
+
+
+def test_a_dead_evaluation_beside_a_live_one_is_said(tmp_path: Path) -> None:
+    dead, live, now = Sampled(tmp_path, task="dead"), Sampled(tmp_path, task="live", documents=9), [1000.0]
+    dead.draw(1)
+    watch = Watch(tmp_path, clock=lambda: now[0])
+    watch.look()
+    for _ in range(3):
+        now[0] += 100
+        live.draw(2)
+        found = {one.task: one.state for one in watch.look()}
+    assert found == {"live": "sampling", "dead": "stalled"}
 
 
 def test_a_run_of_baseline_answers_alone_is_complete_with_them(tmp_path: Path) -> None:
@@ -171,6 +183,9 @@ def test_pages_of_a_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> N
     save_run(finished_run(10, seed=1), folder / "hedge_runs")  # written a microsecond later
     assert site.page("/report") != whole
     assert len(made) == 3
+    (folder / "20260101_000000_results.json").write_text("{}")  # lmms-eval's, a little after the run file
+    site.page("/report")
+    assert len(made) == 4
 
 
 def test_a_damaged_run_file_does_not_hide_the_others(tmp_path: Path) -> None:
@@ -228,6 +243,7 @@ def test_the_server_shows_its_pages_and_nothing_else(serve: Any, tmp_path: Path)
     # A name of somebody else's that leads here: his page must not read the answers.
     assert asked(server, "/", Host="evil.example")[0] == 421
     assert asked(server, "/", Host="localhost:1")[0] == 200
+    assert asked(server, "/", Host="[")[0] == 400
 
 
 def test_for_other_machines_there_is_a_key(serve: Any) -> None:

@@ -199,10 +199,10 @@ def _asked(arguments: argparse.Namespace, finished: Run) -> _Found | None:
     asked = inquiry(finished.answer_sets, unit, **asking)
     engine.check()
     price = asked.price(engine)
-    say(f"price: {price}", sys.stderr)
     if arguments.price:
         show(arguments, asdict(price), str(price))
         return None
+    say(f"price: {price}", sys.stderr)
     supported = asked.ask(engine)
     path = keep_support(finished, supported, engine, price, settings) if arguments.keep else None
     return supported, engine, price, settings, path

@@ -189,8 +189,12 @@ def lines_of(path: str, findings: Findings) -> list[str]:
 
 
 def build(arguments: argparse.Namespace) -> int:
+    from hedge_tasks.errors import ConfigError
     from hedge_tasks.leaderboard import build_site, read_entries
 
+    entries = arguments.folder / "entries"
+    if not any(arguments.folder.glob("*.json")) and entries.is_dir():
+        raise ConfigError(f"{arguments.folder}: no entry (*.json) in it; the repository's are in {entries}")
     built = read_entries(arguments.folder, cache=arguments.cache, **options_of(arguments))
     files = build_site(built, arguments.out)
     for path, reason in built.refused.items():

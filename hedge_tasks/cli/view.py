@@ -29,7 +29,7 @@ def run(arguments: argparse.Namespace) -> int:
     site = Site(arguments.folder, Options(pictures=not arguments.no_pictures, curves=not arguments.no_curves))
     with ViewServer(site, arguments.host, arguments.port) as server:
         key = "" if server.key is None else " (whoever has this address sees the answers)"
-        say(f"{server.url}{key}. Ctrl-C ends.")
+        say(f"{server.url}{key}\nCtrl-C ends.")
         try:
             server.serve_forever()
         except KeyboardInterrupt:

@@ -230,7 +230,7 @@ def with_reasons(estimate: Estimate, reasons: Iterable[str]) -> Estimate:
 
 
 def auroc_of_pairs(pairs: Sequence[tuple[float | None, int, str | None]], **options: Any) -> Estimate:
-    """AUROC of (score, label, group); groups are resampled as a whole where every document has one."""
+    """AUROC of (score, label, group); the error is that between groups where every document has one."""
     defined = [pair for pair in pairs if pair[0] is not None]
     if pairs and len(defined) < len(pairs):
         missing = len(pairs) - len(defined)

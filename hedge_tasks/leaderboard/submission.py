@@ -20,6 +20,7 @@ from hedge_tasks.detectors.pipeline import Scores, detection_auroc, detectors_of
 from hedge_tasks.detectors.registry import get, names
 from hedge_tasks.detectors.scorer import Scorer
 from hedge_tasks.errors import ConfigError, DataError
+from hedge_tasks.io import options
 from hedge_tasks.io.files import write_whole
 from hedge_tasks.leaderboard.claims import of_run as claims_of_run
 from hedge_tasks.leaderboard.suite import of_run
@@ -66,13 +67,18 @@ def make_submission(
         scorers: what the answers are scored with; by default the run's own scorers with their detectors.
 
     Raises:
-        ConfigError: the run records no scorers, or the address is not https.
+        ConfigError: the run records no scorers, the address is not https, or name, note or parameters make no sense.
         DataError: there are no answers.
     """
     from hedge_tasks.leaderboard.schema import schema_fault
 
     if not run.answer_sets:
         raise DataError(f"{run.title}: there are no answers to submit")
+    if parameters is not None:
+        options.number("parameters", parameters, zero=False)
+    for key, told in (("name", name), ("note", note)):
+        if told is not None and (not told.strip() or not told.isprintable()):
+            raise ConfigError(f"{key}: expected a text on one line, got {told!r}")
     used = dict(scorers_of(run) if scorers is None else scorers)
     scores = {key: scorer.score(run.answer_sets) for key, scorer in used.items()}
     about = {"name": name or run.model or run.task, "task": run.task, "model": run.model, "created": run.created}

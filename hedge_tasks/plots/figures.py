@@ -285,11 +285,18 @@ def _scores_at(
 ) -> dict[str, FloatArray]:
     """By detector its score of every document at every threshold, shape `(n, steps)`; NaN where it has none."""
     from hedge_tasks.detectors.thresholds.profile import TARGETS, profile_documents
+    from hedge_tasks.errors import DataError
 
     tables = {name: np.full((len(answer_sets), len(thresholds)), np.nan) for name in names}
     ends = {"low": float(thresholds[0]), "high": float(thresholds[-1])}
     # Three detectors at every threshold at once; of the others, each partition by itself.
-    for i, profile in enumerate(profile_documents(answer_sets, trees, alpha=scorer.alpha, **ends)):
+    sampled = [i for i, answers in enumerate(answer_sets) if answers.clean] if set(names) & set(TARGETS) else []
+    mine, theirs = [answer_sets[i] for i in sampled], [trees[i] for i in sampled]
+    try:
+        of_sampled = profile_documents(mine, theirs, alpha=scorer.alpha, **ends)
+    except ValueError as error:
+        raise DataError(str(error)) from error
+    for i, profile in zip(sampled, of_sampled, strict=True):
         at = np.searchsorted(profile.thresholds, thresholds)
         for name in (name for name in names if name in profile.names):
             tables[name][i] = profile.scores[name][at]

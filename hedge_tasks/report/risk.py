@@ -7,7 +7,7 @@ can be promised is `hedge calibrate`'s business (`hedge_tasks.statistics.risk_co
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -136,6 +136,7 @@ def risk_panel(analysis: Analysis) -> dict[str, Any] | None:
 
 
 def _written(rule: Rule) -> dict[str, Any]:
-    points: Sequence[Sequence[float]] = [(p.threshold, p.n, p.n_wrong) for p in rule.points]
+    # JSON has no infinity, which an impossible answer's score is.
+    points = [(p.threshold if math.isfinite(p.threshold) else str(p.threshold), p.n, p.n_wrong) for p in rule.points]
     about = {"clustering": rule.clustering, "detector": rule.detector, "name": rule.name}
     return {**about, "n": rule.n, "wrong": rule.n_wrong, "points": points}

@@ -20,9 +20,10 @@ USAGE = """
 Args:
     predictions: a score for each answer, the higher the more likely it is hallucinated.
     references: 1 where it is hallucinated, 0 where it is not; answers with None are not counted.
-    groups: what answers share, such as an image, in the order in which they were added; resampled as a whole.
+    groups: what answers share, such as an image, in the order in which they were added; the error is between them.
     method: "delong" (the default), "bootstrap" or "percentile".
-    n_resamples, seed, confidence: of the standard error and the interval.
+    n_resamples, seed: of the two bootstraps.
+    confidence: of the interval.
 
 Returns:
     auroc: ROC-AUC; None where it is undefined, with auroc_reason.

@@ -28,7 +28,7 @@ class RiskPanel {
     const held = rule.n - n;
     const name = `${rule.name} (${rule.clustering})`;
     this.told.textContent = point
-      ? `Accept where ${name} is at most ${threshold.toPrecision(3)}: ${n} of ${rule.n} answers (${percent(n, rule.n)}) would be accepted, ${wrong} of them hallucinated (${percent(wrong, n)}). ` +
+      ? `Accept where ${name} is at most ${typeof threshold === "string" ? threshold : threshold.toPrecision(3)}: ${n} of ${rule.n} answers (${percent(n, rule.n)}) would be accepted, ${wrong} of them hallucinated (${percent(wrong, n)}). ` +
         (held ? `${held} would be held back, ${rule.wrong - wrong} of them hallucinated.` : "None would be held back.")
       : `No threshold on ${name} keeps the risk at or below ${this.number.value} %: nothing would be accepted.`;
     const share = (part) => `${100 * part / rule.n}%`;

@@ -70,8 +70,11 @@ class _Handler(BaseHTTPRequestHandler):
         """Nothing is logged: addresses may have the key in them."""
 
     def _answer(self, *, body: bool) -> None:
-        parts = urlsplit(self.path[:_LONGEST_PATH])
-        if not self._asked_of_us():
+        try:
+            parts, ours = urlsplit(self.path[:_LONGEST_PATH]), self._asked_of_us()
+        except ValueError:
+            return self._send(HTTPStatus.BAD_REQUEST, "This is no address.", body=body)
+        if not ours:
             return self._send(
                 HTTPStatus.MISDIRECTED_REQUEST, "This server answers to its own address alone.", body=body
             )

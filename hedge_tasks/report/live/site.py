@@ -134,9 +134,17 @@ class Site:
         self._runs[file] = (changed, run)
         return run
 
+    def _beside(self) -> list[tuple[Path, int]]:
+        """What a report looks at besides the run files: lmms-eval's results, and claims that are kept with a run."""
+        patterns = ("*_results.json", "*/*_results.json", "claims-*.jsonl", f"{FOLDER}/claims-*.jsonl")
+        found = {
+            file for folder in output_folders(self.folder) for pattern in patterns for file in folder.glob(pattern)
+        }
+        return [(file, file.stat().st_mtime_ns) for file in sorted(found)]
+
     def _report(self, path: str, finished: Sequence[Finished]) -> str:
         runs = [one.run for one in finished]
-        made_of = tuple((run.path, self._runs[run.path][0]) for run in runs if run.path is not None)
+        made_of = (*((run.path, self._runs[run.path][0]) for run in runs if run.path is not None), *self._beside())
         known = self._pages.get(path)
         if known is None or known[0] != made_of:
             results = result_files(output_folders(self.folder))

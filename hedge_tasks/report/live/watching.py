@@ -85,21 +85,21 @@ class Watch:
             DataError: a file cannot be read.
         """
         self._store.refresh()
-        quiet_s = self._quiet()
+        now, quiet_s = self._clock(), self._quiet()
         found = []
         for name, definition in self._store.definitions.items():
-            followed = self._followed.setdefault(name, _Followed(definition))
-            followed.take(self._store)
+            followed = self._followed.setdefault(name, _Followed(definition, now - quiet_s))
+            followed.take(self._store, now)
             if followed.documents:
-                found.append(self._sampling(followed, quiet_s))
+                found.append(self._sampling(followed, now))
         return sorted(found, key=lambda one: (STATES.index(one.state), one.task, one.model))
 
     def _quiet(self) -> float:
         times = [file.stat().st_mtime for file in self._store.files()]
         return max(0.0, self._wall() - max(times)) if times else 0.0
 
-    def _sampling(self, followed: _Followed, quiet_s: float) -> Sampling:
-        rate = followed.rate(self._clock())
+    def _sampling(self, followed: _Followed, now: float) -> Sampling:
+        rate, quiet_s = followed.rate(now), max(0.0, now - followed.last)
         missing = followed.asked - followed.done
         state = COMPLETE if not missing else QUIET if quiet_s > QUIET_S else SAMPLING
         definition = followed.definition
@@ -125,8 +125,10 @@ class Watch:
 class _Followed:
     """The draws of one definition: those that are there, and those that are awaited."""
 
-    def __init__(self, definition: Definition) -> None:
+    def __init__(self, definition: Definition, last: float) -> None:
+        """Args: last: when something last came into the store, as far as files tell."""
         self.definition = definition
+        self.last = last
         self.documents: dict[str, StoredDocument] = {}
         self._finished: dict[str, AnswerSet] = {}
         self._keys: dict[str, list[str]] = {}
@@ -146,8 +148,9 @@ class _Followed:
     def asked(self) -> int:
         return sum(map(len, self._keys.values()))
 
-    def take(self, store: AnswerStore) -> None:
+    def take(self, store: AnswerStore, now: float) -> None:
         """Count what the store has by now. A document that is complete is not looked at again."""
+        before = self.done if self._seen else None
         for document in archive.documents_of(store, self.definition).values():
             if self.documents.get(document.id) != document:
                 self.documents[document.id] = document
@@ -159,6 +162,8 @@ class _Followed:
                 self._done[name] = sum(answer is not None for answer in answers)
                 if self._done[name] == len(keys):
                     self._finished[name] = _answer_set(self.documents[name], [a for a in answers if a is not None])
+        if before is not None and self.done > before:  # another evaluation may be writing into the same store
+            self.last = now
 
     def rate(self, now: float) -> float | None:
         """Draws a second since the oldest look of the window; None before a second look, or where nothing came."""
