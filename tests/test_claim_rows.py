@@ -16,12 +16,14 @@ from evaluation import evaluate
 from openai_server import serve, texts_of
 from test_claim_table import FINDINGS, SUPPORTED, UNSUPPORTED, closed_form, scored_run, scripted
 
+from hedge_tasks.adjudication.base import Case, Verdict
 from hedge_tasks.cli import main
-from hedge_tasks.data.answers import AnswerSet
+from hedge_tasks.data.answers import Answer, AnswerSet
 from hedge_tasks.detectors import names
 from hedge_tasks.detectors.pipeline import Scores
 from hedge_tasks.errors import ConfigError, HedgeError
 from hedge_tasks.lmms import claims as module
+from hedge_tasks.lmms import processes
 from hedge_tasks.lmms.claim_metrics import ClaimAuroc, claim_metrics
 from hedge_tasks.lmms.claims import FoundClaims, TaskClaims
 from hedge_tasks.lmms.metrics import OfQuestionType, looks_at_samples
@@ -29,7 +31,7 @@ from hedge_tasks.runs.claim_files import all_kept
 from hedge_tasks.runs.claim_labels import labelled_spans
 from hedge_tasks.runs.claim_numbers import TEXT, claim_numbers
 from hedge_tasks.runs.claim_table import ClaimTable, claim_table
-from hedge_tasks.runs.claims import ScoredClaims
+from hedge_tasks.runs.claims import Price, ScoredClaims
 from hedge_tasks.runs.run_files import Run, load_run
 
 ROWS = claim_metrics()
@@ -194,6 +196,66 @@ def found_by(ranks: Sequence[Sequence[AnswerSet]], run: Run, monkeypatch: pytest
     for thread in threads:
         thread.join(60)
     return [found[rank] for rank in range(len(ranks))]
+
+
+class Comparing:
+    """A judge that fails where the reference says so."""
+
+    name, version = "comparing", "1"
+
+    def judge(self, cases: Sequence[Case]) -> list[Verdict]:
+        if any(case.reference == "broken" for case in cases):
+            raise HedgeError("the judge is gone")
+        return [Verdict(1, "", "x", "1", None) for _ in cases]
+
+    def settings(self) -> dict[str, object]:
+        return {}
+
+
+def judged_by(ranks: Sequence[Sequence[AnswerSet]], monkeypatch: pytest.MonkeyPatch) -> list[Any]:
+    """What each process finds or raises."""
+    together, found = Ranks(len(ranks)), {}
+    together.barrier = threading.Barrier(len(ranks), timeout=5)
+    monkeypatch.setattr(module, "gather", together.gather)
+    monkeypatch.setattr(processes, "gather", together.gather)
+
+    def work(rank: int) -> None:
+        together.of_thread.rank = rank
+        task = TaskClaims.from_config({"support": "words"}, "t")
+        assert task is not None
+        task.judge = Comparing()
+        try:
+            found[rank] = task.judged(ranks[rank], {}, None)
+        except (HedgeError, threading.BrokenBarrierError) as error:
+            found[rank] = error
+
+    threads = [threading.Thread(target=work, args=(rank,)) for rank in range(len(ranks))]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(60)
+    return [found[rank] for rank in range(len(ranks))]
+
+
+def test_whether_there_are_references_is_a_question_for_all_processes(monkeypatch: pytest.MonkeyPatch) -> None:
+    def answers(id: str, reference: str | None) -> AnswerSet:
+        return AnswerSet(id, Answer("A mass."), (Answer("A mass."),), question="q", reference=reference)
+
+    known, silent, broken = answers("a", "A cyst."), answers("b", None), answers("c", "broken")
+    one, other, nothing = judged_by([[known], [silent], []], monkeypatch)
+    assert [list(one), list(other), nothing] == [["a"], ["b"], {}]
+    for found in judged_by([[silent], [], [silent]], monkeypatch):
+        assert isinstance(found, HedgeError)
+        assert "no references" in str(found)
+    for found in judged_by([[known], [], [broken]], monkeypatch):
+        assert isinstance(found, HedgeError)
+        assert str(found) == "the judge is gone"
+
+
+def test_a_process_without_answers_does_not_lower_the_draws_of_the_price() -> None:
+    nothing, some, more = Price(0, 0, 0, 0, 0, 0, ""), Price(2, 5, 6, 30, 0, 0, ""), Price(1, 1, 8, 8, 0, 0, "")
+    assert str(nothing.with_others([more, some])) == "6 claims of 3 answers x 6 draws, no model"
+    assert nothing.with_others([nothing]).draws == 0
 
 
 @pytest.mark.slow

@@ -17,7 +17,7 @@ from hedge_tasks.claims import build_decomposition, build_entailment
 from hedge_tasks.data.answers import Answer, AnswerSet
 from hedge_tasks.data.spans import LabelledSpan
 from hedge_tasks.errors import ConfigError, DataError
-from hedge_tasks.runs.claim_labels import judged_spans
+from hedge_tasks.runs.claim_labels import check_references, judged_spans
 from hedge_tasks.runs.claim_numbers import TEXT, Labelled, column, flagged, labelled_claims, top_claim
 from hedge_tasks.runs.claim_table import ClaimRow, ClaimTable, claim_table
 from hedge_tasks.runs.claims import ScoredClaims, inquiry, score_claims
@@ -399,4 +399,5 @@ def test_a_judge_labels_every_claim_by_itself() -> None:
     ]
     assert [answers.baseline.text[s.start : s.end] for s in found] == ["A mass.", "No cyst.", "A rib.", "Hm."]
     with pytest.raises(DataError, match="no references"):
-        judged_spans((replace(answers, reference=None),), decomposed, Judge())
+        check_references(bool(one.reference) for one in (replace(answers, reference=None),))
+    check_references([False, True])

@@ -5,13 +5,14 @@ from __future__ import annotations
 import re
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 from finished_runs import finished_run
 
 from hedge_tasks.detectors.pipeline import detection_auroc
-from hedge_tasks.leaderboard import build_site, check, make_submission, read_entries, write_submission
+from hedge_tasks.leaderboard import build_site, check, kept, make_submission, read_entries, write_submission
 from hedge_tasks.leaderboard.comparison import Counted, Pairs, sum_pairs
 from hedge_tasks.leaderboard.detector_ranks import Priced, detector_board, priced
 from hedge_tasks.leaderboard.ranking import Place, places
@@ -162,6 +163,34 @@ def test_what_was_found_of_a_file_is_kept_until_it_changes(tmp_path: Path, monke
     looked.clear()
     read_entries(folder, cache=cache, thorough=True)
     assert len(looked) == 2
+
+
+def test_another_library_plug_in_or_file_of_the_package_is_another_circumstance(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert kept._versions()["numpy"] == np.__version__
+
+    def of() -> object:
+        return kept.circumstances_of(lambda task: [], False)("t")
+
+    before = of()
+    assert of() == before
+    plug_in = SimpleNamespace(dist=SimpleNamespace(name="plug-in", version="1"))
+
+    def points(group: str | None = None) -> object:
+        return [plug_in] if group == "hedge_tasks.detectors" else SimpleNamespace(groups={"hedge_tasks.detectors", "x"})
+
+    monkeypatch.setattr(kept.metadata, "entry_points", points)
+    with_plug_in = of()
+    plug_in.dist.version = "2"
+    assert with_plug_in not in (before, of())
+    (tmp_path / "words.txt").write_text("a")
+    of_folder = kept._digest(tmp_path)
+    (tmp_path / "__pycache__").mkdir()
+    (tmp_path / "__pycache__" / "x.pyc").write_text("bytecode")
+    assert kept._digest(tmp_path) == of_folder
+    (tmp_path / "words.txt").write_text("b")
+    assert kept._digest(tmp_path) != of_folder
 
 
 @pytest.mark.slow

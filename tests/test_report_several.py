@@ -165,6 +165,24 @@ def test_answers_of_all_models_stand_beside_each_other_by_question() -> None:
     assert answers_side_by_side([first, alone], ["a", "c"]) == []
 
 
+def test_what_another_edition_asks_under_the_same_id_is_another_question() -> None:
+    first, second, _ = three()
+    old, *rest = second.run.answer_sets
+    new = replace(old, question="Is there a mass?", reference="no")
+    edition = replace(second, run=replace(second.run, answer_sets=(new, *rest)))
+    [task] = answers_side_by_side([first, edition], ["a", "b"])
+    questions, (one, other) = task["questions"], task["runs"]
+    [i, j] = [k for k, question in enumerate(questions) if question["id"] == old.id]
+    assert len(questions) == len(first.run.answer_sets) + 1
+    assert (questions[i].get("question"), questions[i].get("wording")) == (old.question, None)
+    assert (questions[j]["question"], questions[j]["reference"]) == ("Is there a mass?", "no")
+    assert questions[j]["wording"] == "2"
+    assert (one["said"][j], other["said"][i]) == (None, None)
+    assert (one["said"][i], other["said"][j]) == (first.run.answer_sets[0].baseline.text, new.baseline.text)
+    assert other["labels"][j] == new.label
+    assert other["scores"]["exact"]["vase"][i] is None
+
+
 @pytest.mark.slow
 def test_hostile_and_endless_answers_are_cut_and_stay_data() -> None:
     analyses = analyse([hostile_run(), replace(hostile_run(), model="other")], curves=False)

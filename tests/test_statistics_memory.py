@@ -47,6 +47,23 @@ def test_the_oldest_is_forgotten_and_large_data_are_not_kept(monkeypatch: pytest
     assert calls[-2:] == [7, 7]
 
 
+def test_what_is_shared_cannot_be_written_into_and_large_results_are_not_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+    calls = []
+
+    @by_content()
+    def shapes(n: int) -> dict[str, tuple[np.ndarray, ...]]:
+        calls.append(n)
+        return {"of": (np.zeros(n), np.ones(n))}
+
+    for array in (*shapes(2)["of"], *shapes(2)["of"]):
+        with pytest.raises(ValueError, match="read-only"):
+            array[0] = 7
+    monkeypatch.setattr(memory, "_MOST_IN_RESULT", 6)
+    for n in (3, 3, 4, 4):
+        assert shapes(n)["of"][1].sum() == n
+    assert calls == [2, 3, 4, 4]
+
+
 @settings(max_examples=60, deadline=None)
 @given(st.lists(st.tuples(st.integers(0, 6), st.integers(1, 6)), min_size=1, max_size=40))
 def test_isotonic_regression_is_scipys(levels: list[tuple[int, int]]) -> None:

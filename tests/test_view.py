@@ -130,6 +130,12 @@ def test_a_line_under_way_is_read_once_it_is_whole_and_damage_is_counted(tmp_pat
     assert [(line.number, line.record) for line in lines] == [(2, {"a": 2}), (3, None)]
     file.write_bytes(whole)  # shorter than it was: another file under the same name
     assert [line.record for line in log.read_new(begins)] == [{"a": 1}, {"a": 2}]
+    other = RecordLog(tmp_path / "other", "x")
+    long = {"b": "longer than what was there"}
+    other.append([long, {"b": 2}, {"b": 3}])
+    other.files()[0].replace(file)
+    assert [(line.number, line.record) for line in log.read_new(begins)] == [(1, long), (2, {"b": 2}), (3, {"b": 3})]
+    assert list(log.read_new(begins)) == []
 
 
 def test_every_line_is_read_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -80,7 +80,7 @@ def run(arguments: argparse.Namespace) -> int:
     from hedge_tasks.report.claim_page import build_claim_page
     from hedge_tasks.runs.claim_agreement import joint_agreement
     from hedge_tasks.runs.claim_files import write_claim_scores
-    from hedge_tasks.runs.claim_labels import judged_spans
+    from hedge_tasks.runs.claim_labels import check_references, judged_spans
     from hedge_tasks.runs.claim_table import claim_table
     from hedge_tasks.runs.claims import score_claims
     from hedge_tasks.runs.kept_claims import has_labels
@@ -97,6 +97,7 @@ def run(arguments: argparse.Namespace) -> int:
     if judge is not None:
         n_claims = sum(len(one.decomposed.claims) for one in supported)
         say(f"labels: {judge.name} judges {n_claims} claims", sys.stderr)
+        check_references(bool(a.reference) for a in finished.answer_sets)
         spans = judged_spans(finished.answer_sets, [one.decomposed for one in supported], judge)
         by = f"judge {judge.name} ({judge.version})"
     if function is not None:

@@ -27,6 +27,10 @@ SYNC_SECONDS = 1.0
 """Between two syncs to disk at least; a model that takes longer for a batch has every batch synced."""
 
 
+ReadUpTo = tuple[int, int, int]
+"""Byte and line that a file was read up to, and which file it was (its inode)."""
+
+
 @dataclass(frozen=True)
 class Line:
     """One line of a log: its place, and the record in it or what is wrong with it."""
@@ -72,27 +76,27 @@ class RecordLog:
         for file in self.files():
             yield from read_lines(file)
 
-    def read_new(self, begins: dict[Path, tuple[int, int]]) -> Iterator[Line]:
+    def read_new(self, begins: dict[Path, ReadUpTo]) -> Iterator[Line]:
         """The lines that were finished since an earlier call, for whoever watches others write.
 
         Args:
-            begins: byte and line that each file was read up to; brought up to date. A last line without its end is
-                left for the next time, and a file that has become shorter is read from its beginning.
+            begins: how far each file was read; brought up to date. A last line without its end is left for the next
+                time, and a file that has become shorter or is another one is read from its beginning.
 
         Raises:
             DataError: a file cannot be read, or is or has a line larger than the bounds of `hedge_tasks.io.outside`.
         """
         for file in self.files():
-            at, number = begins.get(file, (0, 0))
+            at, number, inode = begins.get(file, (0, 0, None))
             try:
-                size = file.stat().st_size
-                at, number = (at, number) if at <= size else (0, 0)
                 with file.open("rb") as opened:
+                    found = os.fstat(opened.fileno())
+                    at, number = (at, number) if at <= found.st_size and inode == found.st_ino else (0, 0)
                     opened.seek(at)
                     for k, line in raw_lines(opened, str(file)):
                         if line.endswith(b"\n"):
                             yield _line(file, number + k, line)
-                            begins[file] = (opened.tell(), number + k)
+                            begins[file] = (opened.tell(), number + k, found.st_ino)
             except OSError as error:
                 raise DataError(f"cannot read {file}: {error.strerror or error}") from error
 

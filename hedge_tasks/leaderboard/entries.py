@@ -44,7 +44,7 @@ def read_entries(
 
     Args:
         cache: folder where what was found of each file is kept, so that it is looked at again only after it, its
-            manifests or this package have changed.
+            manifests, this package, plug-ins or the libraries that compute have changed.
         progress: is told the name of each file before it is looked at.
 
     Raises:

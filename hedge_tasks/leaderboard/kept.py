@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict, fields
 from functools import cache as cache_of_function
-from importlib import resources
+from importlib import metadata, resources
 from pathlib import Path
 from typing import Any
 from zipfile import BadZipFile
@@ -29,7 +29,10 @@ from hedge_tasks.leaderboard.validation import LARGEST, Findings, FindManifests
 from hedge_tasks.statistics import Estimate
 
 _PACKAGES = ("hedge_tasks", "hedge_tasks.tasks")
-_CODE = (".py", ".yaml", "_yaml", ".json", ".j2", ".css", ".js")
+_GROUPS = "hedge_tasks."
+"""How the names of entry points begin by which packages bring detectors, clusterings and their like."""
+
+_DISTRIBUTIONS = ("numpy", "scipy", "scikit-learn", "torch", "transformers", "sentence-transformers")
 _KINDS = {"Part": Part, "Coverage": Coverage}
 
 
@@ -38,12 +41,13 @@ Circumstances = Callable[[str], Sequence[Any]]
 
 
 def circumstances_of(manifests: FindManifests, thorough: bool) -> Circumstances:
-    """This package, the detectors that are here, a task's manifests, and whether NLI models are asked."""
+    """This package, detectors and versions that are here, a task's manifests, and whether NLI models are asked."""
+    versions = _versions()
 
     @cache_of_function
     def of(task: str) -> list[Any]:
         told = sha256_of([asdict(manifest) for manifest in manifests(task)])
-        return [__version__, _code(), sorted(names()), thorough, told]
+        return [__version__, _code(), versions, sorted(names()), thorough, told]
 
     return of
 
@@ -120,13 +124,30 @@ def _place(cache: Path, file: Path) -> Path:
 @cache_of_function
 def _code() -> str:
     """Digest of this package as it is installed."""
+    return "".join(_digest(Path(str(resources.files(package)))) for package in _PACKAGES)
+
+
+def _digest(folder: Path) -> str:
+    """Of all files in it but bytecode: templates, tables and weights decide findings and pages as code does."""
     digest = hashlib.sha256()
-    for package in _PACKAGES:
-        folder = Path(str(resources.files(package)))
-        for path in sorted(p for p in folder.rglob("*") if p.name.endswith(_CODE) and p.is_file()):
-            digest.update(str(path.relative_to(folder)).encode())
+    for path in sorted(p for p in folder.rglob("*") if p.is_file()):
+        if "__pycache__" not in path.parts and path.suffix not in (".pyc", ".pyo"):
+            digest.update(f"{path.relative_to(folder)}\0{path.stat().st_size}\0".encode())
             digest.update(path.read_bytes())
     return digest.hexdigest()
+
+
+def _versions() -> dict[str, str]:
+    """Of the libraries that compute, and of every package that brings an entry point."""
+    found = {}
+    for name in _DISTRIBUTIONS:
+        with suppress(metadata.PackageNotFoundError):
+            found[name] = metadata.version(name)
+    for group in metadata.entry_points().groups:
+        if group.startswith(_GROUPS):
+            brought = (point.dist for point in metadata.entry_points(group=group))
+            found |= {dist.name: dist.version for dist in brought if dist is not None}
+    return dict(sorted(found.items()))
 
 
 def _arrays(columns: Columns) -> tuple[dict[str, Any], dict[str, Any]]:

@@ -26,9 +26,9 @@ from hedge_tasks.data.answers import AnswerSet
 from hedge_tasks.errors import ConfigError, HedgeError, unknown
 from hedge_tasks.io import options
 from hedge_tasks.lmms.filters import MODEL_VARIABLES
-from hedge_tasks.lmms.processes import gather, is_first
+from hedge_tasks.lmms.processes import gather, is_first, together
 from hedge_tasks.runs.claim_files import keep_support
-from hedge_tasks.runs.claim_labels import judged_spans
+from hedge_tasks.runs.claim_labels import check_references, judged_spans
 from hedge_tasks.runs.claim_numbers import TEXT, claim_numbers
 from hedge_tasks.runs.claims import (
     Price,
@@ -161,12 +161,18 @@ class TaskClaims:
         Args:
             cases: by id what a judge sees of an answer.
             labels: folder in which a judge keeps what it is told; None for none.
+
+        Raises:
+            HedgeError: no answer of any process has a reference, or the judge fails in one of them.
         """
-        self._decomposed = decompose(answer_sets, self.unit)
-        if self.judge is None or not answer_sets:
+        decomposed = self._decomposed = together(lambda: decompose(answer_sets, self.unit))
+        judge = self.judge
+        if judge is None:
             return {}
-        keep_labels(self.judge, labels)
-        spans = judged_spans(answer_sets, self._decomposed, self.judge, cases)
+        if has_reference := gather([bool(answers.reference) for answers in answer_sets]):
+            check_references(has_reference)
+        together(lambda: keep_labels(judge, labels))
+        spans = together(lambda: judged_spans(answer_sets, decomposed, judge, cases) if answer_sets else {})
         return {id: [span.to_dict() for span in of] for id, of in spans.items()}
 
     def found(self, mine: Sequence[AnswerSet], run: Run, detectors: Sequence[str]) -> FoundClaims:
@@ -178,12 +184,12 @@ class TaskClaims:
             detectors: of claims, and `TEXT`, whose numbers the rows need.
         """
         about: dict[str, Any] = {"elsewhere": self.elsewhere, "graph": self.graph, "decomposed": self._decomposed}
-        asked = inquiry_among(mine, run.answer_sets, self.unit, **about)
-        prices = gather([asked.price(self.engine)])
+        asked = together(lambda: inquiry_among(mine, run.answer_sets, self.unit, **about))
+        prices = gather([together(lambda: asked.price(self.engine))])
         price = prices[0].with_others(prices[1:])
         if is_first():
             logger.info("{}: {}", run.task, price)
-        told = zip((answers.id for answers in mine), asked.ask(self.engine), strict=True)
+        told = zip((answers.id for answers in mine), together(lambda: asked.ask(self.engine)), strict=True)
         everything = dict(gather(list(told)))
         supported = [everything[answers.id] for answers in run.answer_sets]
         named = [name for name in detectors if name != TEXT]

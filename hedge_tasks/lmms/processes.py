@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TypeVar
 
+from hedge_tasks.errors import HedgeError
+
 Item = TypeVar("Item")
+Result = TypeVar("Result")
 
 
 def gather(items: Sequence[Item]) -> list[Item]:
@@ -19,6 +22,26 @@ def gather(items: Sequence[Item]) -> list[Item]:
     parts: list[list[Item]] = [[]] * distributed.get_world_size()
     distributed.all_gather_object(parts, list(items))
     return [item for part in parts for item in part]
+
+
+def together(work: Callable[[], Result]) -> Result:
+    """What this process's part of a work gives; where one process fails, all of them do, and none waits for it.
+
+    Every process must call it, and the work itself must not gather.
+
+    Raises:
+        HedgeError: the work failed in another process.
+        Exception: what it raised in this one.
+    """
+    try:
+        result = work()
+    except Exception as error:
+        gather([str(error) or type(error).__name__])
+        raise
+    nothing: list[str] = []
+    if failed := gather(nothing):
+        raise HedgeError(failed[0])
+    return result
 
 
 def is_first() -> bool:

@@ -21,6 +21,9 @@ _LONGEST, _SHORTEST = 1000, 60
 _QUESTION = 1000
 _DIGITS = 4
 
+Asked = tuple[str, str, str]
+"""Id, question and reference of an answer: what makes two runs' answers those to the same question."""
+
 
 def answers_side_by_side(
     analyses: Sequence[Analysis], names: Sequence[str], *, most: int = 2000, budget: int = BUDGET
@@ -35,7 +38,8 @@ def answers_side_by_side(
     Returns:
         Of each task `{"task", "runs", "clusterings", "scores", "questions"}`. A run has its place on the page, its
         names, and columns with an entry a question (None where it was not asked): `said`, `labels`, `reasons` (places
-        in `texts`), and `scores` by clustering and detector.
+        in `texts`), and `scores` by clustering and detector. Where runs ask something else under one id, or have
+        another reference, each wording is a question; `wording` numbers those after the first.
     """
     tasks = dict.fromkeys(a.run.task for a in analyses)
     of_task = {task: [i for i, a in enumerate(analyses) if a.run.task == task] for task in tasks}
@@ -71,34 +75,45 @@ def _read(task: Mapping[str, Any], most: int) -> dict[str, Any]:
 
 
 def _task(task: str, analyses: Mapping[int, Analysis], names: Sequence[str], most: int, longest: int) -> dict[str, Any]:
-    asked: dict[str, AnswerSet] = {}
+    asked: dict[Asked, AnswerSet] = {}
     for analysis in analyses.values():
         for answers in analysis.run.answer_sets[:most]:
-            asked.setdefault(answers.id, answers)
+            asked.setdefault(_asked(answers), answers)
+    # Runs on other editions of a data set ask something else under the same id.
+    wordings: dict[str, list[Asked]] = {}
+    for key in asked:
+        wordings.setdefault(key[0], []).append(key)
     clusterings = dict.fromkeys(name for a in analyses.values() for name in a.scores)
     detectors = list(dict.fromkeys(n for a in analyses.values() for n in a.detectors))
     return {
         "task": task,
         "clusterings": list(clusterings),
         "scores": {name: name_of(name) for name in detectors},
-        "questions": [_question(answers) for answers in asked.values()],
+        "questions": [_question(answers, wordings[key[0]].index(key) + 1) for key, answers in asked.items()],
         "runs": [_run(i, names[i], analysis, list(asked), longest) for i, analysis in analyses.items()],
     }
 
 
-def _question(answers: AnswerSet) -> dict[str, str]:
+def _asked(answers: AnswerSet) -> Asked:
+    return answers.id, answers.question or "", answers.reference or ""
+
+
+def _question(answers: AnswerSet, wording: int) -> dict[str, str]:
     fields = {
         "id": clean(answers.id, 200),
         "question": clean(answers.question or "", _QUESTION),
         "reference": clean(answers.reference or "", _QUESTION),
         "type": clean(answers.question_type or "", 100),
+        "wording": str(wording) if wording > 1 else "",
     }
     return {key: value for key, value in fields.items() if value}
 
 
-def _run(place: int, name: str, analysis: Analysis, ids: Sequence[str], longest: int) -> dict[str, Any]:
-    sets = {a.id: a for a in analysis.run.answer_sets}
-    verdicts = [analysis.run.verdicts.get(id) or {} for id in ids]
+def _run(place: int, name: str, analysis: Analysis, asked: Sequence[Asked], longest: int) -> dict[str, Any]:
+    by_key = {_asked(a): a for a in analysis.run.answer_sets}
+    sets = [by_key.get(key) for key in asked]
+    ids = [None if a is None else a.id for a in sets]
+    verdicts = [{} if id is None else analysis.run.verdicts.get(id) or {} for id in ids]
     reasons = [clean(str(verdict.get("reason") or ""), longest) for verdict in verdicts]
     texts = list(dict.fromkeys(reasons))
     number = {text: i for i, text in enumerate(texts)}
@@ -106,17 +121,17 @@ def _run(place: int, name: str, analysis: Analysis, ids: Sequence[str], longest:
         "run": place,
         "name": name,
         "model": clean(analysis.run.model, 200),
-        "said": [clean(sets[id].baseline.text, longest) if id in sets else None for id in ids],
-        "labels": [sets[id].label if id in sets else None for id in ids],
+        "said": [None if a is None else clean(a.baseline.text, longest) for a in sets],
+        "labels": [None if a is None else a.label for a in sets],
         "texts": texts,
         "reasons": [number[reason] for reason in reasons],
         "scores": {clustering: _scores(analysis, clustering, ids) for clustering in analysis.scores},
     }
 
 
-def _scores(analysis: Analysis, clustering: str, ids: Iterable[str]) -> dict[str, list[float | None]]:
+def _scores(analysis: Analysis, clustering: str, ids: Iterable[str | None]) -> dict[str, list[float | None]]:
     by_id = {scores.id: scores for scores in analysis.scores[clustering]}
-    found = [by_id.get(id) for id in ids]
+    found = [None if id is None else by_id.get(id) for id in ids]
     columns = {
         name: [None if scores is None else _number(scores.get(name)) for scores in found] for name in analysis.detectors
     }

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -62,6 +62,19 @@ def _of_vote(place: tuple[int, int], vote: Mapping[str, Any]) -> LabelledSpan:
     return LabelledSpan(*place, label if label in (0, 1) else None, False, severity)
 
 
+def check_references(has_reference: Iterable[bool]) -> None:
+    """Claims can be judged where some answer of the run has a reference.
+
+    Args:
+        has_reference: of each answer of all processes.
+
+    Raises:
+        DataError: none has one.
+    """
+    if not any(has_reference):
+        raise DataError("there are no references that a judge could compare claims with")
+
+
 def judged_spans(
     answer_sets: Sequence[AnswerSet],
     decomposed: Sequence[Decomposed],
@@ -78,11 +91,8 @@ def judged_spans(
         about: by the answer's id what the judge sees of it besides, such as its picture.
 
     Raises:
-        DataError: no answer has a reference.
         HedgeError: what the judge raises.
     """
-    if not any(a.reference for a in answer_sets):
-        raise DataError("there are no references that a judge could compare claims with")
     known = about or {}
     cases = [
         replace(known.get(a.id, Case(a.id, a.question or "", a.reference or "", "")), id=claim.id, answer=claim.text)

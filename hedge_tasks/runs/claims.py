@@ -78,7 +78,8 @@ class Price:
         every = (self, *others)
         sums = {name: sum(getattr(one, name) for one in every) for name in ("answers", "claims")}
         asked = {name: sum(getattr(one, name) for one in every) for name in ("amount", "blind", "graph", "ccp")}
-        return replace(self, draws=min(one.draws for one in every), **sums, **asked)
+        draws = min((one.draws for one in every if one.answers), default=0)  # a process without answers has no draws
+        return replace(self, draws=draws, **sums, **asked)
 
     def __str__(self) -> str:
         text = f"{self.claims} claims of {self.answers} answers x {self.draws} draws"

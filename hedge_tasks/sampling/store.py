@@ -24,7 +24,7 @@ from loguru import logger
 
 from hedge_tasks.data.answers import Answer
 from hedge_tasks.errors import DataError
-from hedge_tasks.io.record_log import Line, RecordLog
+from hedge_tasks.io.record_log import Line, ReadUpTo, RecordLog
 from hedge_tasks.sampling.definition import Definition
 
 KIND = "answers"
@@ -127,7 +127,7 @@ class AnswerStore:
         self.conflicts: list[Line] = []
         self._answers: dict[str, Answer] = {}
         self._log = None if folder is None else RecordLog(folder, KIND, "answers")
-        self._read_up_to: dict[Path, tuple[int, int]] = {}
+        self._read_up_to: dict[Path, ReadUpTo] = {}
         if watched:
             self.refresh()
             return

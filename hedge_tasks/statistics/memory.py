@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections import OrderedDict
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import wraps
 from threading import Lock
 from typing import Any, TypeVar
@@ -16,9 +16,12 @@ Result = TypeVar("Result")
 _MOST_NUMBERS = 100_000
 """Of more numbers than this nothing is kept: their digest and their results would not be small."""
 
+_MOST_IN_RESULT = 200_000
+"""A result of more numbers than this is not kept."""
+
 
 def by_content(keep: int = 256) -> Callable[[Callable[..., Result]], Callable[..., Result]]:
-    """Have a pure function of arrays and plain values remember its last results; nobody may write into them.
+    """Have a pure function of arrays and plain values remember its last results; their arrays are read-only.
 
     Detectors that look at no clusters are the same under every clustering, and two clusterings often agree: the
     resampling of both is one.
@@ -41,6 +44,8 @@ def by_content(keep: int = 256) -> Callable[[Callable[..., Result]], Callable[..
                     known.move_to_end(key)
                     return known[key]
             result = function(*arguments)
+            if _sealed(result) > _MOST_IN_RESULT:
+                return result
             with lock:
                 known[key] = result
                 while len(known) > keep:
@@ -50,6 +55,16 @@ def by_content(keep: int = 256) -> Callable[[Callable[..., Result]], Callable[..
         return remembered
 
     return remembering
+
+
+def _sealed(result: object) -> int:
+    """Make the arrays of a result read-only, for everybody gets the same ones; how many numbers they have."""
+    if isinstance(result, np.ndarray):
+        result.setflags(write=False)
+        return result.size
+    if isinstance(result, Mapping):
+        return sum(map(_sealed, result.values()))
+    return sum(map(_sealed, result)) if isinstance(result, (tuple, list)) else 0
 
 
 def _digest(arguments: tuple[Any, ...]) -> bytes:

@@ -180,7 +180,8 @@
       const link = element("a", { href: this.address(question), textContent: question.id, className: "foreign" });
       const about = element("div", { className: "asked-of" }, foreign(question.question ?? question.id, "p", "question"));
       if (question.reference) about.append(element("div", {}, element("span", { className: "quiet", textContent: "reference: " }), foreign(question.reference)));
-      about.append(element("div", { className: "quiet" }, link, ...(question.type ? [" · ", foreign(question.type)] : [])));
+      about.append(element("div", { className: "quiet" }, link, ...(question.type ? [" · ", foreign(question.type)] : []),
+        ...(question.wording ? [` · wording ${question.wording} of this id`] : [])));
       const picture = this.picture(i);
       if (picture) about.prepend(element("img", { src: picture, alt: "picture of this question", loading: "lazy" }));
       else about.classList.add("bare");
@@ -217,12 +218,13 @@
     }
 
     address(question) {
-      return `#q=${encodeURIComponent(question.id)}`;
+      return `#q=${encodeURIComponent(question.id)}${question.wording ? `&wording=${question.wording}` : ""}`;
     }
 
     // Pictures are kept once, with the single questions of each run.
     picture(i) {
       for (const [r, run] of this.task.runs.entries()) {
+        if (run.said[i] === null) continue;
         this.images[r] ??= this.pictures(run.run);
         const address = this.images[r].get(this.task.questions[i].id);
         if (address) return address;
@@ -243,7 +245,7 @@
       const id = told.get("q");
       if (id === null || told.has("run")) return false;
       for (const task of [this.task, ...this.tasks]) {
-        const at = task.questions.findIndex((question) => question.id === id);
+        const at = task.questions.findIndex((question) => question.id === id && (question.wording ?? null) === told.get("wording"));
         if (at < 0) continue;
         if (task !== this.task) this.use(task);
         this.show(at);
