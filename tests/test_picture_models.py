@@ -7,12 +7,13 @@ import math
 import shutil
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 import pytest
 import torch
-from openai_server import serve
+from openai_server import Response, serve
 from picture_models import save_clip, save_grounding_dino, save_owlv2, save_siglip, save_stable_diffusion
 from PIL import Image, ImageDraw, ImageFont
 
@@ -23,7 +24,7 @@ from hedge_tasks.construct.pictures.inspection import inspect
 from hedge_tasks.construct.pictures.painters import painter_from
 from hedge_tasks.construct.pictures.specs import model_named
 from hedge_tasks.construct.pictures.store import Picture, PictureStore
-from hedge_tasks.errors import ConfigError
+from hedge_tasks.errors import ConfigError, HedgeError
 from hedge_tasks.models.tiny import vlm_path
 from hedge_tasks.serving.loading import ModelUnavailableError
 
@@ -66,6 +67,36 @@ def test_a_diffusion_model_paints_each_picture_by_its_own_seed(tmp_path: Path) -
     config = copied / "unet" / "config.json"
     config.write_text(config.read_text() + " ")
     assert painter_from(f"diffusers:{copied},steps=2,size=32,guidance=3.0").name != before
+
+
+def test_what_decides_the_pictures_of_a_diffusion_model_is_in_its_name(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    import huggingface_hub
+
+    commits = {None: "a" * 40, "v1": "b" * 40}
+    monkeypatch.setattr(
+        huggingface_hub,
+        "try_to_load_from_cache",
+        lambda model, file, revision: str(tmp_path / "snapshots" / commits[revision] / file),
+    )
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
+    cpu = painter_from("diffusers:org/model,steps=4").name
+    assert cpu == f"diffusers:org/model,steps=4,dtype=float32,revision={'a' * 40}"
+    assert painter_from("diffusers:org/model,steps=4,dtype=float32").name == cpu
+    assert painter_from("diffusers:org/model,steps=4,revision=v1").name == cpu.replace("a" * 40, "b" * 40)
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
+    assert painter_from("diffusers:org/model,steps=4").name == cpu.replace("float32", "bfloat16")
+    loaded: dict[str, Any] = {}
+
+    def load(kind: str, model: str, **loading: Any) -> Any:
+        loaded.update(loading)
+        return SimpleNamespace(set_progress_bar_config=lambda **_: None)
+
+    monkeypatch.setattr("hedge_tasks.perturb.induction_image.load_diffusers", load)
+    painter: Any = painter_from("diffusers:org/model,revision=v1")
+    assert painter._pipeline is not None
+    assert loaded == {"torch_dtype": torch.bfloat16, "revision": "b" * 40}
 
 
 # --- CLIP and SigLIP --------------------------------------------------------------------------------------------------
@@ -227,24 +258,62 @@ def test_vqascore_is_the_models_own_probability_and_noise_is_held_back(tmp_path:
     assert {verdict.outcome for verdict in verdicts} == {"review"}
 
 
+def forced_reply(body: dict[str, Any], odds: float) -> Any:
+    """What vLLM's server says: the word at the end is the only token that has a log-probability."""
+    word = body["messages"][-1]["content"]
+    told = {"1": {"logprob": math.log(odds if word == "Yes" else 1 - odds), "decoded_token": word}}
+    return {"choices": [{"message": {"content": "x"}, "finish_reason": "length"}], "prompt_logprobs": [None, told]}
+
+
+def test_a_failed_forced_pass_is_asked_again_and_changes_no_neighbour(tmp_path: Path) -> None:
+    odds, broken = {"a": 0.9, "b": 0.8, "c": 0.25}, {"a"}
+
+    def reply(body: dict[str, Any]) -> Response:
+        assert "prompt_logprobs" in body, "another definition of the score"
+        name = next(name for name in odds if f"'{name}'" in json.dumps(body["messages"]))
+        return (
+            Response({"error": {"message": "no"}}, 400) if name in broken else Response(forced_reply(body, odds[name]))
+        )
+
+    pictures, asked = [Picture.of(p) for p in PICTURES], [Question(name, "statement", {}) for name in odds]
+    with serve(reply) as url, PictureStore(tmp_path) as store:
+        checker = checker_from(f"vqascore:adapter=hedge_openai,model=tiny,base_url={url},max_retries=0")
+        first = store.check(checker, pictures, asked, batch=3, progress=False)
+        broken.clear()
+        second = store.check(checker, pictures, asked, batch=3, progress=False)
+    assert ",by=forced," in checker.name
+    assert first == [None, 0.8, 0.25]
+    assert second == [0.9, 0.8, 0.25]
+    assert store.remembered == 2
+
+
+def test_a_server_without_forced_passes_is_told_apart(tmp_path: Path) -> None:
+    plain = {"choices": [{"message": {"content": "x"}, "finish_reason": "length"}]}
+    with serve(lambda body: Response(plain)) as url, PictureStore(tmp_path) as store:
+        checker = checker_from(f"vqascore:adapter=hedge_openai,model=tiny,base_url={url},max_retries=0")
+        with pytest.raises(HedgeError, match="give by=answer"):
+            store.check(checker, [Picture.of(PICTURES[0])], QUESTIONS[:1], progress=False)
+    assert store.asked == 0
+    with pytest.raises(ConfigError, match="did you mean 'answer'"):
+        checker_from("vqascore:adapter=hedge_openai,model=tiny,by=anser")
+
+
 def test_vqascore_of_a_server_that_tells_no_given_words() -> None:
     answers = {"sure": ("Yes", 0.9), "unsure": ("No", 0.6), "vague": ("The figure is unclear", 0.5)}
 
     def reply(body: dict[str, Any]) -> Any:
-        if "prompt_logprobs" in body:
-            return {"choices": [{"message": {"content": "x"}, "finish_reason": "length"}]}
+        assert "prompt_logprobs" not in body
         shown = json.dumps(body["messages"])
         word, chance = next(answer for name, answer in answers.items() if f"'{name}'" in shown)
         tokens = [{"token": word, "logprob": math.log(chance), "bytes": list(word.encode())}]
         choice = {"message": {"content": word}, "finish_reason": "stop", "logprobs": {"content": tokens}}
         return {"choices": [choice]}
 
-    from openai_server import Response
-
     with serve(lambda body: Response(reply(body))) as url:
-        checker = checker_from(f"vqascore:adapter=hedge_openai,model=tiny,base_url={url},max_retries=0")
+        checker = checker_from(f"vqascore:adapter=hedge_openai,by=answer,model=tiny,base_url={url},max_retries=0")
         scores = checker.check(PICTURES, [Question(name, "statement", {}) for name in answers])
     assert url not in checker.name
+    assert ",by=answer," in checker.name
     assert scores[:2] == pytest.approx([0.9, 0.4], abs=1e-4)
     assert scores[2] is None
 

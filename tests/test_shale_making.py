@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import re
 from colorsys import rgb_to_hsv
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -27,6 +28,7 @@ from hedge_tasks.evaluations.shale.items import (
     Item,
     options_of,
 )
+from hedge_tasks.evaluations.shale.making.blind import _forms
 from hedge_tasks.evaluations.shale.making.drawing import draw
 from hedge_tasks.evaluations.shale.making.drawn import DrawnChecker, DrawnPainter, question_of
 from hedge_tasks.evaluations.shale.making.items import all_items, clean_items
@@ -282,6 +284,19 @@ def test_the_prefix_states_the_distractor_and_leaves_the_question() -> None:
 
 
 @pytest.mark.slow
+def test_a_choice_is_filtered_blindly_with_the_options_that_it_has(all_scenes: list[Scene]) -> None:
+    longer = [replace(scene, wrong=(*scene.wrong, *scene.near[:3])) for scene in all_scenes[:20]]
+    assert max(len(scene.wrong) for scene in longer) > 3
+    choices = {place: item for place, item in clean_items([shown(s) for s in longer]) if item.task == "mcq"}
+    assert choices
+    for place, item in choices.items():
+        offered = set(options_of(item.question).values())
+        for question, right in _forms(longer[place], "mcq"):
+            options = options_of(question)
+            assert set(options.values()) == offered
+            assert options[right] == longer[place].answer
+
+
 def test_synonyms_replace_what_is_wrong_and_nothing_else() -> None:
     for id_, item in by_scenario("syn").items():
         clean = by_scenario("clean")[id_]

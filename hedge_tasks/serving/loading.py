@@ -75,6 +75,29 @@ def resolve_model(name: str) -> str:
     return str(path)
 
 
+def hub_commit(model: str, revision: str | None, file: str) -> str | None:
+    """The commit of a model on the hub that the cache has, or else the hub; None of folders, and where neither tells.
+
+    Args:
+        revision: Branch, tag or commit; None: the default branch.
+        file: Every model of its kind has it; it is downloaded where it is not in the cache.
+    """
+    from huggingface_hub import hf_hub_download, try_to_load_from_cache
+    from huggingface_hub.errors import HFValidationError
+
+    if Path(resolve_model(model)).is_dir():
+        return None
+    try:
+        found = try_to_load_from_cache(model, file, revision=revision)
+        if not isinstance(found, str):
+            if why_hub_unreachable():
+                return None
+            found = hf_hub_download(model, file, revision=revision)
+    except (HFValidationError, OSError):  # no hub id, no such model, no access
+        return None
+    return Path(found).parent.name  # snapshots/COMMIT/FILE
+
+
 def default_device(device: str | None) -> str:
     """The device asked for, or else the GPU if there is one, or else the CPU."""
     if device is not None:

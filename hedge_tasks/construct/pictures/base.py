@@ -77,8 +77,10 @@ class Checker(Protocol):
     def name(self) -> str:
         """Its name with all settings that shape a score; no address and no key."""
 
-    def check(self, pictures: Sequence[Image.Image], questions: Sequence[Question]) -> Sequence[float | None]:
+    def check(self, pictures: Sequence[Image.Image], questions: Sequence[Question]) -> Sequence[float | str | None]:
         """A score from 0 (not shown) to 1 (shown) for each picture and its question; None where it cannot say.
+
+        A text in place of a score says why asking failed: nothing is kept, and the next time it is asked again.
 
         Args:
             pictures: 8-bit RGB, painted or noisy.

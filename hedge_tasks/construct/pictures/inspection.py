@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from hedge_tasks.adjudication.label_files import HumanLabel, by_id, read_rows
+from hedge_tasks.adjudication.label_files import by_id, read_rows
 from hedge_tasks.construct.pictures.base import ALPHA, BETA, Checker, Question, Verdict, judged
 from hedge_tasks.construct.pictures.store import BATCH, Picture, PictureStore
 from hedge_tasks.construct.review import Item
@@ -85,11 +85,17 @@ def after_review(ids: Sequence[str], verdicts: Sequence[Verdict], labels: Path) 
     for name in said:
         if name not in ids:
             raise DataError(f"{labels}: {unknown('picture', name, list(ids))}")
-    return [_after(verdict, said, name) for name, verdict in zip(ids, verdicts, strict=True)]
+    return [
+        heard(verdict, said[name].label if name in said else None) for name, verdict in zip(ids, verdicts, strict=True)
+    ]
 
 
-def _after(verdict: Verdict, said: Mapping[str, HumanLabel], name: str) -> Verdict:
-    label = said[name].label if name in said else None
+def heard(verdict: Verdict, label: int | None) -> Verdict:
+    """A verdict with what people said of it, if it was left to them.
+
+    Args:
+        label: 1 rejects, 0 accepts; None where nobody said anything.
+    """
     if verdict.outcome != "review" or label is None:
         return verdict
     if label == 1:

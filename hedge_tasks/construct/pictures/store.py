@@ -204,7 +204,7 @@ class PictureStore:
         batch: int = BATCH,
         progress: bool = True,
     ) -> list[float | None]:
-        """What a checker says of pictures; what it has said is not asked again.
+        """What a checker says of pictures; what it has said is not asked again. Where asking failed there is None.
 
         Args:
             pictures: Painted, or any others (`Picture.of`).
@@ -229,19 +229,21 @@ class PictureStore:
         return [self._scores.get(key) for key in keys]
 
     def _keep_scores(
-        self, checker: str, keys: Sequence[str], said: Sequence[float | None], questions: Sequence[Question]
+        self, checker: str, keys: Sequence[str], said: Sequence[float | str | None], questions: Sequence[Question]
     ) -> None:
         if len(said) != len(keys):
             raise HedgeError(f"checker {checker}: {len(said)} scores for {len(keys)} pictures")
-        for score in said:
+        scores = [(i, score) for i, score in enumerate(said) if not isinstance(score, str)]
+        if failed := [score for score in said if isinstance(score, str)]:
+            logger.warning("{}: {} of {} scores failed, first: {}", checker, len(failed), len(said), failed[0])
+        for _, score in scores:
             if score is not None and not 0 <= score <= 1:
                 raise HedgeError(f"checker {checker}: a score of {score}, which is not from 0 to 1")
         # Models give slightly other numbers in other batches; what is beyond these digits would depend on a kill.
-        rounded = [None if score is None else round(float(score), SCORE_DECIMALS) for score in said]
-        rows = zip(keys, rounded, questions, strict=True)
+        rounded = [(i, None if score is None else round(float(score), SCORE_DECIMALS)) for i, score in scores]
         self._scores.keep(
-            (key, score, {"score": score, "checker": checker, "question": asdict(question)})
-            for key, score, question in rows
+            (keys[i], score, {"score": score, "checker": checker, "question": asdict(questions[i])})
+            for i, score in rounded
         )
         self.asked += len(keys)
 

@@ -71,8 +71,8 @@ class ShaleTask(HedgeTask):
     """What all have in common."""
 
     not_on_hub: ClassVar[Mapping[str, str]] = {
-        DATASET: "SHALE is not on the hub: `hedge data shale` builds it from its download, `hedge data shale-synth` "
-        "draws a small set of its shape (see the README)."
+        DATASET: "SHALE is not on the hub: `hedge data shale` builds it from its download, `hedge make shale` makes "
+        "a set of its shape (see the README)."
     }
 
     def kept(self, document: Mapping[str, Any]) -> Mapping[str, Any]:

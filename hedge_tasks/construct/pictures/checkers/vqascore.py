@@ -15,7 +15,7 @@ from PIL import Image
 from hedge_tasks.construct.pictures.base import Question
 from hedge_tasks.construct.pictures.specs import model_named
 from hedge_tasks.data.answers import Answer
-from hedge_tasks.errors import ConfigError
+from hedge_tasks.errors import ConfigError, HedgeError, unknown
 from hedge_tasks.io import options
 from hedge_tasks.replies.yes_no import read_yes_no
 from hedge_tasks.serving.loading import resolve_model
@@ -26,6 +26,8 @@ _SHAPES_NOTHING = (
     *("batch_size", "max_batch_size", "draws_per_batch", "device", "device_map"),
 )
 """Arguments of adapters that are no part of the name: where the model is, and how fast it is asked."""
+
+_FORCED, _ANSWER = _WAYS = ("forced", "answer")
 
 _MOST_TOKENS = 8
 """Of an answer where a server does not tell how likely given words are."""
@@ -38,18 +40,20 @@ class VqaScore:
     trained to say nothing but these two words; a chat model has other beginnings ("The figure ..."), and their share
     says nothing about the picture.
 
-    Both probabilities come from forced passes (`forced_logprobs`). Where a server does not make these, the model is
-    asked, and the log-probability of its own yes or no counts; where it has none either, the checker cannot say.
+    Both probabilities come from forced passes (`forced_logprobs`). For servers that do not make these there is
+    `by=answer`: the model is asked, and the log-probability of its own yes or no counts; where it has none either, the
+    checker cannot say. That is another score, so it has another name, and no failure turns one into the other.
 
     Args:
         adapter: One of our adapters for lmms-eval, such as `hedge_hf` or `hedge_openai`.
+        by: "forced" or "answer"; by default "forced" where the adapter has forced passes.
         arguments: As for lmms-eval's `--model_args`.
 
     Raises:
         ConfigError: There is no such adapter, or an argument makes no sense.
     """
 
-    def __init__(self, adapter: str = "hedge_hf", **arguments: Any) -> None:
+    def __init__(self, adapter: str = "hedge_hf", *, by: str | None = None, **arguments: Any) -> None:
         from hedge_tasks.lmms.plugin import adapter_class
 
         if "api_key" in arguments:
@@ -57,27 +61,54 @@ class VqaScore:
         known = adapter_class(options.text("adapter", adapter))
         if not hasattr(known, "answer_conversations"):
             raise ConfigError(f"adapter {adapter!r} answers no conversations that belong to no task")
+        forces = hasattr(known, "forced_logprobs")
+        if by is not None and by not in _WAYS:
+            raise unknown("way to ask", str(by), _WAYS)
+        if by == _FORCED and not forces:
+            raise ConfigError(f"adapter {adapter!r} makes no forced passes: give by={_ANSWER}")
+        self._by = by or (_FORCED if forces else _ANSWER)
         kept = {key: value for key, value in arguments.items() if key not in _SHAPES_NOTHING}
         if "pretrained" in arguments:
             kept["pretrained"] = model_named(str(arguments["pretrained"]))
             arguments["pretrained"] = resolve_model(str(arguments["pretrained"]))
         self._model = known(**arguments)
         shown = ",".join(f"{key}={value}" for key, value in sorted(kept.items()))
-        self.name = f"vqascore:{adapter},{shown},prompt={_prompt()['digest'][:8]}"
+        self._has_forced = False
+        self.name = f"vqascore:{adapter},{shown},by={self._by},prompt={_prompt()['digest'][:8]}"
 
-    def check(self, pictures: Sequence[Image.Image], questions: Sequence[Question]) -> list[float | None]:
+    def check(self, pictures: Sequence[Image.Image], questions: Sequence[Question]) -> list[float | str | None]:
+        """As `Checker.check`.
+
+        Raises:
+            HedgeError: The model makes no forced passes, not even about a blank picture.
+        """
         asked = [_conversation(picture, question) for picture, question in zip(pictures, questions, strict=True)]
-        words = _prompt()["yes"], _prompt()["no"]
-        forced = getattr(self._model, "forced_logprobs", None)
-        if forced is None:
+        if self._by == _ANSWER:
             return self._answered(asked)
-        said = forced([turns for turns in asked for _ in words], [*words] * len(asked))
-        pairs = list(zip(said[::2], said[1::2], strict=True))
-        if any(isinstance(answer, str) for pair in pairs for answer in pair):
-            return self._answered(asked)
-        return [p_yes(_logprob(yes), _logprob(no)) for yes, no in pairs]
+        scores = self._forced(asked)
+        if len(asked) > 1:  # adapters may give up a batch at its first failure, which says nothing about the others
+            failed = [isinstance(score, str) for score in scores]
+            scores = [
+                self._forced([turns])[0] if again else score
+                for turns, score, again in zip(asked, scores, failed, strict=True)
+            ]
+        self._has_forced |= any(not isinstance(score, str) for score in scores)
+        if scores and not self._has_forced:
+            blank = _conversation(Image.new("RGB", (64, 64), "white"), Question("a house", "statement", {}))
+            [reason] = self._forced([blank])
+            if isinstance(reason, str):
+                raise HedgeError(f"{self.name}: {reason}; for a server without forced passes give by={_ANSWER}")
+            self._has_forced = True
+        return scores
 
-    def _answered(self, conversations: Sequence[list[dict[str, Any]]]) -> list[float | None]:
+    def _forced(self, conversations: Sequence[list[dict[str, Any]]]) -> list[float | str | None]:
+        """Scores; a text in place of one says why a pass failed."""
+        words = _prompt()["yes"], _prompt()["no"]
+        said = self._model.forced_logprobs([t for t in conversations for _ in words], [*words] * len(conversations))
+        pairs = zip(said[::2], said[1::2], strict=True)
+        return [_why_not(pair) or p_yes(*map(_logprob, pair)) for pair in pairs]
+
+    def _answered(self, conversations: Sequence[list[dict[str, Any]]]) -> list[float | str | None]:
         answers = self._model.answer_conversations(conversations, max_new_tokens=_MOST_TOKENS)
         return [_of_answer(answer) for answer in answers]
 
@@ -94,6 +125,10 @@ def p_yes(yes: float | None, no: float | None) -> float | None:
         return None
     difference = no - yes
     return 1 / (1 + math.exp(difference)) if difference < 700 else 0.0
+
+
+def _why_not(pair: Sequence[Answer | str]) -> str | None:
+    return next((one or "a forced pass failed" for one in pair if isinstance(one, str)), None)
 
 
 def _logprob(answer: Answer | str) -> float | None:

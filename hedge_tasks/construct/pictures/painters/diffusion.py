@@ -29,6 +29,7 @@ class DiffusionPainter:
         steps, guidance, size: Of the pipeline: number of denoising steps, guidance scale, side of the (square) picture
             in pixels. None leaves it to the model.
         dtype: Of the weights; by default bfloat16 on a GPU, else float32.
+        revision: On the hub. Name and weights are those of the commit that it (or the default branch) is at.
 
     Raises:
         ConfigError: A value makes no sense.
@@ -42,6 +43,7 @@ class DiffusionPainter:
         guidance: float | None = None,
         size: int | None = None,
         dtype: str | None = None,
+        revision: str | None = None,
     ) -> None:
         self._model = options.text("model", model)
         self._call: dict[str, Any] = {}
@@ -53,12 +55,26 @@ class DiffusionPainter:
             self._call |= dict.fromkeys(("width", "height"), options.count("size", size, at_least=8))
         if dtype is not None and dtype not in _DTYPES:
             raise unknown("dtype", str(dtype), _DTYPES)
-        self._dtype = dtype
-        self._settings = {"steps": steps, "guidance": guidance, "size": size, "dtype": dtype}
+        self._given_dtype = dtype
+        self._given_revision = None if revision is None else options.text("revision", str(revision))
+        self._settings = {"steps": steps, "guidance": guidance, "size": size}
 
     @cached_property
     def name(self) -> str:
-        return named("diffusers", self._model, **self._settings)
+        return named("diffusers", self._model, **self._settings, dtype=self._dtype, revision=self._revision)
+
+    @cached_property
+    def _dtype(self) -> str:
+        import torch
+
+        return self._given_dtype or ("bfloat16" if torch.cuda.is_available() else "float32")
+
+    @cached_property
+    def _revision(self) -> str | None:
+        """The commit on the hub; what was given where that cannot be told, and then nothing can be loaded either."""
+        from hedge_tasks.serving.loading import hub_commit
+
+        return hub_commit(self._model, self._given_revision, "model_index.json") or self._given_revision
 
     def paint(self, orders: Sequence[Order]) -> list[Image.Image]:
         import torch
@@ -80,7 +96,7 @@ class DiffusionPainter:
         from hedge_tasks.perturb.induction_image import load_diffusers
         from hedge_tasks.serving.loading import resolve_model
 
-        dtype = getattr(torch, self._dtype or ("bfloat16" if torch.cuda.is_available() else "float32"))
-        pipeline = load_diffusers("AutoPipelineForText2Image", resolve_model(self._model), torch_dtype=dtype)
+        loading = {"torch_dtype": getattr(torch, self._dtype), "revision": self._revision}
+        pipeline = load_diffusers("AutoPipelineForText2Image", resolve_model(self._model), **loading)
         pipeline.set_progress_bar_config(disable=True)
         return pipeline

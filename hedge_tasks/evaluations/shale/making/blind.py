@@ -17,7 +17,7 @@ from hedge_tasks.construct.prompts import load_prompt
 from hedge_tasks.construct.writers import Writer
 from hedge_tasks.evaluations.shale.items import options_of
 from hedge_tasks.evaluations.shale.judge import read
-from hedge_tasks.evaluations.shale.making.items import LETTERS, listed
+from hedge_tasks.evaluations.shale.making.items import LETTERS, listed, wrong_options
 from hedge_tasks.evaluations.shale.making.records import Scene
 from hedge_tasks.replies.parsing import HEDGE
 from hedge_tasks.replies.text import normalise
@@ -65,7 +65,7 @@ def _forms(scene: Scene, task: str) -> list[tuple[str, str]]:
         return [(scene.asking(scene.answer), "yes"), (scene.asking(scene.wrong[0]), "no")]
     if task == "ffq":
         return [(scene.ffq, scene.answer)]
-    wrong = scene.wrong[: len(LETTERS) - 1]
+    wrong = wrong_options(scene)
     return [
         (listed(scene.ffq, [*wrong[:place], scene.answer, *wrong[place:]]), LETTERS[place])
         for place in range(len(LETTERS))

@@ -29,6 +29,11 @@ def listed(question: str, options: Sequence[str]) -> str:
     return f"{question} {texts}"
 
 
+def wrong_options(scene: Scene) -> Sequence[str]:
+    """What a choice offers besides the right answer; the first one misleads. Blind models are offered the same."""
+    return scene.wrong[: len(LETTERS) - 1]
+
+
 def image_name(number: int, scenario: str) -> str:
     """Of the picture of the scene of this number, from 0."""
     ending = "" if scenario == CLEAN else f"-{scenario}"
@@ -79,7 +84,7 @@ class _Balance:
 
 
 def _clean(scene: Scene, place: int, *, positive: bool, right: int, rng: random.Random) -> dict[str, Item]:
-    wrong = rng.sample(scene.wrong, len(LETTERS) - 1)
+    wrong = rng.sample(wrong_options(scene), len(LETTERS) - 1)
     question = listed(scene.ffq, [*wrong[:right], scene.answer, *wrong[right:]])
     texts = {
         "ynq": (scene.asking(scene.answer if positive else scene.wrong[0]), "Yes" if positive else "No"),

@@ -10,13 +10,13 @@ import hashlib
 import json
 import random
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any
 
 from PIL import Image
 
 from hedge_tasks.construct.pictures.base import ALPHA, BETA, Checker, Order, Painter, Question, Verdict
-from hedge_tasks.construct.pictures.inspection import inspect
+from hedge_tasks.construct.pictures.inspection import heard, inspect
 from hedge_tasks.construct.pictures.store import BATCH, Picture, PictureStore
 from hedge_tasks.evaluations.shale.items import CLEAN, IMAGE_SCENARIOS, NOISY_SCENARIOS
 from hedge_tasks.evaluations.shale.making.drawn import question_of
@@ -117,7 +117,7 @@ def show(
                 verdicts[i][scenario] = Verdict({}, None, None, "rejected", f"not painted: {reason}")
         for (i, picture), verdict in zip(there, said, strict=True):
             pictures[i][scenario] = picture
-            verdicts[i][scenario] = _heard(verdict, held_to.labels.get(picture_id(scenes[i], scenario)))
+            verdicts[i][scenario] = heard(verdict, held_to.labels.get(picture_id(scenes[i], scenario)))
 
     take(CLEAN, range(len(scenes)), store.paint(painter, orders, batch=batch, progress=progress))
     for scenario in (name for name in IMAGE_SCENARIOS if name in noises):
@@ -166,15 +166,6 @@ def _questions(scene: Scene, order: Order) -> list[Question]:
     if scene.drawing:
         return [question_of(scene, order.seed), *scene.checks[1:]]
     return list(scene.checks)
-
-
-def _heard(verdict: Verdict, said: int | None) -> Verdict:
-    """What people said of a picture that was left to them."""
-    if verdict.outcome != "review" or said is None:
-        return verdict
-    if said == 1:
-        return replace(verdict, outcome="rejected", reason="people say that it does not show it")
-    return replace(verdict, outcome="accepted", reason="")
 
 
 class _Inducing:
