@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 import sys
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -13,12 +15,14 @@ import numpy as np
 import pytest
 from openai_server import serve
 
+from hedge_tasks.claims import build_decomposition, build_entailment
 from hedge_tasks.claims.entailment import ENTAILMENTS
 from hedge_tasks.cli import main
 from hedge_tasks.io.json_lines import read_objects
 from hedge_tasks.registry import Entry
-from hedge_tasks.runs.claim_files import read_labels
-from hedge_tasks.runs.run_files import load_run
+from hedge_tasks.runs.claim_files import SETTING, all_kept, keep_support, kept_of, read_labels
+from hedge_tasks.runs.claims import inquiry
+from hedge_tasks.runs.run_files import Run, load_run
 
 ANSWERS = [
     ("a", "No effusion. A mass is seen.", ["No effusion.", "There is no effusion. A cyst."], [0, 1]),
@@ -391,6 +395,54 @@ def test_kept_support_of_other_texts_is_not_used(
     _, err = asked(capsys, answers, "--support", "rare")
     assert "it is of other texts" in err
     assert NeverAgain.asked == 2
+
+
+def other_support(run: Run, unit: str, when: int) -> Path:
+    """Support by words, kept by hand and written at a time."""
+    engine, of = build_entailment("words"), build_decomposition(unit)
+    inquired = inquiry(run.answer_sets, of)
+    settings = {**of.settings(), **engine.settings(), "elsewhere": True, "graph": False}
+    path = keep_support(run, inquired.ask(engine), engine, inquired.price(engine), settings)
+    os.utime(path, (when, when))
+    return path
+
+
+def test_the_support_that_counts_is_the_tasks_own_else_the_newest(
+    answers: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    run = load_run(answers)
+    paths = {unit: other_support(run, unit, when) for when, unit in enumerate(("clause", "given", "sentence"), 10)}
+    for newest in paths:  # whatever the name of its file
+        os.utime(paths[newest], (99, 99))
+        kept = kept_of(run)
+        assert kept is not None
+        assert kept.unit == newest
+        os.utime(paths[newest], (1, 1))
+    _, err = asked(capsys, answers, "--unit", "clause")
+    assert "is kept with the run: clause by words" in err
+    by_unit = {kept.unit: kept for kept in all_kept(run)}
+    own = replace(run, settings={SETTING: {"asked": dict(by_unit["clause"].settings)}})
+    found = kept_of(own)
+    assert found is not None
+    assert found.unit == "clause"
+    given = kept_of(own, lambda settings: settings["decomposition"] == "given")
+    assert given is not None
+    assert given.path == paths["given"]
+    paths["clause"].write_text("", "utf-8")
+    assert kept_of(own) is None  # no other one for it
+    given = kept_of(own, lambda settings: settings["decomposition"] == "given")
+    assert given is not None
+    assert given.path == paths["given"]
+
+
+def test_of_several_supports_the_one_that_is_used_is_named(answers: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    run = load_run(answers)
+    for when, unit in enumerate(("sentence", "clause"), 10):
+        other_support(run, unit, when)
+    _, err = asked(capsys, answers)
+    assert "2 supports of claims are kept" in err
+    assert "clause by words in" in err
+    assert "is kept with the run: clause by words" in err
 
 
 # --- other commands ---------------------------------------------------------------------------------------------------

@@ -15,7 +15,9 @@ from finished_runs import EXACT
 from test_claim_table import scripted
 
 from hedge_tasks.claims import build_decomposition, build_entailment
+from hedge_tasks.cli.leaderboard import facts_of
 from hedge_tasks.leaderboard import build_site, check, make_submission, read_entries, write_submission
+from hedge_tasks.leaderboard.board import Measure, cell_of
 from hedge_tasks.leaderboard.chain import prove_run
 from hedge_tasks.leaderboard.claims import of_run
 from hedge_tasks.leaderboard.submission import digest_of
@@ -67,7 +69,11 @@ def test_a_submission_has_the_numbers_of_the_run_and_no_text_without_leave(
 ) -> None:
     for texts, submission in submissions.items():
         aggregates = submission["claims"]["aggregates"]
-        assert aggregates.keys() == {row.detector for row in table.rows}
+        shown = {row.detector for row in table.rows}
+        assert shown <= aggregates.keys()
+        for name in aggregates.keys() - shown:  # baselines that tell nothing here: every claim is one affirmed word
+            assert name in ("claim_length", "claim_affirmed")
+            assert (aggregates[name]["pooled"]["value"], aggregates[name]["within"]["value"]) == (None, None)
         for row in table.rows:
             numbers = aggregates[row.detector]
             sign = -1 if row.reversed else 1
@@ -83,8 +89,10 @@ def test_what_can_be_is_computed_again(submissions: dict[bool, Json]) -> None:
         assert findings.problems == ()
         assert findings.claims["support"].verified is texts
         verified = {name for name, part in findings.claims.items() if part.verified}
-        by_support = {"claim_radflag", "claim_luq", "claim_contrast", "claim_elsewhere", "claim_position"}
+        by_support = {"claim_radflag", "claim_luq", "claim_contrast", "claim_position"}
         assert by_support <= verified
+        assert ("claim_elsewhere" in verified) is findings.claims["elsewhere"].verified is texts
+        assert not findings.claims["labels"].verified
         assert ("claim_rarity" in verified) is texts
         assert "claim_text" not in verified
         assert findings.detectors["exact"]["claims_luq_mean"].reason == "computed again from the support of claims"
@@ -129,11 +137,26 @@ def no_claims(submission: Json) -> None:
     del submission["documents"][0]["claims"]
 
 
-def no_position(submission: Json) -> None:
-    for of in (submission["claims"]["detectors"], submission["claims"]["aggregates"]):
-        del of["claim_position"]
+def without(name: str) -> Callable[[Json], None]:
+    def tamper(submission: Json) -> None:
+        for of in (submission["claims"]["detectors"], submission["claims"]["aggregates"]):
+            del of[name]
+        for document in submission["documents"]:
+            del document["claims"]["scores"][name]
+
+    tamper.__name__ = f"no_{name}"
+    return tamper
+
+
+def better_elsewhere(submission: Json) -> None:
     for document in submission["documents"]:
-        del document["claims"]["scores"]["claim_position"]
+        document["claims"]["scores"]["claim_elsewhere"] = [0.5 for _ in document["claims"]["labels"]]
+
+
+def no_elsewhere(submission: Json) -> None:
+    without("claim_elsewhere")(submission)
+    for document in submission["documents"]:
+        del document["claims"]["elsewhere"]
 
 
 def cheaper(submission: Json) -> None:
@@ -152,7 +175,8 @@ def no_matrix(submission: Json) -> None:
     "tamper",
     [
         *(raise_aggregate, better_scores, other_support, fewer_claims, no_claims),
-        *(no_position, cheaper, blind, no_matrix),
+        *(cheaper, blind, no_matrix, better_elsewhere, no_elsewhere),
+        *(without(f"claim_{name}") for name in ("position", "length", "affirmed", "rarity", "elsewhere")),
     ],
     ids=lambda tamper: tamper.__name__,
 )
@@ -163,6 +187,41 @@ def test_tampering_is_refused(tamper: Callable[[Json], None], submissions: dict[
         problems = found({**changed, "digest": digest_of(changed)}).problems
         assert problems
         assert "claims" in problems[0]
+
+
+def test_answers_scored_by_a_support_that_is_only_said_are_not_verified(
+    submissions: dict[bool, Json], tmp_path: Path
+) -> None:
+    """Whoever invents what an NLI model says has any ROC-AUC he likes."""
+    said = copy.deepcopy(submissions[True])
+    said["claims"]["settings"]["support"] = "nli"
+    for submission, verified in ((submissions[True], True), ({**said, "digest": digest_of(said)}, False)):
+        folder = tmp_path / str(verified)
+        folder.mkdir()
+        write_submission(folder / "a.json", submission)
+        [read] = read_entries(folder).entries
+        parts = dict(read.findings.rests_on("exact", "claims_luq_mean"))
+        assert list(parts) == ["clusters", "support", "scores"]
+        assert (parts["support"].verified, parts["scores"].verified) == (verified, True)
+        cell = cell_of(read, Measure("auroc", "", True, "claims_luq_mean", "exact"))
+        assert cell is not None
+        assert ("support" in dict(cell.reported)) is not verified
+        assert facts_of(read.findings)["claims"]["support"]["verified"] is verified
+
+
+def test_draws_of_another_image_are_asked_about_again(submissions: dict[bool, Json]) -> None:
+    """Support by another image's draws that is made up, with scores that follow from it."""
+    changed = copy.deepcopy(submissions[True])
+    mine = claims_of(changed)
+    matrix = unpacked(mine["elsewhere"], "")[..., ::-1]
+    data = base64.b64encode(np.ascontiguousarray(matrix)).decode()
+    mine["elsewhere"] = {**mine["elsewhere"], "type": "<f8", "data": data}
+    mine["scores"]["claim_elsewhere"] = (1 - matrix[..., 2].mean(axis=1)).round(9).tolist()
+    findings = found({**changed, "digest": digest_of(changed)})
+    assert findings.problems[0].startswith("documents[0].claims.elsewhere: not the support of 'words'")
+    assert findings.claims["support"].verified
+    assert not findings.claims["elsewhere"].verified
+    assert not findings.claims["claim_elsewhere"].verified
 
 
 def test_the_run_file_and_what_lies_beside_it_prove_the_claims(run: Run, submissions: dict[bool, Json]) -> None:

@@ -147,7 +147,7 @@ _Found = tuple["Sequence[Supported]", "Teller", "Price", "Mapping[str, Any]", "P
 
 def _kept(arguments: argparse.Namespace, finished: Run) -> _Found | None:
     """What is kept with the run, where it is what is asked for; no model has to be here for it."""
-    from hedge_tasks.runs.claim_files import all_kept
+    from hedge_tasks.runs.claim_files import kept_of
 
     if (
         arguments.price
@@ -156,21 +156,19 @@ def _kept(arguments: argparse.Namespace, finished: Run) -> _Found | None:
     ):
         return None
     named = arguments.unit is not None or arguments.support is not None
-    for kept in all_kept(finished):
-        unit, support = (
-            (arguments.unit or "sentence", arguments.support or "words") if named else (kept.unit, kept.name)
-        )
-        same = (kept.unit, kept.name) == (unit, support)
+    wanted = (arguments.unit or "sentence", arguments.support or "words")
+
+    def fits(settings: Mapping[str, Any]) -> bool:
         # Nobody who asks for less is told more: the blind baseline would be there that was not wanted.
-        if (
-            same
-            and kept.settings.get("graph", False) == arguments.graph
-            and kept.settings.get("ccp", False) == arguments.ccp
-            and (kept.settings.get("elsewhere", False) == (not arguments.no_elsewhere))
-        ):
-            say(f"price: nothing; the support is kept with the run ({kept.price})", sys.stderr)
-            return kept.supported, kept, kept.price, kept.settings, None
-    return None
+        asked = {"graph": arguments.graph, "ccp": arguments.ccp, "elsewhere": not arguments.no_elsewhere}
+        same = not named or (settings.get("decomposition"), settings.get("support")) == wanted
+        return same and all(settings.get(name, False) == value for name, value in asked.items())
+
+    kept = kept_of(finished, fits)
+    if kept is None:
+        return None
+    say(f"price: nothing; the support is kept with the run: {kept.title} ({kept.price})", sys.stderr)
+    return kept.supported, kept, kept.price, kept.settings, None
 
 
 def _asked(arguments: argparse.Namespace, finished: Run) -> _Found | None:
@@ -185,7 +183,7 @@ def _asked(arguments: argparse.Namespace, finished: Run) -> _Found | None:
     asking |= {"ccp": True} if arguments.ccp else {}
     settings = {**unit.settings(), **engine.settings(), **asking}
     if not arguments.price and (kept := kept_support(finished, settings)) is not None:
-        say(f"price: nothing; the support is kept with the run ({kept.price})", sys.stderr)
+        say(f"price: nothing; the support is kept with the run: {kept.title} ({kept.price})", sys.stderr)
         return kept.supported, kept, kept.price, kept.settings, None
     if arguments.unit == "atomic":
         draws = sum(len(answers.clean) for answers in finished.answer_sets) if arguments.graph else 0

@@ -163,11 +163,14 @@ def facts_of(findings: Findings) -> dict[str, Any]:
         "suite": {name: asdict(part) for name, part in findings.suite.items()},
         "clusterings": {name: asdict(part) for name, part in findings.clusterings.items()},
         "detectors": {name: {d: asdict(p) for d, p in of.items()} for name, of in findings.detectors.items()},
+        "claims": {name: asdict(part) for name, part in findings.claims.items()},
     }
 
 
 def lines_of(path: str, findings: Findings) -> list[str]:
     """Findings for people."""
+    from hedge_tasks.leaderboard.claims import CLAIM_PARTS
+
     if findings.problems:
         return [f"{path}: {text}" for text in findings.problems]
     coverage = findings.coverage
@@ -178,6 +181,7 @@ def lines_of(path: str, findings: Findings) -> list[str]:
         "labels": findings.labels,
         **findings.suite,
         **{f"clusters of {n}": part for n, part in findings.clusterings.items()},
+        **{what: findings.claims[key] for key, what in CLAIM_PARTS.items() if key in findings.claims},
     }
     for what, part in parts.items():
         lines.append(f"  {what}: {'verified' if part.verified else 'self-reported'} ({part.reason})")

@@ -191,9 +191,7 @@ def cell_of(entry: Entry, measure: Measure) -> Cell | None:
     about = entry.about(measure.clustering, measure.name)
     if about is None:
         return None
-    scores = findings.detectors[measure.clustering][measure.name]
-    clusters = ("clusters", findings.clusterings[measure.clustering])
-    checked = [documents, labels, clusters, ("scores", scores)]
+    checked = [documents, labels, *findings.rests_on(measure.clustering, measure.name)]
     return Cell(entry, stated_auroc(entry.content, measure.clustering, measure.name), about["draws"], checked)
 
 

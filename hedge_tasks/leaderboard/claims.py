@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from hedge_tasks.claims import Asked, build_entailment
+from hedge_tasks.claims import build_decomposition, build_entailment
 from hedge_tasks.claims.base import Claim, ClaimEvidence
 from hedge_tasks.claims.decomposition import Decomposed
 from hedge_tasks.claims.labels import label_of
@@ -36,7 +36,7 @@ from hedge_tasks.runs.claim_numbers import (
     text_scores,
     within,
 )
-from hedge_tasks.runs.claims import Supported, claim_evidence, groups_of
+from hedge_tasks.runs.claims import Supported, claim_evidence, groups_of, inquiry_among
 from hedge_tasks.runs.kept_claims import label_options, scored_kept
 from hedge_tasks.runs.run_files import Run
 from hedge_tasks.statistics import Comparison, Estimate, StratifiedAuroc, compare_scores, compare_within
@@ -51,6 +51,13 @@ _FREE = ("words", "object")
 
 _OF_SUPPORT = frozenset({"clean_support", "noisy_support", "contradictions", "elsewhere"})
 """What a detector may need so that its scores follow from the support alone."""
+
+CLAIM_PARTS = {
+    "support": "support of claims",
+    "elsewhere": "support of claims by another image's draws",
+    "labels": "labels of claims",
+}
+"""What of the claims themselves is verified or not, in words."""
 
 _PLACES = frozenset({"claim_position"})
 """Detectors that look at nothing but the order of the claims."""
@@ -80,7 +87,8 @@ def of_run(run: Run, *, texts: bool) -> OfRun | None:
         return None
     options = label_options(run)
     data = labelled_claims(scored, **options)
-    shown = {n: v for n in _names_of(scored) if fault_of(v := column(scored.answers, n, data)) is None}
+    # Blind baselines always, or nobody could tell those that say nothing from those that are kept silent.
+    shown = [n for n in _names_of(scored) if get(n).blind or fault_of(column(scored.answers, n, data)) is None]
     fitted, _ = text_scores(data) if len(data.labels) else (None, "")
     of_text: dict[tuple[int, int], float] = {}
     if fitted is not None and fault_of(fitted) is None:
@@ -88,7 +96,8 @@ def of_run(run: Run, *, texts: bool) -> OfRun | None:
     records = {}
     for i, one in enumerate(scored.answers):
         evidence = one.evidence
-        scores = {name: [_written(v) for v in one.scores.get(name, ())] for name in shown}
+        nothing = [math.nan] * len(one.claims)
+        scores = {name: [_written(v) for v in one.scores.get(name, nothing)] for name in shown}
         if of_text:
             scores[TEXT] = [_written(of_text.get((i, k), math.nan)) for k in range(len(one.claims))]
         record: dict[str, Any] = {
@@ -241,7 +250,8 @@ def _estimate(values: FloatArray, data: Labelled) -> Estimate:
 
 def _within(values: FloatArray, data: Labelled) -> dict[str, Any]:
     if not len(values) or fault_of(values):
-        return {**dict.fromkeys(("value", "stderr", "low", "high")), "n_pairs": 0, "reason": "no claim has a label"}
+        why = fault_of(values) if len(values) else "no claim has a label"
+        return {**dict.fromkeys(("value", "stderr", "low", "high")), "n_pairs": 0, "reason": why}
     found = within(values, data)
     return {**_rounded(found), "n_pairs": found.n_pairs, "reason": found.reason}
 
@@ -259,7 +269,8 @@ def check_claims(submission: Mapping[str, Any], answer_sets: Sequence[AnswerSet]
     """Compute everything about claims again that can be.
 
     Returns:
-        By "support" and by the name of each detector, whether it is verified; and what is wrong.
+        By "support", "elsewhere" (where it is stated) and "labels", and by the name of each detector, whether it is
+        verified; and what is wrong.
     """
     if "claims" not in submission:
         strays = [i for i, document in enumerate(submission["documents"]) if "claims" in document]
@@ -270,25 +281,39 @@ def check_claims(submission: Mapping[str, Any], answer_sets: Sequence[AnswerSet]
     except DataError as error:
         return {}, [str(error)[:300]]
     texts = all("texts" in d["claims"] and "texts" in d for d in submission["documents"])
-    support, wrong = _support_again(submission, supported, answer_sets, texts)
-    parts = {"support": support}
-    for name in submission["claims"]["detectors"]:
-        parts[name] = _part(name, support, texts)
-    asked = [name for name, part in parts.items() if name != "support" and part.verified]
+    support, elsewhere, wrong = _support_again(submission, supported, answer_sets, texts)
+    detectors = submission["claims"]["detectors"]
+    parts = {name: _part(name, support, elsewhere, texts) for name in detectors}
+    # What follows from stated numbers must follow from them, verified or not.
+    asked = [name for name, part in parts.items() if part.verified or _follows(name)]
+    parts |= {"support": support, "labels": _labelled(submission)}
+    parts |= {"elsewhere": elsewhere} if any(one.elsewhere is not None for one in supported) else {}
     wrong += islice(_score_faults(submission, evidence, asked), _MOST)
     wrong += islice(_aggregate_faults(submission, answer_sets), _MOST)
     wrong += islice(_detector_faults(submission, evidence), _MOST)
+    wrong += islice(_silent_baselines(submission, evidence, answer_sets), _MOST)
     return parts, wrong[:_MOST]
 
 
-def _part(name: str, support: Part, texts: bool) -> Part:
+def _labelled(submission: Mapping[str, Any]) -> Part:
+    by = str(submission["claims"]["labels"].get("by") or "nobody")
+    return Part(False, f"by {by[:200]}; labels of claims are not given again here")
+
+
+def _follows(name: str) -> bool:
+    return name in names("claim") and get(name).needs <= _OF_SUPPORT
+
+
+def _part(name: str, support: Part, elsewhere: Part, texts: bool) -> Part:
     if name == TEXT:
         return Part(False, "fitted to the labels by whoever submitted it")
     if name not in names("claim"):
         return Part(False, "no detector of this name is installed here")
     if name in _PLACES:
         return Part(True, "computed again from the places of the claims")
-    if get(name).needs <= _OF_SUPPORT:
+    if "elsewhere" in get(name).needs:
+        return elsewhere
+    if _follows(name):
         return Part(True, f"computed again from the support ({support.reason})")
     if get(name).needs <= {"claims", "rarity"}:
         return Part(texts, "computed again from the texts" if texts else NO_TEXTS)
@@ -297,29 +322,37 @@ def _part(name: str, support: Part, texts: bool) -> Part:
 
 def _support_again(
     submission: Mapping[str, Any], supported: Sequence[Supported], answer_sets: Sequence[AnswerSet], texts: bool
-) -> tuple[Part, list[str]]:
-    """Ask who needs no model how far the draws support the claims."""
+) -> tuple[Part, Part, list[str]]:
+    """Ask who needs no model how far the draws support the claims: the own ones, and those of another image."""
     name = str(submission["claims"]["settings"].get("support", ""))
-    if name not in _FREE:
-        return Part(False, f"the support is that of {name[:80]!r}, who is not asked again here"), []
-    if not texts:
-        return Part(False, f"the support is that of {name!r}, but {NO_TEXTS}"), []
-    asked = [
-        Asked(
-            tuple(claim.text for claim in one.decomposed.claims), tuple(answer.text for answer in (*a.clean, *a.noisy))
-        )
-        for one, a in zip(supported, answer_sets, strict=True)
-    ]
+    if name not in _FREE or not texts:
+        who = f"the support is that of {name[:80]!r}, "
+        part = Part(False, who + (f"but {NO_TEXTS}" if name in _FREE else "who is not asked again here"))
+        return part, part, []
+    decomposed = [one.decomposed for one in supported]
     try:
-        ours = build_entailment(name).support(asked)
+        asked = inquiry_among(answer_sets, answer_sets, build_decomposition("sentence"), decomposed=decomposed)
+        ours = asked.ask(build_entailment(name))
     except HedgeError as error:
-        return Part(False, f"the support cannot be computed here: {error}"[:300]), []
-    wrong = [
-        f"documents[{i}].claims: not the support of {name!r}"
-        for i, (one, matrix) in enumerate(zip(supported, ours, strict=True))
-        if not np.allclose(np.concatenate([one.clean, one.noisy], axis=1), matrix, atol=_SCORE_TOLERANCE)
-    ]
-    return Part(not wrong, f"the support is that of {name!r}, computed again"), wrong[:_MOST]
+        part = Part(False, f"the support cannot be computed here: {error}"[:300])
+        return part, part, []
+    both = list(zip(supported, ours, strict=True))
+    own = [i for i, (one, our) in enumerate(both) if not (_same(one.clean, our.clean) and _same(one.noisy, our.noisy))]
+    other = [i for i, (one, our) in enumerate(both) if one.elsewhere is not None and not _same_elsewhere(one, our)]
+    wrong = [f"documents[{i}].claims: not the support of {name!r}" for i in own]
+    wrong += [f"documents[{i}].claims.elsewhere: not the support of {name!r} by another image's draws" for i in other]
+    told = f"the support is that of {name!r}, computed again"
+    return Part(not own, told), Part(not other, f"{told} with another image's draws"), wrong[:_MOST]
+
+
+def _same(stated: npt.NDArray[np.floating[Any]], ours: npt.NDArray[np.floating[Any]]) -> bool:
+    return stated.shape == ours.shape and np.allclose(stated, ours, atol=_SCORE_TOLERANCE)
+
+
+def _same_elsewhere(stated: Supported, ours: Supported) -> bool:
+    assert stated.elsewhere is not None
+    assert ours.elsewhere is not None
+    return _same(stated.elsewhere, ours.elsewhere)
 
 
 def _score_faults(
@@ -349,7 +382,7 @@ def _aggregate_faults(submission: Mapping[str, Any], answer_sets: Sequence[Answe
 
 
 def _detector_faults(submission: Mapping[str, Any], evidence: Sequence[ClaimEvidence]) -> Iterator[str]:
-    """Prices, and who is blind; and no blind baseline may be kept silent that has a number."""
+    """Prices, and who is blind."""
     clean, noisy = (min((getattr(e, key) for e in evidence), default=0) for key in ("n_clean", "n_noisy"))
     stated = submission["claims"]["detectors"]
     for name, about in stated.items():
@@ -359,10 +392,26 @@ def _detector_faults(submission: Mapping[str, Any], evidence: Sequence[ClaimEvid
         for key in ("draws", "blind"):
             if about[key] != ours[key]:
                 yield f"claims.detectors.{name}.{key}: stated {about[key]}, computed {ours[key]}"
-    labels = [d["claims"]["labels"] for d in submission["documents"]]
-    places = [k for of in labels for k, label in enumerate(of) if label is not None]
-    if len(set(places)) > 1 and "claim_position" not in stated:
-        yield "claims.detectors: the blind baseline claim_position is missing"
+
+
+def _silent_baselines(
+    submission: Mapping[str, Any], evidence: Sequence[ClaimEvidence], answer_sets: Sequence[AnswerSet]
+) -> Iterator[str]:
+    """No blind baseline that a run always has may be left out, or the best of them would be lower."""
+    stated = submission["claims"]["detectors"]
+    if not any(one.claims for one in evidence):
+        return
+    wanted = ["claim_position", "claim_length", "claim_affirmed"]
+    several = len(set(groups_of(answer_sets))) > 1
+    wanted += ["claim_rarity"] if several else []
+    if submission["claims"]["settings"].get("elsewhere") is True:
+        wanted += ["claim_elsewhere"] if several and all(one.n_clean for one in evidence) else []
+        for i, one in enumerate(evidence):
+            if one.elsewhere is None:
+                yield f"documents[{i}].claims.elsewhere: missing, though the settings say that it was asked for"
+    for name in wanted:
+        if name not in stated:
+            yield f"claims.detectors: the blind baseline {name} is missing"
 
 
 def _close(ours: float | None, theirs: float | None, tolerance: float) -> bool:
@@ -405,7 +454,8 @@ def shown_claims(submission: Mapping[str, Any], parts: Mapping[str, Part]) -> di
     groups = [AnswerSet(d["id"], Answer(""), (), group=d["group"]) for d in submission["documents"]]
     rows = _shown(submission, groups, parts)
     about = f"{facts['settings'].get('decomposition')} by {facts['settings'].get('support')}"
-    return {"about": about, "by": facts["labels"]["by"], "support": parts.get("support"), "rows": rows}
+    told = {what: parts[key] for key, what in CLAIM_PARTS.items() if key in parts}
+    return {"about": about, "by": facts["labels"]["by"], "parts": told, "rows": rows}
 
 
 def _shown(

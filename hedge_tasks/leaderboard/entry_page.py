@@ -9,7 +9,7 @@ from hedge_tasks import __version__
 from hedge_tasks.detectors.pipeline import SCORE_NAMES, Scores, name_of
 from hedge_tasks.detectors.registry import names
 from hedge_tasks.leaderboard.board import stated_auroc, suite_titles, task_page
-from hedge_tasks.leaderboard.claims import shown_claims
+from hedge_tasks.leaderboard.claims import CLAIM_PARTS, shown_claims
 from hedge_tasks.leaderboard.entry import documents_part
 from hedge_tasks.leaderboard.protocol import parameters_of, protocol_of, weights_of
 from hedge_tasks.leaderboard.submission import stored_scores
@@ -102,6 +102,7 @@ def _parts(content: Mapping[str, Any], findings: Findings) -> Iterator[tuple[str
     for part in dict.fromkeys(findings.suite.values()):
         parts[", ".join(titles[name][0] for name, its in findings.suite.items() if its == part)] = part
     parts |= {f"clusters of {name}": part for name, part in findings.clusterings.items()}
+    parts |= {what: findings.claims[key] for key, what in CLAIM_PARTS.items() if key in findings.claims}
     for clustering, of in findings.detectors.items():
         for part in sorted(set(of.values()), key=lambda part: not part.verified):
             named = ", ".join(name for name, its in of.items() if its == part)

@@ -115,7 +115,7 @@ def _numbers(submission: Mapping[str, Any], findings: Findings) -> Iterator[_Num
         yield _Number(_RATE, _RATE, "hallucination rate", clustering, rate, False, labels)
         for detector, about in of["detectors"].items():
             called = name_of(detector) if detector in names() else clean(about["title"], 100)
-            parts = (findings.labels, findings.clusterings[clustering], findings.detectors[clustering][detector])
+            parts = [findings.labels, *(part for _, part in findings.rests_on(clustering, detector))]
             yield _Number(
                 f"{detector}_auroc",
                 "roc_auc",

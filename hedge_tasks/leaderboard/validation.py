@@ -84,6 +84,13 @@ class Findings:
     def ranked(self) -> bool:
         return not self.problems and not self.set_aside
 
+    def rests_on(self, clustering: str, detector: str) -> list[tuple[str, Part]]:
+        """What the scores of a detector of answers rest on, each with whether it is verified."""
+        parts = [("clusters", self.clusterings[clustering])]
+        if detector in names() and "claims" in get(detector).needs:
+            parts.append(("support", self.claims.get("support", Part(False, "the claims are not in it"))))
+        return [*parts, ("scores", self.detectors[clustering][detector])]
+
 
 def read_submission(path: Path) -> dict[str, Any]:
     """Read a submission's JSON.

@@ -13,7 +13,7 @@ import hashlib
 import json
 import math
 import zlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -117,6 +117,12 @@ class KeptSupport:
         return str(self.settings.get("support", ""))
 
     @property
+    def title(self) -> str:
+        """Decomposition, engine and its model in words."""
+        model = self.settings.get("model")
+        return f"{self.unit} by {self.name}" + (f" ({model})" if model else "")
+
+    @property
     def unit(self) -> str:
         """Name of the decomposition."""
         return str(self.settings.get("decomposition", ""))
@@ -160,13 +166,48 @@ def kept_support(run: Run, settings: Mapping[str, Any]) -> KeptSupport | None:
 
 
 def all_kept(run: Run) -> list[KeptSupport]:
-    """All that was kept of a run, that of its task's own settings first."""
+    """All that was kept of a run, that of its task's own settings first, then what was written last."""
     if run.path is None:
         return []
     files = sorted(run.path.parent.glob(f"claims-{glob.escape(run.path.stem[:120])}-{'[0-9a-f]' * 12}.jsonl"))
     found = [kept for path in files if (kept := _read(path, run)) is not None]
-    own = (run.settings.get(SETTING) or {}).get("asked")
-    return sorted(found, key=lambda kept: kept.settings != own)
+    own = _own(run)
+    return sorted(found, key=lambda kept: (kept.settings != own, -kept.path.stat().st_mtime_ns))
+
+
+def kept_of(run: Run, fits: Callable[[Mapping[str, Any]], bool] = lambda settings: True) -> KeptSupport | None:
+    """The support that counts for a run: its task's own, else the only one, else what was written last, with a warning.
+
+    Args:
+        fits: whether a support of these settings is what is asked for.
+
+    Returns:
+        None where nothing fits. None, too, where that of the task is there but cannot be used: another one is not taken
+        for it.
+    """
+    found, own = all_kept(run), _own(run)
+    path = None if own is None or not fits(own) else kept_path(run, own)
+    if path is not None and path.is_file() and not any(kept.settings == own for kept in found):
+        if found:
+            others = ", ".join(kept.title for kept in found)
+            logger.warning("{} is the task's own support of claims; others are not taken for it: {}", path, others)
+        return None
+    fitting = [kept for kept in found if fits(kept.settings)]
+    if len(fitting) > 1 and fitting[0].settings != own:
+        others = ", ".join(f"{kept.title} in {kept.path.name}" for kept in fitting[1:])
+        first = fitting[0]
+        logger.warning(
+            "{} supports of claims are kept with {}: {} in {} was written last and is used, not {}",
+            *(len(fitting), run.path, first.title, first.path.name, others),
+        )
+    return fitting[0] if fitting else None
+
+
+def _own(run: Run) -> Mapping[str, Any] | None:
+    """Settings of what the run's task kept."""
+    told = run.settings.get(SETTING)
+    own = told.get("asked") if isinstance(told, Mapping) else None
+    return own if isinstance(own, Mapping) else None
 
 
 def _read(path: Path, run: Run) -> KeptSupport | None:

@@ -8,19 +8,19 @@ from typing import Any
 
 from hedge_tasks.claims.labels import ERRORS, SILENT
 from hedge_tasks.errors import DataError, HedgeError
-from hedge_tasks.runs.claim_files import SETTING, KeptSupport, all_kept
+from hedge_tasks.runs.claim_files import SETTING, KeptSupport, kept_of
 from hedge_tasks.runs.claim_table import ClaimTable, claim_table
 from hedge_tasks.runs.claims import ScoredClaims, score_claims
 from hedge_tasks.runs.run_files import Run
 
 
 def scored_kept(run: Run) -> ScoredClaims | None:
-    """The claims of a run with all their scores, of what its task kept, else of the first that somebody did; or None.
+    """The claims of a run with all their scores, of the support that counts (`kept_of`); or None.
 
     Raises:
         DataError: labels in the run are none of its answers.
     """
-    kept = next(iter(all_kept(run)), None)
+    kept = kept_of(run)
     return None if kept is None else scored(run, kept)
 
 

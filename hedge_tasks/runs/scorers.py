@@ -10,7 +10,7 @@ from typing import Any
 from hedge_tasks.claims.base import ClaimEvidence
 from hedge_tasks.detectors.scorer import ClaimSource, Scorer
 from hedge_tasks.errors import ConfigError, unknown
-from hedge_tasks.runs.claim_files import all_kept
+from hedge_tasks.runs.claim_files import kept_of
 from hedge_tasks.runs.claims import claim_evidence
 from hedge_tasks.runs.protocols import Protocol
 from hedge_tasks.runs.run_files import Run
@@ -46,7 +46,7 @@ def _claims_of(run: Run) -> ClaimSource:
 
     @cache
     def known() -> Mapping[str, ClaimEvidence]:
-        kept = next(iter(all_kept(run)), None)
+        kept = kept_of(run)
         if kept is None:
             return {}
         evidence = claim_evidence(run.answer_sets, kept.supported, kept)
