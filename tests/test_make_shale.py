@@ -328,7 +328,7 @@ def test_the_command_makes_a_set_that_hedge_shale_reads(
             "--painter",
             f"openai:tiny,url={url}",
             "--checker",
-            f"vqascore:adapter=hedge_openai,model=tiny,base_url={url}",
+            f"vqascore:adapter=hedge_openai,by=answer,model=tiny,base_url={url}",
         ]
         wanted = [
             "--per-aspect",
