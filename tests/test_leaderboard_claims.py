@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+import yaml
 from finished_runs import EXACT
 from test_claim_table import scripted
 
@@ -20,6 +21,8 @@ from hedge_tasks.leaderboard import build_site, check, make_submission, read_ent
 from hedge_tasks.leaderboard.board import Measure, cell_of
 from hedge_tasks.leaderboard.chain import prove_run
 from hedge_tasks.leaderboard.claims import of_run
+from hedge_tasks.leaderboard.export import as_model_index
+from hedge_tasks.leaderboard.recomputation import Part
 from hedge_tasks.leaderboard.submission import digest_of
 from hedge_tasks.leaderboard.validation import Findings
 from hedge_tasks.runs.claim_files import keep_support, unpacked
@@ -207,6 +210,11 @@ def test_answers_scored_by_a_support_that_is_only_said_are_not_verified(
         assert cell is not None
         assert ("support" in dict(cell.reported)) is not verified
         assert facts_of(read.findings)["claims"]["support"]["verified"] is verified
+        # With labels that are judged again nothing but the support stands in the way.
+        exported = as_model_index(submission, replace(read.findings, labels=Part(True, "")))
+        [result] = yaml.safe_load(exported.strip().strip("-"))["model-index"][0]["results"]
+        aurocs = [one["args"]["checked"] for one in result["metrics"] if "of claims" in one["name"]]
+        assert set(aurocs) == {"verified" if verified else "self-reported"}
 
 
 def test_draws_of_another_image_are_asked_about_again(submissions: dict[bool, Json]) -> None:
