@@ -45,7 +45,7 @@ class SchemaContinuations:
         self._ends = np.array(sorted(ends), dtype=np.int64)
         self._size = size
         # Without blanks that a model could go on with for ever.
-        options = {"whitespace_flexible": False, "item_separator": ", ", "key_separator": ": "}
+        options: Any = {"whitespace_flexible": False, "item_separator": ", ", "key_separator": ": "}
         grammar = llguidance.LLMatcher.grammar_from_json_schema(json.dumps(schema), overrides=options)
         self._matcher = llguidance.LLMatcher(_tokens_of(tokenizer, tuple(sorted(ends)), size), grammar)
         if self._matcher.is_error():

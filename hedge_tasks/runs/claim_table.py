@@ -13,6 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from hedge_tasks.detectors.base import Detector
+from hedge_tasks.detectors.pipeline import auroc_of_pairs
 from hedge_tasks.detectors.registry import get
 from hedge_tasks.errors import ConfigError, DataError
 from hedge_tasks.runs.claim_numbers import (
@@ -38,7 +39,6 @@ from hedge_tasks.statistics import (
     StratifiedAuroc,
     compare_scores,
     compare_within,
-    estimate_auroc,
     holm,
 )
 
@@ -86,7 +86,7 @@ class AnswerRow:
     """The mean or maximum over an answer's claims as a detector of whole answers.
 
     Attributes:
-        detector: such as `claim_luq_mean`.
+        detector: such as `claims_luq_mean`, which is registered; others are only here.
         estimate: AUROC against the answers' labels.
         spearman: rank correlation with the share of hallucinated claims; None where it is undefined.
     """
@@ -285,13 +285,15 @@ def _answer_rows(
             continue
         for how, function in (("mean", np.mean), ("max", np.max)):
             values = np.array([function(_known(scored.answers[i], name)) for i in places], dtype=np.float64)
-            estimate = estimate_auroc(
-                values, [labels[i] for i in places], groups=[groups[i] for i in places], method="delong"
-            )
+            # As for every detector of answers, so that a number has one interval.
+            pairs = [
+                (None if np.isnan(v) else float(v), labels[i], groups[i]) for v, i in zip(values, places, strict=True)
+            ]
+            estimate = auroc_of_pairs(pairs)
             shares = [wrong[i] for i in places]
             varied = len(places) > 2 and np.ptp(values) > 0 and np.ptp(shares) > 0
             correlation = float(spearmanr(values, shares).statistic) if varied else None
-            found.append(AnswerRow(f"{name}_{how}", estimate, correlation))
+            found.append(AnswerRow(f"claims_{name.removeprefix('claim_')}_{how}", estimate, correlation))
     return tuple(found), told
 
 

@@ -2,6 +2,10 @@
 
 They are there where claims and their support are kept with a run: by `hedge claims RUN --keep`, or a task with
 `claims`.
+
+Example:
+    >>> sorted(name for name in globals() if name.startswith("claims_"))[:2]
+    ['claims_contradiction_max', 'claims_contradiction_mean']
 """
 
 from __future__ import annotations
@@ -15,189 +19,66 @@ from hedge_tasks.detectors.base import clean_draws
 from hedge_tasks.detectors.evidence import Evidence
 from hedge_tasks.detectors.registry import get, register
 
+_HOW: dict[str, tuple[str, str, str, Callable[..., Any]]] = {
+    "mean": ("mean", "Mean over the claims", r"\frac{1}{K} \sum_k x_k", np.mean),
+    "max": ("highest", "The highest value of any claim", r"\max_k x_k", np.max),
+}
+"""Title, words and formula of what is made of the claims' numbers."""
 
-@register(
-    "claims_radflag_mean",
-    title="RadFlag of claims, mean",
-    needs=("clean", "claims"),
-    draws=clean_draws,
-    source="Zhang et al. 2024 (RadFlag, 2411.00299)",
-)
-def claims_radflag_mean(evidence: Evidence) -> float | None:
-    r"""Mean over the claims of `claim_radflag`: the share of the clean draws that do not entail a claim.
+_OF: dict[str, tuple[str, str, tuple[str, ...], str, dict[str, float]]] = {
+    "radflag": (
+        *("RadFlag", "the share of the clean draws that do not entail a claim", ()),
+        *("Zhang et al. 2024 (RadFlag, 2411.00299)", {"mean": 0.75, "max": 1.0}),
+    ),
+    "luq": (
+        *("LUQ", "one minus the mean entailment of a claim", ()),
+        *("Zhang et al. 2024 (LUQ, 2403.20279)", {"mean": 0.775, "max": 0.9}),
+    ),
+    "contradiction": (
+        *("SelfCheck-NLI", "the mean probability that a draw contradicts a claim", ("contradictions",)),
+        *("Manakul et al. 2023 (SelfCheckGPT, 2303.08896)", {"mean": 0.375, "max": 0.6}),
+    ),
+}
+"""Of a detector of claims: title, what it is in words, what it needs besides, source, the numbers of the example."""
 
-    .. math::
-        \frac{1}{K} \sum_k x_k
+_EXPLAINED = r"""{words} of `claim_{name}`: {meaning}.
 
-    over the K claims whose support is known; None without any.
+.. math::
+    {formula}
 
-    Args:
-        evidence: With claims and their support by clean draws.
+over the K claims whose support is known; None without any.
 
-    Example:
-        >>> from hedge_tasks.claims import Claim, ClaimEvidence
-        >>> claims = (Claim("a#0", "a", "No mass.", 0, 8, "sentence"), Claim("a#1", "a", "A cyst.", 9, 16, "sentence"))
-        >>> said = np.array([[[0.1, 0.2, 0.7], [0.2, 0.8, 0.0]], [[0.4, 0.6, 0.0], [0.8, 0.0, 0.2]]])
-        >>> known = ClaimEvidence(claims, "No mass. A cyst.", said)
-        >>> evidence = Evidence(("No mass. A cyst.", "No mass.", "A mass."), 2, claims=known)
-        >>> round(claims_radflag_mean(evidence), 4)
-        0.75
-    """
-    return _together(evidence, "claim_radflag", np.mean)
+Args:
+    evidence: With claims and their support by clean draws.
 
-
-@register(
-    "claims_radflag_max",
-    title="RadFlag of claims, highest",
-    needs=("clean", "claims"),
-    draws=clean_draws,
-    source="Zhang et al. 2024 (RadFlag, 2411.00299)",
-)
-def claims_radflag_max(evidence: Evidence) -> float | None:
-    r"""The highest value of any claim of `claim_radflag`: the share of the clean draws that do not entail a claim.
-
-    .. math::
-        \max_k x_k
-
-    over the K claims whose support is known; None without any.
-
-    Args:
-        evidence: With claims and their support by clean draws.
-
-    Example:
-        >>> from hedge_tasks.claims import Claim, ClaimEvidence
-        >>> claims = (Claim("a#0", "a", "No mass.", 0, 8, "sentence"), Claim("a#1", "a", "A cyst.", 9, 16, "sentence"))
-        >>> said = np.array([[[0.1, 0.2, 0.7], [0.2, 0.8, 0.0]], [[0.4, 0.6, 0.0], [0.8, 0.0, 0.2]]])
-        >>> known = ClaimEvidence(claims, "No mass. A cyst.", said)
-        >>> evidence = Evidence(("No mass. A cyst.", "No mass.", "A mass."), 2, claims=known)
-        >>> round(claims_radflag_max(evidence), 4)
-        1.0
-    """
-    return _together(evidence, "claim_radflag", np.max)
+Example:
+    >>> from hedge_tasks.claims import Claim, ClaimEvidence
+    >>> claims = (Claim("a#0", "a", "No mass.", 0, 8, "sentence"), Claim("a#1", "a", "A cyst.", 9, 16, "sentence"))
+    >>> said = np.array([[[0.1, 0.2, 0.7], [0.2, 0.8, 0.0]], [[0.4, 0.6, 0.0], [0.8, 0.0, 0.2]]])
+    >>> known = ClaimEvidence(claims, "No mass. A cyst.", said)
+    >>> evidence = Evidence(("No mass. A cyst.", "No mass.", "A mass."), 2, claims=known)
+    >>> round(claims_{name}_{how}(evidence), 4)
+    {number}
+"""
 
 
-@register(
-    "claims_luq_mean",
-    title="LUQ of claims, mean",
-    needs=("clean", "claims"),
-    draws=clean_draws,
-    source="Zhang et al. 2024 (LUQ, 2403.20279)",
-)
-def claims_luq_mean(evidence: Evidence) -> float | None:
-    r"""Mean over the claims of `claim_luq`: one minus the mean entailment of a claim.
+def _together(name: str, how: str) -> Callable[[Evidence], float | None]:
+    title, meaning, more, source, numbers = _OF[name]
+    told, words, formula, function = _HOW[how]
 
-    .. math::
-        \frac{1}{K} \sum_k x_k
+    def detector(evidence: Evidence) -> float | None:
+        assert evidence.claims is not None
+        scores = get(f"claim_{name}").claim_scores(evidence.claims)
+        known = np.empty(0) if scores is None else scores[~np.isnan(scores)]
+        return float(function(known)) if len(known) else None
 
-    over the K claims whose support is known; None without any.
-
-    Args:
-        evidence: With claims and their support by clean draws.
-
-    Example:
-        >>> from hedge_tasks.claims import Claim, ClaimEvidence
-        >>> claims = (Claim("a#0", "a", "No mass.", 0, 8, "sentence"), Claim("a#1", "a", "A cyst.", 9, 16, "sentence"))
-        >>> said = np.array([[[0.1, 0.2, 0.7], [0.2, 0.8, 0.0]], [[0.4, 0.6, 0.0], [0.8, 0.0, 0.2]]])
-        >>> known = ClaimEvidence(claims, "No mass. A cyst.", said)
-        >>> evidence = Evidence(("No mass. A cyst.", "No mass.", "A mass."), 2, claims=known)
-        >>> round(claims_luq_mean(evidence), 4)
-        0.775
-    """
-    return _together(evidence, "claim_luq", np.mean)
+    detector.__name__ = detector.__qualname__ = f"claims_{name}_{how}"
+    told_of = {"words": words, "name": name, "meaning": meaning, "formula": formula, "how": how}
+    detector.__doc__ = _EXPLAINED.format(**told_of, number=numbers[how])
+    title, needs = f"{title} of claims, {told}", ("clean", "claims", *more)
+    return register(detector.__name__, title=title, needs=needs, draws=clean_draws, source=source)(detector)
 
 
-@register(
-    "claims_luq_max",
-    title="LUQ of claims, highest",
-    needs=("clean", "claims"),
-    draws=clean_draws,
-    source="Zhang et al. 2024 (LUQ, 2403.20279)",
-)
-def claims_luq_max(evidence: Evidence) -> float | None:
-    r"""The highest value of any claim of `claim_luq`: one minus the mean entailment of a claim.
-
-    .. math::
-        \max_k x_k
-
-    over the K claims whose support is known; None without any.
-
-    Args:
-        evidence: With claims and their support by clean draws.
-
-    Example:
-        >>> from hedge_tasks.claims import Claim, ClaimEvidence
-        >>> claims = (Claim("a#0", "a", "No mass.", 0, 8, "sentence"), Claim("a#1", "a", "A cyst.", 9, 16, "sentence"))
-        >>> said = np.array([[[0.1, 0.2, 0.7], [0.2, 0.8, 0.0]], [[0.4, 0.6, 0.0], [0.8, 0.0, 0.2]]])
-        >>> known = ClaimEvidence(claims, "No mass. A cyst.", said)
-        >>> evidence = Evidence(("No mass. A cyst.", "No mass.", "A mass."), 2, claims=known)
-        >>> round(claims_luq_max(evidence), 4)
-        0.9
-    """
-    return _together(evidence, "claim_luq", np.max)
-
-
-@register(
-    "claims_contradiction_mean",
-    title="SelfCheck-NLI of claims, mean",
-    needs=("clean", "claims", "contradictions"),
-    draws=clean_draws,
-    source="Manakul et al. 2023 (SelfCheckGPT, 2303.08896)",
-)
-def claims_contradiction_mean(evidence: Evidence) -> float | None:
-    r"""Mean over the claims of `claim_contradiction`: the mean probability that a draw contradicts a claim.
-
-    .. math::
-        \frac{1}{K} \sum_k x_k
-
-    over the K claims whose support is known; None without any.
-
-    Args:
-        evidence: With claims and their support by clean draws.
-
-    Example:
-        >>> from hedge_tasks.claims import Claim, ClaimEvidence
-        >>> claims = (Claim("a#0", "a", "No mass.", 0, 8, "sentence"), Claim("a#1", "a", "A cyst.", 9, 16, "sentence"))
-        >>> said = np.array([[[0.1, 0.2, 0.7], [0.2, 0.8, 0.0]], [[0.4, 0.6, 0.0], [0.8, 0.0, 0.2]]])
-        >>> known = ClaimEvidence(claims, "No mass. A cyst.", said)
-        >>> evidence = Evidence(("No mass. A cyst.", "No mass.", "A mass."), 2, claims=known)
-        >>> round(claims_contradiction_mean(evidence), 4)
-        0.375
-    """
-    return _together(evidence, "claim_contradiction", np.mean)
-
-
-@register(
-    "claims_contradiction_max",
-    title="SelfCheck-NLI of claims, highest",
-    needs=("clean", "claims", "contradictions"),
-    draws=clean_draws,
-    source="Manakul et al. 2023 (SelfCheckGPT, 2303.08896)",
-)
-def claims_contradiction_max(evidence: Evidence) -> float | None:
-    r"""The highest value of any claim of `claim_contradiction`: the mean probability that a draw contradicts a claim.
-
-    .. math::
-        \max_k x_k
-
-    over the K claims whose support is known; None without any.
-
-    Args:
-        evidence: With claims and their support by clean draws.
-
-    Example:
-        >>> from hedge_tasks.claims import Claim, ClaimEvidence
-        >>> claims = (Claim("a#0", "a", "No mass.", 0, 8, "sentence"), Claim("a#1", "a", "A cyst.", 9, 16, "sentence"))
-        >>> said = np.array([[[0.1, 0.2, 0.7], [0.2, 0.8, 0.0]], [[0.4, 0.6, 0.0], [0.8, 0.0, 0.2]]])
-        >>> known = ClaimEvidence(claims, "No mass. A cyst.", said)
-        >>> evidence = Evidence(("No mass. A cyst.", "No mass.", "A mass."), 2, claims=known)
-        >>> round(claims_contradiction_max(evidence), 4)
-        0.6
-    """
-    return _together(evidence, "claim_contradiction", np.max)
-
-
-def _together(evidence: Evidence, detector: str, function: Callable[..., Any]) -> float | None:
-    assert evidence.claims is not None
-    scores = get(detector).claim_scores(evidence.claims)
-    known = np.empty(0) if scores is None else scores[~np.isnan(scores)]
-    return float(function(known)) if len(known) else None
+for _name in _OF:
+    for _how in _HOW:
+        globals()[f"claims_{_name}_{_how}"] = _together(_name, _how)

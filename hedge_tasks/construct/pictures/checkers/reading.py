@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from contextlib import closing
 from importlib.metadata import version
@@ -83,7 +84,7 @@ def edits(one: str, other: str) -> int:
     return above[-1]
 
 
-class _Reading:
+class _Reading(ABC):
     """What both have in common: only written words are compared, and several pictures are read at once."""
 
     def check(self, pictures: Sequence[Image.Image], questions: Sequence[Question]) -> list[float | None]:
@@ -101,9 +102,9 @@ class _Reading:
                     found[places[at]] = None if read is None or words is None else likeness(words, read)
         return found
 
+    @abstractmethod
     def _read(self, picture: Image.Image, stop: threading.Event) -> str | None:
         """What is written in a picture; None where that cannot be said. Threads call it."""
-        raise NotImplementedError
 
 
 def _words_of(question: Question) -> str | None:
