@@ -34,10 +34,10 @@ from hedge_tasks.claims.entailment import Entailment, silent_or_entailed
 from hedge_tasks.data.answers import Answer, AnswerSet
 from hedge_tasks.data.spans import LabelledSpan
 from hedge_tasks.evaluations.vope.vocabulary import coco
-from hedge_tasks.runs.claim_numbers import labelled_claims
-from hedge_tasks.runs.claim_table import ClaimTable, claim_table
-from hedge_tasks.runs.claims import ScoredClaims, inquiry, score_claims
+from hedge_tasks.measures.claim_numbers import labelled_claims
+from hedge_tasks.measures.claim_table import ClaimTable, claim_table
 from hedge_tasks.runs.run_files import Run
+from hedge_tasks.scoring.claims import ScoredClaims, inquiry, score_claims
 from hedge_tasks.statistics import estimate_auroc, stratified_auroc
 
 JUDGES = {"judge_gemma_31b": "judge Gemma-31B", "judge_qwen35_9b": "judge Qwen-9B"}

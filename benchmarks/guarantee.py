@@ -31,7 +31,7 @@ from hedge_tasks.detectors.scorer import Scorer
 from hedge_tasks.guard.curtailment import COUNTING, looks, needed, settled, stopped_scores
 from hedge_tasks.guard.seen import agreeing_at, columns
 from hedge_tasks.runs.run_files import Run, load_runs
-from hedge_tasks.runs.scorers import scorer_of
+from hedge_tasks.scoring.scorers import scorer_of
 from hedge_tasks.statistics import wilson_interval
 from hedge_tasks.statistics.risk_control import control_risk
 

@@ -29,13 +29,13 @@ from hedge_tasks.data.answers import Answer, AnswerSet
 from hedge_tasks.evaluations.shale.building import scene_groups
 from hedge_tasks.evaluations.shale.items import DISCRIMINATIVE, Item, options_of
 from hedge_tasks.evaluations.shale.judge import ShaleJudge
-from hedge_tasks.evaluations.shale.making.drawn import DrawnPainter
-from hedge_tasks.evaluations.shale.making.making import ShaleMaking
 from hedge_tasks.evaluations.vope.building import read_items
 from hedge_tasks.evaluations.vope.judge import VopeJudge
 from hedge_tasks.evaluations.vope.objects import answered_records, story_scores, story_verdict
 from hedge_tasks.evaluations.vope.rechecks import story_objects
 from hedge_tasks.evaluations.vope.vocabulary import coco, object_phrase
+from hedge_tasks.making.shale.drawn import DrawnPainter
+from hedge_tasks.making.shale.making import ShaleMaking
 from hedge_tasks.replies import spoken_text
 from hedge_tasks.runs.run_files import Run, save_run
 

@@ -23,11 +23,11 @@ import numpy as np
 from PIL import Image
 
 from hedge_tasks.evaluations.shale.items import ASPECTS, Item, options_of
-from hedge_tasks.evaluations.shale.making.drawing import draw
-from hedge_tasks.evaluations.shale.making.drawn import DrawnPainter
-from hedge_tasks.evaluations.shale.making.making import ShaleMaking
-from hedge_tasks.evaluations.shale.making.records import Scene, pools
-from hedge_tasks.evaluations.shale.making.scenes import drawn_scenes
+from hedge_tasks.making.shale.drawing import draw
+from hedge_tasks.making.shale.drawn import DrawnPainter
+from hedge_tasks.making.shale.making import ShaleMaking
+from hedge_tasks.making.shale.records import Scene, pools
+from hedge_tasks.making.shale.scenes import drawn_scenes
 from hedge_tasks.perturb.induction import PRESETS
 from hedge_tasks.perturb.induction_image import draw_style
 from hedge_tasks.serving.encoders import DEFAULT_MODEL, load_encoder, unit_vectors

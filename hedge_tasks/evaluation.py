@@ -49,8 +49,9 @@ class Evaluation:
         folder: of its YAML files, which lmms-eval is shown; `prompts.json` and `judge_prompts/` are looked for in it.
         judges: name -> `"module:attribute"` of a class or function that makes a judge from options.
         metrics: `"module:attribute"` of mappings, row of the table -> metric; for the tasks of this evaluation.
-        suite: `"module:attribute"` of sequences of `hedge_tasks.runs.suite.SuiteMetric`: the rows that the evaluation
-            is about, the leading one first. Comparisons, submissions and reports then have them with intervals.
+        suite: `"module:attribute"` of sequences of `hedge_tasks.measures.suite.SuiteMetric`: the rows that the
+            evaluation is about, the leading one first. Comparisons, submissions and reports then have them with
+            intervals.
         second_stages: name -> `"module:attribute"` of a `hedge_tasks.sampling.second_stage.Stage`.
         decompositions, entailments: name -> `"module:attribute"` of what makes one; see `hedge_tasks.claims`.
         data: `"module:attribute"` of functions that add a command to `hedge data`, given argparse's subparsers.

@@ -12,9 +12,9 @@ from pathlib import Path
 from killing import child, killed
 from PIL import Image
 
-from hedge_tasks.construct.pictures.base import Order, Question
-from hedge_tasks.construct.pictures.inspection import inspect
-from hedge_tasks.construct.pictures.store import PictureStore
+from hedge_tasks.making.pictures.base import Order, Question
+from hedge_tasks.making.pictures.inspection import inspect
+from hedge_tasks.making.pictures.store import PictureStore
 
 SIDE = 24
 

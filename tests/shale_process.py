@@ -16,11 +16,11 @@ from typing import Any
 from making import asked_of
 from PIL import Image
 
-from hedge_tasks.construct.pictures.base import Order, Question
-from hedge_tasks.construct.writers import ServedWriter
-from hedge_tasks.evaluations.shale.making.making import MadeSet, ShaleMaking
-from hedge_tasks.evaluations.shale.making.report import write
-from hedge_tasks.evaluations.shale.making.scenes import painted_scenes
+from hedge_tasks.making.pictures.base import Order, Question
+from hedge_tasks.making.shale.making import MadeSet, ShaleMaking
+from hedge_tasks.making.shale.report import write
+from hedge_tasks.making.shale.scenes import painted_scenes
+from hedge_tasks.making.writers import ServedWriter
 
 COLORS = ("red", "green", "blue", "black")
 SCENARIOS = ("sty", "txt", "pfx", "sty_p", "txt_p")

@@ -9,9 +9,9 @@ from pathlib import Path
 from typing import NamedTuple
 
 from hedge_tasks.evaluations.shale.items import Item
-from hedge_tasks.evaluations.shale.making.drawn import DrawnPainter
-from hedge_tasks.evaluations.shale.making.making import MadeSet, ShaleMaking
-from hedge_tasks.evaluations.shale.making.released import images_of
+from hedge_tasks.making.shale.drawn import DrawnPainter
+from hedge_tasks.making.shale.making import MadeSet, ShaleMaking
+from hedge_tasks.making.shale.released import images_of
 
 ASPECTS = ("color", "count", "geography")
 

@@ -27,15 +27,15 @@ from hedge_tasks.data.answers import Answer, AnswerSet
 from hedge_tasks.detectors.pipeline import score_answers
 from hedge_tasks.detectors.scorer import Scorer
 from hedge_tasks.errors import DataError
-from hedge_tasks.runs.judge_comparison import (
+from hedge_tasks.runs.run_files import FOLDER, Run, load_run, now, save_run
+from hedge_tasks.scoring.judge_comparison import (
     agreement,
     auroc_by_judge,
     disagreements,
     labels_by_judge,
     votes_by_judge,
 )
-from hedge_tasks.runs.relabel import relabel
-from hedge_tasks.runs.run_files import FOLDER, Run, load_run, now, save_run
+from hedge_tasks.scoring.relabel import relabel
 
 WORDS = ("liver", "spleen", "kidney", "heart")
 

@@ -15,15 +15,16 @@ FOLDERS = {"hedge_tasks": "hedge_tasks", "models": "hedge_tasks.models"}
 
 ORDER = [
     "cli",
+    "making",
     "guard",
     "leaderboard",
     "report",
     "plots",
-    "paper",
     "integrations",
     "evaluations",
-    "construct",
     "lmms",
+    "measures",
+    "scoring",
     "runs",
     "adjudication",
     "replies",

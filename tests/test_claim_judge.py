@@ -17,10 +17,10 @@ from hedge_tasks.claims.decomposition.atomic import located, read_claims
 from hedge_tasks.claims.entailment.judge import JudgeEntailment, read_verdicts
 from hedge_tasks.data.answers import Answer, AnswerSet
 from hedge_tasks.errors import ConfigError, DataError, HedgeError
-from hedge_tasks.runs.claim_agreement import joint_agreement
-from hedge_tasks.runs.claim_numbers import column, labelled_claims
-from hedge_tasks.runs.claims import inquiry, score_claims
+from hedge_tasks.measures.claim_numbers import column, labelled_claims
 from hedge_tasks.runs.run_files import Run
+from hedge_tasks.scoring.claim_agreement import joint_agreement
+from hedge_tasks.scoring.claims import inquiry, score_claims
 from hedge_tasks.statistics import estimate_auroc
 
 ASKED = Asked(("A cyst.", "No mass.", "A clip."), ("A cyst; a mass.", "", "A clip."))

@@ -27,12 +27,12 @@ from hedge_tasks.lmms import processes
 from hedge_tasks.lmms.claim_metrics import ClaimAuroc, claim_metrics
 from hedge_tasks.lmms.claims import FoundClaims, TaskClaims
 from hedge_tasks.lmms.metrics import OfQuestionType, looks_at_samples
-from hedge_tasks.runs.claim_files import all_kept
-from hedge_tasks.runs.claim_labels import labelled_spans
-from hedge_tasks.runs.claim_numbers import TEXT, claim_numbers
-from hedge_tasks.runs.claim_table import ClaimTable, claim_table
-from hedge_tasks.runs.claims import Price, ScoredClaims
+from hedge_tasks.measures.claim_numbers import TEXT, claim_numbers
+from hedge_tasks.measures.claim_table import ClaimTable, claim_table
 from hedge_tasks.runs.run_files import Run, load_run
+from hedge_tasks.scoring.claim_files import all_kept
+from hedge_tasks.scoring.claim_labels import labelled_spans
+from hedge_tasks.scoring.claims import Price, ScoredClaims
 
 ROWS = claim_metrics()
 

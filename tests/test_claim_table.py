@@ -17,11 +17,11 @@ from hedge_tasks.claims import build_decomposition, build_entailment
 from hedge_tasks.data.answers import Answer, AnswerSet
 from hedge_tasks.data.spans import LabelledSpan
 from hedge_tasks.errors import ConfigError, DataError
-from hedge_tasks.runs.claim_labels import check_references, judged_spans
-from hedge_tasks.runs.claim_numbers import TEXT, Labelled, column, flagged, labelled_claims, top_claim
-from hedge_tasks.runs.claim_table import ClaimRow, ClaimTable, claim_table
-from hedge_tasks.runs.claims import ScoredClaims, inquiry, score_claims
+from hedge_tasks.measures.claim_numbers import TEXT, Labelled, column, flagged, labelled_claims, top_claim
+from hedge_tasks.measures.claim_table import ClaimRow, ClaimTable, claim_table
 from hedge_tasks.runs.run_files import Run
+from hedge_tasks.scoring.claim_labels import check_references, judged_spans
+from hedge_tasks.scoring.claims import ScoredClaims, inquiry, score_claims
 from hedge_tasks.statistics import compare_scores, compare_within, estimate_auroc, stratified_auroc
 
 FINDINGS = [f"{a}{b}" for a, b in itertools.product(("cyst", "mass", "edema", "clip", "rib"), "abcdefgh")]

@@ -14,8 +14,8 @@ from evaluation import Run, evaluate
 from PIL import Image
 
 from hedge_tasks.cli import main
+from hedge_tasks.measures.suite import measured
 from hedge_tasks.runs.run_files import load_run
-from hedge_tasks.runs.suite import measured
 
 SUITES = ("medhallu", "medhallmark", "shale", "vope")
 

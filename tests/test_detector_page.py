@@ -18,13 +18,13 @@ from hedge_tasks.detectors.pipeline import Scores, detection_auroc, name_of
 from hedge_tasks.detectors.registry import get
 from hedge_tasks.detectors.scorer import Scorer
 from hedge_tasks.errors import ConfigError, DataError
+from hedge_tasks.measures.detector_table import detector_table, mean_ranks
+from hedge_tasks.measures.fusion import RANK_MEAN, fuse
+from hedge_tasks.measures.sweep import sweep, sweep_draws, truncated
 from hedge_tasks.plots.figures import detectors_chart, price_chart, ranks_chart, sweep_chart
 from hedge_tasks.report.detector_page import build_detector_page
-from hedge_tasks.runs.detector_table import detector_table, mean_ranks
-from hedge_tasks.runs.fusion import RANK_MEAN, fuse
 from hedge_tasks.runs.run_files import save_run
-from hedge_tasks.runs.scorers import scorer_of
-from hedge_tasks.runs.sweep import sweep, sweep_draws, truncated
+from hedge_tasks.scoring.scorers import scorer_of
 from hedge_tasks.statistics import Estimate
 
 RUN = finished_run(60)

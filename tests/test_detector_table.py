@@ -21,10 +21,10 @@ from hedge_tasks.detectors.pipeline import USUAL, detection_auroc, score_cluster
 from hedge_tasks.detectors.registry import get, names
 from hedge_tasks.detectors.scorer import Scorer, score_all
 from hedge_tasks.errors import ConfigError
-from hedge_tasks.runs.detector_table import detector_table, mean_ranks
+from hedge_tasks.measures.detector_table import detector_table, mean_ranks
 from hedge_tasks.runs.run_files import save_run
-from hedge_tasks.runs.scorers import scorer_of
 from hedge_tasks.sampling.forced import PASSES
+from hedge_tasks.scoring.scorers import scorer_of
 from hedge_tasks.statistics import holm
 
 RUN = finished_run(60)

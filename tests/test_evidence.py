@@ -24,10 +24,10 @@ from hedge_tasks.clustering.said import COSINES, PairTable, Said, Source
 from hedge_tasks.data.splits import load_split
 from hedge_tasks.detectors.scorer import Scorer
 from hedge_tasks.errors import DataError
+from hedge_tasks.measures.sweep import truncated, usual_sizes
 from hedge_tasks.runs.evidence import KeptEvidence, joined, keep
 from hedge_tasks.runs.run_files import Run, load_run, save_run
-from hedge_tasks.runs.scorers import scorers_of
-from hedge_tasks.runs.sweep import truncated, usual_sizes
+from hedge_tasks.scoring.scorers import scorers_of
 from hedge_tasks.serving import encoders
 from hedge_tasks.serving.loading import ModelUnavailableError
 

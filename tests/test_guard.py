@@ -16,7 +16,7 @@ from hedge_tasks.errors import ConfigError, DataError
 from hedge_tasks.guard.calibrate import calibrate, check
 from hedge_tasks.guard.policy import differences, load_policy, save_policy
 from hedge_tasks.runs.run_files import Run, save_run
-from hedge_tasks.runs.scorers import scorer_of
+from hedge_tasks.scoring.scorers import scorer_of
 
 SAMPLING = {"n": 6, "temperature": 1.0, "seed": 1, "decoding": "pure"}
 

@@ -31,11 +31,11 @@ from hedge_tasks.replies.text import normalise
 from hedge_tasks.report.results import read_results
 from hedge_tasks.runs.integrity import inspect, sealed_run
 from hedge_tasks.runs.run_files import Run, read_run, repair_run
-from hedge_tasks.runs.scorers import scorers_of
 from hedge_tasks.sampling.definition import Definition
 from hedge_tasks.sampling.plan import SamplingPlan
 from hedge_tasks.sampling.prompts import load_prompt
 from hedge_tasks.sampling.store import AnswerStore
+from hedge_tasks.scoring.scorers import scorers_of
 
 RUN = finished_run(4, samples=2)
 CASES = 600

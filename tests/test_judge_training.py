@@ -15,7 +15,8 @@ from hedge_tasks.adjudication import judge_from
 from hedge_tasks.adjudication.base import Case
 from hedge_tasks.adjudication.prompt import load_judge_prompt
 from hedge_tasks.cli import main
-from hedge_tasks.construct.judging.examples import (
+from hedge_tasks.errors import ConfigError
+from hedge_tasks.making.judging.examples import (
     REFERENCE,
     Example,
     balanced,
@@ -26,8 +27,7 @@ from hedge_tasks.construct.judging.examples import (
     split,
     supported_outcome,
 )
-from hedge_tasks.construct.judging.training import language_layers, read_recipe
-from hedge_tasks.errors import ConfigError
+from hedge_tasks.making.judging.training import language_layers, read_recipe
 from hedge_tasks.models.tiny import vlm_path
 
 

@@ -16,16 +16,16 @@ import pytest
 from making import asked_of
 from openai_server import serve
 
-from hedge_tasks.construct import knowledge
-from hedge_tasks.construct.asking import Asking, Tally
-from hedge_tasks.construct.elements import Element, label_elements, merged, with_article, with_kin, wordnet_elements
-from hedge_tasks.construct.knowledge import Fact, Relation, kept_facts, read_facts, usable_label
-from hedge_tasks.construct.ledger import Ledger
-from hedge_tasks.construct.writers import ServedWriter
 from hedge_tasks.errors import ConfigError, DataError
-from hedge_tasks.evaluations.shale.making.proposing import proposals, propose
-from hedge_tasks.evaluations.shale.making.records import own_elements, relations_of
-from hedge_tasks.evaluations.shale.making.scenes import painted_scenes
+from hedge_tasks.making import knowledge
+from hedge_tasks.making.asking import Asking, Tally
+from hedge_tasks.making.elements import Element, label_elements, merged, with_article, with_kin, wordnet_elements
+from hedge_tasks.making.knowledge import Fact, Relation, kept_facts, read_facts, usable_label
+from hedge_tasks.making.ledger import Ledger
+from hedge_tasks.making.shale.proposing import proposals, propose
+from hedge_tasks.making.shale.records import own_elements, relations_of
+from hedge_tasks.making.shale.scenes import painted_scenes
+from hedge_tasks.making.writers import ServedWriter
 
 ONTOLOGY, RESOURCE = "http://dbpedia.org/ontology/", "http://dbpedia.org/resource/"
 CAPITAL = Relation("capital", frozenset({ONTOLOGY + "capital"}), frozenset({ONTOLOGY + "Country"}))

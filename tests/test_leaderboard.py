@@ -40,10 +40,10 @@ from hedge_tasks.leaderboard.submission import (
     stored_scores,
     texts_licence,
 )
-from hedge_tasks.runs.comparisons import compare_two_runs
-from hedge_tasks.runs.measures import auroc_estimate
+from hedge_tasks.measures.comparisons import compare_two_runs
+from hedge_tasks.measures.curves import auroc_estimate
 from hedge_tasks.runs.run_files import save_run
-from hedge_tasks.runs.scorers import scorer_of
+from hedge_tasks.scoring.scorers import scorer_of
 
 RUN = finished_run(30)
 SUBMISSION = make_submission(RUN)

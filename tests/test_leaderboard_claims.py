@@ -25,11 +25,11 @@ from hedge_tasks.leaderboard.export import as_model_index
 from hedge_tasks.leaderboard.recomputation import Part
 from hedge_tasks.leaderboard.submission import digest_of
 from hedge_tasks.leaderboard.validation import Findings
-from hedge_tasks.runs.claim_files import keep_support, unpacked
-from hedge_tasks.runs.claim_table import ClaimTable
-from hedge_tasks.runs.claims import inquiry
-from hedge_tasks.runs.kept_claims import measured_claims, scored_kept
+from hedge_tasks.measures.claim_table import ClaimTable
+from hedge_tasks.measures.kept_claims import measured_claims, scored_kept
 from hedge_tasks.runs.run_files import Run, read_run, save_run
+from hedge_tasks.scoring.claim_files import keep_support, unpacked
+from hedge_tasks.scoring.claims import inquiry
 
 pytestmark = pytest.mark.slow
 

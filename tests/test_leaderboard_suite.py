@@ -23,8 +23,8 @@ from hedge_tasks.leaderboard.comparison import Counted, sum_pairs
 from hedge_tasks.leaderboard.submission import aggregates_of, answer_set_of, digest_of, stored_scores, summary_of
 from hedge_tasks.leaderboard.suite import documents_in, metrics_of, stated
 from hedge_tasks.leaderboard.validation import Findings
+from hedge_tasks.measures.suite import compare, documents_of, estimate, measured, suite_of
 from hedge_tasks.runs.run_files import Run, read_run, save_run
-from hedge_tasks.runs.suite import compare, documents_of, estimate, measured, suite_of
 from hedge_tasks.statistics import compare_sums, ratio
 
 Json = dict[str, Any]

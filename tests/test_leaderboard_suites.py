@@ -24,8 +24,8 @@ from hedge_tasks.leaderboard.chain import prove_run
 from hedge_tasks.leaderboard.submission import aggregates_of, answer_set_of, digest_of, stored_scores, summary_of
 from hedge_tasks.leaderboard.suite import documents_in, metrics_of, stated
 from hedge_tasks.leaderboard.validation import Findings
+from hedge_tasks.measures.suite import estimate
 from hedge_tasks.runs.run_files import Run, read_run, save_run
-from hedge_tasks.runs.suite import estimate
 
 Json = dict[str, Any]
 

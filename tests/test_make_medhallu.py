@@ -18,15 +18,15 @@ from making import attempt_of, play, question
 from openai_server import Response, Script, serve
 
 from hedge_tasks.cli import main
-from hedge_tasks.construct.ledger import Ledger, Reply
-from hedge_tasks.construct.medhallu.checks import Vote, allowed_length, difficulty
-from hedge_tasks.construct.medhallu.pipeline import MedHallu
-from hedge_tasks.construct.medhallu.questions import Question, read_questions
-from hedge_tasks.construct.output import load_made
-from hedge_tasks.construct.production import Production, produce
-from hedge_tasks.construct.shortcuts import alarms, shortcuts
-from hedge_tasks.construct.writers import ServedWriter
 from hedge_tasks.errors import ConfigError, DataError, HedgeError
+from hedge_tasks.making.ledger import Ledger, Reply
+from hedge_tasks.making.medhallu.checks import Vote, allowed_length, difficulty
+from hedge_tasks.making.medhallu.pipeline import MedHallu
+from hedge_tasks.making.medhallu.questions import Question, read_questions
+from hedge_tasks.making.output import load_made
+from hedge_tasks.making.production import Production, produce
+from hedge_tasks.making.shortcuts import alarms, shortcuts
+from hedge_tasks.making.writers import ServedWriter
 
 
 class Meaning:

@@ -22,13 +22,13 @@ from PIL import Image
 from shale_process import Plain, PlainChecker, make, making, number_of, play
 
 from hedge_tasks.cli import main
-from hedge_tasks.construct.pictures.base import Order
-from hedge_tasks.construct.pictures.store import pixel_digest
 from hedge_tasks.errors import DataError
 from hedge_tasks.evaluations.shale.items import CLEAN
-from hedge_tasks.evaluations.shale.making.pictures import Filter
-from hedge_tasks.evaluations.shale.making.report import distributions, warnings_of, write
-from hedge_tasks.evaluations.shale.making.scenes import painted_scenes
+from hedge_tasks.making.pictures.base import Order
+from hedge_tasks.making.pictures.store import pixel_digest
+from hedge_tasks.making.shale.pictures import Filter
+from hedge_tasks.making.shale.report import distributions, warnings_of, write
+from hedge_tasks.making.shale.scenes import painted_scenes
 
 
 def result(folder: Path) -> dict[str, bytes]:

@@ -39,8 +39,8 @@ from hedge_tasks.evaluations.medhallmark.mediscore import (
 )
 from hedge_tasks.evaluations.medhallmark.released import PARTS, oddities, read_part, split_prefix
 from hedge_tasks.evaluations.medhallmark.task import process_docs
+from hedge_tasks.measures.published import read_published
 from hedge_tasks.perturb.text import load_templates
-from hedge_tasks.runs.published import read_published
 
 PREFIX = load_templates("confidence_weakening")[8]
 
@@ -766,11 +766,11 @@ def test_a_picture_that_would_fill_the_memory_is_unreadable(monkeypatch: pytest.
 @pytest.mark.framework
 def test_a_run_of_reports_brings_labels_of_its_claims(run: Run) -> None:
     from hedge_tasks.claims import build_decomposition, build_entailment
-    from hedge_tasks.runs.claim_files import all_kept
-    from hedge_tasks.runs.claim_labels import labelled_spans
-    from hedge_tasks.runs.claim_numbers import column, fault_of, labelled_claims, pooled
-    from hedge_tasks.runs.claims import inquiry, score_claims
+    from hedge_tasks.measures.claim_numbers import column, fault_of, labelled_claims, pooled
     from hedge_tasks.runs.run_files import load_run
+    from hedge_tasks.scoring.claim_files import all_kept
+    from hedge_tasks.scoring.claim_labels import labelled_spans
+    from hedge_tasks.scoring.claims import inquiry, score_claims
 
     finished = load_run(run.output, "own_irg")
     source, spans = labelled_spans(finished)

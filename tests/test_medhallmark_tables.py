@@ -19,7 +19,7 @@ from hedge_tasks.data.answers import Answer, AnswerSet
 from hedge_tasks.errors import DataError
 from hedge_tasks.evaluations.medhallmark.mediscore import MEDIHALL, unjudged_sentences, wrong_sentences
 from hedge_tasks.evaluations.medhallmark.tables import PATTERNS, numbers_of, prefix_effects
-from hedge_tasks.runs.published import model_of_paper, read_published
+from hedge_tasks.measures.published import model_of_paper, read_published
 from hedge_tasks.runs.run_files import Run, save_run
 from hedge_tasks.statistics import estimate_of_sums, ratio
 

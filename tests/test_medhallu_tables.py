@@ -21,7 +21,7 @@ from sklearn.metrics import f1_score, precision_score, recall_score, roc_auc_sco
 from hedge_tasks.cli import main
 from hedge_tasks.evaluations.medhallu.abstention import risk_at
 from hedge_tasks.evaluations.medhallu.tables import PATTERNS
-from hedge_tasks.runs.published import model_of_paper, read_published
+from hedge_tasks.measures.published import model_of_paper, read_published
 from hedge_tasks.runs.run_files import load_runs
 
 pytestmark = [pytest.mark.slow, pytest.mark.framework]

@@ -25,8 +25,8 @@ from hedge_tasks.detectors.pipeline import detection_auroc
 from hedge_tasks.errors import ConfigError, DataError
 from hedge_tasks.runs.from_options import run_from_options
 from hedge_tasks.runs.run_files import load_run, load_runs
-from hedge_tasks.runs.scorers import scorer_of
 from hedge_tasks.sampling.option_draws import OptionSampling, draw_options, option_logprobs
+from hedge_tasks.scoring.scorers import scorer_of
 
 REAL = SHARED_DATA / "vlm_options"
 LOGITS = {"A": 1.0, "B": 0.5, "C": -2.0, "D": -math.inf}

@@ -62,8 +62,8 @@ def detectors(folder: Path) -> Path:
 def claims(folder: Path) -> Path:
     from test_claim_table import scored_run, scripted
 
+    from hedge_tasks.measures.claim_table import claim_table
     from hedge_tasks.report.claim_page import build_claim_page
-    from hedge_tasks.runs.claim_table import claim_table
 
     scored = scored_run(scripted(0, images=6))
     return written(folder / "claims.html", build_claim_page(scored, claim_table(scored)))
@@ -103,7 +103,7 @@ def live(folder: Path) -> Path:
 def review(folder: Path) -> Path:
     from PIL import Image
 
-    from hedge_tasks.construct.review import Item, write_review
+    from hedge_tasks.making.review import Item, write_review
 
     items = [Item(str(i), {"Question": "What is it?"}, "Is it so?", [Image.new("RGB", (64, 64))]) for i in range(2)]
     write_review(folder / "review.html", "Made records", items)

@@ -17,14 +17,14 @@ from openai_server import Response, serve
 from picture_models import save_clip, save_grounding_dino, save_owlv2, save_siglip, save_stable_diffusion
 from PIL import Image, ImageDraw, ImageFont
 
-from hedge_tasks.construct.pictures.base import Order, Question
-from hedge_tasks.construct.pictures.checkers import checker_from
-from hedge_tasks.construct.pictures.checkers.boxes import Box, distinct
-from hedge_tasks.construct.pictures.inspection import inspect
-from hedge_tasks.construct.pictures.painters import painter_from
-from hedge_tasks.construct.pictures.specs import model_named
-from hedge_tasks.construct.pictures.store import Picture, PictureStore
 from hedge_tasks.errors import ConfigError, HedgeError
+from hedge_tasks.making.pictures.base import Order, Question
+from hedge_tasks.making.pictures.checkers import checker_from
+from hedge_tasks.making.pictures.checkers.boxes import Box, distinct
+from hedge_tasks.making.pictures.inspection import inspect
+from hedge_tasks.making.pictures.painters import painter_from
+from hedge_tasks.making.pictures.specs import model_named
+from hedge_tasks.making.pictures.store import Picture, PictureStore
 from hedge_tasks.models.tiny import vlm_path
 from hedge_tasks.serving.loading import ModelUnavailableError
 

@@ -19,17 +19,17 @@ from picture_process import Brightness, Slow, orders, question
 from PIL import Image
 
 from hedge_tasks.adjudication import judge_from
-from hedge_tasks.construct.pictures.base import Order, Question, judged
-from hedge_tasks.construct.pictures.checkers import checker_from
-from hedge_tasks.construct.pictures.checkers.boxes import Box, distinct, holds, overlap, relation_named
-from hedge_tasks.construct.pictures.checkers.detector import objects_of, score
-from hedge_tasks.construct.pictures.checkers.reading import edits, likeness
-from hedge_tasks.construct.pictures.checkers.vqascore import p_yes
-from hedge_tasks.construct.pictures.inspection import after_review, inspect, review_items
-from hedge_tasks.construct.pictures.painters import painter_from
-from hedge_tasks.construct.pictures.store import Picture, PictureStore
-from hedge_tasks.construct.review import write_review
 from hedge_tasks.errors import ConfigError, DataError, HedgeError
+from hedge_tasks.making.pictures.base import Order, Question, judged
+from hedge_tasks.making.pictures.checkers import checker_from
+from hedge_tasks.making.pictures.checkers.boxes import Box, distinct, holds, overlap, relation_named
+from hedge_tasks.making.pictures.checkers.detector import objects_of, score
+from hedge_tasks.making.pictures.checkers.reading import edits, likeness
+from hedge_tasks.making.pictures.checkers.vqascore import p_yes
+from hedge_tasks.making.pictures.inspection import after_review, inspect, review_items
+from hedge_tasks.making.pictures.painters import painter_from
+from hedge_tasks.making.pictures.store import Picture, PictureStore
+from hedge_tasks.making.review import write_review
 
 HERE = Path(__file__).parent
 

@@ -21,6 +21,9 @@ from hedge_tasks.detectors.pipeline import SCORE_NAMES, detection_auroc
 from hedge_tasks.detectors.scorer import Scorer
 from hedge_tasks.errors import ConfigError, DataError
 from hedge_tasks.io.tables import as_csv, safe_cell
+from hedge_tasks.measures.comparisons import compare_two_runs, compare_two_scores
+from hedge_tasks.measures.curves import Labelled, auroc_estimate, labelled, roc_curve, within_strata
+from hedge_tasks.measures.sweep import sweep
 from hedge_tasks.plots import (
     Chart,
     Series,
@@ -37,11 +40,8 @@ from hedge_tasks.plots import (
 )
 from hedge_tasks.plots.drawing import COLOURS
 from hedge_tasks.plots.figures import all_charts
-from hedge_tasks.runs.comparisons import compare_two_runs, compare_two_scores
-from hedge_tasks.runs.measures import Labelled, auroc_estimate, labelled, roc_curve, within_strata
 from hedge_tasks.runs.run_files import save_run
-from hedge_tasks.runs.scorers import scorer_of
-from hedge_tasks.runs.sweep import sweep
+from hedge_tasks.scoring.scorers import scorer_of
 
 RUN = finished_run(80)
 SCORES = scorer_of(RUN, None).score(RUN.answer_sets)

@@ -10,10 +10,10 @@ import pytest
 from datasets import Dataset
 from fake_hub import TOKEN, FakeHub, fake_hub
 
-from hedge_tasks.construct.asking import Tally
-from hedge_tasks.construct.output import CARD, DATA, REPORT, About, push_set, write_set
-from hedge_tasks.construct.production import Production
 from hedge_tasks.errors import DataError
+from hedge_tasks.making.asking import Tally
+from hedge_tasks.making.output import CARD, DATA, REPORT, About, push_set, write_set
+from hedge_tasks.making.production import Production
 
 
 @pytest.fixture

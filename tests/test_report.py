@@ -20,6 +20,8 @@ from hedge_tasks.cli import main
 from hedge_tasks.data.splits import load_split
 from hedge_tasks.detectors.pipeline import detection_auroc
 from hedge_tasks.errors import DataError
+from hedge_tasks.measures.suite import compare, documents_of, measured, suite_of
+from hedge_tasks.measures.sweep import usual_sizes
 from hedge_tasks.report import Options, build_report, result_files
 from hedge_tasks.report.agreement import agreements, labels_by_judge
 from hedge_tasks.report.analysis import Analysis, analyse, compare_between, hallucination_rate, warnings_of
@@ -32,9 +34,7 @@ from hedge_tasks.report.svg import nice_ticks, picture
 from hedge_tasks.report.texts import clean, script_json
 from hedge_tasks.runs.health import health_of
 from hedge_tasks.runs.run_files import Run, save_run
-from hedge_tasks.runs.scorers import scorer_of
-from hedge_tasks.runs.suite import compare, documents_of, measured, suite_of
-from hedge_tasks.runs.sweep import usual_sizes
+from hedge_tasks.scoring.scorers import scorer_of
 
 QUICK = Options(pictures=False, curves=False)
 RUN = finished_run(60)

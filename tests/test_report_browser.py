@@ -146,8 +146,8 @@ def test_pictures_are_shown(tmp_path: Path, open_page: Any) -> None:
 def claims(tmp_path_factory: pytest.TempPathFactory) -> Path:
     from test_claim_table import scored_run, scripted
 
+    from hedge_tasks.measures.claim_table import claim_table
     from hedge_tasks.report.claim_page import build_claim_page
-    from hedge_tasks.runs.claim_table import claim_table
 
     scored = scored_run(scripted(0, images=6))
     hostile = replace(scored, title="</script><script>window.hacked = 1</script>")

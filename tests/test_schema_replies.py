@@ -14,9 +14,9 @@ import pytest
 from openai_server import Response, Script, serve
 from PIL import Image
 
-from hedge_tasks.construct.ledger import Reply
-from hedge_tasks.construct.writers import AdapterWriter
 from hedge_tasks.data.answers import Draw
+from hedge_tasks.making.ledger import Reply
+from hedge_tasks.making.writers import AdapterWriter
 from hedge_tasks.models.tiny import vlm_path
 
 SCHEMA = {

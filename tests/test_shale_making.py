@@ -14,9 +14,6 @@ import pytest
 from PIL import Image
 from shale_set import small_set
 
-from hedge_tasks.construct.pictures.base import Order, Question, Verdict
-from hedge_tasks.construct.pictures.store import Picture
-from hedge_tasks.construct.shortcuts import shortcuts
 from hedge_tasks.errors import ConfigError
 from hedge_tasks.evaluations.shale.items import (
     ASPECTS,
@@ -28,16 +25,19 @@ from hedge_tasks.evaluations.shale.items import (
     Item,
     options_of,
 )
-from hedge_tasks.evaluations.shale.making.blind import _forms
-from hedge_tasks.evaluations.shale.making.drawing import draw
-from hedge_tasks.evaluations.shale.making.drawn import DrawnChecker, DrawnPainter, question_of
-from hedge_tasks.evaluations.shale.making.items import all_items, clean_items
-from hedge_tasks.evaluations.shale.making.making import ShaleMaking
-from hedge_tasks.evaluations.shale.making.pictures import Shown
-from hedge_tasks.evaluations.shale.making.records import Scene, own_elements, pools, scene_of, templates
-from hedge_tasks.evaluations.shale.making.released import images_of, write_queries
-from hedge_tasks.evaluations.shale.making.scenes import drawn_scenes, painted_scenes
 from hedge_tasks.evaluations.shale.released import read_released
+from hedge_tasks.making.pictures.base import Order, Question, Verdict
+from hedge_tasks.making.pictures.store import Picture
+from hedge_tasks.making.shale.blind import _forms
+from hedge_tasks.making.shale.drawing import draw
+from hedge_tasks.making.shale.drawn import DrawnChecker, DrawnPainter, question_of
+from hedge_tasks.making.shale.items import all_items, clean_items
+from hedge_tasks.making.shale.making import ShaleMaking
+from hedge_tasks.making.shale.pictures import Shown
+from hedge_tasks.making.shale.records import Scene, own_elements, pools, scene_of, templates
+from hedge_tasks.making.shale.released import images_of, write_queries
+from hedge_tasks.making.shale.scenes import drawn_scenes, painted_scenes
+from hedge_tasks.making.shortcuts import shortcuts
 from hedge_tasks.perturb import Wording, build_noise, induction_words
 from hedge_tasks.perturb.induction import PRESETS
 from hedge_tasks.perturb.induction_image import draw_style
@@ -185,7 +185,7 @@ def test_what_is_checked_follows_from_the_record() -> None:
 
 
 def test_what_fills_a_template_is_no_template() -> None:
-    from hedge_tasks.evaluations.shale.making.records import Record
+    from hedge_tasks.making.shale.records import Record
 
     scene = scene_of(Record("color", "a {answer} {entity}", "red", "{relation}", ("{answer}", "b", "c")))
     assert scene.ffq == "What is the color of the {answer} {entity} in the image?"

@@ -32,8 +32,8 @@ from hedge_tasks.evaluations.shale.judge import ShaleJudge
 from hedge_tasks.evaluations.shale.published import AVERAGE, TABLES, models, printed, published
 from hedge_tasks.evaluations.shale.tables import COLUMNS, ModelTables, tables_of
 from hedge_tasks.runs.model_names import named_like
-from hedge_tasks.runs.relabel import cases_of, relabel
 from hedge_tasks.runs.run_files import Run, save_run
+from hedge_tasks.scoring.relabel import cases_of, relabel
 
 # --- the transcription ------------------------------------------------------------------------------------------------
 

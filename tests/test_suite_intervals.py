@@ -18,8 +18,8 @@ from hedge_tasks.evaluations.shale.items import CLEAN, NOISY_SCENARIOS
 from hedge_tasks.evaluations.vope import metrics, objects
 from hedge_tasks.evaluations.vope import tables as vope
 from hedge_tasks.evaluations.vope.judge import VopeJudge
+from hedge_tasks.measures.suite import compare, documents_of, measured, suite_of
 from hedge_tasks.runs.run_files import Run
-from hedge_tasks.runs.suite import compare, documents_of, measured, suite_of
 from hedge_tasks.statistics import Measured
 
 

@@ -17,8 +17,8 @@ from sklearn.metrics import accuracy_score, f1_score, roc_auc_score
 from hedge_tasks.cli import main
 from hedge_tasks.errors import ConfigError, DataError
 from hedge_tasks.evaluation import brought_suite, evaluations
+from hedge_tasks.measures.suite import SuiteMetric, compare, documents_of, estimate, measured, suite_of
 from hedge_tasks.runs.run_files import Run, read_run, save_run
-from hedge_tasks.runs.suite import SuiteMetric, compare, documents_of, estimate, measured, suite_of
 from hedge_tasks.statistics import compare_runs
 
 METRICS = {metric.name: metric for metric in brought_suite("medhallu")}

@@ -17,8 +17,8 @@ from hedge_tasks.errors import DataError
 from hedge_tasks.evaluations.vope.extraction import objects_in
 from hedge_tasks.evaluations.vope.objects import object_records
 from hedge_tasks.io.json_lines import read_objects
-from hedge_tasks.runs.claims import inquiry, score_claims
 from hedge_tasks.runs.run_files import Run
+from hedge_tasks.scoring.claims import inquiry, score_claims
 
 
 def objects(text: str) -> tuple[list[tuple[str, str]], int]:

@@ -18,7 +18,7 @@ from hedge_tasks.errors import ConfigError
 from hedge_tasks.evaluations.vqarad import documents as vqarad
 from hedge_tasks.lmms.catalogue import list_tasks, task_folder
 from hedge_tasks.lmms.metrics import AurocMetric, HallucinationRate, OfQuestionType
-from hedge_tasks.paper.published import FILTERS, PROMPTS
+from hedge_tasks.measures.paper.published import FILTERS, PROMPTS
 
 TINY_NLI = "package://hedge_tasks.models.tiny/nli"
 TASKS = {f"hedge_{data}{suffix}" for data in ("vqarad", "kvasirvqa_x1") for suffix in

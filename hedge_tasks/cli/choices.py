@@ -79,7 +79,7 @@ def chosen_scorer(arguments: argparse.Namespace, run: Run) -> Scorer:
 
     from hedge_tasks.detectors.scorer import Scorer
     from hedge_tasks.errors import ConfigError
-    from hedge_tasks.runs.scorers import knowing, model_options, scorer_of
+    from hedge_tasks.scoring.scorers import knowing, model_options, scorer_of
 
     # Hybrid has two models; the one for embeddings is seldom another.
     options = {"model": "nli_model" if arguments.clustering == "hybrid" else "model", "rule": "rule"}

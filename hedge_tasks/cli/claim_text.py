@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Any
 from hedge_tasks.io.commands import number, table
 
 if TYPE_CHECKING:
-    from hedge_tasks.runs.claim_agreement import JointAgreement
-    from hedge_tasks.runs.claim_table import ClaimRow, ClaimTable
-    from hedge_tasks.runs.claims import ScoredClaims
-    from hedge_tasks.runs.kept_claims import KeptNumbers
+    from hedge_tasks.measures.claim_table import ClaimRow, ClaimTable
+    from hedge_tasks.measures.kept_claims import KeptNumbers
+    from hedge_tasks.scoring.claim_agreement import JointAgreement
+    from hedge_tasks.scoring.claims import ScoredClaims
     from hedge_tasks.statistics import Comparison
 
 _LISTED = 10

@@ -19,8 +19,8 @@ if TYPE_CHECKING:
     from hedge_tasks.claims.entailment import Entailment
     from hedge_tasks.claims.label_functions import LabelFunction
     from hedge_tasks.data.spans import LabelledSpan
-    from hedge_tasks.runs.claims import Price, Supported, Teller
     from hedge_tasks.runs.run_files import Run
+    from hedge_tasks.scoring.claims import Price, Supported, Teller
 
 
 def add(commands: Any) -> None:
@@ -77,13 +77,13 @@ def run(arguments: argparse.Namespace) -> int:
     from hedge_tasks.cli.claim_text import claim_facts, claim_text, joint_facts, unlabelled_text
     from hedge_tasks.detectors.registry import get
     from hedge_tasks.io.files import write_whole
+    from hedge_tasks.measures.claim_table import claim_table
+    from hedge_tasks.measures.kept_claims import has_labels
     from hedge_tasks.report.claim_page import build_claim_page
-    from hedge_tasks.runs.claim_agreement import joint_agreement
-    from hedge_tasks.runs.claim_files import write_claim_scores
-    from hedge_tasks.runs.claim_labels import check_references, judged_spans
-    from hedge_tasks.runs.claim_table import claim_table
-    from hedge_tasks.runs.claims import score_claims
-    from hedge_tasks.runs.kept_claims import has_labels
+    from hedge_tasks.scoring.claim_agreement import joint_agreement
+    from hedge_tasks.scoring.claim_files import write_claim_scores
+    from hedge_tasks.scoring.claim_labels import check_references, judged_spans
+    from hedge_tasks.scoring.claims import score_claims
 
     _check(arguments)
     detectors = None if arguments.detectors is None else [get(n.strip()).name for n in arguments.detectors.split(",")]
@@ -147,7 +147,7 @@ _Found = tuple["Sequence[Supported]", "Teller", "Price", "Mapping[str, Any]", "P
 
 def _kept(arguments: argparse.Namespace, finished: Run) -> _Found | None:
     """What is kept with the run, where it is what is asked for; no model has to be here for it."""
-    from hedge_tasks.runs.claim_files import kept_of
+    from hedge_tasks.scoring.claim_files import kept_of
 
     if (
         arguments.price
@@ -174,8 +174,8 @@ def _kept(arguments: argparse.Namespace, finished: Run) -> _Found | None:
 def _asked(arguments: argparse.Namespace, finished: Run) -> _Found | None:
     """The claims with their support by the engine that the options name; None for the price alone."""
     from hedge_tasks.errors import ConfigError
-    from hedge_tasks.runs.claim_files import keep_support, kept_support
-    from hedge_tasks.runs.claims import inquiry
+    from hedge_tasks.scoring.claim_files import keep_support, kept_support
+    from hedge_tasks.scoring.claims import inquiry
 
     arguments.unit, arguments.support = arguments.unit or "sentence", arguments.support or "words"
     unit, engine = _chosen(arguments, finished)
@@ -225,7 +225,7 @@ def _labels(
 ) -> tuple[LabelFunction | None, Mapping[str, Sequence[LabelledSpan]] | None, str]:
     """A function that labels, or the labels of a file, and in words where they come from."""
     from hedge_tasks.claims.label_functions import LABEL_FUNCTIONS, PYTHON, label_function
-    from hedge_tasks.runs.claim_files import read_labels
+    from hedge_tasks.scoring.claim_files import read_labels
 
     if given is None:
         return None, None, ""
@@ -239,7 +239,7 @@ def _chosen(arguments: argparse.Namespace, finished: Run) -> tuple[Decomposition
     from hedge_tasks.claims import build_decomposition, build_entailment
     from hedge_tasks.claims.entailment import ENTAILMENTS
     from hedge_tasks.errors import ConfigError
-    from hedge_tasks.runs.scorers import model_options
+    from hedge_tasks.scoring.scorers import model_options
 
     ENTAILMENTS.get(arguments.support)
     given = {name: value for name in ("model", "url", "window") if (value := getattr(arguments, name)) is not None}

@@ -15,10 +15,10 @@ from hedge_tasks.io.commands import command, number, show, table
 
 if TYPE_CHECKING:
     from hedge_tasks.detectors.scorer import Scorer
-    from hedge_tasks.runs.comparisons import Overlap
-    from hedge_tasks.runs.detector_table import Column
+    from hedge_tasks.measures.comparisons import Overlap
+    from hedge_tasks.measures.detector_table import Column
+    from hedge_tasks.measures.suite import SuiteMetric, SuiteScore
     from hedge_tasks.runs.run_files import Run
-    from hedge_tasks.runs.suite import SuiteMetric, SuiteScore
     from hedge_tasks.statistics import Comparison
 
 _RATE = "hallucination_rate"
@@ -79,8 +79,8 @@ _Found = tuple[str, _Rows, dict[str, Any]]
 def _between(one: Run, other: Run, arguments: argparse.Namespace) -> _Found:
     from hedge_tasks.detectors.pipeline import SCORE_NAMES
     from hedge_tasks.errors import ConfigError
-    from hedge_tasks.runs.comparisons import check_same_documents, compare_hallucination_rates, compare_two_runs
-    from hedge_tasks.runs.suite import SuiteMetric, compare, compare_scores, documents_of
+    from hedge_tasks.measures.comparisons import check_same_documents, compare_hallucination_rates, compare_two_runs
+    from hedge_tasks.measures.suite import SuiteMetric, compare, compare_scores, documents_of
 
     for option in ("against", "against_filter"):
         if getattr(arguments, option) is not None:
@@ -132,7 +132,7 @@ def _shared_suite(one: Run, other: Run) -> dict[str, SuiteMetric | SuiteScore]:
 
 
 def _suite(run: Run) -> dict[str, SuiteMetric | SuiteScore]:
-    from hedge_tasks.runs.suite import scores_of_suite, suite_of
+    from hedge_tasks.measures.suite import scores_of_suite, suite_of
 
     metrics: list[SuiteMetric | SuiteScore] = [*suite_of(run.settings), *scores_of_suite(run.settings)]
     return {metric.name: metric for metric in metrics}
@@ -140,8 +140,8 @@ def _suite(run: Run) -> dict[str, SuiteMetric | SuiteScore]:
 
 def _within(one: Run, arguments: argparse.Namespace) -> _Found:
     from hedge_tasks.errors import ConfigError
-    from hedge_tasks.runs.comparisons import compare_two_scores
-    from hedge_tasks.runs.scorers import scorer_of
+    from hedge_tasks.measures.comparisons import compare_two_scores
+    from hedge_tasks.scoring.scorers import scorer_of
 
     if arguments.against is None and arguments.against_filter is None:
         return _all_detectors(one, arguments)
@@ -185,7 +185,7 @@ def _of_table(run: Run) -> list[str]:
     """The detectors of answers in the run's table; SE, RadFlag and VASE where it tells of none."""
     from hedge_tasks.detectors.pipeline import SCORE_NAMES
     from hedge_tasks.detectors.registry import names
-    from hedge_tasks.runs.suite import METRICS
+    from hedge_tasks.measures.suite import METRICS
 
     rows, known = run.settings.get(METRICS), names()
     told = [row.removesuffix("_auroc") for row in rows if isinstance(row, str)] if isinstance(rows, list) else []
@@ -209,7 +209,7 @@ def _priced(scorer: Scorer, run: Run, names: Sequence[str], budget: int | None) 
     """
     from hedge_tasks.detectors.registry import get
     from hedge_tasks.errors import ConfigError
-    from hedge_tasks.runs.detector_table import priced_columns
+    from hedge_tasks.measures.detector_table import priced_columns
 
     columns, left_out = priced_columns(run.answer_sets, scorer, {name: get(name) for name in names}, budget)
     for name, reason in left_out.items():
@@ -225,8 +225,8 @@ def _all_detectors(one: Run, arguments: argparse.Namespace) -> _Found:
     """Every two detectors of a run that differ in one thing: in the score, or in the clustering."""
     from hedge_tasks.detectors.pipeline import SCORE_NAMES
     from hedge_tasks.errors import ConfigError
-    from hedge_tasks.runs.comparisons import compare_two_scores
-    from hedge_tasks.runs.scorers import scorers_of
+    from hedge_tasks.measures.comparisons import compare_two_scores
+    from hedge_tasks.scoring.scorers import scorers_of
 
     names = list(dict.fromkeys(_metric_within(name, one) for name in arguments.metric or SCORE_NAMES))
     if arguments.filter is None and arguments.clustering is None and one.settings.get("filters"):
@@ -265,7 +265,7 @@ def _metric(name: str, own: Mapping[str, SuiteMetric | SuiteScore] = {}) -> str:
     """
     from hedge_tasks.detectors.registry import names
     from hedge_tasks.errors import unknown
-    from hedge_tasks.runs.suite import named
+    from hedge_tasks.measures.suite import named
 
     of_suite = named(own.values())
     if name in of_suite:

@@ -12,8 +12,8 @@ from hedge_tasks.cli.choices import add_detectors, add_scorer, add_task, add_tru
 from hedge_tasks.io.commands import command, number, show, table
 
 if TYPE_CHECKING:
-    from hedge_tasks.runs.detector_table import DetectorTable, Rank, Row
-    from hedge_tasks.runs.fusion import Fusion
+    from hedge_tasks.measures.detector_table import DetectorTable, Rank, Row
+    from hedge_tasks.measures.fusion import Fusion
     from hedge_tasks.statistics import Comparison
 
 
@@ -53,11 +53,11 @@ def run(arguments: argparse.Namespace) -> int:
     from hedge_tasks.detectors.registry import get, names
     from hedge_tasks.errors import ConfigError
     from hedge_tasks.io.files import write_whole
+    from hedge_tasks.measures.detector_table import detector_table, mean_ranks
+    from hedge_tasks.measures.fusion import fuse
+    from hedge_tasks.measures.kept_claims import kept_numbers
     from hedge_tasks.plots import check_format, draw, price_chart
     from hedge_tasks.report.detector_page import build_detector_page
-    from hedge_tasks.runs.detector_table import detector_table, mean_ranks
-    from hedge_tasks.runs.fusion import fuse
-    from hedge_tasks.runs.kept_claims import kept_numbers
     from hedge_tasks.runs.run_files import file_of, keep_evidence, load_runs
 
     everything = [name for name in names() if not get(name).experimental]

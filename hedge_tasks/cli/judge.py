@@ -84,8 +84,8 @@ def _judge(arguments: argparse.Namespace) -> Judge:
 def _relabel(arguments: argparse.Namespace, judge: Judge) -> int:
     from hedge_tasks.adjudication import keep_labels, reliability
     from hedge_tasks.adjudication.reliability import LIMIT
-    from hedge_tasks.runs.relabel import changes, relabel
     from hedge_tasks.runs.run_files import load_run, save_run
+    from hedge_tasks.scoring.relabel import changes, relabel
 
     finished = load_run(arguments.run, arguments.task)
     out = _out(arguments, finished)
@@ -141,8 +141,8 @@ def _counts(verdicts: Sequence[Verdict]) -> dict[str, Any]:
 
 
 def _compare(arguments: argparse.Namespace, judged: Run, verdicts: Sequence[Verdict]) -> dict[str, Any]:
-    from hedge_tasks.runs.judge_comparison import agreement, disagreements, labels_by_judge
-    from hedge_tasks.runs.relabel import cases_of
+    from hedge_tasks.scoring.judge_comparison import agreement, disagreements, labels_by_judge
+    from hedge_tasks.scoring.relabel import cases_of
 
     found = [d.to_dict() for d in disagreements(cases_of(judged), verdicts)]
     if arguments.disagreements:
@@ -162,7 +162,7 @@ def _auroc(
 ) -> dict[str, Any] | str:
     """By judge and score; or why there is none. The labels are made and saved, whatever comes of this."""
     from hedge_tasks.errors import HedgeError
-    from hedge_tasks.runs.judge_comparison import auroc_by_judge
+    from hedge_tasks.scoring.judge_comparison import auroc_by_judge
 
     try:
         scorer = chosen_scorer(arguments, judged)

@@ -11,7 +11,7 @@ from hedge_tasks.io.commands import command, number, show
 
 if TYPE_CHECKING:
     from hedge_tasks.adjudication.prompt import JudgePrompt
-    from hedge_tasks.construct.judging.examples import Example
+    from hedge_tasks.making.judging.examples import Example
 
 DATA, TRAIN = "judge-data", "judge-train"
 TWO_WORDS = {"judge data": DATA, "judge train": TRAIN}
@@ -62,7 +62,7 @@ def add(commands: Any) -> None:
 
 def run_data(arguments: argparse.Namespace) -> int:
     from hedge_tasks.adjudication.prompt import load_judge_prompt
-    from hedge_tasks.construct.judging import examples as made
+    from hedge_tasks.making.judging import examples as made
 
     prompt = load_judge_prompt(arguments.prompt)
     judged = [example for path in arguments.labels for example in _judged(arguments, path, prompt)]
@@ -82,7 +82,7 @@ def run_data(arguments: argparse.Namespace) -> int:
 def _judged(arguments: argparse.Namespace, path: Path, prompt: JudgePrompt) -> list[Example]:
     """Answers that somebody judged, out of a file of labels or a run."""
     from hedge_tasks.adjudication.check import read_checked
-    from hedge_tasks.construct.judging.examples import Example
+    from hedge_tasks.making.judging.examples import Example
 
     if path.is_dir() or path.name.startswith("run-"):
         return _of_run(path, prompt)
@@ -100,9 +100,9 @@ def _judged(arguments: argparse.Namespace, path: Path, prompt: JudgePrompt) -> l
 
 
 def _of_run(path: Path, prompt: JudgePrompt) -> list[Example]:
-    from hedge_tasks.construct.judging.examples import Example
-    from hedge_tasks.runs.relabel import cases_of
+    from hedge_tasks.making.judging.examples import Example
     from hedge_tasks.runs.run_files import load_run
+    from hedge_tasks.scoring.relabel import cases_of
 
     finished = load_run(path, None)
     known = {outcome.key for outcome in prompt.outcomes}
@@ -134,7 +134,7 @@ def _outcome_of(label: int | None, prompt: JudgePrompt) -> str:
 def _tasks(arguments: argparse.Namespace, path: Path) -> list[Example]:
     from hedge_tasks.adjudication.base import Case
     from hedge_tasks.adjudication.label_files import first_of, read_rows
-    from hedge_tasks.construct.judging.examples import TASK, Example
+    from hedge_tasks.making.judging.examples import TASK, Example
 
     found = []
     for number_, (where, row) in enumerate(read_rows(path)):
@@ -164,7 +164,7 @@ def _image(arguments: argparse.Namespace, name: str, where: str) -> Path | None:
 def run_train(arguments: argparse.Namespace) -> int:
     import yaml
 
-    from hedge_tasks.construct.judging.training import read_recipe, train_judge
+    from hedge_tasks.making.judging.training import read_recipe, train_judge
 
     changes = {key: yaml.safe_load(value) for key, value in (_pair(text, "--set") for text in arguments.set)}
     recipe = read_recipe(arguments.recipe, changes)

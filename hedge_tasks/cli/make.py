@@ -10,10 +10,10 @@ from hedge_tasks.evaluation import brought_commands
 from hedge_tasks.io.commands import PROBLEMS_FOUND, command, show, table
 
 if TYPE_CHECKING:
-    from hedge_tasks.construct.medhallu.pipeline import MedHallu
-    from hedge_tasks.construct.medhallu.questions import Question
-    from hedge_tasks.construct.output import About
-    from hedge_tasks.construct.production import Production
+    from hedge_tasks.making.medhallu.pipeline import MedHallu
+    from hedge_tasks.making.medhallu.questions import Question
+    from hedge_tasks.making.output import About
+    from hedge_tasks.making.production import Production
 
 _MODEL = "model=NAME,url=..."
 _CHARACTERS_A_TOKEN = 4
@@ -62,11 +62,11 @@ def _add_medhallu(made: Any) -> None:
 
 
 def run_medhallu(arguments: argparse.Namespace) -> int:
-    from hedge_tasks.construct.ledger import Ledger
-    from hedge_tasks.construct.medhallu.questions import read_questions
-    from hedge_tasks.construct.output import LEDGER, push_set, write_set
-    from hedge_tasks.construct.production import produce, share, worker_of
     from hedge_tasks.io import options
+    from hedge_tasks.making.ledger import Ledger
+    from hedge_tasks.making.medhallu.questions import read_questions
+    from hedge_tasks.making.output import LEDGER, push_set, write_set
+    from hedge_tasks.making.production import produce, share, worker_of
 
     if arguments.limit is not None:
         options.count("--limit", arguments.limit, at_least=1)
@@ -97,9 +97,9 @@ def run_medhallu(arguments: argparse.Namespace) -> int:
 
 
 def _pipeline(arguments: argparse.Namespace) -> MedHallu:
-    from hedge_tasks.construct.medhallu.checks import NLI_MODEL, EmbeddingSimilarity, NliEntailment
-    from hedge_tasks.construct.medhallu.pipeline import MedHallu
-    from hedge_tasks.construct.writers import writer_from
+    from hedge_tasks.making.medhallu.checks import NLI_MODEL, EmbeddingSimilarity, NliEntailment
+    from hedge_tasks.making.medhallu.pipeline import MedHallu
+    from hedge_tasks.making.writers import writer_from
 
     return MedHallu(
         generator=writer_from(arguments.generator),
@@ -133,14 +133,14 @@ def _estimate(arguments: argparse.Namespace, pipeline: MedHallu, questions: list
 
 
 def _instructions(stage: str) -> int:
-    from hedge_tasks.construct.prompts import load_prompt
+    from hedge_tasks.making.prompts import load_prompt
 
-    return len(load_prompt("hedge_tasks.construct.medhallu", stage).system)
+    return len(load_prompt("hedge_tasks.making.medhallu", stage).system)
 
 
 def _about(arguments: argparse.Namespace, pipeline: MedHallu, made: Production) -> About:
-    from hedge_tasks.construct.output import About
-    from hedge_tasks.construct.shortcuts import alarms, shortcuts
+    from hedge_tasks.making.output import About
+    from hedge_tasks.making.shortcuts import alarms, shortcuts
 
     true = [row["Ground Truth"] for row in made.rows]
     wrong = [row["Hallucinated Answer"] for row in made.rows]
@@ -157,8 +157,8 @@ def _about(arguments: argparse.Namespace, pipeline: MedHallu, made: Production) 
 
 
 def _write_review(folder: Path, made: Production) -> None:
-    from hedge_tasks.construct.output import REVIEW
-    from hedge_tasks.construct.review import Item, write_review
+    from hedge_tasks.making.output import REVIEW
+    from hedge_tasks.making.review import Item, write_review
 
     items = [
         Item(

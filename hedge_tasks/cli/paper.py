@@ -16,10 +16,10 @@ from hedge_tasks.io.commands import command, show, table
 
 if TYPE_CHECKING:
     from hedge_tasks.detectors.scorer import Scorer
-    from hedge_tasks.paper.cells import CellResult, Placed
-    from hedge_tasks.paper.layout import Row
-    from hedge_tasks.paper.published import Cell, Key
-    from hedge_tasks.runs.fidelity import Fact
+    from hedge_tasks.measures.fidelity import Fact
+    from hedge_tasks.measures.paper.cells import CellResult, Placed
+    from hedge_tasks.measures.paper.layout import Row
+    from hedge_tasks.measures.paper.published import Cell, Key
     from hedge_tasks.runs.run_files import Run
 
 _DIGITS = {2: 3, 3: 2}
@@ -61,10 +61,10 @@ def run(arguments: argparse.Namespace) -> int:
     from tqdm import tqdm
 
     from hedge_tasks.io.files import write_whole
-    from hedge_tasks.paper import at_equal_draws, place_runs, published_cells, score_cells
-    from hedge_tasks.paper.layout import as_csv, as_rows, describe
+    from hedge_tasks.measures.fidelity import fidelity, merged
+    from hedge_tasks.measures.paper import at_equal_draws, place_runs, published_cells, score_cells
+    from hedge_tasks.measures.paper.layout import as_csv, as_rows, describe
     from hedge_tasks.plots import check_format
-    from hedge_tasks.runs.fidelity import fidelity, merged
     from hedge_tasks.runs.run_files import load_runs
 
     if arguments.figure:
@@ -100,7 +100,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 def _draw_figure_2(results: Sequence[CellResult], path: Path) -> None:
     from hedge_tasks.errors import ConfigError
-    from hedge_tasks.paper.published import SCORES
+    from hedge_tasks.measures.paper.published import SCORES
     from hedge_tasks.plots import draw_panels, family_charts
 
     curves: dict[str, dict[tuple[str, str], list[tuple[int, float]]]] = {score: {} for score in SCORES.values()}
@@ -130,7 +130,7 @@ def _scorers(arguments: argparse.Namespace) -> Callable[[Run], Mapping[str, Scor
     """The four columns of a run as a protocol or options have them; None where nothing but the runs' own is asked."""
     from hedge_tasks.cli.choices import threshold_of
     from hedge_tasks.runs.protocols import OURS, protocol_of
-    from hedge_tasks.runs.scorers import protocol_scorers, scorers_of
+    from hedge_tasks.scoring.scorers import protocol_scorers, scorers_of
 
     changes: dict[str, dict[str, Any]] = {"nli": {}, "embed": {}}
     if arguments.nli_model:
@@ -196,7 +196,7 @@ def _text(placed: Placed, results: Sequence[CellResult]) -> str:
 
 
 def _runs(placed: Placed) -> str:
-    from hedge_tasks.paper.layout import describe
+    from hedge_tasks.measures.paper.layout import describe
 
     facts = [describe(key, placed.runs[key]) for key in sorted(placed.runs, key=_in_paper_order)]
     columns = (
@@ -217,7 +217,7 @@ def _runs(placed: Placed) -> str:
 
 
 def _in_paper_order(key: Key) -> tuple[int, ...]:
-    from hedge_tasks.paper.published import DATASETS, MODELS, PROMPTS
+    from hedge_tasks.measures.paper.published import DATASETS, MODELS, PROMPTS
 
     return list(DATASETS).index(key.dataset), MODELS.index(key.model), PROMPTS.index(key.prompt)
 
@@ -235,8 +235,8 @@ def _table_2(placed: Placed, results: Mapping[Cell, CellResult]) -> list[str]:
 
 def _laid_out_2(dataset: str, ours: Mapping[Cell, float | None]) -> str:
     """Our numbers as the paper prints its own, and its means below ours."""
-    from hedge_tasks.paper.layout import MEAN, columns_of_table_2, rows_of_table_2
-    from hedge_tasks.paper.published import published
+    from hedge_tasks.measures.paper.layout import MEAN, columns_of_table_2, rows_of_table_2
+    from hedge_tasks.measures.paper.published import published
 
     header = ["", *(f"{given} {model} {of}" for given, model, of in columns_of_table_2())]
     rows = [[f"{row.prompt} {row.score}", *_marked(row, 3)] for row in rows_of_table_2(ours, dataset)]
@@ -252,7 +252,7 @@ def _marked(row: Row, digits: int) -> list[str]:
 
 
 def _block(dataset: str, model: str, results: Mapping[Cell, CellResult]) -> str:
-    from hedge_tasks.paper.published import FILTERS, PROMPTS, SCORES, TABLE_2_N, Cell
+    from hedge_tasks.measures.paper.published import FILTERS, PROMPTS, SCORES, TABLE_2_N, Cell
 
     header = ["", *(name for filter_ in FILTERS.values() for name in (filter_, "paper", "diff"))]
     rows: list[list[str]] = []
@@ -266,7 +266,7 @@ def _block(dataset: str, model: str, results: Mapping[Cell, CellResult]) -> str:
 
 
 def _table_3(placed: Placed, results: Mapping[Cell, CellResult]) -> list[str]:
-    from hedge_tasks.paper.published import PROMPTS, SCORES, Cell
+    from hedge_tasks.measures.paper.published import PROMPTS, SCORES, Cell
 
     cells = [cell for cell in results if cell.table == 3]
     if not any(cell.key in placed.runs for cell in cells):
@@ -287,8 +287,8 @@ def _table_3(placed: Placed, results: Mapping[Cell, CellResult]) -> list[str]:
 
 
 def _laid_out_3(clustering: str, results: Mapping[Cell, CellResult], sizes: Sequence[int]) -> str:
-    from hedge_tasks.paper.layout import MEAN, rows_of_table_3
-    from hedge_tasks.paper.published import published
+    from hedge_tasks.measures.paper.layout import MEAN, rows_of_table_3
+    from hedge_tasks.measures.paper.published import published
 
     ours = {cell: result.ours for cell, result in results.items()}
     rows = [[f"{row.prompt} {row.score}", *_marked(row, 2)] for row in rows_of_table_3(ours, clustering, sizes)]
@@ -300,7 +300,7 @@ def _laid_out_3(clustering: str, results: Mapping[Cell, CellResult], sizes: Sequ
 
 def _equal_draws(results: Sequence[CellResult]) -> str:
     """Table 3 at one price: VASE at n beside the others at 2n, a row for each of them."""
-    from hedge_tasks.paper import at_equal_draws
+    from hedge_tasks.measures.paper import at_equal_draws
 
     found = at_equal_draws(results)
     if not found:
@@ -329,7 +329,7 @@ def _three(result: CellResult) -> list[str]:
 
 
 def _summary(results: Sequence[CellResult]) -> str:
-    from hedge_tasks.paper.layout import SMALL
+    from hedge_tasks.measures.paper.layout import SMALL
 
     differences = [abs(result.difference) for result in results if result.difference is not None]
     if not differences:

@@ -75,8 +75,8 @@ def run(arguments: argparse.Namespace) -> int:
 def _chart(arguments: argparse.Namespace, finished: Run) -> Chart:
     from hedge_tasks import plots
     from hedge_tasks.detectors.pipeline import prices_of
-    from hedge_tasks.runs.measures import auroc_estimate
-    from hedge_tasks.runs.sweep import check_samples
+    from hedge_tasks.measures.curves import auroc_estimate
+    from hedge_tasks.measures.sweep import check_samples
 
     if arguments.kind == "categories":
         return plots.categories_chart([(finished.model or finished.task, finished)])
@@ -117,9 +117,9 @@ def _shown(scorer: Scorer, arguments: argparse.Namespace) -> tuple[str, ...]:
 
 
 def _of_all_clusterings(finished: Run, arguments: argparse.Namespace) -> Chart:
+    from hedge_tasks.measures.curves import auroc_estimate
     from hedge_tasks.plots import detectors_chart
-    from hedge_tasks.runs.measures import auroc_estimate
-    from hedge_tasks.runs.scorers import scorers_of
+    from hedge_tasks.scoring.scorers import scorers_of
 
     estimates = {}
     for name, scorer in scorers_of(finished).items():
@@ -130,8 +130,8 @@ def _of_all_clusterings(finished: Run, arguments: argparse.Namespace) -> Chart:
 
 
 def _of_sizes(finished: Run, scorer: Scorer, shown: tuple[str, ...], *, by: str) -> Chart:
+    from hedge_tasks.measures.sweep import sweep, usual_sizes
     from hedge_tasks.plots import sweep_chart
-    from hedge_tasks.runs.sweep import sweep, usual_sizes
 
     most = min((len(answer_set.clean) for answer_set in finished.answer_sets), default=0)
     return sweep_chart(list(sweep(finished.answer_sets, scorer, usual_sizes(most), shown)), by=by)

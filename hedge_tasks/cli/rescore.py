@@ -30,8 +30,8 @@ def run(arguments: argparse.Namespace) -> int:
     from hedge_tasks.cli.claim_text import claim_block
     from hedge_tasks.detectors.score_files import write_scores
     from hedge_tasks.errors import ConfigError
-    from hedge_tasks.runs.kept_claims import kept_numbers
-    from hedge_tasks.runs.scorers import scorers_of
+    from hedge_tasks.measures.kept_claims import kept_numbers
+    from hedge_tasks.scoring.scorers import scorers_of
 
     finished = _source(arguments)
     all_of_them = arguments.filter is None and arguments.clustering is None and bool(finished.settings.get("filters"))

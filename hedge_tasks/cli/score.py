@@ -12,7 +12,7 @@ from hedge_tasks.io.commands import command, show
 
 if TYPE_CHECKING:
     from hedge_tasks.data.answers import AnswerSet
-    from hedge_tasks.runs.claims import ScoredClaims
+    from hedge_tasks.scoring.claims import ScoredClaims
 
 _SHAPES = """\
 ANSWERS is one of these, by its ending or --csv; - reads the standard input:
@@ -59,9 +59,9 @@ def run(arguments: argparse.Namespace) -> int:
     from hedge_tasks.detectors.pipeline import USUAL, cluster_open, summarise
     from hedge_tasks.detectors.score_files import write_scores
     from hedge_tasks.detectors.scorer import score_all
-    from hedge_tasks.runs.kept_claims import measured_claims
+    from hedge_tasks.measures.kept_claims import measured_claims
     from hedge_tasks.runs.run_files import Run
-    from hedge_tasks.runs.scorers import chosen_models
+    from hedge_tasks.scoring.scorers import chosen_models
 
     detectors = chosen_detectors(arguments, USUAL)
     named = {key: value for key in ("model", "threshold") if (value := getattr(arguments, key)) is not None}
@@ -98,8 +98,8 @@ def _claims(answer_sets: list[AnswerSet], arguments: argparse.Namespace, models:
 
     from hedge_tasks.claims import build_decomposition, build_entailment
     from hedge_tasks.io.commands import say
-    from hedge_tasks.runs.claims import inquiry, score_claims
     from hedge_tasks.runs.run_files import Run
+    from hedge_tasks.scoring.claims import inquiry, score_claims
 
     marked = any(a.claims for a in answer_sets)
     if not (arguments.claims or marked):

@@ -20,8 +20,8 @@ from hedge_tasks.cli.question import printable
 from hedge_tasks.io.commands import command, number, show, table
 
 if TYPE_CHECKING:
+    from hedge_tasks.measures.sweep import Point
     from hedge_tasks.runs.run_files import Run
-    from hedge_tasks.runs.sweep import Point
 
 
 # More than anybody samples; a slip of the finger shall not fill the memory.
@@ -67,8 +67,8 @@ def run(arguments: argparse.Namespace) -> int:
 
     from hedge_tasks.detectors.pipeline import main_detectors
     from hedge_tasks.io.files import write_whole
+    from hedge_tasks.measures.sweep import as_csv, check_samples, sweep, sweep_draws
     from hedge_tasks.plots import check_format, plot_sweep
-    from hedge_tasks.runs.sweep import as_csv, check_samples, sweep, sweep_draws
 
     if arguments.plot:
         check_format(arguments.plot)
@@ -98,9 +98,9 @@ def run(arguments: argparse.Namespace) -> int:
 
 def _costs(arguments: argparse.Namespace, finished: Run) -> int:
     from hedge_tasks.io.files import write_whole
+    from hedge_tasks.measures.sweep import prices, prices_as_csv
     from hedge_tasks.plots import cost_chart, draw
-    from hedge_tasks.runs.scorers import scorers_of
-    from hedge_tasks.runs.sweep import prices, prices_as_csv
+    from hedge_tasks.scoring.scorers import scorers_of
 
     if arguments.filter is None and arguments.clustering is None and finished.settings.get("filters"):
         scorers = scorers_of(finished)
@@ -153,9 +153,9 @@ def _stages(recorded: object) -> str:
 def _strengths(arguments: argparse.Namespace) -> int:
     from hedge_tasks.detectors.pipeline import SCORE_NAMES, detection_auroc
     from hedge_tasks.errors import ConfigError
-    from hedge_tasks.runs.comparisons import compare_two_runs
+    from hedge_tasks.measures.comparisons import compare_two_runs
+    from hedge_tasks.measures.sweep import by_strength, strength_of
     from hedge_tasks.runs.run_files import read_run, run_paths
-    from hedge_tasks.runs.sweep import by_strength, strength_of
 
     if arguments.n or arguments.out or arguments.plot or arguments.cost:
         raise ConfigError("--strength gives a table of its own; leave out --n, --out, --plot and --cost")

@@ -11,7 +11,7 @@ from hedge_tasks.cli.choices import add_run, add_scorer, add_task, chosen_run, c
 from hedge_tasks.io.commands import command, number, show, table
 
 if TYPE_CHECKING:
-    from hedge_tasks.runs.threshold_report import Tried, TuningReport
+    from hedge_tasks.measures.threshold_report import Tried, TuningReport
 
 
 def add(commands: Any) -> None:
@@ -33,9 +33,9 @@ def add(commands: Any) -> None:
 def run(arguments: argparse.Namespace) -> int:
     from hedge_tasks.detectors.thresholds import ThresholdChoice
     from hedge_tasks.io.files import write_whole
-    from hedge_tasks.runs.scorers import scorers_of
-    from hedge_tasks.runs.sweep import check_samples
-    from hedge_tasks.runs.threshold_report import tuning_report
+    from hedge_tasks.measures.sweep import check_samples
+    from hedge_tasks.measures.threshold_report import tuning_report
+    from hedge_tasks.scoring.scorers import scorers_of
 
     names = ("target", "low", "high", "search", "trials", "folds", "share", "seed")
     given = {name: value for name in names if (value := getattr(arguments, name)) is not None}

@@ -18,8 +18,8 @@ from hedge_tasks.leaderboard.entry import Entry, documents_part
 from hedge_tasks.leaderboard.ranking import Place, places
 from hedge_tasks.leaderboard.recomputation import Part
 from hedge_tasks.leaderboard.suite import measured_of, metrics_of
+from hedge_tasks.measures.suite import SuiteMetric
 from hedge_tasks.report.texts import clean
-from hedge_tasks.runs.suite import SuiteMetric
 from hedge_tasks.statistics import Estimate, Measured, ratio
 
 Kind = Literal["auroc", "suite", "rate", "price"]

@@ -20,12 +20,12 @@ from hedge_tasks.leaderboard.claims import of_run as claims_of_run
 from hedge_tasks.leaderboard.submission import digest_of, document_record
 from hedge_tasks.leaderboard.suite import of_run as suite_of_run
 from hedge_tasks.leaderboard.validation import Findings, check
-from hedge_tasks.runs.relabel import judge_of
 from hedge_tasks.runs.run_files import Run
 from hedge_tasks.sampling.archive import documents_of, keyed_answers
 from hedge_tasks.sampling.definition import Definition
 from hedge_tasks.sampling.jobs import draws_digest
 from hedge_tasks.sampling.store import AnswerStore, StoredDocument
+from hedge_tasks.scoring.relabel import judge_of
 
 READ_BY = "read_by"
 """Setting of runs whose task reads every answer (`HedgeTask.read_answer`), so that texts are not what was drawn."""

@@ -23,8 +23,7 @@ from hedge_tasks.data.answers import Answer, AnswerSet
 from hedge_tasks.detectors.registry import get, names
 from hedge_tasks.errors import DataError, HedgeError
 from hedge_tasks.leaderboard.recomputation import NO_TEXTS, Part
-from hedge_tasks.runs.claim_files import packed, unpacked
-from hedge_tasks.runs.claim_numbers import (
+from hedge_tasks.measures.claim_numbers import (
     TEXT,
     FloatArray,
     Labelled,
@@ -36,9 +35,10 @@ from hedge_tasks.runs.claim_numbers import (
     text_scores,
     within,
 )
-from hedge_tasks.runs.claims import Supported, claim_evidence, groups_of, inquiry_among
-from hedge_tasks.runs.kept_claims import label_options, scored_kept
+from hedge_tasks.measures.kept_claims import label_options, scored_kept
 from hedge_tasks.runs.run_files import Run
+from hedge_tasks.scoring.claim_files import packed, unpacked
+from hedge_tasks.scoring.claims import Supported, claim_evidence, groups_of, inquiry_among
 from hedge_tasks.statistics import Comparison, Estimate, StratifiedAuroc, compare_scores, compare_within
 
 DECIMALS = 6

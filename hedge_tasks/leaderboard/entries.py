@@ -21,7 +21,7 @@ from hedge_tasks.leaderboard.entry_page import entry_page
 from hedge_tasks.leaderboard.kept import Circumstances, circumstances_of, load, save
 from hedge_tasks.leaderboard.submission import answer_set_of, sha256_of
 from hedge_tasks.leaderboard.validation import FindManifests, check, read_submission
-from hedge_tasks.runs.measures import rate_of
+from hedge_tasks.measures.curves import rate_of
 
 
 @dataclass(frozen=True)

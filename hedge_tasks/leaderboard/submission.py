@@ -25,10 +25,10 @@ from hedge_tasks.io.files import write_whole
 from hedge_tasks.leaderboard.claims import of_run as claims_of_run
 from hedge_tasks.leaderboard.suite import of_run
 from hedge_tasks.runs.health import Health, health_of
-from hedge_tasks.runs.relabel import judge_of
 from hedge_tasks.runs.run_files import Run
-from hedge_tasks.runs.scorers import scorers_of
 from hedge_tasks.runs.trust import installed_tasks
+from hedge_tasks.scoring.relabel import judge_of
+from hedge_tasks.scoring.scorers import scorers_of
 
 FORMAT = 2
 DECIMALS = 6

@@ -14,8 +14,8 @@ from typing import Any
 
 from hedge_tasks.errors import DataError
 from hedge_tasks.leaderboard.recomputation import Part
+from hedge_tasks.measures.suite import Document, SuiteMetric, document_of, documents_of, estimate, suite_of
 from hedge_tasks.runs.run_files import Run
-from hedge_tasks.runs.suite import Document, SuiteMetric, document_of, documents_of, estimate, suite_of
 from hedge_tasks.statistics import Measured
 
 DECIMALS = 6

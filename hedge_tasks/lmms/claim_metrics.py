@@ -16,7 +16,16 @@ from hedge_tasks.claims.base import ClaimNumbers
 from hedge_tasks.detectors import registry
 from hedge_tasks.detectors.pipeline import Scores
 from hedge_tasks.lmms.metrics import NOT_AVAILABLE, Metric, Record
-from hedge_tasks.runs.claim_numbers import TEXT, FloatArray, Labelled, blind_columns, fault_of, pooled, together, within
+from hedge_tasks.measures.claim_numbers import (
+    TEXT,
+    FloatArray,
+    Labelled,
+    blind_columns,
+    fault_of,
+    pooled,
+    together,
+    within,
+)
 from hedge_tasks.statistics import Estimate, StratifiedAuroc
 
 _PREFIX = "claim_"

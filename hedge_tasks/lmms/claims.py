@@ -27,16 +27,16 @@ from hedge_tasks.errors import ConfigError, HedgeError, unknown
 from hedge_tasks.io import options
 from hedge_tasks.lmms.filters import MODEL_VARIABLES
 from hedge_tasks.lmms.processes import gather, is_first, together
-from hedge_tasks.runs.claim_files import keep_support
-from hedge_tasks.runs.claim_labels import check_references, judged_spans
-from hedge_tasks.runs.claim_numbers import TEXT, claim_numbers
-from hedge_tasks.runs.claims import (
+from hedge_tasks.measures.claim_numbers import TEXT, claim_numbers
+from hedge_tasks.runs.run_files import Run
+from hedge_tasks.scoring.claim_files import keep_support
+from hedge_tasks.scoring.claim_labels import check_references, judged_spans
+from hedge_tasks.scoring.claims import (
     Price,
     Supported,
     inquiry_among,
     score_claims,
 )
-from hedge_tasks.runs.run_files import Run
 
 VARIABLE = "HEDGE_CLAIMS"
 """Environment variable: the support in place of the YAML's (`words`, `judge:model=...,url=...`), or `off`."""
@@ -75,7 +75,7 @@ class TaskClaims:
         unit, engine: decomposition and entailment.
         judge: of every claim; None where labels come with the verdicts on the answers, or not at all.
         silent, errors: see `hedge_tasks.claims.labels.label_of`.
-        elsewhere, graph: see `hedge_tasks.runs.claims.inquiry_among`.
+        elsewhere, graph: see `hedge_tasks.scoring.claims.inquiry_among`.
     """
 
     unit: Decomposition

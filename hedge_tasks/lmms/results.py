@@ -17,10 +17,10 @@ from hedge_tasks.errors import DrawsFailed
 from hedge_tasks.lmms.filters import ClusterFilter, ScoredAnswers, ScoreFilter
 from hedge_tasks.lmms.outcome import Everything, report_outcome, run_of
 from hedge_tasks.lmms.processes import gather, is_first
-from hedge_tasks.runs.claim_labels import CLAIMS
 from hedge_tasks.runs.evidence import KeptEvidence
 from hedge_tasks.runs.run_files import Run, save_run
 from hedge_tasks.sampling.plan import SamplingPlan
+from hedge_tasks.scoring.claim_labels import CLAIMS
 
 _NO_ENTROPY = 1e-9  # nats; but for rounding it is 0
 

@@ -58,19 +58,19 @@ from hedge_tasks.lmms.reasoning import Tags, reasoning_tags, spoken, spoken_set,
 from hedge_tasks.lmms.requests import check_images, check_models, check_noise, closed_choices, warn_of_nothing_kept
 from hedge_tasks.lmms.results import Results, filter_settings, keep_said
 from hedge_tasks.lmms.settings import DocumentSettings, refuse_stock_keys
+from hedge_tasks.measures.cost import measured
+from hedge_tasks.measures.suite import METRICS, suite_of
 from hedge_tasks.perturb import Wording
 from hedge_tasks.replies import spoken_text
-from hedge_tasks.runs.claim_files import SETTING as CLAIMS
-from hedge_tasks.runs.cost import measured
 from hedge_tasks.runs.evidence import KeptEvidence, joined, keep
 from hedge_tasks.runs.protocols import protocol_of
 from hedge_tasks.runs.run_files import FOLDER
-from hedge_tasks.runs.suite import METRICS, suite_of
 from hedge_tasks.sampling.forced import passes_needed
 from hedge_tasks.sampling.plan import SamplingPlan, draw_seed
 from hedge_tasks.sampling.prompts import Prompt, load_prompt
 from hedge_tasks.sampling.requests import SampleRequest
 from hedge_tasks.sampling.second_stage import SecondStage
+from hedge_tasks.scoring.claim_files import SETTING as CLAIMS
 
 
 class HedgeTask(ConfigurableMessagesTask):

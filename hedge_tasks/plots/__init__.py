@@ -31,7 +31,7 @@ from hedge_tasks.plots.figures import (
 )
 
 if TYPE_CHECKING:
-    from hedge_tasks.runs.sweep import Point
+    from hedge_tasks.measures.sweep import Point
 
 __all__ = [
     "Chart",

@@ -11,8 +11,7 @@ import numpy as np
 
 from hedge_tasks.detectors.pipeline import SCORE_NAMES, Scores, main_detectors, name_of, score_clustered
 from hedge_tasks.detectors.registry import get
-from hedge_tasks.plots.charts import Chart, Series
-from hedge_tasks.runs.measures import (
+from hedge_tasks.measures.curves import (
     auroc_estimate,
     calibrated,
     labelled,
@@ -21,6 +20,7 @@ from hedge_tasks.runs.measures import (
     roc_curve,
     within_strata,
 )
+from hedge_tasks.plots.charts import Chart, Series
 from hedge_tasks.statistics import Estimate, auroc
 from hedge_tasks.statistics.base import FloatArray
 
@@ -28,9 +28,9 @@ if TYPE_CHECKING:
     from hedge_tasks.clustering.dendrogram import Dendrogram
     from hedge_tasks.data.answers import AnswerSet
     from hedge_tasks.detectors.scorer import Scorer
-    from hedge_tasks.runs.detector_table import Rank
+    from hedge_tasks.measures.detector_table import Rank
+    from hedge_tasks.measures.sweep import Point
     from hedge_tasks.runs.run_files import Run
-    from hedge_tasks.runs.sweep import Point
 
 _UNIT = (0.0, 1.0)
 _CHANCE = ((0.5, "chance"),)

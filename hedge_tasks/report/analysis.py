@@ -9,14 +9,14 @@ from itertools import combinations
 from hedge_tasks.detectors.pipeline import Scores, main_detectors, name_of
 from hedge_tasks.detectors.scorer import Scorer
 from hedge_tasks.errors import ConfigError, HedgeError
+from hedge_tasks.measures.comparisons import compare_hallucination_rates, compare_two_runs, compare_two_scores
+from hedge_tasks.measures.curves import auroc_estimate, rate_of, within_strata
+from hedge_tasks.measures.suite import SuiteMetric, compare, documents_of, measured
 from hedge_tasks.plots.charts import Chart
 from hedge_tasks.plots.figures import sweep_chart, threshold_chart
-from hedge_tasks.runs.comparisons import compare_hallucination_rates, compare_two_runs, compare_two_scores
 from hedge_tasks.runs.health import health_of
-from hedge_tasks.runs.measures import auroc_estimate, rate_of, within_strata
 from hedge_tasks.runs.run_files import Run
-from hedge_tasks.runs.scorers import knowing, scorers_of
-from hedge_tasks.runs.suite import SuiteMetric, compare, documents_of, measured
+from hedge_tasks.scoring.scorers import knowing, scorers_of
 from hedge_tasks.statistics import Comparison, Estimate, Measured, StratifiedAuroc, holm
 
 FEW = 20
@@ -144,7 +144,7 @@ def _analyse(
 
 def _with_curves(analysis: Analysis, sizes: Sequence[int] | None, progress: Callable[[str], None]) -> Analysis:
     from hedge_tasks.clustering.embedding import EmbeddingClustering
-    from hedge_tasks.runs.sweep import sweep, usual_sizes
+    from hedge_tasks.measures.sweep import sweep, usual_sizes
     from hedge_tasks.serving.loading import ModelUnavailableError
 
     sweeps, thresholds = {}, {}

@@ -16,12 +16,12 @@ from hedge_tasks.data.sentences import split_sentences
 from hedge_tasks.data.words import words
 from hedge_tasks.detectors.registry import get
 from hedge_tasks.errors import DataError
+from hedge_tasks.measures.claim_numbers import Flagged, column, flagged
+from hedge_tasks.measures.claim_table import ClaimTable
 from hedge_tasks.report.pages import asset, render
 from hedge_tasks.report.texts import script_json
-from hedge_tasks.runs.claim_numbers import Flagged, column, flagged
-from hedge_tasks.runs.claim_table import ClaimTable
-from hedge_tasks.runs.claims import ScoredAnswer, ScoredClaims
 from hedge_tasks.runs.run_files import now
+from hedge_tasks.scoring.claims import ScoredAnswer, ScoredClaims
 
 LEVELS = 5
 """Shades of suspicion above none."""

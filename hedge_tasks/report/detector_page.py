@@ -9,14 +9,14 @@ from hedge_tasks import __version__
 from hedge_tasks.detectors.pipeline import name_of
 from hedge_tasks.detectors.registry import get
 from hedge_tasks.errors import DataError
+from hedge_tasks.measures.detector_table import DetectorTable, Rank
+from hedge_tasks.measures.fusion import Fusion
+from hedge_tasks.measures.kept_claims import KeptNumbers
 from hedge_tasks.plots.charts import Chart
 from hedge_tasks.plots.figures import detectors_chart, price_chart, ranks_chart
 from hedge_tasks.report.page import names_of_runs
 from hedge_tasks.report.pages import WITH_FIGURES, asset, render
 from hedge_tasks.report.svg import picture
-from hedge_tasks.runs.detector_table import DetectorTable, Rank
-from hedge_tasks.runs.fusion import Fusion
-from hedge_tasks.runs.kept_claims import KeptNumbers
 from hedge_tasks.runs.run_files import now
 
 
@@ -31,7 +31,7 @@ def build_detector_page(
     """The page as HTML.
 
     Args:
-        tables: of the runs; see `hedge_tasks.runs.detector_table`.
+        tables: of the runs; see `hedge_tasks.measures.detector_table`.
         ranks: mean ranks over them; none for a single run.
         budget: that they were made for.
         fusions: of the runs, in their order, where detectors were fused.

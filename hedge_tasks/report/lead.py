@@ -8,13 +8,13 @@ from typing import Any
 
 from hedge_tasks.detectors.pipeline import name_of, prices_of
 from hedge_tasks.lmms.catalogue import titles
+from hedge_tasks.measures.suite import SuiteMetric
 from hedge_tasks.plots.charts import Chart, Series
 from hedge_tasks.report.analysis import Analysis, hallucination_rate
 from hedge_tasks.report.svg import N_COLOURS
 from hedge_tasks.report.texts import clean
 from hedge_tasks.runs.health import decoding_line, health_of
 from hedge_tasks.runs.run_files import Run
-from hedge_tasks.runs.suite import SuiteMetric
 from hedge_tasks.statistics import Estimate, Measured
 
 _MOST = 200

@@ -9,8 +9,9 @@ from typing import Any
 from hedge_tasks import __version__
 from hedge_tasks.detectors.pipeline import name_of, prices_of
 from hedge_tasks.errors import DataError
-from hedge_tasks.paper import CellResult, place_runs, published, published_cells
-from hedge_tasks.paper.published import SCORES, filter_name
+from hedge_tasks.measures.curves import MEASURES, labelled, other_measures
+from hedge_tasks.measures.paper import CellResult, place_runs, published, published_cells
+from hedge_tasks.measures.paper.published import SCORES, filter_name
 from hedge_tasks.plots.charts import Chart
 from hedge_tasks.plots.figures import all_charts, categories_chart, price_chart
 from hedge_tasks.report import noisy
@@ -29,7 +30,6 @@ from hedge_tasks.report.risk import risk_panel
 from hedge_tasks.report.sidebyside import answers_side_by_side, read_without_script
 from hedge_tasks.report.svg import picture
 from hedge_tasks.report.texts import clean, script_json
-from hedge_tasks.runs.measures import MEASURES, labelled, other_measures
 from hedge_tasks.runs.model_names import short_names
 from hedge_tasks.runs.run_files import Run, now
 from hedge_tasks.statistics import Estimate

@@ -15,8 +15,8 @@ import numpy as np
 import numpy.typing as npt
 
 from hedge_tasks.detectors.pipeline import name_of
+from hedge_tasks.measures.curves import labelled
 from hedge_tasks.report.analysis import Analysis
-from hedge_tasks.runs.measures import labelled
 
 RISKS = (0.01, 0.02, 0.05, 0.1, 0.2)
 """Of the table that is there without script."""

@@ -12,12 +12,12 @@ from evaluation import evaluate
 from engines.draws import clean_texts, demo_draws, sample
 from engines.same_answers import p_value
 from engines.servers import Server, on
+from hedge_tasks.measures.comparisons import compare_hallucination_rates, compare_two_runs
 from hedge_tasks.models.hedge_openai import HedgeOpenAI
 from hedge_tasks.models.hedge_tiny import HedgeTiny
-from hedge_tasks.runs.comparisons import compare_hallucination_rates, compare_two_runs
 from hedge_tasks.runs.health import health_of
 from hedge_tasks.runs.run_files import Run, load_run
-from hedge_tasks.runs.scorers import scorers_of
+from hedge_tasks.scoring.scorers import scorers_of
 
 pytestmark = pytest.mark.framework
 

@@ -13,7 +13,7 @@ from hedge_tasks.io.commands import command, show, table
 if TYPE_CHECKING:
     from hedge_tasks.evaluations.medhallmark.sentences import Sentences
     from hedge_tasks.evaluations.medhallmark.tables import Cell, Numbers, PrefixEffect
-    from hedge_tasks.runs.published import Published
+    from hedge_tasks.measures.published import Published
 
 _NONE = "-"
 
@@ -73,7 +73,7 @@ def _tables(arguments: argparse.Namespace) -> int:
     )
     from hedge_tasks.evaluations.medhallmark.wording import stated
     from hedge_tasks.io.files import write_whole
-    from hedge_tasks.runs.published import model_of_paper, names_given, read_published
+    from hedge_tasks.measures.published import model_of_paper, names_given, read_published
     from hedge_tasks.runs.run_files import load_runs
 
     names = names_given(arguments.name, list(PATTERNS))

@@ -84,7 +84,7 @@ def _check_judge(arguments: argparse.Namespace, parts: list[str]) -> tuple[dict[
     from hedge_tasks.data.local_data import ImageFolder
     from hedge_tasks.evaluations.medhallmark.judge_quality import judge_quality
     from hedge_tasks.evaluations.medhallmark.released import CATEGORIES, Item, read_part
-    from hedge_tasks.runs.published import read_published
+    from hedge_tasks.measures.published import read_published
 
     pictures = ImageFolder(arguments.images) if arguments.images is not None else None
 

@@ -13,10 +13,10 @@ from typing import Any
 from hedge_tasks.claims import build_decomposition, build_entailment
 from hedge_tasks.errors import DataError, unknown
 from hedge_tasks.evaluations.medhallmark.mediscore import SENTENCES
-from hedge_tasks.runs.claim_table import ClaimRow, claim_table
-from hedge_tasks.runs.claims import inquiry, score_claims
+from hedge_tasks.measures.claim_table import ClaimRow, claim_table
 from hedge_tasks.runs.run_files import Run
-from hedge_tasks.runs.scorers import model_options
+from hedge_tasks.scoring.claims import inquiry, score_claims
+from hedge_tasks.scoring.scorers import model_options
 from hedge_tasks.statistics import Estimate, StratifiedAuroc
 
 WORDS, NLI = "words", "nli"

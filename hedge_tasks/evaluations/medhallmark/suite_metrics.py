@@ -11,7 +11,7 @@ from hedge_tasks.adjudication.by_sentence import SENTENCES
 from hedge_tasks.evaluations.medhallmark.mediscore import MEDIHALL, METRICS, PrefixDifference
 from hedge_tasks.evaluations.medhallmark.wording import METRICS as WORDING
 from hedge_tasks.evaluations.medhallmark.wording import WordingMetric
-from hedge_tasks.runs.suite import Record, SuiteMetric
+from hedge_tasks.measures.suite import Record, SuiteMetric
 
 _LEADS = ("medihall", "accuracy")
 

@@ -17,7 +17,7 @@ from hedge_tasks.evaluations.medhallmark.mediscore import METRICS as FROM_VERDIC
 from hedge_tasks.evaluations.medhallmark.wording import METRICS as FROM_WORDING
 from hedge_tasks.evaluations.medhallmark.wording import BertScoreMetric, NotHere
 from hedge_tasks.io.tables import as_csv
-from hedge_tasks.runs.published import Published
+from hedge_tasks.measures.published import Published
 from hedge_tasks.runs.run_files import Run
 from hedge_tasks.statistics import Comparison, compare_sums, estimate_mean, estimate_of_sums, ratio
 from hedge_tasks.statistics.sums import of_values

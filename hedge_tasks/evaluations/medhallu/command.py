@@ -14,7 +14,7 @@ from hedge_tasks.replies.parsing import PARSINGS
 if TYPE_CHECKING:
     from hedge_tasks.evaluations.medhallu.abstention import Abstention
     from hedge_tasks.evaluations.medhallu.tables import Cell, Difference, TaskNumbers
-    from hedge_tasks.runs.published import Published
+    from hedge_tasks.measures.published import Published
 
 _NONE = "-"
 
@@ -57,7 +57,7 @@ def _tables(arguments: argparse.Namespace) -> int:
         rows_of,
     )
     from hedge_tasks.io.files import write_whole
-    from hedge_tasks.runs.published import model_of_paper, names_given, read_published
+    from hedge_tasks.measures.published import model_of_paper, names_given, read_published
     from hedge_tasks.runs.run_files import load_runs
 
     names = names_given(arguments.name, list(PATTERNS))

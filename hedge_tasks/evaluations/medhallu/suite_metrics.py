@@ -10,8 +10,8 @@ from hedge_tasks.data.manifests import text_digest
 from hedge_tasks.evaluations.medhallu.documents import said_of
 from hedge_tasks.evaluations.medhallu.judge import FACTUAL, HALLUCINATED, NOT_SURE, VERDICTS
 from hedge_tasks.evaluations.medhallu.metrics import METRICS, Detection
+from hedge_tasks.measures.suite import Record, SuiteMetric, SuiteScore
 from hedge_tasks.replies.reading import UNREADABLE
-from hedge_tasks.runs.suite import Record, SuiteMetric, SuiteScore
 
 _LEADS = ("f1", "accuracy")
 

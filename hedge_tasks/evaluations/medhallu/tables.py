@@ -16,8 +16,8 @@ from hedge_tasks.evaluations.medhallu.mesh import MESH
 from hedge_tasks.evaluations.medhallu.metrics import LEVELS, METRICS, Detection, RowRate
 from hedge_tasks.io.tables import as_csv
 from hedge_tasks.lmms.metrics import Record
+from hedge_tasks.measures.published import Published
 from hedge_tasks.replies.parsing import HEDGE
-from hedge_tasks.runs.published import Published
 from hedge_tasks.runs.run_files import Run
 from hedge_tasks.statistics import Comparison, compare_sums, holm
 

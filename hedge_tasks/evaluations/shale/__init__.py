@@ -27,7 +27,7 @@ EVALUATION = Evaluation(
     suite=("hedge_tasks.evaluations.shale.suite_metrics:SUITE",),
     second_stages={"shale_blind": "hedge_tasks.evaluations.shale.blind:without_image"},
     data=("hedge_tasks.evaluations.shale.data_command:add",),
-    makings=("hedge_tasks.evaluations.shale.make_command:add",),
+    makings=("hedge_tasks.making.shale.command:add",),
     commands=("hedge_tasks.evaluations.shale.command:add",),
 )
 """What it brings to the rooms below."""

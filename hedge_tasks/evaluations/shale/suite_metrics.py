@@ -8,7 +8,7 @@ from typing import Any
 
 from hedge_tasks.evaluations.shale.items import CLEAN
 from hedge_tasks.evaluations.shale.metrics import METRICS, Average, ResistanceRate, RightShare, is_right
-from hedge_tasks.runs.suite import Record, SuiteMetric
+from hedge_tasks.measures.suite import Record, SuiteMetric
 
 _SHARES = {
     "accuracy_clean": ("accuracy, clean", "Share of closed questions answered rightly where nothing is perturbed."),

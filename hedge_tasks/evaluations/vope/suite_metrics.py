@@ -17,7 +17,7 @@ from hedge_tasks.evaluations.vope.objects import ObjectRecord, object_records, s
 from hedge_tasks.evaluations.vope.presence import EXACT
 from hedge_tasks.evaluations.vope.rechecks import story_objects
 from hedge_tasks.evaluations.vope.vocabulary import object_phrase
-from hedge_tasks.runs.suite import Record, SuiteMetric
+from hedge_tasks.measures.suite import Record, SuiteMetric
 
 _TITLES = {
     "hal_d": ("Hal-D", "Of the objects that the model says are in the image, the share that is not."),

@@ -3,7 +3,7 @@ from __future__ import annotations
 from typing import Any
 
 from hedge_tasks.lmms.metrics import RateMetric
-from hedge_tasks.runs.suite import SuiteMetric
+from hedge_tasks.measures.suite import SuiteMetric
 
 
 class Firmness(RateMetric):

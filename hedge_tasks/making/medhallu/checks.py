@@ -1,0 +1,156 @@
+"""What a wrong answer has to pass: its length, that it means something else than the true one, and that it deceives."""
+
+from __future__ import annotations
+
+import math
+import threading
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import numpy.typing as npt
+
+from hedge_tasks.making.asking import Asking
+from hedge_tasks.making.medhallu.questions import Question
+from hedge_tasks.making.prompts import load_prompt
+from hedge_tasks.making.writers import Writer
+
+NLI_MODEL = "microsoft/deberta-large-mnli"
+"""Of the paper (section 4)."""
+
+TOLERANCE = 0.1
+"""By how much of the true answer's length a wrong one may be shorter or longer (section 4)."""
+
+SAME_MEANING = 0.75
+"""From this entailment in both directions on, two answers mean the same (section 4)."""
+
+_ROOM = "hedge_tasks.making.medhallu"
+
+
+def allowed_length(answer: str) -> tuple[int, int]:
+    """Least and most characters of a wrong answer to stand beside a true one.
+
+    Example:
+        >>> allowed_length("x" * 100)
+        (90, 110)
+    """
+    return math.ceil(len(answer) * (1 - TOLERANCE)), math.floor(len(answer) * (1 + TOLERANCE))
+
+
+class Entailment(Protocol):
+    """How strongly texts entail each other."""
+
+    def both_ways(self, first: str, second: str) -> tuple[float, float]:
+        """Probability that the first entails the second, and that the second entails the first."""
+
+
+class NliEntailment:
+    """By an NLI model of transformers, asked once a pair: what it says is kept in the cache of NLI clustering.
+
+    Args:
+        model, revision, device, dtype: As `NliClustering` takes them.
+    """
+
+    def __init__(
+        self, model: str = NLI_MODEL, revision: str | None = None, device: str | None = None, dtype: str = "float32"
+    ) -> None:
+        from hedge_tasks.clustering.nli_source import NliSource
+
+        self.model = model
+        self._source = NliSource(model, revision, device, dtype, batch_size=16, batch_tokens=4096)
+        self._lock = threading.Lock()
+
+    def both_ways(self, first: str, second: str) -> tuple[float, float]:
+        with self._lock:
+            (_, _, forth), (_, _, back) = self._source.probabilities([(first, second), (second, first)])
+        return forth, back
+
+
+class Similarity(Protocol):
+    """How alike texts are."""
+
+    def cosine(self, first: str, second: str) -> float:
+        """Between -1 and 1."""
+
+    def embed(self, texts: list[str]) -> npt.ArrayLike:
+        """Vectors of any norm, one a text."""
+
+
+class EmbeddingSimilarity:
+    """Cosine of sentence embeddings."""
+
+    def __init__(self, model: str | None = None, device: str | None = None) -> None:
+        from hedge_tasks.serving.encoders import DEFAULT_MODEL
+
+        self.model = model or DEFAULT_MODEL
+        self._device = device
+        self._lock = threading.Lock()
+
+    def embed(self, texts: list[str]) -> npt.ArrayLike:
+        """Vectors of any norm, one a text."""
+        from hedge_tasks.serving.encoders import load_encoder
+        from hedge_tasks.serving.loading import default_device
+
+        with self._lock:
+            return load_encoder(self.model, None, default_device(self._device))(texts)
+
+    def cosine(self, first: str, second: str) -> float:
+        from hedge_tasks.serving.encoders import unit_vectors
+
+        one, other = unit_vectors(self.embed([first, second]))
+        return float(one @ other)
+
+
+@dataclass(frozen=True)
+class Vote:
+    """What one judge said, asked in both orders.
+
+    Attributes:
+        judge: Its name.
+        picked: Whether it took the wrong answer for the more accurate one: where that stood first, and where it stood
+            second. None where its replies could not be read.
+    """
+
+    judge: str
+    picked: tuple[bool | None, bool | None]
+
+    @property
+    def fooled(self) -> bool:
+        """In both orders: a judge that goes by the place of an answer is not deceived by what it says."""
+        return self.picked == (True, True)
+
+    @property
+    def by_place(self) -> bool:
+        """Whether the place decided."""
+        return None not in self.picked and self.picked[0] != self.picked[1]
+
+    def to_dict(self) -> dict[str, Any]:
+        first, second = self.picked
+        return {"judge": self.judge, "picked_first": first, "picked_second": second, "fooled": self.fooled}
+
+
+def votes_on(question: Question, wrong: str, judges: Sequence[Writer], asking: Asking) -> tuple[Vote, ...]:
+    """Which answer each judge takes for the more accurate one, asked in both orders and without the knowledge.
+
+    Raises:
+        Unfinished: A judge did not reply.
+    """
+    prompt = load_prompt(_ROOM, "judge")
+    votes = []
+    for judge in judges:
+        picked: list[bool | None] = []
+        for place in (1, 2):
+            answers = (wrong, question.answer) if place == 1 else (question.answer, wrong)
+            fields = {"question": question.question, "answer_1": answers[0], "answer_2": answers[1]}
+            reply = asking.ask("judge", judge, prompt, fields)
+            picked.append(None if reply is None else reply["more_accurate"] == place)
+        votes.append(Vote(judge.name, (picked[0], picked[1])))
+    return tuple(votes)
+
+
+def difficulty(votes: Sequence[Vote]) -> str | None:
+    """hard where all judges were deceived, medium where several were, easy where one was; None where none was."""
+    fooled = sum(vote.fooled for vote in votes)
+    if fooled == 0:
+        return None
+    return "hard" if fooled == len(votes) else "medium" if fooled > 1 else "easy"

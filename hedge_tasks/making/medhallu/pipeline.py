@@ -1,0 +1,200 @@
+"""MedHallu's pipeline, question by question (paper: section 3 and algorithm 1; numbers: section 4).
+
+A wrong answer is written; it is checked for its length, that it does not mean the same as the true answer, and that it
+deceives judges. What fails is criticised and written again, five attempts in all. Where none passes, the candidate most
+like the true answer is taken and marked, provided that its length and meaning are right.
+
+Where this differs from the paper: the length rule is a check (of the released rows many break it); a judge counts as
+deceived where it prefers the wrong answer in both orders (the reference always shows the wrong one second); what means
+the same as the true answer is never released as wrong, and cheap checks come before those that cost requests.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from hedge_tasks.errors import ConfigError
+from hedge_tasks.making.asking import Asking
+from hedge_tasks.making.medhallu.checks import (
+    SAME_MEANING,
+    Entailment,
+    Similarity,
+    Vote,
+    allowed_length,
+    difficulty,
+    votes_on,
+)
+from hedge_tasks.making.medhallu.questions import Question
+from hedge_tasks.making.medhallu.refining import REFINERS, Candidate, Refiner, generate
+from hedge_tasks.making.production import Made
+from hedge_tasks.making.writers import Writer
+
+ATTEMPTS = 5
+LEAST_JUDGES = 3
+COOLEST, HOTTEST = 0.3, 0.7
+"""Temperatures of the first attempt and the fifth; the others lie evenly between (paper: "between 0.3 and 0.7")."""
+
+
+@dataclass(frozen=True)
+class Checked:
+    """A candidate with what the checks said; those after the first that failed were not made.
+
+    Attributes:
+        faults: What it failed, for people and for the critic.
+        step: The same in two words, for counting.
+    """
+
+    candidate: Candidate
+    entailment: tuple[float, float] | None = None
+    votes: tuple[Vote, ...] = ()
+    faults: tuple[str, ...] = ()
+    step: str = ""
+
+    @property
+    def means_something_else(self) -> bool:
+        """Whether length and meaning are right."""
+        return self.entailment is not None and min(self.entailment) < SAME_MEANING
+
+
+@dataclass(frozen=True)
+class MedHallu:
+    """The pipeline with its models.
+
+    Attributes:
+        generator: Writes wrong answers (the paper: Qwen2.5-14B).
+        judges: At least three different models (GPT-4o mini, Gemma2-9B, Qwen2.5-7B).
+        critic: Says what is wrong with an answer that failed (GPT-4o mini).
+        entailment, similarity: Of texts.
+        refiner: Name of the way to a better answer.
+        attempts: Candidates a question at most.
+
+    Raises:
+        ConfigError: There are fewer than three judges, or two of them are the same.
+    """
+
+    generator: Writer
+    judges: Sequence[Writer]
+    critic: Writer
+    entailment: Entailment
+    similarity: Similarity
+    refiner: str = "critique"
+    attempts: int = ATTEMPTS
+    _refine: Refiner = field(init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        if len(self.judges) < LEAST_JUDGES:
+            raise ConfigError(f"judges: expected at least {LEAST_JUDGES} models, got {len(self.judges)}")
+        known = [dict(judge.identity) for judge in self.judges]
+        if any(one in known[:place] for place, one in enumerate(known)):
+            raise ConfigError("judges: two of them are the same model; its vote would count twice")
+        if self.attempts < 1:
+            raise ConfigError(f"attempts: expected at least 1, got {self.attempts}")
+        object.__setattr__(self, "_refine", REFINERS.build(self.refiner, critic=self.critic, generator=self.generator))
+
+    def __call__(self, question: Question, asking: Asking) -> Made:
+        """What becomes of one question."""
+        steps: list[str] = []
+        tried: list[Checked] = []
+        for attempt in range(self.attempts):
+            candidate = self._next(question, tried, attempt, asking)
+            if candidate is None:
+                steps.append("unreadable")
+                continue
+            steps.append("rewritten" if candidate.refined else "written")
+            checked = self._check(question, candidate, asking)
+            steps += [f"by place: {vote.judge}" for vote in checked.votes if vote.by_place]
+            tried.append(checked)
+            if not checked.faults:
+                steps.append(f"accepted at attempt {attempt + 1}")
+                return Made(self._row(question, checked, attempt + 1), tuple(steps))
+            steps.append(checked.step)
+        return self._nearest(question, tried, steps)
+
+    def settings(self) -> dict[str, Any]:
+        """What shapes the set, for its card."""
+        return {
+            "generator": dict(self.generator.identity),
+            "judges": [dict(judge.identity) for judge in self.judges],
+            "critic": dict(self.critic.identity),
+            "refiner": self.refiner,
+            "attempts": self.attempts,
+            "nli": getattr(self.entailment, "model", None),
+            "embedding": getattr(self.similarity, "model", None),
+        }
+
+    def requests(self, n_questions: int) -> dict[str, tuple[int, int]]:
+        """Fewest and most requests by stage, where every reply can be read.
+
+        Fewest: every first candidate is accepted. Most: every candidate gets as far as the judges and deceives none.
+        """
+        votes, again = 2 * len(self.judges), self.attempts - 1
+        if self.refiner == "critique":
+            rewritten = {"critique": (0, again * n_questions), "rewrite": (0, again * n_questions)}
+            written = (n_questions, n_questions)
+        else:
+            rewritten, written = {}, (n_questions, self.attempts * n_questions)
+        judged = (votes * n_questions, votes * self.attempts * n_questions)
+        return {"candidate": written, "judge": judged, **rewritten}
+
+    def _next(self, question: Question, tried: Sequence[Checked], attempt: int, asking: Asking) -> Candidate | None:
+        step = (HOTTEST - COOLEST) / max(1, ATTEMPTS - 1)
+        number, temperature = str(attempt), round(min(COOLEST + attempt * step, HOTTEST), 6)
+        if not tried:
+            return generate(question, self.generator, number=number, temperature=temperature, asking=asking)
+        last = tried[-1]
+        return self._refine.refine(
+            question, last.candidate, last.faults, number=number, temperature=temperature, asking=asking
+        )
+
+    def _check(self, question: Question, candidate: Candidate, asking: Asking) -> Checked:
+        least, most = allowed_length(question.answer)
+        length = len(candidate.answer)
+        if not least <= length <= most:
+            fault = f"It has {length} characters; it must have between {least} and {most}."
+            return Checked(candidate, faults=(fault,), step="too short" if length < least else "too long")
+        entailment = self.entailment.both_ways(candidate.answer, question.answer)
+        if min(entailment) >= SAME_MEANING:
+            fault = "It means the same as the true answer: each entails the other."
+            return Checked(candidate, entailment, faults=(fault,), step="same meaning")
+        votes = votes_on(question, candidate.answer, self.judges, asking)
+        if not any(vote.fooled for vote in votes):
+            fault = "Every expert who saw it beside the true answer found it to be the wrong one."
+            return Checked(candidate, entailment, votes, (fault,), "deceives nobody")
+        return Checked(candidate, entailment, votes)
+
+    def _nearest(self, question: Question, tried: Sequence[Checked], steps: list[str]) -> Made:
+        usable = [checked for checked in tried if checked.means_something_else]
+        if not usable:
+            reason = "nothing that could be read" if not tried else f"every candidate fails: {tried[-1].step}"
+            return Made(None, tuple(steps), reason)
+        similar = [self.similarity.cosine(checked.candidate.answer, question.answer) for checked in usable]
+        best = max(range(len(usable)), key=lambda place: similar[place])  # the first of equals
+        steps.append("fallback")
+        return Made(self._row(question, usable[best], self.attempts, similar[best]), tuple(steps))
+
+    def _row(
+        self, question: Question, checked: Checked, attempts: int, similarity: float | None = None
+    ) -> Mapping[str, Any]:
+        """In the columns of the released set, with votes and provenance after them."""
+        assert checked.entailment is not None
+        forth, back = checked.entailment
+        return {
+            "Question": question.question,
+            "Knowledge": list(question.knowledge),
+            "Ground Truth": question.answer,
+            "Difficulty Level": difficulty(checked.votes) or "easy",
+            "Hallucinated Answer": checked.candidate.answer,
+            "Category of Hallucination": checked.candidate.category,
+            "Id": question.id,
+            "Source": question.source,
+            "Fallback": not any(vote.fooled for vote in checked.votes),
+            "Similarity": similarity,
+            "Attempts": attempts,
+            "Refined": checked.candidate.refined,
+            "Error": checked.candidate.error,
+            "Entailment": {"hallucinated_to_true": forth, "true_to_hallucinated": back},
+            "Votes": [vote.to_dict() for vote in checked.votes],
+            "Generator": self.generator.name,
+        }

@@ -1,0 +1,191 @@
+"""What a making leaves behind: the set as Parquet with a card, a report, a queue for people to look through."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from importlib import resources
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from hedge_tasks import __version__
+from hedge_tasks.errors import DataError
+from hedge_tasks.io.files import write_whole
+from hedge_tasks.making.production import Production
+
+if TYPE_CHECKING:
+    from datasets import Dataset
+
+DATA, REPORT, CARD, REVIEW, LEDGER = "data/train.parquet", "report.json", "README.md", "review.html", "ledger"
+"""Names in the folder of a making."""
+
+
+@dataclass(frozen=True)
+class About:
+    """What the card says besides numbers.
+
+    Attributes:
+        title: Of the set.
+        licence: Identifier of the hub (`mit`, `cc-by-4.0`, ...); None where nobody said.
+        summary: What it is made of and how, in a paragraph.
+        settings: Models, seeds and thresholds.
+        warnings: What a reader has to know, such as shortcuts that are open.
+        tables: What is in it, by title: header and rows.
+    """
+
+    title: str
+    licence: str | None
+    summary: str
+    settings: Mapping[str, Any]
+    warnings: Sequence[str] = ()
+    tables: Mapping[str, tuple[Sequence[str], Sequence[Sequence[str]]]] = field(default_factory=dict)
+
+
+def write_set(folder: Path, production: Production, about: About) -> Path:
+    """Write the rows of a making with their card and report.
+
+    Args:
+        folder: Of the making; existing files of these names are replaced.
+
+    Returns:
+        The Parquet file.
+
+    Raises:
+        DataError: There are no rows, or the folder cannot be written.
+    """
+    from datasets import Dataset
+
+    if not production.rows:
+        raise DataError(f"no record was accepted ({_reasons(production)}); nothing is written")
+    path = folder / DATA
+    part = path.with_name(f"{path.name}.part")
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        Dataset.from_list([dict(row) for row in production.rows]).to_parquet(part)
+        part.replace(path)
+    except OSError as error:
+        raise DataError(f"cannot write {path}: {error.strerror or error}") from error
+    describe_set(folder, production.report(), about, {"train": DATA})
+    return path
+
+
+def describe_set(folder: Path, report: Mapping[str, Any], about: About, splits: Mapping[str, str]) -> None:
+    """Write the card and the report of a set whose files are there.
+
+    Args:
+        report: As `Production.report`.
+        splits: Names of files in the folder, by split.
+
+    Raises:
+        DataError: The folder cannot be written, or a file is not there.
+    """
+    try:
+        checksums = {file: hashlib.sha256((folder / file).read_bytes()).hexdigest() for file in splits.values()}
+    except OSError as error:
+        raise DataError(f"{folder}: {error.strerror or error}") from error
+    # Asked now or known from before: a making that was killed and went on has the same files.
+    replies = dict(sorted((Counter(report["requests"]) + Counter(report["from_ledger"])).items()))
+    kept = {name: value for name, value in report.items() if name not in ("requests", "from_ledger")}
+    whole = {
+        **kept,
+        "replies": replies,
+        "settings": dict(about.settings),
+        "warnings": list(about.warnings),
+        "sha256": checksums,
+    }
+    write_whole(folder / REPORT, json.dumps(whole, indent=2, ensure_ascii=False, default=str) + "\n")
+    write_whole(folder / CARD, _card(report, replies, about, splits, checksums))
+
+
+def push_set(folder: Path, repository: str, *, files: Sequence[str] = (DATA,), private: bool = True) -> str:
+    """Upload a written set to the Hugging Face hub.
+
+    Args:
+        files: Of the set; card and report go with them.
+        repository: `owner/name`; made where it is not there.
+
+    Returns:
+        Its address.
+
+    Raises:
+        DataError: There is no set in the folder, or the hub refuses.
+    """
+    from huggingface_hub import HfApi
+    from huggingface_hub.errors import HfHubHTTPError
+
+    if missing := [file for file in files if not (folder / file).is_file()]:
+        raise DataError(f"{folder}: there is no {missing[0]} to upload")
+    hub = HfApi()
+    try:
+        hub.create_repo(repository, repo_type="dataset", private=private, exist_ok=True)
+        hub.upload_folder(
+            folder_path=folder,
+            repo_id=repository,
+            repo_type="dataset",
+            allow_patterns=[*files, REPORT, CARD],
+            commit_message="Upload a data set made by hedge make",
+        )
+    except (HfHubHTTPError, OSError, ValueError) as error:
+        raise DataError(f"the hub did not take {repository}: {error}") from error
+    return f"{hub.endpoint}/datasets/{repository}"
+
+
+def load_made(folder: Path) -> Dataset:
+    """The set of a making.
+
+    Raises:
+        DataError: There is none, or it cannot be read.
+    """
+    from datasets import Dataset
+
+    path = folder / DATA
+    if not path.is_file():
+        raise DataError(f"{folder}: there is no {DATA}")
+    try:
+        found = Dataset.from_parquet(str(path), cache_dir=None, keep_in_memory=True)
+    except Exception as error:  # whatever a damaged file makes its readers do
+        raise DataError(f"{path} cannot be read: {error}") from error
+    assert not isinstance(found, Mapping)
+    return found
+
+
+def _reasons(production: Production) -> str:
+    found = [f"{count} × {reason}" for reason, count in sorted(production.rejected.items())]
+    return ", ".join([*found, f"{len(production.unfinished)} unfinished"] if production.unfinished else found)
+
+
+def _card(
+    report: Mapping[str, Any],
+    replies: Mapping[str, int],
+    about: About,
+    splits: Mapping[str, str],
+    checksums: Mapping[str, str],
+) -> str:
+    from huggingface_hub import DatasetCard, DatasetCardData
+
+    files = [{"split": split, "path": file} for split, file in splits.items()]
+    data = DatasetCardData(
+        license=about.licence or "other",
+        pretty_name=about.title,
+        configs=[{"config_name": "default", "data_files": files}],
+        tags=["hallucination", "synthetic"],
+    )
+    template = resources.files("hedge_tasks.making") / "templates" / "card.md.jinja"
+    card = DatasetCard.from_template(
+        data,
+        template_str=template.read_text("utf-8"),
+        title=about.title,
+        licence=about.licence,
+        summary=about.summary,
+        warnings=list(about.warnings),
+        settings=json.dumps(about.settings, indent=2, ensure_ascii=False, default=str),
+        report=report,
+        replies=dict(replies),
+        tables={title: [list(header), *map(list, rows)] for title, (header, rows) in about.tables.items()},
+        checksums=dict(checksums),
+        version=__version__,
+    )
+    return str(card)

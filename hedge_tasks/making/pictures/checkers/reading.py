@@ -1,0 +1,193 @@
+"""The checker `ocr`: whether the words that have to stand in a picture can be read there."""
+
+from __future__ import annotations
+
+import threading
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from contextlib import closing
+from importlib.metadata import version
+from typing import Any
+
+import numpy as np
+from PIL import Image
+
+from hedge_tasks.errors import ConfigError, HedgeError, unknown
+from hedge_tasks.io import options
+from hedge_tasks.making.ledger import digest
+from hedge_tasks.making.pictures.base import Checker, Question
+from hedge_tasks.making.prompts import Unreadable, load_prompt
+from hedge_tasks.making.writers import Writer, writer_from
+from hedge_tasks.replies.text import normalise
+from hedge_tasks.serving.failures import RequestFailed
+from hedge_tasks.serving.thread_pool import as_finished
+
+_LONGEST = 2000
+_TRIES = 2
+_AT_ONCE = 8
+_ELSE = "or take a model that reads: ocr:model=NAME,url=..."
+
+
+ENGINES = ("rapidocr", "tesseract")
+
+
+def reading_checker(**settings: Any) -> Checker:
+    """`ocr` by a program, or by a model: `ocr:model=NAME,url=...`, `ocr:adapter=hedge_hf,pretrained=...`.
+
+    Args:
+        settings: `engine`: rapidocr (default) finds words in pictures of scenes; tesseract is made for pages, and reads
+            none of the signs that are drawn by code. With it `language` (default: eng). Or what `writer_from` takes.
+
+    Raises:
+        ConfigError: The engine is not installed, or a setting makes no sense.
+    """
+    if not set(settings) <= {"engine", "language"}:
+        return ModelReading(writer_from(",".join(f"{key}={value}" for key, value in settings.items())))
+    engine = settings.pop("engine", ENGINES[0])
+    if engine not in ENGINES:
+        raise unknown("engine of checker ocr", str(engine), ENGINES)
+    if engine == "tesseract":
+        return TesseractReading(**settings)
+    if settings:
+        raise ConfigError("checker ocr: language is a setting of engine=tesseract")
+    return RapidReading()
+
+
+def likeness(expected: str, read: str) -> float:
+    """How like a text in a picture is to what should stand there: 1 - edits / length of the longer one, 0 to 1.
+
+    Case, punctuation and breaks of lines do not count. The text as a whole and each of its lines are compared, and the
+    best counts: pictures may hold other writing, too.
+
+    Example:
+        >>> likeness("hell", "Hello"), likeness("EXIT", "exit\\nkeep clear"), likeness("hell", "")
+        (0.8, 1.0, 0.0)
+    """
+    wanted = normalise(expected)[:_LONGEST]
+    found = [normalise(text)[:_LONGEST] for text in (read, *read.splitlines()[:_LONGEST])]
+    return max(_alike(wanted, text) for text in found)
+
+
+def _alike(one: str, other: str) -> float:
+    longer = max(len(one), len(other))
+    return 1 - edits(one, other) / longer if longer else 1.0
+
+
+def edits(one: str, other: str) -> int:
+    """Levenshtein distance: fewest insertions, deletions and replacements of a letter that make one the other."""
+    above = list(range(len(other) + 1))
+    for i, a in enumerate(one, start=1):
+        row = [i]
+        for j, b in enumerate(other, start=1):
+            row.append(min(above[j] + 1, row[-1] + 1, above[j - 1] + (a != b)))
+        above = row
+    return above[-1]
+
+
+class _Reading(ABC):
+    """What both have in common: only written words are compared, and several pictures are read at once."""
+
+    def check(self, pictures: Sequence[Image.Image], questions: Sequence[Question]) -> list[float | None]:
+        wanted = [_words_of(question) for question in questions]
+        places = [i for i, words in enumerate(wanted) if words is not None]
+        found: list[float | None] = [None] * len(questions)
+
+        def call(at: int, stop: threading.Event) -> str | None:
+            return self._read(pictures[places[at]], stop)
+
+        with closing(as_finished(call, len(places), _AT_ONCE)) as batches:
+            for batch in batches:
+                for at, read in batch:
+                    words = wanted[places[at]]
+                    found[places[at]] = None if read is None or words is None else likeness(words, read)
+        return found
+
+    @abstractmethod
+    def _read(self, picture: Image.Image, stop: threading.Event) -> str | None:
+        """What is written in a picture; None where that cannot be said. Threads call it."""
+
+
+def _words_of(question: Question) -> str | None:
+    words = question.expected.get("text")
+    return words if question.kind == "text" and isinstance(words, str) and normalise(words) else None
+
+
+class RapidReading(_Reading):
+    """RapidOCR: PaddleOCR's models for words in scenes, through ONNX; their weights lie in its package.
+
+    Raises:
+        ConfigError: It is not installed; says how.
+    """
+
+    def __init__(self) -> None:
+        try:
+            import rapidocr_onnxruntime
+        except ImportError:
+            raise ConfigError(f"checker ocr: needs RapidOCR: pip install 'hedge-tasks[ocr]'; {_ELSE}") from None
+        self.name = f"ocr:rapidocr {version('rapidocr-onnxruntime')}"
+        self._engine = rapidocr_onnxruntime.RapidOCR()
+        self._lock = threading.Lock()
+
+    def _read(self, picture: Image.Image, stop: threading.Event) -> str:
+        with self._lock:  # it uses all cores for one picture
+            found, _ = self._engine(np.asarray(picture)[:, :, ::-1])  # blue, green, red
+        return "\n".join(str(text) for _, text, _ in found or ())
+
+
+class TesseractReading(_Reading):
+    """Tesseract through pytesseract, in its mode for scattered words.
+
+    Args:
+        language: Of its data files.
+
+    Raises:
+        ConfigError: It is not installed; says how.
+    """
+
+    def __init__(self, language: str = "eng") -> None:
+        self._language = options.text("language", language)
+        try:
+            import pytesseract
+
+            number = pytesseract.get_tesseract_version()
+        except (ImportError, OSError) as error:
+            needs = "tesseract (apt install tesseract-ocr) and pip install 'hedge-tasks[pictures]'"
+            raise ConfigError(f"checker ocr: needs {needs}; {_ELSE} ({type(error).__name__})") from None
+        self.name = f"ocr:tesseract {number},{self._language}"
+
+    def _read(self, picture: Image.Image, stop: threading.Event) -> str:
+        import pytesseract
+
+        try:
+            return str(pytesseract.image_to_string(picture, lang=self._language, config="--psm 11", timeout=60))
+        except (RuntimeError, OSError) as error:
+            raise HedgeError(f"{self.name}: {error}") from error
+
+
+class ModelReading(_Reading):
+    """Any chat model that reads pictures; what it says is compared, and it is not told what it should read."""
+
+    def __init__(self, writer: Writer) -> None:
+        self._writer = writer
+        self._prompt = load_prompt("hedge_tasks.making.pictures", "read_text")
+        asked = digest({"writer": dict(writer.identity), "prompt": self._prompt.digest})
+        self.name = f"ocr:{writer.name},{asked[:12]}"
+
+    def _read(self, picture: Image.Image, stop: threading.Event) -> str | None:
+        for attempt in range(_TRIES):
+            reply = self._writer.ask(
+                self._prompt.messages({}, [picture], again=attempt > 0),
+                temperature=0.0,
+                top_p=None,
+                max_tokens=self._prompt.max_tokens,
+                seed=attempt,
+                schema=self._prompt.schema,
+                stop=stop,
+            )
+            if isinstance(reply, RequestFailed):
+                raise HedgeError(f"{self.name}: {reply}")
+            try:
+                return str(self._prompt.read(reply.text)["text"])
+            except Unreadable:
+                continue
+        return None

@@ -1,0 +1,107 @@
+"""From checks to verdicts, from verdicts in doubt to people, and back."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from hedge_tasks.adjudication.label_files import by_id, read_rows
+from hedge_tasks.errors import DataError, unknown
+from hedge_tasks.making.pictures.base import ALPHA, BETA, Checker, Question, Verdict, judged
+from hedge_tasks.making.pictures.store import BATCH, Picture, PictureStore
+from hedge_tasks.making.review import Item
+
+CLAIM = "Does the picture show this?"
+KEYS = ("yes, take it", "no, leave it out")
+"""What people answer: `1` rejects the picture, `0` accepts it."""
+
+
+def inspect(
+    store: PictureStore,
+    checkers: Sequence[Checker],
+    pictures: Sequence[Picture],
+    questions: Sequence[Sequence[Question]],
+    *,
+    alpha: float = ALPHA,
+    beta: float = BETA,
+    floor: float = 0.0,
+    batch: int = BATCH,
+    progress: bool = True,
+) -> list[Verdict]:
+    """What becomes of pictures, painted or noisy. One checker after the other goes over all of them.
+
+    Args:
+        store: Where scores are kept.
+        pictures: Painted, or any others (`Picture.of`).
+        questions: What is asked about each of them; the scores of all its questions make one mean.
+        alpha, beta, floor: As `judged`.
+        batch: Pictures that a checker is given at a time.
+
+    Returns:
+        One verdict a picture. With several questions the names of its scores hold the question.
+
+    Raises:
+        HedgeError: A checker failed; what it said before is kept.
+    """
+    rows = [(i, question) for i, (_, asked) in enumerate(zip(pictures, questions, strict=True)) for question in asked]
+    scores: list[dict[str, float | None]] = [{} for _ in pictures]
+    for checker in checkers:
+        shown, asked = [pictures[i] for i, _ in rows], [question for _, question in rows]
+        said = store.check(checker, shown, asked, batch=batch, progress=progress)
+        for (i, question), score in zip(rows, said, strict=True):
+            several = len(questions[i]) > 1
+            name = f"{checker.name} [{question.kind}: {question.statement}]" if several else checker.name
+            scores[i][name] = score
+    return [judged(found, alpha=alpha, beta=beta, floor=floor) for found in scores]
+
+
+def review_items(
+    ids: Sequence[str], pictures: Sequence[Picture], statements: Sequence[str], verdicts: Sequence[Verdict]
+) -> Iterator[Item]:
+    """The pictures in doubt, for `write_review`.
+
+    Args:
+        ids: Under which the labels are stored.
+        statements: What each picture has to show.
+    """
+    for name, picture, statement, verdict in zip(ids, pictures, statements, verdicts, strict=True):
+        if verdict.outcome == "review":
+            shown = "\n".join(f"{checker}: {_number(score)}" for checker, score in verdict.scores.items())
+            texts = {"Has to show": statement, "In doubt because": verdict.reason, "Scores": shown}
+            yield Item(name, texts, CLAIM, [picture.open()])
+
+
+def after_review(ids: Sequence[str], verdicts: Sequence[Verdict], labels: Path) -> list[Verdict]:
+    """Verdicts with what people said of those in doubt; of the others they were not asked.
+
+    Args:
+        labels: CSV (or JSONL) of the queue, with `id` and `label`.
+
+    Raises:
+        DataError: It cannot be read, or labels a picture that is none of these.
+    """
+    said = by_id(read_rows(labels), "id", "label", None)
+    for name in said:
+        if name not in ids:
+            raise DataError(f"{labels}: {unknown('picture', name, list(ids))}")
+    return [
+        heard(verdict, said[name].label if name in said else None) for name, verdict in zip(ids, verdicts, strict=True)
+    ]
+
+
+def heard(verdict: Verdict, label: int | None) -> Verdict:
+    """A verdict with what people said of it, if it was left to them.
+
+    Args:
+        label: 1 rejects, 0 accepts; None where nobody said anything.
+    """
+    if verdict.outcome != "review" or label is None:
+        return verdict
+    if label == 1:
+        return replace(verdict, outcome="rejected", reason="people say that it does not show it")
+    return replace(verdict, outcome="accepted", reason="")
+
+
+def _number(score: float | None) -> str:
+    return "cannot say" if score is None else f"{score:.3f}"

@@ -1,0 +1,332 @@
+"""Made pictures and their scores on disk: found again by what made them, whenever the process was killed.
+
+    painted/ab/<key>.png    a picture, under the digest of its painter and order; what it came from stands in the file
+    painted/ab/<key>.lock   it is being painted, while a worker holds a lock on this; the lock ends with the process
+    scores-*.jsonl          what checkers said, under the digest of checker, pixels and question
+
+A picture appears as a whole or not at all. Workers may share the folder: none paints what another one is at.
+"""
+
+from __future__ import annotations
+
+import errno
+import hashlib
+import io
+import json
+import os
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from types import TracebackType
+from typing import IO, Any, Self
+
+from loguru import logger
+from PIL import Image, PngImagePlugin
+
+from hedge_tasks.data.pictures import UNREADABLE_ERRORS, image_file_fault, open_picture, to_rgb8
+from hedge_tasks.errors import DataError, HedgeError
+from hedge_tasks.io import outside
+from hedge_tasks.io.files import write_whole
+from hedge_tasks.io.keyed_log import KeyedLog
+from hedge_tasks.making.ledger import digest
+from hedge_tasks.making.pictures.base import Checker, Order, Painter, Question
+
+PAINTED, SCORES = "painted", "scores"
+BATCH = 8
+"""Pictures that a painter or a checker is given at a time: what a kill can lose."""
+
+SCORE_DECIMALS = 5
+
+_ORIGIN = "hedge"
+"""Keyword of the PNG text that says where a picture came from."""
+_MOST_ORIGIN = 1 << 20
+
+
+@dataclass(frozen=True)
+class Picture:
+    """A picture that need not be in memory.
+
+    Attributes:
+        digest: Of its size and pixels.
+        open: Loads it, 8-bit RGB.
+        path: Its file; None for one that has none.
+    """
+
+    digest: str
+    open: Callable[[], Image.Image] = field(compare=False)
+    path: Path | None = field(default=None, compare=False)
+
+    @classmethod
+    def of(cls, image: Image.Image) -> Picture:
+        """Any picture in memory, such as a noisy one."""
+        plain = to_rgb8(image)
+        return cls(pixel_digest(plain), lambda: plain)
+
+
+def pixel_digest(image: Image.Image) -> str:
+    """A digest of the size and the pixels of an 8-bit RGB picture: the same for whatever file they were in."""
+    assert image.mode == "RGB"
+    return hashlib.sha256(b"%d,%d\0" % image.size + image.tobytes()).hexdigest()
+
+
+class PictureStore:
+    """The pictures and scores of a making.
+
+    Args:
+        folder: Where they are; made when the first is kept.
+
+    Attributes:
+        made, known: How many pictures were painted now, and found.
+        asked, remembered: How many scores were asked for now, and found.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self._scores: KeyedLog[float | None] = KeyedLog(folder, SCORES, "scores", _read_score)
+        self.made = self.known = self.asked = self.remembered = 0
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Make everything durable.
+
+        Raises:
+            HedgeError: The folder cannot be written.
+        """
+        self._scores.close()
+
+    # --- painting -----------------------------------------------------------------------------------------------------
+
+    def paint(
+        self, painter: Painter, orders: Sequence[Order], *, batch: int = BATCH, progress: bool = True
+    ) -> list[Picture | str]:
+        """The pictures of orders; those that are there are not made again.
+
+        Args:
+            batch: Orders that the painter is given at a time.
+
+        Returns:
+            In the order of the orders; a text in place of a picture says why there is none, and the next time it is
+            tried again. Orders that differ in nothing but their ids have one picture.
+
+        Raises:
+            HedgeError: The painter failed, or the folder cannot be written; what was painted before is kept.
+        """
+        from tqdm import tqdm
+
+        keys = [_order_key(painter.name, order) for order in orders]
+        found: dict[str, Picture | str] = {}
+        todo: dict[str, Order] = {}
+        for key, order in zip(keys, orders, strict=True):
+            if key not in found and (there := self._painted(key)):
+                found[key] = there
+            elif key not in found:
+                todo.setdefault(key, order)
+        self.known += len(found)
+        with tqdm(total=len(todo), desc="Painting", unit="picture", disable=not progress) as bar:
+            for wait in (False, True):  # first what nobody is at, then what others left
+                for part in _batches([key for key in todo if key not in found], 1 if wait else batch):
+                    new = self._paint_some(painter, {key: todo[key] for key in part}, wait=wait)
+                    found |= new
+                    bar.update(len(new))
+        return [found[key] for key in keys]
+
+    def _paint_some(self, painter: Painter, orders: Mapping[str, Order], *, wait: bool) -> dict[str, Picture | str]:
+        """The pictures of some orders, without those that another worker is painting."""
+        found: dict[str, Picture | str] = {}
+        with ExitStack() as stack:
+            claimed: list[str] = []
+            for key in orders:
+                ours = stack.enter_context(_claim(self._place(key).with_suffix(".lock"), wait=wait))
+                if there := self._painted(key):  # by somebody else meanwhile
+                    found[key] = there
+                    self.known += 1
+                elif ours:
+                    claimed.append(key)
+            if not claimed:
+                return found
+            images = painter.paint([orders[key] for key in claimed])
+            if len(images) != len(claimed):
+                raise HedgeError(f"painter {painter.name}: {len(images)} pictures for {len(claimed)} orders")
+            for key, image in zip(claimed, images, strict=True):
+                if isinstance(image, str):
+                    found[key] = image
+                    continue
+                found[key] = self._keep(key, to_rgb8(image), painter.name, orders[key])
+                self.made += 1
+        return found
+
+    def _place(self, key: str) -> Path:
+        return self.folder / PAINTED / key[:2] / f"{key}.png"
+
+    def _painted(self, key: str) -> Picture | None:
+        """What is there; a damaged file is set aside, and painted again."""
+        path = self._place(key)
+        try:
+            content = path.read_bytes()
+        except FileNotFoundError:
+            return None
+        except OSError as error:
+            raise DataError(f"cannot read {path}: {error.strerror or error}") from error
+        named = None if image_file_fault(content, decode=False, formats=("PNG",)) else _digest_in(content)
+        if named is None:
+            logger.warning("{} is damaged and is painted again", path)
+            path.unlink(missing_ok=True)
+            return None
+        return Picture(named, lambda: _load(path), path)
+
+    def _keep(self, key: str, image: Image.Image, painter: str, order: Order) -> Picture:
+        path = self._place(key)
+        named = pixel_digest(image)
+        origin = {"painter": painter, "prompt": order.prompt, "seed": order.seed, "about": dict(order.about)}
+        text = PngImagePlugin.PngInfo()
+        text.add_text(_ORIGIN, json.dumps({**origin, "pixels": named}, sort_keys=True, ensure_ascii=True))
+        content = io.BytesIO()
+        image.save(content, "PNG", pnginfo=text)
+        write_whole(path, content.getvalue())
+        return Picture(named, lambda: _load(path), path)
+
+    # --- checking -----------------------------------------------------------------------------------------------------
+
+    def check(
+        self,
+        checker: Checker,
+        pictures: Sequence[Picture],
+        questions: Sequence[Question],
+        *,
+        batch: int = BATCH,
+        progress: bool = True,
+    ) -> list[float | None]:
+        """What a checker says of pictures; what it has said is not asked again. Where asking failed there is None.
+
+        Args:
+            pictures: Painted, or any others (`Picture.of`).
+            questions: One for each.
+            batch: Pictures that the checker is given at a time.
+
+        Raises:
+            HedgeError: The checker failed or said what is no score, or the folder cannot be written.
+        """
+        from tqdm import tqdm
+
+        keys = [_score_key(checker.name, p, q) for p, q in zip(pictures, questions, strict=True)]
+        known = {key for key in keys if key in self._scores}
+        todo = {key: at for at, key in enumerate(keys) if key not in known}
+        self.remembered += len(known)
+        with tqdm(total=len(todo), desc=f"Checking by {checker.name}", unit="picture", disable=not progress) as bar:
+            for part in _batches(list(todo), batch):
+                places = [todo[key] for key in part]
+                said = checker.check([pictures[i].open() for i in places], [questions[i] for i in places])
+                self._keep_scores(checker.name, part, said, [questions[i] for i in places])
+                bar.update(len(part))
+        return [self._scores.get(key) for key in keys]
+
+    def _keep_scores(
+        self, checker: str, keys: Sequence[str], said: Sequence[float | str | None], questions: Sequence[Question]
+    ) -> None:
+        if len(said) != len(keys):
+            raise HedgeError(f"checker {checker}: {len(said)} scores for {len(keys)} pictures")
+        scores = [(i, score) for i, score in enumerate(said) if not isinstance(score, str)]
+        if failed := [score for score in said if isinstance(score, str)]:
+            logger.warning("{}: {} of {} scores failed, first: {}", checker, len(failed), len(said), failed[0])
+        for _, score in scores:
+            if score is not None and not 0 <= score <= 1:
+                raise HedgeError(f"checker {checker}: a score of {score}, which is not from 0 to 1")
+        # Models give slightly other numbers in other batches; what is beyond these digits would depend on a kill.
+        rounded = [(i, None if score is None else round(float(score), SCORE_DECIMALS)) for i, score in scores]
+        self._scores.keep(
+            (keys[i], score, {"score": score, "checker": checker, "question": asdict(questions[i])})
+            for i, score in rounded
+        )
+        self.asked += len(keys)
+
+
+def _batches(keys: Sequence[str], size: int) -> Iterator[Sequence[str]]:
+    return (keys[start : start + size] for start in range(0, len(keys), size))
+
+
+def _order_key(painter: str, order: Order) -> str:
+    return digest({"painter": painter, "prompt": order.prompt, "seed": order.seed, "about": dict(order.about)})
+
+
+def _score_key(checker: str, picture: Picture, question: Question) -> str:
+    return digest({"checker": checker, "picture": picture.digest, "question": asdict(question)})
+
+
+def _read_score(record: Mapping[str, Any]) -> float | None:
+    score = record.get("score")
+    if score is None and "score" in record:
+        return None
+    found = outside.number(score, "score")
+    if not 0 <= found <= 1:
+        raise DataError(f"a score of {found}")
+    return found
+
+
+def _digest_in(content: bytes) -> str | None:
+    """What a PNG of ours says of its pixels, without decoding them; None where it says nothing."""
+    try:
+        with Image.open(io.BytesIO(content), formats=("PNG",)) as image:
+            text = image.info.get(_ORIGIN)
+        if not isinstance(text, str) or len(text) > _MOST_ORIGIN:
+            return None
+        said = outside.parse_json(text, "a picture's origin")
+    except (*UNREADABLE_ERRORS, DataError):
+        return None
+    named = said.get("pixels") if isinstance(said, Mapping) else None
+    return named if isinstance(named, str) and len(named) == 64 else None
+
+
+def _load(path: Path) -> Image.Image:
+    return to_rgb8(open_picture(path))
+
+
+@contextmanager
+def _claim(path: Path, *, wait: bool) -> Iterator[bool]:
+    """Whether a lock file is ours as long as this lasts, and not another worker's.
+
+    The lock ends with the process, however that ends. Where there are no locks everything is ours: two workers may then
+    paint one picture, and the later one stands.
+    """
+    try:
+        import fcntl
+    except ImportError:  # Windows
+        path.parent.mkdir(parents=True, exist_ok=True)
+        yield True
+        return
+    how = fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB)
+    with ExitStack() as stack:
+        while True:
+            try:
+                path.parent.mkdir(parents=True, exist_ok=True)
+                file = stack.enter_context(path.open("ab"))
+                fcntl.flock(file.fileno(), how)
+                if _is(file, path):
+                    break
+                file.close()  # whoever had it has removed it before we had the lock
+            except BlockingIOError:
+                yield False
+                return
+            except OSError as error:
+                if error.errno in (errno.ENOLCK, errno.ENOTSUP):
+                    break
+                raise HedgeError(f"cannot write {path}: {error.strerror or error}") from error
+        try:
+            yield True
+        finally:
+            path.unlink(missing_ok=True)
+
+
+def _is(file: IO[bytes], path: Path) -> bool:
+    """Whether an open file still is the one of this name."""
+    try:
+        return os.path.samestat(os.fstat(file.fileno()), path.stat())
+    except FileNotFoundError:
+        return False

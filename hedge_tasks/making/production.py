@@ -1,0 +1,181 @@
+"""Making records: many at a time, to the end or as far as servers answer, with what was accepted and why not."""
+
+from __future__ import annotations
+
+import threading
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import closing
+from dataclasses import dataclass
+from typing import Any, Protocol, TypeVar
+
+from loguru import logger
+
+from hedge_tasks.errors import ConfigError, DataError, HedgeError
+from hedge_tasks.making.asking import Asking, Tally, Unfinished
+from hedge_tasks.making.ledger import Ledger
+from hedge_tasks.serving.failures import ServerGone
+from hedge_tasks.serving.thread_pool import ask_each
+
+T = TypeVar("T")
+
+
+class Source(Protocol):
+    """One record to begin with."""
+
+    @property
+    def id(self) -> str:
+        """Unique among the source records."""
+
+
+@dataclass(frozen=True)
+class Made:
+    """What became of one source record.
+
+    Attributes:
+        row: What goes into the data set; None where nothing is good enough.
+        steps: What happened, in its order: names that are counted in the report of the making.
+        rejected: Why there is no row.
+    """
+
+    row: Mapping[str, Any] | None
+    steps: tuple[str, ...] = ()
+    rejected: str | None = None
+
+
+@dataclass(frozen=True)
+class Production:
+    """What a making came to.
+
+    Attributes:
+        rows: In the order of the source.
+        steps: How often each step happened, over all records.
+        rejected: Reasons, with how many records each.
+        unfinished: Ids of records whose requests failed, with the reason; run again to finish them.
+        tally: Requests and tokens.
+        total: Number of source records.
+    """
+
+    rows: Sequence[Mapping[str, Any]]
+    steps: Mapping[str, int]
+    rejected: Mapping[str, int]
+    unfinished: Mapping[str, str]
+    tally: Tally
+    total: int
+
+    @property
+    def complete(self) -> bool:
+        return not self.unfinished
+
+    def report(self) -> dict[str, Any]:
+        """As JSON values, without the rows."""
+        return {
+            "records": self.total,
+            "accepted": len(self.rows),
+            "rejected": dict(sorted(self.rejected.items())),
+            "unfinished": len(self.unfinished),
+            "steps": dict(sorted(self.steps.items())),
+            "requests": dict(sorted(self.tally.asked.items())),
+            "from_ledger": dict(sorted(self.tally.known.items())),
+            "unreadable": dict(sorted(self.tally.unreadable.items())),
+            "prompt_tokens": self.tally.prompt_tokens,
+            "completion_tokens": self.tally.completion_tokens,
+        }
+
+
+@dataclass(frozen=True)
+class _Result:
+    made: Made | None = None
+    failed: str = ""
+    unreachable: bool = False
+
+
+def produce(
+    sources: Sequence[Any],
+    make: Callable[[Any, Asking], Made],
+    ledger: Ledger,
+    *,
+    seed: int = 0,
+    concurrency: int = 16,
+    progress: bool = True,
+) -> Production:
+    """Make a record of each source record.
+
+    Args:
+        sources: With distinct ids.
+        make: The pipeline. It asks by the `Asking` that it is given and depends on nothing else but its source and
+            models whose answers do not change, so that going over it again leads to the same end.
+        ledger: Where replies are kept.
+        seed: Of the whole making.
+        concurrency: Records under way at any time.
+
+    Raises:
+        DataError: Two source records have one id.
+        HedgeError: A server refuses every request, or is gone; what was said before is kept.
+    """
+    from tqdm import tqdm
+
+    twice = [name for name, times in Counter(source.id for source in sources).items() if times > 1]
+    if twice:
+        raise DataError(f"the source names {twice[0]!r} more than once")
+    tally = Tally()
+
+    def call(position: int, stop: threading.Event) -> _Result:
+        source = sources[position]
+        try:
+            return _Result(make(source, Asking(ledger, tally, source.id, seed, stop)))
+        except Unfinished as failure:
+            return _Result(failed=str(failure), unreachable=failure.unreachable)
+
+    results: dict[int, _Result] = {}
+    workers = max(1, min(concurrency, len(sources)))
+    with tqdm(total=len(sources), desc="Making", unit="record", disable=not progress) as bar:
+        try:
+            with closing(ask_each(call, len(sources), workers, unreachable=lambda r: r.unreachable)) as batches:
+                for batch in batches:
+                    results.update(batch)
+                    bar.update(len(batch))
+                    accepted = sum(r.made is not None and r.made.row is not None for r in results.values())
+                    bar.set_postfix(accepted=accepted, requests=tally.asked.total(), refresh=False)
+        except ServerGone as gone:
+            raise HedgeError(
+                f"nobody answers any more ({gone.last.failed}). Every reply is kept: the same command goes on from here"
+            ) from None
+    return _summary(sources, results, tally)
+
+
+def worker_of(written: str | None) -> tuple[int, int] | None:
+    """The Kth of N workers of `K/N`; None for all the work.
+
+    Raises:
+        ConfigError: It is not of that form.
+    """
+    if written is None:
+        return None
+    place, _, count = written.partition("/")
+    if not (place.isdecimal() and count.isdecimal() and 1 <= int(place) <= int(count)):
+        raise ConfigError(f"--worker: expected K/N with K from 1 to N, such as 2/3, got {written!r}")
+    return int(place), int(count)
+
+
+def share(sources: Sequence[T], worker: tuple[int, int] | None) -> list[T]:
+    """The part of one worker of several."""
+    return list(sources if worker is None else sources[worker[0] - 1 :: worker[1]])
+
+
+def _summary(sources: Sequence[Any], results: Mapping[int, _Result], tally: Tally) -> Production:
+    rows, steps, rejected, unfinished = [], Counter[str](), Counter[str](), {}
+    for position, source in enumerate(sources):
+        result = results[position]
+        if result.made is None:
+            unfinished[source.id] = result.failed
+            continue
+        steps.update(result.made.steps)
+        if result.made.row is None:
+            rejected[result.made.rejected or "rejected"] += 1
+        else:
+            rows.append(result.made.row)
+    if unfinished:
+        first = next(iter(unfinished.values()))
+        logger.warning("{} of {} records are unfinished ({}); run again", len(unfinished), len(sources), first)
+    return Production(rows, steps, rejected, unfinished, tally, len(sources))

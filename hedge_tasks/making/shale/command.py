@@ -1,0 +1,232 @@
+"""`hedge make shale`."""
+
+from __future__ import annotations
+
+import argparse
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from hedge_tasks.io.commands import PROBLEMS_FOUND, command, show, table
+
+if TYPE_CHECKING:
+    from hedge_tasks.making.elements import Element
+    from hedge_tasks.making.knowledge import Fact
+    from hedge_tasks.making.shale.making import MadeSet, ShaleMaking
+
+_MODEL = "model=NAME,url=..."
+_CHARACTERS_A_TOKEN = 4
+
+
+def add(made: Any) -> None:
+    text = "make pictures and questions that induce hallucinations (SHALE, section 3.2)"
+    parser = command(made, "shale", run_shale, text)
+    parser.add_argument("--out", type=Path, required=True, metavar="DIR", help="what HEDGE_DATA_DIR will name")
+    parser.add_argument(
+        "--per-aspect", type=int, default=1, metavar="N", help="scenes of each of the 18 aspects (default: 1)"
+    )
+    parser.add_argument("--aspect", action="append", metavar="NAME", help="only this aspect (repeat for several)")
+    parser.add_argument("--scenario", action="append", metavar="NAME", help="only this and clean (repeat for several)")
+    parser.add_argument("--seed", type=int, default=0, metavar="N", help="another seed is another set (default: 0)")
+    parser.add_argument(
+        "--painter",
+        default="drawn",
+        metavar="NAME",
+        help="drawn (default; drawn:size=256), diffusers:MODEL,steps=28, or openai:MODEL,url=...",
+    )
+    parser.add_argument(
+        "--checker",
+        action="append",
+        default=[],
+        metavar="NAME",
+        help="vqascore:adapter=...,pretrained=...; clip:MODEL; detector:MODEL; ocr (repeat for several)",
+    )
+    parser.add_argument("--alpha", type=float, default=0.85, help="least mean of the scores (default: 0.85)")
+    parser.add_argument("--beta", type=float, default=0.5, help="largest variance of the scores (default: 0.5)")
+    parser.add_argument("--labels", type=Path, metavar="CSV", help="what people said of the pictures in review.html")
+    parser.add_argument(
+        "--elements",
+        action="append",
+        default=[],
+        metavar="SOURCE",
+        help="wordnet, or a list of labels: a text or JSON file, or a classifier of transformers (repeat for several)",
+    )
+    parser.add_argument(
+        "--knowledge",
+        action="append",
+        default=[],
+        type=Path,
+        metavar="DUMP",
+        help="facts: DBpedia's N-Triples or Wikidata's JSON, also .gz and .bz2 (repeat for several files)",
+    )
+    parser.add_argument("--writer", metavar=_MODEL, help="proposes the scenes, in place of the element pools")
+    parser.add_argument(
+        "--blind", action="append", default=[], metavar=_MODEL, help="is asked without pictures (repeat for several)"
+    )
+    parser.add_argument("--blind-items", default="drop", metavar="WAY", help="drop (default) or mark what they answer")
+    parser.add_argument(
+        "--encoder",
+        action="append",
+        metavar="MODEL",
+        help="vision encoder that ADV attacks; repeat to attack several at once (default: the embedded model's)",
+    )
+    parser.add_argument("--released", type=Path, metavar="DIR", help="also write it as SHALE is handed out")
+    parser.add_argument("--licence", help="of the set, for its card (drawn: apache-2.0)")
+    parser.add_argument("--worker", metavar="K/N", help="only every Nth part, from the Kth on: one of several workers")
+    parser.add_argument("--batch", type=int, default=8, metavar="N", help="pictures at a time (default: 8)")
+    parser.add_argument("--concurrency", type=int, default=16, metavar="N", help="requests under way (default: 16)")
+    parser.add_argument("--dry-run", action="store_true", help="say what it will cost and make nothing")
+    parser.add_argument("--push", metavar="OWNER/NAME", help="upload the set to the Hugging Face hub in the end")
+
+
+@dataclass(frozen=True)
+class _Planned:
+    """Stands for a model in a dry run."""
+
+    name: str
+
+
+def run_shale(arguments: argparse.Namespace) -> int:
+    from hedge_tasks.making.output import push_set
+    from hedge_tasks.making.production import worker_of
+    from hedge_tasks.making.shale.released import write_released
+    from hedge_tasks.making.shale.report import as_text, distributions, warnings_of, write
+
+    worker = worker_of(arguments.worker)
+    making = _making(arguments)
+    if arguments.dry_run:
+        return _estimate(arguments, making)
+    made = making.run(arguments.out, worker=worker)
+    facts = {**made.report(), "items": len(made.items), "short": dict(made.short)}
+    code = PROBLEMS_FOUND if made.unfinished else 0
+    if worker is not None:
+        last = "Once all workers are done, the same command without --worker writes the set."
+        show(arguments, facts, f"{_text(made)}\n{last}")
+        return code
+    licence = arguments.licence or ("apache-2.0" if making.draws else None)  # drawings and pools are ours
+    built = write(arguments.out, making, made, licence=licence)
+    files = [str(file.relative_to(arguments.out)) for file in built.files.values()]
+    tables = distributions(made)
+    lines = [_text(made), as_text(tables), *(f"Warning: {warning}" for warning in warnings_of(made))]
+    if arguments.released is not None:
+        write_released(made, arguments.released)
+        lines.append(f"Query files and images are in {arguments.released}")
+    if arguments.push:
+        lines.append(f"Uploaded: {push_set(arguments.out, arguments.push, files=files)}")
+    lines.append(f"Now set HEDGE_DATA_DIR={arguments.out}")
+    as_json = {title: [list(header), *map(list, rows)] for title, (header, rows) in tables.items()}
+    show(arguments, {**facts, "tables": as_json, "files": files, "warnings": warnings_of(made)}, "\n\n".join(lines))
+    return code
+
+
+def _making(arguments: argparse.Namespace) -> ShaleMaking:
+    from hedge_tasks.evaluations.shale.items import ASPECTS, SCENARIOS
+    from hedge_tasks.making.pictures.checkers import CHECKERS, checker_from
+    from hedge_tasks.making.pictures.painters import PAINTERS, painter_from
+    from hedge_tasks.making.pictures.specs import parsed
+    from hedge_tasks.making.shale.drawn import drawn_painter
+    from hedge_tasks.making.shale.making import ShaleMaking
+    from hedge_tasks.making.shale.pictures import TINY_ENCODER, Filter
+    from hedge_tasks.making.writers import writer_from
+
+    name, settings = parsed("painter", arguments.painter)
+    if arguments.dry_run:  # no model is loaded for it
+        for spec in arguments.checker:
+            CHECKERS.get(parsed("checker", spec)[0])
+        checker_from = painter_from = writer_from = _Planned  # type: ignore[assignment]
+        if name != "drawn":
+            PAINTERS.get(name)
+    return ShaleMaking(
+        painter=drawn_painter(settings) if name == "drawn" else painter_from(arguments.painter),
+        checkers=[checker_from(spec) for spec in arguments.checker],
+        per_aspect=arguments.per_aspect,
+        aspects=arguments.aspect or ASPECTS,
+        scenarios=arguments.scenario or SCENARIOS,
+        seed=arguments.seed,
+        elements=_elements(arguments),
+        facts=_facts(arguments),
+        writer=writer_from(arguments.writer) if arguments.writer else None,
+        blind=[writer_from(spec) for spec in arguments.blind],
+        blind_items=arguments.blind_items,
+        encoders=arguments.encoder or (TINY_ENCODER,),
+        held_to=Filter(arguments.alpha, arguments.beta, labels=_labels(arguments.labels)),
+        batch=arguments.batch,
+        concurrency=arguments.concurrency,
+    )
+
+
+def _elements(arguments: argparse.Namespace) -> list[Element] | None:
+    from hedge_tasks.making.elements import label_elements, merged, with_kin, wordnet_elements
+    from hedge_tasks.making.shale.records import own_elements, wordnet_roots
+
+    if not arguments.elements:
+        return None
+    roots = wordnet_roots()
+    found = [
+        wordnet_elements(roots) if source == "wordnet" else label_elements(source, roots)
+        for source in arguments.elements
+    ]
+    own = with_kin(own_elements(), roots) if "wordnet" in arguments.elements else own_elements()
+    return merged(own, *found)
+
+
+def _facts(arguments: argparse.Namespace) -> list[Fact]:
+    from hedge_tasks.making.knowledge import kept_facts
+    from hedge_tasks.making.shale.records import relations_of
+
+    if not arguments.knowledge:
+        return []
+    triples = any({".nt", ".ttl"} & {suffix.lower() for suffix in path.suffixes} for path in arguments.knowledge)
+    relations = relations_of("dbpedia" if triples else "wikidata")
+    return kept_facts(arguments.knowledge, relations, arguments.out / "knowledge")
+
+
+def _labels(path: Path | None) -> dict[str, int]:
+    from hedge_tasks.adjudication.label_files import by_id, read_rows
+
+    if path is None:
+        return {}
+    said = by_id(read_rows(path), "id", "label", None)
+    return {name: found.label for name, found in said.items() if found.label is not None}
+
+
+def _estimate(arguments: argparse.Namespace, making: ShaleMaking) -> int:
+    from hedge_tasks.making.prompts import load_prompt
+
+    found = making.estimate()
+    rows, tokens = [], {}
+    for what, counts in found.items():
+        rows += [[what, name, f"{least:,}", f"{most:,}"] for name, (least, most) in counts.items()]
+    for stage, (least, most) in found["requests"].items():
+        prompt = load_prompt("hedge_tasks.making.shale", stage)
+        shown = len(prompt.system) / _CHARACTERS_A_TOKEN + 100
+        tokens[stage] = [round(least * shown), round(most * shown), most * prompt.max_tokens]
+        rows.append(["prompt tokens", stage, *(f"{count:,}" for count in tokens[stage][:2])])
+        rows.append(["completion tokens", stage, "0", f"{tokens[stage][2]:,}"])
+    total = sum(most for _, most in found["items"].values())
+    rows.append(["items", "all", "0", f"{total:,}"])
+    note = (
+        "Tokens at four characters each. To: every picture is accepted; every question is answered blindly so far that "
+        "all its forms are asked; replies are as long as they may be."
+    )
+    facts = {**found, "tokens": tokens, "most_items": total}
+    show(arguments, facts, f"{table(['', 'of', 'from', 'to'], rows)}\n{note}")
+    return 0
+
+
+def _text(made: MadeSet) -> str:
+    report = made.report()
+    lines = [f"{report['accepted']} of {report['records']} scenes accepted, {len(made.items)} items"]
+    if made.unfinished:
+        first = next(iter(made.unfinished.values()))
+        lines[0] += f"; PARTIAL: {report['unfinished']} requests are unfinished ({first}), run again"
+    lines += ["", table(["step", "times"], [[name, str(count)] for name, count in report["steps"].items()])]
+    stages = sorted({*report["requests"], *report["from_ledger"]})
+    if stages:
+        rows = [
+            [stage, *(str(report[key].get(stage, 0)) for key in ("requests", "from_ledger", "unreadable"))]
+            for stage in stages
+        ]
+        tokens = f"{made.tally.prompt_tokens:,} prompt and {made.tally.completion_tokens:,} completion tokens"
+        lines += ["", table(["stage", "asked", "kept", "unreadable"], rows), f"{tokens}, as far as told"]
+    return "\n".join(lines)

@@ -1,0 +1,107 @@
+"""The painter by code, and the checker that says whether a drawing can still be told from others, noise and all."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from PIL import Image
+
+from hedge_tasks.errors import ConfigError, unknown
+from hedge_tasks.io import options
+from hedge_tasks.making.pictures.base import Order, Question
+from hedge_tasks.making.shale.drawing import SIZE, draw
+from hedge_tasks.making.shale.records import Scene, pools
+
+_SMALL = 64
+"""Side at which drawings are compared: noise of single pixels averages out, lines of drawings stay."""
+
+_ALIKE = 0.3
+"""Least correlation with its own drawing; pictures that show something else have about none."""
+
+
+class DrawnPainter:
+    """Draws scenes of `pools.json`. It takes no prompts: an order says in `about` what to draw.
+
+    Args:
+        size: Side in pixels.
+
+    Raises:
+        ConfigError: The size makes no sense.
+    """
+
+    def __init__(self, size: int = SIZE) -> None:
+        if not 32 <= size <= 4096:
+            raise ConfigError(f"SHALE: the size of a picture must lie between 32 and 4096 pixels, got {size}")
+        self._size = size
+        self.name = f"drawn:size={size},edition=1"
+
+    def paint(self, orders: Sequence[Order]) -> list[Image.Image]:
+        return [
+            draw(order.about["figure"], order.about["values"], ground=order.seed, size=self._size) for order in orders
+        ]
+
+
+def drawn_painter(settings: Mapping[str, Any]) -> DrawnPainter:
+    """From the settings of `drawn:size=256`.
+
+    Raises:
+        ConfigError: A setting is unknown or makes no sense.
+    """
+    for key in settings:
+        if key != "size":
+            raise unknown("setting of the painter drawn", key, ("size",))
+    return DrawnPainter(options.count("size", settings.get("size", SIZE)))
+
+
+class DrawnChecker:
+    """1 for a picture that is more like its own drawing than like those of other answers, else 0.
+
+    It looks at small pictures by their correlation, all colours together, and knows only what we can draw. Where a
+    question does not come from `question_of` it cannot say.
+    """
+
+    name = f"drawn:side={_SMALL},alike={_ALIKE},edition=1"
+
+    def check(self, pictures: Sequence[Image.Image], questions: Sequence[Question]) -> list[float | None]:
+        return [_told(picture, question) for picture, question in zip(pictures, questions, strict=True)]
+
+
+def question_of(scene: Scene, seed: int) -> Question:
+    """What the checker is asked about the picture of a scene that was drawn with this seed."""
+    return Question(scene.prompt, "statement", {"aspect": scene.aspect, **scene.drawing, "ground": seed})
+
+
+def _told(picture: Image.Image, question: Question) -> float | None:
+    expected = question.expected
+    if "figure" not in expected:
+        return None
+    seen = _vector(picture)
+    values = expected["values"]
+
+    def alike(shown: Mapping[str, str]) -> float:
+        drawing = draw(expected["figure"], shown, ground=expected["ground"], size=_SMALL)
+        return float(seen @ _vector(drawing))
+
+    own = alike(values)
+    if own < _ALIKE:
+        return 0.0
+    return float(all(own > alike(other) for other in _alternatives(expected["aspect"], values)))
+
+
+def _alternatives(aspect: str, values: Mapping[str, str]) -> list[Mapping[str, Any]]:
+    """The same scene with every other answer that can be drawn."""
+    pool = pools()["aspects"][aspect]
+    key = "subject" if "subjects" in pool else "answer"
+    others = [element for element in pool.get("subjects") or pool["answers"] if element not in values.values()]
+    return [{**values, key: element} for element in others]
+
+
+def _vector(picture: Image.Image) -> np.ndarray:
+    """Unit vector of what differs from the mean colour; zeros for a picture of one colour."""
+    small = picture.convert("RGB").resize((_SMALL, _SMALL), Image.Resampling.BOX)
+    pixels = np.asarray(small, np.float64)
+    centred = (pixels - pixels.mean((0, 1))).ravel()
+    norm = float(np.linalg.norm(centred))
+    return centred / norm if norm > 0 else centred

@@ -1,0 +1,200 @@
+"""The questions of accepted scenes: answers and letters balanced, no question twice about the same pixels."""
+
+from __future__ import annotations
+
+import random
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+
+from hedge_tasks.evaluations.shale.items import (
+    CLEAN,
+    DISCRIMINATIVE,
+    IMAGE_SCENARIOS,
+    SCENARIOS,
+    TASKS,
+    Item,
+    options_of,
+)
+from hedge_tasks.making.shale.pictures import Shown, seed_of
+from hedge_tasks.making.shale.records import Scene, templates
+from hedge_tasks.perturb import Noise, Wording, build_noise
+
+LETTERS = "ABCD"
+
+
+def listed(question: str, options: Sequence[str]) -> str:
+    """A question with its options."""
+    texts = " ".join(f"({letter}) {option}" for letter, option in zip(LETTERS, options, strict=True))
+    return f"{question} {texts}"
+
+
+def wrong_options(scene: Scene) -> Sequence[str]:
+    """What a choice offers besides the right answer; the first one misleads. Blind models are offered the same."""
+    return scene.wrong[: len(LETTERS) - 1]
+
+
+def image_name(number: int, scenario: str) -> str:
+    """Of the picture of the scene of this number, from 0."""
+    ending = "" if scenario == CLEAN else f"-{scenario}"
+    return f"Image/{number + 1}{ending}.png"
+
+
+def clean_items(
+    shown: Sequence[Shown], *, seed: int = 0, left_out: Mapping[str, Sequence[str]] | None = None
+) -> list[tuple[int, Item]]:
+    """The clean questions of accepted scenes, with the place of their scene.
+
+    In every aspect as many yes-or-no questions are answered by yes as by no, and each letter is right as often, up to
+    one; over all aspects likewise.
+
+    Args:
+        left_out: Types of questions that are not asked, by id of a scene. They count in no balance.
+    """
+    left_out = left_out or {}
+    answers, letters = _Balance(("Yes", "No")), _Balance(LETTERS)
+    found = []
+    for place, one in enumerate(shown):
+        if not one.accepted:
+            continue
+        asked = [task for task in TASKS if task not in left_out.get(one.scene.id, ())]
+        rng = random.Random(f"{seed}/{one.scene.id}/items")
+        answer = answers.next(one.scene.aspect, rng) if "ynq" in asked else "Yes"
+        letter = letters.next(one.scene.aspect, rng) if "mcq" in asked else LETTERS[0]
+        made = _clean(one.scene, place, positive=answer == "Yes", right=LETTERS.index(letter), rng=rng)
+        found += [(place, made[task]) for task in asked]
+    return found
+
+
+class _Balance:
+    """Gives out values so that each comes as often in every group, and over all groups, up to one."""
+
+    def __init__(self, values: Sequence[str]) -> None:
+        self._values = values
+        self._all: Counter[str] = Counter()
+        self._groups: dict[str, Counter[str]] = {}
+
+    def next(self, group: str, rng: random.Random) -> str:
+        mine = self._groups.setdefault(group, Counter())
+        order = rng.sample(self._values, len(self._values))
+        value = min(order, key=lambda v: (mine[v], self._all[v]))
+        mine[value] += 1
+        self._all[value] += 1
+        return value
+
+
+def _clean(scene: Scene, place: int, *, positive: bool, right: int, rng: random.Random) -> dict[str, Item]:
+    wrong = rng.sample(wrong_options(scene), len(LETTERS) - 1)
+    question = listed(scene.ffq, [*wrong[:right], scene.answer, *wrong[right:]])
+    texts = {
+        "ynq": (scene.asking(scene.answer if positive else scene.wrong[0]), "Yes" if positive else "No"),
+        "mcq": (question, f"({LETTERS[right]}) {scene.answer}"),
+        "ffq": (scene.ffq, scene.answer),
+        "ic": (templates()["caption"], scene.prompt),
+    }
+    return {
+        task: Item(
+            id=str(place * len(TASKS) + number),
+            scenario=CLEAN,
+            task=task,
+            kind=scene.kind,
+            aspect=scene.aspect,
+            entity=scene.entity,
+            image=image_name(place, CLEAN),
+            question=texts[task][0],
+            answer=texts[task][1],
+            description=scene.prompt,
+            facts=scene.facts,
+            distractor=scene.wrong[0],
+        )
+        for number, task in enumerate(TASKS, start=1)
+    }
+
+
+def noisy_items(
+    one: Shown, place: int, asked: Sequence[Item], scenario: str, noises: Mapping[str, Noise], *, seed: int = 0
+) -> Iterator[Item]:
+    """The questions of one scene in one noisy scenario.
+
+    Open questions are asked of noisy pictures alone and not with prefixes, as in the paper (section 4.1). SYN has
+    choices, and those yes-or-no questions that are answered by no: others have nothing wrong that could be replaced.
+    """
+    base = scenario.removesuffix("_p")
+    image = image_name(place, base if base in IMAGE_SCENARIOS else CLEAN)
+    for item in asked:
+        question, distractor = item.question, item.distractor
+        if item.task not in DISCRIMINATIVE and scenario not in IMAGE_SCENARIOS:
+            continue
+        if scenario == "syn":
+            if item.task == "ynq" and item.answer == "Yes":
+                continue
+            question, distractor = _with_synonyms(one.scene, item, noises["syn"], seed_of(seed, one.scene, scenario))
+            if question == item.question:
+                continue  # nothing of its type is nearer, so there is no harder form of it
+        elif scenario != base or scenario == "pfx":
+            statement = Wording(question, distractor=one.scene.stating(one.scene.wrong[0]))
+            prefixed = noises["pfx"].perturb_wording(statement, seed=seed_of(seed, one.scene, scenario))
+            question = prefixed.question
+        yield replace(item, scenario=scenario, image=image, question=question, distractor=distractor)
+
+
+def _with_synonyms(scene: Scene, item: Item, noise: Noise, seed: int) -> tuple[str, str]:
+    """Question and distractor of SYN: wrong elements give way to siblings that mean nearly what is right."""
+    settings = {**noise.settings(), "candidates": [*scene.wrong, *scene.near]}
+    if item.task == "mcq":
+        near = build_noise(settings).perturb_wording(Wording(item.question, answer=item.answer), seed=seed)
+        options = options_of(near.question)
+        wrong = next(text for letter, text in options.items() if not item.answer.startswith(f"({letter})"))
+        return near.question, wrong
+    pair = Wording(f"(A) {scene.answer} (B) {item.distractor}", answer=f"(A) {scene.answer}")
+    changed = build_noise(settings).perturb_wording(pair, seed=seed).question
+    wrong = changed.partition("(B) ")[2]
+    return scene.asking(wrong), wrong
+
+
+def all_items(
+    shown: Sequence[Shown],
+    scenarios: Sequence[str],
+    noises: Mapping[str, Noise],
+    *,
+    seed: int = 0,
+    left_out: Mapping[str, Sequence[str]] | None = None,
+) -> tuple[list[Item], int]:
+    """All questions, the clean ones first, and how many were left out as another's double.
+
+    No question is asked twice about the same pixels. A noisy question whose clean one is such a double goes with it.
+    """
+    seen: set[tuple[str, ...]] = set()
+    doubles = 0
+    clean: list[tuple[int, Item]] = []
+    for place, item in clean_items(shown, seed=seed, left_out=left_out):
+        key = _content(shown[place].pictures[CLEAN].digest, item)
+        if key in seen:
+            doubles += 1
+        else:
+            seen.add(key)
+            clean.append((place, item))
+    of_scene: dict[int, list[Item]] = {}
+    for place, item in clean:
+        of_scene.setdefault(place, []).append(item)
+    found = [item for _, item in clean]
+    for scenario in (name for name in SCENARIOS if name in scenarios and name != CLEAN):
+        base = scenario.removesuffix("_p")
+        for place, asked in of_scene.items():
+            if not shown[place].has(scenario):
+                continue
+            picture = shown[place].pictures[base if base in IMAGE_SCENARIOS else CLEAN]
+            for item in noisy_items(shown[place], place, asked, scenario, noises, seed=seed):
+                key = _content(picture.digest, item)
+                if key in seen:
+                    doubles += 1
+                else:
+                    seen.add(key)
+                    found.append(item)
+    return found, doubles
+
+
+def _content(digest: str, item: Item) -> tuple[str, ...]:
+    """What is asked about which pixels; the order of options makes no other question."""
+    options = options_of(item.question)
+    return (digest, item.task, item.question.partition("(A)")[0], *sorted(options.values()))

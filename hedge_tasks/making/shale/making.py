@@ -1,0 +1,310 @@
+"""SHALE's construction from its beginning to its end (paper section 3.2)."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from hedge_tasks.errors import ConfigError, unknown
+from hedge_tasks.evaluations.shale.items import (
+    ASPECTS,
+    CLEAN,
+    DISCRIMINATIVE,
+    IMAGE_SCENARIOS,
+    NOISY_SCENARIOS,
+    SCENARIOS,
+    TASKS,
+    Item,
+)
+from hedge_tasks.io import options
+from hedge_tasks.making.asking import Tally
+from hedge_tasks.making.elements import Element
+from hedge_tasks.making.knowledge import Fact
+from hedge_tasks.making.ledger import Ledger
+from hedge_tasks.making.output import LEDGER
+from hedge_tasks.making.pictures.base import Checker, Painter
+from hedge_tasks.making.pictures.store import BATCH, PictureStore
+from hedge_tasks.making.production import Production, produce, share
+from hedge_tasks.making.shale.blind import ASKED, Answered, BlindFilter
+from hedge_tasks.making.shale.drawn import DrawnChecker, DrawnPainter
+from hedge_tasks.making.shale.items import all_items
+from hedge_tasks.making.shale.pictures import TINY_ENCODER, Filter, Shown, noises_of, show
+from hedge_tasks.making.shale.proposing import Proposal, proposals, propose
+from hedge_tasks.making.shale.records import Scene
+from hedge_tasks.making.shale.scenes import drawn_scenes, painted_scenes
+from hedge_tasks.making.writers import Writer
+
+PICTURES = "pictures"
+"""Folder of a making with everything that was painted and checked."""
+
+DROP, MARK = "drop", "mark"
+
+
+@dataclass(frozen=True)
+class MadeSet:
+    """What a making came to.
+
+    Attributes:
+        shown: Every scene with its pictures and verdicts, in the order of the aspects.
+        items: The questions.
+        answered: Which questions models answer without the picture.
+        steps: How often what happened.
+        short: Aspects with fewer scenes than wanted, and how many they have.
+        unfinished: What requests failed for, with the reason; run again to finish.
+        tally: Requests and tokens.
+    """
+
+    shown: Sequence[Shown]
+    items: Sequence[Item]
+    answered: Answered
+    steps: Mapping[str, int]
+    short: Mapping[str, int]
+    unfinished: Mapping[str, str]
+    tally: Tally
+
+    def report(self) -> dict[str, Any]:
+        """As `Production.report`, where a record is a scene."""
+        left = Counter(f"clean picture: {s.verdicts[CLEAN].outcome}" for s in self.shown if not s.accepted)
+        return {
+            "records": len(self.shown),
+            "accepted": sum(one.accepted for one in self.shown),
+            "rejected": dict(sorted(left.items())),
+            "unfinished": len(self.unfinished),
+            "steps": dict(self.steps),
+            "requests": dict(sorted(self.tally.asked.items())),
+            "from_ledger": dict(sorted(self.tally.known.items())),
+            "unreadable": dict(sorted(self.tally.unreadable.items())),
+        }
+
+
+@dataclass(frozen=True)
+class ShaleMaking:
+    """A making with its models and settings.
+
+    Attributes:
+        painter: Makes pictures. `DrawnPainter` draws what `pools.json` has; any other is given prompts.
+        checkers: Say whether pictures show what they should; a `DrawnChecker` always checks what is drawn.
+        per_aspect: Scenes of each aspect.
+        aspects, scenarios: Which; clean is always among the scenarios.
+        seed: Of the whole making.
+        elements: Words for painters that take prompts; None: our own.
+        facts: Besides our own, likewise.
+        writer: Proposes the scenes, in place of the pools.
+        blind: Models that are asked without the picture.
+        blind_items: "drop" leaves out what one of them answers, "mark" says so in a column.
+        encoders: What ADV attacks, all at a time.
+        held_to: What pictures are held to.
+        batch: Pictures that painter and checkers are given at a time.
+        concurrency: Requests under way.
+
+    Raises:
+        ConfigError: Something makes no sense, or pictures of a model would not be checked by anybody.
+    """
+
+    painter: Painter
+    checkers: Sequence[Checker] = ()
+    per_aspect: int = 1
+    aspects: Sequence[str] = ASPECTS
+    scenarios: Sequence[str] = SCENARIOS
+    seed: int = 0
+    elements: Sequence[Element] | None = None
+    facts: Sequence[Fact] = ()
+    writer: Writer | None = None
+    blind: Sequence[Writer] = ()
+    blind_items: str = DROP
+    encoders: Sequence[str] = (TINY_ENCODER,)
+    held_to: Filter = field(default_factory=Filter)
+    batch: int = BATCH
+    concurrency: int = 16
+
+    def __post_init__(self) -> None:
+        options.count("images of an aspect", self.per_aspect, at_least=1)
+        options.count("batch", self.batch, at_least=1)
+        options.count("concurrency", self.concurrency, at_least=1)
+        for kind, given, valid in (
+            ("aspect of SHALE", self.aspects, ASPECTS),
+            ("scenario of SHALE", self.scenarios, SCENARIOS),
+            ("way with blind items", (self.blind_items,), (DROP, MARK)),
+        ):
+            for name in given:
+                if name not in valid:
+                    raise unknown(kind, name, valid)
+        if not self.encoders:
+            raise ConfigError("encoder: ADV needs at least one")
+        if self.draws and (self.writer is not None or self.elements or self.facts):
+            raise ConfigError(
+                "proposals, elements and knowledge need a painter that takes prompts; drawings have a pool"
+            )
+        if not self.draws and not self.checkers:
+            raise ConfigError(
+                "painted pictures need a checker: nobody would see that one does not show what is asked about it"
+            )
+
+    @property
+    def draws(self) -> bool:
+        return isinstance(self.painter, DrawnPainter)
+
+    @property
+    def all_checkers(self) -> Sequence[Checker]:
+        return [DrawnChecker(), *self.checkers] if self.draws else self.checkers
+
+    @property
+    def wanted_aspects(self) -> list[str]:
+        return [aspect for aspect in ASPECTS if aspect in self.aspects]
+
+    def pool_scenes(self) -> dict[str, list[Scene]]:
+        """Scenes that no model proposes, by aspect."""
+        if self.writer is not None:
+            return {}
+        if self.draws:
+            return {a: drawn_scenes(a, self.per_aspect, seed=self.seed) for a in self.wanted_aspects}
+        more = {"seed": self.seed, "elements": self.elements, "facts": self.facts}
+        return {a: painted_scenes(a, self.per_aspect, **more) for a in self.wanted_aspects}  # type: ignore[arg-type]
+
+    def proposals(self) -> list[Proposal]:
+        """What the writer is asked for; nothing without one."""
+        if self.writer is None:
+            return []
+        more = {"seed": self.seed, "elements": self.elements, "facts": self.facts}
+        return [p for a in self.wanted_aspects for p in proposals(a, self.per_aspect, **more)]  # type: ignore[arg-type]
+
+    def run(self, folder: Path, *, worker: tuple[int, int] | None = None, progress: bool = True) -> MadeSet:
+        """Make the set, or one worker's share of its pictures and replies.
+
+        Args:
+            folder: Where everything is kept; the same folder goes on from there.
+            worker: K of N, from 1: this worker does every Nth part from the Kth on. What it returns is its share, and
+                the set is made by a run without it.
+
+        Raises:
+            HedgeError: A model, a server or the folder failed; what was made before is kept.
+        """
+        with Ledger(folder / LEDGER) as ledger, PictureStore(folder / PICTURES) as store:
+            proposed = self._proposed(ledger, worker, progress)
+            scenes, short = self._scenes(proposed, worker)
+            noises = noises_of(self.scenarios, self.encoders)
+            shown = show(
+                scenes, self.painter, self.all_checkers, noises, store,
+                held_to=self.held_to, seed=self.seed, batch=self.batch, progress=progress,
+            )  # fmt: skip
+            asked = self._blind(shown, ledger, progress)
+        answered = {row["scene"]: row["answered"] for row in asked.rows}
+        shown = [one for one in shown if one.scene.id not in asked.unfinished]
+        dropped = {scene: list(tasks) for scene, tasks in answered.items()} if self.blind_items == DROP else {}
+        items, doubles = all_items(shown, self.scenarios, noises, seed=self.seed, left_out=dropped)
+        steps = {**proposed.steps, **_outcomes(shown), **asked.steps}
+        steps |= {"question left out: asked about the same pixels": doubles} if doubles else {}
+        unfinished = {**proposed.unfinished, **asked.unfinished}
+        return MadeSet(shown, items, answered, steps, short, unfinished, _together(proposed.tally, asked.tally))
+
+    def _proposed(self, ledger: Ledger, worker: tuple[int, int] | None, progress: bool) -> Production:
+        writer = self.writer
+        wanted = share(self.proposals(), worker) if writer is not None else []
+        return produce(
+            wanted,
+            lambda proposal, asking: propose(proposal, asking, writer),  # type: ignore[arg-type]
+            ledger, seed=self.seed, concurrency=self.concurrency, progress=progress and bool(wanted),
+        )  # fmt: skip
+
+    def _scenes(self, proposed: Production, worker: tuple[int, int] | None) -> tuple[list[Scene], dict[str, int]]:
+        """Distinct scenes, at most as many of an aspect as are wanted, and the aspects that have too few."""
+        if self.writer is None:
+            pools = self.pool_scenes()
+            short = {a: len(found) for a, found in pools.items() if len(found) < self.per_aspect}
+            return share([scene for found in pools.values() for scene in found], worker), short
+        by_aspect: dict[str, dict[str, Scene]] = {aspect: {} for aspect in self.wanted_aspects}
+        for row in proposed.rows:
+            for scene in row["scenes"]:
+                mine = by_aspect[scene.aspect]
+                if len(mine) < self.per_aspect:
+                    mine.setdefault(scene.prompt.casefold(), scene)
+        short = {a: len(found) for a, found in by_aspect.items() if len(found) < self.per_aspect}
+        return [scene for found in by_aspect.values() for scene in found.values()], short
+
+    def _blind(self, shown: Sequence[Shown], ledger: Ledger, progress: bool) -> Production:
+        asked = [one.scene for one in shown if one.accepted] if self.blind else []
+        return produce(
+            asked,
+            BlindFilter(self.blind),
+            ledger, seed=self.seed, concurrency=self.concurrency, progress=progress and bool(asked),
+        )  # fmt: skip
+
+    def estimate(self) -> dict[str, dict[str, tuple[int, int]]]:
+        """Fewest and most of everything that costs, where every scene is distinct and every reply can be read.
+
+        Returns:
+            "requests" by stage, "pictures" by how they are made, "scores" by checker, and "items" by scenario. Fewest
+            items: none; most: every picture is accepted, nothing is answered blindly.
+        """
+        n = len(self.wanted_aspects) * self.per_aspect
+        if self.writer is None:
+            scenes = [scene for found in self.pool_scenes().values() for scene in found]
+            n = len(scenes)
+            questions = sum(len(scene.checks) for scene in scenes)
+        else:
+            questions = 4 * n  # at most: a relation, two things, and the whole
+        noisy = [name for name in IMAGE_SCENARIOS if name in noises_of(self.scenarios, self.encoders)]
+        painted = n * (1 + ("sty" in noisy and not self.draws))
+        induced = n * len(noisy) - (painted - n)
+        requests = {"propose": (len(self.proposals()), len(self.proposals()))} if self.writer else {}
+        if self.blind:
+            requests["blind"] = (0, n * sum(ASKED.values()) * len(self.blind))
+        return {
+            "requests": requests,
+            "pictures": {"painted": (n, painted), "induced": (0, induced)},
+            "scores": {c.name: (questions, questions * (1 + len(noisy))) for c in self.all_checkers},
+            "items": {s: (0, count) for s, count in _most_items(n, self.scenarios).items()},
+        }
+
+    def settings(self) -> dict[str, Any]:
+        """What shapes the set, for its card."""
+        sources = Counter(element.source.split(" ")[0] for element in self.elements or ())
+        return {
+            "painter": self.painter.name,
+            "checkers": [checker.name for checker in self.all_checkers],
+            "alpha": self.held_to.alpha,
+            "beta": self.held_to.beta,
+            "labelled by people": len(self.held_to.labels),
+            "per_aspect": self.per_aspect,
+            "aspects": self.wanted_aspects,
+            "scenarios": [s for s in SCENARIOS if s == CLEAN or s in self.scenarios],
+            "seed": self.seed,
+            "elements": dict(sorted(sources.items())),
+            "facts": len(self.facts),
+            "writer": None if self.writer is None else dict(self.writer.identity),
+            "blind": [dict(model.identity) for model in self.blind],
+            "blind_items": self.blind_items,
+            "encoders": list(self.encoders),
+        }
+
+
+def _most_items(n: int, scenarios: Sequence[str]) -> dict[str, int]:
+    """Items by scenario where every picture is accepted; half of the yes-or-no questions have a SYN form."""
+    counts = {CLEAN: n * len(TASKS)}
+    for name in (name for name in NOISY_SCENARIOS if name in scenarios):
+        asked = len(TASKS) if name in IMAGE_SCENARIOS else len(DISCRIMINATIVE)
+        counts[name] = n * asked if name != "syn" else n + (n + 1) // 2
+    return counts
+
+
+def _outcomes(shown: Sequence[Shown]) -> dict[str, int]:
+    found = Counter(
+        f"{scenario} picture {verdict.outcome}" for one in shown for scenario, verdict in one.verdicts.items()
+    )
+    order = (CLEAN, *IMAGE_SCENARIOS)
+    names = [f"{s} picture {outcome}" for s in order for outcome in ("accepted", "review", "rejected")]
+    return {name: found[name] for name in names if found[name]}
+
+
+def _together(*tallies: Tally) -> Tally:
+    whole = Tally()
+    for tally in tallies:
+        whole.asked.update(tally.asked)
+        whole.known.update(tally.known)
+        whole.unreadable.update(tally.unreadable)
+        whole.prompt_tokens += tally.prompt_tokens
+        whole.completion_tokens += tally.completion_tokens
+    return whole

@@ -1,0 +1,189 @@
+"""Pictures of scenes, clean and noisy: painted, induced, and checked for whether they still show their scene.
+
+A noisy picture is held to what its clean one is held to: the right answer must be recoverable from it (the paper
+checks clean pictures only). A combined scenario (`sty_p`) has the picture of the one without the prefix.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import random
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from PIL import Image
+
+from hedge_tasks.evaluations.shale.items import CLEAN, IMAGE_SCENARIOS, NOISY_SCENARIOS
+from hedge_tasks.making.pictures.base import ALPHA, BETA, Checker, Order, Painter, Question, Verdict
+from hedge_tasks.making.pictures.inspection import heard, inspect
+from hedge_tasks.making.pictures.store import BATCH, Picture, PictureStore
+from hedge_tasks.making.shale.drawn import question_of
+from hedge_tasks.making.shale.records import Scene
+from hedge_tasks.perturb import Noise, Wording, build_noise
+
+TINY_ENCODER = "package://hedge_tasks.models.tiny/vlm"
+"""What ADV attacks by default: the vision encoder that lies in the package, so that nothing is downloaded."""
+
+
+@dataclass(frozen=True)
+class Filter:
+    """What pictures are held to; see `hedge_tasks.making.pictures.base.judged`.
+
+    Attributes:
+        labels: What people said of pictures in doubt, by `picture_id`: 1 rejects, 0 accepts.
+    """
+
+    alpha: float = ALPHA
+    beta: float = BETA
+    floor: float = 0.0
+    labels: Mapping[str, int] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Shown:
+    """The pictures of a scene.
+
+    Attributes:
+        pictures: By scenario: clean, and those image scenarios that were made.
+        verdicts: What became of each of them, and why others could not be painted.
+    """
+
+    scene: Scene
+    pictures: Mapping[str, Picture]
+    verdicts: Mapping[str, Verdict]
+
+    @property
+    def accepted(self) -> bool:
+        return self.verdicts[CLEAN].outcome == "accepted"
+
+    def has(self, scenario: str) -> bool:
+        """Whether a scenario can be asked about: its picture and the clean one are accepted."""
+        base = scenario.removesuffix("_p")
+        shown = base if base in IMAGE_SCENARIOS else CLEAN
+        return self.accepted and shown in self.verdicts and self.verdicts[shown].outcome == "accepted"
+
+
+def picture_id(scene: Scene, scenario: str) -> str:
+    """Under which people label a picture."""
+    return f"{scene.id}-{scenario}"
+
+
+def noises_of(wanted: Sequence[str], encoders: Sequence[str] = (TINY_ENCODER,)) -> dict[str, Noise]:
+    """The inductions of some scenarios, by the name without prefix; the prefix itself is `pfx`."""
+    wanted = [name for name in NOISY_SCENARIOS if name in wanted]
+    names = {part for name in wanted for part in (name.removesuffix("_p"), *(("pfx",) if name.endswith("_p") else ()))}
+    own: dict[str, dict[str, Any]] = {"adv": {"encoder": encoders[0] if len(encoders) == 1 else list(encoders)}}
+    return {
+        name: build_noise({"kind": "induction", "name": f"shale_{name}", **own.get(name, {})}) for name in sorted(names)
+    }
+
+
+def show(
+    scenes: Sequence[Scene],
+    painter: Painter,
+    checkers: Sequence[Checker],
+    noises: Mapping[str, Noise],
+    store: PictureStore,
+    *,
+    held_to: Filter,
+    seed: int = 0,
+    batch: int = BATCH,
+    progress: bool = True,
+) -> list[Shown]:
+    """Paint and check scenes; noisy pictures are made of those whose clean one is accepted.
+
+    Args:
+        noises: By scenario without prefix (`noises_of`); image scenarios that are none of them are left out. With a
+            painter that takes prompts STY is painted anew, with a style in the prompt (section 3.2).
+
+    Raises:
+        HedgeError: Something failed; what was made before is kept.
+    """
+    orders = [_order(scene, seed) for scene in scenes]
+    pictures: list[dict[str, Picture]] = [{} for _ in scenes]
+    verdicts: list[dict[str, Verdict]] = [{} for _ in scenes]
+
+    def take(scenario: str, places: Sequence[int], made: Sequence[Picture | str]) -> None:
+        """Check what was painted of some scenes."""
+        there = [(i, picture) for i, picture in zip(places, made, strict=True) if not isinstance(picture, str)]
+        said = inspect(
+            store, checkers, [picture for _, picture in there], [_questions(scenes[i], orders[i]) for i, _ in there],
+            alpha=held_to.alpha, beta=held_to.beta, floor=held_to.floor, batch=batch, progress=progress,
+        )  # fmt: skip
+        for i, reason in zip(places, made, strict=True):
+            if isinstance(reason, str):
+                verdicts[i][scenario] = Verdict({}, None, None, "rejected", f"not painted: {reason}")
+        for (i, picture), verdict in zip(there, said, strict=True):
+            pictures[i][scenario] = picture
+            verdicts[i][scenario] = heard(verdict, held_to.labels.get(picture_id(scenes[i], scenario)))
+
+    take(CLEAN, range(len(scenes)), store.paint(painter, orders, batch=batch, progress=progress))
+    for scenario in (name for name in IMAGE_SCENARIOS if name in noises):
+        mine = [i for i, found in enumerate(verdicts) if found[CLEAN].outcome == "accepted"]
+        if not mine:
+            break
+        chosen = [scenes[i] for i in mine]
+        noise = noises[scenario]
+        if scenario == "sty" and not any(scene.drawing for scene in chosen):
+            styled = [_styled(orders[i], noise, seed_of(seed, scenes[i], scenario)) for i in mine]
+            made = store.paint(painter, styled, batch=batch, progress=progress)
+        else:
+            clean = [pictures[i][CLEAN] for i in mine]
+            inducing = _Inducing(noise, {picture.digest: picture for picture in clean})
+            induced = [
+                _induced(scene, picture, seed_of(seed, scene, scenario), scenario)
+                for scene, picture in zip(chosen, clean, strict=True)
+            ]
+            made = store.paint(inducing, induced, batch=batch, progress=progress)
+        take(scenario, mine, made)
+    return [Shown(*parts) for parts in zip(scenes, pictures, verdicts, strict=True)]
+
+
+def seed_of(seed: int, scene: Scene, scenario: str) -> int:
+    """Of one scene in one scenario, on any machine, whatever else is made."""
+    text = f"shale\0{seed}\0{scene.id}\0{scenario.removesuffix('_p')}"
+    return int.from_bytes(hashlib.blake2b(text.encode(), digest_size=8).digest(), "little") >> 1
+
+
+def _order(scene: Scene, seed: int) -> Order:
+    return Order(picture_id(scene, CLEAN), scene.prompt, seed_of(seed, scene, CLEAN), scene.drawing)
+
+
+def _styled(order: Order, noise: Noise, seed: int) -> Order:
+    """The same picture in a style, from the same noise of the painter."""
+    style = random.Random(seed).choice(noise.settings()["styles"])
+    return Order(order.id, f"{order.prompt}, in the style of a {style}", order.seed, order.about)
+
+
+def _induced(scene: Scene, clean: Picture, seed: int, scenario: str) -> Order:
+    about = {"picture": clean.digest, "distractor": scene.wrong[0]}
+    return Order(picture_id(scene, scenario), scene.prompt, seed, about)
+
+
+def _questions(scene: Scene, order: Order) -> list[Question]:
+    if scene.drawing:
+        return [question_of(scene, order.seed), *scene.checks[1:]]
+    return list(scene.checks)
+
+
+class _Inducing:
+    """An induction as a painter, so that its pictures are kept like others: attacks take their time.
+
+    Args:
+        clean: The pictures to begin with, by digest.
+    """
+
+    def __init__(self, noise: Noise, clean: Mapping[str, Picture]) -> None:
+        self.name = f"induced:{json.dumps(noise.settings(), sort_keys=True)}"
+        self._noise, self._clean = noise, clean
+
+    def paint(self, orders: Sequence[Order]) -> list[Image.Image]:
+        return list(self._perturbed(orders))
+
+    def _perturbed(self, orders: Sequence[Order]) -> Iterator[Image.Image]:
+        for order in orders:
+            picture = self._clean[order.about["picture"]].open()
+            wording = Wording("", distractor=order.about["distractor"])
+            yield from self._noise.perturb_images([picture], wording, seed=order.seed)

@@ -1,0 +1,205 @@
+"""What a making leaves behind: the data set, its distributions as tables, a card, and what people have to look at."""
+
+from __future__ import annotations
+
+import io
+import struct
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from hedge_tasks.errors import DataError
+from hedge_tasks.evaluations.shale.building import Built, build
+from hedge_tasks.evaluations.shale.items import ASPECTS, CLEAN, IMAGE_SCENARIOS, SCENARIOS, TASKS, Item
+from hedge_tasks.making.output import REVIEW, About, describe_set
+from hedge_tasks.making.pictures.inspection import KEYS, review_items
+from hedge_tasks.making.pictures.store import Picture
+from hedge_tasks.making.review import write_review
+from hedge_tasks.making.shale.items import LETTERS, image_name
+from hedge_tasks.making.shale.making import MadeSet, ShaleMaking
+from hedge_tasks.making.shale.pictures import picture_id
+
+_PNG = b"\x89PNG\r\n\x1a\n"
+
+Table = tuple[Sequence[str], Sequence[Sequence[str]]]
+"""Header and rows."""
+
+_SUMMARY = (
+    "Pictures with questions about 12 aspects of perception and 6 domains of knowledge, clean and in noisy scenarios "
+    "that induce hallucinations, by the construction of SHALE (Yan et al. 2025, section 3.2). Every picture, "
+    "noisy ones included, was checked for whether it shows what is asked about. Name this folder in HEDGE_DATA_DIR, "
+    "and the tasks hedge_shale read it."
+)
+
+
+def distributions(made: MadeSet) -> dict[str, Table]:
+    """What the set has, as the paper's Figure 1 draws it and what its Figure 4 (the judge's prompt) is filled with."""
+    items = made.items
+    aspects = [aspect for aspect in ASPECTS if any(item.aspect == aspect for item in items)]
+    scenarios = [scenario for scenario in SCENARIOS if any(item.scenario == scenario for item in items)]
+    clean = [item for item in items if item.scenario == CLEAN]
+    return {
+        "Items by aspect (clean)": _counted("aspect", aspects, [(i.aspect, i.task) for i in clean], TASKS),
+        "Items by scenario": _counted("scenario", scenarios, [(i.scenario, i.task) for i in items], TASKS),
+        "Pictures by verdict": _verdicts(made),
+        "Right answers (clean)": _answers(clean),
+        "What a judge of open questions is told": _judged(items),
+        "Sources": _sources(made),
+    }
+
+
+def _counted(name: str, rows: Sequence[str], pairs: Sequence[tuple[str, str]], columns: Sequence[str]) -> Table:
+    counts = Counter(pairs)
+    body = [[row, *(str(counts[row, column]) for column in columns)] for row in rows]
+    total = ["all", *(str(sum(counts[row, column] for row in rows)) for column in columns)]
+    return (name, *columns), [*body, total]
+
+
+def _verdicts(made: MadeSet) -> Table:
+    pairs = [(name, verdict.outcome) for one in made.shown for name, verdict in one.verdicts.items()]
+    present = [name for name in (CLEAN, *IMAGE_SCENARIOS) if any(name == scenario for scenario, _ in pairs)]
+    return _counted("pictures", present, pairs, ("accepted", "review", "rejected"))
+
+
+def _answers(clean: Sequence[Item]) -> Table:
+    """How yes and no, and the letters, are balanced."""
+    said = Counter(
+        item.answer if item.task == "ynq" else item.answer[1] for item in clean if item.task in ("ynq", "mcq")
+    )
+    columns = ("Yes", "No", *LETTERS)
+    return columns, [[str(said[column]) for column in columns]]
+
+
+def _judged(items: Sequence[Item]) -> Table:
+    """How many open questions bring what the fields of the paper's judge prompt (Figure 4) are filled with."""
+    rows = []
+    for task in ("ffq", "ic"):
+        mine = [item for item in items if item.task == task]
+        told = [sum(bool(getattr(item, field)) for item in mine) for field in ("answer", "description", "facts")]
+        rows.append([task, str(len(mine)), *map(str, told)])
+    return ("question", "items", "ground truth", "image information", "related facts"), rows
+
+
+def _sources(made: MadeSet) -> Table:
+    scenes = [one.scene for one in made.shown if one.accepted]
+    counts = Counter((_source(scene.source), scene.licence) for scene in scenes)
+    return ("source", "licence", "scenes"), [[*pair, str(count)] for pair, count in sorted(counts.items())]
+
+
+def _source(name: str) -> str:
+    """A dump's address stands for all its entities, a word list for all its words."""
+    for address in ("http://www.wikidata.org/", "http://dbpedia.org/"):
+        if name.startswith(address):
+            return address
+    return " ".join(name.split(" ")[:2]) if name.startswith("WordNet") else name
+
+
+def write(folder: Path, making: ShaleMaking, made: MadeSet, *, licence: str | None = None) -> Built:
+    """Write the data set (`FOLDER/BeiiiY__SHALE`), the card, the report and the review queue.
+
+    Raises:
+        DataError: Nothing was accepted, or the folder cannot be written.
+    """
+    _write_review(folder, made)
+    if not made.items:
+        found = ", ".join(f"{count} × {name}" for name, count in made.report()["rejected"].items())
+        raise DataError(f"no scene is accepted ({found or 'there is none'}); see {folder / REVIEW}")
+    by_name = {
+        image_name(place, scenario): picture
+        for place, one in enumerate(made.shown)
+        for scenario, picture in one.pictures.items()
+    }
+    places = {image_name(place, s): (place, s) for place, one in enumerate(made.shown) for s in one.pictures}
+
+    def read(name: str) -> bytes | None:
+        return png(by_name[name]) if name in by_name else None
+
+    def mean(item: Item) -> str:
+        place, scenario = places[item.image]
+        score = made.shown[place].verdicts[scenario].mean
+        return "" if score is None else f"{score:.4f}"
+
+    def blind(item: Item) -> str:
+        scene = made.shown[places[item.image][0]].scene
+        return ", ".join(made.answered.get(scene.id, {}).get(item.task, ()))
+
+    built = build(
+        made.items,
+        read,
+        folder,
+        {
+            "source": lambda item: made.shown[places[item.image][0]].scene.source,
+            "licence": lambda item: made.shown[places[item.image][0]].scene.licence,
+            "painter": lambda item: making.painter.name,
+            "picture_score": mean,
+            "answered_blindly": blind,
+        },
+    )
+    files = {task: str(file.relative_to(folder)) for task, file in built.files.items()}
+    about = About("SHALE, made again", licence, _SUMMARY, making.settings(), warnings_of(made), distributions(made))
+    describe_set(folder, {**made.report(), "items": len(made.items)}, about, files)
+    return built
+
+
+def png(picture: Picture) -> bytes:
+    """A PNG file with the pixels and nothing else: what a painter was told is not for those who are asked.
+
+    Raises:
+        DataError: Its file is gone or damaged.
+    """
+    if picture.path is None:
+        buffer = io.BytesIO()
+        picture.open().save(buffer, "PNG")
+        return buffer.getvalue()
+    try:
+        return _without_texts(picture.path.read_bytes())
+    except (OSError, struct.error) as error:
+        raise DataError(f"cannot read {picture.path}: {error}") from error
+
+
+def _without_texts(content: bytes) -> bytes:
+    """A PNG file without its texts; packing the pixels of a large set anew for every row would take hours."""
+    at = len(_PNG)
+    kept = [content[:at]]
+    while at < len(content):
+        length, kind = struct.unpack_from(">I4s", content, at)
+        end = at + 12 + length  # length, kind and checksum
+        if kind not in (b"tEXt", b"zTXt", b"iTXt"):
+            kept.append(content[at:end])
+        at = end
+    return b"".join(kept)
+
+
+def warnings_of(made: MadeSet) -> list[str]:
+    """What a user has to know."""
+    found = [
+        f"{aspect}: {count} scenes, fewer than wanted; what can be drawn or filled in there is exhausted"
+        for aspect, count in made.short.items()
+    ]
+    waiting = sum(v.outcome == "review" for one in made.shown for v in one.verdicts.values())
+    if waiting:
+        found.append(f"{waiting} pictures wait for people ({REVIEW}); they are not in the set")
+    return found
+
+
+def _write_review(folder: Path, made: MadeSet) -> None:
+    rows = [
+        (picture_id(one.scene, scenario), one.pictures[scenario], one.scene, verdict)
+        for one in made.shown
+        for scenario, verdict in one.verdicts.items()
+        if scenario in one.pictures
+    ]
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise DataError(f"cannot write to {folder}: {error.strerror or error}") from error
+    shown = [f"{scene.prompt}\n\n{scene.ffq}\nRight answer: {scene.answer}" for _, _, scene, _ in rows]
+    queue = review_items([row[0] for row in rows], [row[1] for row in rows], shown, [row[3] for row in rows])
+    write_review(folder / REVIEW, "SHALE: pictures in doubt", list(queue), KEYS)
+
+
+def as_text(tables: Mapping[str, Table]) -> str:
+    """The tables for a terminal."""
+    from hedge_tasks.io.commands import table
+
+    return "\n\n".join(f"{title}\n{table(header, rows)}" for title, (header, rows) in tables.items())

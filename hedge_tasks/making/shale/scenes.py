@@ -1,0 +1,229 @@
+"""Scenes out of pools: what can be drawn by code, and what a model is told to paint.
+
+Wrong answers are drawn from what is right elsewhere in the same aspect, as far as there is enough of it: an answer that
+never is right would tell without the picture.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from hedge_tasks.evaluations.shale.items import KNOWLEDGE
+from hedge_tasks.making.elements import Element
+from hedge_tasks.making.knowledge import Fact
+from hedge_tasks.making.pictures.base import Question
+from hedge_tasks.making.shale.records import (
+    Record,
+    Scene,
+    capital,
+    checks_of,
+    definite,
+    filled,
+    noun,
+    own_elements,
+    pools,
+    scene_id,
+    scene_of,
+    templates,
+)
+
+WRONG_OPTIONS = 3
+_MOST_NEAR = 60
+_TRIES = 60
+"""How often something new is looked for before a pool counts as exhausted."""
+
+# --- what can be drawn ------------------------------------------------------------------------------------------------
+
+
+def drawn_scenes(aspect: str, wanted: int, *, seed: int = 0) -> list[Scene]:
+    """Scenes that can be drawn by code, at most as many as are wanted; no two of the same content."""
+    return _distinct(lambda place: _drawn_scene(aspect, place, seed), wanted)
+
+
+def _distinct(make: Callable[[int], Scene | None], wanted: int) -> list[Scene]:
+    found: dict[str, Scene] = {}
+    place = last = 0
+    while len(found) < wanted and place - last < _TRIES:
+        scene = make(place)
+        place += 1
+        if scene is not None and scene.prompt not in found:
+            found[scene.prompt], last = scene, place
+    return list(found.values())
+
+
+def _drawn_scene(aspect: str, place: int, seed: int) -> Scene:
+    pool = pools()["aspects"][aspect]
+    subjects = pool.get("subjects", {})
+    rng = random.Random(f"{seed}/{aspect}/{place}")
+    chosen = _in_turn(list(subjects or pool["answers"]), place, f"{seed}/{aspect}")
+    answer = subjects.get(chosen, chosen)
+    values = {"subject": chosen} if subjects else {}
+    for slot in pool["slots"]:
+        taken = {answer, *values.values()}
+        values[slot] = rng.choice([e for e in pools()["slots"][slot.removesuffix("_2")] if e not in taken])
+    words = values | {f"the_{slot}": definite(value) for slot, value in values.items()}
+    # What is right of other pictures comes first.
+    drawable = [e for e in dict.fromkeys(subjects.values() or pool["answers"]) if e != answer]
+    others = [e for e in pool["others"] if e != answer]
+    rng.shuffle(drawable)
+    rng.shuffle(others)
+    possible = [*drawable, *others]
+    facts = pool.get("facts", "").format(**words, answer=answer)
+    prompt = pool["prompt"].format(**words, answer=answer)
+    return Scene(
+        id=scene_id(aspect, prompt, answer),
+        aspect=aspect,
+        kind=pool["kind"],
+        entity=pool["entity"],
+        prompt=prompt,
+        ynq=filled(pool["ynq"], words),
+        ffq=filled(pool["ffq"], words),
+        statement=filled(pool["statement"], words),
+        answer=answer,
+        wrong=tuple(possible[:WRONG_OPTIONS]),
+        near=tuple(possible[WRONG_OPTIONS:]),
+        facts=facts[:1].upper() + facts[1:],
+        checks=(Question(prompt, "statement", {}), *checks_of(pool.get("checks", ()), words, answer)),
+        drawing={"figure": pool["figure"], "values": {**values, "answer": answer}},
+    )
+
+
+def _in_turn(choices: list[str], place: int, seed: str) -> str:
+    """All before any comes again, so that a small set has many different ones."""
+    turn, place = divmod(place, len(choices))
+    random.Random(f"{seed}/turn {turn}").shuffle(choices)
+    return choices[place]
+
+
+# --- what a model paints ----------------------------------------------------------------------------------------------
+
+
+def painted_scenes(
+    aspect: str, wanted: int, *, seed: int = 0, elements: Sequence[Element] | None = None, facts: Sequence[Fact] = ()
+) -> list[Scene]:
+    """Scenes of elements in the templates of an aspect, for painters that take prompts; no two of the same content.
+
+    Args:
+        elements: No two of one kind and text; None: our own.
+        facts: Of a dump, besides our own.
+    """
+    if aspect in KNOWLEDGE:
+        known = _known(aspect, facts)
+        return _distinct(lambda place: scene_of(_knowledge(aspect, known, place, seed)), wanted) if known else []
+    by_kind: dict[str, list[Element]] = {}
+    for element in own_elements() if elements is None else elements:
+        by_kind.setdefault(element.kind, []).append(element)
+    return _distinct(lambda place: _painted_scene(aspect, by_kind, place, seed), wanted)
+
+
+def _painted_scene(aspect: str, by_kind: Mapping[str, list[Element]], place: int, seed: int) -> Scene | None:
+    template = templates()["aspects"][aspect]
+    rng = random.Random(f"{seed}/{aspect}/{place}")
+    kinds = [kind for kind in template["of"] if by_kind.get(kind)]
+    kind = _in_turn(kinds, place, f"{seed}/{aspect}")
+    if "answers" in template:
+        entity = rng.choice(by_kind[kind])
+        pool = [Element(word, aspect, family) for family, words in template["answers"].items() for word in words]
+        right = rng.choice(template.get("shown") or [e.text for e in pool])
+        answer = next(e for e in pool if e.text == right)
+        shown = entity.text
+    else:
+        entity = answer = rng.choice(by_kind[kind])
+        pool = by_kind[kind]
+        shown = kind
+        if "answers_of" in template:  # the larger of two things, either of which may be the larger elsewhere
+            larger = rng.choice(template["answers_of"])
+            pool, shown = by_kind[larger], entity.text
+            answer = rng.choice([e for e in pool if not e.excludes(entity)])
+    relation = _relation(template, by_kind, kind, shown, rng)
+    wrong, near = _others(answer, pool, template.get("shown"), f"{shown} {relation}", rng)
+    if template.get("smaller_misleads"):
+        wrong = [shown, *wrong[: WRONG_OPTIONS - 1]]
+    if len(wrong) < WRONG_OPTIONS:
+        return None
+    source = next((e for e in (answer, entity) if e.source != "hedge_tasks"), entity)
+    return scene_of(
+        Record(
+            *(aspect, shown, answer.text, relation, tuple(wrong[:WRONG_OPTIONS]), tuple(near)),
+            source=source.source,
+            licence=source.licence,
+        )
+    )
+
+
+def _relation(
+    template: Mapping[str, Any], by_kind: Mapping[str, list[Element]], kind: str, shown: str, rng: random.Random
+) -> str:
+    if "relations_of" in template:
+        return rng.choice([e.text for e in by_kind[template["relations_of"]] if e.text != shown])
+    settings = "outdoors" if kind in template.get("outdoors", ()) else template["settings"]
+    return str(rng.choice(templates()["settings"][settings]))
+
+
+def _others(
+    answer: Element, pool: Sequence[Element], shown: Sequence[str] | None, beside: str, rng: random.Random
+) -> tuple[list[str], list[str]]:
+    """Three wrong answers drawn at random, and the others, the answer's siblings first."""
+    possible = [e for e in pool if not e.excludes(answer) and noun(e.text) not in beside.lower().split()]
+    rng.shuffle(possible)
+    if shown:  # what is right of other pictures comes first
+        possible.sort(key=lambda e: e.text not in shown)
+    wrong, rest = possible[:WRONG_OPTIONS], possible[WRONG_OPTIONS:]
+    rest.sort(key=lambda e: e.family != answer.family)
+    return [e.text for e in wrong], [e.text for e in rest[:_MOST_NEAR]]
+
+
+# --- knowledge --------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class _Known:
+    template: str
+    entity: str
+    value: str
+    source: str = "hedge_tasks"
+    licence: str = "Apache-2.0"
+
+
+def _known(domain: str, facts: Sequence[Fact]) -> list[_Known]:
+    """What is known in a domain, of relations with enough different values."""
+    found: dict[tuple[str, str], _Known] = {}
+    for name, relation in templates()["relations"].items():
+        if relation["domain"] != domain:
+            continue
+        mine = [_Known(name, entity, value) for entity, value in relation["pairs"].items()]
+        named = relation.get("named", "{entity}")
+        mine += [
+            _Known(name, named.replace("{entity}", f.entity), f.value, f.source, f.licence)
+            for f in facts
+            if f.relation == name
+        ]
+        if len({known.value for known in mine}) > WRONG_OPTIONS:
+            for known in mine:
+                found.setdefault((name, known.entity.casefold()), known)
+    return list(found.values())
+
+
+def _knowledge(aspect: str, known: list[_Known], place: int, seed: int) -> Record:
+    chosen = known[int(_in_turn([str(i) for i in range(len(known))], place, f"{seed}/{aspect}"))]
+    rng = random.Random(f"{seed}/{aspect}/{place}")
+    others = [k.value for k in known if k.template == chosen.template and k.value.casefold() != chosen.value.casefold()]
+    possible = list(dict.fromkeys(others))
+    rng.shuffle(possible)
+    relation = templates()["relations"][chosen.template]
+    facts = filled(relation["facts"], {"entity": chosen.entity, "Entity": capital(chosen.entity)})
+    return Record(
+        aspect=aspect,
+        entity=chosen.entity,
+        attribute=chosen.value,
+        relation=relation["relation"],
+        wrong=tuple(possible[:WRONG_OPTIONS]),
+        near=tuple(possible[WRONG_OPTIONS : WRONG_OPTIONS + _MOST_NEAR]),
+        facts=facts.replace("{answer}", chosen.value),
+        template=chosen.template,
+        source=chosen.source,
+        licence=chosen.licence,
+    )

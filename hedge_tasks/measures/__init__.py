@@ -1,0 +1,1 @@
+"""Numbers of finished runs: measures, comparisons, tables of detectors, sweeps, published values."""

@@ -1,0 +1,291 @@
+"""Detectors side by side: on the same answers, with their price, and at one price where a budget is given."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from hedge_tasks.clustering.said import LooksUp
+from hedge_tasks.data.answers import AnswerSet
+from hedge_tasks.detectors.advice import Gain, free_of, price_advice
+from hedge_tasks.detectors.base import NEEDS, Detector
+from hedge_tasks.detectors.clock import Clock
+from hedge_tasks.detectors.pipeline import REFERENCE, Scores, auroc_within, detection_auroc
+from hedge_tasks.detectors.registry import get
+from hedge_tasks.detectors.scorer import Scorer
+from hedge_tasks.errors import ConfigError, DataError
+from hedge_tasks.measures.comparisons import compare_two_scores
+from hedge_tasks.runs.evidence import incomplete
+from hedge_tasks.runs.run_files import Run
+from hedge_tasks.statistics import Comparison, Estimate, StratifiedAuroc, holm
+from hedge_tasks.statistics.base import midranks
+from hedge_tasks.statistics.resampling import group_totals, percentile_interval, unit_counts
+
+_RESAMPLES = 2000
+_FEWEST_RUNS = 3
+
+
+@dataclass(frozen=True)
+class Row:
+    """One detector on one run.
+
+    Attributes:
+        detector, title: its name, and what it is called.
+        draws: answers a question that it costs besides the baseline answer.
+        seconds: that its evidence and its score took here, for all questions; what was kept with the run is looked up.
+        estimate: ROC-AUC.
+        within: the same within question types.
+        difference: its ROC-AUC less that of the detector all are compared with; None for that one itself.
+        p_holm: of the difference, adjusted for all rows.
+    """
+
+    detector: str
+    title: str
+    draws: int
+    seconds: float
+    estimate: Estimate
+    within: StratifiedAuroc
+    difference: Comparison | None
+    p_holm: float | None
+
+
+@dataclass(frozen=True)
+class DetectorTable:
+    """All detectors on one run.
+
+    Attributes:
+        run, scorer: what was scored, and what the answers were clustered with.
+        against: name of the detector that the others are compared with.
+        rows: those with a ROC-AUC, the highest first.
+        left_out: detector -> why it has none.
+        advice: what the draws of this run are good for, in a sentence or two; empty where nothing draws.
+        scores: of all questions by the detectors with a row.
+    """
+
+    run: Run
+    scorer: Scorer
+    against: str
+    rows: tuple[Row, ...]
+    left_out: Mapping[str, str]
+    advice: str = ""
+    scores: Sequence[Scores] = ()
+
+
+@dataclass(frozen=True)
+class Rank:
+    """Where a detector stands among those that all runs have, 1 being the best.
+
+    Attributes:
+        detector: its name.
+        mean: of its ranks; equal ROC-AUCs share the mean of their places.
+        interval: 95 %, by resampling runs; None with fewer than three.
+    """
+
+    detector: str
+    mean: float
+    interval: tuple[float, float] | None
+
+
+@dataclass(frozen=True)
+class Column:
+    """The scores of a detector, and what they cost.
+
+    Attributes:
+        scores: of all questions; other detectors may be in them.
+        draws: answers a question besides the baseline answer.
+        seconds: see `Row.seconds`.
+    """
+
+    scores: Sequence[Scores]
+    draws: int
+    seconds: float
+
+
+def detector_table(
+    run: Run,
+    scorer: Scorer,
+    names: Sequence[str],
+    *,
+    against: str = REFERENCE,
+    budget: int | None = None,
+    only_kept: bool = False,
+) -> DetectorTable:
+    """Score a run with every detector and compare each with one of them.
+
+    Args:
+        names: of the detectors.
+        against: what they are compared with, on the documents that both have, by DeLong's paired test.
+        budget: most draws a question. Every detector then gets as many of the first answers as it can pay, clean and
+            noisy alike where it looks at both: of 20 draws semantic entropy gets 20 clean ones and VASE 10 + 10. What
+            it does not pay for it does not see, in the clustering neither.
+        only_kept: whether detectors are left out for which a model would have to be asked about all pairs of answers,
+            because the run keeps evidence, but not this.
+
+    Raises:
+        ConfigError: there is no such detector (names the nearest one), or the budget is negative.
+        DataError: there are no answers.
+    """
+    if not run.answer_sets:
+        raise DataError(f"{run.title}: there are no answers")
+    asked = {name: get(name) for name in dict.fromkeys((*names, against))}
+    not_kept = _not_kept(run, scorer, asked) if only_kept else {}
+    known = {name: detector for name, detector in asked.items() if name not in not_kept}
+    columns, left_out = priced_columns(run.answer_sets, scorer, known, budget)
+    left_out |= not_kept
+    estimates = {name: detection_auroc(column.scores, name) for name, column in columns.items()}
+    left_out |= {name: str(e.reason) for name, e in estimates.items() if e.value is None}
+    shown = sorted((n for n in asked if n not in left_out), key=lambda n: (-(estimates[n].value or 0), n))
+    reference = columns.get(against) if against not in left_out else None
+    found = {
+        name: None
+        if reference is None or name == against
+        else compare_two_scores(columns[name].scores, name, reference.scores, against)
+        for name in shown
+    }
+    adjusted = dict(zip(shown, holm([c.p_value if (c := found[name]) else None for name in shown]), strict=True))
+    rows = tuple(
+        Row(
+            detector=name,
+            title=asked[name].title,
+            draws=columns[name].draws,
+            seconds=columns[name].seconds,
+            estimate=estimates[name],
+            within=auroc_within(columns[name].scores, name),
+            difference=found[name],
+            p_holm=adjusted[name],
+        )
+        for name in shown
+    )
+    joined = (
+        [
+            replace(first, numbers={name: columns[name].scores[i][name] for name in shown})
+            for i, first in enumerate(columns[shown[0]].scores)
+        ]
+        if shown
+        else []
+    )
+    return DetectorTable(run, scorer, against, rows, left_out, _advice(rows, columns, asked), joined)
+
+
+def _not_kept(run: Run, scorer: Scorer, asked: Mapping[str, Detector]) -> dict[str, str]:
+    """Detector -> what a model would have to be asked for it."""
+    if not run.evidence or not isinstance(scorer.backend, LooksUp):
+        return {}
+    missing = incomplete(run.said, scorer.backend.sources(), run.answer_sets)
+    return {
+        name: f"the run does not keep {NEEDS[need]}: --keep asks {source.model} for them, once"
+        for name, detector in asked.items()
+        for need, source in missing.items()
+        if need in detector.needs
+    }
+
+
+def _advice(rows: Sequence[Row], columns: Mapping[str, Column], asked: Mapping[str, Detector]) -> str:
+    """What the draws buy over the log-probability of the answer, by a paired test of each detector that draws."""
+    values = {row.detector: row.estimate.value or 0.0 for row in rows}
+    drawing = [row for row in rows if row.draws]
+    free = free_of(list(values))
+    if free is None and free_of(list(asked)) is None:
+        return ""  # nobody asked what is free
+    if free is None:
+        gains = {row.detector: Gain(row.title, row.draws, values[row.detector], 0.0, None, None) for row in drawing}
+        return price_advice(None, gains)
+    theirs = columns[free].scores
+    found = {
+        name: compare_two_scores(columns[name].scores, name, theirs, free) for name in (row.detector for row in drawing)
+    }
+    adjusted = holm([None if one is None else one.p_value for one in found.values()])
+    gains = {
+        row.detector: Gain(row.title, row.draws, values[row.detector], one.difference, one.interval, p)
+        for row, p in zip(drawing, adjusted, strict=True)
+        if (one := found[row.detector]) is not None and one.difference is not None
+    }
+    return price_advice((asked[free].title, values[free]), gains)
+
+
+def mean_ranks(tables: Sequence[DetectorTable], *, seed: int = 0) -> list[Rank]:
+    """Mean rank over runs of every detector that all of them have, the best first; see `ranks_of`."""
+    values = [{row.detector: row.estimate.value or 0.0 for row in table.rows} for table in tables]
+    return ranks_of(values, range(len(values)), seed=seed)
+
+
+def ranks_of(values: Sequence[Mapping[str, float]], groups: Sequence[Hashable], *, seed: int = 0) -> list[Rank]:
+    """Mean rank over runs of every detector that all of them have, the best first.
+
+    The interval is that of resampling the runs, or groups of them: it says how far other runs like these would have
+    another order, and is rough with few of them.
+
+    Args:
+        values: by run, the ROC-AUC of each detector.
+        groups: what runs share that are drawn together, such as a model on several tasks, length as `values`.
+    """
+    names = [name for name in values[0] if all(name in of for of in values)] if values else []
+    if not names:
+        return []
+    ranks = np.array([midranks([-of[name] for name in names]) for of in values])
+    # Sums and counts by group, so that resampled means are ratios of what was drawn.
+    totals = group_totals(groups, np.column_stack([ranks, np.ones(len(ranks))]))
+    sums = np.concatenate([times @ totals for times in unit_counts(len(totals), _RESAMPLES, 1, seed)])
+    resampled = sums[:, :-1] / sums[:, -1:]
+    found = [
+        Rank(
+            name,
+            float(ranks[:, i].mean()),
+            percentile_interval(resampled[:, i], 0.95) if len(totals) >= _FEWEST_RUNS else None,
+        )
+        for i, name in enumerate(names)
+    ]
+    return sorted(found, key=lambda rank: (rank.mean, rank.detector))
+
+
+def priced_columns(
+    answer_sets: Sequence[AnswerSet], scorer: Scorer, asked: Mapping[str, Detector], budget: int | None
+) -> tuple[dict[str, Column], dict[str, str]]:
+    """Scores by detector, one clustering for all that see the same answers; and why others have none.
+
+    Args:
+        asked: detectors by name.
+        budget: see `detector_table`; None: all answers for everybody.
+
+    Raises:
+        ConfigError: the budget is negative.
+    """
+    n, m = (min(len(getattr(a, name)) for a in answer_sets) for name in ("clean", "noisy"))
+    if budget is None:
+        clock = Clock()
+        scores = replace(scorer, detectors=tuple(asked)).score(answer_sets, clock=clock)
+        return {name: Column(scores, d.draws(n, m), clock.of(d)) for name, d in asked.items()}, {}
+    if budget < 0:
+        raise ConfigError(f"--budget: expected a number of draws from 0 on, got {budget}")
+    sizes: dict[tuple[int, int], list[str]] = {}
+    left_out: dict[str, str] = {}
+    for name, detector in asked.items():
+        within = affordable_answers(detector, n, m, budget)
+        if within is None:
+            left_out[name] = f"costs more than {budget} draws"
+        elif scorer.choice is not None and not within[0] and "clusters" in detector.needs:
+            left_out[name] = "a threshold is chosen with clean answers, which this detector does not pay for"
+        else:
+            # What looks at no clusters does not mind further answers, and a clustering of nothing is none.
+            size = within if "clusters" in detector.needs else (within[0] or n, within[1])
+            sizes.setdefault(size, []).append(name)
+    columns: dict[str, Column] = {}
+    for (clean, noisy), names in sizes.items():
+        cut = [replace(a, clean=a.clean[:clean], noisy=a.noisy[:noisy], cluster_ids=None) for a in answer_sets]
+        clock = Clock()
+        scores = replace(scorer, detectors=tuple(names)).score(cut, clock=clock)
+        columns |= {n: Column(scores, asked[n].draws(clean, noisy), clock.of(asked[n])) for n in names}
+    return columns, left_out
+
+
+def affordable_answers(detector: Detector, n: int, m: int, budget: int) -> tuple[int, int] | None:
+    """How many clean and noisy answers a detector gets for its money; None where not even one of each it looks at."""
+    looks_at = (detector.draws(1, 0) > 0, detector.draws(0, 1) > 0)
+    most = [there if looks else 0 for there, looks in zip((n, m), looks_at, strict=True)]
+    for k in range(max(most), 0, -1):
+        clean, noisy = min(k, most[0]), min(k, most[1])
+        if detector.draws(clean, noisy) <= budget:
+            return clean, noisy
+    return None if any(looks_at) else (0, 0)

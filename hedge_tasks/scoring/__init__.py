@@ -1,0 +1,1 @@
+"""Scoring a finished run again: its scorers, its claims, other labels. No model draws an answer here."""

@@ -1,0 +1,131 @@
+"""Whether a judge that is asked about all claims of a draw in one call says what it says of each claim by itself."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from hedge_tasks.claims.entailment import Asked
+from hedge_tasks.claims.entailment.judge import VERDICTS, JudgeEntailment
+from hedge_tasks.data.answers import AnswerSet
+from hedge_tasks.errors import DataError
+from hedge_tasks.scoring.claims import Supported, groups_of
+from hedge_tasks.statistics import Mean, estimate_mean
+from hedge_tasks.statistics.agreement import Agreement, cohen_kappa
+
+_WORDS = tuple(sorted(VERDICTS, key=lambda word: VERDICTS[word]))
+
+
+@dataclass(frozen=True)
+class JointAgreement:
+    """Verdicts of joint calls against those of single ones, on the same claims and draws.
+
+    Attributes:
+        calls: joint calls that were compared.
+        verdicts: claims of these calls.
+        unknown: those of them without a verdict in one of the two ways; they are in no number.
+        same: share of equal verdicts, with its error between images.
+        kappa: Cohen's, with an interval between images.
+        differ: (joint verdict, single verdict) -> how often, of those that differ.
+    """
+
+    calls: int
+    verdicts: int
+    unknown: int
+    same: Mean
+    kappa: Agreement
+    differ: dict[tuple[str, str], int]
+
+    def __str__(self) -> str:
+        if self.same.value is None:
+            return f"joint calls against single ones: no verdict to compare in {self.calls} calls"
+        interval, kappa = self.same.interval(), self.kappa.value
+        told = f" [{max(interval[0], 0):.3f}, {min(interval[1], 1):.3f}]" if interval else ""
+        lines = [
+            f"joint calls against single ones: {self.same.value:.3f}{told} of {self.same.n} verdicts in {self.calls} "
+            f"calls are equal, Cohen's kappa {'undefined' if kappa is None else f'{kappa:.3f}'}"
+        ]
+        lines += [f"  {n} x {joint} together, {single} alone" for (joint, single), n in sorted(self.differ.items())]
+        return "\n".join(lines + ([f"  {self.unknown} verdicts unknown"] if self.unknown else []))
+
+
+def joint_agreement(
+    answer_sets: Sequence[AnswerSet],
+    supported: Sequence[Supported],
+    engine: JudgeEntailment,
+    n: int,
+    *,
+    seed: int = 0,
+) -> JointAgreement:
+    """Ask about the claims of n random joint calls once more, each claim by itself.
+
+    Args:
+        supported: what the joint calls said.
+        engine: that made them.
+        n: fewer where there are fewer calls with several claims.
+        seed: of the choice.
+
+    Raises:
+        DataError: no call had several claims.
+    """
+    if engine.claims_a_call < 2:
+        raise DataError("every claim is asked about by itself already")
+    chosen = _chosen(answer_sets, supported, n, seed)
+    asked = [Asked(tuple(dict.fromkeys(_texts(supported[i]))), (_draws(answer_sets[i])[j],)) for i, j in chosen]
+    alone = engine.singly().support(asked)
+    groups = groups_of(answer_sets)
+    joint_said: list[int | None] = []
+    single_said: list[int | None] = []
+    of: list[str] = []
+    for (i, j), one, single in zip(chosen, asked, alone, strict=True):
+        joint = np.concatenate([supported[i].clean, supported[i].noisy], axis=1)[:, j]
+        row = {text: k for k, text in reversed(list(enumerate(_texts(supported[i]))))}
+        joint_said += [_verdict(joint[row[claim]]) for claim in one.claims]
+        single_said += [_verdict(single[k, 0]) for k in range(len(one.claims))]
+        of += [groups[i]] * len(one.claims)
+    return _compared(len(chosen), joint_said, single_said, of)
+
+
+def _chosen(
+    answer_sets: Sequence[AnswerSet], supported: Sequence[Supported], n: int, seed: int
+) -> list[tuple[int, int]]:
+    """Answer and draw of the calls that are compared."""
+    calls = {
+        (tuple(_texts(one)), draw): (i, j)
+        for i, (answers, one) in enumerate(zip(answer_sets, supported, strict=True))
+        if len(set(_texts(one))) > 1
+        for j, draw in enumerate(_draws(answers))
+        if draw.strip()
+    }
+    if not calls:
+        raise DataError("no draw was asked about several claims in one call")
+    places = sorted(calls.values())
+    taken = np.random.default_rng(seed).permutation(len(places))[:n]
+    return [places[i] for i in sorted(taken.tolist())]
+
+
+def _texts(one: Supported) -> list[str]:
+    return [claim.text for claim in one.decomposed.claims if claim.text.strip()]
+
+
+def _draws(answers: AnswerSet) -> list[str]:
+    return [answer.text for answer in (*answers.clean, *answers.noisy)]
+
+
+def _verdict(row: np.ndarray) -> int | None:
+    return None if np.isnan(row).any() else int(row.argmax())
+
+
+def _compared(
+    calls: int, joint: Sequence[int | None], single: Sequence[int | None], groups: Sequence[str]
+) -> JointAgreement:
+    told = [(a, b, group) for a, b, group in zip(joint, single, groups, strict=True) if a is not None and b is not None]
+    same = estimate_mean([float(a == b) for a, b, _ in told], [group for *_, group in told])
+    kappa = cohen_kappa([a for a, _, _ in told], [b for _, b, _ in told], groups=[group for *_, group in told])
+    differ: dict[tuple[str, str], int] = {}
+    for a, b, _ in told:
+        if a != b:
+            differ[_WORDS[a], _WORDS[b]] = differ.get((_WORDS[a], _WORDS[b]), 0) + 1
+    return JointAgreement(calls, len(joint), len(joint) - len(told), same, kappa, differ)

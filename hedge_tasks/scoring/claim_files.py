@@ -1,0 +1,286 @@
+"""Files about claims: labels that people gave, scores, and the support that is kept with a run.
+
+What is kept lies beside the run file as `claims-<run>-<digest of the settings>.jsonl`, sealed lines: a header with the
+settings and the price, and one line an answer with its claims and their support. It is taken only for the same texts.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import glob
+import hashlib
+import json
+import math
+import zlib
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from loguru import logger
+
+from hedge_tasks.claims.base import Claim
+from hedge_tasks.claims.decomposition import Decomposed
+from hedge_tasks.data.answers import AnswerSet
+from hedge_tasks.data.spans import LabelledSpan, read_spans
+from hedge_tasks.errors import DataError
+from hedge_tasks.io import outside
+from hedge_tasks.io.files import write_whole
+from hedge_tasks.io.json_lines import read_objects, seal, unseal
+from hedge_tasks.runs.run_files import Run
+from hedge_tasks.scoring.claims import Price, ScoredAnswer, ScoredClaims, Supported, Teller
+
+
+def read_labels(path: Path, answer_sets: Sequence[AnswerSet]) -> Mapping[str, Sequence[LabelledSpan]]:
+    """Labels of claims by the answer's id: `{"id", "claims": [...]}` a line, as `hedge_tasks.data.spans.read_spans`.
+
+    Raises:
+        DataError: a line is no such object, names an answer that is not there, or one twice; or a span does not stand
+            in its answer.
+    """
+    answers = {a.id: a.baseline.text for a in answer_sets}
+    found: dict[str, Sequence[LabelledSpan]] = {}
+    for where, row in read_objects(path):
+        id = row.get("id")
+        if isinstance(id, bool) or not isinstance(id, (str, int)) or "claims" not in row:
+            raise DataError(f"{where}: expected the id of an answer and its claims")
+        if str(id) not in answers:
+            raise DataError(f"{where}: there is no answer with the id {outside.shown(str(id))}")
+        if str(id) in found:
+            raise DataError(f"{where}: the id {outside.shown(str(id))} is labelled twice")
+        found[str(id)] = read_spans(row["claims"], answers[str(id)], f"{where}: claims")
+    if not found:
+        raise DataError(f"{path}: no labels in it")
+    return found
+
+
+def write_claim_scores(path: Path, scored: ScoredClaims) -> None:
+    """Write one line a claim: id, answer, text, start, end, label where it has one, and the number of every detector.
+
+    The file appears as a whole or not at all.
+    """
+    rows = (row for one in scored.answers for row in _rows(one))
+    write_whole(path, "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows))
+
+
+def _rows(one: ScoredAnswer) -> list[dict[str, Any]]:
+    rows = []
+    for k, (claim, label) in enumerate(zip(one.claims, one.labels.labels, strict=True)):
+        told = {} if label is None else {k: v for k, v in label.to_dict().items() if k not in ("start", "end")}
+        scores = {name: _written(float(values[k])) for name, values in one.scores.items()}
+        place = {"text": claim.text, "start": claim.start, "end": claim.end}
+        rows.append({"id": claim.id, "answer": claim.answer, **place, **told, "scores": scores})
+    return rows
+
+
+def _written(value: float) -> float | str | None:
+    if math.isnan(value):
+        return None
+    return value if math.isfinite(value) else str(value)
+
+
+# --- support, kept with the run ---------------------------------------------------------------------------------------
+
+HEADER = "hedge_claims"
+FORMAT = 2
+
+SETTING = "claims"
+"""Of a run: `asked` are the settings of what its task kept of claims, `labels` whose word counts and how."""
+
+Matrix = npt.NDArray[np.floating[Any]]
+
+
+@dataclass(frozen=True)
+class KeptSupport:
+    """The claims of a run and their support, as they were kept; it takes the place of the engine that gave it.
+
+    Attributes:
+        supported: of the run's answers, in their order.
+        price: that was paid.
+        settings: of decomposition and engine, and what else was asked for (`elsewhere`, `graph`).
+        contradicts: see `Entailment`.
+        path: of the file.
+    """
+
+    supported: tuple[Supported, ...]
+    price: Price
+    settings: Mapping[str, Any]
+    contradicts: bool
+    path: Path
+
+    @property
+    def name(self) -> str:
+        """Of the engine."""
+        return str(self.settings.get("support", ""))
+
+    @property
+    def title(self) -> str:
+        """Decomposition, engine and its model in words."""
+        model = self.settings.get("model")
+        return f"{self.unit} by {self.name}" + (f" ({model})" if model else "")
+
+    @property
+    def unit(self) -> str:
+        """Name of the decomposition."""
+        return str(self.settings.get("decomposition", ""))
+
+
+def kept_path(run: Run, settings: Mapping[str, Any]) -> Path | None:
+    """Where the support of a run is kept; None of one that was not read from a file."""
+    if run.path is None:
+        return None
+    digest = hashlib.sha256(json.dumps(settings, sort_keys=True).encode()).hexdigest()[:12]
+    return run.path.with_name(f"claims-{run.path.stem[:120]}-{digest}.jsonl")
+
+
+def keep_support(
+    run: Run, supported: Sequence[Supported], engine: Teller, price: Price, settings: Mapping[str, Any]
+) -> Path:
+    """Write the claims of a run and their support beside it.
+
+    Args:
+        engine: that gave it.
+        settings: of decomposition and engine, and what else was asked for.
+
+    Raises:
+        DataError: the run was not read from a file, or the file cannot be written.
+    """
+    path = kept_path(run, settings)
+    if path is None:
+        raise DataError(f"{run.title}: only what lies beside a file is kept")
+    about = {"settings": settings, "contradicts": engine.contradicts, "price": asdict(price)}
+    header = {HEADER: FORMAT, **about, "answers": len(supported)}
+    lines = [_kept_line(*both) for both in zip(run.answer_sets, supported, strict=True)]
+    write_whole(path, b"".join(map(seal, (header, *lines))).decode("utf-8"))
+    return path
+
+
+def kept_support(run: Run, settings: Mapping[str, Any]) -> KeptSupport | None:
+    """What was kept of a run with these settings; None where nothing was, or what was is of other texts or damaged."""
+    path = kept_path(run, settings)
+    found = None if path is None or not path.is_file() else _read(path, run)
+    return found if found is not None and found.settings == settings else None
+
+
+def all_kept(run: Run) -> list[KeptSupport]:
+    """All that was kept of a run, that of its task's own settings first, then what was written last."""
+    if run.path is None:
+        return []
+    files = sorted(run.path.parent.glob(f"claims-{glob.escape(run.path.stem[:120])}-{'[0-9a-f]' * 12}.jsonl"))
+    found = [kept for path in files if (kept := _read(path, run)) is not None]
+    own = _own(run)
+    return sorted(found, key=lambda kept: (kept.settings != own, -kept.path.stat().st_mtime_ns))
+
+
+def kept_of(run: Run, fits: Callable[[Mapping[str, Any]], bool] = lambda settings: True) -> KeptSupport | None:
+    """The support that counts for a run: its task's own, else the only one, else what was written last, with a warning.
+
+    Args:
+        fits: whether a support of these settings is what is asked for.
+
+    Returns:
+        None where nothing fits. None, too, where that of the task is there but cannot be used: another one is not taken
+        for it.
+    """
+    found, own = all_kept(run), _own(run)
+    path = None if own is None or not fits(own) else kept_path(run, own)
+    if path is not None and path.is_file() and not any(kept.settings == own for kept in found):
+        if found:
+            others = ", ".join(kept.title for kept in found)
+            logger.warning("{} is the task's own support of claims; others are not taken for it: {}", path, others)
+        return None
+    fitting = [kept for kept in found if fits(kept.settings)]
+    if len(fitting) > 1 and fitting[0].settings != own:
+        others = ", ".join(f"{kept.title} in {kept.path.name}" for kept in fitting[1:])
+        first = fitting[0]
+        logger.warning(
+            "{} supports of claims are kept with {}: {} in {} was written last and is used, not {}",
+            *(len(fitting), run.path, first.title, first.path.name, others),
+        )
+    return fitting[0] if fitting else None
+
+
+def _own(run: Run) -> Mapping[str, Any] | None:
+    """Settings of what the run's task kept."""
+    told = run.settings.get(SETTING)
+    own = told.get("asked") if isinstance(told, Mapping) else None
+    return own if isinstance(own, Mapping) else None
+
+
+def _read(path: Path, run: Run) -> KeptSupport | None:
+    """What a file keeps; None, with a warning, where it is damaged or of other answers."""
+    try:
+        rows = [(n, unseal(line)) for n, line in outside.read_raw_lines(path)]
+        (_, header), lines = rows[0], rows[1:]
+        settings, contradicts = header.get("settings"), header.get("contradicts")
+        if header.get(HEADER) != FORMAT or not isinstance(settings, dict) or not isinstance(contradicts, bool):
+            raise DataError("it is of another format")
+        if len(lines) != len(run.answer_sets):
+            raise DataError("it is of other answers")
+        price = Price(**header["price"])
+        found = [_of_line(row, a, f"line {n}") for (n, row), a in zip(lines, run.answer_sets, strict=True)]
+    except (DataError, ValueError, KeyError, TypeError, IndexError) as error:
+        logger.warning("The support of claims kept in {} is not used: {}", path, error)
+        return None
+    return KeptSupport(tuple(found), price, settings, contradicts, path)
+
+
+def _kept_line(answers: AnswerSet, one: Supported) -> dict[str, Any]:
+    line: dict[str, Any] = {"id": answers.id, "texts": _checksum(answers)}
+    line["claims"] = [[claim.text, claim.start, claim.end, claim.kind] for claim in one.decomposed.claims]
+    line |= {"covered": one.decomposed.covered, "unlocated": one.decomposed.unlocated}
+    for name in ("clean", "noisy", "elsewhere", "graph", "ccp"):
+        if (matrix := getattr(one, name)) is not None:
+            line[name] = packed(matrix)
+    return line | ({"graph_rows": list(one.graph_rows)} if one.graph_rows else {})
+
+
+def _of_line(row: Mapping[str, Any], answers: AnswerSet, where: str) -> Supported:
+    if row.get("id") != answers.id or row.get("texts") != _checksum(answers):
+        raise DataError(f"{where}: it is of other texts")
+    text = answers.baseline.text
+    claims = []
+    for i, (said, start, end, kind) in enumerate(row["claims"]):
+        if not (isinstance(said, str) and isinstance(kind, str) and 0 <= int(start) < int(end) <= len(text)):
+            raise DataError(f"{where}: claim {i} is no part of its answer")
+        claims.append(Claim(f"{answers.id}#{i}", answers.id, said, int(start), int(end), kind))
+    decomposed = Decomposed(tuple(claims), float(row["covered"]), int(row["unlocated"]))
+    more = ("elsewhere", "graph", "ccp")
+    matrices: dict[str, Any] = {name: unpacked(row[name], f"{where}: {name}") for name in more if name in row}
+    clean, noisy = (unpacked(row[name], f"{where}: {name}") for name in ("clean", "noisy"))
+    k, n, m = len(claims), len(answers.clean), len(answers.noisy)
+    if clean.shape != (k, n, 3) or noisy.shape != (k, m, 3):
+        raise DataError(f"{where}: the support is not that of {k} claims by {n} + {m} draws")
+    if "ccp" in matrices and matrices["ccp"].shape != (k,):
+        raise DataError(f"{where}: CCP is not that of {k} claims")
+    return Supported(decomposed, clean, noisy, **matrices, graph_rows=tuple(map(int, row.get("graph_rows", ()))))
+
+
+def _checksum(answers: AnswerSet) -> str:
+    return f"{zlib.crc32(chr(0).join(answers.texts).encode()):08x}"
+
+
+def packed(matrix: Matrix) -> dict[str, Any]:
+    """Numbers in half the space where that loses nothing."""
+    values = np.asarray(matrix, dtype="<f8")
+    small = values.astype("<f4")
+    if np.array_equal(small.astype("<f8"), values, equal_nan=True):
+        values = small
+    return {"shape": list(values.shape), "type": values.dtype.str, "data": base64.b64encode(values.tobytes()).decode()}
+
+
+def unpacked(fields: Mapping[str, Any], where: str) -> Matrix:
+    if fields["type"] not in ("<f4", "<f8"):
+        raise DataError(f"{where}: numbers of the type {outside.shown(fields['type'])}")
+    try:
+        data = base64.b64decode(fields["data"], validate=True)
+    except (binascii.Error, ValueError):
+        raise DataError(f"{where}: no base64") from None
+    found = np.frombuffer(data, fields["type"]).reshape([int(size) for size in fields["shape"]]).astype(np.float64)
+    known = found[~np.isnan(found)]
+    if len(known) and not (known.min() >= 0 and known.max() <= 1 + 1e-6):
+        raise DataError(f"{where}: numbers that no engine says")
+    return found

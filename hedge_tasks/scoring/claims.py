@@ -1,0 +1,393 @@
+"""A finished run scored by claim: decomposition, support, labels and detectors, without a new draw."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from itertools import islice
+from typing import Any, Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+from hedge_tasks.claims.base import ENTAILMENT, Claim, ClaimEvidence
+from hedge_tasks.claims.blind import other_image, rarity
+from hedge_tasks.claims.ccp import TokenChoice, claim_ccp, questions, token_ccp, token_choices
+from hedge_tasks.claims.decomposition import Decomposed, Decomposition, Passage, decompose
+from hedge_tasks.claims.entailment import Asked, Entailment
+from hedge_tasks.claims.labels import Joined, join
+from hedge_tasks.claims.tokens import claim_logprobs
+from hedge_tasks.data.answers import AnswerSet
+from hedge_tasks.data.spans import LabelledSpan
+from hedge_tasks.detectors import registry
+from hedge_tasks.detectors.base import Detector
+from hedge_tasks.errors import DataError
+from hedge_tasks.runs.run_files import Run
+from hedge_tasks.scoring.claim_labels import labelled_spans
+
+Matrix = npt.NDArray[np.floating[Any]]
+FloatArray = npt.NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Supported:
+    """What an engine said of the claims of one answer; all of it is kept with the run.
+
+    Attributes:
+        decomposed: the claims.
+        clean, noisy: support by the draws, shapes (K, n, 3) and (K, m, 3).
+        elsewhere: support by the clean draws about another image; None where that was not asked for.
+        graph, graph_rows, ccp: see `ClaimEvidence`.
+    """
+
+    decomposed: Decomposed
+    clean: Matrix
+    noisy: Matrix
+    elsewhere: Matrix | None = None
+    graph: Matrix | None = None
+    graph_rows: tuple[int, ...] = ()
+    ccp: Matrix | None = None
+
+
+@dataclass(frozen=True)
+class Price:
+    """What asking an engine costs, before it is asked.
+
+    Attributes:
+        answers, claims: how many there are.
+        draws: fewest draws an answer, clean and noisy.
+        amount: of `unit`: NLI pairs, judge calls, ...; equal ones once.
+        blind: how many of them for another image's draws alone.
+        graph: how many of them for the graph alone.
+        ccp: how many of them for the alternatives of tokens.
+        unit: what is counted; empty where nothing is worth telling.
+    """
+
+    answers: int
+    claims: int
+    draws: int
+    amount: int
+    blind: int
+    graph: int
+    unit: str
+    ccp: int = 0
+
+    def with_others(self, others: Sequence[Price]) -> Price:
+        """The price where other processes ask about other answers; what is equal in two of them counts twice."""
+        every = (self, *others)
+        sums = {name: sum(getattr(one, name) for one in every) for name in ("answers", "claims")}
+        asked = {name: sum(getattr(one, name) for one in every) for name in ("amount", "blind", "graph", "ccp")}
+        draws = min((one.draws for one in every if one.answers), default=0)  # a process without answers has no draws
+        return replace(self, draws=draws, **sums, **asked)
+
+    def __str__(self) -> str:
+        text = f"{self.claims} claims of {self.answers} answers x {self.draws} draws"
+        if not self.unit:
+            return f"{text}, no model"
+        parts = {"for another image's draws": self.blind, "for the graph": self.graph, "for CCP": self.ccp}
+        more = [f"{n} {what}" for what, n in parts.items() if n]
+        return f"{text}: at most {self.amount} {self.unit}" + (f" ({', '.join(more)})" if more else "")
+
+
+@dataclass(frozen=True)
+class Inquiry:
+    """All that an engine is to be asked about some answers.
+
+    Attributes:
+        answer_sets: in their order.
+        decomposed: the claims of each.
+        own: claims and draws of each answer, clean ones first.
+        elsewhere: claims and another image's draws; no draws where there is no other image, empty where not wanted.
+        graph: different claims of all answers and all answers; empty where not wanted.
+        choices: of each answer the tokens of its claims that could have been others, None where they are not known;
+            empty where not wanted.
+    """
+
+    answer_sets: tuple[AnswerSet, ...]
+    decomposed: tuple[Decomposed, ...]
+    own: tuple[Asked, ...]
+    elsewhere: tuple[Asked, ...] = ()
+    graph: tuple[Asked, ...] = ()
+    choices: tuple[list[list[TokenChoice]] | None, ...] = ()
+
+    def price(self, engine: Entailment) -> Price:
+        own, all_but_graph = engine.price(self.own), engine.price([*self.own, *self.elsewhere])
+        with_graph = engine.price([*self.own, *self.elsewhere, *self.graph]) if self.graph else all_but_graph
+        ccp = engine.price(self._of_tokens)
+        claims = sum(len(one.claims) for one in self.decomposed)
+        draws = min((len(one.draws) for one in self.own), default=0)
+        blind, graph = all_but_graph - own, with_graph - all_but_graph
+        return Price(len(self.answer_sets), claims, draws, with_graph + ccp, blind, graph, engine.priced, ccp)
+
+    @cached_property
+    def _of_tokens(self) -> list[Asked]:
+        """Two questions a token, in the order of answers, claims and tokens."""
+        claims = [choices for of_answer in self.choices for choices in of_answer or ()]
+        return [asked for choices in claims for choice in choices for asked in questions(choice)]
+
+    def ask(self, engine: Entailment) -> list[Supported]:
+        """What the engine says; nothing is asked twice."""
+        n = len(self.answer_sets)
+        said = iter(engine.support([*self.own, *self.elsewhere, *self.graph, *self._of_tokens]))
+        own = list(islice(said, n))
+        elsewhere = list(islice(said, n)) if self.elsewhere else [None] * n
+        graphs = list(islice(said, n)) if self.graph else [None] * n
+        ccp = [None if of is None else _ccp(of, said) for of in self.choices] if self.choices else [None] * n
+        found = []
+        for i, (answers, decomposed) in enumerate(zip(self.answer_sets, self.decomposed, strict=True)):
+            support, graph = own[i], graphs[i]
+            cut = len(answers.clean)
+            rows: tuple[int, ...] = ()
+            if self.graph:
+                place = {text: row for row, text in enumerate(self.graph[i].claims)}
+                rows = tuple(place[claim.text] for claim in decomposed.claims)
+            other = elsewhere[i]
+            found.append(
+                Supported(
+                    decomposed,
+                    support[:, :cut],
+                    support[:, cut:],
+                    other,
+                    None if graph is None else graph[..., ENTAILMENT],
+                    rows,
+                    ccp[i],
+                )
+            )
+        return found
+
+
+def _ccp(of: Sequence[Sequence[TokenChoice]], said: Iterator[Matrix]) -> FloatArray:
+    """Of each claim of an answer, from what was said of its tokens in their order."""
+    return np.array([claim_ccp([_token(choice, said) for choice in claim]) for claim in of])
+
+
+def _token(choice: TokenChoice, said: Iterator[Matrix]) -> float:
+    given, reverse = (np.asarray(next(said), dtype=np.float64) for _ in range(2))
+    return token_ccp(choice, given, reverse)
+
+
+def inquiry(
+    answer_sets: Sequence[AnswerSet],
+    decomposition: Decomposition,
+    *,
+    elsewhere: bool = True,
+    graph: bool = False,
+    ccp: bool = False,
+) -> Inquiry:
+    """Decompose the answers of a run, and say what an engine is to be asked; see `inquiry_among`.
+
+    Args:
+        elsewhere: also for the blind baseline with another image's draws: the price of all clean draws once more.
+        graph: also for the graph of the claims of all draws.
+        ccp: also for the alternatives of the claims' tokens, in answers that have them.
+
+    Raises:
+        DataError: there are no answers, or no claims in any of them; or no answer has alternatives for `ccp`.
+    """
+    if not answer_sets:
+        raise DataError("there are no answers")
+    found = inquiry_among(answer_sets, answer_sets, decomposition, elsewhere=elsewhere, graph=graph)
+    if not any(one.claims for one in found.decomposed):
+        raise DataError(f"the decomposition {decomposition.name} finds no claim in any of {len(answer_sets)} answers")
+    return replace(found, choices=_choices(found)) if ccp else found
+
+
+def _choices(asked: Inquiry) -> tuple[list[list[TokenChoice]] | None, ...]:
+    both = zip(asked.answer_sets, asked.decomposed, strict=True)
+    found = tuple(token_choices(answers.baseline, one.claims) for answers, one in both)
+    if all(one is None for one in found):
+        raise DataError(
+            "CCP: no answer has tokens with alternatives; sample with --gen_kwargs alternatives=10 (hedge_hf, ...)"
+        )
+    return found
+
+
+def inquiry_among(
+    answer_sets: Sequence[AnswerSet],
+    everything: Sequence[AnswerSet],
+    decomposition: Decomposition,
+    *,
+    elsewhere: bool = True,
+    graph: bool = False,
+    decomposed: Sequence[Decomposed] | None = None,
+) -> Inquiry:
+    """What an engine is to be asked about some answers of a run.
+
+    Args:
+        answer_sets: some of them, such as those of one process.
+        everything: all answers of the run.
+        elsewhere: also for the blind baseline with another image's draws: the price of all clean draws once more.
+        graph: also for the graph of the claims of all draws.
+        decomposed: the claims of the answers, where they are known.
+    """
+    decomposed = decompose(answer_sets, decomposition) if decomposed is None else decomposed
+    texts = [tuple(claim.text for claim in one.claims) for one in decomposed]
+    draws = [tuple(answer.text for answer in (*a.clean, *a.noisy)) for a in answer_sets]
+    own = tuple(Asked(*both) for both in zip(texts, draws, strict=True))
+    blind: tuple[Asked, ...] = ()
+    if elsewhere:
+        others = dict(zip((a.id for a in everything), other_image(groups_of(everything)), strict=True))
+        other_draws = [() if (i := others[a.id]) is None else everything[i].clean for a in answer_sets]
+        blind = tuple(
+            Asked(claims, tuple(answer.text for answer in clean))
+            for claims, clean in zip(texts, other_draws, strict=True)
+        )
+    asked = tuple(_graph(answer_sets, texts, decomposition)) if graph else ()
+    return Inquiry(tuple(answer_sets), tuple(decomposed), own, blind, asked)
+
+
+def _graph(
+    answer_sets: Sequence[AnswerSet], texts: Sequence[tuple[str, ...]], decomposition: Decomposition
+) -> Iterator[Asked]:
+    for answers, own in zip(answer_sets, texts, strict=True):
+        drawn = decomposition.pieces([Passage(answer.text) for answer in answers.clean])
+        different = dict.fromkeys([*own, *(piece.text for pieces in drawn for piece in pieces.pieces)])
+        yield Asked(tuple(different), (answers.baseline.text, *(answer.text for answer in answers.clean)))
+
+
+def groups_of(answer_sets: Sequence[AnswerSet]) -> list[str]:
+    """The image of each answer; an answer without one is a group of its own."""
+    return [f"group {a.group}" if a.group is not None else f"answer {a.id}" for a in answer_sets]
+
+
+@dataclass(frozen=True)
+class ScoredAnswer:
+    """The claims of one answer with their scores and labels.
+
+    Attributes:
+        answers: the answer with its draws.
+        evidence: what detectors see.
+        labels: what spans of people or of a judge say.
+        scores: by detector of claims: shape (K,), NaN where there is none.
+    """
+
+    answers: AnswerSet
+    evidence: ClaimEvidence
+    labels: Joined
+    scores: Mapping[str, FloatArray]
+
+    @property
+    def claims(self) -> tuple[Claim, ...]:
+        return self.evidence.claims
+
+    @property
+    def known(self) -> npt.NDArray[np.bool_]:
+        """Of which claims the support is known."""
+        return np.asarray(~np.isnan(self.evidence.clean).any(axis=(1, 2)))
+
+
+class Teller(Protocol):
+    """Who gave a support: an engine, or the file in which its support was kept; see `Entailment`."""
+
+    @property
+    def name(self) -> str: ...
+
+    @property
+    def contradicts(self) -> bool: ...
+
+
+@dataclass(frozen=True)
+class ScoredClaims:
+    """A run scored by claim.
+
+    Attributes:
+        title: of the run.
+        answers: of all its documents.
+        decomposed: likewise: what of each text is covered, what could not be located.
+        price: of the support.
+        settings: of decomposition and engine.
+        left_out: detector -> why no answer has its scores.
+        labelled_by: where the labels come from.
+    """
+
+    title: str
+    answers: tuple[ScoredAnswer, ...]
+    decomposed: tuple[Decomposed, ...]
+    price: Price
+    settings: Mapping[str, Any]
+    left_out: Mapping[str, str] = field(default_factory=dict)
+    labelled_by: str = ""
+
+
+def score_claims(
+    run: Run,
+    supported: Sequence[Supported],
+    engine: Teller,
+    price: Price,
+    settings: Mapping[str, Any],
+    detectors: Sequence[str] | None = None,
+    spans: Mapping[str, Sequence[LabelledSpan]] | None = None,
+    labelled_by: str = "given labels",
+) -> ScoredClaims:
+    """Score every claim of a run with every detector.
+
+    Args:
+        supported: of its answers, in their order.
+        engine: who gave it.
+        detectors: names; by default all of claims.
+        spans: labelled spans by the answer's id; by default those of the answers, else those of the run's verdicts.
+        labelled_by: where these come from, in words.
+
+    Raises:
+        ConfigError: there is no such detector; names the nearest one.
+    """
+    asked = [registry.get(name) for name in (registry.names("claim") if detectors is None else detectors)]
+    source, of_run = labelled_spans(run) if spans is None else (labelled_by, spans)
+    scored = []
+    for answers, evidence in zip(run.answer_sets, claim_evidence(run.answer_sets, supported, engine), strict=True):
+        labels = join(evidence.claims, of_run.get(answers.id, ()))
+        scored.append(ScoredAnswer(answers, evidence, labels, _scores(asked, evidence)))
+    left_out = {d.name: _why_not(d, scored) for d in asked if not any(d.name in one.scores for one in scored)}
+    decomposed = tuple(one.decomposed for one in supported)
+    return ScoredClaims(run.title, tuple(scored), decomposed, price, settings, left_out, source)
+
+
+def claim_evidence(
+    answer_sets: Sequence[AnswerSet], supported: Sequence[Supported], engine: Teller
+) -> list[ClaimEvidence]:
+    """What detectors of claims see of each answer of a run.
+
+    Args:
+        answer_sets: all of the run, since what is rare is so among them.
+        supported: in their order.
+        engine: who gave the support.
+    """
+    texts = [[claim.text for claim in one.decomposed.claims] for one in supported]
+    rare = rarity(texts, [a.baseline.text for a in answer_sets], groups_of(answer_sets))
+    return [_evidence(*each, engine) for each in zip(answer_sets, supported, rare, strict=True)]
+
+
+def _evidence(answers: AnswerSet, one: Supported, how_rare: FloatArray | None, engine: Teller) -> ClaimEvidence:
+    return ClaimEvidence(
+        one.decomposed.claims,
+        answers.baseline.text,
+        one.clean,
+        one.noisy,
+        engine.contradicts,
+        one.elsewhere,
+        how_rare,
+        one.graph,
+        one.graph_rows,
+        claim_logprobs(answers.baseline, one.decomposed.claims),
+        engine.name,
+        None if one.ccp is None else np.asarray(one.ccp, dtype=np.float64),
+    )
+
+
+def _scores(asked: Sequence[Detector], evidence: ClaimEvidence) -> dict[str, FloatArray]:
+    found = {detector.name: detector.claim_scores(evidence) for detector in asked} if evidence.claims else {}
+    return {name: values for name, values in found.items() if values is not None}
+
+
+def _why_not(detector: Detector, scored: Sequence[ScoredAnswer]) -> str:
+    if detector.level != "claim":
+        return "it scores whole answers, not claims"
+    missing = dict.fromkeys(words for one in scored if one.claims for words in detector.missing(one.evidence))
+    return f"there are no {'; no '.join(words.removeprefix('the ') for words in missing)}" if missing else "undefined"
+
+
+def with_draws(answers: ScoredAnswer, n: int, detectors: Sequence[str]) -> ScoredAnswer:
+    """The same scored with the first n clean and noisy draws only."""
+    cut = answers.evidence.with_draws(n, min(n, answers.evidence.n_noisy))
+    return replace(answers, evidence=cut, scores=_scores([registry.get(name) for name in detectors], cut))

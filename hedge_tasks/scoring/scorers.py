@@ -1,0 +1,135 @@
+"""How a finished run was scored: the scorers that its settings describe."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Container, Iterator, Mapping
+from functools import cache
+from typing import Any
+
+from hedge_tasks.claims.base import ClaimEvidence
+from hedge_tasks.detectors.scorer import ClaimSource, Scorer
+from hedge_tasks.errors import ConfigError, unknown
+from hedge_tasks.runs.protocols import Protocol
+from hedge_tasks.runs.run_files import Run
+from hedge_tasks.runs.trust import MODEL_OPTIONS, check_models
+from hedge_tasks.scoring.claim_files import kept_of
+from hedge_tasks.scoring.claims import claim_evidence
+
+KINDS = {"nli": ("nli", "HEDGE_NLI_MODEL"), "embed": ("embedding", "HEDGE_EMBEDDING_MODEL")}
+"""Clusterings with one model: how their model's options are called in `hybrid`, and the variable that names it."""
+
+
+def scorers_of(run: Run) -> dict[str, Scorer]:
+    """The scorers that a run was evaluated with, by name; what was kept with the run they do not ask again.
+
+    Raises:
+        ConfigError: the run records none.
+        Untrusted: the run was read from a file and names a model that no installed task has.
+    """
+    filters = run.settings.get("filters")
+    if not isinstance(filters, Mapping) or not filters:
+        raise ConfigError(f"{run.path}: no filters are recorded there; choose a clustering with --clustering")
+    if run.path is not None and not run.trusted:
+        check_models(filters, str(run.path))
+    scorers = {name: Scorer.from_settings(name, settings) for name, settings in filters.items()}
+    return {name: knowing(scorer, run) for name, scorer in scorers.items()}
+
+
+def knowing(scorer: Scorer, run: Run) -> Scorer:
+    """The same scorer for a run: what is kept of its answers and of their claims is not asked again."""
+    return scorer.looking_up(run.said).with_claims(_claims_of(run))
+
+
+def _claims_of(run: Run) -> ClaimSource:
+    """The claims that are kept with a run, read on first use; none where nothing is kept."""
+
+    @cache
+    def known() -> Mapping[str, ClaimEvidence]:
+        kept = kept_of(run)
+        if kept is None:
+            return {}
+        evidence = claim_evidence(run.answer_sets, kept.supported, kept)
+        return {answers.id: one for answers, one in zip(run.answer_sets, evidence, strict=True)}
+
+    return known
+
+
+def scorer_of(run: Run, name: str | None) -> Scorer:
+    """One scorer of a run; the first where no name is given.
+
+    Raises:
+        ConfigError: the run has no filter of that name; names the nearest one.
+    """
+    scorers = scorers_of(run)
+    if name is not None and name not in scorers:
+        raise unknown(f"filter of {run.task}", name, scorers)
+    return scorers[name] if name is not None else next(iter(scorers.values()))
+
+
+def chosen_models(backend: str) -> dict[str, Any]:
+    """The models that the environment names (HEDGE_NLI_MODEL, HEDGE_EMBEDDING_MODEL), as options of a clustering."""
+    return {
+        "model" if backend == kind else f"{prefix}_model": os.environ[variable]
+        for kind, (prefix, variable) in KINDS.items()
+        if backend in (kind, "hybrid") and os.environ.get(variable)
+    }
+
+
+def model_options(run: Run, backend: str, given: Container[str] = ()) -> dict[str, Any]:
+    """The models for another clustering of a run's answers, as options of the backend.
+
+    Those that the environment names (HEDGE_NLI_MODEL, HEDGE_EMBEDDING_MODEL), else those that the run clustered with;
+    what neither has is left to the backend.
+
+    Args:
+        run: whose models are taken.
+        backend: "nli", "embed" or "hybrid"; others have none.
+        given: options that name a model already; what the run has in their place is not looked at.
+
+    Raises:
+        Untrusted: the run was read from a file and names a model that no installed task has.
+    """
+    options = {option: model for option, model in chosen_models(backend).items() if option not in given}
+    for kind, (prefix, _) in KINDS.items():
+        if backend not in (kind, "hybrid"):
+            continue
+        before = "" if backend == kind else f"{prefix}_"
+        if f"{before}model" in given or f"{before}model" in options:
+            continue
+        model, revision = next(_used(run, kind, prefix), (None, None))
+        if model is not None:
+            if run.path is not None and not run.trusted:
+                check_models({kind: {"model": model, "revision": revision}}, str(run.path))
+            options[f"{before}model"] = model
+            if revision is not None:
+                options[f"{before}revision"] = revision
+    return options
+
+
+def _used(run: Run, kind: str, prefix: str) -> Iterator[tuple[str, str | None]]:
+    """(model, revision) of the run's clusterings of a kind; those of a process's own objects are no use elsewhere."""
+    filters = run.settings.get("filters")
+    for settings in filters.values() if isinstance(filters, Mapping) else ():
+        option = {kind: "model", "hybrid": f"{prefix}_model"}.get(str(settings.get("backend")))
+        model = settings.get(option) if option else None
+        if isinstance(model, str) and not model.startswith("custom:"):
+            yield model, settings.get(MODEL_OPTIONS[str(option)])
+
+
+def protocol_scorers(run: Run, protocol: Protocol, changes: Mapping[str, Mapping[str, Any]]) -> dict[str, Scorer]:
+    """The paper's four columns as a protocol has them, with the models of the run.
+
+    Args:
+        changes: options by backend, `nli` and `embed`, that go before the protocol's.
+    """
+    scorers = {}
+    for backend in KINDS:
+        for suffix in ("", "_qa"):
+            mine = changes.get(backend, {})
+            given = {**model_options(run, backend, mine), **mine}
+            options = protocol.clustering({"backend": backend, "with_question": bool(suffix), **given})
+            put = {key: options.pop(key) for key in ("with_question", "question_position") if key in options}
+            name = backend + suffix
+            scorers[name] = Scorer.build(name, options.pop("backend"), options, **put)
+    return scorers
