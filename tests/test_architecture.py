@@ -39,6 +39,7 @@ ORDER = [
     "data",
     "evaluation",
     "registry",
+    "numbers",
     "io",
     "errors",
 ]
