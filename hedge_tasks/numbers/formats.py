@@ -48,6 +48,8 @@ class Format:
 
 THREE_DIGITS = Format()
 PERCENT = Format(digits=1, percent=True)
+SIGNED_PERCENT = Format(digits=1, signed=True, percent=True)
+WHOLE = Format(digits=0)
 
 
 def format_value(value: float | None, fmt: Format = THREE_DIGITS, *, missing: str = MISSING) -> str:
