@@ -142,10 +142,9 @@ def of_question_type(measure: Measure, question_type: str) -> OfQuestionType:
     Example, in the `utils.py` beside a YAML with `{metric: se_auroc_closed, aggregation: !function utils.se_closed}`:
         >>> se_closed = of_question_type(detector_auroc("se"), "closed")
     """
-    about = {field.name: getattr(measure, field.name) for field in fields(Measure) if field.name != "name"}
-    return OfQuestionType(
-        name=f"{measure.name}_{question_type}", **about | {"kept": False}, of=measure, question_type=question_type
-    )
+    declared = {field.name: getattr(measure, field.name) for field in fields(Measure)}
+    declared |= {"name": f"{measure.name}_{question_type}", "title": f"{measure.title}, {question_type}", "kept": False}
+    return OfQuestionType(**declared, of=measure, question_type=question_type)
 
 
 def known_measures() -> dict[str, Measure]:
