@@ -399,6 +399,6 @@ def test_blank_keys_do_not_depend_on_the_perturbation() -> None:
     assert forced_keys(definitions[0], "doc", "q?", Answer("right")).keys() == keys[0].keys()
     others = forced_keys(definitions[0], "doc", "q?", Answer("right"))
     assert not set(others.values()) & set(keys[0].values())
-    assert replace(definitions[0], model="n").forced_key("doc", "q?", {}, None) != definitions[0].forced_key(
+    assert definitions[0].replaced(model="n").forced_key("doc", "q?", {}, None) != definitions[0].forced_key(
         "doc", "q?", {}, None
     )

@@ -23,7 +23,7 @@ from hedge_tasks.io.json_lines import is_sealed, seal, unseal
 from hedge_tasks.io.outside import DEEPEST, MOST_DIGITS, clean, number, parse_json
 from hedge_tasks.runs.run_files import Run, load_run, save_run
 from hedge_tasks.sampling import Answer, AnswerSet
-from hedge_tasks.sampling.store import AnswerStore, Record
+from hedge_tasks.sampling.store import AnswerStore, FinishedDraw
 
 any_text = st.text(st.characters(codec=None, exclude_categories=()))  # lone surrogates included
 json_values = st.recursive(
@@ -155,7 +155,7 @@ def test_a_lone_surrogate_does_not_block_a_run(tmp_path: Path) -> None:
     """`"left \\ud83d"` was stored, and every repetition failed on it."""
     reply = json.loads('"left \\ud83d"')
     with AnswerStore(tmp_path / "store") as store:
-        store.put([Record("k", Answer(reply), "q", "clean", 0)])
+        store.put([FinishedDraw("k", Answer(reply), "q", "clean", 0)])
         assert store["k"].text == "left \ufffd"
     # A store of another writer, which did not clean it.
     [file] = (tmp_path / "store").iterdir()
