@@ -83,7 +83,7 @@ def world(folder: Path, model: str = "org/model") -> World:
             store.put([FinishedDraw(key, _answer(dice, i), document.id, draw.condition, draw.index)])
     store.close()
     store = AnswerStore(folder / "store")
-    sets = [AnswerSet.from_dict(line) for line in export(store, definition).lines]
+    sets = [AnswerSet.read(line) for line in export(store, definition).lines]
     run = read_run(save_run(_run(sets, model, asdict(prompt), plan), folder))
     known = {a.id: _digests(a) for a in run.answer_sets}
     manifests = {

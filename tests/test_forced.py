@@ -228,9 +228,9 @@ def _exact() -> Any:
 @pytest.mark.parametrize("wrong", [[], {"blank": 3}, {"blank": {"text": "a", "mean_logprob": 1.0}}])
 def test_files_from_outside_are_checked(wrong: object) -> None:
     row = AnswerSet("q", Answer("a"), (Answer("b"),), forced={"blank": Answer("a", -1.0, 1)}).to_dict()
-    assert AnswerSet.from_dict(row).forced == {"blank": Answer("a", -1.0, 1)}
+    assert AnswerSet.read(row).forced == {"blank": Answer("a", -1.0, 1)}
     with pytest.raises(DataError, match="forced"):
-        AnswerSet.from_dict({**row, "forced": wrong})
+        AnswerSet.read({**row, "forced": wrong})
 
 
 # --- adapters ---------------------------------------------------------------------------------------------------------

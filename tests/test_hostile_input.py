@@ -306,8 +306,8 @@ def test_ids_are_trimmed_and_labels_of_pandas_are_labels(tmp_path: Path) -> None
     rows = '{"id": "q1", "label": 1.0}\n{"id": "q2", "label": NaN}'
     labels = by_id(read_rows(written(tmp_path, rows)), "id", "label", None)
     assert [label.label for label in labels.values()] == [1, None]
-    assert AnswerSet.from_dict({**LINE, "label": 1.0}).label == 1
-    assert AnswerSet.from_dict({**LINE, "label": math.nan}).label is None
+    assert AnswerSet.read({**LINE, "label": 1.0}).label == 1
+    assert AnswerSet.read({**LINE, "label": math.nan}).label is None
 
 
 def test_a_key_given_twice_is_refused(tmp_path: Path) -> None:
@@ -335,8 +335,8 @@ def test_a_number_of_400_digits_is_one_line_with_its_place(
 
 def test_a_huge_number_in_memory_is_no_log_probability() -> None:
     for value in (-(10**400), 10**400):
-        with pytest.raises(DataError, match="mean_logprob: expected a finite number, got an integer of more than"):
-            AnswerSet.from_dict({**LINE, "clean": [{"text": "a", "mean_logprob": value}]})
+        with pytest.raises(DataError, match="mean_logprob: expected a number, got an integer of more than"):
+            AnswerSet.read({**LINE, "clean": [{"text": "a", "mean_logprob": value}]})
 
 
 def test_what_is_printable_needs_no_cleaning() -> None:

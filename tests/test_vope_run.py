@@ -158,7 +158,7 @@ def test_reasoning_is_no_story_and_no_reply(rich: Run) -> None:
     assert {entry["reply"] for row in rows for entry in row["verdict"]["objects"]} == {"Yes"}
     assert [row["label"] for row in rows] == [1, 1, 1, 1]
     # Both stages are in the record, so that everything can be read again without a model.
-    sets = [AnswerSet.from_dict(row) for row in rows]
+    sets = [AnswerSet.read(row) for row in rows]
     assert all(len(a.follow_ups) == len(row["verdict"]["objects"]) for a, row in zip(sets, rows, strict=True))
 
 

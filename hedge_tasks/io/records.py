@@ -7,22 +7,26 @@ Bulk (draws, scores) is read by plain code or as columns, not value by value thr
 
 from __future__ import annotations
 
+import dataclasses
 import difflib
 import types
 import typing
 from collections.abc import Mapping, Sequence
+from functools import cache
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Self, TypeVar
 
-from pydantic import BaseModel, ConfigDict, Field, Strict, TypeAdapter, ValidationError
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, Strict, TypeAdapter, ValidationError
 
 from hedge_tasks.errors import ConfigError, DataError, HedgeError, unknown
-from hedge_tasks.io.outside import shown
+from hedge_tasks.io.outside import clean, shown
 
 MOST_ITEMS = 1_000_000
 """Of a list, where a record says nothing else."""
 
 LONGEST_TEXT = 1 << 20
 """Characters of a text, where a record says nothing else."""
+
+_MOST_ALTERNATIVES = 20
 
 T = TypeVar("T")
 
@@ -32,8 +36,13 @@ Items = Annotated[tuple[T, ...], Strict(False), Field(max_length=MOST_ITEMS)]
 Objects = Annotated[dict[str, T], Field(max_length=MOST_ITEMS)]
 """An object with any keys."""
 
+Text = Annotated[str, Strict()]
+CleanText = Annotated[str, Strict(), AfterValidator(clean)]
 Share = Annotated[float, Field(ge=0, le=1)]
 Count = Annotated[int, Field(ge=0)]
+Label = Annotated[int, Strict(), Field(ge=0, le=1)]
+"""1 = hallucinated, 0 = supported. (`Literal[0, 1]` would take true and 1.0, too.)"""
+
 AtLeastOne = Annotated[int, Field(ge=1)]
 Above0 = Annotated[float, Field(gt=0)]
 Name = Annotated[str, Field(min_length=1, max_length=500)]
@@ -74,7 +83,7 @@ class Record(BaseModel):
         """Check and build from parsed JSON or YAML.
 
         Args:
-            where: put in front of every error, such as a file name and line number; or a key path that ends in a dot.
+            where: put in front of every error, such as a file name and line number.
 
         Raises:
             HedgeError: `ERROR`, with the place, the key and what was found there.
@@ -103,19 +112,21 @@ class Settings(Record):
 
 def fault(kind: Any, error: ValidationError) -> str:
     """The first thing that is wrong, in one line, with its place such as `documents[3].label`."""
-    first = next((e for e in error.errors() if e["type"] == "extra_forbidden"), error.errors()[0])
-    path, about = key_path(kind, first["loc"]), first.get("ctx") or {}
+    errors = error.errors(include_url=False)
+    first = next((e for e in errors if e["type"] == "extra_forbidden"), errors[0])
+    path = key_path(kind, first["loc"])
     if first["type"] == "extra_forbidden":
         inside = key_path(kind, first["loc"][:-1])
-        key = str(first["loc"][-1])
-        return str(unknown(f"key of {inside}" if inside else "key", _short(key), _keys_at(kind, first["loc"][:-1])))
+        key = _short(str(first["loc"][-1]))
+        return str(unknown(f"key of {inside}" if inside else "key", key, _keys_at(kind, first["loc"][:-1])))
     if first["type"] == "missing":
         return f"{path}: missing"
     if first["type"] == "value_error":
-        return _placed(path, str(about["error"]))
-    return _placed(
-        path, f"expected {_expected(first['type'], about)}, got {shown(first['input'])}{_near(first, about)}"
-    )
+        return _placed(path, str(first["ctx"]["error"]))
+    # Of a union there is one error for each of its types.
+    same = [e for e in errors[:_MOST_ALTERNATIVES] if e["input"] is first["input"] and key_path(kind, e["loc"]) == path]
+    expected = " or ".join(dict.fromkeys(_expected(e["type"], e.get("ctx") or {}) for e in same))
+    return _placed(path, f"expected {expected}, got {shown(first['input'])}{_near(first)}")
 
 
 def key_path(kind: Any, loc: Sequence[int | str]) -> str:
@@ -137,7 +148,7 @@ def _short(key: str) -> str:
 def _placed(where: str, text: str) -> str:
     if not where:
         return text
-    return f"{where}{text}" if where.endswith(".") else f"{where}: {text}"
+    return f"{where}{text}" if text.startswith("[") else f"{where}: {text}"
 
 
 def _expected(kind: str, about: Mapping[str, Any]) -> str:
@@ -178,11 +189,11 @@ _BOUNDS = {
 }
 
 
-def _near(error: Any, about: Mapping[str, Any]) -> str:
+def _near(error: Any) -> str:
     """A hint where one of the valid names is meant."""
     if error["type"] != "literal_error" or not isinstance(error["input"], str):
         return ""
-    valid = str(about["expected"]).replace(" or ", ", ").replace("'", "").split(", ")
+    valid = str(error["ctx"]["expected"]).replace(" or ", ", ").replace("'", "").split(", ")
     nearest = difflib.get_close_matches(error["input"], valid, n=1, cutoff=0.5)
     return f", did you mean {nearest[0]!r}?" if nearest else ""
 
@@ -204,10 +215,12 @@ def _inner(kind: Any, part: int | str) -> Any:
                 return names[part]
             if isinstance(part, str):
                 return Any
+        if dataclasses.is_dataclass(one) and isinstance(part, str):
+            return typing.get_type_hints(one, include_extras=True).get(part)
         origin, arguments = typing.get_origin(one), typing.get_args(one)
         if isinstance(part, int) and origin in (tuple, list):
             return arguments[0]
-        if isinstance(part, str) and origin is dict and part != "[key]":
+        if isinstance(part, str) and origin in (dict, Mapping) and part != "[key]":
             return arguments[1]
     return None
 
@@ -222,13 +235,20 @@ def _alternatives(kind: Any) -> tuple[Any, ...]:
     return (kind,)
 
 
-def checked(kind: TypeAdapter[T], value: object, where: str) -> T:
-    """A value of a type that is no record of its own, such as a dataclass or a list of records.
+def checked(kind: type[T], value: object, where: str = "") -> T:
+    """A value of a type that is no `Record`, such as a dataclass of which there are very many.
+
+    Its leaves say themselves that they are strict (`Text` and the like): other keys than its fields are passed over.
 
     Raises:
         DataError: as `Record.read`.
     """
     try:
-        return kind.validate_python(value)
+        return _adapter(kind).validate_python(value)
     except ValidationError as error:
-        raise DataError(_placed(where, fault(kind._type, error))) from None
+        raise DataError(_placed(where, fault(kind, error))) from None
+
+
+@cache
+def _adapter(kind: type[T]) -> TypeAdapter[T]:
+    return TypeAdapter(kind)

@@ -336,7 +336,7 @@ def _from_samples(file: Path, rows: _Rows) -> Run:
         fields = outside.parse_json(text, where)
         if isinstance(fields, Mapping) and "failed" in fields:
             continue  # a document that was left out
-        answer_set = AnswerSet.from_dict(fields, where)
+        answer_set = AnswerSet.read(fields, where)
         sets.setdefault(answer_set.id, replace(answer_set, cluster_ids=None, held_out=False, choice_errors={}))
     task = file.stem.partition("_samples_")[2] or file.stem
     return Run(task, "", tuple(sets.values()), path=file)

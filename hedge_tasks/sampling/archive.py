@@ -263,7 +263,7 @@ def _imported(where: str, line: Mapping[str, Any]) -> tuple[Definition, StoredDo
     if not isinstance(provenance, Mapping) or not isinstance(provenance.get("document"), str):
         raise DataError(f"{where}: no {PROVENANCE!r} with definition and document; only exported lines can be imported")
     definition = Definition.read(provenance.get("definition"), f"{where}: {PROVENANCE}.definition")
-    answer_set = AnswerSet.from_dict(line, where)
+    answer_set = AnswerSet.read(line, where)
     document = StoredDocument(
         definition=definition.id,
         key=provenance["document"],

@@ -149,4 +149,4 @@ class AnswerStore(KeyedLog[Answer]):
 
 
 def _answer(record: Mapping[str, Any]) -> Answer:
-    return Answer.from_dict(record.get("answer"))
+    return Answer.read(record.get("answer"))
