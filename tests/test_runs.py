@@ -97,7 +97,7 @@ def sealed(*rows: dict[str, object], **header: object) -> str:
         ("[" * 100_000, r"x.jsonl:1: not valid JSON"),
         ("[1]", r"x.jsonl:1: expected a JSON object, got list"),
         (sealed(hedge_run=3), "x.jsonl:1: format 3; this version reads format 2"),
-        (sealed(settings=1), "x.jsonl:1: the header's 'settings' is missing or no dict"),
+        (sealed(settings=1), "x.jsonl:1: settings: expected an object, got 1"),
         (sealed({}), r"x.jsonl:2: baseline: missing"),
         ('{"filtered_resps": ["yes"]}', r"x.jsonl:1: not valid JSON"),
         ('{"filtered_resps": []}', "no sampled answers of a HEDGE task"),

@@ -33,6 +33,8 @@ T = TypeVar("T")
 Items = Annotated[tuple[T, ...], Strict(False), Field(max_length=MOST_ITEMS)]
 """A list, as a tuple."""
 
+Pair = Annotated[tuple[T, T], Strict(False)]
+
 Objects = Annotated[dict[str, T], Field(max_length=MOST_ITEMS)]
 """An object with any keys."""
 
