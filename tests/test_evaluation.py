@@ -379,8 +379,8 @@ def test_a_missing_clustering_model_fails_before_anything_is_sampled(
     ("change", "error", "message"),
     [
         ({"hedge": {"prompt": "plain/question", "imags": ["image"]}}, ConfigError, "'imags', did you mean 'images'"),
-        ({"hedge": {}}, ConfigError, "'hedge.prompt' is missing"),
-        ({"hedge": None}, ConfigError, "needs a mapping under 'hedge'"),
+        ({"hedge": {}}, ConfigError, "hedge: prompt: missing"),
+        ({"hedge": None}, ConfigError, "needs mappings under 'hedge'"),
         ({"hedge": {"prompt": "plain/question", "answer": "reply"}}, DataError, "no column reply; there are"),
         ({"hedge": {"prompt": "plain/question", "judge": "rul"}}, ValueError, "'rul'.*did you mean 'rule'"),
         ({"metric_list": [{"metric": "se_aurok"}]}, ConfigError, "'se_aurok', did you mean 'se_auroc'"),

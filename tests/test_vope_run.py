@@ -260,7 +260,7 @@ def test_the_judge_from_the_environment_rates_relevance_or_is_not_asked(
 ) -> None:
     monkeypatch.setenv("HEDGE_JUDGE", given)
     judge = VopeTask.judge_of(
-        object.__new__(VopeTask), DocumentSettings("vope/writing", judge={"name": "vope"}), "mine"
+        object.__new__(VopeTask), DocumentSettings(prompt="vope/writing", judge={"name": "vope"}), "mine"
     )
     assert [getattr(one, "model", None) for one in judge.relevance] == models
 
