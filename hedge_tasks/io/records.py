@@ -16,6 +16,7 @@ from functools import cache
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Self, TypeVar
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, Strict, TypeAdapter, ValidationError
+from pydantic.json_schema import GenerateJsonSchema
 
 from hedge_tasks.errors import ConfigError, DataError, HedgeError, unknown
 from hedge_tasks.io.outside import clean, shown
@@ -164,6 +165,7 @@ def _expected(kind: str, about: Mapping[str, Any]) -> str:
 
 _EXPECTED = {
     "string_type": "a text",
+    "string_unicode": "a text that can be encoded",
     "int_type": "an integer",
     "float_type": "a number",
     "finite_number": "a finite number",
@@ -235,6 +237,27 @@ def _alternatives(kind: Any) -> tuple[Any, ...]:
     if origin in (typing.Union, types.UnionType):
         return tuple(a for one in typing.get_args(kind) for a in _alternatives(one))
     return (kind,)
+
+
+class _Printed(GenerateJsonSchema):
+    """A JSON Schema without a title for every key, and with bounds of the keys of objects."""
+
+    def field_title_should_be_set(self, schema: Any) -> bool:
+        return False
+
+    def dict_schema(self, schema: Any) -> dict[str, Any]:
+        printed = super().dict_schema(schema)
+        for pattern, values in printed.pop("patternProperties", {}).items():
+            printed |= {"propertyNames": {"pattern": pattern}, "additionalProperties": values}
+        return printed
+
+
+def json_schema(kind: type[Record]) -> dict[str, Any]:
+    """The JSON Schema (2020-12) of a record."""
+    return {
+        "$schema": GenerateJsonSchema.schema_dialect,
+        **kind.model_json_schema(mode="validation", schema_generator=_Printed),
+    }
 
 
 def checked(kind: type[T], value: object, where: str = "") -> T:
