@@ -40,7 +40,7 @@ def _label(value: object) -> object:
         return None
     if isinstance(value, bool) or value not in (0, 1):
         raise DataError(f"expected 0 (supported), 1 (hallucinated) or null, got {outside.shown(value)}")
-    return int(value)  # type: ignore[call-overload]
+    return int(value)
 
 
 def _id(value: object) -> object:

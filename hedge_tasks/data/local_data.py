@@ -129,7 +129,7 @@ def build(
     rows_of: Callable[[Sequence[Item]], Mapping[str, Sequence[Mapping[str, Any]]]],
     read_image: ReadImage,
     out: Path,
-    types: Mapping[str, Literal["bool", "texts"]] | None = None,
+    types: Mapping[str, Literal["bool", "texts"]] = {},
 ) -> Built:
     """Write the items that have an image as a data set, `OUT/<dataset with / written __>/<part>.parquet`.
 
@@ -152,7 +152,7 @@ def build(
     for part, rows in rows_of(found.usable).items():
         if not rows:
             continue
-        columns = {name: kinds[types[name]] if name in (types or {}) else Value("string") for name in rows[0]}
+        columns = {name: kinds[types[name]] if name in types else Value("string") for name in rows[0]}
         files[part] = out / dataset.replace("/", "__") / f"{part}.parquet"
         n_rows[part] = len(rows)
         shown = ({**row, "image": {"bytes": read_image(row["image"]), "path": row["image"]}} for row in rows)

@@ -263,7 +263,9 @@ def _arrays(file: Path) -> dict[str, Any]:
 
 def _question_rows(file: Path) -> list[Row]:
     # A CSV file has no other way to say that there is nothing.
-    rows = [(where, {key: value for key, value in row.items() if value != ""}) for where, row in read_rows(file)]
+    rows: list[Row] = [
+        (where, {key: value for key, value in row.items() if value != ""}) for where, row in read_rows(file)
+    ]
     if not rows:
         raise DataError(f"{file}: no questions in it")
     return rows

@@ -43,8 +43,8 @@ def read_items(path: Path) -> list[Item]:
     items = []
     for number, row in enumerate(rows, 1):
         where = f"{path}, item {number}"
-        item = _Item.read(row, where)
-        items.append(Item(str(item.id), item.images[0], tuple(truth_of(item.truth, where))))
+        found = _Item.read(row, where)
+        items.append(Item(str(found.id), found.images[0], tuple(truth_of(found.truth, where))))
     seen: set[str] = set()
     for number, item in enumerate(items, 1):
         if item.id in seen:
