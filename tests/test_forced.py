@@ -228,9 +228,9 @@ def _exact() -> Any:
 @pytest.mark.parametrize("wrong", [[], {"blank": 3}, {"blank": {"text": "a", "mean_logprob": 1.0}}])
 def test_files_from_outside_are_checked(wrong: object) -> None:
     row = AnswerSet("q", Answer("a"), (Answer("b"),), forced={"blank": Answer("a", -1.0, 1)}).to_dict()
-    assert AnswerSet.from_dict(row).forced == {"blank": Answer("a", -1.0, 1)}
+    assert AnswerSet.read(row).forced == {"blank": Answer("a", -1.0, 1)}
     with pytest.raises(DataError, match="forced"):
-        AnswerSet.from_dict({**row, "forced": wrong})
+        AnswerSet.read({**row, "forced": wrong})
 
 
 # --- adapters ---------------------------------------------------------------------------------------------------------
@@ -399,6 +399,6 @@ def test_blank_keys_do_not_depend_on_the_perturbation() -> None:
     assert forced_keys(definitions[0], "doc", "q?", Answer("right")).keys() == keys[0].keys()
     others = forced_keys(definitions[0], "doc", "q?", Answer("right"))
     assert not set(others.values()) & set(keys[0].values())
-    assert replace(definitions[0], model="n").forced_key("doc", "q?", {}, None) != definitions[0].forced_key(
+    assert definitions[0].replaced(model="n").forced_key("doc", "q?", {}, None) != definitions[0].forced_key(
         "doc", "q?", {}, None
     )

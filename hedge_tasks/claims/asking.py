@@ -10,7 +10,6 @@ import json
 import os
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import nullcontext
 from functools import cached_property
 from importlib import resources
 from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
@@ -18,7 +17,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 from hedge_tasks.clustering.nli_cache import cache_folder
 from hedge_tasks.errors import ConfigError, HedgeError
 from hedge_tasks.io import options
-from hedge_tasks.io.record_log import RecordLog
+from hedge_tasks.io.keyed_log import KeyedLog
 
 if TYPE_CHECKING:
     from hedge_tasks.serving.chat import ChatClient
@@ -97,7 +96,7 @@ class Asker:
         self.max_retries = options.count("max_retries", max_retries)
         self.cache = options.flag("cache", cache)
         self._prompt = Prompt(self.prompt_name)
-        self._known: dict[str, Any] | None = None
+        self._known: KeyedLog[Any] | None = None
 
     def check(self) -> None:
         """Raises ConfigError where an address or a key is missing."""
@@ -129,12 +128,11 @@ class Asker:
         Raises:
             HedgeError: the server is gone, or refuses all.
         """
-        log = self._log()
         if self._known is None:
-            self._known = _kept(log)
+            self._known = self._log()
         keys = {one: self._key(shown(one)) for one in asked}
         found = {one: self._known[key] for one, key in keys.items() if key in self._known}
-        with nullcontext() if log is None else log:
+        with self._known as log:
             for again in (False, True):
                 left = [one for one in asked if one not in found]
                 requests = [
@@ -144,15 +142,14 @@ class Asker:
                 for batch in self._ask(requests):
                     said = {left[i]: value for i, text in batch if (value := read(left[i], text)) is not None}
                     found.update(said)
-                    if log is not None:
-                        self._known.update({keys[one]: value for one, value in said.items()})
-                        log.append({"key": keys[one], "said": value} for one, value in said.items())
+                    log.keep((keys[one], value, {"said": value}) for one, value in said.items())
         return found
 
-    def _log(self) -> RecordLog | None:
-        """Where what is said is kept; None where it is not."""
+    def _log(self) -> KeyedLog[Any]:
+        """What was said, by key: on disk, or in memory where there is no cache."""
         folder = cache_folder() if self.cache else None
-        return None if folder is None else RecordLog(folder / "claims", self.prompt_name, "replies about claims")
+        place = None if folder is None else folder / "claims"
+        return KeyedLog(place, self.prompt_name, "replies about claims", lambda record: record.get("said"))
 
     def _ask(self, requests: Sequence[tuple[list[dict[str, Any]], dict[str, Any]]]) -> Iterator[list[tuple[int, str]]]:
         from hedge_tasks.serving.failures import RequestFailed, ServerGone
@@ -205,14 +202,6 @@ class Asker:
     def _key(self, shown: Mapping[str, Any]) -> str:
         about = [self.model, self.thinking, self._prompt.digest, shown]
         return hashlib.sha256(json.dumps(about).encode("utf-8", "surrogatepass")).hexdigest()
-
-
-def _kept(log: RecordLog | None) -> dict[str, Any]:
-    """What a log keeps, by key; damaged lines are passed over."""
-    if log is None:
-        return {}
-    records = (line.record for line in log.read() if line.record is not None)
-    return {str(record.get("key")): record.get("said") for record in records}
 
 
 def json_object(reply: str) -> str:

@@ -62,7 +62,7 @@ def _calibrate(arguments: argparse.Namespace, finished: Run) -> int:
     if found.policy is not None and arguments.out is not None:
         save_policy(found.policy, arguments.out)
     facts = {
-        "policy": asdict(found.policy) if found.policy else None,
+        "policy": found.policy.model_dump(mode="json") if found.policy else None,
         "tried": {name: asdict(one) for name, one in found.tried.items()},
         "left_out": dict(found.left_out),
     }

@@ -1,4 +1,4 @@
-"""Rows of a user's file of answers, in the shapes that are accepted, as the fields that `AnswerSet.from_dict` reads.
+"""Rows of a user's file of answers, in the shapes that are accepted, as the fields that `AnswerSet.read` reads.
 
 - An answer set: `{"id", "baseline", "clean", "noisy"?, ...}`.
 - Plain answers: `{"id", "answers": [...], ...}`. Nothing says which of them is the baseline answer: where there is a
@@ -113,7 +113,7 @@ def _answers(values: Sequence[Any], where: str, allow_unknown: bool) -> list[Any
 
 
 def _answer(value: Any, where: str, allow_unknown: bool) -> Any:
-    """An answer with `mean_logprob` and `n_tokens`; what is no answer at all is left to `Answer.from_dict`."""
+    """An answer with `mean_logprob` and `n_tokens`; what is no answer at all is left to `Answer.read`."""
     if isinstance(value, str):
         return {"text": value}
     if not isinstance(value, Mapping):
@@ -136,7 +136,7 @@ def _answer(value: Any, where: str, allow_unknown: bool) -> Any:
 
 
 def _of_tokens(value: Mapping[str, Any], where: str) -> Mapping[str, Any]:
-    """`tokens` as `Answer.from_dict` checks them, with the mean over them where nothing says it."""
+    """`tokens` as `Answer.read` checks them, with the mean over them where nothing says it."""
     if value.get("mean_logprob") is not None or not isinstance(value["tokens"], list):
         return value
     pairs = value["tokens"]

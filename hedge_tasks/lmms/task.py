@@ -471,7 +471,7 @@ class HedgeTask(ConfigurableMessagesTask):
 
     def _kept_columns(self, instances: Sequence[Instance], answer_sets: Sequence[AnswerSet]) -> dict[str, Any]:
         """What the suite's own numbers and tables need to know of each document, of all processes, by id."""
-        metrics = suite_of({"documents": asdict(self._settings), METRICS: list(self._metric_fn_list)})
+        metrics = suite_of({"documents": self._settings.model_dump(), METRICS: list(self._metric_fn_list)})
         names = dict.fromkeys(name for metric in metrics for name in metric.columns)
         kept = []
         for instance, answers in zip(instances, answer_sets, strict=True):
@@ -542,7 +542,7 @@ class HedgeTask(ConfigurableMessagesTask):
         return {
             "version": __version__,
             "documents": {
-                **asdict(self._settings),
+                **self._settings.model_dump(),
                 "judge": self.judge.settings(),
                 "revision": self._data.revision,
                 "options": {k: v for k, v in (self.config.dataset_kwargs or {}).items() if k != DATA_FILES},

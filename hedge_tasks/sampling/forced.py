@@ -26,7 +26,7 @@ from hedge_tasks.sampling.image_check import blank_images
 from hedge_tasks.sampling.jobs import Job
 from hedge_tasks.sampling.prompts import Prompt, load_prompt
 from hedge_tasks.sampling.requests import DrawRequest
-from hedge_tasks.sampling.store import AnswerStore, Record
+from hedge_tasks.sampling.store import AnswerStore, FinishedDraw
 
 PASSES: Mapping[str, tuple[str, ...]] = {
     "forced_blank": ("blank",),
@@ -145,12 +145,12 @@ def _force_some(ask: Any, passes: Mapping[str, tuple[ForcedPass, Job]]) -> list[
     asked = [key for key, turns in conversations.items() if passes[key][0].name != "blank" or _shows_picture(turns)]
     answers = ask([conversations[key] for key in asked], [passes[key][0].text for key in asked]) if asked else []
     made |= dict(zip(asked, answers, strict=True))
-    by_store: dict[int, tuple[AnswerStore, list[Record]]] = {}
+    by_store: dict[int, tuple[AnswerStore, list[FinishedDraw]]] = {}
     for key, answer in made.items():
         if isinstance(answer, Answer):
             job = passes[key][1]
             _, records = by_store.setdefault(id(job.store), (job.store, []))
-            records.append(Record(key, answer, job.request.id, CONDITION, 0))
+            records.append(FinishedDraw(key, answer, job.request.id, CONDITION, 0))
     for store, records in by_store.values():
         store.put(records)
     return [answer for answer in made.values() if isinstance(answer, str)]
