@@ -47,12 +47,70 @@ class Draw:
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
-    """One sampled answer.
+class Thought:
+    """What a model thought before it answered: a price, and evidence.
 
     Attributes:
-        text: what the model wrote, surrounding whitespace removed. May be empty. What no file can hold (a lone
-            surrogate, NUL) becomes U+FFFD.
+        n_tokens: its length, with the marks around it.
+        mean_logprob: of these tokens, in nats per token; None where it is not known.
+    """
+
+    n_tokens: int
+    mean_logprob: float | None = None
+
+    def to_dict(self) -> dict[str, Any]:
+        mean = {} if self.mean_logprob is None else {"mean_logprob": _written_logprob(self.mean_logprob)}
+        return {"n_tokens": self.n_tokens, **mean}
+
+    @classmethod
+    def from_dict(cls, fields: object, where: str) -> Thought | None:
+        """Check and build. Raises DataError that names `where` and the field."""
+        if fields is None:
+            return None
+        if not isinstance(fields, Mapping):
+            raise DataError(f"{where}: expected an object with n_tokens, got {_kind(fields)}")
+        n_tokens = _read_count(fields.get("n_tokens"), f"{where}.n_tokens")
+        if n_tokens is None:
+            raise DataError(f"{where}.n_tokens: expected a non-negative integer, got nothing")
+        return cls(n_tokens, _read_logprob(fields.get("mean_logprob"), f"{where}.mean_logprob"))
+
+
+@dataclass(frozen=True, slots=True)
+class Served:
+    """Who answered, as the server's reply says.
+
+    Attributes:
+        model: name of the model; of a path its last part.
+        provider: of the model, as gateways tell it.
+        system_fingerprint: of the server's software and settings.
+    """
+
+    model: str | None = None
+    provider: str | None = None
+    system_fingerprint: str | None = None
+
+    def to_dict(self) -> dict[str, Any]:
+        return {name: value for name, value in asdict(self).items() if value is not None}
+
+    @classmethod
+    def from_dict(cls, fields: object, where: str) -> Served | None:
+        """Check and build. Raises DataError that names `where` and the field."""
+        if fields is None:
+            return None
+        if not isinstance(fields, Mapping):
+            raise DataError(f"{where}: expected an object, got {_kind(fields)}")
+        names = ("model", "provider", "system_fingerprint")
+        texts = (_read_optional_str(fields.get(name), f"{where}.{name}") for name in names)
+        return cls(*(None if text is None else outside.clean(text) for text in texts))
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """One sampled answer: its words, not its thoughts.
+
+    Attributes:
+        text: what the model wrote behind its thoughts, surrounding whitespace removed. May be empty. Where a thought
+            has no end, all that was written. What no file can hold (a lone surrogate, NUL) becomes U+FFFD.
         mean_logprob: mean log-probability of its tokens in nats per token, over the model's distribution at
             temperature 1, special tokens left out. None where the model does not tell.
         n_tokens: number of tokens behind that mean.
@@ -60,6 +118,10 @@ class Answer:
         tokens: text and log-probability (nats) of each token, where they are known; they need not add up to the text.
         alternatives: for each of the tokens the likeliest ones in its place, itself perhaps among them, as text and
             log-probability; None where they are not known.
+        end_logprob: log-probability of the end token (nats), where the model ended the answer and tells.
+        thought: what it thought before; None without a thought, or where nothing is known of it.
+        no_logprob: why the answer has no log-probability although the model told some.
+        served: who answered, where a server says so. Says nothing about the answer itself.
     """
 
     text: str
@@ -68,6 +130,10 @@ class Answer:
     finish: Finish | None = None
     tokens: tuple[tuple[str, float], ...] | None = None
     alternatives: tuple[tuple[tuple[str, float], ...], ...] | None = None
+    end_logprob: float | None = None
+    thought: Thought | None = None
+    no_logprob: str | None = None
+    served: Served | None = field(default=None, compare=False)
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "text", outside.clean(self.text))
@@ -75,8 +141,7 @@ class Answer:
     def to_dict(self) -> dict[str, Any]:
         fields: dict[str, Any] = {"text": self.text}
         if self.mean_logprob is not None:
-            # JSON has no infinity; an impossible answer (probability 0) is written as the string "-inf".
-            fields["mean_logprob"] = "-inf" if self.mean_logprob == -math.inf else self.mean_logprob
+            fields["mean_logprob"] = _written_logprob(self.mean_logprob)
         if self.n_tokens is not None:
             fields["n_tokens"] = self.n_tokens
         if self.finish is not None:
@@ -85,6 +150,14 @@ class Answer:
             fields["tokens"] = _written_tokens(self.tokens)
         if self.alternatives is not None:
             fields["alternatives"] = [_written_tokens(of) for of in self.alternatives]
+        if self.end_logprob is not None:
+            fields["end_logprob"] = _written_logprob(self.end_logprob)
+        if self.thought is not None:
+            fields["thought"] = self.thought.to_dict()
+        if self.no_logprob is not None:
+            fields["no_logprob"] = self.no_logprob
+        if self.served is not None:
+            fields["served"] = self.served.to_dict()
         return fields
 
     @classmethod
@@ -95,15 +168,25 @@ class Answer:
         text = fields.get("text")
         if not isinstance(text, str):
             raise DataError(f"{where}.text: expected a string, got {_kind(text)}")
-        n_tokens = fields.get("n_tokens")
-        if n_tokens is not None and (not isinstance(n_tokens, int) or isinstance(n_tokens, bool) or n_tokens < 0):
-            raise DataError(f"{where}.n_tokens: expected a non-negative integer, got {n_tokens!r}")
+        n_tokens = _read_count(fields.get("n_tokens"), f"{where}.n_tokens")
         finish = fields.get("finish")
         if finish not in (None, *_FINISHES):
             raise DataError(f"{where}.finish: expected {', '.join(_FINISHES)} or nothing, got {finish!r}")
         mean = _read_logprob(fields.get("mean_logprob"), f"{where}.mean_logprob")
         tokens = _read_tokens(fields.get("tokens"), f"{where}.tokens")
-        return cls(text, mean, n_tokens, finish, tokens, _read_alternatives(fields.get("alternatives"), tokens, where))
+        reason = _read_optional_str(fields.get("no_logprob"), f"{where}.no_logprob")
+        return cls(
+            text,
+            mean,
+            n_tokens,
+            finish,
+            tokens,
+            _read_alternatives(fields.get("alternatives"), tokens, where),
+            _read_logprob(fields.get("end_logprob"), f"{where}.end_logprob"),
+            Thought.from_dict(fields.get("thought"), f"{where}.thought"),
+            None if reason is None else outside.clean(reason),
+            Served.from_dict(fields.get("served"), f"{where}.served"),
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -377,6 +460,17 @@ def _read_label(value: object, where: str) -> int | None:
     return int(value)
 
 
+def _read_count(value: object, where: str) -> int | None:
+    if value is not None and (not isinstance(value, int) or isinstance(value, bool) or value < 0):
+        raise DataError(f"{where}: expected a non-negative integer, got {value!r}")
+    return value
+
+
+def _written_logprob(value: float) -> float | str:
+    """JSON has no infinity; what is impossible (probability 0) is written as the string "-inf"."""
+    return "-inf" if value == -math.inf else value
+
+
 def _read_logprob(value: object, where: str) -> float | None:
     if value is None:
         return None
@@ -407,7 +501,7 @@ def _read_tokens(value: object, where: str) -> tuple[tuple[str, float], ...] | N
 
 
 def _written_tokens(tokens: Sequence[tuple[str, float]]) -> list[list[Any]]:
-    return [[text, "-inf" if p == -math.inf else p] for text, p in tokens]
+    return [[text, _written_logprob(p)] for text, p in tokens]
 
 
 def _read_alternatives(

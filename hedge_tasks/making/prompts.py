@@ -11,9 +11,9 @@ from typing import Any
 
 import yaml
 
+from hedge_tasks.data.thoughts import without_thoughts
 from hedge_tasks.errors import DataError, unknown
 from hedge_tasks.replies.json_objects import Twice, objects_in, whole_object
-from hedge_tasks.replies.text import without_thoughts
 from hedge_tasks.serving.marks import escaped_json
 
 _KEYS = ("name", "version", "source", "system", "fields", "schema", "max_tokens", "again")

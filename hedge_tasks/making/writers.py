@@ -168,7 +168,9 @@ class AdapterWriter:
                 )
         except DrawsFailed as failure:
             return RequestFailed(str(failure), "refused")
-        return Reply(answer.text.strip(), answer.finish, self.name, None, answer.n_tokens)
+        thought = 0 if answer.thought is None else answer.thought.n_tokens
+        written = None if answer.n_tokens is None else answer.n_tokens + thought
+        return Reply(answer.text.strip(), answer.finish, self.name, None, written)
 
 
 def writer_from(spec: str) -> Writer:

@@ -14,7 +14,7 @@ from hedge_tasks.errors import DataError
 from hedge_tasks.sampling.plan import NOT_OF_THE_ANSWER, SamplingPlan
 from hedge_tasks.sampling.prompts import Prompt
 
-FORMAT = 1
+FORMAT = 2
 """Part of every key: raise it when the same definition would no longer give the same answer."""
 
 
