@@ -263,7 +263,7 @@ class LocalModel:
                 outcomes[i] = (
                     answer
                     if isinstance(answer, RequestFailed)
-                    else Reply(answer.text.strip(), answer.finish, self.name, None, answer.n_tokens, seconds)
+                    else Reply(answer.text.strip(), answer.finish, self.name, None, _written(answer), seconds)
                 )
         return outcomes
 
@@ -354,3 +354,9 @@ def _opened(image: Any) -> Any:
     from hedge_tasks.data.pictures import to_rgb8
 
     return to_rgb8(image if isinstance(image, Image.Image) else Image.open(image))
+
+
+def _written(answer: Answer) -> int | None:
+    """Tokens that were written, the thought among them: what the answer cost."""
+    thought = 0 if answer.thought is None else answer.thought.n_tokens
+    return None if answer.n_tokens is None else answer.n_tokens + thought
