@@ -10,6 +10,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, Protocol
 
 from hedge_tasks.asking.log import Reply
+from hedge_tasks.data.answers import Answer
 from hedge_tasks.errors import ConfigError, DrawsFailed, HedgeError, unknown
 from hedge_tasks.io import options
 from hedge_tasks.serving.failures import RequestFailed, ServerGone
