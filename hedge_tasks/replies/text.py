@@ -49,9 +49,55 @@ _PUNCTUATION = str.maketrans(
         **dict.fromkeys("。｡", ". "),
         **dict.fromkeys("¡¿\u200b\u200c\u200d\ufeff\u2060", ""),
         **dict.fromkeys("‐‑‒–—―", "-"),
+        **dict.fromkeys("✔✅☑🗸", "✓"),
+        **dict.fromkeys("✘❌✖☒✕❎⛔", "✗"),
+        "\ufe0f": "",
         "→": " -> ",
     }
 )
+"""Typographic marks as plain ones; of check marks and crosses one of each is left."""
+
+_LETTERS = re.compile(r"[^\W\d_]+")
+_ENGLISH = frozenset(
+    (
+        *("the", "is", "are", "was", "were", "a", "an", "of", "in", "on", "to", "and", "or", "not", "no", "yes", "it"),
+        *(
+            "this",
+            "that",
+            "there",
+            "i",
+            "you",
+            "we",
+            "because",
+            "since",
+            "as",
+            "for",
+            "with",
+            "be",
+            "can",
+            "does",
+            "do",
+        ),
+        *(
+            "but",
+            "so",
+            "at",
+            "by",
+            "from",
+            "has",
+            "have",
+            "only",
+            "absent",
+            "present",
+            "visible",
+            "seen",
+            "both",
+            "than",
+        ),
+    )
+)
+_SHARE_OF_ENGLISH = 0.15
+_NO_LATIN = 0.3
 
 
 def without_thoughts(text: str) -> tuple[str, bool]:
@@ -103,6 +149,24 @@ def plain(text: str) -> str:
     lines = (" ".join(line.split()) for line in text.splitlines())
     whole = "\n".join(line for line in lines if line).strip()
     return whole[1:-1].strip() if len(whole) > 2 and whole[0] == whole[-1] and whole[0] in "\"'" else whole
+
+
+def is_foreign(text: str, fewest: int = 3) -> bool:
+    """Whether a text of some words is in another language than English, about which the rules of sentences are.
+
+    Args:
+        text: any text.
+        fewest: words from which something can be told where the letters are Latin ones.
+
+    Example:
+        >>> is_foreign("La respuesta no es correcta"), is_foreign("It is not correct"), is_foreign("Aorta")
+        (True, False, False)
+    """
+    words = [word for word in _LETTERS.findall(text.casefold()) if len(word) > 1 or not word.isascii()]
+    other = sum(not character.isascii() for word in words for character in word)
+    if other > _NO_LATIN * max(sum(map(len, words)), 1):
+        return True
+    return len(words) >= fewest and sum(word in _ENGLISH for word in words) < _SHARE_OF_ENGLISH * len(words)
 
 
 def _inner(found: re.Match[str]) -> str:
