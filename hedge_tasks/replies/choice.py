@@ -216,6 +216,7 @@ _MARKER = re.compile(
 
 _LAST_SENTENCE = re.compile(r"[.!?]\s+(?=[^.!?\n]{1,60}[.!?]?\s*\Z)")
 
+_LINE_MARKER = re.compile(rf"(?m)^\W{{0,3}}{_MARKER.pattern}")
 _BEGINS_A_LIST = re.compile(r"[(\[]?(?:[0-9]|[A-Za-z])[.):\]]\s")
 _SENTENCE = re.compile(r"(?<=[\w)\"'])[.!?]\s+|\n")
 _DEEPEST = 4
@@ -317,7 +318,7 @@ def _opens(text: str, candidates: list[_Candidate], value: str, choices: Choices
 
 
 def _from_sentences(text: str, choices: Choices) -> Reading:
-    if is_foreign(text, fewest=2):
+    if is_foreign(text):
         return unreadable(NOTHING)  # of its sentences nothing is known
     values = choices.stated(text)
     if len(values) > 1:
@@ -420,7 +421,7 @@ def _candidates(text: str, choices: Choices) -> Iterator[_Candidate]:
 def _head(text: str, choices: Choices) -> _Candidate | None:
     at = 0
     for _ in range(3):
-        found = _after(text, at, choices)
+        found = _after(text, at, choices, listed=True)
         if found is not None:
             if _FINAL.search(text, at, found.start) or _STATED.search(text, at, found.start):
                 return None  # it is stated, and found there
@@ -433,7 +434,7 @@ def _head(text: str, choices: Choices) -> _Candidate | None:
     return None
 
 
-def _after(text: str, at: int, choices: Choices) -> _Candidate | None:
+def _after(text: str, at: int, choices: Choices, *, listed: bool = False) -> _Candidate | None:
     """The answer that stands at a place, behind words such as "definitely" and "option"."""
     # The words may be part of the answer: "certainly not", "option".
     skipped = _SKIPPED.match(text, at)
@@ -443,28 +444,36 @@ def _after(text: str, at: int, choices: Choices) -> _Candidate | None:
         if found is None:
             continue
         end = start + found.end
-        if _is_item(text, start):
+        if _is_item(text, start, listed):
             return None
         value = None if _DENIED.match(text, end) else _or_several(text, end, found.value, choices)
         return None if value is None else _Candidate(value, start, end, STATED)
     return None
 
 
-def _is_item(text: str, start: int) -> bool:
-    """Whether a list or a legend begins here, so that its number or letter is no answer: the next item follows."""
+def _is_item(text: str, start: int, listed: bool) -> bool:
+    """Whether a list or a legend begins here, so that its number or letter is no answer: the next item follows.
+
+    Args:
+        text: plain.
+        start: of what may be an item.
+        listed: whether the next item may also stand further on in the line; else only in front of one.
+    """
     if _FIRST_ITEM.match(text, start):
         return True
     item = _ITEM.match(text, start)
     if item is None:
         return False
     following = str(int(item[1]) + 1) if item[1].isdecimal() else chr(ord(item[1]) + 1)
-    return _last_markers(text).get(following, -1) >= item.end()
+    inline = listed and item[1] in ("0", "1", "A", "a")
+    return _last_markers(text, inline).get(following, -1) >= item.end()
 
 
 @lru_cache(maxsize=8)
-def _last_markers(text: str) -> dict[str, int]:
+def _last_markers(text: str, inline: bool) -> dict[str, int]:
     """Where each number and letter stands for the last time as the mark of an item."""
-    return {found[1]: found.start() for found in _MARKER.finditer(text)}
+    pattern = _MARKER if inline else _LINE_MARKER
+    return {found[1]: found.start() for found in pattern.finditer(text)}
 
 
 _BLANKS = re.compile(r"""[\s"'(\[:=,#-]*(?:->)?[\s"'(\[]*""")

@@ -78,7 +78,7 @@ class Options:
             own = said.casefold().startswith(self.texts[letter].casefold())
             value = self._with_text(letter, rest)
             after = _SENTENCE_END.split(said, maxsplit=1)[0]
-            if value == letter and not own and not _PUNCTUATED.match(said) and is_foreign(after, fewest=2):
+            if value == letter and not own and not _PUNCTUATED.match(said) and is_foreign(after):
                 return None  # "(A) es incorrecta"
             return Found(value, found.end())
         return self._text_at(text)

@@ -60,7 +60,7 @@ _PUNCTUATION = str.maketrans(
 _LETTERS = re.compile(r"[^\W\d_]+")
 _ENGLISH = frozenset(
     (
-        *("the", "is", "are", "was", "were", "a", "an", "of", "in", "on", "to", "and", "or", "not", "no", "yes", "it"),
+        *("the", "is", "are", "was", "were", "an", "of", "in", "on", "to", "and", "or", "not", "yes", "it"),
         *(
             "this",
             "that",
@@ -96,7 +96,86 @@ _ENGLISH = frozenset(
         ),
     )
 )
-_SHARE_OF_ENGLISH = 0.15
+_FOREIGN = frozenset(
+    (
+        *(
+            "el",
+            "la",
+            "los",
+            "las",
+            "una",
+            "es",
+            "está",
+            "esta",
+            "este",
+            "son",
+            "que",
+            "del",
+            "muy",
+            "hay",
+            "ni",
+            "pero",
+        ),
+        *("le", "les", "des", "du", "est", "sont", "une", "dans", "pas", "et", "qui", "sur", "il", "n'est", "l'image"),
+        *(
+            "der",
+            "das",
+            "ist",
+            "sind",
+            "nicht",
+            "und",
+            "ein",
+            "eine",
+            "auf",
+            "mit",
+            "kein",
+            "keine",
+            "im",
+            "zu",
+            "sich",
+        ),
+        *(
+            "lo",
+            "gli",
+            "di",
+            "è",
+            "sono",
+            "nella",
+            "che",
+            "questa",
+            "um",
+            "uma",
+            "não",
+            "em",
+            "são",
+            "na",
+            "os",
+            "foto",
+        ),
+        *(
+            "het",
+            "een",
+            "van",
+            "niet",
+            "geen",
+            "op",
+            "zijn",
+            "er",
+            "är",
+            "inte",
+            "och",
+            "det",
+            "ikke",
+            "og",
+            "på",
+            "som",
+        ),
+        *("nie", "jest", "się", "je", "není", "bir", "ve", "bu", "değil", "yok", "var", "yang", "adalah", "ini", "itu"),
+        *("ang", "ng", "sa", "không", "có", "là", "este", "és", "egy", "nem", "ei", "ja", "kuvassa", "adalah"),
+        *("correcta", "incorrecta", "incorrecto", "correcto", "falsch", "richtig", "faux", "fausse", "falsa", "falso"),
+        *("vero", "corretta", "errata", "errada", "correta", "juste", "respuesta", "antwort", "réponse", "resposta"),
+    )
+)
 _NO_LATIN = 0.3
 
 
@@ -151,22 +230,17 @@ def plain(text: str) -> str:
     return whole[1:-1].strip() if len(whole) > 2 and whole[0] == whole[-1] and whole[0] in "\"'" else whole
 
 
-def is_foreign(text: str, fewest: int = 3) -> bool:
-    """Whether a text of some words is in another language than English, about which the rules of sentences are.
-
-    Args:
-        text: any text.
-        fewest: words from which something can be told where the letters are Latin ones.
+def is_foreign(text: str) -> bool:
+    """Whether a text is in another language than English, about which the rules of sentences are.
 
     Example:
-        >>> is_foreign("La respuesta no es correcta"), is_foreign("It is not correct"), is_foreign("Aorta")
+        >>> is_foreign("(A) es incorrecta"), is_foreign("It is not correct"), is_foreign("Left kidney")
         (True, False, False)
     """
-    words = [word for word in _LETTERS.findall(text.casefold()) if len(word) > 1 or not word.isascii()]
-    other = sum(not character.isascii() for word in words for character in word)
-    if other > _NO_LATIN * max(sum(map(len, words)), 1):
+    words = _LETTERS.findall(text.casefold())
+    if sum(not c.isascii() for word in words for c in word) > _NO_LATIN * max(sum(map(len, words)), 1):
         return True
-    return len(words) >= fewest and sum(word in _ENGLISH for word in words) < _SHARE_OF_ENGLISH * len(words)
+    return sum(word in _FOREIGN for word in words) > sum(word in _ENGLISH for word in words)
 
 
 def _inner(found: re.Match[str]) -> str:
