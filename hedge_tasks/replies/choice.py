@@ -167,15 +167,15 @@ _LEAD_IN = re.compile(
 )
 _SKIPPED = re.compile(
     r"""(?:[\s"'(\[:=,✓]+|->
-    |(?:only|just|definitely|clearly|most\ likely|very\ likely|likely|probably|presumably|simply|certainly|indeed|therefore|thus
+    |(?:only|just|definitely|clearly
+    |most\ likely|very\ likely|likely|probably|presumably|simply|certainly|indeed|therefore|thus
     |it\ is|it's|(?:it|that|this)\ would\ be|that\ is|that's|that|as|option|choice|final\ answer|answer|verdict|label
     |with)\b[\s:]*
     |(?:the|this)\ (?:\w+\ )?(?:statement|answer|response|claim|text)\ (?:is|seems|appears)(?:\ to\ be)?\b
     ){0,6}""",
     re.IGNORECASE | re.VERBOSE,
 )
-# Behind these, what stands in front is taken back.
-_TAKES_BACK = re.compile(
+TAKES_BACK = re.compile(
     r"""(?:\A|[.!?;,:\n(-]\s*|\b(?:but|hmm+|oh|and|no)\b[,.]*\s*)(?:
       wait\b|hold\ on\b|hang\ on\b|on\ (?:second\ thoughts?|reflection|closer\ (?:look|inspection|examination))\b
       |correction\b|scratch\ that\b|strike\ that\b|make\ that\b|i\ mean\b|oops\b
@@ -186,6 +186,8 @@ _TAKES_BACK = re.compile(
     )[\s,.:;!-]*""",
     re.IGNORECASE | re.VERBOSE,
 )
+"""Words that take back what stands in front of them."""
+
 # The same where "no" is no answer: "C ... no, A".
 _NO_RATHER = re.compile(r"[.!?;,\n-]\s*no(?:pe)?\b[\s,.:;!-]+(?=[(\"'\w])", re.IGNORECASE)
 # What was thought once: "A seemed right at first, but ...".
@@ -250,7 +252,7 @@ def choose(reply: str, choices: Choices, *, cut: bool = False) -> Reading:
     if structured is None:
         return _of_text(text, choices, cut)
     said = {c.value for c in _candidates(text, choices)}
-    at_odds = structured.readable and (said - {structured.value} or (not said and _TAKES_BACK.search(text)))
+    at_odds = structured.readable and (said - {structured.value} or (not said and TAKES_BACK.search(text)))
     return unreadable(CONTRADICTION) if at_odds else structured
 
 
@@ -278,7 +280,7 @@ def _of_text(text: str, choices: Choices, cut: bool) -> Reading:
 def _taken_back(text: str, candidates: list[_Candidate], choices: Choices) -> int | None:
     """Where the last words end that take an answer back; None where there are none behind an answer."""
     first = min(c.end for c in candidates)
-    ends = [found.end() for found in _TAKES_BACK.finditer(text, first)]
+    ends = [found.end() for found in TAKES_BACK.finditer(text, first)]
     if not choices.says_no:
         # "No, A" takes back; "no, it is not" does not.
         ends += [m.end() for m in _NO_RATHER.finditer(text, first) if choices.at(text[m.end() : m.end() + 400])]

@@ -18,9 +18,9 @@ _GOOD = (
     r"(?:factual|accurate|correct|true|(?:well[ -])?supported|valid|faithful|truthful|reliable|sound|consistent|right)"
 )
 _BAD = (
-    r"(?:hallucinat(?:ed|ion|ions|ory|es|ing)|non-?\s?factual|unfactual|inaccurate|incorrect|false|untrue|wrong|fabricated"
-    r"|made[ -]up|unsupported|misleading|invented|inconsistent|erroneous|invalid|mistaken|unfounded|untruthful|unreliable"
-    r"|contradicted|fictitious)"
+    r"(?:hallucinat(?:ed|ion|ions|ory|es|ing)|non-?\s?factual|unfactual|inaccurate|incorrect|false|untrue|wrong"
+    r"|fabricated|made[ -]up|unsupported|misleading|invented|inconsistent|erroneous|invalid|mistaken|unfounded|untruthful"
+    r"|unreliable|contradicted|fictitious)"
 )
 _DENIES = frozenset(
     ("not", "no", "never", "hardly", "barely", "scarcely", "neither", "nor", "without", "lacks", "unlikely", "non")
