@@ -7,8 +7,9 @@ from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
 
 from hedge_tasks.errors import ConfigError
+from hedge_tasks.numbers import Number
 from hedge_tasks.statistics.base import Interval
-from hedge_tasks.statistics.means import Mean, estimate_mean
+from hedge_tasks.statistics.means import estimate_mean
 
 MAJORITY, BY_KIND = "majority", "majority by kind of question"
 
@@ -27,16 +28,16 @@ class Beside:
 
     name: str
     judged: int
-    agreement: Mean
-    ahead: Mean | None
+    agreement: Number
+    ahead: Number | None
 
     @property
     def interval(self) -> Interval | None:
-        return _within(self.agreement.interval(), 0.0)
+        return _within(self.agreement.interval, 0.0)
 
     @property
     def ahead_interval(self) -> Interval | None:
-        return None if self.ahead is None else _within(self.ahead.interval(), -1.0)
+        return None if self.ahead is None else _within(self.ahead.interval, -1.0)
 
 
 def majority(people: Sequence[str]) -> list[str]:

@@ -90,7 +90,7 @@ def joint_facts(agreed: JointAgreement) -> dict[str, Any]:
     """The agreement of joint calls with single ones, for JSON."""
     differ = [{"joint": a, "single": b, "n": n} for (a, b), n in sorted(agreed.differ.items())]
     about = {"calls": agreed.calls, "verdicts": agreed.verdicts, "unknown": agreed.unknown}
-    same = {**asdict(agreed.same), "interval": agreed.same.interval()}
+    same = {**asdict(agreed.same), "interval": agreed.same.interval}
     return {**about, "same": same, "kappa": asdict(agreed.kappa), "differ": differ}
 
 

@@ -66,10 +66,9 @@ from hedge_tasks.runs.evidence import KeptEvidence, joined, keep
 from hedge_tasks.runs.protocols import protocol_of
 from hedge_tasks.runs.run_files import FOLDER
 from hedge_tasks.sampling.forced import passes_needed
-from hedge_tasks.sampling.plan import SamplingPlan, draw_seed
+from hedge_tasks.sampling.plan import SamplingPlan, SecondStage, draw_seed
 from hedge_tasks.sampling.prompts import Prompt, load_prompt
 from hedge_tasks.sampling.requests import SampleRequest
-from hedge_tasks.sampling.second_stage import SecondStage
 from hedge_tasks.scoring.claim_files import SETTING as CLAIMS
 
 

@@ -14,9 +14,8 @@ from hedge_tasks.data.pictures import UNREADABLE_ERRORS, at_most, to_rgb8, whole
 from hedge_tasks.errors import DataError, HedgeError
 from hedge_tasks.perturb import Wording
 from hedge_tasks.sampling.conversations import Conversation
-from hedge_tasks.sampling.plan import SamplingPlan
+from hedge_tasks.sampling.plan import SamplingPlan, SecondStage
 from hedge_tasks.sampling.prompts import Prompt
-from hedge_tasks.sampling.second_stage import SecondStage
 
 _PICTURE_ERRORS = (*UNREADABLE_ERRORS, Image.DecompressionBombError)
 
