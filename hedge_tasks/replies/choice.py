@@ -12,7 +12,7 @@ In this order, and the first that finds something decides:
 
 Where words take back what stands before them ("wait", "on second thought"), only what stands behind them is read.
 
-A reading is firm (see `reading.FIRM`) where nothing else in the reply could take it back: a beginning that goes on in
+A reading is firm (see `reading.SOFT`) where nothing else in the reply could take it back: a beginning that goes on in
 the same sentence, a condition, a contrast or a doubt behind it leave it a soft one.
 
 Of a reply that was cut off only 1 and 2 count, and only where it goes on behind the answer: "the answer is no" may have

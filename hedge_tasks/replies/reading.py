@@ -27,8 +27,8 @@ BASES = {
 }
 """What a reading may rest on, the firmest first."""
 
-FIRM = frozenset({JSON, STATED, LINE, OPENING, SAID_BACK, MODEL})
-"""Bases on which a reading counts; one on any other needs a second reading."""
+SOFT = frozenset({LEADING, STATEMENT, MENTION})
+"""Bases on which a reading needs a second one to count; all others are firm."""
 
 EMPTY = "empty"
 FAILED = "failed request"
@@ -85,9 +85,9 @@ class Reading:
         return self.value is not None
 
     @property
-    def firm(self) -> bool:
-        """Whether the reading counts without a second one."""
-        return self.readable and self.basis in FIRM
+    def soft(self) -> bool:
+        """Whether the reading needs a second one to count."""
+        return self.readable and self.basis in SOFT
 
     def __str__(self) -> str:
         return f"{self.value} ({self.basis})" if self.readable else f"unreadable: {self.basis}"
