@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import argparse
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from hedge_tasks.io.commands import PROBLEMS_FOUND, command, show
+from hedge_tasks.io.commands import PROBLEMS_FOUND, Parser, command, show
 
 if TYPE_CHECKING:
     from hedge_tasks.guard import Verdict
 
 
-def add(commands: Any) -> None:
+def add(commands: Parser) -> None:
     parser = command(commands, "ask", run, "ask a model one question, and say whether its answer is safe to use")
     parser.add_argument("question", metavar="QUESTION")
     parser.add_argument("--policy", type=Path, required=True, metavar="FILE", help="of `hedge calibrate`")

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from hedge_tasks.cli.choices import add_detectors, add_run, add_scorer, add_task, chosen_detectors, chosen_run
 from hedge_tasks.cli.choices import chosen_scorer as scorer_asked_for
-from hedge_tasks.io.commands import PROBLEMS_FOUND, command, number, show, table
+from hedge_tasks.io.commands import PROBLEMS_FOUND, Parser, command, number, show, table
 
 if TYPE_CHECKING:
     from hedge_tasks.guard.calibrate import Calibration, Check
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 _DEFAULT = ("radflag",)
 
 
-def add(commands: Any) -> None:
+def add(commands: Parser) -> None:
     text = "find a threshold below which the share of hallucinated answers is bounded, or check one on another run"
     parser = command(commands, "calibrate", run, text)
     add_run(parser)

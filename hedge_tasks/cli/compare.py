@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from loguru import logger
 
 from hedge_tasks.cli.choices import add_scorer, add_task, add_trust, chosen_scorer
-from hedge_tasks.io.commands import command, number, show, table
+from hedge_tasks.io.commands import Parser, command, number, show, table
 
 if TYPE_CHECKING:
     from hedge_tasks.detectors.scorer import Scorer
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 _RATE = "hallucination_rate"
 
 
-def add(commands: Any) -> None:
+def add(commands: Parser) -> None:
     parser = command(commands, "compare", run, "compare two runs on the same questions, or the detectors of one run")
     where = "lmms-eval's output folder, a run file, or a JSONL file of answers"
     parser.add_argument("run", type=Path, metavar="RUN_A", help=where)

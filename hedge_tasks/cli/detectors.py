@@ -9,7 +9,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from hedge_tasks.cli.choices import add_detectors, add_scorer, add_task, add_trust, chosen_detectors, chosen_scorer
-from hedge_tasks.io.commands import command, number, show, table
+from hedge_tasks.evaluation import brought_commands
+from hedge_tasks.io.commands import Parser, command, number, show, table
 
 if TYPE_CHECKING:
     from hedge_tasks.measures.detector_table import DetectorTable, Rank, Row
@@ -17,7 +18,7 @@ if TYPE_CHECKING:
     from hedge_tasks.statistics import Comparison
 
 
-def add(commands: Any) -> None:
+def add(commands: Parser) -> None:
     parser = command(commands, "detectors", run, "compare all detectors on the same answers, with their price")
     where = "lmms-eval's output folder, a run file, or a JSONL file of answers; several: mean ranks as well"
     parser.add_argument("runs", type=Path, metavar="RUN", nargs="+", help=where)
@@ -45,6 +46,8 @@ def add(commands: Any) -> None:
     add_trust(parser)
     add_task(parser)
     add_scorer(parser)
+    for add_command in brought_commands("detectors"):
+        add_command(parser)
 
 
 def run(arguments: argparse.Namespace) -> int:

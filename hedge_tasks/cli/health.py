@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import argparse
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from hedge_tasks.cli.choices import add_run, add_task
-from hedge_tasks.io.commands import PROBLEMS_FOUND, command, show, table
+from hedge_tasks.io.commands import PROBLEMS_FOUND, Parser, command, show, table
 
 if TYPE_CHECKING:
     from hedge_tasks.runs.health import Health
     from hedge_tasks.runs.run_files import Run
 
 
-def add(commands: Any) -> None:
+def add(commands: Parser) -> None:
     parser = command(commands, "health", run, "say how sound runs are: greedy servers, cut answers, missing labels")
     add_run(parser)
     add_task(parser)

@@ -9,10 +9,11 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from hedge_tasks.cli import judge_training
 from hedge_tasks.cli.choices import add_scorer, add_task, chosen_scorer
 from hedge_tasks.cli.judge_check import estimate_text, run_check, write_lines
 from hedge_tasks.cli.question import printable
-from hedge_tasks.io.commands import command, show, table
+from hedge_tasks.io.commands import Parser, command, show, table
 
 if TYPE_CHECKING:
     from hedge_tasks.adjudication import Judge, Verdict
@@ -23,7 +24,7 @@ _LISTED = 20
 """Disagreeing cases in the text; --disagreements writes all."""
 
 
-def add(commands: Any) -> None:
+def add(commands: Parser) -> None:
     parser = command(commands, "judge", run, "label a finished run anew, or check a judge against human labels")
     parser.add_argument(
         "run", type=Path, nargs="?", metavar="RUN", help="lmms-eval's output folder, a run file, or a file of answers"
@@ -53,6 +54,7 @@ def add(commands: Any) -> None:
     )
     group.add_argument("--wrong", type=Path, metavar="CASES.jsonl", help="write the cases that the judge got wrong")
     add_scorer(parser)
+    judge_training.add(parser)
 
 
 def run(arguments: argparse.Namespace) -> int:

@@ -5,22 +5,18 @@ from __future__ import annotations
 import argparse
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from hedge_tasks.io.commands import command, number, show
+from hedge_tasks.io.commands import Parser, command, number, show
 
 if TYPE_CHECKING:
     from hedge_tasks.adjudication.prompt import JudgePrompt
     from hedge_tasks.making.judging.examples import Example
 
-DATA, TRAIN = "judge-data", "judge-train"
-TWO_WORDS = {"judge data": DATA, "judge train": TRAIN}
-"""Commands of two words: `hedge judge` takes a run in that place (a run in a folder called data is `./data`)."""
 
-
-def add(commands: Any) -> None:
-    parser = command(commands, DATA, run_data, "write conversations to train a judge on, in its own words")
-    parser.prog = "hedge judge data"
+def add(commands: Parser) -> None:
+    """Add the commands to `hedge judge`, beside its run: a run in a folder called data is `./data`."""
+    parser = command(commands, "data", run_data, "write conversations to train a judge on, in its own words")
     parser.add_argument(
         "labels", type=Path, nargs="+", metavar="LABELS|RUN", help="judged answers: JSONL, CSV or a run"
     )
@@ -42,8 +38,7 @@ def add(commands: Any) -> None:
     parser.add_argument("--reports", action="store_true", help="sentences of reference reports count as right answers")
     parser.add_argument("--hold-out", type=float, default=0.2, metavar="SHARE", help="of the pictures (default: 0.2)")
     parser.add_argument("--seed", type=int, default=0, help="of the pictures held out")
-    parser = command(commands, TRAIN, run_train, "train a judge on the conversations of `hedge judge data`")
-    parser.prog = "hedge judge train"
+    parser = command(commands, "train", run_train, "train a judge on the conversations of `hedge judge data`")
     parser.add_argument("data", type=Path, metavar="DIR", help="of `hedge judge data`")
     parser.add_argument(
         "--base", required=True, metavar="MODEL", help="hub id or folder, such as Qwen/Qwen2.5-VL-3B-Instruct"

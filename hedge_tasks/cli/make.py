@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from hedge_tasks.evaluation import brought_commands
-from hedge_tasks.io.commands import PROBLEMS_FOUND, command, show, table
+from hedge_tasks.io.commands import PROBLEMS_FOUND, Parser, command, show, table
 
 if TYPE_CHECKING:
     from hedge_tasks.making.medhallu.pipeline import MedHallu
@@ -19,16 +19,11 @@ _MODEL = "model=NAME,url=..."
 _CHARACTERS_A_TOKEN = 4
 
 
-def add(commands: Any) -> None:
-    parser = commands.add_parser(
-        "make",
-        help="make a data set by a paper's construction",
-        description="Make a data set by a paper's construction.",
-    )
-    made = parser.add_subparsers(title="data sets", required=True, metavar="SET")
-    _add_medhallu(made)
-    for add_command in brought_commands("makings"):
-        add_command(made)
+def add(commands: Parser) -> None:
+    parts = commands.add_command("make", "make a data set by a paper's construction")
+    _add_medhallu(parts)
+    for add_command in brought_commands("make"):
+        add_command(parts)
 
 
 def _add_medhallu(made: Any) -> None:

@@ -12,7 +12,7 @@ from textwrap import wrap
 from typing import TYPE_CHECKING, Any
 
 from hedge_tasks.cli.choices import add_run, add_scorer, add_task, chosen_run, chosen_scorer
-from hedge_tasks.io.commands import command, number, show
+from hedge_tasks.io.commands import Parser, command, number, show
 
 if TYPE_CHECKING:
     from hedge_tasks.data.answers import AnswerSet
@@ -25,7 +25,7 @@ _MARKS = {"baseline": "A0", "clean": "clean", "noisy": "noisy"}
 _ENDS = {"length": "  [cut at the token limit]", "filtered": "  [stopped by a content filter]"}
 
 
-def add(commands: Any) -> None:
+def add(commands: Parser) -> None:
     parser = command(commands, "show", run, "show the clusters of one question")
     add_run(parser)
     parser.add_argument("--id", required=True, help="the question's id")

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import argparse
 from pathlib import Path
-from typing import Any
 
 from hedge_tasks.cli.choices import add_detectors, add_trust, chosen_detectors
-from hedge_tasks.io.commands import command, show
+from hedge_tasks.io.commands import Parser, command, show
 
 
-def add(commands: Any) -> None:
+def add(commands: Parser) -> None:
     parser = command(commands, "report", run, "write one self-contained HTML page about finished runs")
     parser.add_argument("runs", type=Path, nargs="+", metavar="RUN", help="output folders of lmms-eval, or run files")
     parser.add_argument(

@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING, Any
 
 from hedge_tasks.cli.choices import add_detectors, add_run, add_scorer, add_task, chosen_detectors, chosen_scorer
 from hedge_tasks.cli.summary import as_json, as_text
-from hedge_tasks.io.commands import command, show
+from hedge_tasks.io.commands import Parser, command, show
 
 if TYPE_CHECKING:
     from hedge_tasks.detectors.scorer import Scorer
     from hedge_tasks.runs.run_files import Run
 
 
-def add(commands: Any) -> None:
+def add(commands: Parser) -> None:
     parser = command(commands, "rescore", run, "new numbers from a run or an answer store, without the model")
     add_run(parser, metavar="RUN|STORE")
     parser.add_argument("--out", type=Path, metavar="SCORES.jsonl", help="write the scores of every question")

@@ -9,14 +9,11 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from hedge_tasks.io.commands import PROBLEMS_FOUND, command, show, table
+from hedge_tasks.io.commands import PROBLEMS_FOUND, Parser, command, show, table
 
 
-def add(commands: Any) -> None:
-    parser = commands.add_parser(
-        "store", help="look into an answer store, export, import, merge and verify", description="Answer stores."
-    )
-    parts = parser.add_subparsers(title="commands", required=True, metavar="COMMAND")
+def add(commands: Parser) -> None:
+    parts = commands.add_command("store", "look into an answer store, export, import, merge and verify")
 
     info = command(parts, "info", _info, "say what is in a store, by definition")
     _store_argument(info)

@@ -17,7 +17,7 @@ from hedge_tasks.cli.choices import (
     chosen_scorer,
 )
 from hedge_tasks.cli.question import printable
-from hedge_tasks.io.commands import command, number, show, table
+from hedge_tasks.io.commands import Parser, command, number, show, table
 
 if TYPE_CHECKING:
     from hedge_tasks.measures.sweep import Point
@@ -29,7 +29,7 @@ _MOST_COLUMNS = 5
 _LARGEST = 10_000
 
 
-def add(commands: Any) -> None:
+def add(commands: Parser) -> None:
     parser = command(commands, "sweep", run, "AUROC against the number of answers, or the perturbation's strength")
     add_run(parser)
     parser.add_argument(

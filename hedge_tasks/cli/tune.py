@@ -8,13 +8,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from hedge_tasks.cli.choices import add_run, add_scorer, add_task, chosen_run, chosen_scorer
-from hedge_tasks.io.commands import command, number, show, table
+from hedge_tasks.io.commands import Parser, command, number, show, table
 
 if TYPE_CHECKING:
     from hedge_tasks.measures.threshold_report import Tried, TuningReport
 
 
-def add(commands: Any) -> None:
+def add(commands: Parser) -> None:
     parser = command(commands, "tune", run, "choose the embedding threshold of a run, and see what that is worth")
     add_run(parser)
     parser.add_argument("--target", metavar="NAME", help="detector whose AUROC is tuned: se (default), radflag or vase")
