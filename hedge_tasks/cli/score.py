@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from hedge_tasks.cli.choices import add_detectors, chosen_detectors
-from hedge_tasks.cli.summary import as_json, as_text
+from hedge_tasks.cli.summary import as_text
 from hedge_tasks.io.commands import Parser, command, show
 
 if TYPE_CHECKING:
@@ -83,12 +83,10 @@ def run(arguments: argparse.Namespace) -> int:
         "clusters_given": len(given),
         **summarise(scores),
     }
-    text = as_text(summary)
-    facts = as_json(summary)
+    block, more = "", {}
     if claims:
         block, more = block_of(claims, *measured_claims(claims, Run(str(arguments.answers), "", ())))
-        facts, text = {**facts, **more}, f"{text}\n\n{block}"
-    show(arguments, facts, text)
+    show(arguments, {**summary, **more}, as_text(summary), block)
     return 0
 
 
