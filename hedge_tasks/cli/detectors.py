@@ -131,8 +131,8 @@ def _table(found: DetectorTable) -> Table:
             "seconds": row.seconds,
             "estimate": row.estimate,
             "within": row.within,
-            "difference": row.difference and row.difference.number,
-            "p_value": row.difference and row.difference.p_value,
+            "difference": None if row.difference is None else row.difference.number,
+            "p_value": None if row.difference is None else row.difference.p_value,
             "p_holm": row.p_holm,
         }
         for row in found.rows
@@ -161,7 +161,7 @@ def _fusion(found: Fusion) -> Table:
 
 
 def _ranks(ranks: Sequence[Rank], n_runs: int) -> Table:
-    from hedge_tasks.numbers import Column, Format, Number, Table
+    from hedge_tasks.numbers import Cell, Column, Format, Number, Table
 
     title = f"mean rank over {n_runs} runs of the {len(ranks)} detectors that all of them have; 95 % by resampling runs"
     columns = [
@@ -169,7 +169,7 @@ def _ranks(ranks: Sequence[Rank], n_runs: int) -> Table:
         Column("rank", format=Format(digits=2)),
         Column("interval", "95 %", show="interval", of="rank"),
     ]
-    rows = [
+    rows: list[dict[str, Cell]] = [
         {"detector": rank.detector, "rank": Number(rank.mean, interval=rank.interval, n=n_runs, unit="run")}
         for rank in ranks
     ]

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from hedge_tasks.evaluation import brought_commands
-from hedge_tasks.io.commands import PROBLEMS_FOUND, Parser, command, show, table
+from hedge_tasks.io.commands import PROBLEMS_FOUND, Parser, add_out, command, show
 
 if TYPE_CHECKING:
     from hedge_tasks.making.medhallu.pipeline import MedHallu
@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
 _MODEL = "model=NAME,url=..."
 _CHARACTERS_A_TOKEN = 4
+_ESTIMATE = {"fewest": "requests from", "most": "to", "fewest_tokens": "prompt tokens from", "most_tokens": "to"}
 
 
 def add(commands: Parser) -> None:
@@ -34,7 +35,7 @@ def _add_medhallu(made: Any) -> None:
         metavar="SOURCE",
         help="JSONL or Parquet of question, answer, knowledge; or qiaojin/PubMedQA:pqa_labeled",
     )
-    parser.add_argument("--out", type=Path, required=True, metavar="DIR", help="the set, its card, and every reply")
+    add_out(parser, "folder of the set, its card and every reply", required=True)
     parser.add_argument("--generator", required=True, metavar=_MODEL, help="writes the wrong answers")
     parser.add_argument(
         "--judge", action="append", default=[], metavar=_MODEL, help="is to be deceived; at least three times"
@@ -108,6 +109,8 @@ def _pipeline(arguments: argparse.Namespace) -> MedHallu:
 
 
 def _estimate(arguments: argparse.Namespace, pipeline: MedHallu, questions: list[Question]) -> int:
+    from hedge_tasks.numbers import Column, Table
+
     counts = pipeline.requests(len(questions))
     mean = sum(len(q.question) + len(q.answer) for q in questions) / len(questions)
     knowledge = sum(len(passage) for q in questions for passage in q.knowledge) / len(questions)
@@ -117,13 +120,15 @@ def _estimate(arguments: argparse.Namespace, pipeline: MedHallu, questions: list
     rows, facts = [], {}
     for stage, (fewest, most) in counts.items():
         prompt = (_instructions(stage) + shown[stage]) / _CHARACTERS_A_TOKEN
-        facts[stage] = {"requests": [fewest, most], "prompt_tokens": [round(fewest * prompt), round(most * prompt)]}
-        rows.append([stage, f"{fewest:,}", f"{most:,}", f"{fewest * prompt:,.0f}", f"{most * prompt:,.0f}"])
-    header = ["stage", "requests from", "to", "prompt tokens from", "to"]
+        tokens = [round(fewest * prompt), round(most * prompt)]
+        facts[stage] = {"requests": [fewest, most], "prompt_tokens": tokens}
+        numbers = zip(_ESTIMATE, (fewest, most, *tokens), strict=True)
+        rows.append({"stage": stage, **{key: f"{n:,}" for key, n in numbers}})
+    columns = [Column("stage"), *(Column(key, heading) for key, heading in _ESTIMATE.items())]
     note = (
         "Tokens at four characters each, replies not counted. From: every first candidate passes; to: none ever does."
     )
-    show(arguments, {"questions": len(questions), "stages": facts}, f"{table(header, rows)}\n{note}")
+    show(arguments, {"questions": len(questions), "stages": facts}, Table(columns, rows, notes=[note]))
     return 0
 
 
@@ -173,25 +178,25 @@ def _write_review(folder: Path, made: Production) -> None:
 
 
 def _text(made: Production) -> str:
+    from hedge_tasks.numbers import Column, Table
+
     report = made.report()
     lines = [f"{report['accepted']} of {report['records']} records accepted"]
     if made.unfinished:
         lines[0] += f"; PARTIAL: {report['unfinished']} are unfinished, run again"
-    counts = [[name, str(count)] for name, count in report["steps"].items()]
-    counts += [[f"rejected: {reason}", str(count)] for reason, count in report["rejected"].items()]
-    asked = [
-        [stage, str(report["requests"].get(stage, 0)), str(report["from_ledger"].get(stage, 0)),
-         str(report["unreadable"].get(stage, 0))]
+    steps = {**report["steps"], **{f"rejected: {reason}": count for reason, count in report["rejected"].items()}}
+    stages = [
+        {
+            "stage": stage,
+            "asked": report["requests"].get(stage, 0),
+            "kept": report["from_ledger"].get(stage, 0),
+            "unreadable": report["unreadable"].get(stage, 0),
+        }
         for stage in sorted({*report["requests"], *report["from_ledger"]})
-    ]  # fmt: skip
+    ]
     tokens = f"{report['prompt_tokens']:,} prompt and {report['completion_tokens']:,} completion tokens, as far as told"
-    return "\n".join(
-        [
-            *lines,
-            "",
-            table(["step", "times"], counts),
-            "",
-            table(["stage", "asked", "kept", "unreadable"], asked),
-            tokens,
-        ]
+    tables = (
+        Table([Column("step"), Column("times")], [{"step": name, "times": count} for name, count in steps.items()]),
+        Table([*map(Column, ("stage", "asked", "kept", "unreadable"))], stages, notes=[tokens]),
     )
+    return "\n\n".join(["\n".join(lines), *map(str, tables)])

@@ -83,7 +83,7 @@ def run(arguments: argparse.Namespace) -> int:
         "clusters_given": len(given),
         **summarise(scores),
     }
-    block, more = "", {}
+    block, more = "", dict[str, Any]()
     if claims:
         block, more = block_of(claims, *measured_claims(claims, Run(str(arguments.answers), "", ())))
     show(arguments, {**summary, **more}, as_text(summary), block)
