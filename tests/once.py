@@ -11,6 +11,11 @@ SHARED = "TESTS_SHARED_FOLDER"
 """Names the folder of a test run: made and removed by conftest.py, inherited by workers."""
 
 
+def programs() -> Path:
+    """The folder with `python`, `hedge` and `lmms-eval` as forks: for a PATH, or `programs() / "python"`."""
+    return Path(os.environ[SHARED]) / "bin"
+
+
 def once(name: str, make: Callable[[Path], object]) -> Path:
     """Return a folder with what `make` wrote into it, made by whoever asks first. Others wait, and only read."""
     folder = Path(os.environ[SHARED]) / name
