@@ -58,6 +58,7 @@ class StoredDocument:
         key: key of its content.
         id, question, reference, group, question_type: as in the answer set.
         n, n_noisy: clean and noisy answers asked for.
+        options: the answers that the question offers, where the model's distribution over them is asked for.
     """
 
     definition: str
@@ -69,16 +70,18 @@ class StoredDocument:
     question_type: str | None = None
     n: int = 1
     n_noisy: int = 0
+    options: tuple[str, ...] = ()
 
     def to_dict(self) -> dict[str, Any]:
-        return {name: value for name, value in asdict(self).items() if value is not None}
+        fields = {name: value for name, value in asdict(self).items() if value is not None and name != "options"}
+        return {**fields, **({"options": list(self.options)} if self.options else {})}
 
     @classmethod
     def from_dict(cls, fields: object, where: str = "document") -> StoredDocument:
         """Check and build. Raises DataError that names `where`."""
         try:
             assert isinstance(fields, Mapping)
-            document = cls(**fields)
+            document = cls(**{**fields, "options": tuple(fields.get("options") or ())})
         except (AssertionError, TypeError) as error:
             raise DataError(f"{where}: this is no document of an answer store") from error
         texts = (document.definition, document.key, document.id, document.question)
@@ -87,6 +90,7 @@ class StoredDocument:
         if not (
             all(isinstance(text, str) for text in texts)
             and all(text is None or isinstance(text, str) for text in optional)
+            and all(isinstance(option, str) for option in document.options)
             and all(isinstance(count, int) and 0 <= count <= _MOST_ANSWERS for count in counts)
         ):
             raise DataError(f"{where}: this is no document of an answer store")
