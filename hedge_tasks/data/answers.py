@@ -210,6 +210,27 @@ class Drawn:
     sha256: CleanText
 
 
+OPTION = "option:"
+"""What the name of a forced pass begins with that is about an offered answer; the option follows."""
+
+
+def option_logprobs(forced: Mapping[str, Answer]) -> dict[str, float]:
+    """Log-probability of each offered answer as the whole reply, in nats; empty where they were not asked for.
+
+    Args:
+        forced: of an answer set; an option whose pass failed is not there, so compare with what was offered.
+
+    Example:
+        >>> option_logprobs({"option:yes": Answer("yes", -0.25, 2), "blank": Answer("a cyst", -1.0, 3)})
+        {'yes': -0.5}
+    """
+    return {
+        name.removeprefix(OPTION): answer.mean_logprob * answer.n_tokens
+        for name, answer in forced.items()
+        if name.startswith(OPTION) and answer.mean_logprob is not None and answer.n_tokens
+    }
+
+
 @dataclass(frozen=True, slots=True)
 class AnswerSet:
     """All the answers to one question.
