@@ -41,7 +41,7 @@ def test_score_prints_a_summary_and_writes_scores(
     out = tmp_path / "scores.jsonl"
     assert main(["score", str(answers), "--clustering", "exact", "--out", str(out)]) == 0
     printed = capsys.readouterr().out
-    assert "4 questions, 4 labelled, 50.0% of them hallucinated" in printed
+    assert "4 questions, 4 labelled, 50.0 % of them hallucinated" in printed
     assert re.search(r"^se +3 +1\.0000 ", printed, re.MULTILINE)
     rows = [json.loads(row) for row in out.read_text().splitlines()]
     assert [set(row) for row in rows] == [{"id", *USUAL, "cluster_ids"}] * 4
@@ -73,7 +73,7 @@ def test_without_labels_there_is_no_auroc(tmp_path: Path, capsys: pytest.Capture
 def test_one_class_is_undefined_with_the_reason(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = write(tmp_path / "a.jsonl", line(0, "ab", 1), line(1, "aa", 1))
     assert main(["score", str(path), "--clustering", "exact"]) == 0
-    assert "are undefined: " in capsys.readouterr().out
+    assert "undefined: se, " in capsys.readouterr().out
 
 
 @pytest.mark.parametrize(

@@ -32,7 +32,10 @@ _PLAIN = (*_DOCUMENT, "claims", "baseline", "answers")
 _OURS = ("store", "verdict", "scores", "sampled", "drawn", "crc32")
 """What lines that this package wrote have besides."""
 
-_ANSWER = ("text", "mean_logprob", "n_tokens", "logprobs", "tokens", "alternatives", "finish")
+_ANSWER = (
+    *("text", "mean_logprob", "n_tokens", "logprobs", "tokens", "alternatives", "finish"),
+    *("end_logprob", "thought", "no_logprob", "served"),
+)
 _COLUMNS = (*_DOCUMENT, "condition", "text", "mean_logprob", "n_tokens")
 _CONDITIONS = ("baseline", "clean", "noisy")
 

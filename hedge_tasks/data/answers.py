@@ -40,7 +40,7 @@ def _label(value: object) -> object:
         return None
     if isinstance(value, bool) or value not in (0, 1):
         raise DataError(f"expected 0 (supported), 1 (hallucinated) or null, got {outside.shown(value)}")
-    return int(value)
+    return int(value)  # type: ignore[call-overload,unused-ignore]
 
 
 def _id(value: object) -> object:
@@ -97,12 +97,47 @@ class Draw:
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
-    """One sampled answer.
+class Thought:
+    """What a model thought before it answered: a price, and evidence.
 
     Attributes:
-        text: what the model wrote, surrounding whitespace removed. May be empty. What no file can hold (a lone
-            surrogate, NUL) becomes U+FFFD.
+        n_tokens: its length, with the marks around it.
+        mean_logprob: of these tokens, in nats per token; None where it is not known.
+    """
+
+    n_tokens: Annotated[int, Strict(), Field(ge=0)]
+    mean_logprob: LogProbability | None = None
+
+    def to_dict(self) -> dict[str, Any]:
+        mean = {} if self.mean_logprob is None else {"mean_logprob": _written_logprob(self.mean_logprob)}
+        return {"n_tokens": self.n_tokens, **mean}
+
+
+@dataclass(frozen=True, slots=True)
+class Served:
+    """Who answered, as the server's reply says.
+
+    Attributes:
+        model: name of the model; of a path its last part.
+        provider: of the model, as gateways tell it.
+        system_fingerprint: of the server's software and settings.
+    """
+
+    model: CleanText | None = None
+    provider: CleanText | None = None
+    system_fingerprint: CleanText | None = None
+
+    def to_dict(self) -> dict[str, Any]:
+        return {name: value for name, value in asdict(self).items() if value is not None}
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """One sampled answer: its words, not its thoughts.
+
+    Attributes:
+        text: what the model wrote behind its thoughts, surrounding whitespace removed. May be empty. Where a thought
+            has no end, all that was written. What no file can hold (a lone surrogate, NUL) becomes U+FFFD.
         mean_logprob: mean log-probability of its tokens in nats per token, over the model's distribution at
             temperature 1, special tokens left out. None where the model does not tell.
         n_tokens: number of tokens behind that mean.
@@ -110,6 +145,10 @@ class Answer:
         tokens: text and log-probability (nats) of each token, where they are known; they need not add up to the text.
         alternatives: for each of the tokens the likeliest ones in its place, itself perhaps among them, as text and
             log-probability; None where they are not known.
+        end_logprob: log-probability of the end token (nats), where the model ended the answer and tells.
+        thought: what it thought before; None without a thought, or where nothing is known of it.
+        no_logprob: why the answer has no log-probability although the model told some.
+        served: who answered, where a server says so. Says nothing about the answer itself.
     """
 
     text: Text
@@ -118,6 +157,10 @@ class Answer:
     finish: Finish | None = None
     tokens: tuple[Token, ...] | None = None
     alternatives: tuple[tuple[Token, ...], ...] | None = None
+    end_logprob: LogProbability | None = None
+    thought: Thought | None = None
+    no_logprob: CleanText | None = None
+    served: Served | None = field(default=None, compare=False)
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "text", outside.clean(self.text))
@@ -127,8 +170,7 @@ class Answer:
     def to_dict(self) -> dict[str, Any]:
         fields: dict[str, Any] = {"text": self.text}
         if self.mean_logprob is not None:
-            # JSON has no infinity; an impossible answer (probability 0) is written as the string "-inf".
-            fields["mean_logprob"] = "-inf" if self.mean_logprob == -math.inf else self.mean_logprob
+            fields["mean_logprob"] = _written_logprob(self.mean_logprob)
         if self.n_tokens is not None:
             fields["n_tokens"] = self.n_tokens
         if self.finish is not None:
@@ -137,6 +179,14 @@ class Answer:
             fields["tokens"] = _written_tokens(self.tokens)
         if self.alternatives is not None:
             fields["alternatives"] = [_written_tokens(of) for of in self.alternatives]
+        if self.end_logprob is not None:
+            fields["end_logprob"] = _written_logprob(self.end_logprob)
+        if self.thought is not None:
+            fields["thought"] = self.thought.to_dict()
+        if self.no_logprob is not None:
+            fields["no_logprob"] = self.no_logprob
+        if self.served is not None:
+            fields["served"] = self.served.to_dict()
         return fields
 
     @classmethod
@@ -158,6 +208,27 @@ class Drawn:
     definition: CleanText
     document: CleanText
     sha256: CleanText
+
+
+OPTION = "option:"
+"""What the name of a forced pass begins with that is about an offered answer; the option follows."""
+
+
+def option_logprobs(forced: Mapping[str, Answer]) -> dict[str, float]:
+    """Log-probability of each offered answer as the whole reply, in nats; empty where they were not asked for.
+
+    Args:
+        forced: of an answer set; an option whose pass failed is not there, so compare with what was offered.
+
+    Example:
+        >>> option_logprobs({"option:yes": Answer("yes", -0.25, 2), "blank": Answer("a cyst", -1.0, 3)})
+        {'yes': -0.5}
+    """
+    return {
+        name.removeprefix(OPTION): answer.mean_logprob * answer.n_tokens
+        for name, answer in forced.items()
+        if name.startswith(OPTION) and answer.mean_logprob is not None and answer.n_tokens
+    }
 
 
 @dataclass(frozen=True, slots=True)
@@ -343,5 +414,10 @@ def _json(fields: dict[str, Any], report: Mapping[str, Any] | None) -> str:
     return json.dumps(fields | ({_REPORT: report} if report else {}), ensure_ascii=False)
 
 
+def _written_logprob(value: float) -> float | str:
+    """JSON has no infinity; what is impossible (probability 0) is written as the string "-inf"."""
+    return "-inf" if value == -math.inf else value
+
+
 def _written_tokens(tokens: Sequence[tuple[str, float]]) -> list[list[Any]]:
-    return [[text, "-inf" if p == -math.inf else p] for text, p in tokens]
+    return [[text, _written_logprob(p)] for text, p in tokens]

@@ -193,8 +193,8 @@ def _no_constant(name: str) -> float:
 def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     made = dict(pairs)
     if len(made) < len(pairs):
-        names = [key for key, _ in pairs]
-        twice = next(key for i, key in enumerate(names) if key in names[:i])
+        seen: set[str] = set()
+        twice = next(key for key, _ in pairs if key in seen or seen.add(key))  # type: ignore[func-returns-value]
         raise ValueError(f"the key {shown(clean(twice))} is given twice")
     return made
 

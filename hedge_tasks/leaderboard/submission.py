@@ -40,7 +40,12 @@ LICENCE = "texts"
 
 _DISTRIBUTIONS = ("lmms-eval", "torch", "transformers", "sentence-transformers", "numpy", "scipy", "scikit-learn")
 _READ_TEXTS = frozenset({"lexical", "degree_jaccard", "eccentricity_jaccard", "eigv_jaccard"})
-_OF_TEXTS = frozenset({"relations", "cosines", "question", "forced_blank", "forced_reworded", "forced_truth", "claims"})
+_OF_TEXTS = frozenset(
+    {
+        *("relations", "cosines", "question", "claims"),
+        *("forced_blank", "forced_reworded", "forced_truth", "forced_options"),
+    }
+)
 _OURS = "hedge_tasks."
 
 

@@ -65,11 +65,10 @@ from hedge_tasks.replies import spoken_text
 from hedge_tasks.runs.evidence import KeptEvidence, joined, keep
 from hedge_tasks.runs.protocols import protocol_of
 from hedge_tasks.runs.run_files import FOLDER
-from hedge_tasks.sampling.forced import passes_needed
-from hedge_tasks.sampling.plan import SamplingPlan, draw_seed
+from hedge_tasks.sampling.forced import OPTIONS, passes_needed
+from hedge_tasks.sampling.plan import SamplingPlan, SecondStage, draw_seed
 from hedge_tasks.sampling.prompts import Prompt, load_prompt
 from hedge_tasks.sampling.requests import SampleRequest
-from hedge_tasks.sampling.second_stage import SecondStage
 from hedge_tasks.scoring.claim_files import SETTING as CLAIMS
 
 
@@ -136,7 +135,9 @@ class HedgeTask(ConfigurableMessagesTask):
         return spoken(answer)
 
     def choices(self, document: Mapping[str, Any]) -> Sequence[str] | None:
-        """The texts that answer a document's question, for `guided: true`. Default: None, its answers are free.
+        """The texts that answer a document's question, for `guided: true` and for the model's distribution over them.
+
+        Default: None, its answers are free.
 
         An empty sequence leaves this question free in a task whose second stage has questions with such texts.
         """
@@ -186,10 +187,11 @@ class HedgeTask(ConfigurableMessagesTask):
     def _tell_filters(self) -> None:
         """The rows of the table say which detectors score; each pipeline asks the model that it clusters with."""
         known = frozenset(names())
-        metrics = self._aggregation_list.values()
+        metrics = list(self._aggregation_list.values())
         asked = [name for metric in metrics for name in getattr(metric, "detectors", ()) if name in known]
         asked += asked_detectors()
-        self._forced = passes_needed([need for name in asked for need in get(name).needs])
+        of_metrics = [need for metric in metrics for need in getattr(metric, "needs", ())]
+        self._forced = passes_needed([*of_metrics, *(need for name in asked for need in get(name).needs)])
         for ensemble in self._filters:
             backend = None
             for step in ensemble.filters:
@@ -323,6 +325,7 @@ class HedgeTask(ConfigurableMessagesTask):
             group=data.groups[doc_id] or None,
             question_type=data.question_type(doc),
             choices=self._choices(doc),
+            options=tuple(self.choices(doc) or ()) if OPTIONS in self._forced else (),
         )
 
     def _sample_request(self, **of_document: Any) -> SampleRequest:

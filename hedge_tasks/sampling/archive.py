@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from hedge_tasks.data.answers import Answer, AnswerSet, Draw
+from hedge_tasks.data.answers import Answer, AnswerSet, Draw, option_logprobs
 from hedge_tasks.errors import DataError, unknown
 from hedge_tasks.sampling.definition import Definition
 from hedge_tasks.sampling.forced import CONDITION, forced_keys
@@ -131,7 +131,7 @@ def export(store: AnswerStore, definition: Definition, n: int | None = None) -> 
         if _is_complete(answers):
             present = {condition: [(k, a) for k, a in of if a is not None] for condition, of in answers.items()}
             provenance = {"definition": definition.model_dump(), "document": document.key}
-            keys = forced_keys(definition, document.key, document.question, present["baseline"][0][1])
+            keys = _forced_keys(definition, document, present["baseline"][0][1])
             forced = {name: answer for name, key in keys.items() if (answer := store.get(key)) is not None}
             lines.append({**answer_set_of(document, present, forced).to_dict(), PROVENANCE: provenance})
         else:
@@ -173,7 +173,7 @@ def import_lines(store: AnswerStore, lines: Iterable[tuple[str, Mapping[str, Any
             )
             for draw, answer in zip(draws, answer_set.answers, strict=True)
         ]
-        keys = forced_keys(definition, document.key, document.question, answer_set.baseline)
+        keys = _forced_keys(definition, document, answer_set.baseline)
         records += [
             FinishedDraw(keys[name], answer, document.id, CONDITION, 0)
             for name, answer in answer_set.forced.items()
@@ -238,6 +238,10 @@ def _answers(store: AnswerStore, definition: Definition, document: StoredDocumen
     return found
 
 
+def _forced_keys(definition: Definition, document: StoredDocument, baseline: Answer) -> dict[str, str]:
+    return forced_keys(definition, document.key, document.question, baseline, document.options)
+
+
 def _is_complete(answers: _Answers) -> bool:
     return all(answer is not None for of in answers.values() for _, answer in of)
 
@@ -251,7 +255,7 @@ def _places(store: AnswerStore) -> dict[str, tuple[str, str, int]]:
             for key, draw in _draws(definition, document, n, n_noisy):
                 places[key] = (document.id, draw.condition, draw.index)
                 if draw.condition == "baseline" and (baseline := store.get(key)) is not None:
-                    for forced in forced_keys(definition, document.key, document.question, baseline).values():
+                    for forced in _forced_keys(definition, document, baseline).values():
                         places[forced] = (document.id, CONDITION, 0)
                     for checked in check_keys(definition, document.key, document.question, draw):
                         places[checked] = (document.id, "image check", 0)
@@ -274,5 +278,6 @@ def _imported(where: str, line: Mapping[str, Any]) -> tuple[Definition, StoredDo
         question_type=answer_set.question_type,
         n=len(answer_set.clean),
         n_noisy=len(answer_set.noisy),
+        options=tuple(option_logprobs(answer_set.forced)),
     )
     return definition, document, answer_set

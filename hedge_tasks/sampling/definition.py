@@ -16,7 +16,7 @@ from hedge_tasks.io.records import Objects, Record
 from hedge_tasks.sampling.plan import NOT_OF_THE_ANSWER, SamplingPlan
 from hedge_tasks.sampling.prompts import Prompt
 
-FORMAT = 1
+FORMAT = 2
 """Part of every key: raise it when the same definition would no longer give the same answer."""
 
 _SAMPLING = ("temperature", "baseline_temperature", "seed", "perturbation")

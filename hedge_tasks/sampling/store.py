@@ -23,7 +23,7 @@ from pydantic import Field
 
 from hedge_tasks.data.answers import Answer
 from hedge_tasks.io.keyed_log import KeyedLog, Line
-from hedge_tasks.io.records import Objects, OpenRecord, Record
+from hedge_tasks.io.records import Items, Objects, OpenRecord, Record
 from hedge_tasks.sampling.definition import Definition
 
 KIND = "answers"
@@ -56,6 +56,7 @@ class StoredDocument(Record):
         key: key of its content.
         id, question, reference, group, question_type: as in the answer set.
         n, n_noisy: clean and noisy answers asked for.
+        options: the answers that the question offers, where the model's distribution over them is asked for.
     """
 
     definition: str
@@ -67,6 +68,7 @@ class StoredDocument(Record):
     question_type: str | None = None
     n: NumberOfAnswers = 1
     n_noisy: NumberOfAnswers = 0
+    options: Items[str] = ()
 
 
 class _Report(OpenRecord):

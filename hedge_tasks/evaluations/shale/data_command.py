@@ -6,14 +6,14 @@ import argparse
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from hedge_tasks.io.commands import PROBLEMS_FOUND, command, show, table
+from hedge_tasks.io.commands import PROBLEMS_FOUND, Parser, command, show, table
 
 if TYPE_CHECKING:
     from hedge_tasks.data.local_data import Built
     from hedge_tasks.evaluations.shale.released import Released
 
 
-def add(commands: Any) -> None:
+def add(commands: Parser) -> None:
     parser = command(commands, "shale", _check, "check your download of SHALE, and build the data set from it")
     parser.add_argument(
         "--dir", type=Path, metavar="DIR", required=True, help="folder with Query/*.json (or query_json/) and Image/"
