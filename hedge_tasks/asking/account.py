@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterable
 from dataclasses import asdict, dataclass, fields
 from typing import Any
 
@@ -94,10 +93,23 @@ class Account:
             self.stages[stage] = self.stages.get(stage, Counts()) + counts
 
 
-def together(accounts: Iterable[Account]) -> Account:
-    """One account of several."""
+def account_of(*askers: object) -> Account:
+    """One account of all that some things have asked: their attribute `account`, and those of their `parts`."""
     whole = Account()
-    for account in accounts:
-        for stage, counts in account.stages.items():
-            whole._add(stage, counts)
+    for asker in askers:
+        own = asker if isinstance(asker, Account) else getattr(asker, "account", None)
+        of_parts = [account_of(part) for part in getattr(asker, "parts", ())]
+        for account in [*([own] if isinstance(own, Account) else []), *of_parts]:
+            for stage, counts in account.stages.items():
+                whole._add(stage, counts)
     return whole
+
+
+def asked(*askers: object) -> tuple[dict[str, Any], list[str]]:
+    """What a command says of its asking: for JSON under `asked`, and as a line; nothing where nothing was asked.
+
+    Args:
+        askers: As for `account_of`.
+    """
+    account = account_of(*askers)
+    return ({"asked": account.to_dict()}, [f"asked: {account}"]) if account.stages else ({}, [])

@@ -161,7 +161,7 @@ class ServedModel:
         tokens = (None, None) if found.usage is None else (found.usage.prompt_tokens, found.usage.completion_tokens)
         if self._on_usage is not None and found.usage is not None:
             self._on_usage(self.name, found.usage.prompt_tokens, found.usage.completion_tokens)
-        return Reply(found.text, found.finish, found.model, *tokens, seconds)
+        return Reply(found.text, found.finish, found.model, tokens[0], tokens[1], seconds)
 
     def replies(self, prepared: Sequence[Prepared]) -> Generator[list[tuple[int, ReplyOrFailure]], None, None]:
         def call(position: int, stop: threading.Event) -> ReplyOrFailure:
@@ -184,7 +184,11 @@ class ServedModel:
         return connect(self.name, who=self.who, **self._where)  # type: ignore[arg-type]
 
     def _settings(self, request: Request) -> dict[str, Any]:
-        settings = {"temperature": request.temperature, "max_tokens": request.max_tokens, **request.limits}
+        settings: dict[str, Any] = {
+            "temperature": request.temperature,
+            "max_tokens": request.max_tokens,
+            **request.limits,
+        }
         if request.seed is not None:
             settings["seed"] = request.seed
         if request.schema:

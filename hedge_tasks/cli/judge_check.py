@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 def run_check(arguments: argparse.Namespace, judge: Judge) -> int:
     from hedge_tasks.adjudication import NO_ANSWER, keep_labels
     from hedge_tasks.adjudication.check import check, check_categories, facets, read_checked
+    from hedge_tasks.asking.account import asked
 
     columns = dict(_pair(text) for text in arguments.column)
     cases, human = read_checked(
@@ -40,14 +41,16 @@ def run_check(arguments: argparse.Namespace, judge: Judge) -> int:
         write_lines(arguments.wrong, [_wrong(*row) for row in checks["labels"].wrong])
     others = _others(arguments, judge, cases)
     beside = {name: _beside(name, human, about, {_title(judge): verdicts, **others}) for name in checks}
+    cost, cost_lines = asked(judge)
     facts = {
         "file": str(arguments.check),
         "judge": judge.settings(),
+        **cost,
         **{name: {**_check_json(of), "beside": [_beside_json(one) for one in beside[name]]}
            for name, of in checks.items()},
     }  # fmt: skip
     text = "\n\n".join(f"{_check_text(name, of)}\n\n{_beside_text(beside[name])}" for name, of in checks.items())
-    show(arguments, facts, f"{_title(judge)} against {arguments.check}\n\n{text}")
+    show(arguments, facts, "\n\n".join([f"{_title(judge)} against {arguments.check}", text, *cost_lines]))
     return 0
 
 
