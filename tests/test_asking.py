@@ -19,11 +19,12 @@ from hedge_tasks.adjudication import Case, judge_from, keep_labels
 from hedge_tasks.asking.account import Account, account_of, asked
 from hedge_tasks.asking.asker import Asker, Query, QueryResult
 from hedge_tasks.asking.log import Kept, Reply, ReplyLog
-from hedge_tasks.asking.models import Prepared, ReplyOrFailure, ServedModel, model_from
+from hedge_tasks.asking.models import LocalModel, ReplyOrFailure, Request, ServedModel, model_from
 from hedge_tasks.asking.reading import Unreadable, by_schema, read_object
 from hedge_tasks.asking.template import Template, load_template, parse_template
 from hedge_tasks.claims import Asked, Passage, build_decomposition, build_entailment
 from hedge_tasks.cli import main
+from hedge_tasks.data.answers import Answer
 from hedge_tasks.errors import ConfigError, DataError, HedgeError
 from hedge_tasks.making.asking import Asking
 from hedge_tasks.serving.failures import RequestFailed
@@ -59,13 +60,13 @@ class Scripted:
         self.left = list(outcomes)
         self.seen: list[Any] = []
 
-    def reply(self, prepared: Prepared, stop: threading.Event) -> ReplyOrFailure:
-        self.seen.append(prepared())
+    def reply(self, request: Request, stop: threading.Event) -> ReplyOrFailure:
+        self.seen.append(request)
         outcome = self.left.pop(0)
         return outcome if isinstance(outcome, RequestFailed) else Reply(outcome, None, None, 10, 2, 0.5)
 
-    def replies(self, prepared: Sequence[Prepared]) -> Generator[list[tuple[int, ReplyOrFailure]], None, None]:
-        for i, one in enumerate(prepared):
+    def replies(self, requests: Sequence[Request]) -> Generator[list[tuple[int, ReplyOrFailure]], None, None]:
+        for i, one in enumerate(requests):
             yield [(i, self.reply(one, threading.Event()))]
 
     def check(self) -> None: ...
@@ -78,7 +79,7 @@ def query(thing: str = "a leaf", **more: Any) -> Query[str]:
 
 
 def again(model: Scripted) -> list[bool]:
-    return [request.messages[-1]["content"][-1]["text"] == "Once more." for request in model.seen]
+    return [request.conversation()[-1]["content"][-1]["text"] == "Once more." for request in model.seen]
 
 
 # --- prompts ----------------------------------------------------------------------------------------------------------
@@ -311,6 +312,28 @@ def test_many_threads_share_a_log_and_an_account(tmp_path: Path) -> None:
             thread.join()
     assert account.of("requests") == {"0": 80, "1": 80}
     assert len(ReplyLog(tmp_path)) == 160
+
+
+class Adapter:
+    """Says how it was asked."""
+
+    chat_template = ""
+
+    def answer_conversations(self, conversations: Sequence[Any], **how: Any) -> list[Answer]:
+        return [Answer(f"{len(conversations)} {how['max_new_tokens']}") for _ in conversations]
+
+
+def test_a_batch_of_a_local_model_is_asked_alike_and_a_broken_picture_spoils_no_other() -> None:
+    def broken() -> list[Any]:
+        raise OSError("truncated")
+
+    model = LocalModel("m", dict, Adapter, batch_size=2)
+    tokens = [5, 5, 5, 9, 9, 5]
+    requests = [Request(lambda: [{"role": "user", "content": "x"}], tokens_) for tokens_ in tokens]
+    requests[4] = Request(broken, 9)
+    outcomes = dict(one for batch in model.replies(requests) for one in batch)
+    said = [one.text if isinstance(one, Reply) else str(one) for _, one in sorted(outcomes.items())]
+    assert said == ["2 5", "2 5", "1 5", "1 9", "its images cannot be read (truncated)", "1 5"]
 
 
 # --- the account ------------------------------------------------------------------------------------------------------

@@ -56,16 +56,12 @@ class Account:
         self.stages: dict[str, Counts] = {}
         self._lock = threading.Lock()
 
-    def count(self, stage: str, reply: Reply, *, cached: bool) -> None:
-        """Count a reply."""
-        if cached:
-            return self._add(stage, Counts(cached=1))
-        tokens = (reply.prompt_tokens or 0, reply.completion_tokens or 0)
-        return self._add(stage, Counts(1, 0, 0, 0, *tokens, reply.seconds or 0.0))
-
-    def count_unreadable(self, stage: str) -> None:
-        """Count a reply that was counted before, and is not of the form that was asked for."""
-        self._add(stage, Counts(unreadable=1))
+    def count(self, stage: str, reply: Reply, *, cached: bool, unreadable: bool = False) -> None:
+        """Count a reply, of now or kept from before."""
+        tokens = (
+            (0, 0, 0.0) if cached else (reply.prompt_tokens or 0, reply.completion_tokens or 0, reply.seconds or 0.0)
+        )
+        self._add(stage, Counts(not cached, cached, unreadable, 0, *tokens))
 
     def count_failed(self, stage: str) -> None:
         """Count a request without a reply."""
