@@ -21,11 +21,11 @@ from hedge_tasks.errors import ConfigError, DataError
 from hedge_tasks.measures.detector_table import detector_table, mean_ranks
 from hedge_tasks.measures.fusion import RANK_MEAN, fuse
 from hedge_tasks.measures.sweep import sweep, sweep_draws, truncated
+from hedge_tasks.numbers import Number
 from hedge_tasks.plots.figures import detectors_chart, price_chart, ranks_chart, sweep_chart
 from hedge_tasks.report.detector_page import build_detector_page
 from hedge_tasks.runs.run_files import save_run
 from hedge_tasks.scoring.scorers import scorer_of
-from hedge_tasks.statistics import Estimate
 
 RUN = finished_run(60)
 SCORER = scorer_of(RUN, None)
@@ -85,13 +85,13 @@ def test_two_detectors_are_compared_at_equal_price(tmp_path: Path, capsys: pytes
     rows = {row.detector: row for row in detector_table(RUN, SCORER, ("se", "vase"), budget=6).rows}
     assert found["a"] == rows["vase"].estimate.value
     assert found["b"] == rows["se"].estimate.value
-    assert found["difference"] == pytest.approx(rows["vase"].difference.difference)
+    assert found["difference"]["value"] == pytest.approx(rows["vase"].difference.difference)
     assert main(["compare", str(path), "--metric", "vase", "--against", "se", "--budget", "1"]) == 2
     assert "vase cannot be compared: costs more than 1 draws" in capsys.readouterr().err
     assert main(["compare", str(path), str(path), "--metric", "se", "--budget", "4", "--json"]) == 0
     [found] = json.loads(capsys.readouterr().out)["comparisons"]
     assert found["metric"] == "se_auroc (4 draws)"
-    assert found["difference"] == 0
+    assert found["difference"]["value"] == 0
 
 
 def scored(values: np.ndarray, labels: np.ndarray, groups: int = 2) -> list[Scores]:
@@ -154,8 +154,8 @@ def test_what_cannot_be_fused_says_why(values: np.ndarray, labels: list[int], to
         fuse(scored(values, np.array(labels)))
 
 
-def estimate(value: float) -> Estimate:
-    return Estimate(value, 0.05, 100, 50, None, (value - 0.1, value + 0.1))
+def estimate(value: float) -> Number:
+    return Number(value, stderr=0.05, n=100, n_positive=50, interval=(value - 0.1, value + 0.1))
 
 
 def test_the_price_chart_names_what_no_cheaper_detector_reaches() -> None:

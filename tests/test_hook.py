@@ -16,9 +16,10 @@ from hedge_tasks.errors import ConfigError, DrawsFailed
 from hedge_tasks.perturb import Wording
 from hedge_tasks.sampling import Answer, AnswerSet, SamplingPlan
 from hedge_tasks.sampling.hook import MAX_ATTEMPTS, generate_samples
+from hedge_tasks.sampling.plan import SecondStage
 from hedge_tasks.sampling.prompts import Prompt, load_prompt
 from hedge_tasks.sampling.requests import DrawRequest, SampleRequest
-from hedge_tasks.sampling.second_stage import STAGES, SecondStage
+from hedge_tasks.sampling.second_stage import STAGES
 
 PICTURE = Image.new("RGB", (32, 32), (120, 60, 30))
 

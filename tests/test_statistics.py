@@ -10,7 +10,8 @@ import sys
 import numpy as np
 import pytest
 
-from hedge_tasks.statistics import Estimate, UndefinedStatistic, auroc, estimate_auroc, resampling, stratified_auroc
+from hedge_tasks.numbers import Number
+from hedge_tasks.statistics import UndefinedStatistic, auroc, estimate_auroc, resampling, stratified_auroc
 from hedge_tasks.statistics.base import midranks, two_sided_p, wilson
 
 NAN = math.nan
@@ -247,7 +248,7 @@ def test_resamples_of_groups_that_lack_a_class_are_left_out():
 
 def test_an_estimate_is_frozen():
     with pytest.raises(dataclasses.FrozenInstanceError):
-        Estimate(0.5, 0.1, 3, 1).value = 0.7
+        Number(0.5, stderr=0.1, n=3, n_positive=1).value = 0.7
 
 
 # --- stratified AUROC ------------------------------------------------------------------------------------------------

@@ -36,7 +36,9 @@ def test_a_clustered_mean_is_the_cluster_robust_regression_of_statsmodels(seed: 
     assert found.value == pytest.approx(fit.params[0], abs=1e-12)
     assert found.stderr == pytest.approx(fit.bse[0], abs=1e-12)
     for confidence in (0.8, 0.95):
-        assert found.interval(confidence) == pytest.approx(tuple(fit.conf_int(1 - confidence)[0]), abs=1e-9)
+        assert estimate_mean(values, groups, confidence=confidence).interval == pytest.approx(
+            tuple(fit.conf_int(1 - confidence)[0]), abs=1e-9
+        )
     assert (found.n, found.n_groups, found.reason) == (len(values), 9, None)
 
 
@@ -44,7 +46,7 @@ def test_a_document_without_a_group_is_one_of_its_own() -> None:
     values, _ = clustered(1)
     alone = estimate_mean(values, [None] * len(values))
     assert alone.stderr == pytest.approx(stats.sem(values), rel=1e-12)
-    assert alone.interval() == pytest.approx(tuple(stats.ttest_1samp(values, 0).confidence_interval()), rel=1e-9)
+    assert alone.interval == pytest.approx(tuple(stats.ttest_1samp(values, 0).confidence_interval()), rel=1e-9)
     # Not even of one that is called as its place.
     assert estimate_mean([1.0, 2.0, 3.0], [None, 0, 0]).n_groups == 2
 
@@ -52,7 +54,7 @@ def test_a_document_without_a_group_is_one_of_its_own() -> None:
 def test_an_undefined_mean_has_a_reason() -> None:
     nothing, one = estimate_mean([], []), estimate_mean([1.0, 3.0], ["a", "a"])
     assert (nothing.value, nothing.stderr, nothing.reason) == (None, None, "no documents")
-    assert (one.value, one.stderr, one.interval()) == (2.0, None, None)
+    assert (one.value, one.stderr, one.interval) == (2.0, None, None)
     assert "single group" in one.reason
     with pytest.raises(ValueError, match="groups has length 1"):
         estimate_mean([1.0, 2.0], ["a"])

@@ -19,11 +19,11 @@ from hedge_tasks.evaluations.vope import metrics, objects
 from hedge_tasks.evaluations.vope import tables as vope
 from hedge_tasks.evaluations.vope.judge import VopeJudge
 from hedge_tasks.measures.suite import compare, documents_of, measured, suite_of
+from hedge_tasks.numbers import Number
 from hedge_tasks.runs.run_files import Run
-from hedge_tasks.statistics import Measured
 
 
-def suite_numbers(run: Run) -> dict[str, Measured]:
+def suite_numbers(run: Run) -> dict[str, Number]:
     found = {metric.name: measured for metric, measured in measured(run)}
     assert all(m.interval is not None for m in found.values()), found
     return found

@@ -17,10 +17,9 @@ from hedge_tasks.evaluations.vope import presence
 from hedge_tasks.evaluations.vope.judge import VopeJudge
 from hedge_tasks.evaluations.vope.presence import is_present
 from hedge_tasks.evaluations.vope.rechecks import rechecks
-from hedge_tasks.sampling.plan import SamplingPlan
+from hedge_tasks.sampling.plan import SamplingPlan, SecondStage
 from hedge_tasks.sampling.prompts import load_prompt
 from hedge_tasks.sampling.requests import SampleRequest
-from hedge_tasks.sampling.second_stage import SecondStage
 
 VECTORS = {"dog": (1.0, 0.0), "puppy": (0.9, 0.2), "wolfish": (0.7, 0.7), "horse": (0.81, 0.58), "cat": (0.79, 0.62)}
 

@@ -11,6 +11,7 @@ from itertools import groupby, islice
 from typing import TYPE_CHECKING, Any, Protocol
 
 from hedge_tasks.asking.log import Reply
+from hedge_tasks.data.answers import Answer
 from hedge_tasks.errors import ConfigError, DrawsFailed, HedgeError, unknown
 from hedge_tasks.io import options
 from hedge_tasks.serving.failures import RequestFailed, ServerGone
@@ -266,7 +267,7 @@ class LocalModel:
         return [
             one
             if isinstance(one, RequestFailed)
-            else Reply(one.text.strip(), one.finish, self.name, None, one.n_tokens, seconds)
+            else Reply(one.text.strip(), one.finish, self.name, None, _written(one), seconds)
             for one in outcomes
         ]
 
@@ -349,3 +350,9 @@ def _parts(content: Any) -> list[dict[str, Any]]:
             image = part["url"]
             part["url"] = to_rgb8(image if isinstance(image, Image.Image) else Image.open(image))
     return found
+
+
+def _written(answer: Answer) -> int | None:
+    """Tokens that were written, the thought among them: what the answer cost."""
+    thought = 0 if answer.thought is None else answer.thought.n_tokens
+    return None if answer.n_tokens is None else answer.n_tokens + thought

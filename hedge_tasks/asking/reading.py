@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any, TypeVar
 
+from hedge_tasks.data.thoughts import without_thoughts
 from hedge_tasks.replies.json_objects import Twice, objects_in, whole_object
-from hedge_tasks.replies.text import without_thoughts
 
 T = TypeVar("T")
 

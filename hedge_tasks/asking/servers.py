@@ -15,6 +15,7 @@ from threading import Event
 from typing import Any, Protocol
 from urllib.parse import urlsplit
 
+from hedge_tasks.data.answers import Answer
 from hedge_tasks.errors import ConfigError, unknown
 from hedge_tasks.io.options import address
 from hedge_tasks.serving.accounts import server_and_key
@@ -123,7 +124,8 @@ class _ChatServer:
         found = self._client.ask(messages, settings, optional=_OPTIONAL, stop=stop)
         if isinstance(found, RequestFailed):
             return found
-        return Completion(self._client.redact(found.text), finish=found.finish, model=found.model, usage=found.usage)
+        text = self._client.redact(found.text)
+        return Completion(text, Answer(text, finish=found.finish), model=found.model, usage=found.usage)
 
 
 class _ForeignServer:
@@ -155,4 +157,5 @@ class _ForeignServer:
             response = self._provider.evaluate(Request(messages=without_system(messages), config=config))
         except Exception as error:  # a provider may fail in any way
             return RequestFailed(f"the request failed ({self._redact.shown(error)})", "garbled")
-        return Completion(self._redact(str(response.content or "")))
+        text = self._redact(str(response.content or ""))
+        return Completion(text, Answer(text))

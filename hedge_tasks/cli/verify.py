@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from hedge_tasks.cli.leaderboard import add_checks, facts_of, lines_of, options_of
-from hedge_tasks.io.commands import PROBLEMS_FOUND, command, show
+from hedge_tasks.io.commands import PROBLEMS_FOUND, Parser, command, show
 
 if TYPE_CHECKING:
     from hedge_tasks.runs.integrity import Inspection
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 _LISTED = 20
 
 
-def add(commands: Any) -> None:
+def add(commands: Parser) -> None:
     text = "check that run files are as they were written, or the chain from a submission to its run and store"
     parser = command(commands, "verify", run, f"{text}; exit code 1 if something is wrong")
     parser.add_argument(

@@ -17,7 +17,8 @@ from hedge_tasks.detectors.builtin.lexical import samples_pairs
 from hedge_tasks.detectors.clock import Clock, on
 from hedge_tasks.detectors.evidence import Evidence, evidence_of
 from hedge_tasks.errors import DataError
-from hedge_tasks.statistics import Estimate, StratifiedAuroc, estimate_auroc, stratified_auroc
+from hedge_tasks.numbers import Number
+from hedge_tasks.statistics import StratifiedAuroc, estimate_auroc, stratified_auroc
 
 SCORE_NAMES = ("se", "radflag", "vase")
 """The detectors of the HEDGE paper: what is shown first."""
@@ -211,7 +212,7 @@ def score_answers(
     return score_clustered(answer_set, alpha=alpha)
 
 
-def detection_auroc(scores: Sequence[Scores], name: str, **options: Any) -> Estimate:
+def detection_auroc(scores: Sequence[Scores], name: str, **options: Any) -> Number:
     """ROC-AUC of one detector against the labels, over the documents that have both.
 
     Undefined (no labels, one class, a detector that this data cannot have) comes back with the reason.
@@ -223,25 +224,25 @@ def detection_auroc(scores: Sequence[Scores], name: str, **options: Any) -> Esti
     return with_reasons(estimate, [s.left_out[name] for s, _ in counted if name in s.left_out])
 
 
-def with_reasons(estimate: Estimate, reasons: Iterable[str]) -> Estimate:
+def with_reasons(estimate: Number, reasons: Iterable[str]) -> Number:
     """An undefined estimate that also says why documents have no number."""
     told = "; ".join(sorted(set(reasons)))
     return replace(estimate, reason=f"{estimate.reason} ({told})") if told and estimate.value is None else estimate
 
 
-def auroc_of_pairs(pairs: Sequence[tuple[float | None, int, str | None]], **options: Any) -> Estimate:
+def auroc_of_pairs(pairs: Sequence[tuple[float | None, int, str | None]], **options: Any) -> Number:
     """AUROC of (score, label, group); the error is that between groups where every document has one."""
     defined = [pair for pair in pairs if pair[0] is not None]
     if pairs and len(defined) < len(pairs):
         missing = len(pairs) - len(defined)
         reason = f"{missing} of {len(pairs)} documents have no such score"
-        return Estimate(None, None, len(pairs), sum(label for _, label, _ in pairs), reason)
+        return Number(None, n=len(pairs), n_positive=sum(label for _, label, _ in pairs), reason=reason)
     if not pairs:
-        return Estimate(None, None, 0, 0, "no document has a label")
+        return Number(None, n=0, n_positive=0, reason="no document has a label")
     if len({score for score, _, _ in defined}) == 1 and len({label for _, label, _ in defined}) == 2:
         # 0.5 by the definition, and by a server that always gives the same answer: no finding about a detector.
         n_positive = sum(label for _, label, _ in defined)
-        return Estimate(None, None, len(defined), n_positive, "every document has the same score")
+        return Number(None, n=len(defined), n_positive=n_positive, reason="every document has the same score")
     # In an order of their own: which rank of a distributed run hands its documents in first must not matter.
     values, labels, groups = zip(*sorted(defined, key=lambda pair: (str(pair[2]), pair[1], pair[0])), strict=True)
     return estimate_auroc(values, labels, groups=shared_groups(groups), **options)
@@ -259,7 +260,7 @@ def within_strata_auroc(rows: Sequence[tuple[float | None, int, str | None, str 
     A pooled AUROC can be nothing but the question type: some types are harder and have more diverse answers.
     """
     if not rows or any(score is None or question_type is None for score, _, question_type, _ in rows):
-        return StratifiedAuroc(None, {}, 0, "some documents have no such score or no question type")
+        return StratifiedAuroc.undefined("some documents have no such score or no question type")
     # In an order of their own, as for `auroc_of_pairs`.
     ordered = sorted(rows, key=lambda row: (str(row[2]), str(row[3]), row[1], row[0]))
     scores, labels, strata, groups = zip(*ordered, strict=True)

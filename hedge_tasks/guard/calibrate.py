@@ -19,8 +19,9 @@ from hedge_tasks.errors import ConfigError, DataError
 from hedge_tasks.guard.curtailment import looks
 from hedge_tasks.guard.policy import Policy, Promise, circumstances_of, differences
 from hedge_tasks.guard.seen import FORCED, Column, check_epsilon, columns, predicts
+from hedge_tasks.numbers import Number
 from hedge_tasks.runs.run_files import Run
-from hedge_tasks.statistics import Estimate, estimate_rate
+from hedge_tasks.statistics import estimate_rate
 from hedge_tasks.statistics.risk_control import Candidate, RiskControl, control_risk
 
 _SURE = 0.99
@@ -54,8 +55,8 @@ class Check:
         shifted: whether the share accepted is another one than in calibration, beyond both intervals.
     """
 
-    risk: Estimate
-    accepted: Estimate
+    risk: Number
+    accepted: Number
     held: bool | None
     refuted: bool
     shifted: bool
@@ -181,9 +182,17 @@ def _policy(
         **({"weighting": found.weighting} if found.weighting else {}),
         **({"answered_as": names} if (names := _answered_as(run)) else {}),
     }
-    about = (scorer.settings(), promise, circumstances_of(run), calibration)
     at = looks(len(run.answer_sets[0].clean)) if predicts(detector, epsilon) else ()
-    return Policy(detector, chosen.threshold, *about, epsilon=epsilon if at else 0.0, looks=at)
+    return Policy(
+        detector=detector,
+        threshold=chosen.threshold,
+        clustering=dict(scorer.settings()),
+        promise=promise,
+        circumstances=circumstances_of(run),
+        calibration=calibration,
+        epsilon=epsilon if at else 0.0,
+        looks=at,
+    )
 
 
 def _answered_as(run: Run) -> list[str]:

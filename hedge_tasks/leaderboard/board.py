@@ -19,8 +19,9 @@ from hedge_tasks.leaderboard.ranking import Place, places
 from hedge_tasks.leaderboard.recomputation import Part
 from hedge_tasks.leaderboard.suite import measured_of, metrics_of
 from hedge_tasks.measures.suite import SuiteMetric
+from hedge_tasks.numbers import Number
 from hedge_tasks.report.texts import clean
-from hedge_tasks.statistics import Estimate, Measured, ratio
+from hedge_tasks.statistics import ratio
 
 Kind = Literal["auroc", "suite", "rate", "price"]
 
@@ -81,7 +82,7 @@ class Cell:
     """
 
     entry: Entry
-    estimate: Estimate | Measured
+    estimate: Number | Number
     draws: int | None
     checked: Sequence[tuple[str, Part]]
     place: Place | None = None
@@ -187,7 +188,7 @@ def cell_of(entry: Entry, measure: Measure) -> Cell | None:
     if measure.kind == "price":
         summary = entry.content["summary"]
         draws = summary["n_clean"] + summary["n_noisy"]
-        return Cell(entry, Measured(float(draws), None, None, summary["documents"], 0), None, [documents])
+        return Cell(entry, Number(float(draws), n=summary["documents"], n_groups=0), None, [documents])
     about = entry.about(measure.clustering, measure.name)
     if about is None:
         return None
@@ -195,12 +196,12 @@ def cell_of(entry: Entry, measure: Measure) -> Cell | None:
     return Cell(entry, stated_auroc(entry.content, measure.clustering, measure.name), about["draws"], checked)
 
 
-def stated_auroc(content: Mapping[str, Any], clustering: str, detector: str) -> Estimate:
+def stated_auroc(content: Mapping[str, Any], clustering: str, detector: str) -> Number:
     """An aggregate as validated."""
     stated = content["clusterings"][clustering]["aggregates"][detector]
     interval = None if stated["low"] is None or stated["high"] is None else (stated["low"], stated["high"])
-    counts = (stated["n"], stated["n_positive"])
-    return Estimate(stated["auroc"], stated["stderr"], *counts, stated["reason"], interval)
+    counts = {name: stated[name] for name in ("n", "n_positive", "reason")}
+    return Number(stated["auroc"], stated["stderr"], interval, **counts)
 
 
 def pairs_of(entries: Sequence[Entry], measure: Measure) -> Pairs | None:

@@ -36,10 +36,11 @@ from hedge_tasks.measures.claim_numbers import (
     within,
 )
 from hedge_tasks.measures.kept_claims import label_options, scored_kept
+from hedge_tasks.numbers import Number
 from hedge_tasks.runs.run_files import Run
 from hedge_tasks.scoring.claim_files import packed, unpacked
 from hedge_tasks.scoring.claims import Supported, claim_evidence, groups_of, inquiry_among
-from hedge_tasks.statistics import Comparison, Estimate, StratifiedAuroc, compare_scores, compare_within
+from hedge_tasks.statistics import Comparison, StratifiedAuroc, compare_scores, compare_within
 
 DECIMALS = 6
 _TOLERANCE = 0.5 * 10**-DECIMALS + 1e-7
@@ -243,9 +244,9 @@ def _pooled(values: FloatArray, data: Labelled) -> dict[str, Any]:
     return {**_rounded(found), "n": found.n, "n_positive": found.n_positive, "reason": found.reason}
 
 
-def _estimate(values: FloatArray, data: Labelled) -> Estimate:
+def _estimate(values: FloatArray, data: Labelled) -> Number:
     why = "no claim has a label" if not len(values) else fault_of(values)
-    return Estimate(None, None, len(values), int(data.labels.sum()), why) if why else pooled(values, data)
+    return Number(None, n=len(values), n_positive=int(data.labels.sum()), reason=why) if why else pooled(values, data)
 
 
 def _within(values: FloatArray, data: Labelled) -> dict[str, Any]:
@@ -256,7 +257,7 @@ def _within(values: FloatArray, data: Labelled) -> dict[str, Any]:
     return {**_rounded(found), "n_pairs": found.n_pairs, "reason": found.reason}
 
 
-def _rounded(found: Estimate | StratifiedAuroc) -> dict[str, float | None]:
+def _rounded(found: Number | StratifiedAuroc) -> dict[str, float | None]:
     low, high = found.interval or (None, None)
     numbers = {"value": found.value, "stderr": found.stderr, "low": low, "high": high}
     return {key: None if value is None else round(value, DECIMALS) for key, value in numbers.items()}
@@ -436,7 +437,7 @@ class ShownDetector:
     title: str
     draws: int
     blind: bool
-    pooled: Estimate
+    pooled: Number
     within: StratifiedAuroc
     against: tuple[Comparison | None, Comparison | None]
     part: Part

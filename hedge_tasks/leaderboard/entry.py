@@ -11,7 +11,7 @@ from hedge_tasks.leaderboard.detector_ranks import Priced
 from hedge_tasks.leaderboard.protocol import judge_of
 from hedge_tasks.leaderboard.recomputation import Part
 from hedge_tasks.leaderboard.validation import Findings
-from hedge_tasks.statistics import Estimate
+from hedge_tasks.numbers import Number
 
 NO_MANIFEST = "no manifest of this task is known, so nobody can tell whether documents are missing"
 
@@ -39,7 +39,7 @@ class Entry:
     findings: Findings
     columns: Columns
     detectors: Mapping[str, Mapping[str, Mapping[str, Priced]]]
-    rate: Estimate | None
+    rate: Number | None
     answers: str
     html: str
 

@@ -15,17 +15,17 @@ from hedge_tasks.leaderboard.protocol import parameters_of, protocol_of, weights
 from hedge_tasks.leaderboard.submission import stored_scores
 from hedge_tasks.leaderboard.suite import measured_of
 from hedge_tasks.leaderboard.validation import Findings
+from hedge_tasks.numbers import Number
 from hedge_tasks.plots.figures import risk_coverage_chart, roc_chart
 from hedge_tasks.report.page import flat_settings
 from hedge_tasks.report.pages import WITH_FIGURES, asset, render
 from hedge_tasks.report.svg import picture
 from hedge_tasks.report.texts import clean
-from hedge_tasks.statistics import Estimate
 
 PACKAGE = "hedge_tasks.leaderboard"
 
 
-def entry_page(content: Mapping[str, Any], findings: Findings, file: str, rate: Estimate | None) -> str:
+def entry_page(content: Mapping[str, Any], findings: Findings, file: str, rate: Number | None) -> str:
     """The page as HTML.
 
     Args:

@@ -13,9 +13,9 @@ from hedge_tasks.detectors.registry import names
 from hedge_tasks.leaderboard.board import stated_auroc, suite_titles
 from hedge_tasks.leaderboard.suite import measured_of
 from hedge_tasks.leaderboard.validation import Findings
+from hedge_tasks.numbers import Number
 from hedge_tasks.report.texts import clean
 from hedge_tasks.runs.trust import installed_tasks
-from hedge_tasks.statistics import Estimate, Measured
 
 TASK_TYPE = "visual-question-answering"
 """On the Hub."""
@@ -31,7 +31,7 @@ class _Number:
     kind: str
     title: str
     filter: str
-    estimate: Estimate | Measured
+    estimate: Number | Number
     higher_is_better: bool
     verified: bool
 
@@ -106,7 +106,8 @@ def as_lmms_eval(submission: Mapping[str, Any], findings: Findings) -> str:
 def _numbers(submission: Mapping[str, Any], findings: Findings) -> Iterator[_Number]:
     """All numbers of an entry, under every clustering as in lmms-eval's table."""
     summary, labels = submission["summary"], findings.labels.verified
-    rate = Estimate(summary[_RATE], None, summary["labelled"], summary["hallucinated"], "no document has a label")
+    counts = {"n": summary["labelled"], "n_positive": summary["hallucinated"]}
+    rate = Number(summary[_RATE], **counts, reason="no document has a label")
     titles = suite_titles([submission])
     for clustering, of in submission["clusterings"].items():
         for name, (title, higher, _) in titles.items():

@@ -26,7 +26,7 @@ from hedge_tasks.leaderboard.entry import Entry
 from hedge_tasks.leaderboard.recomputation import Part
 from hedge_tasks.leaderboard.submission import sha256_of
 from hedge_tasks.leaderboard.validation import LARGEST, Findings, FindManifests
-from hedge_tasks.statistics import Estimate
+from hedge_tasks.numbers import Number
 
 _PACKAGES = ("hedge_tasks", "hedge_tasks.tasks")
 _GROUPS = "hedge_tasks."
@@ -69,7 +69,7 @@ def load(cache: Path, file: Path, circumstances: Circumstances) -> Entry | None:
                 price: {name: {d: Priced(*number) for d, number in of.items()} for name, of in some.items()}
                 for price, some in about["detectors"].items()
             },
-            None if about["rate"] is None else Estimate(**{**about["rate"], "interval": _pair(about["rate"])}),
+            None if about["rate"] is None else Number(**{**about["rate"], "interval": _pair(about["rate"])}),
             about["answers"],
             about["html"],
         )

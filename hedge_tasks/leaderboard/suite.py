@@ -15,8 +15,8 @@ from typing import Any
 from hedge_tasks.errors import DataError
 from hedge_tasks.leaderboard.recomputation import Part
 from hedge_tasks.measures.suite import Document, SuiteMetric, document_of, documents_of, estimate, suite_of
+from hedge_tasks.numbers import Number
 from hedge_tasks.runs.run_files import Run
-from hedge_tasks.statistics import Measured
 
 DECIMALS = 6
 # Half a unit in the last decimal is rounding; the derivative behind the standard error has a little of its own.
@@ -46,7 +46,7 @@ def of_run(run: Run) -> OfRun:
         try:
             documents = documents_of(run, metric)
         except DataError as error:
-            numbers[metric.name] = stated(metric, Measured(None, None, None, 0, 0, str(error)[:500]))
+            numbers[metric.name] = stated(metric, Number(None, n=0, n_groups=0, reason=str(error)[:500]))
             continue
         for document in documents:
             records[document.id][metric.name] = dict(document.record)
@@ -54,7 +54,7 @@ def of_run(run: Run) -> OfRun:
     return OfRun(numbers, records)
 
 
-def stated(metric: SuiteMetric, found: Measured) -> dict[str, Any]:
+def stated(metric: SuiteMetric, found: Number) -> dict[str, Any]:
     """A number as a submission has it."""
     low, high = found.interval or (None, None)
     numbers = dict(zip(_NUMBERS, (found.value, found.stderr, low, high), strict=True))
@@ -63,11 +63,11 @@ def stated(metric: SuiteMetric, found: Measured) -> dict[str, Any]:
     return {**about, **rounded, "n": found.n, "n_groups": found.n_groups, "reason": found.reason}
 
 
-def measured_of(stated: Mapping[str, Any]) -> Measured:
+def measured_of(stated: Mapping[str, Any]) -> Number:
     """A stated number as reports show it."""
     interval = None if stated["low"] is None or stated["high"] is None else (stated["low"], stated["high"])
-    counts = stated["n"], stated["n_groups"]
-    return Measured(stated["value"], stated["stderr"], interval, *counts, stated["reason"])
+    counts = {name: stated[name] for name in ("n", "n_groups", "reason")}
+    return Number(stated["value"], stated["stderr"], interval, **counts)
 
 
 def check_suite(submission: Mapping[str, Any], labels: Part) -> tuple[dict[str, Part], list[str]]:

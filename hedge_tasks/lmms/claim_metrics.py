@@ -26,7 +26,8 @@ from hedge_tasks.measures.claim_numbers import (
     together,
     within,
 )
-from hedge_tasks.statistics import Estimate, StratifiedAuroc
+from hedge_tasks.numbers import Number
+from hedge_tasks.statistics import StratifiedAuroc
 
 _PREFIX = "claim_"
 
@@ -81,7 +82,7 @@ class ClaimAuroc:
             return found
         return _of_claims(found.reason) if found.value is None else found.value
 
-    def _measure(self, records: Sequence[Record]) -> Estimate | StratifiedAuroc | str:
+    def _measure(self, records: Sequence[Record]) -> Number | StratifiedAuroc | str:
         """The number, or why there is none."""
         numbers = [_numbers(record) for record in records]
         data, columns = together(numbers)
@@ -91,13 +92,13 @@ class ClaimAuroc:
 
     def _of(
         self, columns: Mapping[str, FloatArray], data: Labelled, left_out: Mapping[str, str]
-    ) -> Estimate | StratifiedAuroc | str:
+    ) -> Number | StratifiedAuroc | str:
         if self.detector not in columns:
             return left_out.get(self.detector, "claims have no such score")
         values = columns[self.detector]
         return fault_of(values) or self._auroc(values, data)
 
-    def _auroc(self, values: FloatArray, data: Labelled) -> Estimate | StratifiedAuroc:
+    def _auroc(self, values: FloatArray, data: Labelled) -> Number | StratifiedAuroc:
         return within(values, data) if self.inside else pooled(values, data)
 
 
@@ -122,7 +123,7 @@ class BlindClaimAuroc(ClaimAuroc):
 
     def _of(
         self, columns: Mapping[str, FloatArray], data: Labelled, left_out: Mapping[str, str]
-    ) -> Estimate | StratifiedAuroc | str:
+    ) -> Number | StratifiedAuroc | str:
         found = [self._auroc(values, data) for _, values in sorted(blind_columns(columns, data).items())]
         defined = [one for one in found if one.value is not None]
         if not defined:

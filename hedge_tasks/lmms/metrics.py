@@ -9,8 +9,9 @@ from hedge_tasks.detectors import registry
 from hedge_tasks.detectors.pipeline import Scores, auroc_of_pairs, shared_groups, within_strata_auroc
 from hedge_tasks.errors import ConfigError
 from hedge_tasks.evaluation import brought_metrics
+from hedge_tasks.numbers import Number
 from hedge_tasks.replies.reading import MODEL
-from hedge_tasks.statistics import Estimate, Measured, StratifiedAuroc, estimate_of_sums, estimate_rate, ratio
+from hedge_tasks.statistics import StratifiedAuroc, estimate_of_sums, estimate_rate, ratio
 from hedge_tasks.statistics.base import FloatArray
 
 Record = Mapping[str, Any]
@@ -109,7 +110,7 @@ class AurocMetric:
         stderr = self._estimate(records).stderr
         return NOT_AVAILABLE if stderr is None else stderr
 
-    def _estimate(self, records: Sequence[Record]) -> Estimate | StratifiedAuroc:
+    def _estimate(self, records: Sequence[Record]) -> Number | StratifiedAuroc:
         cases = [(c, c.label) for record in records for c in self.cases(record) if c.label is not None]
         if self.within:
             return within_strata_auroc([(c.score, label, c.question_type, c.group) for c, label in cases])
@@ -137,7 +138,7 @@ class OfSums:
         group: Hashable = record["group"]
         return group
 
-    def measured(self, records: Sequence[Record]) -> Measured:
+    def measured(self, records: Sequence[Record]) -> Number:
         """The number with its standard error and 95 % interval."""
         return estimate_of_sums(self.counts(records), [self.group_of(record) for record in records], self.statistic)
 

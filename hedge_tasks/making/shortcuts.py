@@ -14,7 +14,8 @@ import numpy as np
 import numpy.typing as npt
 
 from hedge_tasks.errors import ConfigError
-from hedge_tasks.statistics import Estimate, UndefinedStatistic, estimate_auroc
+from hedge_tasks.numbers import Number
+from hedge_tasks.statistics import UndefinedStatistic, estimate_auroc
 
 FOLDS = 5
 ALARM = 0.6
@@ -23,7 +24,7 @@ ALARM = 0.6
 
 def shortcuts(
     true: Sequence[str], wrong: Sequence[str], *, embed: Callable[[list[str]], npt.ArrayLike] | None = None
-) -> dict[str, Estimate | str]:
+) -> dict[str, Number | str]:
     """AUROC of telling wrong answers from true ones without their questions.
 
     `length`: in characters; the side of it that is wrong is the one that the means say. `words` and `meaning`:
@@ -49,7 +50,7 @@ def shortcuts(
     }
     if embed is not None:
         scores["meaning"] = lambda: _cross_fitted(np.asarray(embed(texts)), labels, np.array(groups))
-    found: dict[str, Estimate | str] = {}
+    found: dict[str, Number | str] = {}
     for name, score in scores.items():
         try:
             found[name] = estimate_auroc(score(), labels, groups=groups)
@@ -58,13 +59,13 @@ def shortcuts(
     return found
 
 
-def alarms(found: Mapping[str, Estimate | str]) -> list[str]:
+def alarms(found: Mapping[str, Number | str]) -> list[str]:
     """Sentences about the shortcuts that are open."""
     return [
         f"{name} alone, without the question, tells wrong answers from true ones with an AUROC of {estimate.value:.3f} "
         f"[{estimate.interval[0]:.3f}, {estimate.interval[1]:.3f}]"
         for name, estimate in found.items()
-        if isinstance(estimate, Estimate)
+        if isinstance(estimate, Number)
         and estimate.value is not None
         and estimate.interval is not None
         and estimate.value >= ALARM

@@ -18,16 +18,9 @@ from hedge_tasks.claims.labels import label_of
 from hedge_tasks.detectors.registry import get
 from hedge_tasks.errors import DataError
 from hedge_tasks.measures.fusion import cross_fitting_folds
+from hedge_tasks.numbers import Number
 from hedge_tasks.scoring.claims import ScoredAnswer, ScoredClaims, groups_of
-from hedge_tasks.statistics import (
-    Estimate,
-    Mean,
-    StratifiedAuroc,
-    estimate_auroc,
-    estimate_mean,
-    estimate_rate,
-    stratified_auroc,
-)
+from hedge_tasks.statistics import StratifiedAuroc, estimate_auroc, estimate_mean, estimate_rate, stratified_auroc
 
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]
@@ -74,9 +67,9 @@ class Top:
         above: their difference, paired by answer.
     """
 
-    rate: Mean
-    chance: Mean
-    above: Mean
+    rate: Number
+    chance: Number
+    above: Number
 
 
 @dataclass(frozen=True)
@@ -92,8 +85,8 @@ class Flagged:
 
     share: float
     threshold: float
-    precision: Estimate
-    recall: Estimate
+    precision: Number
+    recall: Number
 
 
 def labelled_claims(scored: ScoredClaims, *, silent: str = "unlabelled", errors: str = "all") -> Labelled:
@@ -172,7 +165,7 @@ def fault_of(values: FloatArray) -> str | None:
     return None
 
 
-def pooled(values: FloatArray, data: Labelled) -> Estimate:
+def pooled(values: FloatArray, data: Labelled) -> Number:
     """AUROC over all claims."""
     return estimate_auroc(values, data.labels, groups=data.groups, method="delong")
 

@@ -32,15 +32,9 @@ from hedge_tasks.measures.claim_numbers import (
     turned,
     within,
 )
+from hedge_tasks.numbers import Number
 from hedge_tasks.scoring.claims import ScoredAnswer, ScoredClaims, groups_of, with_draws
-from hedge_tasks.statistics import (
-    Comparison,
-    Estimate,
-    StratifiedAuroc,
-    compare_scores,
-    compare_within,
-    holm,
-)
+from hedge_tasks.statistics import Comparison, StratifiedAuroc, compare_scores, compare_within, holm
 
 FloatArray = npt.NDArray[np.float64]
 
@@ -73,7 +67,7 @@ class ClaimRow:
     draws: int
     blind: bool
     reversed: bool
-    estimate: Estimate
+    estimate: Number
     within: StratifiedAuroc
     top: Top | None
     flagged: Flagged | None
@@ -92,7 +86,7 @@ class AnswerRow:
     """
 
     detector: str
-    estimate: Estimate
+    estimate: Number
     spearman: float | None
 
 
@@ -102,7 +96,7 @@ class CurvePoint:
 
     detector: str
     n: int
-    estimate: Estimate
+    estimate: Number
     within: StratifiedAuroc
 
 

@@ -13,10 +13,10 @@ import numpy.typing as npt
 
 from hedge_tasks.data.answers import AnswerSet
 from hedge_tasks.detectors.pipeline import Scores, detection_auroc, shared_groups
+from hedge_tasks.numbers import Number
 from hedge_tasks.statistics import (
     Calibration,
     Curve,
-    Estimate,
     StratifiedAuroc,
     estimate_calibration,
     estimate_curves,
@@ -99,12 +99,12 @@ MEASURES = {
 """What the areas of `other_measures` are called for people; ↓ where lower is better."""
 
 
-def other_measures(data: Labelled) -> Mapping[str, Estimate]:
+def other_measures(data: Labelled) -> Mapping[str, Number]:
     """AUPRC, AURC, PRR and AUG, with intervals."""
     return estimate_curves(data.values, 1 - data.labels, groups=data.groups) if len(data.values) else {}
 
 
-def auroc_estimate(scores: Sequence[Scores], name: str) -> Estimate:
+def auroc_estimate(scores: Sequence[Scores], name: str) -> Number:
     """ROC-AUC as in lmms-eval's table, with its interval."""
     return detection_auroc(scores, name)
 
@@ -121,7 +121,7 @@ def within_strata(scores: Sequence[Scores], name: str) -> StratifiedAuroc | None
     return stratified_auroc(data.values, data.labels, data.strata, groups=data.groups)
 
 
-def rate_of(answer_sets: Sequence[AnswerSet]) -> Estimate | None:
+def rate_of(answer_sets: Sequence[AnswerSet]) -> Number | None:
     """Share of hallucinated baseline answers, with its interval; None without labels."""
     labelled_sets = [a for a in answer_sets if a.label is not None]
     if not labelled_sets:

@@ -17,9 +17,10 @@ from hedge_tasks.detectors.registry import get
 from hedge_tasks.detectors.scorer import Scorer
 from hedge_tasks.errors import ConfigError, DataError
 from hedge_tasks.measures.comparisons import compare_two_scores
+from hedge_tasks.numbers import Number
 from hedge_tasks.runs.evidence import incomplete
 from hedge_tasks.runs.run_files import Run
-from hedge_tasks.statistics import Comparison, Estimate, StratifiedAuroc, holm
+from hedge_tasks.statistics import Comparison, StratifiedAuroc, holm
 from hedge_tasks.statistics.base import midranks
 from hedge_tasks.statistics.resampling import group_totals, percentile_interval, unit_counts
 
@@ -45,7 +46,7 @@ class Row:
     title: str
     draws: int
     seconds: float
-    estimate: Estimate
+    estimate: Number
     within: StratifiedAuroc
     difference: Comparison | None
     p_holm: float | None

@@ -19,7 +19,7 @@ import numpy.typing as npt
 from hedge_tasks.detectors.pipeline import Scores, auroc_of_pairs
 from hedge_tasks.detectors.registry import get
 from hedge_tasks.errors import DataError
-from hedge_tasks.statistics import Estimate
+from hedge_tasks.numbers import Number
 from hedge_tasks.statistics.base import midranks
 
 FloatArray = npt.NDArray[np.float64]
@@ -41,7 +41,7 @@ class Fused:
 
     name: str
     in_sample: float | None
-    estimate: Estimate
+    estimate: Number
 
 
 @dataclass(frozen=True)
@@ -57,7 +57,7 @@ class Fusion:
 
     detectors: tuple[str, ...]
     draws: int
-    best: tuple[str, Estimate]
+    best: tuple[str, Number]
     ways: tuple[Fused, ...]
 
 
@@ -83,7 +83,7 @@ def fuse(scores: Sequence[Scores], *, seed: int = 0) -> Fusion:
     groups = [s.group if s.group is not None else f"\0{s.id}" for s, _ in counted]
     folds = cross_fitting_folds(labels, groups, seed)
 
-    def estimate(values: FloatArray) -> Estimate:
+    def estimate(values: FloatArray) -> Number:
         return auroc_of_pairs([(float(v), label, s.group) for v, (s, label) in zip(values, counted, strict=True)])
 
     alone = {name: estimate(table[:, i]) for i, name in enumerate(names)}

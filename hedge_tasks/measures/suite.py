@@ -17,8 +17,9 @@ from hedge_tasks.data.answers import AnswerSet
 from hedge_tasks.detectors.pipeline import Scores
 from hedge_tasks.errors import ConfigError, DataError
 from hedge_tasks.evaluation import brought_suite
+from hedge_tasks.numbers import Number
 from hedge_tasks.runs.run_files import Run
-from hedge_tasks.statistics import Comparison, Measured, compare_runs, compare_sums, estimate_of_sums, ratio
+from hedge_tasks.statistics import Comparison, compare_runs, compare_sums, estimate_of_sums, ratio
 from hedge_tasks.statistics.base import FloatArray, Interval
 from hedge_tasks.statistics.sums import Statistic, of_values
 
@@ -179,7 +180,7 @@ def documents_of(run: Run, metric: SuiteMetric | SuiteScore) -> list[Document]:
     return [_document(run, answers, metric) for answers in run.answer_sets]
 
 
-def estimate(metric: SuiteMetric, documents: Sequence[Document]) -> Measured:
+def estimate(metric: SuiteMetric, documents: Sequence[Document]) -> Number:
     """The number of the table, with its standard error and interval between groups.
 
     Raises:
@@ -197,14 +198,14 @@ def estimate(metric: SuiteMetric, documents: Sequence[Document]) -> Measured:
     return replace(found, value=value)
 
 
-def measured(run: Run) -> list[tuple[SuiteMetric, Measured]]:
+def measured(run: Run) -> list[tuple[SuiteMetric, Number]]:
     """All of a run's own numbers; one that it does not record is undefined with the reason."""
     found = []
     for metric in suite_of(run.settings):
         try:
             found.append((metric, estimate(metric, documents_of(run, metric))))
         except DataError as error:
-            found.append((metric, Measured(None, None, None, 0, 0, str(error))))
+            found.append((metric, Number(None, n=0, n_groups=0, reason=str(error))))
     return found
 
 

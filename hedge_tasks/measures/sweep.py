@@ -18,8 +18,8 @@ from hedge_tasks.detectors.scorer import Scorer
 from hedge_tasks.errors import ConfigError, DataError
 from hedge_tasks.io import tables
 from hedge_tasks.measures.cost import Cost, measured
+from hedge_tasks.numbers import Number
 from hedge_tasks.runs.run_files import Run
-from hedge_tasks.statistics import Estimate
 
 
 @dataclass(frozen=True)
@@ -31,7 +31,7 @@ class Point:
 
     n: int
     score: str
-    estimate: Estimate
+    estimate: Number
     draws: int
 
 

@@ -20,7 +20,7 @@ from hedge_tasks.detectors.thresholds import (
 )
 from hedge_tasks.detectors.thresholds.choice import best_of, why_not
 from hedge_tasks.errors import ConfigError
-from hedge_tasks.statistics import Estimate
+from hedge_tasks.numbers import Number
 
 
 @dataclass(frozen=True)
@@ -29,7 +29,7 @@ class Tried:
 
     choice: ThresholdChoice
     chosen: Chosen
-    estimate: Estimate
+    estimate: Number
 
 
 @dataclass(frozen=True)
@@ -46,7 +46,7 @@ class TuningReport:
     curve: AurocCurve
     best: float
     tried: dict[str, Tried]
-    fixed: Estimate
+    fixed: Number
 
     @property
     def overstatement(self) -> float | None:
@@ -85,7 +85,7 @@ def tuning_report(answer_sets: Sequence[AnswerSet], scorer: Scorer, choice: Thre
     if reason := why_not(labelled, choice.target, choice.per_class):
         raise ConfigError(f"no threshold can be tuned: {reason}")
 
-    def auroc(chosen: Chosen) -> Estimate:
+    def auroc(chosen: Chosen) -> Number:
         scores = [
             score_clustered(
                 answers.with_clusters(tree.cluster_ids(chosen.thresholds[answers.id])).with_choice(

@@ -20,8 +20,9 @@ from hedge_tasks.measures.curves import (
     roc_curve,
     within_strata,
 )
+from hedge_tasks.numbers import Number
 from hedge_tasks.plots.charts import Chart, Series
-from hedge_tasks.statistics import Estimate, auroc
+from hedge_tasks.statistics import auroc
 from hedge_tasks.statistics.base import FloatArray
 
 if TYPE_CHECKING:
@@ -134,7 +135,7 @@ def strata_chart(scores: Sequence[Scores], shown: Sequence[str] = SCORE_NAMES) -
     )
 
 
-def detectors_chart(estimates: Mapping[str, Mapping[str, Estimate]]) -> Chart:
+def detectors_chart(estimates: Mapping[str, Mapping[str, Number]]) -> Chart:
     """ROC-AUC of every detector under each clustering (filter).
 
     Few detectors are colours, and clusterings are rows; many are rows, for nobody tells twenty colours apart.
@@ -185,7 +186,7 @@ def sweep_chart(points: Sequence[Point], *, by: str = "n") -> Chart:
     return _or_note(Chart(by, *about, tuple(series), guides=_CHANCE), _TOO_FEW)
 
 
-def price_chart(rows: Sequence[tuple[str, int, Estimate]]) -> Chart:
+def price_chart(rows: Sequence[tuple[str, int, Number]]) -> Chart:
     """ROC-AUC against what a detector costs: those that no cheaper one reaches by name, the others as points.
 
     Args:
@@ -376,11 +377,11 @@ def _forest_series(name: str, rows: Sequence[tuple[int, float, tuple[float, floa
     return Series(name, tuple(v for _, v, _ in rows), tuple(float(i) for i, *_ in rows), low, high, "points")
 
 
-def _with_interval(name: str, x: tuple[float, ...], estimates: Sequence[Estimate]) -> Series:
+def _with_interval(name: str, x: tuple[float, ...], estimates: Sequence[Number]) -> Series:
     return Series(name, x, tuple(e.value or 0.0 for e in estimates), *_bounds(estimates))
 
 
-def _bounds(estimates: Sequence[Estimate]) -> tuple[tuple[float | None, ...], tuple[float | None, ...]]:
+def _bounds(estimates: Sequence[Number]) -> tuple[tuple[float | None, ...], tuple[float | None, ...]]:
     low = tuple(e.interval[0] if e.interval else None for e in estimates)
     return low, tuple(e.interval[1] if e.interval else None for e in estimates)
 

@@ -12,12 +12,13 @@ from hedge_tasks.errors import ConfigError, HedgeError
 from hedge_tasks.measures.comparisons import compare_hallucination_rates, compare_two_runs, compare_two_scores
 from hedge_tasks.measures.curves import auroc_estimate, rate_of, within_strata
 from hedge_tasks.measures.suite import SuiteMetric, compare, documents_of, measured
+from hedge_tasks.numbers import Number
 from hedge_tasks.plots.charts import Chart
 from hedge_tasks.plots.figures import sweep_chart, threshold_chart
 from hedge_tasks.runs.health import health_of
 from hedge_tasks.runs.run_files import Run
 from hedge_tasks.scoring.scorers import knowing, scorers_of
-from hedge_tasks.statistics import Comparison, Estimate, Measured, StratifiedAuroc, holm
+from hedge_tasks.statistics import Comparison, StratifiedAuroc, holm
 
 FEW = 20
 """With fewer answers of one class an AUROC says little."""
@@ -48,12 +49,12 @@ class Analysis:
     run: Run
     scorers: Mapping[str, Scorer]
     scores: Mapping[str, Sequence[Scores]]
-    estimates: Mapping[str, Mapping[str, Estimate]]
+    estimates: Mapping[str, Mapping[str, Number]]
     within: Mapping[str, Mapping[str, StratifiedAuroc]]
     left_out: Mapping[str, str] = field(default_factory=dict)
     sweeps: Mapping[str, Chart] = field(default_factory=dict)
     thresholds: Mapping[str, Chart] = field(default_factory=dict)
-    suite: Sequence[tuple[SuiteMetric, Measured]] = ()
+    suite: Sequence[tuple[SuiteMetric, Number]] = ()
 
     @property
     def labels(self) -> list[int]:
@@ -345,6 +346,6 @@ def _held_out(analysis: Analysis) -> dict[int, list[str]]:
     return counts
 
 
-def hallucination_rate(analysis: Analysis) -> Estimate | None:
+def hallucination_rate(analysis: Analysis) -> Number | None:
     """Share of labelled answers that are hallucinated, with its interval; None without labels."""
     return rate_of(analysis.run.answer_sets)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from hedge_tasks.detectors.pipeline import name_of
 from hedge_tasks.io.tables import as_csv
+from hedge_tasks.numbers import Number
 from hedge_tasks.plots.figures import categories_chart, rates_chart
 from hedge_tasks.report.analysis import Analysis, compare_between, hallucination_rate
 from hedge_tasks.report.comparisons import tables_of
@@ -15,7 +16,6 @@ from hedge_tasks.report.svg import picture
 from hedge_tasks.report.texts import clean, script_json
 from hedge_tasks.runs.health import health_of
 from hedge_tasks.runs.model_names import short_names
-from hedge_tasks.statistics import Estimate, Measured
 
 if TYPE_CHECKING:
     from markupsafe import Markup
@@ -74,7 +74,7 @@ class Cell:
     interval: str
     level: int
     good: bool
-    found: Estimate | Measured | None
+    found: Number | Number | None
 
     @property
     def value(self) -> float | None:
@@ -83,7 +83,7 @@ class Cell:
 
 
 @dataclass(frozen=True)
-class Number:
+class NumberOfRuns:
     """A number that runs have.
 
     Attributes:
@@ -97,7 +97,7 @@ class Number:
     about: str
     clustering: str | None
     scale: Scale
-    found: Mapping[int, Estimate | Measured | None]
+    found: Mapping[int, Number | Number | None]
 
 
 @dataclass(frozen=True)
@@ -184,28 +184,28 @@ def _of_one_task(analyses: Sequence[Analysis]) -> list[Panel]:
     return panels
 
 
-def _numbers(analyses: Sequence[Analysis]) -> Iterator[Number]:
+def _numbers(analyses: Sequence[Analysis]) -> Iterator[NumberOfRuns]:
     led = {metric.title: metric for a in analyses for metric, _ in a.suite if metric.leads}
     for title, metric in led.items():
         of_runs = {i: next((f for m, f in a.suite if m.title == title), None) for i, a in enumerate(analyses)}
         better = "Higher is better." if metric.higher_is_better else "Lower is better."
         scale = Scale(*metric.bounds, metric.higher_is_better)
-        yield Number(title, f"{title}: {metric.about} {better}", None, scale, of_runs)
+        yield NumberOfRuns(title, f"{title}: {metric.about} {better}", None, scale, of_runs)
     rates = {i: hallucination_rate(a) for i, a in enumerate(analyses)}
     about = "Hallucination rate: the share of the labelled baseline answers that the judge calls hallucinated."
-    yield Number("hallucination rate", f"{about} Lower is better.", None, _RATE, rates)
+    yield NumberOfRuns("hallucination rate", f"{about} Lower is better.", None, _RATE, rates)
     for clustering in dict.fromkeys(clustering for a in analyses for clustering in a.scores):
         for score in dict.fromkeys(score for a in analyses for score in a.shown):
             found = {i: a.estimates.get(clustering, {}).get(score) for i, a in enumerate(analyses)}
             about = f"ROC-AUC of {name_of(score)}, clustering {clustering}: how well it finds the hallucinations."
-            yield Number(name_of(score), about, clustering, _AUROC, found)
+            yield NumberOfRuns(name_of(score), about, clustering, _AUROC, found)
 
 
 def _panel(
     name: str,
     about: str,
     scale: Scale | None,
-    columns: Sequence[tuple[str, Number, Set[int]]],
+    columns: Sequence[tuple[str, NumberOfRuns, Set[int]]],
     analyses: Sequence[Analysis],
 ) -> Panel:
     """Columns: each with its name, its number, and the places of the runs that may stand in it."""
@@ -221,7 +221,7 @@ def _panel(
     return Panel(name, title, about, scale, tuple(c for c, _, _ in columns), tuple(rows), _saved(title, csv))
 
 
-def _cells(number: Number, runs: Sequence[int]) -> Iterator[Cell]:
+def _cells(number: NumberOfRuns, runs: Sequence[int]) -> Iterator[Cell]:
     scale = number.scale
     for run in runs:
         found = number.found[run]
@@ -232,7 +232,7 @@ def _cells(number: Number, runs: Sequence[int]) -> Iterator[Cell]:
             yield Cell(run, scale.text(found.value), bounds, scale.level(found.value), scale.good, found)
 
 
-def _csv(numbers: Sequence[Number], analyses: Sequence[Analysis]) -> str:
+def _csv(numbers: Sequence[NumberOfRuns], analyses: Sequence[Analysis]) -> str:
     lines: list[Sequence[object]] = [("model", "task", "number", "value", "low", "high", "documents")]
     for number in {number.name: number for number in numbers}.values():
         for i, analysis in enumerate(analyses):

@@ -9,13 +9,13 @@ from typing import Any
 from hedge_tasks.detectors.pipeline import name_of, prices_of
 from hedge_tasks.lmms.catalogue import titles
 from hedge_tasks.measures.suite import SuiteMetric
+from hedge_tasks.numbers import Number
 from hedge_tasks.plots.charts import Chart, Series
 from hedge_tasks.report.analysis import Analysis, hallucination_rate
 from hedge_tasks.report.svg import N_COLOURS
 from hedge_tasks.report.texts import clean
 from hedge_tasks.runs.health import decoding_line, health_of
 from hedge_tasks.runs.run_files import Run
-from hedge_tasks.statistics import Estimate, Measured
 
 _MOST = 200
 _MOST_JUDGES = 3
@@ -48,7 +48,7 @@ class Bar:
 
     clustering: str
     colour: int
-    estimate: Estimate
+    estimate: Number
     at: float
     low: float | None
     high: float | None
@@ -183,13 +183,13 @@ def why_no_detector(analysis: Analysis) -> str:
     return f"No detector has a ROC-AUC here: {'; '.join(sorted(reasons)) or 'nothing was scored'}."
 
 
-def _bar(place: int, colour: int, clustering: str, estimate: Estimate) -> Bar:
+def _bar(place: int, colour: int, clustering: str, estimate: Number) -> Bar:
     low, high = (round(100 * bound, 2) for bound in estimate.interval) if estimate.interval else (None, None)
     at = round(100 * (estimate.value or 0.0), 2)
     return Bar(clustering, colour % N_COLOURS, estimate, at, low, high, _LINE * (place + 0.5))
 
 
-def _tile(metric: SuiteMetric, found: Measured) -> dict[str, Any]:
+def _tile(metric: SuiteMetric, found: Number) -> dict[str, Any]:
     name = f"{metric.title} {'↑' if metric.higher_is_better else '↓'}"
     if found.value is None:
         return {"name": name, "value": "undefined", "note": clean(found.reason or "", _MOST), "about": metric.about}

@@ -12,6 +12,7 @@ from hedge_tasks.errors import DataError
 from hedge_tasks.measures.curves import MEASURES, labelled, other_measures
 from hedge_tasks.measures.paper import CellResult, place_runs, published, published_cells
 from hedge_tasks.measures.paper.published import SCORES, filter_name
+from hedge_tasks.numbers import Number
 from hedge_tasks.plots.charts import Chart
 from hedge_tasks.plots.figures import all_charts, categories_chart, price_chart
 from hedge_tasks.report import noisy
@@ -32,7 +33,6 @@ from hedge_tasks.report.svg import picture
 from hedge_tasks.report.texts import clean, script_json
 from hedge_tasks.runs.model_names import short_names
 from hedge_tasks.runs.run_files import Run, now
-from hedge_tasks.statistics import Estimate
 
 SCRIPTS = (*WITH_FIGURES, "explorer.js", "question.js", "risk.js", "claims.js")
 STYLES = ("explorer.css", "heatmap.css", "sidebyside.css")
@@ -209,7 +209,7 @@ def _tab(analysis: Analysis, clustering: str) -> dict[str, Any]:
     }
 
 
-def _priced(analysis: Analysis, clustering: str) -> list[tuple[str, int, Estimate]]:
+def _priced(analysis: Analysis, clustering: str) -> list[tuple[str, int, Number]]:
     prices = prices_of(analysis.scores[clustering])
     return [(name, prices.get(name, 0), estimate) for name, estimate in analysis.estimates[clustering].items()]
 
@@ -229,7 +229,10 @@ def _by_question_type(analysis: Analysis, clustering: str) -> dict[str, Any] | N
     pooled = {s: analysis.estimates[clustering][s] for s in within}
     first = next(iter(within.values()))
     total = next(iter(pooled.values()))
-    inside = [Estimate(w.value, w.stderr, total.n, total.n_positive, w.reason, w.interval) for w in within.values()]
+    inside = [
+        Number(w.value, stderr=w.stderr, n=total.n, n_positive=total.n_positive, reason=w.reason, interval=w.interval)
+        for w in within.values()
+    ]
     rows = [
         {"type": "all, pooled", "n": total.n, "n_positive": total.n_positive, "cells": list(pooled.values())},
         {"type": "all, within question types", "n": total.n, "n_positive": total.n_positive, "cells": inside},

@@ -196,3 +196,18 @@ def _check_number(name: str, value: object, *, at_least: float) -> float:
     if isinstance(value, bool) or not isinstance(value, (int, float)) or not math.isfinite(value) or value < at_least:
         raise ConfigError(f"{name}: expected a finite number of at least {at_least:g}, got {value!r}")
     return float(value)
+
+
+@dataclass(frozen=True)
+class SecondStage:
+    """Questions that follow from a document's first answers, as data that a request carries.
+
+    Attributes:
+        name: of a registered stage; see `hedge_tasks.sampling.second_stage`.
+        plan: of every further question; one object for all documents, because the hook shares what follows from it.
+        options: what else the stage needs to know, ready for JSON.
+    """
+
+    name: str
+    plan: SamplingPlan
+    options: Mapping[str, Any] = field(default_factory=dict)

@@ -1,4 +1,4 @@
-"""What is asked about a document in the light of its first answers, as data that a request carries.
+"""Second stages: what is asked about a document in the light of its first answers.
 
 A task of two stages (VOPE asks about every object that a story mentions) puts a `SecondStage` into its requests: the
 name of a registered function, the plan of what is asked next, and options. When every document has answered, the hook
@@ -8,30 +8,14 @@ batches. The function knows nothing of the task; requests can be pickled, stored
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Protocol
+from collections.abc import Sequence
+from typing import Any, Protocol
 
 from hedge_tasks.data.answers import AnswerSet
 from hedge_tasks.evaluation import brought
 from hedge_tasks.registry import Registry
-
-if TYPE_CHECKING:
-    from hedge_tasks.sampling.plan import SamplingPlan
-    from hedge_tasks.sampling.requests import SampleRequest
-
-
-@dataclass(frozen=True)
-class SecondStage:
-    """Attributes:
-    name: of a registered stage.
-    plan: of every further question; one object for all documents, for the hook shares what follows from it.
-    options: what else the stage needs to know, ready for JSON.
-    """
-
-    name: str
-    plan: SamplingPlan
-    options: Mapping[str, Any] = field(default_factory=dict)
+from hedge_tasks.sampling.plan import SecondStage
+from hedge_tasks.sampling.requests import SampleRequest
 
 
 class Stage(Protocol):

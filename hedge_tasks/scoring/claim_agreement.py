@@ -11,8 +11,9 @@ from hedge_tasks.claims.entailment import Asked
 from hedge_tasks.claims.entailment.judge import VERDICTS, JudgeEntailment
 from hedge_tasks.data.answers import AnswerSet
 from hedge_tasks.errors import DataError
+from hedge_tasks.numbers import Number
 from hedge_tasks.scoring.claims import Supported, groups_of
-from hedge_tasks.statistics import Mean, estimate_mean
+from hedge_tasks.statistics import estimate_mean
 from hedge_tasks.statistics.agreement import Agreement, cohen_kappa
 
 _WORDS = tuple(sorted(VERDICTS, key=lambda word: VERDICTS[word]))
@@ -34,14 +35,14 @@ class JointAgreement:
     calls: int
     verdicts: int
     unknown: int
-    same: Mean
+    same: Number
     kappa: Agreement
     differ: dict[tuple[str, str], int]
 
     def __str__(self) -> str:
         if self.same.value is None:
             return f"joint calls against single ones: no verdict to compare in {self.calls} calls"
-        interval, kappa = self.same.interval(), self.kappa.value
+        interval, kappa = self.same.interval, self.kappa.value
         told = f" [{max(interval[0], 0):.3f}, {min(interval[1], 1):.3f}]" if interval else ""
         lines = [
             f"joint calls against single ones: {self.same.value:.3f}{told} of {self.same.n} verdicts in {self.calls} "

@@ -12,7 +12,7 @@ from hedge_tasks.errors import DataError
 
 if TYPE_CHECKING:
     from hedge_tasks.detectors.pipeline import Scores
-    from hedge_tasks.statistics import Estimate
+    from hedge_tasks.numbers import Number
     from hedge_tasks.statistics.agreement import Agreement
 
 MAJORITY = "majority"
@@ -70,11 +70,11 @@ def disagreements(cases: Sequence[Case], verdicts: Sequence[Verdict]) -> list[Di
 
 def auroc_by_judge(
     scores: Sequence[Scores], labels: Mapping[str, Mapping[str, int | None]], **options: Any
-) -> dict[str, dict[str, Estimate]]:
+) -> dict[str, dict[str, Number]]:
     """ROC-AUC of every score of the HEDGE paper with the labels of each judge.
 
     Every judge's AUROC is over the documents that it labels, so judges that decline differently are compared on
-    different documents; `Estimate.n` says on how many.
+    different documents; `Number.n` says on how many.
 
     Args:
         scores: of the documents, from any scorer.
@@ -86,7 +86,7 @@ def auroc_by_judge(
     """
     from hedge_tasks.detectors.pipeline import SCORE_NAMES, detection_auroc
 
-    table: dict[str, dict[str, Estimate]] = {}
+    table: dict[str, dict[str, Number]] = {}
     for judge, by_id in labels.items():
         if absent := [s.id for s in scores if s.id not in by_id]:
             raise DataError(f"{judge} has no verdict on {absent[0]!r}")

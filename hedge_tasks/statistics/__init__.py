@@ -26,7 +26,7 @@ from hedge_tasks.statistics.agreement import (
     percent_agreement,
     weighted_kappa,
 )
-from hedge_tasks.statistics.base import Estimate, UndefinedStatistic
+from hedge_tasks.statistics.base import UndefinedStatistic
 from hedge_tasks.statistics.calibration import Calibration, ReliabilityBin, estimate_calibration
 from hedge_tasks.statistics.curves import (
     Curve,
@@ -38,7 +38,7 @@ from hedge_tasks.statistics.curves import (
     rejection_curve,
     risk_coverage_curve,
 )
-from hedge_tasks.statistics.means import Mean, estimate_mean
+from hedge_tasks.statistics.means import estimate_mean
 from hedge_tasks.statistics.paired import (
     Comparison,
     compare_runs,
@@ -49,10 +49,9 @@ from hedge_tasks.statistics.paired import (
 from hedge_tasks.statistics.rates import compare_rates, estimate_rate, wilson_interval
 from hedge_tasks.statistics.roc import auroc, estimate_auroc
 from hedge_tasks.statistics.strata import StratifiedAuroc, stratified_auroc
-from hedge_tasks.statistics.sums import Measured, compare_sums, estimate_of_sums, ratio
+from hedge_tasks.statistics.sums import compare_sums, estimate_of_sums, ratio
 
 __all__ = [
-    "Estimate",
     "UndefinedStatistic",
     "auroc",
     "estimate_auroc",
@@ -82,12 +81,10 @@ __all__ = [
     "fleiss_kappa",
     "krippendorff_alpha",
     "confusion_matrix",
-    "Mean",
     "estimate_mean",
     "estimate_rate",
     "compare_rates",
     "wilson_interval",
-    "Measured",
     "estimate_of_sums",
     "compare_sums",
     "ratio",

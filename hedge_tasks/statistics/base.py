@@ -4,45 +4,20 @@ from __future__ import annotations
 
 import math
 from collections.abc import Hashable, Sequence
-from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
 
 from hedge_tasks.errors import HedgeError
+from hedge_tasks.numbers import Interval
 
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]
 BoolArray = npt.NDArray[np.bool_]
-Interval = tuple[float, float]
 
 
 class UndefinedStatistic(HedgeError, ValueError):
     """The statistic does not exist for these data; the message says why, in words fit for a report."""
-
-
-@dataclass(frozen=True)
-class Estimate:
-    """A statistic with its uncertainty, or the reason why there is none.
-
-    Attributes:
-        value: The statistic; `None` if undefined.
-        stderr: Its standard error; `None` if undefined or not asked for.
-        n: Number of documents.
-        n_positive: Number of documents labelled hallucinated.
-        reason: Why `value`, or `stderr` where it was asked for, is `None`; `None` if nothing is missing.
-        interval: Confidence interval (low, high) of the level asked for, 95 % unless said otherwise; `None` where
-            `stderr` is.
-        method: How standard error and interval were made, in words; `None` if there are none.
-    """
-
-    value: float | None
-    stderr: float | None
-    n: int
-    n_positive: int
-    reason: str | None = None
-    interval: Interval | None = None
-    method: str | None = None
 
 
 class UndefinedError(Exception):

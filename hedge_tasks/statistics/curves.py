@@ -16,8 +16,8 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from hedge_tasks.numbers import Number
 from hedge_tasks.statistics.base import (
-    Estimate,
     FloatArray,
     IntArray,
     UndefinedStatistic,
@@ -204,7 +204,7 @@ def estimate_curves(
     n_resamples: int = 1000,
     seed: int = 0,
     confidence: float = 0.95,
-) -> Mapping[str, Estimate]:
+) -> Mapping[str, Number]:
     """The areas of this module with bootstrap standard errors and percentile intervals, from the same resamples.
 
     Documents (with `groups` whole groups) are resampled; a resample where a number is undefined is left out for it.
@@ -241,7 +241,7 @@ def estimate_curves(
             found[name] = statistic(x, q)
         except UndefinedStatistic as error:
             reasons[name] = str(error)
-    undefined = {name: Estimate(None, None, n, n_positive, reason) for name, reason in reasons.items()}
+    undefined = {name: Number(None, n=n, n_positive=n_positive, reason=reason) for name, reason in reasons.items()}
     if not found:
         return undefined
     samples = _resampled(x, q, codes, tuple(found), n_resamples, seed)
@@ -406,12 +406,12 @@ def _resampled(
     return {name: np.concatenate(values) for name, values in samples.items()}
 
 
-def _estimated(value: float, samples: FloatArray, n: int, n_positive: int, method: str, confidence: float) -> Estimate:
+def _estimated(value: float, samples: FloatArray, n: int, n_positive: int, method: str, confidence: float) -> Number:
     samples = samples[~np.isnan(samples)]
     if len(samples) < 2 or np.ptp(samples) < 1e-12:
-        return Estimate(value, None, n, n_positive, "no standard error: it is the same in every resample")
+        return Number(value, n=n, n_positive=n_positive, reason="no standard error: it is the same in every resample")
     stderr, interval = float(samples.std(ddof=1)), percentile_interval(samples, confidence)
-    return Estimate(value, stderr, n, n_positive, None, interval, method)
+    return Number(value, stderr=stderr, n=n, n_positive=n_positive, interval=interval, method=method)
 
 
 def _as_labels(q: FloatArray) -> FloatArray:

@@ -4,42 +4,15 @@ from __future__ import annotations
 
 import math
 from collections.abc import Hashable, Sequence
-from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
 
-from hedge_tasks.statistics.base import FloatArray, IntArray, Interval, check_confidence, codes_of, quantile_of
+from hedge_tasks.numbers import Number
+from hedge_tasks.statistics.base import FloatArray, IntArray, check_confidence, codes_of, quantile_of
 
 
-@dataclass(frozen=True)
-class Mean:
-    """A mean with its uncertainty.
-
-    Attributes:
-        value: The mean; `None` without documents.
-        stderr: Its standard error between groups; `None` with less than two of them.
-        n: Number of documents.
-        n_groups: Number of groups.
-        reason: Why `value`, or `stderr`, is `None`; `None` if neither is.
-    """
-
-    value: float | None
-    stderr: float | None
-    n: int
-    n_groups: int
-    reason: str | None = None
-
-    def interval(self, confidence: float = 0.95) -> Interval | None:
-        """Student's interval with one degree of freedom less than there are groups; `None` where `stderr` is."""
-        check_confidence(confidence)
-        if self.value is None or self.stderr is None:
-            return None
-        half = quantile_of(confidence, self.n_groups - 1) * self.stderr
-        return self.value - half, self.value + half
-
-
-def estimate_mean(values: npt.ArrayLike, groups: Sequence[Hashable]) -> Mean:
+def estimate_mean(values: npt.ArrayLike, groups: Sequence[Hashable], *, confidence: float = 0.95) -> Number:
     r"""Mean of all documents, with its standard error over :math:`G` groups of them.
 
     .. math::
@@ -51,24 +24,34 @@ def estimate_mean(values: npt.ArrayLike, groups: Sequence[Hashable]) -> Mean:
     Args:
         values: Numbers, shape `(n,)`.
         groups: Group of each document, length `n`; `None` makes a document a group of its own.
+        confidence: Level of the interval, in (0, 1): Student's, with one degree of freedom less than there are groups.
+
+    Returns:
+        The mean; without standard error and interval where there are less than two groups.
 
     Raises:
-        ValueError: If lengths differ.
+        ValueError: If lengths differ, or the level is not in (0, 1).
 
     Example:
-        >>> estimate_mean([1.0, 2.0, 3.0, 6.0], ["a", "a", "b", "b"])
-        Mean(value=3.0, stderr=1.5, n=4, n_groups=2, reason=None)
+        >>> mean = estimate_mean([1.0, 2.0, 3.0, 6.0], ["a", "a", "b", "b"])
+        >>> mean.value, mean.stderr, mean.n, mean.n_groups
+        (3.0, 1.5, 4, 2)
     """
+    check_confidence(confidence)
     x = np.asarray(values, dtype=np.float64)
     alone = [("document", i) if group is None else ("group", group) for i, group in enumerate(groups)]
     codes = codes_of(alone, len(x), "groups")
     if not len(x):
-        return Mean(None, None, 0, 0, "no documents")
+        return Number(None, n=0, n_groups=0, reason="no documents")
     mean, n_groups = float(x.mean()), int(codes.max()) + 1
     spread = clustered_spread(x - mean, codes)
     if spread is None:
-        return Mean(mean, None, len(x), n_groups, "no standard error: all documents are in a single group")
-    return Mean(mean, spread / len(x), len(x), n_groups)
+        reason = "no standard error: all documents are in a single group"
+        return Number(mean, n=len(x), n_groups=n_groups, reason=reason)
+    stderr = spread / len(x)
+    half = quantile_of(confidence, n_groups - 1) * stderr
+    method = "clustered standard error, Student's interval between groups"
+    return Number(mean, stderr, (mean - half, mean + half), n=len(x), n_groups=n_groups, method=method)
 
 
 def clustered_spread(deviations: FloatArray, groups: IntArray) -> float | None:

@@ -8,16 +8,9 @@ from collections.abc import Hashable, Sequence
 import numpy as np
 import numpy.typing as npt
 
-from hedge_tasks.statistics.base import (
-    Estimate,
-    FloatArray,
-    Interval,
-    check_confidence,
-    quantile_of,
-    two_sided_p,
-    wilson,
-)
-from hedge_tasks.statistics.means import Mean, estimate_mean
+from hedge_tasks.numbers import Number
+from hedge_tasks.statistics.base import FloatArray, Interval, check_confidence, quantile_of, two_sided_p, wilson
+from hedge_tasks.statistics.means import estimate_mean
 from hedge_tasks.statistics.paired import Comparison
 
 
@@ -39,7 +32,7 @@ def wilson_interval(successes: int, n: int, confidence: float = 0.95) -> Interva
 
 def estimate_rate(
     values: npt.ArrayLike, *, groups: Sequence[Hashable] | None = None, confidence: float = 0.95
-) -> Estimate:
+) -> Number:
     r"""Share of ones with standard error and Wilson's interval.
 
     Without `groups` the standard error is :math:`\sqrt{p (1 - p) / n}`. With groups, e.g. several questions on one
@@ -75,26 +68,37 @@ def estimate_rate(
     mean = None if groups is None else estimate_mean(y, groups)
     n, n_positive = len(y), int((y == 1).sum())
     if not n:
-        return Estimate(None, None, 0, 0, "no documents")
+        return Number(None, n=0, n_positive=0, reason="no documents")
     if missing := int(np.isnan(y).sum()):
-        return Estimate(None, None, n, n_positive, f"the value of {missing} of {n} documents is missing (NaN)")
+        return Number(
+            None, n=n, n_positive=n_positive, reason=f"the value of {missing} of {n} documents is missing (NaN)"
+        )
     if mean is not None:
         return _by_group(mean, n_positive, confidence)
     share = n_positive / n
     stderr = math.sqrt(share * (1 - share) / n)
-    return Estimate(share, stderr, n, n_positive, None, wilson(share, n, confidence), "Wilson interval")
+    return Number(
+        share,
+        stderr=stderr,
+        n=n,
+        n_positive=n_positive,
+        interval=wilson(share, n, confidence),
+        method="Wilson interval",
+    )
 
 
-def _by_group(mean: Mean, n_positive: int, confidence: float) -> Estimate:
+def _by_group(mean: Number, n_positive: int, confidence: float) -> Number:
     share, stderr, n = mean.value, mean.stderr, mean.n
     if share is None or stderr is None:
-        return Estimate(share, None, n, n_positive, mean.reason)
+        return Number(share, n=n, n_positive=n_positive, reason=mean.reason)
     if 0 < share < 1:
         effective = min(float(n), share * (1 - share) / stderr**2) if stderr > 0 else float(n)
     else:
         effective = float(mean.n_groups)
     method = "Wilson interval with the effective sample size of groups"
-    return Estimate(share, stderr, n, n_positive, None, wilson(share, effective, confidence), method)
+    return Number(
+        share, stderr=stderr, n=n, n_positive=n_positive, interval=wilson(share, effective, confidence), method=method
+    )
 
 
 def compare_rates(
@@ -134,7 +138,7 @@ def compare_rates(
         raise ValueError(f"need two lists of one length, got shapes {a.shape} and {b.shape}")
     if not (np.isin(a, (0, 1)).all() and np.isin(b, (0, 1)).all()):
         raise ValueError("values must be 0 or 1")
-    mean = None if groups is None else estimate_mean(a - b, groups)
+    mean = None if groups is None else estimate_mean(a - b, groups, confidence=confidence)
     name = "McNemar's exact test" if mean is None else "paired t-test between groups"
     n = len(a)
     if not n:
@@ -149,7 +153,7 @@ def compare_rates(
         return Comparison(*shares, difference, None, None, None, n, name, reason)
     if mean.stderr == 0:
         return Comparison(*shares, difference, 0.0, (0.0, 0.0), 1.0, n, name)
-    low, high = mean.interval(confidence) or (-1.0, 1.0)
+    low, high = mean.interval or (-1.0, 1.0)
     p_value = two_sided_p(abs(difference) / mean.stderr, mean.n_groups - 1)
     return Comparison(*shares, difference, mean.stderr, (max(-1.0, low), min(1.0, high)), p_value, n, name)
 

@@ -9,9 +9,9 @@ import numpy as np
 import numpy.typing as npt
 
 from hedge_tasks.errors import unknown
+from hedge_tasks.numbers import Number
 from hedge_tasks.statistics.base import (
     BoolArray,
-    Estimate,
     FloatArray,
     IntArray,
     Interval,
@@ -81,7 +81,7 @@ def estimate_auroc(
     method: str = "delong",
     confidence: float = 0.95,
     extra_stderr: float = 0.0,
-) -> Estimate:
+) -> Number:
     """AUROC with standard error and confidence interval; undefined cases are reported, not raised.
 
     `groups` are for documents that are not independent, such as several questions on one image: taken for
@@ -145,7 +145,7 @@ def estimate_auroc(
     try:
         value = auroc(x, y)
     except UndefinedStatistic as error:
-        return Estimate(None, None, n, int(positive.sum()), str(error))
+        return Number(None, n=n, n_positive=int(positive.sum()), reason=str(error))
     try:
         if method == "delong":
             stderr, areas = _delong_stderr(x, positive, codes), None
@@ -153,7 +153,7 @@ def estimate_auroc(
             areas = _resamples(levels_of(x), positive, codes, n_resamples, seed)
             stderr = float(np.nanstd(areas, ddof=1))
     except UndefinedError as error:
-        return Estimate(value, None, n, int(positive.sum()), str(error))
+        return Number(value, n=n, n_positive=int(positive.sum()), reason=str(error))
     stderr = math.hypot(stderr, extra_stderr)
     if stderr > 0 and method == "percentile" and areas is not None and not extra_stderr:
         interval = percentile_interval(areas, confidence)
@@ -163,7 +163,7 @@ def estimate_auroc(
     described = _described(method, n_resamples, grouped=codes is not None)
     if extra_stderr:
         described += f", with {extra_stderr:.4f} for the choice of the threshold"
-    return Estimate(value, stderr, n, int(positive.sum()), None, interval, described)
+    return Number(value, stderr=stderr, n=n, n_positive=int(positive.sum()), interval=interval, method=described)
 
 
 def auroc_interval(value: float, stderr: float, confidence: float, degrees: int | None, n_pairs: int) -> Interval:

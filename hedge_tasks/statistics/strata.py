@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from hedge_tasks.numbers import Number
 from hedge_tasks.statistics.base import (
     BoolArray,
-    Estimate,
     FloatArray,
     IntArray,
-    Interval,
     UndefinedError,
     as_data,
     check_confidence,
@@ -29,26 +29,19 @@ from hedge_tasks.statistics.roc import auroc_interval, estimate_auroc
 
 
 @dataclass(frozen=True)
-class StratifiedAuroc:
-    """AUROC within strata.
+class StratifiedAuroc(Number):
+    """Pooled AUROC within strata; undefined where no stratum has both classes.
 
     Attributes:
-        value: Pooled within-stratum AUROC; `None` if no stratum has both classes.
         strata: AUROC of each stratum with DeLong's standard error and interval, in order of first appearance.
         n_pairs: Number of (hallucinated, supported) pairs compared.
-        reason: Why `value`, or `stderr`, is `None`; `None` if neither is.
-        stderr: Standard error of `value`.
-        interval: Its confidence interval.
-        method: How both were made, in words.
     """
 
-    value: float | None
-    strata: Mapping[Hashable, Estimate]
-    n_pairs: int
-    reason: str | None = None
-    stderr: float | None = None
-    interval: Interval | None = None
-    method: str | None = None
+    strata: Mapping[Hashable, Number] = field(default_factory=dict)
+    n_pairs: int = 0
+
+    def to_dict(self) -> dict[str, Any]:
+        return {**super().to_dict(), "n_pairs": self.n_pairs}
 
 
 def stratified_auroc(
@@ -103,18 +96,18 @@ def stratified_auroc(
     codes = codes_of(strata, len(x), "strata")
     group_codes = None if groups is None else codes_of(groups, len(x), "groups")
 
-    def part(i: int) -> Estimate:
+    def part(i: int) -> Number:
         chosen = codes == i
         members = None if group_codes is None else group_codes[chosen].tolist()
         return estimate_auroc(x[chosen], y[chosen], groups=members, method="delong", confidence=confidence)
 
     parts = {name: part(i) for i, name in enumerate(dict.fromkeys(strata))} if each else {}
     if np.isnan(x).any() or np.isnan(y).any():
-        return StratifiedAuroc(None, parts, 0, "a score or label is missing (NaN)")
+        return StratifiedAuroc(None, strata=parts, n_pairs=0, reason="a score or label is missing (NaN)")
     sizes = np.stack([np.bincount(codes[y == label], minlength=len(x) and int(codes.max()) + 1) for label in (1, 0)])
     if not (total := int(sizes.prod(axis=0).sum())):
         reason = "no documents" if not len(x) else "no stratum has both hallucinated and supported documents"
-        return StratifiedAuroc(None, parts, 0, reason)
+        return StratifiedAuroc(None, strata=parts, n_pairs=0, reason=reason)
     value, components = pooled_within(x, y == 1, codes, group_codes)
     used = ~np.isnan(components)
     # Pairs are within strata: one with many hallucinated and a single supported answer has one independent pair.
@@ -150,7 +143,7 @@ def _with_stderr(
     components: FloatArray,
     positive: BoolArray,
     groups: IntArray | None,
-    parts: Mapping[Hashable, Estimate],
+    parts: Mapping[Hashable, Number],
     pairs: tuple[int, int],
     confidence: float,
 ) -> StratifiedAuroc:
@@ -158,8 +151,8 @@ def _with_stderr(
     try:
         stderr = float(np.sqrt(component_variance(components, positive, groups)))
     except UndefinedError as error:
-        return StratifiedAuroc(value, parts, total, str(error))
+        return StratifiedAuroc(value, strata=parts, n_pairs=total, reason=str(error))
     method = f"{'clustered DeLong (Obuchowski 1997)' if groups is not None else 'DeLong'} within strata, logit interval"
     n_pairs = min(n_pairs, disjoint_pairs(positive, groups))
     interval = auroc_interval(value, stderr, confidence, degrees_of_freedom(positive, groups), n_pairs)
-    return StratifiedAuroc(value, parts, total, None, stderr, interval, method)
+    return StratifiedAuroc(value, strata=parts, n_pairs=total, stderr=stderr, interval=interval, method=method)

@@ -6,11 +6,11 @@ Everything follows from what each group adds to the sums, without resampling: ev
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Sequence
-from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
 
+from hedge_tasks.numbers import Number
 from hedge_tasks.statistics.base import (
     FloatArray,
     IntArray,
@@ -37,27 +37,6 @@ _NO_VARIATION = 1e-9
 """Spreads below this are rounding of a derivative that is 0."""
 
 
-@dataclass(frozen=True)
-class Measured:
-    """A number with its uncertainty, or the reason why there is none.
-
-    Attributes:
-        value: the number; `None` if undefined.
-        stderr: its standard error between groups; `None` with a single group.
-        interval: confidence interval within the range of the number; `None` where `stderr` is.
-        n: documents that count for it.
-        n_groups: groups that they are of.
-        reason: why something is `None`; `None` if nothing is.
-    """
-
-    value: float | None
-    stderr: float | None
-    interval: Interval | None
-    n: int
-    n_groups: int
-    reason: str | None = None
-
-
 def estimate_of_sums(
     parts: npt.ArrayLike,
     groups: Sequence[Hashable],
@@ -65,7 +44,7 @@ def estimate_of_sums(
     *,
     bounds: Interval = (0.0, 1.0),
     confidence: float = 0.95,
-) -> Measured:
+) -> Number:
     r"""A function of sums over documents, with the standard error between :math:`G` groups of them.
 
     .. math::
@@ -94,10 +73,10 @@ def estimate_of_sums(
     n, n_groups = len(counted), len(np.unique(codes))
     value = _value(counted, statistic)
     if value is None:
-        return Measured(None, None, None, n, n_groups, "no document counts for it")
+        return Number(None, n=n, n_groups=n_groups, reason="no document counts for it")
     stderr = _spread(_influences(counted, codes, statistic), np.arange(n_groups))
     if stderr is None:
-        return Measured(value, None, None, n, n_groups, "no standard error: all documents are in a single group")
+        return Number(value, n=n, n_groups=n_groups, reason="no standard error: all documents are in a single group")
     low, high = bounds
     share = min(max((value - low) / (high - low), 0.0), 1.0)
     scaled = stderr / (high - low)
@@ -105,7 +84,7 @@ def estimate_of_sums(
     effective = _effective(share, scaled, units, n_groups, confidence)
     of_share = wilson(share, effective, confidence)
     interval = low + of_share[0] * (high - low), low + of_share[1] * (high - low)
-    return Measured(value, stderr, interval, n, n_groups)
+    return Number(value, stderr=stderr, interval=interval, n=n, n_groups=n_groups)
 
 
 def compare_sums(

@@ -11,7 +11,8 @@ import numpy as np
 from hedge_tasks.adjudication.by_sentence import SENTENCES
 from hedge_tasks.detectors.pipeline import Scores
 from hedge_tasks.lmms.metrics import NOT_AVAILABLE, Metric, Record
-from hedge_tasks.statistics import Mean, estimate_mean
+from hedge_tasks.numbers import Number
+from hedge_tasks.statistics import estimate_mean
 from hedge_tasks.statistics.base import FloatArray
 
 MEDIHALL: Mapping[str, float] = {
@@ -140,7 +141,7 @@ class PrefixDifference:
             return "undefined: no question has a number both with and without the prefix"
         if not self.bound:
             return mean.value
-        interval = mean.interval(0.95)
+        interval = mean.interval
         return (
             "undefined: an interval needs questions on two images"
             if interval is None
@@ -160,7 +161,7 @@ class PrefixDifference:
                 row[:] = record["value"] - other, 1
         return counts
 
-    def _estimate(self, records: Sequence[Record]) -> Mean:
+    def _estimate(self, records: Sequence[Record]) -> Number:
         """Of the differences; images are independent of each other."""
         pairs = [(parts[0], r["group"]) for parts, r in zip(self.counts(records), records, strict=True) if parts[1]]
         return estimate_mean([float(difference) for difference, _ in pairs], [group for _, group in pairs])

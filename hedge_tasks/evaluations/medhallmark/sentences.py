@@ -14,10 +14,11 @@ from hedge_tasks.claims import build_decomposition, build_entailment
 from hedge_tasks.errors import DataError, unknown
 from hedge_tasks.evaluations.medhallmark.mediscore import SENTENCES
 from hedge_tasks.measures.claim_table import ClaimRow, claim_table
+from hedge_tasks.numbers import Number
 from hedge_tasks.runs.run_files import Run
 from hedge_tasks.scoring.claims import inquiry, score_claims
 from hedge_tasks.scoring.scorers import model_options
-from hedge_tasks.statistics import Estimate, StratifiedAuroc
+from hedge_tasks.statistics import StratifiedAuroc
 
 WORDS, NLI = "words", "nli"
 
@@ -96,7 +97,7 @@ def _of_run(run: Run, support: str) -> Sentences:
 
 
 def _facts(row: ClaimRow) -> dict[str, Any]:
-    both: dict[str, Estimate | StratifiedAuroc] = {"auroc": row.estimate, "within": row.within}
+    both: dict[str, Number | StratifiedAuroc] = {"auroc": row.estimate, "within": row.within}
     numbers = {
         name: {"value": of.value, "stderr": of.stderr, "interval": of.interval, "reason": of.reason}
         for name, of in both.items()

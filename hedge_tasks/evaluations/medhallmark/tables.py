@@ -214,7 +214,7 @@ def _cell(name: str, found: Sequence[Value] | str) -> Cell:
         share = estimate_of_sums(of_values([v.value for v in found]), [_group(v) for v in found], ratio)
         return Cell(share.value, share.stderr, share.interval, share.n, share.reason)
     mean = estimate_mean([v.value for v in found], [v.group for v in found])
-    return Cell(mean.value, mean.stderr, mean.interval(0.95), mean.n, mean.reason)
+    return Cell(mean.value, mean.stderr, mean.interval, mean.n, mean.reason)
 
 
 # --- with and without prefix ------------------------------------------------------------------------------------------

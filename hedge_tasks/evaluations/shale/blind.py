@@ -8,8 +8,8 @@ from dataclasses import replace
 from typing import Any
 
 from hedge_tasks.data.answers import AnswerSet
+from hedge_tasks.sampling.plan import SecondStage
 from hedge_tasks.sampling.requests import SampleRequest
-from hedge_tasks.sampling.second_stage import SecondStage
 
 
 def without_image(request: SampleRequest, answers: AnswerSet, stage: SecondStage) -> list[SampleRequest]:

@@ -24,9 +24,10 @@ from hedge_tasks.evaluations.shale.items import (
     SCENARIOS,
 )
 from hedge_tasks.lmms.metrics import NOT_AVAILABLE, Metric, OfSums, RateMetric, Record
+from hedge_tasks.numbers import Number
 from hedge_tasks.replies.parsing import OFFICIAL
 from hedge_tasks.replies.reading import UNREADABLE
-from hedge_tasks.statistics import Mean, estimate_mean
+from hedge_tasks.statistics import estimate_mean
 from hedge_tasks.statistics.base import FloatArray
 from hedge_tasks.statistics.sums import of_values
 
@@ -200,7 +201,7 @@ class _MeanDifference:
     def _differences(self, records: Sequence[Record]) -> list[tuple[int, str]]:
         raise TypeError(f"{type(self).__name__} is abstract")
 
-    def _estimate(self, records: Sequence[Record]) -> Mean:
+    def _estimate(self, records: Sequence[Record]) -> Number:
         differences = self._differences(records)
         return estimate_mean([difference for difference, _ in differences], [group for _, group in differences])
 

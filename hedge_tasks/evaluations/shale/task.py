@@ -18,7 +18,7 @@ from hedge_tasks.lmms.task import HedgeTask
 from hedge_tasks.perturb import Wording
 from hedge_tasks.replies.reading import UNREADABLE
 from hedge_tasks.runs.run_files import Run, load_run
-from hedge_tasks.sampling.second_stage import SecondStage
+from hedge_tasks.sampling.plan import SecondStage
 
 if TYPE_CHECKING:
     from datasets import Dataset

@@ -21,7 +21,8 @@ from hedge_tasks.evaluations.vope.judge import (
     TRUE_DESCRIPTION,
     TRUE_IMAGINATION,
 )
-from hedge_tasks.statistics import Estimate, Mean, estimate_mean
+from hedge_tasks.numbers import Number
+from hedge_tasks.statistics import estimate_mean
 
 DESCRIBED = (TRUE_DESCRIPTION, FALSE_DESCRIPTION)
 IMAGINED = (TRUE_IMAGINATION, FALSE_IMAGINATION)
@@ -73,11 +74,11 @@ class AttentionNumbers:
         hallucinated_described: over described objects alone.
     """
 
-    means: Mapping[str, Mean]
+    means: Mapping[str, Number]
     words: tuple[WordWeights, ...]
-    imagined: Estimate
-    hallucinated: Estimate
-    hallucinated_described: Estimate
+    imagined: Number
+    hallucinated: Number
+    hallucinated_described: Number
 
 
 def object_weights(text: str, tokens: Sequence[Token]) -> dict[str, tuple[float, int]]:
@@ -120,7 +121,7 @@ def numbers_of(objects: Sequence[AttendedObject]) -> AttentionNumbers:
     read = [one for one in objects if one.kind is not None]
     sets = {kind: (kind,) for kind in (*DESCRIBED, *IMAGINED)} | {"described": DESCRIBED, "imagined": IMAGINED}
 
-    def auroc(of: Sequence[AttendedObject], positive: Sequence[str]) -> Estimate:
+    def auroc(of: Sequence[AttendedObject], positive: Sequence[str]) -> Number:
         return auroc_of_pairs([(1 - one.weight, int(one.kind in positive), one.group) for one in of])
 
     return AttentionNumbers(
@@ -132,7 +133,7 @@ def numbers_of(objects: Sequence[AttendedObject]) -> AttentionNumbers:
     )
 
 
-def _mean(objects: Sequence[AttendedObject]) -> Mean:
+def _mean(objects: Sequence[AttendedObject]) -> Number:
     return estimate_mean([one.weight for one in objects], [one.group for one in objects])
 
 

@@ -9,7 +9,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from hedge_tasks.io.commands import command, number, show, table
+from hedge_tasks.io.commands import Parser, command, number, show, table
 
 if TYPE_CHECKING:
     from hedge_tasks.evaluations.vope.attention import AttendedObject, AttentionNumbers, Token
@@ -23,7 +23,7 @@ _CLAIMS = {
 }
 
 
-def add(commands: Any) -> None:
+def add(commands: Parser) -> None:
     text = "attention to the image while an object is said (VOPE section 4.6, experimental); needs model and data"
     parser = command(commands, "vope-attention", _run, text)
     parser.add_argument("run", type=Path, metavar="RUN", help="output folder of lmms-eval, or a run file")

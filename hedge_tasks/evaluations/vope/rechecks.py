@@ -17,9 +17,9 @@ from hedge_tasks.evaluations.vope.presence import is_present
 from hedge_tasks.evaluations.vope.vocabulary import object_phrase
 from hedge_tasks.lmms.reasoning import without_reasoning
 from hedge_tasks.replies import spoken_text
+from hedge_tasks.sampling.plan import SecondStage
 from hedge_tasks.sampling.prompts import load_prompt
 from hedge_tasks.sampling.requests import SampleRequest
-from hedge_tasks.sampling.second_stage import SecondStage
 
 _PROMPTS = {False: "vope/recheck", True: "vope/recheck_plural"}
 

@@ -21,7 +21,7 @@ from hedge_tasks.evaluations.vope.rechecks import story_objects
 from hedge_tasks.evaluations.vope.relevance import rate
 from hedge_tasks.lmms.settings import DocumentSettings
 from hedge_tasks.lmms.task import HedgeTask
-from hedge_tasks.sampling.second_stage import SecondStage
+from hedge_tasks.sampling.plan import SecondStage
 from hedge_tasks.scoring.claim_labels import CLAIMS
 
 

@@ -12,7 +12,8 @@ from datasets import Features, Value
 from hedge_tasks.detectors.pipeline import auroc_of_pairs
 from hedge_tasks.errors import DataError, unknown
 from hedge_tasks.integrations.evaluate.columns import labels_of, listed, scores_of
-from hedge_tasks.statistics import Estimate, auroc, estimate_auroc
+from hedge_tasks.numbers import Number
+from hedge_tasks.statistics import auroc, estimate_auroc
 
 _OPTIONS = ("n_resamples", "seed", "method", "confidence")
 
@@ -32,7 +33,7 @@ Returns:
 """
 
 
-def result_of(estimate: Estimate) -> dict[str, Any]:
+def result_of(estimate: Number) -> dict[str, Any]:
     """An estimate as a metric's result, ready for JSON."""
     result: dict[str, Any] = {
         "auroc": estimate.value,

@@ -13,9 +13,9 @@ from hedge_tasks.detectors.scorer import Scorer
 from hedge_tasks.errors import ConfigError, unknown
 from hedge_tasks.measures.paper.published import MODELS, PROMPTS, SCORES, Cell, Key, filter_name, published
 from hedge_tasks.measures.sweep import truncated
+from hedge_tasks.numbers import Number
 from hedge_tasks.runs.run_files import Run
 from hedge_tasks.scoring.scorers import scorers_of
-from hedge_tasks.statistics import Estimate
 
 TASKS = {"VQA-RAD": "hedge_vqarad", "KvasirVQA-x1": "hedge_kvasirvqa_x1"}
 """The task of each data set; the prompt variants but the default have their name behind it."""
@@ -95,7 +95,7 @@ class CellResult:
 
     cell: Cell
     published: float
-    estimate: Estimate | None = None
+    estimate: Number | None = None
     n: int | None = None
     missing: str = ""
 

@@ -8,9 +8,9 @@ from hedge_colours.judge import colour_in
 from hedge_tasks.data.answers import Answer, AnswerSet
 from hedge_tasks.lmms.task import HedgeTask
 from hedge_tasks.perturb import Wording
+from hedge_tasks.sampling.plan import SecondStage
 from hedge_tasks.sampling.prompts import load_prompt
 from hedge_tasks.sampling.requests import SampleRequest
-from hedge_tasks.sampling.second_stage import SecondStage
 
 
 class ColourTask(HedgeTask):
