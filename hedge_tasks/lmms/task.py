@@ -26,6 +26,7 @@ from hedge_tasks.adjudication import (
     keep_labels,
 )
 from hedge_tasks.adjudication.config import LABELS
+from hedge_tasks.asking.account import asked
 from hedge_tasks.clustering.said import Said
 from hedge_tasks.data.answers import Answer, AnswerSet, FailedDocument, read_report, read_response
 from hedge_tasks.data.manifests import Data, Manifest
@@ -375,7 +376,7 @@ class HedgeTask(ConfigurableMessagesTask):
         with measured() as judging:
             labelled = self._read(instances, self._adjudicate(instances, answer_sets))
             self._judge_claims(instances, labelled)
-        cost["labels"] = judging.to_dict()
+        cost["labels"] = {**judging.to_dict(), **asked(self.judge)[0]}
         for instance, answer_set in zip(instances, labelled, strict=True):
             instance.resps = [answer_set.to_json()]
         everything = results.gather(task, self.judge.name, instances, labelled)
@@ -428,7 +429,7 @@ class HedgeTask(ConfigurableMessagesTask):
         run = run_of(self.config.task, display_name(self._args) or "", everything, self._hedge_settings())
         with measured() as asking:
             self._found_claims = self._claims.found(answer_sets, run, list(detectors))
-        self._results.cost["claims"] = asking.to_dict()
+        self._results.cost["claims"] = {**asking.to_dict(), **self._claims.cost()}
         for ensemble in self._filters:
             for step in ensemble.filters:
                 if isinstance(step, ScoreFilter):
