@@ -12,13 +12,15 @@ from typing import Any
 
 from loguru import logger
 
-from hedge_tasks.adjudication.base import Case, Verdict
+from hedge_tasks.adjudication.base import JUDGE_UNREAD, NO_ANSWER, Case, Verdict
 from hedge_tasks.adjudication.label_store import LabelStore, label_key
 from hedge_tasks.adjudication.prompt import JudgePrompt, load_judge_prompt
 from hedge_tasks.errors import ConfigError, HedgeError
 from hedge_tasks.io import options
 from hedge_tasks.replies import read_free
+from hedge_tasks.replies.declining import declined
 from hedge_tasks.replies.judgement import bounded
+from hedge_tasks.replies.reading import CUT
 
 DEFAULT_MODEL = "Qwen/Qwen3-30B-A3B"
 """The adjudicator of the HEDGE paper (section 4.5)."""
@@ -133,6 +135,8 @@ class ModelJudge(abc.ABC):
             stored = store.get(key) if store is not None else None
             if why := self._not_asked(case):
                 verdicts[key] = self._verdict(None, f"not asked: {why}")
+            elif why := declined(case.answer):
+                verdicts[key] = self._verdict(None, f"declined: {why}", category=NO_ANSWER, basis=why)
             elif stored is not None and not (stored.undecided and self.ask_unlabelled):
                 verdicts[key] = stored
         return verdicts, {key: case for key, case in cases.items() if key not in verdicts}
@@ -146,7 +150,7 @@ class ModelJudge(abc.ABC):
             return f"there is no {missing}"
         if self.prompt.answers_only:
             read = read_free(case.answer, cut=case.cut)
-            return None if read.readable else str(read)
+            return str(read) if read.basis == CUT else None
         return None
 
     def _ask_until_read(self, pending: Mapping[str, Case], store: LabelStore | None) -> dict[str, Verdict]:
@@ -179,7 +183,7 @@ class ModelJudge(abc.ABC):
             return self._verdict(None, f"{UNLABELLED}{reply.problem}", raw=bounded(reply.text) or None)
         outcome, reason = self.prompt.read(reply.text, case.answer)
         if outcome is None:
-            return self._verdict(None, f"{UNLABELLED}{reason}", raw=bounded(reply.text))
+            return self._verdict(None, f"{UNLABELLED}{reason}", basis=JUDGE_UNREAD, raw=bounded(reply.text))
         category = self.prompt.category(outcome)
         return self._verdict(outcome.label, reason, category=category, raw=bounded(reply.text))
 
