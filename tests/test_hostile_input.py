@@ -23,7 +23,7 @@ from hedge_tasks.io.json_lines import is_sealed, seal, unseal
 from hedge_tasks.io.outside import DEEPEST, MOST_DIGITS, clean, number, parse_json
 from hedge_tasks.runs.run_files import Run, load_run, save_run
 from hedge_tasks.sampling import Answer, AnswerSet
-from hedge_tasks.sampling.store import AnswerStore, Record
+from hedge_tasks.sampling.store import AnswerStore, FinishedDraw
 
 any_text = st.text(st.characters(codec=None, exclude_categories=()))  # lone surrogates included
 json_values = st.recursive(
@@ -155,7 +155,7 @@ def test_a_lone_surrogate_does_not_block_a_run(tmp_path: Path) -> None:
     """`"left \\ud83d"` was stored, and every repetition failed on it."""
     reply = json.loads('"left \\ud83d"')
     with AnswerStore(tmp_path / "store") as store:
-        store.put([Record("k", Answer(reply), "q", "clean", 0)])
+        store.put([FinishedDraw("k", Answer(reply), "q", "clean", 0)])
         assert store["k"].text == "left \ufffd"
     # A store of another writer, which did not clean it.
     [file] = (tmp_path / "store").iterdir()
@@ -306,8 +306,8 @@ def test_ids_are_trimmed_and_labels_of_pandas_are_labels(tmp_path: Path) -> None
     rows = '{"id": "q1", "label": 1.0}\n{"id": "q2", "label": NaN}'
     labels = by_id(read_rows(written(tmp_path, rows)), "id", "label", None)
     assert [label.label for label in labels.values()] == [1, None]
-    assert AnswerSet.from_dict({**LINE, "label": 1.0}).label == 1
-    assert AnswerSet.from_dict({**LINE, "label": math.nan}).label is None
+    assert AnswerSet.read({**LINE, "label": 1.0}).label == 1
+    assert AnswerSet.read({**LINE, "label": math.nan}).label is None
 
 
 def test_a_key_given_twice_is_refused(tmp_path: Path) -> None:
@@ -335,8 +335,8 @@ def test_a_number_of_400_digits_is_one_line_with_its_place(
 
 def test_a_huge_number_in_memory_is_no_log_probability() -> None:
     for value in (-(10**400), 10**400):
-        with pytest.raises(DataError, match="mean_logprob: expected a finite number, got an integer of more than"):
-            AnswerSet.from_dict({**LINE, "clean": [{"text": "a", "mean_logprob": value}]})
+        with pytest.raises(DataError, match="mean_logprob: expected a number, got an integer of more than"):
+            AnswerSet.read({**LINE, "clean": [{"text": "a", "mean_logprob": value}]})
 
 
 def test_what_is_printable_needs_no_cleaning() -> None:

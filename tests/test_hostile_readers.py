@@ -15,8 +15,8 @@ from finished_runs import EXACT, finished_run
 from hostile import attempt, dumped, mangled, mutated
 
 from hedge_tasks.adjudication.label_files import by_id, read_rows
-from hedge_tasks.adjudication.label_store import LabelStore
 from hedge_tasks.adjudication.prompt import load_judge_prompt, parse_judge_prompt
+from hedge_tasks.asking.log import ReplyLog
 from hedge_tasks.cli.store import _info_text
 from hedge_tasks.clustering import build_backend
 from hedge_tasks.data.answer_files import read_answer_sets
@@ -169,9 +169,9 @@ READERS: dict[str, tuple[str, Callable[[random.Random], bytes], Callable[[Path],
     ),
     "store": ("answers-1.jsonl", store_lines, read_a_store),
     "label store": (
-        "labels-1.jsonl",
+        "replies-1.jsonl",
         lambda dice: mangled(seal(r if isinstance(r := mutated(VERDICT, dice), dict) and r else {"x": 1}), dice),
-        lambda path: LabelStore(path.parent).get("k"),
+        lambda path: ReplyLog(path.parent).get("k"),
     ),
     "labels": (
         "l.jsonl",

@@ -280,7 +280,7 @@ def _agreement(pairs: Sequence[tuple[str, str]], groups: Sequence[str]) -> Agree
     from hedge_tasks.statistics.agreement import Agreement, percent_agreement
 
     if not pairs:
-        return Agreement(None, None, 0, 2, "no answer is judged")
+        return Agreement.undefined("no answer is judged", n_raters=2)
     return percent_agreement([[one for one, _ in pairs], [other for _, other in pairs]], groups=groups)
 
 
@@ -290,7 +290,8 @@ def _kappa(pairs: Sequence[tuple[str, str]], groups: Sequence[str]) -> Agreement
     people = [one for one, _ in pairs]
     if len(set(people)) == 1:
         # It would be 0 however good the judge is.
-        return Agreement(None, None, len(pairs), 2, f"people put every judged answer into one class ({people[0]})")
+        reason = f"people put every judged answer into one class ({people[0]})"
+        return Agreement.undefined(reason, n=len(pairs), n_raters=2)
     return cohen_kappa(people, [judged for _, judged in pairs], groups=groups)
 
 

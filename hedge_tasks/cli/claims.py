@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from hedge_tasks.cli.choices import add_run, add_task, chosen_run
-from hedge_tasks.io.commands import command, say, show
+from hedge_tasks.io.commands import Parser, command, say, show
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from hedge_tasks.scoring.claims import Price, Supported, Teller
 
 
-def add(commands: Any) -> None:
+def add(commands: Parser) -> None:
     parser = command(commands, "claims", run, "find the hallucinated sentences of long answers")
     add_run(parser)
     add_task(parser)

@@ -46,7 +46,7 @@ def parse_answer_sets(rows: Iterable[tuple[str, Mapping[str, Any]]]) -> list[Ans
     """
     sets: dict[str, tuple[str, AnswerSet]] = {}
     for where, row in rows:
-        answer_set = AnswerSet.from_dict(row, where)
+        answer_set = AnswerSet.read(row, where)
         if answer_set.id in sets:
             first = sets[answer_set.id][0].rpartition(":")[2]
             raise DataError(f"{where}: id {answer_set.id!r} is already on line {first}")

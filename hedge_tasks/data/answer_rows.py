@@ -1,4 +1,4 @@
-"""Rows of a user's file of answers, in the shapes that are accepted, as the fields that `AnswerSet.from_dict` reads.
+"""Rows of a user's file of answers, in the shapes that are accepted, as the fields that `AnswerSet.read` reads.
 
 - An answer set: `{"id", "baseline", "clean", "noisy"?, ...}`.
 - Plain answers: `{"id", "answers": [...], ...}`. Nothing says which of them is the baseline answer: where there is a
@@ -30,7 +30,10 @@ _PLAIN = (*_DOCUMENT, "claims", "baseline", "answers")
 _OURS = ("store", "verdict", "scores", "sampled", "drawn", "crc32")
 """What lines that this package wrote have besides."""
 
-_ANSWER = ("text", "mean_logprob", "n_tokens", "logprobs", "tokens", "alternatives", "finish")
+_ANSWER = (
+    *("text", "mean_logprob", "n_tokens", "logprobs", "tokens", "alternatives", "finish"),
+    *("end_logprob", "thought", "no_logprob", "served"),
+)
 _COLUMNS = (*_DOCUMENT, "condition", "text", "mean_logprob", "n_tokens")
 _CONDITIONS = ("baseline", "clean", "noisy")
 _MISSING = ("", "nan", "none", "null", "na", "n/a")
@@ -113,7 +116,7 @@ def _answers(values: Sequence[Any], where: str, allow_unknown: bool) -> list[Any
 
 
 def _answer(value: Any, where: str, allow_unknown: bool) -> Any:
-    """An answer with `mean_logprob` and `n_tokens`; what is no answer at all is left to `Answer.from_dict`."""
+    """An answer with `mean_logprob` and `n_tokens`; what is no answer at all is left to `Answer.read`."""
     if isinstance(value, str):
         return {"text": value}
     if not isinstance(value, Mapping):
@@ -136,7 +139,7 @@ def _answer(value: Any, where: str, allow_unknown: bool) -> Any:
 
 
 def _of_tokens(value: Mapping[str, Any], where: str) -> Mapping[str, Any]:
-    """`tokens` as `Answer.from_dict` checks them, with the mean over them where nothing says it."""
+    """`tokens` as `Answer.read` checks them, with the mean over them where nothing says it."""
     if value.get("mean_logprob") is not None or not isinstance(value["tokens"], list):
         return value
     pairs = value["tokens"]

@@ -100,7 +100,7 @@ def parse_json(text: str | bytes, where: str, *, constants: bool = True) -> Any:
     # Brackets in texts count here, too: it only decides whether a closer look is needed.
     if text.count("[") + text.count("{") > DEEPEST and isinstance(value, (dict, list)) and _deeper(value):
         raise _too_deep(where)
-    return _cleaned(value) if _MAYBE_UNSOUND.search(text) else value
+    return cleaned(value) if _MAYBE_UNSOUND.search(text) else value
 
 
 def decode(data: bytes, where: str) -> str:
@@ -216,14 +216,15 @@ def _deeper(value: Any) -> bool:
     return True
 
 
-def _cleaned(value: Any) -> Any:
+def cleaned(value: Any) -> Any:
+    """A JSON value with all its texts as `clean` makes them."""
     if isinstance(value, str):
         return clean(value)
     if isinstance(value, list):
-        return [_cleaned(item) for item in value]
+        return [cleaned(item) for item in value]
     if isinstance(value, dict):
         # Two keys may become one by that; the later one counts then, as in any JSON reader.
-        return {clean(key): _cleaned(item) for key, item in value.items()}
+        return {clean(key): cleaned(item) for key, item in value.items()}
     return value
 
 

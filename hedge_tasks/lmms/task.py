@@ -65,7 +65,7 @@ from hedge_tasks.replies import spoken_text
 from hedge_tasks.runs.evidence import KeptEvidence, joined, keep
 from hedge_tasks.runs.protocols import protocol_of
 from hedge_tasks.runs.run_files import FOLDER
-from hedge_tasks.sampling.forced import passes_needed
+from hedge_tasks.sampling.forced import OPTIONS, passes_needed
 from hedge_tasks.sampling.plan import SamplingPlan, SecondStage, draw_seed
 from hedge_tasks.sampling.prompts import Prompt, load_prompt
 from hedge_tasks.sampling.requests import SampleRequest
@@ -135,7 +135,9 @@ class HedgeTask(ConfigurableMessagesTask):
         return spoken(answer)
 
     def choices(self, document: Mapping[str, Any]) -> Sequence[str] | None:
-        """The texts that answer a document's question, for `guided: true`. Default: None, its answers are free.
+        """The texts that answer a document's question, for `guided: true` and for the model's distribution over them.
+
+        Default: None, its answers are free.
 
         An empty sequence leaves this question free in a task whose second stage has questions with such texts.
         """
@@ -185,10 +187,11 @@ class HedgeTask(ConfigurableMessagesTask):
     def _tell_filters(self) -> None:
         """The rows of the table say which detectors score; each pipeline asks the model that it clusters with."""
         known = frozenset(names())
-        metrics = self._aggregation_list.values()
+        metrics = list(self._aggregation_list.values())
         asked = [name for metric in metrics for name in getattr(metric, "detectors", ()) if name in known]
         asked += asked_detectors()
-        self._forced = passes_needed([need for name in asked for need in get(name).needs])
+        of_metrics = [need for metric in metrics for need in getattr(metric, "needs", ())]
+        self._forced = passes_needed([*of_metrics, *(need for name in asked for need in get(name).needs)])
         for ensemble in self._filters:
             backend = None
             for step in ensemble.filters:
@@ -322,6 +325,7 @@ class HedgeTask(ConfigurableMessagesTask):
             group=data.groups[doc_id] or None,
             question_type=data.question_type(doc),
             choices=self._choices(doc),
+            options=tuple(self.choices(doc) or ()) if OPTIONS in self._forced else (),
         )
 
     def _sample_request(self, **of_document: Any) -> SampleRequest:
@@ -471,7 +475,7 @@ class HedgeTask(ConfigurableMessagesTask):
 
     def _kept_columns(self, instances: Sequence[Instance], answer_sets: Sequence[AnswerSet]) -> dict[str, Any]:
         """What the suite's own numbers and tables need to know of each document, of all processes, by id."""
-        metrics = suite_of({"documents": asdict(self._settings), METRICS: list(self._metric_fn_list)})
+        metrics = suite_of({"documents": self._settings.model_dump(), METRICS: list(self._metric_fn_list)})
         names = dict.fromkeys(name for metric in metrics for name in metric.columns)
         kept = []
         for instance, answers in zip(instances, answer_sets, strict=True):
@@ -542,7 +546,7 @@ class HedgeTask(ConfigurableMessagesTask):
         return {
             "version": __version__,
             "documents": {
-                **asdict(self._settings),
+                **self._settings.model_dump(),
                 "judge": self.judge.settings(),
                 "revision": self._data.revision,
                 "options": {k: v for k, v in (self.config.dataset_kwargs or {}).items() if k != DATA_FILES},

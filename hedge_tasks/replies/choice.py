@@ -334,7 +334,7 @@ def _from_sentences(text: str, choices: Choices) -> Reading:
         return Reading(values.pop(), SAID_BACK if firm else STATEMENT)
     if doubts(text):
         unsure = choices.when_unsure(text)
-        return unreadable(DOUBT) if unsure is None else Reading(unsure, STATEMENT)
+        return unreadable(DOUBT) if unsure is None else Reading(unsure, STATED)
     values = choices.mentioned(text)
     if len(values) > 1:
         return unreadable(CONTRADICTION)

@@ -5,21 +5,13 @@ from __future__ import annotations
 import re
 import unicodedata
 
+from hedge_tasks.data.thoughts import without_thoughts
 from hedge_tasks.replies.reading import EMPTY, FAILED, THOUGHT, Reading, unreadable
 
 LONGEST_READ = 20_000
 """Characters that are read of a reply once its thoughts are gone: half from its beginning, half from its end."""
 
 _FAILED = re.compile(r"\[LMMS_EVAL_(?:REQUEST_FAILED|BUDGET_EXCEEDED)\b")
-
-# Thoughts of the model families: <think> (Qwen, DeepSeek), [THINK] (Magistral), ◁think▷ (Kimi), harmony's channels.
-_NAMES = r"(?:think|thinking|thought|thoughts|reasoning|reflection|analysis|scratchpad|seed:think)"
-_THOUGHT_BEGIN = re.compile(
-    rf"<{_NAMES}>|\[THINK\]|◁think▷|<\|begin_of_thought\|>|<\|channel\|>(?:analysis|commentary)\b", re.IGNORECASE
-)
-_THOUGHT_END = re.compile(
-    rf"</{_NAMES}>|\[/THINK\]|◁/think▷|<\|end_of_thought\|>|<\|channel\|>final<\|message\|>", re.IGNORECASE
-)
 
 # Tokens that a server should have kept to itself.
 _CONTROL = re.compile(
@@ -177,24 +169,6 @@ _FOREIGN = frozenset(
     )
 )
 _NO_LATIN = 0.3
-
-
-def without_thoughts(text: str) -> tuple[str, bool]:
-    """What stands behind the last thought, and whether a thought was left open.
-
-    Chat templates may put the opening mark into the prompt, so that a reply has only the closing one. Of a thought that
-    was never closed nothing is kept, and nothing in front of it: it had been going to say more.
-
-    Example:
-        >>> without_thoughts("<think>1?</think>0"), without_thoughts("<think>1")
-        (('0', False), ('', True))
-    """
-    end = 0
-    for found in _THOUGHT_END.finditer(text):
-        end = found.end()
-    rest = text[end:]
-    begin = _THOUGHT_BEGIN.search(rest)
-    return ("", True) if begin else (rest, False)
 
 
 def body(reply: str) -> str | Reading:

@@ -34,7 +34,7 @@ def run_from_store(folder: Path, definition: str | None, judge: str) -> Run:
             folder,
             len(exported.incomplete),
         )
-    answer_sets = [AnswerSet.from_dict(line) for line in exported.lines]
+    answer_sets = [AnswerSet.read(line) for line in exported.lines]
     decides = judge_from(judge)
     cases = [Case(a.id, a.question or "", a.reference or "", a.baseline.text) for a in answer_sets]
     verdicts = decides.judge(cases)

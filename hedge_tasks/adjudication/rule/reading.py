@@ -83,9 +83,7 @@ def read_text(text: str, *, statements_only: bool = False) -> Text:
     asking = False  # what follows "please" is no statement; what stands in front of it is one
     for piece in _PIECE.findall(_clean(text) + "\n"):
         asking = statements_only and (asking or piece == "please") and piece not in ".!?;\n"
-        if asking:
-            end_clause()
-        elif piece in ",:()\u2013\u2014":
+        if asking or piece in ",:()\u2013\u2014":
             end_clause()
         elif piece in ".!?;\n":
             end_clause()

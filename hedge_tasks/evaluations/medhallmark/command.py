@@ -6,9 +6,9 @@ import argparse
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from hedge_tasks.io.commands import command, show, table
+from hedge_tasks.io.commands import Parser, command, show, table
 
 if TYPE_CHECKING:
     from hedge_tasks.evaluations.medhallmark.sentences import Sentences
@@ -34,7 +34,7 @@ _OF_ONE = ("medihall", "accuracy")
 """Printed as they are; the others times 100, as the paper does."""
 
 
-def add(commands: Any) -> None:
+def add(commands: Parser) -> None:
     parser = command(
         commands, "medhallmark", _tables, "lay out Med-HallMark's tables from finished runs, beside its values"
     )

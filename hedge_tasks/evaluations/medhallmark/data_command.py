@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from PIL import Image
 
-from hedge_tasks.io.commands import PROBLEMS_FOUND, command, number, show, table
+from hedge_tasks.io.commands import PROBLEMS_FOUND, Parser, command, number, show, table
 
 if TYPE_CHECKING:
     from hedge_tasks.evaluations.medhallmark.building import BuiltPart
@@ -21,7 +21,7 @@ _LISTED = 5
 _PACKAGE = "hedge_tasks.evaluations.medhallmark"
 
 
-def add(commands: Any) -> None:
+def add(commands: Parser) -> None:
     parser = command(
         commands, "medhallmark", _build, "build Med-HallMark from its JSON files and your copies of its images"
     )

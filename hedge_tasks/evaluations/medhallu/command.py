@@ -6,9 +6,9 @@ import argparse
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from hedge_tasks.io.commands import command, show, table
+from hedge_tasks.io.commands import Parser, command, show, table
 from hedge_tasks.replies.parsing import PARSINGS
 
 if TYPE_CHECKING:
@@ -30,7 +30,7 @@ _TITLES = {
 }
 
 
-def add(commands: Any) -> None:
+def add(commands: Parser) -> None:
     parser = command(commands, "medhallu", _tables, "lay out MedHallu's tables from finished runs, beside its values")
     parser.add_argument("runs", nargs="+", type=Path, metavar="RUN", help="output folders of lmms-eval, or run files")
     parser.add_argument("--parsing", choices=PARSINGS, help="take this reading of the stored replies")

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from hedge_tasks.evaluations.shale.items import NOISY_SCENARIOS, TASKS
-from hedge_tasks.io.commands import command, number, show, table
+from hedge_tasks.io.commands import Parser, command, number, show, table
 from hedge_tasks.replies.parsing import HEDGE, PARSINGS
 
 if TYPE_CHECKING:
@@ -24,7 +24,7 @@ _TITLES = {
 }
 
 
-def add(commands: Any) -> None:
+def add(commands: Parser) -> None:
     parser = command(commands, "shale", _tables, "lay out SHALE's tables from finished runs, beside the published ones")
     parser.add_argument("runs", nargs="+", type=Path, metavar="RUN", help="output folders of lmms-eval, or run files")
     parser.add_argument("--table", type=int, action="append", metavar="N", help="only this one (repeat for several)")

@@ -6,7 +6,7 @@ import argparse
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from hedge_tasks.io.commands import PROBLEMS_FOUND, command, show, table
+from hedge_tasks.io.commands import PROBLEMS_FOUND, Parser, command, show, table
 
 if TYPE_CHECKING:
     from hedge_tasks.evaluations.shale.building import Built
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 _LISTED = 5
 
 
-def add(commands: Any) -> None:
+def add(commands: Parser) -> None:
     parser = command(commands, "shale", _check, "check your download of SHALE, and build the data set from it")
     parser.add_argument(
         "--dir", type=Path, metavar="DIR", required=True, help="folder with Query/*.json (or query_json/) and Image/"

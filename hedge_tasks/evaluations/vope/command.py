@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from hedge_tasks.evaluations.vope.presence import PRESENCES
-from hedge_tasks.io.commands import command, number, show, table
+from hedge_tasks.io.commands import Parser, command, number, show, table
 from hedge_tasks.replies.parsing import PARSINGS
 
 if TYPE_CHECKING:
@@ -22,7 +22,7 @@ _NAMES = {
 }
 
 
-def add(commands: Any) -> None:
+def add(commands: Parser) -> None:
     parser = command(commands, "vope", _tables, "lay out VOPE's tables, with the sweep over alpha, from finished runs")
     parser.add_argument("runs", nargs="+", type=Path, metavar="RUN", help="output folder of lmms-eval, or a run file")
     parser.add_argument("--parsing", choices=PARSINGS, help="read the stored replies this way")

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import argparse
 from pathlib import Path
-from typing import Any
 
-from hedge_tasks.io.commands import PROBLEMS_FOUND, command, show
+from hedge_tasks.io.commands import PROBLEMS_FOUND, Parser, command, show
 
 _LISTED = 5
 
 
-def add(commands: Any) -> None:
+def add(commands: Parser) -> None:
     parser = command(commands, "vope", _build, "build VOPE from its JSON file and your copies of COCO's images")
     parser.add_argument(
         "--items", type=Path, metavar="FILE", required=True, help="coco_captioning.json (all three have the same items)"

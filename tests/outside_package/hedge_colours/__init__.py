@@ -13,8 +13,7 @@ EVALUATION = Evaluation(
     metrics=("hedge_colours.metrics:METRICS",),
     suite=("hedge_colours.metrics:SUITE",),
     second_stages={"colours_again": "hedge_colours.evaluation:ask_again"},
-    data=("hedge_colours.commands:add_data",),
-    commands=("hedge_colours.commands:add_table",),
+    commands={"data": ("hedge_colours.commands:add_data",), "paper": ("hedge_colours.commands:add_table",)},
 )
 
 
