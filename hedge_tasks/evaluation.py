@@ -52,9 +52,8 @@ class Evaluation:
             what tasks of this evaluation may list, and what their runs are compared, reported and submitted by.
         second_stages: name -> `"module:attribute"` of a `hedge_tasks.sampling.second_stage.Stage`.
         decompositions, entailments: name -> `"module:attribute"` of what makes one; see `hedge_tasks.claims`.
-        data: `"module:attribute"` of functions that add a command to `hedge data`, given argparse's subparsers.
-        makings: the same for `hedge make`.
-        commands: the same for `hedge`: tables of finished runs.
+        commands: a command of `hedge` that others stand under ("data", "make", "paper", "detectors") ->
+            `"module:attribute"` of functions that add one, given a `hedge_tasks.io.commands.Parser`.
     """
 
     name: str
@@ -64,9 +63,7 @@ class Evaluation:
     second_stages: Mapping[str, str] = field(default_factory=dict)
     decompositions: Mapping[str, str] = field(default_factory=dict)
     entailments: Mapping[str, str] = field(default_factory=dict)
-    data: tuple[str, ...] = ()
-    makings: tuple[str, ...] = ()
-    commands: tuple[str, ...] = ()
+    commands: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
 
 
 def own_folder(name: str) -> Path:
@@ -143,10 +140,10 @@ def brought(what: str) -> Callable[[], list[tuple[str, Entry]]]:
     return read
 
 
-def brought_commands(what: str) -> Iterator[Callable[[Any], None]]:
-    """The functions of "data", "makings" or "commands"; one that cannot be loaded is warned about and left out."""
+def brought_commands(parent: str) -> Iterator[Callable[[Any], None]]:
+    """The functions that add commands under `hedge PARENT`; one that cannot be loaded is warned about and left out."""
     for evaluation, source in evaluations().values():
-        for target in getattr(evaluation, what):
+        for target in evaluation.commands.get(parent, ()):
             try:
                 yield Entry(target, source).load()
             except Exception as error:

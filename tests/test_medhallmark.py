@@ -204,7 +204,7 @@ def test_a_prefix_is_taken_off_as_it_was_put_on(number: int, question: str) -> N
 def test_a_local_data_set_is_built_of_what_is_there(
     released: Path, pictures: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    built = {part.part: part for part in build(released, pictures, tmp_path / "out", PARTS)}
+    built = build(released, pictures, tmp_path / "out", PARTS)
     assert [(built[p].items, built[p].built) for p in PARTS] == [(4, 3), (3, 3), (1, 1), (2, 1)]
     assert built["conventional"].missing == ("rad/synpic3.jpg",)
     assert (built["irg"].missing, built["irg"].unreadable) == ((), ("m1.jpg",))
@@ -220,7 +220,7 @@ def test_a_local_data_set_is_built_of_what_is_there(
 def test_a_part_without_images_writes_nothing(released: Path, tmp_path: Path) -> None:
     (tmp_path / "empty").mkdir()
     built = build(released, tmp_path / "empty", tmp_path / "out", PARTS)
-    assert [part.file for part in built] == [None] * 4
+    assert [part.files for part in built.values()] == [{}] * 4
     assert not (tmp_path / "out").exists()
 
 
@@ -257,8 +257,8 @@ def test_the_command_says_what_is_missing_and_what_remains(
 
 
 def built_rows(part: str, released: Path, pictures: Path, out: Path) -> Dataset:
-    [built] = build(released, pictures, out, [part])
-    return Dataset.from_parquet(str(built.file))
+    [file] = build(released, pictures, out, [part])[part].files.values()
+    return Dataset.from_parquet(str(file))
 
 
 def test_items_without_a_reference_are_left_out_or_kept(released: Path, pictures: Path, tmp_path: Path) -> None:

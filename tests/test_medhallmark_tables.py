@@ -229,8 +229,8 @@ def test_the_effect_of_the_prefix_is_compared_between_runs(tmp_path: Path, capsy
     without, with_prefix = ([MEDIHALL[c] for c in kinds] for kinds in (PLAIN, WEAKENED))
     assert found["a"] == pytest.approx(sum(with_prefix) / 4 - sum(without) / 4)
     assert found["b"] == pytest.approx(1 - sum(without) / 4)
-    assert found["n"] == 4
-    assert found["stderr"] == pytest.approx(stats.sem([value - 1 for value in with_prefix]))
+    assert found["difference"]["n"] == 4
+    assert found["difference"]["stderr"] == pytest.approx(stats.sem([value - 1 for value in with_prefix]))
 
 
 # Shared words support a sentence or they do not; the second report has a right sentence that no draw supports.

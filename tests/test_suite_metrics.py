@@ -115,8 +115,8 @@ def test_two_runs_are_compared_by_the_suites_numbers(tmp_path: Path, hedge_compa
     for name, score in (("f1", f1_score), ("accuracy", accuracy_score)):
         expected = [score(*reversed(said_and_truth(run))) for run in (common, other)]
         assert [rows[name]["a"], rows[name]["b"]] == pytest.approx(expected)
-        assert rows[name]["difference"] == pytest.approx(expected[0] - expected[1])
-        assert rows[name]["n"] == 60
+        assert rows[name]["difference"]["value"] == pytest.approx(expected[0] - expected[1])
+        assert rows[name]["difference"]["n"] == 60
     smaller, larger = sorted(row["p_value"] for row in rows.values())
     assert sorted(row["p_value_holm"] for row in rows.values())[0] == pytest.approx(min(2 * smaller, 1))
     assert larger < 0.05
@@ -137,8 +137,8 @@ def test_two_runs_are_compared_by_a_score_of_the_suite(tmp_path: Path, hedge_com
     shares = [[np.mean([c.text == "hallucinated" for c in a.clean]) for a in run.answer_sets] for run in (one, other)]
     assert [found["a"], found["b"]] == pytest.approx([roc_auc_score(truth, values) for values in shares])
     expected = compare_runs(shares[0], truth, shares[1], truth, groups=[a.group for a in one.answer_sets])
-    assert found["interval"] == pytest.approx(expected.interval, abs=0.03)
-    assert found["n"] == 60
+    assert found["difference"]["interval"] == pytest.approx(expected.interval, abs=0.03)
+    assert found["difference"]["n"] == 60
     assert "hallucinated_share_auroc" not in {
         metric.name for metric, _ in numbers_of_run(one)
     }  # no sum, no part of a submission

@@ -609,9 +609,9 @@ def test_the_official_items_and_coco_images_become_a_data_set(
         ("{", "not valid JSON"),
         ([], "expected a list of items"),
         ([item(), item()], "item 2: the id 1 is there twice"),
-        ([item(), 3], "item 2: expected an object, got int"),
-        ([item(None)], "item 1: 'id' is missing"),
-        ([item(image=7)], "item 1: expected one image under 'images'"),
+        ([item(), 3], "item 2: expected an object, got 3"),
+        ([item(None)], "item 1: id: expected an integer or a text, got None"),
+        ([item(image=7)], "item 1: images\\[0\\]: expected a text, got 7"),
         ([item(truth=["unicorn"])], "item 1: unknown COCO object 'unicorn'"),
         ([{**item(), "truth": None}], "item 1: expected a list of objects, got None"),
     ],
@@ -625,7 +625,7 @@ def test_no_image_no_file(tmp_path: Path) -> None:
     (tmp_path / "empty").mkdir()
     items = read_items(write_items(tmp_path / "items.json", [item()]))
     built = build(items, image_reader(tmp_path / "empty"), tmp_path / "out")
-    assert (built.file, built.missing) == (None, ("COCO_val2014_000000000042.jpg",))
+    assert (built.files, built.missing) == ({}, ("COCO_val2014_000000000042.jpg",))
     assert not (tmp_path / "out").exists()
 
 

@@ -158,7 +158,7 @@ def test_reasoning_is_no_story_and_no_reply(rich: Run) -> None:
     assert {entry["reply"] for row in rows for entry in row["verdict"]["objects"]} == {"Yes"}
     assert [row["label"] for row in rows] == [1, 1, 1, 1]
     # Both stages are in the record, so that everything can be read again without a model.
-    sets = [AnswerSet.from_dict(row) for row in rows]
+    sets = [AnswerSet.read(row) for row in rows]
     assert all(len(a.follow_ups) == len(row["verdict"]["objects"]) for a, row in zip(sets, rows, strict=True))
 
 
@@ -263,7 +263,7 @@ def test_the_judge_from_the_environment_rates_relevance_or_is_not_asked(
 ) -> None:
     monkeypatch.setenv("HEDGE_JUDGE", given)
     judge = VopeTask.judge_of(
-        object.__new__(VopeTask), DocumentSettings("vope/writing", judge={"name": "vope"}), "mine"
+        object.__new__(VopeTask), DocumentSettings(prompt="vope/writing", judge={"name": "vope"}), "mine"
     )
     assert [getattr(one, "model", None) for one in judge.relevance] == models
 

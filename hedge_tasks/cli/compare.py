@@ -4,27 +4,28 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from loguru import logger
 
 from hedge_tasks.cli.choices import add_scorer, add_task, add_trust, chosen_scorer
-from hedge_tasks.io.commands import command, number, show, table
+from hedge_tasks.io.commands import Parser, command, show
 
 if TYPE_CHECKING:
     from hedge_tasks.detectors.scorer import Scorer
     from hedge_tasks.measures.comparisons import Overlap
     from hedge_tasks.measures.detector_table import Column
     from hedge_tasks.measures.measure import Measure
+    from hedge_tasks.numbers import Cell, Table
     from hedge_tasks.runs.run_files import Run
     from hedge_tasks.statistics import Comparison
 
 _RATE = "hallucination_rate"
 
 
-def add(commands: Any) -> None:
+def add(commands: Parser) -> None:
     parser = command(commands, "compare", run, "compare two runs on the same questions, or the detectors of one run")
     where = "lmms-eval's output folder, a run file, or a JSONL file of answers"
     parser.add_argument("run", type=Path, metavar="RUN_A", help=where)
@@ -54,7 +55,6 @@ def add(commands: Any) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     from hedge_tasks.runs.run_files import load_run
-    from hedge_tasks.statistics import holm
 
     one = load_run(arguments.run, arguments.task, trust=arguments.trust_run)
     if arguments.other is None:
@@ -63,12 +63,8 @@ def run(arguments: argparse.Namespace) -> int:
         heading, rows, facts = _between(
             one, load_run(arguments.other, arguments.task, trust=arguments.trust_run), arguments
         )
-    adjusted = holm([comparison.p_value if comparison else None for _, comparison in rows])
-    facts["comparisons"] = [
-        {"metric": name, **(asdict(comparison) if comparison else {}), "p_value_holm": p}
-        for (name, comparison), p in zip(rows, adjusted, strict=True)
-    ]
-    show(arguments, facts, f"{heading}\n\n{_text(rows, adjusted)}" if rows else heading)
+    table = _table(rows, heading)
+    show(arguments, {**facts, "comparisons": table}, table)
     return 0
 
 
@@ -118,7 +114,7 @@ def _between(one: Run, other: Run, arguments: argparse.Namespace) -> _Found:
     facts = {
         "a": _facts(one, scorers[0] if scorers else None),
         "b": _facts(other, scorers[1] if scorers else None),
-        "documents": asdict(overlap),
+        "documents": overlap,
     }
     return "\n".join(heading), rows, facts
 
@@ -317,22 +313,32 @@ def _facts(run: Run, scorer: Scorer | None) -> dict[str, Any]:
     return {"task": run.task, "model": run.model, "created": run.created, **clustering}
 
 
-def _text(rows: _Rows, adjusted: Sequence[float | None]) -> str:
-    several = sum(p is not None for p in adjusted) > 1
-    header = ["metric", "a", "b", "a - b", "95 % interval", "p", *(["p (Holm)"] if several else []), "documents"]
-    cells, notes = [], []
+def _table(rows: _Rows, heading: str) -> Table:
+    """Every comparison with its difference, p-value and, where there are several, Holm's."""
+    from hedge_tasks.numbers import FOUR_DIGITS, SIGNED_FOUR, Column, Number, Table
+    from hedge_tasks.statistics import holm
+
+    adjusted = holm([comparison.p_value if comparison else None for _, comparison in rows])
+    records: list[dict[str, Cell]] = []
+    notes = []
     for (name, found), p in zip(rows, adjusted, strict=True):
         if found is None:
-            cells.append([name, *["undefined"] * 2, *["N/A"] * (len(header) - 4), "0"])
-            notes.append(f"{name}: no labelled document has this score on both sides")
+            missing = Number.undefined("no labelled document has this score on both sides")
+            records.append({"metric": name, "difference": missing})
             continue
-        values = [number(found.a), number(found.b), number(found.difference)]
-        interval = f"[{found.interval[0]:+.4f}, {found.interval[1]:+.4f}]" if found.interval else "N/A"
-        p_values = [found.p_value, p] if several else [found.p_value]
-        cells.append([name, *values, interval, *map(_p_value, p_values), str(found.n)])
-        notes.append(f"{name}: {found.reason}" if found.reason else f"{name}: {found.method}")
-    return "\n".join([table(header, cells), "", *notes])
-
-
-def _p_value(p: float | None) -> str:
-    return "N/A" if p is None else "< 0.0001" if p < 1e-4 else f"{p:.4f}"
+        values: dict[str, Cell] = {"a": found.a, "b": found.b, "difference": found.number}
+        records.append({"metric": name, **values, "p_value": found.p_value, "p_value_holm": p})
+        if found.difference is not None:
+            notes.append(f"{name}: {found.reason or found.method}")
+    several = sum(p is not None for p in adjusted) > 1
+    columns = [
+        Column("metric"),
+        Column("a", format=FOUR_DIGITS),
+        Column("b", format=FOUR_DIGITS),
+        Column("difference", "a - b", format=SIGNED_FOUR),
+        Column("interval", "95 % interval", format=SIGNED_FOUR, show="interval", of="difference"),
+        Column("p_value", "p", show="p"),
+        *([Column("p_value_holm", "p (Holm)", show="p")] if several else []),
+        Column("documents", show="n", of="difference"),
+    ]
+    return Table(columns, records, f"{heading}\n" if rows else heading, ["", *notes] if notes else [])

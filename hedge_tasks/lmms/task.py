@@ -26,6 +26,7 @@ from hedge_tasks.adjudication import (
     keep_labels,
 )
 from hedge_tasks.adjudication.config import LABELS
+from hedge_tasks.asking.account import asked
 from hedge_tasks.clustering.said import Said
 from hedge_tasks.data.answers import Answer, AnswerSet, FailedDocument, read_report, read_response
 from hedge_tasks.data.manifests import Data, Manifest
@@ -59,7 +60,7 @@ from hedge_tasks.replies import spoken_text
 from hedge_tasks.runs.evidence import KeptEvidence, joined, keep
 from hedge_tasks.runs.protocols import protocol_of
 from hedge_tasks.runs.run_files import FOLDER
-from hedge_tasks.sampling.forced import passes_needed
+from hedge_tasks.sampling.forced import OPTIONS, passes_needed
 from hedge_tasks.sampling.plan import SamplingPlan, SecondStage, draw_seed
 from hedge_tasks.sampling.prompts import Prompt, load_prompt
 from hedge_tasks.sampling.requests import SampleRequest
@@ -129,7 +130,9 @@ class HedgeTask(ConfigurableMessagesTask):
         return spoken(answer)
 
     def choices(self, document: Mapping[str, Any]) -> Sequence[str] | None:
-        """The texts that answer a document's question, for `guided: true`. Default: None, its answers are free.
+        """The texts that answer a document's question, for `guided: true` and for the model's distribution over them.
+
+        Default: None, its answers are free.
 
         An empty sequence leaves this question free in a task whose second stage has questions with such texts.
         """
@@ -181,7 +184,8 @@ class HedgeTask(ConfigurableMessagesTask):
     def _tell_filters(self) -> None:
         """The rows of the table say which detectors score; each pipeline asks the model that it clusters with."""
         asked = [*detectors_of(self._measures.values()), *asked_detectors()]
-        self._forced = passes_needed([need for name in asked for need in get(name).needs])
+        of_measures = [need for measure in self._measures.values() for need in measure.passes]
+        self._forced = passes_needed([*of_measures, *(need for name in asked for need in get(name).needs)])
         for ensemble in self._filters:
             backend = None
             for step in ensemble.filters:
@@ -314,6 +318,7 @@ class HedgeTask(ConfigurableMessagesTask):
             group=data.groups[doc_id] or None,
             question_type=data.question_type(doc),
             choices=self._choices(doc),
+            options=tuple(self.choices(doc) or ()) if OPTIONS in self._forced else (),
         )
 
     def _sample_request(self, **of_document: Any) -> SampleRequest:
@@ -363,7 +368,7 @@ class HedgeTask(ConfigurableMessagesTask):
         with measured() as judging:
             labelled = self._read(instances, self._adjudicate(instances, answer_sets))
             self._judge_claims(instances, labelled)
-        cost["labels"] = judging.to_dict()
+        cost["labels"] = {**judging.to_dict(), **asked(self.judge)[0]}
         for instance, answer_set in zip(instances, labelled, strict=True):
             instance.resps = [answer_set.to_json()]
         everything = results.gather(task, self.judge.name, instances, labelled)
@@ -415,7 +420,7 @@ class HedgeTask(ConfigurableMessagesTask):
         run = run_of(self.config.task, display_name(self._args) or "", everything, self._hedge_settings())
         with measured() as asking:
             self._found_claims = self._claims.found(answer_sets, run, list(detectors))
-        self._results.cost["claims"] = asking.to_dict()
+        self._results.cost["claims"] = {**asking.to_dict(), **self._claims.cost()}
         for ensemble in self._filters:
             for step in ensemble.filters:
                 if isinstance(step, ScoreFilter):
@@ -462,7 +467,7 @@ class HedgeTask(ConfigurableMessagesTask):
 
     def _kept_columns(self, instances: Sequence[Instance], answer_sets: Sequence[AnswerSet]) -> dict[str, Any]:
         """What the suite's own numbers and tables need to know of each document, of all processes, by id."""
-        measures = sums_of({"documents": asdict(self._settings), METRICS: list(self._metric_fn_list)})
+        measures = sums_of({"documents": self._settings.model_dump(), METRICS: list(self._metric_fn_list)})
         names = dict.fromkeys(name for measure in measures for name in measure.columns)
         kept = []
         for instance, answers in zip(instances, answer_sets, strict=True):
@@ -535,7 +540,7 @@ class HedgeTask(ConfigurableMessagesTask):
         return {
             "version": __version__,
             "documents": {
-                **asdict(self._settings),
+                **self._settings.model_dump(),
                 "judge": self.judge.settings(),
                 "revision": self._data.revision,
                 "options": {k: v for k, v in (self.config.dataset_kwargs or {}).items() if k != DATA_FILES},

@@ -54,6 +54,7 @@ class Measure:
         leads: whether it stands at the head of reports, and among what is compared without being named.
         also: other names that `hedge compare` takes for it.
         of_samples: whether it is about sampled answers, so that a run without samples has none.
+        passes: forced passes that it rests on, such as "forced_options"; see `hedge_tasks.detectors.base.NEEDS`.
         follows_label: whether `fault` leaves one record for each label and kind of verdict: verified labels then verify
             the number.
     """
@@ -70,6 +71,7 @@ class Measure:
     leads: bool = False
     also: tuple[str, ...] = ()
     of_samples: bool = False
+    passes: tuple[str, ...] = ()
     follows_label: bool = False
 
     def __post_init__(self) -> None:

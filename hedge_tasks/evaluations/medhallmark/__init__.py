@@ -6,7 +6,7 @@
     wording     BLEU, ROUGE, METEOR and BERTScore through the field's own libraries
     task        the lmms-eval tasks
     sentences   which sentence of a report is wrong
-    tables      the paper's tables out of finished runs; `hedge medhallmark` is in command
+    tables      the paper's tables out of finished runs; `hedge paper medhallmark` is in command
     data_command  `hedge data medhallmark`
 
 Importing this package loads none of them.
@@ -21,7 +21,9 @@ EVALUATION = Evaluation(
         "hedge_tasks.evaluations.medhallmark.measures:MEASURES",
         "hedge_tasks.evaluations.medhallmark.wording:MEASURES",
     ),
-    commands=("hedge_tasks.evaluations.medhallmark.command:add",),
-    data=("hedge_tasks.evaluations.medhallmark.data_command:add",),
+    commands={
+        "data": ("hedge_tasks.evaluations.medhallmark.data_command:add",),
+        "paper": ("hedge_tasks.evaluations.medhallmark.command:add",),
+    },
 )
 """What it brings to the rooms below."""

@@ -7,10 +7,10 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from hedge_tasks.io.commands import command, show
+from hedge_tasks.io.commands import Parser, command, show
 
 
-def add(commands: Any) -> None:
+def add(commands: Parser) -> None:
     parser = command(
         commands, "medhallmark", _tables, "lay out Med-HallMark's tables from finished runs, beside its values"
     )

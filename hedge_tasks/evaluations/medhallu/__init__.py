@@ -6,7 +6,7 @@
     judge       from a reply to a verdict, and whether it is right: the hallucination label of HEDGE
     measures    the rows of the paper's tables, and what a guess from the length would get
     task        the lmms-eval task
-    tables      the paper's tables out of finished runs, with paired differences; `hedge medhallu` is in command
+    tables      the paper's tables out of finished runs, with paired differences; `hedge paper medhallu` is in command
     abstention  what "not sure" buys, beside leaving out what a score is unsure of
 
 Importing this package loads none of them.
@@ -19,7 +19,9 @@ EVALUATION = Evaluation(
     own_folder("hedge_medhallu"),
     judges={"medhallu": "hedge_tasks.evaluations.medhallu.judge:MedHalluJudge"},
     measures=("hedge_tasks.evaluations.medhallu.measures:MEASURES",),
-    data=("hedge_tasks.evaluations.medhallu.data_command:add",),
-    commands=("hedge_tasks.evaluations.medhallu.command:add",),
+    commands={
+        "data": ("hedge_tasks.evaluations.medhallu.data_command:add",),
+        "paper": ("hedge_tasks.evaluations.medhallu.command:add",),
+    },
 )
 """What it brings to the rooms below."""

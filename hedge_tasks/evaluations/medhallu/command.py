@@ -7,11 +7,11 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from hedge_tasks.io.commands import command, show
+from hedge_tasks.io.commands import Parser, command, show
 from hedge_tasks.replies.parsing import PARSINGS
 
 
-def add(commands: Any) -> None:
+def add(commands: Parser) -> None:
     parser = command(commands, "medhallu", _tables, "lay out MedHallu's tables from finished runs, beside its values")
     parser.add_argument("runs", nargs="+", type=Path, metavar="RUN", help="output folders of lmms-eval, or run files")
     parser.add_argument("--parsing", choices=PARSINGS, help="take this reading of the stored replies")

@@ -9,7 +9,7 @@
     measures      the rows of the paper's tables
     task          the lmms-eval tasks
     published     the paper's tables
-    tables        the same out of finished runs, which `hedge shale` (command) shows
+    tables        the same out of finished runs, which `hedge paper shale` (command) shows
     correlation   the same models on other benchmarks
     data_command  `hedge data shale`
     make_command  `hedge make shale`
@@ -25,8 +25,10 @@ EVALUATION = Evaluation(
     judges={"shale": "hedge_tasks.evaluations.shale.judge:ShaleJudge"},
     measures=("hedge_tasks.evaluations.shale.measures:MEASURES",),
     second_stages={"shale_blind": "hedge_tasks.evaluations.shale.blind:without_image"},
-    data=("hedge_tasks.evaluations.shale.data_command:add",),
-    makings=("hedge_tasks.making.shale.command:add",),
-    commands=("hedge_tasks.evaluations.shale.command:add",),
+    commands={
+        "data": ("hedge_tasks.evaluations.shale.data_command:add",),
+        "make": ("hedge_tasks.making.shale.command:add",),
+        "paper": ("hedge_tasks.evaluations.shale.command:add",),
+    },
 )
 """What it brings to the rooms below."""

@@ -6,11 +6,11 @@ import argparse
 from pathlib import Path
 from typing import Any
 
-from hedge_tasks.io.commands import command, show
+from hedge_tasks.io.commands import Parser, command, show
 from hedge_tasks.replies.parsing import HEDGE, PARSINGS
 
 
-def add(commands: Any) -> None:
+def add(commands: Parser) -> None:
     parser = command(commands, "shale", _tables, "lay out SHALE's tables from finished runs, beside the published ones")
     parser.add_argument("runs", nargs="+", type=Path, metavar="RUN", help="output folders of lmms-eval, or run files")
     parser.add_argument("--table", type=int, action="append", metavar="N", help="only this one (repeat for several)")

@@ -9,11 +9,10 @@ from pathlib import Path
 
 import numpy as np
 
+from hedge_tasks.data.tables import read_rows
 from hedge_tasks.errors import DataError
 from hedge_tasks.evaluations.shale.items import PERCEPTION
 from hedge_tasks.evaluations.shale.tables import ModelTables
-from hedge_tasks.io.outside import read_text
-from hedge_tasks.io.tables import parse_csv
 
 FAITHFULNESS = "SHALE"
 """What our column is called: the share of right answers to clean questions about perception."""
@@ -39,7 +38,7 @@ def read_scores(path: Path) -> dict[str, dict[str, float]]:
         DataError: It cannot be read, names no model, or a cell is no number; names the place.
     """
     found: dict[str, dict[str, float]] = {}
-    for where, row in parse_csv(read_text(path), str(path)):
+    for where, row in read_rows(path, "CSV"):
         model = str(row.get("model") or "").strip()
         if not model:
             raise DataError(f"{where}: no model; there are {', '.join(map(str, row))}")

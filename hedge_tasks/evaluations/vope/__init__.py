@@ -13,8 +13,8 @@
     measures    the rows of the paper's tables, with intervals by image
     task        the lmms-eval task
     published   the paper's tables
-    tables      what `hedge vope` (command) shows; `hedge data vope` is in data_command
-    attention   attention to the image while an object is said (section 4.6), for `hedge vope-attention`
+    tables      what `hedge paper vope` (command) shows; `hedge data vope` is in data_command
+    attention   attention to the image while an object is said (section 4.6), for `hedge detectors vope-attention`
 
 Importing this package loads none of them.
 """
@@ -29,7 +29,10 @@ EVALUATION = Evaluation(
     decompositions={"object": "hedge_tasks.evaluations.vope.claims:ObjectDecomposition"},
     entailments={"object": "hedge_tasks.evaluations.vope.claims:ObjectEntailment"},
     second_stages={"vope_rechecks": "hedge_tasks.evaluations.vope.rechecks:rechecks"},
-    data=("hedge_tasks.evaluations.vope.data_command:add",),
-    commands=("hedge_tasks.evaluations.vope.command:add", "hedge_tasks.evaluations.vope.attention_command:add"),
+    commands={
+        "data": ("hedge_tasks.evaluations.vope.data_command:add",),
+        "paper": ("hedge_tasks.evaluations.vope.command:add",),
+        "detectors": ("hedge_tasks.evaluations.vope.attention_command:add",),
+    },
 )
 """What it brings to the rooms below."""

@@ -7,11 +7,11 @@ from pathlib import Path
 from typing import Any
 
 from hedge_tasks.evaluations.vope.presence import PRESENCES
-from hedge_tasks.io.commands import command, show
+from hedge_tasks.io.commands import Parser, command, show
 from hedge_tasks.replies.parsing import PARSINGS
 
 
-def add(commands: Any) -> None:
+def add(commands: Parser) -> None:
     parser = command(commands, "vope", _tables, "lay out VOPE's tables, with the sweep over alpha, from finished runs")
     parser.add_argument("runs", nargs="+", type=Path, metavar="RUN", help="output folder of lmms-eval, or a run file")
     parser.add_argument("--parsing", choices=PARSINGS, help="read the stored replies this way")
