@@ -95,7 +95,8 @@ def _text(n: int, table: ModelNumbers, beside: str) -> str:
     if not there:
         return f"{title}\n  nothing of it was asked"
     left = [m.title for m in measures if m not in there and not m.name.startswith("rr_")]
-    notes = [f"  {m.title}: {n.reason}" for m in there if not (n := table.numbers[m.name]).defined]
+    undefined = {m.title: number for m in there if not (number := table.numbers[m.name]).defined}
+    notes = [f"  {name}: {number.reason}" for name, number in undefined.items()]
     notes += [f"  not asked: {', '.join(left)}"] if left else []
     of = ModelNumbers({}, table.numbers, table.published)
     layout = tall_table([of], there, units="items", groups="scenes", paper=f"paper ({beside})", notes=notes)
