@@ -160,6 +160,7 @@ def cells(text: str) -> dict[tuple[str, str], tuple[float, float | None]]:
 
 
 @pytest.mark.slow
+@pytest.mark.docs
 @pytest.mark.framework
 def test_the_demo_prints_the_table_that_is_shown(demo: tuple[Path, str]) -> None:
     shown, printed = cells(README), cells(demo[1])
@@ -173,6 +174,7 @@ def test_the_demo_prints_the_table_that_is_shown(demo: tuple[Path, str]) -> None
 
 
 @pytest.mark.slow
+@pytest.mark.docs
 @pytest.mark.framework
 def test_what_is_done_after_a_run_works(
     demo: tuple[Path, str], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
@@ -194,6 +196,7 @@ def test_what_is_done_after_a_run_works(
 
 
 @pytest.mark.slow
+@pytest.mark.docs
 @pytest.mark.framework
 def test_one_s_own_answers_and_one_s_own_questions(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
