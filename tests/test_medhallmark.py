@@ -739,7 +739,7 @@ def test_the_same_questions_are_compared_with_and_without_prefix(run: Run) -> No
 @pytest.mark.slow
 @pytest.mark.framework
 def test_the_command_lays_out_what_the_table_of_the_run_says(run: Run, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["medhallmark", str(run.output), "--json"]) == 0
+    assert main(["paper", "medhallmark", str(run.output), "--json"]) == 0
     facts = json.loads(capsys.readouterr().out)
     of = {one["setting"]: one for one in facts["runs"]}
     assert of["irg"]["cells"]["medihall"]["value"] == pytest.approx(run.values("own_irg")["medihall,embed"])
