@@ -26,7 +26,7 @@ from hedge_tasks.data.answers import Answer, Draw, Finish, Thought
 from hedge_tasks.data.thoughts import NO_BOUNDARY, NO_END, Token, answer_of, has_thought, split_tokens
 from hedge_tasks.errors import ConfigError
 
-VERSION = "gumbel-1"
+VERSION = "gumbel-2"
 """Part of a model's identity: raise it when the same seed would no longer choose the same token."""
 
 LOGPROB_DECIMALS = 5

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from forked import SOCKET
+from forked import LOG, SOCKET
 from hypothesis import settings
 from loguru import logger
 from once import SHARED
@@ -45,12 +45,12 @@ def pytest_configure(config: pytest.Config) -> None:
         program = folder / "bin" / name
         program.write_text(f"#!{sys.executable} -SE\n{(HERE / 'forked.py').read_text('utf-8')}")
         program.chmod(0o755)
-    with socket.socket(socket.AF_UNIX) as listening:
+    with socket.socket(socket.AF_UNIX) as listening, (folder / LOG).open("w") as log:
         listening.bind(str(folder / SOCKET))
         listening.listen(64)
         command = [sys.executable, str(HERE / "fork_server.py"), str(listening.fileno())]
         quiet = {**os.environ, "JE_ARROW_MALLOC_CONF": "background_thread:false"}  # no thread before a fork
-        server = subprocess.Popen(command, pass_fds=[listening.fileno()], env=quiet, start_new_session=True)
+        server = subprocess.Popen(command, pass_fds=[listening.fileno()], env=quiet, stderr=log, start_new_session=True)
     config.stash[FORK_SERVER] = server
 
 

@@ -440,7 +440,7 @@ def test_a_local_model_sees_images_is_let_go_and_asked_once(tmp_path: Path, monk
     assert len(shown) == 3
     assert [part["type"] for part in shown[0][-1]["content"]] == ["image", "text"]
     assert shown[0][-1]["content"][0]["url"].getpixel((0, 0)) == (255, 0, 0)
-    assert judge._loaded is None
+    assert judge.model._loaded is None
     assert torch.is_grad_enabled()
     assert judge.judge(judged) == verdicts
     assert len(shown) == 3

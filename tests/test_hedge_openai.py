@@ -53,7 +53,9 @@ def draws(n: int = 1, *, noisy: int = 0, picture: Image.Image = PICTURE, **plan:
 
 
 def adapter(url: str, **arguments: Any) -> HedgeOpenAI:
-    return HedgeOpenAI(**{"model": "tiny", "base_url": url, "retry_backoff_s": 0, "max_retries": 2, **arguments})
+    return HedgeOpenAI(
+        **{"model": "tiny", "base_url": url, "retry_backoff_s": 0, "max_retries": 2, "wait_for_server": 0, **arguments}
+    )
 
 
 def sample(model: HedgeOpenAI, requests: list[DrawRequest]) -> list[Any]:

@@ -311,7 +311,11 @@ def _may_go_on(candidate: _Candidate, text: str, choices: Choices) -> bool:
 def _opens(text: str, candidates: list[_Candidate], value: str, choices: Choices) -> bool:
     """Whether the beginning of a reply is its answer whatever follows: set off, and not put in question by the rest."""
     rest = text[min(c.end for c in candidates) :]
-    if not _SET_OFF.match(rest) or choices.opposed(text, value) or (is_foreign(rest) and not choices.says_no):
+    if (
+        not (choices.says_no or _SET_OFF.match(rest))
+        or choices.opposed(text, value)
+        or (is_foreign(rest) and not choices.says_no)
+    ):
         return False
     if doubts(rest) or _ON_CONDITION.match(rest):
         return False
@@ -330,7 +334,7 @@ def _from_sentences(text: str, choices: Choices) -> Reading:
         return Reading(values.pop(), SAID_BACK if firm else STATEMENT)
     if doubts(text):
         unsure = choices.when_unsure(text)
-        return unreadable(DOUBT) if unsure is None else Reading(unsure, STATEMENT)
+        return unreadable(DOUBT) if unsure is None else Reading(unsure, STATED)
     values = choices.mentioned(text)
     if len(values) > 1:
         return unreadable(CONTRADICTION)

@@ -16,7 +16,9 @@ from hedge_tasks.replies.text import plain, spelled_out
 YES, NO = "yes", "no"
 
 _END = r"(?=\s*(?:[.,;:!?()\]\"'\n/&|।-]|\Z)"
-_GO_ON = r"|\s+(?:there|it|the|i|he|she|they|we|this|that|these|those|because|since|as|for|and|or|not|indeed|in)\b)"
+_GO_ON = (
+    r"|\s+(?:there|it|the|i|he|she|they|we|this|that|these|those|because|since|as|for|and|or|not|indeed|in|please)\b)"
+)
 
 # Words of other languages count where they stand for themselves, and begin no sentence: "Non è chiaro".
 _FOREIGN_YES = (
@@ -218,6 +220,8 @@ _VERBS = frozenset(
         "displays",
         "captures",
         "exists",
+        "looks",
+        "seems",
     ]
 )
 _SAYS_NOTHING = frozenset(
@@ -238,7 +242,7 @@ _SAYS_NOTHING = frozenset(
             "view",
             "which",
         ),
-        *("we", "longer", "such", "thing"),
+        *("look", "seem", "appear", "we", "longer", "such", "thing"),
     )
 )
 # "The lungs are clear" says no to what lungs are clear of.
@@ -275,6 +279,11 @@ _FINDINGS = frozenset(
     )
 )
 _FINDING_ENDING = re.compile(r"(?:itis|oma|osis|megaly|pathy|thorax|ectasis|rrhage|phrosis|cele|emia|plasia|trophy)$")
+_SHOWS = frozenset(["show", "contain", "depict", "include", "reveal", "demonstrate", "display", "feature", "have"])
+_PICTURES = frozenset(
+    ["scan", "image", "picture", "study", "examination", "exam", "x-ray", "xray", "film", "radiograph"]
+)
+_ABNORMAL = re.compile(r"\b(?:an )?abnormal\b")
 _OF_LUNGS = frozenset(
     ["pneumonia", "consolidation", "infiltrate", "infiltration", "opacity", "edema", "mass", "nodule"]
 )
@@ -310,11 +319,13 @@ class YesNo:
         keys: the words of the question that a sentence must have to be about it, stemmed.
         head: the one whose denial is a no ("dog" of "a dog on the sofa").
         exists: whether it asks, without a negation, if something is there.
+        negated: whether it has a negation, so that sentences may answer it either way.
     """
 
     keys: tuple[str, ...] = ()
     head: str = ""
     exists: bool = False
+    negated: bool = False
     says_no: ClassVar[bool] = True
 
     @classmethod
@@ -323,12 +334,16 @@ class YesNo:
         said = _WHERE.sub(" ", spelled_out(plain(question.rsplit("\n", 1)[-1])))
         words = _WORD.findall(said)
         exists = words[:2] in (["is", "there"], ["are", "there"]) or not {"is", "are", "does", "do"} & set(words[:1])
-        first = [w for w in _until_preposition(words) if w not in _STOP]
-        keys = tuple(dict.fromkeys(_stem(word) for word in words if word not in _STOP))
+        shows = words[:1] in (["does"], ["do"]) and not _SHOWS.isdisjoint(words[1:7])
+        exists = exists or shows
+        first = [w for w in _until_preposition(words) if w not in _STOP and _stem(w) not in _PICTURES]
+        every = tuple(dict.fromkeys(_stem(word) for word in words if word not in _STOP))
+        # "Does the scan show a lesion?" is about the lesion; "Is this a scan?" about the scan.
+        keys = tuple(key for key in every if key not in _PICTURES) or every
         if not keys:
             return cls()
         negated = bool({"not", *_NOUN_DENIED} & set(words))
-        return cls(keys, _stem(first[-1]) if exists and first else keys[-1], exists and not negated)
+        return cls(keys, _stem(first[-1]) if exists and first else keys[-1], exists and not negated, negated)
 
     def at(self, text: str) -> Found | None:
         if found := _BOTH.match(text):
@@ -365,7 +380,10 @@ class YesNo:
         """Those whose clause has the question's words and none besides that tell of something else."""
         said = set()
         for clause in _clauses(text):
-            words = {_stem(word) for word in _WORD.findall(clause)}
+            normal = _NORMAL.fullmatch(clause)
+            if normal and {_stem(word) for word in _WORD.findall(normal["of"])} <= _PICTURES:
+                said |= {self._by_normal(normal)} - {None}
+            words = {_stem(word) for word in _WORD.findall(self._in_its_words(clause))}
             other = words - set(self.keys) - _SAYS_NOTHING
             if self.keys and set(self.keys) <= words and not other and (value := self._clause(clause)):
                 said.add(value)
@@ -387,17 +405,17 @@ class YesNo:
         return None
 
     def _clause(self, clause: str) -> str | None:
-        if leaves_open(clause):
+        if self.negated or leaves_open(clause):
             return None
         if bare := _ABOUT.fullmatch(clause):
             denied = (bare["not"] is not None) != (
                 (bare["word"] or "").strip() in _GONE | {"false", "wrong", "incorrect"}
             )
             return NO if denied else YES
-        finding = self.head in _FINDINGS or _FINDING_ENDING.search(self.head)
-        if self.exists and finding and (normal := _NORMAL.fullmatch(clause)):
-            of = {_stem(word) for word in _WORD.findall(normal["of"])}
-            return NO if (of & set(self.keys)) or ("lung" in of and self.head in _OF_LUNGS) else None
+        if normal := _NORMAL.fullmatch(clause):
+            if (denied := self._by_normal(normal)) is not None:
+                return denied
+        clause = self._in_its_words(clause)
         words = _WORD.findall(clause)
         if not self.keys or {"not", "excluded", "ruled", "confirm", "verify"} & set(words) > {"not"}:
             return None
@@ -409,6 +427,20 @@ class YesNo:
         stands_in = not self.exists and len(self.keys) > 1 and words[0] in ("he", "she", "it", "they")
         wanted = self.keys[1:] if stands_in else self.keys
         return YES if set(wanted) <= set(stems) else None
+
+    def _by_normal(self, normal: re.Match[str]) -> str | None:
+        """A no to a question about a finding, where what it would be a finding of is called normal."""
+        if not self.exists or not (self.head in _FINDINGS or _FINDING_ENDING.search(self.head)):
+            return None
+        of = {_stem(word) for word in _WORD.findall(normal["of"])}
+        whole = bool(of) and of <= _PICTURES
+        return NO if whole or of & set(self.keys) or ("lung" in of and self.head in _OF_LUNGS) else None
+
+    def _in_its_words(self, clause: str) -> str:
+        """A clause that says normal or abnormal, with the one that was asked about."""
+        if "normal" in self.keys:
+            return _ABNORMAL.sub("not normal", clause).replace("unremarkable", "normal")
+        return clause
 
     def _denied(self, words: Sequence[str], stems: Sequence[str]) -> bool:
         for at, word in enumerate(words):

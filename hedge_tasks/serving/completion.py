@@ -139,6 +139,8 @@ def read_choice(body: object, choice: Mapping[str, Any], until: Sequence[str] = 
     reasoning = _text(message.get("reasoning_content")) or _text(message.get("reasoning"))
     said, found = _divided(entries, text, reasoning, whole=not until, finished=finish == "stop")
     answer = replace(_answer(entries, said, found, body), finish=finish, served=_served(body))
+    if finish == "length":
+        answer = replace(answer, end_logprob=None)  # a control token that it was cut behind
     spelled = None if found in (None, NO_END) else isinstance(found, Parts)
     told = _in_tokens(entries, found) if isinstance(found, Parts) else (None, None)
     return Completion(text.strip(), answer, _named(body), _usage(body), _prompt(body), spelled, *told)

@@ -8,10 +8,9 @@ and where it is wrong, is measured in this folder's README.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Any, NamedTuple
 
-from hedge_tasks.adjudication.base import HALLUCINATED, NO_ANSWER, SUPPORTED, Case, Verdict
+from hedge_tasks.adjudication.base import HALLUCINATED, NO_ANSWER, SUPPORTED, Case, Judge, Verdict
 from hedge_tasks.adjudication.config import Spec
 from hedge_tasks.adjudication.fallback import Fallback
 from hedge_tasks.adjudication.rule.counts import counted_nouns, single_count, stated_counts
@@ -161,13 +160,9 @@ class RuleJudge:
         own |= {"short_answer": self.short_answer, "short_reference": self.short_reference}
         return own if self.fallback is None else {**own, "fallback": self.fallback.settings()}
 
-    def keep_labels(self, folder: Path | None) -> None:
-        if self.fallback is not None:
-            self.fallback.keep_labels(folder)
-
-    def check(self, cases_have_images: bool = True) -> None:
-        if self.fallback is not None:
-            self.fallback.check()
+    @property
+    def parts(self) -> Sequence[Judge]:
+        return [] if self.fallback is None else self.fallback.parts
 
     def judge(self, cases: Sequence[Case]) -> list[Verdict]:
         found = [self._decide(case) for case in cases]

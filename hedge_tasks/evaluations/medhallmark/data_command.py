@@ -85,6 +85,7 @@ def _build(arguments: argparse.Namespace) -> int:
 
 def _check_judge(arguments: argparse.Namespace, parts: list[str]) -> tuple[dict[str, Any], str]:
     from hedge_tasks.adjudication import judge_from
+    from hedge_tasks.asking.account import asked
     from hedge_tasks.data.local_data import ImageFolder
     from hedge_tasks.evaluations.medhallmark.judge_quality import judge_quality
     from hedge_tasks.evaluations.medhallmark.released import CATEGORIES, Item, read_part
@@ -111,7 +112,8 @@ def _check_judge(arguments: argparse.Namespace, parts: list[str]) -> tuple[dict[
     text += "\nthe paper's row: column ACC of its Table 5, over 300 other answers, with reports and images"
     if found.consistency is not None:
         text += f"\nthe same category in all {len(found.rounds)} rounds: {number(found.consistency, 3)}"
-    return {**asdict(found), "paper": detector}, text
+    cost, cost_lines = asked(judge)
+    return {**asdict(found), "paper": detector, **cost}, "\n".join([text, *cost_lines])
 
 
 def _facts(part: str, built: Built, oddities: Sequence[str]) -> dict[str, Any]:

@@ -26,9 +26,9 @@ Scores = Mapping[str, Mapping[str, float]]
 
 def faithfulness(one: ModelTables) -> float | None:
     """Share of right answers over all clean items about perception; None where none was asked."""
-    cells = [cell for name, cell in one.tables[6].items() if name in PERCEPTION and cell.value is not None]
-    asked = sum(cell.n for cell in cells)
-    return sum(float(cell.value or 0) * cell.n for cell in cells) / asked if asked else None
+    numbers = [one.tables[6].numbers[aspect] for aspect in PERCEPTION]
+    asked = sum(number.n for number in numbers if number.defined)
+    return sum((number.value or 0.0) * number.n for number in numbers) / asked if asked else None
 
 
 def read_scores(path: Path) -> dict[str, dict[str, float]]:
