@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from typing import Any
 
 import pytest
 from openai_server import serve, texts_of
 
-from hedge_tasks.adjudication import Case, build_judge
+from hedge_tasks.adjudication import Case, Verdict, build_judge
 from hedge_tasks.adjudication.fallback import Fallback
 from hedge_tasks.errors import ConfigError
 from hedge_tasks.lmms.metrics import ReadByModelRate
@@ -45,6 +46,21 @@ def test_only_replies_that_say_something_unreadable_are_asked_about(monkeypatch:
     metric = ReadByModelRate("read_by_model_rate")
     by_model = [metric.record(_Scores(), verdict.to_dict(), {})["value"] for verdict in verdicts]
     assert by_model == [0, 1, 0, 0, 0, 0]
+
+
+def test_the_model_is_shown_neither_reference_nor_pictures(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whatever its prompt has place for: cases have nothing of what is true."""
+    shown: list[Case] = []
+
+    class Reader:
+        def judge(self, cases: Sequence[Case]) -> list[Verdict]:
+            shown.extend(cases)
+            return [Verdict(None, "", "reader", "1", "none") for _ in cases]
+
+    monkeypatch.setattr("hedge_tasks.adjudication.fallback.build_judge", lambda *_, **__: Reader())
+    judge = build_judge("medhallu", fallback="llm:model=a")
+    judge.judge([Case("0", "q", "1", ODD, images=lambda: ["picture"])])
+    assert [(case.question, case.answer, case.reference, case.images) for case in shown] == [("q", ODD, "", None)]
 
 
 class _Scores(dict[str, float]):
