@@ -81,6 +81,31 @@ class SharedPrefill:
             state = self.advance(state, cache, chosen)
         return [reader.read(*row) for row in zip(tokens, logprobs, sampler.likeliest, strict=True)]
 
+    @torch.inference_mode()
+    def reply_logprobs(
+        self, inputs: Mapping[str, Any], replies: Sequence[Sequence[int]], ends: Sequence[int]
+    ) -> list[float]:
+        """Log-probability of each whole reply to one prompt, over the raw distribution: its tokens and then any end.
+
+        Args:
+            inputs: one processed prompt.
+            replies: tokens of each, none or more, without an end token.
+            ends: tokens that end a reply.
+        """
+        state, cache = self.prefill(inputs, [0] * len(replies))
+        totals = torch.zeros(len(replies), dtype=torch.float64)
+        lengths = torch.tensor([len(reply) for reply in replies])
+        for step in range(int(lengths.max()) + 1):
+            logprobs = state.logits.double().log_softmax(-1).cpu()
+            chosen = torch.tensor([reply[step] if step < len(reply) else ends[0] for reply in replies])
+            of_token = logprobs.gather(1, chosen[:, None])[:, 0]
+            of_end = logprobs[:, list(ends)].logsumexp(-1)
+            # Rows whose reply is over go on with a token that nothing looks at.
+            totals += torch.where(lengths > step, of_token, torch.where(lengths == step, of_end, 0.0))
+            if step < int(lengths.max()):
+                state = self.advance(state, cache, chosen.to(state.ids.device))
+        return totals.tolist()
+
     def prefill(self, inputs: Mapping[str, Any], owners: Sequence[int]) -> tuple[_Rows, Any]:
         """One pass over the prompts, then one row a draw: state and cache before the first token."""
         positions = positions_of(self._model, inputs)
@@ -90,7 +115,7 @@ class SharedPrefill:
         index = index.to(inputs["input_ids"].device)
         state = _Rows(
             rows=torch.arange(len(owners), device=index.device),
-            ids=inputs["input_ids"][index],
+            ids=said_in(inputs)[index],
             mask=inputs["attention_mask"][index],
             positions=positions[..., index, -1:],
             logits=output.logits[:, -1][index],
@@ -142,6 +167,16 @@ class SharedPrefill:
         return self._model(**longer, position_ids=positions, use_cache=False, logits_to_keep=1).logits[:, -1]
 
 
+def said_in(inputs: Mapping[str, Any]) -> torch.Tensor:
+    """The tokens of each prompt, shape (rows, tokens), with its own last one in place of what fills it up.
+
+    A repetition penalty counts every token of a row as said. Where padding is the end token, the answers to a short
+    prompt would else depend on how long the prompts beside it are.
+    """
+    ids = inputs["input_ids"]
+    return torch.where(inputs["attention_mask"].bool(), ids, ids[:, -1:])
+
+
 def positions_of(model: Any, inputs: Mapping[str, Any]) -> torch.Tensor:
     """Position ids of a left-padded prompt as `generate` would make them.
 
@@ -189,6 +224,17 @@ def forced_logprobs(model: Any, inputs: Mapping[str, Any], tokens: Sequence[Sequ
     return [row[: len(own)].tolist() for row, own in zip(known, tokens, strict=True)]
 
 
+@torch.inference_mode()
+def reply_logprob(model: Any, inputs: Mapping[str, Any], reply: Sequence[int], ends: Sequence[int]) -> float:
+    """Log-probability of one whole reply to one prompt, without any cache; see `SharedPrefill.reply_logprobs`."""
+    longer, forced = continued(inputs, [reply])
+    length = forced.shape[1]
+    output = model(**longer, position_ids=positions_of(model, longer), use_cache=False, logits_to_keep=length + 1)
+    logprobs = output.logits[0, -length - 1 :].double().log_softmax(-1).cpu()
+    of_tokens = logprobs[:-1].gather(1, forced[0].cpu()[:, None]).sum() if length else 0.0
+    return float(of_tokens + logprobs[-1, list(ends)].logsumexp(-1))
+
+
 class PlainGeneration:
     """Reads the prompt of every draw anew, through the model's own `generate`: slower, right for any architecture."""
 
@@ -208,7 +254,7 @@ class PlainGeneration:
             bos_token_id=defaults.bos_token_id,
             pad_token_id=defaults.pad_token_id if defaults.pad_token_id is not None else min(reader.ends),
         )
-        chooser = _Chooser(sampler)
+        chooser = _Chooser(sampler, said_in(inputs))
         sequences = self._model.generate(
             **inputs, generation_config=config, logits_processor=LogitsProcessorList([chooser])
         )
@@ -220,12 +266,13 @@ class PlainGeneration:
 class _Chooser(LogitsProcessor):
     """Lets `TokenSampler` choose inside `generate`: all scores but the chosen token's become minus infinity."""
 
-    def __init__(self, sampler: TokenSampler) -> None:
-        self._sampler = sampler
+    def __init__(self, sampler: TokenSampler, prompts: torch.Tensor) -> None:
+        self._sampler, self._prompts = sampler, prompts
         self.logprobs: list[torch.Tensor] = []
 
     def __call__(self, input_ids: torch.Tensor, scores: torch.Tensor) -> torch.Tensor:
         rows = torch.arange(len(scores), device=scores.device)
-        tokens, logprobs = self._sampler.choose(scores, input_ids, rows, len(self.logprobs))
+        ids = torch.cat([self._prompts, input_ids[:, self._prompts.shape[1] :]], dim=1)
+        tokens, logprobs = self._sampler.choose(scores, ids, rows, len(self.logprobs))
         self.logprobs.append(logprobs)
         return torch.full_like(scores, -torch.inf).scatter(1, tokens[:, None], 0.0)

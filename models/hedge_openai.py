@@ -11,7 +11,7 @@ import threading
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
 from typing import Any
 
@@ -40,6 +40,8 @@ _ARGUMENTS = (
     "retry_backoff_s",
     "max_image_side",
     "identity",
+    "repetition_penalty",
+    "wait_for_server",
     "batch_size",
 )
 
@@ -51,9 +53,12 @@ NEUTRAL: Mapping[str, Any] = {
     "frequency_penalty": 0.0,
 }
 """Pure sampling, sent with every draw: a server fills in what is missing from its own or the model's defaults. A
-repetition penalty is left alone, since one that the model documents is part of the model."""
+repetition penalty that the model documents is part of the model."""
 
-_OPTIONAL = ("logprobs", "top_logprobs", "seed", "generation_config", *NEUTRAL)
+_PENALTIES = ("repetition_penalty", "repeat_penalty")
+"""Names of the repetition penalty: of vLLM, SGLang and others, and of llama.cpp, which ignores the first one."""
+
+_OPTIONAL = ("logprobs", "top_logprobs", "seed", "generation_config", *_PENALTIES, *NEUTRAL)
 """What is left out where the server refuses it. What the plan itself sets of these is no such thing."""
 
 _UNEXPECTED_FIELDS = "Unexpected fields in the request"
@@ -87,6 +92,7 @@ class _Question:
         keep_filtered: Whether what a content filter left is an answer.
         pure: Whether nothing but the temperature (and what the plan sets) is to shape the answer.
         with_tokens: Whether the answer keeps its tokens.
+        with_thoughts: Whether the answer's text is all that was written.
     """
 
     name: str
@@ -96,6 +102,7 @@ class _Question:
     keep_filtered: bool = True
     pure: bool = False
     with_tokens: bool = False
+    with_thoughts: bool = False
 
 
 class HedgeOpenAI(ChatAdapter):
@@ -112,6 +119,8 @@ class HedgeOpenAI(ChatAdapter):
         max_image_side: Images with a longer side are scaled down to it. None sends every pixel.
         identity: What the answers are stored under, in place of the model's name (and what the server says is behind
             it). The address is no part of it: a server may move.
+        repetition_penalty: Of the model's generation configuration, where that cannot be read here.
+        wait_for_server: Seconds for which a server that is away is waited for, in the beginning and later.
 
     Raises:
         ConfigError: An argument is unknown or makes no sense.
@@ -130,6 +139,8 @@ class HedgeOpenAI(ChatAdapter):
         retry_backoff_s: float = 1.0,
         max_image_side: int | None = None,
         identity: str | None = None,
+        repetition_penalty: float | None = None,
+        wait_for_server: float = 1800.0,
         batch_size: int | str = 1,
         max_batch_size: int | None = None,
         device: str | None = None,
@@ -151,6 +162,10 @@ class HedgeOpenAI(ChatAdapter):
             timeout=number("timeout", timeout, zero=False),
             max_retries=self.max_retries,
             backoff_s=number("retry_backoff_s", retry_backoff_s),
+            wait_s=number("wait_for_server", wait_for_server),
+        )
+        self._stated_penalty = (
+            None if repetition_penalty is None else number("repetition_penalty", repetition_penalty, zero=False)
         )
         self.device = torch.device("cpu")  # where lmms-eval gathers the results of several processes
         self._identity = None if identity is None else text("identity", identity)
@@ -162,23 +177,58 @@ class HedgeOpenAI(ChatAdapter):
     def answer_identity(self) -> str:
         """The model, not its address: its name, and what the server says is behind that name where this is another."""
         scaled = f"|max_image_side={self.max_image_side}" if self.max_image_side else ""
-        return f"hedge_openai:{self._identity or self._named_and_behind()}{scaled}"
+        # Where nobody can tell it, the name has to stand for it, as it does for the weights.
+        changed = self._stated_penalty is not None or self._penalty not in (None, 1.0)
+        penalty = f"|repetition_penalty={self._penalty:g}" if changed else ""
+        return f"hedge_openai:{self._identity or self._named_and_behind()}{scaled}{penalty}"
+
+    @cached_property
+    def _listed(self) -> list[Mapping[str, Any]]:
+        """What the server, once it is there, lists under the model's name."""
+        self._client.wait()
+        return [model for model in self._client.served() if model.get("id") == self.model]
+
+    @property
+    def _roots(self) -> list[str]:
+        return [root for model in self._listed if isinstance(root := model.get("root"), str)]
 
     def _named_and_behind(self) -> str:
-        roots = [model.get("root") for model in self._client.served() if model.get("id") == self.model]
         # Of a folder its name: the same weights lie elsewhere on another machine.
-        behind = {name for root in roots if isinstance(root, str) and (name := _short(root)) != _short(self.model)}
+        behind = {name for root in self._roots if (name := _short(root)) != _short(self.model)}
         return "|".join([self.model, *sorted(behind)])
 
+    @cached_property
+    def _penalty(self) -> float | None:
+        """The repetition penalty that the model documents; None where nobody here can tell."""
+        if self._stated_penalty is not None:
+            return self._stated_penalty
+        own = next((own for name in (self.model, *self._roots) if (own := _own_configuration(name))), None)
+        return None if own is None else float(own.get("repetition_penalty") or 1.0)
+
+    @property
+    def _penalty_field(self) -> dict[str, float]:
+        """The penalty, where it does something: the server may have been told not to take the model's own."""
+        if self._penalty is None or (self._penalty == 1.0 and self._stated_penalty is None):
+            return {}
+        llama = any(model.get("owned_by") == "llamacpp" for model in self._listed)
+        return {_PENALTIES[llama]: self._penalty}
+
     def effective_decoding(self, limits: Mapping[str, Any]) -> dict[str, Any]:
-        """What is in force besides the temperature, as far as a client can tell: what was sent and not refused."""
+        """What is in force besides the temperature, as far as a client can tell: what was sent and not refused.
+
+        A repetition penalty that nobody can tell is "unknown".
+        """
         sent = _decoding(limits)
-        refused = [name for name in sent if not self._client.takes(name)]
+        penalty = self._penalty_field if _is_pure(limits) else {}
+        refused = [name for name in (*sent, *penalty) if not self._client.takes(name)]
         in_force: dict[str, Any] = {name: value for name, value in sent.items() if name not in refused}
+        known: float | str = "unknown" if self._penalty is None or penalty.keys() & set(refused) else self._penalty
         if _is_pure(limits) and self._takes_configuration:
-            in_force["generation_config"] = _configuration(self.model, True, sent["top_p"])
+            in_force["generation_config"] = _configuration(True, sent["top_p"], self._penalty)
+            known = in_force["generation_config"].get("repetition_penalty", 1.0)
         elif refused or not _is_pure(limits):
             in_force["rest"] = "the server's defaults"
+        in_force["repetition_penalty"] = known
         return in_force | ({"refused": sorted(refused)} if refused else {})
 
     def sampling_facts(self) -> dict[str, Any]:
@@ -276,7 +326,8 @@ class HedgeOpenAI(ChatAdapter):
             limits["top_p"] = given["top_p"]
         temperature = float(given.get("temperature") or 0) if sampled else 0.0
         messages = _Encoded(lambda: self.messages_of(request))
-        return _Question(f"{task} {index}", messages, _settings(temperature, limits))
+        # The task takes thoughts out itself, as its settings say.
+        return _Question(f"{task} {index}", messages, _settings(temperature, limits), with_thoughts=True)
 
     def _collect(self, questions: Sequence[_Question], description: str | None = None) -> list[Answer | str]:
         """The outcomes in the order of their questions."""
@@ -324,14 +375,16 @@ class HedgeOpenAI(ChatAdapter):
         self._note(outcome)
         if outcome.finish == "filtered" and not question.keep_filtered:
             return RequestFailed("a content filter stopped the answer (on_filtered: record keeps it)", "refused")
+        answer = outcome.answer_in_tokens if question.with_tokens else outcome.answer
         wanted = "logprobs" in question.settings and self._client.takes("logprobs")
-        if wanted and outcome.mean_logprob is None:
+        if wanted and answer.mean_logprob is None:
+            why = f" ({answer.no_logprob})" if answer.no_logprob else ""
             self._client.say_once(
-                "no log-probabilities",
-                f"{self.base_url} did not return usable log-probabilities for {question.name!r}; "
+                f"no log-probabilities {answer.no_logprob}",
+                f"{self.base_url} did not return usable log-probabilities for {question.name!r}{why}; "
                 "answers without them are kept, and weigh the same",
             )
-        return outcome.answer_in_tokens if question.with_tokens else outcome.answer
+        return replace(answer, text=outcome.text) if question.with_thoughts else answer
 
     @property
     def _takes_configuration(self) -> bool:
@@ -340,12 +393,15 @@ class HedgeOpenAI(ChatAdapter):
         return _UNEXPECTED_FIELDS in told and self._client.takes("generation_config")
 
     def _with_configuration(self, question: _Question) -> Mapping[str, Any]:
-        """The settings, for `transformers serve` with a generation configuration: it replaces the model's own whole."""
-        settings = question.settings
+        """The settings, with the model's repetition penalty where it is known to have one.
+
+        For `transformers serve` with a generation configuration, too: it replaces the model's own whole.
+        """
+        settings = {**question.settings, **(self._penalty_field if question.pure else {})}
         if not (question.pure and self._takes_configuration):
             return settings
         sampled = settings["temperature"] > 0
-        configuration = _configuration(self.model, sampled, settings.get("top_p", 1.0))
+        configuration = _configuration(sampled, settings.get("top_p", 1.0), self._penalty)
         whole = {**_own_tokens(self.model), "temperature": settings["temperature"] if sampled else 1.0, **configuration}
         return {**settings, "generation_config": json.dumps(whole)}
 
@@ -398,10 +454,9 @@ def _short(name: str) -> str:
     return name.rstrip("/").rpartition("/")[2]
 
 
-def _configuration(model: str, sampled: bool, top_p: float) -> dict[str, Any]:
+def _configuration(sampled: bool, top_p: float, penalty: float | None) -> dict[str, Any]:
     """Pure sampling as a generation configuration. A repetition penalty that the model documents is part of it."""
     pure = {"do_sample": sampled, "top_p": top_p, "top_k": 0}
-    penalty = _own_configuration(model).get("repetition_penalty")
     return pure if penalty in (None, 1.0) else {**pure, "repetition_penalty": penalty}
 
 

@@ -50,6 +50,17 @@ def test_a_thought_without_an_end_is_a_cut_answer() -> None:
     assert measure(sets, {}).cut == 3 / 20
 
 
+def test_seeds_that_do_not_repeat_and_missing_log_probabilities_are_notes() -> None:
+    bare = [Answer(text, finish="stop") for text in "abc"]
+    health = measure([AnswerSet("1", bare[0], tuple(bare))], {"probe": {"seeds_repeat": False, "varied": True}})
+    texts = [finding.text for finding in health.findings]
+    assert "the same seed gives other answers: a draw that is made again may differ" in texts
+    assert "there are no log-probabilities at all: all samples weigh the same (discrete entropy)" in texts
+    assert health.unreliable is None
+    sound = measure([asked("1", "a", "b")], {"probe": {"seeds_repeat": True, "varied": True}})
+    assert not any("seed" in finding.text or "log-prob" in finding.text for finding in sound.findings)
+
+
 def test_replies_that_nobody_could_read_are_counted() -> None:
     verdicts = [
         {"label": 1, "raw": "hallucinated"},

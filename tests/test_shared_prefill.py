@@ -204,6 +204,33 @@ def test_rows_that_finish_leave_the_batch_and_change_nothing(
     assert widths[-1] < widths[0]
 
 
+@pytest.mark.parametrize("way", ["shared", "plain"])
+@pytest.mark.parametrize("penalty", [1.05, 1.3])
+def test_a_repetition_penalty_does_not_count_padding_as_said(penalty: float, way: str) -> None:
+    """Where padding is the end token, as in many models, a short prompt would end its answers later beside a long."""
+    torch.manual_seed(0)
+    model, inputs = llava()
+    model = sharpen(model)
+    model.generation_config.repetition_penalty = penalty
+    padding = inputs["attention_mask"] == 0
+    inputs["input_ids"] = inputs["input_ids"].masked_fill(padding, EOS)
+    long, short = first_prompt(inputs)["input_ids"].shape[1], int((~padding[1]).sum())
+    assert short < long
+    alone = {name: value[1:] for name, value in inputs.items()}
+    alone |= {name: alone[name][:, long - short :] for name in ("input_ids", "attention_mask")}
+    draws = [Draw("clean", i, 1.0, 100 + i) for i in range(200)]
+
+    def decode(given: dict[str, torch.Tensor], owners: list[int]) -> list[str]:
+        parts = sampler_and_reader(model, [draws[0]] * (len(owners) - len(draws)) + draws)
+        if way == "shared":
+            answers = SharedPrefill(model).decode(given, owners, *parts, 24)
+        else:
+            answers = PlainGeneration(model).decode(repeat_prompts(given, owners), *parts, 24)
+        return [answer.text for answer in answers[-len(draws) :]]
+
+    assert decode(alone, [0] * len(draws)) == decode(inputs, [0, *[1] * len(draws)])
+
+
 def test_the_check_passes_where_sharing_is_right(family: tuple[Any, dict[str, torch.Tensor]]) -> None:
     model, inputs = family
     assert SharedPrefill(model).error(first_prompt(inputs)) < 1e-4

@@ -12,7 +12,7 @@ from typing import Any, Literal
 
 from hedge_tasks.errors import HedgeError
 
-Kind = Literal["unreachable", "busy", "garbled", "empty", "cut", "refused"]
+Kind = Literal["unreachable", "busy", "garbled", "empty", "cut", "refused", "unsent"]
 """Of a failed request.
 
 - `unreachable`: there was no connection, or no answer in time, whatever was asked.
@@ -21,6 +21,7 @@ Kind = Literal["unreachable", "busy", "garbled", "empty", "cut", "refused"]
 - `empty`: a chat completion with no answer in it.
 - `cut`: likewise, because the token limit was spent before the answer began; asking again would end the same way.
 - `refused`: the server refuses this request (400, 413, 422, ...); it may take others.
+- `unsent`: the request could not be put together: a picture of it cannot be read.
 """
 
 LONGEST_RETRY_AFTER_S = 600.0
@@ -37,11 +38,12 @@ class RequestFailed(Exception):
     Attributes:
         kind: See `Kind`.
         retry_after_s: Seconds that the server wants to be left alone; None where it does not say.
+        away: Whether nobody was there: there was no connection, or a gateway found nobody behind it.
     """
 
-    def __init__(self, reason: str, kind: Kind, *, retry_after_s: float | None = None) -> None:
+    def __init__(self, reason: str, kind: Kind, *, retry_after_s: float | None = None, away: bool = False) -> None:
         super().__init__(reason)
-        self.kind, self.retry_after_s = kind, retry_after_s
+        self.kind, self.retry_after_s, self.away = kind, retry_after_s, away
 
     @property
     def unreachable(self) -> bool:
