@@ -299,6 +299,16 @@ def entry(kind: str | None, present: bool = True, **more: Any) -> ObjectRecord:
     return ObjectRecord("dog", "dog", present, kind, False, "", **fields)
 
 
+def test_what_cannot_be_read_counts_as_the_wrong_reply_in_the_stricter_reading() -> None:
+    """An object that is there and unread as denied, one that is not as affirmed."""
+    objects = [entry("true_description"), entry("true_description"), entry("hallucinated_description", False)]
+    objects += [entry("true_imagination", False), entry("hallucinated_imagination")]
+    objects += [entry(None, present=True), entry(None, present=True), entry(None, present=False)]
+    assert (value("hal_d", [objects]), value("hal_i", [objects])) == (1 / 3, 1 / 2)
+    assert value("hal_d_unread_wrong", [objects]) == (1 + 1) / (3 + 1)
+    assert value("hal_i_unread_wrong", [objects]) == (1 + 2) / (2 + 2)
+
+
 def test_a_story_is_labelled_by_its_worst_object() -> None:
     def label(*kinds: str | None) -> tuple[int | None, str | None]:
         verdict = story_verdict([entry(kind) for kind in kinds], "vope", "1")
