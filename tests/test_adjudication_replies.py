@@ -190,7 +190,7 @@ def test_a_prompt_of_ones_own_is_a_file_and_its_digest_is_in_its_id(tmp_path) ->
         ({"images": "often"}, "images: expected 'never', 'optional' or 'required'"),
         (
             {"values": [{"key": "yes", "label": 0}, {"key": "no", "label": 2}]},
-            r"values\[1\].label: expected a number of at most 1",
+            "label: expected a number of at most 1",
         ),
         ({"values": [{"key": "yes", "label": 0}]}, "schema: allows"),
         (
