@@ -5,6 +5,13 @@ from __future__ import annotations
 from collections.abc import Hashable, Mapping, Sequence
 from typing import Any, NamedTuple, Protocol
 
+from hedge_tasks.adjudication.outcomes import (
+    DECLINED,
+    OUTCOME_HALLUCINATED,
+    OUTCOME_SUPPORTED,
+    SOFTLY_READ,
+    outcome_of,
+)
 from hedge_tasks.detectors import registry
 from hedge_tasks.detectors.pipeline import Scores, auroc_of_pairs, shared_groups, within_strata_auroc
 from hedge_tasks.errors import ConfigError
@@ -194,11 +201,36 @@ class UnlabelledRate(RateMetric):
         return {"value": int(scores.label is None), "group": scores.group}
 
 
+class OutcomeShare(RateMetric):
+    """Share of answers with one outcome, of those that are supported, hallucinated or declined: the three add up to 1.
+
+    `supported_share` is the one to compare models by: it does not grow by declining, while a model that declines has
+    less to hallucinate in.
+    """
+
+    def __init__(self, name: str, outcome: str) -> None:
+        super().__init__(name)
+        self.outcome, self.higher_is_better = outcome, outcome == OUTCOME_SUPPORTED
+
+    def record(self, scores: Scores, verdict: Record, document: Record) -> dict[str, Any]:
+        known = {OUTCOME_SUPPORTED: 0, OUTCOME_HALLUCINATED: 1}
+        came = next((name for name, label in known.items() if scores.label == label), None) or outcome_of(verdict)
+        counts = came in (*known, DECLINED)
+        return {"value": int(came == self.outcome) if counts else None, "group": scores.group}
+
+
+class UnconfirmedRate(RateMetric):
+    """Share of documents whose reply the rules read only softly, and no second reading confirmed."""
+
+    def record(self, scores: Scores, verdict: Record, document: Record) -> dict[str, Any]:
+        return {"value": int(outcome_of(verdict) == SOFTLY_READ), "group": scores.group}
+
+
 class ReadByModelRate(RateMetric):
     """Share of documents whose reply a judge model read, because the rules could not (`fallback` of the judge)."""
 
     def record(self, scores: Scores, verdict: Record, document: Record) -> dict[str, Any]:
-        return {"value": int(str(verdict.get("reason", "")).endswith(f"({MODEL})")), "group": scores.group}
+        return {"value": int(verdict.get("basis") == MODEL), "group": scores.group}
 
 
 FAILED_RATE = "failed_rate"
@@ -274,6 +306,10 @@ def known_metrics() -> dict[str, Metric]:
         "hallucination_rate": HallucinationRate("hallucination_rate"),
         "unlabelled_rate": UnlabelledRate("unlabelled_rate"),
         "auroc_documents": CountedDocuments(),
+        "supported_share": OutcomeShare("supported_share", OUTCOME_SUPPORTED),
+        "hallucinated_share": OutcomeShare("hallucinated_share", OUTCOME_HALLUCINATED),
+        "declined_share": OutcomeShare("declined_share", DECLINED),
+        "unconfirmed_rate": UnconfirmedRate("unconfirmed_rate"),
         "read_by_model_rate": ReadByModelRate("read_by_model_rate"),
     }
 
