@@ -11,9 +11,18 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
+from hedge_tasks.adjudication.outcomes import (
+    DECLINED,
+    OUTCOMES,
+    SOFTLY_READ,
+    UNREAD,
+    UNREAD_JUDGE,
+    outcome_of,
+)
 from hedge_tasks.adjudication.reliability import reliability
 from hedge_tasks.data.answers import Answer, AnswerSet
 from hedge_tasks.data.thoughts import OTHER_TOKENS, without_thoughts
+from hedge_tasks.replies.reading import BASES, SOFT
 from hedge_tasks.runs.run_files import Run
 from hedge_tasks.sampling.probe import server_lines
 
@@ -24,6 +33,7 @@ _EMPTY = (0.01, 0.25)
 _FILTERED = (0.01, 0.25)
 _FAILED = (0.0, 0.05)
 _UNREADABLE = 0.01
+_NO_LABEL = (0.05, 0.5)
 _BLIND = 0.8
 """Answers that stay on a blank picture: above this share, no score that compares samples sees the picture's part."""
 
@@ -61,6 +71,9 @@ class Health:
         unlabelled: share of the documents without a label.
         unreadable: share of the documents whose judge (or, where answers have a fixed form, whose model) said something
             that nobody could read.
+        outcomes: documents by what came of their answer, as `adjudication.outcomes.OUTCOMES` has it; empty where nobody
+            judged.
+        readings: documents by what the reading of their reply rests on (`replies.BASES`); empty where none was read.
         zero_entropy: share of the documents with a semantic entropy of 0, by clustering; empty where nothing was
             clustered.
         decoding: what was asked for and what was in force, as the model's adapter said.
@@ -82,6 +95,8 @@ class Health:
     impossible_logprob: int
     unlabelled: float | None
     unreadable: float | None = None
+    outcomes: Mapping[str, int] = field(default_factory=dict)
+    readings: Mapping[str, int] = field(default_factory=dict)
     zero_entropy: Mapping[str, float] = field(default_factory=dict)
     decoding: Mapping[str, Any] = field(default_factory=dict)
     probe: Mapping[str, Any] = field(default_factory=dict)
@@ -138,6 +153,8 @@ def measure(
         impossible_logprob=sum(answer.mean_logprob == -float("inf") for answer in answers),
         unlabelled=_share([a.label is None for a in answer_sets]),
         unreadable=_share([_is_unreadable(verdict or {}) for verdict in verdicts]) if verdicts is not None else None,
+        outcomes=_outcomes(verdicts or []),
+        readings=dict(Counter(v["basis"] for v in verdicts or [] if v and v.get("basis") in BASES)),
         zero_entropy=dict(zero_entropy or {}),
         decoding=sampled.get("decoding") or {},
         probe=sampled.get("probe") or {},
@@ -224,7 +241,7 @@ def _of_answers(h: Health) -> list[Finding]:
 def _of_labels(h: Health, verdicts: Sequence[Mapping[str, Any] | None] | None) -> list[Finding]:
     if verdicts is None or not h.documents:
         return []
-    if h.unlabelled == 1:
+    if not h.outcomes:
         return []  # not judged yet, which every table says
     reason = reliability(verdicts)
     found = [Finding(reason.removeprefix("unreliable: "), unreliable=True)] if reason else []
@@ -232,7 +249,39 @@ def _of_labels(h: Health, verdicts: Sequence[Mapping[str, Any] | None] | None) -
         found.append(
             Finding(f"in {h.unreadable:.1%} of the documents a reply was unreadable, so that there is no label")
         )
+    return [*found, *_of_outcomes(h)]
+
+
+def _of_outcomes(h: Health) -> list[Finding]:
+    """What came of the answers, where it takes many of them out of the numbers."""
+    found = []
+    without = {name: h.outcomes.get(name, 0) for name in _WITHOUT_LABEL if h.outcomes.get(name)}
+    share = sum(without.values()) / h.documents
+    if share > _NO_LABEL[0]:
+        parts = ", ".join(f"{n} {name}" for name, n in without.items())
+        found.append(
+            Finding(f"{share:.1%} of the answers have no label ({parts}) and are in no AUROC", share > _NO_LABEL[1])
+        )
+    if soft := h.outcomes.get(SOFTLY_READ, 0):
+        bases = ", ".join(f"{name} {h.readings[name]}" for name in BASES if name in SOFT and name in h.readings)
+        found.append(
+            Finding(
+                f"{soft} replies were read only softly{f' ({bases})' if bases else ''} and no second reading confirmed "
+                "them: no label (the judge's `fallback` names a model that reads them)"
+            )
+        )
     return found
+
+
+_WITHOUT_LABEL = (DECLINED, SOFTLY_READ, UNREAD, UNREAD_JUDGE)
+
+
+def _outcomes(verdicts: Sequence[Mapping[str, Any] | None]) -> dict[str, int]:
+    """Documents by outcome; none where no verdict says anything."""
+    if all(not verdict or (verdict.get("label") is None and not verdict.get("reason")) for verdict in verdicts):
+        return {}
+    counts = Counter(outcome_of(verdict) for verdict in verdicts)
+    return {name: counts[name] for name in OUTCOMES if counts[name]}
 
 
 def _of_images(h: Health) -> list[Finding]:

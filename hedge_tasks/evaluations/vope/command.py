@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 from pathlib import Path
-from typing import Any
 
 from hedge_tasks.evaluations.vope.presence import PRESENCES
 from hedge_tasks.io.commands import Parser, command, show
