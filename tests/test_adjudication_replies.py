@@ -35,9 +35,9 @@ DIGESTS = {
     "hedge_binary/1": "8d46b7fa18ac4290",
     "medhallmark/2": "ed86a7e8b087b65c",
     "medhallmark_report/2": "43b3daf6660d0366",
-    "reply_option/1": "730c0c6ff4486b82",
-    "reply_verdict/1": "d563798da3a36434",
-    "reply_yes_no/1": "5baafab1f9ae596f",
+    "reply_option/2": "4ebeea97dde02aa7",
+    "reply_verdict/2": "87bdb3b44d24afce",
+    "reply_yes_no/2": "dd489c8d5765e7e6",
     "shale/1": "4aad7861a20cd8fc",
     "vope_relevance/1": "79a97e959173072d",
 }

@@ -154,7 +154,8 @@ _STATED = re.compile(
 # "If the answer is factual" and "the wrong answer is A" state nothing.
 _OPEN = re.compile(
     r"\b(?:if|whether|when|unless|wrong|incorrect|worst|why|what|not (?:the case|true|correct) that|unlikely|doubt"
-    r"|(?:not|\w+n't|cannot|never) (?:think|believe|say|see|find|claim)|no (?:evidence|indication|sign|reason))\b"
+    r"|(?:not|\w+n't|cannot|never) (?:think|believe|say|see|find|claim)|no (?:evidence|indication|sign|reason)"
+    r"|(?:no|none|nothing|neither|not|hardly any)(?: \w+)? (?:of|in|about))\b"
     r"[^.!?,;:\n]*\Z",
     re.IGNORECASE,
 )
@@ -311,7 +312,11 @@ def _may_go_on(candidate: _Candidate, text: str, choices: Choices) -> bool:
 def _opens(text: str, candidates: list[_Candidate], value: str, choices: Choices) -> bool:
     """Whether the beginning of a reply is its answer whatever follows: set off, and not put in question by the rest."""
     rest = text[min(c.end for c in candidates) :]
-    if not _SET_OFF.match(rest) or choices.opposed(text, value) or (is_foreign(rest) and not choices.says_no):
+    if (
+        not (choices.says_no or _SET_OFF.match(rest))
+        or choices.opposed(text, value)
+        or (is_foreign(rest) and not choices.says_no)
+    ):
         return False
     if doubts(rest) or _ON_CONDITION.match(rest):
         return False
@@ -330,7 +335,7 @@ def _from_sentences(text: str, choices: Choices) -> Reading:
         return Reading(values.pop(), SAID_BACK if firm else STATEMENT)
     if doubts(text):
         unsure = choices.when_unsure(text)
-        return unreadable(DOUBT) if unsure is None else Reading(unsure, STATEMENT)
+        return unreadable(DOUBT) if unsure is None else Reading(unsure, STATED)
     values = choices.mentioned(text)
     if len(values) > 1:
         return unreadable(CONTRADICTION)
@@ -503,6 +508,9 @@ def _or_several(text: str, end: int, value: str, choices: Choices) -> str | None
 
 
 def _settle(candidates: list[_Candidate], text: str) -> Reading:
+    if any(c.basis == STATED for c in candidates):
+        # "A and B are paired organs, so the answer is C"
+        candidates = [c for c in candidates if c.value != SEVERAL or c.basis != LEADING]
     ordered = sorted(candidates, key=lambda c: (c.start, not c.final))
     finals = [c for c in ordered if c.final]
     if finals:
