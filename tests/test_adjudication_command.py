@@ -426,7 +426,7 @@ def test_guesses_and_their_agreement_by_hand() -> None:
     assert guess.ahead.value == 0.25
     error = math.sqrt(4 / 3 * 4 * 0.25) / 8
     assert guess.ahead.stderr == pytest.approx(error)
-    low, high = guess.ahead_interval or (0, 0)
+    low, high = guess.ahead.interval or (0, 0)
     assert (high - low) / 2 == pytest.approx(scipy.stats.t.ppf(0.975, 3) * error)
     assert judge.interval is not None
     assert judge.interval[1] == 1.0  # no share is larger

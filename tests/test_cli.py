@@ -41,7 +41,7 @@ def test_score_prints_a_summary_and_writes_scores(
     out = tmp_path / "scores.jsonl"
     assert main(["score", str(answers), "--clustering", "exact", "--out", str(out)]) == 0
     printed = capsys.readouterr().out
-    assert "4 questions, 4 labelled, 50.0% of them hallucinated" in printed
+    assert "4 questions, 4 labelled, 50.0 % of them hallucinated" in printed
     assert re.search(r"^se +3 +1\.0000 ", printed, re.MULTILINE)
     rows = [json.loads(row) for row in out.read_text().splitlines()]
     assert [set(row) for row in rows] == [{"id", *USUAL, "cluster_ids"}] * 4
@@ -73,14 +73,14 @@ def test_without_labels_there_is_no_auroc(tmp_path: Path, capsys: pytest.Capture
 def test_one_class_is_undefined_with_the_reason(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = write(tmp_path / "a.jsonl", line(0, "ab", 1), line(1, "aa", 1))
     assert main(["score", str(path), "--clustering", "exact"]) == 0
-    assert "are undefined: " in capsys.readouterr().out
+    assert "undefined: se, " in capsys.readouterr().out
 
 
 @pytest.mark.parametrize(
     ("rows", "message"),
     [
         (["{"], ":1: not valid JSON"),
-        ([{"id": "q"}], ":1: field 'baseline' is missing"),
+        ([{"id": "q"}], ":1: baseline: missing"),
         ([line(0, "a"), "", {**line(1, "a"), "clean": []}], ":3: clean: at least one answer is needed"),
         ([line(0, "a"), line(0, "b")], ":2: id 'q0' is already on line 1"),
         ([line(0, "a", cluster_ids=[0])], ":1: cluster_ids: 1 ids for 1 baseline + 1 clean + 2 noisy = 4"),

@@ -51,8 +51,8 @@ def test_two_runs_are_compared_on_their_common_documents(tmp_path: Path, compare
         values = [[s[name] for s in scores] for scores in (a, b)]
         expected = compare_runs(values[0], labels[0], values[1], labels[1], groups=groups)
         row = rows[f"{name}_auroc"]
-        assert row["difference"] == pytest.approx(expected.difference)
-        assert (row["p_value"], row["n"]) == (pytest.approx(expected.p_value), 60)
+        assert row["difference"]["value"] == pytest.approx(expected.difference)
+        assert (row["p_value"], row["difference"]["n"]) == (pytest.approx(expected.p_value), 60)
     rate = rows["hallucination_rate"]
     assert (rate["a"], rate["b"]) == tuple(pytest.approx(np.mean(column)) for column in labels)
 
@@ -67,13 +67,13 @@ def test_holm_makes_p_values_larger_never_smaller(tmp_path: Path, compare: Calla
 def test_swapping_the_runs_turns_the_sign(tmp_path: Path, compare: Callable[..., Any]) -> None:
     files = [saved(finished_run(seed=seed), tmp_path / str(seed)) for seed in (1, 2)]
     there, back = (compare(*order, "--metric", "se_auroc")["comparisons"][0] for order in (files, files[::-1]))
-    assert there["difference"] == pytest.approx(-back["difference"])
-    assert there["difference"] != 0
+    assert there["difference"]["value"] == pytest.approx(-back["difference"]["value"])
+    assert there["difference"]["value"] != 0
 
 
 def test_a_run_does_not_differ_from_itself(tmp_path: Path, compare: Callable[..., Any]) -> None:
     file = saved(finished_run(), tmp_path)
-    assert {(row["difference"], row["p_value"]) for row in compare(file, file)["comparisons"]} == {(0.0, 1.0)}
+    assert {(row["difference"]["value"], row["p_value"]) for row in compare(file, file)["comparisons"]} == {(0.0, 1.0)}
 
 
 def test_two_scores_of_one_run(tmp_path: Path, compare: Callable[..., Any]) -> None:
@@ -83,7 +83,10 @@ def test_two_scores_of_one_run(tmp_path: Path, compare: Callable[..., Any]) -> N
     columns = [s["vase"] for s in scores], [s["se"] for s in scores], [s.label for s in scores]
     expected = compare_scores(*columns, groups=[s.group for s in scores])
     assert row["metric"] == "vase_auroc - se_auroc"
-    assert (row["difference"], row["p_value"]) == (pytest.approx(expected.difference), pytest.approx(expected.p_value))
+    assert (row["difference"]["value"], row["p_value"]) == (
+        pytest.approx(expected.difference),
+        pytest.approx(expected.p_value),
+    )
 
 
 def test_two_filters_of_one_run(tmp_path: Path, compare: Callable[..., Any]) -> None:
@@ -94,8 +97,8 @@ def test_two_filters_of_one_run(tmp_path: Path, compare: Callable[..., Any]) -> 
     file = saved(finished_run(filters=filters), tmp_path)
     options = ("--filter", "exact", "--against-filter", "exact_3")
     vase, se = compare(file, *options, "--metric", "vase", "--metric", "se")["comparisons"]
-    assert (vase["metric"], se["difference"], se["p_value"]) == ("vase_auroc", 0.0, 1.0)
-    assert vase["difference"] != 0  # only VASE knows alpha
+    assert (vase["metric"], se["difference"]["value"], se["p_value"]) == ("vase_auroc", 0.0, 1.0)
+    assert vase["difference"]["value"] != 0  # only VASE knows alpha
     assert [row["metric"] for row in compare(file, *options)["comparisons"]] == [
         "se_auroc", "radflag_auroc", "vase_auroc",
     ]  # fmt: skip
@@ -110,7 +113,7 @@ def test_one_detector_is_compared_with_all_others_of_the_table(tmp_path: Path, c
     rows = {row["metric"]: row for row in compare(file, "--against", "vase")["comparisons"]}
     assert list(rows) == ["se_auroc - vase_auroc", "radflag_auroc - vase_auroc"]
     [alone] = compare(file, "--metric", "se", "--against", "vase")["comparisons"]
-    assert rows["se_auroc - vase_auroc"]["difference"] == alone["difference"]
+    assert rows["se_auroc - vase_auroc"]["difference"]["value"] == alone["difference"]["value"]
 
 
 def test_scores_that_no_document_has_are_named_in_a_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -85,13 +85,13 @@ def test_two_detectors_are_compared_at_equal_price(tmp_path: Path, capsys: pytes
     rows = {row.detector: row for row in detector_table(RUN, SCORER, ("se", "vase"), budget=6).rows}
     assert found["a"] == rows["vase"].estimate.value
     assert found["b"] == rows["se"].estimate.value
-    assert found["difference"] == pytest.approx(rows["vase"].difference.difference)
+    assert found["difference"]["value"] == pytest.approx(rows["vase"].difference.difference)
     assert main(["compare", str(path), "--metric", "vase", "--against", "se", "--budget", "1"]) == 2
     assert "vase cannot be compared: costs more than 1 draws" in capsys.readouterr().err
     assert main(["compare", str(path), str(path), "--metric", "se", "--budget", "4", "--json"]) == 0
     [found] = json.loads(capsys.readouterr().out)["comparisons"]
     assert found["metric"] == "se_auroc (4 draws)"
-    assert found["difference"] == 0
+    assert found["difference"]["value"] == 0
 
 
 def scored(values: np.ndarray, labels: np.ndarray, groups: int = 2) -> list[Scores]:

@@ -470,7 +470,7 @@ def test_a_whole_evaluation_beside_a_stock_task(
             *("--limit", "4", "--gen_kwargs", "n=2"),
         )
     samples = run.samples("hedge_demo")
-    sets = {s.id: s for s in (AnswerSet.from_dict(json.loads(line["filtered_resps"])) for line in samples)}
+    sets = {s.id: s for s in (AnswerSet.read(json.loads(line["filtered_resps"])) for line in samples)}
     assert len(sets) == 4
     assert all(s.has_logprobs and -20 < a.mean_logprob < 0 for s in sets.values() for a in s.answers)
     assert run.results["configs"]["hedge_demo"]["hedge"]["outcome"]["without_logprobs"] == 0

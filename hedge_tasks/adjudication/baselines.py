@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Hashable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from hedge_tasks.errors import ConfigError
 from hedge_tasks.numbers import Number
-from hedge_tasks.statistics.base import Interval
 from hedge_tasks.statistics.means import estimate_mean
 
 MAJORITY, BY_KIND = "majority", "majority by kind of question"
@@ -30,14 +29,6 @@ class Beside:
     judged: int
     agreement: Number
     ahead: Number | None
-
-    @property
-    def interval(self) -> Interval | None:
-        return _within(self.agreement.interval, 0.0)
-
-    @property
-    def ahead_interval(self) -> Interval | None:
-        return None if self.ahead is None else _within(self.ahead.interval, -1.0)
 
 
 def majority(people: Sequence[str]) -> list[str]:
@@ -88,11 +79,14 @@ def stand_beside(
     found = []
     for name, labels in said.items():
         differences = [a - b for a, b in zip(right[first], right[name], strict=True)]
-        ahead = None if name == first else estimate_mean(differences, groups)
+        ahead = None if name == first else _within(estimate_mean(differences, groups), -1.0)
         judged = sum(label is not None for label in labels)
-        found.append(Beside(name, judged, estimate_mean(right[name], groups), ahead))
+        found.append(Beside(name, judged, _within(estimate_mean(right[name], groups), 0.0), ahead))
     return found
 
 
-def _within(interval: Interval | None, least: float) -> Interval | None:
-    return None if interval is None else (max(interval[0], least), min(interval[1], 1.0))
+def _within(mean: Number, least: float) -> Number:
+    """A share, or a difference of two, whose interval does not go beyond what is possible."""
+    if mean.interval is None:
+        return mean
+    return replace(mean, interval=(max(mean.interval[0], least), min(mean.interval[1], 1.0)))

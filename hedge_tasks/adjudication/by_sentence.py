@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 from hedge_tasks.adjudication.base import HALLUCINATED, SUPPORTED, Case, Judge, Verdict
@@ -32,15 +31,9 @@ class SentenceJudge:
     def settings(self) -> dict[str, Any]:
         return {**self.judge_of_sentences.settings(), "unit": "sentence"}
 
-    def keep_labels(self, folder: Path | None) -> None:
-        """As the other judge does, where it does."""
-        if (keep := getattr(self.judge_of_sentences, "keep_labels", None)) is not None:
-            keep(folder)
-
-    def check(self, cases_have_images: bool = True) -> None:
-        """As the other judge does, where it does."""
-        if (check := getattr(self.judge_of_sentences, "check", None)) is not None:
-            check(cases_have_images)
+    @property
+    def parts(self) -> tuple[Judge]:
+        return (self.judge_of_sentences,)
 
     def judge(self, cases: Sequence[Case]) -> list[Verdict]:
         """One verdict a report. All sentences of all reports are asked about at once.
@@ -63,9 +56,9 @@ class SentenceJudge:
         labels = [vote.label for vote in votes]
         if not votes:
             why = "the report has no sentence" if read.readable else str(read)
-            return Verdict(None, why, self.name, self.version)
+            return Verdict(None, why, self.name, self.version, basis=None if read.readable else read.basis)
         label = SUPPORTED if set(labels) == {SUPPORTED} else HALLUCINATED if HALLUCINATED in labels else None
         bad, unjudged = labels.count(HALLUCINATED), labels.count(None)
         counted = f"{len(votes)} sentences, {bad} hallucinated, {unjudged} not judged"
         raw = "\n".join(f"[{vote.category or vote.label}] {text}" for text, vote in zip(sentences, votes, strict=True))
-        return Verdict(label, counted, self.name, self.version, None, raw, tuple(votes))
+        return Verdict(label, counted, self.name, self.version, raw=raw, votes=tuple(votes))

@@ -16,13 +16,13 @@ from hedge_tasks.cli import (
     calibrate,
     claims,
     compare,
+    completion,
     data,
     detectors,
     health,
     import_,
     init,
     judge,
-    judge_training,
     leaderboard,
     make,
     manifest,
@@ -41,40 +41,20 @@ from hedge_tasks.cli import (
     view,
 )
 from hedge_tasks.errors import HedgeError
-from hedge_tasks.evaluation import brought_commands
-from hedge_tasks.io.commands import USAGE_ERROR, say
+from hedge_tasks.io.commands import USAGE_ERROR, Parser, say
+from hedge_tasks.io.progress import show_progress
 from hedge_tasks.serving.secrets import Redactor
 
-COMMANDS = (
-    init,
-    score,
-    rescore,
-    judge,
-    judge_training,
-    question,
-    sweep,
-    tune,
-    detectors,
-    claims,
-    compare,
-    health,
-    calibrate,
-    ask,
-    serve,
-    plot,
-    report,
-    view,
-    leaderboard,
-    manifest,
-    paper,
-    store,
-    import_,
-    verify,
-    make,
-    data,
-    tasks,
-)
-"""Modules with a function `add(commands)`, in the order of `hedge --help`; those of evaluations come after them."""
+COMMANDS = {
+    "start here (tasks, data and answers of your own)": (init, tasks, score, completion),
+    "look (what finished runs say)": (health, rescore, question, claims, plot, report, view),
+    "compare (detectors, runs, settings)": (detectors, compare, sweep, tune),
+    "decide (label answers, and say which are safe to use)": (judge, calibrate, ask, serve),
+    "publish (a leaderboard)": (leaderboard, manifest, verify),
+    "data (data sets, answers and runs from elsewhere)": (data, make, store, import_),
+    "papers (their tables beside your runs)": (paper,),
+}
+"""Sections of `hedge --help` -> modules with a function `add(commands)`, in their order."""
 
 TRACEBACK = "HEDGE_TRACEBACK"
 """Environment variable that has every error show its traceback."""
@@ -85,9 +65,9 @@ _LONGEST_LINE = 2000
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Entry point of `hedge`. Returns the exit code."""
-    given = list(sys.argv[1:] if argv is None else argv)
-    two_words = judge_training.TWO_WORDS.get(" ".join(given[:2]))
-    arguments = whole_parser().parse_args(given if two_words is None else [two_words, *given[2:]])
+    arguments = whole_parser().parse_args(argv)
+    if arguments.verbose:
+        show_progress()
     logger.remove()
     level = "INFO" if arguments.verbose else "WARNING"
     logger.add(lambda message: _complain(str(message).rstrip("\n")), level=level, format="{level}: {message}")
@@ -122,14 +102,14 @@ def _line(error: Exception) -> str:
     return text if len(text) <= _LONGEST_LINE else f"{text[:_LONGEST_LINE]}..."
 
 
-def whole_parser() -> argparse.ArgumentParser:
-    """The command line with all commands, also those of evaluations."""
-    parser = argparse.ArgumentParser(prog="hedge", description="Hallucination detection from a model's own answers.")
+def whole_parser() -> Parser:
+    """The command line with all commands, also those that evaluations bring."""
+    parser = Parser(prog="hedge", description="Hallucination detection from a model's own answers.")
     parser.add_argument("--version", action="version", version=f"hedge-tasks {__version__}")
     parser.add_argument("--traceback", action="store_true", help="show where an error came from")
-    commands = parser.add_subparsers(title="commands", required=True, metavar="COMMAND")
-    for module in COMMANDS:
-        module.add(commands)
-    for add_command in brought_commands("commands"):
-        add_command(commands)
+    for title, modules in COMMANDS.items():
+        before = set(parser.commands)
+        for module in modules:
+            module.add(parser)
+        parser.sections[title] = [name for name in parser.commands if name not in before]
     return parser

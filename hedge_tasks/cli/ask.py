@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import argparse
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from hedge_tasks.io.commands import PROBLEMS_FOUND, command, show
+from hedge_tasks.io.commands import PROBLEMS_FOUND, Parser, command, show
 
 if TYPE_CHECKING:
     from hedge_tasks.guard import Verdict
 
 
-def add(commands: Any) -> None:
+def add(commands: Parser) -> None:
     parser = command(commands, "ask", run, "ask a model one question, and say whether its answer is safe to use")
     parser.add_argument("question", metavar="QUESTION")
     parser.add_argument("--policy", type=Path, required=True, metavar="FILE", help="of `hedge calibrate`")
@@ -42,9 +42,11 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _text(verdict: Verdict) -> str:
+    from hedge_tasks.numbers import Format
+
     lines = [verdict.answer if verdict.answer is not None else "(no answer in time)", ""]
     lines.append(f"{verdict.words}: {verdict.reason}")
     if len(verdict.clusters) > 1 or not verdict.accepted:
         lines += ["Its draws say:", *(f"  {one.share:4.0%}  {one.text}" for one in verdict.clusters)]
-    lines.append(f"{verdict.draws} of {verdict.all_draws} draws; {verdict.seconds:.1f} s")
+    lines.append(f"{verdict.draws} of {verdict.all_draws} draws; {Format(digits=1)(verdict.seconds)} s")
     return "\n".join(lines)

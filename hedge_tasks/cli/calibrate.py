@@ -3,24 +3,24 @@
 from __future__ import annotations
 
 import argparse
-from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from hedge_tasks.cli.choices import add_detectors, add_run, add_scorer, add_task, chosen_detectors, chosen_run
 from hedge_tasks.cli.choices import chosen_scorer as scorer_asked_for
-from hedge_tasks.io.commands import PROBLEMS_FOUND, command, number, show, table
+from hedge_tasks.io.commands import PROBLEMS_FOUND, Parser, command, show
 
 if TYPE_CHECKING:
     from hedge_tasks.guard.calibrate import Calibration, Check
     from hedge_tasks.guard.policy import Policy
+    from hedge_tasks.numbers import Table
     from hedge_tasks.runs.run_files import Run
     from hedge_tasks.statistics.risk_control import RiskControl
 
 _DEFAULT = ("radflag",)
 
 
-def add(commands: Any) -> None:
+def add(commands: Parser) -> None:
     text = "find a threshold below which the share of hallucinated answers is bounded, or check one on another run"
     parser = command(commands, "calibrate", run, text)
     add_run(parser)
@@ -62,18 +62,37 @@ def _calibrate(arguments: argparse.Namespace, finished: Run) -> int:
     if found.policy is not None and arguments.out is not None:
         save_policy(found.policy, arguments.out)
     facts = {
-        "policy": asdict(found.policy) if found.policy else None,
-        "tried": {name: asdict(one) for name, one in found.tried.items()},
-        "left_out": dict(found.left_out),
+        "policy": found.policy.model_dump(mode="json") if found.policy else None,
+        "tried": found.tried,
+        "left_out": found.left_out,
     }
     show(arguments, facts, _text(finished, found, arguments.out))
     return 0 if found.policy is not None else PROBLEMS_FOUND
 
 
+def _table(found: Calibration) -> Table:
+    from hedge_tasks.numbers import FOUR_DIGITS, PERCENT, Cell, Column, Table
+
+    rows: list[dict[str, Cell]] = []
+    for name, control in found.tried.items():
+        row: dict[str, Cell] = {"detector": name, "promise": "no" if control.chosen is None else "yes"}
+        if (chosen := control.chosen) is not None:
+            row |= {"accepted": f"{chosen.n_accepted} of {control.n}", "wrong": chosen.n_wrong, "share": chosen.share}
+            row["threshold"] = chosen.threshold
+        rows.append(row)
+    columns = [
+        Column("detector"),
+        Column("accepted"),
+        Column("wrong"),
+        Column("share", format=PERCENT),
+        Column("threshold", "score at most", format=FOUR_DIGITS),
+        Column("promise"),
+    ]
+    return Table(columns, rows)
+
+
 def _text(finished: Run, found: Calibration, out: Path | None) -> str:
-    header = ["detector", "accepted", "wrong", "share", "score at most", "promise"]
-    rows = [[name, *_cells(control)] for name, control in found.tried.items()]
-    lines = [finished.title, *([table(header, rows)] if rows else [])]
+    lines = [finished.title, *([str(_table(found))] if found.tried else [])]
     lines += [f"{name}: {reason}" for name, reason in found.left_out.items()]
     lines += [f"{name}: {_no(control)}" for name, control in found.tried.items() if control.chosen is None]
     lines.append("")
@@ -83,14 +102,6 @@ def _text(finished: Run, found: Calibration, out: Path | None) -> str:
     return "\n".join(lines)
 
 
-def _cells(control: RiskControl) -> list[str]:
-    chosen = control.chosen
-    if chosen is None:
-        return ["", "", "", "", "no"]
-    counts = [f"{chosen.n_accepted} of {control.n}", str(chosen.n_wrong), f"{chosen.share:.1%}"]
-    return [*counts, number(chosen.threshold), "yes"]
-
-
 def _no(control: RiskControl) -> str:
     if control.more_labels is None:
         return f"{control.reason}; more labels alone would not help"
@@ -98,6 +109,8 @@ def _no(control: RiskControl) -> str:
 
 
 def _promise(policy: Policy) -> str:
+    from hedge_tasks.numbers import PERCENT
+
     promise = policy.promise
     about = f"{promise.n_groups} images" if promise.n_groups is not None else "documents"
     tried = f"{promise.n_hypotheses} thresholds were tried and are corrected for"
@@ -105,9 +118,9 @@ def _promise(policy: Policy) -> str:
         f" Its draws end early at epsilon {policy.epsilon:g}, which is part of the promise." if policy.epsilon else ""
     )
     return (
-        f"With {promise.confidence:.0%} confidence at most {promise.risk:.1%} of the answers that {policy.detector} "
-        f"lets through are hallucinated; it lets {promise.accepted:.1%} through. It is about this model, prompt and "
-        f"decoding, and about questions like these {promise.n} ({about}); {tried}.{early}"
+        f"With {promise.confidence:.0%} confidence at most {PERCENT(promise.risk)} of the answers that "
+        f"{policy.detector} lets through are hallucinated; it lets {PERCENT(promise.accepted)} through. It is about "
+        f"this model, prompt and decoding, and about questions like these {promise.n} ({about}); {tried}.{early}"
     )
 
 
@@ -117,13 +130,15 @@ def _check(arguments: argparse.Namespace, finished: Run) -> int:
 
     policy = load_policy(arguments.check)
     found = check(policy, finished)
-    facts: dict[str, Any] = {"risk": asdict(found.risk), "accepted": asdict(found.accepted)}
+    facts: dict[str, Any] = {"risk": found.risk, "accepted": found.accepted}
     facts |= {"held": found.held, "refuted": found.refuted, "shifted": found.shifted}
     show(arguments, facts, _checked(finished, policy, found))
     return PROBLEMS_FOUND if found.held is False or found.shifted else 0
 
 
 def _checked(finished: Run, policy: Policy, found: Check) -> str:
+    from hedge_tasks.numbers import PERCENT, format_number
+
     lines = [finished.title]
     if found.held is None:
         lines.append("Nothing that is accepted here has a label: nothing can be said of the promise.")
@@ -131,13 +146,10 @@ def _checked(finished: Run, policy: Policy, found: Check) -> str:
         words = "held" if found.held else "is refuted" if found.refuted else "was exceeded, as chance may do"
         lines.append(
             f"The promise {words}: {found.risk.n_positive} of {found.risk.n} accepted answers are hallucinated, "
-            f"{found.risk.value:.1%}{_interval(found.risk.interval)}, at most {policy.promise.risk:.1%} were promised."
+            f"{format_number(found.risk, PERCENT, interval=True)}; at most {PERCENT(policy.promise.risk)} were "
+            "promised."
         )
     shift = "another share than when calibrated: the questions may be others" if found.shifted else "as when calibrated"
-    now = f"{found.accepted.value:.1%}{_interval(found.accepted.interval)}"
-    lines.append(f"It lets {now} through, then {policy.promise.accepted:.1%}: {shift}.")
+    now = format_number(found.accepted, PERCENT, interval=True)
+    lines.append(f"It lets {now} through, then {PERCENT(policy.promise.accepted)}: {shift}.")
     return "\n".join(lines)
-
-
-def _interval(bounds: tuple[float, float] | None) -> str:
-    return f" [{bounds[0]:.1%}, {bounds[1]:.1%}]" if bounds else ""

@@ -4,27 +4,28 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from loguru import logger
 
 from hedge_tasks.cli.choices import add_scorer, add_task, add_trust, chosen_scorer
-from hedge_tasks.io.commands import command, number, show, table
+from hedge_tasks.io.commands import Parser, command, show
 
 if TYPE_CHECKING:
     from hedge_tasks.detectors.scorer import Scorer
     from hedge_tasks.measures.comparisons import Overlap
     from hedge_tasks.measures.detector_table import Column
-    from hedge_tasks.measures.suite import SuiteMetric, SuiteScore
+    from hedge_tasks.measures.measure import Measure
+    from hedge_tasks.numbers import Cell, Table
     from hedge_tasks.runs.run_files import Run
     from hedge_tasks.statistics import Comparison
 
 _RATE = "hallucination_rate"
 
 
-def add(commands: Any) -> None:
+def add(commands: Parser) -> None:
     parser = command(commands, "compare", run, "compare two runs on the same questions, or the detectors of one run")
     where = "lmms-eval's output folder, a run file, or a JSONL file of answers"
     parser.add_argument("run", type=Path, metavar="RUN_A", help=where)
@@ -54,7 +55,6 @@ def add(commands: Any) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     from hedge_tasks.runs.run_files import load_run
-    from hedge_tasks.statistics import holm
 
     one = load_run(arguments.run, arguments.task, trust=arguments.trust_run)
     if arguments.other is None:
@@ -63,12 +63,8 @@ def run(arguments: argparse.Namespace) -> int:
         heading, rows, facts = _between(
             one, load_run(arguments.other, arguments.task, trust=arguments.trust_run), arguments
         )
-    adjusted = holm([comparison.p_value if comparison else None for _, comparison in rows])
-    facts["comparisons"] = [
-        {"metric": name, **(asdict(comparison) if comparison else {}), "p_value_holm": p}
-        for (name, comparison), p in zip(rows, adjusted, strict=True)
-    ]
-    show(arguments, facts, f"{heading}\n\n{_text(rows, adjusted)}" if rows else heading)
+    table = _table(rows, heading)
+    show(arguments, {**facts, "comparisons": table}, table)
     return 0
 
 
@@ -80,13 +76,13 @@ def _between(one: Run, other: Run, arguments: argparse.Namespace) -> _Found:
     from hedge_tasks.detectors.pipeline import SCORE_NAMES
     from hedge_tasks.errors import ConfigError
     from hedge_tasks.measures.comparisons import check_same_documents, compare_hallucination_rates, compare_two_runs
-    from hedge_tasks.measures.suite import SuiteMetric, compare, compare_scores, documents_of
+    from hedge_tasks.measures.of_run import compare_documents, documents_of
 
     for option in ("against", "against_filter"):
         if getattr(arguments, option) is not None:
             raise ConfigError(f"--{option.replace('_', '-')} compares within one run; give one run")
     own = _shared_suite(one, other)
-    leads = [name for name, metric in own.items() if isinstance(metric, SuiteMetric) and metric.leads]
+    leads = [name for name, measure in own.items() if measure.leads]
     usual = [*leads, *SCORE_NAMES, _RATE]
     names = list(dict.fromkeys(_metric(name, own) for name in arguments.metric or usual))
     overlap = check_same_documents(one, other)
@@ -102,10 +98,8 @@ def _between(one: Run, other: Run, arguments: argparse.Namespace) -> _Found:
         if name == _RATE:
             rows.append((name, compare_hallucination_rates(one.answer_sets, other.answer_sets)))
         elif name in own:
-            metric = own[name]
-            sides = [documents_of(each, metric) for each in (one, other)]
-            differ = compare(metric, *sides) if isinstance(metric, SuiteMetric) else compare_scores(metric, *sides)
-            rows.append((name, differ))
+            sides = (documents_of(each, own[name]) for each in (one, other))
+            rows.append((name, compare_documents(own[name], *sides)))
         else:
             ours, theirs = (of[name] for of in columns)
             label = f"{name}_auroc" + _at(ours, arguments.budget)
@@ -120,22 +114,22 @@ def _between(one: Run, other: Run, arguments: argparse.Namespace) -> _Found:
     facts = {
         "a": _facts(one, scorers[0] if scorers else None),
         "b": _facts(other, scorers[1] if scorers else None),
-        "documents": asdict(overlap),
+        "documents": overlap,
     }
     return "\n".join(heading), rows, facts
 
 
-def _shared_suite(one: Run, other: Run) -> dict[str, SuiteMetric | SuiteScore]:
-    """The suite's own metrics and scores that both runs have, by name."""
+def _shared_suite(one: Run, other: Run) -> dict[str, Measure]:
+    """The suite's own measures that both runs have, by name."""
     theirs = _suite(other)
-    return {name: metric for name, metric in _suite(one).items() if name in theirs}
+    return {name: measure for name, measure in _suite(one).items() if name in theirs}
 
 
-def _suite(run: Run) -> dict[str, SuiteMetric | SuiteScore]:
-    from hedge_tasks.measures.suite import scores_of_suite, suite_of
+def _suite(run: Run) -> dict[str, Measure]:
+    from hedge_tasks.measures.measure import by_name
+    from hedge_tasks.measures.of_run import measures_of
 
-    metrics: list[SuiteMetric | SuiteScore] = [*suite_of(run.settings), *scores_of_suite(run.settings)]
-    return {metric.name: metric for metric in metrics}
+    return by_name(measures_of(run.settings))
 
 
 def _within(one: Run, arguments: argparse.Namespace) -> _Found:
@@ -185,7 +179,7 @@ def _of_table(run: Run) -> list[str]:
     """The detectors of answers in the run's table; SE, RadFlag and VASE where it tells of none."""
     from hedge_tasks.detectors.pipeline import SCORE_NAMES
     from hedge_tasks.detectors.registry import names
-    from hedge_tasks.measures.suite import METRICS
+    from hedge_tasks.measures.of_run import METRICS
 
     rows, known = run.settings.get(METRICS), names()
     told = [row.removesuffix("_auroc") for row in rows if isinstance(row, str)] if isinstance(rows, list) else []
@@ -257,7 +251,7 @@ def _all_detectors(one: Run, arguments: argparse.Namespace) -> _Found:
     )
 
 
-def _metric(name: str, own: Mapping[str, SuiteMetric | SuiteScore] = {}) -> str:
+def _metric(name: str, own: Mapping[str, Measure] = {}) -> str:
     """Name of a detector, with or without its ending, of the hallucination rate, or of a suite's own metric.
 
     Args:
@@ -265,9 +259,9 @@ def _metric(name: str, own: Mapping[str, SuiteMetric | SuiteScore] = {}) -> str:
     """
     from hedge_tasks.detectors.registry import names
     from hedge_tasks.errors import unknown
-    from hedge_tasks.measures.suite import named
+    from hedge_tasks.measures.of_run import by_any_name
 
-    of_suite = named(own.values())
+    of_suite = by_any_name(own.values())
     if name in of_suite:
         return of_suite[name].name
     detector, known = name.removesuffix("_auroc"), names()
@@ -319,22 +313,32 @@ def _facts(run: Run, scorer: Scorer | None) -> dict[str, Any]:
     return {"task": run.task, "model": run.model, "created": run.created, **clustering}
 
 
-def _text(rows: _Rows, adjusted: Sequence[float | None]) -> str:
-    several = sum(p is not None for p in adjusted) > 1
-    header = ["metric", "a", "b", "a - b", "95 % interval", "p", *(["p (Holm)"] if several else []), "documents"]
-    cells, notes = [], []
+def _table(rows: _Rows, heading: str) -> Table:
+    """Every comparison with its difference, p-value and, where there are several, Holm's."""
+    from hedge_tasks.numbers import FOUR_DIGITS, SIGNED_FOUR, Column, Number, Table
+    from hedge_tasks.statistics import holm
+
+    adjusted = holm([comparison.p_value if comparison else None for _, comparison in rows])
+    records: list[dict[str, Cell]] = []
+    notes = []
     for (name, found), p in zip(rows, adjusted, strict=True):
         if found is None:
-            cells.append([name, *["undefined"] * 2, *["N/A"] * (len(header) - 4), "0"])
-            notes.append(f"{name}: no labelled document has this score on both sides")
+            missing = Number.undefined("no labelled document has this score on both sides")
+            records.append({"metric": name, "difference": missing})
             continue
-        values = [number(found.a), number(found.b), number(found.difference)]
-        interval = f"[{found.interval[0]:+.4f}, {found.interval[1]:+.4f}]" if found.interval else "N/A"
-        p_values = [found.p_value, p] if several else [found.p_value]
-        cells.append([name, *values, interval, *map(_p_value, p_values), str(found.n)])
-        notes.append(f"{name}: {found.reason}" if found.reason else f"{name}: {found.method}")
-    return "\n".join([table(header, cells), "", *notes])
-
-
-def _p_value(p: float | None) -> str:
-    return "N/A" if p is None else "< 0.0001" if p < 1e-4 else f"{p:.4f}"
+        values: dict[str, Cell] = {"a": found.a, "b": found.b, "difference": found.number}
+        records.append({"metric": name, **values, "p_value": found.p_value, "p_value_holm": p})
+        if found.difference is not None:
+            notes.append(f"{name}: {found.reason or found.method}")
+    several = sum(p is not None for p in adjusted) > 1
+    columns = [
+        Column("metric"),
+        Column("a", format=FOUR_DIGITS),
+        Column("b", format=FOUR_DIGITS),
+        Column("difference", "a - b", format=SIGNED_FOUR),
+        Column("interval", "95 % interval", format=SIGNED_FOUR, show="interval", of="difference"),
+        Column("p_value", "p", show="p"),
+        *([Column("p_value_holm", "p (Holm)", show="p")] if several else []),
+        Column("documents", show="n", of="difference"),
+    ]
+    return Table(columns, records, f"{heading}\n" if rows else heading, ["", *notes] if notes else [])

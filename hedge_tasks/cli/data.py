@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from hedge_tasks.evaluation import brought_commands
+from hedge_tasks.io.commands import Parser
 
 
-def add(commands: Any) -> None:
+def add(commands: Parser) -> None:
     """Each evaluation brings the commands that build its data."""
-    parser = commands.add_parser(
-        "data", help="build and check local data sets", description="Local data sets, from what you have downloaded."
-    )
-    parts = parser.add_subparsers(title="data sets", required=True, metavar="DATA")
+    parts = commands.add_command("data", "build and check local data sets, from what you have downloaded")
     for add_command in brought_commands("data"):
         add_command(parts)

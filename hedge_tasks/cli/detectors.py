@@ -4,20 +4,20 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Sequence
-from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from hedge_tasks.cli.choices import add_detectors, add_scorer, add_task, add_trust, chosen_detectors, chosen_scorer
-from hedge_tasks.io.commands import command, number, show, table
+from hedge_tasks.evaluation import brought_commands
+from hedge_tasks.io.commands import Parser, command, show
 
 if TYPE_CHECKING:
-    from hedge_tasks.measures.detector_table import DetectorTable, Rank, Row
+    from hedge_tasks.measures.detector_table import DetectorTable, Rank
     from hedge_tasks.measures.fusion import Fusion
-    from hedge_tasks.statistics import Comparison
+    from hedge_tasks.numbers import Table
 
 
-def add(commands: Any) -> None:
+def add(commands: Parser) -> None:
     parser = command(commands, "detectors", run, "compare all detectors on the same answers, with their price")
     where = "lmms-eval's output folder, a run file, or a JSONL file of answers; several: mean ranks as well"
     parser.add_argument("runs", type=Path, metavar="RUN", nargs="+", help=where)
@@ -45,6 +45,8 @@ def add(commands: Any) -> None:
     add_trust(parser)
     add_task(parser)
     add_scorer(parser)
+    for add_command in brought_commands("detectors"):
+        add_command(parser)
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -87,76 +89,88 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.plot:
         draw(price_chart([(row.detector, row.draws, row.estimate) for row in tables[0].rows]), arguments.plot)
     claims = [claim_block(one) for one in kept_claims]
+    rank_table = _ranks(ranks, len(tables)) if len(tables) > 1 else None
     facts = {
         **options,
         "runs": [{**_facts(a, b), **more} for a, b, (_, more) in zip(tables, fusions, claims, strict=True)],
-        "ranks": [asdict(rank) for rank in ranks],
+        "ranks": rank_table or [],
     }
-    texts = [(_text(a, b), text) for a, b, (text, _) in zip(tables, fusions, claims, strict=True)]
-    blocks = [text for of_run in texts for text in of_run if text]
+    parts: list[object] = []
+    for table, fusion, (claim_text, _) in zip(tables, fusions, claims, strict=True):
+        parts += [_table(table), _fusion(fusion) if fusion else "", claim_text]
     written = [f"{path}: written" for path in (*kept, arguments.html, arguments.plot) if path]
-    show(arguments, facts, "\n\n".join([*blocks, *([_ranks(ranks, len(tables))] if len(tables) > 1 else []), *written]))
+    show(arguments, facts, *parts, rank_table or "", "\n".join(written))
     return 0
 
 
-def _facts(found: DetectorTable, fusion: Fusion | None) -> dict[str, Any]:
-    rows = [{**asdict(row), "within": _without_strata(row)} for row in found.rows]
-    about = {"task": found.run.task, "model": found.run.model, "clustering": found.scorer.settings()}
-    fused = {"fusion": asdict(fusion)} if fusion else {}
-    return {**about, "detectors": rows, "left_out": dict(found.left_out), "advice": found.advice, **fused}
+def _facts(table: DetectorTable, fusion: Fusion | None) -> dict[str, Any]:
+    about = {"task": table.run.task, "model": table.run.model, "clustering": table.scorer.settings()}
+    facts = {**about, "detectors": _table(table), "left_out": table.left_out, "advice": table.advice}
+    return facts | ({"fusion": fusion} if fusion else {})
 
 
-def _without_strata(row: Row) -> dict[str, Any]:
-    return {key: getattr(row.within, key) for key in ("value", "stderr", "interval", "reason")}
+def _table(found: DetectorTable) -> Table:
+    from hedge_tasks.numbers import FOUR_DIGITS, SIGNED, SIGNED_FOUR, Column, Table, reason_lines
 
-
-def _text(found: DetectorTable, fusion: Fusion | None) -> str:
-    compared = [f"- {found.against}", "95 %", "p (Holm)"]
-    header = ["detector", "draws", "seconds", "ROC-AUC", "95 %", "within types", *compared]
+    columns = [
+        Column("detector"),
+        Column("draws"),
+        Column("seconds"),
+        Column("estimate", "ROC-AUC", format=FOUR_DIGITS),
+        Column("interval", "95 %", show="interval", of="estimate"),
+        Column("within", "within types", format=FOUR_DIGITS),
+        Column("difference", f"- {found.against}", format=SIGNED_FOUR),
+        Column("difference_interval", "95 %", format=SIGNED, show="interval", of="difference"),
+        Column("p_holm", "p (Holm)", show="p"),
+    ]
     rows = [
-        [
-            row.detector,
-            str(row.draws),
-            f"{row.seconds:.3f}",
-            number(row.estimate.value),
-            _interval(row.estimate.interval),
-            number(row.within.value),
-            *_difference(row.difference, row.p_holm),
-        ]
+        {
+            "detector": row.detector,
+            "title": row.title,
+            "draws": row.draws,
+            "seconds": row.seconds,
+            "estimate": row.estimate,
+            "within": row.within,
+            "difference": None if row.difference is None else row.difference.number,
+            "p_value": None if row.difference is None else row.difference.p_value,
+            "p_holm": row.p_holm,
+        }
         for row in found.rows
     ]
-    reasons: dict[str, list[str]] = {}
-    for name, reason in found.left_out.items():
-        reasons.setdefault(reason, []).append(name)
-    lines = [f"{found.run.title}; filter {found.scorer.name}", *([table(header, rows)] if rows else [])]
-    lines += ["seconds: of the evidence (looked up where it was kept) and the score, for all questions"] if rows else []
-    lines += [f"left out: {', '.join(names)}: {reason}" for reason, names in reasons.items()]
-    lines += [found.advice] if found.advice else []
-    return "\n".join([*lines, *(["", _fusion(fusion)] if fusion else [])])
+    notes = ["seconds: of the evidence (looked up where it was kept) and the score, for all questions"] if rows else []
+    notes += reason_lines("left out", found.left_out.items())
+    notes += [found.advice] if found.advice else []
+    return Table(columns, rows, f"{found.run.title}; filter {found.scorer.name}", notes)
 
 
-def _fusion(found: Fusion) -> str:
-    rows = []
-    for way in found.ways:
-        in_sample = "" if way.in_sample is None else number(way.in_sample)
-        rows.append([way.name, in_sample, number(way.estimate.value), _interval(way.estimate.interval)])
+def _fusion(found: Fusion) -> Table:
+    from hedge_tasks.numbers import FOUR_DIGITS, Cell, Column, Table
+
     name, alone = found.best
-    rows.append([f"{name} alone, picked by these labels", "", number(alone.value), _interval(alone.interval)])
-    title = f"{len(found.detectors)} detectors fused, {found.draws} draws together"
-    return "\n".join([title, table(["way", "in sample", "cross-fitted", "95 %"], rows)])
+    rows: list[dict[str, Cell]] = [
+        {"way": way.name, "in_sample": way.in_sample, "estimate": way.estimate} for way in found.ways
+    ]
+    rows.append({"way": f"{name} alone, picked by these labels", "estimate": alone})
+    columns = [
+        Column("way"),
+        Column("in_sample", format=FOUR_DIGITS),
+        Column("estimate", "cross-fitted", format=FOUR_DIGITS),
+        Column("interval", "95 %", show="interval", of="estimate"),
+    ]
+    return Table(columns, rows, f"{len(found.detectors)} detectors fused, {found.draws} draws together")
 
 
-def _difference(found: Comparison | None, p: float | None) -> list[str]:
-    if found is None or found.difference is None:
-        return ["", "", ""]
-    return [f"{found.difference:+.4f}", _interval(found.interval, "+"), "N/A" if p is None else f"{p:.4f}"]
+def _ranks(ranks: Sequence[Rank], n_runs: int) -> Table:
+    from hedge_tasks.numbers import Cell, Column, Format, Number, Table
 
-
-def _interval(bounds: tuple[float, float] | None, sign: str = "") -> str:
-    return f"[{bounds[0]:{sign}.3f}, {bounds[1]:{sign}.3f}]" if bounds else "N/A"
-
-
-def _ranks(ranks: Sequence[Rank], n_runs: int) -> str:
-    rows = [[rank.detector, f"{rank.mean:.2f}", _interval(rank.interval)] for rank in ranks]
     title = f"mean rank over {n_runs} runs of the {len(ranks)} detectors that all of them have; 95 % by resampling runs"
-    return "\n".join([title, table(["detector", "rank", "95 %"], rows)])
+    columns = [
+        Column("detector"),
+        Column("rank", format=Format(digits=2)),
+        Column("interval", "95 %", show="interval", of="rank"),
+    ]
+    rows: list[dict[str, Cell]] = [
+        {"detector": rank.detector, "rank": Number(rank.mean, interval=rank.interval, n=n_runs, unit="run")}
+        for rank in ranks
+    ]
+    return Table(columns, rows, title)

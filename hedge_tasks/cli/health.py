@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import argparse
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from hedge_tasks.cli.choices import add_run, add_task
-from hedge_tasks.io.commands import PROBLEMS_FOUND, command, show, table
+from hedge_tasks.io.commands import PROBLEMS_FOUND, Parser, command, show
 
 if TYPE_CHECKING:
     from hedge_tasks.runs.health import Health
     from hedge_tasks.runs.run_files import Run
 
 
-def add(commands: Any) -> None:
+def add(commands: Parser) -> None:
     parser = command(commands, "health", run, "say how sound runs are: greedy servers, cut answers, missing labels")
     add_run(parser)
     add_task(parser)
@@ -30,28 +30,27 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _text(run: Run, health: Health) -> str:
+    from hedge_tasks.numbers import PERCENT, Format, format_value
     from hedge_tasks.runs.health import decoding_line
 
     shares = ("same_clean", "cut", "empty", "filtered", "without_logprob", "unlabelled", "unreadable")
-    values = {name.replace("_", " "): _percent(getattr(health, name)) for name in shares}
-    mean = "N/A" if health.distinct_clean is None else f"{health.distinct_clean:.2f}"
-    rows = [
-        ["documents", str(health.documents)],
-        ["failed and left out", str(health.failed)],
-        ["draws", str(health.draws)],
-        ["distinct clean answers a document", mean],
-        *([name, value] for name, value in values.items()),
-        *([f"zero entropy, {name}", _percent(share)] for name, share in health.zero_entropy.items()),
-        *([f"picture check: {key.replace('_', ' ')}", str(value)] for key, value in health.image_use.items()),
-    ]
+    values: dict[str, object] = {
+        "documents": health.documents,
+        "failed and left out": health.failed,
+        "draws": health.draws,
+        "distinct clean answers a document": format_value(health.distinct_clean, Format(digits=2)),
+        **{name.replace("_", " "): format_value(getattr(health, name), PERCENT) for name in shares},
+        **{f"outcome: {name}": n for name, n in health.outcomes.items()},
+        **{f"read by: {name}": n for name, n in health.readings.items()},
+        **{f"zero entropy, {name}": format_value(share, PERCENT) for name, share in health.zero_entropy.items()},
+        **{f"picture check: {key.replace('_', ' ')}": value for key, value in health.image_use.items()},
+    }
+    width = max(map(len, values))
+    rows = [f"{name:<{width}}  {value!s:>10}" for name, value in values.items()]
     findings = [f"{'UNRELIABLE' if f.unreliable else 'note'}: {f.text}" for f in health.findings] or [
         "nothing to remark"
     ]
     told = decoding_line(health.decoding)
     # Below the table: it is long, and would push the numbers off the screen.
     decoding = [f"decoding: {told}"] if told else []
-    return "\n".join([run.title, table(["", ""], rows).lstrip("\n "), *decoding, "", *findings])
-
-
-def _percent(share: float | None) -> str:
-    return "N/A" if share is None else f"{share:.1%}"
+    return "\n".join([run.title, *rows, *decoding, "", *findings])

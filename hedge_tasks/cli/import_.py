@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import argparse
 from pathlib import Path
-from typing import Any
 
-from hedge_tasks.io.commands import command, show
+from hedge_tasks.io.commands import Parser, command, show
 
 _SHAPES = """\
 FILE is one of these (docs/options.md has examples):
@@ -23,11 +22,8 @@ Draws are simulated from the softmax of the weights over the options, which make
 """
 
 
-def add(commands: Any) -> None:
-    parser = commands.add_parser(
-        "import", help="make runs of what other harnesses have written", description="Runs from other harnesses."
-    )
-    parts = parser.add_subparsers(title="kinds", required=True, metavar="KIND")
+def add(commands: Parser) -> None:
+    parts = commands.add_command("import", "make runs of what other harnesses have written")
     options = command(parts, "options", _options, "a run a model, out of weights of multiple-choice options")
     options.formatter_class, options.epilog = argparse.RawDescriptionHelpFormatter, _SHAPES
     options.add_argument(

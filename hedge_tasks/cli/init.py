@@ -9,9 +9,9 @@ import tempfile
 from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from hedge_tasks.io.commands import command, say, show
+from hedge_tasks.io.commands import Parser, command, say, show
 
 if TYPE_CHECKING:
     from hedge_tasks.data.columns import Roles
@@ -37,7 +37,7 @@ _LONGEST = 70
 _MOST_VALUES = 4
 
 
-def add(commands: Any) -> None:
+def add(commands: Parser) -> None:
     parser = command(commands, "init", run, "make a task of your own data, check it, and say how to run it")
     parser.formatter_class, parser.epilog = argparse.RawDescriptionHelpFormatter, _EXAMPLES
     parser.add_argument("task", help="name of the task, and of the folder that is made")
@@ -160,11 +160,11 @@ def _facts(table: Table, roles: Roles, found: Findings) -> list[str]:
 
 def _values(table: Table, column: str | None) -> str:
     """A column's values in brackets where they are few."""
-    from hedge_tasks.data.columns import as_text
+    from hedge_tasks.data import cells
     from hedge_tasks.errors import DataError
 
     try:
-        values = list(dict.fromkeys(as_text(value) for value in table.values(str(column))))
+        values = list(dict.fromkeys(cells.text(value) for value in table.values(str(column))))
     except DataError:
         return ""
     shown = ", ".join(map(_short, values[:_MOST_VALUES]))

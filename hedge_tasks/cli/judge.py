@@ -5,17 +5,18 @@ from __future__ import annotations
 import argparse
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from hedge_tasks.cli import judge_training
 from hedge_tasks.cli.choices import add_scorer, add_task, chosen_scorer
-from hedge_tasks.cli.judge_check import estimate_text, run_check, write_lines
+from hedge_tasks.cli.judge_check import run_check, write_lines
 from hedge_tasks.cli.question import printable
-from hedge_tasks.io.commands import command, show, table
+from hedge_tasks.io.commands import Parser, add_label_store, add_out, command, show
 
 if TYPE_CHECKING:
     from hedge_tasks.adjudication import Judge, Verdict
+    from hedge_tasks.numbers import Number, Table
     from hedge_tasks.runs.run_files import Run
 
 _NAMES = {1: "hallucinated", 0: "supported", None: "without a label"}
@@ -23,7 +24,7 @@ _LISTED = 20
 """Disagreeing cases in the text; --disagreements writes all."""
 
 
-def add(commands: Any) -> None:
+def add(commands: Parser) -> None:
     parser = command(commands, "judge", run, "label a finished run anew, or check a judge against human labels")
     parser.add_argument(
         "run", type=Path, nargs="?", metavar="RUN", help="lmms-eval's output folder, a run file, or a file of answers"
@@ -34,8 +35,8 @@ def add(commands: Any) -> None:
         metavar="SPEC",
         help="name, name:key=value,... or JSON; several for a majority (default: HEDGE_JUDGE)",
     )
-    parser.add_argument("--labels", type=Path, metavar="FOLDER", help="where labels are kept (default: beside the run)")
-    parser.add_argument("--out", type=Path, metavar="FOLDER", help="where the new run file goes (default: beside it)")
+    add_label_store(parser, "what is there is not asked again (default: beside the run)")
+    add_out(parser, "folder of the new run file (default: beside RUN)")
     parser.add_argument("--limit", type=float, help="share of unlabelled answers that is taken (default: 0.05)")
     parser.add_argument(
         "--disagreements", type=Path, metavar="CASES.jsonl", help="write the cases that the judges label differently"
@@ -53,6 +54,7 @@ def add(commands: Any) -> None:
     )
     group.add_argument("--wrong", type=Path, metavar="CASES.jsonl", help="write the cases that the judge got wrong")
     add_scorer(parser)
+    judge_training.add(parser)
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -84,6 +86,7 @@ def _judge(arguments: argparse.Namespace) -> Judge:
 def _relabel(arguments: argparse.Namespace, judge: Judge) -> int:
     from hedge_tasks.adjudication import keep_labels, reliability
     from hedge_tasks.adjudication.reliability import LIMIT
+    from hedge_tasks.asking.account import asked
     from hedge_tasks.runs.run_files import load_run, save_run
     from hedge_tasks.scoring.relabel import changes, relabel
 
@@ -91,7 +94,7 @@ def _relabel(arguments: argparse.Namespace, judge: Judge) -> int:
     out = _out(arguments, finished)
     limit = LIMIT if arguments.limit is None else arguments.limit
     reliability((), limit)  # a wrong limit is found before the asking
-    keep_labels(judge, arguments.labels or _labels_folder(finished))
+    keep_labels(judge, arguments.label_store or _labels_folder(finished))
     judged, verdicts = relabel(finished, judge)
     path = save_run(judged, out)
     changed = changes(finished, judged)
@@ -102,11 +105,12 @@ def _relabel(arguments: argparse.Namespace, judge: Judge) -> int:
         "judge": judge.settings(),
         **_counts(verdicts),
         "unreliable": reliability(verdicts, limit),
+        **asked(judge)[0],
         "changed": [{"from": a, "to": b, "ids": ids} for (a, b), ids in changed.items()],
     }
     if getattr(judge, "judges", None):
         facts |= _compare(arguments, judged, verdicts)
-    show(arguments, facts, _run_text(facts))
+    show(arguments, facts, "\n".join([_run_text(facts), *asked(judge)[1]]))
     return 0
 
 
@@ -150,8 +154,11 @@ def _compare(arguments: argparse.Namespace, judged: Run, verdicts: Sequence[Verd
     labels = labels_by_judge(verdicts)
     groups = [answer_set.group for answer_set in judged.answer_sets]
     return {
-        "labels": {judge: {_NAMES[k]: of.count(k) for k in (1, 0, None)} for judge, of in labels.items()},
-        "agreement": {name: asdict(of) for name, of in agreement(verdicts, groups).items()},
+        "labels": [
+            {"judge": judge, **{name: given.count(label) for label, name in _NAMES.items()}}
+            for judge, given in labels.items()
+        ],
+        "agreement": agreement(verdicts, groups),
         "disagreements": found,
         "auroc": _auroc(arguments, judged, labels),
     }
@@ -159,7 +166,7 @@ def _compare(arguments: argparse.Namespace, judged: Run, verdicts: Sequence[Verd
 
 def _auroc(
     arguments: argparse.Namespace, judged: Run, labels: Mapping[str, Sequence[int | None]]
-) -> dict[str, Any] | str:
+) -> Mapping[str, Mapping[str, Number]] | str:
     """By judge and score; or why there is none. The labels are made and saved, whatever comes of this."""
     from hedge_tasks.errors import HedgeError
     from hedge_tasks.scoring.judge_comparison import auroc_by_judge
@@ -170,8 +177,7 @@ def _auroc(
     except HedgeError as error:
         return str(error)
     by_id = {judge: {s.id: label for s, label in zip(scores, of, strict=True)} for judge, of in labels.items()}
-    estimates = auroc_by_judge(scores, by_id)
-    return {judge: {name: asdict(e) for name, e in of.items()} for judge, of in estimates.items()}
+    return auroc_by_judge(scores, by_id)
 
 
 def _run_text(facts: Mapping[str, Any]) -> str:
@@ -193,9 +199,11 @@ def _run_text(facts: Mapping[str, Any]) -> str:
 
 
 def _panel_lines(facts: Mapping[str, Any]) -> list[str]:
-    counts = [[judge, *(str(of[_NAMES[k]]) for k in (1, 0, None))] for judge, of in facts["labels"].items()]
-    lines = [table(["judge", *(_NAMES[k] for k in (1, 0, None))], counts), "", _agreement_table(facts["agreement"])]
-    lines += ["", _auroc_table(facts["auroc"]), "", f"{len(facts['disagreements'])} cases labelled differently"]
+    from hedge_tasks.numbers import Column, Table
+
+    counts = Table([Column("judge"), *map(Column, _NAMES.values())], facts["labels"])
+    lines = [str(counts), "", str(_agreement_table(facts["agreement"])), "", str(_auroc_table(facts["auroc"]))]
+    lines += ["", f"{len(facts['disagreements'])} cases labelled differently"]
     for case in facts["disagreements"][:_LISTED]:
         votes = ", ".join(f"{judge} {_NAMES[vote['label']]}" for judge, vote in case["votes"].items())
         texts = (f"{key}: {printable(case.get(key, '')[:200])}" for key in ("question", "reference", "answer"))
@@ -205,16 +213,19 @@ def _panel_lines(facts: Mapping[str, Any]) -> list[str]:
     return lines
 
 
-def _auroc_table(auroc: Mapping[str, Any] | str) -> str:
+def _auroc_table(auroc: Mapping[str, Mapping[str, Number]] | str) -> Table | str:
+    from hedge_tasks.numbers import Column, Table
+
     if isinstance(auroc, str):
         return f"no AUROC: {auroc}"
     names = list(next(iter(auroc.values())))
-    rows = [
-        [judge, *(estimate_text(of[name]) for name in names), str(of[names[0]]["n"])] for judge, of in auroc.items()
-    ]
-    return table(["ROC-AUC under", *names, "n"], rows)
+    columns = [Column("judge", "ROC-AUC under"), *(Column(name, name, interval=True) for name in names)]
+    columns.append(Column("n", show="n", of=names[0]))
+    return Table(columns, [{"judge": judge, **numbers} for judge, numbers in auroc.items()])
 
 
-def _agreement_table(agreement: Mapping[str, Any]) -> str:
-    rows = [[name, estimate_text(estimate), str(estimate["n"])] for name, estimate in agreement.items()]
-    return table(["agreement", "value", "n"], rows)
+def _agreement_table(agreement: Mapping[str, Number]) -> Table:
+    from hedge_tasks.numbers import Column, Table
+
+    columns = [Column("agreement"), Column("value", interval=True), Column("n", show="n", of="value")]
+    return Table(columns, [{"agreement": name, "value": number} for name, number in agreement.items()])

@@ -9,18 +9,22 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from hedge_tasks.io.commands import number, show, table
+from hedge_tasks.io.commands import show
 
 if TYPE_CHECKING:
     from hedge_tasks.adjudication import Case, Judge, Verdict
     from hedge_tasks.adjudication.baselines import Beside
-    from hedge_tasks.adjudication.check import Check, Facet
+    from hedge_tasks.adjudication.check import Check, Facet, Recall
     from hedge_tasks.adjudication.label_files import HumanLabel
+    from hedge_tasks.numbers import Table
+
+_NOT_JUDGED = "not judged"
 
 
 def run_check(arguments: argparse.Namespace, judge: Judge) -> int:
     from hedge_tasks.adjudication import NO_ANSWER, keep_labels
     from hedge_tasks.adjudication.check import check, check_categories, facets, read_checked
+    from hedge_tasks.asking.account import asked
 
     columns = dict(_pair(text) for text in arguments.column)
     cases, human = read_checked(
@@ -31,7 +35,7 @@ def run_check(arguments: argparse.Namespace, judge: Judge) -> int:
         images=arguments.images,
     )
     about = facets(cases, human, columns)
-    keep_labels(judge, arguments.labels)
+    keep_labels(judge, arguments.label_store)
     verdicts = judge.judge(cases)
     checks = {"labels": check(cases, human, verdicts, about)}
     if arguments.scheme and any(v.category not in (None, NO_ANSWER) for v in verdicts):
@@ -40,14 +44,15 @@ def run_check(arguments: argparse.Namespace, judge: Judge) -> int:
         write_lines(arguments.wrong, [_wrong(*row) for row in checks["labels"].wrong])
     others = _others(arguments, judge, cases)
     beside = {name: _beside(name, human, about, {_title(judge): verdicts, **others}) for name in checks}
+    cost, cost_lines = asked(judge)
     facts = {
         "file": str(arguments.check),
         "judge": judge.settings(),
-        **{name: {**_check_json(of), "beside": [_beside_json(one) for one in beside[name]]}
-           for name, of in checks.items()},
-    }  # fmt: skip
-    text = "\n\n".join(f"{_check_text(name, of)}\n\n{_beside_text(beside[name])}" for name, of in checks.items())
-    show(arguments, facts, f"{_title(judge)} against {arguments.check}\n\n{text}")
+        **cost,
+        **{name: {**_check_json(result), "beside": _beside_table(beside[name])} for name, result in checks.items()},
+    }
+    parts = [part for name, of in checks.items() for part in (_check_text(name, of), _beside_table(beside[name]))]
+    show(arguments, facts, f"{_title(judge)} against {arguments.check}", *parts, *cost_lines)
     return 0
 
 
@@ -62,7 +67,7 @@ def _others(arguments: argparse.Namespace, judge: Judge, cases: Sequence[Case]) 
     [spec, *more] = parse_spec(arguments.judge or os.environ.get(ENVIRONMENT, "").strip())
     if not more and spec.get("peft"):
         untrained = judge_from({key: value for key, value in spec.items() if key != "peft"})
-        keep_labels(untrained, arguments.labels)
+        keep_labels(untrained, arguments.label_store)
         found[f"{_title(untrained)}, untrained"] = untrained.judge(cases)
     return found
 
@@ -89,33 +94,21 @@ def _beside(
     return stand_beside(people, {**labels, **guesses}, [about[i].group for i in kept])
 
 
-def _beside_json(one: Beside) -> dict[str, Any]:
-    ahead = one.ahead
-    return {
-        "name": one.name,
-        "judged": one.judged,
-        "agreement": one.agreement.value,
-        "interval": one.interval,
-        "n": one.agreement.n,
-        "groups": one.agreement.n_groups,
-        "judge_ahead": None if ahead is None else ahead.value,
-        "judge_ahead_interval": one.ahead_interval,
-    }
+def _beside_table(rivals: Sequence[Beside]) -> Table:
+    from hedge_tasks.numbers import Column, Table
 
-
-def _beside_text(found: Sequence[Beside]) -> str:
-    rows = [
-        [
-            one.name,
-            str(one.judged),
-            estimate_text({"value": one.agreement.value, "interval": one.interval}),
-            "" if one.ahead is None else estimate_text({"value": one.ahead.value, "interval": one.ahead_interval}),
-        ]
-        for one in found
+    columns = [
+        Column("name", "who"),
+        Column("judged"),
+        Column("agreement", interval=True),
+        Column("judge_ahead", "the judge is ahead by", interval=True),
     ]
-    n, groups = found[0].agreement.n, found[0].agreement.n_groups
+    rows = [
+        {"name": one.name, "judged": one.judged, "agreement": one.agreement, "judge_ahead": one.ahead} for one in rivals
+    ]
+    n, groups = rivals[0].agreement.n, rivals[0].agreement.n_groups
     note = f"Of all {n} answers, with what got no label as wrong; intervals over {groups} images or questions."
-    return f"{table(['who', 'judged', 'agreement', 'the judge is ahead by'], rows)}\n{note}"
+    return Table(columns, rows, notes=[note])
 
 
 def _title(judge: Judge) -> str:
@@ -132,63 +125,68 @@ def _pair(text: str) -> tuple[str, str]:
 
 
 def _check_json(found: Check) -> dict[str, Any]:
-    shares = {"recall": "recall", "recall_of_all": "recall_of_all", "precision": "precision"}
-    classes = {
-        name: {**asdict(of), **{key: getattr(of, attribute) for key, attribute in shares.items()}}
-        for name, of in found.recall.items()
-    }
     return {
         "n": found.n,
         "judged": found.judged,
         "coverage": found.coverage,
         "accuracy": found.accuracy,
-        "kappa": asdict(found.kappa),
-        "agreement": asdict(found.agreement),
-        "question_types": {name: _check_json(of) for name, of in found.of_type.items()},
-        "classes": classes,
+        "kappa": found.kappa,
+        "agreement": found.agreement,
+        "question_types": {name: _check_json(part) for name, part in found.of_type.items()},
+        "classes": {name: {**asdict(recall), **_shares(recall)} for name, recall in found.recall.items()},
         "confusion": {
-            people: dict(zip((*found.classes, "not judged"), row, strict=True))
+            people: dict(zip((*found.classes, _NOT_JUDGED), row, strict=True))
             for people, row in zip(found.classes, found.confusion, strict=True)
         },
     }
 
 
+def _shares(recall: Recall) -> dict[str, float | None]:
+    return {"recall": recall.recall, "recall_of_all": recall.recall_of_all, "precision": recall.precision}
+
+
 def _check_text(name: str, found: Check) -> str:
-    kappa = estimate_text(asdict(found.kappa))
+    from hedge_tasks.numbers import Column, Table, format_number, format_value
+
+    kappa = format_number(found.kappa, interval=True)
     why = f" ({found.kappa.reason})" if found.kappa.value is None else ""
-    lines = [
-        f"{name}: {found.n} answers, {found.judged} judged",
-        f"coverage {number(found.coverage, 3)}, accuracy of the judged {number(found.accuracy, 3)}, "
-        f"Cohen's kappa {kappa}{why}",
-        "",
-        table(
-            ["questions", "n", "not judged", "agreement", "kappa"],
-            [
-                [
-                    kind,
-                    str(of.n),
-                    number(1 - of.judged / of.n, 3),
-                    estimate_text(asdict(of.agreement)),
-                    estimate_text(asdict(of.kappa)),
-                ]
-                for kind, of in found.of_type.items()
-            ],
-        ),
-        "",
-        table(
-            ["class", "n", "recall", "of all", "precision"],
-            [
-                [key, str(of.n), number(of.recall, 3), number(of.recall_of_all, 3), number(of.precision, 3)]
-                for key, of in found.recall.items()
-            ],
-        ),
-        "",
-        table(
-            ["people \\ judge", *found.classes, "not judged"],
-            [[c, *map(str, row)] for c, row in zip(found.classes, found.confusion, strict=True)],
-        ),
-    ]
-    return "\n".join(lines)
+    heading = (
+        f"{name}: {found.n} answers, {found.judged} judged\n"
+        f"coverage {format_value(found.coverage)}, accuracy of the judged {format_value(found.accuracy)}, "
+        f"Cohen's kappa {kappa}{why}"
+    )
+    kinds = Table(
+        [
+            Column("questions"),
+            Column("n"),
+            Column("not_judged"),
+            Column("agreement", interval=True),
+            Column("kappa", interval=True),
+        ],
+        [
+            {
+                "questions": kind,
+                "n": part.n,
+                "not_judged": 1 - part.judged / part.n,
+                "agreement": part.agreement,
+                "kappa": part.kappa,
+            }
+            for kind, part in found.of_type.items()
+        ],
+    )
+    classes = Table(
+        [Column("class"), Column("n"), Column("recall"), Column("recall_of_all", "of all"), Column("precision")],
+        [{"class": key, "n": recall.n, **_shares(recall)} for key, recall in found.recall.items()],
+    )
+    judged_as = [*found.classes, _NOT_JUDGED]
+    confusion = Table(
+        [Column("people", "people \\ judge"), *(Column(key, key) for key in judged_as)],
+        [
+            {"people": people, **dict(zip(judged_as, row, strict=True))}
+            for people, row in zip(found.classes, found.confusion, strict=True)
+        ],
+    )
+    return "\n\n".join(map(str, (heading, kinds, classes, confusion)))
 
 
 def _wrong(case: Case, people: str, verdict: Verdict) -> dict[str, Any]:
@@ -202,10 +200,3 @@ def write_lines(path: Path, rows: Sequence[Mapping[str, Any]]) -> None:
     from hedge_tasks.io.files import write_whole
 
     write_whole(path, "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows))
-
-
-def estimate_text(estimate: Mapping[str, Any]) -> str:
-    if estimate["value"] is None:
-        return "undefined"
-    bounds = estimate.get("interval")
-    return number(estimate["value"], 3) + (f" [{bounds[0]:.3f}, {bounds[1]:.3f}]" if bounds else "")

@@ -5,26 +5,22 @@ from __future__ import annotations
 import argparse
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from hedge_tasks.io.commands import command, number, show
+from hedge_tasks.io.commands import Parser, add_out, command, show
 
 if TYPE_CHECKING:
     from hedge_tasks.adjudication.prompt import JudgePrompt
     from hedge_tasks.making.judging.examples import Example
 
-DATA, TRAIN = "judge-data", "judge-train"
-TWO_WORDS = {"judge data": DATA, "judge train": TRAIN}
-"""Commands of two words: `hedge judge` takes a run in that place (a run in a folder called data is `./data`)."""
 
-
-def add(commands: Any) -> None:
-    parser = command(commands, DATA, run_data, "write conversations to train a judge on, in its own words")
-    parser.prog = "hedge judge data"
+def add(commands: Parser) -> None:
+    """Add the commands to `hedge judge`, beside its run: a run in a folder called data is `./data`."""
+    parser = command(commands, "data", run_data, "write conversations to train a judge on, in its own words")
     parser.add_argument(
         "labels", type=Path, nargs="+", metavar="LABELS|RUN", help="judged answers: JSONL, CSV or a run"
     )
-    parser.add_argument("--out", type=Path, required=True, metavar="DIR")
+    add_out(parser, "folder of the conversations", required=True)
     parser.add_argument("--prompt", "--scheme", required=True, help="how the judge will be asked, such as medhallmark")
     parser.add_argument("--label-field", default="label", metavar="COLUMN", help="column of the label (default: label)")
     parser.add_argument("--column", action="append", default=[], metavar="KEY=COLUMN", help="such as answer=said")
@@ -42,16 +38,13 @@ def add(commands: Any) -> None:
     parser.add_argument("--reports", action="store_true", help="sentences of reference reports count as right answers")
     parser.add_argument("--hold-out", type=float, default=0.2, metavar="SHARE", help="of the pictures (default: 0.2)")
     parser.add_argument("--seed", type=int, default=0, help="of the pictures held out")
-    parser = command(commands, TRAIN, run_train, "train a judge on the conversations of `hedge judge data`")
-    parser.prog = "hedge judge train"
+    parser = command(commands, "train", run_train, "train a judge on the conversations of `hedge judge data`")
     parser.add_argument("data", type=Path, metavar="DIR", help="of `hedge judge data`")
     parser.add_argument(
         "--base", required=True, metavar="MODEL", help="hub id or folder, such as Qwen/Qwen2.5-VL-3B-Instruct"
     )
     parser.add_argument("--revision", help="of the base on the hub")
-    parser.add_argument(
-        "--out", type=Path, required=True, metavar="DIR", help="checkpoints, and the adapter in the end"
-    )
+    add_out(parser, "folder of the checkpoints and, in the end, of the adapter", required=True)
     parser.add_argument("--recipe", type=Path, metavar="FILE", help="YAML; what it does not name is the package's own")
     parser.add_argument("--set", action="append", default=[], metavar="KEY=VALUE", help="a value of the recipe")
     parser.add_argument("--max-steps", type=int, metavar="N", help="end after so many steps")
@@ -133,7 +126,8 @@ def _outcome_of(label: int | None, prompt: JudgePrompt) -> str:
 
 def _tasks(arguments: argparse.Namespace, path: Path) -> list[Example]:
     from hedge_tasks.adjudication.base import Case
-    from hedge_tasks.adjudication.label_files import first_of, read_rows
+    from hedge_tasks.data.cells import first_of
+    from hedge_tasks.data.tables import read_rows
     from hedge_tasks.making.judging.examples import TASK, Example
 
     found = []
@@ -165,6 +159,7 @@ def run_train(arguments: argparse.Namespace) -> int:
     import yaml
 
     from hedge_tasks.making.judging.training import read_recipe, train_judge
+    from hedge_tasks.numbers import FOUR_DIGITS, format_value
 
     changes = {key: yaml.safe_load(value) for key, value in (_pair(text, "--set") for text in arguments.set)}
     recipe = read_recipe(arguments.recipe, changes)
@@ -179,10 +174,10 @@ def run_train(arguments: argparse.Namespace) -> int:
         "eval_loss": found.eval_loss,
         "trained_weights": list(found.trained),
     }
-    first, last = (number(found.losses[i][1]) if found.losses else "N/A" for i in (0, -1))
+    first, last = (format_value(found.losses[i][1] if found.losses else None, FOUR_DIGITS) for i in (0, -1))
     lines = [
         f"{found.steps} steps; {found.trained[0]:,} of {found.trained[1]:,} weights trained",
-        f"loss: {first} at the first step, {last} at the last; held out: {number(found.eval_loss)}",
+        f"loss: {first} at the first step, {last} at the last; held out: {format_value(found.eval_loss, FOUR_DIGITS)}",
         f"Next: hedge judge --check LABELS --judge hf:model={arguments.base},peft={found.adapter},prompt=...",
     ]
     show(arguments, facts, "\n".join(lines))

@@ -9,16 +9,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from hedge_tasks.cli.choices import add_run, add_task, chosen_run
-from hedge_tasks.io.commands import PROBLEMS_FOUND, command, say, show
+from hedge_tasks.io.commands import PROBLEMS_FOUND, Parser, command, say, show
 
 if TYPE_CHECKING:
     from hedge_tasks.leaderboard.validation import Findings
 
 
-def add(commands: Any) -> None:
-    text = "make, check and show leaderboard submissions"
-    parser = commands.add_parser("leaderboard", help=text, description=text[0].upper() + text[1:] + ".")
-    actions = parser.add_subparsers(title="actions", required=True, metavar="ACTION")
+def add(commands: Parser) -> None:
+    actions = commands.add_command("leaderboard", "make, check and show leaderboard submissions")
     starting = command(actions, "init", init, "make a repository for a leaderboard: entries, workflow, README")
     starting.add_argument("folder", type=Path, metavar="DIR", help="folder to make")
     starting.add_argument("--title", default="HEDGE leaderboard", help="of its README (default: %(default)s)")

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from hedge_tasks.evaluation import brought_commands
-from hedge_tasks.io.commands import PROBLEMS_FOUND, command, show, table
+from hedge_tasks.io.commands import PROBLEMS_FOUND, Parser, add_out, command, show
 
 if TYPE_CHECKING:
     from hedge_tasks.making.medhallu.pipeline import MedHallu
@@ -17,18 +17,14 @@ if TYPE_CHECKING:
 
 _MODEL = "model=NAME,url=..."
 _CHARACTERS_A_TOKEN = 4
+_ESTIMATE = {"fewest": "requests from", "most": "to", "fewest_tokens": "prompt tokens from", "most_tokens": "to"}
 
 
-def add(commands: Any) -> None:
-    parser = commands.add_parser(
-        "make",
-        help="make a data set by a paper's construction",
-        description="Make a data set by a paper's construction.",
-    )
-    made = parser.add_subparsers(title="data sets", required=True, metavar="SET")
-    _add_medhallu(made)
-    for add_command in brought_commands("makings"):
-        add_command(made)
+def add(commands: Parser) -> None:
+    parts = commands.add_command("make", "make a data set by a paper's construction")
+    _add_medhallu(parts)
+    for add_command in brought_commands("make"):
+        add_command(parts)
 
 
 def _add_medhallu(made: Any) -> None:
@@ -39,7 +35,7 @@ def _add_medhallu(made: Any) -> None:
         metavar="SOURCE",
         help="JSONL or Parquet of question, answer, knowledge; or qiaojin/PubMedQA:pqa_labeled",
     )
-    parser.add_argument("--out", type=Path, required=True, metavar="DIR", help="the set, its card, and every reply")
+    add_out(parser, "folder of the set, its card and every reply", required=True)
     parser.add_argument("--generator", required=True, metavar=_MODEL, help="writes the wrong answers")
     parser.add_argument(
         "--judge", action="append", default=[], metavar=_MODEL, help="is to be deceived; at least three times"
@@ -62,8 +58,8 @@ def _add_medhallu(made: Any) -> None:
 
 
 def run_medhallu(arguments: argparse.Namespace) -> int:
+    from hedge_tasks.asking.log import ReplyLog
     from hedge_tasks.io import options
-    from hedge_tasks.making.ledger import Ledger
     from hedge_tasks.making.medhallu.questions import read_questions
     from hedge_tasks.making.output import LEDGER, push_set, write_set
     from hedge_tasks.making.production import produce, share, worker_of
@@ -76,9 +72,9 @@ def run_medhallu(arguments: argparse.Namespace) -> int:
     pipeline = _pipeline(arguments)
     if arguments.dry_run:
         return _estimate(arguments, pipeline, questions)
-    with Ledger(arguments.out / LEDGER) as ledger:
+    with ReplyLog(arguments.out / LEDGER) as log:
         mine = share(questions, worker)
-        made = produce(mine, pipeline, ledger, seed=arguments.seed, concurrency=arguments.concurrency)
+        made = produce(mine, pipeline, log, seed=arguments.seed, concurrency=arguments.concurrency)
     if worker is not None:
         show(
             arguments,
@@ -97,14 +93,14 @@ def run_medhallu(arguments: argparse.Namespace) -> int:
 
 
 def _pipeline(arguments: argparse.Namespace) -> MedHallu:
+    from hedge_tasks.asking.models import model_from
     from hedge_tasks.making.medhallu.checks import NLI_MODEL, EmbeddingSimilarity, NliEntailment
     from hedge_tasks.making.medhallu.pipeline import MedHallu
-    from hedge_tasks.making.writers import writer_from
 
     return MedHallu(
-        generator=writer_from(arguments.generator),
-        judges=[writer_from(judge) for judge in arguments.judge],
-        critic=writer_from(arguments.critic or arguments.generator),
+        generator=model_from(arguments.generator),
+        judges=[model_from(judge) for judge in arguments.judge],
+        critic=model_from(arguments.critic or arguments.generator),
         entailment=NliEntailment(arguments.nli or NLI_MODEL),
         similarity=EmbeddingSimilarity(arguments.embedding),
         refiner=arguments.refiner,
@@ -113,6 +109,8 @@ def _pipeline(arguments: argparse.Namespace) -> MedHallu:
 
 
 def _estimate(arguments: argparse.Namespace, pipeline: MedHallu, questions: list[Question]) -> int:
+    from hedge_tasks.numbers import Column, Table
+
     counts = pipeline.requests(len(questions))
     mean = sum(len(q.question) + len(q.answer) for q in questions) / len(questions)
     knowledge = sum(len(passage) for q in questions for passage in q.knowledge) / len(questions)
@@ -122,20 +120,22 @@ def _estimate(arguments: argparse.Namespace, pipeline: MedHallu, questions: list
     rows, facts = [], {}
     for stage, (fewest, most) in counts.items():
         prompt = (_instructions(stage) + shown[stage]) / _CHARACTERS_A_TOKEN
-        facts[stage] = {"requests": [fewest, most], "prompt_tokens": [round(fewest * prompt), round(most * prompt)]}
-        rows.append([stage, f"{fewest:,}", f"{most:,}", f"{fewest * prompt:,.0f}", f"{most * prompt:,.0f}"])
-    header = ["stage", "requests from", "to", "prompt tokens from", "to"]
+        tokens = [round(fewest * prompt), round(most * prompt)]
+        facts[stage] = {"requests": [fewest, most], "prompt_tokens": tokens}
+        numbers = zip(_ESTIMATE, (fewest, most, *tokens), strict=True)
+        rows.append({"stage": stage, **{key: f"{n:,}" for key, n in numbers}})
+    columns = [Column("stage"), *(Column(key, heading) for key, heading in _ESTIMATE.items())]
     note = (
         "Tokens at four characters each, replies not counted. From: every first candidate passes; to: none ever does."
     )
-    show(arguments, {"questions": len(questions), "stages": facts}, f"{table(header, rows)}\n{note}")
+    show(arguments, {"questions": len(questions), "stages": facts}, Table(columns, rows, notes=[note]))
     return 0
 
 
 def _instructions(stage: str) -> int:
-    from hedge_tasks.making.prompts import load_prompt
+    from hedge_tasks.asking.template import load_template
 
-    return len(load_prompt("hedge_tasks.making.medhallu", stage).system)
+    return len(load_template("hedge_tasks.making.medhallu", stage).system)
 
 
 def _about(arguments: argparse.Namespace, pipeline: MedHallu, made: Production) -> About:
@@ -178,25 +178,14 @@ def _write_review(folder: Path, made: Production) -> None:
 
 
 def _text(made: Production) -> str:
+    from hedge_tasks.making.output import asked_lines
+    from hedge_tasks.numbers import Column, Table
+
     report = made.report()
     lines = [f"{report['accepted']} of {report['records']} records accepted"]
     if made.unfinished:
         lines[0] += f"; PARTIAL: {report['unfinished']} are unfinished, run again"
-    counts = [[name, str(count)] for name, count in report["steps"].items()]
-    counts += [[f"rejected: {reason}", str(count)] for reason, count in report["rejected"].items()]
-    asked = [
-        [stage, str(report["requests"].get(stage, 0)), str(report["from_ledger"].get(stage, 0)),
-         str(report["unreadable"].get(stage, 0))]
-        for stage in sorted({*report["requests"], *report["from_ledger"]})
-    ]  # fmt: skip
-    tokens = f"{report['prompt_tokens']:,} prompt and {report['completion_tokens']:,} completion tokens, as far as told"
-    return "\n".join(
-        [
-            *lines,
-            "",
-            table(["step", "times"], counts),
-            "",
-            table(["stage", "asked", "kept", "unreadable"], asked),
-            tokens,
-        ]
-    )
+    steps = {**report["steps"], **{f"rejected: {reason}": count for reason, count in report["rejected"].items()}}
+    rows = [{"step": name, "times": count} for name, count in steps.items()]
+    table = Table([Column("step"), Column("times")], rows)
+    return "\n\n".join(["\n".join(lines), str(table), *asked_lines(made.account)])

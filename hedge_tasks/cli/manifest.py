@@ -7,10 +7,10 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from hedge_tasks.io.commands import command, say, show
+from hedge_tasks.io.commands import Parser, command, say, show
 
 
-def add(commands: Any) -> None:
+def add(commands: Parser) -> None:
     text = "write the manifest of tasks: ids and digests of their documents, for the leaderboard; needs their data"
     parser = command(commands, "manifest", run, text)
     parser.add_argument("tasks", nargs="+", metavar="TASK", help="tasks or groups")

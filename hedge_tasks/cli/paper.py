@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, Any
 
 from hedge_tasks.cli.choices import add_trust
 from hedge_tasks.cli.question import printable
-from hedge_tasks.io.commands import command, show, table
+from hedge_tasks.evaluation import brought_commands
+from hedge_tasks.io.commands import Parser, command, show, table
 
 if TYPE_CHECKING:
     from hedge_tasks.detectors.scorer import Scorer
@@ -26,8 +27,9 @@ _DIGITS = {2: 3, 3: 2}
 _NONE = "-"
 
 
-def add(commands: Any) -> None:
-    parser = command(commands, "paper", run, "lay runs out as Tables 2 and 3 of the HEDGE paper, beside its values")
+def add(commands: Parser) -> None:
+    papers = commands.add_command("paper", "lay finished runs out as a paper's tables, beside its own values")
+    parser = command(papers, "hedge", run, "lay runs out as Tables 2 and 3 of the HEDGE paper, beside its values")
     parser.add_argument("runs", type=Path, nargs="+", metavar="RUN", help="output folders of lmms-eval, or run files")
     parser.add_argument("--table", type=int, choices=(2, 3), help="only this table")
     parser.add_argument(
@@ -55,6 +57,8 @@ def add(commands: Any) -> None:
         "or csv)",
     )
     add_trust(parser)
+    for add_command in brought_commands("paper"):
+        add_command(papers)
 
 
 def run(arguments: argparse.Namespace) -> int:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from hedge_tasks.cli.choices import (
     add_detectors,
@@ -16,7 +16,7 @@ from hedge_tasks.cli.choices import (
     chosen_run,
     chosen_scorer,
 )
-from hedge_tasks.io.commands import command, show
+from hedge_tasks.io.commands import Parser, command, show
 
 if TYPE_CHECKING:
     from hedge_tasks.detectors.scorer import Scorer
@@ -39,7 +39,7 @@ KINDS = {
 }
 
 
-def add(commands: Any) -> None:
+def add(commands: Parser) -> None:
     parser = command(commands, "plot", run, "draw one figure of a run, for a paper or as numbers")
     listing = "; ".join(f"{name}: {text}" for name, text in KINDS.items())
     parser.add_argument("kind", choices=KINDS, metavar="KIND", help=listing)

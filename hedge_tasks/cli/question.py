@@ -12,7 +12,7 @@ from textwrap import wrap
 from typing import TYPE_CHECKING, Any
 
 from hedge_tasks.cli.choices import add_run, add_scorer, add_task, chosen_run, chosen_scorer
-from hedge_tasks.io.commands import command, number, show
+from hedge_tasks.io.commands import Parser, command, show
 
 if TYPE_CHECKING:
     from hedge_tasks.data.answers import AnswerSet
@@ -25,7 +25,7 @@ _MARKS = {"baseline": "A0", "clean": "clean", "noisy": "noisy"}
 _ENDS = {"length": "  [cut at the token limit]", "filtered": "  [stopped by a content filter]"}
 
 
-def add(commands: Any) -> None:
+def add(commands: Parser) -> None:
     parser = command(commands, "show", run, "show the clusters of one question")
     add_run(parser)
     parser.add_argument("--id", required=True, help="the question's id")
@@ -93,6 +93,7 @@ def _facts(view: _View) -> dict[str, Any]:
 
 def _head(views: Sequence[_View], verdict: Any, decoding: str | None) -> list[str]:
     from hedge_tasks.detectors.pipeline import main_detectors, name_of
+    from hedge_tasks.numbers import FOUR_DIGITS, format_value
 
     answers = views[0].answers
     label = {1: "hallucinated", 0: "supported", None: "not labelled"}[answers.label]
@@ -105,7 +106,8 @@ def _head(views: Sequence[_View], verdict: Any, decoding: str | None) -> list[st
         *([f"decoding   {printable(decoding)}"] if decoding else []),
     ]
     for view in views:
-        values = [f"{name_of(name)} {number(view.scores[name])}" for name in main_detectors(view.scores)]
+        scores = {name_of(name): view.scores[name] for name in main_detectors(view.scores)}
+        values = [f"{name} {format_value(score, FOUR_DIGITS)}" for name, score in scores.items()]
         of = f" under {printable(view.scorer.name)}" if len(views) > 1 else ""
         lines.append(f"scores     {', '.join(values)}{of}")
     return lines

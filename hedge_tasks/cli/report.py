@@ -4,18 +4,15 @@ from __future__ import annotations
 
 import argparse
 from pathlib import Path
-from typing import Any
 
 from hedge_tasks.cli.choices import add_detectors, add_trust, chosen_detectors
-from hedge_tasks.io.commands import command, show
+from hedge_tasks.io.commands import Parser, add_out, command, show
 
 
-def add(commands: Any) -> None:
+def add(commands: Parser) -> None:
     parser = command(commands, "report", run, "write one self-contained HTML page about finished runs")
     parser.add_argument("runs", type=Path, nargs="+", metavar="RUN", help="output folders of lmms-eval, or run files")
-    parser.add_argument(
-        "--out", type=Path, default=Path("report.html"), metavar="REPORT.html", help="(default: %(default)s)"
-    )
+    add_out(parser, "one HTML page", default=Path("report.html"))
     parser.add_argument("--task", help="only runs of this task")
     add_trust(parser)
     add_detectors(parser, "those of each run")
@@ -31,10 +28,10 @@ def add(commands: Any) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    from tqdm import tqdm
-
     from hedge_tasks.errors import ConfigError
     from hedge_tasks.io.files import write_whole
+    from hedge_tasks.io.progress import progress
+    from hedge_tasks.numbers import Format
     from hedge_tasks.report import Options, build_report, result_files
     from hedge_tasks.runs.run_files import load_runs
 
@@ -49,14 +46,14 @@ def run(arguments: argparse.Namespace) -> int:
     shown = {"pictures": not arguments.no_pictures, "curves": not arguments.no_curves}
     shown["noisy_pictures"] = arguments.noisy_pictures
     options = Options(**shown, questions=arguments.questions, detectors=detectors)
-    with tqdm(desc="Report", unit="step", delay=2, leave=False) as bar:
+    with progress(name="Report") as bar:
 
-        def progress(text: str) -> None:
+        def step(text: str) -> None:
             bar.set_postfix_str(text, refresh=False)
             bar.update()
 
-        page = build_report(runs, result_files(arguments.runs), options, progress)
+        page = build_report(runs, result_files(arguments.runs), options, step)
     write_whole(arguments.out, page)
     facts = {"report": str(arguments.out), "bytes": len(page.encode()), "runs": [finished.title for finished in runs]}
-    show(arguments, facts, f"{arguments.out}: {len(runs)} runs, {len(page.encode()) / 1e6:.1f} MB")
+    show(arguments, facts, f"{arguments.out}: {len(runs)} runs, {Format(digits=1)(len(page.encode()) / 1e6)} MB")
     return 0

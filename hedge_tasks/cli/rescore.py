@@ -7,15 +7,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from hedge_tasks.cli.choices import add_detectors, add_run, add_scorer, add_task, chosen_detectors, chosen_scorer
-from hedge_tasks.cli.summary import as_json, as_text
-from hedge_tasks.io.commands import command, show
+from hedge_tasks.cli.summary import as_text
+from hedge_tasks.io.commands import Parser, command, show
 
 if TYPE_CHECKING:
     from hedge_tasks.detectors.scorer import Scorer
     from hedge_tasks.runs.run_files import Run
 
 
-def add(commands: Any) -> None:
+def add(commands: Parser) -> None:
     parser = command(commands, "rescore", run, "new numbers from a run or an answer store, without the model")
     add_run(parser, metavar="RUN|STORE")
     parser.add_argument("--out", type=Path, metavar="SCORES.jsonl", help="write the scores of every question")
@@ -49,11 +49,11 @@ def run(arguments: argparse.Namespace) -> int:
     facts = {
         "task": finished.task,
         "model": finished.model,
-        "filters": {name: as_json(summary) for name, (_, summary) in summaries.items()},
+        "filters": {name: summary for name, (_, summary) in summaries.items()},
     }
     blocks = [f"{name}\n{as_text(summary)}" for name, (_, summary) in summaries.items()]
     text, more = claim_block(kept_numbers(finished))
-    show(arguments, {**facts, **more}, "\n\n".join([finished.title, *blocks, *([text] if text else [])]))
+    show(arguments, {**facts, **more}, finished.title, *blocks, text)
     return 0
 
 

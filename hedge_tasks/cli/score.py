@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from hedge_tasks.cli.choices import add_detectors, chosen_detectors
-from hedge_tasks.cli.summary import as_json, as_text
-from hedge_tasks.io.commands import command, show
+from hedge_tasks.cli.summary import as_text
+from hedge_tasks.io.commands import Parser, command, show
 
 if TYPE_CHECKING:
     from hedge_tasks.data.answers import AnswerSet
@@ -29,7 +29,7 @@ scores: [{"text" or "start" and "end", "label": 0 | 1 | "silent", "severity"?: "
 """
 
 
-def add(commands: Any) -> None:
+def add(commands: Parser) -> None:
     score = command(commands, "score", run, "score sampled answers from a file, without lmms-eval or a model")
     score.formatter_class, score.epilog = argparse.RawDescriptionHelpFormatter, _SHAPES
     score.add_argument("answers", type=Path, metavar="ANSWERS", help="JSONL or CSV file; - for the standard input")
@@ -83,12 +83,10 @@ def run(arguments: argparse.Namespace) -> int:
         "clusters_given": len(given),
         **summarise(scores),
     }
-    text = as_text(summary)
-    facts = as_json(summary)
+    block, more = "", dict[str, Any]()
     if claims:
         block, more = block_of(claims, *measured_claims(claims, Run(str(arguments.answers), "", ())))
-        facts, text = {**facts, **more}, f"{text}\n\n{block}"
-    show(arguments, facts, text)
+    show(arguments, {**summary, **more}, as_text(summary), block)
     return 0
 
 

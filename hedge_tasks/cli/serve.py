@@ -7,10 +7,10 @@ import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from hedge_tasks.cli.ask import add_model
-from hedge_tasks.io.commands import command, say
+from hedge_tasks.io.commands import Parser, command, say
 from hedge_tasks.serving.addresses import is_loopback, url_of
 
 if TYPE_CHECKING:
@@ -22,7 +22,7 @@ _SILENT = ("hedge_tasks.serving", "hedge_tasks.sampling", "hedge_tasks.models")
 """What these log may quote a server that quotes the question."""
 
 
-def add(commands: Any) -> None:
+def add(commands: Parser) -> None:
     text = "serve a model with OpenAI's API, each answer with its verdict under a policy"
     parser = command(commands, "serve", run, text)
     parser.add_argument("--policy", type=Path, required=True, metavar="FILE", help="of `hedge calibrate`")

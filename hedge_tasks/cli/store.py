@@ -9,21 +9,18 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from hedge_tasks.io.commands import PROBLEMS_FOUND, command, show, table
+from hedge_tasks.io.commands import PROBLEMS_FOUND, Parser, add_out, command, show
 
 
-def add(commands: Any) -> None:
-    parser = commands.add_parser(
-        "store", help="look into an answer store, export, import, merge and verify", description="Answer stores."
-    )
-    parts = parser.add_subparsers(title="commands", required=True, metavar="COMMAND")
+def add(commands: Parser) -> None:
+    parts = commands.add_command("store", "look into an answer store, export, import, merge and verify")
 
     info = command(parts, "info", _info, "say what is in a store, by definition")
     _store_argument(info)
 
     export = command(parts, "export", _export, "write complete answer sets as JSONL, for hedge score or another store")
     _store_argument(export)
-    export.add_argument("--out", type=Path, required=True, metavar="ANSWERS.jsonl")
+    add_out(export, "a file of answers (JSON lines)", required=True)
     export.add_argument("--definition", metavar="ID", help="which one, where the store holds several (see info)")
     export.add_argument("--n", type=int, help="only the first n clean and n noisy answers")
 
@@ -48,7 +45,7 @@ def _info(arguments: argparse.Namespace) -> int:
 
     store = archive.open_store(arguments.store)
     definitions = [
-        {"id": d.id, **d.to_dict(), **asdict(archive.progress(store, d))} for d in store.definitions.values()
+        {"id": d.id, **d.model_dump(), **asdict(archive.progress(store, d))} for d in store.definitions.values()
     ]
     files = store.files()
     facts = {
@@ -57,7 +54,7 @@ def _info(arguments: argparse.Namespace) -> int:
         "bytes": sum(file.stat().st_size for file in files),
         "answers": len(store),
         "without_definition": archive.orphans(store),
-        "dropped": store.n_dropped,
+        "dropped": len(store.dropped),
         "definitions": definitions,
     }
     show(arguments, facts, _info_text(facts))
@@ -65,8 +62,11 @@ def _info(arguments: argparse.Namespace) -> int:
 
 
 def _info_text(facts: dict[str, Any]) -> str:
+    from hedge_tasks.numbers import Format
+
+    size = Format(digits=1, suffix=" MB")(facts["bytes"] / 1e6)
     lines = [
-        f"{facts['store']}: {facts['answers']} answers in {facts['files']} files, {facts['bytes'] / 1e6:.1f} MB"
+        f"{facts['store']}: {facts['answers']} answers in {facts['files']} files, {size}"
         + (f"; {facts['dropped']} damaged records dropped" if facts["dropped"] else ""),
     ]
     if facts["without_definition"]:
@@ -143,6 +143,7 @@ def _report_added(arguments: argparse.Namespace, added: int, conflicts: int) -> 
 
 
 def _verify(arguments: argparse.Namespace) -> int:
+    from hedge_tasks.numbers import Column, Table
     from hedge_tasks.sampling import archive
 
     store = archive.open_store(arguments.store)
@@ -156,7 +157,6 @@ def _verify(arguments: argparse.Namespace) -> int:
         "without_definition": archive.orphans(store),
         "problems": problems,
     }
-    rows = [list(problem.values()) for problem in problems]
-    text = f"{store.folder}: {len(store)} answers, {len(problems)} problems"
-    show(arguments, facts, text + ("\n" + table(["place", "kind", "problem"], rows) if rows else ""))
+    columns = [Column("place"), Column("kind"), Column("problem")]
+    show(arguments, facts, Table(columns, problems, f"{store.folder}: {len(store)} answers, {len(problems)} problems"))
     return PROBLEMS_FOUND if problems else 0

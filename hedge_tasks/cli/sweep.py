@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import argparse
-from dataclasses import asdict, replace
+from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from hedge_tasks.cli.choices import (
     add_detectors,
@@ -17,10 +17,11 @@ from hedge_tasks.cli.choices import (
     chosen_scorer,
 )
 from hedge_tasks.cli.question import printable
-from hedge_tasks.io.commands import command, number, show, table
+from hedge_tasks.io.commands import Parser, command, show
 
 if TYPE_CHECKING:
     from hedge_tasks.measures.sweep import Point
+    from hedge_tasks.numbers import Table
     from hedge_tasks.runs.run_files import Run
 
 
@@ -29,7 +30,7 @@ _MOST_COLUMNS = 5
 _LARGEST = 10_000
 
 
-def add(commands: Any) -> None:
+def add(commands: Parser) -> None:
     parser = command(commands, "sweep", run, "AUROC against the number of answers, or the perturbation's strength")
     add_run(parser)
     parser.add_argument(
@@ -63,10 +64,9 @@ def add(commands: Any) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    from tqdm import tqdm
-
     from hedge_tasks.detectors.pipeline import main_detectors
     from hedge_tasks.io.files import write_whole
+    from hedge_tasks.io.progress import progress
     from hedge_tasks.measures.sweep import as_csv, check_samples, sweep, sweep_draws
     from hedge_tasks.plots import check_format, plot_sweep
 
@@ -85,20 +85,22 @@ def run(arguments: argparse.Namespace) -> int:
     sizes = parse_sizes(arguments.n) if arguments.n else list(range(1, most + 1))
     detectors = chosen_detectors(arguments, main_detectors(scorer.detectors))
     steps = (sweep_draws if arguments.by == "draws" else sweep)(finished.answer_sets, scorer, sizes, detectors)
-    points = list(tqdm(steps, total=len(detectors) * len(sizes), desc="Scoring", unit="point", delay=2, leave=False))
+    points = list(progress(steps, total=len(detectors) * len(sizes), name="Scoring", unit="point"))
     if arguments.out:
         write_whole(arguments.out, as_csv(points))
     if arguments.plot:
         plot_sweep(points, arguments.plot, by=arguments.by)
     about = {"task": finished.task, "by": arguments.by, "clustering": scorer.settings()}
-    facts = {**about, "points": [asdict(point) for point in points]}
-    show(arguments, facts, f"{finished.title}; filter {scorer.name}\n\n{_table(points, arguments.by)}")
+    show(
+        arguments, {**about, "points": points}, f"{finished.title}; filter {scorer.name}", _table(points, arguments.by)
+    )
     return 0
 
 
 def _costs(arguments: argparse.Namespace, finished: Run) -> int:
     from hedge_tasks.io.files import write_whole
     from hedge_tasks.measures.sweep import prices, prices_as_csv
+    from hedge_tasks.numbers import Column, Format, Table
     from hedge_tasks.plots import cost_chart, draw
     from hedge_tasks.scoring.scorers import scorers_of
 
@@ -115,39 +117,42 @@ def _costs(arguments: argparse.Namespace, finished: Run) -> int:
     if arguments.plot:
         points = {name: [(p.n, p.cost.seconds) for p in found if p.clustering == name] for name in scorers}
         draw(cost_chart(points), arguments.plot)
-    rows = [
+    table = Table(
         [
-            str(price.n),
-            price.clustering,
-            *(f"{value:.2f}" for value in (price.cost.seconds, price.cost.cpu_seconds)),
-            f"{price.cost.peak_mb:.0f}",
-            *("-" if value is None else f"{value:.0f}" for value in (price.cost.gpu_added_mb, price.cost.gpu_peak_mb)),
-        ]
-        for price in found
-    ]
-    header = ["n", "clustering", "seconds", "CPU seconds", "process MB", "GPU MB added", "GPU MB peak"]
+            Column("n"),
+            Column("clustering"),
+            Column("seconds", format=Format(digits=2)),
+            Column("cpu_seconds", "CPU seconds", format=Format(digits=2)),
+            Column("peak_mb", "process MB", format=Format(digits=0)),
+            Column("gpu_added_mb", "GPU MB added", format=Format(digits=0)),
+            Column("gpu_peak_mb", "GPU MB peak", format=Format(digits=0)),
+        ],
+        [{"n": price.n, "clustering": price.clustering, **price.cost.to_dict()} for price in found],
+    )
     recorded = finished.settings.get("cost")
     facts = {
         "task": finished.task,
         "documents": len(finished.answer_sets),
-        "prices": [{"n": price.n, "clustering": price.clustering, **price.cost.to_dict()} for price in found],
+        "prices": table,
         "stages": recorded,
     }
-    parts = [f"{finished.title}; {len(finished.answer_sets)} questions", table(header, rows), _stages(recorded)]
-    show(arguments, facts, "\n\n".join(part for part in parts if part))
+    show(arguments, facts, f"{finished.title}; {len(finished.answer_sets)} questions", table, *_stages(recorded))
     return 0
 
 
-def _stages(recorded: object) -> str:
-    """What the evaluation itself took, as far as the run recorded it."""
+def _stages(recorded: object) -> list[Table]:
+    """Seconds and memory of the evaluation itself, as far as the run recorded them."""
+    from hedge_tasks.numbers import Column, Table
+
     if not isinstance(recorded, dict) or not recorded:
-        return ""
-    stages = {str(name): stage for name, stage in recorded.items() if isinstance(stage, dict)}
+        return []
     rows = [
-        [printable(name), str(stage.get("seconds", "-")), str(stage.get("peak_mb", "-"))]
-        for name, stage in stages.items()
+        {"stage": printable(str(name)), "seconds": str(stage.get("seconds", "-")), "mb": str(stage.get("peak_mb", "-"))}
+        for name, stage in recorded.items()
+        if isinstance(stage, dict)
     ]
-    return f"stages of the evaluation\n{table(['stage', 'seconds', 'process MB'], rows)}"
+    columns = [Column("stage"), Column("seconds"), Column("mb", "process MB")]
+    return [Table(columns, rows, "stages of the evaluation")]
 
 
 def _strengths(arguments: argparse.Namespace) -> int:
@@ -155,6 +160,7 @@ def _strengths(arguments: argparse.Namespace) -> int:
     from hedge_tasks.errors import ConfigError
     from hedge_tasks.measures.comparisons import compare_two_runs
     from hedge_tasks.measures.sweep import by_strength, strength_of
+    from hedge_tasks.numbers import FOUR_DIGITS, SIGNED_FOUR, Cell, Column, Format, Table
     from hedge_tasks.runs.run_files import read_run, run_paths
 
     if arguments.n or arguments.out or arguments.plot or arguments.cost:
@@ -171,45 +177,29 @@ def _strengths(arguments: argparse.Namespace) -> int:
     }
     own = strength_of(finished)
     base = 1.0 if 1.0 in scores else own if own in scores else next(iter(scores), None)
-    rows = [
-        {
-            "strength": strength,
-            "score": name,
-            "auroc": asdict(detection_auroc(found, name)),
-            "against": None if strength == base else asdict(compared) if compared else None,
-        }
-        for strength, found in scores.items()
-        for name in detectors
-        for compared in [None if base is None or strength == base else compare_two_runs(found, scores[base], name)]
-    ]
+    rows: list[dict[str, Cell]] = []
+    for strength, found in scores.items():
+        for name in detectors:
+            row: dict[str, Cell] = {"strength": strength, "score": name, "auroc": detection_auroc(found, name)}
+            if base is not None and strength != base and (compared := compare_two_runs(found, scores[base], name)):
+                row |= {"difference": compared.number, "p_value": compared.p_value}
+            rows.append(row)
     missing = [strength for strength in wanted if strength not in there]
     facts = {"task": finished.task, "model": finished.model, "base": base, "rows": rows, "missing": missing}
     plan = [
         "the run's own command with this makes what is missing; clean answers come from its store:",
         *(f"  --gen_kwargs strength={strength:g} --output_path {arguments.run}" for strength in missing),
     ]
-    parts = [finished.title, *([_strength_table(rows, base)] if rows else []), *(["\n".join(plan)] if missing else [])]
-    show(arguments, facts, "\n\n".join(parts))
+    columns = [
+        Column("strength", format=Format(digits=None)),
+        Column("score"),
+        Column("auroc", "ROC-AUC", format=FOUR_DIGITS),
+        Column("interval", "95 % interval", show="interval", of="auroc"),
+        Column("difference", f"less that of {base:g}" if base is not None else "", format=SIGNED_FOUR),
+        Column("p_value", "p", show="p"),
+    ]
+    show(arguments, facts, finished.title, Table(columns, rows), "\n".join(plan) if missing else "")
     return 0
-
-
-def _strength_table(rows: list[dict[str, Any]], base: float | None) -> str:
-    cells = []
-    for row in rows:
-        estimate, against = row["auroc"], row["against"] or {}
-        bounds = estimate["interval"]
-        difference, p = against.get("difference"), against.get("p_value")
-        cells.append(
-            [
-                f"{row['strength']:g}",
-                row["score"],
-                "undefined" if estimate["value"] is None else number(estimate["value"]),
-                f"[{bounds[0]:.3f}, {bounds[1]:.3f}]" if bounds else "",
-                "" if difference is None else f"{difference:+.4f}",
-                "" if p is None else f"{p:.4f}",
-            ]
-        )
-    return table(["strength", "score", "AUROC", "95 % interval", f"less that of {base:g}", "p"], cells)
 
 
 def parse_strengths(text: str) -> list[float]:
@@ -259,42 +249,42 @@ def parse_sizes(text: str) -> list[int]:
     return list(dict.fromkeys(sizes))
 
 
-def _table(points: list[Point], by: str) -> str:
-    """What a line can hold: of a few detectors a column each, of many a row each, without intervals."""
+def _table(points: list[Point], by: str) -> Table:
+    """The points, as a line can hold them: of a few detectors a column each, of many a row each, without intervals."""
     names = list(dict.fromkeys(point.score for point in points))
-    reasons: dict[str, list[str]] = {}
+    return _by_size(points, names, by) if len(names) <= _MOST_COLUMNS else _by_detector(points, names, by)
+
+
+def _by_size(points: list[Point], names: list[str], by: str) -> Table:
+    """A row for each size; before every AUROC its price, since VASE at n costs twice as much as SE at n."""
+    from hedge_tasks.numbers import FOUR_DIGITS, Cell, Column, Table
+
+    rows: dict[int, dict[str, Cell]] = {}
     for point in points:
-        if point.estimate.value is None and point.score not in reasons.setdefault(str(point.estimate.reason), []):
-            reasons[str(point.estimate.reason)].append(point.score)
-    shown = _by_size(points, names, by) if len(names) <= _MOST_COLUMNS else _by_detector(points, names, by)
-    return "\n".join([shown, *(f"undefined: {', '.join(of)}: {reason}" for reason, of in reasons.items())])
+        row = rows.setdefault(point.n, {"n": point.n})
+        row |= {f"{point.score}_draws": point.draws, point.score: point.estimate}
+    columns = [Column("n", "n" if by == "n" else "at most")]
+    for name in names:
+        columns += [Column(f"{name}_draws", "draws"), Column(name, name, format=FOUR_DIGITS, interval=True)]
+    return Table(columns, list(rows.values()), notes=_undefined(points))
 
 
-def _by_size(points: list[Point], names: list[str], by: str) -> str:
-    """Before every AUROC what it costs: VASE at n is twice the price of SE at n."""
-    cells = {(point.n, point.score): [str(point.draws), _cell(point)] for point in points}
-    rows = [
-        [str(n), *(cell for name in names for cell in cells.get((n, name), ["", ""]))]
-        for n in dict.fromkeys(point.n for point in points)
-    ]
-    return table(["n" if by == "n" else "at most", *(title for name in names for title in ("draws", name))], rows)
+def _by_detector(points: list[Point], names: list[str], by: str) -> Table:
+    from hedge_tasks.numbers import FOUR_DIGITS, Column, Table, format_number
 
-
-def _by_detector(points: list[Point], names: list[str], by: str) -> str:
-    found = {(point.score, point.n): point for point in points if point.estimate.value is not None}
-    sizes = list(dict.fromkeys(point.n for point in points))
-    rows = [
-        [name, *(f"{number(p.estimate.value)} ({p.draws})" if (p := found.get((name, n))) else "" for n in sizes)]
-        for name in names
-        if any((name, n) in found for n in sizes)
-    ]
+    rows: dict[str, dict[str, str]] = {}
+    for point in points:
+        if point.estimate.defined:
+            cell = f"{format_number(point.estimate, FOUR_DIGITS)} ({point.draws})"
+            rows.setdefault(point.score, {"detector": point.score})[str(point.n)] = cell
+    columns = [Column("detector", "n" if by == "n" else "at most")]
+    columns += [Column(str(n)) for n in dict.fromkeys(point.n for point in points)]
     title = "ROC-AUC, in brackets the draws a question; the intervals are in --out and --json"
-    return "\n".join([title, table(["n" if by == "n" else "at most", *map(str, sizes)], rows)])
+    return Table(columns, [rows[name] for name in names if name in rows], title, _undefined(points))
 
 
-def _cell(point: Point) -> str:
-    estimate = point.estimate
-    if estimate.value is None:
-        return "undefined"
-    bounds = f" [{estimate.interval[0]:.3f}, {estimate.interval[1]:.3f}]" if estimate.interval else ""
-    return f"{number(estimate.value)}{bounds}"
+def _undefined(points: list[Point]) -> list[str]:
+    from hedge_tasks.numbers import reason_lines
+
+    reasons = ((point.score, str(point.estimate.reason)) for point in points if not point.estimate.defined)
+    return reason_lines("undefined", reasons)

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import argparse
-from typing import Any
 
-from hedge_tasks.io.commands import command, show
+from hedge_tasks.io.commands import Parser, command, show
 
 
-def add(commands: Any) -> None:
+def add(commands: Parser) -> None:
     command(commands, "list", _list, "list the tasks of this package")
     command(commands, "path", _path, "print the folder of the tasks, for lmms-eval's --include_path")
 

@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 import argparse
-from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from hedge_tasks.cli.choices import add_run, add_scorer, add_task, chosen_run, chosen_scorer
-from hedge_tasks.io.commands import command, number, show, table
+from hedge_tasks.io.commands import Parser, command, show
 
 if TYPE_CHECKING:
     from hedge_tasks.measures.threshold_report import Tried, TuningReport
+    from hedge_tasks.numbers import Table
 
 
-def add(commands: Any) -> None:
+def add(commands: Parser) -> None:
     parser = command(commands, "tune", run, "choose the embedding threshold of a run, and see what that is worth")
     add_run(parser)
     parser.add_argument("--target", metavar="NAME", help="detector whose AUROC is tuned: se (default), radflag or vase")
@@ -55,38 +55,46 @@ def run(arguments: argparse.Namespace) -> int:
         "clustering": scorer.settings(),
         "target": choice.target,
         "best": {"threshold": report.best, "auroc": report.curve.at(report.best)},
-        "fixed": {"threshold": choice.fallback, "auroc": asdict(report.fixed)},
+        "fixed": {"threshold": choice.fallback, "auroc": report.fixed},
         "ways": {name: _facts(tried) for name, tried in report.tried.items()},
         "fold_spread": report.spread,
         "overstatement": report.overstatement,
         "curve": [list(step) for step in _steps(report)],
     }
-    show(arguments, facts, f"{finished.title}; filter {scorer.name}\n\n{_text(report, choice.target, choice.fallback)}")
+    table = _table(report, choice.target, choice.fallback)
+    show(arguments, facts, f"{finished.title}; filter {scorer.name}", table)
     return 0
 
 
 def _facts(tried: Tried) -> dict[str, Any]:
-    return {**tried.chosen.settings(), "auroc": asdict(tried.estimate)}
+    return {**tried.chosen.settings(), "auroc": tried.estimate}
 
 
-def _text(report: TuningReport, target: str, fallback: float) -> str:
-    rows = [["fixed", f"{fallback:g}", number(report.fixed.value), number(report.fixed.stderr), str(report.fixed.n)]]
+def _table(report: TuningReport, target: str, fallback: float) -> Table:
+    from hedge_tasks.numbers import FOUR_DIGITS, Cell, Column, Table, format_value
+
+    rows: list[dict[str, Cell]] = [{"way": "fixed", "threshold": f"{fallback:g}", "auroc": report.fixed}]
     for name, tried in report.tried.items():
-        thresholds = sorted(part.threshold for part in tried.chosen.parts)
-        ends = [f"{thresholds[0]:.4f}"] + ([f"{thresholds[-1]:.4f}"] if thresholds[-1] > thresholds[0] else [])
-        estimate = tried.estimate
-        rows.append([name, " to ".join(ends), number(estimate.value), number(estimate.stderr), str(estimate.n)])
-    best = report.curve.at(report.best)
-    lines = [
-        f"AUROC of {target} by the way its threshold is chosen",
-        table(["", "threshold", "ROC-AUC", "stderr", "documents"], rows),
-        "",
-        f"best on all documents: {best:.4f} at {report.best:.4f} ({len(report.curve.values)} different partitions)",
-        f"spread of the folds' thresholds: {report.spread:.4f}",
-        f"the oracle overstates by {number(report.overstatement)} against cross-fitting",
+        ends = sorted({part.threshold for part in tried.chosen.parts})
+        shown = [format_value(end, FOUR_DIGITS) for end in dict.fromkeys((ends[0], ends[-1]))]
+        rows.append({"way": name, "threshold": " to ".join(shown), "auroc": tried.estimate})
+    columns = [
+        Column("way", " "),
+        Column("threshold"),
+        Column("auroc", "ROC-AUC", format=FOUR_DIGITS),
+        Column("stderr", format=FOUR_DIGITS, show="stderr", of="auroc"),
+        Column("documents", show="n", of="auroc"),
     ]
+    best, at, spread = (FOUR_DIGITS(v) for v in (report.curve.at(report.best), report.best, report.spread))
     reasons = {part.reason for tried in report.tried.values() for part in tried.chosen.parts if part.reason}
-    return "\n".join([*lines, *(f"not tuned: {reason}" for reason in sorted(reasons))])
+    notes = [
+        "",
+        f"best on all documents: {best} at {at} ({len(report.curve.values)} different partitions)",
+        f"spread of the folds' thresholds: {spread}",
+        f"the oracle overstates by {format_value(report.overstatement, FOUR_DIGITS)} against cross-fitting",
+        *(f"not tuned: {reason}" for reason in sorted(reasons)),
+    ]
+    return Table(columns, rows, f"AUROC of {target} by the way its threshold is chosen", notes)
 
 
 def _steps(report: TuningReport) -> list[tuple[float, float, float]]:

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from hedge_tasks.cli.leaderboard import add_checks, facts_of, lines_of, options_of
-from hedge_tasks.io.commands import PROBLEMS_FOUND, command, show
+from hedge_tasks.io.commands import PROBLEMS_FOUND, Parser, command, show
 
 if TYPE_CHECKING:
     from hedge_tasks.runs.integrity import Inspection
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 _LISTED = 20
 
 
-def add(commands: Any) -> None:
+def add(commands: Parser) -> None:
     text = "check that run files are as they were written, or the chain from a submission to its run and store"
     parser = command(commands, "verify", run, f"{text}; exit code 1 if something is wrong")
     parser.add_argument(
@@ -48,7 +48,7 @@ def _prove(arguments: argparse.Namespace) -> int:
     """The chain of one submission, link by link."""
     from dataclasses import asdict
 
-    from hedge_tasks.adjudication.label_store import LabelStore
+    from hedge_tasks.asking.log import ReplyLog
     from hedge_tasks.errors import ConfigError
     from hedge_tasks.leaderboard import check, read_submission
     from hedge_tasks.leaderboard.chain import check_with_texts, prove_labels, prove_run, prove_store
@@ -71,7 +71,7 @@ def _prove(arguments: argparse.Namespace) -> int:
         if arguments.store:
             links.append(prove_store(of_file, open_store(arguments.store)))
     if arguments.labels and not findings.problems:
-        with LabelStore(arguments.labels) as labels:
+        with ReplyLog(arguments.labels) as labels:
             links.append(prove_labels(submission, labels))
     lines = lines_of(str(path), findings)
     for link in links:

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import argparse
 from pathlib import Path
-from typing import Any
 
-from hedge_tasks.io.commands import command, say
+from hedge_tasks.io.commands import Parser, command, say
 
 
-def add(commands: Any) -> None:
+def add(commands: Parser) -> None:
     text = "show a folder's runs in a browser, and watch an evaluation in progress"
     parser = command(commands, "view", run, text)
     parser.add_argument(

@@ -1,18 +1,25 @@
-"""What the commands share: options that all have, and output."""
+"""What the commands share: the parser, options that mean the same in all of them, and output."""
 
 from __future__ import annotations
 
 import argparse
 import json
+import math
 import re
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import fields, is_dataclass
+from pathlib import Path
+from textwrap import wrap
 from typing import Any
 
+from hedge_tasks.errors import unknown
 from hedge_tasks.io.outside import clean
 
 # Line ends and tabs stay.
 _CONTROLS = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
+_WIDTH = 100
+_NAMES_WIDTH = 16
 
 USAGE_ERROR = 2
 """Exit code of a wrong path or option."""
@@ -21,32 +28,151 @@ PROBLEMS_FOUND = 1
 """Exit code of a check that found something."""
 
 
-def command(commands: Any, name: str, run: Callable[[argparse.Namespace], int], text: str) -> argparse.ArgumentParser:
-    """Add a command whose options include --json and --verbose."""
-    parser: argparse.ArgumentParser = commands.add_parser(name, help=text, description=text[0].upper() + text[1:] + ".")
+class Parser(argparse.ArgumentParser):
+    """A command, or a group of commands. Errors name the nearest command, option or choice.
+
+    Attributes:
+        summary: a line about it, for the list that it stands in.
+        commands: by name; they may stand beside arguments of this one (`hedge judge train` beside `hedge judge RUN`).
+        sections: headings of its list of commands -> their names.
+    """
+
+    def __init__(self, *args: Any, summary: str = "", **options: Any) -> None:
+        super().__init__(*args, **options)
+        self.summary = summary
+        self.commands: dict[str, Parser] = {}
+        self.sections: dict[str, list[str]] = {}
+
+    def add_command(self, name: str, text: str) -> Parser:
+        """Return a new command of this group.
+
+        Args:
+            text: what it does, one line that begins in lower case.
+        """
+        description = text[0].upper() + text[1:] + "."
+        parser = Parser(prog=f"{self.prog} {name}", description=description, summary=text)
+        self.commands[name] = parser
+        return parser
+
+    @property
+    def runs(self) -> bool:
+        """Whether it does something itself, and is not only a group."""
+        return self.get_default("execute") is not None
+
+    def options(self) -> dict[str, argparse.Action]:
+        """The long options by name."""
+        return {name: action for action in self._actions for name in action.option_strings if name.startswith("--")}
+
+    def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
+        words = list(sys.argv[1:] if args is None else args)
+        if self.runs:
+            if words and words[0] in self.commands:
+                return self.commands[words[0]].parse_known_args(words[1:], namespace)
+            return self._arguments(words, namespace), []
+        first = next((i for i, word in enumerate(words) if not word.startswith("-")), len(words))
+        namespace = self._arguments(words[:first], namespace)
+        if first == len(words):
+            self.error(f"a command is missing: {', '.join(self.commands)}")
+        if words[first] not in self.commands:
+            self.error(str(unknown("command", words[first], self.commands)))
+        return self.commands[words[first]].parse_known_args(words[first + 1 :], namespace)
+
+    def _arguments(self, words: Sequence[str], namespace: Any) -> Any:
+        """Read the command's own arguments; unknown ones are refused here, where the nearest is known."""
+        namespace, rest = super().parse_known_args(words, namespace)
+        for word in rest:
+            known = unknown("option", word.partition("=")[0], self.options())
+            self.error(str(known) if word.startswith("-") else f"unexpected argument {word!r}")
+        return namespace
+
+    def _check_value(self, action: argparse.Action, value: Any) -> None:
+        if action.choices is not None and value not in action.choices:
+            kind = action.option_strings[-1] if action.option_strings else str(action.metavar or action.dest).lower()
+            self.error(str(unknown(kind, str(value), map(str, action.choices))))
+
+    def format_usage(self) -> str:
+        return super().format_usage() if self.runs else f"usage: {self.prog} COMMAND ...\n"
+
+    def format_help(self) -> str:
+        text = super().format_help()
+        if not self.commands:
+            return text
+        usage = super().format_usage()
+        before, options, after = text.replace(usage, self.format_usage(), 1).partition("\noptions:\n")
+        sections = self.sections or {"commands": list(self.commands)}
+        listed = "".join(
+            f"\n{title}:\n" + "".join(map(self._line, names)) for title, names in sections.items() if names
+        )
+        return f"{before}{listed}{options}{after}"
+
+    def _line(self, name: str) -> str:
+        first, *more = wrap(self.commands[name].summary, _WIDTH - _NAMES_WIDTH)
+        lines = [f"  {name:<{_NAMES_WIDTH - 2}}{first}", *(" " * _NAMES_WIDTH + line for line in more)]
+        return "\n".join(lines) + "\n"
+
+
+def command(commands: Parser, name: str, run: Callable[[argparse.Namespace], int], text: str) -> Parser:
+    """Add a command whose options include --json and --verbose.
+
+    Args:
+        commands: the group that it is one of.
+        text: what it does, one line that begins in lower case.
+    """
+    parser = commands.add_command(name, text)
     parser.add_argument("--json", action="store_true", help="print JSON")
     parser.add_argument("-v", "--verbose", action="store_true", help="say what is being done")
-    # Suppressed: the main parser has it, too, and its value must not be overwritten.
-    parser.add_argument(
-        "--traceback", action="store_true", default=argparse.SUPPRESS, help="show where an error came from"
-    )
+    parser.add_argument("--traceback", action="store_true", help="show where an error came from")
     parser.set_defaults(execute=run)
     return parser
+
+
+def add_out(parser: argparse._ActionsContainer, text: str, **options: Any) -> None:
+    """Add --out, which says where a command's result is written.
+
+    Args:
+        text: what is written there, and in which form.
+        options: of `add_argument`, such as `required` and `default`.
+    """
+    default = " (default: %(default)s)" if options.get("default") else ""
+    help_ = f"where the result is written: {text}{default}"
+    parser.add_argument("--out", type=Path, metavar="PATH", help=help_, **options)
+
+
+def add_labels(parser: argparse._ActionsContainer, text: str) -> None:
+    """Add --labels, which names labels that people gave.
+
+    Args:
+        text: the forms that the command takes.
+    """
+    parser.add_argument("--labels", metavar="LABELS", help=f"labels that people gave: {text}")
+
+
+def add_label_store(parser: argparse._ActionsContainer, text: str) -> None:
+    """Add --label-store, the folder in which the replies of judges are kept."""
+    parser.add_argument("--label-store", type=Path, metavar="DIR", help=f"folder of the judge's kept replies: {text}")
 
 
 def say(text: str, stream: Any = None) -> None:
     """Print a line: without control characters, which a terminal would obey, and whatever the terminal can show."""
     stream = stream or sys.stdout
-    text = _CONTROLS.sub(lambda found: f"\\x{ord(found[0]):02x}", clean(text))
+    text = _CONTROLS.sub(lambda match: f"\\x{ord(match[0]):02x}", clean(text))
     try:
         stream.write(text + "\n")
     except UnicodeEncodeError:
         stream.write(text.encode(stream.encoding, "backslashreplace").decode(stream.encoding) + "\n")
 
 
-def show(arguments: argparse.Namespace, value: Any, text: str) -> None:
-    """Print the result: the value as JSON where --json asks for it, else the text."""
-    say(json.dumps(value, indent=2, ensure_ascii=False, allow_nan=False) if arguments.json else text)
+def show(arguments: argparse.Namespace, value: Any, *parts: object) -> None:
+    """Print the result: the value as JSON where --json asks for it, else the parts, a blank line between two.
+
+    Args:
+        value: anything that `as_json` takes.
+        parts: texts and tables; empty ones are left out.
+    """
+    if arguments.json:
+        say(json.dumps(as_json(value), indent=2, ensure_ascii=False, allow_nan=False))
+    else:
+        say("\n\n".join(text for text in map(str, parts) if text))
 
 
 def table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
@@ -63,3 +189,20 @@ def table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
 def number(value: float | None, digits: int = 4) -> str:
     """A number as a cell; N/A where there is none."""
     return "N/A" if value is None else f"{value:.{digits}f}"
+
+
+def as_json(value: Any) -> Any:
+    """Return a value as JSON has it.
+
+    A table is its records, a number its `to_dict`, another data class its fields, a path and an infinite number a text.
+    """
+    for method in ("to_records", "to_dict"):
+        if hasattr(value, method):
+            return as_json(getattr(value, method)())
+    if is_dataclass(value) and not isinstance(value, type):
+        return {field.name: as_json(getattr(value, field.name)) for field in fields(value)}
+    if isinstance(value, Mapping):
+        return {key: as_json(item) for key, item in value.items()}
+    if isinstance(value, Sequence | set | frozenset) and not isinstance(value, str | bytes):
+        return [as_json(item) for item in value]
+    return str(value) if isinstance(value, Path) or (isinstance(value, float) and math.isinf(value)) else value

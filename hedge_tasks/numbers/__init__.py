@@ -5,18 +5,38 @@ formats  how a value is written: digits, sign, per cent, interval; the only plac
 table    `Table`: columns and rows of numbers, printed as text, JSON, CSV, HTML or a data frame
 """
 
-from hedge_tasks.numbers.formats import Format, format_interval, format_number, format_p, format_value
+from hedge_tasks.numbers.formats import (
+    FOUR_DIGITS,
+    MISSING,
+    PERCENT,
+    SIGNED,
+    SIGNED_FOUR,
+    THREE_DIGITS,
+    Format,
+    format_interval,
+    format_number,
+    format_p,
+    format_value,
+)
 from hedge_tasks.numbers.number import Interval, Number
-from hedge_tasks.numbers.table import Column, Table
+from hedge_tasks.numbers.table import Cell, Column, Table, reason_lines
 
 __all__ = [
     "Number",
     "Interval",
     "Format",
+    "FOUR_DIGITS",
+    "MISSING",
+    "PERCENT",
+    "SIGNED",
+    "SIGNED_FOUR",
+    "THREE_DIGITS",
     "format_value",
     "format_interval",
     "format_number",
     "format_p",
+    "Cell",
     "Column",
     "Table",
+    "reason_lines",
 ]

@@ -20,7 +20,7 @@ class Format:
     """How a value is written.
 
     Attributes:
-        digits: after the point.
+        digits: after the point; None for as few as tell the value to six digits.
         signed: whether a plus is written, as for differences.
         percent: whether a share is written in per cent.
         suffix: text behind, such as " s".
@@ -30,24 +30,28 @@ class Format:
         ('45.7 %', '+0.250')
     """
 
-    digits: int = 3
+    digits: int | None = 3
     signed: bool = False
     percent: bool = False
     suffix: str = ""
 
     def __call__(self, value: float) -> str:
-        scaled = 100 * value if self.percent else value
-        sign = "+" if self.signed else ""
-        return f"{scaled:{sign}.{self.digits}f}" + (" %" if self.percent else "") + self.suffix
+        return self.bare(value) + (" %" if self.percent else "") + self.suffix
 
     def bare(self, value: float) -> str:
         """The value without its unit, as it stands in intervals."""
         scaled = 100 * value if self.percent else value
-        return f"{scaled:{'+' if self.signed else ''}.{self.digits}f}"
+        how = "g" if self.digits is None else f".{self.digits}f"
+        return f"{scaled:{'+' if self.signed else ''}{how}}"
 
 
 THREE_DIGITS = Format()
+FOUR_DIGITS = Format(digits=4)
+SIGNED = Format(signed=True)
+SIGNED_FOUR = Format(digits=4, signed=True)
 PERCENT = Format(digits=1, percent=True)
+SIGNED_PERCENT = Format(digits=1, signed=True, percent=True)
+WHOLE = Format(digits=0)
 
 
 def format_value(value: float | None, fmt: Format = THREE_DIGITS, *, missing: str = MISSING) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from html import escape
@@ -25,7 +26,7 @@ if TYPE_CHECKING:
 Cell = Number | float | int | str | bool | None
 """Entry of a table; None where there is nothing to show."""
 
-Kind = Literal["value", "interval", "p", "n", "n_groups", "n_rarer"]
+Kind = Literal["value", "stderr", "interval", "p", "n", "n_groups", "n_rarer"]
 
 
 @dataclass(frozen=True)
@@ -38,7 +39,7 @@ class Column:
         format: of its numbers.
         stderr: whether the standard error stands behind the value.
         interval: whether the interval stands behind the value.
-        show: which part of a number is shown: the value, or its interval, p-value or counts.
+        show: which part of a number is shown: value, error, interval or counts; "p" for a float that is a p-value.
         of: key of the cell that `show` looks at, for a second column about the same number; empty for its own.
     """
 
@@ -74,6 +75,8 @@ class Column:
             return format_number(number, self.format, stderr=self.stderr, interval=self.interval)
         if self.show == "interval":
             return format_interval(number.interval, self.format)
+        if self.show == "stderr":
+            return format_value(number.stderr, self.format)
         count = getattr(number, self.show)
         return MISSING if count is None else str(count)
 
@@ -101,6 +104,9 @@ class Table:
     title: str = ""
     notes: Sequence[str] = field(default=())
 
+    def __str__(self) -> str:
+        return self.to_text()
+
     def to_text(self) -> str:
         """Return the table for a terminal: texts flush left, numbers flush right, reasons of what is undefined below.
 
@@ -114,16 +120,21 @@ class Table:
 
     def reasons(self) -> list[str]:
         """Return a line for every reason why numbers are undefined, with the rows or columns that it is of."""
-        by_reason: dict[str, list[str]] = {}
-        label = self.columns[0].source if self.columns else ""
-        for row in self.rows:
-            for key, cell in row.items():
-                if isinstance(cell, Number) and cell.value is None and cell.reason:
-                    names = by_reason.setdefault(cell.reason, [])
-                    name = self._name_of(row, label, key)
-                    if name not in names:
-                        names.append(name)
-        return [f"undefined: {', '.join(names)}: {reason}" for reason, names in by_reason.items()]
+        missing = [
+            (row, key, cell.reason)
+            for row in self.rows
+            for key, cell in row.items()
+            if isinstance(cell, Number) and cell.value is None and cell.reason
+        ]
+        times = Counter((key, reason) for _, key, reason in missing)
+        everywhere = {place for place, n in times.items() if n == len(self.rows) > 1}
+        return reason_lines(
+            "undefined",
+            (
+                (self._heading(key) if (key, reason) in everywhere else self._name_of(row, key), reason)
+                for row, key, reason in missing
+            ),
+        )
 
     def to_records(self) -> list[dict[str, Any]]:
         """Return one mapping a row, fit for JSON; a number is its `to_dict`."""
@@ -174,12 +185,32 @@ class Table:
             for i, column in enumerate(self.columns)
         ]
 
-    def _name_of(self, row: Mapping[str, Cell], label: str, key: str) -> str:
-        headings = {column.source: column.heading for column in self.columns}
+    def _heading(self, key: str) -> str:
+        return next((column.heading for column in self.columns if column.source == key), key)
+
+    def _name_of(self, row: Mapping[str, Cell], key: str) -> str:
+        label = self.columns[0].source if self.columns else ""
         first = row.get(label)
         parts = [str(first)] if label != key and isinstance(first, str) and first else []
         numbers = [name for name, cell in row.items() if isinstance(cell, Number)]
-        return ", ".join([*parts, *([headings.get(key, key)] if len(numbers) > 1 or not parts else [])])
+        return ", ".join([*parts, *([self._heading(key)] if len(numbers) > 1 or not parts else [])])
+
+
+def reason_lines(word: str, reasons: Iterable[tuple[str, str]]) -> list[str]:
+    """Return a line for every reason, with the names that it is given for.
+
+    Args:
+        word: what befell the names, such as "left out".
+        reasons: pairs of name and reason.
+
+    Example:
+        >>> reason_lines("undefined", [("se", "no labels"), ("kle", "no NLI"), ("vase", "no labels")])
+        ['undefined: se, vase: no labels', 'undefined: kle: no NLI']
+    """
+    by_reason: dict[str, dict[str, None]] = {}
+    for name, reason in reasons:
+        by_reason.setdefault(reason, {})[name] = None
+    return [f"{word}: {', '.join(names)}: {reason}" for reason, names in by_reason.items()]
 
 
 def _flat(row: Mapping[str, Cell]) -> Iterator[tuple[str, Any]]:

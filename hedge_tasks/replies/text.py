@@ -41,9 +41,134 @@ _PUNCTUATION = str.maketrans(
         **dict.fromkeys("。｡", ". "),
         **dict.fromkeys("¡¿\u200b\u200c\u200d\ufeff\u2060", ""),
         **dict.fromkeys("‐‑‒–—―", "-"),
+        **dict.fromkeys("✔✅☑🗸", "✓"),
+        **dict.fromkeys("✘❌✖☒✕❎⛔", "✗"),
+        "\ufe0f": "",
         "→": " -> ",
     }
 )
+"""Typographic marks as plain ones; of check marks and crosses one of each is left."""
+
+_LETTERS = re.compile(r"[^\W\d_]+")
+_ENGLISH = frozenset(
+    (
+        *("the", "is", "are", "was", "were", "an", "of", "in", "on", "to", "and", "or", "not", "yes", "it"),
+        *(
+            "this",
+            "that",
+            "there",
+            "i",
+            "you",
+            "we",
+            "because",
+            "since",
+            "as",
+            "for",
+            "with",
+            "be",
+            "can",
+            "does",
+            "do",
+        ),
+        *(
+            "but",
+            "so",
+            "at",
+            "by",
+            "from",
+            "has",
+            "have",
+            "only",
+            "absent",
+            "present",
+            "visible",
+            "seen",
+            "both",
+            "than",
+        ),
+    )
+)
+_FOREIGN = frozenset(
+    (
+        *(
+            "el",
+            "la",
+            "los",
+            "las",
+            "una",
+            "es",
+            "está",
+            "esta",
+            "este",
+            "son",
+            "que",
+            "del",
+            "muy",
+            "hay",
+            "ni",
+            "pero",
+        ),
+        *("le", "les", "des", "du", "est", "sont", "une", "dans", "pas", "et", "qui", "sur", "il", "n'est", "l'image"),
+        *(
+            "der",
+            "das",
+            "ist",
+            "sind",
+            "nicht",
+            "und",
+            "ein",
+            "eine",
+            "auf",
+            "mit",
+            "kein",
+            "keine",
+            "im",
+            "zu",
+            "sich",
+        ),
+        *(
+            "lo",
+            "gli",
+            "di",
+            "è",
+            "sono",
+            "nella",
+            "che",
+            "questa",
+            "um",
+            "uma",
+            "não",
+            "em",
+            "são",
+            "na",
+            "os",
+            "foto",
+        ),
+        *(
+            "het",
+            "een",
+            "van",
+            "niet",
+            "geen",
+            "op",
+            "zijn",
+            "er",
+            "är",
+            "inte",
+            "och",
+            "det",
+            "ikke",
+            "og",
+            "på",
+            "som",
+        ),
+        *("nie", "jest", "się", "je", "není", "bir", "ve", "bu", "değil", "yok", "var", "yang", "adalah", "ini", "itu"),
+        *("ang", "ng", "sa", "không", "có", "là", "este", "és", "egy", "nem", "ei", "ja", "kuvassa", "adalah"),
+        *("correcta", "incorrecta", "incorrecto", "correcto", "falsch", "richtig", "faux", "fausse", "falsa", "falso"),
+        *("vero", "corretta", "errata", "errada", "correta", "juste", "respuesta", "antwort", "réponse", "resposta"),
+    )
+)
+_NO_LATIN = 0.3
 
 
 def body(reply: str) -> str | Reading:
@@ -77,6 +202,19 @@ def plain(text: str) -> str:
     lines = (" ".join(line.split()) for line in text.splitlines())
     whole = "\n".join(line for line in lines if line).strip()
     return whole[1:-1].strip() if len(whole) > 2 and whole[0] == whole[-1] and whole[0] in "\"'" else whole
+
+
+def is_foreign(text: str) -> bool:
+    """Whether a text is in another language than English, about which the rules of sentences are.
+
+    Example:
+        >>> is_foreign("(A) es incorrecta"), is_foreign("It is not correct"), is_foreign("Left kidney")
+        (True, False, False)
+    """
+    words = _LETTERS.findall(text.casefold())
+    if sum(not c.isascii() for word in words for c in word) > _NO_LATIN * max(sum(map(len, words)), 1):
+        return True
+    return sum(word in _FOREIGN for word in words) > sum(word in _ENGLISH for word in words)
 
 
 def _inner(found: re.Match[str]) -> str:

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
+from typing import Any, ClassVar
 
 from hedge_tasks.replies.choice import SEVERAL, Found, choose
 from hedge_tasks.replies.reading import Reading
@@ -14,23 +15,45 @@ from hedge_tasks.replies.text import plain, spelled_out
 
 YES, NO = "yes", "no"
 
-_END = r"(?=\s*(?:[.,;:!?()\]\"'\n/&|-]|\Z)"
-_GO_ON = r"|\s+(?:there|it|the|i|he|she|they|we|this|that|these|those|because|since|as|for|and|or|not|indeed|in)\b)"
+_END = r"(?=\s*(?:[.,;:!?()\]\"'\n/&|।-]|\Z)"
+_GO_ON = r"|\s+(?:there|it|the|i|he|she|they|we|this|that|these|those|because|since|as|for|and|or|not|indeed|in|please|to)\b)"
+
+# Words of other languages count where they stand for themselves, and begin no sentence: "Non è chiaro".
+_FOREIGN_YES = (
+    "sí sì oui да sim ja si はい 对 是的 是 有 有的 예 네 نعم أجل हाँ हां जी có đúng vâng evet ναι כן igen ano áno kyllä jah taip jā"
+    " так بله ہاں হ্যাঁ ஆம் ya oo ndiyo ใช่ jawohl"
+)
+_FOREIGN_NO = (
+    "нет не nein いいえ 不是 没有 否 不 não لا كلا नहीं không sai hayır nie όχι לא nem ne ei ні خیر نه نہیں না இல்லை tidak bukan hapana"
+    " ไม่ ไม่ใช่ 아니요 아니오 아뇨 nee nej nei nu non"
+)
+
+
+def _any_of(words: str) -> str:
+    return "|".join(sorted(map(re.escape, words.split()), key=len, reverse=True))
+
+
 _YES_WORD = re.compile(
-    rf"(?:a\ )?(?:yes|yeah|yep|yup|sí|oui|да|sim)\b"
-    rf"|(?:indeed|affirmative|absolutely|certainly|definitely|ja|si|はい|对){_END})"
-    rf"|(?:true|correct|right){_END}{_GO_ON}|是的?(?![不没]){_END})|y(?=\n|\Z)|(?:i\ (?:think|believe)\ so)\b",
+    rf"(?:a\ )?(?:yes|yeah|yep|yup)\b"
+    rf"|(?:indeed|affirmative|absolutely|certainly|definitely|{_any_of(_FOREIGN_YES)})(?!\w){_END})"
+    rf"|(?:true|correct|right){_END}{_GO_ON}|y(?=\n|\Z)|(?:i\ (?:think|believe)\ so)\b",
     re.IGNORECASE,
 )
 _NO_WORD = re.compile(
-    rf"(?:nope|nah|не[тt]|nein|いいえ|不是|没有|否|não)(?!\w)|(?:absolutely|certainly|definitely|of\ course)\ not\b"
-    rf"|(?:a\ )?(?:no|false|incorrect|wrong|negative|none){_END}{_GO_ON}|none\ of\b|n(?=\n|\Z)"
-    rf"|(?:not\ really|not\ at\ all){_END})"
+    rf"(?:✗\s*)?(?:"
+    rf"(?:nope|nah)(?!\w)|(?:{_any_of(_FOREIGN_NO)})(?!\w){_END})"
+    rf"|(?:absolutely|certainly|definitely|of\ course|probably|presumably|apparently|(?:most\ )?likely|surely|clearly"
+    rf"|i\ (?:think|guess|believe|suppose)|i\ am\ afraid|i'm\ afraid|unfortunately|evidently)\ not\b(?!\ only){_END})"
+    rf"|(?:absolutely|certainly|definitely|of\ course)\ not\b"
+    rf"|(?:a\ )?(?:no|false|incorrect|wrong|negative|none)(?!\ (?:doubt|question)){_END}{_GO_ON}|none\ of\b|n(?=\n|\Z)"
+    rf"|(?:not\ really|not\ at\ all|not\ quite|not\ (?:particularly|exactly)|(?:highly\ |very\ )?(?:unlikely|doubtful)){_END})"
     rf"|not\ (?:in|on|here|visible|present|seen|that\ i\ can\ see)\b|nothing\ (?:of|like)\ (?:that|the)\b"
-    rf"|non{_END})|i\ (?:do\ not|don't)\ (?:think|believe)\ so\b",
+    rf"|i\ (?:do\ not|don't)\ (?:think|believe)\ so\b)",
     re.IGNORECASE,
 )
-_BOTH = re.compile(r"(?:yes\W+(?:and|or|/)?\W*no|no\W+(?:and|or|/)?\W*yes)\b(?!\W+\w)|either yes or no", re.IGNORECASE)
+_BOTH = re.compile(
+    r"(?:yes[^\w?]+(?:and|or|/)?[^\w?]*no|no[^\w?]+(?:and|or|/)?[^\w?]*yes)\b(?!\W+\w)|either yes or no", re.IGNORECASE
+)
 
 _STOP = frozenset(
     [
@@ -195,7 +218,116 @@ _VERBS = frozenset(
         "displays",
         "captures",
         "exists",
+        "looks",
+        "seems",
     ]
+)
+_SAYS_NOTHING = frozenset(
+    (
+        *(*_STOP, *_NOUN_DENIED, *_GONE, *_SEEN, *_VERBS, "not", "indeed", "clearly", "clear", "obviou", "definite"),
+        *("according", "based", "provided", "given", "patient", "human", "assistant", "answer", "also", "any", "one"),
+        *(
+            "xray",
+            "x-ray",
+            "ct",
+            "mri",
+            "scan",
+            "film",
+            "radiograph",
+            "medical",
+            "ultrasound",
+            "slice",
+            "view",
+            "which",
+        ),
+        *(
+            "small",
+            "large",
+            "big",
+            "tiny",
+            "mild",
+            "moderate",
+            "severe",
+            "minimal",
+            "left",
+            "right",
+            "bilateral",
+            "chest",
+        ),
+        *(
+            "corner",
+            "foreground",
+            "background",
+            "center",
+            "middle",
+            "side",
+            "lower",
+            "upper",
+            "top",
+            "bottom",
+            "right-sided",
+        ),
+        *(
+            "left-sided",
+            "think",
+            "believe",
+            "confirm",
+            "shown",
+            "single",
+            "two",
+            "several",
+            "these",
+            "here",
+            "identified",
+        ),
+        *("look", "seem", "appear", "we", "longer", "such", "thing"),
+    )
+)
+# "The lungs are clear" says no to what lungs are clear of.
+_NORMAL = re.compile(
+    r"(?:the |both )?(?P<of>[a-z-]+(?: [a-z-]+)?) (?:is|are|appears?|looks?)(?: to be)? (?:\w+ly )?(?:clear|normal|unremarkable)"
+    r"(?: bilaterally| throughout)?"
+)
+_FINDINGS = frozenset(
+    (
+        *(
+            "abnormal",
+            "abnormality",
+            "lesion",
+            "mass",
+            "nodule",
+            "tumor",
+            "fracture",
+            "pathology",
+            "disease",
+            "hemorrhage",
+        ),
+        *("infarct", "stroke", "effusion", "consolidation", "opacity", "edema", "pneumonia", "cyst", "calcification"),
+        *(
+            "defect",
+            "injury",
+            "metastasis",
+            "hernia",
+            "abscess",
+            "aneurysm",
+            "obstruction",
+            "perforation",
+            "infiltrate",
+        ),
+    )
+)
+_FINDING_ENDING = re.compile(r"(?:itis|oma|osis|megaly|pathy|thorax|ectasis|rrhage|phrosis|cele|emia|plasia|trophy)$")
+_FIELD = re.compile(
+    r"(?m)^\W*(?P<name>[^:\n]{1,60}):\s*(?:(?P<no>no|none|absent|negative|false|not (?:seen|present|visible))"
+    r"|yes|present|positive|true|visible)\W*$"
+)
+_SHOWS = frozenset(["show", "contain", "depict", "include", "reveal", "demonstrate", "display", "feature", "have"])
+_PICTURES = frozenset(
+    ["scan", "image", "picture", "study", "examination", "exam", "x-ray", "xray", "film", "radiograph"]
+)
+_ABNORMAL = re.compile(r"\b(?:an )?abnormal\b")
+_OF_LUNGS = frozenset(
+    ["pneumonia", "consolidation", "infiltrate", "infiltration", "opacity", "edema", "mass", "nodule"]
 )
 _ABOUT = re.compile(
     r"(?:(?:it|he|she|they|that|this|there|these|those|i|we|you|one)\s)?(?:(?:can|do|does|did|could)\s)?"
@@ -210,12 +342,16 @@ _CLAUSE = re.compile(
     r"|\b(?:but|however|although|though|while|whereas"
     r"|except|so|only|and (?=no\b|not\b|there\b))"
 )
+# "It looks like a dog" may well go on "but is a cat".
+_ONLY_LIKE = re.compile(r"\b(?:looks? like|resembl\w+|similar to|mistaken for|at first)\b")
 _ONLY_NOT = re.compile(
     r"\b(?:(?:am |is |are )?(?:unable|not able) to|fail(?:s|ed)? to|could not|i doubt(?: that)?"
     r"|(?:it is )?(?:very |highly )?(?:unlikely|doubtful)(?: that)?)\b"
 )
 _WORD = re.compile(r"[^\W_]+(?:-[^\W_]+)*")
-_QUESTION = re.compile(r"[^.!?\n]*\?")  # it asks, and says nothing
+# It asks, and says nothing. Not from every place within it: that would take the square of its length.
+_QUESTION = re.compile(r"(?<![^.!?\n])[^.!?\n]*+\?")
+_SENTENCE = re.compile(r"(?<=\w)[.!?]\s+|\n")
 _NO_DOUBT = re.compile(r"\b(?:no|without(?: a| any)?) (?:doubt|question)\b|\bnot only\b")
 
 
@@ -227,11 +363,14 @@ class YesNo:
         keys: the words of the question that a sentence must have to be about it, stemmed.
         head: the one whose denial is a no ("dog" of "a dog on the sofa").
         exists: whether it asks, without a negation, if something is there.
+        negated: whether it has a negation, so that sentences may answer it either way.
     """
 
     keys: tuple[str, ...] = ()
     head: str = ""
     exists: bool = False
+    negated: bool = False
+    says_no: ClassVar[bool] = True
 
     @classmethod
     def of(cls, question: str) -> YesNo:
@@ -239,12 +378,16 @@ class YesNo:
         said = _WHERE.sub(" ", spelled_out(plain(question.rsplit("\n", 1)[-1])))
         words = _WORD.findall(said)
         exists = words[:2] in (["is", "there"], ["are", "there"]) or not {"is", "are", "does", "do"} & set(words[:1])
-        first = [w for w in _until_preposition(words) if w not in _STOP]
-        keys = tuple(dict.fromkeys(_stem(word) for word in words if word not in _STOP))
+        shows = words[:1] in (["does"], ["do"]) and not _SHOWS.isdisjoint(words[1:7])
+        exists = exists or shows
+        first = [w for w in _until_preposition(words) if w not in _STOP and _stem(w) not in _PICTURES]
+        every = tuple(dict.fromkeys(_stem(word) for word in words if word not in _STOP))
+        # "Does the scan show a lesion?" is about the lesion; "Is this a scan?" about the scan.
+        keys = tuple(key for key in every if key not in _PICTURES) or every
         if not keys:
             return cls()
         negated = bool({"not", *_NOUN_DENIED} & set(words))
-        return cls(keys, _stem(first[-1]) if exists and first else keys[-1], exists and not negated)
+        return cls(keys, _stem(first[-1]) if exists and first else keys[-1], exists and not negated, negated)
 
     def at(self, text: str) -> Found | None:
         if found := _BOTH.match(text):
@@ -259,12 +402,43 @@ class YesNo:
 
     def stated(self, text: str) -> set[str]:
         """Yes where a clause states what was asked, no where one denies it; what else they say counts for nothing."""
-        said = set(filter(None, (self._clause(clause) for clause in _clauses(text))))
+        said = self._as_field(text) | set(filter(None, (self._clause(clause) for clause in _clauses(text))))
         if said:
             return said
         # "It shows the liver, with a mass in it": what was asked stands in more than one clause.
         sentences = re.split(r"[.!]\s|\n", _QUESTION.sub(" ", spelled_out(text)))
         return {YES} & {self._clause(" ".join(sentence.split())) for sentence in sentences if sentence.strip()}
+
+    def of_object(self, found: Mapping[str, Any]) -> set[str]:
+        said = set()
+        for key, value in found.items():
+            words = {_stem(word) for word in _WORD.findall(key.casefold().replace("_", " ")) if word not in _STOP}
+            flag = self.at(value) if isinstance(value, str) else None
+            text = self.of_json(value) if flag is None else flag.value
+            # `{"bicycle": false}`, and any name where it is the only one: `{"present": true}`.
+            if text in (YES, NO) and (set(self.keys) >= words and (words or len(found) == 1)):
+                said.add(text)
+        return said
+
+    def said_back(self, text: str) -> set[str]:
+        """Those whose clause has the question's words and none besides that tell of something else."""
+        said = self._as_field(text)
+        for clause in _clauses(text):
+            normal = _NORMAL.fullmatch(clause)
+            if normal and {_stem(word) for word in _WORD.findall(normal["of"])} <= _PICTURES:
+                said |= {self._by_normal(normal)} - {None}
+            raw = set(_WORD.findall(self._in_its_words(clause)))
+            words = {_stem(word) for word in raw}
+            other = {word for word in raw - _SAYS_NOTHING if _stem(word) not in self.keys}
+            if self.keys and set(self.keys) <= words and not other and (value := self._clause(clause)):
+                said.add(value)
+        return said
+
+    def opposed(self, text: str, value: str) -> bool:
+        if self.stated(text) - {value}:
+            return True
+        begun = (self.at(sentence.lstrip(" \"'(")[:60]) for sentence in _SENTENCE.split(text))
+        return any(found is not None and found.value != value for found in begun)
 
     def contradicts(self, text: str, value: str) -> bool:
         return self.exists and bool(self.stated(text) - {value})
@@ -276,13 +450,17 @@ class YesNo:
         return None
 
     def _clause(self, clause: str) -> str | None:
-        if leaves_open(clause):
+        if self.negated or leaves_open(clause) or _ONLY_LIKE.search(clause):
             return None
         if bare := _ABOUT.fullmatch(clause):
             denied = (bare["not"] is not None) != (
                 (bare["word"] or "").strip() in _GONE | {"false", "wrong", "incorrect"}
             )
             return NO if denied else YES
+        if normal := _NORMAL.fullmatch(clause):
+            if (denied := self._by_normal(normal)) is not None:
+                return denied
+        clause = self._in_its_words(clause)
         words = _WORD.findall(clause)
         if not self.keys or {"not", "excluded", "ruled", "confirm", "verify"} & set(words) > {"not"}:
             return None
@@ -295,21 +473,45 @@ class YesNo:
         wanted = self.keys[1:] if stands_in else self.keys
         return YES if set(wanted) <= set(stems) else None
 
+    def _as_field(self, text: str) -> set[str]:
+        """What a line of a form says: "Pleural effusion: absent"."""
+        said = set()
+        for found in _FIELD.finditer(text.casefold()):
+            words = {_stem(word) for word in _WORD.findall(found["name"]) if word not in _STOP}
+            if words and words == set(self.keys) and not self.negated:
+                said.add(NO if found["no"] else YES)
+        return said
+
+    def _by_normal(self, normal: re.Match[str]) -> str | None:
+        """A no to a question about a finding, where what it would be a finding of is called normal."""
+        if not self.exists or not (self.head in _FINDINGS or _FINDING_ENDING.search(self.head)):
+            return None
+        of = {_stem(word) for word in _WORD.findall(normal["of"])}
+        whole = bool(of) and of <= _PICTURES
+        return NO if whole or of & set(self.keys) or ("lung" in of and self.head in _OF_LUNGS) else None
+
+    def _in_its_words(self, clause: str) -> str:
+        """A clause that says normal or abnormal, with the one that was asked about."""
+        if "normal" in self.keys:
+            return _ABNORMAL.sub("not normal", clause).replace("unremarkable", "normal")
+        return clause
+
     def _denied(self, words: Sequence[str], stems: Sequence[str]) -> bool:
+        first = stems.index(self.head) if self.head in stems else len(stems)
         for at, word in enumerate(words):
-            after, before = stems[at + 1 : at + 7], stems[:at]
+            after, told = stems[at + 1 : at + 7], first < at
             if word in _NOUN_DENIED and (self.head in after or self.keys[0] in after[:3]):
                 return True
             if word == "free" and words[at + 1 : at + 2] in (["of"], ["from"]) and self.head in after[:4]:
                 return True
-            if word in _GONE and self.head in before:
+            if word in _GONE and told:
                 return True
             if word == "not":
                 if self.head in after or (
                     words[at + 1 : at + 2] and len(self.keys) > 1 and set(self.keys[1:]) <= set(after)
                 ):
                     return True
-                if self.head in before and _SEEN & set(words[at + 1 : at + 3]):
+                if told and _SEEN & set(words[at + 1 : at + 3]):
                     return True
         return False
 

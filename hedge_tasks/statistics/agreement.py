@@ -14,12 +14,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from hedge_tasks.errors import unknown
-from hedge_tasks.statistics.base import FloatArray, IntArray, Interval, check_confidence, check_resamples, codes_of
+from hedge_tasks.numbers import Number
+from hedge_tasks.statistics.base import FloatArray, IntArray, check_confidence, check_resamples, codes_of
 from hedge_tasks.statistics.resampling import canonical_units, percentile_interval, unit_counts
 
 Ratings = Sequence[Sequence[Hashable]]
@@ -28,26 +30,17 @@ WEIGHTS = ("linear", "quadratic")
 
 
 @dataclass(frozen=True)
-class Agreement:
-    """An agreement statistic with its uncertainty.
+class Agreement(Number):
+    """An agreement statistic, at most 1, with its bootstrap error and percentile interval.
 
     Attributes:
-        value: The statistic, at most 1; `None` if undefined.
-        stderr: Bootstrap standard error.
-        n: Number of items that count.
-        n_raters: Number of judges.
-        reason: Why `value`, or `stderr` and `interval`, are `None`; `None` if nothing is missing.
-        interval: Percentile bootstrap interval.
-        method: Name of the statistic, and how the interval was made.
+        n_raters: number of judges.
     """
 
-    value: float | None
-    stderr: float | None
-    n: int
-    n_raters: int
-    reason: str | None = None
-    interval: Interval | None = None
-    method: str | None = None
+    n_raters: int = 0
+
+    def to_dict(self) -> dict[str, Any]:
+        return {**super().to_dict(), "n_raters": self.n_raters}
 
 
 @dataclass(frozen=True)
@@ -293,21 +286,22 @@ class _Table:
         check_confidence(level)
         if not self.n:
             who = "all judges" if self.at_least > 2 else "two judges"
-            return Agreement(None, None, 0, self.n_raters, f"no item is rated by {who}")
+            return Agreement.undefined(f"no item is rated by {who}", n_raters=self.n_raters)
+        about: dict[str, Any] = {"n": self.n, "n_raters": self.n_raters}
         here = np.bincount(self.pattern, minlength=len(self.patterns)).astype(float)[None]
         value = float(statistic(self, here)[0])
         if np.isnan(value):
-            return Agreement(None, None, self.n, self.n_raters, "all ratings are the same: chance would agree as well")
+            return Agreement.undefined("all ratings are the same: chance would agree as well", **about)
         value = value if of_library is None else of_library(self)
         values = np.concatenate([statistic(self, times) for times in self._resamples(n_resamples, seed)])
         values = values[~np.isnan(values)]
         if len(values) < 2 or np.ptp(values) < 1e-12:
             reason = "no standard error: it is the same in every resample"
-            return Agreement(value, None, self.n, self.n_raters, reason)
+            return Agreement(value, reason=reason, **about)
         kind = "item" if self.groups is None else "group"
         method = f"{name}; {kind} bootstrap ({n_resamples} resamples), percentile interval"
         stderr, interval = float(values.std(ddof=1)), percentile_interval(values, level)
-        return Agreement(value, stderr, self.n, self.n_raters, None, interval, method)
+        return Agreement(value, stderr, interval, method=method, **about)
 
     def _resamples(self, n_resamples: int, seed: int) -> list[FloatArray]:
         """How often each pattern occurs, in blocks of shape `(resamples, patterns)`."""

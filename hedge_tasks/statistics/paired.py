@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from hedge_tasks.errors import unknown
+from hedge_tasks.numbers import Number
 from hedge_tasks.statistics.base import (
     BoolArray,
     FloatArray,
@@ -62,6 +63,11 @@ class Comparison:
     n: int
     method: str
     reason: str | None = None
+
+    @property
+    def number(self) -> Number:
+        """The difference, with its uncertainty."""
+        return Number(self.difference, self.stderr, self.interval, self.n, reason=self.reason, method=self.method)
 
 
 @dataclass(frozen=True)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -38,6 +39,9 @@ class StratifiedAuroc(Number):
 
     strata: Mapping[Hashable, Number] = field(default_factory=dict)
     n_pairs: int = 0
+
+    def to_dict(self) -> dict[str, Any]:
+        return {**super().to_dict(), "n_pairs": self.n_pairs}
 
 
 def stratified_auroc(

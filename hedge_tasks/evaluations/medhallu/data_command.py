@@ -5,14 +5,13 @@ from __future__ import annotations
 import argparse
 import json
 from pathlib import Path
-from typing import Any
 
-from hedge_tasks.io.commands import command, show, table
+from hedge_tasks.io.commands import Parser, command, show, table
 
 _SHOWN = 5
 
 
-def add(commands: Any) -> None:
+def add(commands: Parser) -> None:
     parser = command(
         commands, "medhallu", _make, "make MedHallu's MeSH groups or its official prompts from your own copies"
     )

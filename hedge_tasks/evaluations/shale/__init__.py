@@ -6,10 +6,10 @@
     making        its construction
     judge         whether that is the right one
     blind         the second stage of the multimodal gain
-    metrics       the rows of the paper's tables
+    measures      the rows of the paper's tables
     task          the lmms-eval tasks
     published     the paper's tables
-    tables        the same out of finished runs, which `hedge shale` (command) shows
+    tables        the same out of finished runs, which `hedge paper shale` (command) shows
     correlation   the same models on other benchmarks
     data_command  `hedge data shale`
     make_command  `hedge make shale`
@@ -23,11 +23,12 @@ EVALUATION = Evaluation(
     "shale",
     own_folder("hedge_shale"),
     judges={"shale": "hedge_tasks.evaluations.shale.judge:ShaleJudge"},
-    metrics=("hedge_tasks.evaluations.shale.metrics:METRICS",),
-    suite=("hedge_tasks.evaluations.shale.suite_metrics:SUITE",),
+    measures=("hedge_tasks.evaluations.shale.measures:MEASURES",),
     second_stages={"shale_blind": "hedge_tasks.evaluations.shale.blind:without_image"},
-    data=("hedge_tasks.evaluations.shale.data_command:add",),
-    makings=("hedge_tasks.making.shale.command:add",),
-    commands=("hedge_tasks.evaluations.shale.command:add",),
+    commands={
+        "data": ("hedge_tasks.evaluations.shale.data_command:add",),
+        "make": ("hedge_tasks.making.shale.command:add",),
+        "paper": ("hedge_tasks.evaluations.shale.command:add",),
+    },
 )
 """What it brings to the rooms below."""

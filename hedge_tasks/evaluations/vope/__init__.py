@@ -10,11 +10,11 @@
     claims      objects as claims, for `hedge claims --unit object --support object`
     relevance   how well absent objects fit the scene (section 3.4), and the weighted kappa of two judges
     rechecks    the second stage: a question for every object of a story
-    metrics     the rows of the paper's tables, with intervals by image
+    measures    the rows of the paper's tables, with intervals by image
     task        the lmms-eval task
     published   the paper's tables
-    tables      what `hedge vope` (command) shows; `hedge data vope` is in data_command
-    attention   attention to the image while an object is said (section 4.6), for `hedge vope-attention`
+    tables      what `hedge paper vope` (command) shows; `hedge data vope` is in data_command
+    attention   attention to the image while an object is said (section 4.6), for `hedge detectors vope-attention`
 
 Importing this package loads none of them.
 """
@@ -25,12 +25,14 @@ EVALUATION = Evaluation(
     "vope",
     own_folder("hedge_vope"),
     judges={"vope": "hedge_tasks.evaluations.vope.judge:VopeJudge"},
-    metrics=("hedge_tasks.evaluations.vope.metrics:METRICS", "hedge_tasks.evaluations.vope.relevance:METRICS"),
-    suite=("hedge_tasks.evaluations.vope.suite_metrics:SUITE",),
+    measures=("hedge_tasks.evaluations.vope.measures:MEASURES", "hedge_tasks.evaluations.vope.relevance:MEASURES"),
     decompositions={"object": "hedge_tasks.evaluations.vope.claims:ObjectDecomposition"},
     entailments={"object": "hedge_tasks.evaluations.vope.claims:ObjectEntailment"},
     second_stages={"vope_rechecks": "hedge_tasks.evaluations.vope.rechecks:rechecks"},
-    data=("hedge_tasks.evaluations.vope.data_command:add",),
-    commands=("hedge_tasks.evaluations.vope.command:add", "hedge_tasks.evaluations.vope.attention_command:add"),
+    commands={
+        "data": ("hedge_tasks.evaluations.vope.data_command:add",),
+        "paper": ("hedge_tasks.evaluations.vope.command:add",),
+        "detectors": ("hedge_tasks.evaluations.vope.attention_command:add",),
+    },
 )
 """What it brings to the rooms below."""

@@ -9,7 +9,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from hedge_tasks.io.commands import command, number, show, table
+from hedge_tasks.io.commands import Parser, command, number, show, table
 
 if TYPE_CHECKING:
     from hedge_tasks.evaluations.vope.attention import AttendedObject, AttentionNumbers, Token
@@ -23,7 +23,7 @@ _CLAIMS = {
 }
 
 
-def add(commands: Any) -> None:
+def add(commands: Parser) -> None:
     text = "attention to the image while an object is said (VOPE section 4.6, experimental); needs model and data"
     parser = command(commands, "vope-attention", _run, text)
     parser.add_argument("run", type=Path, metavar="RUN", help="output folder of lmms-eval, or a run file")
@@ -38,7 +38,7 @@ def _run(arguments: argparse.Namespace) -> int:
     from hedge_tasks.errors import ConfigError, DataError
     from hedge_tasks.evaluations.vope.attention import attended, kinds_of, numbers_of
     from hedge_tasks.io.files import write_whole
-    from hedge_tasks.lmms.plugin import adapter_class
+    from hedge_tasks.models import adapter_class
     from hedge_tasks.runs.run_files import load_run
 
     run = load_run(arguments.run, arguments.task)

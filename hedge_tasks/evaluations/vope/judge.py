@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import math
-from pathlib import Path
+from collections.abc import Sequence
 from typing import Any, ClassVar
 
 from hedge_tasks.adjudication.base import Case, Judge, Verdict, build_judge
-from hedge_tasks.adjudication.config import Spec, check_judge, keep_labels, parse_spec
+from hedge_tasks.adjudication.config import Spec, parse_spec
 from hedge_tasks.adjudication.reply_judge import ReplyJudge
 from hedge_tasks.errors import ConfigError, DataError, unknown
 from hedge_tasks.evaluations.vope.presence import EXACT, check_presence, word_vectors
@@ -53,7 +53,7 @@ class VopeJudge(ReplyJudge):
     """
 
     name = "vope"
-    version = "3"
+    version = "4"
     prompts: ClassVar[tuple[str, ...]] = ("reply_yes_no",)
     of_documents: ClassVar[bool] = False
 
@@ -80,17 +80,14 @@ class VopeJudge(ReplyJudge):
         model = {} if self.presence_model is None else {"presence_model": self.presence_model}
         return {**super().settings(), **own, **model, "relevance": [judge.settings() for judge in self.relevance]}
 
-    def keep_labels(self, folder: Path | None) -> None:
-        super().keep_labels(folder)
-        for judge in self.relevance:
-            keep_labels(judge, folder)
+    @property
+    def parts(self) -> Sequence[Judge]:
+        return [*super().parts, *self.relevance]
 
     def check(self, cases_have_images: bool = True) -> None:
+        """Raises ConfigError where what likeness is measured with is not there."""
         if self.presence != EXACT:
             word_vectors(self.presence, self.presence_model)
-        super().check(cases_have_images)
-        for judge in self.relevance:
-            check_judge(judge, cases_have_images)
 
     def reading(self, parsing: str, case: Case) -> Reading:
         if parsing == HEDGE:
@@ -105,10 +102,10 @@ class VopeJudge(ReplyJudge):
 
     def _verdict(self, parsing: str, truth: str, read: Reading) -> Verdict:
         who = (f"{self.name}:{parsing}", self.version)
-        if read.value is None:
-            return Verdict(None, str(read), *who)
+        if read.value is None or read.soft:
+            return Verdict(None, f"unconfirmed: {read}" if read.soft else str(read), *who, basis=read.basis)
         kind = SETS[truth == "yes", read.value == "yes"]
-        return Verdict(int(kind in HALLUCINATED), f"the model says {read}", *who, kind)
+        return Verdict(int(kind in HALLUCINATED), f"the model says {read}", *who, kind, basis=read.basis)
 
 
 def _temperature(value: object) -> float | None:

@@ -1,0 +1,39 @@
+"""Progress of what takes long, with the time that is left: on a terminal, or where somebody asks for it."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from tqdm import tqdm
+
+_DELAY_S = 2.0
+"""What is done sooner shows nothing."""
+
+_asked_for = False
+
+
+def show_progress() -> None:
+    """Show progress also where the standard error is no terminal."""
+    global _asked_for
+    _asked_for = True
+
+
+def progress(
+    steps: Iterable[Any] | None = None, *, total: int | None = None, name: str, unit: str = "step", hidden: bool = False
+) -> tqdm[Any]:
+    """Return a progress bar on the standard error, to be iterated or, as a context, updated.
+
+    Args:
+        steps: what is gone through; None for `update()` by hand.
+        total: number of steps, where `steps` does not tell.
+        name: of the work, such as "Scoring".
+        unit: name of one step.
+        hidden: whether another process shows it.
+    """
+    from tqdm import tqdm
+
+    off = hidden or not (_asked_for or sys.stderr.isatty())
+    return tqdm(steps, total=total, desc=name, unit=unit, delay=_DELAY_S, leave=False, disable=off)
