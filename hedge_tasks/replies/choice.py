@@ -25,7 +25,7 @@ import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any, NamedTuple, Protocol
+from typing import Any, ClassVar, NamedTuple, Protocol
 
 from hedge_tasks.replies.json_objects import Twice, objects_in, whole_object
 from hedge_tasks.replies.reading import (
@@ -70,7 +70,7 @@ class Choices(Protocol):
         says_no: whether "no" is an answer; where it is none, "C ... no, A" takes an answer back.
     """
 
-    says_no: bool
+    says_no: ClassVar[bool]
 
     def at(self, text: str) -> Found | None:
         """The answer that a text begins with."""

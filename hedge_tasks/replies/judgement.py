@@ -35,8 +35,9 @@ _LONGEST_REPLY = 200_000
 _LONGEST_JUDGED = 8000
 _LONGEST_REASON = 300
 
-# What takes back the outcome that it follows: `supported ✗`, `supported: false`, `supported = 0`, `"supported"? No`, a line
-# below "not really", and further on in the same clause "supported by nothing". A clause ends where an explanation begins: "hallucinated because nothing ...".
+# What takes back the outcome that it follows: `supported ✗`, `supported: false`, `supported = 0`, `"supported"? No`, a
+# line below "not really", and further on in the same clause "supported by nothing". A clause ends where an explanation
+# begins: "hallucinated because nothing ...".
 _NEGATIVE = r"(?:false|no|not|none|nothing|never|neither|nor|nowhere|nobody|without|hardly|barely|n/a)"
 _DENIED = re.compile(
     rf"""

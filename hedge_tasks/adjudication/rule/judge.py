@@ -8,10 +8,9 @@ and where it is wrong, is measured in this folder's README.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Any, NamedTuple
 
-from hedge_tasks.adjudication.base import HALLUCINATED, NO_ANSWER, SUPPORTED, Case, Verdict
+from hedge_tasks.adjudication.base import HALLUCINATED, NO_ANSWER, SUPPORTED, Case, Judge, Verdict
 from hedge_tasks.adjudication.config import Spec
 from hedge_tasks.adjudication.fallback import Fallback
 from hedge_tasks.adjudication.rule.counts import counted_nouns, single_count, stated_counts
@@ -53,8 +52,8 @@ RULES: dict[str, str] = {
         "nothing: not judged, rather than called false. Such sentences are ignored in longer answers too."
     ),
     "declined": (
-        "The answer declines ('I cannot see the image', 'it is not clear whether') or is about nothing ('© 2016 ...'; a "
-        "date where yes or no was asked for): not judged."
+        "The answer declines ('I cannot see the image', 'it is not clear whether') or is about nothing ('© 2016 ...'; "
+        "a date where yes or no was asked for): not judged."
     ),
     "equal": "Answer and reference are the same words, in any order: supported.",
     "echo": "The answer only repeats words of the question: it claims nothing, not judged.",
@@ -64,9 +63,9 @@ RULES: dict[str, str] = {
         "a short answer contradict each other: hallucinated."
     ),
     "polar": (
-        "The reference is yes or no. The answer is read as every reply is (`hedge_tasks.replies`) and compared. One that "
-        "says neither or both, or that is read only softly (the rest of it may take it back), is not judged, unless the "
-        "model named as `fallback` reads it."
+        "The reference is yes or no. The answer is read as every reply is (`hedge_tasks.replies`) and compared. One "
+        "that says neither or both, or that is read only softly (the rest of it may take it back), is not judged, "
+        "unless the model named as `fallback` reads it."
     ),
     "sentence": (
         "The reference is a negation ('no polyps are present'), longer than a label, or a list of places: a sentence "
@@ -157,17 +156,13 @@ class RuleJudge:
         self.fallback = None if fallback is None else Fallback(fallback, (_PROMPT,))
 
     def settings(self) -> dict[str, Any]:
-        own = {"judge": self.name, "version": self.version}
+        own: dict[str, Any] = {"judge": self.name, "version": self.version}
         own |= {"short_answer": self.short_answer, "short_reference": self.short_reference}
         return own if self.fallback is None else {**own, "fallback": self.fallback.settings()}
 
-    def keep_labels(self, folder: Path | None) -> None:
-        if self.fallback is not None:
-            self.fallback.keep_labels(folder)
-
-    def check(self, cases_have_images: bool = True) -> None:
-        if self.fallback is not None:
-            self.fallback.check()
+    @property
+    def parts(self) -> list[Judge]:
+        return [] if self.fallback is None else self.fallback.parts
 
     def judge(self, cases: Sequence[Case]) -> list[Verdict]:
         found = [self._decide(case) for case in cases]
