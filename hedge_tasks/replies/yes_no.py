@@ -321,6 +321,10 @@ _FIELD = re.compile(
     r"(?m)^\W*(?P<name>[^:\n]{1,60}):\s*(?:(?P<no>no|none|absent|negative|false|not (?:seen|present|visible))"
     r"|yes|present|positive|true|visible)\W*$"
 )
+_THERE_IS = re.compile(r"\w+\W+(?:there (?:is|are)|i (?:can )?see|it shows) (?P<what>[^.,;!?\n]{1,60})", re.IGNORECASE)
+_PRONOUNS = frozenset(
+    ["one", "some", "two", "three", "several", "many", "few", "it", "them", "a", "an", "indeed", "clearly", "at", "least", "more", "than", "in", "on", "the", "image", "picture"]
+)
 _SHOWS = frozenset(["show", "contain", "depict", "include", "reveal", "demonstrate", "display", "feature", "have"])
 _PICTURES = frozenset(
     ["scan", "image", "picture", "study", "examination", "exam", "x-ray", "xray", "film", "radiograph"]
@@ -437,6 +441,10 @@ class YesNo:
     def opposed(self, text: str, value: str) -> bool:
         if self.stated(text) - {value}:
             return True
+        if value == YES and self.exists and (named := _THERE_IS.match(text)):
+            words = {_stem(word) for word in _WORD.findall(named["what"].casefold())}
+            if self.head not in words and words - _PRONOUNS - set(self.keys):
+                return True  # "Yes, there is a cat", of a dog
         begun = (self.at(sentence.lstrip(" \"'(")[:60]) for sentence in _SENTENCE.split(text))
         return any(found is not None and found.value != value for found in begun)
 
