@@ -4,7 +4,8 @@
 
 Without a file: ours, the papers' published code and lmms-eval's parser of MMMU, on the part of the corpus that ours was
 made with and on the part that was held out. Right: the reader's value is the reply's meaning, or both are none.
-Misread: it gives a value that the reply does not mean. `--show` lists what our reader gets wrong, of the first part only.
+Misread: it gives a value that the reply does not mean. `--show` lists what our reader gets wrong, of the first part
+only.
 
 With files: our reader alone on the replies in them, right, wrong and unread by kind and by basis, with exact 95 %
 limits (Clopper and Pearson). A line is a JSON object:

@@ -572,13 +572,13 @@ class Slow:
     identity = {"model": "slow"}
     def free(self):
         pass
-    def replies(self, prepared):
-        for i in range(0, len(prepared), 2):
+    def replies(self, requests):
+        for i in range(0, len(requests), 2):
             time.sleep(0.02)
-            for one in prepared[i : i + 2]:
-                shown = one().messages[-1]["content"][0]["text"]
+            for one in requests[i : i + 2]:
+                shown = one.conversation()[-1]["content"][0]["text"]
                 print(json.loads(shown)["answer_to_judge"].split()[1], flush=True)
-            yield [(j, Reply('{"reason": "", "verdict": "supported"}')) for j in range(i, min(i + 2, len(prepared)))]
+            yield [(j, Reply('{"reason": "", "verdict": "supported"}')) for j in range(i, min(i + 2, len(requests)))]
 
 judge = ModelJudge(Slow(), "hedge")
 keep_labels(judge, Path(sys.argv[1]))

@@ -13,7 +13,7 @@ from hostile import attempt
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hedge_tasks.adjudication.label_files import by_id, read_rows
+from hedge_tasks.adjudication.label_files import by_id, label_rows
 from hedge_tasks.cli import main
 from hedge_tasks.clustering import cluster_by_exact
 from hedge_tasks.data.answer_files import read_answer_sets
@@ -269,9 +269,9 @@ def test_a_table_without_conditions_has_its_baseline_first(tmp_path: Path) -> No
         ("id,text,condition\n1,a,baselin\n", "unknown condition 'baselin', did you mean 'baseline'"),
         ("id,text,condition\n1,a,clean\n", "0 baseline answers, expected one"),
         ("id,text,label\n1,a,1\n1,b,0\n", "x.csv:3: another label than in an earlier row"),
-        ("id,text,label\n1,a,0.5\n1,b,\n", "label: expected a whole number, got 0.5"),
-        ("id,text,label\n1,a,yes\n1,b,\n", "label: expected a number, got 'yes'"),
-        ("id,text,mean_logprob\n1,a,1e999\n1,b,\n", "mean_logprob: expected a finite number"),
+        ("id,text,label\n1,a,0.5\n1,b,\n", "label is '0.5'; expected 1"),
+        ("id,text,label\n1,a,yes\n1,b,\n", "label is 'yes'; expected 1"),
+        ("id,text,mean_logprob\n1,a,1e999\n1,b,\n", "mean_logprob: inf is no log-probability"),
         ("id,text\n1,a,b\n", "expected 2 columns"),
         ("id,id\n1,a\n", "names a column twice"),
     ],
@@ -301,10 +301,10 @@ def test_help_says_which_answer_is_the_baseline(capsys: pytest.CaptureFixture[st
 
 def test_ids_are_trimmed_and_labels_of_pandas_are_labels(tmp_path: Path) -> None:
     file = written(tmp_path, "id,label\n q1 ,1.0\nq2,0.0\nq3,\nq4,nan\n", "labels.csv")
-    labels = by_id(read_rows(file), "id", "label", None)
+    labels = by_id(label_rows(file), "id", "label", None)
     assert {id: label.label for id, label in labels.items()} == {"q1": 1, "q2": 0, "q3": None, "q4": None}
     rows = '{"id": "q1", "label": 1.0}\n{"id": "q2", "label": NaN}'
-    labels = by_id(read_rows(written(tmp_path, rows)), "id", "label", None)
+    labels = by_id(label_rows(written(tmp_path, rows)), "id", "label", None)
     assert [label.label for label in labels.values()] == [1, None]
     assert AnswerSet.read({**LINE, "label": 1.0}).label == 1
     assert AnswerSet.read({**LINE, "label": math.nan}).label is None
@@ -312,7 +312,7 @@ def test_ids_are_trimmed_and_labels_of_pandas_are_labels(tmp_path: Path) -> None
 
 def test_a_key_given_twice_is_refused(tmp_path: Path) -> None:
     with pytest.raises(DataError, match=r"labels.jsonl:2: not valid JSON \(the key 'label' is given twice\)"):
-        read_rows(written(tmp_path, '{"id": 1, "label": 0}\n{"id": 1, "label": 0, "label": 1}', "labels.jsonl"))
+        label_rows(written(tmp_path, '{"id": 1, "label": 0}\n{"id": 1, "label": 0, "label": 1}', "labels.jsonl"))
 
 
 # --- numbers ----------------------------------------------------------------------------------------------------------

@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 import yaml
 from finished_runs import finished_run, suite_run
+from once import programs
 
 from hedge_tasks.cli import main
 from hedge_tasks.errors import DataError
@@ -29,8 +30,8 @@ GIT |= {f"GIT_{who}_{what}": "me@example.org" for who in ("AUTHOR", "COMMITTER")
 
 
 def sh(command: str, folder: Path, **environment: str) -> subprocess.CompletedProcess[str]:
-    """As a runner of GitHub runs a step: `bash -e`, with pipefail. `hedge` and `python` are those of this test."""
-    path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
+    """As a runner of GitHub runs a step: `bash -e`, with pipefail. `hedge` and `python` are forks."""
+    path = f"{programs()}{os.pathsep}{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
     given = {**os.environ, **GIT, "PATH": path, "PYTHONPATH": os.pathsep.join(sys.path), **environment}
     return subprocess.run(
         ["bash", "--noprofile", "--norc", "-eo", "pipefail", "-c", command],

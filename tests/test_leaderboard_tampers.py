@@ -233,12 +233,12 @@ def test_a_manifest_survives_the_disk_and_a_damaged_one_is_one_error(made: World
     assert manifests_of("another", [tmp_path]) == []
     text = (tmp_path / "m.json").read_text("utf-8")
     for old, new, said in [
-        ('"hedge_manifest": 1', '"hedge_manifest": 9', "no manifest of format 1"),
+        ('"hedge_manifest": 1', '"hedge_manifest": 9', "hedge_manifest: expected 1, got 9"),
         ('"tasks": ["hedge_demo"]', '"tasks": 5', "tasks: expected a list"),
-        ('"path": "org/data"', '"path": null', "data: expected path"),
+        ('"path": "org/data"', '"path": null', r"data\.path: expected a text, got None"),
         ('["q0"', '["q1"', "two documents have one id"),
-        ('["q0"', "[5", r"documents\[0\]: expected an id and four digests"),
-        ('["q0", ', '["q0", 7, ', r"documents\[0\]: expected an id and four digests"),
+        ('["q0"', "[5", r"documents\[0\]\[0\]: expected a text, got 5"),
+        ('["q0", ', '["q0", 7, ', r"documents\[0\]\[1\]: expected a text or nothing, got 7|documents\[0\]"),
     ]:
         assert old in text
         (tmp_path / "m.json").write_text(text.replace(old, new, 1), "utf-8")

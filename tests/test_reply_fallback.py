@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from typing import Any
 
 import pytest
 from openai_server import serve, texts_of
 
-from hedge_tasks.adjudication import Case, build_judge
+from hedge_tasks.adjudication import Case, Verdict, build_judge
 from hedge_tasks.adjudication.fallback import Fallback
 from hedge_tasks.adjudication.outcomes import outcome_of
 from hedge_tasks.adjudication.prompt import load_judge_prompt
 from hedge_tasks.errors import ConfigError
-from hedge_tasks.lmms.metrics import ReadByModelRate
+from hedge_tasks.measures.known import ReadByModelRate
 
 pytestmark = pytest.mark.framework
 
@@ -53,7 +54,7 @@ def test_only_replies_that_say_something_unreadable_are_asked_about(monkeypatch:
     assert [vote.category for vote in verdicts[1].votes] == [None, "factual"], "the rules' own readings stay"
     assert {case["reply"] for case in asked} == {ODD, "A strange text.", SOFT, SOFTLY_OTHER, SOFTLY_NONE}
     assert all(set(case) == {"question", "reply"} for case in asked), "the truth is not shown"
-    metric = ReadByModelRate("read_by_model_rate")
+    metric = ReadByModelRate(name="read_by_model_rate")
     by_model = [metric.record(_Scores(), verdict.to_dict(), {})["value"] for verdict in verdicts]
     assert by_model == [0, 1, 0, 0, 0, 0, 1, 0, 0]
 
@@ -79,6 +80,21 @@ def test_no_sentence_is_read_as_an_outcome_of_the_second_reader(prompt: str) -> 
     assert [reader.read(sentence)[0] for sentence in sentences] == [None] * len(sentences)
     for outcome in reader.outcomes:
         assert reader.read(f"{outcome.key}, as it says so.")[0] == outcome
+
+
+def test_the_model_is_shown_neither_reference_nor_pictures(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whatever its prompt has place for: cases have nothing of what is true."""
+    shown: list[Case] = []
+
+    class Reader:
+        def judge(self, cases: Sequence[Case]) -> list[Verdict]:
+            shown.extend(cases)
+            return [Verdict(None, "", "reader", "1", "none") for _ in cases]
+
+    monkeypatch.setattr("hedge_tasks.adjudication.fallback.build_judge", lambda *_, **__: Reader())
+    judge = build_judge("medhallu", fallback="llm:model=a")
+    judge.judge([Case("0", "q", "1", ODD, images=lambda: ["picture"])])
+    assert [(case.question, case.answer, case.reference, case.images) for case in shown] == [("q", ODD, "", None)]
 
 
 class _Scores(dict[str, float]):

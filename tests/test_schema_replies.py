@@ -33,8 +33,8 @@ ASKED = [{"role": "user", "content": [{"type": "image", "url": Image.new("RGB", 
 
 
 def ask(writer: LocalModel, seed: int, schema: Any = SCHEMA) -> str:
-    request = Request(ASKED, max_tokens=60, temperature=1.0, schema=schema or {}, seed=seed)
-    reply = writer.reply(lambda: request, threading.Event())
+    request = Request(lambda: ASKED, max_tokens=60, temperature=1.0, schema=schema or {}, seed=seed)
+    reply = writer.reply(request, threading.Event())
     assert isinstance(reply, Reply)
     return reply.text
 

@@ -2,7 +2,6 @@
 
 from hedge_tasks.adjudication.base import NO_ANSWER, Case, Judge, Verdict, build_judge, judge_names, register_judge
 from hedge_tasks.adjudication.config import (
-    account_of,
     check_judge,
     configured_judge,
     judge_from,
@@ -26,7 +25,6 @@ __all__ = [
     "parse_spec",
     "required_judge",
     "keep_labels",
-    "account_of",
     "check_judge",
     "verdict_record",
     "reliability",

@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from hedge_tasks.adjudication.base import Case, Judge, Verdict, build_judge, judge_names
-from hedge_tasks.asking.account import Account, together
 from hedge_tasks.errors import ConfigError, DataError, unknown
 from hedge_tasks.io import options
 from hedge_tasks.io.outside import parse_json
@@ -143,12 +142,6 @@ def check_judge(judge: Judge, cases_have_images: bool = True) -> None:
     for part in parts_of(judge):
         if (check := getattr(part, "check", None)) is not None:
             check(cases_have_images)
-
-
-def account_of(judge: Judge) -> Account | None:
-    """What a judge has asked so far and what it cost; None where it asks no model."""
-    accounts = [part.account for part in parts_of(judge) if isinstance(getattr(part, "account", None), Account)]
-    return together(accounts) if accounts else None
 
 
 def verdict_record(case: Case, verdict: Verdict) -> dict[str, Any]:

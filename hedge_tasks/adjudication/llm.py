@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from typing import Any
 
 from hedge_tasks.adjudication.model_judge import DEFAULT_MODEL, ModelJudge, title
@@ -82,7 +83,9 @@ class LLMJudge(ModelJudge):
 
 
 def _tell_lmms_eval(model: str, prompt_tokens: int, completion_tokens: int) -> None:
-    """It counts the tokens of judges."""
+    """It counts the tokens of judges; outside of an evaluation there is nobody to tell, and importing it takes long."""
+    if "lmms_eval.evaluator" not in sys.modules:
+        return
     from lmms_eval.models.model_utils.usage_metrics import log_usage
 
     cost = {"input_tokens": prompt_tokens, "output_tokens": completion_tokens}

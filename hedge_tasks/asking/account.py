@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterable
 from dataclasses import asdict, dataclass, fields
 from typing import Any
 
@@ -57,16 +56,12 @@ class Account:
         self.stages: dict[str, Counts] = {}
         self._lock = threading.Lock()
 
-    def count(self, stage: str, reply: Reply, *, cached: bool) -> None:
-        """Count a reply."""
-        if cached:
-            return self._add(stage, Counts(cached=1))
-        tokens = (reply.prompt_tokens or 0, reply.completion_tokens or 0)
-        return self._add(stage, Counts(1, 0, 0, 0, *tokens, reply.seconds or 0.0))
-
-    def count_unreadable(self, stage: str) -> None:
-        """Count a reply that was counted before, and is not of the form that was asked for."""
-        self._add(stage, Counts(unreadable=1))
+    def count(self, stage: str, reply: Reply, *, cached: bool, unreadable: bool = False) -> None:
+        """Count a reply, of now or kept from before."""
+        tokens = (
+            (0, 0, 0.0) if cached else (reply.prompt_tokens or 0, reply.completion_tokens or 0, reply.seconds or 0.0)
+        )
+        self._add(stage, Counts(not cached, cached, unreadable, 0, *tokens))
 
     def count_failed(self, stage: str) -> None:
         """Count a request without a reply."""
@@ -94,10 +89,23 @@ class Account:
             self.stages[stage] = self.stages.get(stage, Counts()) + counts
 
 
-def together(accounts: Iterable[Account]) -> Account:
-    """One account of several."""
+def account_of(*askers: object) -> Account:
+    """One account of all that some things have asked: their attribute `account`, and those of their `parts`."""
     whole = Account()
-    for account in accounts:
-        for stage, counts in account.stages.items():
-            whole._add(stage, counts)
+    for asker in askers:
+        own = asker if isinstance(asker, Account) else getattr(asker, "account", None)
+        of_parts = [account_of(part) for part in getattr(asker, "parts", ())]
+        for account in [*([own] if isinstance(own, Account) else []), *of_parts]:
+            for stage, counts in account.stages.items():
+                whole._add(stage, counts)
     return whole
+
+
+def asked(*askers: object) -> tuple[dict[str, Any], list[str]]:
+    """What a command says of its asking: for JSON under `asked`, and as a line; nothing where nothing was asked.
+
+    Args:
+        askers: As for `account_of`.
+    """
+    account = account_of(*askers)
+    return ({"asked": account.to_dict()}, [f"asked: {account}"]) if account.stages else ({}, [])

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import hashlib
 import threading
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field
-from functools import partial
+from itertools import chain
 from typing import Any, Generic, TypeVar
 
 from hedge_tasks.asking.account import Account
@@ -16,6 +16,7 @@ from hedge_tasks.asking.models import Model, ReplyOrFailure, Request
 from hedge_tasks.asking.reading import Unreadable
 from hedge_tasks.asking.template import Template
 from hedge_tasks.errors import HedgeError
+from hedge_tasks.io.progress import progress
 from hedge_tasks.serving.failures import RequestFailed
 
 T = TypeVar("T")
@@ -68,11 +69,11 @@ class Query(Generic[T]):
         )
 
     def request(self, attempt: int) -> Request:
-        """The request of an attempt, from 0. Raises OSError or ValueError where a picture cannot be read."""
+        """The request of an attempt, from 0."""
         limits = dict(self.sampling)
         tokens = self.max_tokens or int(self.prompt.decoding.get("max_tokens", DEFAULT_TOKENS))
         return Request(
-            self.prompt.conversation(self.values, self.images(), again=attempt > 0),
+            lambda: self.prompt.conversation(self.values, self.images(), again=attempt > 0),
             tokens * (2 if attempt else 1),
             limits.pop("temperature", 0.0),
             self.prompt.schema if self.schema is None else self.schema,
@@ -97,13 +98,15 @@ class QueryResult(Generic[T]):
         problem: Why nothing was read.
         failure: Of a request that came to nothing, which says nothing about the question: the next run asks again.
         key: Under which the reply is kept; None where it is not.
+        attempts: How many replies there have been.
     """
 
-    value: T | None
-    reply: Reply | None
+    value: T | None = None
+    reply: Reply | None = None
     problem: str = ""
     failure: RequestFailed | None = None
     key: str | None = None
+    attempts: int = 0
 
 
 class Asker:
@@ -131,100 +134,74 @@ class Asker:
         self.model, self.account, self.log = model, account, log
         self.asks, self.fresh, self.stage = asks, fresh, stage
 
-    def ask(self, question: Query[T], stop: threading.Event) -> QueryResult[T]:
+    def ask(self, query: Query[T], stop: threading.Event) -> QueryResult[T]:
         """One question, now. Threads may call it.
 
         Raises:
             HedgeError: Every other question would fail the same way.
         """
-        found, attempt = self._cached(question)
-        while found is None or (found.value is None and attempt < self.asks):
-            outcome = self.model.reply(partial(question.request, attempt), stop)
-            found = self._taken(question, attempt, outcome)
-            if found.failure is not None:
-                return found
-            attempt += 1
+        found = self._cached(query)
+        while self._open(found) and found.failure is None:
+            outcome = self.model.reply(query.request(found.attempts), stop)
+            found = self._taken(query, outcome, found.attempts)
         return found
 
-    def ask_all(self, questions: Sequence[Query[T]]) -> list[QueryResult[T]]:
+    def ask_all(self, queries: Sequence[Query[T]]) -> list[QueryResult[T]]:
         """Many questions, as many at once as the model takes; equal ones once. A request that failed is made again.
 
         Raises:
             HedgeError: The model is gone, refuses everything, or answered nothing at all.
         """
-        places: dict[str, list[int]] = {}
-        for i, question in enumerate(questions):
-            places.setdefault(question.key(self.model, 0) or f"place {i}", []).append(i)
-        distinct = [questions[of[0]] for of in places.values()]
-        found: dict[int, QueryResult[T]] = {}
-        attempts: dict[int, int] = {}
-        for i, question in enumerate(distinct):
-            cached, attempts[i] = self._cached(question)
-            if cached is not None:
-                found[i] = cached
+        first: dict[str, int] = {}
+        places = [first.setdefault(q.key(self.model, 0) or f"place {i}", i) for i, q in enumerate(queries)]
+        found = {i: self._cached(queries[i]) for i in first.values()}
         for _ in range(self.asks):
-            left = [i for i in attempts if attempts[i] < self.asks and (i not in found or found[i].value is None)]
-            for i, answered in self._round(distinct, left, attempts):
-                found[i] = answered
-                attempts[i] += answered.failure is None
+            if not (left := [i for i, one in found.items() if self._open(one)]):
+                break
+            requests = [queries[i].request(found[i].attempts) for i in left]
+            bar = progress(total=len(left), name=f"Asking {self.model.name}", unit="question")
+            with bar, closing(self.model.replies(requests)) as batches:
+                for at, outcome in chain.from_iterable(batches):
+                    found[left[at]] = self._taken(queries[left[at]], outcome, found[left[at]].attempts)
+                    bar.update()
         failed = [one for one in found.values() if one.failure is not None]
-        if failed and len(failed) == len(distinct):
+        if failed and len(failed) == len(found):
             raise HedgeError(f"{self.model.who} answered none of {len(failed)} requests; one: {failed[0].problem}")
-        of_place = {i: found[number] for number, of in enumerate(places.values()) for i in of}
-        return [of_place[i] for i in range(len(questions))]
+        return [found[i] for i in places]
 
-    def _round(
-        self, questions: Sequence[Query[T]], left: Sequence[int], attempts: Mapping[int, int]
-    ) -> Iterator[tuple[int, QueryResult[T]]]:
-        if not left:
-            return
-        prepared = [partial(questions[i].request, attempts[i]) for i in left]
-        with closing(self.model.replies(prepared)) as batches:
-            for batch in batches:
-                for at, outcome in batch:
-                    i = left[at]
-                    yield i, self._taken(questions[i], attempts[i], outcome)
+    def _open(self, found: QueryResult[T]) -> bool:
+        return found.value is None and found.attempts < self.asks
 
-    def _cached(self, question: Query[T]) -> tuple[QueryResult[T] | None, int]:
-        """What is kept of a question, and the attempt to go on with."""
-        found = None
-        for attempt in range(self.asks if self.log is not None else 0):
-            key = question.key(self.model, attempt)
-            kept = self.log.get(key) if self.log is not None and key is not None else None
-            if kept is None:
-                return found, attempt
-            read = self._read(question, kept.reply, key)
-            if read.value is None and self.fresh:
-                return None, attempt
-            self._count(read, kept.reply, cached=True)
-            found = read
-            if read.value is not None:
-                return read, attempt
-        return found, self.asks if found is not None else 0
+    def _cached(self, query: Query[T]) -> QueryResult[T]:
+        """As far as kept replies go."""
+        found = QueryResult[T]()
+        while self.log is not None and self._open(found):
+            key = query.key(self.model, found.attempts)
+            kept = None if key is None else self.log.get(key)
+            if kept is None or (self.fresh and kept.about.get("unread")):
+                break
+            found = self._read(query, kept.reply, found.attempts, cached=True)
+        return found
 
-    def _taken(self, question: Query[T], attempt: int, outcome: ReplyOrFailure) -> QueryResult[T]:
+    def _taken(self, query: Query[T], outcome: ReplyOrFailure, attempt: int) -> QueryResult[T]:
         """A reply of now, read, counted and kept."""
         if isinstance(outcome, RequestFailed):
             self.account.count_failed(self.stage)
             refused = "the server refused: " if outcome.kind == "refused" else ""
-            return QueryResult(None, None, f"{refused}{outcome}", outcome)
-        key = question.key(self.model, attempt) if self.log is not None else None
-        read = self._read(question, outcome, key)
-        self._count(read, outcome, cached=False)
-        if self.log is not None and key is not None:
-            unread = {"unread": True} if read.value is None else {}
-            told = {"stage": self.stage, "model": self.model.name, "prompt": question.prompt.id, **unread}
-            told |= question.about(read.value)
-            self.log.add([(key, outcome, told)])
-        return read
+            return QueryResult(problem=f"{refused}{outcome}", failure=outcome, attempts=attempt)
+        found = self._read(query, outcome, attempt, cached=False)
+        if self.log is not None and found.key is not None:
+            about = {"stage": self.stage, "model": self.model.name, "prompt": query.prompt.id}
+            unread = {"unread": True} if found.value is None else {}
+            self.log.add([(found.key, outcome, {**about, **unread, **query.about(found.value)})])
+        return found
 
-    def _read(self, question: Query[T], reply: Reply, key: str | None) -> QueryResult[T]:
+    def _read(self, query: Query[T], reply: Reply, attempt: int, *, cached: bool) -> QueryResult[T]:
+        value, problem = None, ""
         try:
-            return QueryResult(question.read(reply), reply, key=key)
+            value = query.read(reply)
         except Unreadable as error:
-            return QueryResult(None, reply, reply.problem or str(error), key=key)
-
-    def _count(self, read: QueryResult[T], reply: Reply, *, cached: bool) -> None:
-        self.account.count(self.stage, reply, cached=cached)
-        if read.value is None:
-            self.account.count_unreadable(self.stage)
+            problem = reply.problem or str(error)
+        self.account.count(self.stage, reply, cached=cached, unreadable=value is None)
+        key = None if self.log is None else query.key(self.model, attempt)
+        return QueryResult(value, reply, problem, None, key, attempt + 1)

@@ -5,8 +5,9 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable, Generator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
+from itertools import groupby, islice
 from typing import TYPE_CHECKING, Any, Protocol
 
 from hedge_tasks.asking.log import Reply
@@ -31,7 +32,8 @@ class Request:
     """One conversation and how it is to go on.
 
     Attributes:
-        messages: In lmms-eval's form.
+        conversation: Makes the messages, in lmms-eval's form. Raises OSError or ValueError where a picture
+            cannot be loaded.
         max_tokens: Of the reply of a model that does not think first.
         temperature: 0 is greedy.
         schema: JSON schema of the reply, for models that keep to one; empty for none.
@@ -39,16 +41,12 @@ class Request:
         seed: None leaves it to the model.
     """
 
-    messages: Sequence[Mapping[str, Any]]
+    conversation: Callable[[], Sequence[Mapping[str, Any]]]
     max_tokens: int
     temperature: float = 0.0
     schema: Mapping[str, Any] = field(default_factory=dict)
     limits: Mapping[str, float] = field(default_factory=dict)
     seed: int | None = None
-
-
-Prepared = Callable[[], Request]
-"""Puts a request together, which may load pictures. Raises OSError or ValueError for one that cannot be read."""
 
 
 class Model(Protocol):
@@ -66,7 +64,7 @@ class Model(Protocol):
     @property
     def identity(self) -> Mapping[str, Any]: ...
 
-    def reply(self, prepared: Prepared, stop: threading.Event) -> ReplyOrFailure:
+    def reply(self, request: Request, stop: threading.Event) -> ReplyOrFailure:
         """One reply, or why there is none. Threads may call it.
 
         Args:
@@ -76,7 +74,7 @@ class Model(Protocol):
             HedgeError: Every other request would fail the same way.
         """
 
-    def replies(self, prepared: Sequence[Prepared]) -> Generator[list[tuple[int, ReplyOrFailure]], None, None]:
+    def replies(self, requests: Sequence[Request]) -> Generator[list[tuple[int, ReplyOrFailure]], None, None]:
         """Outcomes as they come, each with the position of its request. Closing it stops the asking.
 
         Raises:
@@ -146,12 +144,11 @@ class ServedModel:
     def free(self) -> None:
         """Nothing is loaded."""
 
-    def reply(self, prepared: Prepared, stop: threading.Event) -> ReplyOrFailure:
+    def reply(self, request: Request, stop: threading.Event) -> ReplyOrFailure:
         from hedge_tasks.serving.messages import to_openai
 
         try:
-            request = prepared()
-            messages = to_openai(request.messages)
+            messages = to_openai(request.conversation())
         except (OSError, ValueError) as error:
             return RequestFailed(f"its images cannot be read ({error})", "unsent")
         began = time.monotonic()
@@ -162,15 +159,15 @@ class ServedModel:
         tokens = (None, None) if found.usage is None else (found.usage.prompt_tokens, found.usage.completion_tokens)
         if self._on_usage is not None and found.usage is not None:
             self._on_usage(self.name, found.usage.prompt_tokens, found.usage.completion_tokens)
-        return Reply(found.text, found.finish, found.model, *tokens, seconds)
+        return Reply(found.text, found.finish, found.model, tokens[0], tokens[1], seconds)
 
-    def replies(self, prepared: Sequence[Prepared]) -> Generator[list[tuple[int, ReplyOrFailure]], None, None]:
+    def replies(self, requests: Sequence[Request]) -> Generator[list[tuple[int, ReplyOrFailure]], None, None]:
         def call(position: int, stop: threading.Event) -> ReplyOrFailure:
-            return self.reply(prepared[position], stop)
+            return self.reply(requests[position], stop)
 
         _ = self._server  # a key that is not there is no failure of a thread
         try:
-            yield from ask_each(call, len(prepared), min(self.concurrency, len(prepared)), unreachable=unreachable)
+            yield from ask_each(call, len(requests), min(self.concurrency, len(requests)), unreachable=_unreachable)
         except ServerGone as gone:
             raise HedgeError(
                 f"{self.who} is gone: {gone.in_vain} requests in a row failed, the last one with: {gone.last}. "
@@ -185,7 +182,11 @@ class ServedModel:
         return connect(self.name, who=self.who, **self._where)  # type: ignore[arg-type]
 
     def _settings(self, request: Request) -> dict[str, Any]:
-        settings = {"temperature": request.temperature, "max_tokens": request.max_tokens, **request.limits}
+        settings: dict[str, Any] = {
+            "temperature": request.temperature,
+            "max_tokens": request.max_tokens,
+            **request.limits,
+        }
         if request.seed is not None:
             settings["seed"] = request.seed
         if request.schema:
@@ -231,16 +232,18 @@ class LocalModel:
     def identity(self) -> Mapping[str, Any]:
         return self._identity()
 
-    def reply(self, prepared: Prepared, stop: threading.Event) -> ReplyOrFailure:
-        with self._lock:
-            [outcome] = self._batch([prepared])
+    def reply(self, request: Request, stop: threading.Event) -> ReplyOrFailure:
+        [[(_, outcome)]] = self.replies([request])
         return outcome
 
-    def replies(self, prepared: Sequence[Prepared]) -> Generator[list[tuple[int, ReplyOrFailure]], None, None]:
-        for start in range(0, len(prepared), self._batch_size):
-            with self._lock:
-                outcomes = self._batch(prepared[start : start + self._batch_size])
-            yield list(enumerate(outcomes, start))
+    def replies(self, requests: Sequence[Request]) -> Generator[list[tuple[int, ReplyOrFailure]], None, None]:
+        # Of one batch all are asked alike, but for their seeds.
+        alike = groupby(enumerate(requests), lambda one: replace(one[1], conversation=tuple, seed=None))
+        for settings, group in alike:
+            while batch := list(islice(group, self._batch_size)):
+                with self._lock:
+                    outcomes = self._batch(settings, [request for _, request in batch])
+                yield [(i, outcome) for (i, _), outcome in zip(batch, outcomes, strict=True)]
 
     def check(self) -> None:
         """Nothing is known of a model before it is loaded."""
@@ -250,54 +253,44 @@ class LocalModel:
             self._loaded.clean()
             self._loaded = None
 
-    def _batch(self, prepared: Sequence[Prepared]) -> list[ReplyOrFailure]:
+    def _batch(self, settings: Request, requests: Sequence[Request]) -> list[ReplyOrFailure]:
         adapter = self._loaded = self._loaded or self._load()
-        outcomes: list[Any] = [self._put_together(one) for one in prepared]
-        places = [i for i, one in enumerate(outcomes) if isinstance(one, Request)]
-        # All of a batch are asked alike, but for their seeds.
-        asked = [outcomes[i] for i in places]
-        if asked:
-            began = time.monotonic()
-            answers = self._answers(adapter, asked)
-            seconds = round((time.monotonic() - began) / len(asked), 3)
-            for i, answer in zip(places, answers, strict=True):
-                outcomes[i] = (
-                    answer
-                    if isinstance(answer, RequestFailed)
-                    else Reply(answer.text.strip(), answer.finish, self.name, None, _written(answer), seconds)
-                )
-        return outcomes
+        turns = [self._turns(adapter, request) for request in requests]
+        shown = [one for one in turns if not isinstance(one, RequestFailed)]
+        seeds = [r.seed for r, one in zip(requests, turns, strict=True) if not isinstance(one, RequestFailed)]
+        began = time.monotonic()
+        answers = iter(self._answers(adapter, settings, shown, seeds) if shown else [])
+        seconds = round((time.monotonic() - began) / max(1, len(shown)), 3)
+        outcomes = [one if isinstance(one, RequestFailed) else next(answers) for one in turns]
+        return [
+            one
+            if isinstance(one, RequestFailed)
+            else Reply(one.text.strip(), one.finish, self.name, None, _written(one), seconds)
+            for one in outcomes
+        ]
 
-    def _answers(self, adapter: Any, asked: Sequence[Request]) -> list[Any]:
-        first = asked[0]
-        settings: dict[str, Any] = {"temperature": first.temperature, "max_new_tokens": first.max_tokens}
-        if all(request.seed is not None for request in asked):
-            settings["seeds"] = [request.seed for request in asked]
-        if self._keeps and first.schema and getattr(adapter, "keeps_schemas", False):
-            settings["schema"] = first.schema
+    def _answers(self, adapter: Any, settings: Request, shown: Sequence[Any], seeds: Sequence[Any]) -> list[Any]:
+        more: dict[str, Any] = {} if None in seeds else {"seeds": list(seeds)}
+        if self._keeps and settings.schema and getattr(adapter, "keeps_schemas", False):
+            more["schema"] = settings.schema
         # No top_p: the adapters sample from the model itself.
-        conversations = [_in_parts(request.messages) for request in asked]
-        if self._thinking is False and "enable_thinking" in (getattr(adapter, "chat_template", None) or ""):
-            for turns in conversations:
-                turns[-1]["content"].append({"type": "text", "text": "/no_think"})
+        more |= {"temperature": settings.temperature, "max_new_tokens": settings.max_tokens}
         try:
-            return list(adapter.answer_conversations(conversations, **settings))
+            return list(adapter.answer_conversations(list(shown), **more))
         except DrawsFailed as failure:
-            return [RequestFailed(str(failure), "refused")] * len(asked)
+            return [RequestFailed(str(failure), "refused")] * len(shown)
 
-    def _put_together(self, prepared: Prepared) -> Request | RequestFailed:
+    def _turns(self, adapter: Any, request: Request) -> list[dict[str, Any]] | RequestFailed:
         try:
-            request = prepared()
-            for turn in request.messages:
-                for part in turn["content"] if isinstance(turn["content"], list) else ():
-                    if part["type"] == "image":
-                        part["url"] = _opened(part["url"])
+            turns = [{**turn, "content": _parts(turn["content"])} for turn in request.conversation()]
         except (OSError, ValueError) as error:
             return RequestFailed(f"its images cannot be read ({error})", "unsent")
-        return request
+        if self._thinking is False and "enable_thinking" in (getattr(adapter, "chat_template", None) or ""):
+            turns[-1]["content"].append({"type": "text", "text": "/no_think"})
+        return turns
 
 
-def unreachable(outcome: ReplyOrFailure) -> bool:
+def _unreachable(outcome: ReplyOrFailure) -> bool:
     """Whether nobody answered."""
     return isinstance(outcome, RequestFailed) and outcome.unreachable
 
@@ -341,20 +334,20 @@ def model_from(spec: str) -> Model:
     return model
 
 
-def _in_parts(messages: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
-    return [
-        {**turn, "content": [{"type": "text", "text": content}] if isinstance(content, str) else list(content)}
-        for turn in messages
-        for content in (turn["content"],)
-    ]
-
-
-def _opened(image: Any) -> Any:
+def _parts(content: Any) -> list[dict[str, Any]]:
+    """The content of a turn as parts, its pictures opened."""
     from PIL import Image
 
     from hedge_tasks.data.pictures import to_rgb8
 
-    return to_rgb8(image if isinstance(image, Image.Image) else Image.open(image))
+    if isinstance(content, str):
+        return [{"type": "text", "text": content}]
+    found = [dict(part) for part in content]
+    for part in found:
+        if part["type"] == "image":
+            image = part["url"]
+            part["url"] = to_rgb8(image if isinstance(image, Image.Image) else Image.open(image))
+    return found
 
 
 def _written(answer: Answer) -> int | None:

@@ -85,7 +85,7 @@ def read_spans(value: object, text: str, where: str = "") -> tuple[LabelledSpan,
         at = f"{where}[{i}]"
         span = _Span.read(fields, at)
         start, end = _place(span, text, found[-1].end if found else 0, at)
-        label = None if span.label == SILENT else span.label
+        label = span.label if isinstance(span.label, int) else None
         found.append(LabelledSpan(start, end, label, span.label == SILENT, span.severity, span.correction))
     return tuple(found)
 

@@ -28,6 +28,7 @@ LONGEST_TEXT = 1 << 20
 """Characters of a text, where a record says nothing else."""
 
 _MOST_ALTERNATIVES = 20
+_UNKNOWN = ("extra_forbidden", "unexpected_keyword_argument")
 
 T = TypeVar("T")
 
@@ -116,9 +117,9 @@ class Settings(Record):
 def fault(kind: Any, error: ValidationError) -> str:
     """The first thing that is wrong, in one line, with its place such as `documents[3].label`."""
     errors = error.errors(include_url=False)
-    first = next((e for e in errors if e["type"] == "extra_forbidden"), errors[0])
+    first = next((e for e in errors if e["type"] in _UNKNOWN), errors[0])
     path = key_path(kind, first["loc"])
-    if first["type"] == "extra_forbidden":
+    if first["type"] in _UNKNOWN:
         inside = key_path(kind, first["loc"][:-1])
         key = _short(str(first["loc"][-1]))
         return str(unknown(f"key of {inside}" if inside else "key", key, _keys_at(kind, first["loc"][:-1])))
@@ -206,8 +207,12 @@ def _keys_at(kind: Any, loc: Sequence[int | str]) -> list[str]:
     """The valid keys at a place."""
     for part in loc:
         kind = _inner(kind, part) or kind
-    found = next((k for k in _alternatives(kind) if isinstance(k, type) and issubclass(k, BaseModel)), None)
-    return [] if found is None else [f.alias or name for name, f in found.model_fields.items()]
+    for one in _alternatives(kind):
+        if dataclasses.is_dataclass(one):
+            return [field.name for field in dataclasses.fields(one)]
+        if isinstance(one, type) and issubclass(one, BaseModel):
+            return [field.alias or name for name, field in one.model_fields.items()]
+    return []
 
 
 def _inner(kind: Any, part: int | str) -> Any:
@@ -269,11 +274,12 @@ def checked(kind: type[T], value: object, where: str = "") -> T:
         DataError: as `Record.read`.
     """
     try:
-        return _adapter(kind).validate_python(value)
+        found: T = _adapter(typing.cast(Any, kind)).validate_python(value)
     except ValidationError as error:
         raise DataError(_placed(where, fault(kind, error))) from None
+    return found
 
 
 @cache
-def _adapter(kind: type[T]) -> TypeAdapter[T]:
+def _adapter(kind: Any) -> TypeAdapter[Any]:
     return TypeAdapter(kind)

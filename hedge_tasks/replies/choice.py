@@ -198,7 +198,8 @@ _EARLIER = re.compile(r"\b(?:at first|initially|first thought|at first glance)\b
 # What takes an answer back at once: "supported? No", "B is wrong", "1: false", "A is less likely than B".
 _DENIED = re.compile(
     r"""[\s"'`)\].]*(?:
-    (?:[:=?]|-+>)[\s"'(]*(?:false|no|not|none|never|n/a|wrong|incorrect)\b|(?:[:=-]\s*)?✗|\?
+    (?:[:=?]|-+>)[\s"'(]*(?:false|no|not|none|never|n/a|wrong|incorrect)\b
+    |\s*[:=,-]?\s*(?:fals[oae]|falsch|faux|fausse|incorrect[oae]?|errad[oa]|errat[oa]|неверно|неправильно|错误|不对)\b|(?:[:=-]\s*)?✗|\?
     |\s(?:is|are|was|were|would\ be|seems|looks)\ (?:\w+ly\ )?(?:not|n't|wrong|incorrect|false|out|less|unlikely
     |possible|plausible|close|tempting|similar|excluded|eliminated|ruled|improbable|inconsistent)\b
     |(?:isn't|aren't|wasn't|weren't)\b|\s(?:no|nicht|ne|non|não)\s(?:es|está|sono|ist|sind|est|é|è|correct))""",

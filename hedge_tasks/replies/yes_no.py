@@ -16,7 +16,10 @@ from hedge_tasks.replies.text import plain, spelled_out
 YES, NO = "yes", "no"
 
 _END = r"(?=\s*(?:[.,;:!?()\]\"'\n/&|।-]|\Z)"
-_GO_ON = r"|\s+(?:there|it|the|i|he|she|they|we|this|that|these|those|because|since|as|for|and|or|not|indeed|in|please|to)\b)"
+_GO_ON = (
+    r"|\s+(?:there|it|the|i|he|she|they|we|this|that|these|those|because|since|as|for|and|or|not|indeed|in|please|to)"
+    r"\b)"
+)
 
 # Words of other languages count where they stand for themselves, and begin no sentence: "Non è chiaro".
 _FOREIGN_YES = (
@@ -24,8 +27,8 @@ _FOREIGN_YES = (
     " jah taip jā так بله ہاں হ্যাঁ ஆம் ya oo ndiyo ใช่ jawohl"
 )
 _FOREIGN_NO = (
-    "нет не nein いいえ 不是 没有 否 不 não لا كلا नहीं không hayır nie όχι לא nem ne ei ні خیر نه نہیں না இல்லை tidak bukan"
-    " hapana ไม่ ไม่ใช่ 아니요 아니오 아뇨 nee nej nei nu non"
+    "нет не nein いいえ 不是 没有 否 不 não لا كلا नहीं không hayır nie όχι לא nem ne ei ні خیر نه نہیں না இல்லை tidak"
+    " bukan hapana ไม่ ไม่ใช่ 아니요 아니오 아뇨 nee nej nei nu non"
 )
 
 
@@ -323,7 +326,10 @@ _FIELD = re.compile(
 )
 _THERE_IS = re.compile(r"\w+\W+(?:there (?:is|are)|i (?:can )?see|it shows) (?P<what>[^.,;!?\n]{1,60})", re.IGNORECASE)
 _PRONOUNS = frozenset(
-    ["one", "some", "two", "three", "several", "many", "few", "it", "them", "a", "an", "indeed", "clearly", "at", "least", "more", "than", "in", "on", "the", "image", "picture"]
+    (
+        *("one", "some", "two", "three", "several", "many", "few", "it", "them", "a", "an", "indeed", "clearly", "at"),
+        *("least", "more", "than", "in", "on", "the", "image", "picture"),
+    )
 )
 _SHOWS = frozenset(["show", "contain", "depict", "include", "reveal", "demonstrate", "display", "feature", "have"])
 _PICTURES = frozenset(

@@ -8,7 +8,7 @@ from typing import Any
 
 from hedge_tasks.detectors.pipeline import name_of, prices_of
 from hedge_tasks.lmms.catalogue import titles
-from hedge_tasks.measures.suite import SuiteMetric
+from hedge_tasks.measures.measure import Measure
 from hedge_tasks.numbers import Number
 from hedge_tasks.plots.charts import Chart, Series
 from hedge_tasks.report.analysis import Analysis, hallucination_rate
@@ -189,7 +189,7 @@ def _bar(place: int, colour: int, clustering: str, estimate: Number) -> Bar:
     return Bar(clustering, colour % N_COLOURS, estimate, at, low, high, _LINE * (place + 0.5))
 
 
-def _tile(metric: SuiteMetric, found: Number) -> dict[str, Any]:
+def _tile(metric: Measure, found: Number) -> dict[str, Any]:
     name = f"{metric.title} {'↑' if metric.higher_is_better else '↓'}"
     if found.value is None:
         return {"name": name, "value": "undefined", "note": clean(found.reason or "", _MOST), "about": metric.about}

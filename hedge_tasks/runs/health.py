@@ -121,13 +121,12 @@ def health_of(run: Run) -> Health:
         run: with `settings["sampled"]` (decoding, probe, image use), `settings["failed"]` and
             `settings["outcome"]["zero_entropy"]` where these were recorded.
     """
-    sampled = _mapping(run.settings.get("sampled"))
-    failed = run.settings.get("failed")
-    n_failed = len(failed) if isinstance(failed, Sequence) and not isinstance(failed, str) else 0
+    sampled = run.settings.get("sampled") or {}
+    n_failed = len(run.settings.get("failed") or ())
     # The label of the answer set: people's own labels come without a verdict.
     decided = [{**(run.verdicts.get(a.id) or {}), "label": a.label} for a in run.answer_sets]
-    entropies = _mapping(_mapping(run.settings.get("outcome")).get("zero_entropy"))
-    shares = {str(name): float(share) for name, share in entropies.items() if _is_share(share)}
+    entropies = (run.settings.get("outcome") or {}).get("zero_entropy") or {}
+    shares = {name: share for name, share in entropies.items() if share is not None}
     return measure(run.answer_sets, sampled, n_failed, decided, shares)
 
 
@@ -157,10 +156,10 @@ def measure(
         outcomes=_outcomes(verdicts or []),
         readings=dict(Counter(v["basis"] for v in verdicts or [] if v and v.get("basis") in BASES)),
         zero_entropy=dict(zero_entropy or {}),
-        decoding=_mapping(sampled.get("decoding")),
-        probe=_mapping(sampled.get("probe")),
-        server=_mapping(sampled.get("server")),
-        image_use={k: v for k, v in _mapping(sampled.get("image_use")).items() if isinstance(v, int)},
+        decoding=sampled.get("decoding") or {},
+        probe=sampled.get("probe") or {},
+        server=sampled.get("server") or {},
+        image_use=sampled.get("image_use") or {},
         no_logprob=Counter(answer.no_logprob for answer in answers if answer.no_logprob is not None),
     )
     findings = [
@@ -213,9 +212,9 @@ def _of_samples(h: Health) -> list[Finding]:
 def _of_server(h: Health) -> list[Finding]:
     known = ("refused", *(("answers_of_other_tokens",) if OTHER_TOKENS in h.no_logprob else ()))
     found = [Finding(line) for line in server_lines({**h.server, **dict.fromkeys(known)})]
-    in_force = _mapping(h.decoding.get("in_force"))
+    in_force = h.decoding.get("in_force") or {}
     refused = in_force.get("refused")
-    if isinstance(refused, list) and refused and "rest" in in_force:
+    if refused and "rest" in in_force:
         names = ", ".join(map(str, refused))
         found.append(Finding(f"the server refuses {names}: what it has in place of {names} is not known"))
     return found
@@ -310,10 +309,6 @@ def _is_unreadable(verdict: Mapping[str, Any]) -> bool:
     return said or category == "unreadable" or (isinstance(reason, str) and reason.startswith("unreadable"))
 
 
-def _is_share(value: object) -> bool:
-    return isinstance(value, (int, float)) and not isinstance(value, bool) and 0 <= value <= 1
-
-
 def decoding_line(decoding: Mapping[str, Any]) -> str | None:
     """What was asked for and what was in force, on one line; None where nothing is known.
 
@@ -322,7 +317,7 @@ def decoding_line(decoding: Mapping[str, Any]) -> str | None:
     """
     if not decoding.get("asked"):
         return None
-    force = _mapping(decoding.get("in_force"))
+    force = decoding.get("in_force") or {}
     names = ", ".join(f"{name} {_plain(value)}" for name, value in force.items())
     return f"{decoding['asked']}, T {decoding.get('temperature')}; " + (f"in force: {names}" if names else "not told")
 
@@ -333,7 +328,3 @@ def _plain(value: object) -> str:
 
 def _share(flags: Sequence[bool]) -> float | None:
     return sum(flags) / len(flags) if flags else None
-
-
-def _mapping(value: object) -> Mapping[str, Any]:
-    return value if isinstance(value, Mapping) else {}

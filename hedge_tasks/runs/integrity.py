@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from hedge_tasks.errors import DataError
-from hedge_tasks.io.json_lines import is_sealed, seal, unseal
+from hedge_tasks.io.json_lines import Row, is_sealed, seal, unseal
 from hedge_tasks.io.outside import read_raw_lines
 from hedge_tasks.io.records import Count, Items, Objects, Record
 
@@ -23,9 +23,6 @@ HEADER = "hedge_run"
 END = "hedge_run_end"
 
 _NAME = re.compile(r"run-(\d{8,}|undated)-")
-
-Row = tuple[str, Mapping[str, Any]]
-"""Place (`file:line`) and fields."""
 
 
 @dataclass(frozen=True)

@@ -161,7 +161,7 @@ class RuleJudge:
         return own if self.fallback is None else {**own, "fallback": self.fallback.settings()}
 
     @property
-    def parts(self) -> list[Judge]:
+    def parts(self) -> Sequence[Judge]:
         return [] if self.fallback is None else self.fallback.parts
 
     def judge(self, cases: Sequence[Case]) -> list[Verdict]:

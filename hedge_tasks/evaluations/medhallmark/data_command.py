@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import io
 import json
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -14,10 +15,9 @@ from PIL import Image
 from hedge_tasks.io.commands import PROBLEMS_FOUND, Parser, command, number, show, table
 
 if TYPE_CHECKING:
-    from hedge_tasks.evaluations.medhallmark.building import BuiltPart
+    from hedge_tasks.data.local_data import Built
 
 _PARTS = ("conventional", "confidence", "counterfactual", "irg")
-_LISTED = 5
 _PACKAGE = "hedge_tasks.evaluations.medhallmark"
 
 
@@ -52,6 +52,7 @@ def add(commands: Parser) -> None:
 def _build(arguments: argparse.Namespace) -> int:
     from hedge_tasks.errors import ConfigError
     from hedge_tasks.evaluations.medhallmark.building import SOURCES, build
+    from hedge_tasks.evaluations.medhallmark.released import oddities, read_part
 
     parts = arguments.part or list(_PARTS)
     facts: dict[str, Any] = {}
@@ -69,18 +70,22 @@ def _build(arguments: argparse.Namespace) -> int:
         lines.append(text)
     if arguments.out is not None:
         built = build(arguments.json_files, arguments.images, arguments.out, parts)
-        facts["parts"] = [_facts(part) for part in built]
-        lines.append(_text(built, SOURCES))
+        odd = {part: oddities(part, read_part(arguments.json_files, part)) for part in parts}
+        facts["parts"] = [_facts(part, built[part], odd[part]) for part in parts]
+        lines.append(_text(built, odd, SOURCES))
         lines.append(
-            f"Now set HEDGE_DATA_DIR={arguments.out}" if any(p.file for p in built) else "Nothing was written."
+            f"Now set HEDGE_DATA_DIR={arguments.out}"
+            if any(p.files for p in built.values())
+            else "Nothing was written."
         )
-        incomplete = any(part.built < part.items for part in built)
+        incomplete = any(part.built < part.items for part in built.values())
     show(arguments, facts, "\n".join(lines))
     return PROBLEMS_FOUND if incomplete else 0
 
 
 def _check_judge(arguments: argparse.Namespace, parts: list[str]) -> tuple[dict[str, Any], str]:
     from hedge_tasks.adjudication import judge_from
+    from hedge_tasks.asking.account import asked
     from hedge_tasks.data.local_data import ImageFolder
     from hedge_tasks.evaluations.medhallmark.judge_quality import judge_quality
     from hedge_tasks.evaluations.medhallmark.released import CATEGORIES, Item, read_part
@@ -107,31 +112,22 @@ def _check_judge(arguments: argparse.Namespace, parts: list[str]) -> tuple[dict[
     text += "\nthe paper's row: column ACC of its Table 5, over 300 other answers, with reports and images"
     if found.consistency is not None:
         text += f"\nthe same category in all {len(found.rounds)} rounds: {number(found.consistency, 3)}"
-    return {**asdict(found), "paper": detector}, text
+    cost, cost_lines = asked(judge)
+    return {**asdict(found), "paper": detector, **cost}, "\n".join([text, *cost_lines])
 
 
-def _facts(part: BuiltPart) -> dict[str, Any]:
-    return {
-        "part": part.part,
-        "file": str(part.file) if part.file else None,
-        "items": part.items,
-        "built": part.built,
-        "missing_images": list(part.missing),
-        "unreadable_images": list(part.unreadable),
-        "oddities": list(part.oddities),
-    }
+def _facts(part: str, built: Built, oddities: Sequence[str]) -> dict[str, Any]:
+    file = next(iter(built.files.values()), None)
+    return {"part": part, "file": str(file) if file else None, **built.facts(), "oddities": list(oddities)}
 
 
-def _text(built: list[BuiltPart], sources: dict[str, str]) -> str:
+def _text(built: Mapping[str, Built], odd: Mapping[str, Sequence[str]], sources: Mapping[str, str]) -> str:
     header = ["part", "items", "built", "images missing", "unreadable"]
-    rows = [[p.part, str(p.items), str(p.built), str(len(p.missing)), str(len(p.unreadable))] for p in built]
-    lines = [table(header, rows)]
-    for part in built:
-        for kind, names in (("missing", part.missing), ("unreadable", part.unreadable)):
-            if names:
-                more = f" and {len(names) - _LISTED} more (--json lists all)" if len(names) > _LISTED else ""
-                lines.append(f"{part.part}: {kind}: {', '.join(names[:_LISTED])}{more}; from {sources[part.part]}")
-        lines += [f"{part.part}: {line}" for line in part.oddities]
+    numbers = {name: (b.items, b.built, len(b.missing), len(b.unreadable)) for name, b in built.items()}
+    lines = [table(header, [[name, *map(str, of)] for name, of in numbers.items()])]
+    for name, part in built.items():
+        lines += [f"{name}: {line}; from {sources[name]}" for line in part.faults()]
+        lines += [f"{name}: {line}" for line in odd[name]]
     return "\n".join(lines)
 
 

@@ -182,11 +182,11 @@ def _facts(arguments: argparse.Namespace) -> list[Fact]:
 
 
 def _labels(path: Path | None) -> dict[str, int]:
-    from hedge_tasks.adjudication.label_files import by_id, read_rows
+    from hedge_tasks.adjudication.label_files import by_id, label_rows
 
     if path is None:
         return {}
-    said = by_id(read_rows(path), "id", "label", None)
+    said = by_id(label_rows(path), "id", "label", None)
     return {name: found.label for name, found in said.items() if found.label is not None}
 
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from hedge_tasks.asking.account import Account, together
+from hedge_tasks.asking.account import Account, account_of
 from hedge_tasks.asking.log import ReplyLog
 from hedge_tasks.asking.models import Model
 from hedge_tasks.errors import ConfigError, unknown
@@ -196,10 +196,8 @@ class ShaleMaking:
         steps = {**proposed.steps, **_outcomes(shown), **asked.steps}
         steps |= {"question left out: asked about the same pixels": doubles} if doubles else {}
         unfinished = {**proposed.unfinished, **asked.unfinished}
-        reading = [c.account for c in self.checkers if isinstance(getattr(c, "account", None), Account)]
-        return MadeSet(
-            shown, items, answered, steps, short, unfinished, together([proposed.account, asked.account, *reading])
-        )
+        account = account_of(proposed.account, asked.account, *self.checkers)
+        return MadeSet(shown, items, answered, steps, short, unfinished, account)
 
     def _proposed(self, log: ReplyLog, worker: tuple[int, int] | None, progress: bool) -> Production:
         writer = self.writer
