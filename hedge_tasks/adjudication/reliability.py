@@ -17,8 +17,8 @@ LIMIT = 0.05
 def reliability(verdicts: Iterable[Verdict | Mapping[str, Any] | None], limit: float = LIMIT) -> str | None:
     """Why metrics over these verdicts are unreliable, or None where they are not.
 
-    A verdict without a label but with a category ("unclear", "no_answer"), and a declined answer, is a decision and does
-    not count as missing: the judge did its work. It has no label all the same, so it is in no AUROC.
+    A verdict without a label but with a category ("unclear", "no_answer"), and a declined answer, is a decision and
+    does not count as missing: the judge did its work. It has no label all the same, so it is in no AUROC.
 
     Args:
         verdicts: of all documents, as `Verdict` or as a run file has them; None for a document without.
