@@ -75,7 +75,7 @@ class SharedPrefill:
                 break
             kept = unfinished[state.rows.cpu()].nonzero()[:, 0]
             if len(kept) <= (1 - DROP_SHARE) * len(state.rows):
-                cache.batch_select_indices(kept)  # on the CPU, which fits a cache whose layers lie on several devices
+                select_rows(cache, kept)  # on the CPU, which fits a cache whose layers lie on several devices
                 kept = kept.to(state.rows.device)
                 state, chosen = state.select(kept), chosen[kept]
             state = self.advance(state, cache, chosen)
@@ -111,7 +111,7 @@ class SharedPrefill:
         positions = positions_of(self._model, inputs)
         output = self._model(**inputs, position_ids=positions, use_cache=True, logits_to_keep=1)
         index = torch.tensor(owners)
-        output.past_key_values.batch_select_indices(index)
+        select_rows(output.past_key_values, index)
         index = index.to(inputs["input_ids"].device)
         state = _Rows(
             rows=torch.arange(len(owners), device=index.device),
@@ -165,6 +165,25 @@ class SharedPrefill:
                 longer[name] = torch.cat([inputs[name], torch.zeros_like(tokens)], dim=1)
         positions = positions_of(self._model, longer)
         return self._model(**longer, position_ids=positions, use_cache=False, logits_to_keep=1).logits[:, -1]
+
+
+def select_rows(cache: Any, rows: torch.Tensor) -> None:
+    """Keep these rows of a cache, in their order, each perhaps several times.
+
+    Layers of linear attention (Qwen3.5, LFM2) have states in place of keys and values; transformers selects the latter.
+    """
+    layers = getattr(cache, "layers", None)
+    if layers is None:
+        cache.batch_select_indices(rows)
+        return
+    for layer in layers:
+        if hasattr(layer, "batch_select_indices"):
+            layer.batch_select_indices(rows)
+        for name in ("conv_states", "recurrent_states"):
+            states = getattr(layer, name, None) or {}
+            for i, state in states.items():
+                if state is not None:
+                    states[i] = state.index_select(0, rows.to(state.device))
 
 
 def said_in(inputs: Mapping[str, Any]) -> torch.Tensor:

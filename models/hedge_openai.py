@@ -23,6 +23,7 @@ from hedge_tasks.errors import ConfigError, DrawsFailed
 from hedge_tasks.io.options import address, count, number, text
 from hedge_tasks.models.base import ChatAdapter, complete, conversation_draws, forced_answer, refuse_unknown
 from hedge_tasks.sampling.requests import DrawRequest
+from hedge_tasks.sampling.series import LONGEST, SEEDS, request_seed, series
 from hedge_tasks.serving.chat import OPENAI, ChatClient
 from hedge_tasks.serving.completion import Completion
 from hedge_tasks.serving.failures import RequestFailed, ServerGone
@@ -42,6 +43,7 @@ _ARGUMENTS = (
     "identity",
     "repetition_penalty",
     "wait_for_server",
+    "draws_per_request",
     "batch_size",
 )
 
@@ -75,8 +77,8 @@ _FORCED: Mapping[str, Any] = {
 
 _LONGEST_REASON = 300
 
-_SEEDS = 2**31
-"""Seeds are folded into [0, 2^31): some servers read 32 bits, and some of those a sign."""
+_SEEDS_IN_A_ROW = ("vllm",)
+"""Owners of models, by which engines give themselves away, that draw the i-th of n answers with the i-th seed."""
 
 
 @dataclass(frozen=True)
@@ -84,6 +86,7 @@ class _Question:
     """One request to the server.
 
     Attributes:
+        positions: Of the outcomes, each with a seed that is one more than that of the one before.
         name: What errors call it.
         messages: Makes the conversation in OpenAI's form, the argument is `max_image_side`; called in a thread, as
             perturbing and encoding an image take time.
@@ -95,6 +98,7 @@ class _Question:
         with_thoughts: Whether the answer's text is all that was written.
     """
 
+    positions: tuple[int, ...]
     name: str
     messages: Callable[[int | None], list[dict[str, Any]]]
     settings: Mapping[str, Any]
@@ -103,6 +107,11 @@ class _Question:
     pure: bool = False
     with_tokens: bool = False
     with_thoughts: bool = False
+
+    def single(self, i: int) -> _Question:
+        """The request for the i-th of its outcomes alone."""
+        settings = {**self.settings, "seed": self.settings["seed"] + i} if i else self.settings
+        return replace(self, positions=(self.positions[i],), settings=settings)
 
 
 class HedgeOpenAI(ChatAdapter):
@@ -121,6 +130,8 @@ class HedgeOpenAI(ChatAdapter):
             it). The address is no part of it: a server may move.
         repetition_penalty: Of the model's generation configuration, where that cannot be read here.
         wait_for_server: Seconds for which a server that is away is waited for, in the beginning and later.
+        draws_per_request: Most clean draws of a document that one request asks for (`n`). By default as many as there
+            are where the server is vLLM, whose seeds then are those of single requests, and else 1.
 
     Raises:
         ConfigError: An argument is unknown or makes no sense.
@@ -141,6 +152,7 @@ class HedgeOpenAI(ChatAdapter):
         identity: str | None = None,
         repetition_penalty: float | None = None,
         wait_for_server: float = 1800.0,
+        draws_per_request: int | None = None,
         batch_size: int | str = 1,
         max_batch_size: int | None = None,
         device: str | None = None,
@@ -155,6 +167,10 @@ class HedgeOpenAI(ChatAdapter):
         self.num_concurrent = count("num_concurrent", num_concurrent, at_least=1)
         self.max_retries = count("max_retries", max_retries, at_least=0)
         self.max_image_side = None if max_image_side is None else count("max_image_side", max_image_side, at_least=1)
+        self.draws_per_request = (
+            None if draws_per_request is None else count("draws_per_request", draws_per_request, at_least=1)
+        )
+        self._has_n = True
         self._client = ChatClient(
             self.model,
             self.base_url,
@@ -251,15 +267,21 @@ class HedgeOpenAI(ChatAdapter):
     def generate_draws(self, draws: Sequence[DrawRequest]) -> Iterator[list[tuple[int, Answer | str]]]:
         """One request a draw, with the draw's own temperature and seed; a string says why a draw failed.
 
+        Where the server is known to draw the i-th of `n` answers with the i-th seed, one request asks for all clean
+        draws of a document that are missing.
+
         A `Refused` one would fail again: the server takes others, but not this one.
 
         Raises:
             HedgeError: The server would refuse every request. What was finished is yielded before.
             DrawsFailed: The server cannot be reached any more.
         """
-        uses = Counter(draw.asked for draw in draws)
-        encoded = {draw.asked: _Encoded(draw.messages, uses[draw.asked]) for draw in reversed(draws)}
-        yield from self._answers([_of_draw(draw, encoded[draw.asked]) for draw in draws])
+        groups = series(draws, self._n_in_one)
+        firsts = [draws[group[0]] for group in groups]
+        uses = Counter(draw.asked for draw in firsts)
+        encoded = {draw.asked: _Encoded(draw.messages, uses[draw.asked]) for draw in reversed(firsts)}
+        questions = [_of_draw(draw, group, encoded[draw.asked]) for draw, group in zip(firsts, groups, strict=True)]
+        yield from self._answers(questions)
 
     def answer_conversations(
         self,
@@ -273,7 +295,7 @@ class HedgeOpenAI(ChatAdapter):
         """One answer a conversation, many under way at once; see `ChatAdapter.answer_conversations`."""
         draws = conversation_draws(len(conversations), temperature, seeds)
         pairs = zip(conversations, draws, strict=True)
-        questions = [_of_conversation(messages, draw, max_new_tokens, schema) for messages, draw in pairs]
+        questions = [_of_conversation(i, *pair, max_new_tokens, schema) for i, pair in enumerate(pairs)]
         return complete(self._collect(questions))
 
     @property
@@ -315,10 +337,11 @@ class HedgeOpenAI(ChatAdapter):
     def generate_until(self, requests: list[Any]) -> list[str]:
         """Greedy or sampled generation for tasks that are not ours; failed requests become lmms-eval's sentinel."""
         failure = f"[LMMS_EVAL_REQUEST_FAILED after {self.max_retries} retries] "
-        outcomes = self._collect([self._of_request(request) for request in requests], description="Generating")
+        questions = [self._of_request(i, request) for i, request in enumerate(requests)]
+        outcomes = self._collect(questions, description="Generating")
         return [outcome.text if isinstance(outcome, Answer) else f"{failure}{outcome}" for outcome in outcomes]
 
-    def _of_request(self, request: Any) -> _Question:
+    def _of_request(self, i: int, request: Any) -> _Question:
         _, _, given, index, task, _ = request.args
         sampled = given.get("do_sample", True)
         limits = {"max_new_tokens": int(given.get("max_new_tokens") or 256), "until": _texts(given.get("until"))}
@@ -327,7 +350,7 @@ class HedgeOpenAI(ChatAdapter):
         temperature = float(given.get("temperature") or 0) if sampled else 0.0
         messages = _Encoded(lambda: self.messages_of(request))
         # The task takes thoughts out itself, as its settings say.
-        return _Question(f"{task} {index}", messages, _settings(temperature, limits), with_thoughts=True)
+        return _Question((i,), f"{task} {index}", messages, _settings(temperature, limits), with_thoughts=True)
 
     def _collect(self, questions: Sequence[_Question], description: str | None = None) -> list[Answer | str]:
         """The outcomes in the order of their questions."""
@@ -340,19 +363,43 @@ class HedgeOpenAI(ChatAdapter):
         return [outcomes[i] for i in range(len(questions))]
 
     def _answers(self, questions: Sequence[_Question]) -> Iterator[list[tuple[int, Answer | str]]]:
-        def call(i: int, stop: threading.Event) -> Answer | RequestFailed:
-            return self._answer(questions[i], stop)
+        def call(i: int, stop: threading.Event) -> list[Answer | RequestFailed]:
+            return self._answer_all(questions[i], stop)
 
         batches = ask_each(call, len(questions), self.num_concurrent, unreachable=_unreachable)
         try:
             with closing(batches):
                 for batch in batches:
-                    yield [(i, _outcome(outcome)) for i, outcome in batch]
+                    pairs = [pair for i, of in batch for pair in zip(questions[i].positions, of, strict=True)]
+                    yield [(position, _outcome(outcome)) for position, outcome in pairs]
         except ServerGone as gone:
             raise DrawsFailed(
-                f"{self.base_url} is gone: {gone.in_vain} draws in a row failed, the last one with {gone.last}. "
+                f"{self.base_url} is gone: {gone.in_vain} requests in a row failed, the last one with {gone.last[0]}. "
                 "The answer store has the finished draws; the same command continues from there."
             ) from None
+
+    @cached_property
+    def _n_in_one(self) -> int:
+        """Draws that one request asks for."""
+        if self.draws_per_request is not None:
+            return self.draws_per_request
+        known = any(model.get("owned_by") in _SEEDS_IN_A_ROW for model in self._listed)
+        return LONGEST if known else 1
+
+    def _answer_all(self, question: _Question, stop: threading.Event) -> list[Answer | RequestFailed]:
+        """The outcomes of a request for several draws; those that the server does not send are asked for singly."""
+        n = len(question.positions)
+        if n == 1 or not self._has_n:
+            return [self._answer(question.single(i), stop) for i in range(n)]
+        settings, messages = self._with_configuration(question), question.messages(self.max_image_side)
+        outcome = self._client.ask_several(messages, settings, n, optional=question.optional, stop=stop)
+        if isinstance(outcome, RequestFailed):
+            return [self._read(question, outcome)] * n
+        if len(outcome) < n:
+            self._has_n = False
+            self._client.say_once("n", f"{self.base_url} knows of no n: every draw is a request of its own", "INFO")
+        found = [self._read(question, one) for one in outcome]
+        return [*found, *(self._answer(question.single(i), stop) for i in range(len(found), n))]
 
     def _answer(self, question: _Question, stop: threading.Event) -> Answer | RequestFailed:
         """Ask until there is an answer or the retries are used up.
@@ -367,6 +414,10 @@ class HedgeOpenAI(ChatAdapter):
         if isinstance(outcome, Completion) and complete_settings != settings:
             # This very request has shown that the server samples only when a configuration says so.
             outcome = self._client.ask(messages, complete_settings, optional=question.optional, stop=stop)
+        return self._read(question, outcome)
+
+    def _read(self, question: _Question, outcome: Completion | RequestFailed) -> Answer | RequestFailed:
+        """The answer in what the server sent, or why it is none."""
         if isinstance(outcome, RequestFailed):
             if outcome.kind == "refused":
                 # Without the address: the reason stays with the document, in files that are passed on.
@@ -478,19 +529,25 @@ def _own_configuration(model: str) -> Mapping[str, Any]:
 
 
 def _of_conversation(
-    messages: list[dict[str, Any]], draw: Draw, max_new_tokens: int, schema: Mapping[str, Any] | None
+    i: int, messages: list[dict[str, Any]], draw: Draw, max_new_tokens: int, schema: Mapping[str, Any] | None
 ) -> _Question:
     settings = _settings(draw.temperature, {"max_new_tokens": max_new_tokens}, draw.seed)
     if schema is not None:
         settings["response_format"] = _json_of("reply", schema)
     optional = (*_OPTIONAL, "response_format")
-    return _Question(f"conversation {draw.index}", _Encoded(lambda: messages), settings, optional, pure=True)
+    return _Question((i,), f"conversation {draw.index}", _Encoded(lambda: messages), settings, optional, pure=True)
 
 
-def _of_draw(draw: DrawRequest, messages: _Encoded) -> _Question:
+def _of_draw(draw: DrawRequest, positions: Sequence[int], messages: _Encoded) -> _Question:
+    """The request for a draw, and for those that go with it.
+
+    Args:
+        draw: the first one.
+        positions: of all of them.
+    """
     request = draw.request
     limits = request.plan.limits()
-    settings = _settings(draw.draw.temperature, limits, draw.draw.seed)
+    settings = _settings(draw.draw.temperature, limits, request_seed(draw))
     if request.choices:
         settings["response_format"] = _one_of(request.choices)
     # A draw without the top_p that its plan asks for would be a draw of something else.
@@ -499,7 +556,8 @@ def _of_draw(draw: DrawRequest, messages: _Encoded) -> _Question:
     if draw.alternatives:
         settings["top_logprobs"] = draw.alternatives
     with_tokens = draw.alternatives is not None
-    return _Question(request.id, messages, settings, optional, keep_filtered, _is_pure(limits), with_tokens)
+    pure = _is_pure(limits)
+    return _Question(tuple(positions), request.id, messages, settings, optional, keep_filtered, pure, with_tokens)
 
 
 def _one_of(choices: Sequence[str]) -> dict[str, Any]:
@@ -530,7 +588,7 @@ def _settings(temperature: float, limits: Mapping[str, Any], seed: int | None = 
     if limits.get("until"):
         settings["stop"] = list(limits["until"])
     if seed is not None:
-        settings |= {"seed": seed % _SEEDS, "logprobs": True}
+        settings |= {"seed": seed % SEEDS, "logprobs": True}
     return settings
 
 
@@ -544,8 +602,8 @@ def _is_pure(limits: Mapping[str, Any]) -> bool:
     return limits.get("decoding") != "model"
 
 
-def _unreachable(outcome: Answer | RequestFailed) -> bool:
-    return isinstance(outcome, RequestFailed) and outcome.unreachable
+def _unreachable(outcomes: Sequence[Answer | RequestFailed]) -> bool:
+    return all(isinstance(outcome, RequestFailed) and outcome.unreachable for outcome in outcomes)
 
 
 def _texts(value: object) -> tuple[str, ...]:

@@ -111,7 +111,9 @@ def test_no_reference_is_not_asked() -> None:
     assert len(script.bodies) == 1
 
 
-@pytest.mark.parametrize("answer", ["", "© 2016 The Authors", "I'm sorry, I can't help with that.", "Which side?!"])
+@pytest.mark.parametrize(
+    "answer", ["", "© 2016 The Authors", "I'm sorry, I can't help with that.", "Which side do you mean?"]
+)
 def test_nobody_is_asked_about_an_answer_that_is_none(answer: str) -> None:
     script = Script('{"reason": "", "verdict": "hallucinated"}')
     [verdict, _] = judged(script, [Case("1", "which side?", "left", answer), Case("2", "which side?", "left", "right")])

@@ -185,10 +185,13 @@ def test_a_prompt_of_ones_own_is_a_file_and_its_digest_is_in_its_id(tmp_path) ->
 @pytest.mark.parametrize(
     ("changes", "words"),
     [
-        ({"again": ...}, "again missing"),
+        ({"again": ...}, "again: missing"),
         ({"sytem": []}, "did you mean 'system'"),
-        ({"images": "often"}, "expected one of never, optional, required"),
-        ({"values": [{"key": "yes", "label": 0}, {"key": "no", "label": 2}]}, "a label is 0, 1 or null"),
+        ({"images": "often"}, "images: expected 'never', 'optional' or 'required'"),
+        (
+            {"values": [{"key": "yes", "label": 0}, {"key": "no", "label": 2}]},
+            "label: expected a number of at most 1",
+        ),
         ({"values": [{"key": "yes", "label": 0}]}, "schema: allows"),
         (
             {"values": [{"key": "yes", "label": 0}, {"key": "no", "label": 1, "spellings": ["Yes!"]}]},
@@ -196,7 +199,7 @@ def test_a_prompt_of_ones_own_is_a_file_and_its_digest_is_in_its_id(tmp_path) ->
         ),
         ({"examples": [{"case": {"answer": "x"}, "reply": {"verdict": "maybe"}}]}, "no reply of the schema"),
         ({"examples": [{"case": {"image": "x"}, "reply": {"verdict": "yes"}}]}, "are no fields"),
-        ({"fields": [{"case": "image", "name": "x", "required": True}]}, "expected one of question"),
+        ({"fields": [{"case": "image", "name": "x", "required": True}]}, r"fields\[0\].case: expected 'question'"),
         ({"schema": []}, "mine"),
         ({"system": 7}, "mine"),
     ],

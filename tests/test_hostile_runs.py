@@ -203,7 +203,7 @@ COMMANDS = (
     "plot roc",
     "compare",
     "judge",
-    "paper",
+    "paper hedge",
     "verify",
     "leaderboard submit",
 )

@@ -23,6 +23,7 @@ from hedge_tasks.models.hedge_openai import NEUTRAL
 from hedge_tasks.sampling.hook import generate_samples
 from hedge_tasks.sampling.plan import SamplingPlan
 from hedge_tasks.sampling.probe import server_lines
+from hedge_tasks.sampling.series import request_seed
 from hedge_tasks.sampling.store import AnswerStore
 from hedge_tasks.serving import border
 
@@ -209,7 +210,7 @@ def test_a_server_that_loads_its_model_is_waited_for_longer_than_the_retries_las
 
 
 def test_only_a_server_that_answers_nobody_is_waited_for() -> None:
-    bad = draws(2)[1].draw.seed % 2**31
+    bad = request_seed(draws(2)[1])
     script = Script(lambda body: Response(b"busy", 503) if body["seed"] == bad else LEFT)
     with serve(script) as url:
         outcomes = sample(adapter(url, max_retries=3, wait_for_server=600, num_concurrent=2), draws(2))
@@ -257,13 +258,14 @@ def test_every_draw_keeps_who_answered_it(tmp_path: Path) -> None:
         odd = body["seed"] % 2
         return {**LEFT, "model": f"tiny-{odd}", "provider": f"host {odd}", "system_fingerprint": f"fp_{odd}"}
 
-    request = replace(draws(5)[0].request, store=tmp_path)
+    drawn = draws(5)
+    request = replace(drawn[0].request, store=tmp_path)
     rows = [SimpleNamespace(args=("text", {}, request, 0, "task", "test"))]
     with serve(Script(reply)) as url:
         model = adapter(url)
         model.task_dict = {"task": {"test": [{"image": PICTURE}]}}
         [line] = generate_samples(model, rows)
-    expected = [draw.seed % 2**31 % 2 for draw in request.plan.draws("document")]
+    expected = [request_seed(draw) % 2 for draw in drawn]
     assert len(set(expected)) == 2
     for answers in (AnswerSet.from_json(line), AnswerSet.from_dict(json.loads(line))):
         assert [a.served for a in answers.answers] == [Served(f"tiny-{i}", f"host {i}", f"fp_{i}") for i in expected]

@@ -245,7 +245,7 @@ def test_wrong_options_of_the_judge_are_named(options: dict[str, Any], message: 
 def test_one_or_two_judges_of_relevance() -> None:
     judge = build_judge("vope", relevance=["llm:model=a,prompt=vope_relevance", "llm:model=b,prompt=vope_relevance"])
     assert isinstance(judge, VopeJudge)
-    assert [one.model for one in judge.relevance if isinstance(one, LLMJudge)] == ["a", "b"]
+    assert [one.model.name for one in judge.relevance if isinstance(one, LLMJudge)] == ["a", "b"]
     assert [s["prompt"] for s in judge.settings()["relevance"]] == ["vope_relevance/1"] * 2
     assert len(relevance_judges("llm:model=a,prompt=vope_relevance")) == 1
 

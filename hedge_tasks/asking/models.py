@@ -165,8 +165,6 @@ class ServedModel:
         def call(position: int, stop: threading.Event) -> ReplyOrFailure:
             return self.reply(requests[position], stop)
 
-        if not requests:
-            return
         _ = self._server  # a key that is not there is no failure of a thread
         try:
             yield from ask_each(call, len(requests), min(self.concurrency, len(requests)), unreachable=_unreachable)

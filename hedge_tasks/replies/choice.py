@@ -154,7 +154,8 @@ _STATED = re.compile(
 # "If the answer is factual" and "the wrong answer is A" state nothing.
 _OPEN = re.compile(
     r"\b(?:if|whether|when|unless|wrong|incorrect|worst|why|what|not (?:the case|true|correct) that|unlikely|doubt"
-    r"|(?:not|\w+n't|cannot|never) (?:think|believe|say|see|find|claim)|no (?:evidence|indication|sign|reason))\b"
+    r"|(?:not|\w+n't|cannot|never) (?:think|believe|say|see|find|claim)|no (?:evidence|indication|sign|reason)"
+    r"|(?:no|none|nothing|neither|not|hardly any)(?: \w+)? (?:of|in|about))\b"
     r"[^.!?,;:\n]*\Z",
     re.IGNORECASE,
 )
@@ -507,6 +508,9 @@ def _or_several(text: str, end: int, value: str, choices: Choices) -> str | None
 
 
 def _settle(candidates: list[_Candidate], text: str) -> Reading:
+    if any(c.basis == STATED for c in candidates):
+        # "A and B are paired organs, so the answer is C"
+        candidates = [c for c in candidates if c.value != SEVERAL or c.basis != LEADING]
     ordered = sorted(candidates, key=lambda c: (c.start, not c.final))
     finals = [c for c in ordered if c.final]
     if finals:

@@ -222,7 +222,7 @@ def _spoken(
         for found in re.finditer(pattern, text, re.IGNORECASE):
             if _quoted(found[0], judged):
                 continue
-            if _DENIED.match(text, found.end(1)):
+            if _DENIED.match(text, found.end(1)) or "✗" in found[0][: found.start(1) - found.start()]:
                 raise _Unclear(CONTRADICTION, f"the reply names {found[1]!r} and denies it")
             yield values[normalise(found[1])], found.end()
 

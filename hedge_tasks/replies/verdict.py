@@ -46,6 +46,10 @@ _FLAG = re.compile(
 )
 _WORDS = re.compile(rf"(?P<before>{_BEFORE})(?:(?P<bad>{_BAD})|(?P<good>{_GOOD})){_END}", re.IGNORECASE)
 _POLAR = re.compile(rf"\b(?P<before>{_BEFORE})(?:(?P<bad>{_BAD})|(?P<good>{_GOOD}))\b", re.IGNORECASE)
+# "Factual: 0, hallucinated: 1" tells what the digits mean.
+_LEGEND = re.compile(
+    r"\s*(?:=|:|->|\()\s*[0-9]\)?\s*(?:[,;/|\n]|and\b|or\b)\W*[a-z -]+?\s*(?:=|:|->|\()\s*[0-9]", re.IGNORECASE
+)
 _UNSURE = re.compile(rf"(?:not[ -]sure|unsure|uncertain|pass|skip|undecided|i pass){_END}", re.IGNORECASE)
 
 _CLAIM = re.compile(
@@ -59,7 +63,8 @@ _CLAIM = re.compile(
     re.VERBOSE,
 )
 _NOT_THAT = re.compile(
-    r"\b(?:not (?:think|believe|say|see|find|claim)|unlikely|doubt|no (?:evidence|indication|sign|reason))\b[^,;:]*\Z"
+    r"\b(?:not (?:think|believe|say|see|find|claim)|unlikely|doubt|no (?:evidence|indication|sign|reason)"
+    r"|(?:no|none|nothing|neither|not|hardly any)\b(?: \w+)? (?:of|in|about))\b[^,;:]*\Z"
 )
 _PARTLY = re.compile(r"\b(?:in part|some of|parts of)\b")
 _KEY = re.compile(
@@ -86,6 +91,8 @@ class Verdicts:
         if found := _UNSURE.match(text):
             return Found(NOT_SURE if NOT_SURE in self.offered else OUTSIDE, found.end())
         if found := _WORDS.match(text):
+            if _LEGEND.match(text, found.end()):
+                return None
             if (value := _sign(found["before"], found["bad"] is not None)) is not None:
                 return Found(value, found.end())
             return Found(SEVERAL, found.end())
@@ -115,7 +122,8 @@ class Verdicts:
         return said
 
     def said_back(self, text: str) -> set[str]:
-        return set()
+        said = self.stated(text)
+        return {value for value in said if len(said) == 1 and not self.opposed(text, value)}
 
     def opposed(self, text: str, value: str) -> bool:
         if value == NOT_SURE:

@@ -16,9 +16,7 @@ from hedge_tasks.replies.text import plain, spelled_out
 YES, NO = "yes", "no"
 
 _END = r"(?=\s*(?:[.,;:!?()\]\"'\n/&|।-]|\Z)"
-_GO_ON = (
-    r"|\s+(?:there|it|the|i|he|she|they|we|this|that|these|those|because|since|as|for|and|or|not|indeed|in|please)\b)"
-)
+_GO_ON = r"|\s+(?:there|it|the|i|he|she|they|we|this|that|these|those|because|since|as|for|and|or|not|indeed|in|please|to)\b)"
 
 # Words of other languages count where they stand for themselves, and begin no sentence: "Non è chiaro".
 _FOREIGN_YES = (
@@ -242,6 +240,46 @@ _SAYS_NOTHING = frozenset(
             "view",
             "which",
         ),
+        *(
+            "small",
+            "large",
+            "big",
+            "tiny",
+            "mild",
+            "moderate",
+            "severe",
+            "minimal",
+            "left",
+            "right",
+            "bilateral",
+            "chest",
+        ),
+        *(
+            "corner",
+            "foreground",
+            "background",
+            "center",
+            "middle",
+            "side",
+            "lower",
+            "upper",
+            "top",
+            "bottom",
+            "right-sided",
+        ),
+        *(
+            "left-sided",
+            "think",
+            "believe",
+            "confirm",
+            "shown",
+            "single",
+            "two",
+            "several",
+            "these",
+            "here",
+            "identified",
+        ),
         *("look", "seem", "appear", "we", "longer", "such", "thing"),
     )
 )
@@ -279,6 +317,10 @@ _FINDINGS = frozenset(
     )
 )
 _FINDING_ENDING = re.compile(r"(?:itis|oma|osis|megaly|pathy|thorax|ectasis|rrhage|phrosis|cele|emia|plasia|trophy)$")
+_FIELD = re.compile(
+    r"(?m)^\W*(?P<name>[^:\n]{1,60}):\s*(?:(?P<no>no|none|absent|negative|false|not (?:seen|present|visible))"
+    r"|yes|present|positive|true|visible)\W*$"
+)
 _SHOWS = frozenset(["show", "contain", "depict", "include", "reveal", "demonstrate", "display", "feature", "have"])
 _PICTURES = frozenset(
     ["scan", "image", "picture", "study", "examination", "exam", "x-ray", "xray", "film", "radiograph"]
@@ -300,6 +342,8 @@ _CLAUSE = re.compile(
     r"|\b(?:but|however|although|though|while|whereas"
     r"|except|so|only|and (?=no\b|not\b|there\b))"
 )
+# "It looks like a dog" may well go on "but is a cat".
+_ONLY_LIKE = re.compile(r"\b(?:looks? like|resembl\w+|similar to|mistaken for|at first)\b")
 _ONLY_NOT = re.compile(
     r"\b(?:(?:am |is |are )?(?:unable|not able) to|fail(?:s|ed)? to|could not|i doubt(?: that)?"
     r"|(?:it is )?(?:very |highly )?(?:unlikely|doubtful)(?: that)?)\b"
@@ -358,7 +402,7 @@ class YesNo:
 
     def stated(self, text: str) -> set[str]:
         """Yes where a clause states what was asked, no where one denies it; what else they say counts for nothing."""
-        said = set(filter(None, (self._clause(clause) for clause in _clauses(text))))
+        said = self._as_field(text) | set(filter(None, (self._clause(clause) for clause in _clauses(text))))
         if said:
             return said
         # "It shows the liver, with a mass in it": what was asked stands in more than one clause.
@@ -378,13 +422,14 @@ class YesNo:
 
     def said_back(self, text: str) -> set[str]:
         """Those whose clause has the question's words and none besides that tell of something else."""
-        said = set()
+        said = self._as_field(text)
         for clause in _clauses(text):
             normal = _NORMAL.fullmatch(clause)
             if normal and {_stem(word) for word in _WORD.findall(normal["of"])} <= _PICTURES:
                 said |= {self._by_normal(normal)} - {None}
-            words = {_stem(word) for word in _WORD.findall(self._in_its_words(clause))}
-            other = words - set(self.keys) - _SAYS_NOTHING
+            raw = set(_WORD.findall(self._in_its_words(clause)))
+            words = {_stem(word) for word in raw}
+            other = {word for word in raw - _SAYS_NOTHING if _stem(word) not in self.keys}
             if self.keys and set(self.keys) <= words and not other and (value := self._clause(clause)):
                 said.add(value)
         return said
@@ -405,7 +450,7 @@ class YesNo:
         return None
 
     def _clause(self, clause: str) -> str | None:
-        if self.negated or leaves_open(clause):
+        if self.negated or leaves_open(clause) or _ONLY_LIKE.search(clause):
             return None
         if bare := _ABOUT.fullmatch(clause):
             denied = (bare["not"] is not None) != (
@@ -428,6 +473,15 @@ class YesNo:
         wanted = self.keys[1:] if stands_in else self.keys
         return YES if set(wanted) <= set(stems) else None
 
+    def _as_field(self, text: str) -> set[str]:
+        """What a line of a form says: "Pleural effusion: absent"."""
+        said = set()
+        for found in _FIELD.finditer(text.casefold()):
+            words = {_stem(word) for word in _WORD.findall(found["name"]) if word not in _STOP}
+            if words and words == set(self.keys) and not self.negated:
+                said.add(NO if found["no"] else YES)
+        return said
+
     def _by_normal(self, normal: re.Match[str]) -> str | None:
         """A no to a question about a finding, where what it would be a finding of is called normal."""
         if not self.exists or not (self.head in _FINDINGS or _FINDING_ENDING.search(self.head)):
@@ -443,20 +497,21 @@ class YesNo:
         return clause
 
     def _denied(self, words: Sequence[str], stems: Sequence[str]) -> bool:
+        first = stems.index(self.head) if self.head in stems else len(stems)
         for at, word in enumerate(words):
-            after, before = stems[at + 1 : at + 7], stems[:at]
+            after, told = stems[at + 1 : at + 7], first < at
             if word in _NOUN_DENIED and (self.head in after or self.keys[0] in after[:3]):
                 return True
             if word == "free" and words[at + 1 : at + 2] in (["of"], ["from"]) and self.head in after[:4]:
                 return True
-            if word in _GONE and self.head in before:
+            if word in _GONE and told:
                 return True
             if word == "not":
                 if self.head in after or (
                     words[at + 1 : at + 2] and len(self.keys) > 1 and set(self.keys[1:]) <= set(after)
                 ):
                     return True
-                if self.head in before and _SEEN & set(words[at + 1 : at + 3]):
+                if told and _SEEN & set(words[at + 1 : at + 3]):
                     return True
         return False
 

@@ -16,6 +16,7 @@ from tenacity import (
     Retrying,
     retry_if_exception,
     sleep_using_event,
+    stop_any,
     stop_when_event_set,
     wait_exponential,
     wait_random,
@@ -24,7 +25,7 @@ from tenacity import (
 from hedge_tasks.errors import HedgeError, unknown
 from hedge_tasks.io.outside import parse_json
 from hedge_tasks.serving.border import NOBODY_THERE, BorderCrossed, RedirectedAway, bounded
-from hedge_tasks.serving.completion import Completion, read_completion
+from hedge_tasks.serving.completion import Completion, read_choices, read_completion
 from hedge_tasks.serving.dialect import Dialect, spell
 from hedge_tasks.serving.failures import Kind, RequestFailed, ServerRefuses, reason_in, retry_after_s
 from hedge_tasks.serving.secrets import NO_KEY, Redactor
@@ -122,15 +123,45 @@ class ChatClient:
             ServerRefuses: Every other request would fail the same way.
         """
 
+        def read(body: Any) -> Completion:
+            return read_completion(body, settings.get("stop") or ())
+
+        return self._until_read(self._sender(messages), read, settings, optional, stop)
+
+    def ask_several(
+        self,
+        messages: Sequence[Mapping[str, Any]],
+        settings: Mapping[str, Any],
+        n: int,
+        *,
+        optional: Collection[str] = (),
+        stop: threading.Event | None = None,
+    ) -> list[Completion | RequestFailed] | RequestFailed:
+        """Ask for several answers in one request; see `ask`.
+
+        Args:
+            n: Number of answers. A server that does not know of that sends one.
+
+        Returns:
+            The answers in the order of their seeds, each perhaps a reason why it is none; or why there is none at all.
+        """
+
+        def read(body: Any) -> list[Completion | RequestFailed]:
+            found = read_choices(body, settings.get("stop") or ())
+            return [
+                RequestFailed(self.redact.shown(one), one.kind) if isinstance(one, RequestFailed) else one
+                for one in found[:n]
+            ]
+
+        return self._until_read(self._sender(messages), read, {**settings, "n": n}, (*optional, "n"), stop)
+
+    def _sender(self, messages: Sequence[Mapping[str, Any]]) -> Callable[[Mapping[str, Any]], Any]:
         def send(body: Mapping[str, Any]) -> Any:
             return self._client.chat.completions.with_raw_response.create(
                 model=self.model, messages=list(messages), extra_body=body
             )
 
-        def read(body: Any) -> Completion:
-            return read_completion(body, settings.get("stop") or ())
-
-        return self._until_read(send, read, settings, optional, stop)
+        return send
 
     def _until_read(
         self,
@@ -150,7 +181,7 @@ class ChatClient:
         n_replies = self._n_replies
         retrying = Retrying(
             retry=retry_if_exception(lambda error: isinstance(error, RequestFailed) and error.kind in self._retried),
-            stop=stop_when_event_set(stop) | self._has_tried_enough(n_replies),
+            stop=stop_any(stop_when_event_set(stop), self._has_tried_enough(n_replies)),
             wait=self.pause_s,
             sleep=sleep_using_event(stop),
             before_sleep=self._announce,

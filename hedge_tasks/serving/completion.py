@@ -122,6 +122,28 @@ def read_completion(body: object, until: Sequence[str] = ()) -> Completion:
     return read_choice(body, _first_choice(body), until)
 
 
+def read_choices(body: object, until: Sequence[str] = ()) -> list[Completion | RequestFailed]:
+    """The answers in all choices of a chat completion, or why one of them is none; see `read_completion`.
+
+    Raises:
+        RequestFailed: There are no choices.
+    """
+    _first_choice(body)
+    assert isinstance(body, Mapping)
+    found: list[Completion | RequestFailed] = []
+    for choice in sorted(body["choices"], key=_index_of):
+        try:
+            found.append(read_choice(body, choice if isinstance(choice, Mapping) else {}, until))
+        except RequestFailed as failure:
+            found.append(failure)
+    return found
+
+
+def _index_of(choice: object) -> int:
+    index = choice.get("index") if isinstance(choice, Mapping) else None
+    return index if isinstance(index, int) else 0
+
+
 def read_choice(body: object, choice: Mapping[str, Any], until: Sequence[str] = ()) -> Completion:
     """The answer in one of the choices of a chat completion; see `read_completion`."""
     message = choice.get("message")

@@ -13,6 +13,7 @@ _WORDS = {
     "max_tokens": "max_completion_tokens",
     "logprobs": "(?<!top_)logprob",
     "top_logprobs": "top_logprob",
+    "n": r"(?:^|[\s'\"`.{])n(?:$|[\s'\"`:=,}])",
 }
 """How a refusal names a setting; any other one by its own name, in snake_case, camelCase or words."""
 
@@ -96,7 +97,7 @@ class Dialect:
     def _suspects(self, status: int, reason: str, settings: Mapping[str, Any], levels: Levels) -> list[str]:
         """Settings that the refusal may mean, the likeliest first."""
         sent = [name for name in settings if _form(name, settings[name], levels) is not None]
-        sent.sort(key=lambda name: name not in _WORDS)  # those with words of their own are the surer
+        sent.sort(key=lambda name: (name not in _WORDS, name == "n"))  # those with words of their own are the surer
         named = [
             name
             for name in sent

@@ -37,6 +37,14 @@ def test_log_probabilities_through_vllm_equal_the_models_own(server: Server) -> 
 
 
 @on("vllm")
+def test_draws_in_one_request_are_those_of_single_requests(server: Server) -> None:
+    draws = demo_draws(documents=6, n=8)
+    together, singly = (adapter(server, draws_per_request=n) for n in (None, 1))
+    assert sample(together, draws) == sample(singly, draws)
+    assert together._n_in_one > 1
+
+
+@on("vllm")
 def test_forced_log_probabilities_through_vllm_are_those_of_the_draws(server: Server) -> None:
     draws = demo_draws(documents=3)
     answers = sample(adapter(server), draws)
