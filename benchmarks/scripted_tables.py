@@ -5,7 +5,7 @@
 Models that are perfect, always say 1 (Yes, (A)), always say 0 (No, (B)), are noisy, verbose, thinking, refusing or cut
 off. MedHallu and Med-HallMark run through lmms-eval against a local server, the latter on blank pictures. Of SHALE the
 closed questions of a drawn set and of VOPE its items come as run files like those that a task writes. Run files,
-and what `hedge medhallu|medhallmark|shale|vope` says of them as JSON and as text, are left under OUT; the leading
+and what `hedge paper medhallu|medhallmark|shale|vope` says of them as JSON and as text, are left under OUT; the leading
 numbers are printed. Suites whose data is not named are left out, but for SHALE, whose set is drawn.
 """
 

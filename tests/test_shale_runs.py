@@ -81,7 +81,7 @@ def oracle(is_right: Callable[[Item], bool]) -> Callable[[dict[str, Any]], str]:
 
 
 def tables(run: Run, task: str) -> Mapping[int, Mapping[str, Cell]]:
-    """What `hedge shale` makes of one task of a run."""
+    """What `hedge paper shale` makes of one task of a run."""
     [found] = tables_of(load_runs(run.output, task))
     return found.tables
 

@@ -182,12 +182,12 @@ def test_two_judges_rate_absent_objects_with_the_image(rich: Run) -> None:
 def test_the_command_lays_out_tables_and_reads_replies_the_other_way(
     rich: Run, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert main(["vope", str(rich.output)]) == 0
+    assert main(["paper", "vope", str(rich.output)]) == 0
     text = capsys.readouterr().out
     assert "30.8" in text  # 4 of 13
     assert "Hal-I is undefined: the model denies no object" in text
     assert "hallucinated        0        0        4            0.00" in text
-    assert main(["vope", str(rich.output), "--parsing", "hedge", "--json"]) == 0
+    assert main(["paper", "vope", str(rich.output), "--parsing", "hedge", "--json"]) == 0
     [numbers] = json.loads(capsys.readouterr().out)
     assert numbers["shares"]["hal_d"]["value"] == pytest.approx(4 / 13)
     assert (numbers["alpha"], numbers["parsers_differ"], numbers["relevance"]["hallucinated"]) == (0.0, 0, [0, 0, 4])

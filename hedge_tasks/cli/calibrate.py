@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from hedge_tasks.cli.choices import add_detectors, add_run, add_scorer, add_task, chosen_detectors, chosen_run
 from hedge_tasks.cli.choices import chosen_scorer as scorer_asked_for
-from hedge_tasks.io.commands import PROBLEMS_FOUND, Parser, command, show
+from hedge_tasks.io.commands import PROBLEMS_FOUND, Parser, add_out, command, show
 
 if TYPE_CHECKING:
     from hedge_tasks.guard.calibrate import Calibration, Check
@@ -30,7 +30,7 @@ def add(commands: Parser) -> None:
         "let RadFlag's draws end where the other verdict has at most this probability (default: 0, only where certain)"
     )
     parser.add_argument("--epsilon", type=float, default=0.0, metavar="E", help=early)
-    parser.add_argument("--out", type=Path, metavar="FILE", help="where the policy is written")
+    add_out(parser, "the policy (JSON)")
     parser.add_argument(
         "--check", type=Path, metavar="POLICY", help="instead: whether this policy's promise held in RUN"
     )

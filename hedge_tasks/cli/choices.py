@@ -46,7 +46,7 @@ def add_scorer(parser: argparse.ArgumentParser) -> None:
     group.add_argument("--alpha", type=float, help="weight of the clean-noisy gap in VASE (default: 1)")
 
 
-def add_detectors(parser: argparse.ArgumentParser, default: str) -> None:
+def add_detectors(parser: argparse._ActionsContainer, default: str) -> None:
     parser.add_argument(
         "--detectors", metavar="all|NAMES", help=f"which detectors, such as se,kle,msp (default: {default})"
     )

@@ -142,7 +142,7 @@ def _table(measured: ClaimTable, *, brief: bool = False, title: str = "", notes:
     from hedge_tasks.numbers import FOUR_DIGITS, SIGNED, Column, Table
 
     columns = [
-        Column("detector"),
+        Column("detector", "detector of claims" if brief else ""),
         Column("draws"),
         Column("auroc", "AUROC"),
         Column("interval", "95 %", show="interval", of="auroc"),

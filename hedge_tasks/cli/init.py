@@ -11,7 +11,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from hedge_tasks.io.commands import Parser, command, say, show
+from hedge_tasks.io.commands import Parser, add_out, command, say, show
 
 if TYPE_CHECKING:
     from hedge_tasks.data.columns import Roles
@@ -53,7 +53,7 @@ def add(commands: Parser) -> None:
     parser.add_argument("--images", type=Path, metavar="DIR", help="folder that names of pictures count from")
     parser.add_argument("--prompt", default="plain/question", metavar="FILE/VARIANT", help="default: %(default)s")
     parser.add_argument("--drop", action="store_true", help="leave out rows without a question, answer or picture")
-    parser.add_argument("--out", type=Path, metavar="DIR", help="folder to make (default: the task's name)")
+    add_out(parser, "folder of the task, which must not exist (default: the task's name)")
 
 
 def run(arguments: argparse.Namespace) -> int:

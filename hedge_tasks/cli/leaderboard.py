@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from hedge_tasks.cli.choices import add_run, add_task, chosen_run
-from hedge_tasks.io.commands import PROBLEMS_FOUND, Parser, command, say, show
+from hedge_tasks.io.commands import PROBLEMS_FOUND, Parser, add_out, command, say, show
 
 if TYPE_CHECKING:
     from hedge_tasks.leaderboard.validation import Findings
@@ -22,12 +22,7 @@ def add(commands: Parser) -> None:
     starting.add_argument("--title", default="HEDGE leaderboard", help="of its README (default: %(default)s)")
     making = command(actions, "submit", submit, "write a run as an entry, and say how to open the pull request")
     add_run(making)
-    making.add_argument(
-        "--out",
-        type=Path,
-        default=Path("submission.json"),
-        help="file, or a clone of the leaderboard's repository (default: %(default)s)",
-    )
+    add_out(making, "file, or a clone of the leaderboard's repository", default=Path("submission.json"))
     making.add_argument("--name", help="of the entry (default: the model)")
     making.add_argument("--url", help="of a page about it, beginning with https://")
     making.add_argument("--note", help="a few words about it")
@@ -47,7 +42,7 @@ def add(commands: Parser) -> None:
     add_checks(checking)
     building = command(actions, "build", build, "make a static site from a folder of submissions")
     building.add_argument("folder", type=Path, metavar="DIR", help="folder with *.json")
-    building.add_argument("--out", type=Path, default=Path("site"), help="folder of the site (default: %(default)s)")
+    add_out(building, "folder of the site", default=Path("site"))
     add_checks(building)
     building.add_argument(
         "--cache", type=Path, metavar="DIR", help="keep what is found of each file, so that only new ones are looked at"
@@ -60,7 +55,7 @@ def add(commands: Parser) -> None:
         required=True,
         help="metadata of a model card on the Hub, or lmms-eval's results file",
     )
-    exporting.add_argument("--out", type=Path, metavar="FILE", help="(default: printed)")
+    add_out(exporting, "a file (default: printed)")
     add_checks(exporting)
     command(actions, "schema", schema, "print the JSON Schema of submissions")
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from hedge_tasks.cli.choices import add_detectors, chosen_detectors
 from hedge_tasks.cli.summary import as_text
-from hedge_tasks.io.commands import Parser, command, show
+from hedge_tasks.io.commands import Parser, add_out, command, show
 
 if TYPE_CHECKING:
     from hedge_tasks.data.answers import AnswerSet
@@ -49,7 +49,7 @@ def add(commands: Parser) -> None:
         help="score claims as well, those of the field claims, else sentences: words (by default where there is the "
         "field), nli or cosine; hedge claims has more",
     )
-    score.add_argument("--out", type=Path, metavar="SCORES.jsonl", help="write the scores of every line")
+    add_out(score, "the scores of every answer (JSON lines)")
 
 
 def run(arguments: argparse.Namespace) -> int:

@@ -17,7 +17,7 @@ from hedge_tasks.cli.choices import (
     chosen_scorer,
 )
 from hedge_tasks.cli.question import printable
-from hedge_tasks.io.commands import Parser, command, show
+from hedge_tasks.io.commands import Parser, add_out, command, show
 
 if TYPE_CHECKING:
     from hedge_tasks.measures.sweep import Point
@@ -56,7 +56,7 @@ def add(commands: Parser) -> None:
         help="instead: seconds and memory of each of the run's clusterings against the number of answers, from nothing "
         "(HEDGE Appendix B)",
     )
-    parser.add_argument("--out", type=Path, metavar="SWEEP.csv", help="write a table with intervals")
+    add_out(parser, "a table with intervals (CSV)")
     parser.add_argument("--plot", type=Path, metavar="SWEEP.png", help="draw a figure (png, svg or pdf)")
     add_detectors(parser, "those of the run that are no simple baselines")
     add_task(parser)

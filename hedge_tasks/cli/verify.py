@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from hedge_tasks.cli.leaderboard import add_checks, facts_of, lines_of, options_of
-from hedge_tasks.io.commands import PROBLEMS_FOUND, Parser, command, show
+from hedge_tasks.io.commands import PROBLEMS_FOUND, Parser, add_label_store, command, show
 
 if TYPE_CHECKING:
     from hedge_tasks.runs.integrity import Inspection
@@ -29,14 +29,14 @@ def add(commands: Parser) -> None:
     chain = parser.add_argument_group("of a submission")
     chain.add_argument("--run", type=Path, metavar="RUN", help="prove that the submission is of this run file")
     chain.add_argument("--store", type=Path, metavar="DIR", help="and that the run's answers are those of this store")
-    chain.add_argument("--labels", type=Path, metavar="DIR", help="and that its labels are those of this label store")
+    add_label_store(chain, "prove that the submission's labels are those of this one")
     add_checks(parser)
 
 
 def run(arguments: argparse.Namespace) -> int:
     from hedge_tasks.runs.run_files import run_paths
 
-    if arguments.run or arguments.store or arguments.labels:
+    if arguments.run or arguments.store or arguments.label_store:
         return _prove(arguments)
     files = [file for path in arguments.files for file in run_paths(path)]
     facts = {str(file): _facts(file, arguments.repair) for file in files}
@@ -56,7 +56,7 @@ def _prove(arguments: argparse.Namespace) -> int:
     from hedge_tasks.sampling.archive import open_store
 
     if len(arguments.files) > 1 or arguments.repair:
-        raise ConfigError("--run, --store and --labels are about one submission, and repair nothing")
+        raise ConfigError("--run, --store and --label-store are about one submission, and repair nothing")
     if arguments.store and not arguments.run:
         raise ConfigError("--store: give the run file, too (--run), which names the draws of the store")
     [path] = arguments.files
@@ -70,8 +70,8 @@ def _prove(arguments: argparse.Namespace) -> int:
             findings = check_with_texts(submission, of_file, **options)
         if arguments.store:
             links.append(prove_store(of_file, open_store(arguments.store)))
-    if arguments.labels and not findings.problems:
-        with LabelStore(arguments.labels) as labels:
+    if arguments.label_store and not findings.problems:
+        with LabelStore(arguments.label_store) as labels:
             links.append(prove_labels(submission, labels))
     lines = lines_of(str(path), findings)
     for link in links:

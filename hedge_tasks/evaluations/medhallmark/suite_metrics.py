@@ -61,7 +61,7 @@ _WORDING = {
     "bleu": ("BLEU", "Mean of sentence BLEU against the reference."),
     "meteor": ("METEOR", "Words, stems and synonyms that an answer shares with its reference, less for their order."),
 }
-"""BERTScore needs a model for all answers together, and is in `hedge medhallmark`."""
+"""BERTScore needs a model for all answers together, and is in `hedge paper medhallmark`."""
 
 
 def _again(row: WordingMetric, document: Mapping[str, Any], judge: Mapping[str, Any]) -> dict[str, Any] | None:

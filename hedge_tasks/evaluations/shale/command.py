@@ -1,4 +1,4 @@
-"""`hedge shale`: SHALE's tables out of finished runs, beside the published values."""
+"""`hedge paper shale`: SHALE's tables out of finished runs, beside the published values."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from hedge_tasks.evaluations.shale.items import NOISY_SCENARIOS, TASKS
-from hedge_tasks.io.commands import Parser, command, number, show, table
+from hedge_tasks.io.commands import Parser, add_out, command, number, show, table
 from hedge_tasks.replies.parsing import HEDGE, PARSINGS
 
 if TYPE_CHECKING:
@@ -40,7 +40,7 @@ def add(commands: Parser) -> None:
         metavar="OTHERS.csv",
         help="the same models on other benchmarks (columns: model, one a benchmark), to correlate with (Figure 5)",
     )
-    parser.add_argument("--out", type=Path, metavar="CELLS.csv", help="write one line a cell")
+    add_out(parser, "a line for each cell (CSV)")
 
 
 def _tables(arguments: argparse.Namespace) -> int:
