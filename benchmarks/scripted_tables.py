@@ -121,11 +121,11 @@ Cells = dict[str, tuple[float | None, float | None]]
 
 
 def said(suite: str, out: Path, *more: str) -> Any:
-    """What `hedge SUITE OUT/SUITE` says, as JSON; kept beside the runs, as text, too."""
+    """What `hedge paper SUITE OUT/SUITE` says, as JSON; kept beside the runs, as text, too."""
     folders = [str(folder) for folder in sorted((out / suite).iterdir())] if suite == "shale" else [str(out / suite)]
     for ending, options in (("txt", []), ("json", ["--json"])):
         with (out / f"{suite}.{ending}").open("w", encoding="utf-8") as file, redirect_stdout(file):
-            hedge([suite, *folders, *more, *options])
+            hedge(["paper", suite, *folders, *more, *options])
     return json.loads((out / f"{suite}.json").read_text("utf-8"))
 
 

@@ -119,9 +119,7 @@ def test_scores_of_every_claim_are_written(answers: Path, tmp_path: Path, capsys
 def test_without_labels_the_most_suspicious_claims_are_told(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     out, _ = asked(capsys, written(tmp_path / "x.jsonl", rows(labels=False)))
     assert "no claim is labelled" in out
-    table = (
-        r"most suspicious by claim_luq:\nanswer +score +claim\na +0\.750  A mass is seen\.\nb +0\.5\d+  A <b>rib</b>"
-    )
+    table = r"by claim_luq:\nanswer +score +claim\na +0\.750  A mass is seen\.\nb +0\.5\d+  A <b>rib</b>"
     assert re.search(table, out)
 
 

@@ -213,7 +213,7 @@ def results_of(table: int, *runs: Run, **options: object) -> dict[Cell, CellResu
 
 
 def test_the_tasks_of_the_tables_are_there() -> None:
-    there = {task["task"] for task in list_tasks()}
+    there = {task.task for task in list_tasks()}
     assert {task_name(dataset, prompt) for dataset in DATASETS for prompt in PROMPTS} <= there
     assert set(TASKS) == set(DATASETS)
 

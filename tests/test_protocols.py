@@ -238,7 +238,7 @@ def test_hostile_settings_make_no_harm() -> None:
     assert fidelity(odd)
 
 
-# --- models of a run, and `hedge paper hedge --as` --------------------------------------------------------------------------
+# --- models of a run, and `hedge paper hedge --as` --------------------------------------------------------------------
 
 
 def test_another_clustering_takes_the_models_of_the_environment_or_of_the_run(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,4 +1,4 @@
-"""`hedge detectors vope-attention`: attention to the image while an object is said, out of a finished run and its model."""
+"""`hedge detectors vope-attention`: attention to the image while an object is said; needs the run and its model."""
 
 from __future__ import annotations
 
