@@ -62,7 +62,7 @@ def asked(capsys: pytest.CaptureFixture[str], *arguments: object, code: int = 0)
 def test_the_table_and_its_price(answers: Path, capsys: pytest.CaptureFixture[str]) -> None:
     out, err = asked(capsys, answers)
     assert "price: 6 claims of 3 answers x 3 draws, no model" in err
-    assert "6 claims that cover 100% of the text, 5 of them labelled by spans of the answers, 2 hallucinated" in out
+    assert "6 claims that cover 100 % of the text, 5 of them labelled by spans of the answers, 2 hallucinated" in out
     assert "the reference is silent on 1" in out
     header = next(line for line in out.splitlines() if line.startswith("detector"))
     assert re.split(r"\s{2,}", header)[:8] == [

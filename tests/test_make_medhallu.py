@@ -68,7 +68,7 @@ def make(url: str, folder: Path, count: int = 10, **options: Any) -> Production:
         **options,
     )
     with Ledger(folder) as ledger:
-        return produce(questions(count), pipeline, ledger, progress=False, concurrency=4)
+        return produce(questions(count), pipeline, ledger, concurrency=4)
 
 
 @pytest.mark.slow
@@ -126,7 +126,7 @@ def test_another_seed_is_asked_anew(tmp_path: Path) -> None:
             Likeness(),
         )
         with Ledger(tmp_path) as ledger:
-            produce(questions(1), pipeline, ledger, seed=1, progress=False)
+            produce(questions(1), pipeline, ledger, seed=1)
     assert len(script.bodies) == 2 * before
 
 

@@ -109,7 +109,7 @@ def _no(control: RiskControl) -> str:
 
 
 def _promise(policy: Policy) -> str:
-    from hedge_tasks.numbers import PERCENT
+    from hedge_tasks.numbers import PERCENT, WHOLE_PERCENT
 
     promise = policy.promise
     about = f"{promise.n_groups} images" if promise.n_groups is not None else "documents"
@@ -118,7 +118,7 @@ def _promise(policy: Policy) -> str:
         f" Its draws end early at epsilon {policy.epsilon:g}, which is part of the promise." if policy.epsilon else ""
     )
     return (
-        f"With {promise.confidence:.0%} confidence at most {PERCENT(promise.risk)} of the answers that "
+        f"With {WHOLE_PERCENT(promise.confidence)} confidence at most {PERCENT(promise.risk)} of the answers that "
         f"{policy.detector} lets through are hallucinated; it lets {PERCENT(promise.accepted)} through. It is about "
         f"this model, prompt and decoding, and about questions like these {promise.n} ({about}); {tried}.{early}"
     )

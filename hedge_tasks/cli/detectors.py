@@ -55,6 +55,7 @@ def run(arguments: argparse.Namespace) -> int:
     from hedge_tasks.detectors.registry import get, names
     from hedge_tasks.errors import ConfigError
     from hedge_tasks.io.files import write_whole
+    from hedge_tasks.io.progress import progress
     from hedge_tasks.measures.detector_table import detector_table, mean_ranks
     from hedge_tasks.measures.fusion import fuse
     from hedge_tasks.measures.kept_claims import kept_numbers
@@ -77,7 +78,7 @@ def run(arguments: argparse.Namespace) -> int:
         raise ConfigError(f"--plot draws the detectors of one run, and there are {len(finished)}; --html shows all")
     tables = [
         detector_table(one, chosen_scorer(arguments, one), detectors, **options, only_kept=only_kept)
-        for one in finished
+        for one in progress(finished, name="Scoring", unit="run")
     ]
     fusions = [fuse(one.scores) if arguments.fuse else None for one in tables]
     ranks = mean_ranks(tables) if len(tables) > 1 else []

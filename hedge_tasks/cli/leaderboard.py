@@ -126,11 +126,12 @@ def submit(arguments: argparse.Namespace) -> int:
 
 def validate(arguments: argparse.Namespace) -> int:
     from hedge_tasks.errors import DataError
+    from hedge_tasks.io.progress import progress
     from hedge_tasks.leaderboard import Findings, check, read_submission
 
     options = options_of(arguments)
     found: dict[str, Findings] = {}
-    for path in arguments.submissions:
+    for path in progress(arguments.submissions, name="Checking", unit="entry"):
         try:
             found[str(path)] = check(read_submission(path), **options)
         except DataError as error:

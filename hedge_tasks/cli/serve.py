@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from hedge_tasks.cli.ask import add_model
 from hedge_tasks.io.commands import Parser, command, say
+from hedge_tasks.numbers import PERCENT, WHOLE_PERCENT
 from hedge_tasks.serving.addresses import is_loopback, url_of
 
 if TYPE_CHECKING:
@@ -106,6 +107,6 @@ def _greeting(guard: Guard, settings: ProxySettings, host: str, port: int) -> st
     promise = guard.policy.promise
     key = "with a key" if settings.key else "without a key, for programs of this machine"
     return (
-        f"{url_of(host, port)}/v1 ({key}): of the answers that are accepted at most {promise.risk:.1%} are "
-        f"hallucinated, with {promise.confidence:.0%} confidence. Ctrl-C ends."
+        f"{url_of(host, port)}/v1 ({key}): of the answers that are accepted at most {PERCENT(promise.risk)} are "
+        f"hallucinated, with {WHOLE_PERCENT(promise.confidence)} confidence. Ctrl-C ends."
     )

@@ -34,12 +34,13 @@ def add(commands: Parser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
+    from hedge_tasks.io.progress import progress
     from hedge_tasks.runs.run_files import run_paths
 
     if arguments.run or arguments.store or arguments.label_store:
         return _prove(arguments)
     files = [file for path in arguments.files for file in run_paths(path)]
-    facts = {str(file): _facts(file, arguments.repair) for file in files}
+    facts = {str(file): _facts(file, arguments.repair) for file in progress(files, name="Checking", unit="file")}
     show(arguments, facts, "\n".join(_text(file, about) for file, about in facts.items()))
     return PROBLEMS_FOUND if any(about["problems"] for about in facts.values()) else 0
 

@@ -12,6 +12,7 @@ from typing import Any, Protocol, TypeVar
 from loguru import logger
 
 from hedge_tasks.errors import ConfigError, DataError, HedgeError
+from hedge_tasks.io.progress import progress
 from hedge_tasks.making.asking import Asking, Tally, Unfinished
 from hedge_tasks.making.ledger import Ledger
 from hedge_tasks.serving.failures import ServerGone
@@ -97,7 +98,6 @@ def produce(
     *,
     seed: int = 0,
     concurrency: int = 16,
-    progress: bool = True,
 ) -> Production:
     """Make a record of each source record.
 
@@ -113,8 +113,6 @@ def produce(
         DataError: Two source records have one id.
         HedgeError: A server refuses every request, or is gone; what was said before is kept.
     """
-    from tqdm import tqdm
-
     twice = [name for name, times in Counter(source.id for source in sources).items() if times > 1]
     if twice:
         raise DataError(f"the source names {twice[0]!r} more than once")
@@ -129,7 +127,7 @@ def produce(
 
     results: dict[int, _Result] = {}
     workers = max(1, min(concurrency, len(sources)))
-    with tqdm(total=len(sources), desc="Making", unit="record", disable=not progress) as bar:
+    with progress(total=len(sources), name="Making", unit="record") as bar:
         try:
             with closing(ask_each(call, len(sources), workers, unreachable=lambda r: r.unreachable)) as batches:
                 for batch in batches:

@@ -50,6 +50,7 @@ FOUR_DIGITS = Format(digits=4)
 SIGNED = Format(signed=True)
 SIGNED_FOUR = Format(digits=4, signed=True)
 PERCENT = Format(digits=1, percent=True)
+WHOLE_PERCENT = Format(digits=0, percent=True)
 
 
 def format_value(value: float | None, fmt: Format = THREE_DIGITS, *, missing: str = MISSING) -> str:

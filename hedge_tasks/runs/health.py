@@ -13,6 +13,7 @@ from typing import Any
 
 from hedge_tasks.adjudication.reliability import reliability
 from hedge_tasks.data.answers import Answer, AnswerSet
+from hedge_tasks.numbers import PERCENT, WHOLE_PERCENT
 from hedge_tasks.runs.run_files import Run
 from hedge_tasks.sampling.probe import server_lines
 
@@ -163,10 +164,11 @@ def _of_samples(h: Health) -> list[Finding]:
         why = (
             "; the model or its server seems to decode greedily, so that no entropy can tell anything" if greedy else ""
         )
-        found.append(Finding(f"{h.same_clean:.0%} of the documents have one and the same clean answer{why}", greedy))
+        share = WHOLE_PERCENT(h.same_clean)
+        found.append(Finding(f"{share} of the documents have one and the same clean answer{why}", greedy))
     if hot:
         found += [
-            Finding(f"under {name} {share:.0%} of the documents have a semantic entropy of 0")
+            Finding(f"under {name} {WHOLE_PERCENT(share)} of the documents have a semantic entropy of 0")
             for name, share in h.zero_entropy.items()
             if share >= _CERTAIN[0]
         ]
@@ -176,7 +178,9 @@ def _of_samples(h: Health) -> list[Finding]:
         )
     if h.without_logprob is not None and 0 < h.without_logprob < 1:
         found.append(
-            Finding(f"{h.without_logprob:.1%} of the draws lack a log-probability: equal weights in their documents")
+            Finding(
+                f"{PERCENT(h.without_logprob)} of the draws lack a log-probability: equal weights in their documents"
+            )
         )
     if h.impossible_logprob:
         found.append(Finding(f"{h.impossible_logprob} draws have a log-probability of minus infinity"))
@@ -207,7 +211,7 @@ def _of_answers(h: Health) -> list[Finding]:
     )
     for share_of, (some, many), what in kinds:
         if share_of is not None and share_of > some:
-            found.append(Finding(f"{share_of:.1%} of the draws {what}", share_of > many))
+            found.append(Finding(f"{PERCENT(share_of)} of the draws {what}", share_of > many))
     return found
 
 
@@ -220,7 +224,7 @@ def _of_labels(h: Health, verdicts: Sequence[Mapping[str, Any] | None] | None) -
     found = [Finding(reason.removeprefix("unreliable: "), unreliable=True)] if reason else []
     if h.unreadable is not None and h.unreadable > _UNREADABLE:
         found.append(
-            Finding(f"in {h.unreadable:.1%} of the documents a reply was unreadable, so that there is no label")
+            Finding(f"in {PERCENT(h.unreadable)} of the documents a reply was unreadable, so that there is no label")
         )
     return found
 
