@@ -21,7 +21,7 @@ _DEFAULT = ("radflag",)
 
 
 def add(commands: Parser) -> None:
-    text = "find a threshold below which the share of hallucinated answers is bounded, or check one on another run"
+    text = "find a threshold that bounds the share of hallucinated answers, or check one on another run"
     parser = command(commands, "calibrate", run, text)
     add_run(parser)
     parser.add_argument("--risk", type=float, metavar="R", help="largest share of hallucinated answers let through")

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 def add(commands: Parser) -> None:
-    parser = command(commands, "health", run, "say how sound runs are: greedy servers, cut answers, missing labels")
+    parser = command(commands, "health", run, "check how sound runs are: greedy servers, cut answers, missing labels")
     add_run(parser)
     add_task(parser)
 

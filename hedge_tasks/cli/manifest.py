@@ -10,7 +10,7 @@ from hedge_tasks.io.commands import Parser, add_out, command, say, show
 
 
 def add(commands: Parser) -> None:
-    text = "write the manifest of tasks: ids and digests of their documents, for the leaderboard; needs their data"
+    text = "write the ids and digests of a task's documents, for the leaderboard; needs the data"
     parser = command(commands, "manifest", run, text)
     parser.add_argument("tasks", nargs="+", metavar="TASK", help="tasks or groups")
     add_out(parser, "folder of the files (default: manifests/ beside each task's YAML)")

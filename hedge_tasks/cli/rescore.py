@@ -15,7 +15,9 @@ if TYPE_CHECKING:
 
 
 def add(commands: Parser) -> None:
-    parser = command(commands, "rescore", run, "new numbers from a run or an answer store, without the model")
+    parser = command(
+        commands, "rescore", run, "compute a run's numbers again, from its file or its answer store, without the model"
+    )
     add_run(parser, metavar="RUN|STORE")
     add_out(parser, "the scores of every answer (JSON lines)")
     parser.add_argument("--definition", metavar="ID", help="which answers, where a store holds several definitions")

@@ -31,7 +31,9 @@ _LARGEST = 10_000
 
 
 def add(commands: Parser) -> None:
-    parser = command(commands, "sweep", run, "AUROC against the number of answers, or the perturbation's strength")
+    parser = command(
+        commands, "sweep", run, "show the AUROC against the number of answers, or against the perturbation's strength"
+    )
     add_run(parser)
     parser.add_argument(
         "--n",

@@ -16,8 +16,8 @@ _LISTED = 20
 
 
 def add(commands: Parser) -> None:
-    text = "check that run files are as they were written, or the chain from a submission to its run and store"
-    parser = command(commands, "verify", run, f"{text}; exit code 1 if something is wrong")
+    text = "check that run files are unchanged, or that a submission is of its run and store"
+    parser = command(commands, "verify", run, text)
     parser.add_argument(
         "files", type=Path, nargs="+", metavar="FILE", help="run files, output folders of lmms-eval, or one submission"
     )
