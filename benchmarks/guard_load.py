@@ -57,8 +57,20 @@ def policy_file(folder: Path, model: str) -> Path:
     prompt = {"name": "plain", "user": "<image>{question}", "system": None}
     circumstances = {"model": f"{model} (hedge_openai)", "sampling": sampling, "prompt": prompt}
     clustering = {"with_question": False, "backend": "exact", "alpha": 1.0}
-    promise = Promise(0.1, 0.9, 0.8, (0.7, 0.9), 500, None, 400, 20, 0.001, 10)
-    save_policy(Policy("radflag", 0.3, clustering, promise, circumstances, {}), folder / "policy.json")
+    promise = Promise(
+        risk=0.1,
+        confidence=0.9,
+        accepted=0.8,
+        accepted_interval=(0.7, 0.9),
+        n=500,
+        n_groups=None,
+        n_accepted=400,
+        n_wrong=20,
+        p_value=0.001,
+        n_hypotheses=10,
+    )
+    about = {"clustering": clustering, "promise": promise, "circumstances": circumstances, "calibration": {}}
+    save_policy(Policy(detector="radflag", threshold=0.3, **about), folder / "policy.json")
     return folder / "policy.json"
 
 

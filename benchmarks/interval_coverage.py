@@ -32,7 +32,7 @@ import numpy.typing as npt
 from scipy.stats import norm
 
 from hedge_tasks.detectors.thresholds import DocumentProfile, ThresholdChoice, choose, with_errors
-from hedge_tasks.evaluations.medhallu.metrics import f1
+from hedge_tasks.evaluations.medhallu.measures import f1
 from hedge_tasks.statistics import (
     auroc,
     compare_runs,

@@ -32,6 +32,7 @@ from pathlib import Path
 from typing import Any
 
 from hedge_tasks.adjudication import Case, Verdict, build_judge
+from hedge_tasks.adjudication.rule.judge import SILENT
 from hedge_tasks.statistics.agreement import Agreement, cohen_kappa, percent_agreement
 
 Row = dict[str, Any]
@@ -79,7 +80,7 @@ def of_hold_out(name: str, of: Case) -> bool:
 
 def silent(verdict: Verdict) -> bool:
     """Does the judge say that the answer claims nothing?"""
-    return verdict.label is None and verdict.reason.partition(":")[0] in ("empty-answer", "refusal", "echo")
+    return verdict.label is None and verdict.reason.partition(":")[0] in SILENT
 
 
 def unlabelled(folder: Path) -> None:

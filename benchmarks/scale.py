@@ -31,7 +31,7 @@ from hedge_tasks.runs.from_store import run_from_store
 from hedge_tasks.sampling import Answer, SamplingPlan
 from hedge_tasks.sampling.definition import Definition
 from hedge_tasks.sampling.prompts import load_prompt
-from hedge_tasks.sampling.store import AnswerStore, Record, StoredDocument
+from hedge_tasks.sampling.store import AnswerStore, FinishedDraw, StoredDocument
 
 TARGET = 100_000
 _AT_ONCE = 64  # documents a write
@@ -101,10 +101,21 @@ def document(i: int, definition: Definition, n: int) -> StoredDocument:
     reference = f"{FINDINGS[i % len(FINDINGS)]} {PLACES[i % len(PLACES)]}"
     facts = {"group": f"image-{i // 3}", "question_type": ("open", "closed")[i % 2]}
     question = "What abnormality is visible in this image?"
-    return StoredDocument(definition.id, f"{i:040x}", f"q{i}", question, reference, **facts, n=n, n_noisy=n)
+    return StoredDocument(
+        definition=definition.id,
+        key=f"{i:040x}",
+        id=f"q{i}",
+        question=question,
+        reference=reference,
+        **facts,
+        n=n,
+        n_noisy=n,
+    )
 
 
-def records(asked: StoredDocument, definition: Definition, plan: SamplingPlan, dice: random.Random) -> list[Record]:
+def records(
+    asked: StoredDocument, definition: Definition, plan: SamplingPlan, dice: random.Random
+) -> list[FinishedDraw]:
     """Paraphrases around a few meanings, more of them for a question that is hard."""
     meanings = 1 + dice.randrange(4)
 
@@ -115,7 +126,7 @@ def records(asked: StoredDocument, definition: Definition, plan: SamplingPlan, d
 
     draws = plan.draws(asked.key)
     keys = [definition.key(asked.key, asked.question, draw) for draw in draws]
-    return [Record(k, answer(), asked.id, d.condition, d.index) for k, d in zip(keys, draws, strict=True)]
+    return [FinishedDraw(k, answer(), asked.id, d.condition, d.index) for k, d in zip(keys, draws, strict=True)]
 
 
 def made_up(texts: Sequence[str]) -> Any:

@@ -24,7 +24,7 @@ from hedge_tasks.sampling import Answer, SamplingPlan
 from hedge_tasks.sampling.hook import generate_samples
 from hedge_tasks.sampling.prompts import load_prompt
 from hedge_tasks.sampling.requests import SampleRequest
-from hedge_tasks.sampling.store import AnswerStore, Record, StoredDocument
+from hedge_tasks.sampling.store import AnswerStore, FinishedDraw, StoredDocument
 
 TASK, SPLIT = "hedge_demo", "demo-test"
 
@@ -92,8 +92,11 @@ def load_time(folder: Path, n_documents: int = 451, n_draws: int = 61) -> tuple[
     answer = Answer("There is a small pleural effusion on the left side.", -0.4375, 12)
     with AnswerStore(folder) as store:
         for i in range(n_documents):
-            store.put_documents([], [StoredDocument("0" * 12, f"{i:040x}", str(i), "Is there an effusion?", "yes")])
-            store.put(Record(f"{i:020x}{j:020x}", answer, str(i), "clean", j) for j in range(n_draws))
+            store.put_documents(
+                [],
+                [StoredDocument(definition="0" * 12, key=f"{i:040x}", id=str(i), question="Is it?", reference="yes")],
+            )
+            store.put(FinishedDraw(f"{i:020x}{j:020x}", answer, str(i), "clean", j) for j in range(n_draws))
     start = time.perf_counter()
     opened = AnswerStore(folder)
     seconds = time.perf_counter() - start

@@ -49,7 +49,7 @@ def main() -> None:
         run = load_run(arguments.run)
         table(run.task, run.answer_sets, arguments.seeds)
     if arguments.answers:
-        sets = [AnswerSet.from_dict(line) for line in answer_lines(arguments.answers)]
+        sets = [AnswerSet.read(line) for line in answer_lines(arguments.answers)]
         labelled = [answers for answers in sets if answers.label is not None]
         table("TriviaQA", labelled, arguments.seeds, first=150)
 

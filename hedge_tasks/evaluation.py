@@ -48,10 +48,8 @@ class Evaluation:
         name: of the evaluation, such as "shale"; tasks say it under `hedge.evaluation`.
         folder: of its YAML files, which lmms-eval is shown; `prompts.json` and `judge_prompts/` are looked for in it.
         judges: name -> `"module:attribute"` of a class or function that makes a judge from options.
-        metrics: `"module:attribute"` of mappings, row of the table -> metric; for the tasks of this evaluation.
-        suite: `"module:attribute"` of sequences of `hedge_tasks.measures.suite.SuiteMetric`: the rows that the
-            evaluation is about, the leading one first. Comparisons, submissions and reports then have them with
-            intervals.
+        measures: `"module:attribute"` of sequences of `hedge_tasks.measures.measure.Measure`, the leading one first:
+            what tasks of this evaluation may list, and what their runs are compared, reported and submitted by.
         second_stages: name -> `"module:attribute"` of a `hedge_tasks.sampling.second_stage.Stage`.
         decompositions, entailments: name -> `"module:attribute"` of what makes one; see `hedge_tasks.claims`.
         commands: a command of `hedge` that others stand under ("data", "make", "paper", "detectors") ->
@@ -61,8 +59,7 @@ class Evaluation:
     name: str
     folder: Path
     judges: Mapping[str, str] = field(default_factory=dict)
-    metrics: tuple[str, ...] = ()
-    suite: tuple[str, ...] = ()
+    measures: tuple[str, ...] = ()
     second_stages: Mapping[str, str] = field(default_factory=dict)
     decompositions: Mapping[str, str] = field(default_factory=dict)
     entailments: Mapping[str, str] = field(default_factory=dict)
@@ -155,8 +152,8 @@ def brought_commands(parent: str) -> Iterator[Callable[[Any], None]]:
                 logger.warning("a command of {} ({}) is left out: {}", evaluation.name, source, error)
 
 
-def brought_metrics(name: str) -> dict[str, Any]:
-    """The metrics of one evaluation, by the name of their row.
+def brought_measures(name: str) -> list[Any]:
+    """The measures of one evaluation (`hedge_tasks.measures.measure.Measure`), the leading one first.
 
     Raises:
         ConfigError: there is no such evaluation; names the nearest one.
@@ -165,24 +162,21 @@ def brought_metrics(name: str) -> dict[str, Any]:
     if name not in known:
         raise unknown("evaluation", name, known)
     evaluation, source = known[name]
-    metrics: dict[str, Any] = {}
-    for target in evaluation.metrics:
-        metrics |= Entry(target, source).load()
-    return metrics
+    return [measure for target in evaluation.measures for measure in Entry(target, source).load()]
 
 
-def brought_suite(name: str) -> list[Any]:
-    """The suite metrics of one evaluation, the leading one first; none where it is not installed, or broken."""
-    evaluation, source = evaluations().get(name, (None, ""))
-    found: list[Any] = []
-    for target in evaluation.suite if evaluation is not None else ():
-        try:
-            found += Entry(target, source).load()
-        except Exception as error:  # whatever somebody else's package does as it is imported
-            if source == OWN:
-                raise
-            logger.warning("suite metrics of {} ({}) are left out: {}", name, source, error)
-    return found
+def installed_measures(name: str) -> list[Any]:
+    """The same of what a file names; none where the evaluation is not installed, or its code is broken."""
+    if name not in evaluations():
+        return []
+    try:
+        return brought_measures(name)
+    except Exception as error:  # whatever somebody else's package does as it is imported
+        source = evaluations()[name][1]
+        if source == OWN:
+            raise
+        logger.warning("measures of {} ({}) are left out: {}", name, source, error)
+        return []
 
 
 def task_folders() -> list[Path]:

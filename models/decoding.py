@@ -81,6 +81,31 @@ class SharedPrefill:
             state = self.advance(state, cache, chosen)
         return [reader.read(*row) for row in zip(tokens, logprobs, sampler.likeliest, strict=True)]
 
+    @torch.inference_mode()
+    def reply_logprobs(
+        self, inputs: Mapping[str, Any], replies: Sequence[Sequence[int]], ends: Sequence[int]
+    ) -> list[float]:
+        """Log-probability of each whole reply to one prompt, over the raw distribution: its tokens and then any end.
+
+        Args:
+            inputs: one processed prompt.
+            replies: tokens of each, none or more, without an end token.
+            ends: tokens that end a reply.
+        """
+        state, cache = self.prefill(inputs, [0] * len(replies))
+        totals = torch.zeros(len(replies), dtype=torch.float64)
+        lengths = torch.tensor([len(reply) for reply in replies])
+        for step in range(int(lengths.max()) + 1):
+            logprobs = state.logits.double().log_softmax(-1).cpu()
+            chosen = torch.tensor([reply[step] if step < len(reply) else ends[0] for reply in replies])
+            of_token = logprobs.gather(1, chosen[:, None])[:, 0]
+            of_end = logprobs[:, list(ends)].logsumexp(-1)
+            # Rows whose reply is over go on with a token that nothing looks at.
+            totals += torch.where(lengths > step, of_token, torch.where(lengths == step, of_end, 0.0))
+            if step < int(lengths.max()):
+                state = self.advance(state, cache, chosen.to(state.ids.device))
+        return totals.tolist()
+
     def prefill(self, inputs: Mapping[str, Any], owners: Sequence[int]) -> tuple[_Rows, Any]:
         """One pass over the prompts, then one row a draw: state and cache before the first token."""
         positions = positions_of(self._model, inputs)
@@ -187,6 +212,17 @@ def forced_logprobs(model: Any, inputs: Mapping[str, Any], tokens: Sequence[Sequ
     output = model(**longer, position_ids=positions_of(model, longer), use_cache=False, logits_to_keep=length + 1)
     known = output.logits[:, -length - 1 : -1].float().log_softmax(-1).gather(2, forced[..., None])[..., 0]
     return [row[: len(own)].tolist() for row, own in zip(known, tokens, strict=True)]
+
+
+@torch.inference_mode()
+def reply_logprob(model: Any, inputs: Mapping[str, Any], reply: Sequence[int], ends: Sequence[int]) -> float:
+    """Log-probability of one whole reply to one prompt, without any cache; see `SharedPrefill.reply_logprobs`."""
+    longer, forced = continued(inputs, [reply])
+    length = forced.shape[1]
+    output = model(**longer, position_ids=positions_of(model, longer), use_cache=False, logits_to_keep=length + 1)
+    logprobs = output.logits[0, -length - 1 :].double().log_softmax(-1).cpu()
+    of_tokens = logprobs[:-1].gather(1, forced[0].cpu()[:, None]).sum() if length else 0.0
+    return float(of_tokens + logprobs[-1, list(ends)].logsumexp(-1))
 
 
 class PlainGeneration:

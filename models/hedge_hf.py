@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Iterator, Mapping, Sequence
 from contextlib import closing
-from itertools import islice
+from itertools import groupby, islice
 from typing import Any
 
 import torch
@@ -26,7 +26,7 @@ from hedge_tasks.models import schema_tokens
 from hedge_tasks.models.attention import eager, image_attention
 from hedge_tasks.models.base import ChatAdapter, conversation_draws, positive, refuse_unknown
 from hedge_tasks.models.contrast import Contrast, ContrastiveDecoding
-from hedge_tasks.models.decoding import PlainGeneration, SharedPrefill, forced_logprobs
+from hedge_tasks.models.decoding import PlainGeneration, SharedPrefill, forced_logprobs, reply_logprob
 from hedge_tasks.models.schema_tokens import SchemaContinuations
 from hedge_tasks.models.token_sampling import (
     LOGPROB_DECIMALS,
@@ -357,6 +357,37 @@ class HedgeHF(ChatAdapter):
         plain, indented = (self._forced(conversations, [blank + text for text in texts]) for blank in ("", " "))
         return [_forced_answer(text, max(both, key=sum)) for text, *both in zip(texts, plain, indented, strict=True)]
 
+    def reply_logprobs(self, conversations: Sequence[list[dict[str, Any]]], texts: Sequence[str]) -> list[Answer | str]:
+        """How likely each text is as the whole reply; see `hedge_tasks.sampling.forced.ForcedModel`.
+
+        Texts of the same conversation object share one reading of it, where the model's draws may. A reply ends with
+        any of the model's end tokens.
+        """
+        replies: list[Answer | str] = []
+        for _, group in groupby(range(len(texts)), key=lambda i: id(conversations[i])):
+            rows = list(group)
+            replies += self._replies_to(conversations[rows[0]], [texts[i] for i in rows])
+        return replies
+
+    def _replies_to(self, conversation: list[dict[str, Any]], texts: Sequence[str]) -> list[Answer]:
+        spellings = [
+            [tuple(self._tokenizer(blank + text, add_special_tokens=False)["input_ids"]) for blank in ("", " ")]
+            for text in texts
+        ]
+        # Some tokenizers spell both alike, and one reply must not count twice.
+        replies = list(dict.fromkeys(tokens for of_text in spellings for tokens in of_text))
+        ends = sorted(AnswerReader(self._tokenizer, self._model.generation_config, ()).ends)
+        inputs = self._inputs([conversation])
+        if self._may_share([conversation]):
+            logprobs = SharedPrefill(self._model).reply_logprobs(inputs, replies, ends)
+        else:
+            logprobs = [reply_logprob(self._model, inputs, reply, ends) for reply in replies]
+        by_reply = dict(zip(replies, logprobs, strict=True))
+        return [
+            _whole_reply(text, {tokens: by_reply[tokens] for tokens in of_text})
+            for text, of_text in zip(texts, spellings, strict=True)
+        ]
+
     def _forced(self, conversations: Sequence[list[dict[str, Any]]], texts: Sequence[str]) -> list[list[float]]:
         """Log-probabilities of the tokens of each text after its conversation."""
         found: list[list[float]] = []
@@ -476,6 +507,13 @@ class HedgeHF(ChatAdapter):
 def _forced_answer(text: str, logprobs: Sequence[float]) -> Answer:
     mean = sum(logprobs) / max(len(logprobs), 1)
     return Answer(text, min(round(mean, LOGPROB_DECIMALS), 0.0), len(logprobs))
+
+
+def _whole_reply(text: str, spellings: Mapping[tuple[int, ...], float]) -> Answer:
+    """A whole reply out of its spellings: tokens -> log-probability of all of them and the end."""
+    total = float(torch.tensor(list(spellings.values()), dtype=torch.float64).logsumexp(0))
+    n = len(max(spellings, key=lambda tokens: spellings[tokens])) + 1
+    return Answer(text, min(round(total / n, LOGPROB_DECIMALS), 0.0), n)
 
 
 def _merge_adapter(model: Any, peft: str) -> Any:

@@ -11,7 +11,7 @@ import threading
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
 from typing import Any
 
@@ -87,6 +87,7 @@ class _Question:
         keep_filtered: Whether what a content filter left is an answer.
         pure: Whether nothing but the temperature (and what the plan sets) is to shape the answer.
         with_tokens: Whether the answer keeps its tokens.
+        with_thoughts: Whether the answer's text is all that was written.
     """
 
     name: str
@@ -96,6 +97,7 @@ class _Question:
     keep_filtered: bool = True
     pure: bool = False
     with_tokens: bool = False
+    with_thoughts: bool = False
 
 
 class HedgeOpenAI(ChatAdapter):
@@ -276,7 +278,8 @@ class HedgeOpenAI(ChatAdapter):
             limits["top_p"] = given["top_p"]
         temperature = float(given.get("temperature") or 0) if sampled else 0.0
         messages = _Encoded(lambda: self.messages_of(request))
-        return _Question(f"{task} {index}", messages, _settings(temperature, limits))
+        # The task takes thoughts out itself, as its settings say.
+        return _Question(f"{task} {index}", messages, _settings(temperature, limits), with_thoughts=True)
 
     def _collect(self, questions: Sequence[_Question], description: str | None = None) -> list[Answer | str]:
         """The outcomes in the order of their questions."""
@@ -324,14 +327,16 @@ class HedgeOpenAI(ChatAdapter):
         self._note(outcome)
         if outcome.finish == "filtered" and not question.keep_filtered:
             return RequestFailed("a content filter stopped the answer (on_filtered: record keeps it)", "refused")
+        answer = outcome.answer_in_tokens if question.with_tokens else outcome.answer
         wanted = "logprobs" in question.settings and self._client.takes("logprobs")
-        if wanted and outcome.mean_logprob is None:
+        if wanted and answer.mean_logprob is None:
+            why = f" ({answer.no_logprob})" if answer.no_logprob else ""
             self._client.say_once(
-                "no log-probabilities",
-                f"{self.base_url} did not return usable log-probabilities for {question.name!r}; "
+                f"no log-probabilities {answer.no_logprob}",
+                f"{self.base_url} did not return usable log-probabilities for {question.name!r}{why}; "
                 "answers without them are kept, and weigh the same",
             )
-        return outcome.answer_in_tokens if question.with_tokens else outcome.answer
+        return replace(answer, text=outcome.text) if question.with_thoughts else answer
 
     @property
     def _takes_configuration(self) -> bool:

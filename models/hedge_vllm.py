@@ -16,9 +16,10 @@ from PIL import Image
 from tqdm import tqdm
 
 from hedge_tasks.data.answers import Answer, Draw, Finish
+from hedge_tasks.data.thoughts import NO_END, Parts, Token, answer_of, has_thought, split_tokens
 from hedge_tasks.errors import ConfigError, HedgeError
 from hedge_tasks.models.base import ChatAdapter, complete, conversation_draws, forced_answer, positive, refuse_unknown
-from hedge_tasks.models.token_sampling import LOGPROB_DECIMALS, effective_decoding
+from hedge_tasks.models.token_sampling import effective_decoding, rounded, thought_of
 from hedge_tasks.sampling.prefetch import prefetch_messages
 from hedge_tasks.sampling.requests import DrawRequest
 from hedge_tasks.serving.fingerprints import identity_of
@@ -152,7 +153,10 @@ class HedgeVLLM(ChatAdapter):
             for call in calls:
                 messages = [_for_vllm(conversation) for conversation in islice(prepared, len(call))]
                 outputs = self._chat(messages, [self._sampling(draws[i]) for i in call])
-                yield [(i, self._read(output, draws[i].alternatives)) for i, output in zip(call, outputs, strict=True)]
+                yield [(i, self._read_draw(output, draws[i])) for i, output in zip(call, outputs, strict=True)]
+
+    def _read_draw(self, output: Any, draw: DrawRequest) -> Answer | str:
+        return self._read(output, draw.alternatives, draw.request.plan.limits().get("until", ()))
 
     def _chat(self, conversations: list[list[dict[str, Any]]], sampling: list[Any]) -> list[Any]:
         return self._engine.chat(conversations, sampling_params=sampling, use_tqdm=False)
@@ -188,11 +192,12 @@ class HedgeVLLM(ChatAdapter):
         """What is in force besides the temperature; as `hedge_hf` has it."""
         return effective_decoding(limits, self._defaults)
 
-    def _read(self, output: Any, alternatives: int | None = None) -> Answer | str:
+    def _read(self, output: Any, alternatives: int | None = None, until: Sequence[str] = ()) -> Answer | str:
         """The answer of a `RequestOutput`, or why there is none.
 
         Args:
             alternatives: how many tokens are kept beside each one of the answer; None keeps no tokens.
+            until: texts that end an answer.
         """
         if not output.outputs:
             return "vLLM returned no output"
@@ -202,19 +207,41 @@ class HedgeVLLM(ChatAdapter):
         finish: Finish = completion.finish_reason
         tokens, table = list(completion.token_ids), completion.logprobs
         if not tokens or table is None:
-            return Answer(completion.text.strip(), finish=finish)
-        logprobs = [entry[token].logprob for token, entry in zip(tokens, table, strict=True)]
-        counted = [p for token, p in zip(tokens, logprobs, strict=True) if token not in self._special]
-        # An answer of no token at all is as likely as the end token that made it.
-        mean = sum(counted) / len(counted) if counted else logprobs[0]
-        told = () if alternatives is None else self._told(tokens, table, alternatives)
-        return Answer(completion.text.strip(), min(round(mean, LOGPROB_DECIMALS), 0.0), len(counted), finish, *told)
+            return Answer(answer_of(completion.text), finish=finish)
+        own = [entry[token] for token, entry in zip(tokens, table, strict=True)]
+        logprobs, controls = [one.logprob for one in own], [token in self._special for token in tokens]
+        pieces = [(one.decoded_token or "").encode("utf-8", "replace") for one in own]
+        parts = split_tokens([Token(*of) for of in zip(pieces, logprobs, controls, strict=True)])
+        text = self._text(completion.text, tokens, parts, until)
+        if isinstance(parts, str):
+            return Answer(
+                text, finish=finish, thought=thought_of(logprobs) if parts == NO_END else None, no_logprob=parts
+            )
+        begin = len(parts.thought)
+        told: tuple[Any, ...] = (None, None)
+        if alternatives is not None:
+            told = self._told(tokens[begin:], table[begin:], alternatives)
+        end = rounded(logprobs[-1]) if finish == "stop" and controls[-1] else None
+        thought = thought_of(logprobs[:begin])
+        return Answer(text, rounded(parts.mean_logprob), len(parts.counted), finish, *told, end, thought)
+
+    def _text(self, text: str, tokens: Sequence[int], parts: Parts | str, until: Sequence[str]) -> str:
+        """The answer's text. Marks of a thought that are control tokens are not in vLLM's own."""
+        if has_thought(text) or (isinstance(parts, Parts) and not parts.thought):
+            return answer_of(text)
+        tokenizer = self._engine.get_tokenizer()
+        if isinstance(parts, str):
+            return str(tokenizer.decode(tokens, skip_special_tokens=False)).strip()
+        said = str(tokenizer.decode(tokens[len(parts.thought) :], skip_special_tokens=True))
+        for stop in until:
+            said = said.split(stop)[0]
+        return said.strip()
 
     def _told(self, tokens: Sequence[int], table: Sequence[Mapping[int, Any]], k: int) -> tuple[Any, ...]:
         """Tokens and alternatives of an answer as vLLM writes them, special ones left out."""
 
         def written(entry: Any) -> tuple[str, float]:
-            return entry.decoded_token or "", min(round(entry.logprob, LOGPROB_DECIMALS), 0.0)
+            return entry.decoded_token or "", rounded(entry.logprob)
 
         kept = [(token, entry) for token, entry in zip(tokens, table, strict=True) if token not in self._special]
         pieces = tuple(written(entry[token]) for token, entry in kept)

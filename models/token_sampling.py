@@ -22,7 +22,8 @@ from transformers import (
     TopPLogitsWarper,
 )
 
-from hedge_tasks.data.answers import Answer, Draw, Finish
+from hedge_tasks.data.answers import Answer, Draw, Finish, Thought
+from hedge_tasks.data.thoughts import NO_BOUNDARY, NO_END, Token, answer_of, has_thought, split_tokens
 from hedge_tasks.errors import ConfigError
 
 VERSION = "gumbel-1"
@@ -234,17 +235,43 @@ class AnswerReader:
     def read(
         self, tokens: Sequence[int], logprobs: Sequence[float], likeliest: Sequence[Likeliest] | None = None
     ) -> Answer:
-        """Answer of the tokens up to the end token, if there is one; with its tokens where the likeliest are given."""
+        """Answer of the tokens up to the end token, if there is one; with its tokens where the likeliest are given.
+
+        Its log-probability and length are those of the answer alone; see `hedge_tasks.data.thoughts`.
+        """
         length = next((i for i, token in enumerate(tokens) if token in self.ends), len(tokens))
-        whole = text = self._decode(tokens[:length])
+        begin = self._begin(tokens[: length + 1], logprobs)
+        own = tokens[begin:length] if isinstance(begin, int) else tokens[:length]
+        whole = text = self._decode(own)
         for stop in self._until:
             text = text.split(stop)[0]
         finish: Finish = "stop" if length < len(tokens) or text != whole else "length"
-        counted = [p for token, p in zip(tokens[:length], logprobs, strict=False) if token not in self._special]
+        if isinstance(begin, str):
+            # Marks that are control tokens have to stay, or the thought would pass for an answer.
+            text = text if has_thought(text) else self._tokenizer.decode(own, skip_special_tokens=False)
+            thought = thought_of(logprobs[:length]) if begin == NO_END else None
+            return Answer(answer_of(text), finish=finish, thought=thought, no_logprob=begin)
+        likely = logprobs[begin:length]
+        counted = [p for token, p in zip(own, likely, strict=True) if token not in self._special]
         # An answer of no token at all is as likely as the end token that made it.
-        mean = sum(counted) / len(counted) if counted else logprobs[0]
-        told = self._told(tokens[:length], logprobs, likeliest) if likeliest is not None and text == whole else ()
-        return Answer(text.strip(), min(round(mean, LOGPROB_DECIMALS), 0.0), len(counted), finish, *told)
+        mean = sum(counted) / len(counted) if counted else logprobs[begin]
+        told: tuple[Any, ...] = (None, None)
+        if likeliest is not None and text == whole:
+            told = self._told(own, likely, likeliest[begin:length])
+        end = rounded(logprobs[length]) if length < len(tokens) else None
+        return Answer(text.strip(), rounded(mean), len(counted), finish, *told, end, thought_of(logprobs[:begin]))
+
+    def _begin(self, tokens: Sequence[int], logprobs: Sequence[float]) -> int | str:
+        """The first token of the answer, or why nobody can tell."""
+        if not has_thought(self._tokenizer.decode(tokens, skip_special_tokens=False)):
+            return 0
+        pieces = [self._tokenizer.decode([token], skip_special_tokens=False).encode() for token in tokens]
+        controls = [token in self._special for token in tokens]
+        parts = split_tokens([Token(*of) for of in zip(pieces, logprobs, controls, strict=False)])
+        if isinstance(parts, str):
+            return parts
+        begin = len(parts.thought)
+        return NO_BOUNDARY if has_thought(self._decode(tokens[begin:])) else begin
 
     def _told(
         self, tokens: Sequence[int], logprobs: Sequence[float], likeliest: Sequence[Likeliest]
@@ -261,12 +288,12 @@ class AnswerReader:
                 continue
             so_far = self._decode(tokens[: i + 1])
             whole = so_far if i + 1 == len(tokens) else so_far.rstrip("\ufffd")
-            pieces.append((whole.removeprefix(before), _rounded(logprob)))
+            pieces.append((whole.removeprefix(before), rounded(logprob)))
             before = whole if whole.startswith(before) else before
             window = list(tokens[max(i - _WINDOW, 0) : i])
             # A character that the window breaks off in is no text yet.
             left = self._decode(window).rstrip("\ufffd")
-            instead = [(self._decode([*window, o]), _rounded(p)) for o, p in likeliest[i] if o not in self._special]
+            instead = [(self._decode([*window, o]), rounded(p)) for o, p in likeliest[i] if o not in self._special]
             # Where a token changes the text before it, nobody can say what it adds.
             told = all(whole.startswith(left) for whole, _ in instead)
             others.append(tuple((whole.removeprefix(left), p) for whole, p in instead) if told else ())
@@ -276,7 +303,13 @@ class AnswerReader:
         return self._tokenizer.decode(tokens, skip_special_tokens=True)
 
 
-def _rounded(logprob: float) -> float:
+def thought_of(logprobs: Sequence[float]) -> Thought | None:
+    """A thought of these tokens; None without any."""
+    return Thought(len(logprobs), rounded(sum(logprobs) / len(logprobs))) if logprobs else None
+
+
+def rounded(logprob: float) -> float:
+    """A log-probability without the noise of its batch."""
     return min(round(logprob, LOGPROB_DECIMALS), 0.0)
 
 

@@ -4,14 +4,20 @@ from __future__ import annotations
 
 import os
 import shutil
+import socket
+import subprocess
+import sys
+import tempfile
 from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 import pytest
+from forked import SOCKET
 from hypothesis import settings
 from loguru import logger
+from once import SHARED
 
 # The first example pays for imports; a slow machine is no failure.
 settings.register_profile("no-deadline", deadline=None)
@@ -21,8 +27,38 @@ settings.load_profile("no-deadline")
 os.environ.setdefault("HF_HUB_OFFLINE", "1")
 os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
 
-REPOSITORY = Path(__file__).resolve().parents[1]
+HERE = Path(__file__).resolve().parent
+REPOSITORY = HERE.parent
 SHARED_DATA = REPOSITORY.parent / "shared" / "data"
+
+FORK_SERVER = pytest.StashKey["subprocess.Popen[bytes]"]()
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Make the folder of the test run, and start its fork server; both are common to the workers of xdist."""
+    if hasattr(config, "workerinput"):
+        return
+    folder = Path(tempfile.mkdtemp(prefix="hedge-tests-"))
+    os.environ[SHARED] = str(folder)
+    (folder / "bin").mkdir()
+    for name in ("python", "hedge", "lmms-eval"):
+        program = folder / "bin" / name
+        program.write_text(f"#!{sys.executable} -SE\n{(HERE / 'forked.py').read_text('utf-8')}")
+        program.chmod(0o755)
+    with socket.socket(socket.AF_UNIX) as listening:
+        listening.bind(str(folder / SOCKET))
+        listening.listen(64)
+        command = [sys.executable, str(HERE / "fork_server.py"), str(listening.fileno())]
+        quiet = {**os.environ, "JE_ARROW_MALLOC_CONF": "background_thread:false"}  # no thread before a fork
+        server = subprocess.Popen(command, pass_fds=[listening.fileno()], env=quiet, start_new_session=True)
+    config.stash[FORK_SERVER] = server
+
+
+def pytest_unconfigure(config: pytest.Config) -> None:
+    if server := config.stash.get(FORK_SERVER, None):
+        server.terminate()
+        server.wait()
+        shutil.rmtree(os.environ.pop(SHARED), ignore_errors=True)
 
 
 @pytest.fixture(scope="session")

@@ -9,7 +9,6 @@ import urllib.error
 import urllib.request
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import replace
 from typing import Any
 
 from openai_server import texts_of
@@ -33,12 +32,12 @@ def policy(threshold: float = 0.3, detector: str = "radflag", n: int = 10, **sam
     """A policy for a model `m`."""
     plan = SamplingPlan(**{"n": n, "n_noisy": n, "image_check": 3, **sampling})
     circumstances = {"model": "m", "sampling": plan.settings(), "prompt": PROMPT}
-    return replace(POLICY, detector=detector, threshold=threshold, circumstances=circumstances)
+    return POLICY.replaced(detector=detector, threshold=threshold, circumstances=circumstances)
 
 
 def of_server(found: Policy) -> Policy:
     """The same for the model of a server."""
-    return replace(found, circumstances={**found.circumstances, "model": f"{SERVED} (hedge_openai)"})
+    return found.replaced(circumstances={**found.circumstances, "model": f"{SERVED} (hedge_openai)"})
 
 
 def answer(question: str, seed: int, temperature: float) -> str:

@@ -16,11 +16,11 @@ from typing import Any
 from making import asked_of
 from PIL import Image
 
+from hedge_tasks.asking.models import ServedModel
 from hedge_tasks.making.pictures.base import Order, Question
 from hedge_tasks.making.shale.making import MadeSet, ShaleMaking
 from hedge_tasks.making.shale.report import write
 from hedge_tasks.making.shale.scenes import painted_scenes
-from hedge_tasks.making.writers import ServedWriter
 
 COLORS = ("red", "green", "blue", "black")
 SCENARIOS = ("sty", "txt", "pfx", "sty_p", "txt_p")
@@ -106,8 +106,8 @@ def making(url: str, seconds: float = 0.0, **options: Any) -> ShaleMaking:
         "per_aspect": 8,
         "aspects": ["color"],
         "scenarios": SCENARIOS,
-        "writer": ServedWriter("writer", url, max_retries=0),
-        "blind": [ServedWriter("reader", url, max_retries=0)],
+        "writer": ServedModel("writer", url, max_retries=0),
+        "blind": [ServedModel("reader", url, max_retries=0)],
         "batch": 1,
         "concurrency": 2,
     }

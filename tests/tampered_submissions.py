@@ -36,7 +36,7 @@ from hedge_tasks.sampling.archive import export
 from hedge_tasks.sampling.definition import Definition
 from hedge_tasks.sampling.plan import SamplingPlan
 from hedge_tasks.sampling.prompts import load_prompt
-from hedge_tasks.sampling.store import AnswerStore, Record, StoredDocument
+from hedge_tasks.sampling.store import AnswerStore, FinishedDraw, StoredDocument
 
 Json = dict[str, Any]
 
@@ -80,10 +80,10 @@ def world(folder: Path, model: str = "org/model") -> World:
         dice = random.Random(i)
         for draw in plan.draws(document.key):
             key = definition.key(document.key, document.question, draw)
-            store.put([Record(key, _answer(dice, i), document.id, draw.condition, draw.index)])
+            store.put([FinishedDraw(key, _answer(dice, i), document.id, draw.condition, draw.index)])
     store.close()
     store = AnswerStore(folder / "store")
-    sets = [AnswerSet.from_dict(line) for line in export(store, definition).lines]
+    sets = [AnswerSet.read(line) for line in export(store, definition).lines]
     run = read_run(save_run(_run(sets, model, asdict(prompt), plan), folder))
     known = {a.id: _digests(a) for a in run.answer_sets}
     manifests = {
@@ -99,7 +99,9 @@ def world(folder: Path, model: str = "org/model") -> World:
 def _stored(i: int, definition: Definition) -> StoredDocument:
     about = {"question": f"Which part of picture {i} is bright?", "reference": SIDES[0]}
     place = {"group": f"picture {i // 2}", "question_type": ("open", "closed")[i % 2]}
-    return StoredDocument(definition.id, f"key{i}", f"q{i}", **about, **place, n=SAMPLES, n_noisy=SAMPLES)
+    return StoredDocument(
+        definition=definition.id, key=f"key{i}", id=f"q{i}", **about, **place, n=SAMPLES, n_noisy=SAMPLES
+    )
 
 
 def _answer(dice: random.Random, i: int) -> Answer:

@@ -330,8 +330,8 @@ def test_a_label_of_another_answer_is_an_error(labelled: Callable[..., Any]) -> 
         (['{"id": 1, "label": "maybe"}'], {}, "'maybe'"),
         (['{"id": 1, "label": []}'], {}, "expected 1"),
         (['{"id": 1}'], {}, "no 'label'; there are id"),
-        (['{"label": 1}'], {}, "'id' is None"),
-        (['{"id": {}, "label": 1}'], {}, "expected the id"),
+        (['{"label": 1}'], {}, "id: expected a text, got None"),
+        (['{"id": {}, "label": 1}'], {}, "id: expected a text"),
         (['{"id": 1, "label": "x"}'], {"scheme": "shale"}, "none of without, with, unclear"),
         (["[]"], {}, "expected a JSON object"),
         (["{"], {}, "not valid JSON"),
@@ -440,7 +440,7 @@ def test_a_local_model_sees_images_is_let_go_and_asked_once(tmp_path: Path, monk
     assert len(shown) == 3
     assert [part["type"] for part in shown[0][-1]["content"]] == ["image", "text"]
     assert shown[0][-1]["content"][0]["url"].getpixel((0, 0)) == (255, 0, 0)
-    assert judge._loaded is None
+    assert judge.model._loaded is None
     assert torch.is_grad_enabled()
     assert judge.judge(judged) == verdicts
     assert len(shown) == 3

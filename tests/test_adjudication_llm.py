@@ -19,7 +19,7 @@ from openai_server import Response, Script, completion, error, images_of, rate_l
 from PIL import Image
 
 from hedge_tasks.adjudication import Case, Verdict, check_judge, judge_from, keep_labels
-from hedge_tasks.adjudication.label_store import LabelStore
+from hedge_tasks.asking.log import ReplyLog
 from hedge_tasks.errors import ConfigError, HedgeError
 
 pytestmark = pytest.mark.framework
@@ -264,7 +264,7 @@ def test_a_connection_that_breaks_off_is_made_again() -> None:
 
 
 def test_a_server_that_answers_nothing_is_an_error_that_says_why() -> None:
-    with pytest.raises(HedgeError, match=r"llm:tiny answered none of 1 cases.*status 500"):
+    with pytest.raises(HedgeError, match=r"llm:tiny answered none of 1 requests.*status 500"):
         judged(Script(Response(b"oops", 500, AT_ONCE)), max_retries=0)
 
 
@@ -279,10 +279,10 @@ def test_a_server_that_went_away_is_given_up_and_what_it_said_is_kept(tmp_path: 
         options = {"url": url, "max_retries": 0, "concurrency": 2}
         judge = judge_from({"name": "llm", "model": "tiny", **options})
         keep_labels(judge, tmp_path)
-        with pytest.raises(HedgeError, match="is gone: 6 cases in a row"):
+        with pytest.raises(HedgeError, match="is gone: 6 requests in a row"):
             judge.judge(answers(200))
     assert len(calls) < 30
-    with LabelStore(tmp_path) as store:
+    with ReplyLog(tmp_path) as store:
         assert len(store) == 5
 
 
@@ -552,27 +552,30 @@ def test_damaged_labels_are_asked_again(tmp_path: Path, said: list[str]) -> None
         file.write_bytes(file.read_bytes().replace(b"hallucinated", b"supported!!!", 1)[:-30])
         assert [v.label for v in judge.judge(answers(3))] == [1, 1, 1]
     assert len(script.bodies) == 5
-    assert any("2 damaged labels" in line for line in said)
+    assert any("2 damaged replies" in line for line in said)
 
 
 JUDGING = """
-import sys, time
+import json, sys, time
 from pathlib import Path
 from hedge_tasks.adjudication import Case, keep_labels
-from hedge_tasks.adjudication.model_judge import ModelJudge, Reply
+from hedge_tasks.adjudication.model_judge import ModelJudge
+from hedge_tasks.asking.log import Reply
 
-class Slow(ModelJudge):
-    name = "slow"
-    def _identity(self):
-        return {"model": self.model}
-    def _ask(self, cases, *, again):
-        for i in range(0, len(cases), 2):
+class Slow:
+    name = who = "slow"
+    identity = {"model": "slow"}
+    def free(self):
+        pass
+    def replies(self, requests):
+        for i in range(0, len(requests), 2):
             time.sleep(0.02)
-            for case in cases[i : i + 2]:
-                print(case.id, flush=True)
-            yield [(j, Reply('{"reason": "", "verdict": "supported"}')) for j in range(i, min(i + 2, len(cases)))]
+            for one in requests[i : i + 2]:
+                shown = one.conversation()[-1]["content"][0]["text"]
+                print(json.loads(shown)["answer_to_judge"].split()[1], flush=True)
+            yield [(j, Reply('{"reason": "", "verdict": "supported"}')) for j in range(i, min(i + 2, len(requests)))]
 
-judge = Slow("tiny", "hedge", None, 2, False)
+judge = ModelJudge(Slow(), "hedge")
 keep_labels(judge, Path(sys.argv[1]))
 verdicts = judge.judge([Case(str(i), "which side?", "left", f"answer {i}") for i in range(60)])
 assert {v.label for v in verdicts} == {0} and len(verdicts) == 60
@@ -588,7 +591,7 @@ def test_a_killed_run_loses_no_label_that_it_was_told(tmp_path: Path) -> None:
     process.send_signal(signal.SIGKILL)
     told += process.stdout.read().split()
     process.wait()
-    with LabelStore(tmp_path) as store:
+    with ReplyLog(tmp_path) as store:
         kept = len(store)
     assert len(told) - 2 <= kept <= len(told) < 60, "all but the batch under way"
     second = subprocess.run(command, check=True, timeout=60, capture_output=True, text=True)

@@ -48,29 +48,29 @@ def test_json_gives_back_what_went_in(answer_set: AnswerSet) -> None:
 
 
 def test_order_is_baseline_clean_noisy() -> None:
-    answer_set = AnswerSet.from_dict(changed(noisy=[{"text": "maybe"}]))
+    answer_set = AnswerSet.read(changed(noisy=[{"text": "maybe"}]))
     assert answer_set.texts == ["yes", "yes", "no", "maybe"]
 
 
 def test_one_missing_logprob_means_no_weights() -> None:
-    assert not AnswerSet.from_dict(LINE).has_logprobs
-    assert AnswerSet.from_dict(changed(clean=[{"text": "yes", "mean_logprob": -0.5}])).has_logprobs
+    assert not AnswerSet.read(LINE).has_logprobs
+    assert AnswerSet.read(changed(clean=[{"text": "yes", "mean_logprob": -0.5}])).has_logprobs
 
 
 def test_without_samples_the_logprob_of_the_baseline_counts() -> None:
     alone = changed(clean=[], noisy=[], cluster_ids=None)
     for baseline, known in (({"text": "yes"}, False), ({"text": "yes", "mean_logprob": -0.5}, True)):
-        assert AnswerSet.from_dict({**alone, "baseline": baseline}).has_logprobs is known
+        assert AnswerSet.read({**alone, "baseline": baseline}).has_logprobs is known
 
 
 @pytest.mark.parametrize(
     ("fields", "message"),
     [
-        ({"id": "q1"}, "field 'baseline' is missing"),
-        (changed(id=1.5), "id: expected a string or an integer, got float"),
-        (changed(clean="yes"), "clean: expected a list of answers, got str"),
-        (changed(clean=[{"text": "yes"}, {}]), "clean[1].text: expected a string, got nothing"),
-        (changed(baseline={"text": 3}), "baseline.text: expected a string, got int"),
+        ({"id": "q1"}, "baseline: missing"),
+        (changed(id=1.5), "id: expected a text, got 1.5"),
+        (changed(clean="yes"), "clean: expected a list, got 'yes'"),
+        (changed(clean=[{"text": "yes"}, {}]), "clean[1].text: missing"),
+        (changed(baseline={"text": 3}), "baseline.text: expected a text, got 3"),
         (
             changed(noisy=[{"text": "a", "mean_logprob": math.nan}]),
             "noisy[0].mean_logprob: nan is no log-probability, which is at most 0",
@@ -81,7 +81,7 @@ def test_without_samples_the_logprob_of_the_baseline_counts() -> None:
         ),
         (
             changed(noisy=[{"text": "a", "finish": "tired"}]),
-            "noisy[0].finish: expected stop, length, filtered or nothing, got 'tired'",
+            "noisy[0].finish: expected 'stop', 'length' or 'filtered', got 'tired', did you mean 'filtered'?",
         ),
         (
             changed(noisy=[{"text": "a", "mean_logprob": math.inf}]),
@@ -91,13 +91,13 @@ def test_without_samples_the_logprob_of_the_baseline_counts() -> None:
         (changed(label=2), "label: expected 0 (supported), 1 (hallucinated) or null, got 2"),
         (changed(label=True), "label: expected 0 (supported), 1 (hallucinated) or null, got True"),
         (changed(cluster_ids=[0, 1]), "cluster_ids: 2 ids for 1 baseline + 2 clean + 0 noisy = 3"),
-        (changed(cluster_ids=[0, 1, "a"]), "cluster_ids: expected a list of integers"),
-        ([1], "expected a JSON object, got list"),
+        (changed(cluster_ids=[0, 1, "a"]), "cluster_ids[2]: expected an integer, got 'a'"),
+        ([1], "expected an object, got list"),
     ],
 )
 def test_error_names_place_and_field(fields: object, message: str) -> None:
     with pytest.raises(DataError) as caught:
-        AnswerSet.from_dict(fields, "answers.jsonl:7")
+        AnswerSet.read(fields, "answers.jsonl:7")
     assert str(caught.value) == f"answers.jsonl:7: {message}"
 
 

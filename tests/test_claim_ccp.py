@@ -150,7 +150,7 @@ def test_an_alternative_to_half_a_character_is_what_it_adds() -> None:
 
 def test_answers_keep_tokens_and_alternatives() -> None:
     answer = Answer("a b", tokens=(("a", -1.0), (" b", -math.inf)), alternatives=((("a", -1.0),), ()))
-    assert Answer.from_dict(json.loads(json.dumps(answer.to_dict()))) == answer
+    assert Answer.read(json.loads(json.dumps(answer.to_dict()))) == answer
     for fields, message in (
         ({"text": "a", "alternatives": []}, "expected a list for each of the tokens"),
         ({"text": "a", "tokens": [["a", -1]], "alternatives": []}, "expected a list for each of the tokens"),
@@ -160,7 +160,7 @@ def test_answers_keep_tokens_and_alternatives() -> None:
         ),
     ):
         with pytest.raises(DataError, match=message):
-            Answer.from_dict(fields)
+            Answer.read(fields)
 
 
 def test_only_the_baseline_is_drawn_anew_for_its_tokens() -> None:

@@ -14,6 +14,7 @@ import pytest
 from evaluation import Run as Evaluated
 from evaluation import evaluate
 from openai_server import serve, texts_of
+from rows import rows_of
 from test_claim_table import FINDINGS, SUPPORTED, UNSUPPORTED, closed_form, scored_run, scripted
 
 from hedge_tasks.adjudication.base import Case, Verdict
@@ -24,17 +25,17 @@ from hedge_tasks.detectors.pipeline import Scores
 from hedge_tasks.errors import ConfigError, HedgeError
 from hedge_tasks.lmms import claims as module
 from hedge_tasks.lmms import processes
-from hedge_tasks.lmms.claim_metrics import ClaimAuroc, claim_metrics
+from hedge_tasks.lmms.claim_metrics import ClaimAuroc, claim_measures
 from hedge_tasks.lmms.claims import FoundClaims, TaskClaims
-from hedge_tasks.lmms.metrics import OfQuestionType, looks_at_samples
 from hedge_tasks.measures.claim_numbers import TEXT, claim_numbers
 from hedge_tasks.measures.claim_table import ClaimTable, claim_table
+from hedge_tasks.measures.known import looks_at_samples, of_question_type
 from hedge_tasks.runs.run_files import Run, load_run
 from hedge_tasks.scoring.claim_files import all_kept
 from hedge_tasks.scoring.claim_labels import labelled_spans
 from hedge_tasks.scoring.claims import Price, ScoredClaims
 
-ROWS = claim_metrics()
+ROWS = rows_of(claim_measures().values())
 
 
 def records(scored: ScoredClaims, name: str, *, text: bool = False, why: str = "") -> list[dict[str, Any]]:
@@ -152,10 +153,10 @@ def test_an_engine_that_cannot_be_had_says_how_to_do_without(tmp_path: Path) -> 
 
 
 def test_rows_that_need_draws_are_left_out_without_any() -> None:
-    needs_draws = {name for name, row in ROWS.items() if looks_at_samples(row)}
+    needs_draws = {name for name, row in ROWS.items() if looks_at_samples(row.measure)}
     assert {"radflag_claim_auroc", "radflag_claim_auroc_within", "blind_claim_auroc"} <= needs_draws
     assert not {"nll_claim_auroc", "position_claim_auroc"} & needs_draws
-    of_kind = OfQuestionType(ROWS["radflag_claim_auroc"], "closed")
+    of_kind = of_question_type(ROWS["radflag_claim_auroc"].measure, "closed")
     assert of_kind.claim_detectors == ("claim_radflag",)
     assert looks_at_samples(of_kind)
 

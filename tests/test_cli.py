@@ -80,7 +80,7 @@ def test_one_class_is_undefined_with_the_reason(tmp_path: Path, capsys: pytest.C
     ("rows", "message"),
     [
         (["{"], ":1: not valid JSON"),
-        ([{"id": "q"}], ":1: field 'baseline' is missing"),
+        ([{"id": "q"}], ":1: baseline: missing"),
         ([line(0, "a"), "", {**line(1, "a"), "clean": []}], ":3: clean: at least one answer is needed"),
         ([line(0, "a"), line(0, "b")], ":2: id 'q0' is already on line 1"),
         ([line(0, "a", cluster_ids=[0])], ":1: cluster_ids: 1 ids for 1 baseline + 1 clean + 2 noisy = 4"),

@@ -14,7 +14,7 @@ from evaluation import Run, evaluate
 from PIL import Image
 
 from hedge_tasks.cli import main
-from hedge_tasks.measures.suite import measured
+from hedge_tasks.measures.of_run import numbers_of_run
 from hedge_tasks.runs.run_files import load_run
 
 SUITES = ("medhallu", "medhallmark", "shale", "vope")
@@ -94,7 +94,7 @@ def test_the_readme_has_these_numbers(suite: str) -> None:
 @pytest.mark.framework
 @pytest.mark.parametrize("suite", SUITES)
 def test_the_suites_own_numbers_are_the_tables_to_every_digit(runs: dict[str, Run], suite: str) -> None:
-    found, own = cells(runs[suite], suite), measured(load_run(runs[suite].output))
+    found, own = cells(runs[suite], suite), numbers_of_run(load_run(runs[suite].output))
     assert len(own) >= 4
     assert {metric.name: m.value for metric, m in own} == {metric.name: found[metric.name] for metric, _ in own}
     for metric, m in own:

@@ -103,6 +103,7 @@ LN2 = math.log(2)
 
 # Smallest and largest value for n clean and m noisy answers; None where there is no bound.
 BOUNDS = {
+    "option_entropy": lambda n, m: (0, math.log(2)),
     "msp": lambda n, m: (0, None),
     "baseline_nll": lambda n, m: (0, None),
     "length": lambda n, m: (0, None),
@@ -161,7 +162,7 @@ def random_evidence(dice, n, m):
         relations,
         cosines,
         "where?",
-        {name: -dice.expovariate(1) for name in ("blank", "reworded", "true", "false")},
+        {name: -dice.expovariate(1) for name in ("blank", "reworded", "true", "false", "option:a", "option:b")},
         random_claims(dice, n, m),
     )
 

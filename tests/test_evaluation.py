@@ -37,9 +37,7 @@ def answer_sets(run: Run, task: str = "hedge_demo") -> dict[str, AnswerSet]:
     """One answer set a document; every filter logs the same ones."""
     sets: dict[str, AnswerSet] = {}
     for sample in run.samples(task):
-        answer_set = replace(
-            AnswerSet.from_dict(json.loads(sample["filtered_resps"])), cluster_ids=None, held_out=False
-        )
+        answer_set = replace(AnswerSet.read(json.loads(sample["filtered_resps"])), cluster_ids=None, held_out=False)
         assert sets.setdefault(answer_set.id, answer_set) == answer_set
     return sets
 
@@ -95,7 +93,7 @@ def test_numbers_in_the_table_are_those_of_the_samples(demo: Run) -> None:
 
     samples = demo.samples("hedge_demo")[:24]  # lmms-eval writes filter after filter; the first is nli
     sets = [
-        replace(AnswerSet.from_dict(json.loads(sample["filtered_resps"])), cluster_ids=None, held_out=False)
+        replace(AnswerSet.read(json.loads(sample["filtered_resps"])), cluster_ids=None, held_out=False)
         for sample in samples
     ]
     scores = [score_answers(s, clustering="nli", model=TINY_NLI) for s in sets]
@@ -115,7 +113,7 @@ def test_every_document_counts_under_embed_and_few_labels_leave_the_threshold_al
     from hedge_tasks.detectors.pipeline import score_answers
 
     samples = demo.samples("hedge_demo")[24:48]  # the second filter is embed
-    sets = [AnswerSet.from_dict(json.loads(s["filtered_resps"])) for s in samples]
+    sets = [AnswerSet.read(json.loads(s["filtered_resps"])) for s in samples]
     chosen = demo.results["configs"]["hedge_demo"]["hedge"]["filters"]["embed"]["chosen"]
     assert chosen["held_out"] == 0
     assert not any(s.held_out for s in sets)
@@ -381,8 +379,8 @@ def test_a_missing_clustering_model_fails_before_anything_is_sampled(
     ("change", "error", "message"),
     [
         ({"hedge": {"prompt": "plain/question", "imags": ["image"]}}, ConfigError, "'imags', did you mean 'images'"),
-        ({"hedge": {}}, ConfigError, "'hedge.prompt' is missing"),
-        ({"hedge": None}, ConfigError, "needs a mapping under 'hedge'"),
+        ({"hedge": {}}, ConfigError, "hedge: prompt: missing"),
+        ({"hedge": None}, ConfigError, "needs mappings under 'hedge'"),
         ({"hedge": {"prompt": "plain/question", "answer": "reply"}}, DataError, "no column reply; there are"),
         ({"hedge": {"prompt": "plain/question", "judge": "rul"}}, ValueError, "'rul'.*did you mean 'rule'"),
         ({"metric_list": [{"metric": "se_aurok"}]}, ConfigError, "'se_aurok', did you mean 'se_auroc'"),

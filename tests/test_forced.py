@@ -16,12 +16,13 @@ from openai_server import Response, Script, completion, serve
 from PIL import Image
 
 from hedge_tasks.cli import main
-from hedge_tasks.data.answers import Answer, AnswerSet
+from hedge_tasks.data.answers import Answer, AnswerSet, option_logprobs
 from hedge_tasks.detectors import Evidence, evidence_of, get
 from hedge_tasks.detectors.pipeline import cluster_answer_sets, score_clustered
 from hedge_tasks.errors import ConfigError, DataError
 from hedge_tasks.perturb.text import load_templates
 from hedge_tasks.sampling import SamplingPlan
+from hedge_tasks.sampling.archive import orphans
 from hedge_tasks.sampling.conversations import Conversation
 from hedge_tasks.sampling.forced import passes_needed
 from hedge_tasks.sampling.hook import generate_samples
@@ -51,8 +52,18 @@ class ForcingModel:
         self.forced += zip(conversations, texts, strict=True)
         return [Answer(text, -len(text) / 10, 2) for text in texts]
 
+    def reply_logprobs(self, conversations: Sequence[Any], texts: Sequence[str]) -> list[Answer | str]:
+        self.forced += zip(conversations, texts, strict=True)
+        return [Answer(text, -len(text), 1) for text in texts]
 
-def requests(store: Path | None, forced: tuple[str, ...], images: bool = True, context: str = "") -> list[Any]:
+
+def requests(
+    store: Path | None,
+    forced: tuple[str, ...],
+    images: bool = True,
+    context: str = "",
+    options: tuple[str, ...] = (),
+) -> list[Any]:
     plan = SamplingPlan(n=1, probe=False)
     made = [
         SampleRequest(
@@ -65,6 +76,7 @@ def requests(store: Path | None, forced: tuple[str, ...], images: bool = True, c
             context=context,
             store=store,
             forced=forced,
+            options=options,
         )
         for i in range(2)
     ]
@@ -192,6 +204,35 @@ def test_stores_export_import_and_account_for_them(tmp_path: Path, capsys: pytes
         assert {key: one[key] for key in one} == {key: other[key] for key in other}
 
 
+def test_the_distribution_over_offered_answers_is_forced_once_an_option_and_kept(tmp_path: Path) -> None:
+    model = ForcingModel()
+    first, _ = sampled(model, tmp_path, ("options",), options=("no", "yes", "not sure"))
+    assert [text for _, text in model.forced] == ["no", "yes", "not sure"] * 2
+    assert model.forced[0][0] is model.forced[2][0]  # one conversation, which an adapter reads once
+    assert option_logprobs(first.forced) == {"no": -2.0, "yes": -3.0, "not sure": -8.0}
+    shares = [math.exp(value) for value in (-2.0, -3.0, -8.0)]
+    expected = -sum(p / sum(shares) * math.log(p / sum(shares)) for p in shares)
+    assert get("option_entropy").score(evidence_of(first)) == pytest.approx(expected)
+    again = ForcingModel()
+    assert sampled(again, tmp_path, ("options",), options=("no", "yes", "not sure"))[0] == first
+    assert again.forced == []
+    assert main(["store", "export", str(tmp_path), "--out", str(tmp_path / "x.jsonl")]) == 0
+    assert AnswerSet.from_json((tmp_path / "x.jsonl").read_text("utf-8").splitlines()[0]).forced == first.forced
+    with AnswerStore(tmp_path) as store:
+        assert orphans(store) == 0
+
+
+def test_a_model_that_cannot_score_whole_replies_has_no_distribution(said: list[str]) -> None:
+    class WordsOnly(ForcingModel):
+        reply_logprobs = None  # type: ignore[assignment]
+
+    [first, _] = sampled(WordsOnly(), None, ("options", "true"), options=("no", "yes"))
+    assert list(first.forced) == ["true"]
+    assert any("WordsOnly does not tell how likely given replies are" in line for line in said)
+    [clustered] = cluster_answer_sets([first], _exact())
+    assert "option_entropy" in score_clustered(clustered, detectors=("option_entropy",)).left_out
+
+
 # --- detectors --------------------------------------------------------------------------------------------------------
 
 
@@ -228,9 +269,9 @@ def _exact() -> Any:
 @pytest.mark.parametrize("wrong", [[], {"blank": 3}, {"blank": {"text": "a", "mean_logprob": 1.0}}])
 def test_files_from_outside_are_checked(wrong: object) -> None:
     row = AnswerSet("q", Answer("a"), (Answer("b"),), forced={"blank": Answer("a", -1.0, 1)}).to_dict()
-    assert AnswerSet.from_dict(row).forced == {"blank": Answer("a", -1.0, 1)}
+    assert AnswerSet.read(row).forced == {"blank": Answer("a", -1.0, 1)}
     with pytest.raises(DataError, match="forced"):
-        AnswerSet.from_dict({**row, "forced": wrong})
+        AnswerSet.read({**row, "forced": wrong})
 
 
 # --- adapters ---------------------------------------------------------------------------------------------------------
@@ -276,6 +317,49 @@ def test_forced_answers_are_as_likely_as_when_they_were_sampled(tiny: Any) -> No
     ]
     assert max(moved) > 0.1
     assert tiny.forced_logprobs([], []) == []
+
+
+@pytest.mark.slow
+@pytest.mark.framework
+def test_whole_replies_are_as_likely_as_a_plain_forward_pass_says(tiny: Any) -> None:
+    """Tokens and end by one uncached forward pass each, written out here; with and without a shared prefill."""
+    import torch
+    from datasets import Dataset
+
+    from hedge_tasks.lmms.catalogue import task_folder
+
+    parquet = task_folder() / "hedge_demo" / "data" / "demo-test.parquet"
+    [row] = Dataset.from_parquet(str(parquet)).select([3])
+    turns = [
+        {"role": "user", "content": [{"type": "image", "url": row["image"]}, {"type": "text", "text": row["question"]}]}
+    ]
+    options = ["upper", "upper left", "yes", "no", "small cyst"]
+    shared = tiny.reply_logprobs([turns] * len(options), options)
+    sharing, tiny.share_prefill = tiny.share_prefill, False
+    try:
+        plain = tiny.reply_logprobs([turns] * len(options), options)
+    finally:
+        tiny.share_prefill = sharing
+    model, tokenizer, inputs = tiny._model, tiny._tokenizer, tiny._inputs([turns])
+    ends = model.generation_config.eos_token_id
+    ends = [ends] if isinstance(ends, int) else list(ends)
+    for option, one, other in zip(options, shared, plain, strict=True):
+        whole = 0.0
+        for tokens in {tuple(tokenizer(blank + option, add_special_tokens=False)["input_ids"]) for blank in ("", " ")}:
+            longer = {**inputs, "input_ids": torch.cat([inputs["input_ids"], torch.tensor([tokens])], 1)}
+            longer["attention_mask"] = torch.ones_like(longer["input_ids"])
+            with torch.inference_mode():
+                shares = model(**longer).logits[0, -len(tokens) - 1 :].double().softmax(-1)
+            probability = math.prod(float(shares[i, token]) for i, token in enumerate(tokens))
+            whole += probability * float(shares[-1, ends].sum())
+        for found in (one, other):
+            assert found.mean_logprob * found.n_tokens == pytest.approx(math.log(whole), abs=1e-5)
+    probabilities = [math.exp(found.mean_logprob * found.n_tokens) for found in shared]
+    assert sum(probabilities) <= 1 + 1e-6
+    # What the model samples it says as often as that: one in 400 draws within five standard errors.
+    draws = [answer.text for answer in tiny.answer_conversations([turns] * 400, temperature=1.0, max_new_tokens=24)]
+    for option, p in zip(options, probabilities, strict=True):
+        assert abs(draws.count(option) - 400 * p) <= 5 * math.sqrt(400 * p * (1 - p)) + 1
 
 
 def prompt_tokens(*pieces: tuple[str, float]) -> list[Any]:
@@ -399,6 +483,6 @@ def test_blank_keys_do_not_depend_on_the_perturbation() -> None:
     assert forced_keys(definitions[0], "doc", "q?", Answer("right")).keys() == keys[0].keys()
     others = forced_keys(definitions[0], "doc", "q?", Answer("right"))
     assert not set(others.values()) & set(keys[0].values())
-    assert replace(definitions[0], model="n").forced_key("doc", "q?", {}, None) != definitions[0].forced_key(
+    assert definitions[0].replaced(model="n").forced_key("doc", "q?", {}, None) != definitions[0].forced_key(
         "doc", "q?", {}, None
     )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from dataclasses import asdict, replace
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -127,7 +127,7 @@ def test_the_command_writes_checks_and_says_no(tmp_path: Path, capsys: pytest.Ca
     assert main(["calibrate", str(one), "--risk", "0.3", "--confidence", "0.8", "--out", str(out)]) == 0
     text = capsys.readouterr().out
     assert "With 80 % confidence at most 30.0 % of the answers that radflag lets through are hallucinated" in text
-    assert asdict(load_policy(out)) == asdict(POLICY)
+    assert load_policy(out) == POLICY
     assert main(["calibrate", str(other), "--check", str(out)]) == 0
     assert "The promise held: " in capsys.readouterr().out
     assert main(["calibrate", str(one), "--risk", "0.001", "--json"]) == 1

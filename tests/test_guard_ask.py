@@ -105,9 +105,9 @@ def test_nothing_unjudged_is_let_through() -> None:
     with pytest.raises(DrawsFailed):
         Guard(policy(), Model(refuse=True)).ask(PICTURE, "0.5")
     with pytest.raises(ConfigError, match="no sampling settings"):
-        Guard(replace(policy(), circumstances={"model": "m", "prompt": PROMPT}), Model())
+        Guard(policy().replaced(circumstances={"model": "m", "prompt": PROMPT}), Model())
     with pytest.raises(ConfigError, match="no prompt"):
-        Guard(replace(policy(), circumstances={"model": "m", "sampling": SamplingPlan().settings()}), Model())
+        Guard(policy().replaced(circumstances={"model": "m", "sampling": SamplingPlan().settings()}), Model())
 
 
 def test_the_command_refuses_another_model_and_a_broken_picture(

@@ -162,7 +162,7 @@ def test_the_promise_is_about_the_answers_let_through_with_early_ends(
 
 
 def test_questions_end_where_the_policy_s_prediction_says_so() -> None:
-    early = replace(policy(0.3), epsilon=0.1, looks=looks(10))
+    early = policy(0.3).replaced(epsilon=0.1, looks=looks(10))
     drawn = {"exact": 0, "early": 0, "at once": 0}
     for question in ("0.0", "0.1", "0.3", "0.5", "0.8"):
         one, whole = (Guard(early, Model(), at_once=at_once).ask(PICTURE, question) for at_once in (False, True))
@@ -185,7 +185,7 @@ def test_a_verdict_at_the_first_look_stands_also_if_all_draws_would_say_somethin
                 agrees = draw.draw.condition == "baseline" or draw.draw.index < 4
                 yield [(i, Answer("a" if agrees else "b", -1.0, 1))]
 
-    early = replace(policy(0.5), epsilon=0.2, looks=looks(10))
+    early = policy(0.5).replaced(epsilon=0.2, looks=looks(10))
     for at_once in (False, True):
         verdict = Guard(early, Turns(), at_once=at_once).ask(PICTURE, "0")
         assert (verdict.accepted, verdict.draws) == (True, 10 if at_once else 4)

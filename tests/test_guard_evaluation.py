@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import random
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -44,7 +43,7 @@ def test_an_evaluation_through_the_proxy_is_that_of_the_model(
 ) -> None:
     with serve(upstream, models=["scripted"]) as url:
         direct = run_of(url, tmp_path / "direct")
-        made = replace(policy(0.4, n=N), circumstances=circumstances_of(direct))
+        made = policy(0.4, n=N).replaced(circumstances=circumstances_of(direct))
         settings = ProxySettings(on_unjudged="flag", most_requests=64)
         with proxied(Guard.load(made, endpoint=url), settings) as proxy:
             through = run_of(f"{proxy}/v1", tmp_path / "through")

@@ -12,7 +12,6 @@ import time
 import zlib
 from collections.abc import Iterator
 from contextlib import ExitStack
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -266,8 +265,8 @@ def test_what_cannot_be_judged_may_be_passed_on_and_says_so() -> None:
             assert (body["temperature"], body["seed"]) == (1.0, 3)
             assert post(url, chat_body(tools=[{}]))[0] == 400
             assert post(url, picture_body("http://127.0.0.1/x.png") | {"temperature": 1})[0] == 400
-        text = replace(
-            POLICY, circumstances={**POLICY.circumstances, "sampling": policy(top_p=0.5).circumstances["sampling"]}
+        text = POLICY.replaced(
+            circumstances={**POLICY.circumstances, "sampling": policy(top_p=0.5).circumstances["sampling"]}
         )
         with pytest.raises(ConfigError, match="pure decoding"), proxied(Guard.load(text, endpoint=upstream), settings):
             pass
@@ -282,8 +281,8 @@ def test_the_command_says_what_is_wrong_with_its_options(
     with listen("127.0.0.1", 0) as taken:
         port = str(taken.getsockname()[1])
         for options, words in (
-            (["--on-reject", "flagg"], "value of on_reject 'flagg'"),
-            (["--on-unjudged", "pass"], "value of on_unjudged 'pass'"),
+            (["--on-reject", "flagg"], "on_reject: expected 'flag' or 'refuse', got 'flagg'"),
+            (["--on-unjudged", "pass"], "on_unjudged: expected 'refuse' or 'flag', got 'pass'"),
             (["--host", "0.0.0.0"], "set HEDGE_SERVE_KEY"),
             (["--port", port], f"cannot listen at 127.0.0.1:{port}: Address already in use"),
             (["--port", "70000"], "cannot listen at 127.0.0.1:70000"),
@@ -326,7 +325,7 @@ def test_an_upstream_that_fails_gives_no_unjudged_answer(bad: Response, status: 
     with serve(broken(bad)) as upstream:
         args = "retry_backoff_s=0.01,max_retries=1"
         named = f"{SERVED} (hedge_openai, retry_backoff_s=0.01)"
-        found = replace(POLICY, circumstances={**POLICY.circumstances, "model": named})
+        found = POLICY.replaced(circumstances={**POLICY.circumstances, "model": named})
         within = 1.0 if status == 200 else 20.0
         with proxied(Guard.load(found, endpoint=upstream, model_args=args, within=within)) as url:
             got_status, got = post(url, chat_body())
@@ -345,8 +344,8 @@ def test_an_upstream_that_fails_gives_no_unjudged_answer(bad: Response, status: 
 
 def test_an_upstream_that_is_not_there_and_one_that_never_answers() -> None:
     quiet = Response(completion("a"), pause=30)
-    found = replace(
-        POLICY, circumstances={**POLICY.circumstances, "model": f"{SERVED} (hedge_openai, retry_backoff_s=0.01)"}
+    found = POLICY.replaced(
+        circumstances={**POLICY.circumstances, "model": f"{SERVED} (hedge_openai, retry_backoff_s=0.01)"}
     )
     with proxied(Guard.load(found, endpoint="http://127.0.0.1:9/v1", within=20)) as url:
         assert post(url, chat_body())[0] == 502
@@ -356,7 +355,7 @@ def test_an_upstream_that_is_not_there_and_one_that_never_answers() -> None:
 
 
 def test_answers_without_log_probabilities_are_not_judged_by_a_detector_that_had_them() -> None:
-    weighted = replace(of_server(policy(0.5, "se", n=3)), calibration={**POLICY.calibration, "weighting": "logprob"})
+    weighted = of_server(policy(0.5, "se", n=3)).replaced(calibration={**POLICY.calibration, "weighting": "logprob"})
     with serve(reply, models=[SERVED]) as upstream, proxied(Guard.load(weighted, endpoint=upstream)) as url:
         status, got = post(url, chat_body())
         assert status == 502

@@ -187,15 +187,15 @@ def test_another_model_is_refused_and_one_by_the_name_it_had_is_not(server: str)
 def test_a_context_cannot_be_given() -> None:
     about = {**policy().circumstances, "prompt": {"name": "x", "user": "{context} {question}"}}
     with pytest.raises(ConfigError, match="with a context"):
-        Guard(replace(policy(), circumstances=about), Model())
+        Guard(policy().replaced(circumstances=about), Model())
 
 
 @pytest.mark.slow
 def test_the_embedded_model_answers_the_command_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """An adapter of this process, with NLI clustering, whose model is loaded once."""
     nli = {"backend": "nli", "model": "package://hedge_tasks.models.tiny/nli", "rule": "relaxed", "veto": False}
-    found = replace(policy(0.99, n=4, max_new_tokens=8), clustering={**nli, "with_question": False, "alpha": 1.0})
-    found = replace(found, circumstances={**found.circumstances, "model": "hedge_tiny"})
+    found = policy(0.99, n=4, max_new_tokens=8).replaced(clustering={**nli, "with_question": False, "alpha": 1.0})
+    found = found.replaced(circumstances={**found.circumstances, "model": "hedge_tiny"})
     file, scan = tmp_path / "policy.json", tmp_path / "scan.png"
     save_policy(found, file)
     Image.new("RGB", (64, 64), "red").save(scan)

@@ -11,10 +11,11 @@ from typing import Any
 import pytest
 from openai_server import Script, completion, serve
 from PIL import Image
+from rows import rows_of
 
 from hedge_tasks.data.answers import Draw
 from hedge_tasks.errors import ConfigError
-from hedge_tasks.evaluations.medhallu.metrics import METRICS, hallucinated_probability
+from hedge_tasks.evaluations.medhallu.measures import MEASURES, hallucinated_probability
 from hedge_tasks.models.token_sampling import Continuations
 from hedge_tasks.replies import read_verdict
 from hedge_tasks.sampling import SamplingPlan
@@ -123,7 +124,7 @@ def test_the_probability_of_a_verdict_is_that_of_its_token() -> None:
     assert hallucinated_probability([("hallucinated", one)]) == pytest.approx(0.5)
     assert hallucinated_probability([("factual", zero)]) == pytest.approx(0.875)
     assert hallucinated_probability([("not_sure", one)]) is None
-    metric = METRICS["hallucinated_probability_auroc"]
+    metric = rows_of(MEASURES)["hallucinated_probability_auroc"]
     documents = [
         {"truth": str(i % 2), "row": str(i), "one_token": [("hallucinated", math.log(0.9 if i % 2 else 0.2))]}
         for i in range(8)

@@ -28,6 +28,7 @@ from hedge_tasks.sampling.requests import DrawRequest, SampleRequest
 pytestmark = pytest.mark.framework
 
 KEY = "sk-very-secret-0123456789"
+LEFT_ANSWER = Answer("left", -0.5, 2, "stop", end_logprob=-9.0)
 PICTURE = Image.fromarray(np.random.default_rng(0).integers(0, 255, (24, 40, 3), dtype=np.uint8))
 LEFT = completion("left", [("le", -0.25), ("ft", -0.75), ("<|im_end|>", -9.0)])
 
@@ -79,7 +80,7 @@ def test_a_draw_is_one_request_with_its_own_temperature_and_seed() -> None:
     requests = draws(2, noisy=1, max_new_tokens=9, top_p=0.9, until=("\n", "."))
     with serve(script) as url:
         answers = sample(adapter(url, num_concurrent=1), requests)
-    assert answers == [Answer("left", -0.5, 2, "stop")] * 4
+    assert answers == [LEFT_ANSWER] * 4
     assert [body["temperature"] for body in script.bodies] == [0.1, 1.0, 1.0, 1.0]
     assert [body["seed"] for body in script.bodies] == [r.draw.seed % 2**31 for r in requests]
     assert len({body["seed"] for body in script.bodies}) == 4
@@ -165,7 +166,7 @@ def test_the_baseline_tells_its_tokens(said: list[str]) -> None:
     assert [body.get("top_logprobs") for body in script.bodies] == [5, None, None]
     assert baseline.tokens == (("le", -0.25), ("ft", -0.75))
     assert baseline.alternatives == ((("ri", -1.5), ("le", -0.25)), ())
-    assert clean == [Answer("left", -0.5, 2, "stop")] * 2
+    assert clean == [LEFT_ANSWER] * 2
 
     def reply(body: dict[str, Any]) -> Any:
         return error(400, "top_logprobs is not supported") if "top_logprobs" in body else LEFT
@@ -190,7 +191,7 @@ def test_other_settings_that_a_server_spells_differently_or_lacks(said: list[str
         return error(422, "extra field", param="seed") if "seed" in body else LEFT
 
     script = Script(reply)
-    assert ask(script, 2, plan={"max_new_tokens": 9}) == [Answer("left", -0.5, 2, "stop")] * 2
+    assert ask(script, 2, plan={"max_new_tokens": 9}) == [LEFT_ANSWER] * 2
     assert len(script.bodies) == 4
     assert script.bodies[-1]["max_completion_tokens"] == 9
     assert (
@@ -223,7 +224,7 @@ PASSING = {
 def test_a_passing_failure_is_asked_again(name: str) -> None:
     script = Script(PASSING[name][0], LEFT)
     timeout = 0.15 if name == "slow" else 5
-    assert ask(script, timeout=timeout) == [Answer("left", -0.5, 2, "stop")]
+    assert ask(script, timeout=timeout) == [LEFT_ANSWER]
     assert len(script.bodies) == 2
     assert script.bodies[0]["seed"] == script.bodies[1]["seed"]
 
@@ -248,7 +249,7 @@ def test_retries_are_counted() -> None:
 def test_retry_after_is_waited_for() -> None:
     script = Script(rate_limited("0.2"), LEFT)
     started = time.monotonic()
-    assert ask(script) == [Answer("left", -0.5, 2, "stop")]
+    assert ask(script) == [LEFT_ANSWER]
     assert 0.2 <= time.monotonic() - started < 2
 
 
@@ -324,7 +325,7 @@ def test_a_wrong_model_name_is_answered_with_those_there_are() -> None:
 def test_the_key_comes_from_the_environment_and_a_wrong_one_is_not_quoted(monkeypatch: pytest.MonkeyPatch) -> None:
     with serve(Script(LEFT), key=KEY) as url:
         monkeypatch.setenv("OPENAI_API_KEY", KEY)
-        assert sample(adapter(url), draws())[0] == Answer("left", -0.5, 2, "stop")
+        assert sample(adapter(url), draws())[0] == LEFT_ANSWER
         with pytest.raises(HedgeError, match=r"Incorrect API key provided: \[secret\].*Set OPENAI_API_KEY") as caught:
             sample(adapter(url, api_key="sk-another-secret"), draws())
         assert "another" not in str(caught.value)
@@ -348,7 +349,7 @@ def conversation(text: str) -> list[dict[str, Any]]:
 
 
 def test_conversations_are_answered_in_their_order() -> None:
-    script = Script(lambda body: completion(texts_of(body)[-1].upper(), [("x", -0.5)]))
+    script = Script(lambda body: completion(said := texts_of(body)[-1].upper(), [(said, -0.5)]))
     with serve(script) as url:
         model = adapter(url, num_concurrent=3)
         answers = model.answer_conversations([conversation(t) for t in "abcde"], temperature=0.5, max_new_tokens=7)
@@ -436,7 +437,8 @@ class TinyServer:
         draw = Draw("clean", 0, body["temperature"], body.get("seed", 0))
         with self._lock:
             [[(_, answer)]] = self._model.generate_draws([DrawRequest(request, draw, dict, ("t", "s", 0))])
-        tokens = [("x", answer.mean_logprob)] * answer.n_tokens
+        texts = [answer.text, *[""] * answer.n_tokens][: answer.n_tokens]
+        tokens = [(text, answer.mean_logprob) for text in texts]
         return completion(answer.text, [*tokens, ("<|im_end|>", -50.0)])
 
 
@@ -465,7 +467,7 @@ def test_a_whole_evaluation_beside_a_stock_task(
             *("--limit", "4", "--gen_kwargs", "n=2"),
         )
     samples = run.samples("hedge_demo")
-    sets = {s.id: s for s in (AnswerSet.from_dict(json.loads(line["filtered_resps"])) for line in samples)}
+    sets = {s.id: s for s in (AnswerSet.read(json.loads(line["filtered_resps"])) for line in samples)}
     assert len(sets) == 4
     assert all(s.has_logprobs and -20 < a.mean_logprob < 0 for s in sets.values() for a in s.answers)
     assert run.results["configs"]["hedge_demo"]["hedge"]["outcome"]["without_logprobs"] == 0

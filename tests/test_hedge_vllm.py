@@ -210,8 +210,9 @@ def test_the_baseline_tells_its_tokens(engines: list[Engine], tmp_path: Path) ->
 
 def test_an_empty_answer_is_as_likely_as_its_end_token(engines: list[Engine], tmp_path: Path) -> None:
     model = adapter(tmp_path)
-    only_end = Completion("", (END,), [{END: SimpleNamespace(logprob=-0.25)}])
-    assert model._read(SimpleNamespace(outputs=[only_end])) == Answer("", -0.25, 0, "stop")
+    only_end = Completion("", (END,), [{END: SimpleNamespace(logprob=-0.25, decoded_token="</s>")}])
+    expected = Answer("", -0.25, 0, "stop", end_logprob=-0.25)
+    assert model._read(SimpleNamespace(outputs=[only_end])) == expected
 
 
 def test_an_answer_without_logprobs_is_one(engines: list[Engine], tmp_path: Path) -> None:

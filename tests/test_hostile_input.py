@@ -13,7 +13,7 @@ from hostile import attempt
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hedge_tasks.adjudication.label_files import by_id, read_rows
+from hedge_tasks.adjudication.label_files import by_id, label_rows
 from hedge_tasks.cli import main
 from hedge_tasks.clustering import cluster_by_exact
 from hedge_tasks.data.answer_files import read_answer_sets
@@ -23,7 +23,7 @@ from hedge_tasks.io.json_lines import is_sealed, seal, unseal
 from hedge_tasks.io.outside import DEEPEST, MOST_DIGITS, clean, number, parse_json
 from hedge_tasks.runs.run_files import Run, load_run, save_run
 from hedge_tasks.sampling import Answer, AnswerSet
-from hedge_tasks.sampling.store import AnswerStore, Record
+from hedge_tasks.sampling.store import AnswerStore, FinishedDraw
 
 any_text = st.text(st.characters(codec=None, exclude_categories=()))  # lone surrogates included
 json_values = st.recursive(
@@ -155,7 +155,7 @@ def test_a_lone_surrogate_does_not_block_a_run(tmp_path: Path) -> None:
     """`"left \\ud83d"` was stored, and every repetition failed on it."""
     reply = json.loads('"left \\ud83d"')
     with AnswerStore(tmp_path / "store") as store:
-        store.put([Record("k", Answer(reply), "q", "clean", 0)])
+        store.put([FinishedDraw("k", Answer(reply), "q", "clean", 0)])
         assert store["k"].text == "left \ufffd"
     # A store of another writer, which did not clean it.
     [file] = (tmp_path / "store").iterdir()
@@ -269,9 +269,9 @@ def test_a_table_without_conditions_has_its_baseline_first(tmp_path: Path) -> No
         ("id,text,condition\n1,a,baselin\n", "unknown condition 'baselin', did you mean 'baseline'"),
         ("id,text,condition\n1,a,clean\n", "0 baseline answers, expected one"),
         ("id,text,label\n1,a,1\n1,b,0\n", "x.csv:3: another label than in an earlier row"),
-        ("id,text,label\n1,a,0.5\n1,b,\n", "label: expected a whole number, got 0.5"),
-        ("id,text,label\n1,a,yes\n1,b,\n", "label: expected a number, got 'yes'"),
-        ("id,text,mean_logprob\n1,a,1e999\n1,b,\n", "mean_logprob: expected a finite number"),
+        ("id,text,label\n1,a,0.5\n1,b,\n", "label is '0.5'; expected 1"),
+        ("id,text,label\n1,a,yes\n1,b,\n", "label is 'yes'; expected 1"),
+        ("id,text,mean_logprob\n1,a,1e999\n1,b,\n", "mean_logprob: inf is no log-probability"),
         ("id,text\n1,a,b\n", "expected 2 columns"),
         ("id,id\n1,a\n", "names a column twice"),
     ],
@@ -301,18 +301,18 @@ def test_help_says_which_answer_is_the_baseline(capsys: pytest.CaptureFixture[st
 
 def test_ids_are_trimmed_and_labels_of_pandas_are_labels(tmp_path: Path) -> None:
     file = written(tmp_path, "id,label\n q1 ,1.0\nq2,0.0\nq3,\nq4,nan\n", "labels.csv")
-    labels = by_id(read_rows(file), "id", "label", None)
+    labels = by_id(label_rows(file), "id", "label", None)
     assert {id: label.label for id, label in labels.items()} == {"q1": 1, "q2": 0, "q3": None, "q4": None}
     rows = '{"id": "q1", "label": 1.0}\n{"id": "q2", "label": NaN}'
-    labels = by_id(read_rows(written(tmp_path, rows)), "id", "label", None)
+    labels = by_id(label_rows(written(tmp_path, rows)), "id", "label", None)
     assert [label.label for label in labels.values()] == [1, None]
-    assert AnswerSet.from_dict({**LINE, "label": 1.0}).label == 1
-    assert AnswerSet.from_dict({**LINE, "label": math.nan}).label is None
+    assert AnswerSet.read({**LINE, "label": 1.0}).label == 1
+    assert AnswerSet.read({**LINE, "label": math.nan}).label is None
 
 
 def test_a_key_given_twice_is_refused(tmp_path: Path) -> None:
     with pytest.raises(DataError, match=r"labels.jsonl:2: not valid JSON \(the key 'label' is given twice\)"):
-        read_rows(written(tmp_path, '{"id": 1, "label": 0}\n{"id": 1, "label": 0, "label": 1}', "labels.jsonl"))
+        label_rows(written(tmp_path, '{"id": 1, "label": 0}\n{"id": 1, "label": 0, "label": 1}', "labels.jsonl"))
 
 
 # --- numbers ----------------------------------------------------------------------------------------------------------
@@ -335,8 +335,8 @@ def test_a_number_of_400_digits_is_one_line_with_its_place(
 
 def test_a_huge_number_in_memory_is_no_log_probability() -> None:
     for value in (-(10**400), 10**400):
-        with pytest.raises(DataError, match="mean_logprob: expected a finite number, got an integer of more than"):
-            AnswerSet.from_dict({**LINE, "clean": [{"text": "a", "mean_logprob": value}]})
+        with pytest.raises(DataError, match="mean_logprob: expected a number, got an integer of more than"):
+            AnswerSet.read({**LINE, "clean": [{"text": "a", "mean_logprob": value}]})
 
 
 def test_what_is_printable_needs_no_cleaning() -> None:

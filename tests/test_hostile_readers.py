@@ -14,9 +14,9 @@ import pytest
 from finished_runs import EXACT, finished_run
 from hostile import attempt, dumped, mangled, mutated
 
-from hedge_tasks.adjudication.label_files import by_id, read_rows
-from hedge_tasks.adjudication.label_store import LabelStore
+from hedge_tasks.adjudication.label_files import by_id, label_rows
 from hedge_tasks.adjudication.prompt import load_judge_prompt, parse_judge_prompt
+from hedge_tasks.asking.log import ReplyLog
 from hedge_tasks.cli.store import _info_text
 from hedge_tasks.clustering import build_backend
 from hedge_tasks.data.answer_files import read_answer_sets
@@ -81,7 +81,7 @@ def repair_a_run(path: Path) -> None:
         read_run(repair_run(found).run.path or path)
 
 
-DEFINITION = Definition.of("m", "t", load_prompt("plain/question"), SamplingPlan(), "1").to_dict()
+DEFINITION = Definition.of("m", "t", load_prompt("plain/question"), SamplingPlan(), "1").model_dump()
 RECORDS = [
     {"definition": DEFINITION},
     {"document": {"definition": "0", "key": "k", "id": "q", "question": "q?", "n": 2, "n_noisy": 1}},
@@ -99,7 +99,7 @@ def read_a_store(path: Path) -> None:
     store = AnswerStore(path.parent)
     for key in store:
         store[key].text.encode()
-    definitions = [{"id": d.id, **d.to_dict()} for d in store.definitions.values()]
+    definitions = [{"id": d.id, **d.model_dump()} for d in store.definitions.values()]
     more = {"n": 1, "n_noisy": 1, "documents": 1, "complete": 1}
     about = {"store": "", "answers": 1, "files": 1, "bytes": 1, "dropped": 0, "without_definition": 0}
     _info_text({**about, "definitions": [{**d, **more} for d in definitions]})
@@ -169,19 +169,19 @@ READERS: dict[str, tuple[str, Callable[[random.Random], bytes], Callable[[Path],
     ),
     "store": ("answers-1.jsonl", store_lines, read_a_store),
     "label store": (
-        "labels-1.jsonl",
+        "replies-1.jsonl",
         lambda dice: mangled(seal(r if isinstance(r := mutated(VERDICT, dice), dict) and r else {"x": 1}), dice),
-        lambda path: LabelStore(path.parent).get("k"),
+        lambda path: ReplyLog(path.parent).get("k"),
     ),
     "labels": (
         "l.jsonl",
         json_lines({"id": "q1", "label": "supported"}),
-        lambda path: by_id(read_rows(path), "id", "label", None),
+        lambda path: by_id(label_rows(path), "id", "label", None),
     ),
     "label table": (
         "l.csv",
         lambda dice: mangled(b"id,label\nq1,1.0\nq2,\nq3,supported\n", dice),
-        lambda path: by_id(read_rows(path), "id", "label", None),
+        lambda path: by_id(label_rows(path), "id", "label", None),
     ),
     "submission": (
         "s.json",

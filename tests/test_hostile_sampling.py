@@ -295,7 +295,7 @@ def test_a_run_that_keeps_nothing_says_so_once(said: list[str]) -> None:
 
 # --- stores -----------------------------------------------------------------------------------------------------------
 
-DEFINITION = Definition.of("m", "t", load_prompt("plain/question"), SamplingPlan(), "1").to_dict()
+DEFINITION = Definition.of("m", "t", load_prompt("plain/question"), SamplingPlan(), "1").model_dump()
 
 
 @pytest.mark.parametrize(
@@ -313,6 +313,6 @@ DEFINITION = Definition.of("m", "t", load_prompt("plain/question"), SamplingPlan
     ],
 )
 def test_a_definition_that_is_none_is_refused(change: dict[str, Any]) -> None:
-    with pytest.raises(DataError, match="store:3: this is no definition of answers"):
-        Definition.from_dict({**DEFINITION, **change}, "store:3")
-    assert Definition.from_dict(DEFINITION).to_dict() == DEFINITION
+    with pytest.raises(DataError, match=r"^store:3: "):
+        Definition.read({**DEFINITION, **change}, "store:3")
+    assert Definition.read(DEFINITION).model_dump() == DEFINITION

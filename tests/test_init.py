@@ -15,7 +15,8 @@ import yaml
 from PIL import Image
 
 from hedge_tasks.cli import main
-from hedge_tasks.data.columns import Asked, as_text, find_roles
+from hedge_tasks.data import cells
+from hedge_tasks.data.columns import Asked, find_roles
 from hedge_tasks.data.own_data import look_at, write_data
 from hedge_tasks.data.tables import read_table
 from hedge_tasks.errors import ConfigError, DataError
@@ -199,11 +200,11 @@ def test_options_that_make_no_sense(fails: Callable[..., str]) -> None:
 
 
 def test_values_as_texts() -> None:
-    assert [as_text(v) for v in (None, float("nan"), True, False, 3.0, 0.25, 7, " a ")] == [
+    assert [cells.text(v) for v in (None, float("nan"), True, False, 3.0, 0.25, 7, " a ")] == [
         *("", "", "yes", "no", "3", "0.25", "7", "a")
     ]
     with pytest.raises(DataError, match="expected a text, got list"):
-        as_text(["yes"])
+        cells.text(["yes"])
 
 
 # --- rows -------------------------------------------------------------------------------------------------------------

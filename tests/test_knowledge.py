@@ -16,16 +16,17 @@ import pytest
 from making import asked_of
 from openai_server import serve
 
+from hedge_tasks.asking.account import Account
+from hedge_tasks.asking.log import ReplyLog
+from hedge_tasks.asking.models import ServedModel
 from hedge_tasks.errors import ConfigError, DataError
 from hedge_tasks.making import knowledge
-from hedge_tasks.making.asking import Asking, Tally
+from hedge_tasks.making.asking import Asking
 from hedge_tasks.making.elements import Element, label_elements, merged, with_article, with_kin, wordnet_elements
 from hedge_tasks.making.knowledge import Fact, Relation, kept_facts, read_facts, usable_label
-from hedge_tasks.making.ledger import Ledger
 from hedge_tasks.making.shale.proposing import proposals, propose
 from hedge_tasks.making.shale.records import own_elements, relations_of
 from hedge_tasks.making.shale.scenes import painted_scenes
-from hedge_tasks.making.writers import ServedWriter
 
 ONTOLOGY, RESOURCE = "http://dbpedia.org/ontology/", "http://dbpedia.org/resource/"
 CAPITAL = Relation("capital", frozenset({ONTOLOGY + "capital"}), frozenset({ONTOLOGY + "Country"}))
@@ -349,9 +350,9 @@ def test_a_model_that_is_given_facts_may_use_no_others(tmp_path: Path) -> None:
         return json.dumps({"records": [*records, {**records[0], "facts": " "}]})
 
     [proposal] = proposals("politics", 10, facts=known)
-    with serve(reply) as url, Ledger(tmp_path) as ledger:
-        asking = Asking(ledger, Tally(), proposal.id, 0, threading.Event())
-        made = propose(proposal, asking, ServedWriter("w", url))
+    with serve(reply) as url, ReplyLog(tmp_path) as log:
+        asking = Asking(log, Account(), proposal.id, 0, threading.Event())
+        made = propose(proposal, asking, ServedModel("w", url))
     assert made.row is not None
     [scene] = made.row["scenes"]
     assert (scene.answer, scene.source, scene.licence) == ("Vaduz", known[0].source, "CC0-1.0")

@@ -23,7 +23,7 @@ from hedge_tasks.leaderboard.comparison import Counted, sum_pairs
 from hedge_tasks.leaderboard.submission import aggregates_of, answer_set_of, digest_of, stored_scores, summary_of
 from hedge_tasks.leaderboard.suite import documents_in, metrics_of, stated
 from hedge_tasks.leaderboard.validation import Findings
-from hedge_tasks.measures.suite import compare, documents_of, estimate, measured, suite_of
+from hedge_tasks.measures.of_run import compare_documents, documents_of, estimate_of, numbers_of_run, sums_of
 from hedge_tasks.runs.run_files import Run, read_run, save_run
 from hedge_tasks.statistics import compare_sums, ratio
 
@@ -64,7 +64,7 @@ def test_the_numbers_are_the_runs(made: World) -> None:
     for submission in (made.with_texts, made.without_texts):
         findings = made.check(submission)
         assert (findings.problems, findings.set_aside) == ((), ())
-        for metric, found in measured(made.run):
+        for metric, found in numbers_of_run(made.run):
             told = submission["suite"][metric.name]
             assert told["value"] == pytest.approx(found.value, abs=1e-6)
             assert [told["low"], told["high"]] == pytest.approx(found.interval, abs=1e-6)
@@ -221,7 +221,7 @@ def matched(submission: Json) -> None:
     for metric in metrics_of(submission):
         if documents := documents_in(submission, metric):
             try:
-                submission["suite"][metric.name] = stated(metric, estimate(metric, documents))
+                submission["suite"][metric.name] = stated(metric, estimate_of(metric, documents))
             except Exception:
                 continue
     submission["summary"] = summary_of([answer_set_of(document) for document in submission["documents"]])
@@ -284,8 +284,8 @@ def test_entries_are_compared_as_runs_are() -> None:
     runs = [suite_run(60, seed=1, wrong=0.2, mute=0.1), suite_run(60, seed=2, wrong=0.4)]
     runs[1] = replace(runs[1], answer_sets=runs[1].answer_sets[::-1])
     columns = [columns_of(make_submission(run)) for run in runs]
-    for metric in suite_of(runs[0].settings):
-        expected = compare(metric, *(documents_of(run, metric) for run in runs))
+    for metric in sums_of(runs[0].settings):
+        expected = compare_documents(metric, *(documents_of(run, metric) for run in runs))
         found = sum_pairs([of.counted(metric.name) for of in columns], metric.statistic)
         assert expected is not None
         assert (found.difference[0, 1], found.stderr[0, 1]) == pytest.approx(

@@ -24,8 +24,7 @@ from tampered_submissions import (
     world,
 )
 
-from hedge_tasks.adjudication import Verdict
-from hedge_tasks.adjudication.label_store import LabelStore, label_key
+from hedge_tasks.asking.log import Reply, ReplyLog, digest
 from hedge_tasks.cli import main
 from hedge_tasks.data.manifests import (
     Digests,
@@ -207,9 +206,9 @@ def test_a_run_whose_answers_are_not_the_stores_is_found(made: World, tmp_path: 
 
 def test_labels_of_a_model_judge_are_proved_by_its_label_store(made: World, tmp_path: Path) -> None:
     run = made.run
-    keys = {a.id: label_key({"id": a.id}) for a in run.answer_sets}
-    with LabelStore(tmp_path) as store:
-        store.add((keys[a.id], Verdict(a.label, "", "llm:judge", "hedge 1")) for a in run.answer_sets)
+    keys = {a.id: digest({"id": a.id}) for a in run.answer_sets}
+    with ReplyLog(tmp_path) as store:
+        store.add((keys[a.id], Reply("?"), {"verdict": {"label": a.label}}) for a in run.answer_sets)
     judge = {"judge": "llm", "model": "judge"}
     verdicts = {a.id: {"judge": "llm:judge hedge 1", "key": keys[a.id]} for a in run.answer_sets}
     settings = {**run.settings, "documents": {**run.settings["documents"], "judge": judge}}
@@ -217,7 +216,7 @@ def test_labels_of_a_model_judge_are_proved_by_its_label_store(made: World, tmp_
     assert submission["labels"]["store"].startswith("sha256:")
     findings = check(submission, manifests=made.find)
     assert (findings.problems, findings.labels.verified) == ((), False)
-    with LabelStore(tmp_path) as store:
+    with ReplyLog(tmp_path) as store:
         assert prove_labels(submission, store).problems == ()
         flipped = copy.deepcopy(submission)
         flipped["documents"][0]["label"] = 1 - flipped["documents"][0]["label"]
@@ -234,12 +233,12 @@ def test_a_manifest_survives_the_disk_and_a_damaged_one_is_one_error(made: World
     assert manifests_of("another", [tmp_path]) == []
     text = (tmp_path / "m.json").read_text("utf-8")
     for old, new, said in [
-        ('"hedge_manifest": 1', '"hedge_manifest": 9', "no manifest of format 1"),
+        ('"hedge_manifest": 1', '"hedge_manifest": 9', "hedge_manifest: expected 1, got 9"),
         ('"tasks": ["hedge_demo"]', '"tasks": 5', "tasks: expected a list"),
-        ('"path": "org/data"', '"path": null', "data: expected path"),
+        ('"path": "org/data"', '"path": null', r"data\.path: expected a text, got None"),
         ('["q0"', '["q1"', "two documents have one id"),
-        ('["q0"', "[5", r"documents\[0\]: expected an id and four digests"),
-        ('["q0", ', '["q0", 7, ', r"documents\[0\]: expected an id and four digests"),
+        ('["q0"', "[5", r"documents\[0\]\[0\]: expected a text, got 5"),
+        ('["q0", ', '["q0", 7, ', r"documents\[0\]\[1\]: expected a text or nothing, got 7|documents\[0\]"),
     ]:
         assert old in text
         (tmp_path / "m.json").write_text(text.replace(old, new, 1), "utf-8")

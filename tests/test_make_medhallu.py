@@ -17,16 +17,16 @@ import pytest
 from making import attempt_of, play, question
 from openai_server import Response, Script, serve
 
+from hedge_tasks.asking.log import Kept, Reply, ReplyLog
+from hedge_tasks.asking.models import ServedModel
 from hedge_tasks.cli import main
 from hedge_tasks.errors import ConfigError, DataError, HedgeError
-from hedge_tasks.making.ledger import Ledger, Reply
 from hedge_tasks.making.medhallu.checks import Vote, allowed_length, difficulty
 from hedge_tasks.making.medhallu.pipeline import MedHallu
 from hedge_tasks.making.medhallu.questions import Question, read_questions
 from hedge_tasks.making.output import load_made
 from hedge_tasks.making.production import Production, produce
 from hedge_tasks.making.shortcuts import alarms, shortcuts
-from hedge_tasks.making.writers import ServedWriter
 
 
 class Meaning:
@@ -60,15 +60,15 @@ def questions(count: int) -> list[Question]:
 
 def make(url: str, folder: Path, count: int = 10, **options: Any) -> Production:
     pipeline = MedHallu(
-        generator=ServedWriter("writer", url, max_retries=0),
-        judges=[ServedWriter(f"judge-{number}", url, max_retries=0) for number in range(3)],
-        critic=ServedWriter("critic", url, max_retries=0),
+        generator=ServedModel("writer", url, max_retries=0),
+        judges=[ServedModel(f"judge-{number}", url, max_retries=0) for number in range(3)],
+        critic=ServedModel("critic", url, max_retries=0),
         entailment=options.pop("entailment", Meaning()),
         similarity=Likeness(),
         **options,
     )
-    with Ledger(folder) as ledger:
-        return produce(questions(count), pipeline, ledger, concurrency=4)
+    with ReplyLog(folder) as log:
+        return produce(questions(count), pipeline, log, concurrency=4)
 
 
 @pytest.mark.slow
@@ -86,8 +86,8 @@ def test_every_stage_has_the_counts_of_a_calculation_by_hand(tmp_path: Path) -> 
         "fallback": 2,
     }
     candidates = 10 + 12
-    assert made.tally.asked == {"candidate": 10, "judge": candidates * 3 * 2, "critique": 12, "rewrite": 12}
-    assert not made.tally.known
+    assert made.account.of("requests") == {"candidate": 10, "judge": candidates * 3 * 2, "critique": 12, "rewrite": 12}
+    assert not made.account.of("cached")
     assert not made.rejected
     assert Counter(row["Difficulty Level"] for row in made.rows) == {"hard": 2, "medium": 4, "easy": 2 + 2}
     assert [row["Fallback"] for row in made.rows] == [False] * 4 + [True] + [False] * 4 + [True]
@@ -108,8 +108,8 @@ def test_what_was_said_is_never_asked_again(tmp_path: Path) -> None:
         moved = make(elsewhere, tmp_path)
     assert not asked
     assert list(again.rows) == list(first.rows) == list(moved.rows)
-    assert again.tally.known == first.tally.asked
-    assert not again.tally.asked
+    assert again.account.of("cached") == first.account.of("requests")
+    assert not again.account.of("requests")
 
 
 @pytest.mark.slow
@@ -119,14 +119,14 @@ def test_another_seed_is_asked_anew(tmp_path: Path) -> None:
         make(url, tmp_path, count=1)
         before = len(script.bodies)
         pipeline = MedHallu(
-            ServedWriter("writer", url),
-            [ServedWriter(f"judge-{n}", url) for n in range(3)],
-            ServedWriter("critic", url),
+            ServedModel("writer", url),
+            [ServedModel(f"judge-{n}", url) for n in range(3)],
+            ServedModel("critic", url),
             Meaning(),
             Likeness(),
         )
-        with Ledger(tmp_path) as ledger:
-            produce(questions(1), pipeline, ledger, seed=1)
+        with ReplyLog(tmp_path) as log:
+            produce(questions(1), pipeline, log, seed=1)
     assert len(script.bodies) == 2 * before
 
 
@@ -156,7 +156,7 @@ def test_a_paraphrase_of_the_truth_is_never_released_as_wrong(tmp_path: Path) ->
         made = make(url, tmp_path, count=2, entailment=Meaning(0.75, 0.9))
         assert not made.rows
         assert made.rejected == {"every candidate fails: same meaning": 2}
-        assert "judge" not in made.tally.asked
+        assert "judge" not in made.account.of("requests")
         below = make(url, tmp_path, count=2, entailment=Meaning(0.7499, 0.9))
     assert len(below.rows) == 2
 
@@ -213,7 +213,7 @@ def test_replies_that_cannot_be_read_are_asked_again_and_counted(tmp_path: Path)
 
     with serve(reply) as url:
         made = make(url, tmp_path, count=1)
-    assert made.tally.unreadable == {"candidate": 1, "judge": 1}
+    assert made.account.of("unreadable") == {"candidate": 1, "judge": 1}
     assert made.rows[0]["Difficulty Level"] == "hard"
 
 
@@ -221,7 +221,7 @@ def test_a_writer_that_says_nothing_usable_leaves_a_reason(tmp_path: Path) -> No
     with serve(lambda body: "I cannot help with that.") as url:
         made = make(url, tmp_path, count=1)
     assert made.rejected == {"nothing that could be read": 1}
-    assert made.tally.asked == {"candidate": 15}  # five attempts of three tries
+    assert made.account.of("requests") == {"candidate": 15}  # five attempts of three tries
 
 
 @pytest.mark.slow
@@ -241,7 +241,7 @@ def test_a_failed_request_leaves_its_record_for_the_next_time(tmp_path: Path) ->
         broken.set()
         whole = make(url, tmp_path, count=3)
     assert whole.complete
-    assert whole.tally.known["candidate"] == 3
+    assert whole.account.of("cached")["candidate"] == 3
     with serve(play) as url:
         assert list(make(url, tmp_path / "other", count=3).rows) == list(whole.rows)
 
@@ -254,14 +254,14 @@ def test_a_server_that_is_gone_ends_the_making(tmp_path: Path) -> None:
 
 
 def test_judges_must_be_three_different_models() -> None:
-    writer = ServedWriter("a", "http://localhost:1/v1")
+    writer = ServedModel("a", "http://localhost:1/v1")
     with pytest.raises(ConfigError, match="at least 3"):
         MedHallu(writer, [writer] * 2, writer, Meaning(), Likeness())
     with pytest.raises(ConfigError, match="same model"):
-        MedHallu(writer, [writer, ServedWriter("b", "http://localhost:1/v1"), writer], writer, Meaning(), Likeness())
+        MedHallu(writer, [writer, ServedModel("b", "http://localhost:1/v1"), writer], writer, Meaning(), Likeness())
     with pytest.raises(ConfigError, match="did you mean 'critique'"):
         MedHallu(
-            writer, [ServedWriter(n, "http://localhost:1/v1") for n in "abc"], writer, Meaning(), Likeness(), "critiqe"
+            writer, [ServedModel(n, "http://localhost:1/v1") for n in "abc"], writer, Meaning(), Likeness(), "critiqe"
         )
 
 
@@ -274,16 +274,17 @@ def test_damaged_replies_are_asked_again(tmp_path: Path) -> None:
         lines[1] = lines[1].replace(b"e", b"f", 1)
         file.write_bytes(b"".join(lines)[:-20])
         again = make(url, tmp_path, count=2)
-    assert again.tally.asked.total() == 2
+    assert again.account.total.requests == 2
     assert list(again.rows) == list(whole.rows)
 
 
 def test_the_first_reply_under_a_key_stands(tmp_path: Path) -> None:
-    with Ledger(tmp_path) as ledger, Ledger(tmp_path) as other:
-        assert ledger.add("k", Reply("first"), {}).text == "first"
-        assert ledger.add("k", Reply("second"), {}).text == "first"
-        other.add("k", Reply("third"), {})
-    assert Ledger(tmp_path).get("k") == Reply("first")
+    with ReplyLog(tmp_path) as log, ReplyLog(tmp_path) as other:
+        for text in ("first", "second"):
+            log.add([("k", Reply(text), {"record": "r"})])
+            assert log.get("k") == Kept(Reply("first"), {"record": "r"})
+        other.add([("k", Reply("third"), {})])
+    assert ReplyLog(tmp_path).get("k") == Kept(Reply("first"), {"record": "r"})
 
 
 # --- the command ------------------------------------------------------------------------------------------------------
@@ -327,7 +328,8 @@ def test_the_command_writes_a_set_that_the_tasks_of_medhallu_read(
         capsys.readouterr()
         assert main([*command(url, source, tmp_path / "shared", "--licence", "mit"), "--json"]) == 0
     report = json.loads(capsys.readouterr().out)
-    assert not report["requests"]
+    assert report["asked"]["requests"] == 0
+    assert report["asked"]["cached"] > 0
     made = load_made(tmp_path / "out")
     assert made.to_list() == load_made(tmp_path / "shared").to_list()
     documents = process_docs(made, show="both")
@@ -402,8 +404,8 @@ def test_pubmedqas_rows_are_understood(tmp_path: Path) -> None:
 
 
 def test_two_records_of_one_id_are_refused(tmp_path: Path) -> None:
-    with Ledger(tmp_path) as ledger, pytest.raises(DataError, match="'q0' more than once"):
-        produce([*questions(1), *questions(1)], lambda source, asking: None, ledger)  # type: ignore[arg-type,return-value]
+    with ReplyLog(tmp_path) as log, pytest.raises(DataError, match="'q0' more than once"):
+        produce([*questions(1), *questions(1)], lambda source, asking: None, log)  # type: ignore[arg-type,return-value]
 
 
 @pytest.mark.slow
@@ -420,7 +422,7 @@ def test_killed_20_times_it_ends_where_it_would_have(tmp_path: Path) -> None:
     rows = json.loads((tmp_path / "killed" / "rows.json").read_text())
     assert rows == json.loads(json.dumps([dict(row) for row in whole.rows]))
     # Asked twice is at most what was under way as a kill came: four questions at a time.
-    assert asked <= whole.tally.asked.total() + 4 * 20
+    assert asked <= whole.account.total.requests + 4 * 20
 
 
 def test_shortcuts_are_found_where_they_are_and_only_there() -> None:

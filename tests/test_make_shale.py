@@ -57,7 +57,7 @@ def test_every_stage_has_the_counts_of_a_calculation_by_hand(tmp_path: Path) -> 
     }
     # Six scenes. Who says yes is asked about the right and the wrong answer, one choice and the open question; who
     # knows the fourth kite is asked all seven.
-    assert made.tally.asked == {"propose": 1, "blind": 5 * (2 + 1 + 1) + 7}
+    assert made.account.of("requests") == {"propose": 1, "blind": 5 * (2 + 1 + 1) + 7}
     assert made.short == {"color": 7}
     # Of the fourth kite only the caption is left, and of the third nothing with a text on it.
     whole, left = 5 * 4 + 1, 5 * 2
@@ -115,7 +115,7 @@ def test_people_decide_what_is_in_doubt(tmp_path: Path) -> None:
         again = make(url, tmp_path, held_to=Filter(labels=labels))
     assert again.steps["clean picture accepted"] == 7
     assert again.steps["txt picture rejected"] == 1
-    assert again.tally.asked == {"blind": 4}  # of the kite that came back
+    assert again.account.of("requests") == {"blind": 4}  # of the kite that came back
 
 
 @pytest.mark.slow
@@ -355,7 +355,8 @@ def test_the_command_makes_a_set_that_hedge_shale_reads(
     assert (report["records"], report["accepted"]) == (7, 7)
     closed, whole = 6 * 2, 6 * 4 + 1
     assert report["items"] == 3 * whole + closed
-    assert report["requests"] == {"propose": 1, "blind": 6 * 4 + 7}
+    asked = {name: stage["requests"] for name, stage in report["asked"]["stages"].items()}
+    assert asked == {"propose": 1, "blind": 6 * 4 + 7}
     card = (out / "README.md").read_text()
     assert f"| all | {3 * 6 + 6} | {3 * 6 + 6} | {3 * 6} | {3 * 7} |" in card
     assert url not in card + (out / "report.json").read_text()

@@ -7,6 +7,7 @@ import json
 import random
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -19,6 +20,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from openai_server import serve, texts_of
 from PIL import Image
+from rows import RowOf, rows_of
 from scipy import stats
 
 from hedge_tasks.adjudication import Case, Verdict, build_judge
@@ -30,17 +32,20 @@ from hedge_tasks.errors import ConfigError, DataError
 from hedge_tasks.evaluations.medhallmark import wording
 from hedge_tasks.evaluations.medhallmark.building import DATASET, build
 from hedge_tasks.evaluations.medhallmark.judge_quality import agreement, baselines, judge_quality, labelled
-from hedge_tasks.evaluations.medhallmark.mediscore import (
-    MEDIHALL,
-    METRICS,
-    PrefixDifference,
-    medihall,
-    medihall_score,
-)
+from hedge_tasks.evaluations.medhallmark.measures import MEASURES, MEDIHALL, medihall_score
 from hedge_tasks.evaluations.medhallmark.released import PARTS, oddities, read_part, split_prefix
 from hedge_tasks.evaluations.medhallmark.task import process_docs
 from hedge_tasks.measures.published import read_published
 from hedge_tasks.perturb.text import load_templates
+
+METRICS, WORDING = rows_of(MEASURES), rows_of(wording.MEASURES)
+medihall = METRICS["medihall"]
+
+
+def prefix(end: str) -> RowOf:
+    """The row of the difference, or of an end of its interval."""
+    return METRICS["_".join(filter(None, ("medihall_prefix_difference", end)))]
+
 
 PREFIX = load_templates("confidence_weakening")[8]
 
@@ -199,7 +204,7 @@ def test_a_prefix_is_taken_off_as_it_was_put_on(number: int, question: str) -> N
 def test_a_local_data_set_is_built_of_what_is_there(
     released: Path, pictures: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    built = {part.part: part for part in build(released, pictures, tmp_path / "out", PARTS)}
+    built = build(released, pictures, tmp_path / "out", PARTS)
     assert [(built[p].items, built[p].built) for p in PARTS] == [(4, 3), (3, 3), (1, 1), (2, 1)]
     assert built["conventional"].missing == ("rad/synpic3.jpg",)
     assert (built["irg"].missing, built["irg"].unreadable) == ((), ("m1.jpg",))
@@ -215,7 +220,7 @@ def test_a_local_data_set_is_built_of_what_is_there(
 def test_a_part_without_images_writes_nothing(released: Path, tmp_path: Path) -> None:
     (tmp_path / "empty").mkdir()
     built = build(released, tmp_path / "empty", tmp_path / "out", PARTS)
-    assert [part.file for part in built] == [None] * 4
+    assert [part.files for part in built.values()] == [{}] * 4
     assert not (tmp_path / "out").exists()
 
 
@@ -252,8 +257,8 @@ def test_the_command_says_what_is_missing_and_what_remains(
 
 
 def built_rows(part: str, released: Path, pictures: Path, out: Path) -> Dataset:
-    [built] = build(released, pictures, out, [part])
-    return Dataset.from_parquet(str(built.file))
+    [file] = build(released, pictures, out, [part])[part].files.values()
+    return Dataset.from_parquet(str(file))
 
 
 def test_items_without_a_reference_are_left_out_or_kept(released: Path, pictures: Path, tmp_path: Path) -> None:
@@ -369,14 +374,14 @@ def test_the_difference_of_prefixes_is_a_paired_t_interval() -> None:
     without, with_prefix = (np.array([MEDIHALL[pair[side]] for pair in sides]) for side in (0, 1))
     expected = stats.ttest_rel(with_prefix, without).confidence_interval()
     choice.shuffle(made)
-    found = {bound: PrefixDifference(medihall, bound)([*made, lonely]) for bound in ("", "low", "high")}
+    found = {bound: prefix(bound)([*made, lonely]) for bound in ("", "low", "high")}
     assert found[""] == pytest.approx((with_prefix - without).mean(), abs=1e-12)
     assert (found["low"], found["high"]) == pytest.approx(tuple(expected), abs=1e-9)
     # Questions without an image are independent, each with a degree of freedom of its own.
-    alone = [PrefixDifference(medihall, bound)([{**one, "group": None} for one in made]) for bound in ("low", "high")]
+    alone = [prefix(bound)([{**one, "group": None} for one in made]) for bound in ("low", "high")]
     assert alone == pytest.approx(list(expected), abs=1e-9)
-    assert PrefixDifference(medihall)([lonely]).startswith("undefined: no question has a number both")
-    assert PrefixDifference(medihall, "low")(made[:0]).startswith("undefined")
+    assert METRICS["medihall_prefix_difference"]([lonely]).startswith("undefined: no question has a number both")
+    assert METRICS["medihall_prefix_difference_low"](made[:0]).startswith("undefined")
 
 
 # --- the quality of a judge -------------------------------------------------------------------------------------------
@@ -512,7 +517,7 @@ def text_records(metric: Any, pairs: list[tuple[str, str]]) -> list[Any]:
 
 
 def test_answers_without_a_reference_are_left_out_of_wording() -> None:
-    metric = wording.METRICS["rouge1_f1"]
+    metric = WORDING["rouge1_f1"]
     assert metric(text_records(metric, [("lung", "lung"), ("lung", " "), ("heart", "lung")])) == 0.5
     assert metric(text_records(metric, [("lung", "")])) == "undefined: no document has a reference"
 
@@ -522,12 +527,12 @@ def test_what_is_not_here_is_undefined_with_the_reason(monkeypatch: pytest.Monke
     def missing(answer: str, reference: str) -> float:
         raise wording.NotHere("METEOR needs nltk's WordNet (python -m nltk.downloader wordnet)")
 
-    metric = wording.WordingMetric("meteor", missing)
+    metric = RowOf(replace(WORDING["meteor"].measure, wording=missing))  # type: ignore[type-var]
     made = text_records(metric, [("lung", "lung")])
     assert metric(made).startswith("undefined: METEOR needs nltk's WordNet")
     assert metric.stderr(made) == "N/A"
     monkeypatch.setenv("HEDGE_BERTSCORE_MODEL", "nobody/has-this-model")
-    bert = wording.METRICS["bertscore_f1"]
+    bert = WORDING["bertscore_f1"]
     made = text_records(bert, [("lung", "lung")])
     assert bert(made) == "undefined: BERTScore's model nobody/has-this-model is not here " \
         "(HEDGE_BERTSCORE_MODEL names another one)"  # fmt: skip
@@ -535,7 +540,7 @@ def test_what_is_not_here_is_undefined_with_the_reason(monkeypatch: pytest.Monke
 
 
 def test_meteor_is_nltks_or_missing_and_never_zero_for_want_of_a_file() -> None:
-    metric = wording.METRICS["meteor"]
+    metric = WORDING["meteor"]
     value = metric(text_records(metric, [("the left lung is clear", "the left lung is clear")]))
     assert value == pytest.approx(0.996) or str(value).startswith("undefined: METEOR needs")
 
@@ -588,7 +593,7 @@ def test_bertscore_is_the_librarys_for_a_model_that_is_here(monkeypatch: pytest.
     answers, references = zip(*pairs[:2], strict=True)
     expected = bert_score.score(list(answers), list(references), model_type=folder, num_layers=6)
     for part, values in zip(("precision", "recall", "f1"), expected, strict=True):
-        metric = wording.METRICS[f"bertscore_{part}"]
+        metric = WORDING[f"bertscore_{part}"]
         assert metric(text_records(metric, pairs)) == pytest.approx(values.mean().item(), abs=1e-5)
 
 
@@ -606,7 +611,7 @@ def test_bertscore_is_rescaled_as_the_library_does_it(tmp_path: Path, monkeypatc
     options = {"rescale_with_baseline": True, "baseline_path": str(baseline), "lang": "en", "num_layers": 6}
     expected = bert_score.score(list(answers), list(references), model_type=str(folder), **options)
     for part, values in zip(("precision", "recall", "f1"), expected, strict=True):
-        metric = wording.METRICS[f"bertscore_{part}"]
+        metric = WORDING[f"bertscore_{part}"]
         assert metric(text_records(metric, pairs)) == pytest.approx(values.mean().item(), abs=1e-5)
     assert wording.stated()["bertscore"].startswith(f"{folder}, rescaled")
     monkeypatch.setenv("HEDGE_BERTSCORE_RESCALED", "yes")

@@ -31,7 +31,7 @@ from hedge_tasks.adjudication import Case, judge_from
 from hedge_tasks.adjudication.by_sentence import SentenceJudge
 from hedge_tasks.adjudication.prompt import load_judge_prompt
 from hedge_tasks.cli import main
-from hedge_tasks.evaluations.medhallmark.mediscore import MEDIHALL
+from hedge_tasks.evaluations.medhallmark.measures import MEDIHALL
 from hedge_tasks.runs.run_files import load_runs, save_run
 
 VQA = ("conventional", "confidence", "counterfactual")

@@ -17,7 +17,7 @@ from scipy import stats
 from hedge_tasks.cli import main
 from hedge_tasks.data.answers import Answer, AnswerSet
 from hedge_tasks.errors import DataError
-from hedge_tasks.evaluations.medhallmark.mediscore import MEDIHALL, unjudged_sentences, wrong_sentences
+from hedge_tasks.evaluations.medhallmark.measures import MEDIHALL, unjudged_sentences, wrong_sentences
 from hedge_tasks.evaluations.medhallmark.tables import PATTERNS, numbers_of, prefix_effects
 from hedge_tasks.measures.published import model_of_paper, read_published
 from hedge_tasks.runs.run_files import Run, save_run
@@ -96,31 +96,31 @@ def test_each_table_is_over_its_own_questions_with_numbers_by_hand() -> None:
         "weakened": 4,
     }
     scores = [MEDIHALL[c] for c in ("correct", "catastrophic", "attribute", *WEAKENED, "prompt_induced")]
-    assert of["vqa"].cells["medihall"].value == pytest.approx(sum(scores) / 8)
-    assert of["vqa"].cells["accuracy"].value == pytest.approx(2 / 8)
-    assert of["vqa"].cells["share_catastrophic"].value == pytest.approx(2 / 8)
-    assert of["counterfactual"].cells["medihall"].value == 0.6
-    assert of["counterfactual"].cells["medihall"].interval is None
+    assert of["vqa"].numbers.numbers["medihall"].value == pytest.approx(sum(scores) / 8)
+    assert of["vqa"].numbers.numbers["accuracy"].value == pytest.approx(2 / 8)
+    assert of["vqa"].numbers.numbers["share_catastrophic"].value == pytest.approx(2 / 8)
+    assert of["counterfactual"].numbers.numbers["medihall"].value == 0.6
+    assert of["counterfactual"].numbers.numbers["medihall"].interval is None
     # Sentences first, then reports; what was not judged is left out.
-    assert of["irg"].cells["medihall"].value == pytest.approx(((1 + 1 + 0.2 + 1) / 4 + 0.0) / 2)
-    assert of["irg"].cells["wrong_sentences"].value == pytest.approx((1 / 4 + 1) / 2)
-    assert of["irg"].cells["unjudged_sentences"].value == pytest.approx((0 + 1 / 2) / 2)
-    assert of["irg"].cells["accuracy"].value == 0
+    assert of["irg"].numbers.numbers["medihall"].value == pytest.approx(((1 + 1 + 0.2 + 1) / 4 + 0.0) / 2)
+    assert of["irg"].numbers.numbers["wrong_sentences"].value == pytest.approx((1 / 4 + 1) / 2)
+    assert of["irg"].numbers.numbers["unjudged_sentences"].value == pytest.approx((0 + 1 / 2) / 2)
+    assert of["irg"].numbers.numbers["accuracy"].value == 0
     rouge = RougeScorer(["rouge1"]).score("the left lung", "the liver")["rouge1"]
-    [second] = [v.value for v in of["vqa"].values["rouge1_recall"] if v.id == "conventional-2"]
+    [second] = [d.record["value"] for d in of["vqa"].documents["rouge1_recall"] if d.id == "conventional-2"]
     assert second == pytest.approx(rouge.recall)
-    assert "nobody/has-this-model is not here" in str(of["vqa"].cells["bertscore_f1"].reason)
+    assert "nobody/has-this-model is not here" in str(of["vqa"].numbers.numbers["bertscore_f1"].reason)
 
 
 def test_the_error_is_over_images_and_the_prefix_is_paired() -> None:
     found = numbers_of(RUNS)
     plain = next(n for n in found if n.setting == "plain")
     values = [MEDIHALL[c] for c in PLAIN]
-    assert plain.cells["medihall"].stderr == pytest.approx(stats.sem(values))
+    assert plain.numbers.numbers["medihall"].stderr == pytest.approx(stats.sem(values))
     groups = range(4)
     of_report = estimate_of_sums([(value, 1) for value in values], groups, ratio)
-    assert plain.cells["medihall"].interval == pytest.approx(of_report.interval)
-    effect = next(e.comparison for e in prefix_effects(found) if e.measure == "medihall")
+    assert plain.numbers.numbers["medihall"].interval == pytest.approx(of_report.interval)
+    effect = next(e.comparison for e in prefix_effects(found) if e.measure.name == "medihall")
     expected = [MEDIHALL[b] - MEDIHALL[a] for a, b in zip(PLAIN, WEAKENED, strict=True)]
     assert effect.difference == pytest.approx(sum(expected) / 4)
     assert effect.stderr == pytest.approx(stats.sem(expected))
@@ -132,8 +132,8 @@ def test_the_error_is_over_images_and_the_prefix_is_paired() -> None:
 def test_models_of_one_kind_get_its_score(category: str, medihall: float, accuracy: float) -> None:
     rows = [(f"conventional-{i}", str(i), "x", verdict(category)) for i in range(5)]
     [vqa] = numbers_of([run_of("conventional", rows)])
-    assert (vqa.cells["medihall"].value, vqa.cells["accuracy"].value) == (medihall, accuracy)
-    assert vqa.cells["medihall"].stderr == 0
+    assert (vqa.numbers.numbers["medihall"].value, vqa.numbers.numbers["accuracy"].value) == (medihall, accuracy)
+    assert vqa.numbers.numbers["medihall"].stderr == 0
 
 
 def test_without_categories_or_sentences_the_cells_say_why() -> None:
@@ -142,9 +142,9 @@ def test_without_categories_or_sentences_the_cells_say_why() -> None:
         ("irg-1", "b", "x. y.", {"judge": "r", "label": 0}),
     ]
     of = {n.setting: n for n in numbers_of([run_of("conventional", rows)])}
-    assert "names no categories" in str(of["vqa"].cells["medihall"].reason)
-    assert of["vqa"].cells["accuracy"].value == 0
-    assert of["irg"].cells["wrong_sentences"].reason == "no report has a judged sentence"
+    assert "names no categories" in str(of["vqa"].numbers.numbers["medihall"].reason)
+    assert of["vqa"].numbers.numbers["accuracy"].value == 0
+    assert of["irg"].numbers.numbers["wrong_sentences"].reason == "no report has a judged sentence"
     assert wrong_sentences({"judge": "sentences of x", "votes": [{"label": None}]}, {}) is None
     assert unjudged_sentences({"judge": "sentences of x", "votes": []}, {}) is None
 
@@ -165,7 +165,9 @@ def test_the_command_prints_the_papers_rows_beside_ours(tmp_path: Path, capsys: 
     lines = text.splitlines()
     at = next(i for i, line in enumerate(lines) if line.startswith("Tables 1 and 6: VQA"))
     assert lines[at + 2].split()[:3] == ["llava-1.5-7b-hf", "conventional+confidence+counterfactual", "8"]
-    assert re.fullmatch(r"  paper +54\.89 +28\.33 +23\.52 +9\.30 +21\.16 +4\.60 +0\.530 +0\.280", lines[at + 3])
+    assert re.fullmatch(
+        r"  paper +54\.89 % +28\.33 % +23\.52 % +9\.30 % +21\.16 % +4\.60 % +0\.530 +0\.280", lines[at + 3]
+    )
     others = [line.split() for line in lines if line.startswith("paper: XrayGPT")]
     assert others[0][-2:] == ["0.360", "0.020"]
     assert "BERTScore is undefined: BERTScore's model nobody/has-this-model is not here" in text

@@ -13,16 +13,19 @@ import pytest
 from datasets import Dataset
 from evaluation import Run, evaluate
 from openai_server import serve, texts_of
+from rows import rows_of
 from sklearn.metrics import accuracy_score, f1_score, precision_score, recall_score, roc_auc_score
 
 from hedge_tasks.adjudication import Case, build_judge
 from hedge_tasks.errors import ConfigError, DataError
 from hedge_tasks.evaluations.medhallu.documents import CATEGORIES, coin, process_docs, read_groups, short_category
 from hedge_tasks.evaluations.medhallu.judge import VERDICTS, MedHalluJudge
-from hedge_tasks.evaluations.medhallu.metrics import METRICS
+from hedge_tasks.evaluations.medhallu.measures import MEASURES
 from hedge_tasks.lmms.catalogue import task_folder
 from hedge_tasks.replies.parsing import PARSINGS
 from hedge_tasks.sampling.prompts import load_prompt
+
+METRICS = rows_of(MEASURES)
 
 LEVELS = ("easy", "medium", "hard")
 KINDS = [

@@ -10,16 +10,17 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from rows import rows_of
 
 from hedge_tasks import AnswerSet, detectors
 from hedge_tasks.detectors.pipeline import detection_auroc, score_answers, score_clustered, summarise
 from hedge_tasks.detectors.registry import names
 from hedge_tasks.errors import ConfigError, DataError
 from hedge_tasks.lmms.filters import ClusterFilter, ScoreFilter
-from hedge_tasks.lmms.metrics import known_metrics
+from hedge_tasks.measures.known import known_measures
 from hedge_tasks.sampling import Answer
 
-METRICS = known_metrics()
+METRICS = rows_of(known_measures().values())
 
 
 def answer_set(

@@ -124,6 +124,6 @@ def test_pictures_are_made_smaller_before_anything_else_and_answers_know_it() ->
     [draw, *_] = plain.draws("k")
     keys = {definition.key("k", "q", draw) for definition in definitions}
     assert len(keys) == 2
-    assert Definition.from_dict(definitions[0].to_dict()).key("k", "q", draw) in keys
+    assert Definition.read(definitions[0].model_dump()).key("k", "q", draw) in keys
     with pytest.raises(ConfigError, match="max_image_side"):
         SamplingPlan(max_image_side=0)

@@ -17,8 +17,8 @@ from reply_corpus import corpus, is_held_out, ours, reading, vope_rechecked
 
 from hedge_tasks.adjudication.rule import polar
 from hedge_tasks.adjudication.rule.reading import read_text
+from hedge_tasks.data.thoughts import without_thoughts
 from hedge_tasks.replies import BASES, REASONS, official, read_free, read_option, read_verdict, read_yes_no, spoken_text
-from hedge_tasks.replies.text import without_thoughts
 
 DOG = "Is there a dog in the image?"
 COLOURS = {"A": "pink", "B": "red", "C": "dark red", "D": "blue"}

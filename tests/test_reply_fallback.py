@@ -11,7 +11,7 @@ from openai_server import serve, texts_of
 from hedge_tasks.adjudication import Case, build_judge
 from hedge_tasks.adjudication.fallback import Fallback
 from hedge_tasks.errors import ConfigError
-from hedge_tasks.lmms.metrics import ReadByModelRate
+from hedge_tasks.measures.known import ReadByModelRate
 
 pytestmark = pytest.mark.framework
 
@@ -42,7 +42,7 @@ def test_only_replies_that_say_something_unreadable_are_asked_about(monkeypatch:
     assert [vote.category for vote in verdicts[1].votes] == [None, "factual"], "the rules' own readings stay"
     assert {case["reply"] for case in asked} == {ODD, "A strange text."}
     assert all(set(case) == {"question", "reply"} for case in asked), "the truth is not shown"
-    metric = ReadByModelRate("read_by_model_rate")
+    metric = ReadByModelRate(name="read_by_model_rate")
     by_model = [metric.record(_Scores(), verdict.to_dict(), {})["value"] for verdict in verdicts]
     assert by_model == [0, 1, 0, 0, 0, 0]
 

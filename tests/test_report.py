@@ -20,8 +20,9 @@ from hedge_tasks.cli import main
 from hedge_tasks.data.splits import load_split
 from hedge_tasks.detectors.pipeline import detection_auroc
 from hedge_tasks.errors import DataError
-from hedge_tasks.measures.suite import compare, documents_of, measured, suite_of
+from hedge_tasks.measures.of_run import compare_documents, documents_of, numbers_of_run, sums_of
 from hedge_tasks.measures.sweep import usual_sizes
+from hedge_tasks.numbers import PERCENT
 from hedge_tasks.report import Options, build_report, result_files
 from hedge_tasks.report.agreement import agreements, labels_by_judge
 from hedge_tasks.report.analysis import Analysis, analyse, compare_between, hallucination_rate, warnings_of
@@ -98,12 +99,12 @@ def test_the_first_screen_leads_with_the_suites_number_the_rate_and_the_detector
     names = re.findall(r"<dt>([^<]*)</dt>", lead)
     assert names[:2] == ["asked", "of"]
     assert names[-4:] == ["health", "F1 ↑", "accuracy ↑", "hallucination rate ↓"]
-    [(_, f1), *_] = measured(run)
+    [(_, f1), *_] = numbers_of_run(run)
     assert f1.interval
     assert f"<dd>{f1.value:.3f}<small>{f1.interval[0]:.3f} to {f1.interval[1]:.3f}; " in lead
     rate = hallucination_rate(analyse([run], curves=False)[0])
     assert rate is not None
-    assert f"<dd>{rate.value:.1%}<small>{rate.interval[0]:.1%} to {rate.interval[1]:.1%}; " in lead
+    assert f"<dd>{PERCENT(rate.value)}<small>{PERCENT(rate.interval[0])} to {PERCENT(rate.interval[1])}; " in lead
     assert "highest ROC-AUC" not in page
     scores = scorer_of(run, None).score(run.answer_sets)
     found = {name: detection_auroc(scores, name) for name in ("se", "radflag", "vase")}
@@ -132,7 +133,7 @@ def test_a_perfect_model_is_told_its_number_and_that_there_is_nothing_to_find() 
 def test_a_run_with_one_draw_a_document_is_told_why_it_has_no_detectors() -> None:
     run = suite_run(20)
     single = replace(run, answer_sets=tuple(replace(a, clean=(), noisy=()) for a in run.answer_sets))
-    analysis = Analysis(single, {}, {}, {}, {}, suite=measured(single))
+    analysis = Analysis(single, {}, {}, {}, {}, suite=numbers_of_run(single))
     assert why_no_detector(analysis).startswith("One answer a question was drawn.")
     assert [tile["name"] for tile in tiles(analysis)] == ["F1 ↑", "accuracy ↑", "hallucination rate ↓"]
     assert not [text for text in warnings_of(analysis) if "VASE" in text or "log-prob" in text]
@@ -154,8 +155,8 @@ def test_runs_of_a_suite_stand_side_by_side_by_its_numbers_first() -> None:
     side = page.split('id="side-by-side"')[1].split("</section>")[0]
     heads = re.findall(r"<th>(?:<[^>]*>)*([\w ]+)", side.split('<table class="sortable heat">')[1].split("</thead>")[0])
     assert [head.strip() for head in heads][:5] == ["model", "F1", "accuracy", "hallucination rate", "SE"]
-    documents = [documents_of(run, suite_of(run.settings)[0]) for run in runs]
-    expected = compare(suite_of(runs[0].settings)[0], *documents)
+    documents = [documents_of(run, sums_of(run.settings)[0]) for run in runs]
+    expected = compare_documents(sums_of(runs[0].settings)[0], *documents)
     assert expected is not None
     [row] = re.findall(r"<td>F1</td>.*?</tr>", side, re.DOTALL)
     assert f"{expected.difference:+.3f}" in row

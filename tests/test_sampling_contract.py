@@ -151,7 +151,7 @@ def test_log_probabilities_of_other_tokens_than_the_answers_are_counted() -> Non
         sample(model, draws(3))
     facts = model.sampling_facts()
     assert (facts["answers_with_tokens"], facts["answers_of_other_tokens"]) == (2, 1)
-    assert server_lines(facts)[-1] == "1 of 2 answers came with the log-probabilities of other tokens than their own"
+    assert server_lines(facts)[-1] == "1 of 2 answers came with log-probabilities of other tokens: they count as none"
 
 
 def test_what_a_server_says_it_is_comes_without_its_folders() -> None:

@@ -14,9 +14,9 @@ import pytest
 from openai_server import Response, Script, serve
 from PIL import Image
 
+from hedge_tasks.asking.log import Reply
+from hedge_tasks.asking.models import LocalModel, Request, adapter_model
 from hedge_tasks.data.answers import Draw
-from hedge_tasks.making.ledger import Reply
-from hedge_tasks.making.writers import AdapterWriter
 from hedge_tasks.models.tiny import vlm_path
 
 SCHEMA = {
@@ -32,9 +32,9 @@ ASKED = [{"role": "user", "content": [{"type": "image", "url": Image.new("RGB", 
                                       {"type": "text", "text": "Is there a mass?"}]}]  # fmt: skip
 
 
-def ask(writer: AdapterWriter, seed: int, schema: Any = SCHEMA) -> str:
-    settings = {"temperature": 1.0, "top_p": None, "max_tokens": 60, "seed": seed}
-    reply = writer.ask(ASKED, **settings, schema=schema, stop=threading.Event())
+def ask(writer: LocalModel, seed: int, schema: Any = SCHEMA) -> str:
+    request = Request(lambda: ASKED, max_tokens=60, temperature=1.0, schema=schema or {}, seed=seed)
+    reply = writer.reply(request, threading.Event())
     assert isinstance(reply, Reply)
     return reply.text
 
@@ -66,7 +66,7 @@ def test_every_way_through_the_mask_ends_in_json_of_the_schema() -> None:
 @pytest.mark.slow
 def test_an_adapter_of_this_process_writes_json_that_it_never_learned() -> None:
     pytest.importorskip("llguidance")
-    writer = AdapterWriter("hedge_tiny")
+    writer = adapter_model("hedge_tiny")
     assert writer.identity["schema"] == "kept"
     check = fastjsonschema.compile(SCHEMA)
     for seed in range(3):
@@ -79,7 +79,7 @@ def test_an_adapter_of_this_process_writes_json_that_it_never_learned() -> None:
 @pytest.mark.slow
 def test_without_llguidance_a_reply_is_read_and_not_kept(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "llguidance", None)
-    writer = AdapterWriter("hedge_tiny")
+    writer = adapter_model("hedge_tiny")
     assert "schema" not in writer.identity
     assert ask(writer, 0) == ask(writer, 0, schema=None)
 
@@ -92,11 +92,11 @@ def test_a_server_is_asked_for_the_schema_and_may_refuse() -> None:
 
     script = Script(lambda body: '{"verdict": "no", "places": []}')
     with serve(script) as url:
-        assert ask(AdapterWriter("hedge_openai", model="tiny", base_url=url), 0)
+        assert ask(adapter_model("hedge_openai", model="tiny", base_url=url), 0)
     form = script.bodies[0]["response_format"]
     assert form["json_schema"]["schema"] == SCHEMA
     with serve(refuse) as url:
-        assert ask(AdapterWriter("hedge_openai", model="tiny", base_url=url, max_retries=0), 0) == "words"
+        assert ask(adapter_model("hedge_openai", model="tiny", base_url=url, max_retries=0), 0) == "words"
 
 
 def test_vllm_is_told_the_schema(monkeypatch: pytest.MonkeyPatch) -> None:

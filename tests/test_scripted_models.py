@@ -9,17 +9,20 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from rows import rows_of
 
 from hedge_tasks.adjudication import Case, Verdict
 from hedge_tasks.adjudication.prompt import load_judge_prompt
+from hedge_tasks.evaluations.medhallu import measures as medhallu
 from hedge_tasks.evaluations.medhallu.judge import MedHalluJudge
-from hedge_tasks.evaluations.medhallu.metrics import METRICS as MEDHALLU
+from hedge_tasks.evaluations.shale import measures as shale
 from hedge_tasks.evaluations.shale.judge import ShaleJudge
-from hedge_tasks.evaluations.shale.metrics import METRICS as SHALE
+from hedge_tasks.evaluations.vope import measures as vope
 from hedge_tasks.evaluations.vope.judge import VopeJudge
-from hedge_tasks.evaluations.vope.metrics import METRICS as VOPE
 from hedge_tasks.evaluations.vope.objects import ObjectRecord
 from hedge_tasks.replies.reading import UNREADABLE
+
+MEDHALLU, SHALE, VOPE = (rows_of(suite.MEASURES) for suite in (medhallu, shale, vope))
 
 N = 40
 

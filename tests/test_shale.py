@@ -17,6 +17,7 @@ from datasets import Dataset
 from hypothesis import given
 from hypothesis import strategies as st
 from PIL import Image
+from rows import rows_of
 from shale_set import small_set
 
 from hedge_tasks.adjudication import Case, build_judge
@@ -34,11 +35,13 @@ from hedge_tasks.evaluations.shale.items import (
     read_item,
 )
 from hedge_tasks.evaluations.shale.judge import read
-from hedge_tasks.evaluations.shale.metrics import METRICS
+from hedge_tasks.evaluations.shale.measures import MEASURES
 from hedge_tasks.evaluations.shale.released import counts, read_released, scenario_of
 from hedge_tasks.evaluations.shale.task import process_docs
 from hedge_tasks.replies.official import shale_choice, shale_yes_no
 from hedge_tasks.replies.parsing import PARSINGS
+
+METRICS = rows_of(MEASURES)
 
 FRUIT = "What is it? (A) a pear (B) a plum (C) a peach plum (D) a fig"
 
@@ -417,7 +420,7 @@ def test_gain_and_leakage_are_those_of_mmstar() -> None:
 
 
 def test_every_metric_of_the_yamls_exists_once() -> None:
-    assert len(METRICS) == len({metric.__name__ for metric in METRICS.values()})
+    assert len(METRICS) == len(MEASURES)
     assert {f"accuracy_{name}" for name in (*SCENARIOS, *ASPECTS)} <= METRICS.keys()
     assert {f"resistance_{name}" for name in NOISY_SCENARIOS} <= METRICS.keys()
 

@@ -20,9 +20,10 @@ from hedge_tasks.data.answers import Answer, AnswerSet
 from hedge_tasks.errors import ConfigError, DataError
 from hedge_tasks.evaluations.shale.building import build
 from hedge_tasks.evaluations.shale.items import CLEAN, DATASET, NOISY_SCENARIOS, SCENARIOS, Item, options_of
-from hedge_tasks.evaluations.shale.tables import Cell, tables_of
+from hedge_tasks.evaluations.shale.tables import tables_of
 from hedge_tasks.evaluations.shale.task import ShaleDiscriminativeTask, ShaleGenerativeTask
 from hedge_tasks.lmms.catalogue import task_folder
+from hedge_tasks.numbers import Number
 from hedge_tasks.perturb import Wording, build_noise, induction_words
 from hedge_tasks.runs.run_files import load_runs
 from hedge_tasks.sampling.plan import SamplingPlan
@@ -80,10 +81,10 @@ def oracle(is_right: Callable[[Item], bool]) -> Callable[[dict[str, Any]], str]:
     return reply
 
 
-def tables(run: Run, task: str) -> Mapping[int, Mapping[str, Cell]]:
+def tables(run: Run, task: str) -> Mapping[int, Mapping[str, Number]]:
     """What `hedge paper shale` makes of one task of a run."""
     [found] = tables_of(load_runs(run.output, task))
-    return found.tables
+    return {n: table.numbers for n, table in found.tables.items()}
 
 
 # --- oracles ----------------------------------------------------------------------------------------------------------

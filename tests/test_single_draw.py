@@ -15,7 +15,7 @@ from hedge_tasks.data.answer_files import parse_answer_sets
 from hedge_tasks.data.answers import Answer, AnswerSet
 from hedge_tasks.detectors.scorer import Scorer
 from hedge_tasks.errors import DataError
-from hedge_tasks.lmms.metrics import known_metrics, looks_at_samples
+from hedge_tasks.measures.known import known_measures, looks_at_samples
 from hedge_tasks.models.hedge_hf import HedgeHF
 from hedge_tasks.runs.run_files import load_run
 from hedge_tasks.sampling.requests import DrawRequest
@@ -124,7 +124,7 @@ def test_nothing_is_asked_of_a_model_where_nothing_is_sampled() -> None:
 
 
 def test_rows_are_about_samples_where_all_their_detectors_are() -> None:
-    metrics = known_metrics()
+    metrics = known_measures()
     about = {name for name, metric in metrics.items() if looks_at_samples(metric)}
     assert set(ABOUT_SAMPLES) <= about
     assert not about & {

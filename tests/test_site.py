@@ -20,7 +20,7 @@ from conftest import REPOSITORY
 from hedge_tasks.adjudication.base import JUDGES
 from hedge_tasks.clustering import BACKENDS
 from hedge_tasks.detectors import get, names
-from hedge_tasks.lmms.plugin import MODELS
+from hedge_tasks.models import MODELS
 from hedge_tasks.perturb.base import KINDS
 
 pytestmark = pytest.mark.slow

@@ -12,14 +12,14 @@ import pandas as pd
 import pytest
 
 from hedge_tasks.errors import HedgeError
-from hedge_tasks.io import record_log
+from hedge_tasks.io import keyed_log
 from hedge_tasks.sampling import Answer
 from hedge_tasks.sampling.definition import draw_key
-from hedge_tasks.sampling.store import AnswerStore, Record
+from hedge_tasks.sampling.store import AnswerStore, FinishedDraw
 
 
-def record(i: int, text: str = "yes") -> Record:
-    return Record(draw_key({"i": i}), Answer(text, -0.25, 2), f"q{i}", "clean", i)
+def record(i: int, text: str = "yes") -> FinishedDraw:
+    return FinishedDraw(draw_key({"i": i}), Answer(text, -0.25, 2), f"q{i}", "clean", i)
 
 
 def test_key_depends_on_values_not_on_their_order() -> None:
@@ -32,7 +32,7 @@ def test_answers_survive_the_process(tmp_path: Path) -> None:
         store.put([record(1, "ja\n\u2028é\x1b"), record(2)])
     again = AnswerStore(tmp_path)
     assert again.get(record(1).key) == Answer("ja\n\u2028é\x1b", -0.25, 2)
-    assert (len(again), again.n_dropped) == (2, 0)
+    assert (len(again), len(again.dropped)) == (2, 0)
 
 
 def test_other_readers_of_json_lines_read_the_files(tmp_path: Path) -> None:
@@ -68,7 +68,7 @@ def test_a_torn_end_costs_the_last_record_only(tmp_path: Path, cut: int) -> None
     file.write_bytes(file.read_bytes()[:-cut])
     store = AnswerStore(tmp_path)
     # Losing no more than the line break loses nothing.
-    assert (len(store), store.n_dropped) == ((3, 0) if cut == 1 else (2, 1))
+    assert (len(store), len(store.dropped)) == ((3, 0) if cut == 1 else (2, 1))
 
 
 def test_a_changed_byte_never_becomes_an_answer(tmp_path: Path) -> None:
@@ -88,7 +88,7 @@ def test_a_changed_byte_never_becomes_an_answer(tmp_path: Path) -> None:
 @pytest.mark.parametrize("when", ["at once", "at the end"])
 def test_a_full_disk_is_a_clear_error(when: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     if when == "at once":
-        monkeypatch.setattr(record_log, "SYNC_SECONDS", 0)
+        monkeypatch.setattr(keyed_log, "SYNC_SECONDS", 0)
     store = AnswerStore(tmp_path)
     store.put([record(1)])
 
@@ -104,8 +104,8 @@ def test_a_full_disk_is_a_clear_error(when: str, tmp_path: Path, monkeypatch: py
 def test_a_write_cut_short_costs_that_record_only(tmp_path: Path) -> None:
     store = AnswerStore(tmp_path)
     store.put([record(1)])
-    whole = store._log._file  # type: ignore[union-attr]
-    store._log._file = HalfFile(whole)  # type: ignore[union-attr, assignment]
+    whole = store._file  # type: ignore[union-attr]
+    store._file = HalfFile(whole)  # type: ignore[union-attr, assignment]
     with pytest.raises(HedgeError, match="cannot write answers"):
         store.put([record(2)])
     store.put([record(3)])

@@ -11,10 +11,9 @@ import pytest
 from sampling_process import DOCUMENTS, SeededModel, requests
 
 from hedge_tasks.cli import main
-from hedge_tasks.io.record_log import RecordLog
 from hedge_tasks.sampling import Answer, AnswerSet
 from hedge_tasks.sampling.hook import generate_samples
-from hedge_tasks.sampling.store import AnswerStore, Record
+from hedge_tasks.sampling.store import AnswerStore, FinishedDraw
 
 
 class CountingModel(SeededModel):
@@ -129,9 +128,9 @@ def test_verify_finds_a_changed_byte_and_a_conflict(store: Path, hedge: Callable
     assert hedge("verify", store)[0] == 0
     whole = AnswerStore(store)
     key = next(iter(whole))
-    with AnswerStore(None) as other:  # a second writer that knew nothing of the first
-        other._log = RecordLog(store, "answers")
-        other.put([Record(key, Answer("something else"), "q", "clean", 0)])
+    with AnswerStore(store.with_name("another")) as other:  # a second writer that knew nothing of the first
+        other.folder = store
+        other.put([FinishedDraw(key, Answer("something else"), "q", "clean", 0)])
     code, facts = hedge("verify", store)
     assert (code, [p["kind"] for p in facts["problems"]]) == (1, ["conflict"])
     assert AnswerStore(store)[key] == whole[key]

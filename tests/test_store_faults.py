@@ -75,7 +75,7 @@ def test_two_processes_on_the_same_documents(tmp_path: Path, undisturbed: list[s
     assert outputs == [undisturbed, undisturbed]
     assert len(list(tmp_path.iterdir())) == 2
     store = AnswerStore(tmp_path)
-    assert (len(store), store.n_dropped) == (DRAWS, 0)
+    assert (len(store), len(store.dropped)) == (DRAWS, 0)
 
 
 @pytest.mark.slow

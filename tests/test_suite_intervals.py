@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 from finished_runs import suite_run
+from rows import rows_of
 
 from hedge_tasks.data.answers import Answer, AnswerSet
 from hedge_tasks.evaluations.medhallu import tables as medhallu
@@ -15,16 +16,17 @@ from hedge_tasks.evaluations.medhallu.abstention import abstentions
 from hedge_tasks.evaluations.medhallu.judge import NOT_SURE
 from hedge_tasks.evaluations.shale import tables as shale
 from hedge_tasks.evaluations.shale.items import CLEAN, NOISY_SCENARIOS
-from hedge_tasks.evaluations.vope import metrics, objects
+from hedge_tasks.evaluations.vope import measures, objects
 from hedge_tasks.evaluations.vope import tables as vope
 from hedge_tasks.evaluations.vope.judge import VopeJudge
-from hedge_tasks.measures.suite import compare, documents_of, measured, suite_of
+from hedge_tasks.lmms.rows import Row
+from hedge_tasks.measures.of_run import compare_documents, documents_of, numbers_of_run, sums_of
 from hedge_tasks.numbers import Number
 from hedge_tasks.runs.run_files import Run
 
 
 def suite_numbers(run: Run) -> dict[str, Number]:
-    found = {metric.name: measured for metric, measured in measured(run)}
+    found = {metric.name: measured for metric, measured in numbers_of_run(run)}
     assert all(m.interval is not None for m in found.values()), found
     return found
 
@@ -51,29 +53,29 @@ def medhallu_run(seed: int, *, wrong: float, not_sure: float = 0.0, knowledge: b
 
 def test_medhallus_tables_have_the_reports_intervals() -> None:
     run = medhallu_run(1, wrong=0.3, not_sure=0.2)
-    cells = medhallu.numbers_of(run).cells
+    [of_run] = medhallu.answered([run])
     for name, theirs in suite_numbers(run).items():
-        cell = cells[name]
+        cell = of_run.numbers.numbers[name]
         assert (cell.value, cell.stderr, cell.interval) == (theirs.value, theirs.stderr, theirs.interval), name
         # lmms-eval's table has the same standard error.
-        [metric] = [m for m in suite_of(run.settings) if m.name == name]
-        assert metric.row.stderr([d.record for d in documents_of(run, metric)]) == theirs.stderr  # type: ignore[attr-defined]
+        [metric] = [m for m in sums_of(run.settings) if m.name == name]
+        assert Row(metric).stderr([d.record for d in documents_of(run, metric)]) == theirs.stderr
     assert suite_numbers(run)["f1"].n_groups < 41
 
 
 def test_medhallus_differences_are_those_of_compare() -> None:
     runs = [medhallu_run(seed, wrong=wrong, knowledge=seed == 1) for seed, wrong in ((1, 0.1), (2, 0.4))]
-    made = medhallu.differences([medhallu.numbers_of(run) for run in runs])
-    found = {d.measure: d.comparison for d in made}
-    for metric in suite_of(runs[0].settings):
+    made = medhallu.differences(medhallu.answered(runs))
+    found = {d.measure.name: d.comparison for d in made if not d.over}
+    for metric in sums_of(runs[0].settings):
         if metric.name in found:
-            assert found[metric.name] == compare(metric, *(documents_of(run, metric) for run in runs))
+            assert found[metric.name] == compare_documents(metric, *(documents_of(run, metric) for run in runs))
     assert {"f1", "accuracy", "precision", "recall", "f1_hard"} <= set(found)
 
 
 def test_the_risk_beside_not_sure_has_the_interval_of_the_accuracy() -> None:
     offered, forced = medhallu_run(1, wrong=0.3, not_sure=0.2), medhallu_run(1, wrong=0.3)
-    [made] = abstentions([medhallu.numbers_of(offered), medhallu.numbers_of(forced)])
+    [made] = abstentions(medhallu.answered([offered, forced]))
     accuracy = suite_numbers(offered)["accuracy"]
     assert accuracy.interval is not None
     assert made.risk.interval == pytest.approx([1 - bound for bound in reversed(accuracy.interval)], abs=1e-9)
@@ -116,9 +118,9 @@ def test_shales_tables_have_the_reports_intervals() -> None:
     theirs = suite_numbers(run)
     for name in ("accuracy_average", "resistance_rate"):
         table, column = SHALE[name]
-        cell = of_model.tables[table][column]
+        cell = of_model.tables[table].numbers[column]
         assert (cell.value, cell.interval, cell.n) == (theirs[name].value, theirs[name].interval, theirs[name].n)
-        assert cell.scenes == theirs[name].n_groups <= 25
+        assert cell.n_groups == theirs[name].n_groups <= 25
     # A share of one type: a run of this type alone has it in its report.
     mcq = replace(
         run,
@@ -126,8 +128,8 @@ def test_shales_tables_have_the_reports_intervals() -> None:
         settings={**run.settings, "metrics": ["accuracy_clean"]},
     )
     [alone] = shale.tables_of([mcq])
-    assert alone.tables[5]["mcq"].interval == suite_numbers(mcq)["accuracy_clean"].interval
-    assert alone.tables[5]["mcq"].interval == of_model.tables[5]["mcq"].interval
+    assert alone.tables[5].numbers["mcq"].interval == suite_numbers(mcq)["accuracy_clean"].interval
+    assert alone.tables[5].numbers["mcq"].interval == of_model.tables[5].numbers["mcq"].interval
 
 
 # --- VOPE: by image ---------------------------------------------------------------------------------------------------
@@ -156,12 +158,12 @@ def vope_run() -> Run:
 @pytest.mark.slow
 def test_vopes_tables_and_rows_have_the_reports_intervals() -> None:
     run = vope_run()
-    shares, theirs = vope.numbers_of(run).shares, suite_numbers(run)
+    shares, theirs = vope.numbers_of(run).numbers.numbers, suite_numbers(run)
     assert set(theirs) == {"hal_d", "hal_i", "exp", "chair_i", "chair_s", "cover"}
-    for metric in suite_of(run.settings):
+    for metric in sums_of(run.settings):
         cell, measured = shares[metric.name], theirs[metric.name]
         assert (cell.value, cell.stderr, cell.interval) == (measured.value, measured.stderr, measured.interval)
-        ends = [metrics.METRICS[f"{metric.name}_{end}"] for end in ("low", "high")]
+        ends = [rows_of(measures.MEASURES)[f"{metric.name}_{end}"] for end in ("low", "high")]
         records = [document.record for document in documents_of(run, metric)]
         assert tuple(end(records) for end in ends) == measured.interval
     assert theirs["chair_s"].n_groups == 30

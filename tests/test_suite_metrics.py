@@ -16,12 +16,14 @@ from sklearn.metrics import accuracy_score, f1_score, roc_auc_score
 
 from hedge_tasks.cli import main
 from hedge_tasks.errors import ConfigError, DataError
-from hedge_tasks.evaluation import brought_suite, evaluations
-from hedge_tasks.measures.suite import SuiteMetric, compare, documents_of, estimate, measured, suite_of
+from hedge_tasks.evaluation import brought_measures, evaluations
+from hedge_tasks.lmms.rows import Row
+from hedge_tasks.measures.measure import by_name
+from hedge_tasks.measures.of_run import compare_documents, documents_of, measures_of, numbers_of_run, sums_of
 from hedge_tasks.runs.run_files import Run, read_run, save_run
 from hedge_tasks.statistics import compare_runs
 
-METRICS = {metric.name: metric for metric in brought_suite("medhallu")}
+METRICS = {measure.name: measure for measure in brought_measures("medhallu")}
 
 
 def said_and_truth(run: Run) -> tuple[list[int], list[int]]:
@@ -33,7 +35,7 @@ def said_and_truth(run: Run) -> tuple[list[int], list[int]]:
 def test_the_values_are_those_of_scikit_learn_and_survive_the_disk(tmp_path: Path) -> None:
     run = suite_run(80, mute=0.1)
     said, truth = said_and_truth(run)
-    found = {metric.name: m for metric, m in measured(read_run(save_run(run, tmp_path)))}
+    found = {metric.name: m for metric, m in numbers_of_run(read_run(save_run(run, tmp_path)))}
     assert found["f1"].value == pytest.approx(f1_score(truth, said), abs=1e-15)
     assert found["accuracy"].value == pytest.approx(accuracy_score(truth, said), abs=1e-15)
     assert (found["f1"].n, found["f1_unread_wrong"].n) == (len(said), 80)
@@ -41,23 +43,23 @@ def test_the_values_are_those_of_scikit_learn_and_survive_the_disk(tmp_path: Pat
 
 
 def test_only_rows_of_the_runs_table_are_its_own_numbers() -> None:
-    assert [m.name for m in suite_of(suite_run(4, metrics=("accuracy", "se_auroc")).settings)] == ["accuracy"]
-    assert suite_of(finished_run(4).settings) == []
-    assert suite_of({"documents": {"evaluation": "nobody_has_this"}}) == []
+    assert [m.name for m in sums_of(suite_run(4, metrics=("accuracy", "se_auroc")).settings)] == ["accuracy"]
+    assert sums_of(finished_run(4).settings) == []
+    assert sums_of({"documents": {"evaluation": "nobody_has_this"}}) == []
 
 
 def test_both_answers_of_a_row_are_one_group() -> None:
-    found = {metric.name: m for metric, m in measured(suite_run(40))}
+    found = {metric.name: m for metric, m in numbers_of_run(suite_run(40))}
     assert found["f1"].n_groups == 20
 
 
 def test_what_a_run_does_not_record_is_undefined_with_the_reason() -> None:
     bare = replace(suite_run(8), columns={})
-    for _, found in measured(bare):
+    for _, found in numbers_of_run(bare):
         assert found.value is None
         assert str(found.reason).startswith("the run does not keep truth, row")
     judged_again = replace(bare, settings={"documents": {"evaluation": "vope"}, "metrics": ["hal_d"]})
-    [(_, found)] = measured(judged_again)
+    [(_, found)] = numbers_of_run(judged_again)
     assert found.reason == "the run does not record what hal_d is made of (KeyError: 'objects')"
 
 
@@ -69,21 +71,27 @@ def test_columns_of_another_form_are_refused(tmp_path: Path, columns: Any) -> No
         read_run(file)
 
 
-def test_counts_that_give_another_number_than_the_row_are_an_error() -> None:
-    wrong = replace(METRICS["f1"], statistic=METRICS["accuracy"].statistic)
-    with pytest.raises(ConfigError, match=r"its counts give .*, its row"):
-        estimate(wrong, documents_of(suite_run(20), wrong))
+def test_the_number_of_the_table_is_the_number_of_the_run_file() -> None:
+    run = suite_run(60, mute=0.1, metrics=tuple(METRICS))
+    for measure, number in numbers_of_run(run):
+        records, row = [document.record for document in documents_of(run, measure)], Row(measure)
+        assert (row(records), row.stderr(records)) == (number.value, number.stderr)
+
+
+def test_two_measures_of_one_name_are_refused() -> None:
+    with pytest.raises(ConfigError, match="two measures have the name 'f1'"):
+        by_name([METRICS["f1"], replace(METRICS["f1"])])
 
 
 def test_every_suite_has_titles_directions_and_one_that_leads() -> None:
     for name in ("medhallu", "medhallmark", "shale", "vope"):
-        suite = [metric for metric in brought_suite(name) if isinstance(metric, SuiteMetric)]
-        assert any(metric.leads for metric in suite)
-        assert len({metric.name for metric in suite}) == len(suite)
-        for metric in suite:
-            assert metric.title
-            assert metric.about.endswith(".")
-    assert {name for name in evaluations() if brought_suite(name)} >= {"medhallu", "medhallmark", "shale", "vope"}
+        kept = measures_of({"documents": {"evaluation": name}})
+        assert any(measure.leads for measure in kept)
+        assert len(by_name(brought_measures(name))) == len(brought_measures(name))
+        for measure in kept:
+            assert measure.heading
+            assert measure.about.endswith(".")
+    assert {name for name in evaluations() if brought_measures(name)} >= {"medhallu", "medhallmark", "shale", "vope"}
 
 
 # --- comparisons ------------------------------------------------------------------------------------------------------
@@ -132,7 +140,7 @@ def test_two_runs_are_compared_by_a_score_of_the_suite(tmp_path: Path, hedge_com
     assert found["difference"]["interval"] == pytest.approx(expected.interval, abs=0.03)
     assert found["difference"]["n"] == 60
     assert "hallucinated_share_auroc" not in {
-        metric.name for metric, _ in measured(one)
+        metric.name for metric, _ in numbers_of_run(one)
     }  # no sum, no part of a submission
 
 
@@ -140,7 +148,9 @@ def test_pairing_is_by_document_not_by_place(tmp_path: Path, hedge_compare: Call
     one, other = suite_run(60, seed=1, wrong=0.1), suite_run(60, seed=2, wrong=0.4)
     mixed = replace(other, answer_sets=tuple(random.Random(0).sample(other.answer_sets, 60)))
     documents = documents_of(one, METRICS["f1"])
-    there, again = (compare(METRICS["f1"], documents, documents_of(run, METRICS["f1"])) for run in (other, mixed))
+    there, again = (
+        compare_documents(METRICS["f1"], documents, documents_of(run, METRICS["f1"])) for run in (other, mixed)
+    )
     assert there is not None
     assert again is not None
     assert again.stderr == pytest.approx(there.stderr, rel=1e-9)

@@ -71,7 +71,7 @@ def write(folder: Path, kind: str) -> tuple[str, str]:
 
 def documents(folder: Path, kind: str) -> Documents:
     file_kind, name = write(folder, kind)
-    settings = DocumentSettings("plain/question", images=("picture",))
+    settings = DocumentSettings(prompt="plain/question", images=("picture",))
     source = Data(file_kind, None, "test")
     return load_documents("mine", source, settings, options={"data_files": {"test": str(folder / name)}})
 
@@ -124,7 +124,7 @@ def test_a_column_without_pictures_is_named_with_a_cure(tmp_path: Path, kind: st
 def test_a_missing_picture_file_is_named(tmp_path: Path) -> None:
     name, file = write(tmp_path, "names")
     (tmp_path / "pictures" / "bild 1 é.png").unlink()
-    settings = DocumentSettings("plain/question", images=("picture",))
+    settings = DocumentSettings(prompt="plain/question", images=("picture",))
     with pytest.raises(DataError, match=r"column 'picture': the image 'pictures/bild 1 é.png' cannot be had"):
         load_documents("mine", Data(name, None, "test"), settings, options={"data_files": str(tmp_path / file)})
 
@@ -138,7 +138,7 @@ def test_a_missing_picture_file_is_named(tmp_path: Path) -> None:
     ],
 )
 def test_files_that_are_not_there(files: object, told: str) -> None:
-    settings = DocumentSettings("plain/question", images=())
+    settings = DocumentSettings(prompt="plain/question", images=())
     with pytest.raises(DataError, match=told):
         load_documents("mine", Data("csv", None, "test"), settings, options={"data_files": files})
 
@@ -156,7 +156,7 @@ def test_a_picture_in_a_field() -> None:
 
 def test_an_error_names_the_column() -> None:
     with pytest.raises(DataError, match="column 'scan': expected a picture"):
-        DocumentSettings("plain/question", images=("scan",)).load_images({"scan": 3})
+        DocumentSettings(prompt="plain/question", images=("scan",)).load_images({"scan": 3})
 
 
 # --- includes ---------------------------------------------------------------------------------------------------------

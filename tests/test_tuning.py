@@ -31,7 +31,7 @@ from hedge_tasks.detectors.thresholds.choice import best_of
 from hedge_tasks.detectors.thresholds.plateau import Grid, plateau, weighted_areas
 from hedge_tasks.errors import ConfigError
 from hedge_tasks.lmms.filters import ClusterFilter, ScoreFilter
-from hedge_tasks.lmms.metrics import AurocMetric, CountedDocuments
+from hedge_tasks.measures.known import known_measures
 from hedge_tasks.sampling import Answer, AnswerSet
 
 LOW, HIGH = 0.8, 0.99
@@ -328,7 +328,9 @@ def test_the_choice_is_in_the_error_of_the_auroc() -> None:
     assert with_choice.value == without.value
     assert chosen.errors["se"] > 0
     assert with_choice.stderr == pytest.approx(np.hypot(without.stderr or 0, chosen.errors["se"]))
-    row = AurocMetric("se")
-    records = [row.record(s, {}, {}) for s in scores]
-    assert row.stderr(records) == pytest.approx(with_choice.stderr)
-    assert CountedDocuments()([CountedDocuments().record(s, {}, {}) for s in scores]) == with_choice.n
+    auroc, counted = (
+        measure.estimate([measure.record(s, {}, {}) for s in scores])
+        for measure in map(known_measures().__getitem__, ("se_auroc", "auroc_documents"))
+    )
+    assert auroc.stderr == pytest.approx(with_choice.stderr)
+    assert counted.value == with_choice.n

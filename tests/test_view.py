@@ -14,7 +14,7 @@ from finished_runs import HOSTILE, finished_run
 
 from hedge_tasks.cli import main
 from hedge_tasks.errors import ConfigError, DataError
-from hedge_tasks.io.record_log import RecordLog
+from hedge_tasks.io.keyed_log import KeyedLog, Line, log_files, read_lines
 from hedge_tasks.report import Options
 from hedge_tasks.report.live import site as site_module
 from hedge_tasks.report.live.server import ViewServer
@@ -24,7 +24,7 @@ from hedge_tasks.runs.run_files import save_run
 from hedge_tasks.sampling import Answer, archive
 from hedge_tasks.sampling.definition import Definition
 from hedge_tasks.sampling.plan import NOT_OF_THE_ANSWER, SamplingPlan
-from hedge_tasks.sampling.store import AnswerStore, Record, StoredDocument
+from hedge_tasks.sampling.store import AnswerStore, FinishedDraw, StoredDocument
 
 PLAN = SamplingPlan.from_generation_kwargs({"n": 2, "n_noisy": 1})
 
@@ -36,10 +36,19 @@ class Sampled:
         self, folder: Path, *, n: int = 2, n_noisy: int = 1, documents: int = 2, task: str = "hedge_x"
     ) -> None:
         sampling = {name: value for name, value in PLAN.settings().items() if name not in NOT_OF_THE_ANSWER}
-        self.definition = Definition("a-model:1", task, {"name": "plain", "user": "{question}"}, sampling)
+        self.definition = Definition(
+            model="a-model:1", task=task, prompt={"name": "plain", "user": "{question}"}, sampling=sampling
+        )
         self.store = AnswerStore(folder)
         asked = [
-            StoredDocument(self.definition.id, f"key {task} {i}", f"q{i}", f"Question {i}?", n=n, n_noisy=n_noisy)
+            StoredDocument(
+                definition=self.definition.id,
+                key=f"key {task} {i}",
+                id=f"q{i}",
+                question=f"Question {i}?",
+                n=n,
+                n_noisy=n_noisy,
+            )
             for i in range(documents)
         ]
         self.store.put_documents([self.definition], asked)
@@ -52,7 +61,7 @@ class Sampled:
     def draw(self, number: int) -> None:
         answer = Answer("yes", -0.5, 1, "stop")
         now, self.missing = self.missing[:number], self.missing[number:]
-        self.store.put([Record(key, answer, name, "clean", i) for i, (key, name) in enumerate(now)])
+        self.store.put([FinishedDraw(key, answer, name, "clean", i) for i, (key, name) in enumerate(now)])
 
 
 def test_draws_rate_and_time_left_are_those_of_hand_calculation(tmp_path: Path) -> None:
@@ -117,25 +126,35 @@ def test_a_run_of_baseline_answers_alone_is_complete_with_them(tmp_path: Path) -
     assert (progress.answers, progress.complete) == ({"baseline": 3, "clean": 0, "noisy": 0}, 3)
 
 
+def log_of(folder: Path, *records: dict[str, Any]) -> None:
+    with KeyedLog(folder, "x", "numbers", lambda record: record) as log:
+        log.keep(("k", record, record) for record in records)
+
+
 def test_a_line_under_way_is_read_once_it_is_whole_and_damage_is_counted(tmp_path: Path) -> None:
-    log, begins = RecordLog(tmp_path, "x"), {}
-    log.append([{"a": 1}, {"a": 2}])
-    [file] = log.files()
+    begins: dict[Path, Any] = {}
+
+    def new() -> list[Line]:
+        return list(read_lines(log_files(tmp_path, "x"), begins, unfinished=False))
+
+    log_of(tmp_path, {"a": 1}, {"a": 2})
+    [file] = log_files(tmp_path, "x")
     whole = file.read_bytes()
     file.write_bytes(whole[:-5])
-    assert [line.record for line in log.read_new(begins)] == [{"a": 1}]
-    assert list(log.read_new(begins)) == []
+    assert [line.record for line in new()] == [{"key": "k", "a": 1}]
+    assert new() == []
     file.write_bytes(whole + b"nonsense\n")
-    lines = list(log.read_new(begins))
-    assert [(line.number, line.record) for line in lines] == [(2, {"a": 2}), (3, None)]
+    lines = new()
+    assert [(line.number, line.record) for line in lines] == [(2, {"key": "k", "a": 2}), (3, None)]
     file.write_bytes(whole)  # shorter than it was: another file under the same name
-    assert [line.record for line in log.read_new(begins)] == [{"a": 1}, {"a": 2}]
-    other = RecordLog(tmp_path / "other", "x")
+    assert [line.record for line in new()] == [{"key": "k", "a": 1}, {"key": "k", "a": 2}]
     long = {"b": "longer than what was there"}
-    other.append([long, {"b": 2}, {"b": 3}])
-    other.files()[0].replace(file)
-    assert [(line.number, line.record) for line in log.read_new(begins)] == [(1, long), (2, {"b": 2}), (3, {"b": 3})]
-    assert list(log.read_new(begins)) == []
+    log_of(tmp_path / "other", long, {"b": 2}, {"b": 3})
+    log_files(tmp_path / "other", "x")[0].replace(file)
+    assert [(line.number, line.record) for line in new()] == [
+        (i, {"key": "k", **record}) for i, record in enumerate([long, {"b": 2}, {"b": 3}], start=1)
+    ]
+    assert new() == []
 
 
 def test_every_line_is_read_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -145,7 +164,7 @@ def test_every_line_is_read_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     watch.look()
     taken: list[Any] = []
     take = AnswerStore._take
-    monkeypatch.setattr(AnswerStore, "_take", lambda self, line: (taken.append(line), take(self, line)))
+    monkeypatch.setattr(AnswerStore, "_take", lambda self, *line: (taken.append(line), take(self, *line)))
     sampled.draw(2)
     watch.look()
     watch.look()

@@ -16,6 +16,7 @@ from datasets import Dataset
 from hypothesis import given
 from hypothesis import strategies as st
 from reply_corpus import vope_rechecked
+from rows import rows_of
 from sklearn.metrics import cohen_kappa_score, roc_auc_score
 
 from hedge_tasks.adjudication import Case, Verdict, build_judge
@@ -23,7 +24,7 @@ from hedge_tasks.adjudication.llm import LLMJudge
 from hedge_tasks.cli import main
 from hedge_tasks.data.answers import Answer, AnswerSet
 from hedge_tasks.errors import ConfigError, DataError
-from hedge_tasks.evaluations.vope import metrics, relevance
+from hedge_tasks.evaluations.vope import measures, relevance
 from hedge_tasks.evaluations.vope.building import build, image_reader, read_items
 from hedge_tasks.evaluations.vope.documents import objects_of, process_docs
 from hedge_tasks.evaluations.vope.extraction import mentions, objects_in
@@ -34,6 +35,8 @@ from hedge_tasks.evaluations.vope.tables import contrast_of, difference, numbers
 from hedge_tasks.evaluations.vope.vocabulary import coco, object_phrase
 from hedge_tasks.lmms.catalogue import task_folder
 from hedge_tasks.runs.run_files import Run
+
+METRICS = rows_of([*measures.MEASURES, *relevance.MEASURES])
 
 # --- vocabulary -------------------------------------------------------------------------------------------------------
 
@@ -319,7 +322,7 @@ def records(metric: Any, stories: list[list[ObjectRecord]], groups: list[str] | 
 
 
 def value(name: str, stories: list[list[ObjectRecord]], groups: list[str] | None = None) -> Any:
-    metric = {**metrics.METRICS, **relevance.METRICS}[name]
+    metric = METRICS[name]
     return metric(records(metric, stories, groups))
 
 
@@ -377,7 +380,7 @@ def test_what_arithmetic_demands_of_models_that_deny_or_affirm_everything() -> N
 def test_errors_and_intervals_are_those_of_images_resampled_whole() -> None:
     stories = random_stories(2, 60)
     groups = [str(i // 2) for i in range(60)]
-    metric = metrics.METRICS["hal_d"]
+    metric = METRICS["hal_d"]
     made = records(metric, stories, groups)
     generator, drawn = np.random.default_rng(99), []
     by_image: dict[str, list[Any]] = {}
@@ -388,10 +391,10 @@ def test_errors_and_intervals_are_those_of_images_resampled_whole() -> None:
         chosen = [record for i in generator.integers(0, len(images), len(images)) for record in images[i]]
         drawn.append(sum(r["part"] for r in chosen) / sum(r["whole"] for r in chosen))
     assert metric.stderr(made) == pytest.approx(np.std(drawn), rel=0.1)
-    low, high = (metrics.METRICS[f"hal_d_{bound}"](made) for bound in ("low", "high"))
+    low, high = (METRICS[f"hal_d_{bound}"](made) for bound in ("low", "high"))
     assert (low, high) == pytest.approx(tuple(np.quantile(drawn, [0.025, 0.975])), abs=0.02)
     assert metric.stderr(made) == pytest.approx(metric.stderr(made[::-1]), rel=1e-9)
-    assert metrics.METRICS["hal_d_low"].stderr(made) == "N/A"
+    assert METRICS["hal_d_low"].stderr(made) == "N/A"
 
 
 def test_an_interval_without_variation_is_no_point() -> None:
@@ -412,7 +415,7 @@ def test_object_aurocs_equal_scikit_learns() -> None:
         assert value(f"object_noisy_auroc{suffix}", stories) == pytest.approx(
             roc_auc_score(labels, [1 - (o.noisy or 0) for o in objects])
         )
-    metric = metrics.METRICS["object_radflag_auroc"]
+    metric = METRICS["object_radflag_auroc"]
     assert isinstance(metric.stderr(records(metric, stories)), float)
     one_class = [[entry("true_description")], [entry("true_description")]]
     assert value("object_se_auroc", one_class) == "undefined: no object is labelled hallucinated (2 objects)"
@@ -527,7 +530,7 @@ def test_the_kappa_of_the_papers_kind_of_table_has_an_error_over_images() -> Non
         truth = choice.randint(1, 3)
         other = truth if choice.random() < 0.7 else choice.randint(1, 3)
         stories.append([ObjectRecord("car", "car", False, "true_imagination", False, "", *[None] * 5, (truth, other))])
-    metric = relevance.METRICS["relevance_kappa_quadratic"]
+    metric = METRICS["relevance_kappa_quadratic"]
     made = records(metric, stories)
     generator, drawn = np.random.default_rng(7), []
     for _ in range(1000):
@@ -606,9 +609,9 @@ def test_the_official_items_and_coco_images_become_a_data_set(
         ("{", "not valid JSON"),
         ([], "expected a list of items"),
         ([item(), item()], "item 2: the id 1 is there twice"),
-        ([item(), 3], "item 2: expected an object, got int"),
-        ([item(None)], "item 1: 'id' is missing"),
-        ([item(image=7)], "item 1: expected one image under 'images'"),
+        ([item(), 3], "item 2: expected an object, got 3"),
+        ([item(None)], "item 1: id: expected an integer or a text, got None"),
+        ([item(image=7)], "item 1: images\\[0\\]: expected a text, got 7"),
         ([item(truth=["unicorn"])], "item 1: unknown COCO object 'unicorn'"),
         ([{**item(), "truth": None}], "item 1: expected a list of objects, got None"),
     ],
@@ -622,7 +625,7 @@ def test_no_image_no_file(tmp_path: Path) -> None:
     (tmp_path / "empty").mkdir()
     items = read_items(write_items(tmp_path / "items.json", [item()]))
     built = build(items, image_reader(tmp_path / "empty"), tmp_path / "out")
-    assert (built.file, built.missing) == (None, ("COCO_val2014_000000000042.jpg",))
+    assert (built.files, built.missing) == ({}, ("COCO_val2014_000000000042.jpg",))
     assert not (tmp_path / "out").exists()
 
 
@@ -644,13 +647,13 @@ def test_the_sweep_over_alpha_is_compared_with_the_run_without_contrast() -> Non
     base = numbers_of(finished("hedge_hf|pretrained=m", {"dog": "Yes", "car": "Yes"}))
     more = numbers_of(finished(contrast.format("0.5"), {"dog": "Yes", "car": "No."}))
     assert (more.model, more.alpha, more.prompts) == ("hedge_hf|pretrained=m", 0.5, "vope/writing:vope/captioning")
-    assert [more.shares[name].value for name in ("hal_d", "hal_i", "exp", "chair_i")] == [0.0, 0.0, 0.5, 0.5]
+    assert [more.numbers.value(name) for name in ("hal_d", "hal_i", "exp", "chair_i")] == [0.0, 0.0, 0.5, 0.5]
     assert difference(more, [base, more], "hal_d") == -0.5
     assert difference(more, [base, more], "exp") == 0.5
     assert difference(more, [base, more], "hal_i") is None  # undefined at alpha 0
     assert difference(more, [more], "exp") is None
     # The other way to read "No." is a yes.
-    assert numbers_of(finished("m", {"dog": "Yes", "car": "No."}), "official").shares["hal_d"].value == 0.5
+    assert numbers_of(finished("m", {"dog": "Yes", "car": "No."}), "official").numbers.value("hal_d") == 0.5
     with pytest.raises(DataError, match="has no alpha"):
         contrast_of("hedge_hf|contrast=vope/writing:vope/captioning")
     with pytest.raises(DataError, match="is no run of VOPE"):
@@ -668,5 +671,5 @@ def test_the_yamls_list_every_metric_once() -> None:
         return [name for name in found if name not in claims]
 
     claims = [f"{name}_claim_auroc{kind}" for name in ("radflag", "blind") for kind in ("", "_within")]
-    assert listed("_hedge_vope_yaml") == list(metrics.METRICS)
-    assert listed("_hedge_vope_relevance_yaml") == [*metrics.METRICS, *relevance.METRICS]
+    assert listed("_hedge_vope_yaml") == [m.name for m in measures.MEASURES]
+    assert listed("_hedge_vope_relevance_yaml") == list(METRICS)

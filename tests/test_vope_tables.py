@@ -10,14 +10,17 @@ from typing import Any
 import numpy as np
 import pytest
 from conftest import REPOSITORY
+from rows import rows_of
 from sklearn.metrics import roc_auc_score
 
 from hedge_tasks.data.answers import Answer, AnswerSet
-from hedge_tasks.evaluations.vope import metrics, published
+from hedge_tasks.evaluations.vope import measures, published
 from hedge_tasks.evaluations.vope.objects import ObjectRecord, story_scores
-from hedge_tasks.evaluations.vope.tables import beside, numbers_of
+from hedge_tasks.evaluations.vope.tables import numbers_of
 from hedge_tasks.plots import relevance_chart
 from hedge_tasks.runs.run_files import Run
+
+METRICS = rows_of(measures.MEASURES)
 
 
 def story(baseline: str, clean: list[str], noisy: list[str]) -> AnswerSet:
@@ -59,7 +62,7 @@ def test_story_aurocs_equal_scikit_learns() -> None:
     generator = random.Random(3)
     rows = [(generator.randrange(10) / 10, generator.randrange(2)) for _ in range(60)]
     for name in ("se", "radflag", "vase"):
-        metric = metrics.METRICS[f"story_{name}_auroc"]
+        metric = METRICS[f"story_{name}_auroc"]
         scores = SimpleNamespace(group=None, id="x")
         made = [
             metric.record(scores, {"story": {name: s}, "label": label}, {})  # type: ignore[arg-type]
@@ -69,7 +72,7 @@ def test_story_aurocs_equal_scikit_learns() -> None:
 
 
 def test_cover_is_the_share_of_what_is_there_that_is_told() -> None:
-    metric = metrics.METRICS["cover"]
+    metric = METRICS["cover"]
     dog, car = entry("true_description"), replace(entry("true_description"), word="taxi", category="car")
     stories = [([dog, dog, car], "dog, person"), ([car], "car"), ([], "bus, car"), ([dog], "")]
     made = [
@@ -82,7 +85,7 @@ def test_cover_is_the_share_of_what_is_there_that_is_told() -> None:
     ]
     assert metric(made) == 2 / 5
     assert metric(made[3:]) == "undefined: no image has a COCO object"
-    low, high = (metrics.METRICS[f"cover_{end}"](made) for end in ("low", "high"))
+    low, high = (METRICS[f"cover_{end}"](made) for end in ("low", "high"))
     assert isinstance(low, float)
     assert isinstance(high, float)
     assert low < 2 / 5 < high
@@ -127,17 +130,20 @@ def test_tables_read_presence_anew_and_keep_what_a_model_read() -> None:
     answers = replace(answers, reference="car, dog")
     kept = [{"word": "car", "by_model": True, "kind": "true_imagination"}]
     run = replace(run, answer_sets=(answers,), verdicts={"s": {"objects": kept}})
-    read = numbers_of(run)
-    assert (read.by_model, read.unread, read.shares["exp"].value) == (1, 0, 0.5)
-    assert (numbers_of(run, "official").by_model, numbers_of(run, "official").unread) == (0, 0)
+    read, official = numbers_of(run).numbers, numbers_of(run, "official").numbers
+    assert [read.value(name) for name in ("read_by_model", "unread", "exp")] == [1, 0, 0.5]
+    assert [official.value(name) for name in ("read_by_model", "unread")] == [0, 0]
     # By the story's own truth the car is there, so denying it is a hallucination.
-    assert (read.shares["hal_i"].value, numbers_of(run, presence="exact").shares["hal_i"].value) == (0.0, 1.0)
-    assert read.shares["cover"].value == 1.0
-    theirs = beside(read)
-    assert theirs["shares"] == pytest.approx({"hal_d": 0.219, "hal_i": 0.188, "exp": 0.148})
-    assert theirs["relevance"]["hallucinated"] == [345, 1135, 2147]
-    assert beside(replace(read, alpha=0.5))["shares"] == {}
-    assert beside(read, "GPT-4o")["shares"]["exp"] == 0.33
+    assert (read.value("hal_i"), numbers_of(run, presence="exact").numbers.value("hal_i")) == (0.0, 1.0)
+    assert read.value("cover") == 1.0
+    theirs = {name: p.value for name, p in read.published.items()}
+    assert {name: theirs[name] for name in published.NAMES} == pytest.approx(
+        {"hal_d": 0.219, "hal_i": 0.188, "exp": 0.148}
+    )
+    assert [theirs[f"relevance_hallucinated_{score}"] for score in (1, 2, 3)] == [345, 1135, 2147]
+    contrasted = replace(run, model=f"{run.model}|contrast=vope/writing:vope/captioning:0.5")
+    assert numbers_of(contrasted).numbers.published == {}
+    assert numbers_of(run, beside="GPT-4o").numbers.published["exp"].value == 0.33
 
 
 def test_the_relevance_of_a_run_is_drawn() -> None:

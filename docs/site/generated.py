@@ -24,7 +24,7 @@ from hedge_tasks.cli import whole_parser
 from hedge_tasks.clustering import BACKENDS
 from hedge_tasks.detectors import NEEDS, Detector, get, names
 from hedge_tasks.lmms.catalogue import list_tasks
-from hedge_tasks.lmms.plugin import MODELS
+from hedge_tasks.models import MODELS
 from hedge_tasks.perturb.base import KINDS
 
 Pages = dict[str, str]

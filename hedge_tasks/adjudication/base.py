@@ -20,7 +20,7 @@ __all__ = ["NO_ANSWER", "Case", "Judge", "Verdict", "build_judge", "judge_names"
 HALLUCINATED = 1
 SUPPORTED = 0
 
-_OPTIONAL = ("category", "raw", "key")
+_OPTIONAL = ("category", "basis", "raw", "key")
 NO_ANSWER = "no_answer"
 """Category of answers that claim nothing (of `rule`, and of the prompt `hedge`): a verdict without a label."""
 
@@ -59,6 +59,8 @@ class Verdict:
         reason: For a person; a rule judge starts it with the id of the rule, as in `"polar: ..."`.
         judge, version: Who decided. A change that can change labels raises the version.
         category: Kind of hallucination (or of support), for judges that tell.
+        basis: What the reading of a reply rests on, or why nothing was read (`replies.BASES`, `replies.REASONS`); None
+            where no reply was read.
         raw: What the judge said before it was parsed, for judges that say something; of bounded length.
         votes: The verdicts behind a verdict of several judges.
         key: Under which a label store has it; None where none does. Says nothing about the case.
@@ -72,6 +74,7 @@ class Verdict:
     raw: str | None = None
     votes: tuple[Verdict, ...] = ()
     key: str | None = field(default=None, compare=False)
+    basis: str | None = None
 
     def __post_init__(self) -> None:
         if self.label not in (None, HALLUCINATED, SUPPORTED):

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 from hedge_tasks.adjudication.base import HALLUCINATED, SUPPORTED, Case, Judge, Verdict
@@ -32,15 +31,9 @@ class SentenceJudge:
     def settings(self) -> dict[str, Any]:
         return {**self.judge_of_sentences.settings(), "unit": "sentence"}
 
-    def keep_labels(self, folder: Path | None) -> None:
-        """As the other judge does, where it does."""
-        if (keep := getattr(self.judge_of_sentences, "keep_labels", None)) is not None:
-            keep(folder)
-
-    def check(self, cases_have_images: bool = True) -> None:
-        """As the other judge does, where it does."""
-        if (check := getattr(self.judge_of_sentences, "check", None)) is not None:
-            check(cases_have_images)
+    @property
+    def parts(self) -> tuple[Judge]:
+        return (self.judge_of_sentences,)
 
     def judge(self, cases: Sequence[Case]) -> list[Verdict]:
         """One verdict a report. All sentences of all reports are asked about at once.

@@ -10,9 +10,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from hedge_tasks.adjudication.base import Case, Verdict
-from hedge_tasks.adjudication.label_files import HumanLabel, first_of, read_label, read_rows
+from hedge_tasks.adjudication.label_files import HumanLabel, label_rows, read_label
 from hedge_tasks.adjudication.prompt import load_judge_prompt
 from hedge_tasks.adjudication.rule import question_type
+from hedge_tasks.data import cells
 from hedge_tasks.errors import ConfigError, DataError, unknown
 
 if TYPE_CHECKING:
@@ -121,7 +122,7 @@ def read_checked(
         if key not in COLUMNS:
             raise unknown("column", key, COLUMNS)
     cases, labels = [], []
-    for where, row in read_rows(path):
+    for where, row in label_rows(path):
         label = read_label(where, row, label_field, scheme)
         if label.label is None and label.category is None:
             continue
@@ -159,7 +160,7 @@ def _facet(case: Case, label: HumanLabel, columns: Mapping[str, str]) -> Facet:
 def _optional(row: Mapping[str, Any], key: str, where: str, columns: Mapping[str, str]) -> str:
     """The text of a column that need not be there; empty where it is not."""
     if key in columns:
-        return first_of(row, (columns[key],), where, key)
+        return cells.first_of(row, (columns[key],), where, key)
     return next((row[name] for name in COLUMNS[key] if isinstance(row.get(name), str)), "")
 
 
@@ -268,7 +269,7 @@ def _compared(rows: Sequence[_Row], classes: Sequence[str]) -> Check:
 def _case(where: str, row: Mapping[str, Any], columns: Mapping[str, str]) -> Case:
     def text(key: str) -> str:
         names = (columns[key],) if key in columns else COLUMNS[key]
-        return first_of(row, names, where, key)
+        return cells.first_of(row, names, where, key)
 
     described = "description" in columns or any(name in row for name in COLUMNS["description"])
     description = text("description") if described else None

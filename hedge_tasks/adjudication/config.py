@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -116,14 +116,21 @@ def _is_secret(key: str) -> bool:
     return any(part in _SECRETS for part in key.lower().split("_"))
 
 
+def parts_of(judge: Judge) -> Iterator[Judge]:
+    """A judge, and the judges that it rests on (its attribute `parts`): a panel's, a fallback's, a report's."""
+    yield judge
+    for part in getattr(judge, "parts", ()):
+        yield from parts_of(part)
+
+
 def keep_labels(judge: Judge, folder: Path | None) -> None:
     """Have a judge keep what it is told by a model in a folder, and ask nothing that is there. None keeps nothing.
 
     Judges that ask no model (`rule`, `labels`) have nothing to keep.
     """
-    keep = getattr(judge, "keep_labels", None)
-    if keep is not None:
-        keep(folder)
+    for part in parts_of(judge):
+        if (keep := getattr(part, "keep_labels", None)) is not None:
+            keep(folder)
 
 
 def check_judge(judge: Judge, cases_have_images: bool = True) -> None:
@@ -132,9 +139,9 @@ def check_judge(judge: Judge, cases_have_images: bool = True) -> None:
     Raises:
         ConfigError, DataError: what is missing.
     """
-    check = getattr(judge, "check", None)
-    if check is not None:
-        check(cases_have_images)
+    for part in parts_of(judge):
+        if (check := getattr(part, "check", None)) is not None:
+            check(cases_have_images)
 
 
 def verdict_record(case: Case, verdict: Verdict) -> dict[str, Any]:

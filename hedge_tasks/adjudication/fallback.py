@@ -7,11 +7,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 from hedge_tasks.adjudication.base import Case, Judge, build_judge
-from hedge_tasks.adjudication.config import Spec, check_judge, keep_labels, parse_spec
+from hedge_tasks.adjudication.config import Spec, parse_spec
 from hedge_tasks.errors import ConfigError
 from hedge_tasks.replies.reading import CONTRADICTION, DOUBT, MODEL, NOTHING, Reading
 
@@ -45,13 +44,9 @@ class Fallback:
     def settings(self) -> dict[str, Any]:
         return {prompt: judge.settings() for prompt, judge in self._judges.items()}
 
-    def keep_labels(self, folder: Path | None) -> None:
-        for judge in self._judges.values():
-            keep_labels(judge, folder)
-
-    def check(self) -> None:
-        for judge in self._judges.values():
-            check_judge(judge, cases_have_images=False)
+    @property
+    def parts(self) -> list[Judge]:
+        return list(self._judges.values())
 
     def read(self, asked: Sequence[tuple[Case, Reading, str]]) -> list[Reading]:
         """Readings in place of those that the rules gave.

@@ -2,19 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from functools import cached_property
+from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from hedge_tasks.adjudication.base import Case, Verdict
-from hedge_tasks.adjudication.model_judge import DEFAULT_MODEL, ModelJudge, Replies, Reply
+from hedge_tasks.adjudication.model_judge import DEFAULT_MODEL, ModelJudge, title
+from hedge_tasks.asking.models import LocalModel
 from hedge_tasks.errors import unknown
 from hedge_tasks.io import options
 from hedge_tasks.serving.fingerprints import fingerprint
-
-if TYPE_CHECKING:
-    from hedge_tasks.models.hedge_hf import HedgeHF
 
 _DTYPES = ("auto", "float32", "bfloat16", "float16")
 
@@ -57,100 +53,52 @@ class HFJudge(ModelJudge):
         asks: int = 2,
         ask_unlabelled: bool = False,
     ) -> None:
-        super().__init__(model, prompt, images, asks, ask_unlabelled)
-        self.revision = options.optional_text("revision", revision)
-        self.peft = options.optional_text("peft", peft)
+        source = options.text("model", model)
+        revision, peft = options.optional_text("revision", revision), options.optional_text("peft", peft)
         if dtype not in _DTYPES:
             raise unknown("dtype", str(dtype), _DTYPES)
-        self.dtype = dtype
-        self.device = options.optional_text("device", device)
-        self.trust_remote_code = options.flag("trust_remote_code", trust_remote_code)
-        self.batch_size = options.count("batch_size", batch_size, at_least=1)
-        self.max_tokens = options.count("max_tokens", max_tokens, at_least=1)
-        self.thinking = options.flag("thinking", thinking)
-        self._loaded: HedgeHF | None = None
+        thinking = options.flag("thinking", thinking)
+        loading = {
+            "revision": revision,
+            "peft": peft,
+            "dtype": dtype,
+            "device": options.optional_text("device", device),
+            "batch_size": options.count("batch_size", batch_size, at_least=1),
+            "trust_remote_code": options.flag("trust_remote_code", trust_remote_code),
+        }
 
-    def _identity(self) -> dict[str, Any]:
-        fields = {"revision": self.revision, "dtype": self.dtype, "thinking": self.thinking}
-        adapter = {} if self.peft is None else {"peft": _named(self.peft)}
-        return {"model": self._source, **adapter, **fields}
+        @cache
+        def identity() -> dict[str, Any]:
+            from hedge_tasks.serving.loading import resolve_model
 
-    def settings(self) -> dict[str, Any]:
-        return {**super().settings(), "max_tokens": self.max_tokens}
+            adapter = {} if peft is None else {"peft": _named(peft)}
+            fields = {"revision": revision, "dtype": dtype, "thinking": thinking}
+            return {"model": _named(resolve_model(source), source), **adapter, **fields}
 
-    @cached_property
-    def _source(self) -> str:
-        """The model, and of a folder what tells its weights from others that have been there."""
-        from hedge_tasks.serving.loading import resolve_model
+        local = LocalModel(
+            source,
+            identity,
+            lambda: _load(source, loading),
+            batch_size=batch_size,
+            thinking=thinking,
+            who=f"judge {title(self.name, source)}",
+        )
+        how: dict[str, Any] = {"images": images, "asks": asks, "ask_unlabelled": ask_unlabelled}
+        super().__init__(local, prompt, **how, max_tokens=max_tokens)
 
-        return _named(resolve_model(self.model), self.model)
+    def identity(self) -> dict[str, Any]:
+        return dict(self.model.identity)
 
-    def judge(self, cases: Sequence[Case]) -> list[Verdict]:
-        try:
-            return super().judge(cases)
-        finally:
-            self._free()
 
-    def _ask(self, cases: Sequence[Case], *, again: bool) -> Replies:
-        adapter = self._loaded = self._loaded or self._load()
-        for start in range(0, len(cases), self.batch_size):
-            positions = range(start, min(start + self.batch_size, len(cases)))
-            yield self._ask_batch(adapter, [cases[i] for i in positions], positions, again)
+def _load(model: str, options: dict[str, Any]) -> Any:
+    """The model. Raises HedgeError where it cannot be had; says what to do."""
+    from hedge_tasks.models.hedge_hf import HedgeHF
+    from hedge_tasks.serving.loading import load_or_explain
 
-    def _ask_batch(
-        self, adapter: HedgeHF, cases: Sequence[Case], positions: range, again: bool
-    ) -> list[tuple[int, Reply]]:
-        prepared = [self._conversation(adapter, case, again) for case in cases]
-        asked = {i: messages for i, messages in enumerate(prepared) if not isinstance(messages, Reply)}
-        limit = self.max_tokens * (2 if again else 1)
-        answers = adapter.answer_conversations(list(asked.values()), max_new_tokens=limit)
-        replies = {i: failed for i, failed in enumerate(prepared) if isinstance(failed, Reply)}
-        replies |= {i: Reply(answer.text) for i, answer in zip(asked, answers, strict=True)}
-        return [(position, replies[i]) for i, position in enumerate(positions)]
-
-    def _conversation(self, adapter: HedgeHF, case: Case, again: bool) -> list[dict[str, Any]] | Reply:
-        from hedge_tasks.data.pictures import to_rgb8
-
-        try:
-            images = [to_rgb8(_open(i)) for i in case.images()] if self.images and case.images is not None else []
-        except (OSError, ValueError) as error:
-            return Reply(problem=f"its images cannot be read ({error})", failed=True)
-        messages = self.prompt.messages(case, images, again=again)
-        if not self.thinking and "enable_thinking" in adapter.chat_template:
-            messages[-1]["content"].append({"type": "text", "text": "/no_think"})  # Qwen3's switch
-        return messages
-
-    def _load(self) -> HedgeHF:
-        """The model. Raises HedgeError where it cannot be had; says what to do."""
-        from hedge_tasks.models.hedge_hf import HedgeHF
-        from hedge_tasks.serving.loading import load_or_explain
-
-        def load(source: str) -> HedgeHF:
-            return HedgeHF(
-                source,
-                revision=self.revision,
-                peft=self.peft,
-                dtype=self.dtype,
-                device=self.device,
-                batch_size=self.batch_size,
-                trust_remote_code=self.trust_remote_code,
-            )
-
-        return load_or_explain(load, self.model, self.revision, kind="judge")
-
-    def _free(self) -> None:
-        if self._loaded is not None:
-            self._loaded.clean()
-            self._loaded = None
+    return load_or_explain(lambda source: HedgeHF(source, **options), model, options["revision"], kind="judge")
 
 
 def _named(place: str, hub_id: str | None = None) -> str:
     """A folder by its name and content, anything else by its id."""
     folder = Path(place)
     return f"{folder.name}@{fingerprint(folder)}" if folder.is_dir() else hub_id or place
-
-
-def _open(image: Any) -> Any:
-    from PIL import Image
-
-    return image if isinstance(image, Image.Image) else Image.open(image)

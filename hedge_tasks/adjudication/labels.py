@@ -10,8 +10,9 @@ from typing import Any
 from loguru import logger
 
 from hedge_tasks.adjudication.base import Case, Verdict
-from hedge_tasks.adjudication.label_files import HumanLabel, by_id, first_of, listing, read_rows
+from hedge_tasks.adjudication.label_files import HumanLabel, by_id, label_rows, listing
 from hedge_tasks.adjudication.prompt import load_judge_prompt
+from hedge_tasks.data import cells
 from hedge_tasks.errors import ConfigError, DataError
 from hedge_tasks.io import options
 from hedge_tasks.io.sources import file_at
@@ -108,7 +109,7 @@ class LabelsJudge:
         label = self._labels[case.id]
         if not any(name in label.row for name in _ANSWER_COLUMNS):
             return False
-        return first_of(label.row, _ANSWER_COLUMNS, label.where, "answer").split() != case.answer.split()
+        return cells.first_of(label.row, _ANSWER_COLUMNS, label.where, "answer").split() != case.answer.split()
 
     def _verdict(self, case: Case, label: HumanLabel | None) -> Verdict:
         if label is None:
@@ -119,7 +120,7 @@ class LabelsJudge:
 
     @cached_property
     def _labels(self) -> dict[str, HumanLabel]:
-        return by_id(read_rows(self.path), self.id_field, self.label_field, self.scheme)
+        return by_id(label_rows(self.path), self.id_field, self.label_field, self.scheme)
 
     @cached_property
     def _digest(self) -> str:

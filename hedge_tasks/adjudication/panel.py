@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Hashable, Mapping, Sequence
-from pathlib import Path
 from typing import Any, TypeVar
 
 from hedge_tasks.adjudication.base import Case, Judge, Verdict
-from hedge_tasks.adjudication.config import check_judge, judge_from, keep_labels, parse_spec
+from hedge_tasks.adjudication.config import judge_from, parse_spec
 from hedge_tasks.errors import ConfigError
 from hedge_tasks.io import options
 
@@ -46,13 +45,9 @@ class Panel:
         members = [judge.settings() for judge in self.judges]
         return {"judge": self.name, "version": self.version, "quorum": self.quorum, "judges": members}
 
-    def keep_labels(self, folder: Path | None) -> None:
-        for judge in self.judges:
-            keep_labels(judge, folder)
-
-    def check(self, cases_have_images: bool = True) -> None:
-        for judge in self.judges:
-            check_judge(judge, cases_have_images)
+    @property
+    def parts(self) -> Sequence[Judge]:
+        return self.judges
 
     def judge(self, cases: Sequence[Case]) -> list[Verdict]:
         """Majority verdicts; `votes` has those of the judges, in their order."""

@@ -5,10 +5,9 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from pathlib import Path
 from typing import Any, ClassVar
 
-from hedge_tasks.adjudication.base import HALLUCINATED, SUPPORTED, Case, Verdict
+from hedge_tasks.adjudication.base import HALLUCINATED, SUPPORTED, Case, Judge, Verdict
 from hedge_tasks.adjudication.config import Spec
 from hedge_tasks.adjudication.fallback import Fallback
 from hedge_tasks.replies import Reading
@@ -82,13 +81,9 @@ class ReplyJudge(ABC):
         own = {"judge": self.name, "version": self.version, "parsing": self.parsing}
         return own if self.fallback is None else {**own, "fallback": self.fallback.settings()}
 
-    def keep_labels(self, folder: Path | None) -> None:
-        if self.fallback is not None:
-            self.fallback.keep_labels(folder)
-
-    def check(self, cases_have_images: bool = True) -> None:
-        if self.fallback is not None:
-            self.fallback.check()
+    @property
+    def parts(self) -> Sequence[Judge]:
+        return [] if self.fallback is None else self.fallback.parts
 
     def judge(self, cases: Sequence[Case]) -> list[Verdict]:
         """One verdict a case.

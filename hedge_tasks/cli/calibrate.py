@@ -62,7 +62,7 @@ def _calibrate(arguments: argparse.Namespace, finished: Run) -> int:
     if found.policy is not None and arguments.out is not None:
         save_policy(found.policy, arguments.out)
     facts = {
-        "policy": found.policy,
+        "policy": found.policy.model_dump(mode="json") if found.policy else None,
         "tried": found.tried,
         "left_out": found.left_out,
     }

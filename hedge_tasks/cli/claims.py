@@ -73,6 +73,7 @@ def add(commands: Parser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
+    from hedge_tasks.asking.account import asked
     from hedge_tasks.claims.label_functions import function_labels
     from hedge_tasks.cli.claim_text import claim_facts, claim_text, joint_facts, unlabelled_text
     from hedge_tasks.detectors.registry import get
@@ -94,7 +95,7 @@ def run(arguments: argparse.Namespace) -> int:
     found = _kept(arguments, finished) or _asked(arguments, finished)
     if found is None:
         return 0
-    supported, teller, price, settings, kept = found
+    supported, teller, price, settings, kept, askers = found
     if judge is not None:
         n_claims = sum(len(one.decomposed.claims) for one in supported)
         say(f"labels: {judge.name} judges {n_claims} claims", sys.stderr)
@@ -117,9 +118,11 @@ def run(arguments: argparse.Namespace) -> int:
         # The judge itself: what is kept knows nothing of its calls.
         judge_of_claims: Any = _chosen(arguments, finished)[1]  # of --support judge, see _check
         agreed = joint_agreement(finished.answer_sets, supported, judge_of_claims, arguments.judge_singles)
+        askers = (*askers, judge_of_claims)
         facts["joint_calls"] = joint_facts(agreed)
         text = f"{text}\n\n{agreed}"
-    show(arguments, facts, "\n".join([text, *written]))
+    cost, cost_lines = asked(*askers, judge)
+    show(arguments, {**facts, **cost}, "\n".join([text, *cost_lines, *written]))
     return 0
 
 
@@ -142,8 +145,8 @@ def _check(arguments: argparse.Namespace) -> None:
         raise ConfigError("choose one of --labels and --judge")
 
 
-_Found = tuple["Sequence[Supported]", "Teller", "Price", "Mapping[str, Any]", "Path | None"]
-"""Support, who gave it, its price, the settings, and where it is kept from now on."""
+_Found = tuple["Sequence[Supported]", "Teller", "Price", "Mapping[str, Any]", "Path | None", "Sequence[object]"]
+"""Support, who gave it, its price, the settings, where it is kept from now on, and what may have asked a model."""
 
 
 def _kept(arguments: argparse.Namespace, finished: Run) -> _Found | None:
@@ -169,7 +172,7 @@ def _kept(arguments: argparse.Namespace, finished: Run) -> _Found | None:
     if kept is None:
         return None
     say(f"price: nothing; the support is kept with the run: {kept.title} ({kept.price})", sys.stderr)
-    return kept.supported, kept, kept.price, kept.settings, None
+    return kept.supported, kept, kept.price, kept.settings, None, ()
 
 
 def _asked(arguments: argparse.Namespace, finished: Run) -> _Found | None:
@@ -185,7 +188,7 @@ def _asked(arguments: argparse.Namespace, finished: Run) -> _Found | None:
     settings = {**unit.settings(), **engine.settings(), **asking}
     if not arguments.price and (kept := kept_support(finished, settings)) is not None:
         say(f"price: nothing; the support is kept with the run: {kept.title} ({kept.price})", sys.stderr)
-        return kept.supported, kept, kept.price, kept.settings, None
+        return kept.supported, kept, kept.price, kept.settings, None, ()
     if arguments.unit == "atomic":
         draws = sum(len(answers.clean) for answers in finished.answer_sets) if arguments.graph else 0
         texts = {"texts": len(finished.answer_sets) + draws}
@@ -205,7 +208,7 @@ def _asked(arguments: argparse.Namespace, finished: Run) -> _Found | None:
     say(f"price: {price}", sys.stderr)
     supported = asked.ask(engine)
     path = keep_support(finished, supported, engine, price, settings) if arguments.keep else None
-    return supported, engine, price, settings, path
+    return supported, engine, price, settings, path, (unit, engine)
 
 
 def _judge(spec: str, finished: Run) -> Judge:

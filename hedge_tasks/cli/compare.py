@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from hedge_tasks.detectors.scorer import Scorer
     from hedge_tasks.measures.comparisons import Overlap
     from hedge_tasks.measures.detector_table import Column
-    from hedge_tasks.measures.suite import SuiteMetric, SuiteScore
+    from hedge_tasks.measures.measure import Measure
     from hedge_tasks.numbers import Cell, Table
     from hedge_tasks.runs.run_files import Run
     from hedge_tasks.statistics import Comparison
@@ -76,13 +76,13 @@ def _between(one: Run, other: Run, arguments: argparse.Namespace) -> _Found:
     from hedge_tasks.detectors.pipeline import SCORE_NAMES
     from hedge_tasks.errors import ConfigError
     from hedge_tasks.measures.comparisons import check_same_documents, compare_hallucination_rates, compare_two_runs
-    from hedge_tasks.measures.suite import SuiteMetric, compare, compare_scores, documents_of
+    from hedge_tasks.measures.of_run import compare_documents, documents_of
 
     for option in ("against", "against_filter"):
         if getattr(arguments, option) is not None:
             raise ConfigError(f"--{option.replace('_', '-')} compares within one run; give one run")
     own = _shared_suite(one, other)
-    leads = [name for name, metric in own.items() if isinstance(metric, SuiteMetric) and metric.leads]
+    leads = [name for name, measure in own.items() if measure.leads]
     usual = [*leads, *SCORE_NAMES, _RATE]
     names = list(dict.fromkeys(_metric(name, own) for name in arguments.metric or usual))
     overlap = check_same_documents(one, other)
@@ -98,10 +98,8 @@ def _between(one: Run, other: Run, arguments: argparse.Namespace) -> _Found:
         if name == _RATE:
             rows.append((name, compare_hallucination_rates(one.answer_sets, other.answer_sets)))
         elif name in own:
-            metric = own[name]
-            sides = [documents_of(each, metric) for each in (one, other)]
-            differ = compare(metric, *sides) if isinstance(metric, SuiteMetric) else compare_scores(metric, *sides)
-            rows.append((name, differ))
+            sides = (documents_of(each, own[name]) for each in (one, other))
+            rows.append((name, compare_documents(own[name], *sides)))
         else:
             ours, theirs = (of[name] for of in columns)
             label = f"{name}_auroc" + _at(ours, arguments.budget)
@@ -121,17 +119,17 @@ def _between(one: Run, other: Run, arguments: argparse.Namespace) -> _Found:
     return "\n".join(heading), rows, facts
 
 
-def _shared_suite(one: Run, other: Run) -> dict[str, SuiteMetric | SuiteScore]:
-    """The suite's own metrics and scores that both runs have, by name."""
+def _shared_suite(one: Run, other: Run) -> dict[str, Measure]:
+    """The suite's own measures that both runs have, by name."""
     theirs = _suite(other)
-    return {name: metric for name, metric in _suite(one).items() if name in theirs}
+    return {name: measure for name, measure in _suite(one).items() if name in theirs}
 
 
-def _suite(run: Run) -> dict[str, SuiteMetric | SuiteScore]:
-    from hedge_tasks.measures.suite import scores_of_suite, suite_of
+def _suite(run: Run) -> dict[str, Measure]:
+    from hedge_tasks.measures.measure import by_name
+    from hedge_tasks.measures.of_run import measures_of
 
-    metrics: list[SuiteMetric | SuiteScore] = [*suite_of(run.settings), *scores_of_suite(run.settings)]
-    return {metric.name: metric for metric in metrics}
+    return by_name(measures_of(run.settings))
 
 
 def _within(one: Run, arguments: argparse.Namespace) -> _Found:
@@ -181,7 +179,7 @@ def _of_table(run: Run) -> list[str]:
     """The detectors of answers in the run's table; SE, RadFlag and VASE where it tells of none."""
     from hedge_tasks.detectors.pipeline import SCORE_NAMES
     from hedge_tasks.detectors.registry import names
-    from hedge_tasks.measures.suite import METRICS
+    from hedge_tasks.measures.of_run import METRICS
 
     rows, known = run.settings.get(METRICS), names()
     told = [row.removesuffix("_auroc") for row in rows if isinstance(row, str)] if isinstance(rows, list) else []
@@ -253,7 +251,7 @@ def _all_detectors(one: Run, arguments: argparse.Namespace) -> _Found:
     )
 
 
-def _metric(name: str, own: Mapping[str, SuiteMetric | SuiteScore] = {}) -> str:
+def _metric(name: str, own: Mapping[str, Measure] = {}) -> str:
     """Name of a detector, with or without its ending, of the hallucination rate, or of a suite's own metric.
 
     Args:
@@ -261,9 +259,9 @@ def _metric(name: str, own: Mapping[str, SuiteMetric | SuiteScore] = {}) -> str:
     """
     from hedge_tasks.detectors.registry import names
     from hedge_tasks.errors import unknown
-    from hedge_tasks.measures.suite import named
+    from hedge_tasks.measures.of_run import by_any_name
 
-    of_suite = named(own.values())
+    of_suite = by_any_name(own.values())
     if name in of_suite:
         return of_suite[name].name
     detector, known = name.removesuffix("_auroc"), names()

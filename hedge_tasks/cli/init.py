@@ -160,11 +160,11 @@ def _facts(table: Table, roles: Roles, found: Findings) -> list[str]:
 
 def _values(table: Table, column: str | None) -> str:
     """A column's values in brackets where they are few."""
-    from hedge_tasks.data.columns import as_text
+    from hedge_tasks.data import cells
     from hedge_tasks.errors import DataError
 
     try:
-        values = list(dict.fromkeys(as_text(value) for value in table.values(str(column))))
+        values = list(dict.fromkeys(cells.text(value) for value in table.values(str(column))))
     except DataError:
         return ""
     shown = ", ".join(map(_short, values[:_MOST_VALUES]))

@@ -86,6 +86,7 @@ def _judge(arguments: argparse.Namespace) -> Judge:
 def _relabel(arguments: argparse.Namespace, judge: Judge) -> int:
     from hedge_tasks.adjudication import keep_labels, reliability
     from hedge_tasks.adjudication.reliability import LIMIT
+    from hedge_tasks.asking.account import asked
     from hedge_tasks.runs.run_files import load_run, save_run
     from hedge_tasks.scoring.relabel import changes, relabel
 
@@ -104,11 +105,12 @@ def _relabel(arguments: argparse.Namespace, judge: Judge) -> int:
         "judge": judge.settings(),
         **_counts(verdicts),
         "unreliable": reliability(verdicts, limit),
+        **asked(judge)[0],
         "changed": [{"from": a, "to": b, "ids": ids} for (a, b), ids in changed.items()],
     }
     if getattr(judge, "judges", None):
         facts |= _compare(arguments, judged, verdicts)
-    show(arguments, facts, _run_text(facts))
+    show(arguments, facts, "\n".join([_run_text(facts), *asked(judge)[1]]))
     return 0
 
 

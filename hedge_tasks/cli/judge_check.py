@@ -24,6 +24,7 @@ _NOT_JUDGED = "not judged"
 def run_check(arguments: argparse.Namespace, judge: Judge) -> int:
     from hedge_tasks.adjudication import NO_ANSWER, keep_labels
     from hedge_tasks.adjudication.check import check, check_categories, facets, read_checked
+    from hedge_tasks.asking.account import asked
 
     columns = dict(_pair(text) for text in arguments.column)
     cases, human = read_checked(
@@ -43,13 +44,15 @@ def run_check(arguments: argparse.Namespace, judge: Judge) -> int:
         write_lines(arguments.wrong, [_wrong(*row) for row in checks["labels"].wrong])
     others = _others(arguments, judge, cases)
     beside = {name: _beside(name, human, about, {_title(judge): verdicts, **others}) for name in checks}
+    cost, cost_lines = asked(judge)
     facts = {
         "file": str(arguments.check),
         "judge": judge.settings(),
+        **cost,
         **{name: {**_check_json(result), "beside": _beside_table(beside[name])} for name, result in checks.items()},
     }
     parts = [part for name, of in checks.items() for part in (_check_text(name, of), _beside_table(beside[name]))]
-    show(arguments, facts, f"{_title(judge)} against {arguments.check}", *parts)
+    show(arguments, facts, f"{_title(judge)} against {arguments.check}", *parts, *cost_lines)
     return 0
 
 

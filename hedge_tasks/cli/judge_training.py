@@ -126,7 +126,8 @@ def _outcome_of(label: int | None, prompt: JudgePrompt) -> str:
 
 def _tasks(arguments: argparse.Namespace, path: Path) -> list[Example]:
     from hedge_tasks.adjudication.base import Case
-    from hedge_tasks.adjudication.label_files import first_of, read_rows
+    from hedge_tasks.data.cells import first_of
+    from hedge_tasks.data.tables import read_rows
     from hedge_tasks.making.judging.examples import TASK, Example
 
     found = []

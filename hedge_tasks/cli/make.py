@@ -58,8 +58,8 @@ def _add_medhallu(commands: Parser) -> None:
 
 
 def run_medhallu(arguments: argparse.Namespace) -> int:
+    from hedge_tasks.asking.log import ReplyLog
     from hedge_tasks.io import options
-    from hedge_tasks.making.ledger import Ledger
     from hedge_tasks.making.medhallu.questions import read_questions
     from hedge_tasks.making.output import LEDGER, push_set, write_set
     from hedge_tasks.making.production import produce, share, worker_of
@@ -72,9 +72,9 @@ def run_medhallu(arguments: argparse.Namespace) -> int:
     pipeline = _pipeline(arguments)
     if arguments.dry_run:
         return _estimate(arguments, pipeline, questions)
-    with Ledger(arguments.out / LEDGER) as ledger:
+    with ReplyLog(arguments.out / LEDGER) as log:
         mine = share(questions, worker)
-        made = produce(mine, pipeline, ledger, seed=arguments.seed, concurrency=arguments.concurrency)
+        made = produce(mine, pipeline, log, seed=arguments.seed, concurrency=arguments.concurrency)
     if worker is not None:
         show(
             arguments,
@@ -93,14 +93,14 @@ def run_medhallu(arguments: argparse.Namespace) -> int:
 
 
 def _pipeline(arguments: argparse.Namespace) -> MedHallu:
+    from hedge_tasks.asking.models import model_from
     from hedge_tasks.making.medhallu.checks import NLI_MODEL, EmbeddingSimilarity, NliEntailment
     from hedge_tasks.making.medhallu.pipeline import MedHallu
-    from hedge_tasks.making.writers import writer_from
 
     return MedHallu(
-        generator=writer_from(arguments.generator),
-        judges=[writer_from(judge) for judge in arguments.judge],
-        critic=writer_from(arguments.critic or arguments.generator),
+        generator=model_from(arguments.generator),
+        judges=[model_from(judge) for judge in arguments.judge],
+        critic=model_from(arguments.critic or arguments.generator),
         entailment=NliEntailment(arguments.nli or NLI_MODEL),
         similarity=EmbeddingSimilarity(arguments.embedding),
         refiner=arguments.refiner,
@@ -133,9 +133,9 @@ def _estimate(arguments: argparse.Namespace, pipeline: MedHallu, questions: list
 
 
 def _instructions(stage: str) -> int:
-    from hedge_tasks.making.prompts import load_prompt
+    from hedge_tasks.asking.template import load_template
 
-    return len(load_prompt("hedge_tasks.making.medhallu", stage).system)
+    return len(load_template("hedge_tasks.making.medhallu", stage).system)
 
 
 def _about(arguments: argparse.Namespace, pipeline: MedHallu, made: Production) -> About:
@@ -178,6 +178,7 @@ def _write_review(folder: Path, made: Production) -> None:
 
 
 def _text(made: Production) -> str:
+    from hedge_tasks.making.output import asked_lines
     from hedge_tasks.numbers import Column, Table
 
     report = made.report()
@@ -185,18 +186,6 @@ def _text(made: Production) -> str:
     if made.unfinished:
         lines[0] += f"; PARTIAL: {report['unfinished']} are unfinished, run again"
     steps = {**report["steps"], **{f"rejected: {reason}": count for reason, count in report["rejected"].items()}}
-    stages = [
-        {
-            "stage": stage,
-            "asked": report["requests"].get(stage, 0),
-            "kept": report["from_ledger"].get(stage, 0),
-            "unreadable": report["unreadable"].get(stage, 0),
-        }
-        for stage in sorted({*report["requests"], *report["from_ledger"]})
-    ]
-    tokens = f"{report['prompt_tokens']:,} prompt and {report['completion_tokens']:,} completion tokens, as far as told"
-    tables = (
-        Table([Column("step"), Column("times")], [{"step": name, "times": count} for name, count in steps.items()]),
-        Table([*map(Column, ("stage", "asked", "kept", "unreadable"))], stages, notes=[tokens]),
-    )
-    return "\n\n".join(["\n".join(lines), *map(str, tables)])
+    rows = [{"step": name, "times": count} for name, count in steps.items()]
+    table = Table([Column("step"), Column("times")], rows)
+    return "\n\n".join(["\n".join(lines), str(table), *asked_lines(made.account)])

@@ -45,7 +45,7 @@ def _info(arguments: argparse.Namespace) -> int:
 
     store = archive.open_store(arguments.store)
     definitions = [
-        {"id": d.id, **d.to_dict(), **asdict(archive.progress(store, d))} for d in store.definitions.values()
+        {"id": d.id, **d.model_dump(), **asdict(archive.progress(store, d))} for d in store.definitions.values()
     ]
     files = store.files()
     facts = {
@@ -54,7 +54,7 @@ def _info(arguments: argparse.Namespace) -> int:
         "bytes": sum(file.stat().st_size for file in files),
         "answers": len(store),
         "without_definition": archive.orphans(store),
-        "dropped": store.n_dropped,
+        "dropped": len(store.dropped),
         "definitions": definitions,
     }
     show(arguments, facts, _info_text(facts))

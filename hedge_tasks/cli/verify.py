@@ -49,7 +49,7 @@ def _prove(arguments: argparse.Namespace) -> int:
     """The chain of one submission, link by link."""
     from dataclasses import asdict
 
-    from hedge_tasks.adjudication.label_store import LabelStore
+    from hedge_tasks.asking.log import ReplyLog
     from hedge_tasks.errors import ConfigError
     from hedge_tasks.leaderboard import check, read_submission
     from hedge_tasks.leaderboard.chain import check_with_texts, prove_labels, prove_run, prove_store
@@ -72,7 +72,7 @@ def _prove(arguments: argparse.Namespace) -> int:
         if arguments.store:
             links.append(prove_store(of_file, open_store(arguments.store)))
     if arguments.label_store and not findings.problems:
-        with LabelStore(arguments.label_store) as labels:
+        with ReplyLog(arguments.label_store) as labels:
             links.append(prove_labels(submission, labels))
     lines = lines_of(str(path), findings)
     for link in links:

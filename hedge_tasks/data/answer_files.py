@@ -1,36 +1,32 @@
-"""Sampled answers as JSON lines or CSV."""
+"""Sampled answers as files that somebody has."""
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
 from hedge_tasks.data.answer_rows import normal_rows, rows_of_table
 from hedge_tasks.data.answers import AnswerSet
+from hedge_tasks.data.tables import kind_of, read_rows
 from hedge_tasks.errors import DataError
-from hedge_tasks.io import outside
-from hedge_tasks.io.json_lines import parse_objects, read_objects
-from hedge_tasks.io.tables import parse_csv
-
-STDIN = Path("-")
-"""Stands for the standard input."""
 
 
 def read_answer_sets(path: Path, *, table: bool | None = None, allow_unknown: bool = False) -> list[AnswerSet]:
     """Read a user's answers, in any of the shapes that `hedge_tasks.data.answer_rows` describes.
 
     Args:
-        path: a file, or `-` for the standard input.
-        table: whether it is CSV; None goes by the ending `.csv`.
+        path: a file (`hedge_tasks.data.tables.KINDS`), or `-` for the standard input.
+        table: whether it is CSV, or else JSON lines; None goes by the ending.
         allow_unknown: pass over keys that no shape has, instead of taking them for a slip of the pen.
 
     Raises:
         DataError: names the file, the line and the field.
     """
-    is_table = path.suffix.lower() == ".csv" if table is None else table
-    rows = _table_rows(path, allow_unknown) if is_table else normal_rows(_lines(path), allow_unknown=allow_unknown)
+    kind = kind_of(path) if table is None else "CSV" if table else "JSON lines"
+    rows = read_rows(path, kind)
+    one_a_row = kind != "JSON lines" and not (rows and rows[0][1].keys() & {"baseline", "answers"})
+    rows = (rows_of_table if one_a_row else normal_rows)(rows, allow_unknown=allow_unknown)
     answer_sets = parse_answer_sets(rows)
     if not answer_sets:
         raise DataError(f"{path}: no answers in it")
@@ -46,7 +42,7 @@ def parse_answer_sets(rows: Iterable[tuple[str, Mapping[str, Any]]]) -> list[Ans
     """
     sets: dict[str, tuple[str, AnswerSet]] = {}
     for where, row in rows:
-        answer_set = AnswerSet.from_dict(row, where)
+        answer_set = AnswerSet.read(row, where)
         if answer_set.id in sets:
             first = sets[answer_set.id][0].rpartition(":")[2]
             raise DataError(f"{where}: id {answer_set.id!r} is already on line {first}")
@@ -57,17 +53,3 @@ def parse_answer_sets(rows: Iterable[tuple[str, Mapping[str, Any]]]) -> list[Ans
             if not answer_set.clean:
                 raise DataError(f"{where}: clean: at least one answer is needed, as the other documents have")
     return [answer_set for _, answer_set in sets.values()]
-
-
-def _lines(path: Path) -> list[tuple[str, Mapping[str, Any]]]:
-    if path != STDIN:
-        return read_objects(path)
-    return parse_objects(outside.raw_lines(sys.stdin.buffer, "<stdin>"), "<stdin>")
-
-
-def _table_rows(path: Path, allow_unknown: bool) -> list[tuple[str, Mapping[str, Any]]]:
-    if path != STDIN:
-        return rows_of_table(parse_csv(outside.read_text(path), str(path)), allow_unknown=allow_unknown)
-    data = b"".join(line for _, line in outside.raw_lines(sys.stdin.buffer, "<stdin>"))
-    text = outside.clean(outside.decode(data, "<stdin>"))
-    return rows_of_table(parse_csv(text, "<stdin>"), allow_unknown=allow_unknown)

@@ -1,4 +1,4 @@
-"""Rows of a user's file of answers, in the shapes that are accepted, as the fields that `AnswerSet.from_dict` reads.
+"""Rows of a user's file of answers, in the shapes that are accepted, as the fields that `AnswerSet.read` reads.
 
 - An answer set: `{"id", "baseline", "clean", "noisy"?, ...}`.
 - Plain answers: `{"id", "answers": [...], ...}`. Nothing says which of them is the baseline answer: where there is a
@@ -21,8 +21,10 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
+from hedge_tasks.data import cells
 from hedge_tasks.errors import DataError, unknown
 from hedge_tasks.io import outside
+from hedge_tasks.io.json_lines import Row
 
 _DOCUMENT = ("id", "question", "reference", "label", "group", "question_type")
 _SET = (*_DOCUMENT, "claims", "baseline", "clean", "noisy", "cluster_ids", "held_out", "follow_ups", "forced")
@@ -30,13 +32,12 @@ _PLAIN = (*_DOCUMENT, "claims", "baseline", "answers")
 _OURS = ("store", "verdict", "scores", "sampled", "drawn", "crc32")
 """What lines that this package wrote have besides."""
 
-_ANSWER = ("text", "mean_logprob", "n_tokens", "logprobs", "tokens", "alternatives", "finish")
+_ANSWER = (
+    *("text", "mean_logprob", "n_tokens", "logprobs", "tokens", "alternatives", "finish"),
+    *("end_logprob", "thought", "no_logprob", "served"),
+)
 _COLUMNS = (*_DOCUMENT, "condition", "text", "mean_logprob", "n_tokens")
 _CONDITIONS = ("baseline", "clean", "noisy")
-_MISSING = ("", "nan", "none", "null", "na", "n/a")
-
-Row = tuple[str, Mapping[str, Any]]
-"""Place (`file:line`) and fields."""
 
 
 def normal_rows(rows: Iterable[Row], *, allow_unknown: bool = False) -> list[Row]:
@@ -51,8 +52,8 @@ def normal_rows(rows: Iterable[Row], *, allow_unknown: bool = False) -> list[Row
     return [(where, _normal(row, where, allow_unknown)) for where, row in rows]
 
 
-def rows_of_table(rows: Sequence[tuple[str, Mapping[str, str]]], *, allow_unknown: bool = False) -> list[Row]:
-    """Rows of a CSV file, one answer each, in the shape of answer sets.
+def rows_of_table(rows: Sequence[Row], *, allow_unknown: bool = False) -> list[Row]:
+    """Rows of a table, one answer each, in the shape of answer sets.
 
     Raises:
         DataError: names the place and the column.
@@ -63,9 +64,9 @@ def rows_of_table(rows: Sequence[tuple[str, Mapping[str, str]]], *, allow_unknow
         for column in ("id", "text"):
             if column not in first:
                 raise DataError(f"{where}: no column {column!r}; there are {', '.join(map(outside.shown, first))}")
-    documents: dict[str, list[tuple[str, Mapping[str, str]]]] = {}
+    documents: dict[str, list[Row]] = {}
     for where, row in rows:
-        if not (id := row["id"].strip()):
+        if not (id := cells.text(row["id"], f"{where}: id")):
             raise DataError(f"{where}: there is no id")
         documents.setdefault(id, []).append((where, row))
     return [(of[0][0], _document(id, of)) for id, of in documents.items()]
@@ -113,7 +114,7 @@ def _answers(values: Sequence[Any], where: str, allow_unknown: bool) -> list[Any
 
 
 def _answer(value: Any, where: str, allow_unknown: bool) -> Any:
-    """An answer with `mean_logprob` and `n_tokens`; what is no answer at all is left to `Answer.from_dict`."""
+    """An answer with `mean_logprob` and `n_tokens`; what is no answer at all is left to `Answer.read`."""
     if isinstance(value, str):
         return {"text": value}
     if not isinstance(value, Mapping):
@@ -136,7 +137,7 @@ def _answer(value: Any, where: str, allow_unknown: bool) -> Any:
 
 
 def _of_tokens(value: Mapping[str, Any], where: str) -> Mapping[str, Any]:
-    """`tokens` as `Answer.from_dict` checks them, with the mean over them where nothing says it."""
+    """`tokens` as `Answer.read` checks them, with the mean over them where nothing says it."""
     if value.get("mean_logprob") is not None or not isinstance(value["tokens"], list):
         return value
     pairs = value["tokens"]
@@ -156,12 +157,12 @@ def _token(value: object, where: str) -> float:
     return found
 
 
-def _document(id: str, rows: Sequence[tuple[str, Mapping[str, str]]]) -> Mapping[str, Any]:
+def _document(id: str, rows: Sequence[Row]) -> Mapping[str, Any]:
     where = rows[0][0]
     about: dict[str, Any] = {"id": id}
     for column in _DOCUMENT[1:]:
-        cells = [(value, at) for at, row in rows if (value := row.get(column, "").strip())]
-        given = {_label(value, f"{at}: label") if column == "label" else value: at for value, at in cells}
+        read = cells.label if column == "label" else cells.text
+        given = {read(row[column], f"{at}: {column}"): at for at, row in rows if cells.text(row.get(column))}
         if len(given) > 1:
             at = list(given.values())[1]
             raise DataError(f"{at}: another {column} than in an earlier row of the id {id!r}")
@@ -172,43 +173,20 @@ def _document(id: str, rows: Sequence[tuple[str, Mapping[str, str]]]) -> Mapping
         return {**about, **_first_is_baseline(answers, where)}
     of: dict[str, list[Any]] = {name: [] for name in _CONDITIONS}
     for (at, row), answer in zip(rows, answers, strict=True):
-        condition = row["condition"].strip().lower()
+        condition = cells.text(row["condition"]).lower()
         if condition not in of:
-            raise DataError(f"{at}: {unknown('condition', row['condition'], _CONDITIONS)}")
+            raise DataError(f"{at}: {unknown('condition', condition, _CONDITIONS)}")
         of[condition].append(answer)
     if len(of["baseline"]) != 1:
         raise DataError(f"{where}: the id {id!r} has {len(of['baseline'])} baseline answers, expected one")
     return {**about, "baseline": of["baseline"][0], "clean": of["clean"], "noisy": of["noisy"]}
 
 
-def _cell_answer(row: Mapping[str, str], where: str) -> dict[str, Any]:
-    answer: dict[str, Any] = {"text": row["text"]}
-    for column in ("mean_logprob", "n_tokens"):
-        cell = row.get(column, "").strip()
-        if cell.lower() in _MISSING:
-            continue
-        answer[column] = "-inf" if cell == "-inf" else _number(cell, f"{where}: {column}")
-    if "n_tokens" in answer:
-        answer["n_tokens"] = _whole(answer["n_tokens"], f"{where}: n_tokens")
-    return answer
-
-
-def _label(cell: str, where: str) -> int | None:
-    return None if cell.lower() in _MISSING else _whole(_number(cell, where), where)
-
-
-def _number(cell: str, where: str) -> float:
-    try:
-        found = float(cell)
-    except ValueError:
-        raise DataError(f"{where}: expected a number, got {outside.shown(cell)}") from None
-    return outside.number(found, where)
-
-
-def _whole(value: Any, where: str) -> int:
-    if not (isinstance(value, float) and value.is_integer()):
-        raise DataError(f"{where}: expected a whole number, got {outside.shown(value)}")
-    return int(value)
+def _cell_answer(row: Mapping[str, Any], where: str) -> dict[str, Any]:
+    mean = cells.number(row.get("mean_logprob"), f"{where}: mean_logprob")
+    n_tokens = cells.whole(row.get("n_tokens"), f"{where}: n_tokens")
+    text = row["text"] if isinstance(row["text"], str) else cells.text(row["text"], f"{where}: text")
+    return {"text": text, "mean_logprob": mean, "n_tokens": n_tokens}
 
 
 def _check_keys(given: Mapping[str, Any], known: Sequence[str], where: str, kind: str, allow_unknown: bool) -> None:

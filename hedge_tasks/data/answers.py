@@ -10,19 +10,69 @@ import json
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
+
+from pydantic import AfterValidator, BeforeValidator, Field, Strict, ValidationInfo
 
 from hedge_tasks.data.spans import LabelledSpan, read_spans
 from hedge_tasks.errors import DataError
 from hedge_tasks.io import outside
+from hedge_tasks.io.records import CleanText, Text, checked
 
 Condition = Literal["baseline", "clean", "noisy"]
 
 Finish = Literal["stop", "length", "filtered"]
 """Why a model stopped: it was done, it reached the token limit, or a content filter stopped it."""
 
-_FINISHES = ("stop", "length", "filtered")
 _REPORT = "sampled"
+
+
+def _log_probability(value: object) -> object:
+    # JSON has no infinity; an impossible answer (probability 0) is written as the string "-inf".
+    value = -math.inf if value == "-inf" else value
+    if isinstance(value, float) and not value <= 0:
+        raise DataError(f"{value} is no log-probability, which is at most 0")
+    return value
+
+
+def _label(value: object) -> object:
+    if value is None or value != value:  # pandas writes NaN where there is no label
+        return None
+    if isinstance(value, bool) or value not in (0, 1):
+        raise DataError(f"expected 0 (supported), 1 (hallucinated) or null, got {outside.shown(value)}")
+    return int(value)  # type: ignore[call-overload,unused-ignore]
+
+
+def _id(value: object) -> object:
+    return str(value) if isinstance(value, int) and not isinstance(value, bool) else value
+
+
+def _none_is(default: Any) -> BeforeValidator:
+    return BeforeValidator(lambda value: default if value is None else value)
+
+
+def _without_follow_ups(value: tuple[AnswerSet, ...]) -> tuple[AnswerSet, ...]:
+    if any(answers.follow_ups for answers in value):
+        raise DataError("follow-ups have no follow-ups of their own")
+    return value
+
+
+def _spans(value: object, info: ValidationInfo) -> tuple[LabelledSpan, ...]:
+    return read_spans(value, info.data["baseline"].text) if "baseline" in info.data else ()
+
+
+def _one_an_answer(value: tuple[int, ...] | None, info: ValidationInfo) -> tuple[int, ...] | None:
+    n_clean, n_noisy = len(info.data.get("clean", ())), len(info.data.get("noisy", ()))
+    if value is not None and len(value) != 1 + n_clean + n_noisy:
+        raise DataError(
+            f"{len(value)} ids for 1 baseline + {n_clean} clean + {n_noisy} noisy = {1 + n_clean + n_noisy}"
+        )
+    return value
+
+
+LogProbability = Annotated[float, Strict(), Field(le=0), BeforeValidator(_log_probability)]
+Id = Annotated[Text, BeforeValidator(_id)]
+Token = tuple[CleanText, LogProbability]
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,12 +97,47 @@ class Draw:
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
-    """One sampled answer.
+class Thought:
+    """What a model thought before it answered: a price, and evidence.
 
     Attributes:
-        text: what the model wrote, surrounding whitespace removed. May be empty. What no file can hold (a lone
-            surrogate, NUL) becomes U+FFFD.
+        n_tokens: its length, with the marks around it.
+        mean_logprob: of these tokens, in nats per token; None where it is not known.
+    """
+
+    n_tokens: Annotated[int, Strict(), Field(ge=0)]
+    mean_logprob: LogProbability | None = None
+
+    def to_dict(self) -> dict[str, Any]:
+        mean = {} if self.mean_logprob is None else {"mean_logprob": _written_logprob(self.mean_logprob)}
+        return {"n_tokens": self.n_tokens, **mean}
+
+
+@dataclass(frozen=True, slots=True)
+class Served:
+    """Who answered, as the server's reply says.
+
+    Attributes:
+        model: name of the model; of a path its last part.
+        provider: of the model, as gateways tell it.
+        system_fingerprint: of the server's software and settings.
+    """
+
+    model: CleanText | None = None
+    provider: CleanText | None = None
+    system_fingerprint: CleanText | None = None
+
+    def to_dict(self) -> dict[str, Any]:
+        return {name: value for name, value in asdict(self).items() if value is not None}
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """One sampled answer: its words, not its thoughts.
+
+    Attributes:
+        text: what the model wrote behind its thoughts, surrounding whitespace removed. May be empty. Where a thought
+            has no end, all that was written. What no file can hold (a lone surrogate, NUL) becomes U+FFFD.
         mean_logprob: mean log-probability of its tokens in nats per token, over the model's distribution at
             temperature 1, special tokens left out. None where the model does not tell.
         n_tokens: number of tokens behind that mean.
@@ -60,23 +145,32 @@ class Answer:
         tokens: text and log-probability (nats) of each token, where they are known; they need not add up to the text.
         alternatives: for each of the tokens the likeliest ones in its place, itself perhaps among them, as text and
             log-probability; None where they are not known.
+        end_logprob: log-probability of the end token (nats), where the model ended the answer and tells.
+        thought: what it thought before; None without a thought, or where nothing is known of it.
+        no_logprob: why the answer has no log-probability although the model told some.
+        served: who answered, where a server says so. Says nothing about the answer itself.
     """
 
-    text: str
-    mean_logprob: float | None = None
-    n_tokens: int | None = None
+    text: Text
+    mean_logprob: LogProbability | None = None
+    n_tokens: Annotated[int, Strict(), Field(ge=0)] | None = None
     finish: Finish | None = None
-    tokens: tuple[tuple[str, float], ...] | None = None
-    alternatives: tuple[tuple[tuple[str, float], ...], ...] | None = None
+    tokens: tuple[Token, ...] | None = None
+    alternatives: tuple[tuple[Token, ...], ...] | None = None
+    end_logprob: LogProbability | None = None
+    thought: Thought | None = None
+    no_logprob: CleanText | None = None
+    served: Served | None = field(default=None, compare=False)
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "text", outside.clean(self.text))
+        if self.alternatives is not None and (self.tokens is None or len(self.alternatives) != len(self.tokens)):
+            raise DataError("alternatives: expected a list for each of the tokens")
 
     def to_dict(self) -> dict[str, Any]:
         fields: dict[str, Any] = {"text": self.text}
         if self.mean_logprob is not None:
-            # JSON has no infinity; an impossible answer (probability 0) is written as the string "-inf".
-            fields["mean_logprob"] = "-inf" if self.mean_logprob == -math.inf else self.mean_logprob
+            fields["mean_logprob"] = _written_logprob(self.mean_logprob)
         if self.n_tokens is not None:
             fields["n_tokens"] = self.n_tokens
         if self.finish is not None:
@@ -85,25 +179,20 @@ class Answer:
             fields["tokens"] = _written_tokens(self.tokens)
         if self.alternatives is not None:
             fields["alternatives"] = [_written_tokens(of) for of in self.alternatives]
+        if self.end_logprob is not None:
+            fields["end_logprob"] = _written_logprob(self.end_logprob)
+        if self.thought is not None:
+            fields["thought"] = self.thought.to_dict()
+        if self.no_logprob is not None:
+            fields["no_logprob"] = self.no_logprob
+        if self.served is not None:
+            fields["served"] = self.served.to_dict()
         return fields
 
     @classmethod
-    def from_dict(cls, fields: object, where: str = "answer") -> Answer:
+    def read(cls, fields: object, where: str = "answer") -> Answer:
         """Check and build. Raises DataError that names `where` and the field."""
-        if not isinstance(fields, Mapping):
-            raise DataError(f"{where}: expected an object with 'text', got {_kind(fields)}")
-        text = fields.get("text")
-        if not isinstance(text, str):
-            raise DataError(f"{where}.text: expected a string, got {_kind(text)}")
-        n_tokens = fields.get("n_tokens")
-        if n_tokens is not None and (not isinstance(n_tokens, int) or isinstance(n_tokens, bool) or n_tokens < 0):
-            raise DataError(f"{where}.n_tokens: expected a non-negative integer, got {n_tokens!r}")
-        finish = fields.get("finish")
-        if finish not in (None, *_FINISHES):
-            raise DataError(f"{where}.finish: expected {', '.join(_FINISHES)} or nothing, got {finish!r}")
-        mean = _read_logprob(fields.get("mean_logprob"), f"{where}.mean_logprob")
-        tokens = _read_tokens(fields.get("tokens"), f"{where}.tokens")
-        return cls(text, mean, n_tokens, finish, tokens, _read_alternatives(fields.get("alternatives"), tokens, where))
+        return checked(cls, fields, where)
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,18 +205,30 @@ class Drawn:
         sha256: of the draws' keys and answers as the store has them, in the order baseline, clean, noisy.
     """
 
-    definition: str
-    document: str
-    sha256: str
+    definition: CleanText
+    document: CleanText
+    sha256: CleanText
 
-    @classmethod
-    def from_dict(cls, fields: object, where: str) -> Drawn | None:
-        if fields is None:
-            return None
-        names = ("definition", "document", "sha256")
-        if not isinstance(fields, Mapping) or not all(isinstance(fields.get(name), str) for name in names):
-            raise DataError(f"{where}: expected an object with {', '.join(names)}, got {_kind(fields)}")
-        return cls(*(outside.clean(fields[name]) for name in names))
+
+OPTION = "option:"
+"""What the name of a forced pass begins with that is about an offered answer; the option follows."""
+
+
+def option_logprobs(forced: Mapping[str, Answer]) -> dict[str, float]:
+    """Log-probability of each offered answer as the whole reply, in nats; empty where they were not asked for.
+
+    Args:
+        forced: of an answer set; an option whose pass failed is not there, so compare with what was offered.
+
+    Example:
+        >>> option_logprobs({"option:yes": Answer("yes", -0.25, 2), "blank": Answer("a cyst", -1.0, 3)})
+        {'yes': -0.5}
+    """
+    return {
+        name.removeprefix(OPTION): answer.mean_logprob * answer.n_tokens
+        for name, answer in forced.items()
+        if name.startswith(OPTION) and answer.mean_logprob is not None and answer.n_tokens
+    }
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,21 +255,21 @@ class AnswerSet:
         drawn: where the answers came from, where they came out of a store. Says nothing about the answers themselves.
     """
 
-    id: str
+    id: Id
     baseline: Answer
     clean: tuple[Answer, ...]
-    noisy: tuple[Answer, ...] = ()
-    question: str | None = None
-    reference: str | None = None
-    label: int | None = None
-    group: str | None = None
-    question_type: str | None = None
-    cluster_ids: tuple[int, ...] | None = None
-    follow_ups: tuple[AnswerSet, ...] = ()
-    held_out: bool = False
+    noisy: Annotated[tuple[Answer, ...], _none_is(())] = ()
+    question: Text | None = None
+    reference: Text | None = None
+    label: Annotated[int | None, BeforeValidator(_label)] = None
+    group: Id | None = None
+    question_type: Id | None = None
+    cluster_ids: Annotated[tuple[Annotated[int, Strict()], ...] | None, AfterValidator(_one_an_answer)] = None
+    follow_ups: Annotated[tuple[AnswerSet, ...], _none_is(()), AfterValidator(_without_follow_ups)] = ()
+    held_out: Annotated[bool, Strict(), _none_is(False)] = False
     choice_errors: Mapping[str, float] = field(default_factory=dict)
-    forced: Mapping[str, Answer] = field(default_factory=dict)
-    claims: tuple[LabelledSpan, ...] = ()
+    forced: Annotated[Mapping[str, Answer], _none_is({})] = field(default_factory=dict)
+    claims: Annotated[tuple[LabelledSpan, ...], BeforeValidator(_spans)] = ()
     drawn: Drawn | None = field(default=None, compare=False)
 
     def __post_init__(self) -> None:
@@ -243,50 +344,24 @@ class AnswerSet:
         return _json(self.to_dict(), report)
 
     @classmethod
-    def from_dict(cls, fields: object, where: str = "") -> AnswerSet:
+    def read(cls, fields: object, where: str = "") -> AnswerSet:
         """Check and build from parsed JSON.
 
         Args:
             fields: `{"id", "question"?, "reference"?, "label"?, "group"?, "question_type"?, "baseline": {"text",
                 "mean_logprob"?}, "clean": [...], "noisy"?: [...], "cluster_ids"?: [...], "follow_ups"?: [...],
                 "forced"?: {NAME: {"text", "mean_logprob", "n_tokens"}}, "claims"?: [...]}`; of the last one see
-                `hedge_tasks.data.spans.read_spans`.
-                Unknown keys are ignored.
+                `hedge_tasks.data.spans.read_spans`. Unknown keys are ignored.
             where: put in front of every error, such as a file name and line number.
 
         Raises:
             DataError: names the place, the field and what was found there.
         """
-        at = f"{where}: " if where else ""
-        if not isinstance(fields, Mapping):
-            raise DataError(f"{at}expected a JSON object, got {_kind(fields)}")
-        for key in ("id", "baseline", "clean"):
-            if key not in fields:
-                raise DataError(f"{at}field {key!r} is missing")
-        baseline = Answer.from_dict(fields["baseline"], f"{at}baseline")
-        answer_set = cls(
-            id=_read_id(fields["id"], f"{at}id"),
-            baseline=baseline,
-            clean=_read_answers(fields["clean"], f"{at}clean"),
-            noisy=_read_answers(_or_none_of_them(fields, "noisy"), f"{at}noisy"),
-            question=_read_optional_str(fields.get("question"), f"{at}question"),
-            reference=_read_optional_str(fields.get("reference"), f"{at}reference"),
-            label=_read_label(fields.get("label"), f"{at}label"),
-            group=_read_optional_id(fields.get("group"), f"{at}group"),
-            question_type=_read_optional_id(fields.get("question_type"), f"{at}question_type"),
-            held_out=_read_flag(fields.get("held_out"), f"{at}held_out"),
-            forced=_read_forced(fields.get("forced"), f"{at}forced"),
-            follow_ups=_read_follow_ups(_or_none_of_them(fields, "follow_ups"), f"{at}follow_ups"),
-            claims=read_spans(fields.get("claims"), baseline.text, f"{at}claims"),
-            drawn=Drawn.from_dict(fields.get("drawn"), f"{at}drawn"),
-        )
-        if fields.get("cluster_ids") is None:
-            return answer_set
-        return answer_set.with_clusters(_read_cluster_ids(fields["cluster_ids"], answer_set, f"{at}cluster_ids"))
+        return checked(cls, fields, where)
 
     @classmethod
     def from_json(cls, text: str, where: str = "") -> AnswerSet:
-        return cls.from_dict(outside.parse_json(text, where or "answer set"), where)
+        return cls.read(outside.parse_json(text, where or "answer set"), where)
 
 
 class Refused(str):
@@ -332,122 +407,17 @@ def read_response(text: str) -> AnswerSet | FailedDocument:
     fields = outside.parse_json(text, "answer set")
     if isinstance(fields, Mapping) and isinstance(fields.get("failed"), str):
         return FailedDocument(str(fields.get("id")), fields["failed"])
-    return AnswerSet.from_dict(fields)
+    return AnswerSet.read(fields)
 
 
 def _json(fields: dict[str, Any], report: Mapping[str, Any] | None) -> str:
     return json.dumps(fields | ({_REPORT: report} if report else {}), ensure_ascii=False)
 
 
-def _kind(value: object) -> str:
-    return "nothing" if value is None else type(value).__name__
-
-
-def _read_id(value: object, where: str) -> str:
-    if isinstance(value, bool) or not isinstance(value, (str, int)):
-        raise DataError(f"{where}: expected a string or an integer, got {_kind(value)}")
-    return str(value)
-
-
-def _read_optional_id(value: object, where: str) -> str | None:
-    return None if value is None else _read_id(value, where)
-
-
-def _read_optional_str(value: object, where: str) -> str | None:
-    if value is not None and not isinstance(value, str):
-        raise DataError(f"{where}: expected a string, got {_kind(value)}")
-    return value
-
-
-def _or_none_of_them(fields: Mapping[str, Any], key: str) -> object:
-    return [] if fields.get(key) is None else fields[key]
-
-
-def _read_flag(value: object, where: str) -> bool:
-    if value is not None and not isinstance(value, bool):
-        raise DataError(f"{where}: expected true or false, got {outside.shown(value)}")
-    return bool(value)
-
-
-def _read_label(value: object, where: str) -> int | None:
-    if value is None or value != value:  # pandas writes NaN where there is no label
-        return None
-    if isinstance(value, bool) or value not in (0, 1):
-        raise DataError(f"{where}: expected 0 (supported), 1 (hallucinated) or null, got {value!r}")
-    return int(value)
-
-
-def _read_logprob(value: object, where: str) -> float | None:
-    if value is None:
-        return None
-    if value in ("-inf", -math.inf):
-        return -math.inf
-    if isinstance(value, int):
-        value = outside.number(value, where)  # one that no float can hold must not get to the next lines
-    if isinstance(value, bool) or not isinstance(value, (int, float)):
-        raise DataError(f"{where}: expected a number, got {value!r}")
-    if math.isnan(value) or value > 0:
-        raise DataError(f"{where}: {value} is no log-probability, which is at most 0")
-    return float(value)
-
-
-def _read_tokens(value: object, where: str) -> tuple[tuple[str, float], ...] | None:
-    if value is None:
-        return None
-    if not isinstance(value, list):
-        raise DataError(f"{where}: expected a list of [text, log-probability], got {_kind(value)}")
-    found = []
-    for i, pair in enumerate(value):
-        if not isinstance(pair, list) or len(pair) != 2 or not isinstance(pair[0], str):
-            raise DataError(f"{where}[{i}]: expected [text, log-probability], got {outside.shown(pair)}")
-        if (logprob := _read_logprob(pair[1], f"{where}[{i}]")) is None:
-            raise DataError(f"{where}[{i}]: expected a log-probability, got nothing")
-        found.append((outside.clean(pair[0]), logprob))
-    return tuple(found)
+def _written_logprob(value: float) -> float | str:
+    """JSON has no infinity; what is impossible (probability 0) is written as the string "-inf"."""
+    return "-inf" if value == -math.inf else value
 
 
 def _written_tokens(tokens: Sequence[tuple[str, float]]) -> list[list[Any]]:
-    return [[text, "-inf" if p == -math.inf else p] for text, p in tokens]
-
-
-def _read_alternatives(
-    value: object, tokens: Sequence[Any] | None, where: str
-) -> tuple[tuple[tuple[str, float], ...], ...] | None:
-    if value is None:
-        return None
-    if not isinstance(value, list) or tokens is None or len(value) != len(tokens):
-        raise DataError(f"{where}.alternatives: expected a list for each of the tokens")
-    return tuple(_read_tokens(of, f"{where}.alternatives[{i}]") or () for i, of in enumerate(value))
-
-
-def _read_follow_ups(value: object, where: str) -> tuple[AnswerSet, ...]:
-    if not isinstance(value, list):
-        raise DataError(f"{where}: expected a list of answer sets, got {_kind(value)}")
-    if any(isinstance(item, Mapping) and item.get("follow_ups") for item in value):
-        raise DataError(f"{where}: follow-ups have no follow-ups of their own")
-    return tuple(AnswerSet.from_dict(item, f"{where}[{i}]") for i, item in enumerate(value))
-
-
-def _read_forced(value: object, where: str) -> dict[str, Answer]:
-    if value is None:
-        return {}
-    if not isinstance(value, Mapping):
-        raise DataError(f"{where}: expected an object, got {_kind(value)}")
-    return {name: Answer.from_dict(item, f"{where}.{outside.shown(name)}") for name, item in value.items()}
-
-
-def _read_answers(value: object, where: str) -> tuple[Answer, ...]:
-    if not isinstance(value, list):
-        raise DataError(f"{where}: expected a list of answers, got {_kind(value)}")
-    return tuple(Answer.from_dict(item, f"{where}[{i}]") for i, item in enumerate(value))
-
-
-def _read_cluster_ids(value: object, answer_set: AnswerSet, where: str) -> list[int]:
-    if not isinstance(value, list) or any(isinstance(i, bool) or not isinstance(i, int) for i in value):
-        raise DataError(f"{where}: expected a list of integers")
-    if len(value) != len(answer_set.answers):
-        n_clean, n_noisy = len(answer_set.clean), len(answer_set.noisy)
-        raise DataError(
-            f"{where}: {len(value)} ids for 1 baseline + {n_clean} clean + {n_noisy} noisy = {1 + n_clean + n_noisy}"
-        )
-    return value
+    return [[text, _written_logprob(p)] for text, p in tokens]

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import math
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
+from hedge_tasks.data import cells
 from hedge_tasks.data.pictures import PICTURE_FILES, UNREADABLE_ERRORS, picture_of
 from hedge_tasks.data.tables import Table
 from hedge_tasks.errors import ConfigError, DataError, unknown
@@ -130,23 +130,6 @@ def find_roles(table: Table, asked: Asked) -> Roles:
     return Roles(question, answer, images, *(None if column == NONE else column for column in (group, id_, kind)))
 
 
-def as_text(value: object) -> str:
-    """A value as it is asked or compared: nothing for none, whole numbers without a point, yes and no for truth values.
-
-    Raises:
-        DataError: it is a list or a record.
-    """
-    if value is None or (isinstance(value, float) and math.isnan(value)):
-        return ""
-    if isinstance(value, bool):
-        return "yes" if value else "no"
-    if isinstance(value, float) and value.is_integer():
-        return str(int(value))
-    if isinstance(value, (list, Mapping, bytes)):
-        raise DataError(f"expected a text, got {shown(value)}")
-    return str(value).strip()
-
-
 def _images(table: Table, asked: Sequence[str]) -> tuple[str, ...]:
     if NONE in asked:
         return ()
@@ -212,7 +195,7 @@ def _is_kind(table: Table, column: str) -> bool:
 def _distinct(table: Table, column: str) -> int:
     """Number of different values; 0 where a row has none, or a value that is no text."""
     try:
-        values = {as_text(value) for value in table.values(column)}
+        values = {cells.text(value) for value in table.values(column)}
     except DataError:
         return 0
     return 0 if "" in values else len(values)

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path, PurePosixPath
-from typing import Any
+from typing import Any, Generic, Literal, Protocol, TypeVar
 
 from hedge_tasks.data.pictures import PICTURE_FILES, image_file_fault
 from hedge_tasks.errors import DataError
@@ -61,14 +62,108 @@ def image_fault(content: bytes | None) -> str | None:
     return "unreadable" if image_file_fault(content, decode=False) else None
 
 
-def image_faults(names: Iterable[str], read_image: ReadImage) -> dict[str, str | None]:
-    """`image_fault` of every distinct image, by name; read one by one, for all of them may be larger than memory."""
-    return {name: image_fault(read_image(name)) for name in dict.fromkeys(names)}
+class HasImage(Protocol):
+    """An item of a set, with the name of its image."""
+
+    @property
+    def image(self) -> str: ...
 
 
-def named(faults: Mapping[str, str | None], kind: str) -> tuple[str, ...]:
-    """Names of the images with this fault."""
-    return tuple(name for name, fault in faults.items() if fault == kind)
+Item = TypeVar("Item", bound=HasImage)
+
+
+@dataclass(frozen=True)
+class Images(Generic[Item]):
+    """What of some items can be shown.
+
+    Attributes:
+        usable: items with an image.
+        missing, unreadable: names of images that were not found, or are none.
+    """
+
+    usable: tuple[Item, ...]
+    missing: tuple[str, ...]
+    unreadable: tuple[str, ...]
+
+
+def look_at_images(items: Sequence[Item], read_image: ReadImage) -> Images[Item]:
+    """Read the image of every item, one by one, for all of them may be larger than memory."""
+    faults = {name: image_fault(read_image(name)) for name in dict.fromkeys(item.image for item in items)}
+    usable = tuple(item for item in items if faults[item.image] is None)
+    return Images(usable, *(tuple(n for n, f in faults.items() if f == kind) for kind in ("missing", "unreadable")))
+
+
+@dataclass(frozen=True)
+class Built:
+    """What was written of a local data set.
+
+    Attributes:
+        files: by part of the set; a part of whose items none has an image is not there.
+        rows: number of rows of each file.
+        items: how many there are, with an image or without.
+        built: how many have one.
+        missing, unreadable: see `Images`.
+    """
+
+    files: Mapping[str, Path]
+    rows: Mapping[str, int]
+    items: int
+    built: int
+    missing: tuple[str, ...]
+    unreadable: tuple[str, ...]
+
+    def facts(self) -> dict[str, Any]:
+        """For JSON."""
+        images = {"missing_images": list(self.missing), "unreadable_images": list(self.unreadable)}
+        return {"items": self.items, "built": self.built, **images}
+
+    def faults(self) -> list[str]:
+        """Lines about images that cannot be shown."""
+        by_kind = {"missing": self.missing, "unreadable": self.unreadable}
+        return [f"{kind}: {listed(names)}" for kind, names in by_kind.items() if names]
+
+
+def build(
+    dataset: str,
+    items: Sequence[Item],
+    rows_of: Callable[[Sequence[Item]], Mapping[str, Sequence[Mapping[str, Any]]]],
+    read_image: ReadImage,
+    out: Path,
+    types: Mapping[str, Literal["bool", "texts"]] = {},
+) -> Built:
+    """Write the items that have an image as a data set, `OUT/<dataset with / written __>/<part>.parquet`.
+
+    Args:
+        dataset: its name in task YAMLs.
+        rows_of: from the items with an image to the rows of each part, all with the same columns; the column `image`
+            has the name of the image, in whose place its bytes are written.
+        read_image: name of an image -> its bytes, None if there is none.
+        out: what HEDGE_DATA_DIR will name; made if missing.
+        types: of columns that hold no texts.
+
+    Raises:
+        DataError: a file cannot be written, or a name fits images that differ.
+    """
+    from datasets import Image, List, Value
+
+    found = look_at_images(items, read_image)
+    kinds = {"bool": Value("bool"), "texts": List(Value("string"))}
+    files, n_rows = {}, {}
+    for part, rows in rows_of(found.usable).items():
+        if not rows:
+            continue
+        columns = {name: kinds[types[name]] if name in types else Value("string") for name in rows[0]}
+        files[part] = out / dataset.replace("/", "__") / f"{part}.parquet"
+        n_rows[part] = len(rows)
+        shown = ({**row, "image": {"bytes": read_image(row["image"]), "path": row["image"]}} for row in rows)
+        write_rows(files[part], shown, {**columns, "image": Image()})
+    return Built(files, n_rows, len(items), len(found.usable), found.missing, found.unreadable)
+
+
+def listed(names: Sequence[str], most: int = 5) -> str:
+    """Names for a message, not all of them where there are many."""
+    more = f" and {len(names) - most} more (--json lists all)" if len(names) > most else ""
+    return ", ".join(names[:most]) + more
 
 
 def write_rows(file: Path, rows: Iterable[Mapping[str, Any]], columns: Mapping[str, Any]) -> None:

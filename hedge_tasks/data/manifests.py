@@ -16,12 +16,15 @@ import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Literal
+
+from pydantic import ConfigDict, Strict
 
 from hedge_tasks.errors import DataError
 from hedge_tasks.evaluation import task_folders
 from hedge_tasks.io.files import write_whole
-from hedge_tasks.io.outside import clean, read_json, shown
+from hedge_tasks.io.outside import clean, read_json
+from hedge_tasks.io.records import Items, Record, Text
 
 FORMAT = 1
 FOLDER = "manifests"
@@ -55,10 +58,12 @@ class Digests:
 class Data:
     """Where the documents come from: as lmms-eval's YAML names it; no revision for a local copy."""
 
-    path: str
-    name: str | None = None
-    split: str | None = None
-    revision: str | None = None
+    path: Text
+    name: Text | None = None
+    split: Text | None = None
+    revision: Text | None = None
+
+    __pydantic_config__ = ConfigDict(extra="forbid")
 
 
 @dataclass(frozen=True)
@@ -68,6 +73,15 @@ class Manifest:
     tasks: tuple[str, ...]
     data: Data
     documents: Mapping[str, Digests]
+
+
+class _File(Record):
+    """A manifest as its file has it."""
+
+    hedge_manifest: Literal[1]
+    tasks: Items[str]
+    data: Data
+    documents: Items[Annotated[tuple[str, str | None, str | None, str | None, str | None], Strict(False)]]
 
 
 def text_digest(text: str | None) -> str | None:
@@ -102,22 +116,11 @@ def read_manifest(path: Path) -> Manifest:
     Raises:
         DataError: it is none; names the file and the place.
     """
-    content = read_json(path, largest=_LARGEST, constants=False)
-    if not isinstance(content, dict) or content.get(_KEY) != FORMAT:
-        raise DataError(f"{path}: this is no manifest of format {FORMAT}")
-    tasks, data, rows = (content.get(key) for key in ("tasks", "data", "documents"))
-    if not isinstance(tasks, list) or not all(isinstance(task, str) for task in tasks):
-        raise DataError(f"{path}: tasks: expected a list of names, got {shown(tasks)}")
-    if not isinstance(data, dict) or not isinstance(data.get("path"), str) or data.keys() - Data.__dataclass_fields__:
-        raise DataError(f"{path}: data: expected path, name, split and revision, got {shown(data)}")
-    if not all(isinstance(value, (str, type(None))) for value in data.values()):
-        raise DataError(f"{path}: data: expected texts or null")
-    if not isinstance(rows, list):
-        raise DataError(f"{path}: documents: expected a list, got {shown(rows)}")
-    documents = dict(_document(row, f"{path}: documents[{i}]") for i, row in enumerate(rows))
-    if len(documents) < len(rows):
+    found = _File.read(read_json(path, largest=_LARGEST, constants=False), str(path))
+    documents = {id: Digests(*digests) for id, *digests in found.documents}
+    if len(documents) < len(found.documents):
         raise DataError(f"{path}: two documents have one id")
-    return Manifest(tuple(tasks), Data(**data), documents)
+    return Manifest(found.tasks, found.data, documents)
 
 
 def manifests_of(task: str, folders: Iterable[Path] | None = None) -> list[Manifest]:
@@ -132,14 +135,6 @@ def manifests_of(task: str, folders: Iterable[Path] | None = None) -> list[Manif
 
 def _shipped() -> list[Path]:
     return [file for folder in task_folders() for file in folder.rglob(f"{FOLDER}/*.json")]
-
-
-def _document(row: Any, where: str) -> tuple[str, Digests]:
-    if not isinstance(row, list) or len(row) != 1 + len(Digests.__dataclass_fields__) or not isinstance(row[0], str):
-        raise DataError(f"{where}: expected an id and four digests, got {shown(row)}")
-    if not all(isinstance(value, (str, type(None))) for value in row[1:]):
-        raise DataError(f"{where}: a digest is a text or null")
-    return row[0], Digests(*row[1:])
 
 
 def same_documents(manifests: Sequence[Manifest]) -> list[Manifest]:

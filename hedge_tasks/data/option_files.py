@@ -23,10 +23,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from hedge_tasks.data import cells
+from hedge_tasks.data.tables import kind_of, read_rows
 from hedge_tasks.errors import DataError, unknown
 from hedge_tasks.io import outside
-from hedge_tasks.io.json_lines import read_objects
-from hedge_tasks.io.tables import parse_csv
+from hedge_tasks.io.json_lines import Row
 
 __all__ = ["LABELS", "OptionQuestion", "read_options"]
 
@@ -42,9 +43,6 @@ _TEXTS = ("question", "question_type", "group", "model")
 _KEYS = ("id", "answer", "options", *_WEIGHTS, *_TEXTS)
 _HARNESS = "filtered_resps"
 _LARGEST_ARRAYS = 2 << 30
-
-Row = tuple[str, Mapping[str, Any]]
-"""Place (`file:line`) and fields."""
 
 
 @dataclass(frozen=True)
@@ -86,8 +84,8 @@ def read_options(file: Path, questions: Path | None = None) -> dict[str, list[Op
     """Read a file of option weights.
 
     Args:
-        file: NPZ where the name ends in `.npz`, CSV where it ends in `.csv`, else JSON lines.
-        questions: of an NPZ file: JSON lines, CSV (`.csv`) or Parquet (`.parquet`).
+        file: NPZ where the name ends in `.npz`, else a table (`hedge_tasks.data.tables.KINDS`).
+        questions: of an NPZ file: any table.
 
     Returns:
         By model the questions in the order of the file; "" is the model of rows that name none.
@@ -101,10 +99,9 @@ def read_options(file: Path, questions: Path | None = None) -> dict[str, list[Op
         return _of_arrays(file, questions)
     if questions is not None:
         raise DataError(f"{file}: its rows are questions already; --questions belongs to an .npz file")
-    if file.suffix.lower() == ".csv":
-        rows = [(where, _of_csv(row, where)) for where, row in parse_csv(outside.read_text(file), str(file))]
-        return _of_rows(rows, str(file))
-    return _of_rows(read_objects(file), str(file))
+    rows = read_rows(file)
+    in_columns = [(where, _of_columns(row, where)) for where, row in rows] if kind_of(file) == "CSV" else rows
+    return _of_rows(in_columns, str(file))
 
 
 def _of_rows(rows: Sequence[Row], name: str) -> dict[str, list[OptionQuestion]]:
@@ -137,17 +134,17 @@ def _of_row(row: Mapping[str, Any], where: str) -> tuple[str, OptionQuestion]:
     texts = {name: _optional_text(row.get(name), f"{where}: {name}") for name in _TEXTS}
     model = texts.pop("model") or ""
     options = {
-        label: _text(value, f"{where}: options[{outside.shown(label)}]")
+        label: cells.named(value, f"{where}: options[{outside.shown(label)}]")
         for label, value in _labelled(row.get("options") or {}, f"{where}: options").items()
     }
     for label in options:
         if label not in weights:
             raise DataError(f"{where}: {unknown('option', label, weights)}")
-    id, answer = (_text(row.get(name), f"{where}: {name}") for name in ("id", "answer"))
+    id, answer = (cells.named(row.get(name), f"{where}: {name}") for name in ("id", "answer"))
     return model, _question(where, id=id, answer=answer, logits=weights, options=options, **texts)
 
 
-def _of_csv(row: Mapping[str, str], where: str) -> Mapping[str, Any]:
+def _of_columns(row: Mapping[str, Any], where: str) -> Mapping[str, Any]:
     """The row in the shape of JSON lines. An empty cell is nothing."""
     made: dict[str, Any] = {}
     for column, cell in row.items():
@@ -158,7 +155,7 @@ def _of_csv(row: Mapping[str, str], where: str) -> Mapping[str, Any]:
         elif kind not in _COLUMNS:
             raise DataError(f"{where}: {unknown('column', column[:100], [f'{name}:A' for name in _COLUMNS])}")
         elif cell.strip():
-            value = cell if kind == "option" else _number_of(cell.strip(), f"{where}: {outside.shown(column)}")
+            value = cell if kind == "option" else cells.number(cell.strip(), f"{where}: {outside.shown(column)}")
             made.setdefault(_COLUMNS[kind], {})[label] = value
     return made
 
@@ -173,16 +170,16 @@ def _of_harness(row: Mapping[str, Any], where: str) -> tuple[str, OptionQuestion
         )
     labels = _list_labels(len(replies), f"{where}: {_HARNESS}")
     weights = {
-        label: _weight(_number_of(reply[0], f"{where}: {_HARNESS}[{i}]"), "logits", f"{where}: {_HARNESS}[{i}]")
+        label: _weight(cells.number(reply[0], f"{where}: {_HARNESS}[{i}]"), "logits", f"{where}: {_HARNESS}[{i}]")
         for i, (label, reply) in enumerate(zip(labels, replies, strict=True))
     }
-    place = _text(target, f"{where}: target")
+    place = cells.named(target, f"{where}: target")
     if not (place.isascii() and place.isdigit() and len(place) < 5 and int(place) < len(labels)):
         raise DataError(f"{where}: target: expected the place of the right option, got {outside.shown(target)}")
     options = {label: text for label, text in zip(labels, _continuations(row.get("arguments")), strict=False) if text}
     return "", _question(
         where,
-        id=_text(row.get("doc_id"), f"{where}: doc_id"),
+        id=cells.named(row.get("doc_id"), f"{where}: doc_id"),
         answer=labels[int(place)],
         logits=weights,
         options=options,
@@ -221,8 +218,8 @@ def _of_table_row(
     group = row.get("group") if row.get("group") is not None else row.get("image")
     return _question(
         where,
-        id=_text(row.get("id"), f"{where}: id"),
-        answer=_text(row.get("answer"), f"{where}: answer"),
+        id=cells.named(row.get("id"), f"{where}: id"),
+        answer=cells.named(row.get("answer"), f"{where}: answer"),
         logits={label: _weight(v, "logits", f"{at}[{label}]") for label, v in zip(labels, logits, strict=True)},
         question=_optional_text(row.get("question"), f"{where}: question"),
         options={
@@ -265,37 +262,19 @@ def _arrays(file: Path) -> dict[str, Any]:
 
 
 def _question_rows(file: Path) -> list[Row]:
-    suffix = file.suffix.lower()
-    if suffix == ".csv":
-        table = parse_csv(outside.read_text(file), str(file))
-        # A CSV file has no other way to say that there is nothing.
-        rows: list[Row] = [(where, {key: value for key, value in row.items() if value != ""}) for where, row in table]
-    else:
-        rows = _parquet_rows(file) if suffix == ".parquet" else read_objects(file)
+    # A CSV file has no other way to say that there is nothing.
+    rows: list[Row] = [
+        (where, {key: value for key, value in row.items() if value != ""}) for where, row in read_rows(file)
+    ]
     if not rows:
         raise DataError(f"{file}: no questions in it")
     return rows
 
 
-def _parquet_rows(file: Path) -> list[Row]:
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-
-    try:
-        if file.stat().st_size > outside.LARGEST_TEXT:
-            raise DataError(f"{file}: larger than {outside.LARGEST_TEXT >> 30} GiB")
-        rows = pq.read_table(file).to_pylist()
-    except (pa.ArrowException, UnicodeDecodeError) as error:
-        raise DataError(f"{file}: no sound Parquet file ({str(error)[:200]})") from error
-    except OSError as error:
-        raise DataError(f"cannot read {file}: {error.strerror or str(error)[:200]}") from error
-    return [(f"{file}: row {i}", row) for i, row in enumerate(rows)]
-
-
 def _check_ids(rows: Sequence[Row]) -> None:
     seen: dict[str, str] = {}
     for where, row in rows:
-        id = _text(row.get("id"), f"{where}: id")
+        id = cells.named(row.get("id"), f"{where}: id")
         if id in seen:
             raise DataError(f"{where}: id {outside.shown(id)} is already at {seen[id]}")
         seen[id] = where
@@ -323,15 +302,6 @@ def _list_labels(count: int, where: str) -> str:
     return LABELS[:count]
 
 
-def _number_of(text: object, where: str) -> object:
-    if not isinstance(text, str):
-        return text
-    try:
-        return float(text)
-    except ValueError:
-        raise DataError(f"{where}: expected a number, got {outside.shown(text)}") from None
-
-
 def _weight(value: object, kind: str, where: str) -> float:
     """A log-weight in nats."""
     if value in ("-inf", -math.inf) and kind != "probabilities":
@@ -348,11 +318,5 @@ def _weight(value: object, kind: str, where: str) -> float:
     return math.log(found) if found else -math.inf
 
 
-def _text(value: object, where: str) -> str:
-    if isinstance(value, bool) or not isinstance(value, (str, int)):
-        raise DataError(f"{where}: expected a text, got {outside.shown(value)}")
-    return outside.clean(str(value))
-
-
 def _optional_text(value: object, where: str) -> str | None:
-    return None if value is None else _text(value, where)
+    return None if value is None else cells.named(value, where)

@@ -8,7 +8,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from hedge_tasks.data.columns import Roles, as_text
+from hedge_tasks.data import cells
+from hedge_tasks.data.columns import Roles
 from hedge_tasks.data.local_data import write_rows
 from hedge_tasks.data.pictures import image_file_fault
 from hedge_tasks.data.splits import download_picture
@@ -51,7 +52,7 @@ def look_at(table: Table, roles: Roles, folder: Path) -> Findings:
     columns = [*roles.texts(), *roles.images]
     for row, values in enumerate(progress(table.rows(columns), total=table.n_rows, name="Reading", unit="row")):
         try:
-            texts = {column: as_text(values[column]) for column in roles.texts()}
+            texts = {column: cells.text(values[column]) for column in roles.texts()}
             digests = [pictures.digest(values[column]) for column in roles.images]
         except DataError as error:
             found.faults[row] = str(error)
@@ -98,7 +99,7 @@ def write_data(table: Table, roles: Roles, folder: Path, without: Sequence[int],
                 pictures = {
                     column: {"bytes": content_of(values[column], folder), "path": None} for column in roles.images
                 }
-                yield {**{column: as_text(values[column]) for column in roles.texts()}, **pictures}
+                yield {**{column: cells.text(values[column]) for column in roles.texts()}, **pictures}
 
     write_rows(file, rows(), columns)
 

@@ -49,7 +49,8 @@ _ITEM = re.compile(r"(?<![\w.])([0-9]{1,2})\.\s")
 _WORD = re.compile(r"\S+")
 _NO_DIGIT = re.compile(r"[^0-9]")
 _MARKDOWN = re.compile(r"\A(?:#{1,6}\s+|>\s+)")
-_END = re.compile(r"[.!?]+[\"'”’)\]*_]*(?=\s)")
+# From its first mark alone, or a row of ten thousand would be looked through ten thousand times.
+_END = re.compile(r"(?<![.!?])[.!?]+[\"'”’)\]*_]*(?=\s)")
 # Reports whose stops have become commas: "..., No effusion is seen, Surgical clips are noted".
 _OPENED = re.compile(r",(?=\s(?:A|An|The|No|There|This|These|Those|It|Its)\s)")
 _CAPITAL = re.compile(r",(?=\s(?:[A-Z][a-z]+|[A-Z]+\s[a-z]+|A)\b)")

@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Annotated, Any, Literal, Self
 
-from hedge_tasks.errors import DataError, unknown
-from hedge_tasks.io import outside
+from pydantic import Field, model_validator
+
+from hedge_tasks.errors import DataError
+from hedge_tasks.io.outside import shown
+from hedge_tasks.io.records import Label, Record
 
 SILENT = "silent"
 """Label where the reference says nothing of what the span claims."""
 
 SEVERITIES = ("minor", "major")
-
-_KEYS = ("text", "start", "end", "label", "severity", "correction")
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +45,26 @@ class LabelledSpan:
         return fields | {key: value for key, value in more.items() if value is not None}
 
 
-def read_spans(value: object, text: str, where: str) -> tuple[LabelledSpan, ...]:
+class _Span(Record):
+    """A span as files have it; see `read_spans`."""
+
+    text: Annotated[str, Field(min_length=1)] | None = None
+    start: int | None = None
+    end: int | None = None
+    label: Label | Literal["silent"] | None = None
+    severity: Literal["minor", "major"] | None = None
+    correction: str | None = None
+
+    @model_validator(mode="after")
+    def _has_a_place(self) -> Self:
+        if self.severity is not None and self.label != 1:
+            raise DataError("severity: only what is hallucinated (label 1) has one")
+        if (self.start is None) != (self.end is None) or (self.text is None and self.start is None):
+            raise DataError("expected a text, or start and end")
+        return self
+
+
+def read_spans(value: object, text: str, where: str = "") -> tuple[LabelledSpan, ...]:
     """Check and build from parsed JSON: a list of `{"start", "end"}` or `{"text"}`, each with `"label"?: 0 | 1 |
     "silent" | null`, `"severity"?: "minor" | "major"` and `"correction"?`.
 
@@ -58,13 +78,15 @@ def read_spans(value: object, text: str, where: str) -> tuple[LabelledSpan, ...]
     Raises:
         DataError: names the place and what is wrong, such as a text that does not stand in the answer.
     """
-    if value is None:
-        return ()
-    if not isinstance(value, list):
-        raise DataError(f"{where}: expected a list of spans, got {outside.shown(value)}")
+    if not isinstance(value, (list, tuple, type(None))):
+        raise DataError(f"{where}: expected a list of spans, got {shown(value)}".removeprefix(": "))
     found: list[LabelledSpan] = []
-    for i, fields in enumerate(value):
-        found.append(_span(fields, text, found[-1].end if found else 0, f"{where}[{i}]"))
+    for i, fields in enumerate(value or ()):
+        at = f"{where}[{i}]"
+        span = _Span.read(fields, at)
+        start, end = _place(span, text, found[-1].end if found else 0, at)
+        label = span.label if isinstance(span.label, int) else None
+        found.append(LabelledSpan(start, end, label, span.label == SILENT, span.severity, span.correction))
     return tuple(found)
 
 
@@ -88,44 +110,17 @@ def joined_label(spans: Sequence[LabelledSpan]) -> LabelledSpan | None:
     return LabelledSpan(start, end, 0 if all(span.label == 0 for span in spans) else None)
 
 
-def _span(fields: object, text: str, after: int, where: str) -> LabelledSpan:
-    if not isinstance(fields, Mapping):
-        raise DataError(f"{where}: expected an object, got {outside.shown(fields)}")
-    for key in fields:
-        if key not in _KEYS:
-            raise DataError(f"{where}: {unknown('key', str(key)[:100], _KEYS)}")
-    start, end = _place(fields, text, after, where)
-    label, severity, correction = fields.get("label"), fields.get("severity"), fields.get("correction")
-    if isinstance(label, bool) or label not in (0, 1, SILENT, None):
-        expected = '0 (supported), 1 (hallucinated), "silent" or null'
-        raise DataError(f"{where}.label: expected {expected}, got {outside.shown(label)}")
-    if severity not in (None, *SEVERITIES):
-        raise DataError(f"{where}.severity: expected minor or major, got {outside.shown(severity)}")
-    if severity is not None and label != 1:
-        raise DataError(f"{where}.severity: only what is hallucinated (label 1) has one")
-    if correction is not None and not isinstance(correction, str):
-        raise DataError(f"{where}.correction: expected a text, got {outside.shown(correction)}")
-    known = int(label) if isinstance(label, (int, float)) else None
-    return LabelledSpan(start, end, known, label == SILENT, severity, correction)
-
-
-def _place(fields: Mapping[str, Any], text: str, after: int, where: str) -> tuple[int, int]:
-    quoted = fields.get("text")
-    if quoted is not None and (not isinstance(quoted, str) or not quoted.strip()):
-        raise DataError(f"{where}.text: expected a text, got {outside.shown(quoted)}")
-    if "start" not in fields and "end" not in fields:
-        if quoted is None:
-            raise DataError(f"{where}: expected a text, or start and end")
+def _place(span: _Span, text: str, after: int, where: str) -> tuple[int, int]:
+    quoted = span.text
+    if span.start is None or span.end is None:
+        assert quoted is not None
         start = found if (found := text.find(quoted, after)) >= 0 else text.find(quoted)
-        if start < 0:
-            raise DataError(f"{where}.text: {outside.shown(quoted)} does not stand in the baseline answer")
+        if start < 0 or not quoted.strip():
+            raise DataError(f"{where}.text: {shown(quoted)} does not stand in the baseline answer")
         return start, start + len(quoted)
-    first, last = fields.get("start"), fields.get("end")
-    if isinstance(first, bool) or isinstance(last, bool) or not isinstance(first, int) or not isinstance(last, int):
-        raise DataError(f"{where}: start and end must be whole numbers")
-    start, end = first, last
+    start, end = span.start, span.end
     if not 0 <= start < end <= len(text):
         raise DataError(f"{where}: {start} to {end} is no span of an answer of {len(text)} characters")
     if quoted is not None and text[start:end] != quoted:
-        raise DataError(f"{where}.text: {start} to {end} of the baseline answer is {outside.shown(text[start:end])}")
+        raise DataError(f"{where}.text: {start} to {end} of the baseline answer is {shown(text[start:end])}")
     return start, end

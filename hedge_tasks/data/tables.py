@@ -1,18 +1,24 @@
-"""A table of questions as somebody has it: CSV, JSON lines, JSON or parquet, alone or in a folder with pictures."""
+"""A table as somebody has it: CSV, TSV, JSON lines, JSON or parquet, alone or in a folder with pictures.
+
+The one reader of such files: answers, labels, weights of options, questions. What its cells say is in
+`hedge_tasks.data.cells`, which column is what in `hedge_tasks.data.columns`.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+import sys
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from itertools import islice
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from hedge_tasks.data.pictures import PICTURE_FILES
 from hedge_tasks.errors import DataError
-from hedge_tasks.io.json_lines import read_objects
-from hedge_tasks.io.outside import read_json, read_text, shown
+from hedge_tasks.io import outside
+from hedge_tasks.io.json_lines import Row, parse_objects
+from hedge_tasks.io.outside import shown
 from hedge_tasks.io.tables import parse_csv
 
 KINDS = {
@@ -25,8 +31,14 @@ KINDS = {
 }
 """Endings of the files that are read -> what they are."""
 
+STDIN = Path("-")
+"""Stands for the standard input."""
+
 _SEPARATORS = {",": "commas", ";": "semicolons", "\t": "tabs"}
 _ROWS_AT_ONCE = 64
+
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True)
@@ -89,20 +101,46 @@ def _files_of(folder: Path) -> list[Path]:
     return tables
 
 
-def _in_memory(file: Path, kind: str) -> Table:
-    read_as, rows = kind, []
+def kind_of(path: Path, default: str = "JSON lines") -> str:
+    """What a file is by its ending."""
+    return KINDS.get(path.suffix.lower(), default)
+
+
+def read_rows(path: Path, kind: str | None = None) -> list[Row]:
+    """All rows of a file, or of the standard input, each with its place (`file:line`).
+
+    Args:
+        kind: one of `KINDS`; None goes by the ending, and takes others for JSON lines.
+
+    Raises:
+        DataError: names the file, the line and what is wrong.
+    """
+    kind = kind or kind_of(path)
+    if kind == "parquet":
+        table = _parquet([path])
+        if path.stat().st_size > outside.LARGEST_TEXT:
+            raise DataError(f"{path}: larger than {outside.LARGEST_TEXT >> 30} GiB")
+        return [(f"{path}: row {i}", row) for i, row in enumerate(_read_parquet(str(path), lambda: table.rows(None)))]
+    name = "<stdin>" if path == STDIN else str(path)
+    lines = outside.raw_lines(sys.stdin.buffer, name) if path == STDIN else outside.read_raw_lines(path)
+    if kind == "JSON lines":
+        return parse_objects(lines, name)
+    data = b"".join(line for _, line in lines) if path == STDIN else None
+    text = outside.read_text(path) if data is None else outside.clean(outside.decode(data, name))
     if kind == "CSV":
-        text = read_text(file)
-        separator = _separator(text)
-        read_as = f"CSV, separated by {_SEPARATORS[separator]}"
-        rows = [row for _, row in parse_csv(text, str(file), separator)]
-    elif kind == "JSON lines":
-        rows = [row for _, row in read_objects(file)]
-    else:
-        value = read_json(file)
-        if not isinstance(value, list) or not all(isinstance(row, dict) for row in value):
-            raise DataError(f"{file}: expected a JSON list of objects, one a question, got {shown(value)}")
-        rows = value
+        return list(parse_csv(text, name, _separator(text)))
+    value = outside.parse_json(text, name)
+    if not isinstance(value, list) or not all(isinstance(row, dict) for row in value):
+        raise DataError(f"{name}: expected a JSON list of objects, one a question, got {shown(value)}")
+    return [(f"{name}: item {i}", row) for i, row in enumerate(value, start=1)]
+
+
+def _in_memory(file: Path, kind: str) -> Table:
+    rows = [row for _, row in read_rows(file, kind)]
+    read_as = kind
+    if kind == "CSV":
+        first = next(outside.read_raw_lines(file), (0, b""))[1]
+        read_as = f"CSV, separated by {_SEPARATORS[_separator(outside.decode(first, str(file)))]}"
     columns = tuple(dict.fromkeys(name for row in rows for name in row))
     if "" in columns:  # pandas writes its row numbers so
         columns = tuple(name for name in columns if name)
@@ -125,19 +163,24 @@ def _parquet(files: Sequence[Path]) -> Table:
     import pyarrow.parquet as pq
 
     name = str(files[0] if len(files) == 1 else files[0].parent)
+    opened = _read_parquet(name, lambda: [pq.ParquetFile(file) for file in files])
+    columns = tuple(column for column in opened[0].schema_arrow.names if not column.startswith("__index_level_"))
+    for file, other in zip(files, opened, strict=True):
+        if missing := set(columns) - set(other.schema_arrow.names):
+            raise DataError(f"{file}: there is no column {sorted(missing)[0]!r}, which {files[0].name} has")
+    n_rows = sum(file.metadata.num_rows for file in opened)
+    read_as = "parquet" if len(files) == 1 else f"{len(files)} parquet files"
+    return Table(name, read_as, columns, n_rows, files[0].parent, partial(_of_parquet, files, columns))
+
+
+def _read_parquet(name: str, read: Callable[[], Iterable[T]]) -> list[T]:
     try:
-        opened = [pq.ParquetFile(file) for file in files]
-        columns = tuple(column for column in opened[0].schema_arrow.names if not column.startswith("__index_level_"))
-        for file, other in zip(files, opened, strict=True):
-            if missing := set(columns) - set(other.schema_arrow.names):
-                raise DataError(f"{file}: there is no column {sorted(missing)[0]!r}, which {files[0].name} has")
-        n_rows = sum(file.metadata.num_rows for file in opened)
+        return list(read())
     except (OSError, ValueError) as error:  # pyarrow's errors are both
         if isinstance(error, DataError):
             raise
-        raise DataError(f"{name}: not readable as parquet ({str(error).splitlines()[0][:200]})") from error
-    read_as = "parquet" if len(files) == 1 else f"{len(files)} parquet files"
-    return Table(name, read_as, columns, n_rows, files[0].parent, partial(_of_parquet, files, columns))
+        reason = getattr(error, "strerror", None) or (str(error).splitlines() or [""])[0][:200]
+        raise DataError(f"{name}: not readable as parquet ({reason})") from error
 
 
 def _of_parquet(

@@ -40,6 +40,7 @@ NEEDS: Mapping[str, str] = {
     "forced_blank": "the log-probability of the baseline answer on a blank image, from a forced pass",
     "forced_reworded": "the log-probability of the baseline answer to the question in other words, from a forced pass",
     "forced_truth": "the log-probabilities of calling the baseline answer true and false, from forced passes",
+    "forced_options": "the log-probabilities of the answers that the question offers, from forced passes",
     "claims": "claims of the answer (hedge claims --keep finds them)",
     "clean_support": "clean samples that could support claims",
     "noisy_support": "noisy samples that could support claims",

@@ -15,7 +15,7 @@ import numpy.typing as npt
 
 from hedge_tasks.claims.base import ClaimEvidence
 from hedge_tasks.clustering.relations import Pair
-from hedge_tasks.data.answers import AnswerSet
+from hedge_tasks.data.answers import OPTION, AnswerSet
 
 __all__ = [
     "CONTRADICTION",
@@ -158,6 +158,7 @@ class Evidence:
             "forced_blank": "blank" in self.forced,
             "forced_reworded": "reworded" in self.forced,
             "forced_truth": {"true", "false"} <= self.forced.keys(),
+            "forced_options": sum(name.startswith(OPTION) for name in self.forced) > 1,
         }
         if self.claims is not None and self.claims.claims:
             met |= {"claims": True, "contradictions": self.claims.contradicts}

@@ -248,7 +248,7 @@ def auroc_of_pairs(pairs: Sequence[tuple[float | None, int, str | None]], **opti
     return estimate_auroc(values, labels, groups=shared_groups(groups), **options)
 
 
-def shared_groups(groups: Sequence[str | None]) -> list[Hashable] | None:
+def shared_groups(groups: Sequence[Hashable]) -> list[Hashable] | None:
     """Groups to resample by: every document has one, and some documents share one; else None."""
     named: list[Hashable] = [group for group in groups if group is not None]
     return named if len(named) == len(groups) and len(set(named)) < len(named) else None

@@ -182,9 +182,17 @@ def _policy(
         **({"weighting": found.weighting} if found.weighting else {}),
         **({"answered_as": names} if (names := _answered_as(run)) else {}),
     }
-    about = (scorer.settings(), promise, circumstances_of(run), calibration)
     at = looks(len(run.answer_sets[0].clean)) if predicts(detector, epsilon) else ()
-    return Policy(detector, chosen.threshold, *about, epsilon=epsilon if at else 0.0, looks=at)
+    return Policy(
+        detector=detector,
+        threshold=chosen.threshold,
+        clustering=dict(scorer.settings()),
+        promise=promise,
+        circumstances=circumstances_of(run),
+        calibration=calibration,
+        epsilon=epsilon if at else 0.0,
+        looks=at,
+    )
 
 
 def _answered_as(run: Run) -> list[str]:

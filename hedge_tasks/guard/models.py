@@ -32,7 +32,7 @@ def adapter_for(policy: Policy, model: str = SERVER, model_args: str = "", *, en
         ConfigError: it is another model than the policy's, or arguments make no sense.
     """
     from hedge_tasks.lmms.identity import display_name
-    from hedge_tasks.lmms.plugin import adapter_class
+    from hedge_tasks.models import adapter_class
 
     kind = adapter_class(model)
     if model == SERVER:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +12,7 @@ from hedge_tasks.detectors.scorer import Scorer
 from hedge_tasks.errors import DataError
 from hedge_tasks.io import outside
 from hedge_tasks.io.files import write_whole
+from hedge_tasks.io.records import AtLeastOne, Count, Items, Name, Objects, Pair, Record, Share
 from hedge_tasks.runs.run_files import Run
 
 FORMAT = 1
@@ -20,8 +20,7 @@ _HEADER, _DIGEST = "hedge_policy", "digest"
 _LARGEST = 1 << 20
 
 
-@dataclass(frozen=True)
-class Promise:
+class Promise(Record):
     """What holds for answers that a policy accepts.
 
     Attributes:
@@ -36,20 +35,19 @@ class Promise:
         n_hypotheses: candidates of all detectors that were tried, which was corrected for.
     """
 
-    risk: float
-    confidence: float
-    accepted: float
-    accepted_interval: tuple[float, float]
-    n: int
-    n_groups: int | None
-    n_accepted: int
-    n_wrong: int
-    p_value: float
-    n_hypotheses: int
+    risk: Share
+    confidence: Share
+    accepted: Share
+    accepted_interval: Pair[Share]
+    n: Count
+    n_groups: Count | None
+    n_accepted: Count
+    n_wrong: Count
+    p_value: Share
+    n_hypotheses: Count
 
 
-@dataclass(frozen=True)
-class Policy:
+class Policy(Record):
     """When to accept an answer.
 
     Attributes:
@@ -65,14 +63,14 @@ class Policy:
         looks: numbers of draws at which that is looked for; none without an epsilon.
     """
 
-    detector: str
+    detector: Name
     threshold: float
-    clustering: Mapping[str, Any]
+    clustering: Objects[Any]
     promise: Promise
-    circumstances: Mapping[str, Any]
-    calibration: Mapping[str, Any]
-    epsilon: float = 0.0
-    looks: tuple[int, ...] = ()
+    circumstances: Objects[Any]
+    calibration: Objects[Any]
+    epsilon: Share = 0.0
+    looks: Items[AtLeastOne] = ()
 
     def scorer(self) -> Scorer:
         """What scores answers as the calibration did.
@@ -109,7 +107,7 @@ def save_policy(policy: Policy, path: Path) -> None:
     Raises:
         DataError: it cannot be written.
     """
-    content = {_HEADER: FORMAT, **asdict(policy)}
+    content = {_HEADER: FORMAT, **policy.model_dump(mode="json")}
     write_whole(path, json.dumps({**content, _DIGEST: _digest(content)}, indent=2, ensure_ascii=False) + "\n")
 
 
@@ -126,16 +124,7 @@ def load_policy(path: Path) -> Policy:
     if digest != _digest(content):
         raise DataError(f"{path}: its digest does not fit: it is damaged, or was changed by hand")
     content.pop(_HEADER)
-    try:
-        promise = dict(content.pop("promise"))
-        promise["accepted_interval"] = tuple(promise["accepted_interval"])
-        looks = tuple(content.pop("looks"))
-        policy = Policy(promise=Promise(**promise), looks=looks, **content)
-    except (TypeError, ValueError, KeyError) as error:
-        names = ", ".join(field.name for field in fields(Policy))
-        raise DataError(f"{path}: not the fields of a policy ({names}): {error}") from None
-    outside.number(policy.threshold, f"{path}: threshold")
-    return policy
+    return Policy.read(content, str(path))
 
 
 def _digest(content: Mapping[str, Any]) -> str:

@@ -20,7 +20,7 @@ from hedge_tasks.detectors.scorer import Scorer, score_all
 from hedge_tasks.errors import ConfigError
 from hedge_tasks.guard.curtailment import COUNTING, looks, stopped_scores
 
-FORCED = frozenset({"forced_blank", "forced_truth"})
+FORCED = frozenset({"forced_blank", "forced_reworded", "forced_truth", "forced_options"})
 """What a detector may need that a guard cannot ask for."""
 
 MOST_EPSILON = 0.25

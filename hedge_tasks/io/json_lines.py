@@ -16,13 +16,16 @@ from typing import Any
 from hedge_tasks.errors import DataError
 from hedge_tasks.io.outside import clean, parse_json, read_raw_lines
 
+Row = tuple[str, Mapping[str, Any]]
+"""Place (`file:line`) and fields."""
+
 CHECKSUM = "crc32"
 """Last field of a sealed line."""
 
 _SEAL = re.compile(rb', "crc32": "([0-9a-f]{8})"\}\n?\Z')
 
 
-def read_objects(path: Path) -> list[tuple[str, Mapping[str, Any]]]:
+def read_objects(path: Path) -> list[Row]:
     """The JSON objects of a JSONL file, each with its place (`file:line`); blank lines are skipped.
 
     Raises:
@@ -31,7 +34,7 @@ def read_objects(path: Path) -> list[tuple[str, Mapping[str, Any]]]:
     return parse_objects(read_raw_lines(path), str(path))
 
 
-def parse_objects(lines: Iterable[tuple[int, bytes]], name: str) -> list[tuple[str, Mapping[str, Any]]]:
+def parse_objects(lines: Iterable[tuple[int, bytes]], name: str) -> list[Row]:
     """As `read_objects`, from lines with their numbers."""
     places = ((f"{name}:{number}", line) for number, line in lines if line.strip())
     return [(where, parse_object(line, where)) for where, line in places]

@@ -1,56 +1,92 @@
-"""Append-only records that are found again by a key: what the label store and the ledger of makings are made of."""
+"""Append-only records that are found again by a key: stores of answers, labels, replies and scores are made of these.
+
+A folder holds one file a writer, so that several processes and hosts can write to it without a lock. A line is a JSON
+object whose last field is its checksum (`hedge_tasks.io.json_lines.seal`); `key` says what it is the value of.
+"""
 
 from __future__ import annotations
 
+import errno
+import math
+import os
+import socket
 import threading
-from collections.abc import Callable, Iterable, Mapping
+import time
+import uuid
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from datetime import datetime, timezone
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Generic, Self, TypeVar
+from typing import IO, Any, Generic, Self, TypeVar
 
 from loguru import logger
 
-from hedge_tasks.errors import DataError
-from hedge_tasks.io.record_log import RecordLog
+from hedge_tasks.errors import DataError, HedgeError
+from hedge_tasks.io.json_lines import seal, unseal
+from hedge_tasks.io.outside import raw_lines
+
+SYNC_SECONDS = 1.0
+"""Between two syncs to disk at least; a model that takes longer for a batch has every batch synced."""
 
 T = TypeVar("T")
+
+ReadUpTo = tuple[int, int, int]
+"""Byte and line that a file was read up to, and which file it was (its inode)."""
+
+
+@dataclass(frozen=True)
+class Line:
+    """One line of a log: its place, and the record in it or what is wrong with it."""
+
+    file: Path
+    number: int
+    record: Mapping[str, Any] | None
+    problem: str | None = None
 
 
 class KeyedLog(Generic[T]):
     """The values in a folder, by key. Threads may share it, and other processes may write to the same folder.
 
-    Damaged lines, and lines that are no such values, are left out with one warning: what they held is asked again.
+    Damaged lines, and lines that are no such values, are left out with one warning: what they held is made again. Of
+    two values under a key the older one stands.
 
     Args:
-        folder: Where the files are; made when the first value is kept.
+        folder: Where the files are; made when the first value is kept. None keeps the values in memory only.
         kind: First part of the file names.
         contents: What the values are, for messages.
         read: The value of a record. Raises DataError where it is none.
         gives_way: Whether a value that is known gives way to another one under its key; by default none does.
+        watched: Others are writing: `refresh` takes what they have added, and a line under way is no damage.
+
+    Attributes:
+        dropped: Damaged lines.
+        conflicts: Values of a key that had another one already, which stands.
+
+    Raises:
+        DataError: A file cannot be read.
     """
 
     def __init__(
         self,
-        folder: Path,
+        folder: Path | None,
         kind: str,
         contents: str,
         read: Callable[[Mapping[str, Any]], T],
         gives_way: Callable[[T], bool] = lambda value: False,
+        *,
+        watched: bool = False,
     ) -> None:
-        self._log = RecordLog(folder, kind, contents)
-        self._gives_way = gives_way
-        self._lock = threading.Lock()
+        self.folder = folder
+        self.dropped: list[Line] = []
+        self.conflicts: list[Line] = []
+        self._kind, self._contents, self._read, self._gives_way = kind, contents, read, gives_way
         self._values: dict[str, T] = {}
-        damaged = 0
-        for line in self._log.read():
-            try:
-                if line.record is None or not isinstance(line.record.get("key"), str):
-                    raise DataError("no key")
-                self._take(line.record["key"], read(line.record))
-            except DataError:
-                damaged += 1
-        if damaged:
-            logger.warning("{}: {} damaged {} are left out and asked again", folder, damaged, contents)
+        self._lock = threading.Lock()
+        self._file: IO[bytes] | None = None
+        self._synced = -math.inf
+        self._read_up_to: dict[Path, ReadUpTo] = {}
+        self.refresh(unfinished=not watched)
 
     def __enter__(self) -> Self:
         return self
@@ -66,8 +102,47 @@ class KeyedLog(Generic[T]):
     def __len__(self) -> int:
         return len(self._values)
 
+    def __getitem__(self, key: str) -> T:
+        return self._values[key]
+
+    def __iter__(self) -> Iterator[str]:
+        """The keys."""
+        return iter(self._values)
+
     def get(self, key: str) -> T | None:
         return self._values.get(key)
+
+    def files(self) -> list[Path]:
+        """The files of all writers, oldest first: their names begin with the time."""
+        return [] if self.folder is None else log_files(self.folder, self._kind)
+
+    def refresh(self, *, unfinished: bool = False) -> int:
+        """Take what was written since.
+
+        Args:
+            unfinished: Take a last line without its end, too, instead of leaving it for the next time.
+
+        Returns:
+            The number of new lines.
+
+        Raises:
+            DataError: A file cannot be read, or is or has a line larger than the bounds of `hedge_tasks.io.outside`.
+        """
+        n_lines, dropped = 0, len(self.dropped)
+        for line in read_lines(self.files(), self._read_up_to, unfinished=unfinished):
+            n_lines += 1
+            try:
+                if line.record is None:
+                    raise DataError(str(line.problem))
+                self._take(line, line.record)
+            except DataError as error:
+                self.dropped.append(Line(line.file, line.number, None, str(error)))
+        if new := self.dropped[dropped:]:
+            logger.warning(
+                "{}: {} damaged {} are left out and made again, the first one at {}:{}: {}",
+                *(self.folder, len(new), self._contents, new[0].file.name, new[0].number, new[0].problem),
+            )
+        return n_lines
 
     def keep(self, entries: Iterable[tuple[str, T, Mapping[str, Any]]]) -> None:
         """Keep values; when this returns, the death of the process loses none of them.
@@ -76,13 +151,13 @@ class KeyedLog(Generic[T]):
             entries: key, value, and the other fields of its record.
 
         Raises:
-            HedgeError: The folder cannot be written.
+            HedgeError: The disk is full or the folder cannot be written; what was kept before stays valid.
         """
         with self._lock:
-            given = list(entries)
-            self._log.append({"key": key, **fields} for key, _, fields in given)
-            for key, value, _ in given:
-                self._take(key, value)
+            new = list(entries)
+            self._append({"key": key, **fields} for key, _, fields in new)
+            for key, value, _ in new:
+                self._set(key, value)
 
     def close(self) -> None:
         """Make everything durable.
@@ -91,9 +166,115 @@ class KeyedLog(Generic[T]):
             HedgeError: As `keep`.
         """
         with self._lock:
-            self._log.close()
+            file, self._file = self._file, None
+            if file is None:
+                return
+            try:
+                with file:
+                    self._sync(file)
+            except OSError as error:
+                raise self._failure(error) from error
 
-    def _take(self, key: str, value: T) -> None:
-        known = self._values.get(key)
-        if known is None or self._gives_way(known):
+    def _take(self, line: Line, record: Mapping[str, Any]) -> None:
+        """Take the value of a record. Raises DataError where there is none."""
+        key = record.get("key")
+        if not isinstance(key, str):
+            raise DataError(f"a record of {self._contents} without a key")
+        value = self._read(record)
+        if self._set(key, value) != value:
+            self.conflicts.append(Line(line.file, line.number, record, f"another value of {key}"))
+
+    def _set(self, key: str, value: T) -> T:
+        """The value that stands under a key now."""
+        if key not in self._values or self._gives_way(self._values[key]):
             self._values[key] = value
+        return self._values[key]
+
+    def _append(self, records: Iterable[Mapping[str, Any]]) -> None:
+        # A power cut loses at most what was appended in the second after the last sync: syncing after every batch would
+        # cost a fast model more than a percent of its time.
+        lines = b"".join(seal(record, ensure_ascii=True) for record in records)
+        if not lines or self.folder is None:
+            return
+        try:
+            if self._file is None:
+                self._file = _create(self.folder, self._kind)
+            if self._file.write(lines) != len(lines):  # an unbuffered file may take less than it is given
+                raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+            if time.monotonic() - self._synced >= SYNC_SECONDS:
+                self._sync(self._file)
+        except OSError as error:
+            # Half a line may be at the end of this file: whoever goes on nevertheless starts another one.
+            file, self._file = self._file, None
+            if file is not None:
+                file.close()
+            raise self._failure(error) from error
+
+    def _sync(self, file: IO[bytes]) -> None:
+        os.fsync(file.fileno())
+        self._synced = time.monotonic()
+
+    def _failure(self, error: OSError) -> HedgeError:
+        return HedgeError(f"cannot write {self._contents} to {self.folder}: {error}. Stored {self._contents} are kept.")
+
+
+def log_files(folder: Path, kind: str) -> list[Path]:
+    """The files of a log, oldest first."""
+    return sorted(folder.glob(f"{kind}-*.jsonl"))
+
+
+def read_lines(
+    files: Iterable[Path], read_up_to: dict[Path, ReadUpTo] | None = None, *, unfinished: bool = True
+) -> Iterator[Line]:
+    """The lines of files; a damaged line comes with its problem.
+
+    Args:
+        read_up_to: How far each file was read, brought up to date; what is before that is passed over. A file that has
+            become shorter or is another one is read from its beginning.
+        unfinished: Whether a last line without its end counts, or is left for the next time.
+
+    Raises:
+        DataError: A file cannot be read, or is or has a line larger than the bounds of `hedge_tasks.io.outside`.
+    """
+    begins = {} if read_up_to is None else read_up_to
+    for file in files:
+        at, number, inode = begins.get(file, (0, 0, None))
+        try:
+            with file.open("rb") as opened:
+                status = os.fstat(opened.fileno())
+                at, number = (at, number) if at <= status.st_size and inode == status.st_ino else (0, 0)
+                opened.seek(at)
+                for k, line in raw_lines(opened, str(file)):
+                    if unfinished or line.endswith(b"\n"):
+                        yield _line(file, number + k, line)
+                        begins[file] = (opened.tell(), number + k, status.st_ino)
+        except OSError as error:
+            raise DataError(f"cannot read {file}: {error.strerror or error}") from error
+
+
+def _line(file: Path, number: int, line: bytes) -> Line:
+    try:
+        return Line(file, number, unseal(line))
+    except DataError as error:
+        torn = "" if line.endswith(b"\n") else " (the end of an interrupted write, or of one under way)"
+        return Line(file, number, None, f"{error}{torn}")
+
+
+def _create(folder: Path, kind: str) -> IO[bytes]:
+    folder.mkdir(parents=True, exist_ok=True)
+    created = datetime.now(timezone.utc).strftime("%Y%m%dT%H%M%S%f")
+    writer = f"{created}-{socket.gethostname()}-{os.getpid()}-{uuid.uuid4().hex[:8]}"
+    file = (folder / f"{kind}-{writer}.jsonl").open("xb", buffering=0)
+    _sync_folder(folder)
+    return file
+
+
+def _sync_folder(folder: Path) -> None:
+    """Make the folder's new entry durable, which syncing the file alone does not."""
+    if os.name == "nt":
+        return  # folders cannot be opened there
+    descriptor = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)

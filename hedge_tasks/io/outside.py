@@ -100,7 +100,7 @@ def parse_json(text: str | bytes, where: str, *, constants: bool = True) -> Any:
     # Brackets in texts count here, too: it only decides whether a closer look is needed.
     if text.count("[") + text.count("{") > DEEPEST and isinstance(value, (dict, list)) and _deeper(value):
         raise _too_deep(where)
-    return _cleaned(value) if _MAYBE_UNSOUND.search(text) else value
+    return cleaned(value) if _MAYBE_UNSOUND.search(text) else value
 
 
 def decode(data: bytes, where: str) -> str:
@@ -193,8 +193,8 @@ def _no_constant(name: str) -> float:
 def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     made = dict(pairs)
     if len(made) < len(pairs):
-        names = [key for key, _ in pairs]
-        twice = next(key for i, key in enumerate(names) if key in names[:i])
+        seen: set[str] = set()
+        twice = next(key for key, _ in pairs if key in seen or seen.add(key))  # type: ignore[func-returns-value]
         raise ValueError(f"the key {shown(clean(twice))} is given twice")
     return made
 
@@ -216,14 +216,15 @@ def _deeper(value: Any) -> bool:
     return True
 
 
-def _cleaned(value: Any) -> Any:
+def cleaned(value: Any) -> Any:
+    """A JSON value with all its texts as `clean` makes them."""
     if isinstance(value, str):
         return clean(value)
     if isinstance(value, list):
-        return [_cleaned(item) for item in value]
+        return [cleaned(item) for item in value]
     if isinstance(value, dict):
         # Two keys may become one by that; the later one counts then, as in any JSON reader.
-        return {clean(key): _cleaned(item) for key, item in value.items()}
+        return {clean(key): cleaned(item) for key, item in value.items()}
     return value
 
 

@@ -18,7 +18,7 @@ from hedge_tasks.leaderboard.entry import Entry, documents_part
 from hedge_tasks.leaderboard.ranking import Place, places
 from hedge_tasks.leaderboard.recomputation import Part
 from hedge_tasks.leaderboard.suite import measured_of, metrics_of
-from hedge_tasks.measures.suite import SuiteMetric
+from hedge_tasks.measures.measure import OfSums
 from hedge_tasks.numbers import Number
 from hedge_tasks.report.texts import clean
 from hedge_tasks.statistics import ratio
@@ -82,7 +82,7 @@ class Cell:
     """
 
     entry: Entry
-    estimate: Number | Number
+    estimate: Number
     draws: int | None
     checked: Sequence[tuple[str, Part]]
     place: Place | None = None
@@ -142,9 +142,9 @@ def suite_measures(entries: Sequence[Entry]) -> Iterator[Measure]:
         yield Measure("suite", title, higher, name, bounds=metric.bounds if metric else (0.0, 1.0))
 
 
-def suite_titles(contents: Sequence[Mapping[str, Any]]) -> dict[str, tuple[str, bool, SuiteMetric | None]]:
+def suite_titles(contents: Sequence[Mapping[str, Any]]) -> dict[str, tuple[str, bool, OfSums | None]]:
     """The suite's own numbers that any submission has: title, whether higher is better, the metric if installed."""
-    found: dict[str, tuple[str, bool, SuiteMetric | None]] = {}
+    found: dict[str, tuple[str, bool, OfSums | None]] = {}
     for content in contents:
         ours = {metric.name: metric for metric in metrics_of(content)}
         for name, told in content["suite"].items():

@@ -13,8 +13,8 @@ from dataclasses import dataclass, field
 from itertools import islice
 from typing import Any
 
-from hedge_tasks.adjudication.label_store import LabelStore
 from hedge_tasks.adjudication.reply_judge import reads_replies
+from hedge_tasks.asking.log import Kept, ReplyLog
 from hedge_tasks.data.answers import Answer, AnswerSet
 from hedge_tasks.leaderboard.claims import of_run as claims_of_run
 from hedge_tasks.leaderboard.submission import digest_of, document_record
@@ -89,7 +89,7 @@ def prove_store(run: Run, store: AnswerStore) -> Link:
     return Link("answer store", found, facts)
 
 
-def prove_labels(submission: Mapping[str, Any], store: LabelStore) -> Link:
+def prove_labels(submission: Mapping[str, Any], store: ReplyLog) -> Link:
     """That the labels of a model judge are those of a label store."""
     found = tuple(islice(_label_faults(submission, store), _MOST))
     keyed = sum(bool(document["judged"]["keys"]) for document in submission["documents"])
@@ -201,7 +201,7 @@ def _numbers(answer: Answer) -> tuple[float | None, int | None]:
     return answer.mean_logprob, answer.n_tokens
 
 
-def _label_faults(submission: Mapping[str, Any], store: LabelStore) -> Iterator[str]:
+def _label_faults(submission: Mapping[str, Any], store: ReplyLog) -> Iterator[str]:
     for i, document in enumerate(submission["documents"]):
         keys = document["judged"]["keys"]
         kept = [store.get(key) for key in keys]
@@ -209,5 +209,11 @@ def _label_faults(submission: Mapping[str, Any], store: LabelStore) -> Iterator[
             yield f"documents[{i}].label: no key of a label store"
         elif None in kept:
             yield f"documents[{i}].label: the label store has no such key"
-        elif len(kept) == 1 and kept[0] is not None and kept[0].label != document["label"]:
-            yield f"documents[{i}].label: stated {document['label']}, the label store says {kept[0].label}"
+        elif len(kept) == 1 and kept[0] is not None and (label := _label_of(kept[0])) != document["label"]:
+            yield f"documents[{i}].label: stated {document['label']}, the label store says {label}"
+
+
+def _label_of(kept: Kept) -> Any:
+    """The label that a judge read from a kept reply; None of one that it could not read."""
+    verdict = kept.about.get("verdict")
+    return verdict.get("label") if isinstance(verdict, Mapping) else None

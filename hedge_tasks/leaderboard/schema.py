@@ -1,39 +1,305 @@
-"""The JSON Schema of submissions, and a check against it."""
+"""The records of a submission: what a file must look like before anything in it is looked at, and its JSON Schema."""
 
 from __future__ import annotations
 
-import json
-from collections.abc import Callable
-from functools import cache
-from importlib import resources
-from typing import Any
+from typing import Annotated, Any, Literal
+
+from pydantic import Field, Strict, ValidationError
+
+from hedge_tasks.io.records import Count, Items, Label, Objects, Pair, Record, Share, fault, json_schema
 
 _LONGEST = 300
 
+ShortText = Annotated[str, Field(max_length=500)]
+Title = Annotated[str, Field(min_length=1, max_length=100)]
+LongText = Annotated[str, Field(max_length=20_000)]
+Digest = Annotated[str, Field(pattern=r"^[0-9a-f]{16}$")]
+Sha256 = Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
+NamedSha256 = Annotated[str, Field(pattern=r"^sha256:[0-9a-f]{64}$")]
+Detector = Annotated[str, Field(pattern=r"^[a-z][a-z0-9_]{0,80}$")]
+Metric = Annotated[str, Field(pattern=r"^[A-Za-z][A-Za-z0-9_]{0,80}$")]
+Finish = Literal["stop", "length", "filtered"]
+Plain = bool | int | float | ShortText | None
+LogProbability = Annotated[float, Field(le=0)] | Literal["-inf"] | None
+NotThere: Any = Field(default=None)
+"""Of a key that may be left out, and is not null."""
 
-@cache
+
+class Entry(Record):
+    name: Annotated[str, Field(min_length=1, max_length=200)]
+    task: Annotated[str, Field(min_length=1, max_length=200)]
+    model: ShortText
+    created: Annotated[str, Field(max_length=40)]
+    url: Annotated[str, Field(pattern=r"^https://[^\s\"'<>]+$", max_length=500)] = NotThere
+    weights: Annotated[Literal["open", "closed"], Field(description="Whether anybody can have the weights.")] = NotThere
+    parameters: Annotated[float, Field(gt=0, le=100_000, description="Of the model, in billions.")] = NotThere
+    note: Annotated[str, Field(max_length=2000)] = NotThere
+
+
+class RunOf(Record):
+    """SHA-256 that the closing line of the run file states; null for a run that was none."""
+
+    sha256: Sha256 | None
+
+
+class Labels(Record):
+    """Settings of the judge; and a digest of the label store's keys with the labels, sorted, null without a store."""
+
+    judge: Objects[Any] | list[Any] | None
+    store: NamedSha256 | None
+
+
+class HealthFinding(Record):
+    text: Annotated[str, Field(max_length=2000)]
+    unreliable: bool
+
+
+class HealthOf(Record):
+    """What `hedge health` says of the run; a run that is unreliable is not ranked."""
+
+    unreliable: Annotated[str, Field(max_length=2000)] | None
+    findings: Items[HealthFinding]
+
+
+class Summary(Record):
+    documents: Annotated[int, Field(ge=1)]
+    labelled: Count
+    hallucinated: Count
+    hallucination_rate: Share | None
+    n_clean: Count
+    n_noisy: Count
+
+
+class SuiteNumber(Record):
+    title: Title
+    higher_is_better: bool
+    value: float | None
+    stderr: float | None
+    low: float | None
+    high: float | None
+    n: Count
+    n_groups: Count
+    reason: ShortText | None
+
+
+class Auroc(Record):
+    """ROC-AUC with its standard error and 95 % interval (DeLong; by group where documents share one), six decimals."""
+
+    auroc: Share | None
+    stderr: float | None
+    low: Share | None
+    high: Share | None
+    n: Count
+    n_positive: Count
+    reason: ShortText | None
+
+
+class PricedDetector(Record):
+    """What a detector is called, and how many answers a question it costs besides the baseline answer."""
+
+    title: Title
+    draws: Count
+
+
+class ClusteringOf(Record):
+    settings: Objects[Any]
+    alpha: float
+    choice_errors: Annotated[
+        Objects[Share],
+        Field(description="By detector: what the choice of the clustering's threshold adds to the standard error."),
+    ]
+    detectors: Annotated[dict[Detector, PricedDetector], Field(min_length=1)]
+    aggregates: Objects[Auroc]
+
+
+class ClaimLabels(Record):
+    silent: Literal["unlabelled", "hallucinated"]
+    errors: Literal["all", "major", "minor", "major-against-rest"]
+    by: ShortText
+
+
+class ClaimDetector(PricedDetector):
+    blind: bool
+
+
+class Pooled(Record):
+    value: Share | None
+    stderr: float | None
+    low: Share | None
+    high: Share | None
+    n: Count
+    n_positive: Count
+    reason: ShortText | None
+
+
+class Within(Record):
+    value: Share | None
+    stderr: float | None
+    low: Share | None
+    high: Share | None
+    n_pairs: Count
+    reason: ShortText | None
+
+
+class ClaimAurocs(Record):
+    pooled: Pooled
+    within: Within
+
+
+class ClaimsOf(Record):
+    """Which claims of long answers are hallucinated: detectors of claims, and ROC-AUCs over all claims and within the
+    answer; six decimals."""
+
+    settings: Annotated[Objects[Any], Field(description="Of the decomposition and of who gave the support.")]
+    contradicts: Annotated[bool, Field(description="Whether the support tells contradiction from silence.")]
+    labels: ClaimLabels
+    detectors: dict[Detector, ClaimDetector]
+    aggregates: Objects[ClaimAurocs]
+
+
+class Matrix(Record):
+    """Numbers in base64, little-endian, with their shape."""
+
+    shape: Annotated[tuple[Count, Count, Count], Strict(False)]
+    type: Literal["<f4", "<f8"]
+    data: str
+
+
+class Digests(Record):
+    """First 16 hexadecimal digits of SHA-256 of question, reference and pictures, as in the task's manifest."""
+
+    question: Digest | None
+    reference: Digest | None
+    pictures: Digest | None
+
+
+class Judged(Record):
+    """Who judged, with the version; the kind of hallucination; and the keys of label stores."""
+
+    judge: ShortText | None
+    category: ShortText | None
+    keys: Items[Sha256]
+
+
+class ClaimsOfDocument(Record):
+    """The claims of the baseline answer: their characters, their labels, and their support (contradiction, neutral,
+    entailment) by each draw."""
+
+    spans: Items[Pair[Count]]
+    labels: Items[Label | None]
+    clean: Matrix
+    noisy: Matrix
+    elsewhere: Matrix = NotThere
+    scores: Objects[Items[float | None]]
+    texts: Items[LongText] = NotThere
+
+
+class DrawnFrom(Record):
+    """Definition, document and SHA-256 of all draws in the answer store."""
+
+    definition: Annotated[str, Field(max_length=100)]
+    document: Annotated[str, Field(max_length=200)]
+    sha256: Sha256
+
+
+class Clustered(Record):
+    clusters: Annotated[Items[Count], Field(min_length=1)]
+    scores: Objects[float | None]
+    held_out: Annotated[
+        bool, Field(description="The clustering's threshold was tuned on this document, so no aggregate counts it.")
+    ] = NotThere
+
+
+class FollowUp(Record):
+    """What was asked in the light of the baseline answer, with the first reply."""
+
+    id: ShortText
+    question: str | None
+    reply: str
+    finish: Finish | None
+
+
+class Texts(Record):
+    """Where their licence allows it, or the submitter asked for it."""
+
+    question: str | None = None
+    reference: str | None = None
+    answers: Items[str]
+    reply: Annotated[
+        LongText, Field(description="Of judges that read replies: what the model wrote, before it was read.")
+    ] = NotThere
+    follow_ups: Items[FollowUp] = NotThere
+    finish: Items[Finish | None] = NotThere
+
+
+class Document(Record):
+    id: Annotated[str, Field(min_length=1, max_length=500)]
+    label: Label | None
+    group: ShortText | None
+    question_type: ShortText | None
+    digests: Digests
+    judged: Judged
+    suite: Annotated[
+        Objects[Objects[Plain | Objects[Plain]]],
+        Field(description="By metric of the suite: what its number is made of, no texts."),
+    ] = NotThere
+    claims: ClaimsOfDocument = NotThere
+    drawn: DrawnFrom = NotThere
+    n_clean: Count
+    logprobs: Annotated[
+        Items[LogProbability],
+        Field(
+            min_length=1,
+            description="Mean token log-probability of each answer in nats, at most 0: baseline, clean, noisy. null: "
+            'unknown; "-inf": impossible.',
+        ),
+    ]
+    n_tokens: Annotated[
+        Items[Count | None], Field(min_length=1, description="Tokens of each answer, in the same order.")
+    ] = NotThere
+    clusterings: Objects[Clustered]
+    texts: Texts = NotThere
+
+
+class Submission(Record):
+    """One run of one task: aggregates, and per document the label, the cluster ids, the log-probabilities and the
+    scores that they follow from; with the texts where their licence allows it. Written by `hedge leaderboard submit`,
+    checked by `hedge leaderboard validate`."""
+
+    hedge_submission: Literal[2]
+    digest: Annotated[
+        NamedSha256,
+        Field(description="SHA-256 of everything else as JSON with sorted keys, no blanks, non-ASCII escaped."),
+    ]
+    entry: Entry
+    versions: Objects[Annotated[str, Field(max_length=200)]]
+    run: RunOf
+    settings: Objects[Any]
+    labels: Labels
+    health: HealthOf
+    summary: Summary
+    suite: Annotated[
+        dict[Metric, SuiteNumber],
+        Field(
+            description="The suite's own numbers (F1, MediHall Score, Hal-D ...), by name of their row in lmms-eval's "
+            "table; six decimals."
+        ),
+    ]
+    clusterings: Annotated[Objects[ClusteringOf], Field(min_length=1)]
+    claims: ClaimsOf = NotThere
+    documents: Annotated[Items[Document], Field(min_length=1)]
+
+
 def submission_schema() -> dict[str, Any]:
-    """The schema of submissions, as published in `submission.schema.json`."""
-    text = (resources.files("hedge_tasks.leaderboard") / "submission.schema.json").read_text("utf-8")
-    schema: dict[str, Any] = json.loads(text)
-    return schema
+    """The JSON Schema of submissions."""
+    return {**json_schema(Submission), "title": "hedge-tasks leaderboard submission"}
 
 
 def schema_fault(value: Any) -> str | None:
     """The first thing that is wrong with a submission, with its place such as `documents[3].label`; None if valid."""
-    from fastjsonschema import JsonSchemaValueException
-
     try:
-        _validator()(value)
-    except JsonSchemaValueException as error:
+        Submission.model_validate(value)
+    except ValidationError as error:
         # Names and values in it are the submitter's.
-        return "".join(c if c.isprintable() else "\ufffd" for c in error.message.removeprefix("data.")[:_LONGEST])
+        return "".join(c if c.isprintable() else "\ufffd" for c in fault(Submission, error)[:_LONGEST])
     return None
-
-
-@cache
-def _validator() -> Callable[[Any], Any]:
-    import fastjsonschema
-
-    compiled: Callable[[Any], Any] = fastjsonschema.compile(submission_schema())
-    return compiled

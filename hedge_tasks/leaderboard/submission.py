@@ -22,6 +22,7 @@ from hedge_tasks.detectors.scorer import Scorer
 from hedge_tasks.errors import ConfigError, DataError
 from hedge_tasks.io import options
 from hedge_tasks.io.files import write_whole
+from hedge_tasks.io.outside import cleaned
 from hedge_tasks.leaderboard.claims import of_run as claims_of_run
 from hedge_tasks.leaderboard.suite import of_run
 from hedge_tasks.runs.health import Health, health_of
@@ -39,7 +40,12 @@ LICENCE = "texts"
 
 _DISTRIBUTIONS = ("lmms-eval", "torch", "transformers", "sentence-transformers", "numpy", "scipy", "scikit-learn")
 _READ_TEXTS = frozenset({"lexical", "degree_jaccard", "eccentricity_jaccard", "eigv_jaccard"})
-_OF_TEXTS = frozenset({"relations", "cosines", "question", "forced_blank", "forced_reworded", "forced_truth", "claims"})
+_OF_TEXTS = frozenset(
+    {
+        *("relations", "cosines", "question", "claims"),
+        *("forced_blank", "forced_reworded", "forced_truth", "forced_options"),
+    }
+)
 _OURS = "hedge_tasks."
 
 
@@ -115,6 +121,7 @@ def make_submission(
     content["clusterings"] = {key: _clustering(scorer, scores[key]) for key, scorer in used.items()}
     for key, of in content["clusterings"].items():
         of["aggregates"] = aggregates_of(stored_scores(content, key))
+    content = cleaned(content)  # as whoever reads the file has it
     submission = {**content, "digest": digest_of(content)}
     if found := schema_fault(submission):
         raise ConfigError(f"cannot submit {run.title}: {found}")

@@ -2,7 +2,7 @@
 
 A record holds what the row of the table is made of (a verdict and the truth, two counts), no texts. Values and
 intervals are computed again from the records, always; a record is compared with the label, the reference, the group and
-the texts of its document, as far as the suite's metric can (`SuiteMetric.fault`).
+the texts of its document, as far as the measure can (`Measure.fault`).
 """
 
 from __future__ import annotations
@@ -14,7 +14,8 @@ from typing import Any
 
 from hedge_tasks.errors import DataError
 from hedge_tasks.leaderboard.recomputation import Part
-from hedge_tasks.measures.suite import Document, SuiteMetric, document_of, documents_of, estimate, suite_of
+from hedge_tasks.measures.measure import OfSums
+from hedge_tasks.measures.of_run import Document, document_of, documents_of, estimate_of, sums_of
 from hedge_tasks.numbers import Number
 from hedge_tasks.runs.run_files import Run
 
@@ -42,19 +43,19 @@ def of_run(run: Run) -> OfRun:
     """The suite's own numbers of a run, and what they are made of."""
     numbers: dict[str, Mapping[str, Any]] = {}
     records: dict[str, dict[str, Any]] = {answers.id: {} for answers in run.answer_sets}
-    for metric in suite_of(run.settings):
+    for metric in sums_of(run.settings):
         try:
             documents = documents_of(run, metric)
         except DataError as error:
-            numbers[metric.name] = stated(metric, Number(None, n=0, n_groups=0, reason=str(error)[:500]))
+            numbers[metric.name] = stated(metric, Number.undefined(str(error)[:500]))
             continue
         for document in documents:
             records[document.id][metric.name] = dict(document.record)
-        numbers[metric.name] = stated(metric, estimate(metric, documents))
+        numbers[metric.name] = stated(metric, estimate_of(metric, documents))
     return OfRun(numbers, records)
 
 
-def stated(metric: SuiteMetric, found: Number) -> dict[str, Any]:
+def stated(metric: OfSums, found: Number) -> dict[str, Any]:
     """A number as a submission has it."""
     low, high = found.interval or (None, None)
     numbers = dict(zip(_NUMBERS, (found.value, found.stderr, low, high), strict=True))
@@ -79,7 +80,7 @@ def check_suite(submission: Mapping[str, Any], labels: Part) -> tuple[dict[str, 
     Returns:
         Whether each number is verified, and what is wrong.
     """
-    known = {metric.name: metric for metric in suite_of(submission["settings"])}
+    known = {metric.name: metric for metric in sums_of(submission["settings"])}
     parts: dict[str, Part] = {}
     wrong: list[str] = []
     for name in submission["suite"]:
@@ -94,25 +95,25 @@ def check_suite(submission: Mapping[str, Any], labels: Part) -> tuple[dict[str, 
     return parts, wrong[:_MOST]
 
 
-def documents_in(submission: Mapping[str, Any], metric: SuiteMetric) -> list[Document]:
+def documents_in(submission: Mapping[str, Any], metric: OfSums) -> list[Document]:
     """The documents of a submission as a metric sees them; none where it has no records of it."""
     return [
-        document_of(metric, document["id"], document["group"], document["suite"][metric.name])
+        document_of(document["id"], document["group"], document["suite"][metric.name])
         for document in submission["documents"]
         if metric.name in document.get("suite", {})
     ]
 
 
-def metrics_of(submission: Mapping[str, Any]) -> list[SuiteMetric]:
+def metrics_of(submission: Mapping[str, Any]) -> list[OfSums]:
     """Those of the submission's own numbers that are installed here."""
-    return [metric for metric in suite_of(submission["settings"]) if metric.name in submission["suite"]]
+    return [metric for metric in sums_of(submission["settings"]) if metric.name in submission["suite"]]
 
 
-def _part(submission: Mapping[str, Any], metric: SuiteMetric, labels: Part) -> tuple[Part, list[str]]:
+def _part(submission: Mapping[str, Any], metric: OfSums, labels: Part) -> tuple[Part, list[str]]:
     """Whether the number is verified, and the records that are others where the texts are read again."""
     if submission["suite"][metric.name]["value"] is None:
         return Part(False, "no number is claimed"), []
-    if metric.again is not None and all("texts" in document for document in submission["documents"]):
+    if all("texts" in document for document in submission["documents"]):
         told, faults = _again(submission, metric)
         if told or faults:
             return Part(told and not faults, "computed again from the texts"), faults
@@ -122,9 +123,8 @@ def _part(submission: Mapping[str, Any], metric: SuiteMetric, labels: Part) -> t
     return Part(False, f"{reason} ({labels.reason})" if metric.follows_label else reason), []
 
 
-def _again(submission: Mapping[str, Any], metric: SuiteMetric) -> tuple[bool, list[str]]:
+def _again(submission: Mapping[str, Any], metric: OfSums) -> tuple[bool, list[str]]:
     """Whether the texts of all documents tell the record, and where it is another."""
-    assert metric.again is not None
     judge = submission["labels"]["judge"]
     told, faults = True, []
     for i, document in enumerate(submission["documents"]):
@@ -152,7 +152,7 @@ def _same(ours: Mapping[str, Any], theirs: Mapping[str, Any]) -> bool:
     return ours.keys() == theirs.keys() and all(equal(ours[key], theirs[key]) for key in ours)
 
 
-def _faults(submission: Mapping[str, Any], metric: SuiteMetric) -> Iterator[str]:
+def _faults(submission: Mapping[str, Any], metric: OfSums) -> Iterator[str]:
     documents, told = submission["documents"], submission["suite"][metric.name]
     has = sum(metric.name in document.get("suite", {}) for document in documents)
     if not has and told["value"] is None:
@@ -162,7 +162,7 @@ def _faults(submission: Mapping[str, Any], metric: SuiteMetric) -> Iterator[str]
         return
     try:
         yield from _record_faults(documents, metric)
-        ours = stated(metric, estimate(metric, documents_in(submission, metric)))
+        ours = stated(metric, estimate_of(metric, documents_in(submission, metric)))
     except Exception as error:  # of a suite's code, given a stranger's records
         yield f"documents[].suite.{metric.name}: no records of this metric ({type(error).__name__})"
         return
@@ -173,9 +173,9 @@ def _faults(submission: Mapping[str, Any], metric: SuiteMetric) -> Iterator[str]
             yield f"suite.{metric.name}.{key}: stated {theirs}, computed {value}"
 
 
-def _record_faults(documents: Sequence[Mapping[str, Any]], metric: SuiteMetric) -> Iterator[str]:
+def _record_faults(documents: Sequence[Mapping[str, Any]], metric: OfSums) -> Iterator[str]:
     for i, document in enumerate(documents):
-        fault = metric.fault and metric.fault(document["suite"][metric.name], document)
+        fault = metric.fault(document["suite"][metric.name], document)
         if fault:
             yield f"documents[{i}].suite.{metric.name}: {fault[:200]}"
 

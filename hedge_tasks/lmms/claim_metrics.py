@@ -7,7 +7,8 @@ a role in them. The numbers, standard errors and intervals are those of `hedge c
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -15,7 +16,6 @@ import numpy as np
 from hedge_tasks.claims.base import ClaimNumbers
 from hedge_tasks.detectors import registry
 from hedge_tasks.detectors.pipeline import Scores
-from hedge_tasks.lmms.metrics import NOT_AVAILABLE, Metric, Record
 from hedge_tasks.measures.claim_numbers import (
     TEXT,
     FloatArray,
@@ -26,6 +26,7 @@ from hedge_tasks.measures.claim_numbers import (
     together,
     within,
 )
+from hedge_tasks.measures.measure import Measure, Record, by_name
 from hedge_tasks.numbers import Number
 from hedge_tasks.statistics import StratifiedAuroc
 
@@ -34,19 +35,18 @@ _PREFIX = "claim_"
 _NO_CLAIMS = "the task does not say how claims are found: hedge.claims, such as {unit: sentence, support: nli}"
 
 
-class ClaimAuroc:
+@dataclass(frozen=True, eq=False, kw_only=True)
+class ClaimAuroc(Measure):
     """ROC-AUC of a detector of claims against the claims' labels.
 
-    Args:
+    Attributes:
         detector: its name.
         inside: whether only claims of one answer are compared.
     """
 
-    higher_is_better = True
-
-    def __init__(self, detector: str, *, inside: bool = False) -> None:
-        self.detector, self.inside = detector, inside
-        self.__name__ = row_name(detector, inside=inside)
+    detector: str
+    inside: bool = False
+    unit: str = "claim"
 
     @property
     def detectors(self) -> tuple[str, ...]:
@@ -68,19 +68,12 @@ class ClaimAuroc:
         about = {"group": numbers.group, "labels": list(numbers.labels), "unlabelled": numbers.unlabelled}
         return {**about, "scores": told, "left_out": left_out}
 
-    def __call__(self, records: Sequence[Record]) -> float | str:
-        found = self._estimate(records)
-        return f"undefined: {found}" if isinstance(found, str) else found
-
-    def stderr(self, records: Sequence[Record]) -> float | str:
-        found = self._measure(records)
-        return NOT_AVAILABLE if isinstance(found, str) or found.stderr is None else found.stderr
-
-    def _estimate(self, records: Sequence[Record]) -> float | str:
-        found = self._measure(records)
-        if isinstance(found, str):
-            return found
-        return _of_claims(found.reason) if found.value is None else found.value
+    def estimate(self, records: Sequence[Record], groups: Sequence[Hashable] | None = None) -> Number:
+        number = self._measure(records)
+        if isinstance(number, str):
+            return Number.undefined(number, unit=self.unit)
+        reason = number.reason if number.defined else _of_claims(number.reason)
+        return replace(number, unit=self.unit, reason=reason)
 
     def _measure(self, records: Sequence[Record]) -> Number | StratifiedAuroc | str:
         """The number, or why there is none."""
@@ -102,16 +95,14 @@ class ClaimAuroc:
         return within(values, data) if self.inside else pooled(values, data)
 
 
+@dataclass(frozen=True, eq=False, kw_only=True)
 class BlindClaimAuroc(ClaimAuroc):
     """That of the best blind baseline, each turned the way in which it is better: what detectors have to beat.
 
     Best by the labels that it is measured on, as `hedge claims` has it.
     """
 
-    of_samples = True
-
-    def __init__(self, *, inside: bool = False) -> None:
-        super().__init__(f"{_PREFIX}blind", inside=inside)
+    of_samples: bool = True
 
     @property
     def detectors(self) -> tuple[str, ...]:
@@ -141,18 +132,15 @@ def row_name(detector: str, *, inside: bool = False) -> str:
     return f"{detector.removeprefix(_PREFIX)}_claim_auroc" + ("_within" if inside else "")
 
 
-def claim_metrics() -> dict[str, Metric]:
-    """Two rows for every detector of claims, and for the best blind baseline."""
+def claim_measures() -> dict[str, Measure]:
+    """Return two measures for every detector of claims, and for the best blind baseline."""
     rows: list[ClaimAuroc] = []
     for inside in (False, True):
-        rows += [ClaimAuroc(name, inside=inside) for name in registry.names("claim")]
-        rows.append(BlindClaimAuroc(inside=inside))
-    return {row.__name__: row for row in rows}
-
-
-def asks_for_claims(metric: Any) -> bool:
-    """Whether a row is about claims."""
-    return bool(getattr(metric, "claim_detectors", ()))
+        for name in registry.names("claim"):
+            rows.append(ClaimAuroc(name=row_name(name, inside=inside), detector=name, inside=inside))
+        blind = f"{_PREFIX}blind"
+        rows.append(BlindClaimAuroc(name=row_name(blind, inside=inside), detector=blind, inside=inside))
+    return by_name(rows)
 
 
 def _numbers(record: Record) -> ClaimNumbers:

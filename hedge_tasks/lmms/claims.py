@@ -17,6 +17,7 @@ from loguru import logger
 
 from hedge_tasks.adjudication import Case, Judge, check_judge, keep_labels
 from hedge_tasks.adjudication.config import judge_from
+from hedge_tasks.asking.account import asked
 from hedge_tasks.claims import build_decomposition, build_entailment
 from hedge_tasks.claims.base import ClaimEvidence, ClaimNumbers
 from hedge_tasks.claims.decomposition import Decomposed, Decomposition, decompose
@@ -152,6 +153,10 @@ class TaskClaims:
         """What decides the numbers."""
         judge = None if self.judge is None else self.judge.settings()
         return {"asked": self.asked, "labels": {"judge": judge, "silent": self.silent, "errors": self.errors}}
+
+    def cost(self) -> dict[str, Any]:
+        """What claims, support and labels have asked in this process, for the record of the run."""
+        return asked(self.unit, self.engine, self.judge)[0]
 
     def judged(
         self, answer_sets: Sequence[AnswerSet], cases: Mapping[str, Case], labels: Any

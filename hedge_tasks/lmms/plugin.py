@@ -9,27 +9,17 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable
-from importlib import import_module
 from importlib.metadata import version
 from typing import Any
 
 from loguru import logger
 
-from hedge_tasks.errors import unknown
 from hedge_tasks.evaluation import included_file, task_folders
 from hedge_tasks.lmms.next_step import under_table
+from hedge_tasks.models import MODELS
 
 TESTED = "0.7."
 """Releases of lmms-eval whose internals the tests have seen."""
-
-MODELS = {
-    "hedge_hf": "hedge_tasks.models.hedge_hf.HedgeHF",
-    "hedge_openai": "hedge_tasks.models.hedge_openai.HedgeOpenAI",
-    "hedge_scripted": "hedge_tasks.models.hedge_scripted.HedgeScripted",
-    "hedge_tiny": "hedge_tasks.models.hedge_tiny.HedgeTiny",
-    "hedge_vllm": "hedge_tasks.models.hedge_vllm.HedgeVLLM",
-}
-"""Our adapters: name for `--model` -> class."""
 
 
 def entry_point() -> list[Any]:
@@ -38,18 +28,6 @@ def entry_point() -> list[Any]:
     from lmms_eval.models.registry_v2 import ModelManifest
 
     return [ModelManifest(model_id=name, chat_class_path=path) for name, path in MODELS.items()]
-
-
-def adapter_class(name: str) -> Any:
-    """One of our adapters by its name.
-
-    Raises:
-        ConfigError: there is none; names the nearest one.
-    """
-    if name not in MODELS:
-        raise unknown("adapter", name, MODELS)
-    module, _, attribute = MODELS[name].rpartition(".")
-    return getattr(import_module(module), attribute)
 
 
 def install() -> list[str]:

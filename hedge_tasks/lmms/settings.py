@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, fields
-from typing import Any
+from typing import Annotated, Any
+
+from pydantic import AfterValidator, BeforeValidator, Field
 
 from hedge_tasks.data.pictures import picture_of
-from hedge_tasks.errors import ConfigError, DataError, unknown
+from hedge_tasks.errors import ConfigError, DataError
+from hedge_tasks.io.records import Items, Name, Objects, Settings
 from hedge_tasks.runs.protocols import asked_protocol, protocol_of
 
 _STOCK_KEYS = {
@@ -41,8 +43,18 @@ def refuse_stock_keys(config: Mapping[str, Any]) -> None:
             )
 
 
-@dataclass(frozen=True)
-class DocumentSettings:
+def _known_protocol(name: str | None) -> str | None:
+    protocol_of(name)
+    return name
+
+
+JudgeSettings = Annotated[
+    Objects[Any] | list[str | Objects[Any]],
+    BeforeValidator(lambda value: {"name": value} if isinstance(value, str) else value),
+]
+
+
+class DocumentSettings(Settings):
     """The key `hedge:` of a task's YAML: which column is what, how it is asked and who judges.
 
     Attributes:
@@ -65,21 +77,21 @@ class DocumentSettings:
             `hedge_tasks.lmms.claims`. None asks nothing.
     """
 
-    prompt: str
+    prompt: Name
     question: str = "question"
     answer: str = "answer"
-    images: tuple[str, ...] = ("image",)
+    images: Items[str] = ("image",)
     id: str | None = None
     group: str | None = None
     question_type: str | None = None
-    judge: Mapping[str, Any] = field(default_factory=lambda: {"name": "rule"})
+    judge: JudgeSettings = Field(default_factory=lambda: {"name": "rule"})
     revision: str | None = None
     context: str | None = None
     distractor: str | None = None
     description: str | None = None
     evaluation: str | None = None
-    protocol: str | None = None
-    claims: Mapping[str, Any] | None = None
+    protocol: Annotated[str | None, AfterValidator(_known_protocol)] = None
+    claims: Objects[Any] | None = None
 
     @classmethod
     def of_task(cls, config: Mapping[str, Any]) -> DocumentSettings:
@@ -91,28 +103,11 @@ class DocumentSettings:
         Raises:
             ConfigError: a setting is unknown (names the nearest one) or makes no sense.
         """
-        base, changes = config.get("hedge"), config.get("hedge_overrides", {})
-        if not isinstance(changes, Mapping):
-            raise ConfigError(f"{config['task']}: expected a mapping under 'hedge_overrides', got {changes!r}")
-        return cls.from_config({**base, **changes} if isinstance(base, Mapping) else base, config["task"])
-
-    @classmethod
-    def from_config(cls, config: object, task: str) -> DocumentSettings:
-        if not isinstance(config, Mapping):
-            raise ConfigError(f"{task}: the YAML needs a mapping under 'hedge'")
-        names = {f.name for f in fields(cls)}
-        for key in config:
-            if key not in names:
-                raise unknown(f"setting of {task} under 'hedge'", key, names)
-        if "prompt" not in config:
-            raise ConfigError(f"{task}: 'hedge.prompt' is missing")
-        settings = dict(config)
-        if isinstance(settings.get("judge"), str):
-            settings["judge"] = {"name": settings["judge"]}
-        settings["protocol"] = asked_protocol(settings.get("protocol"))
-        protocol_of(settings["protocol"])  # a wrong name fails here
-        settings["images"] = tuple(settings.get("images", cls.images))
-        return cls(**settings)
+        base, changes, task = config.get("hedge"), config.get("hedge_overrides", {}), config["task"]
+        if not isinstance(base, Mapping) or not isinstance(changes, Mapping):
+            raise ConfigError(f"{task}: the YAML needs mappings under 'hedge' and 'hedge_overrides'")
+        told = {**base, **changes}
+        return cls.read({**told, "protocol": asked_protocol(told.get("protocol"))}, f"{task}: hedge")
 
     def columns(self) -> set[str]:
         return {

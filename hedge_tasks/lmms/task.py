@@ -26,13 +26,13 @@ from hedge_tasks.adjudication import (
     keep_labels,
 )
 from hedge_tasks.adjudication.config import LABELS
+from hedge_tasks.asking.account import asked
 from hedge_tasks.clustering.said import Said
 from hedge_tasks.data.answers import Answer, AnswerSet, FailedDocument, read_report, read_response
 from hedge_tasks.data.manifests import Data, Manifest
 from hedge_tasks.data.splits import DATA_FILES, FILE_KINDS
-from hedge_tasks.detectors.registry import get, names
+from hedge_tasks.detectors.registry import get
 from hedge_tasks.errors import unknown
-from hedge_tasks.lmms.claim_metrics import asks_for_claims, claim_metrics
 from hedge_tasks.lmms.claims import FoundClaims, TaskClaims, switched_off
 from hedge_tasks.lmms.documents import load_documents
 from hedge_tasks.lmms.filters import (
@@ -43,29 +43,24 @@ from hedge_tasks.lmms.filters import (
     asked_filters,
 )
 from hedge_tasks.lmms.identity import display_name, model_identity, output_folder, store_folder
-from hedge_tasks.lmms.metrics import (
-    FAILED_RATE,
-    NO_SAMPLES,
-    FailedRate,
-    known_metrics,
-    looks_at_samples,
-    own_metrics,
-)
 from hedge_tasks.lmms.next_step import note_kept
 from hedge_tasks.lmms.outcome import Everything, run_of
 from hedge_tasks.lmms.processes import gather, is_first
 from hedge_tasks.lmms.reasoning import Tags, reasoning_tags, spoken, spoken_set, without_reasoning
 from hedge_tasks.lmms.requests import check_images, check_models, check_noise, closed_choices, warn_of_nothing_kept
 from hedge_tasks.lmms.results import Results, filter_settings, keep_said
+from hedge_tasks.lmms.rows import NO_SAMPLES, Row, measures_for
 from hedge_tasks.lmms.settings import DocumentSettings, refuse_stock_keys
 from hedge_tasks.measures.cost import measured
-from hedge_tasks.measures.suite import METRICS, suite_of
+from hedge_tasks.measures.known import FAILED_RATE, detectors_of, looks_at_samples
+from hedge_tasks.measures.measure import Measure
+from hedge_tasks.measures.of_run import METRICS, sums_of
 from hedge_tasks.perturb import Wording
 from hedge_tasks.replies import spoken_text
 from hedge_tasks.runs.evidence import KeptEvidence, joined, keep
 from hedge_tasks.runs.protocols import protocol_of
 from hedge_tasks.runs.run_files import FOLDER
-from hedge_tasks.sampling.forced import passes_needed
+from hedge_tasks.sampling.forced import OPTIONS, passes_needed
 from hedge_tasks.sampling.plan import SamplingPlan, SecondStage, draw_seed
 from hedge_tasks.sampling.prompts import Prompt, load_prompt
 from hedge_tasks.sampling.requests import SampleRequest
@@ -135,7 +130,9 @@ class HedgeTask(ConfigurableMessagesTask):
         return spoken(answer)
 
     def choices(self, document: Mapping[str, Any]) -> Sequence[str] | None:
-        """The texts that answer a document's question, for `guided: true`. Default: None, its answers are free.
+        """The texts that answer a document's question, for `guided: true` and for the model's distribution over them.
+
+        Default: None, its answers are free.
 
         An empty sequence leaves this question free in a task whose second stage has questions with such texts.
         """
@@ -162,9 +159,9 @@ class HedgeTask(ConfigurableMessagesTask):
         settings = DocumentSettings.of_task(config)
         refuse_stock_keys(config)
         # Before the data is loaded: a slip of the pen should not cost that.
-        metrics = {**known_metrics(), **claim_metrics(), **own_metrics(settings.evaluation, config["task"])}
+        measures = measures_for(settings.evaluation, config["task"])
         judge = self.judge_of(settings, config["task"])
-        self._start(settings, metrics=metrics, judge=judge, prompt=load_prompt(settings.prompt))
+        self._start(settings, measures=measures, judge=judge, prompt=load_prompt(settings.prompt))
         self._claims = TaskClaims.from_config(settings.claims, config["task"])
         # TaskConfig knows neither our keys nor the one that named this class.
         framework = {key: value for key, value in config.items() if key not in ("class", "hedge", "hedge_overrides")}
@@ -175,20 +172,20 @@ class HedgeTask(ConfigurableMessagesTask):
         super().__init__(config=framework, model_name=model_name)
         self._tell_filters()
 
-    def _start(self, settings: DocumentSettings, *, metrics: Mapping[str, Any], judge: Judge, prompt: Prompt) -> None:
+    def _start(
+        self, settings: DocumentSettings, *, measures: Mapping[str, Measure], judge: Judge, prompt: Prompt
+    ) -> None:
         """What a task knows before lmms-eval's part of it is built."""
-        self._settings, self._metrics, self.judge, self._prompt = settings, metrics, judge, prompt
+        self._settings, self._known, self.judge, self._prompt = settings, measures, judge, prompt
         self._results = Results()
         self._warned = False
         self._asked_at: float | None = None
 
     def _tell_filters(self) -> None:
         """The rows of the table say which detectors score; each pipeline asks the model that it clusters with."""
-        known = frozenset(names())
-        metrics = self._aggregation_list.values()
-        asked = [name for metric in metrics for name in getattr(metric, "detectors", ()) if name in known]
-        asked += asked_detectors()
-        self._forced = passes_needed([need for name in asked for need in get(name).needs])
+        asked = [*detectors_of(self._measures.values()), *asked_detectors()]
+        of_measures = [need for measure in self._measures.values() for need in measure.passes]
+        self._forced = passes_needed([*of_measures, *(need for name in asked for need in get(name).needs)])
         for ensemble in self._filters:
             backend = None
             for step in ensemble.filters:
@@ -278,13 +275,12 @@ class HedgeTask(ConfigurableMessagesTask):
 
     def _leave_out_samples(self) -> None:
         """Without samples there is nothing to cluster, and rows about samples have no number in any document."""
-        metrics = {name: self._aggregation_list[name] for name in self._metric_fn_list}
-        gone = [name for name, metric in metrics.items() if looks_at_samples(metric)]
+        gone = [name for name, measure in self._listed().items() if looks_at_samples(measure)]
         # Every clustering of a single answer is the same one.
         del self._filters[1:]
         for name in gone:
             del self._metric_fn_list[name]
-        if not any(asks_for_claims(metrics[name]) for name in self._metric_fn_list):
+        if not any(measure.claim_detectors for measure in self._listed().values()):
             self._claims = None
         if gone:
             self._results.outcome["left_out_rows"] = {"rows": gone, "reason": NO_SAMPLES}
@@ -322,6 +318,7 @@ class HedgeTask(ConfigurableMessagesTask):
             group=data.groups[doc_id] or None,
             question_type=data.question_type(doc),
             choices=self._choices(doc),
+            options=tuple(self.choices(doc) or ()) if OPTIONS in self._forced else (),
         )
 
     def _sample_request(self, **of_document: Any) -> SampleRequest:
@@ -371,7 +368,7 @@ class HedgeTask(ConfigurableMessagesTask):
         with measured() as judging:
             labelled = self._read(instances, self._adjudicate(instances, answer_sets))
             self._judge_claims(instances, labelled)
-        cost["labels"] = judging.to_dict()
+        cost["labels"] = {**judging.to_dict(), **asked(self.judge)[0]}
         for instance, answer_set in zip(instances, labelled, strict=True):
             instance.resps = [answer_set.to_json()]
         everything = results.gather(task, self.judge.name, instances, labelled)
@@ -419,12 +416,11 @@ class HedgeTask(ConfigurableMessagesTask):
         """Ask how far the draws support the claims; rows and filters know of them from here on."""
         if self._claims is None:
             return
-        metrics = [self._aggregation_list[name] for name in self._metric_fn_list]
-        detectors = dict.fromkeys(name for metric in metrics for name in getattr(metric, "claim_detectors", ()))
+        detectors = dict.fromkeys(name for measure in self._listed().values() for name in measure.claim_detectors)
         run = run_of(self.config.task, display_name(self._args) or "", everything, self._hedge_settings())
         with measured() as asking:
             self._found_claims = self._claims.found(answer_sets, run, list(detectors))
-        self._results.cost["claims"] = asking.to_dict()
+        self._results.cost["claims"] = {**asking.to_dict(), **self._claims.cost()}
         for ensemble in self._filters:
             for step in ensemble.filters:
                 if isinstance(step, ScoreFilter):
@@ -471,8 +467,8 @@ class HedgeTask(ConfigurableMessagesTask):
 
     def _kept_columns(self, instances: Sequence[Instance], answer_sets: Sequence[AnswerSet]) -> dict[str, Any]:
         """What the suite's own numbers and tables need to know of each document, of all processes, by id."""
-        metrics = suite_of({"documents": asdict(self._settings), METRICS: list(self._metric_fn_list)})
-        names = dict.fromkeys(name for metric in metrics for name in metric.columns)
+        measures = sums_of({"documents": self._settings.model_dump(), METRICS: list(self._metric_fn_list)})
+        names = dict.fromkeys(name for measure in measures for name in measure.columns)
         kept = []
         for instance, answers in zip(instances, answer_sets, strict=True):
             document = self.dataset_no_image[instance.metadata["split"]][instance.doc_id]
@@ -503,35 +499,37 @@ class HedgeTask(ConfigurableMessagesTask):
         if self._predict_only:
             return {"bypass": {"documents": 1}}
         if isinstance(results[0], FailedDocument):
-            return {FAILED_RATE: {"value": 1, "group": None}}
+            return {FAILED_RATE.name: {"value": 1, "group": None}}
         scored: ScoredAnswers = results[0]
         verdict = self._results.verdicts[scored.scores.id]
         scores = scored.scores
         if self._found_claims is not None:
             scores = replace(scores, claims=self._found_claims.numbers[scores.id])
         document = {**doc, **self.facts(doc, scored.answers)}
-        metrics = {name: metric for name, metric in self._aggregation_list.items() if name in self._metric_fn_list}
-        records = {name: metric.record(scores, verdict, document) for name, metric in metrics.items()}
+        records = {name: measure.record(scores, verdict, document) for name, measure in self._listed().items()}
         # A row of its own only where documents are left out: it would be 0 in every other table.
-        return {**records, FAILED_RATE: {"value": 0, "group": None}} if self._results.failed else records
+        return {**records, FAILED_RATE.name: {"value": 0, "group": None}} if self._results.failed else records
 
     def _prepare_metric_and_aggregation(self) -> None:
         self._metric_fn_list: dict[str, None] = {}
         self._metric_fn_kwargs: dict[str, Any] = {}
-        self._aggregation_list: dict[str, Any] = {}
-        self._higher_is_better: dict[str, bool] = {}
+        self._measures: dict[str, Measure] = {}
         for entry in self.config.metric_list:
             name, own = entry["metric"], entry.get("aggregation")
-            if own is None and name not in self._metrics:
-                raise unknown(f"metric of {self.config.task}", name, self._metrics)
-            metric = self._metrics[name] if own is None else own() if isinstance(own, type) else own
-            if asks_for_claims(metric) and switched_off(self.config.task, name):
+            if own is None and name not in self._known:
+                raise unknown(f"metric of {self.config.task}", name, self._known)
+            measure = self._known[name] if own is None else own() if isinstance(own, type) else own
+            if measure.claim_detectors and switched_off(self.config.task, name):
                 continue
             self._metric_fn_list[name] = None
-            self._aggregation_list[name] = metric
-            self._higher_is_better[name] = metric.higher_is_better
-        self._aggregation_list[FAILED_RATE] = FailedRate(FAILED_RATE)
-        self._higher_is_better[FAILED_RATE] = False
+            self._measures[name] = measure
+        rows = {**self._measures, FAILED_RATE.name: FAILED_RATE}
+        self._aggregation_list: dict[str, Any] = {name: Row(measure) for name, measure in rows.items()}
+        self._higher_is_better = {name: measure.higher_is_better for name, measure in rows.items()}
+
+    def _listed(self) -> dict[str, Measure]:
+        """The measures of the table's rows; fewer than those of the YAML where there are no samples."""
+        return {name: measure for name, measure in self._measures.items() if name in self._metric_fn_list}
 
     def dump_config(self) -> dict[str, Any]:
         return {**super().dump_config(), "hedge": self._hedge_settings()}
@@ -542,7 +540,7 @@ class HedgeTask(ConfigurableMessagesTask):
         return {
             "version": __version__,
             "documents": {
-                **asdict(self._settings),
+                **self._settings.model_dump(),
                 "judge": self.judge.settings(),
                 "revision": self._data.revision,
                 "options": {k: v for k, v in (self.config.dataset_kwargs or {}).items() if k != DATA_FILES},

@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-import hashlib
 import threading
-from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
-from hedge_tasks.making.ledger import Ledger, Reply, digest
-from hedge_tasks.making.prompts import Prompt, Unreadable
-from hedge_tasks.making.writers import Writer
-from hedge_tasks.serving.failures import RequestFailed
+from hedge_tasks.asking.account import Account
+from hedge_tasks.asking.asker import Asker, Query
+from hedge_tasks.asking.log import ReplyLog
+from hedge_tasks.asking.models import Model
+from hedge_tasks.asking.template import Template
 
 TRIES = 3
 """How often a question is put before a record does without its reply."""
@@ -30,50 +29,20 @@ class Unfinished(Exception):
         self.unreachable = unreachable
 
 
-@dataclass
-class Tally:
-    """What was asked in the making, by stage. Threads may share it.
-
-    Attributes:
-        asked: Requests that were made now, by stage.
-        known: Replies that the ledger had, by stage.
-        unreadable: Replies that were not of the form that was asked for, by stage.
-        prompt_tokens, completion_tokens: What the requests cost that were made now, as far as servers tell.
-    """
-
-    asked: Counter[str] = field(default_factory=Counter)
-    known: Counter[str] = field(default_factory=Counter)
-    unreadable: Counter[str] = field(default_factory=Counter)
-    prompt_tokens: int = 0
-    completion_tokens: int = 0
-    _lock: threading.Lock = field(default_factory=threading.Lock, repr=False)
-
-    def count(self, stage: str, reply: Reply, *, known: bool) -> None:
-        with self._lock:
-            (self.known if known else self.asked)[stage] += 1
-            if not known:
-                self.prompt_tokens += reply.prompt_tokens or 0
-                self.completion_tokens += reply.completion_tokens or 0
-
-    def count_unreadable(self, stage: str) -> None:
-        with self._lock:
-            self.unreadable[stage] += 1
-
-
 @dataclass(frozen=True)
 class Asking:
     """The questions of one source record.
 
     Attributes:
-        ledger: Where replies are kept.
-        tally: What is counted.
+        log: Where replies are kept.
+        account: What is counted, by stage.
         record: Id of the source record.
         seed: Of the whole making.
         stop: Ends pauses between retries once it is set.
     """
 
-    ledger: Ledger
-    tally: Tally
+    log: ReplyLog
+    account: Account
     record: str
     seed: int
     stop: threading.Event
@@ -81,24 +50,24 @@ class Asking:
     def ask(
         self,
         stage: str,
-        writer: Writer,
-        prompt: Prompt,
-        fields: Mapping[str, Any],
+        model: Model,
+        prompt: Template,
+        values: Mapping[str, Any],
         *,
         number: str = "",
         images: Sequence[Any] = (),
         image_keys: Sequence[str] = (),
-        temperature: float = 0.0,
-        top_p: float | None = None,
+        **sampling: float,
     ) -> dict[str, Any] | None:
         """A reply of the prompt's form.
 
         Args:
             stage: What the question is for; replies are counted by it.
-            writer: Whom to ask.
+            model: Whom to ask.
+            values: By the fields of the prompt.
             number: Tells apart questions that are put in the same words to get other replies.
             images: PIL images; `image_keys` are the digests of what they show.
-            temperature, top_p: Of sampling; None leaves top_p to the model.
+            sampling: `temperature`, `top_p`; greedy without.
 
         Returns:
             The object that was replied; None where `TRIES` replies were none of the form.
@@ -108,49 +77,17 @@ class Asking:
             HedgeError: Every other request would fail the same way.
         """
         assert len(images) == len(image_keys)
-        for attempt in range(TRIES):
-            asked = {
-                "writer": dict(writer.identity),
-                "prompt": prompt.digest,
-                "fields": dict(fields),
-                "images": list(image_keys),
-                "decoding": {"temperature": temperature, "top_p": top_p, "max_tokens": prompt.max_tokens},
-                "seed": self._seed(stage, number, attempt),
-                "attempt": attempt,
-            }
-            reply = self._reply(stage, writer, prompt, asked, images)
-            try:
-                return prompt.read(reply.text)
-            except Unreadable:
-                self.tally.count_unreadable(stage)
-        return None
-
-    def _reply(
-        self, stage: str, writer: Writer, prompt: Prompt, asked: Mapping[str, Any], images: Sequence[Any]
-    ) -> Reply:
-        key = digest(asked)
-        known = self.ledger.get(key)
-        if known is not None:
-            self.tally.count(stage, known, known=True)
-            return known
-        decoding, attempt = asked["decoding"], asked["attempt"]
-        reply = writer.ask(
-            prompt.messages(asked["fields"], images, again=attempt > 0),
-            # A greedy model would repeat itself word for word.
-            temperature=decoding["temperature"] or (0.0 if attempt == 0 else 0.5),
-            top_p=decoding["top_p"],
-            max_tokens=decoding["max_tokens"],
-            seed=asked["seed"],
-            schema=prompt.schema,
-            stop=self.stop,
+        question = Query(
+            prompt,
+            values,
+            lambda reply: prompt.object(reply.text),
+            lambda: images,
+            image_keys,
+            sampling=sampling,
+            place=f"{self.seed}\0{self.record}\0{stage}\0{number}",
+            about=lambda read: {"record": self.record},
         )
-        if isinstance(reply, RequestFailed):
-            raise Unfinished(f"{stage} ({writer.name}): {reply}", unreachable=reply.unreachable)
-        self.tally.count(stage, reply, known=False)
-        about = {"stage": stage, "record": self.record, "attempt": attempt, "seed": asked["seed"]}
-        return self.ledger.add(key, reply, {**about, "model": writer.name, "prompt": prompt.id, "decoding": decoding})
-
-    def _seed(self, stage: str, number: str, attempt: int) -> int:
-        """31 bits that the place of the question decides: every engine takes them."""
-        place = f"{self.seed}\0{self.record}\0{stage}\0{number}\0{attempt}"
-        return int.from_bytes(hashlib.sha256(place.encode()).digest()[:4], "big") >> 1
+        found = Asker(model, self.account, self.log, asks=TRIES, stage=stage).ask(question, self.stop)
+        if found.failure is not None:
+            raise Unfinished(f"{stage} ({model.name}): {found.failure}", unreachable=found.failure.unreachable)
+        return found.value

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from importlib import resources
@@ -12,9 +11,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from hedge_tasks import __version__
+from hedge_tasks.asking.account import Account
 from hedge_tasks.errors import DataError
 from hedge_tasks.io.files import write_whole
 from hedge_tasks.making.production import Production
+from hedge_tasks.numbers import Table
 
 if TYPE_CHECKING:
     from datasets import Dataset
@@ -87,8 +88,8 @@ def describe_set(folder: Path, report: Mapping[str, Any], about: About, splits: 
     except OSError as error:
         raise DataError(f"{folder}: {error.strerror or error}") from error
     # Asked now or known from before: a making that was killed and went on has the same files.
-    replies = dict(sorted((Counter(report["requests"]) + Counter(report["from_ledger"])).items()))
-    kept = {name: value for name, value in report.items() if name not in ("requests", "from_ledger")}
+    replies = {name: of["requests"] + of["cached"] for name, of in sorted(report["asked"]["stages"].items())}
+    kept = {name: value for name, value in report.items() if name != "asked"}
     whole = {
         **kept,
         "replies": replies,
@@ -98,6 +99,18 @@ def describe_set(folder: Path, report: Mapping[str, Any], about: About, splits: 
     }
     write_whole(folder / REPORT, json.dumps(whole, indent=2, ensure_ascii=False, default=str) + "\n")
     write_whole(folder / CARD, _card(report, replies, about, splits, checksums))
+
+
+def asked_lines(account: Account) -> list[str]:
+    """What the asking of a making cost, by stage and in all; nothing where nothing was asked."""
+    if not account.stages:
+        return []
+    rows = [
+        [stage, *(f"{count:,}" for count in (counts.requests, counts.cached, counts.unreadable))]
+        for stage, counts in sorted(account.stages.items())
+    ]
+    table = Table.of(["stage", "requests", "cached", "unreadable"], rows)
+    return ["", str(table), f"asked: {account}"]
 
 
 def push_set(folder: Path, repository: str, *, files: Sequence[str] = (DATA,), private: bool = True) -> str:

@@ -11,10 +11,11 @@ from typing import Any, Protocol, TypeVar
 
 from loguru import logger
 
+from hedge_tasks.asking.account import Account
+from hedge_tasks.asking.log import ReplyLog
 from hedge_tasks.errors import ConfigError, DataError, HedgeError
 from hedge_tasks.io.progress import progress
-from hedge_tasks.making.asking import Asking, Tally, Unfinished
-from hedge_tasks.making.ledger import Ledger
+from hedge_tasks.making.asking import Asking, Unfinished
 from hedge_tasks.serving.failures import ServerGone
 from hedge_tasks.serving.thread_pool import ask_each
 
@@ -53,7 +54,7 @@ class Production:
         steps: How often each step happened, over all records.
         rejected: Reasons, with how many records each.
         unfinished: Ids of records whose requests failed, with the reason; run again to finish them.
-        tally: Requests and tokens.
+        account: What the asking cost.
         total: Number of source records.
     """
 
@@ -61,7 +62,7 @@ class Production:
     steps: Mapping[str, int]
     rejected: Mapping[str, int]
     unfinished: Mapping[str, str]
-    tally: Tally
+    account: Account
     total: int
 
     @property
@@ -76,11 +77,7 @@ class Production:
             "rejected": dict(sorted(self.rejected.items())),
             "unfinished": len(self.unfinished),
             "steps": dict(sorted(self.steps.items())),
-            "requests": dict(sorted(self.tally.asked.items())),
-            "from_ledger": dict(sorted(self.tally.known.items())),
-            "unreadable": dict(sorted(self.tally.unreadable.items())),
-            "prompt_tokens": self.tally.prompt_tokens,
-            "completion_tokens": self.tally.completion_tokens,
+            "asked": self.account.to_dict(),
         }
 
 
@@ -94,7 +91,7 @@ class _Result:
 def produce(
     sources: Sequence[Any],
     make: Callable[[Any, Asking], Made],
-    ledger: Ledger,
+    log: ReplyLog,
     *,
     seed: int = 0,
     concurrency: int = 16,
@@ -105,7 +102,7 @@ def produce(
         sources: With distinct ids.
         make: The pipeline. It asks by the `Asking` that it is given and depends on nothing else but its source and
             models whose answers do not change, so that going over it again leads to the same end.
-        ledger: Where replies are kept.
+        log: Where replies are kept.
         seed: Of the whole making.
         concurrency: Records under way at any time.
 
@@ -116,12 +113,12 @@ def produce(
     twice = [name for name, times in Counter(source.id for source in sources).items() if times > 1]
     if twice:
         raise DataError(f"the source names {twice[0]!r} more than once")
-    tally = Tally()
+    account = Account()
 
     def call(position: int, stop: threading.Event) -> _Result:
         source = sources[position]
         try:
-            return _Result(make(source, Asking(ledger, tally, source.id, seed, stop)))
+            return _Result(make(source, Asking(log, account, source.id, seed, stop)))
         except Unfinished as failure:
             return _Result(failed=str(failure), unreachable=failure.unreachable)
 
@@ -134,12 +131,12 @@ def produce(
                     results.update(batch)
                     bar.update(len(batch))
                     accepted = sum(r.made is not None and r.made.row is not None for r in results.values())
-                    bar.set_postfix(accepted=accepted, requests=tally.asked.total(), refresh=False)
+                    bar.set_postfix(accepted=accepted, requests=account.total.requests, refresh=False)
         except ServerGone as gone:
             raise HedgeError(
                 f"nobody answers any more ({gone.last.failed}). Every reply is kept: the same command goes on from here"
             ) from None
-    return _summary(sources, results, tally)
+    return _summary(sources, results, account)
 
 
 def worker_of(written: str | None) -> tuple[int, int] | None:
@@ -161,7 +158,7 @@ def share(sources: Sequence[T], worker: tuple[int, int] | None) -> list[T]:
     return list(sources if worker is None else sources[worker[0] - 1 :: worker[1]])
 
 
-def _summary(sources: Sequence[Any], results: Mapping[int, _Result], tally: Tally) -> Production:
+def _summary(sources: Sequence[Any], results: Mapping[int, _Result], account: Account) -> Production:
     rows, steps, rejected, unfinished = [], Counter[str](), Counter[str](), {}
     for position, source in enumerate(sources):
         result = results[position]
@@ -176,4 +173,4 @@ def _summary(sources: Sequence[Any], results: Mapping[int, _Result], tally: Tall
     if unfinished:
         first = next(iter(unfinished.values()))
         logger.warning("{} of {} records are unfinished ({}); run again", len(unfinished), len(sources), first)
-    return Production(rows, steps, rejected, unfinished, tally, len(sources))
+    return Production(rows, steps, rejected, unfinished, account, len(sources))

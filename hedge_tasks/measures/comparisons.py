@@ -12,8 +12,10 @@ from loguru import logger
 from hedge_tasks.data.answers import AnswerSet
 from hedge_tasks.detectors.pipeline import Scores, shared_groups
 from hedge_tasks.errors import DataError
+from hedge_tasks.measures.known import HALLUCINATION_RATE, detector_auroc
+from hedge_tasks.measures.of_run import Document, compare_documents, scored_documents
 from hedge_tasks.runs.run_files import Run
-from hedge_tasks.statistics import Comparison, compare_rates, compare_runs, compare_scores
+from hedge_tasks.statistics import Comparison, compare_scores
 
 
 def compare_two_scores(scores: Sequence[Scores], a: str, others: Sequence[Scores], b: str) -> Comparison | None:
@@ -33,13 +35,8 @@ def compare_two_scores(scores: Sequence[Scores], a: str, others: Sequence[Scores
 
 def compare_two_runs(a: Sequence[Scores], b: Sequence[Scores], name: str) -> Comparison | None:
     """AUROC of one score in two runs, on the documents that both have labelled; None where there are none."""
-    by_id = {s.id: s for s in b if s.reported_label is not None and s[name] is not None}
-    pairs = [(s, by_id[s.id]) for s in a if s.reported_label is not None and s[name] is not None and s.id in by_id]
-    if not pairs:
-        return None
-    first, second = _values([s for s, _ in pairs], name), _values([t for _, t in pairs], name)
-    labels = [s.reported_label or 0 for s, _ in pairs], [t.reported_label or 0 for _, t in pairs]
-    return compare_runs(first, labels[0], second, labels[1], groups=shared_groups([s.group for s, _ in pairs]))
+    measure = detector_auroc(name)
+    return compare_documents(measure, scored_documents(a, measure), scored_documents(b, measure))
 
 
 def _values(scores: Sequence[Scores], name: str) -> npt.NDArray[np.float64]:
@@ -48,12 +45,8 @@ def _values(scores: Sequence[Scores], name: str) -> npt.NDArray[np.float64]:
 
 def compare_hallucination_rates(a: Sequence[AnswerSet], b: Sequence[AnswerSet]) -> Comparison | None:
     """Share of hallucinated baseline answers in two runs, on the documents that both have labelled."""
-    by_id = {other.id: other for other in b}
-    pairs = [(one, by_id[one.id]) for one in a if one.id in by_id and None not in (one.label, by_id[one.id].label)]
-    if not pairs:
-        return None
-    first, second = [one.label or 0 for one, _ in pairs], [other.label or 0 for _, other in pairs]
-    return compare_rates(first, second, groups=shared_groups([one.group for one, _ in pairs]))
+    sides = ([Document(one.id, one.group, {"value": one.label}) for one in answers] for answers in (a, b))
+    return compare_documents(HALLUCINATION_RATE, *sides)
 
 
 @dataclass(frozen=True)

@@ -51,6 +51,8 @@ SIGNED = Format(signed=True)
 SIGNED_FOUR = Format(digits=4, signed=True)
 PERCENT = Format(digits=1, percent=True)
 WHOLE_PERCENT = Format(digits=0, percent=True)
+SIGNED_PERCENT = Format(digits=1, signed=True, percent=True)
+WHOLE = Format(digits=0)
 
 
 def format_value(value: float | None, fmt: Format = THREE_DIGITS, *, missing: str = MISSING) -> str:

@@ -4,11 +4,16 @@ In this order, and the first that finds something decides:
 
 1. the answer field of a JSON object;
 2. what is stated as the answer (`Final answer: X`, boxed, tagged, "the answer is X", "I choose X", "so, X"), what
-   stands on a line by itself, and how the reply begins. If they differ, one that is called final counts, else one that
-   takes back what stood before it ("wait", "on second thought"); otherwise the reply contradicts itself;
+   stands on a line by itself, and how the reply begins. If they differ, one that is called final counts; otherwise the
+   reply contradicts itself;
 3. a refusal or a doubt: unreadable, and the next rules are not asked;
 4. a sentence about what was asked;
 5. the only answer that is mentioned.
+
+Where words take back what stands before them ("wait", "on second thought"), only what stands behind them is read.
+
+A reading is firm (see `reading.SOFT`) where nothing else in the reply could take it back: a beginning that goes on in
+the same sentence, a condition, a contrast or a doubt behind it leave it a soft one.
 
 Of a reply that was cut off only 1 and 2 count, and only where it goes on behind the answer: "the answer is no" may have
 been about to become "nothing".
@@ -19,6 +24,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any, NamedTuple, Protocol
 
 from hedge_tasks.replies.json_objects import Twice, objects_in, whole_object
@@ -32,14 +38,16 @@ from hedge_tasks.replies.reading import (
     MENTION,
     NOT_OFFERED,
     NOTHING,
+    OPENING,
     REFUSAL,
+    SAID_BACK,
     STATED,
     STATEMENT,
     Reading,
     unreadable,
 )
-from hedge_tasks.replies.refusal import declines, doubts
-from hedge_tasks.replies.text import body, plain
+from hedge_tasks.replies.refusal import declines, doubts, leaves_open
+from hedge_tasks.replies.text import body, is_foreign, plain
 
 SEVERAL = "\0several"
 """Found in place of a value: several answers at once, such as "A or B"."""
@@ -56,7 +64,13 @@ class Found(NamedTuple):
 
 
 class Choices(Protocol):
-    """What a reply may choose among."""
+    """What a reply may choose among.
+
+    Attributes:
+        says_no: whether "no" is an answer; where it is none, "C ... no, A" takes an answer back.
+    """
+
+    says_no: bool
 
     def at(self, text: str) -> Found | None:
         """The answer that a text begins with."""
@@ -64,8 +78,17 @@ class Choices(Protocol):
     def of_json(self, value: object) -> str | None:
         """The text of a JSON value that is no text."""
 
+    def of_object(self, found: Mapping[str, Any]) -> set[str]:
+        """The answers in a JSON object that has no field for an answer: `{"bicycle": false}`, `{"B": true}`."""
+
     def stated(self, text: str) -> set[str]:
         """The answers that sentences of the text amount to."""
+
+    def said_back(self, text: str) -> set[str]:
+        """Those of them whose sentence says or denies what was asked in its own words and no others."""
+
+    def opposed(self, text: str, value: str) -> bool:
+        """Whether another answer than `value` is named in the text in a way that may take it back."""
 
     def contradicts(self, text: str, value: str) -> bool:
         """Whether a sentence that begins with an answer goes on to say another one: "No, there is a dog"."""
@@ -82,6 +105,8 @@ FIELDS = frozenset(
         "answer",
         "final_answer",
         "finalanswer",
+        "final",
+        "ans",
         "verdict",
         "label",
         "choice",
@@ -122,6 +147,7 @@ _STATED = re.compile(
     | \b(?:so|therefore|thus|hence|in\ conclusion|overall|in\ summary|in\ short|to\ conclude)\b[,:]?\s
     | \b(?:réponse|respuesta|antwort|resposta|risposta|ответ)\b\s*(?:[:=]|est|es|ist|é|è|-)
     | (?:答案|回答|判断|答え)\s*(?:应该)?(?:是|为)?\s*:?
+    | \bnot\ [^.,;:!?\n]{{1,60}}[.,;]?\s+(?:but(?:\ rather)?|rather|instead|it\ is|it's|that\ is|that's)\b\s*:?
     """,
     re.IGNORECASE | re.VERBOSE,
 )
@@ -133,45 +159,69 @@ _OPEN = re.compile(
     re.IGNORECASE,
 )
 _LEAD_IN = re.compile(
-    r"(?:sure(?: thing)?|of course|certainly|absolutely|great question|good question|thank you[^.!\n]{0,60}"
+    r"(?:no|nope|wait|sure(?: thing)?|of course|certainly|absolutely|(?:great|good) question|thank you[^.!\n]{0,60}"
     r"|thanks[^.!\n]{0,60}|(?:i am |i'm )?happy to help|okay|ok|well|alright|hello|hi|actually|hmm|oh|unfortunately"
     r"|based on [^,.\n]{1,60}|(?:i am |i'm )?(?:sorry|afraid)|i apologi[sz]e|[^.!?\n]{0,60}\b(?:sure|certain)"
     r"(?: about [^.!?,\n]{1,40})?)\b[.!,:]+\s*(?:but\s+)?|[^.!?\n]{1,120}\?[\"']?\s+",
     re.IGNORECASE,
 )
 _SKIPPED = re.compile(
-    r"""(?:[\s"'(\[:=,]+|->
-    |(?:definitely|clearly|most\ likely|very\ likely|likely|probably|presumably|simply|certainly|indeed|therefore|thus
+    r"""(?:[\s"'(\[:=,✓]+|->
+    |(?:only|just|definitely|clearly
+    |most\ likely|very\ likely|likely|probably|presumably|simply|certainly|indeed|therefore|thus
     |it\ is|it's|(?:it|that|this)\ would\ be|that\ is|that's|that|as|option|choice|final\ answer|answer|verdict|label
     |with)\b[\s:]*
     |(?:the|this)\ (?:\w+\ )?(?:statement|answer|response|claim|text)\ (?:is|seems|appears)(?:\ to\ be)?\b
     ){0,6}""",
     re.IGNORECASE | re.VERBOSE,
 )
-_CORRECTED = re.compile(
-    r"\b(?:wait|actually|correction|on second thoughts?|on reflection|(?:looking|thinking) (?:again|closer)"
-    r"|scratch that|let me (?:re|correct|look again)\w*|i was wrong|i made a mistake|my mistake|at first"
-    r"|initially|first thought)\b",
-    re.IGNORECASE,
+TAKES_BACK = re.compile(
+    r"""(?:\A|[.!?;,:\n(-]\s*|\b(?:but|hmm+|oh|and|no)\b[,.]*\s*)(?:
+      wait\b|hold\ on\b|hang\ on\b|on\ (?:second\ thoughts?|reflection|closer\ (?:look|inspection|examination))\b
+      |correction\b|scratch\ that\b|strike\ that\b|make\ that\b|i\ mean\b|oops\b
+      |(?:sorry|actually)\s*[,:-]|actually\s+(?=\S+\s*(?:[.,;:!]|\Z))
+      |(?:looking|thinking)\ (?:again|closer|more\ closely)\b|let\ me\ (?:re\w+|correct|look\ again)\b
+      |i\ (?:was\ wrong|(?:have\ )?made\ (?:a\ mistake|an\ error)|take\ (?:that|it)\ back|stand\ corrected)\b
+      |my\ mistake\b
+    )[\s,.:;!-]*""",
+    re.IGNORECASE | re.VERBOSE,
 )
-# What takes an answer back at once: "supported? No", "B is wrong", "1: false".
+"""Words that take back what stands in front of them."""
+
+# The same where "no" is no answer: "C ... no, A".
+_NO_RATHER = re.compile(r"[.!?;,\n-]\s*no(?:pe)?\b[\s,.:;!-]+(?=[(\"'\w])", re.IGNORECASE)
+# What was thought once: "A seemed right at first, but ...".
+_EARLIER = re.compile(r"\b(?:at first|initially|first thought|at first glance)\b", re.IGNORECASE)
+# What takes an answer back at once: "supported? No", "B is wrong", "1: false", "A is less likely than B".
 _DENIED = re.compile(
     r"""[\s"'`)\].]*(?:
-    (?:[:=?]|-+>)[\s"'(]*(?:false|no|not|none|never|n/a|wrong|incorrect)\b
-    |\s(?:is|are|was|would\ be|seems|looks)\ (?:\w+ly\ )?(?:not|n't|wrong|incorrect|false|out
-    |possible|plausible|close|tempting|similar)\b|(?:isn't|aren't)\b)""",
+    (?:[:=?]|-+>)[\s"'(]*(?:false|no|not|none|never|n/a|wrong|incorrect)\b|(?:[:=-]\s*)?✗|\?
+    |\s(?:is|are|was|were|would\ be|seems|looks)\ (?:\w+ly\ )?(?:not|n't|wrong|incorrect|false|out|less|unlikely
+    |possible|plausible|close|tempting|similar|excluded|eliminated|ruled|improbable|inconsistent)\b
+    |(?:isn't|aren't|wasn't|weren't)\b|\s(?:no|nicht|ne|non|não)\s(?:es|está|sono|ist|sind|est|é|è|correct))""",
     re.IGNORECASE | re.VERBOSE,
+)
+_ON_CONDITION = re.compile(r"[\s,)\"'-]*(?:only\ )?(?:if|unless|provided|assuming|depending)\b", re.IGNORECASE)
+_CONTRAST = re.compile(
+    r"\b(?:but|however|although|though|except|nevertheless|nonetheless|that said|yet)\b", re.IGNORECASE
 )
 _OR = re.compile(
     r"""["')\].]*\s*(?:/|\||,|&|-|\bor\b|\band\b|\bvs\.?)\s*(?:(?:and|or|maybe|perhaps|possibly|even)\b\s*)*["'(\[]*""",
     re.IGNORECASE,
 )
-_REST = re.compile(r"[\s\"')\].!?,;:]*\Z")
-_ITEM = re.compile(r"[(\[]?([0-9]{1,2}|[A-Za-z])[.):]\s+\S")
+_REST = re.compile(r"[\s\"')\].!?,;:✓]*\Z")
+_SET_OFF = re.compile(r"""["')\]]*\s*(?:[.,;:!\n(-]|\Z)""")
+_ITEM = re.compile(r"[(\[]?([0-9]{1,2}|[A-Za-z])(?:[.):\]]|\s*(?:=|->|means\b|stands for\b)|\s-(?=\s))\s*(?=\S)")
+_MARKER = re.compile(
+    r"(?<![\w(])[(\[]?([0-9]{1,2}|[A-Za-z])(?:[.):\]](?=\s)|\s*(?:=|->|means\b|stands for\b)|\s-(?=\s))"
+)
 
 _LAST_SENTENCE = re.compile(r"[.!?]\s+(?=[^.!?\n]{1,60}[.!?]?\s*\Z)")
 
-_NUMBERED = re.compile(r"[0-9][.)]\s")
+_LINE_MARKER = re.compile(rf"(?m)^\W{{0,3}}{_MARKER.pattern}")
+_BEGINS_A_LIST = re.compile(r"[(\[]?(?:[0-9]|[A-Za-z])[.):\]]\s")
+_SENTENCE = re.compile(r"(?<=[\w)\"'])[.!?]\s+|\n")
+_DEEPEST = 4
 _FIRST_ITEM = re.compile(r"[(\[]?1[.):]\s+(?:first|step|check|the question|misinterpretation)\b", re.IGNORECASE)
 
 _SHORT_LINE = 200
@@ -199,29 +249,85 @@ def choose(reply: str, choices: Choices, *, cut: bool = False) -> Reading:
         return found
     structured, rest = _of_json(found, choices)
     text = plain(rest)
+    if structured is None:
+        return _of_text(text, choices, cut)
+    said = {c.value for c in _candidates(text, choices)}
+    at_odds = structured.readable and (said - {structured.value} or (not said and TAKES_BACK.search(text)))
+    return unreadable(CONTRADICTION) if at_odds else structured
+
+
+def _of_text(text: str, choices: Choices, cut: bool) -> Reading:
     candidates = list(_candidates(text, choices))
+    if candidates and (behind := _taken_back(text, candidates, choices)) is not None:
+        return _corrected(text[behind:], choices, cut)
     if cut:
-        candidates = [c for c in candidates if not _REST.match(text, c.end) and not _NUMBERED.match(text, c.start)]
-    if structured is not None:
-        return _agreeing(structured, candidates)
+        candidates = [c for c in candidates if not _REST.match(text, c.end) and not _may_go_on(c, text, choices)]
     if candidates:
         settled = _settle(candidates, text)
         if settled.basis == LEADING and declines(_opening(text)):
             return unreadable(REFUSAL)
-        if settled.basis == LEADING and settled.value and choices.contradicts(_first_sentence(text), settled.value):
+        if settled.value is None or settled.basis != LEADING:
+            return settled
+        if choices.contradicts(_first_sentence(text), settled.value):
             return unreadable(CONTRADICTION)
-        return settled
+        opens = not cut and _opens(text, candidates, settled.value, choices)
+        return Reading(settled.value, OPENING) if opens else settled
     if declines(text):
         return unreadable(REFUSAL)
     return unreadable(CUT) if cut else _from_sentences(text, choices)
 
 
+def _taken_back(text: str, candidates: list[_Candidate], choices: Choices) -> int | None:
+    """Where the last words end that take an answer back; None where there are none behind an answer."""
+    first = min(c.end for c in candidates)
+    ends = [found.end() for found in TAKES_BACK.finditer(text, first)]
+    if not choices.says_no:
+        # "No, A" takes back; "no, it is not" does not.
+        ends += [m.end() for m in _NO_RATHER.finditer(text, first) if choices.at(text[m.end() : m.end() + 400])]
+    return max(ends, default=None)
+
+
+def _corrected(tail: str, choices: Choices, cut: bool) -> Reading:
+    """What is said behind words that took an answer back: never more than soft, but where it is called the answer."""
+    read = _of_text(tail, choices, cut)
+    if read.value is None:
+        return read if read.basis in (REFUSAL, DOUBT, CUT) else unreadable(CONTRADICTION)
+    softer = {LINE: LEADING, OPENING: LEADING, SAID_BACK: STATEMENT}
+    return Reading(read.value, softer.get(read.basis, read.basis))
+
+
+def _may_go_on(candidate: _Candidate, text: str, choices: Choices) -> bool:
+    """Whether a reply that was cut off may have begun to go through what is offered: "A. The car ..."."""
+    if candidate.basis != LEADING:
+        return False
+    start = candidate.start - 1 if text[candidate.start - 1 : candidate.start] in ("(", "[") else candidate.start
+    item = _BEGINS_A_LIST.match(text, start)
+    if item is None:
+        return False
+    own = choices.at(text[item.end() : item.end() + 400])
+    return own is None or own.value != candidate.value or text[item.end() + own.end :].lstrip(" .")[:1] != "\n"
+
+
+def _opens(text: str, candidates: list[_Candidate], value: str, choices: Choices) -> bool:
+    """Whether the beginning of a reply is its answer whatever follows: set off, and not put in question by the rest."""
+    rest = text[min(c.end for c in candidates) :]
+    if not _SET_OFF.match(rest) or choices.opposed(text, value) or (is_foreign(rest) and not choices.says_no):
+        return False
+    if doubts(rest) or _ON_CONDITION.match(rest):
+        return False
+    near = " ".join(_SENTENCE.split(rest, maxsplit=2)[:2])
+    return choices.stated(text) == {value} or not (_CONTRAST.search(rest) or leaves_open(near))
+
+
 def _from_sentences(text: str, choices: Choices) -> Reading:
-    for basis, values in ((STATEMENT, choices.stated(text)), (MENTION, set())):
-        if len(values) > 1:
-            return unreadable(CONTRADICTION)
-        if values:
-            return Reading(values.pop(), basis)
+    if is_foreign(text):
+        return unreadable(NOTHING)  # of its sentences nothing is known
+    values = choices.stated(text)
+    if len(values) > 1:
+        return unreadable(CONTRADICTION)
+    if values:
+        firm = values == choices.said_back(text) and not (doubts(text) or _CONTRAST.search(text))
+        return Reading(values.pop(), SAID_BACK if firm else STATEMENT)
     if doubts(text):
         unsure = choices.when_unsure(text)
         return unreadable(DOUBT) if unsure is None else Reading(unsure, STATEMENT)
@@ -243,28 +349,50 @@ def _of_json(text: str, choices: Choices) -> tuple[Reading | None, str]:
     """What the JSON of a reply says, if it has an answer field, and the text without that JSON."""
     whole = whole_object(text)
     objects, rest = ([(text, whole)], "") if whole is not None else objects_in(text)
-    readings = []
-    for _, found in objects:
-        values = [value for key, value in found.items() if key.strip().casefold() in FIELDS]
-        if values:
-            twice = isinstance(found, Twice) or len(values) > 1
-            readings += [unreadable(CONTRADICTION)] if twice else [_of_value(values[0], choices)]
+    found = [_of_object(made, choices) for _, made in objects]
+    readings = {reading for reading in found if reading is not None}
     if not readings:
         return None, text
-    return (readings[0] if len(set(readings)) == 1 else unreadable(CONTRADICTION)), rest
+    return (readings.pop() if len(readings) == 1 else unreadable(CONTRADICTION)), rest
 
 
-def _of_value(value: object, choices: Choices) -> Reading:
+def _of_object(found: Mapping[str, Any], choices: Choices, depth: int = 0) -> Reading | None:
+    """What an object's answer fields say, be it in an object within it; None where it has none."""
+    values = [value for key, value in found.items() if is_answer_field(key)]
+    own = set() if values else choices.of_object(found)
+    if isinstance(found, Twice) and (values or own):
+        return unreadable(CONTRADICTION)
+    if len(own) == 1:
+        return Reading(own.pop(), JSON)
+    readings = {_of_value(value, choices, depth) for value in values}
+    if not values and depth < _DEEPEST:
+        inner = (_of_object(value, choices, depth + 1) for value in found.values() if isinstance(value, dict))
+        readings = {reading for reading in inner if reading is not None}
+    if not readings:
+        return None
+    return readings.pop() if len(readings) == 1 else unreadable(CONTRADICTION)
+
+
+def is_answer_field(key: str) -> bool:
+    """Whether a JSON field of this name holds an answer.
+
+    Example:
+        >>> is_answer_field("Final Answer"), is_answer_field("reason")
+        (True, False)
+    """
+    return re.sub(r"[\s_-]+", "_", key.strip().casefold()) in FIELDS
+
+
+def _of_value(value: object, choices: Choices, depth: int) -> Reading:
+    if isinstance(value, dict) and depth < _DEEPEST:
+        return _of_object(value, choices, depth + 1) or unreadable(NOTHING)
+    if isinstance(value, list) and len(value) == 1:
+        [value] = value
     text = value if isinstance(value, str) else choices.of_json(value)
     if text is None:
         return unreadable(NOTHING)
     inner = choose(text, choices)
     return Reading(inner.value, JSON) if inner.readable else inner
-
-
-def _agreeing(structured: Reading, candidates: list[_Candidate]) -> Reading:
-    said = {c.value for c in candidates if c.basis != LEADING}
-    return unreadable(CONTRADICTION) if structured.readable and said - {structured.value} else structured
 
 
 def _candidates(text: str, choices: Choices) -> Iterator[_Candidate]:
@@ -277,7 +405,8 @@ def _candidates(text: str, choices: Choices) -> Iterator[_Candidate]:
                 continue
             found = _after(text, slot.end(), choices)
             if found is not None and (head is None or found.start >= head.end):
-                yield _Candidate(found.value, found.start, found.end, STATED, final)
+                basis = LEADING if _ON_CONDITION.match(text, found.end) else STATED
+                yield _Candidate(found.value, found.start, found.end, basis, final)
     start = 0
     for line in text.splitlines(keepends=True):
         if len(line) <= _SHORT_LINE and start:
@@ -294,7 +423,7 @@ def _candidates(text: str, choices: Choices) -> Iterator[_Candidate]:
 def _head(text: str, choices: Choices) -> _Candidate | None:
     at = 0
     for _ in range(3):
-        found = _after(text, at, choices)
+        found = _after(text, at, choices, listed=True)
         if found is not None:
             if _FINAL.search(text, at, found.start) or _STATED.search(text, at, found.start):
                 return None  # it is stated, and found there
@@ -307,7 +436,7 @@ def _head(text: str, choices: Choices) -> _Candidate | None:
     return None
 
 
-def _after(text: str, at: int, choices: Choices) -> _Candidate | None:
+def _after(text: str, at: int, choices: Choices, *, listed: bool = False) -> _Candidate | None:
     """The answer that stands at a place, behind words such as "definitely" and "option"."""
     # The words may be part of the answer: "certainly not", "option".
     skipped = _SKIPPED.match(text, at)
@@ -317,22 +446,36 @@ def _after(text: str, at: int, choices: Choices) -> _Candidate | None:
         if found is None:
             continue
         end = start + found.end
-        if _is_item(text, start):
+        if _is_item(text, start, listed):
             return None
         value = None if _DENIED.match(text, end) else _or_several(text, end, found.value, choices)
         return None if value is None else _Candidate(value, start, end, STATED)
     return None
 
 
-def _is_item(text: str, start: int) -> bool:
-    """Whether a list begins here, so that its number or letter is no answer: the next item stands on a line below."""
+def _is_item(text: str, start: int, listed: bool) -> bool:
+    """Whether a list or a legend begins here, so that its number or letter is no answer: the next item follows.
+
+    Args:
+        text: plain.
+        start: of what may be an item.
+        listed: whether the next item may also stand further on in the line; else only in front of one.
+    """
     if _FIRST_ITEM.match(text, start):
         return True
     item = _ITEM.match(text, start)
     if item is None:
         return False
     following = str(int(item[1]) + 1) if item[1].isdecimal() else chr(ord(item[1]) + 1)
-    return re.search(rf"(?m)^\W{{0,3}}{re.escape(following)}[.):]\s", text[item.end() :]) is not None
+    inline = listed and item[1] in ("0", "1", "A", "a")
+    return _last_markers(text, inline).get(following, -1) >= item.end()
+
+
+@lru_cache(maxsize=8)
+def _last_markers(text: str, inline: bool) -> dict[str, int]:
+    """Where each number and letter stands for the last time as the mark of an item."""
+    pattern = _MARKER if inline else _LINE_MARKER
+    return {found[1]: found.start() for found in pattern.finditer(text)}
 
 
 _BLANKS = re.compile(r"""[\s"'(\[:=,#-]*(?:->)?[\s"'(\[]*""")
@@ -379,7 +522,7 @@ def _settle(candidates: list[_Candidate], text: str) -> Reading:
 def _last_correction(ordered: list[_Candidate], text: str) -> int:
     """Position of the last candidate in front of which another one is taken back; 0 where none is."""
     for i in range(len(ordered) - 1, 0, -1):
-        if _CORRECTED.search(text, ordered[i - 1].end, ordered[i].end):
+        if _EARLIER.search(text, ordered[i - 1].end, ordered[i].end):
             return i
     return 0
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from hedge_tasks.replies.choice import FIELDS
+from hedge_tasks.replies.choice import is_answer_field
 from hedge_tasks.replies.json_objects import whole_object
 from hedge_tasks.replies.reading import CUT, JSON, REFUSAL, STATED, STATEMENT, Reading, unreadable
 from hedge_tasks.replies.refusal import declines
@@ -30,7 +30,7 @@ def read_free(reply: str, *, cut: bool = False) -> Reading:
         return text
     found = whole_object(text)
     if found is not None:
-        values = [value for key, value in found.items() if key.casefold() in FIELDS and isinstance(value, str)]
+        values = [value for key, value in found.items() if is_answer_field(key) and isinstance(value, str)]
         if len(values) == 1:
             return Reading(values[0].strip(), JSON)
     said = _FINAL.findall(plain(text))

@@ -13,6 +13,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from hedge_tasks.replies.choice import TAKES_BACK
 from hedge_tasks.replies.json_objects import Twice, objects_in, whole_object
 from hedge_tasks.replies.reading import (
     CONTRADICTION,
@@ -34,12 +35,14 @@ _LONGEST_REPLY = 200_000
 _LONGEST_JUDGED = 8000
 _LONGEST_REASON = 300
 
-# What takes back the outcome that it follows: `supported: false`, `supported = 0`, `"supported"? No`, and further on in
-# the same clause "supported by nothing". A clause ends where an explanation begins: "hallucinated because nothing ...".
+# What takes back the outcome that it follows: `supported ✗`, `supported: false`, `supported = 0`, `"supported"? No`, a line
+# below "not really", and further on in the same clause "supported by nothing". A clause ends where an explanation begins: "hallucinated because nothing ...".
 _NEGATIVE = r"(?:false|no|not|none|nothing|never|neither|nor|nowhere|nobody|without|hardly|barely|n/a)"
 _DENIED = re.compile(
     rf"""
-    [\s"'`*_)\]]* (?: [:=] | \? | -+> ) [\s"'`*_(\[]* (?: (?:false|no|not|none|never|n/a|wrong|incorrect)\b | [01]\b )
+    [\s"'`*_)\]:=.-]* ✗
+    | [\s"'`*_)\].,!]* \n \W* (?: not\ (?:really|quite|at\ all)|nope\b|no[.,!\n]|wrong\b|incorrect\b|false\b)
+    | [\s"'`*_)\]]* (?: [:=] | \? | -+> ) [\s"'`*_(\[]* (?: (?:false|no|not|none|never|n/a|wrong|incorrect)\b | [01]\b )
     | (?: (?!\b(?:because|since|as|for|but|while|although)\b) [^\n.,;:(/\u2013\u2014-] )*?
       \b (?: {_NEGATIVE}\b | \w+n't\b )
     """,
@@ -114,16 +117,22 @@ def _read(reply: str, values: Mapping[str, str], field: str, judged: str) -> Jud
 
 def _in_text(text: str, values: Mapping[str, str], field: str, judged: str) -> Judgement:
     objects, rest = objects_in(text)
-    own = [o for source, o in objects if field in o and not _quoted(source, judged)]
+    own = [o for source, o in objects if _field(o, field) is not None and not _quoted(source, judged)]
     if own:
         said = _one(own, values, field)
-        if any(value != said.reading.value for value in _spoken(plain(rest), values, field, judged)):
+        behind = plain(text[text.rfind("}") + 1 :])
+        others = {value for value, _ in _spoken(plain(rest), values, field, judged)} | _named(behind, values)
+        if others - {said.reading.value} or TAKES_BACK.search(behind):
             raise _Unclear(CONTRADICTION, "the reply contradicts itself: its text says something else than its JSON")
         return said
     if objects and not rest.strip():
         raise _Unclear(NOTHING, f"no field {field!r} in the reply's JSON")
-    spoken = list(dict.fromkeys(_spoken(plain(text), values, field, judged, alone=True)))
+    said_plainly = plain(text)
+    found = list(_spoken(said_plainly, values, field, judged, alone=True))
+    spoken = list(dict.fromkeys(value for value, _ in found))
     if len(spoken) == 1:
+        if TAKES_BACK.search(said_plainly, max(end for _, end in found)):
+            raise _Unclear(CONTRADICTION, "the reply takes its verdict back")
         return Judgement(Reading(spoken[0], STATED), _line(text))
     if spoken:
         raise _Unclear(CONTRADICTION, "the reply contradicts itself")
@@ -135,20 +144,47 @@ def _one(objects: list[dict[str, Any]], values: Mapping[str, str], field: str) -
     """The outcome that all the objects name."""
     said: dict[str, str] = {}
     for found in objects:
-        if field not in found:
+        name = _field(found, field)
+        if name is None:
             raise _Unclear(NOTHING, f"no field {field!r} in the reply's JSON")
         if isinstance(found, Twice):
             raise _Unclear(CONTRADICTION, "the reply contradicts itself: a field is given twice")
-        outcome = outcome_of(found[field], values)
+        outcome = outcome_of(found[name], values)
         if outcome is None:
-            shown = json.dumps(found[field], ensure_ascii=False)[:80]
+            shown = json.dumps(found[name], ensure_ascii=False)[:80]
             raise _Unclear(NOT_OFFERED, f"{field} is {shown}, which is none of the outcomes")
         reason = found.get("reason")
+        if isinstance(reason, str) and _PLACEHOLDER.fullmatch(reason.strip()):
+            raise _Unclear(NOTHING, "the reply copies the form that it was to fill in")
         said.setdefault(outcome, reason if isinstance(reason, str) else "")
     if len(said) > 1:
         raise _Unclear(CONTRADICTION, f"the reply contradicts itself: {' and '.join(said)}")
     [(outcome, reason)] = said.items()
     return Judgement(Reading(outcome, JSON), _line(reason))
+
+
+def _field(found: Mapping[str, Any], field: str) -> str | None:
+    """The object's own name of a field, whatever its case; None where it has none, or several."""
+    if field in found:
+        return field
+    names = [name for name in found if name.strip().casefold() == field.casefold()]
+    return names[0] if len(names) == 1 else None
+
+
+def _named(text: str, values: Mapping[str, str]) -> set[str]:
+    """Outcomes that are named anywhere in a text and not denied; numbers name none."""
+    words = "|".join(_spelling(s) for s in sorted(values, key=len, reverse=True) if not s.isdecimal())
+    if not words:
+        return set()
+    pattern = re.compile(rf"(?P<not>\b(?:not|no|never|than|of|n't)\W+(?:\w+\W+)?)?\b(?P<word>{words})\b", re.IGNORECASE)
+    return {values[normalise(m["word"])] for m in pattern.finditer(text) if m["not"] is None}
+
+
+def _spelling(spelled: str) -> str:
+    return r"[\W_]+".join(map(re.escape, spelled.split()))
+
+
+_PLACEHOLDER = re.compile(r"<[^<>]*>|\.{3}|…")
 
 
 def outcome_of(said: object, values: Mapping[str, str]) -> str | None:
@@ -165,17 +201,19 @@ def outcome_of(said: object, values: Mapping[str, str]) -> str | None:
     return values.get(normalise(str(said))) if isinstance(said, (str, int)) else None
 
 
-def _spoken(text: str, values: Mapping[str, str], field: str, judged: str, *, alone: bool = False) -> Iterator[str]:
-    """Outcomes named in running text: after the field's name, and with `alone` at the front of a line.
+def _spoken(
+    text: str, values: Mapping[str, str], field: str, judged: str, *, alone: bool = False
+) -> Iterator[tuple[str, int]]:
+    """Outcomes named in running text, with their ends: after the field's name, and with `alone` in front of a line.
 
     A bare outcome word somewhere in a sentence is no verdict: "nothing that is hallucinated".
 
     Raises:
         _Unclear: an outcome is named and denied at once: "supported: false", "supported by nothing".
     """
-    words = "|".join(r"[\W_]+".join(map(re.escape, s.split())) for s in sorted(values, key=len, reverse=True))
-    # Neither half of a number nor one of several choices.
-    end = rf"(?![.,]\d)(?!\s*(?:or|and|[/|,])\s*(?:{words})\b)"
+    words = "|".join(map(_spelling, sorted(values, key=len, reverse=True)))
+    # Neither half of a number nor one of several choices, as in a form that was copied: `"supported" | "hallucinated"`.
+    end = rf"""(?![.,]\d)(?![\s"'`*)\]]*(?:\bor\b|\band\b|[/|,])[\s"'`*(\[]*(?:{words})\b)"""
     patterns = [rf"\b(?:{re.escape(field)}|verdict|final answer)\b(?:\s+is)?[\W_]{{1,10}}({words})\b{end}"]
     if alone:
         # `A. 3`, `Supported.`, `With Hallucination, because`, `**hallucinated**`
@@ -186,7 +224,7 @@ def _spoken(text: str, values: Mapping[str, str], field: str, judged: str, *, al
                 continue
             if _DENIED.match(text, found.end(1)):
                 raise _Unclear(CONTRADICTION, f"the reply names {found[1]!r} and denies it")
-            yield values[normalise(found[1])]
+            yield values[normalise(found[1])], found.end()
 
 
 def _quoted(source: str, judged: str) -> bool:

@@ -6,10 +6,12 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any, ClassVar
 
 from hedge_tasks.replies.choice import OUTSIDE, SEVERAL, Found, choose, spoken_number
 from hedge_tasks.replies.reading import Reading
 from hedge_tasks.replies.refusal import leaves_open
+from hedge_tasks.replies.text import is_foreign
 
 _NUMBERS = dict(
     enumerate(
@@ -17,26 +19,38 @@ _NUMBERS = dict(
     )
 )
 _ARTICLES = frozenset(("a", "an", "the"))
-_WORD = re.compile(r"[^\W_]+(?:'[a-z]+)?|[.,;:!?\n]")
+# A number is one word with its decimals, its fraction, its range and what it is compared by: "2" is not in "0.2".
+_WORD = re.compile(r"(?:[<>≤≥~≈±]\s*=?\s*|(?<![\w)])-)?\d+(?:[.,:/×x^-]\d+)*|[^\W\d_][^\W_]*(?:'[a-z]+)?|[.,;:!?✓✗\n]")
 _LETTER = re.compile(
     r"\(([A-Za-z])\)|\[([A-Za-z])\]|([A-Z])(?=\s*(?:[).:,;!?\]\"'\n/]|-\s|\Z|(?:or|and|because|since|as|is|are|over|for|fits|seems|looks)\b))|([a-z])(?:[.):](?=\s)|[.)]?(?=\n|\Z))"
 )
 _LETTER_ANYWHERE = re.compile(
-    r"(?<!\w)\(([A-Z])\)|\b(?:[Oo]ption|[Cc]hoice|[Aa]nswer)\s+\(?([A-Z])\b|(?m:^)([A-Z])[.):](?=\s)"
+    r"(?<!\w)\(([A-Z])\)|\b(?:[Oo]ption|[Cc]hoice|[Aa]nswer)\s+\(?([A-Z])\b|(?m:^|[,;|/]\s)([A-Z])[.):](?=\s)"
 )
 _JOINED = re.compile(r"[)\s]*(?:,|\bor\b|\bnor\b|\band\b)\s*(?:or\b|nor\b|and\b)?\s*(?:option\s*)?", re.IGNORECASE)
+# "B. red ✓" and "✓ B"
+_TICKED = re.compile(r"(?m:^)\W{0,4}([A-Z])\b[^\n✓✗]{0,200}✓|✓\s*\(?([A-Z])\b")
+_PUNCTUATED = re.compile(r"\s*(?:[^\w\s]|\Z)|\n")
+_SENTENCE_END = re.compile(r"(?<=\w\w)[.!?](?=\s)|\n")
+_THOUSANDS = re.compile(r"(?<=\d),(?=\d{3}\b)")
+_ZEROS = re.compile(r"(?<=\d)\.0+\Z")
 _BREAK = re.compile(r"[.,;!?\n]")
 _NEXT = re.compile(r"[\s,;/|]*\(?[A-Z][).:]")
-_AFTER_TEXT = re.compile(r"\s*(?:[.,;:!?)\]\"'\n/&|-]|\Z|(?:because|since|as|and|or|which|so|in|on|with)\b)")
+_AFTER_TEXT = re.compile(
+    r"\s*(?:[.;:!?)\]\"'\n/&|✓✗]|,(?!\d)|\s-|-(?!\w)|\Z|(?:because|since|as|and|or|which|so|in|on|with)\b)"
+)
+# "T1" in "T1-weighted" is no mention: what is joined to an option makes it another thing.
+_AFTER_MENTION = re.compile(r"(?!-\w|\s*(?:weighted|like|shaped|type|based|free|sized)\b|\w)")
 _DENIES_BEFORE = re.compile(
-    r"(?:\b(?:not|n't|nor|neither|rather than|instead of|without|never|eliminate|exclude|rule out|unlike|than)\b"
-    r"|\b(?:isn't|aren't|wasn't)|\b(?:below|above|beneath|beside|behind|near|next to|adjacent to|close to|left of"
+    r"(?:\w-|\b(?:not|n't|nor|neither|rather than|instead of|without|never|eliminate|exclude|rule out|unlike|than)\b"
+    r"|\b(?:isn't|aren't|wasn't|less|more|greater|smaller|larger|at least|at most|up to|about|over|approximately)"
+    r"|\b(?:below|above|beneath|beside|behind|near|next to|adjacent to|close to|left of"
     r"|right of|in front of|under|between|shown in|figure))(?:\s+(?:a|an|the|be|it|really|option))*[\s(\"']*\Z",
     re.IGNORECASE,
 )
 _DENIES_AFTER = re.compile(
-    r"[)\]\"'.]*\s*(?:\w+\s+){0,3}?(?:(?:is|are|was|does|do|would be|can|could)\s*"
-    r"(?:not|n't|wrong|incorrect|close|too|false)|isn't|aren't|doesn't|cannot|can't"
+    r"[)\]\"'.:-]*\s*✗|[)\]\"'.]*\s*(?:\w+\s+){0,3}?(?:(?:is|are|was|does|do|would be|can|could)\s*"
+    r"(?:not|n't|wrong|incorrect|close|too|false|less|unlikely)|isn't|aren't|doesn't|cannot|can't"
     r"|[:-]\s*(?:no|not|wrong|incorrect|false)\b|is out)",
     re.IGNORECASE,
 )
@@ -47,6 +61,7 @@ class Options:
     """The options by letter; see `choice.Choices`."""
 
     texts: Mapping[str, str]
+    says_no: ClassVar[bool] = False
 
     @cached_property
     def _by_words(self) -> dict[tuple[str, ...], str]:
@@ -58,14 +73,38 @@ class Options:
             if letter not in self.texts:
                 # "I" and "a" are words before they are options.
                 return Found(OUTSIDE, found.end()) if letter != "I" else None
-            return Found(self._with_text(letter, text[found.end() :]), found.end())
+            rest = text[found.end() :]
+            said = rest.lstrip(" )]")
+            own = said.casefold().startswith(self.texts[letter].casefold())
+            value = self._with_text(letter, rest)
+            after = _SENTENCE_END.split(said, maxsplit=1)[0]
+            if value == letter and not own and not _PUNCTUATED.match(said) and is_foreign(after):
+                return None  # "(A) es incorrecta"
+            return Found(value, found.end())
         return self._text_at(text)
 
     def of_json(self, value: object) -> str | None:
         return spoken_number(value)
 
+    def of_object(self, found: Mapping[str, Any]) -> set[str]:
+        return {letter for letter in self.texts if found.get(letter) is True}
+
+    def said_back(self, text: str) -> set[str]:
+        return set()
+
+    def opposed(self, text: str, value: str) -> bool:
+        first = _SENTENCE_END.split(text, maxsplit=1)[0]
+        named = self.mentioned(first)
+        return bool(self.stated(text) - {value}) or bool(named and value not in named)
+
     def stated(self, text: str) -> set[str]:
-        """Letters that are named and not denied: in brackets, behind "option", in front of a line."""
+        """Letters that are named and not denied: in brackets, behind "option", in front of a line.
+
+        Where some are ticked, only these.
+        """
+        if "✓" in text:
+            ticked = {found[1] or found[2] for found in _TICKED.finditer(text)} & set(self.texts)
+            return ticked
         said, before, was_denied = set(), 0, False
         for found in _LETTER_ANYWHERE.finditer(text):
             letter = next(filter(None, found.groups()))
@@ -94,7 +133,7 @@ class Options:
                 letter = self._by_words.get(tuple(words[at : at + size])) if at + size <= len(words) else None
                 if letter is not None:
                     start, end = tokens[at][1], tokens[at + size - 1][2]
-                    if not self._passed_over(text, start, end):
+                    if not self._passed_over(text, start, end) and _AFTER_MENTION.match(text, end):
                         said.add(letter)
                     at += size
                     break
@@ -148,12 +187,13 @@ class Options:
 
 
 def _words(text: str) -> tuple[str, ...]:
-    return tuple(
-        _normal(word) for word in _WORD.findall(text) if word.casefold() not in _ARTICLES and word[0].isalnum()
-    )
+    said = (word for word in _WORD.findall(text) if word.casefold() not in _ARTICLES)
+    return tuple(_normal(word) for word in said if len(word) > 1 or word.isalnum())
 
 
 def _normal(word: str) -> str:
+    word = _THOUSANDS.sub("", word.replace(" ", ""))
+    word = _ZEROS.sub("", word)
     return _NUMBERS.get(int(word), word) if word.isdecimal() and len(word) < 4 else word.casefold()
 
 

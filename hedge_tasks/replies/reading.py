@@ -7,6 +7,8 @@ from dataclasses import dataclass
 JSON = "json"
 STATED = "stated"
 LINE = "line"
+OPENING = "opening"
+SAID_BACK = "said back"
 LEADING = "leading"
 STATEMENT = "statement"
 MENTION = "mention"
@@ -16,12 +18,17 @@ BASES = {
     JSON: "the answer field of a JSON object",
     STATED: "a stated answer: boxed, between answer tags, behind `Final answer:`, `the answer is`, `I choose` ...",
     LINE: "an answer that stands on a line by itself",
-    LEADING: "how the reply begins",
+    OPENING: "how the reply begins, set off from what follows, and nothing that follows could take it back",
+    SAID_BACK: "a sentence that says or denies what was asked, in its words and no others",
+    LEADING: "how the reply begins, where what follows says more or something else",
     STATEMENT: "a sentence about what was asked",
     MENTION: "the only answer that is mentioned, and not denied",
-    MODEL: "a judge model, asked about what the rules cannot read",
+    MODEL: "a judge model, asked about what the rules cannot read, or read only softly",
 }
 """What a reading may rest on, the firmest first."""
+
+SOFT = frozenset({LEADING, STATEMENT, MENTION})
+"""Bases on which a reading needs a second one to count; all others are firm."""
 
 EMPTY = "empty"
 FAILED = "failed request"
@@ -32,6 +39,10 @@ CONTRADICTION = "contradiction"
 CUT = "cut off"
 NOT_OFFERED = "not offered"
 NOTHING = "no answer"
+NOTICE = "copyright line"
+ECHO = "echo"
+UNCONFIRMED = "unconfirmed"
+DISAGREED = "disagreement"
 
 REASONS = {
     EMPTY: "there is no letter and no digit in it",
@@ -43,8 +54,15 @@ REASONS = {
     CUT: "the reply ends before it says its answer",
     NOT_OFFERED: "an answer that the question does not offer",
     NOTHING: "none of the answers is in it",
+    NOTICE: "a copyright line or numbers in the place of an answer",
+    ECHO: "only words of the question, or a question or request back",
+    UNCONFIRMED: "the rules read it only softly, and nobody read it a second time",
+    DISAGREED: "the rules and the model that read it a second time differ",
 }
 """Why a reply is unreadable."""
+
+DECLINING = frozenset({EMPTY, REFUSAL, DOUBT, NOTICE, ECHO, THOUGHT, CUT})
+"""Reasons with which the model gave no answer; with any other it may have given one that nobody could read."""
 
 UNREADABLE = "unreadable"
 """What stands in the place of every sampled reply that cannot be read, so that they are one meaning and no more."""
@@ -65,6 +83,11 @@ class Reading:
     @property
     def readable(self) -> bool:
         return self.value is not None
+
+    @property
+    def soft(self) -> bool:
+        """Whether the reading needs a second one to count."""
+        return self.readable and self.basis in SOFT
 
     def __str__(self) -> str:
         return f"{self.value} ({self.basis})" if self.readable else f"unreadable: {self.basis}"

@@ -59,6 +59,19 @@ _DOUBT = re.compile(
     """,
     re.VERBOSE,
 )
+_UNDECIDED = re.compile(
+    r"""
+    \b(?:can|could)\ not\ (?:\w+ly\ )?(?:be\ (?:\w+ly\ )?)?(?:determined?|tell|told|say|decide|confirm(?:ed)?|assess(?:ed)?
+      |answer(?:ed)?|know|judged?|evaluated?)\b
+    | \bi\ (?:\w+ly\ )?do\ not\ (?:\w+ly\ )?know\b | \b(?:am|are)\ not\ (?:\w+\ )?(?:sure|certain)\b
+    | \b(?:unable|impossible|hard|difficult|challenging|not\ (?:possible|able|easy))\ (?:for\ me\ )?to\ (?:\w+ly\ )?(?:tell
+      |determine|say|know|decide|judge|answer|provide|assess)\b
+    | \b(?:unclear|not\ clear)\ (?:whether|if|from)\b | \b(?:not\ enough|insufficient)\ information\b
+    | \bno\ (?:idea|clue)\b | \A(?:i\ am\ )?(?:unsure|uncertain|undecided|unclear|unknown)\W*\Z
+    | \A(?:that|it)\ (?:really\ )?depends\b
+    """,
+    re.VERBOSE,
+)
 _MAY = re.compile(r"\b(?:may|might|could|maybe|perhaps|possibly|whether|if|unless|too (?:blurry|dark|small))\b")
 
 
@@ -83,6 +96,18 @@ def doubts(text: str) -> bool:
         (True, True, False)
     """
     return bool(_DOUBT.search(" ".join(spelled_out(text).split())))
+
+
+def undecided(clause: str) -> bool:
+    """Whether a clause says that its author cannot tell, and nothing besides.
+
+    "The mass is not clear" is about the mass.
+
+    Example:
+        >>> undecided("It is not clear whether it is a cyst"), undecided("The lungs are not clear")
+        (True, False)
+    """
+    return bool(_UNDECIDED.search(" ".join(spelled_out(clause).split())))
 
 
 def leaves_open(clause: str) -> bool:

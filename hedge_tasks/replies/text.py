@@ -5,21 +5,13 @@ from __future__ import annotations
 import re
 import unicodedata
 
+from hedge_tasks.data.thoughts import without_thoughts
 from hedge_tasks.replies.reading import EMPTY, FAILED, THOUGHT, Reading, unreadable
 
 LONGEST_READ = 20_000
 """Characters that are read of a reply once its thoughts are gone: half from its beginning, half from its end."""
 
 _FAILED = re.compile(r"\[LMMS_EVAL_(?:REQUEST_FAILED|BUDGET_EXCEEDED)\b")
-
-# Thoughts of the model families: <think> (Qwen, DeepSeek), [THINK] (Magistral), ◁think▷ (Kimi), harmony's channels.
-_NAMES = r"(?:think|thinking|thought|thoughts|reasoning|reflection|analysis|scratchpad|seed:think)"
-_THOUGHT_BEGIN = re.compile(
-    rf"<{_NAMES}>|\[THINK\]|◁think▷|<\|begin_of_thought\|>|<\|channel\|>(?:analysis|commentary)\b", re.IGNORECASE
-)
-_THOUGHT_END = re.compile(
-    rf"</{_NAMES}>|\[/THINK\]|◁/think▷|<\|end_of_thought\|>|<\|channel\|>final<\|message\|>", re.IGNORECASE
-)
 
 # Tokens that a server should have kept to itself.
 _CONTROL = re.compile(
@@ -49,27 +41,134 @@ _PUNCTUATION = str.maketrans(
         **dict.fromkeys("。｡", ". "),
         **dict.fromkeys("¡¿\u200b\u200c\u200d\ufeff\u2060", ""),
         **dict.fromkeys("‐‑‒–—―", "-"),
+        **dict.fromkeys("✔✅☑🗸", "✓"),
+        **dict.fromkeys("✘❌✖☒✕❎⛔", "✗"),
+        "\ufe0f": "",
         "→": " -> ",
     }
 )
+"""Typographic marks as plain ones; of check marks and crosses one of each is left."""
 
-
-def without_thoughts(text: str) -> tuple[str, bool]:
-    """What stands behind the last thought, and whether a thought was left open.
-
-    Chat templates may put the opening mark into the prompt, so that a reply has only the closing one. Of a thought that
-    was never closed nothing is kept, and nothing in front of it: it had been going to say more.
-
-    Example:
-        >>> without_thoughts("<think>1?</think>0"), without_thoughts("<think>1")
-        (('0', False), ('', True))
-    """
-    end = 0
-    for found in _THOUGHT_END.finditer(text):
-        end = found.end()
-    rest = text[end:]
-    begin = _THOUGHT_BEGIN.search(rest)
-    return ("", True) if begin else (rest, False)
+_LETTERS = re.compile(r"[^\W\d_]+")
+_ENGLISH = frozenset(
+    (
+        *("the", "is", "are", "was", "were", "an", "of", "in", "on", "to", "and", "or", "not", "yes", "it"),
+        *(
+            "this",
+            "that",
+            "there",
+            "i",
+            "you",
+            "we",
+            "because",
+            "since",
+            "as",
+            "for",
+            "with",
+            "be",
+            "can",
+            "does",
+            "do",
+        ),
+        *(
+            "but",
+            "so",
+            "at",
+            "by",
+            "from",
+            "has",
+            "have",
+            "only",
+            "absent",
+            "present",
+            "visible",
+            "seen",
+            "both",
+            "than",
+        ),
+    )
+)
+_FOREIGN = frozenset(
+    (
+        *(
+            "el",
+            "la",
+            "los",
+            "las",
+            "una",
+            "es",
+            "está",
+            "esta",
+            "este",
+            "son",
+            "que",
+            "del",
+            "muy",
+            "hay",
+            "ni",
+            "pero",
+        ),
+        *("le", "les", "des", "du", "est", "sont", "une", "dans", "pas", "et", "qui", "sur", "il", "n'est", "l'image"),
+        *(
+            "der",
+            "das",
+            "ist",
+            "sind",
+            "nicht",
+            "und",
+            "ein",
+            "eine",
+            "auf",
+            "mit",
+            "kein",
+            "keine",
+            "im",
+            "zu",
+            "sich",
+        ),
+        *(
+            "lo",
+            "gli",
+            "di",
+            "è",
+            "sono",
+            "nella",
+            "che",
+            "questa",
+            "um",
+            "uma",
+            "não",
+            "em",
+            "são",
+            "na",
+            "os",
+            "foto",
+        ),
+        *(
+            "het",
+            "een",
+            "van",
+            "niet",
+            "geen",
+            "op",
+            "zijn",
+            "er",
+            "är",
+            "inte",
+            "och",
+            "det",
+            "ikke",
+            "og",
+            "på",
+            "som",
+        ),
+        *("nie", "jest", "się", "je", "není", "bir", "ve", "bu", "değil", "yok", "var", "yang", "adalah", "ini", "itu"),
+        *("ang", "ng", "sa", "không", "có", "là", "este", "és", "egy", "nem", "ei", "ja", "kuvassa", "adalah"),
+        *("correcta", "incorrecta", "incorrecto", "correcto", "falsch", "richtig", "faux", "fausse", "falsa", "falso"),
+        *("vero", "corretta", "errata", "errada", "correta", "juste", "respuesta", "antwort", "réponse", "resposta"),
+    )
+)
+_NO_LATIN = 0.3
 
 
 def body(reply: str) -> str | Reading:
@@ -103,6 +202,19 @@ def plain(text: str) -> str:
     lines = (" ".join(line.split()) for line in text.splitlines())
     whole = "\n".join(line for line in lines if line).strip()
     return whole[1:-1].strip() if len(whole) > 2 and whole[0] == whole[-1] and whole[0] in "\"'" else whole
+
+
+def is_foreign(text: str) -> bool:
+    """Whether a text is in another language than English, about which the rules of sentences are.
+
+    Example:
+        >>> is_foreign("(A) es incorrecta"), is_foreign("It is not correct"), is_foreign("Left kidney")
+        (True, False, False)
+    """
+    words = _LETTERS.findall(text.casefold())
+    if sum(not c.isascii() for word in words for c in word) > _NO_LATIN * max(sum(map(len, words)), 1):
+        return True
+    return sum(word in _FOREIGN for word in words) > sum(word in _ENGLISH for word in words)
 
 
 def _inner(found: re.Match[str]) -> str:

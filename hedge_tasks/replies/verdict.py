@@ -3,34 +3,49 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any, ClassVar
 
-from hedge_tasks.replies.choice import OUTSIDE, Found, choose, spoken_number
+from hedge_tasks.replies.choice import OUTSIDE, SEVERAL, Found, choose, spoken_number
 from hedge_tasks.replies.reading import Reading
 from hedge_tasks.replies.refusal import leaves_open
 from hedge_tasks.replies.text import spelled_out
 
 FACTUAL, HALLUCINATED, NOT_SURE = "0", "1", "2"
 
-_GOOD = r"(?:factual(?:ly)?(?: (?:correct|accurate))?|accurate|correct|true|supported|valid|faithful|truthful|reliable)"
-_BAD = (
-    r"(?:hallucinat(?:ed|ion|ions|ory|es|ing)|non-?\s?factual|unfactual|inaccurate|incorrect|false|untrue|wrong|fabricated"
-    r"|made[ -]up|unsupported|misleading|invented)"
+_GOOD = (
+    r"(?:factual|accurate|correct|true|(?:well[ -])?supported|valid|faithful|truthful|reliable|sound|consistent|right)"
 )
-_NOT = r"(?:not|no|non|free of|without|never)[ -]+(?:(?:entirely|fully|completely|any|a|an|be|seem)\s+){0,2}"
-_END = r"(?=\s*(?:[.,;:!?()\]\"'\n/&|-]|\Z|(?:because|since|as|and|for|or|but|with|due|in|to)\b))"
+_BAD = (
+    r"(?:hallucinat(?:ed|ion|ions|ory|es|ing)|non-?\s?factual|unfactual|inaccurate|incorrect|false|untrue|wrong"
+    r"|fabricated|made[ -]up|unsupported|misleading|invented|inconsistent|erroneous|invalid|mistaken|unfounded|untruthful"
+    r"|unreliable|contradicted|fictitious)"
+)
+_DENIES = frozenset(
+    ("not", "no", "never", "hardly", "barely", "scarcely", "neither", "nor", "without", "lacks", "unlikely", "non")
+)
+_DENIES_IN_WORDS = re.compile(
+    r"\b(?:far from|anything but|by no means|in no way|nowhere near|free (?:of|from)|devoid of)\b"
+)
+_PARTLY_WORDS = frozenset(
+    ("partly", "partially", "mostly", "somewhat", "largely", "nearly", "almost", "generally", "broadly", "half")
+)
+_BEFORE = (
+    r"(?:(?:far from|anything but|by no means|in no way|nowhere near|free (?:of|from)|devoid of|in fact|not|no|never|non"
+    r"|neither|without|half|quite|very|rather|so|also|both|all|any|an?|be|seem|to be|\w+ly|hardly|barely|scarcely"
+    r"|somewhat|almost)[ -]+){0,5}"
+)
+_END = r"(?=\s*(?:[.,;:!?()\]\"'\n/&✓✗|-]|\Z|(?:because|since|as|and|for|or|but|with|due|in|to)\b))"
 _DIGIT_END = (
-    r"(?![.,]\d)(?!\s*(?:-|/|to|out of)\s*\d)(?=\s*(?:[.,;:!?()\]\"'\n/&|-]|\(|\Z|(?:because|since|as|and|for|or)\b))"
+    r"(?![.,]\d)(?!\s*(?:-|/|to|out of)\s*\d)(?=\s*(?:[.,;:!?()\]\"'\n/&✓✗|-]|\(|\Z|(?:because|since|as|and|for|or)\b))"
 )
 _DIGIT = re.compile(rf"([0-9])(?:\.0)?\b{_DIGIT_END}")
 _FLAG = re.compile(
     r"hallucinat(?:ed|ions?)(?: detected| found| present)?\s*[:=?]\s*(?:(yes|true)|no|none|false)\b", re.IGNORECASE
 )
-_WORDS = re.compile(
-    rf"(?P<not>{_NOT})?(?:(?P<good>factual|accurate|true|correct|factually (?:correct|accurate))"
-    rf"|(?P<bad>{_BAD})){_END}",
-    re.IGNORECASE,
-)
+_WORDS = re.compile(rf"(?P<before>{_BEFORE})(?:(?P<bad>{_BAD})|(?P<good>{_GOOD})){_END}", re.IGNORECASE)
+_POLAR = re.compile(rf"\b(?P<before>{_BEFORE})(?:(?P<bad>{_BAD})|(?P<good>{_GOOD}))\b", re.IGNORECASE)
 _UNSURE = re.compile(rf"(?:not[ -]sure|unsure|uncertain|pass|skip|undecided|i pass){_END}", re.IGNORECASE)
 
 _CLAIM = re.compile(
@@ -43,12 +58,17 @@ _CLAIM = re.compile(
     | \A(?P<found>hallucinations?)\ (?:is\ |are\ |was\ |were\ )?(?:detected|found|present)\b""",
     re.VERBOSE,
 )
-_DENIES = re.compile(r"\b(?:not|no|never|free|without|neither|lacks?|unlikely)\b")
 _NOT_THAT = re.compile(
     r"\b(?:not (?:think|believe|say|see|find|claim)|unlikely|doubt|no (?:evidence|indication|sign|reason))\b[^,;:]*\Z"
 )
-_PARTLY = re.compile(r"\b(?:partly|partially|mostly|somewhat|in part|some of|largely)\b")
+_PARTLY = re.compile(r"\b(?:in part|some of|parts of)\b")
+_KEY = re.compile(
+    r"(?:is_?|contains_?|has_?)?(?:(factual|accurate|correct|true|supported)|(hallucinat\w+|false|incorrect))"
+)
 _CLAUSE = re.compile(r"[.!?;]+(?=\s|\Z)|\n|\b(?:but|however|although|whereas)\b")
+
+
+_FLAGS = {"true": True, "yes": True, "false": False, "no": False}
 
 
 @dataclass(frozen=True)
@@ -56,6 +76,7 @@ class Verdicts:
     """The digits that a prompt offers; see `choice.Choices`."""
 
     offered: str = "012"
+    says_no: ClassVar[bool] = False
 
     def at(self, text: str) -> Found | None:
         if found := _DIGIT.match(text):
@@ -65,9 +86,19 @@ class Verdicts:
         if found := _UNSURE.match(text):
             return Found(NOT_SURE if NOT_SURE in self.offered else OUTSIDE, found.end())
         if found := _WORDS.match(text):
-            wrong = (found["bad"] is not None) != (found["not"] is not None)
-            return Found(HALLUCINATED if wrong else FACTUAL, found.end())
+            if (value := _sign(found["before"], found["bad"] is not None)) is not None:
+                return Found(value, found.end())
+            return Found(SEVERAL, found.end())
         return None
+
+    def of_object(self, found: Mapping[str, Any]) -> set[str]:
+        said = set()
+        for key, value in found.items():
+            named = _KEY.fullmatch(re.sub(r"[\s_-]+", "_", key.strip().casefold()))
+            flag = _FLAGS.get(value.strip().casefold()) if isinstance(value, str) else value
+            if named and isinstance(flag, bool):
+                said.add(HALLUCINATED if flag == (named[2] is not None) else FACTUAL)
+        return said
 
     def of_json(self, value: object) -> str | None:
         return spoken_number(value)
@@ -79,8 +110,18 @@ class Verdicts:
             if leaves_open(clause):
                 continue
             for found in _CLAIM.finditer(clause):
-                said |= {FACTUAL, HALLUCINATED} if _PARTLY.search(clause) else {_claimed(found)}
+                claimed = None if _PARTLY.search(clause) else _claimed(found)
+                said |= {FACTUAL, HALLUCINATED} if claimed is None else {claimed}
         return said
+
+    def said_back(self, text: str) -> set[str]:
+        return set()
+
+    def opposed(self, text: str, value: str) -> bool:
+        if value == NOT_SURE:
+            return False
+        said = (_sign(found["before"], found["bad"] is not None) for found in _POLAR.finditer(spelled_out(text)))
+        return any(other != value for other in said)
 
     def contradicts(self, text: str, value: str) -> bool:
         return bool(self.stated(text) - {value})
@@ -92,15 +133,31 @@ class Verdicts:
         return NOT_SURE if NOT_SURE in self.offered else None
 
 
-def _claimed(found: re.Match[str]) -> str:
+def _claimed(found: re.Match[str]) -> str | None:
     if found["none"] is not None:
         return FACTUAL
-    between = found["some"] if found["some"] is not None else found["between"]
     if found["made"] is not None or found["found"] is not None:
         return HALLUCINATED
-    denied = bool(_DENIES.search(between or "")) != bool(_NOT_THAT.search(found.string, 0, found.start()))
     wrong = found["some"] is not None or found["bad"] is not None
-    return HALLUCINATED if wrong != denied else FACTUAL
+    value = _sign((found["some"] if found["some"] is not None else found["between"]) or "", wrong)
+    if value is None or not _NOT_THAT.search(found.string, 0, found.start()):
+        return value
+    return FACTUAL if value == HALLUCINATED else HALLUCINATED
+
+
+def _sign(before: str, bad: bool) -> str | None:
+    """What an adjective and the words in front of it call an answer; None for "mostly accurate".
+
+    Example:
+        >>> _sign("far from ", bad=False), _sign("factually ", bad=True), _sign("not entirely ", bad=False)
+        ('1', '1', '1')
+    """
+    before = before.casefold()
+    words = re.findall(r"[a-z]+", _DENIES_IN_WORDS.sub(" not ", before))
+    denied = sum(word in _DENIES for word in words) - ("not only" in before)
+    if not denied and _PARTLY_WORDS & set(words):
+        return None
+    return HALLUCINATED if bad != bool(denied % 2) else FACTUAL
 
 
 def read_verdict(reply: str, *, offered: str = "012", cut: bool = False) -> Reading:

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
+from typing import Any, ClassVar
 
 from hedge_tasks.replies.choice import SEVERAL, Found, choose
 from hedge_tasks.replies.reading import Reading
@@ -14,23 +15,45 @@ from hedge_tasks.replies.text import plain, spelled_out
 
 YES, NO = "yes", "no"
 
-_END = r"(?=\s*(?:[.,;:!?()\]\"'\n/&|-]|\Z)"
+_END = r"(?=\s*(?:[.,;:!?()\]\"'\n/&|।-]|\Z)"
 _GO_ON = r"|\s+(?:there|it|the|i|he|she|they|we|this|that|these|those|because|since|as|for|and|or|not|indeed|in)\b)"
+
+# Words of other languages count where they stand for themselves, and begin no sentence: "Non è chiaro".
+_FOREIGN_YES = (
+    "sí sì oui да sim ja si はい 对 是的 是 有 有的 예 네 نعم أجل हाँ हां जी có đúng vâng evet ναι כן igen ano áno kyllä jah taip jā"
+    " так بله ہاں হ্যাঁ ஆம் ya oo ndiyo ใช่ jawohl"
+)
+_FOREIGN_NO = (
+    "нет не nein いいえ 不是 没有 否 不 não لا كلا नहीं không sai hayır nie όχι לא nem ne ei ні خیر نه نہیں না இல்லை tidak bukan hapana"
+    " ไม่ ไม่ใช่ 아니요 아니오 아뇨 nee nej nei nu non"
+)
+
+
+def _any_of(words: str) -> str:
+    return "|".join(sorted(map(re.escape, words.split()), key=len, reverse=True))
+
+
 _YES_WORD = re.compile(
-    rf"(?:a\ )?(?:yes|yeah|yep|yup|sí|oui|да|sim)\b"
-    rf"|(?:indeed|affirmative|absolutely|certainly|definitely|ja|si|はい|对){_END})"
-    rf"|(?:true|correct|right){_END}{_GO_ON}|是的?(?![不没]){_END})|y(?=\n|\Z)|(?:i\ (?:think|believe)\ so)\b",
+    rf"(?:a\ )?(?:yes|yeah|yep|yup)\b"
+    rf"|(?:indeed|affirmative|absolutely|certainly|definitely|{_any_of(_FOREIGN_YES)})(?!\w){_END})"
+    rf"|(?:true|correct|right){_END}{_GO_ON}|y(?=\n|\Z)|(?:i\ (?:think|believe)\ so)\b",
     re.IGNORECASE,
 )
 _NO_WORD = re.compile(
-    rf"(?:nope|nah|не[тt]|nein|いいえ|不是|没有|否|não)(?!\w)|(?:absolutely|certainly|definitely|of\ course)\ not\b"
-    rf"|(?:a\ )?(?:no|false|incorrect|wrong|negative|none){_END}{_GO_ON}|none\ of\b|n(?=\n|\Z)"
-    rf"|(?:not\ really|not\ at\ all){_END})"
+    rf"(?:✗\s*)?(?:"
+    rf"(?:nope|nah)(?!\w)|(?:{_any_of(_FOREIGN_NO)})(?!\w){_END})"
+    rf"|(?:absolutely|certainly|definitely|of\ course|probably|presumably|apparently|(?:most\ )?likely|surely|clearly"
+    rf"|i\ (?:think|guess|believe|suppose)|i\ am\ afraid|i'm\ afraid|unfortunately|evidently)\ not\b(?!\ only){_END})"
+    rf"|(?:absolutely|certainly|definitely|of\ course)\ not\b"
+    rf"|(?:a\ )?(?:no|false|incorrect|wrong|negative|none)(?!\ (?:doubt|question)){_END}{_GO_ON}|none\ of\b|n(?=\n|\Z)"
+    rf"|(?:not\ really|not\ at\ all|not\ quite|not\ (?:particularly|exactly)|(?:highly\ |very\ )?(?:unlikely|doubtful)){_END})"
     rf"|not\ (?:in|on|here|visible|present|seen|that\ i\ can\ see)\b|nothing\ (?:of|like)\ (?:that|the)\b"
-    rf"|non{_END})|i\ (?:do\ not|don't)\ (?:think|believe)\ so\b",
+    rf"|i\ (?:do\ not|don't)\ (?:think|believe)\ so\b)",
     re.IGNORECASE,
 )
-_BOTH = re.compile(r"(?:yes\W+(?:and|or|/)?\W*no|no\W+(?:and|or|/)?\W*yes)\b(?!\W+\w)|either yes or no", re.IGNORECASE)
+_BOTH = re.compile(
+    r"(?:yes[^\w?]+(?:and|or|/)?[^\w?]*no|no[^\w?]+(?:and|or|/)?[^\w?]*yes)\b(?!\W+\w)|either yes or no", re.IGNORECASE
+)
 
 _STOP = frozenset(
     [
@@ -197,6 +220,64 @@ _VERBS = frozenset(
         "exists",
     ]
 )
+_SAYS_NOTHING = frozenset(
+    (
+        *(*_STOP, *_NOUN_DENIED, *_GONE, *_SEEN, *_VERBS, "not", "indeed", "clearly", "clear", "obviou", "definite"),
+        *("according", "based", "provided", "given", "patient", "human", "assistant", "answer", "also", "any", "one"),
+        *(
+            "xray",
+            "x-ray",
+            "ct",
+            "mri",
+            "scan",
+            "film",
+            "radiograph",
+            "medical",
+            "ultrasound",
+            "slice",
+            "view",
+            "which",
+        ),
+        *("we", "longer", "such", "thing"),
+    )
+)
+# "The lungs are clear" says no to what lungs are clear of.
+_NORMAL = re.compile(
+    r"(?:the |both )?(?P<of>[a-z-]+(?: [a-z-]+)?) (?:is|are|appears?|looks?)(?: to be)? (?:\w+ly )?(?:clear|normal|unremarkable)"
+    r"(?: bilaterally| throughout)?"
+)
+_FINDINGS = frozenset(
+    (
+        *(
+            "abnormal",
+            "abnormality",
+            "lesion",
+            "mass",
+            "nodule",
+            "tumor",
+            "fracture",
+            "pathology",
+            "disease",
+            "hemorrhage",
+        ),
+        *("infarct", "stroke", "effusion", "consolidation", "opacity", "edema", "pneumonia", "cyst", "calcification"),
+        *(
+            "defect",
+            "injury",
+            "metastasis",
+            "hernia",
+            "abscess",
+            "aneurysm",
+            "obstruction",
+            "perforation",
+            "infiltrate",
+        ),
+    )
+)
+_FINDING_ENDING = re.compile(r"(?:itis|oma|osis|megaly|pathy|thorax|ectasis|rrhage|phrosis|cele|emia|plasia|trophy)$")
+_OF_LUNGS = frozenset(
+    ["pneumonia", "consolidation", "infiltrate", "infiltration", "opacity", "edema", "mass", "nodule"]
+)
 _ABOUT = re.compile(
     r"(?:(?:it|he|she|they|that|this|there|these|those|i|we|you|one)\s)?(?:(?:can|do|does|did|could)\s)?"
     r"(?:is|are|does|do|did|has|have|was|were|see|can|find|appears|seems)"
@@ -215,7 +296,9 @@ _ONLY_NOT = re.compile(
     r"|(?:it is )?(?:very |highly )?(?:unlikely|doubtful)(?: that)?)\b"
 )
 _WORD = re.compile(r"[^\W_]+(?:-[^\W_]+)*")
-_QUESTION = re.compile(r"[^.!?\n]*\?")  # it asks, and says nothing
+# It asks, and says nothing. Not from every place within it: that would take the square of its length.
+_QUESTION = re.compile(r"(?<![^.!?\n])[^.!?\n]*+\?")
+_SENTENCE = re.compile(r"(?<=\w)[.!?]\s+|\n")
 _NO_DOUBT = re.compile(r"\b(?:no|without(?: a| any)?) (?:doubt|question)\b|\bnot only\b")
 
 
@@ -232,6 +315,7 @@ class YesNo:
     keys: tuple[str, ...] = ()
     head: str = ""
     exists: bool = False
+    says_no: ClassVar[bool] = True
 
     @classmethod
     def of(cls, question: str) -> YesNo:
@@ -266,6 +350,33 @@ class YesNo:
         sentences = re.split(r"[.!]\s|\n", _QUESTION.sub(" ", spelled_out(text)))
         return {YES} & {self._clause(" ".join(sentence.split())) for sentence in sentences if sentence.strip()}
 
+    def of_object(self, found: Mapping[str, Any]) -> set[str]:
+        said = set()
+        for key, value in found.items():
+            words = {_stem(word) for word in _WORD.findall(key.casefold().replace("_", " ")) if word not in _STOP}
+            flag = self.at(value) if isinstance(value, str) else None
+            text = self.of_json(value) if flag is None else flag.value
+            # `{"bicycle": false}`, and any name where it is the only one: `{"present": true}`.
+            if text in (YES, NO) and (set(self.keys) >= words and (words or len(found) == 1)):
+                said.add(text)
+        return said
+
+    def said_back(self, text: str) -> set[str]:
+        """Those whose clause has the question's words and none besides that tell of something else."""
+        said = set()
+        for clause in _clauses(text):
+            words = {_stem(word) for word in _WORD.findall(clause)}
+            other = words - set(self.keys) - _SAYS_NOTHING
+            if self.keys and set(self.keys) <= words and not other and (value := self._clause(clause)):
+                said.add(value)
+        return said
+
+    def opposed(self, text: str, value: str) -> bool:
+        if self.stated(text) - {value}:
+            return True
+        begun = (self.at(sentence.lstrip(" \"'(")[:60]) for sentence in _SENTENCE.split(text))
+        return any(found is not None and found.value != value for found in begun)
+
     def contradicts(self, text: str, value: str) -> bool:
         return self.exists and bool(self.stated(text) - {value})
 
@@ -283,6 +394,10 @@ class YesNo:
                 (bare["word"] or "").strip() in _GONE | {"false", "wrong", "incorrect"}
             )
             return NO if denied else YES
+        finding = self.head in _FINDINGS or _FINDING_ENDING.search(self.head)
+        if self.exists and finding and (normal := _NORMAL.fullmatch(clause)):
+            of = {_stem(word) for word in _WORD.findall(normal["of"])}
+            return NO if (of & set(self.keys)) or ("lung" in of and self.head in _OF_LUNGS) else None
         words = _WORD.findall(clause)
         if not self.keys or {"not", "excluded", "ruled", "confirm", "verify"} & set(words) > {"not"}:
             return None

@@ -11,8 +11,9 @@ from hedge_tasks.detectors.scorer import Scorer
 from hedge_tasks.errors import ConfigError, HedgeError
 from hedge_tasks.measures.comparisons import compare_hallucination_rates, compare_two_runs, compare_two_scores
 from hedge_tasks.measures.curves import auroc_estimate, rate_of, within_strata
-from hedge_tasks.measures.suite import SuiteMetric, compare, documents_of, measured
-from hedge_tasks.numbers import Number
+from hedge_tasks.measures.measure import OfSums
+from hedge_tasks.measures.of_run import compare_documents, documents_of, numbers_of_run
+from hedge_tasks.numbers import Format, Number
 from hedge_tasks.plots.charts import Chart
 from hedge_tasks.plots.figures import sweep_chart, threshold_chart
 from hedge_tasks.runs.health import health_of
@@ -54,7 +55,7 @@ class Analysis:
     left_out: Mapping[str, str] = field(default_factory=dict)
     sweeps: Mapping[str, Chart] = field(default_factory=dict)
     thresholds: Mapping[str, Chart] = field(default_factory=dict)
-    suite: Sequence[tuple[SuiteMetric, Number]] = ()
+    suite: Sequence[tuple[OfSums, Number]] = ()
 
     @property
     def labels(self) -> list[int]:
@@ -138,7 +139,7 @@ def _analyse(
         name: {score: w for score in scorers[name].detectors if (w := within_strata(s, score)) is not None}
         for name, s in scores.items()
     }
-    analysis = Analysis(run, used, scores, estimates, within, left_out, suite=measured(run))
+    analysis = Analysis(run, used, scores, estimates, within, left_out, suite=numbers_of_run(run))
     # A run with one draw a document has nothing to cluster, and its numbers all the same.
     return _with_curves(analysis, sizes, progress) if curves and analysis.n else analysis
 
@@ -255,7 +256,7 @@ def _compare_suites(one: Analysis, other: Analysis, a: str, b: str) -> list[Pair
     ]
     pairs = []
     for metric in shared:
-        if found := compare(metric, *(documents_of(analysis.run, metric) for analysis in (one, other))):
+        if found := compare_documents(metric, *(documents_of(analysis.run, metric) for analysis in (one, other))):
             pairs.append(Pair(one.run.task, metric.title, a, b, found))
     return pairs
 
@@ -274,13 +275,13 @@ def _about_health(run: Run) -> Iterable[str]:
 
 def _about_question_types(analysis: Analysis) -> Iterable[str]:
     """Scores that a pooled AUROC flatters, of all clusterings in one sentence each."""
-    explained, partly = [], []
+    explained, partly, two = [], [], Format(digits=2)
     for name, within in analysis.within.items():
         for score, inside in within.items():
             pooled = analysis.estimates[name][score]
             if score not in analysis.shown or pooled.value is None or inside.value is None or pooled.interval is None:
                 continue
-            text = f"{name_of(score)} with {name} ({pooled.value:.2f} pooled, {inside.value:.2f} within)"
+            text = f"{name_of(score)} with {name} ({two(pooled.value)} pooled, {two(inside.value)} within)"
             if inside.interval and pooled.interval[0] > 0.5 >= inside.interval[0]:
                 explained.append(text)
             elif pooled.value - inside.value >= _NOTABLE:

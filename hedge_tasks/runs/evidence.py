@@ -24,6 +24,7 @@ from hedge_tasks.clustering.said import COSINES, WIDTHS, Said, Source
 from hedge_tasks.data.answers import AnswerSet
 from hedge_tasks.errors import DataError
 from hedge_tasks.io import outside
+from hedge_tasks.runs.run_settings import RunHeader, RunRow
 
 FIELD = "evidence"
 """Of a run file's header and lines."""
@@ -160,49 +161,25 @@ def joined(parts: Sequence[KeptEvidence]) -> KeptEvidence:
     return KeptEvidence(tellers, rows)
 
 
-def read_evidence(header: Mapping[str, Any], rows: Sequence[tuple[str, Mapping[str, Any]]], at: str) -> KeptEvidence:
+def read_evidence(header: RunHeader, rows: Mapping[str, RunRow], at: str) -> KeptEvidence:
     """The evidence of a run file.
 
     Args:
         header: of the file.
-        rows: place and fields of its documents.
+        rows: of its documents, by id.
         at: place of the header.
 
     Raises:
-        DataError: names the place and what is wrong.
+        DataError: a document has more or less than the header names.
     """
-    listed = header.get(FIELD)
-    if listed is None:
-        return KeptEvidence()
-    if not isinstance(listed, list):
-        raise DataError(f"{at}: {FIELD}: expected a list, got {outside.shown(listed)}")
-    tellers = tuple(_teller(one, f"{at}: {FIELD}[{i}]") for i, one in enumerate(listed))
-    found = {str(row["id"]): _row(row[FIELD], len(tellers), where) for where, row in rows if row.get(FIELD) is not None}
-    return KeptEvidence(tellers, found)
-
-
-def _teller(fields: object, at: str) -> Teller:
-    if not isinstance(fields, Mapping):
-        raise DataError(f"{at}: expected an object, got {outside.shown(fields)}")
-    kind, model, form = fields.get("kind"), fields.get("model"), fields.get("with_question")
-    if kind not in WIDTHS:
-        raise DataError(f"{at}.kind: expected {' or '.join(WIDTHS)}, got {outside.shown(kind)}")
-    if not isinstance(model, str) or not isinstance(form, bool):
-        raise DataError(f"{at}: expected a model and whether it saw the question")
-    rest = [fields.get("revision"), fields.get("dtype")]
-    if not all(value is None or isinstance(value, str) for value in rest):
-        raise DataError(f"{at}: revision and dtype must be texts")
-    return Teller(Source(kind, model, *rest), form)
-
-
-def _row(fields: object, n: int, where: str) -> tuple[str, Sequence[str | None]]:
-    at = f"{where}: {FIELD}"
-    if not isinstance(fields, Mapping) or not isinstance(fields.get("texts"), str):
-        raise DataError(f"{at}: expected an object with the checksum of the texts")
-    said = fields.get("said")
-    if not isinstance(said, list) or len(said) != n or not all(s is None or isinstance(s, str) for s in said):
-        raise DataError(f"{at}.said: expected a list of {n} texts or null")
-    return fields["texts"], said
+    tellers = tuple(Teller(Source(t.kind, t.model, t.revision, t.dtype), t.with_question) for t in header.evidence)
+    kept = {id: (row.evidence.texts, row.evidence.said) for id, row in rows.items() if row.evidence is not None}
+    for id, (_, said) in kept.items():
+        if len(said) != len(tellers):
+            raise DataError(
+                f"{at}: document {id}: {FIELD}.said: expected {len(tellers)} texts or null, got {len(said)}"
+            )
+    return KeptEvidence(tellers, kept) if tellers else KeptEvidence()
 
 
 def _distinct(answers: AnswerSet) -> list[str]:

@@ -8,6 +8,7 @@ from loguru import logger
 
 from hedge_tasks.adjudication import Case, judge_from
 from hedge_tasks.adjudication.config import verdict_record
+from hedge_tasks.asking.account import asked
 from hedge_tasks.data.answers import AnswerSet
 from hedge_tasks.runs.run_files import Run
 from hedge_tasks.sampling import archive
@@ -34,7 +35,7 @@ def run_from_store(folder: Path, definition: str | None, judge: str) -> Run:
             folder,
             len(exported.incomplete),
         )
-    answer_sets = [AnswerSet.from_dict(line) for line in exported.lines]
+    answer_sets = [AnswerSet.read(line) for line in exported.lines]
     decides = judge_from(judge)
     cases = [Case(a.id, a.question or "", a.reference or "", a.baseline.text) for a in answer_sets]
     verdicts = decides.judge(cases)
@@ -43,6 +44,10 @@ def run_from_store(folder: Path, definition: str | None, judge: str) -> Run:
         model=chosen.model or "",
         answer_sets=tuple(a.with_label(v.label) for a, v in zip(answer_sets, verdicts, strict=True)),
         verdicts={case.id: verdict_record(case, verdict) for case, verdict in zip(cases, verdicts, strict=True)},
-        settings={"sampling": dict(chosen.sampling), "documents": {"judge": decides.settings()}},
+        settings={
+            "sampling": dict(chosen.sampling),
+            "documents": {"judge": decides.settings()},
+            "cost": {"labels": asked(decides)[0]},
+        },
         path=folder,
     )

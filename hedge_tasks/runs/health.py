@@ -6,13 +6,14 @@ other. Everything here is counted from the run file, without a model.
 
 from __future__ import annotations
 
-import re
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from hedge_tasks.adjudication.reliability import reliability
 from hedge_tasks.data.answers import Answer, AnswerSet
+from hedge_tasks.data.thoughts import OTHER_TOKENS, without_thoughts
 from hedge_tasks.numbers import PERCENT, WHOLE_PERCENT
 from hedge_tasks.runs.run_files import Run
 from hedge_tasks.sampling.probe import server_lines
@@ -28,8 +29,6 @@ _BLIND = 0.8
 """Answers that stay on a blank picture: above this share, no score that compares samples sees the picture's part."""
 
 _FEWEST_CHECKED = 5
-_THOUGHT = re.compile(r"<(/?)(?:think|thinking|reasoning|seed:think)>", re.IGNORECASE)
-"""Where models begin and end their thoughts."""
 
 
 @dataclass(frozen=True)
@@ -58,6 +57,7 @@ class Health:
         cut, empty, filtered: shares of the draws that reached the token limit (or never ended a thought), are empty, or
             were stopped by a content filter.
         without_logprob: share of the draws without a log-probability.
+        no_logprob: how many draws came with log-probabilities that could not be taken, by reason.
         impossible_logprob: draws with a log-probability of minus infinity.
         unlabelled: share of the documents without a label.
         unreadable: share of the documents whose judge (or, where answers have a fixed form, whose model) said something
@@ -88,6 +88,7 @@ class Health:
     probe: Mapping[str, Any] = field(default_factory=dict)
     server: Mapping[str, Any] = field(default_factory=dict)
     image_use: Mapping[str, int] = field(default_factory=dict)
+    no_logprob: Mapping[str, int] = field(default_factory=dict)
     findings: tuple[Finding, ...] = ()
 
     @property
@@ -144,6 +145,7 @@ def measure(
         probe=_mapping(sampled.get("probe")),
         server=_mapping(sampled.get("server")),
         image_use={k: v for k, v in _mapping(sampled.get("image_use")).items() if isinstance(v, int)},
+        no_logprob=Counter(answer.no_logprob for answer in answers if answer.no_logprob is not None),
     )
     findings = [
         *_of_samples(counts),
@@ -176,19 +178,28 @@ def _of_samples(h: Health) -> list[Finding]:
         found.append(
             Finding("log-probabilities change with the temperature: they are not those of the raw distribution")
         )
-    if h.without_logprob is not None and 0 < h.without_logprob < 1:
+    if h.probe.get("seeds_repeat") is False:
+        found.append(Finding("the same seed gives other answers: a draw that is made again may differ"))
+    if h.without_logprob == 1:
+        found.append(Finding("there are no log-probabilities at all: all samples weigh the same (discrete entropy)"))
+    elif h.without_logprob:
         found.append(
             Finding(
                 f"{PERCENT(h.without_logprob)} of the draws lack a log-probability: equal weights in their documents"
             )
         )
+    found += [
+        Finding(f"{count} of {h.draws} draws have no log-probability: {reason}")
+        for reason, count in sorted(h.no_logprob.items())
+    ]
     if h.impossible_logprob:
         found.append(Finding(f"{h.impossible_logprob} draws have a log-probability of minus infinity"))
     return found
 
 
 def _of_server(h: Health) -> list[Finding]:
-    found = [Finding(line) for line in server_lines({**h.server, "refused": None})]
+    known = ("refused", *(("answers_of_other_tokens",) if OTHER_TOKENS in h.no_logprob else ()))
+    found = [Finding(line) for line in server_lines({**h.server, **dict.fromkeys(known)})]
     in_force = _mapping(h.decoding.get("in_force"))
     refused = in_force.get("refused")
     if isinstance(refused, list) and refused and "rest" in in_force:
@@ -242,8 +253,7 @@ def _of_images(h: Health) -> list[Finding]:
 
 def _is_cut(answer: Answer) -> bool:
     """Whether the answer reached the token limit, or its last thought has no end."""
-    marks = _THOUGHT.findall(answer.text)
-    return answer.finish == "length" or (bool(marks) and not marks[-1])
+    return answer.finish == "length" or without_thoughts(answer.text)[1]
 
 
 def _is_unreadable(verdict: Mapping[str, Any]) -> bool:

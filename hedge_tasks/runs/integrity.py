@@ -15,16 +15,14 @@ from pathlib import Path
 from typing import Any
 
 from hedge_tasks.errors import DataError
-from hedge_tasks.io.json_lines import is_sealed, seal, unseal
+from hedge_tasks.io.json_lines import Row, is_sealed, seal, unseal
 from hedge_tasks.io.outside import read_raw_lines
+from hedge_tasks.io.records import Count, Items, Objects, Record
 
 HEADER = "hedge_run"
 END = "hedge_run_end"
 
 _NAME = re.compile(r"run-(\d{8,}|undated)-")
-
-Row = tuple[str, Mapping[str, Any]]
-"""Place (`file:line`) and fields."""
 
 
 @dataclass(frozen=True)
@@ -46,6 +44,15 @@ class Inspection:
     ids: Sequence[str] | None = None
     problems: Sequence[str] = ()
     digest: str = ""
+
+
+class _End(Record):
+    """The closing line."""
+
+    lines: Count
+    sha256: str
+    ids: Items[str]
+    header: Objects[Any]
 
 
 @dataclass
@@ -122,16 +129,16 @@ def _check_end(reading: _Reading, n_lines: int, digest: str) -> tuple[Sequence[s
     if reading.end is None:
         reading.problems.append(f"{reading.file}: the closing line is missing, so the end of the file is lost")
         return None, None
-    where, end = reading.end
-    if not isinstance(end, Mapping):
-        reading.problems.append(f"{where}: this is no closing line")
+    where, fields = reading.end
+    try:
+        end = _End.read(fields, where)
+    except DataError as error:
+        reading.problems.append(f"{error}: this is no closing line")
         return None, None
-    if end.get("lines") != n_lines:
-        reading.problems.append(f"{where}: {n_lines} lines stand before it, and {end.get('lines')!r} were written")
-    if end.get("sha256") != digest:
+    if end.lines != n_lines:
+        reading.problems.append(f"{where}: {n_lines} lines stand before it, and {end.lines} were written")
+    if end.sha256 != digest:
         reading.problems.append(f"{where}: the lines before it are not those that were written")
     if reading.header is None:
         reading.problems.append(f"{reading.file}: the header is damaged or missing")
-    ids, header = end.get("ids"), end.get("header")
-    known = ids if isinstance(ids, list) and all(isinstance(i, str) for i in ids) else None
-    return known, header if isinstance(header, Mapping) else None
+    return end.ids, end.header

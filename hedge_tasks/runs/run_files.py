@@ -2,7 +2,7 @@
 
 A run file is JSON lines. The first line is a header, `{"hedge_run": 2, "task", "model", "created", "settings",
 "documents"}`; the last one closes it; every other line is one answer set (`AnswerSet.to_dict`) with the judge's
-`verdict` beside it, the `columns` of its data set that the suite's numbers need (`hedge_tasks.measures.suite`), and
+`verdict` beside it, the `columns` of its data set that the suite's numbers need (`hedge_tasks.measures.of_run`), and
 what models have said of the answers (`hedge_tasks.runs.evidence`). Each has a checksum as its last field, and the
 closing line a digest of all (`hedge_tasks.runs.integrity`). Everything that is computed later (sweeps, comparisons,
 reports) starts from here and needs no model.
@@ -30,7 +30,7 @@ from hedge_tasks.io.files import write_whole
 from hedge_tasks.io.json_lines import read_objects
 from hedge_tasks.runs.evidence import FIELD, KeptEvidence, keep, read_evidence
 from hedge_tasks.runs.integrity import HEADER, Inspection, inspect, is_run_file, sealed_run
-from hedge_tasks.runs.run_settings import checked_columns, checked_settings, checked_verdict
+from hedge_tasks.runs.run_settings import RunHeader, RunRow
 
 FORMAT = 2
 FOLDER = "hedge_runs"
@@ -264,8 +264,7 @@ def _sound_rows(found: Inspection) -> list[tuple[str, Mapping[str, Any]]]:
     for where, row in found.rows:
         try:
             [answer_set] = parse_answer_sets([(where, row)])
-            checked_verdict(row.get("verdict"), where)
-            checked_columns(row.get("columns"), where)
+            RunRow.read(row, where)
         except DataError:
             continue
         rows.setdefault(answer_set.id, (where, row))
@@ -309,20 +308,23 @@ def _check_format(header: tuple[str, Mapping[str, Any]]) -> None:
 
 def _from_run_file(found: Inspection) -> Run:
     assert found.header is not None
-    where, header = found.header
-    for name, kind in (("task", str), ("model", str), ("created", str), ("settings", dict)):
-        if not isinstance(header.get(name), kind):
-            raise DataError(f"{where}: the header's {name!r} is missing or no {kind.__name__}")
-    settings = checked_settings(header["settings"], where)
-    checked = {str(row.get("id")): checked_verdict(row.get("verdict"), where) for where, row in found.rows}
-    verdicts = {id: verdict for id, verdict in checked.items() if verdict is not None}
-    facts = (settings, header["created"], found.file)
-    evidence = read_evidence(header, found.rows, where)
+    where, fields = found.header
+    header = RunHeader.read(fields, where)
     answer_sets = tuple(parse_answer_sets(found.rows))
-    about = {str(row.get("id")): checked_columns(row.get("columns"), where) for where, row in found.rows}
-    columns = {id: of for id, of in about.items() if of}
-    run = Run(header["task"], header["model"], answer_sets, verdicts, *facts, evidence=evidence, columns=columns)
-    return replace(run, digest=found.digest)
+    about = {a.id: RunRow.read(row, at) for a, (at, row) in zip(answer_sets, found.rows, strict=True)}
+    raw = {a.id: row for a, (_, row) in zip(answer_sets, found.rows, strict=True)}
+    return Run(
+        task=header.task,
+        model=header.model,
+        answer_sets=answer_sets,
+        verdicts={id: row["verdict"] for id, row in raw.items() if row.get("verdict") is not None},
+        settings=fields["settings"],
+        created=header.created,
+        path=found.file,
+        digest=found.digest,
+        columns={id: row["columns"] for id, row in raw.items() if row.get("columns")},
+        evidence=read_evidence(header, about, where),
+    )
 
 
 def _from_samples(file: Path, rows: _Rows) -> Run:
@@ -336,7 +338,7 @@ def _from_samples(file: Path, rows: _Rows) -> Run:
         fields = outside.parse_json(text, where)
         if isinstance(fields, Mapping) and "failed" in fields:
             continue  # a document that was left out
-        answer_set = AnswerSet.from_dict(fields, where)
+        answer_set = AnswerSet.read(fields, where)
         sets.setdefault(answer_set.id, replace(answer_set, cluster_ids=None, held_out=False, choice_errors={}))
     task = file.stem.partition("_samples_")[2] or file.stem
     return Run(task, "", tuple(sets.values()), path=file)

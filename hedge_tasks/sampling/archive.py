@@ -8,13 +8,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from hedge_tasks.data.answers import Answer, AnswerSet, Draw
+from hedge_tasks.data.answers import Answer, AnswerSet, Draw, option_logprobs
 from hedge_tasks.errors import DataError, unknown
 from hedge_tasks.sampling.definition import Definition
 from hedge_tasks.sampling.forced import CONDITION, forced_keys
 from hedge_tasks.sampling.image_check import check_keys
 from hedge_tasks.sampling.jobs import answer_set_of
-from hedge_tasks.sampling.store import AnswerStore, Record, StoredDocument
+from hedge_tasks.sampling.store import AnswerStore, FinishedDraw, StoredDocument
 
 FOLDER = "hedge_answers"
 """Of the answer store in lmms-eval's output folder."""
@@ -130,8 +130,8 @@ def export(store: AnswerStore, definition: Definition, n: int | None = None) -> 
         answers = _answers(store, definition, document, n_clean, n_noisy)
         if _is_complete(answers):
             present = {condition: [(k, a) for k, a in of if a is not None] for condition, of in answers.items()}
-            provenance = {"definition": definition.to_dict(), "document": document.key}
-            keys = forced_keys(definition, document.key, document.question, present["baseline"][0][1])
+            provenance = {"definition": definition.model_dump(), "document": document.key}
+            keys = _forced_keys(definition, document, present["baseline"][0][1])
             forced = {name: answer for name, key in keys.items() if (answer := store.get(key)) is not None}
             lines.append({**answer_set_of(document, present, forced).to_dict(), PROVENANCE: provenance})
         else:
@@ -160,7 +160,7 @@ def import_lines(store: AnswerStore, lines: Iterable[tuple[str, Mapping[str, Any
     """
     definitions: dict[str, Definition] = {}
     documents: list[StoredDocument] = []
-    new: dict[str, Record] = {}
+    new: dict[str, FinishedDraw] = {}
     conflicts = 0
     for where, line in lines:
         definition, document, answer_set = _imported(where, line)
@@ -168,14 +168,14 @@ def import_lines(store: AnswerStore, lines: Iterable[tuple[str, Mapping[str, Any
         documents.append(document)
         draws = definition.plan(document.n, document.n_noisy).draws(document.key)
         records = [
-            Record(
+            FinishedDraw(
                 definition.key(document.key, document.question, draw), answer, document.id, draw.condition, draw.index
             )
             for draw, answer in zip(draws, answer_set.answers, strict=True)
         ]
-        keys = forced_keys(definition, document.key, document.question, answer_set.baseline)
+        keys = _forced_keys(definition, document, answer_set.baseline)
         records += [
-            Record(keys[name], answer, document.id, CONDITION, 0)
+            FinishedDraw(keys[name], answer, document.id, CONDITION, 0)
             for name, answer in answer_set.forced.items()
             if name in keys
         ]
@@ -203,7 +203,7 @@ def merge_into(target: AnswerStore, sources: Sequence[AnswerStore]) -> tuple[int
         for key in source:
             known = target.get(key)
             if known is None:
-                new.append(Record(key, source[key], *places.get(key, ("", "", -1))))
+                new.append(FinishedDraw(key, source[key], *places.get(key, ("", "", -1))))
             conflicts += known is not None and known != source[key]
         target.put(new)
         added += len(new)
@@ -238,6 +238,10 @@ def _answers(store: AnswerStore, definition: Definition, document: StoredDocumen
     return found
 
 
+def _forced_keys(definition: Definition, document: StoredDocument, baseline: Answer) -> dict[str, str]:
+    return forced_keys(definition, document.key, document.question, baseline, document.options)
+
+
 def _is_complete(answers: _Answers) -> bool:
     return all(answer is not None for of in answers.values() for _, answer in of)
 
@@ -251,7 +255,7 @@ def _places(store: AnswerStore) -> dict[str, tuple[str, str, int]]:
             for key, draw in _draws(definition, document, n, n_noisy):
                 places[key] = (document.id, draw.condition, draw.index)
                 if draw.condition == "baseline" and (baseline := store.get(key)) is not None:
-                    for forced in forced_keys(definition, document.key, document.question, baseline).values():
+                    for forced in _forced_keys(definition, document, baseline).values():
                         places[forced] = (document.id, CONDITION, 0)
                     for checked in check_keys(definition, document.key, document.question, draw):
                         places[checked] = (document.id, "image check", 0)
@@ -262,8 +266,8 @@ def _imported(where: str, line: Mapping[str, Any]) -> tuple[Definition, StoredDo
     provenance = line.get(PROVENANCE)
     if not isinstance(provenance, Mapping) or not isinstance(provenance.get("document"), str):
         raise DataError(f"{where}: no {PROVENANCE!r} with definition and document; only exported lines can be imported")
-    definition = Definition.from_dict(provenance.get("definition"), where)
-    answer_set = AnswerSet.from_dict(line, where)
+    definition = Definition.read(provenance.get("definition"), f"{where}: {PROVENANCE}.definition")
+    answer_set = AnswerSet.read(line, where)
     document = StoredDocument(
         definition=definition.id,
         key=provenance["document"],
@@ -274,5 +278,6 @@ def _imported(where: str, line: Mapping[str, Any]) -> tuple[Definition, StoredDo
         question_type=answer_set.question_type,
         n=len(answer_set.clean),
         n_noisy=len(answer_set.noisy),
+        options=tuple(option_logprobs(answer_set.forced)),
     )
     return definition, document, answer_set

@@ -5,20 +5,21 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from functools import cached_property
-from typing import Any
+from typing import Any, Self
+
+from pydantic import model_validator
 
 from hedge_tasks.data.answers import Draw
-from hedge_tasks.errors import DataError
+from hedge_tasks.io.records import Objects, Record
 from hedge_tasks.sampling.plan import NOT_OF_THE_ANSWER, SamplingPlan
 from hedge_tasks.sampling.prompts import Prompt
 
-FORMAT = 1
+FORMAT = 2
 """Part of every key: raise it when the same definition would no longer give the same answer."""
 
-
-_SAMPLING = frozenset({"temperature", "baseline_temperature", "seed", "perturbation"})
+_SAMPLING = ("temperature", "baseline_temperature", "seed", "perturbation")
 """Settings of a plan that every definition has."""
 
 
@@ -27,8 +28,7 @@ def draw_key(definition: Mapping[str, Any]) -> str:
     return _hash({"format": FORMAT, **definition})
 
 
-@dataclass(frozen=True)
-class Definition:
+class Definition(Record):
     """All that a task's answers have in common, whatever their number. Holds no secrets.
 
     Attributes:
@@ -41,46 +41,28 @@ class Definition:
 
     model: str | None
     task: str
-    prompt: Mapping[str, Any]
-    sampling: Mapping[str, Any]
+    prompt: Objects[str | None]
+    sampling: Objects[Any]
     version: str = ""
 
     @classmethod
     def of(cls, model: str | None, task: str, prompt: Prompt, plan: SamplingPlan, version: str = "") -> Definition:
         sampling = {key: value for key, value in plan.settings().items() if key not in NOT_OF_THE_ANSWER}
-        return cls(model, task, asdict(prompt), sampling, version)
+        return cls(model=model, task=task, prompt=asdict(prompt), sampling=sampling, version=version)
 
-    @classmethod
-    def from_dict(cls, fields: object, where: str = "definition") -> Definition:
-        """Check and build. Raises DataError that names `where`."""
-        try:
-            assert isinstance(fields, Mapping)
-            definition = cls(**fields)
-            definition._check()
-        except (AssertionError, AttributeError, TypeError, KeyError, ValueError) as error:
-            reason = f" ({error})" if str(error) else ""
-            raise DataError(f"{where}: this is no definition of answers{reason}") from error
-        return definition
-
-    def _check(self) -> None:
-        texts = (self.task, self.version, self.prompt["user"], self.prompt.get("name", ""))
-        if not all(isinstance(text, str) for text in texts) or not isinstance(self.model, (str, type(None))):
-            raise TypeError("model, task, prompt and version are texts")
-        if not isinstance(self.sampling, Mapping):
-            raise TypeError("sampling is no object")
-        if missing := _SAMPLING - self.sampling.keys():
-            raise ValueError(f"its sampling lacks {', '.join(sorted(missing))}")
-        if not isinstance(self.sampling["perturbation"], Mapping):
-            raise TypeError("its perturbation is no object")
+    @model_validator(mode="after")
+    def _makes_draws(self) -> Self:
+        if self.prompt.get("user") is None:
+            raise ValueError("prompt.user: missing")
+        if missing := [name for name in _SAMPLING if name not in self.sampling]:
+            raise ValueError(f"sampling.{missing[0]}: missing")
         self.plan(1, 1).draws("")
-
-    def to_dict(self) -> dict[str, Any]:
-        return asdict(self)
+        return self
 
     @cached_property
     def id(self) -> str:
         """Twelve hexadecimal digits that stand for the definition, whichever version of this package wrote it."""
-        return _hash({**self.to_dict(), "version": None})[:12]
+        return _hash({**self.model_dump(), "version": None})[:12]
 
     def plan(self, n: int, n_noisy: int) -> SamplingPlan:
         """The plan with these numbers of answers."""

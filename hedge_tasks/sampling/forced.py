@@ -5,7 +5,9 @@ is named, by adapters that have `forced_logprobs`, and stored as draws are:
 
 - `blank`: the baseline answer once more, after a grey picture in place of the real one;
 - `reworded`: the baseline answer once more, to the same question behind another introduction;
-- `true`, `false`: the words "True" and "False", after the question whether the baseline answer is true.
+- `true`, `false`: the words "True" and "False", after the question whether the baseline answer is true;
+- `options`: each answer that the question offers as the *whole* reply, its end included: the model's distribution over
+  the offered answers, which no reading of sampled replies has to guess. One pass an option, named `option:TEXT`.
 """
 
 from __future__ import annotations
@@ -18,7 +20,7 @@ from typing import Any, Protocol
 from loguru import logger
 from tqdm import tqdm
 
-from hedge_tasks.data.answers import Answer
+from hedge_tasks.data.answers import OPTION, Answer
 from hedge_tasks.errors import unknown
 from hedge_tasks.perturb.base import Wording, build_noise
 from hedge_tasks.sampling.definition import Definition
@@ -26,16 +28,20 @@ from hedge_tasks.sampling.image_check import blank_images
 from hedge_tasks.sampling.jobs import Job
 from hedge_tasks.sampling.prompts import Prompt, load_prompt
 from hedge_tasks.sampling.requests import DrawRequest
-from hedge_tasks.sampling.store import AnswerStore, Record
+from hedge_tasks.sampling.store import AnswerStore, FinishedDraw
 
 PASSES: Mapping[str, tuple[str, ...]] = {
     "forced_blank": ("blank",),
     "forced_reworded": ("reworded",),
     "forced_truth": ("true", "false"),
+    "forced_options": ("options",),
 }
 """What a detector may need -> the passes that give it."""
 
 NAMES = tuple(name for names in PASSES.values() for name in names)
+
+OPTIONS = "options"
+"""Asks for one pass an offered answer."""
 
 CONDITION = "forced"
 """Of these records in a store, for people with `grep`."""
@@ -63,13 +69,20 @@ class ForcedModel(Protocol):
         """
         ...
 
+    def reply_logprobs(self, conversations: Sequence[list[dict[str, Any]]], texts: Sequence[str]) -> list[Answer | str]:
+        """How likely each text is as the whole reply to its conversation: the same, with the end of the reply.
+
+        Spellings that differ in a leading blank are summed. The end is the last token that counts.
+        """
+        ...
+
 
 @dataclass(frozen=True)
 class ForcedPass:
     """One text after one prompt.
 
     Attributes:
-        name: one of `NAMES`.
+        name: one of `NAMES` but `OPTIONS`, or `OPTION` with the option behind it.
         asked: a draw whose conversation is read.
         text: that the model is made to say.
     """
@@ -78,21 +91,32 @@ class ForcedPass:
     asked: DrawRequest
     text: str
 
+    @property
+    def whole(self) -> bool:
+        """Whether the text is the whole reply, so that its end counts."""
+        return self.name.startswith(OPTION)
+
 
 def passes_needed(needs: Sequence[str]) -> tuple[str, ...]:
     """Names of the passes that give what detectors need."""
     return tuple(name for need, names in PASSES.items() if need in needs for name in names)
 
 
-def forced_keys(definition: Definition, document: str, question: str, baseline: Answer) -> dict[str, str]:
+def forced_keys(
+    definition: Definition, document: str, question: str, baseline: Answer, options: Sequence[str] = ()
+) -> dict[str, str]:
     """Name -> key in the store of every pass about a document that a definition may have.
 
     Args:
         document: key of its content.
         baseline: the answer that the passes are about, part of what defines them.
+        options: that the question offers.
     """
-    keys = {}
-    for name in NAMES:
+    keys = {
+        f"{OPTION}{option}": definition.forced_key(document, question, {"name": OPTIONS, "said": option}, None)
+        for option in options
+    }
+    for name in (name for name in NAMES if name != OPTIONS):
         prompt = _truth_prompt() if name in _WORDS else None
         about = {"name": name, "baseline": baseline.text, "said": _text(name, baseline)}
         if name == "reworded":
@@ -114,16 +138,16 @@ def force(model: Any, jobs: Sequence[Job]) -> None:
         pending |= {key: (one, job) for key, one in _passes(job).items() if job.store.get(key) is None}
     if not pending:
         return
-    ask = getattr(model, "forced_logprobs", None)
-    if ask is None:
-        name = type(model).__name__
-        logger.warning("{} does not tell how likely given words are: detectors that need this are left out", name)
-        return
+    asks = {whole: getattr(model, name, None) for whole, name in _ASKS.items()}
+    if silent := {one.whole for one, _ in pending.values() if asks[one.whole] is None}:
+        what = " and ".join(_MISSED[whole] for whole in sorted(silent))
+        logger.warning("{} does not tell how likely given {} are: what needs this is left out", _name(model), what)
+        pending = {key: (one, job) for key, (one, job) in pending.items() if one.whole not in silent}
     keys, reasons = list(pending), list[str]()
     with tqdm(total=len(keys), desc="Forced passes", unit="pass", disable=getattr(model, "rank", 0) != 0) as bar:
         for start in range(0, len(keys), _CHUNK):
             part = keys[start : start + _CHUNK]
-            reasons += _force_some(ask, {key: pending[key] for key in part})
+            reasons += _force_some(asks, {key: pending[key] for key in part})
             bar.update(len(part))
     if reasons:
         logger.warning("{} of {} forced passes gave nothing. First reason: {}", len(reasons), len(keys), reasons[0])
@@ -133,27 +157,56 @@ def forced_of(job: Job) -> dict[str, Answer]:
     """By name the passes about a job's document that were asked for and made."""
     if not job.request.forced:
         return {}
-    found = {name: job.store.get(key) for name, key in _keys(job).items() if name in job.request.forced}
+    found = {name: job.store.get(key) for name, key in _keys(job).items() if _kind(name) in job.request.forced}
     return {name: answer for name, answer in found.items() if answer is not None}
 
 
-def _force_some(ask: Any, passes: Mapping[str, tuple[ForcedPass, Job]]) -> list[str]:
+def _kind(name: str) -> str:
+    """The name that a pass is asked for by."""
+    return OPTIONS if name.startswith(OPTION) else name
+
+
+def _name(model: Any) -> str:
+    return type(model).__name__
+
+
+_ASKS = {False: "forced_logprobs", True: "reply_logprobs"}
+_MISSED = {False: "words", True: "replies"}
+
+
+def _force_some(asks: Mapping[bool, Any], passes: Mapping[str, tuple[ForcedPass, Job]]) -> list[str]:
     """Make and store some passes. Returns why those failed that did."""
-    made: dict[str, Answer | str] = {key: Answer("", 0.0, 0) for key, (one, _) in passes.items() if not one.text}
-    conversations = {key: one.asked.messages() for key, (one, _) in passes.items() if key not in made}
+    made: dict[str, Answer | str] = {
+        key: Answer("", 0.0, 0) for key, (one, _) in passes.items() if not one.text and not one.whole
+    }
+    conversations = _conversations({key: one for key, (one, _) in passes.items() if key not in made})
     # Without a picture there is nothing to blank out, and nothing to be learnt.
     asked = [key for key, turns in conversations.items() if passes[key][0].name != "blank" or _shows_picture(turns)]
-    answers = ask([conversations[key] for key in asked], [passes[key][0].text for key in asked]) if asked else []
-    made |= dict(zip(asked, answers, strict=True))
-    by_store: dict[int, tuple[AnswerStore, list[Record]]] = {}
+    for whole, ask in asks.items():
+        mine = [key for key in asked if passes[key][0].whole == whole]
+        answers = ask([conversations[key] for key in mine], [passes[key][0].text for key in mine]) if mine else []
+        made |= dict(zip(mine, answers, strict=True))
+    by_store: dict[int, tuple[AnswerStore, list[FinishedDraw]]] = {}
     for key, answer in made.items():
         if isinstance(answer, Answer):
             job = passes[key][1]
             _, records = by_store.setdefault(id(job.store), (job.store, []))
-            records.append(Record(key, answer, job.request.id, CONDITION, 0))
+            records.append(FinishedDraw(key, answer, job.request.id, CONDITION, 0))
     for store, records in by_store.values():
         store.put(records)
     return [answer for answer in made.values() if isinstance(answer, str)]
+
+
+def _conversations(passes: Mapping[str, ForcedPass]) -> dict[str, list[dict[str, Any]]]:
+    """By key the conversation of each pass; one object for all options of a question, so that it is read once."""
+    shared: dict[int, list[dict[str, Any]]] = {}
+    conversations = {}
+    for key, one in passes.items():
+        if one.whole:
+            conversations[key] = shared.setdefault(id(one.asked), one.asked.messages())
+        else:
+            conversations[key] = one.asked.messages()
+    return conversations
 
 
 def _passes(job: Job) -> dict[str, ForcedPass]:
@@ -166,12 +219,15 @@ def _passes(job: Job) -> dict[str, ForcedPass]:
     draw, baseline = _baseline(job)
     keys = _keys(job)
     return {
-        keys[name]: ForcedPass(name, _asked(name, draw, baseline), _text(name, baseline)) for name in job.request.forced
+        key: ForcedPass(name, _asked(name, draw, baseline), _text(name, baseline))
+        for name, key in keys.items()
+        if _kind(name) in job.request.forced
     }
 
 
 def _keys(job: Job) -> dict[str, str]:
-    return forced_keys(job.definition, job.request.key, job.request.question, _baseline(job)[1])
+    request = job.request
+    return forced_keys(job.definition, request.key, request.question, _baseline(job)[1], request.options)
 
 
 def _baseline(job: Job) -> tuple[DrawRequest, Answer]:
@@ -181,6 +237,8 @@ def _baseline(job: Job) -> tuple[DrawRequest, Answer]:
 
 def _asked(name: str, draw: DrawRequest, baseline: Answer) -> DrawRequest:
     request = draw.request
+    if name.startswith(OPTION):
+        return draw
     if name == "blank":
         return replace(draw, request=replace(request, load_images=blank_images(request)))
     if name == "reworded":
@@ -193,7 +251,7 @@ def _asked(name: str, draw: DrawRequest, baseline: Answer) -> DrawRequest:
 
 
 def _text(name: str, baseline: Answer) -> str:
-    return _WORDS.get(name, baseline.text)
+    return name.removeprefix(OPTION) if name.startswith(OPTION) else _WORDS.get(name, baseline.text)
 
 
 def _reworded(question: str, document: str) -> str:

@@ -24,7 +24,7 @@ from hedge_tasks.sampling.plan import SamplingPlan
 from hedge_tasks.sampling.prefetch import NoisyPictures
 from hedge_tasks.sampling.probe import ProbeReport, announce, probe
 from hedge_tasks.sampling.requests import DrawRequest, UnreadablePicture
-from hedge_tasks.sampling.store import AnswerStore, Record
+from hedge_tasks.sampling.store import AnswerStore, FinishedDraw
 
 MAX_ATTEMPTS = 3
 """How often a draw is asked for before it counts as failed."""
@@ -269,13 +269,13 @@ _Outcome = list[tuple[str, "Answer | str"]]
 
 
 def _keep(outcome: _Outcome, pending: _Pending) -> None:
-    by_store: dict[int, list[Record]] = {}
+    by_store: dict[int, list[FinishedDraw]] = {}
     stores = {}
     for key, answer in outcome:
         if isinstance(answer, Answer):
             request, store = pending[key]
             stores[id(store)] = store
-            record = Record(key, answer, request.request.id, request.draw.condition, request.draw.index)
+            record = FinishedDraw(key, answer, request.request.id, request.draw.condition, request.draw.index)
             by_store.setdefault(id(store), []).append(record)
     for number, records in by_store.items():
         stores[number].put(records)

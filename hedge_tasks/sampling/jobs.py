@@ -96,6 +96,7 @@ class Job:
             question_type=request.question_type,
             n=request.plan.n,
             n_noisy=request.plan.noisy_count,
+            options=request.options,
         )
 
     def answer_set(self) -> AnswerSet:

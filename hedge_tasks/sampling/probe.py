@@ -143,7 +143,7 @@ def server_lines(server: Mapping[str, Any]) -> list[str]:
         said.append(f"the server answers as another model than the one asked for: {', '.join(map(str, others))}")
     wrong, of = server.get("answers_of_other_tokens"), server.get("answers_with_tokens")
     if isinstance(wrong, int) and isinstance(of, int) and wrong > 0:
-        said.append(f"{wrong} of {of} answers came with the log-probabilities of other tokens than their own")
+        said.append(f"{wrong} of {of} answers came with log-probabilities of other tokens: they count as none")
     return said
 
 

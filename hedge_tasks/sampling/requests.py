@@ -50,6 +50,7 @@ class SampleRequest:
         second_stage: what is asked about the same document when all documents have answered; None for nothing.
         forced: names of the forced passes about the baseline answer; see `hedge_tasks.sampling.forced`.
         choices: the only texts that the model may write (`guided: true`); none leaves it free.
+        options: the answers that the question offers, for the forced pass `options`; the model is free all the same.
         conversation: chat messages that another task has written, in place of the prompt's; None for the prompt's.
         other_media: whether `load_images` gives more than pictures (video, sound), which adapters get as it is.
     """
@@ -70,6 +71,7 @@ class SampleRequest:
     second_stage: SecondStage | None = None
     forced: tuple[str, ...] = ()
     choices: tuple[str, ...] = ()
+    options: tuple[str, ...] = ()
     conversation: Conversation | None = None
     other_media: bool = False
 

@@ -1,6 +1,6 @@
 """The answer store: every finished draw on disk at once, found again by what defines it.
 
-A folder of record logs (`hedge_tasks.io.record_log`) with four kinds of records:
+A keyed log (`hedge_tasks.io.keyed_log`) with four kinds of records:
 
 - a *definition*, what a task's answers have in common: `{"definition": {"model", "task", "prompt", "sampling", ...}}`;
 - a *document* that was asked for under a definition: `{"document": {"definition", "key", "id", "question", ...}}`;
@@ -14,28 +14,27 @@ larger n) share their answers.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import asdict, dataclass
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 from pathlib import Path
-from types import TracebackType
-from typing import Any
+from typing import Annotated, Any
 
-from loguru import logger
+from pydantic import Field
 
 from hedge_tasks.data.answers import Answer
-from hedge_tasks.errors import DataError
-from hedge_tasks.io.record_log import Line, ReadUpTo, RecordLog
+from hedge_tasks.io.keyed_log import KeyedLog, Line
+from hedge_tasks.io.records import Items, Objects, OpenRecord, Record
 from hedge_tasks.sampling.definition import Definition
 
 KIND = "answers"
 """First part of the file names."""
 
 # More than anybody samples; a file that says otherwise is not believed, for reading it would take forever.
-_MOST_ANSWERS = 100_000
+NumberOfAnswers = Annotated[int, Field(ge=0, le=100_000)]
 
 
 @dataclass(frozen=True)
-class Record:
+class FinishedDraw:
     """A finished draw on its way into the store."""
 
     key: str
@@ -49,8 +48,7 @@ class Record:
         return {"key": self.key, "answer": self.answer.to_dict(), **place}
 
 
-@dataclass(frozen=True)
-class StoredDocument:
+class StoredDocument(Record):
     """A document as its answer set needs it, and how many answers were asked for.
 
     Attributes:
@@ -58,6 +56,7 @@ class StoredDocument:
         key: key of its content.
         id, question, reference, group, question_type: as in the answer set.
         n, n_noisy: clean and noisy answers asked for.
+        options: the answers that the question offers, where the model's distribution over them is asked for.
     """
 
     definition: str
@@ -67,33 +66,17 @@ class StoredDocument:
     reference: str | None = None
     group: str | None = None
     question_type: str | None = None
-    n: int = 1
-    n_noisy: int = 0
-
-    def to_dict(self) -> dict[str, Any]:
-        return {name: value for name, value in asdict(self).items() if value is not None}
-
-    @classmethod
-    def from_dict(cls, fields: object, where: str = "document") -> StoredDocument:
-        """Check and build. Raises DataError that names `where`."""
-        try:
-            assert isinstance(fields, Mapping)
-            document = cls(**fields)
-        except (AssertionError, TypeError) as error:
-            raise DataError(f"{where}: this is no document of an answer store") from error
-        texts = (document.definition, document.key, document.id, document.question)
-        optional = (document.reference, document.group, document.question_type)
-        counts = (document.n, document.n_noisy)
-        if not (
-            all(isinstance(text, str) for text in texts)
-            and all(text is None or isinstance(text, str) for text in optional)
-            and all(isinstance(count, int) and 0 <= count <= _MOST_ANSWERS for count in counts)
-        ):
-            raise DataError(f"{where}: this is no document of an answer store")
-        return document
+    n: NumberOfAnswers = 1
+    n_noisy: NumberOfAnswers = 0
+    options: Items[str] = ()
 
 
-class AnswerStore:
+class _Report(OpenRecord):
+    definition: str
+    report: Objects[Any]
+
+
+class AnswerStore(KeyedLog[Answer]):
     """Finished draws by key, and the definitions and documents that they belong to.
 
     Args:
@@ -104,7 +87,6 @@ class AnswerStore:
         definitions: by id.
         documents: in the order in which they were first asked for, without duplicates.
         reports: how the model behaved that answered, by definition; the last one counts.
-        dropped: damaged records.
         conflicts: answers to a draw that had another one already. The first one counts, so that what a finished run was
             scored on never changes.
 
@@ -113,76 +95,24 @@ class AnswerStore:
 
     Example:
         >>> store = AnswerStore(None)
-        >>> store.put([Record("key 1", Answer("yes"), "q1", "clean", 0)])
+        >>> store.put([FinishedDraw("key 1", Answer("yes"), "q1", "clean", 0)])
         >>> store.get("key 1")
         Answer(text='yes', mean_logprob=None, n_tokens=None)
     """
 
     def __init__(self, folder: Path | None, *, watched: bool = False) -> None:
-        self.folder = folder
         self.definitions: dict[str, Definition] = {}
         self.documents: dict[StoredDocument, None] = {}
         self.reports: dict[str, Mapping[str, Any]] = {}
-        self.dropped: list[Line] = []
-        self.conflicts: list[Line] = []
-        self._answers: dict[str, Answer] = {}
-        self._log = None if folder is None else RecordLog(folder, KIND, "answers")
-        self._read_up_to: dict[Path, ReadUpTo] = {}
-        if watched:
-            self.refresh()
-            return
-        for line in self._log.read() if self._log else ():
-            self._take(line)
+        super().__init__(folder, KIND, "answers", _answer, watched=watched)
 
-    def __enter__(self) -> AnswerStore:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.close()
-
-    def __len__(self) -> int:
-        return len(self._answers)
-
-    def __getitem__(self, key: str) -> Answer:
-        return self._answers[key]
-
-    @property
-    def n_dropped(self) -> int:
-        return len(self.dropped)
-
-    def get(self, key: str) -> Answer | None:
-        return self._answers.get(key)
-
-    def __iter__(self) -> Iterator[str]:
-        """Keys of all answers."""
-        return iter(self._answers)
-
-    def files(self) -> list[Path]:
-        return [] if self._log is None else self._log.files()
-
-    def refresh(self) -> int:
-        """Take what was written since; for a watched store. Returns the number of new lines.
-
-        Raises:
-            DataError: a file cannot be read.
-        """
-        n = 0
-        for line in self._log.read_new(self._read_up_to) if self._log else ():
-            self._take(line)
-            n += 1
-        return n
-
-    def put(self, records: Iterable[Record]) -> None:
+    def put(self, draws: Iterable[FinishedDraw]) -> None:
         """Keep finished draws. When this returns, the death of the process loses none of them.
 
         Raises:
             HedgeError: the disk is full or the folder cannot be written; what was stored before stays valid.
         """
-        records = list(records)
-        self._append(record.to_dict() for record in records)
-        self._answers.update((record.key, record.answer) for record in records)
+        self.keep((draw.key, draw.answer, draw.to_dict()) for draw in draws)
 
     def put_documents(self, definitions: Iterable[Definition], documents: Iterable[StoredDocument]) -> None:
         """Keep what the draws to come belong to; what the store knows is not written again.
@@ -193,7 +123,10 @@ class AnswerStore:
         new = {d.id: d for d in definitions if d.id not in self.definitions}
         asked = {d: None for d in documents if d not in self.documents}
         self._append(
-            [*({"definition": d.to_dict()} for d in new.values()), *({"document": d.to_dict()} for d in asked)]
+            [
+                *({"definition": d.model_dump()} for d in new.values()),
+                *({"document": d.model_dump(exclude_none=True)} for d in asked),
+            ]
         )
         self.definitions |= new
         self.documents |= asked
@@ -204,38 +137,18 @@ class AnswerStore:
             self._append([{"report": report, "definition": definition}])
             self.reports[definition] = report
 
-    def close(self) -> None:
-        if self._log is not None:
-            self._log.close()
-
-    def _append(self, records: Iterable[Mapping[str, Any]]) -> None:
-        if self._log is not None:
-            self._log.append(records)
-
-    def _take(self, line: Line) -> None:
-        where = f"{line.file.name}:{line.number}"
-        try:
-            if line.record is None:
-                raise DataError(str(line.problem))
-            self._take_record(line, line.record)
-        except DataError as error:
-            self.dropped.append(Line(line.file, line.number, None, str(error)))
-            logger.warning("Answer store {}: record dropped, {}", where, error)
-
-    def _take_record(self, line: Line, record: Mapping[str, Any]) -> None:
+    def _take(self, line: Line, record: Mapping[str, Any]) -> None:
         if "report" in record:
-            report, definition_id = record["report"], record.get("definition")
-            if not isinstance(report, Mapping) or not isinstance(definition_id, str):
-                raise DataError("this is no report of an answer store")
-            self.reports[definition_id] = report
+            found = _Report.read(record)
+            self.reports[found.definition] = found.report
         elif "definition" in record:
-            definition = Definition.from_dict(record["definition"])
+            definition = Definition.read(record["definition"], "definition")
             self.definitions.setdefault(definition.id, definition)
         elif "document" in record:
-            self.documents.setdefault(StoredDocument.from_dict(record["document"]))
+            self.documents.setdefault(StoredDocument.read(record["document"], "document"))
         else:
-            key, answer = record.get("key"), Answer.from_dict(record.get("answer"))
-            if not isinstance(key, str):
-                raise DataError("an answer without a key")
-            if self._answers.setdefault(key, answer) != answer:
-                self.conflicts.append(Line(line.file, line.number, record, f"another answer to draw {key}"))
+            super()._take(line, record)
+
+
+def _answer(record: Mapping[str, Any]) -> Answer:
+    return Answer.read(record.get("answer"))

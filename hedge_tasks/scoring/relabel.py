@@ -8,6 +8,7 @@ from typing import Any
 
 from hedge_tasks.adjudication.base import Case, Judge, Verdict
 from hedge_tasks.adjudication.config import verdict_record
+from hedge_tasks.asking.account import asked
 from hedge_tasks.errors import DataError
 from hedge_tasks.runs.run_files import Run, now
 
@@ -36,7 +37,7 @@ def relabel(run: Run, judge: Judge) -> tuple[Run, list[Verdict]]:
     labelled = tuple(a.with_label(v.label) for a, v in zip(run.answer_sets, verdicts, strict=True))
     records = {case.id: verdict_record(case, verdict) for case, verdict in zip(cases, verdicts, strict=True)}
     documents = {**dict(run.settings.get("documents") or {}), "judge": judge.settings()}
-    source = {"judged_again": {"created": run.created, "judge": judge_of(run)}}
+    source = {"judged_again": {"created": run.created, "judge": judge_of(run), **asked(judge)[0]}}
     settings = {**run.settings, "documents": documents, **source}
     judged = replace(run, answer_sets=labelled, verdicts=records, settings=settings, created=now())
     return replace(judged, path=None, digest=""), verdicts

@@ -2,13 +2,24 @@
 
 from __future__ import annotations
 
-import codecs
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
-from hedge_tasks.data.answers import Answer, Finish
+from hedge_tasks.data.answers import Answer, Finish, Served, Thought
+from hedge_tasks.data.thoughts import (
+    NO_END,
+    OTHER_TOKENS,
+    Parts,
+    Token,
+    answer_of,
+    has_thought,
+    spell,
+    split_tokens,
+    texts_of,
+    thought_of,
+)
 from hedge_tasks.io.outside import clean
 from hedge_tasks.serving.failures import RequestFailed
 
@@ -23,6 +34,11 @@ _SPECIAL = re.compile(
     r"|<(?:bos|eos|pad|unk|mask|start_of_turn|end_of_turn|end_of_utterance)>|\[(?:BOS|EOS|PAD|UNK|CLS|SEP)\]",
     re.DOTALL,
 )
+
+# How a control token looks that nobody has told of: believed only where the rest spells the answer.
+_LIKE_CONTROL = re.compile(r"\s*[<\[(◁][^\s<>]{1,40}[>\])▷]\s*")
+_BYTE = re.compile(r"<0x([0-9A-Fa-f]{2})>")
+"""A byte that a vocabulary falls back to."""
 
 
 # What finish reasons of OpenAI, vLLM, SGLang, TGI, llama.cpp, Gemini's and Mistral's gateways mean.
@@ -60,10 +76,9 @@ class Completion:
     """What a server answered.
 
     Attributes:
-        text: The answer, surrounding whitespace removed; of a model that refuses, its refusal. Reasoning is no part.
-        mean_logprob: Mean log-probability of its tokens in nats, control tokens left out; None without usable ones.
-        n_tokens: Number of tokens behind that mean.
-        finish: Why the server stopped; None where it does not say. "filtered" where a content filter did.
+        text: What was written, surrounding whitespace removed; of a model that refuses, its refusal. A thought is part
+            of it where the server has no parser that takes it out.
+        answer: What the model said, without its thought, as a sampled answer without its tokens.
         model: The model that answered, as the server names it; None where it does not.
         usage: None where the server does not tell.
         prompt: tokens of the prompt, each as text and with its log-probability, where they were asked for (vLLM's
@@ -75,9 +90,7 @@ class Completion:
     """
 
     text: str
-    mean_logprob: float | None = None
-    n_tokens: int | None = None
-    finish: Finish | None = None
+    answer: Answer
     model: str | None = None
     usage: Usage | None = None
     prompt: tuple[tuple[str, float], ...] = ()
@@ -86,9 +99,9 @@ class Completion:
     alternatives: tuple[Written, ...] | None = None
 
     @property
-    def answer(self) -> Answer:
-        """As a sampled answer, without its tokens."""
-        return Answer(self.text, self.mean_logprob, self.n_tokens, self.finish)
+    def finish(self) -> Finish | None:
+        """Why the server stopped; None where it does not say. "filtered" where a content filter did."""
+        return self.answer.finish
 
     @property
     def answer_in_tokens(self) -> Answer:
@@ -97,7 +110,7 @@ class Completion:
 
 
 def read_completion(body: object, until: Sequence[str] = ()) -> Completion:
-    """The answer in a chat completion. A refusal is one; reasoning is not part of it.
+    """The answer in a chat completion. A refusal is one; a thought is no part of it.
 
     Args:
         body: Parsed JSON.
@@ -106,7 +119,11 @@ def read_completion(body: object, until: Sequence[str] = ()) -> Completion:
     Raises:
         RequestFailed: There is no answer in it. The reason quotes the server: redact it before it is shown.
     """
-    choice = _first_choice(body)
+    return read_choice(body, _first_choice(body), until)
+
+
+def read_choice(body: object, choice: Mapping[str, Any], until: Sequence[str] = ()) -> Completion:
+    """The answer in one of the choices of a chat completion; see `read_completion`."""
     message = choice.get("message")
     if not isinstance(message, Mapping):
         raise RequestFailed("the first choice has no message", "garbled")
@@ -115,19 +132,53 @@ def read_completion(body: object, until: Sequence[str] = ()) -> Completion:
         text = _text(message.get("refusal"))
     if text is None:
         raise _no_content(choice)
-    tokens = _tokens(choice)
-    if message.get("reasoning_content") or message.get("reasoning"):
-        tokens = _closing_tokens(tokens, text)
     for stop in until:
         text = text.split(stop)[0]
-    spelled = _spell(tokens, text, whole=not until) if tokens else None
-    named = body.get("model") if isinstance(body, Mapping) else None
-    model = named[:_LONGEST_NAME] if isinstance(named, str) else None
     finish = _finish(choice)
-    mean, n_tokens = _mean_logprob(tokens, finished=finish == "stop")
-    details = (_usage(body), _prompt(body), spelled)
-    told = _written(tokens, finished=finish == "stop") if spelled else (None, None)
-    return Completion(text.strip(), mean, n_tokens, finish, model, *details, *told)
+    entries = _entries(choice)
+    reasoning = _text(message.get("reasoning_content")) or _text(message.get("reasoning"))
+    said, found = _divided(entries, text, reasoning, whole=not until, finished=finish == "stop")
+    answer = replace(_answer(entries, said, found, body), finish=finish, served=_served(body))
+    spelled = None if found in (None, NO_END) else isinstance(found, Parts)
+    told = _in_tokens(entries, found) if isinstance(found, Parts) else (None, None)
+    return Completion(text.strip(), answer, _named(body), _usage(body), _prompt(body), spelled, *told)
+
+
+def _divided(
+    entries: Sequence[_Entry], text: str, reasoning: str | None, *, whole: bool, finished: bool
+) -> tuple[str, Parts | str | None]:
+    """The answer's text, and its tokens, or why these are not known; None where there are none at all.
+
+    Args:
+        whole: no text has ended the answer, whose tokens would follow.
+        finished: the model itself ended the answer.
+    """
+    said = answer_of(text)
+    if not entries:
+        return said, None
+    strict, loose = ([_token(entry, like) for entry in entries] for like in (_SPECIAL, _LIKE_CONTROL))
+    if finished and not (entries[-1].text or entries[-1].spelled):
+        # llama.cpp spells its end token as nothing. Elsewhere an empty token is part of a character.
+        strict[-1], loose[-1] = strict[-1]._replace(control=True), loose[-1]._replace(control=True)
+    found = split_tokens(strict, said, reasoning=reasoning, whole=whole)
+    if found == OTHER_TOKENS and loose != strict:
+        found = split_tokens(loose, said, reasoning=reasoning, whole=whole)
+    if isinstance(found, str) and reasoning is None and not has_thought(text) and spell(loose, text, whole=whole):
+        # Where the marks are control tokens, a server without a parser leaves them out, and thought and answer are one.
+        found = split_tokens(loose)
+        said = "".join(texts_of(found.counted if isinstance(found, Parts) else loose)).strip()
+    return said, found
+
+
+def _answer(entries: Sequence[_Entry], said: str, found: Parts | str | None, body: object) -> Answer:
+    """The answer's text, with its log-probability or why there is none."""
+    if isinstance(found, Parts):
+        end = found.answer[-1].logprob if found.answer[-1].control else None
+        thought = found.thoughts or _counted_thought(body)
+        return Answer(said, found.mean_logprob, len(found.counted), end_logprob=end, thought=thought)
+    open_thought = thought_of([_token(entry, _SPECIAL) for entry in entries]) if found == NO_END else None
+    thought = open_thought or _counted_thought(body)
+    return Answer(said, thought=thought, no_logprob=found)
 
 
 def _finish(choice: Mapping[str, Any]) -> Finish | None:
@@ -170,8 +221,8 @@ def _text(content: object) -> str | None:
     return content if isinstance(content, str) else None
 
 
-class _Token(NamedTuple):
-    """A token of the answer; `others` are the likeliest ones in its place."""
+class _Entry(NamedTuple):
+    """A token as the server tells it; `others` are the likeliest ones in its place."""
 
     text: str
     spelled: bytes
@@ -179,19 +230,24 @@ class _Token(NamedTuple):
     others: Written
 
 
-def _tokens(choice: Mapping[str, Any]) -> list[_Token]:
+def _entries(choice: Mapping[str, Any]) -> list[_Entry]:
     """Tokens of the answer, none where a single one of them has no usable log-probability."""
     logprobs = choice.get("logprobs")
-    entries = (logprobs.get("content") or logprobs.get("refusal")) if isinstance(logprobs, Mapping) else None
-    tokens = []
-    for entry in entries if isinstance(entries, list) else ():
+    told = (logprobs.get("content") or logprobs.get("refusal")) if isinstance(logprobs, Mapping) else None
+    entries = []
+    for entry in told if isinstance(told, list) else ():
         if not isinstance(entry, Mapping) or not isinstance(entry.get("token"), str):
             return []
         value = entry.get("logprob")
         if isinstance(value, bool) or not isinstance(value, (int, float)) or not _CLAMPED < value <= _ROUNDING:
             return []
-        tokens.append(_Token(entry["token"], _bytes(entry), min(float(value), 0.0), _others(entry)))
-    return tokens
+        entries.append(_Entry(entry["token"], _bytes(entry), min(float(value), 0.0), _others(entry)))
+    return entries
+
+
+def _token(entry: _Entry, control: re.Pattern[str]) -> Token:
+    is_control = _SPECIAL.fullmatch(entry.text) or control.fullmatch(entry.text)
+    return Token(entry.spelled, entry.logprob, is_control is not None)
 
 
 def _others(entry: Mapping[str, Any]) -> Written:
@@ -209,70 +265,48 @@ def _others(entry: Mapping[str, Any]) -> Written:
     return tuple(found[:_MOST_OTHERS])
 
 
-def _written(tokens: Sequence[_Token], *, finished: bool) -> tuple[Written | None, tuple[Written, ...] | None]:
-    """The text that each token adds, with its log-probability, and the others in its place.
-
-    Of a character in several tokens the last one has it.
-    """
-    kept = [token for token in _without_end(tokens, finished=finished) if not _SPECIAL.fullmatch(token.text)]
-    decoder = codecs.getincrementaldecoder("utf-8")("replace")
-    texts = [decoder.decode(token.spelled, final=token is kept[-1]) for token in kept]
-    pieces = tuple((clean(text), token.logprob) for text, token in zip(texts, kept, strict=True))
-    others = tuple(token.others for token in kept)
+def _in_tokens(entries: Sequence[_Entry], parts: Parts) -> tuple[Written, tuple[Written, ...] | None]:
+    """The text that each token of the answer adds, with its log-probability, and the others in its place."""
+    texts = map(clean, texts_of(parts.counted))
+    pieces = tuple((text, token.logprob) for text, token in zip(texts, parts.counted, strict=True))
+    behind = zip(entries[len(parts.thought) :], parts.answer, strict=True)
+    others = tuple(entry.others for entry, token in behind if not token.control)
     return pieces, (others if any(others) else None)
 
 
-def _without_end(tokens: Sequence[_Token], *, finished: bool) -> Sequence[_Token]:
-    """llama.cpp spells its end token as nothing. Elsewhere an empty token is one: a part of a character."""
-    nameless = finished and tokens and not tokens[-1].text and not tokens[-1].spelled
-    return tokens[:-1] if nameless else tokens
-
-
 def _bytes(entry: Mapping[str, Any]) -> bytes:
+    if byte := _BYTE.fullmatch(entry["token"]):
+        return bytes([int(byte[1], 16)])
     try:
         return bytes(entry["bytes"])
     except (KeyError, TypeError, ValueError):
         return entry["token"].encode("utf-8", "replace")
 
 
-def _closing_tokens(tokens: list[_Token], text: str) -> list[_Token]:
-    """The last tokens, which spell the answer; those before are reasoning. Empty where they cannot be told apart."""
-    answer, spelled = text.strip().encode(), b""
-    for i in range(len(tokens) - 1, -1, -1):
-        spelled = tokens[i].spelled + spelled
-        if answer and answer in spelled:
-            return tokens[i:]
-    return []
+def _counted_thought(body: object) -> Thought | None:
+    """The thought whose tokens are counted, but not told; of several choices nobody says whose they are."""
+    usage, choices = (body.get("usage"), body.get("choices")) if isinstance(body, Mapping) else (None, None)
+    details = usage.get("completion_tokens_details") if isinstance(usage, Mapping) else None
+    count = details.get("reasoning_tokens") if isinstance(details, Mapping) else None
+    if not isinstance(count, int) or isinstance(count, bool) or count <= 0 or not isinstance(choices, list):
+        return None
+    return Thought(count) if len(choices) == 1 else None
 
 
-def _spell(tokens: Sequence[_Token], text: str, *, whole: bool) -> bool:
-    """Whether the tokens are those of the text.
-
-    Args:
-        whole: they spell nothing more; a text that ended the answer is left out of it, its tokens mostly are not.
-    """
-    joined = b"".join(token.spelled for token in tokens if not _SPECIAL.fullmatch(token.text))
-    ours, theirs = _bare(joined.decode("utf-8", "replace")), _bare(text)
-    return ours == theirs if whole else ours.startswith(theirs)
+def _named(body: object) -> str | None:
+    named = body.get("model") if isinstance(body, Mapping) else None
+    return named[:_LONGEST_NAME] if isinstance(named, str) else None
 
 
-def _bare(text: str) -> str:
-    """Without blanks, and the marks that tokenizers write for them."""
-    return re.sub(r"[\s▁ĠĊ\ufffd]", "", text)
-
-
-def _mean_logprob(tokens: Sequence[_Token], *, finished: bool) -> tuple[float | None, int | None]:
-    """Mean over all but control tokens, in nats, and how many these are; (None, None) without any token.
-
-    Args:
-        finished: the model itself ended the answer.
-    """
-    if not tokens:
-        return None, None
-    spelled = _without_end(tokens, finished=finished)
-    counted = [token.logprob for token in spelled if not _SPECIAL.fullmatch(token.text)]
-    # An answer of no token at all is as likely as the end token that made it.
-    return (sum(counted) / len(counted) if counted else tokens[0].logprob), len(counted)
+def _served(body: object) -> Served | None:
+    """Who answered. A path on the server's disk is nobody's business: of a model's the last part is kept."""
+    if not isinstance(body, Mapping):
+        return None
+    told = {name: body.get(name) for name in ("model", "provider", "system_fingerprint")}
+    texts = {name: clean(value[:_LONGEST_NAME]) for name, value in told.items() if isinstance(value, str) and value}
+    if texts.get("model", "").startswith(("/", "\\", "~", ".")) or re.match(r"[A-Za-z]:[\\/]", texts.get("model", "")):
+        texts["model"] = re.split(r"[\\/]", texts["model"].rstrip("\\/"))[-1]
+    return Served(**texts) if texts else None
 
 
 def _prompt(body: object) -> tuple[tuple[str, float], ...]:

@@ -12,7 +12,7 @@ from typing import Any, Literal
 
 from hedge_tasks.errors import HedgeError
 
-Kind = Literal["unreachable", "busy", "garbled", "empty", "cut", "refused"]
+Kind = Literal["unreachable", "busy", "garbled", "empty", "cut", "refused", "unsent"]
 """Of a failed request.
 
 - `unreachable`: there was no connection, or no answer in time, whatever was asked.
@@ -21,6 +21,7 @@ Kind = Literal["unreachable", "busy", "garbled", "empty", "cut", "refused"]
 - `empty`: a chat completion with no answer in it.
 - `cut`: likewise, because the token limit was spent before the answer began; asking again would end the same way.
 - `refused`: the server refuses this request (400, 413, 422, ...); it may take others.
+- `unsent`: the request could not be put together: a picture of it cannot be read.
 """
 
 LONGEST_RETRY_AFTER_S = 600.0

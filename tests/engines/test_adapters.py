@@ -72,7 +72,7 @@ def test_an_evaluation_ends_with_plausible_numbers(server: Server, tmp_path: Pat
 def check_evaluation(run: Run, *, logprobs: bool) -> None:
     """Six documents with seven answers each, no failed draw, scores within their range."""
     lines = run.samples("hedge_demo")
-    sets = {s.id: s for s in (AnswerSet.from_dict(json.loads(line["filtered_resps"])) for line in lines)}
+    sets = {s.id: s for s in (AnswerSet.read(json.loads(line["filtered_resps"])) for line in lines)}
     assert len(sets) == 6
     assert all(len(s.answers) == 7 and s.has_logprobs == logprobs for s in sets.values())
     assert len({answer.text for s in sets.values() for answer in s.answers}) > 2

@@ -8,9 +8,11 @@ and where it is wrong, is measured in this folder's README.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
-from hedge_tasks.adjudication.base import HALLUCINATED, NO_ANSWER, SUPPORTED, Case, Verdict
+from hedge_tasks.adjudication.base import HALLUCINATED, NO_ANSWER, SUPPORTED, Case, Judge, Verdict
+from hedge_tasks.adjudication.config import Spec
+from hedge_tasks.adjudication.fallback import Fallback
 from hedge_tasks.adjudication.rule.counts import counted_nouns, single_count, stated_counts
 from hedge_tasks.adjudication.rule.labels import (
     LabelCase,
@@ -22,7 +24,7 @@ from hedge_tasks.adjudication.rule.labels import (
     reference_alternatives,
 )
 from hedge_tasks.adjudication.rule.measure import overlap, ranges
-from hedge_tasks.adjudication.rule.polar import leading_yes_no, read_yes_no, yes_no_reference, yes_no_word
+from hedge_tasks.adjudication.rule.polar import says_yes_or_no, yes_no_reference
 from hedge_tasks.adjudication.rule.reading import Text, affirmed_and_denied, read_text, stem, stemmed
 from hedge_tasks.adjudication.rule.vocabulary import (
     ANATOMY,
@@ -33,14 +35,15 @@ from hedge_tasks.adjudication.rule.vocabulary import (
     MANY,
     MAX_CHARACTERS,
     NEGATIONS,
-    NOTICE,
     POSITIONS,
     QUALIFIERS,
-    REFUSAL,
     STOP,
     UNITS,
 )
 from hedge_tasks.errors import ConfigError
+from hedge_tasks.replies import Reading, read_yes_no
+from hedge_tasks.replies.declining import declined
+from hedge_tasks.replies.reading import DECLINING, ECHO, EMPTY, NOTICE, unreadable
 
 RULES: dict[str, str] = {
     "no-reference": "No reference: not judged.",
@@ -48,7 +51,10 @@ RULES: dict[str, str] = {
         "An answer without a statement (empty, no letter or digit, or only a question or a 'please ...' back) claims "
         "nothing: not judged, rather than called false. Such sentences are ignored in longer answers too."
     ),
-    "refusal": "The answer declines ('I cannot see the image', 'it is not clear whether'): not judged.",
+    "declined": (
+        "The answer declines ('I cannot see the image', 'it is not clear whether') or is about nothing ('© 2016 ...'; a "
+        "date where yes or no was asked for): not judged."
+    ),
     "equal": "Answer and reference are the same words, in any order: supported.",
     "echo": "The answer only repeats words of the question: it claims nothing, not judged.",
     "count": (
@@ -57,12 +63,9 @@ RULES: dict[str, str] = {
         "a short answer contradict each other: hallucinated."
     ),
     "polar": (
-        "The reference is yes or no. The answer is read as yes or no from, in this order: a leading yes or no; one "
-        "that stands alone later; normal/abnormal when the question asks for it; a negated word of the question "
-        "('there is no pneumothorax') or a statement with all words of the question; a statement with the opposite of "
-        "one ('it is on the right' to 'is it on the left?'); 'normal' as a no to a question about a finding ('the scan "
-        "looks normal'). An answer that says both is hallucinated. An answer that says "
-        "neither, or hedges ('may'), is not judged; output about nothing ('© 2016 ...', a date) is of the wrong type."
+        "The reference is yes or no. The answer is read as every reply is (`hedge_tasks.replies`) and compared. One that "
+        "says neither or both, or that is read only softly (the rest of it may take it back), is not judged, unless the "
+        "model named as `fallback` reads it."
     ),
     "sentence": (
         "The reference is a negation ('no polyps are present'), longer than a label, or a list of places: a sentence "
@@ -93,8 +96,7 @@ RULES: dict[str, str] = {
         "than 5 mm', 3 cm and 8 mm; a single number stands for what is within 10 %): hallucinated; else not judged."
     ),
     "wrong-type": (
-        "A yes or no to a question that asks for something else, and nothing of the reference; numbers or a copyright "
-        "line where yes or no was asked for: hallucinated."
+        "A yes or no to a question that asks for something else, and nothing of the reference: hallucinated."
     ),
     "one-of-many": (
         "The question asks to name something of a kind that a picture shows many of ('name one organ in the image'), "
@@ -105,8 +107,7 @@ RULES: dict[str, str] = {
         "list: hallucinated. The answer is only less specific: not judged."
     ),
     "different": (
-        "The answer shares no word with the reference, or only such that tell side, place or size: hallucinated. That "
-        "includes output that is about nothing, such as a copyright line."
+        "The answer shares no word with the reference, or only such that tell side, place or size: hallucinated."
     ),
     "undecided": (
         "An answer that names the reference only in passing, or that says yes or no where the reference says more: not "
@@ -114,10 +115,20 @@ RULES: dict[str, str] = {
     ),
 }
 
-SILENT = frozenset({"empty-answer", "refusal", "echo"})
-"""Rules that find that an answer claims nothing."""
+SILENT = {"empty-answer": EMPTY, "declined": None, "echo": ECHO}
+"""Rules that find that an answer claims nothing, and why; of a declined one its reason says so."""
 
 Decision = tuple[int | None, str, str]
+
+
+class _Polar(NamedTuple):
+    """An answer to a yes-or-no question: what is true, and what was read."""
+
+    truth: bool
+    reading: Reading
+
+
+_PROMPT = "reply_yes_no"
 
 
 class RuleJudge:
@@ -130,43 +141,68 @@ class RuleJudge:
         short_answer: An answer with at most so many content words (those of the question not counted) contradicts
             itself when it names both of two opposites, or two numbers; a longer one may compare them.
         short_reference: A reference with more content words than this is a sentence, not a label.
+        fallback: A judge model that reads yes or no where the rules cannot, or only softly (`llm:model=...`).
     """
 
     name = "rule"
-    version = "3"
+    version = "4"
 
-    def __init__(self, *, short_answer: int = 6, short_reference: int = 6) -> None:
+    def __init__(self, *, short_answer: int = 6, short_reference: int = 6, fallback: Spec | None = None) -> None:
         for key, value in (("short_answer", short_answer), ("short_reference", short_reference)):
             if isinstance(value, bool) or not isinstance(value, int) or value < 1:
                 raise ConfigError(f"{key} must be a positive integer, got {value!r}")
         self.short_answer = short_answer
         self.short_reference = short_reference
+        self.fallback = None if fallback is None else Fallback(fallback, (_PROMPT,))
 
     def settings(self) -> dict[str, Any]:
-        return {
-            "judge": self.name,
-            "version": self.version,
-            "short_answer": self.short_answer,
-            "short_reference": self.short_reference,
-        }
+        own = {"judge": self.name, "version": self.version}
+        own |= {"short_answer": self.short_answer, "short_reference": self.short_reference}
+        return own if self.fallback is None else {**own, "fallback": self.fallback.settings()}
+
+    @property
+    def parts(self) -> Sequence[Judge]:
+        return [] if self.fallback is None else self.fallback.parts
 
     def judge(self, cases: Sequence[Case]) -> list[Verdict]:
-        return [self.judge_one(case) for case in cases]
+        found = [self._decide(case) for case in cases]
+        if self.fallback is not None:
+            asked = [(i, case) for i, case in enumerate(cases) if isinstance(found[i], _Polar)]
+            read = self.fallback.read([(case, found[i].reading, _PROMPT) for i, case in asked])  # type: ignore[union-attr]
+            for (i, _), reading in zip(asked, read, strict=True):
+                found[i] = found[i]._replace(reading=reading)  # type: ignore[union-attr]
+        return [self._compared(of) if isinstance(of, _Polar) else self._verdict(*of) for of in found]
 
     def judge_one(self, case: Case) -> Verdict:
-        label, rule, why = self._decide(case.question, case.reference, case.answer)
-        category = NO_ANSWER if rule in SILENT else None
-        return Verdict(label, f"{rule}: {why}", self.name, self.version, category=category)
+        return self.judge([case])[0]
 
-    def _decide(self, question_text: str, reference_text: str, answer_text: str) -> Decision:
+    def _verdict(self, label: int | None, rule: str, why: str, basis: str | None = None) -> Verdict:
+        category = NO_ANSWER if rule in SILENT else None
+        known = basis or (SILENT[rule] or why if rule in SILENT else None)
+        return Verdict(label, f"{rule}: {why}", self.name, self.version, category=category, basis=known)
+
+    def _compared(self, polar: _Polar) -> Verdict:
+        read = polar.reading
+        if read.basis in DECLINING:
+            return self._verdict(None, "declined", read.basis)
+        if read.value is None or read.soft:
+            return self._verdict(None, "polar", f"unconfirmed: {read}" if read.soft else str(read), read.basis)
+        right = (read.value == "yes") == polar.truth
+        due = "yes" if polar.truth else "no"
+        told = f"the answer says {read}; the reference is {due}"
+        return self._verdict(SUPPORTED if right else HALLUCINATED, "polar", told, read.basis)
+
+    def _decide(self, case: Case) -> Decision | _Polar:
+        question_text, reference_text, answer_text = case.question, case.reference, case.answer
         question, reference = read_text(question_text), read_text(reference_text)
         answer = read_text(answer_text, statements_only=True)
         if not reference.words:
             return None, "no-reference", "there is no reference"
         if not answer.words:
             return None, "empty-answer", "the answer states nothing"
-        if leading_yes_no(answer) is None and REFUSAL.search(" ".join(answer.lead(LEAD_WORDS).words)):
-            return None, "refusal", "the answer declines"
+        why = declined(answer_text[:MAX_CHARACTERS])
+        if why is not None and says_yes_or_no(answer_text) is None:
+            return None, "declined", why
         if answer.words == reference.words or _same_words(answer, reference):
             return SUPPORTED, "equal", "answer and reference are the same"
         nouns = counted_nouns(question)
@@ -181,12 +217,12 @@ class RuleJudge:
             and not offered_options(question)
         ):
             # 'No, there is no pneumothorax' as the reference of a yes/no question.
-            polar = leading_yes_no(reference) if question.words[0] in AUXILIARY else None
+            polar = says_yes_or_no(reference_text) if question.words[0] in AUXILIARY else None
         if polar is not None:
-            if _about_nothing(answer_text, answer):
-                return HALLUCINATED, "wrong-type", "output about nothing where yes or no was asked for"
-            return self._polar(polar, question, answer)
-        return self._label(question, reference, answer)
+            if "%" not in answer_text and not any(word.isalpha() for word in answer.words):
+                return _Polar(polar, unreadable(NOTICE))  # a number or a date
+            return _Polar(polar, read_yes_no(answer_text, question_text, cut=case.cut))
+        return self._label(question, reference, answer, says_yes_or_no(answer_text) is not None)
 
     def _count(self, count: float, nouns: set[str], answer: Text) -> Decision:
         found = stated_counts(answer, nouns)
@@ -204,21 +240,8 @@ class RuleJudge:
             return None, "count", "the answer says several"
         return None, "count", "no number in the answer"
 
-    def _polar(self, truth: bool, question: Text, answer: Text) -> Decision:
-        reading = read_yes_no(question, answer)
-        if reading.contradicts_itself:
-            return HALLUCINATED, "polar", reading.why
-        if reading.value is None:
-            return None, "polar", reading.why
-        label = SUPPORTED if reading.value == truth else HALLUCINATED
-        return (
-            label,
-            "polar",
-            f"{reading.why}, read as {yes_no_word(reading.value)}; the reference is {yes_no_word(truth)}",
-        )
-
-    def _label(self, question: Text, reference: Text, answer: Text) -> Decision:
-        polar = leading_yes_no(answer) is not None and question.words[:1] != [] and not _asks_yes_or_no(question)
+    def _label(self, question: Text, reference: Text, answer: Text, says_yes_or_no: bool) -> Decision:
+        polar = says_yes_or_no and question.words[:1] != [] and not _asks_yes_or_no(question)
         if NEGATIONS & set(reference.words):
             return self._sentence(reference, answer)
         sizes, one_of_many = (ranges(reference), ranges(answer.lead(LEAD_WORDS))), asks_for_one_of_many(question)
@@ -334,12 +357,6 @@ class RuleJudge:
         if len(shared) < 0.6 * len(right):
             return HALLUCINATED, "sentence", f"the answer has {len(shared)} of {len(right)} things of the reference"
         return None, "sentence", f"the answer has {len(shared)} of {len(right)} things of the reference"
-
-
-def _about_nothing(text: str, answer: Text) -> bool:
-    """A copyright line, or numbers and dates without a word."""
-    text = text[:MAX_CHARACTERS]
-    return bool(NOTICE.search(text)) or ("%" not in text and not any(word.isalpha() for word in answer.words))
 
 
 def _denied_alike(reference: Text, answer: Text) -> bool:

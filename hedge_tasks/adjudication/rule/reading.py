@@ -80,14 +80,16 @@ def read_text(text: str, *, statements_only: bool = False) -> Text:
             clauses.append(_canonical(words))
             words.clear()
 
+    asking = False  # what follows "please" is no statement; what stands in front of it is one
     for piece in _PIECE.findall(_clean(text) + "\n"):
-        if piece in ",:()\u2013\u2014":
+        asking = statements_only and (asking or piece == "please") and piece not in ".!?;\n"
+        if asking or piece in ",:()\u2013\u2014":
             end_clause()
         elif piece in ".!?;\n":
             end_clause()
             length = sum(map(len, clauses))
             # 'CT?' is a doubtful answer, and still one.
-            asks = (piece == "?" and length > 3) or any("please" in clause for clause in clauses) or _plays(clauses)
+            asks = (piece == "?" and length > 3) or _plays(clauses)
             if clauses and not (statements_only and asks):
                 sentences.append(tuple(clauses))
             clauses.clear()

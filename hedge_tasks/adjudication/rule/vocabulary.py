@@ -237,21 +237,7 @@ STOP = _words(
 )
 AUXILIARY = _words("is are was were do does did has have had can could will would should may might")
 
-# 'I cannot see the image' declines, 'I cannot see a lesion' answers.
-REFUSAL = re.compile(
-    r"\b(?:i am sorry|i m sorry|i apologi[sz]e|as an ai"
-    r"|(?:can not|unable to|not able to|not possible to) (?:see|view|access|open) (?:the|this|any|your)? ?"
-    r"(?:image|picture|photo|scan|xray|ct|mri|figure)"
-    r"|(?:can not|unable to|not able to|not possible to) (?:determine|provide|tell|answer|assess|say|diagnose)"
-    r"|can not be (?:determined|told|assessed|answered|conclusively|definitively|reliably)"
-    r"|difficult to (?:provide|determine|tell|answer|say)"
-    r"|not clear (?:whether|if|from)|not enough information|insufficient information"
-    r"|no image (?:was |is |has been )?(?:provided|attached|given|available))"
-)
-
 MAX_CHARACTERS = 20_000
 LEAD_WORDS = 60
 NEGATION_REACH = 6
-# Output that is about nothing.
-NOTICE = re.compile(r"\u00a9|\(c\) ?\d{4}|\bcopyright\b|all rights reserved", re.IGNORECASE)
 IRREGULAR = _words("yes does was its lens series always this has us plus gas rights")

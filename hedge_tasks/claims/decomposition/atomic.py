@@ -8,10 +8,10 @@ from typing import Any
 
 from loguru import logger
 
-from hedge_tasks.claims.asking import Asker, json_object
+from hedge_tasks.asking.asker import Query
+from hedge_tasks.asking.reading import Unreadable, read_object
+from hedge_tasks.claims.asking import ClaimAsker
 from hedge_tasks.claims.decomposition import Passage, Piece, Pieces
-from hedge_tasks.errors import DataError
-from hedge_tasks.io.outside import parse_json
 
 LONGEST = 20_000
 """Characters of a text that a model is shown; a longer one has no claims."""
@@ -19,32 +19,15 @@ LONGEST = 20_000
 MOST = 200
 """Claims of one text; a model that runs on for ever is no reason to fail."""
 
-_SCHEMA: Mapping[str, Any] = {
-    "type": "object",
-    "properties": {
-        "claims": {
-            "type": "array",
-            "items": {
-                "type": "object",
-                "properties": {"claim": {"type": "string"}, "quote": {"type": "string"}},
-                "required": ["claim", "quote"],
-                "additionalProperties": False,
-            },
-        }
-    },
-    "required": ["claims"],
-    "additionalProperties": False,
-}
 
-
-class AtomicDecomposition(Asker):
+class AtomicDecomposition(ClaimAsker):
     """Every single statement of a text, in a sentence that can be understood alone, with the words it stands for.
 
     A claim whose quotation does not stand in the text is counted and left out. A text whose reply cannot be read twice
     has no claims, and a warning counts these.
 
     Args:
-        model, url, ...: see `hedge_tasks.claims.asking.Asker`.
+        model, url, ...: see `hedge_tasks.claims.asking.ClaimAsker`.
 
     Raises:
         ConfigError: a value makes no sense.
@@ -55,40 +38,44 @@ class AtomicDecomposition(Asker):
 
     def pieces(self, passages: Sequence[Passage]) -> list[Pieces]:
         texts = list(dict.fromkeys(p.text for p in passages if p.text.strip() and len(p.text) <= LONGEST))
-        said = self._read_all(
-            texts,
-            shown=lambda text: {"text": text},
-            schema=lambda text: _SCHEMA,
-            tokens=lambda text: 128 + len(text),
-            read=lambda text, reply: read_claims(reply),
-        )
+        answered = self._answers([self._question(text) for text in texts]) if texts else []
+        said = {text: one.value for text, one in zip(texts, answered, strict=True) if one.value is not None}
         found = {text: located(text, said.get(text) or []) for text in texts}
         if missing := sum(bool(p.text.strip()) and p.text not in said for p in passages):
-            logger.warning("{} texts could not be taken apart by {}: they have no claims", missing, self.model)
+            logger.warning("{} texts could not be taken apart by {}: they have no claims", missing, self.model.name)
         return [found.get(passage.text, Pieces(())) for passage in passages]
 
     def settings(self) -> dict[str, Any]:
         asking = {f"decomposition_{key}": value for key, value in super().settings().items()}
         return {"decomposition": self.name, **asking}
 
+    def _question(self, text: str) -> Query[list[list[str]]]:
+        tokens = self._tokens(128 + len(text))
+        return Query(self.prompt, {"text": text}, lambda reply: read_claims(reply.text), max_tokens=tokens)
 
-def read_claims(reply: str) -> list[list[str]] | None:
-    """(claim, quotation) of a reply; None where it is no such list.
+
+def read_claims(reply: str) -> list[list[str]]:
+    """(claim, quotation) of a reply.
+
+    Raises:
+        Unreadable: it is no such list.
 
     Example:
         >>> read_claims('{"claims": [{"claim": "No mass.", "quote": "no mass"}]}')
         [['No mass.', 'no mass']]
     """
-    try:
-        said = parse_json(json_object(reply), "reply")
-    except DataError:
-        return None
-    listed = said.get("claims") if isinstance(said, Mapping) else None
+    return read_object(reply, _pairs)
+
+
+def _pairs(found: Mapping[str, Any]) -> list[list[str]]:
+    listed = found.get("claims")
     if not isinstance(listed, list):
-        return None
+        raise Unreadable("no list of claims")
     pairs = [(one.get("claim"), one.get("quote")) for one in listed[:MOST] if isinstance(one, Mapping)]
-    found = [[claim, quote] for claim, quote in pairs if isinstance(claim, str) and isinstance(quote, str)]
-    return found if len(found) == len(listed[:MOST]) else None
+    texts = [[claim, quote] for claim, quote in pairs if isinstance(claim, str) and isinstance(quote, str)]
+    if len(texts) != len(listed[:MOST]):
+        raise Unreadable("a claim without its words")
+    return texts
 
 
 def located(text: str, claims: object) -> Pieces:

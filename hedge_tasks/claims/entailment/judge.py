@@ -10,12 +10,12 @@ from typing import Any
 import numpy as np
 from loguru import logger
 
-from hedge_tasks.claims.asking import Asker, json_object
+from hedge_tasks.asking.asker import Query
+from hedge_tasks.asking.reading import Unreadable, read_object
+from hedge_tasks.claims.asking import ClaimAsker
 from hedge_tasks.claims.base import CONTRADICTION, ENTAILMENT, NEUTRAL
 from hedge_tasks.claims.entailment import Asked, FloatArray
-from hedge_tasks.errors import DataError
 from hedge_tasks.io import options
-from hedge_tasks.io.outside import parse_json
 
 VERDICTS = {"yes": ENTAILMENT, "no": NEUTRAL, "contradicts": CONTRADICTION}
 
@@ -33,7 +33,7 @@ class Call:
     claims: tuple[str, ...]
 
 
-class JudgeEntailment(Asker):
+class JudgeEntailment(ClaimAsker):
     """Asks a model behind OpenAI's chat API about all claims of an answer in one call a draw.
 
     A reply that cannot be read is asked for again, then each claim by itself; what is still not read has no support
@@ -42,7 +42,7 @@ class JudgeEntailment(Asker):
 
     Args:
         model: Name under which the server knows the model.
-        url: See `Asker`, as the further options.
+        url: See `ClaimAsker`, as the further options.
         claims_a_call: Most claims in one call; 1 asks about each by itself.
 
     Raises:
@@ -59,6 +59,8 @@ class JudgeEntailment(Asker):
         model: str,
         *,
         url: str | None = None,
+        provider: str | None = None,
+        account: bool = False,
         claims_a_call: int = 40,
         thinking: bool = False,
         concurrency: int = 16,
@@ -66,8 +68,9 @@ class JudgeEntailment(Asker):
         max_retries: int = 8,
         cache: bool = True,
     ) -> None:
-        asking: dict[str, Any] = {"thinking": thinking, "concurrency": concurrency, "timeout": timeout}
-        super().__init__(model, url=url, **asking, max_retries=max_retries, cache=cache)
+        asking: dict[str, Any] = {"provider": provider, "account": account, "thinking": thinking, "cache": cache}
+        waiting: dict[str, Any] = {"concurrency": concurrency, "timeout": timeout, "max_retries": max_retries}
+        super().__init__(model, url=url, **asking, **waiting)
         self.claims_a_call = options.count("claims_a_call", claims_a_call, at_least=1)
 
     def singly(self) -> JudgeEntailment:
@@ -78,15 +81,15 @@ class JudgeEntailment(Asker):
 
     def support(self, asked: Sequence[Asked]) -> list[FloatArray]:
         calls = list(dict.fromkeys(call for one in asked for call in self._calls(one)))
-        said = self._answers(calls)
+        said = self._verdicts(calls)
         unread = [call for call in calls if call not in said and len(call.claims) > 1]
         singles = dict.fromkeys(Call(call.draw, (claim,)) for call in unread for claim in call.claims)
-        said |= self._answers([call for call in singles if call not in said])
+        said |= self._verdicts([call for call in singles if call not in said])
         pairs = ((call.draw, claim, v) for call, of in said.items() for claim, v in zip(call.claims, of, strict=True))
         verdicts = {(draw, claim): verdict for draw, claim, verdict in pairs}
         found = [_support(one, verdicts) for one in asked]
         if unknown := sum(int(np.isnan(one[..., 0]).sum()) for one in found):
-            logger.warning("{} verdicts of judge {} could not be had or read: unknown", unknown, self.model)
+            logger.warning("{} verdicts of judge {} could not be had or read: unknown", unknown, self.model.name)
         return found
 
     def price(self, asked: Sequence[Asked]) -> int:
@@ -101,38 +104,42 @@ class JudgeEntailment(Asker):
             for start in range(0, len(claims), self.claims_a_call):
                 yield Call(draw, claims[start : start + self.claims_a_call])
 
-    def _answers(self, calls: Sequence[Call]) -> dict[Call, tuple[int, ...]]:
-        found = self._read_all(
-            calls,
-            shown=lambda call: {"text": call.draw, "claims": _numbered(call.claims)},
-            schema=_schema,
-            tokens=lambda call: 64 + _TOKENS_A_CLAIM * len(call.claims),
-            read=lambda call, reply: read_verdicts(reply, len(call.claims)),
+    def _verdicts(self, calls: Sequence[Call]) -> dict[Call, tuple[int, ...]]:
+        """By call the verdicts on its claims; a call whose reply could not be had or read is missing."""
+        found = self._answers([self._question(call) for call in calls]) if calls else []
+        return {call: one.value for call, one in zip(calls, found, strict=True) if one.value is not None}
+
+    def _question(self, call: Call) -> Query[tuple[int, ...]]:
+        return Query(
+            self.prompt,
+            {"text": call.draw, "claims": _numbered(call.claims)},
+            lambda reply: read_verdicts(reply.text, len(call.claims)),
+            schema=_schema(call),
+            max_tokens=self._tokens(64 + _TOKENS_A_CLAIM * len(call.claims)),
         )
-        return {call: tuple(said) for call, said in found.items() if _are_verdicts(said, len(call.claims))}
 
 
-def read_verdicts(reply: str, n: int) -> tuple[int, ...] | None:
-    """The verdicts of a reply, as columns of a support; None where it has not one for each of n claims.
+def read_verdicts(reply: str, n: int) -> tuple[int, ...]:
+    """The verdicts of a reply, as columns of a support.
+
+    Raises:
+        Unreadable: it has not one for each of n claims.
 
     Example:
-        >>> read_verdicts('Here: {"1": "yes", "2": "Contradicts"}', 2), read_verdicts('{"1": "yes"}', 2)
-        ((2, 0), None)
+        >>> read_verdicts('Here: {"1": "yes", "2": "Contradicts"}', 2)
+        (2, 0)
     """
-    try:
-        said = parse_json(json_object(reply), "reply")
-    except DataError:
-        return None
-    if not isinstance(said, Mapping) or set(said) != {str(i + 1) for i in range(n)}:
-        return None
-    found = [VERDICTS.get(str(said[str(i + 1)]).strip().lower()) for i in range(n)]
-    known = [one for one in found if one is not None]
-    return tuple(known) if len(known) == n else None
 
+    def accept(found: dict[str, Any]) -> tuple[int, ...]:
+        names = [str(i + 1) for i in range(n)]
+        if set(found) != set(names):
+            raise Unreadable(f"expected a verdict on each of {n} claims")
+        said = [str(found[name]).strip().lower() for name in names]
+        if strange := set(said) - set(VERDICTS):
+            raise Unreadable(f"no verdict: {sorted(strange)[0][:80]}")
+        return tuple(VERDICTS[one] for one in said)
 
-def _are_verdicts(said: object, n: int) -> bool:
-    """Of what was kept on disk, too."""
-    return isinstance(said, (list, tuple)) and len(said) == n and all(one in (0, 1, 2) for one in said)
+    return read_object(reply, accept)
 
 
 def _numbered(values: Sequence[str]) -> dict[str, str]:

@@ -6,6 +6,7 @@ import math
 
 import numpy as np
 
+from hedge_tasks.data.answers import OPTION
 from hedge_tasks.detectors.base import no_draws
 from hedge_tasks.detectors.distribution import softmax
 from hedge_tasks.detectors.evidence import Evidence
@@ -102,3 +103,40 @@ def reworded_msp(evidence: Evidence) -> float:
         3.5
     """
     return 0.0 - evidence.forced["reworded"]
+
+
+@register(
+    "option_entropy",
+    title="Entropy over the offered answers, forced passes",
+    needs=("forced_options",),
+    draws=no_draws,
+    unit="nats",
+    source="predictive entropy where all answers are known (Kadavath et al. 2022, arXiv:2207.05221)",
+    experimental=True,
+)
+def option_entropy(evidence: Evidence) -> float:
+    r"""Entropy of the model's distribution over the answers that the question offers.
+
+    .. math::
+        -\sum_o q_o \ln q_o, \qquad q_o = \frac{p(o \mid x)}{\sum_{o'} p(o' \mid x)}
+
+    with the probability of each option as the whole reply, its end included. What the model would rather say in other
+    words is left out by the normalisation.
+
+    Args:
+        evidence: With the forced options, two at least.
+
+    Returns:
+        A number from 0 to the logarithm of the number of options; NaN where the model never says any of them.
+
+    Example:
+        >>> import math
+        >>> even = {"option:yes": math.log(0.3), "option:no": math.log(0.3)}
+        >>> round(option_entropy(Evidence(("yes",), 0, forced=even)), 4)
+        0.6931
+    """
+    logprobs = np.array([value for name, value in evidence.forced.items() if name.startswith(OPTION)])
+    if logprobs.max() == -np.inf:
+        return math.nan
+    shares = softmax(logprobs)
+    return float(-(shares * np.log(shares, where=shares > 0, out=np.zeros_like(shares))).sum())

@@ -2,7 +2,7 @@
 
     released    the released JSON files: questions, references, human labels, and what is odd about them
     building    a local data set out of them and of the images, which a user has under their own licences
-    mediscore   MediHall Score and the distribution of categories
+    measures    MediHall Score and the distribution of categories
     wording     BLEU, ROUGE, METEOR and BERTScore through the field's own libraries
     task        the lmms-eval tasks
     sentences   which sentence of a report is wrong
@@ -17,11 +17,10 @@ from hedge_tasks.evaluation import Evaluation, own_folder
 EVALUATION = Evaluation(
     "medhallmark",
     own_folder("hedge_medhallmark"),
-    metrics=(
-        "hedge_tasks.evaluations.medhallmark.mediscore:METRICS",
-        "hedge_tasks.evaluations.medhallmark.wording:METRICS",
+    measures=(
+        "hedge_tasks.evaluations.medhallmark.measures:MEASURES",
+        "hedge_tasks.evaluations.medhallmark.wording:MEASURES",
     ),
-    suite=("hedge_tasks.evaluations.medhallmark.suite_metrics:SUITE",),
     commands={
         "data": ("hedge_tasks.evaluations.medhallmark.data_command:add",),
         "paper": ("hedge_tasks.evaluations.medhallmark.command:add",),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import io
 import json
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -15,10 +16,9 @@ from hedge_tasks.io.commands import PROBLEMS_FOUND, Parser, add_out, command, sh
 from hedge_tasks.numbers import THREE_DIGITS, Cell, Table
 
 if TYPE_CHECKING:
-    from hedge_tasks.evaluations.medhallmark.building import BuiltPart
+    from hedge_tasks.data.local_data import Built
 
 _PARTS = ("conventional", "confidence", "counterfactual", "irg")
-_LISTED = 5
 _PACKAGE = "hedge_tasks.evaluations.medhallmark"
 
 
@@ -53,6 +53,7 @@ def add(commands: Parser) -> None:
 def _build(arguments: argparse.Namespace) -> int:
     from hedge_tasks.errors import ConfigError
     from hedge_tasks.evaluations.medhallmark.building import SOURCES, build
+    from hedge_tasks.evaluations.medhallmark.released import oddities, read_part
 
     parts = arguments.part or list(_PARTS)
     facts: dict[str, Any] = {}
@@ -70,18 +71,22 @@ def _build(arguments: argparse.Namespace) -> int:
         lines.append(text)
     if arguments.out is not None:
         built = build(arguments.json_files, arguments.images, arguments.out, parts)
-        facts["parts"] = [_facts(part) for part in built]
-        lines.append(_text(built, SOURCES))
+        odd = {part: oddities(part, read_part(arguments.json_files, part)) for part in parts}
+        facts["parts"] = [_facts(part, built[part], odd[part]) for part in parts]
+        lines.append(_text(built, odd, SOURCES))
         lines.append(
-            f"Now set HEDGE_DATA_DIR={arguments.out}" if any(p.file for p in built) else "Nothing was written."
+            f"Now set HEDGE_DATA_DIR={arguments.out}"
+            if any(p.files for p in built.values())
+            else "Nothing was written."
         )
-        incomplete = any(part.built < part.items for part in built)
+        incomplete = any(part.built < part.items for part in built.values())
     show(arguments, facts, "\n".join(lines))
     return PROBLEMS_FOUND if incomplete else 0
 
 
 def _check_judge(arguments: argparse.Namespace, parts: list[str]) -> tuple[dict[str, Any], str]:
     from hedge_tasks.adjudication import judge_from
+    from hedge_tasks.asking.account import asked
     from hedge_tasks.data.local_data import ImageFolder
     from hedge_tasks.evaluations.medhallmark.judge_quality import judge_quality
     from hedge_tasks.evaluations.medhallmark.released import CATEGORIES, Item, read_part
@@ -108,31 +113,23 @@ def _check_judge(arguments: argparse.Namespace, parts: list[str]) -> tuple[dict[
     notes = ["the paper's row: column ACC of its Table 5, over 300 other answers, with reports and images"]
     if found.consistency is not None:
         notes.append(f"the same category in all {len(found.rounds)} rounds: {THREE_DIGITS(found.consistency)}")
-    return {**asdict(found), "paper": detector}, str(Table.of(header, rows, title=title, notes=notes))
+    cost, cost_lines = asked(judge)
+    table = Table.of(header, rows, title=title, notes=[*notes, *cost_lines])
+    return {**asdict(found), "paper": detector, **cost}, str(table)
 
 
-def _facts(part: BuiltPart) -> dict[str, Any]:
-    return {
-        "part": part.part,
-        "file": str(part.file) if part.file else None,
-        "items": part.items,
-        "built": part.built,
-        "missing_images": list(part.missing),
-        "unreadable_images": list(part.unreadable),
-        "oddities": list(part.oddities),
-    }
+def _facts(part: str, built: Built, oddities: Sequence[str]) -> dict[str, Any]:
+    file = next(iter(built.files.values()), None)
+    return {"part": part, "file": str(file) if file else None, **built.facts(), "oddities": list(oddities)}
 
 
-def _text(built: list[BuiltPart], sources: dict[str, str]) -> str:
+def _text(built: Mapping[str, Built], odd: Mapping[str, Sequence[str]], sources: Mapping[str, str]) -> str:
     header = ["part", "items", "built", "images missing", "unreadable"]
-    rows: list[list[Cell]] = [[p.part, p.items, p.built, len(p.missing), len(p.unreadable)] for p in built]
+    rows: list[list[Cell]] = [[n, b.items, b.built, len(b.missing), len(b.unreadable)] for n, b in built.items()]
     lines = [str(Table.of(header, rows))]
-    for part in built:
-        for kind, names in (("missing", part.missing), ("unreadable", part.unreadable)):
-            if names:
-                more = f" and {len(names) - _LISTED} more (--json lists all)" if len(names) > _LISTED else ""
-                lines.append(f"{part.part}: {kind}: {', '.join(names[:_LISTED])}{more}; from {sources[part.part]}")
-        lines += [f"{part.part}: {line}" for line in part.oddities]
+    for name, part in built.items():
+        lines += [f"{name}: {line}; from {sources[name]}" for line in part.faults()]
+        lines += [f"{name}: {line}" for line in odd[name]]
     return "\n".join(lines)
 
 

@@ -6,15 +6,16 @@ scored by how far the draws that are there support it (`hedge_tasks.claims`); no
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from hedge_tasks.adjudication.by_sentence import SENTENCES
 from hedge_tasks.claims import build_decomposition, build_entailment
 from hedge_tasks.errors import DataError, unknown
-from hedge_tasks.evaluations.medhallmark.mediscore import SENTENCES
 from hedge_tasks.measures.claim_table import ClaimRow, claim_table
-from hedge_tasks.numbers import Number
+from hedge_tasks.numbers import Column, Number, Table
+from hedge_tasks.numbers.table import Cell
 from hedge_tasks.runs.run_files import Run
 from hedge_tasks.scoring.claims import inquiry, score_claims
 from hedge_tasks.scoring.scorers import model_options
@@ -103,3 +104,26 @@ def _facts(row: ClaimRow) -> dict[str, Any]:
         for name, of in both.items()
     }
     return {"detector": row.detector, "title": row.title, "draws": row.draws, "blind": row.blind, **numbers}
+
+
+def sentences_table(found: Sequence[Sentences], names: Mapping[str, str]) -> Table:
+    """Detectors of sentences by model.
+
+    Args:
+        names: short names of models.
+    """
+    columns = [*map(Column, ("model", "support", "sentences", "wrong", "detector", "draws"))]
+    for key, title in (("auroc", "AUROC"), ("within", "within")):
+        columns += [Column(key, title), Column(f"{key}_interval", "95 %", show="interval", of=key)]
+    rows: list[dict[str, Cell]] = []
+    for one in found:
+        about: dict[str, Cell] = {"model": names[one.model], "support": one.support}
+        about |= {"sentences": one.sentences, "wrong": one.wrong}
+        for row in one.rows:
+            title = row.title + (" (blind)" if row.blind else "")
+            rows.append({**about, "detector": title, "draws": row.draws, "auroc": row.estimate, "within": row.within})
+    title = (
+        "Which sentence of a report is wrong: ROC-AUC over all sentences, and within the report; blind: the best of "
+        "what sees neither image nor draws"
+    )
+    return Table(columns, rows, title=title, notes=[f"{names[o.model]}: {o.reason}" for o in found if o.reason])

@@ -7,20 +7,29 @@ libraries and models of whoever asks (`wording.stated`).
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any, NamedTuple
+from dataclasses import dataclass, replace
 
 from hedge_tasks.data.answers import AnswerSet
 from hedge_tasks.errors import DataError
-from hedge_tasks.evaluations.medhallmark.mediscore import MEDIHALL, MeanMetric
-from hedge_tasks.evaluations.medhallmark.mediscore import METRICS as FROM_VERDICTS
-from hedge_tasks.evaluations.medhallmark.wording import METRICS as FROM_WORDING
-from hedge_tasks.evaluations.medhallmark.wording import BertScoreMetric, NotHere
-from hedge_tasks.io.tables import as_csv
+from hedge_tasks.evaluations.medhallmark import measures, wording
+from hedge_tasks.evaluations.medhallmark.measures import MEDIHALL
+from hedge_tasks.evaluations.medhallmark.wording import BertScore, InCommon
+from hedge_tasks.measures.measure import Measure, by_name
+from hedge_tasks.measures.of_run import Document, compare_documents, documents_of, estimate_of
+from hedge_tasks.measures.paper_tables import Change, ModelNumbers, beside_of, changes_table, wide_table
 from hedge_tasks.measures.published import Published
+from hedge_tasks.numbers import Column, Number, Table, format_number
+from hedge_tasks.numbers.formats import PERCENT
+from hedge_tasks.numbers.table import Cell
 from hedge_tasks.runs.run_files import Run
-from hedge_tasks.statistics import Comparison, compare_sums, estimate_mean, estimate_of_sums, ratio
-from hedge_tasks.statistics.sums import of_values
+from hedge_tasks.statistics import estimate_mean
+
+_BY_NAME = by_name([*measures.MEASURES, *wording.MEASURES])
+
+
+def _named(*names: str) -> list[Measure]:
+    return [_BY_NAME[name] for name in names]
+
 
 PARTS = ("conventional", "confidence", "counterfactual", "irg")
 
@@ -33,23 +42,21 @@ SETTINGS: Mapping[str, tuple[str, str]] = {
 }
 """Which of the paper's rows a number is of: its tables, and what is in it."""
 
-SHORT = ("bertscore_f1", "meteor", "rouge1_f1", "rouge2_f1", "rougel_f1", "bleu", "medihall", "accuracy")
+SHORT = _named("bertscore_f1", "meteor", "rouge1_f1", "rouge2_f1", "rougel_f1", "bleu", "medihall", "accuracy")
 """Columns of Tables 1 to 4."""
 
-LONG = (
+LONG = _named(
     *("bertscore_recall", "bertscore_precision", "bertscore_f1", "meteor"),
     *(f"rouge{kind}_{part}" for kind in ("1", "2", "l") for part in ("recall", "precision", "f1")),
 )
 """Columns of Tables 6 to 8."""
 
-UNREAD = "accuracy_unread_wrong"
+SENTENCES = _named("wrong_sentences", "unjudged_sentences")
 
-SENTENCES = ("wrong_sentences", "unjudged_sentences")
-
-CATEGORIES = tuple(f"share_{name}" for name in MEDIHALL)
+CATEGORIES = _named(*(f"share_{name}" for name in MEDIHALL))
 """Bars of Figure 15."""
 
-MEASURES = (*dict.fromkeys((*SHORT, *LONG)), UNREAD, *SENTENCES, *CATEGORIES)
+_ALL = [*dict.fromkeys((*SHORT, *LONG)), *_named("accuracy_unread_wrong"), *SENTENCES, *CATEGORIES]
 
 PATTERNS: Mapping[str, str] = {
     "BLIP2": r"blip2-",
@@ -68,62 +75,26 @@ PATTERNS: Mapping[str, str] = {
 """The paper's models, and their names on the hub."""
 
 
-class Value(NamedTuple):
-    """A number of one answer, and the image that it is about."""
-
-    id: str
-    value: float
-    group: str | None
-
-
 @dataclass(frozen=True)
-class Cell:
-    """A mean over answers with standard error and 95 % interval between images, or why there is none.
-
-    Of what comes from verdicts, the interval is that of reports; of wording, Student's.
-    """
-
-    value: float | None
-    stderr: float | None = None
-    interval: tuple[float, float] | None = None
-    n: int = 0
-    reason: str | None = None
-
-
-@dataclass(frozen=True)
-class Numbers:
-    """The numbers of one model in one of `SETTINGS`.
+class OfSetting:
+    """The answers of one model in one of `SETTINGS`.
 
     Attributes:
-        model: of the runs.
         setting: key of `SETTINGS`.
-        parts: of the data set that it is over; the paper's is over all of a setting's.
-        answers: number of answers.
-        cells: by measure.
-        values: measure -> what each answer has.
+        answers: how many there are.
+        numbers: by measure; about them model, setting and the parts of the data set that they are over. The paper's are
+            over all of a setting's.
+        documents: by measure; those that have a value, which is in their record.
     """
 
-    model: str
     setting: str
-    parts: tuple[str, ...]
     answers: int
-    cells: Mapping[str, Cell]
-    values: Mapping[str, Sequence[Value]]
+    numbers: ModelNumbers
+    documents: Mapping[str, Sequence[Document]]
 
-    def facts(self) -> dict[str, Any]:
-        """For JSON."""
-        about = {"model": self.model, "setting": self.setting, "parts": list(self.parts), "answers": self.answers}
-        return {**about, "cells": {name: vars(cell) for name, cell in self.cells.items()}}
-
-
-@dataclass(frozen=True)
-class _Item:
-    """One answered question."""
-
-    part: str
-    weakened: bool
-    answers: AnswerSet
-    verdict: Mapping[str, Any]
+    @property
+    def model(self) -> str:
+        return self.numbers.about["model"]
 
 
 def is_medhallmark(run: Run) -> bool:
@@ -132,7 +103,7 @@ def is_medhallmark(run: Run) -> bool:
     return isinstance(documents, Mapping) and documents.get("evaluation") == "medhallmark"
 
 
-def numbers_of(runs: Sequence[Run]) -> list[Numbers]:
+def numbers_of(runs: Sequence[Run]) -> list[OfSetting]:
     """The numbers of every model in every setting that its runs have answers for.
 
     Raises:
@@ -141,155 +112,177 @@ def numbers_of(runs: Sequence[Run]) -> list[Numbers]:
     by_model: dict[str, list[Run]] = {}
     for run in runs:
         by_model.setdefault(run.model, []).append(run)
-    return [made for model, of in sorted(by_model.items()) for made in _of_model(model, of)]
+    return [numbers for _, of in sorted(by_model.items()) for numbers in _of_model(_merged(of))]
 
 
-def _of_model(model: str, runs: Sequence[Run]) -> Iterator[Numbers]:
-    items: dict[str, _Item] = {}
+def _merged(runs: Sequence[Run]) -> Run:
+    """All answers of a model as one run."""
+    ids: set[str] = set()
     for run in runs:
         for answers in run.answer_sets:
-            if answers.id in items:
+            if answers.id in ids:
                 raise DataError(f"{run.title}: {answers.id} is in another run of this model, too; give one of them")
-            items[answers.id] = _item(run, answers)
-    for setting, of in _settings(list(items.values())).items():
+            if _part(answers) not in PARTS:
+                raise DataError(f"{run.title}: {answers.id!r} is no id of Med-HallMark")
+            ids.add(answers.id)
+    verdicts = {id: verdict for run in runs for id, verdict in run.verdicts.items()}
+    return replace(runs[0], answer_sets=tuple(a for run in runs for a in run.answer_sets), verdicts=verdicts)
+
+
+def _of_model(run: Run) -> Iterator[OfSetting]:
+    for setting, of in _settings(run.answer_sets).items():
         if of:
-            values = {name: _values(name, of) for name in MEASURES}
-            cells = {name: _cell(name, found) for name, found in values.items()}
-            known = {name: [] if isinstance(found, str) else found for name, found in values.items()}
-            parts = tuple(part for part in PARTS if any(item.part == part for item in of))
-            yield Numbers(model, setting, parts, len(of), cells, known)
+            documents = {m.name: documents_of(replace(run, answer_sets=tuple(of)), m) for m in _ALL}
+            numbers = {m.name: _number(m, documents[m.name]) for m in _ALL}
+            parts = "+".join(part for part in PARTS if any(_part(answers) == part for answers in of))
+            about = {"model": run.model, "setting": setting, "parts": parts}
+            known = {m.name: _valued(m, documents[m.name]) if numbers[m.name].defined else [] for m in _ALL}
+            yield OfSetting(setting, len(of), ModelNumbers(about, numbers, counts={"answers": len(of)}), known)
 
 
-def _item(run: Run, answers: AnswerSet) -> _Item:
-    part = answers.id.partition("-")[0]
-    if part not in PARTS:
-        raise DataError(f"{run.title}: {answers.id!r} is no id of Med-HallMark")
-    # The judge's votes and category count together with the label, which people may have given since.
-    verdict = {**(run.verdicts.get(answers.id) or {}), "label": answers.label}
-    return _Item(part, answers.id.endswith("-weakened"), answers, verdict)
+def _part(answers: AnswerSet) -> str:
+    return answers.id.partition("-")[0]
 
 
-def _settings(items: Sequence[_Item]) -> dict[str, list[_Item]]:
-    prefixed = {item.answers.id.removesuffix("-weakened") for item in items if item.weakened}
+def _weakened(answers: AnswerSet) -> bool:
+    return answers.id.endswith("-weakened")
+
+
+def _settings(sets: Sequence[AnswerSet]) -> dict[str, list[AnswerSet]]:
+    prefixed = {a.id.removesuffix("-weakened") for a in sets if _weakened(a)}
     return {
-        "vqa": [i for i in items if i.part != "irg" and (i.part != "confidence" or i.weakened)],
-        "counterfactual": [i for i in items if i.part == "counterfactual"],
-        "irg": [i for i in items if i.part == "irg"],
-        "plain": [i for i in items if i.part == "confidence" and i.answers.id in prefixed],
-        "weakened": [i for i in items if i.weakened],
+        "vqa": [a for a in sets if _part(a) != "irg" and (_part(a) != "confidence" or _weakened(a))],
+        "counterfactual": [a for a in sets if _part(a) == "counterfactual"],
+        "irg": [a for a in sets if _part(a) == "irg"],
+        "plain": [a for a in sets if _part(a) == "confidence" and a.id in prefixed],
+        "weakened": [a for a in sets if _weakened(a)],
     }
 
 
-def _values(name: str, items: Sequence[_Item]) -> list[Value] | str:
-    """What each answer has, or why none has anything."""
-    metric = {**FROM_VERDICTS, **FROM_WORDING}[name]
-    assert isinstance(metric, MeanMetric)
-    records = []
-    for item in items:
-        document = {"baseline_answer": item.answers.baseline.text, "reference": item.answers.reference or ""}
-        records.append({**metric.record(_Scores(item.answers), item.verdict, document), "id": item.answers.id})  # type: ignore[arg-type]
-    if isinstance(metric, BertScoreMetric):
-        try:
-            records = metric.scored(records)
-        except NotHere as error:
-            return str(error)
-    missing = next((record["missing"] for record in records if "missing" in record), None)
-    if missing is not None:
-        return str(missing)
-    found = [Value(r["id"], float(r["value"]), r["group"]) for r in records if r["value"] is not None]
-    return found or metric.why(records)
+def _valued(measure: Measure, documents: Sequence[Document]) -> list[Document]:
+    """The documents that have a value."""
+    if isinstance(measure, BertScore):
+        records = measure.scored([document.record for document in documents])
+        documents = [document._replace(record=record) for document, record in zip(documents, records, strict=True)]
+    return [document for document in documents if document.record["value"] is not None]
 
 
-class _Scores:
-    """What a metric wants to know of an answer besides its verdict."""
-
-    def __init__(self, answers: AnswerSet) -> None:
-        self.label, self.group = answers.label, answers.group
-
-
-def _cell(name: str, found: Sequence[Value] | str) -> Cell:
-    if isinstance(found, str):
-        return Cell(None, reason=found)
-    if name in FROM_VERDICTS:  # in [0, 1], with the interval that reports and comparisons have
-        share = estimate_of_sums(of_values([v.value for v in found]), [_group(v) for v in found], ratio)
-        return Cell(share.value, share.stderr, share.interval, share.n, share.reason)
-    mean = estimate_mean([v.value for v in found], [v.group for v in found])
-    return Cell(mean.value, mean.stderr, mean.interval, mean.n, mean.reason)
+def _number(measure: Measure, documents: Sequence[Document]) -> Number:
+    """The number: of verdicts in [0, 1], with the interval that reports have; of wording, with Student's."""
+    number = estimate_of(measure, documents)
+    if not isinstance(measure, InCommon) or not number.defined:
+        return number
+    known = _valued(measure, documents)
+    return estimate_mean([document.record["value"] for document in known], [document.group for document in known])
 
 
-# --- with and without prefix ------------------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True)
-class PrefixEffect:
-    """A measure with the prefix less without, over the questions that have both (Table 3)."""
-
-    model: str
-    measure: str
-    comparison: Comparison
-
-
-def prefix_effects(found: Sequence[Numbers]) -> list[PrefixEffect]:
-    """Of every model with both; tested between images."""
-    by_place = {(n.model, n.setting): n for n in found}
-    made = []
+def prefix_effects(found: Sequence[OfSetting]) -> list[Change]:
+    """Measures with the prefix less without, over the questions that have both (Table 3); tested between images."""
+    by_place = {(one.model, one.setting): one for one in found}
+    changes = []
     for (model, setting), weakened in by_place.items():
         plain = by_place.get((model, "plain"))
         if setting != "weakened" or plain is None:
             continue
-        for name in SHORT:
-            without = {v.id: v for v in plain.values[name]}
-            pairs = [(v, w) for v in weakened.values[name] if (w := without.get(v.id.removesuffix("-weakened")))]
-            if pairs:
-                made.append(PrefixEffect(model, name, _compared(pairs)))
-    return made
+        for measure in SHORT:
+            ours = [d._replace(id=d.id.removesuffix("-weakened")) for d in weakened.documents[measure.name]]
+            comparison = compare_documents(measure, ours, plain.documents[measure.name])
+            if comparison is not None:
+                changes.append(Change({"model": model}, measure, comparison))
+    return changes
 
 
-def _compared(pairs: Sequence[tuple[Value, Value]]) -> Comparison:
-    a, b = (of_values([pair[side].value for pair in pairs]) for side in (0, 1))
-    return compare_sums(a, b, [_group(v) for v, _ in pairs], ratio)
+# --- text and files ---------------------------------------------------------------------------------------------------
 
 
-def _group(value: Value) -> tuple[str, str]:
-    return ("image", value.group) if value.group else ("question", value.id)
-
-
-# --- files ------------------------------------------------------------------------------------------------------------
-
-
-def published_of(numbers: Numbers, model: str | None, published: Sequence[Published]) -> dict[str, Published]:
-    """The paper's numbers for a model in a setting, by measure. Where two of its tables have one, the first counts."""
-    found: dict[str, Published] = {}
+def with_published(one: OfSetting, model: str | None, published: Sequence[Published]) -> OfSetting:
+    """The paper's numbers beside ours. Where two of its tables have one, the first counts."""
+    theirs: dict[str, Published] = {}
     for p in published:
-        if p.model == model and p.setting == numbers.setting:
-            found.setdefault(p.measure, p)
-    return found
+        if p.model == model and p.setting == one.setting:
+            theirs.setdefault(p.measure, p)
+    return replace(one, numbers=replace(one.numbers, published=theirs))
 
 
-def rows_of(found: Sequence[Numbers], beside: Sequence[Mapping[str, Published]]) -> list[list[object]]:
-    """One row a number, with a header: what `--out` writes."""
-    header = ["model", "setting", "parts", "measure", "value", "stderr", "low", "high", "answers", "reason"]
-    rows: list[list[object]] = [[*header, "paper", "difference", "source"]]
-    for numbers, paper in zip(found, beside, strict=True):
-        for name, cell in numbers.cells.items():
-            low, high = cell.interval or (None, None)
-            theirs = paper.get(name)
-            less = None if theirs is None or cell.value is None else cell.value - theirs.value
-            about = [numbers.model, numbers.setting, "+".join(numbers.parts), name]
-            ours = [cell.value, cell.stderr, low, high, cell.n, cell.reason]
-            rows.append([*about, *ours, theirs and theirs.value, less, theirs and theirs.table])
-    return rows
+def tables_of(
+    found: Sequence[OfSetting], effects: Sequence[Change], published: Sequence[Published], names: Mapping[str, str]
+) -> list[Table]:
+    """All tables but that of sentences.
+
+    Args:
+        names: short names of models.
+    """
+    tables = []
+    for setting, (where, what) in SETTINGS.items():
+        mine = [_without(one.numbers, "setting") for one in found if one.setting == setting]
+        beside = beside_of(p for p in published if p.setting == setting)
+        blocks = {f"{where}: {what}": SHORT}
+        if setting in ("vqa", "counterfactual", "irg"):
+            blocks[f"{where}, in detail"] = LONG
+        if mine:
+            tables += [wide_table(mine, of, title=title, names=names, beside=beside) for title, of in blocks.items()]
+    tables += [*_reports(found, names), *_categories(found, names)]
+    if effects:
+        title = "With the prefix less without, over the same questions, tested between images"
+        tables.append(changes_table(effects, title=title, a="with prefix", b="without", names=names, n="questions"))
+    return tables
 
 
-def answer_rows(found: Sequence[Numbers]) -> list[list[object]]:
+def _without(numbers: ModelNumbers, *keys: str) -> ModelNumbers:
+    return replace(numbers, about={key: text for key, text in numbers.about.items() if key not in keys})
+
+
+def _reports(found: Sequence[OfSetting], names: Mapping[str, str]) -> Iterator[Table]:
+    reports = [one.numbers for one in found if one.setting == "irg"]
+    if any(numbers.value("wrong_sentences") is not None for numbers in reports):
+        columns = [Column("model"), Column("answers", "reports"), Column("wrong_sentences", stderr=True)]
+        columns += [Column("any", "reports with one"), Column("unjudged_sentences", SENTENCES[1].title, stderr=True)]
+        rows: list[dict[str, Cell]] = []
+        for of in reports:
+            accuracy = of.value("accuracy")
+            any_wrong = None if accuracy is None else 1 - accuracy
+            about: dict[str, Cell] = {"model": names[of.about["model"]], **of.counts, "any": any_wrong}
+            rows.append({**about, **{m.name: of.numbers[m.name] for m in SENTENCES}})
+        yield Table(columns, rows, title="Sentences of reports; shares are means over reports")
+
+
+def _categories(found: Sequence[OfSetting], names: Mapping[str, str]) -> Iterator[Table]:
+    known = [
+        replace(_without(one.numbers, "parts"), counts={})
+        for one in found
+        if one.setting in ("vqa", "irg") and one.numbers.value("medihall") is not None
+    ]
+    if known:
+        headings = {m.name: m.title.removeprefix("share of ") for m in CATEGORIES}
+        yield wide_table(
+            known, CATEGORIES, title="Shares of the categories (Figure 15)", names=names, headings=headings
+        )
+
+
+def reasons_of(found: Sequence[OfSetting], names: Mapping[str, str]) -> list[str]:
+    """What has no label, and what is undefined for what reason."""
+    lines: dict[str, None] = {}
+    for one in found:
+        of = one.numbers.numbers
+        if left := one.answers - of["accuracy"].n:
+            wrong = format_number(of["accuracy_unread_wrong"], stderr=True)
+            where = SETTINGS[one.setting][1].partition(":")[0]
+            text = f"{PERCENT(left / one.answers)} of the answers have no label; accuracy {wrong} where these are wrong"
+            lines[f"{names[one.model]}, {where}: {text}"] = None
+        for m in dict.fromkeys((*SHORT, *LONG)):
+            if not of[m.name].defined:
+                lines[f"{names[one.model]}: {m.title} is undefined: {of[m.name].reason}"] = None
+    return list(lines)
+
+
+def answer_rows(found: Sequence[OfSetting]) -> Table:
     """One row an answer with its measures, as in Table 4."""
-    rows: list[list[object]] = [["model", "id", *SHORT]]
-    for numbers in found:
-        if numbers.setting in ("vqa", "irg", "plain"):
-            of = {name: {v.id: v.value for v in numbers.values[name]} for name in SHORT}
-            ids = dict.fromkeys(v.id for name in SHORT for v in numbers.values[name])
-            rows += [[numbers.model, id, *(of[name].get(id) for name in SHORT)] for id in ids]
-    return rows
-
-
-csv_of = as_csv
+    rows: list[dict[str, Cell]] = []
+    for one in found:
+        if one.setting in ("vqa", "irg", "plain"):
+            of = {m.name: {d.id: d.record["value"] for d in one.documents[m.name]} for m in SHORT}
+            ids = dict.fromkeys(d.id for m in SHORT for d in one.documents[m.name])
+            rows += [
+                {"model": one.model, "id": id, **{name: values.get(id) for name, values in of.items()}} for id in ids
+            ]
+    return Table([], rows)

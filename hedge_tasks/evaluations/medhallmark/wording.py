@@ -9,20 +9,23 @@ from __future__ import annotations
 
 import csv
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from importlib import metadata
 from pathlib import Path
 from threading import Lock
+from types import SimpleNamespace
 from typing import Any
 
 from loguru import logger
 
 from hedge_tasks.errors import ConfigError, HedgeError
-from hedge_tasks.evaluations.medhallmark.mediscore import MeanMetric, PrefixDifference
+from hedge_tasks.evaluations.medhallmark.measures import AnswerMean, prefix_rows
 from hedge_tasks.io.sources import hub_or_cache
-from hedge_tasks.lmms.metrics import Metric, Record
+from hedge_tasks.measures.measure import Measure, Record
+from hedge_tasks.numbers import Format, Number
+from hedge_tasks.numbers.number import Interval
 
 BERTSCORE_MODEL = "HEDGE_BERTSCORE_MODEL"
 """Environment variable: name or folder of the model of BERTScore."""
@@ -245,17 +248,26 @@ def _model_folder(model: str) -> str:
         return snapshot_download(model, ignore_patterns=["*.h5", "*.msgpack", "*.ot", "onnx/*", "openvino/*"])
 
 
-class WordingMetric(MeanMetric):
-    """Mean of a measure of common wording, over the answers that have a reference.
+_TIMES_100 = Format(digits=2, percent=True)
 
-    Args:
-        name: of the row.
-        measure: of one answer and its reference.
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class InCommon(AnswerMean):
+    """Mean of how much answers have in common with their references, over those that have one."""
+
+    nothing: str = "no document has a reference"
+    format: Format = _TIMES_100
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class WordingMean(InCommon):
+    """Mean of a measure of common wording.
+
+    Attributes:
+        wording: of one answer and its reference.
     """
 
-    def __init__(self, name: str, measure: Wording) -> None:
-        super().__init__(name, lambda verdict, document: None, "no document has a reference")
-        self.measure = measure
+    wording: Wording
 
     def record(self, scores: Any, verdict: Record, document: Record) -> dict[str, Any]:
         record = super().record(scores, verdict, document)
@@ -263,63 +275,99 @@ class WordingMetric(MeanMetric):
         if not reference.strip():
             return record
         try:
-            return {**record, "value": self.measure(answer, reference)}
+            return {**record, "value": self.wording(answer, reference)}
         except NotHere as missing:
             return {**record, "missing": str(missing)}
 
-    def __call__(self, records: Sequence[Record]) -> float | str:
+    def estimate(self, records: Sequence[Record], groups: Sequence[Hashable] | None = None) -> Number:
         missing = next((record["missing"] for record in records if "missing" in record), None)
-        return f"undefined: {missing}" if missing else super().__call__(records)
+        return Number.undefined(missing) if missing else super().estimate(records, groups)
+
+    def again(self, document: Record, judge: Record) -> Record | None:
+        """The record out of answer and reference; None where the library or file that measures them is not here."""
+        texts = document["texts"]
+        columns = {"baseline_answer": texts["answers"][0], "reference": texts.get("reference") or ""}
+        record = self.record(SimpleNamespace(label=document["label"], group=document["group"]), {}, columns)
+        return None if "missing" in record else record
 
 
-class BertScoreMetric(MeanMetric):
-    """Mean of one part of BERTScore; all answers go through the model together, when the run is over."""
+@dataclass(frozen=True, eq=False, kw_only=True)
+class BertScore(InCommon):
+    """Mean of one part of BERTScore; all answers go through the model together, when the run is over.
 
-    def __init__(self, part: str) -> None:
-        super().__init__(f"bertscore_{part}", lambda verdict, document: None, "no document has a reference")
-        self.part = part
+    Attributes:
+        part: "precision", "recall" or "f1".
+    """
+
+    part: str
+    bounds: Interval = (-1.0, 1.0)
 
     def record(self, scores: Any, verdict: Record, document: Record) -> dict[str, Any]:
         record = super().record(scores, verdict, document)
         return {**record, "answer": str(document["baseline_answer"]), "reference": str(document["reference"])}
 
-    def __call__(self, records: Sequence[Record]) -> float | str:
+    def estimate(self, records: Sequence[Record], groups: Sequence[Hashable] | None = None) -> Number:
         try:
-            return super().__call__(self.scored(records))
+            return super().estimate(self.scored(records), groups)
         except NotHere as missing:
-            return f"undefined: {missing}"
-
-    def stderr(self, records: Sequence[Record]) -> float | str:
-        try:
-            return super().stderr(self.scored(records))
-        except NotHere:
-            return super().stderr([])
+            return Number.undefined(str(missing))
 
     def scored(self, records: Sequence[Record]) -> list[dict[str, Any]]:
-        """The records with their numbers."""
+        """The records with their numbers.
+
+        Raises:
+            NotHere: the package bert-score, the model's files or its baseline are missing.
+        """
         with_reference = [record for record in records if record["reference"].strip()]
-        if not with_reference:
-            return []
         pairs = tuple((record["answer"], record["reference"]) for record in with_reference)
-        scores = bertscore(pairs, bertscore_settings())
+        scores = iter(bertscore(pairs, bertscore_settings()) if pairs else ())
         at = _PARTS.index(self.part)
-        return [{**record, "value": score[at]} for record, score in zip(with_reference, scores, strict=True)]
+        return [{**r, "value": next(scores)[at] if r["reference"].strip() else None} for r in records]
 
 
-def _rouge_metric(kind: str, part: str) -> WordingMetric:
-    return WordingMetric(f"{kind.lower()}_{part}", lambda answer, reference: rouge(kind, part, answer, reference))
+def _rouge_mean(kind: str, part: str, **declared: Any) -> WordingMean:
+    name = kind.removeprefix("rouge").upper()
+    declared = {"title": f"ROUGE-{name}" if part == "f1" else f"{name} {part[0].upper()}", **declared}
+    return WordingMean(
+        name=f"{kind.lower()}_{part}",
+        wording=lambda answer, reference: rouge(kind, part, answer, reference),
+        **declared,
+    )
 
 
-_BLEU, _METEOR = WordingMetric("bleu", bleu), WordingMetric("meteor", meteor)
-_ROUGE_L = _rouge_metric("rougeL", "f1")
+_TITLES = {"f1": "BERTScore", "recall": "BS R", "precision": "BS P"}
 
-_ALL: list[Metric] = [
-    *(BertScoreMetric(part) for part in _PARTS),
-    _METEOR,
-    *(_rouge_metric(kind, part) for kind in ("rouge1", "rouge2", "rougeL") for part in _PARTS),
+_ROUGE_1 = _rouge_mean("rouge1", "f1", about="Mean F1 of the words that an answer and its reference share.", kept=True)
+_ROUGE_L = _rouge_mean(
+    "rougeL",
+    "f1",
+    about="Mean F1 of the longest sequence of words that an answer and its reference share.",
+    kept=True,
+)
+_BLEU = WordingMean(
+    name="bleu", title="BLEU", about="Mean of sentence BLEU against the reference.", wording=bleu, kept=True
+)
+_METEOR = WordingMean(
+    name="meteor",
+    title="METEOR",
+    about="Words, stems and synonyms that an answer shares with its reference, less for their order.",
+    wording=meteor,
+    kept=True,
+)
+
+MEASURES: tuple[Measure, ...] = (
+    _ROUGE_1,
+    _ROUGE_L,
     _BLEU,
-    *(PrefixDifference(metric, bound) for metric in (_ROUGE_L, _BLEU) for bound in ("", "low", "high")),
-]
-
-METRICS: dict[str, Metric] = {metric.__name__: metric for metric in _ALL}
-"""Metrics of the wording, by name."""
+    _METEOR,
+    *(BertScore(name=f"bertscore_{part}", title=_TITLES[part], part=part) for part in _PARTS),
+    *(
+        _rouge_mean(kind, part)
+        for kind in ("rouge1", "rouge2", "rougeL")
+        for part in _PARTS
+        if (kind, part) not in (("rouge1", "f1"), ("rougeL", "f1"))
+    ),
+    *prefix_rows(_ROUGE_L),
+    *prefix_rows(_BLEU),
+)
+"""Measures of the wording. BERTScore needs a model for all answers together, so that no submission has it."""

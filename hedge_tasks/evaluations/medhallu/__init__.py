@@ -4,7 +4,7 @@
     mesh        groups of questions by the MeSH terms of their abstracts
     official    the reference code's prompts, out of a user's copy of it; both are made by `hedge data medhallu`
     judge       from a reply to a verdict, and whether it is right: the hallucination label of HEDGE
-    metrics     the rows of the paper's tables, and what a guess from the length would get
+    measures    the rows of the paper's tables, and what a guess from the length would get
     task        the lmms-eval task
     tables      the paper's tables out of finished runs, with paired differences; `hedge paper medhallu` is in command
     abstention  what "not sure" buys, beside leaving out what a score is unsure of
@@ -18,8 +18,7 @@ EVALUATION = Evaluation(
     "medhallu",
     own_folder("hedge_medhallu"),
     judges={"medhallu": "hedge_tasks.evaluations.medhallu.judge:MedHalluJudge"},
-    metrics=("hedge_tasks.evaluations.medhallu.metrics:METRICS",),
-    suite=("hedge_tasks.evaluations.medhallu.suite_metrics:SUITE",),
+    measures=("hedge_tasks.evaluations.medhallu.measures:MEASURES",),
     commands={
         "data": ("hedge_tasks.evaluations.medhallu.data_command:add",),
         "paper": ("hedge_tasks.evaluations.medhallu.command:add",),

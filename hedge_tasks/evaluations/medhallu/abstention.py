@@ -12,13 +12,19 @@ former.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
+from typing import Any
 
 import numpy as np
 
 from hedge_tasks.data.answers import AnswerSet
-from hedge_tasks.evaluations.medhallu.tables import Cell, TaskNumbers
-from hedge_tasks.lmms.metrics import Record
+from hedge_tasks.evaluations.medhallu.measures import MEASURES
+from hedge_tasks.evaluations.medhallu.tables import Answered, paired
+from hedge_tasks.measures.measure import Record, by_name
+from hedge_tasks.measures.of_run import documents_of
+from hedge_tasks.numbers import Column, Format, Number, Table
+from hedge_tasks.numbers.table import Cell
+from hedge_tasks.runs.model_names import short_names
 from hedge_tasks.statistics import estimate_of_sums, ratio
 from hedge_tasks.statistics.base import BoolArray, FloatArray, IntArray
 from hedge_tasks.statistics.resampling import percentile_interval, unit_counts
@@ -61,23 +67,55 @@ class Abstention:
     given: str
     documents: int
     coverage: float
-    risk: Cell
-    at_coverage: Mapping[str, tuple[Cell, Cell]]
+    risk: Number
+    at_coverage: Mapping[str, tuple[Number, Number]]
     answering_all: float | None
 
+    def to_dict(self) -> dict[str, Any]:
+        """Return it for JSON."""
+        numbers = {name: [number.to_dict() for number in pair] for name, pair in self.at_coverage.items()}
+        return {**asdict(self), "risk": self.risk.to_dict(), "at_coverage": numbers}
 
-def abstentions(found: Sequence[TaskNumbers]) -> list[Abstention]:
+
+def abstentions(runs: Sequence[Answered]) -> list[Abstention]:
     """Of every run with "not sure" that has a run without it, all else alike."""
-    by_place = {(n.model, n.variant): n for n in found}
-    pairs = [(n, by_place.get((n.model, n.variant._replace(not_sure=False)))) for n in found if n.variant.not_sure]
+    by_place = {(a.run.model, a.variant): a for a in runs}
+    pairs = [(a, by_place.get((a.run.model, a.variant._replace(not_sure=False)))) for a in runs if a.variant.not_sure]
     return [made for offered, forced in pairs if forced is not None and (made := _abstention(offered, forced))]
 
 
-def _abstention(offered: TaskNumbers, forced: TaskNumbers) -> Abstention | None:
-    place = {key: i for i, key in enumerate(forced.ids)}
-    both = [(i, place[key]) for i, key in enumerate(offered.ids) if key in place]
-    mine = [offered.records["accuracy"][i] for i, _ in both]
-    theirs = [forced.records["accuracy"][j] for _, j in both]
+def abstention_table(rows: Sequence[Abstention], runs: Sequence[Answered]) -> Table:
+    """Return a line for each score, which leaves out as many documents as "not sure" does."""
+    short = short_names([a.run.model for a in runs])
+    signed = Format(signed=True)
+    columns = [Column("model"), Column("asked"), Column("shown"), Column("n"), Column("answered")]
+    columns += [Column("wrong", stderr=True), Column("score"), Column("by_score", "wrong by score", stderr=True)]
+    columns += [
+        Column("difference", format=signed),
+        Column("interval", "95 % interval", signed, show="interval", of="difference"),
+    ]
+    lines: list[dict[str, Cell]] = []
+    for row in rows:
+        about: dict[str, Cell] = {"model": short[row.model], "asked": row.asked, "shown": row.given or "plain"}
+        about |= {"n": row.documents, "answered": row.coverage, "wrong": row.risk}
+        lines += [
+            {**about, "score": name, "by_score": risk, "difference": difference}
+            for name, (risk, difference) in row.at_coverage.items()
+        ] or [about]
+    title = (
+        'Risk (share of wrong verdicts) where "not sure" is offered, beside the same coverage without the offer: the '
+        "documents are left out that a score is least sure of"
+    )
+    return Table(columns, lines, title=title)
+
+
+_ACCURACY = by_name(MEASURES)["accuracy"]
+
+
+def _abstention(offered: Answered, forced: Answered) -> Abstention | None:
+    both = paired(offered, forced)
+    ours, others = (documents_of(each.run, _ACCURACY) for each in (offered, forced))
+    mine, theirs = [ours[i].record for i, _ in both], [others[j].record for _, j in both]
     answered = np.array([record["said"] is not None for record in mine], dtype=bool)
     if not answered.any():
         return None
@@ -87,7 +125,7 @@ def _abstention(offered: TaskNumbers, forced: TaskNumbers) -> Abstention | None:
     readable = np.array([record["said"] is not None for record in theirs], dtype=bool)
     drawn = np.array([_share(w, answered, wrong) for w in weights])
     risk = _share(np.ones(len(both)), answered, wrong)
-    at: dict[str, tuple[Cell, Cell]] = {}
+    at: dict[str, tuple[Number, Number]] = {}
     for name, score in SCORES.items():
         scores = [score(forced.run.answer_sets[j]) for _, j in both]
         if any(value is None for value in scores):
@@ -98,7 +136,7 @@ def _abstention(offered: TaskNumbers, forced: TaskNumbers) -> Abstention | None:
         of_score = np.array([risk_at(levels, forced_wrong, w, float(w @ answered)) for w in weights])
         at[name] = (_made(value, of_score), _made(value - risk, of_score - drawn))
     return Abstention(
-        model=offered.model,
+        model=offered.run.model,
         asked=offered.variant.asked,
         given="knowledge" if offered.variant.knowledge else "",
         documents=len(both),
@@ -151,12 +189,11 @@ def _weights(rows: Sequence[str]) -> list[FloatArray]:
     return [times[code].astype(np.float64) for block in blocks for times in block]
 
 
-def _risk(answered: BoolArray, wrong: FloatArray, rows: Sequence[str]) -> Cell:
-    found = estimate_of_sums(np.stack([answered * wrong, answered], axis=1), rows, ratio)
-    return Cell(found.value, found.stderr, found.interval, found.reason)
+def _risk(answered: BoolArray, wrong: FloatArray, rows: Sequence[str]) -> Number:
+    return estimate_of_sums(np.stack([answered * wrong, answered], axis=1), rows, ratio)
 
 
-def _made(value: float, drawn: FloatArray) -> Cell:
+def _made(value: float, drawn: FloatArray) -> Number:
     if np.isnan(drawn).all():
-        return Cell(value, reason="no interval: nothing is answered in any resample")
-    return Cell(value, float(np.nanstd(drawn, ddof=1)), percentile_interval(drawn, 0.95))
+        return Number(value, reason="no interval: nothing is answered in any resample")
+    return Number(value, float(np.nanstd(drawn, ddof=1)), percentile_interval(drawn, 0.95))

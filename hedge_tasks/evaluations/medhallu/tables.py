@@ -6,39 +6,57 @@ Everything is computed anew from the verdicts in the run files, so no model is n
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 from hedge_tasks.data.answers import AnswerSet
 from hedge_tasks.errors import DataError
 from hedge_tasks.evaluations.medhallu.documents import ABOUT, CATEGORIES, said_of
+from hedge_tasks.evaluations.medhallu.measures import LEVELS, MEASURES
 from hedge_tasks.evaluations.medhallu.mesh import MESH
-from hedge_tasks.evaluations.medhallu.metrics import LEVELS, METRICS, Detection, RowRate
-from hedge_tasks.io.tables import as_csv
-from hedge_tasks.lmms.metrics import Record
-from hedge_tasks.measures.published import Published
-from hedge_tasks.replies.parsing import HEDGE
-from hedge_tasks.runs.run_files import Run
-from hedge_tasks.statistics import Comparison, compare_sums, holm
-
-MAIN = ("f1", "precision", "recall", "accuracy", *(f"f1_{level}" for level in LEVELS), "response_rate")
-"""The paper's main tables; precision and recall by difficulty are in the file that `--out` writes."""
-
-KINDS = tuple(f"accuracy_{kind}" for kind in CATEGORIES)
-GROUPS = tuple(f"accuracy_mesh_{name}" for name in MESH.values())
-
-MEASURES = (
-    *MAIN,
-    *(f"{measure}_{level}" for measure in ("precision", "recall", "accuracy") for level in LEVELS),
-    *KINDS,
-    *GROUPS,
-    *("f1_unread_wrong", "accuracy_unread_wrong", "f1_majority", "accuracy_majority", "f1_constant", "f1_length"),
-    *("not_sure_rate", *(f"not_sure_rate_{level}" for level in LEVELS)),
-    *("unreadable_rate", "parsers_differ"),
+from hedge_tasks.measures.measure import Measure, OfSums, by_name
+from hedge_tasks.measures.of_run import documents_of
+from hedge_tasks.measures.paper_tables import (
+    Change,
+    ModelNumbers,
+    adjusted,
+    beside_of,
+    changes_table,
+    numbers_in,
+    wide_table,
 )
+from hedge_tasks.measures.published import Published
+from hedge_tasks.numbers import Table, format_number, format_value
+from hedge_tasks.numbers.formats import PERCENT
+from hedge_tasks.replies.parsing import HEDGE
+from hedge_tasks.runs.model_names import short_names
+from hedge_tasks.runs.run_files import Run
 
-COMPARED = ("f1", "precision", "recall", "accuracy", "f1_hard", "response_rate")
-"""What the differences are of."""
+_BY_NAME = by_name(MEASURES)
+
+_FROM_REPLIES = [m for m in MEASURES if isinstance(m, OfSums) and getattr(m, "parsing", None) is None]
+"""What the verdicts of a run file tell, of whatever reading."""
+
+
+def _named(*names: str) -> list[Measure]:
+    return [_BY_NAME[name] for name in names]
+
+
+MAIN = _named("f1", "precision", "recall", "accuracy", *(f"f1_{level}" for level in LEVELS), "response_rate")
+
+NOT_SURE = _named("not_sure_rate", *(f"not_sure_rate_{level}" for level in LEVELS))
+
+BLOCKS: Mapping[str, Sequence[Measure]] = {
+    "Precision and recall by difficulty": _named(*(f"{of}_{x}" for of in ("precision", "recall") for x in LEVELS)),
+    'Share of "not sure"': NOT_SURE,
+    "Accuracy by category of the row's hallucination": _named(*(f"accuracy_{kind}" for kind in CATEGORIES)),
+    "Accuracy by MeSH group": _named(*(f"accuracy_mesh_{name}" for name in MESH.values())),
+    "F1 that can be had without medicine": _named("f1", "f1_constant", "f1_length"),
+}
+"""Tables below the main one; runs without a number in one are left out of it."""
+
+COMPARED = _named("f1", "precision", "recall", "accuracy", "f1_hard", "response_rate")
+"""Measures that the differences are of."""
 
 PATTERNS = {
     "Gemma-2-2B": r"gemma-2-2b-it",
@@ -79,43 +97,23 @@ class Variant(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Cell:
-    """A number with its standard error and 95 % interval between rows of the data set, or why there is none."""
-
-    value: float | None
-    stderr: float | None = None
-    interval: tuple[float, float] | None = None
-    reason: str | None = None
-
-
-@dataclass(frozen=True)
-class TaskNumbers:
-    """The numbers of one task and model.
+class Answered:
+    """A run as its replies are read.
 
     Attributes:
-        task, model: of the run.
+        run: with the verdicts of this reading, and all that measures look at in its columns.
         variant: what was shown, offered and read.
-        documents: in the run.
-        cells: by measure, see `MEASURES`.
-        records: for comparisons: measure -> one record a document, in the order of `ids`.
-        ids: id and question of each document.
-        verdicts: what was read of each document.
+        numbers: its measures.
     """
 
-    task: str
-    model: str
-    variant: Variant
-    documents: int
-    cells: Mapping[str, Cell]
-    records: Mapping[str, Sequence[Record]]
-    ids: Sequence[tuple[str, str]]
     run: Run
+    variant: Variant
+    numbers: ModelNumbers
 
-    def facts(self) -> dict[str, Any]:
-        """For JSON."""
-        cells = {name: vars(cell) for name, cell in self.cells.items()}
-        about = {"task": self.task, "model": self.model, **self.variant._asdict(), "documents": self.documents}
-        return {**about, "cells": cells}
+    @property
+    def keys(self) -> list[tuple[str, str]]:
+        """Id and question of each document."""
+        return [(answers.id, answers.question or "") for answers in self.run.answer_sets]
 
 
 def is_medhallu(run: Run) -> bool:
@@ -123,39 +121,27 @@ def is_medhallu(run: Run) -> bool:
     return _judge(run).get("judge") == "medhallu"
 
 
-def numbers_of(run: Run, parsing: str | None = None) -> TaskNumbers:
-    """The numbers of a finished run.
+def answered(runs: Sequence[Run], parsing: str | None = None) -> list[Answered]:
+    """Return finished runs with their numbers, by model and variant.
 
     Args:
         parsing: whose reading of the replies counts; None for the run's own, which may be a judge model's in part.
 
     Raises:
-        DataError: it is no run of MedHallu, or of an edition that kept less.
+        DataError: a run is none of MedHallu, or of an edition that kept less.
     """
+    return sorted((_answered(run, parsing) for run in runs), key=lambda a: (a.run.model, a.variant, a.run.task))
+
+
+def _answered(run: Run, parsing: str | None) -> Answered:
     if not is_medhallu(run):
         raise DataError(f"{run.title} is no run of MedHallu")
-    verdicts = [_read(run, answers, parsing) for answers in run.answer_sets]
-    documents = [_document(run, answers) for answers in run.answer_sets]
-    records = {
-        name: [METRICS[name].record(_NoScores, v, d) for v, d in zip(verdicts, documents, strict=True)]  # type: ignore[arg-type]
-        for name in MEASURES
-    }
-    return TaskNumbers(
-        task=run.task,
-        model=run.model,
-        variant=_variant(run, parsing),
-        documents=len(documents),
-        cells={name: _cell(name, records[name]) for name in MEASURES},
-        records=records,
-        ids=[(answers.id, answers.question or "") for answers in run.answer_sets],
-        run=run,
-    )
-
-
-class _NoScores:
-    """These measures look at verdicts alone."""
-
-    label = group = None
+    verdicts = {answers.id: _read(run, answers, parsing) for answers in run.answer_sets}
+    columns = {answers.id: _columns(run, answers) for answers in run.answer_sets}
+    read, variant = replace(run, verdicts=verdicts, columns=columns), _variant(run, parsing)
+    about = {"model": run.model, "task": run.task, "asked": variant.asked, "shown, offered": variant.setting}
+    numbers = numbers_in(read, _FROM_REPLIES)
+    return Answered(read, variant, ModelNumbers(about, numbers, counts={"documents": len(run.answer_sets)}))
 
 
 def _judge(run: Run) -> Mapping[str, Any]:
@@ -187,7 +173,7 @@ def _read(run: Run, answers: AnswerSet, parsing: str | None) -> Mapping[str, Any
     return {**verdict, "category": votes[0].get("category")}
 
 
-def _document(run: Run, answers: AnswerSet) -> dict[str, Any]:
+def _columns(run: Run, answers: AnswerSet) -> dict[str, Any]:
     if answers.reference not in ("0", "1") or answers.group is None:
         raise DataError(f"{run.title}, {answers.id}: no truth or no row is recorded")
     about = {column: run.verdicts[answers.id][column] for column in ABOUT}
@@ -195,113 +181,107 @@ def _document(run: Run, answers: AnswerSet) -> dict[str, Any]:
     return {**asked, **about, **said_of(answers)}
 
 
-def _of_sums(name: str) -> Detection | RowRate:
-    metric = METRICS[name]
-    assert isinstance(metric, Detection | RowRate)
-    return metric
-
-
-def _cell(name: str, records: Sequence[Record]) -> Cell:
-    metric = _of_sums(name)
-    value = metric(records)
-    if isinstance(value, str):
-        return Cell(None, reason=value.removeprefix("undefined: "))
-    found = metric.measured(records)
-    return Cell(value, found.stderr, found.interval, found.reason)
-
-
 # --- differences ------------------------------------------------------------------------------------------------------
 
 SAME = "answered in both"
-"""Behind a measure: over the documents alone that have a verdict in both runs."""
+"""Over the documents alone that have a verdict in both runs."""
 
 
-@dataclass(frozen=True)
-class Difference:
-    """One measure of two runs of a model that differ in one thing.
+def paired(a: Answered, b: Answered) -> list[tuple[int, int]]:
+    """Return the places of the documents that two runs have in common."""
+    place = {key: i for i, key in enumerate(b.keys)}
+    return [(i, place[key]) for i, key in enumerate(a.keys) if key in place]
 
-    Attributes:
-        model, asked: of both.
-        what: "knowledge" or "not sure": what `a` has and `b` has not.
-        given: what both have besides, "" for nothing.
-        measure: see `COMPARED`; F1 and accuracy of "not sure" once more with `SAME` behind: what is left out may be
-            all that differs.
-        comparison: a, b and their difference, over the documents that both runs have.
-        p_holm: p-value adjusted for all differences that are shown.
+
+def differences(runs: Sequence[Answered]) -> list[Change]:
+    """Return differences with and without knowledge, and with and without "not sure", paired by document.
+
+    F1 and accuracy of "not sure" are there once more over what both have answered: what is left out may be all that
+    differs.
     """
-
-    model: str
-    asked: str
-    what: str
-    given: str
-    measure: str
-    comparison: Comparison
-    p_holm: float | None = None
+    return adjusted([change for a, b, what, both in _pairs(runs) for change in _changes(a, b, what, both)])
 
 
-def differences(found: Sequence[TaskNumbers]) -> list[Difference]:
-    """With and without knowledge, and with and without "not sure", paired by document, between rows."""
-    made = [d for a, b, what, given in _pairs(found) for d in _compared(a, b, what, given)]
-    adjusted = holm([d.comparison.p_value for d in made])
-    return [
-        Difference(d.model, d.asked, d.what, d.given, d.measure, d.comparison, p)
-        for d, p in zip(made, adjusted, strict=True)
-    ]
-
-
-def _pairs(found: Sequence[TaskNumbers]) -> Iterator[tuple[TaskNumbers, TaskNumbers, str, str]]:
-    by_place = {(n.model, n.variant): n for n in found}
-    for (model, variant), numbers in by_place.items():
-        for what, given, other in (
+def _pairs(runs: Sequence[Answered]) -> Iterator[tuple[Answered, Answered, str, str]]:
+    by_place = {(a.run.model, a.variant): a for a in runs}
+    for (model, variant), mine in by_place.items():
+        for what, both, other in (
             ("knowledge", "not sure" if variant.not_sure else "", variant._replace(knowledge=False)),
             ("not sure", "knowledge" if variant.knowledge else "", variant._replace(not_sure=False)),
         ):
             if other != variant and (model, other) in by_place:
-                yield numbers, by_place[model, other], what, given
+                yield mine, by_place[model, other], what, both
 
 
-def _compared(a: TaskNumbers, b: TaskNumbers, what: str, given: str) -> Iterator[Difference]:
-    place_a, place_b = ({key: i for i, key in enumerate(n.ids)} for n in (a, b))
-    both = [(i, place_b[key]) for key, i in place_a.items() if key in place_b]
-    for name in COMPARED:
-        records = [(a.records[name][i], b.records[name][j]) for i, j in both]
-        about = (a.model, a.variant.asked, what, given)
-        yield Difference(*about, name, _difference(name, records))
-        if name in ("f1", "accuracy") and what == "not sure":
-            known = [(x, y) for x, y in records if x["said"] is not None and y["said"] is not None]
-            yield Difference(*about, f"{name}, {SAME}", _difference(name, known))
+def _changes(a: Answered, b: Answered, what: str, both: str) -> Iterator[Change]:
+    places = paired(a, b)
+    about = {"model": a.run.model, "asked": a.variant.asked, "what": what, "given": both}
+    for measure in COMPARED:
+        ours, theirs = (documents_of(each.run, measure) for each in (a, b))
+        pairs = [(ours[i].record, theirs[j].record, ours[i].group) for i, j in places]
+        known = [(x, y, group) for x, y, group in pairs if x.get("said") is not None and y.get("said") is not None]
+        again = measure.name in ("f1", "accuracy") and what == "not sure"
+        for over, kept in (("", pairs), *([(SAME, known)] if again else [])):
+            x, y, groups = zip(*kept, strict=True) if kept else ((), (), ())
+            if (comparison := measure.compare(x, y, groups)) is not None:
+                yield Change(about, measure, comparison, over)
 
 
-def _difference(name: str, records: Sequence[tuple[Record, Record]]) -> Comparison:
-    metric = _of_sums(name)
-    a, b = (metric.counts([pair[side] for pair in records]) for side in (0, 1))
-    return compare_sums(a, b, [metric.group_of(mine) for mine, _ in records], metric.statistic)
+# --- text -------------------------------------------------------------------------------------------------------------
 
 
-# --- what is published ------------------------------------------------------------------------------------------------
+def with_published(one: Answered, model: str | None, published: Sequence[Published]) -> Answered:
+    """Return a run with the paper's numbers of it: none where it is of another model or protocol."""
+    theirs = {p.measure: p for p in published if p.model == model and p.setting == one.variant.setting}
+    return replace(one, numbers=replace(one.numbers, published=theirs))
 
 
-def published_of(numbers: TaskNumbers, model: str | None, published: Sequence[Published]) -> dict[str, Published]:
-    """The paper's numbers for a run, by measure: none where it is of another model or protocol."""
-    setting = numbers.variant.setting
-    return {p.measure: p for p in published if p.model == model and p.setting == setting}
+def tables_of(runs: Sequence[Answered], changes: Sequence[Change], published: Sequence[Published]) -> list[Table]:
+    """Return all tables but that of abstention. What all runs are asked alike is said once, above."""
+    short = short_names([a.run.model for a in runs])
+    shared = runs[0].variant.asked if len({a.variant.asked for a in runs}) == 1 else ""
+    left_out = {"task", *(["asked"] if shared else [])}
+
+    def about(texts: Mapping[str, str]) -> dict[str, str]:
+        return {key: text for key, text in texts.items() if key not in left_out}
+
+    rows = {id(a): replace(a.numbers, about=about(a.numbers.about)) for a in runs}
+    title = "Detection; positive: hallucinated; over documents with a verdict 0 or 1; behind ± the standard error"
+    means = [f"{p.model}, {p.setting}: F1 {format_value(p.value)}" for p in published if p.model in MEANS]
+    notes = [*(note for a in runs for note in _unread(a, short)), f"The paper's averages: {'; '.join(means)}"]
+    tables = [
+        wide_table(
+            list(rows.values()),
+            MAIN,
+            title=f"{title}; documents: {shared}" if shared else title,
+            names=short,
+            notes=notes,
+        )
+    ]
+    for block, measures in BLOCKS.items():
+        there = [
+            replace(rows[id(a)], counts={})
+            for a in runs
+            if (measures is not NOT_SURE or a.variant.not_sure)
+            and any(a.numbers.value(measure.name) is not None for measure in measures)
+        ]
+        if there:
+            accuracies = {m.name for m in measures if m.name.startswith("accuracy_")}
+            beside = beside_of(p for p in published if p.measure in accuracies)
+            tables.append(wide_table(there, measures, title=block, names=short, beside=beside))
+    if changes:
+        title = (
+            "With less without, paired by document; tested between rows of the data set; Holm: adjusted for all rows"
+        )
+        shown = [replace(change, about=about(change.about)) for change in changes]
+        tables.append(changes_table(shown, title=title, a="with", b="without", names=short))
+    return tables
 
 
-def rows_of(found: Sequence[TaskNumbers], beside: Sequence[Mapping[str, Published]]) -> list[dict[str, object]]:
-    """One row a number: what `--out` writes."""
-    rows: list[dict[str, object]] = []
-    for numbers, paper in zip(found, beside, strict=True):
-        about: dict[str, object] = {"model": numbers.model, "task": numbers.task, **numbers.variant._asdict()}
-        for name, cell in numbers.cells.items():
-            low, high = cell.interval or (None, None)
-            theirs = paper.get(name)
-            difference = None if theirs is None or cell.value is None else cell.value - theirs.value
-            printed = {"paper": theirs and theirs.value, "difference": difference, "source": theirs and theirs.table}
-            ours = {"value": cell.value, "stderr": cell.stderr, "low": low, "high": high, "reason": cell.reason}
-            rows.append({**about, "measure": name, "documents": numbers.documents, **ours, **printed})
-    return rows
-
-
-def csv_of(rows: Sequence[Mapping[str, object]]) -> str:
-    """Rows of one form as CSV with a header."""
-    return as_csv([list(rows[0]), *(list(row.values()) for row in rows)]) if rows else ""
+def _unread(one: Answered, short: Mapping[str, str]) -> Iterator[str]:
+    unread, wrong = (one.numbers.numbers[name] for name in ("unreadable_rate", "f1_unread_wrong"))
+    if unread.value:
+        yield (
+            f"{one.run.task} of {short[one.run.model]}: {PERCENT(unread.value)} of the replies cannot be read; "
+            f"F1 {format_number(wrong)} where these count as wrong"
+        )

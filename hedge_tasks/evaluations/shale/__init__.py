@@ -6,7 +6,7 @@
     making        its construction
     judge         whether that is the right one
     blind         the second stage of the multimodal gain
-    metrics       the rows of the paper's tables
+    measures      the rows of the paper's tables
     task          the lmms-eval tasks
     published     the paper's tables
     tables        the same out of finished runs, which `hedge paper shale` (command) shows
@@ -23,8 +23,7 @@ EVALUATION = Evaluation(
     "shale",
     own_folder("hedge_shale"),
     judges={"shale": "hedge_tasks.evaluations.shale.judge:ShaleJudge"},
-    metrics=("hedge_tasks.evaluations.shale.metrics:METRICS",),
-    suite=("hedge_tasks.evaluations.shale.suite_metrics:SUITE",),
+    measures=("hedge_tasks.evaluations.shale.measures:MEASURES",),
     second_stages={"shale_blind": "hedge_tasks.evaluations.shale.blind:without_image"},
     commands={
         "data": ("hedge_tasks.evaluations.shale.data_command:add",),

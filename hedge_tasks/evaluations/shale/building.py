@@ -3,33 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, replace
 from pathlib import Path
-from typing import Any
 
-from hedge_tasks.data.local_data import ReadImage, image_faults, named, write_rows
+from hedge_tasks.data import local_data
+from hedge_tasks.data.local_data import Built, ReadImage
 from hedge_tasks.errors import DataError
 from hedge_tasks.evaluations.shale.items import DATASET, DISCRIMINATIVE, SCENARIOS, TASKS, Item
 
-FILES = {task: f"{'discriminative' if task in DISCRIMINATIVE else 'generative'}-{task}.parquet" for task in TASKS}
+PARTS = {f"{'discriminative' if task in DISCRIMINATIVE else 'generative'}-{task}": task for task in TASKS}
 """One file a type of question. A task's split is the beginning of a name, so "discriminative" is both closed types."""
-
-
-@dataclass(frozen=True)
-class Built:
-    """What was written.
-
-    Attributes:
-        files: by type of question.
-        rows: number of rows of each.
-        missing: names of images that are not there or lie outside the folder.
-        unreadable: names of images that are none.
-    """
-
-    files: dict[str, Path]
-    rows: dict[str, int]
-    missing: tuple[str, ...]
-    unreadable: tuple[str, ...]
 
 
 def build(
@@ -38,42 +21,31 @@ def build(
     out: Path,
     more: Mapping[str, Callable[[Item], str]] | None = None,
 ) -> Built:
-    """Write `OUT/BeiiiY__SHALE/<FILES>`. All scenarios of an item follow each other, so that --limit keeps pairs.
+    """Write `OUT/BeiiiY__SHALE/<PARTS>.parquet`; see `local_data.build`.
+
+    All scenarios of an item follow each other, so that --limit keeps pairs.
 
     Args:
-        read_image: name of an image -> its bytes, None if there is none.
-        out: what HEDGE_DATA_DIR will name; made if missing.
         more: further columns by name, such as where an item comes from.
 
     Raises:
         DataError: no item has an image, or the files cannot be written.
     """
-    from datasets import Image, Value
 
-    faults = image_faults((item.image for item in items), read_image)
-    usable = [item for item in items if faults[item.image] is None]
-    if not usable:
-        raise DataError(f"none of the {len(faults)} images can be read")
-    groups = scene_groups(usable)
-    folder = out / DATASET.replace("/", "__")
-    names = (
-        *(field.name for field in fields(Item) if field.name != "image"),
-        "pair",
-        "group",
-        "image_name",
-        "known",
-        *(more or {}),
+    def rows(usable: Sequence[Item]) -> dict[str, list[dict[str, str]]]:
+        if not usable:
+            raise DataError(f"none of the {len({item.image for item in items})} images can be read")
+        groups = scene_groups(usable)
+        of_task = {part: _in_order([item for item in usable if item.task == task]) for part, task in PARTS.items()}
+        return {part: [_row(item, groups) | _more(item, more) for item in mine] for part, mine in of_task.items()}
+
+    built = local_data.build(DATASET, items, rows, read_image, out)
+    by_task = {task: part for part, task in PARTS.items() if part in built.files}
+    return replace(
+        built,
+        files={task: built.files[part] for task, part in by_task.items()},
+        rows={task: built.rows[part] for task, part in by_task.items()},
     )
-    columns = {**dict.fromkeys(names, Value("string")), "image": Image()}
-    files, rows = {}, {}
-    for task in TASKS:
-        mine = _in_order([item for item in usable if item.task == task])
-        if mine:
-            files[task], rows[task] = folder / FILES[task], len(mine)
-            write_rows(
-                folder / FILES[task], (_row(item, groups, read_image) | _more(item, more) for item in mine), columns
-            )
-    return Built(files, rows, named(faults, "missing"), named(faults, "unreadable"))
 
 
 def image_folder(folder: Path) -> ReadImage:
@@ -127,7 +99,7 @@ def _more(item: Item, more: Mapping[str, Callable[[Item], str]] | None) -> dict[
     return {name: value(item) for name, value in (more or {}).items()}
 
 
-def _row(item: Item, groups: dict[str, str], read_image: ReadImage) -> dict[str, Any]:
+def _row(item: Item, groups: Mapping[str, str]) -> dict[str, str]:
     return {
         **asdict(item),
         "id": f"{item.id}-{item.scenario}",
@@ -136,5 +108,4 @@ def _row(item: Item, groups: dict[str, str], read_image: ReadImage) -> dict[str,
         "image_name": item.image,
         # The paper's judge reads both ("Image Information" and "Related Facts", Figure 4).
         "known": " ".join(filter(None, (item.description, item.facts))),
-        "image": {"bytes": read_image(item.image), "path": item.image},
     }

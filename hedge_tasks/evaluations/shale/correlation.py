@@ -9,11 +9,10 @@ from pathlib import Path
 
 import numpy as np
 
+from hedge_tasks.data.tables import read_rows
 from hedge_tasks.errors import DataError
 from hedge_tasks.evaluations.shale.items import PERCEPTION
 from hedge_tasks.evaluations.shale.tables import ModelTables
-from hedge_tasks.io.outside import read_text
-from hedge_tasks.io.tables import parse_csv
 
 FAITHFULNESS = "SHALE"
 """What our column is called: the share of right answers to clean questions about perception."""
@@ -27,9 +26,9 @@ Scores = Mapping[str, Mapping[str, float]]
 
 def faithfulness(one: ModelTables) -> float | None:
     """Share of right answers over all clean items about perception; None where none was asked."""
-    cells = [cell for name, cell in one.tables[6].items() if name in PERCEPTION and cell.value is not None]
-    asked = sum(cell.n for cell in cells)
-    return sum(float(cell.value or 0) * cell.n for cell in cells) / asked if asked else None
+    numbers = [one.tables[6].numbers[aspect] for aspect in PERCEPTION]
+    asked = sum(number.n for number in numbers if number.defined)
+    return sum((number.value or 0.0) * number.n for number in numbers) / asked if asked else None
 
 
 def read_scores(path: Path) -> dict[str, dict[str, float]]:
@@ -39,7 +38,7 @@ def read_scores(path: Path) -> dict[str, dict[str, float]]:
         DataError: It cannot be read, names no model, or a cell is no number; names the place.
     """
     found: dict[str, dict[str, float]] = {}
-    for where, row in parse_csv(read_text(path), str(path)):
+    for where, row in read_rows(path, "CSV"):
         model = str(row.get("model") or "").strip()
         if not model:
             raise DataError(f"{where}: no model; there are {', '.join(map(str, row))}")

@@ -10,10 +10,8 @@ from hedge_tasks.io.commands import PROBLEMS_FOUND, Parser, add_out, command, sh
 from hedge_tasks.numbers import Cell, Table
 
 if TYPE_CHECKING:
-    from hedge_tasks.evaluations.shale.building import Built
+    from hedge_tasks.data.local_data import Built
     from hedge_tasks.evaluations.shale.released import Released
-
-_LISTED = 5
 
 
 def add(commands: Parser) -> None:
@@ -25,27 +23,22 @@ def add(commands: Parser) -> None:
 
 
 def _check(arguments: argparse.Namespace) -> int:
-    from hedge_tasks.data.local_data import image_faults, named
+    from hedge_tasks.data.local_data import look_at_images
     from hedge_tasks.evaluations.shale.building import build, image_folder
     from hedge_tasks.evaluations.shale.released import counts, read_released
 
     found = read_released(arguments.dir)
     read_image = image_folder(arguments.dir)
-    if arguments.out is None:
-        built = None
-        faults = image_faults((item.image for item in found.items), read_image)
-        missing, unreadable = named(faults, "missing"), named(faults, "unreadable")
-    else:
-        built = build(found.items, read_image, arguments.out)
-        missing, unreadable = built.missing, built.unreadable
+    built = None if arguments.out is None else build(found.items, read_image, arguments.out)
+    images = built or look_at_images(found.items, read_image)
     facts = {
         "items": counts(found.items),
         "missing_scenarios": list(found.missing),
         "other_files": list(found.other_files),
         "unpaired": {scenario: list(ids) for scenario, ids in found.unpaired.items()},
         "problems": list(found.problems),
-        "missing_images": list(missing),
-        "unreadable_images": list(unreadable),
+        "missing_images": list(images.missing),
+        "unreadable_images": list(images.unreadable),
         "unknown_aspects": _unknown_aspects(found),
         **_files(built),
     }
@@ -67,6 +60,8 @@ def _unknown_aspects(found: Released) -> list[str]:
 
 def _reports(facts: dict[str, Any]) -> list[str]:
     """One line for everything that is not as it should be."""
+    from hedge_tasks.data.local_data import listed
+
     names = {
         "missing_scenarios": "no query file for",
         "other_files": "files whose name is no scenario's",
@@ -75,13 +70,8 @@ def _reports(facts: dict[str, Any]) -> list[str]:
         "unreadable_images": "images unreadable",
         "unknown_aspects": "aspects that are in no row of the table",
     }
-    lines = [f"{text}: {_listed(facts[key])}" for key, text in names.items() if facts[key]]
-    return lines + [f"{scenario}: no clean item for {_listed(ids)}" for scenario, ids in facts["unpaired"].items()]
-
-
-def _listed(names: list[str]) -> str:
-    more = f" and {len(names) - _LISTED} more (--json lists all)" if len(names) > _LISTED else ""
-    return ", ".join(names[:_LISTED]) + more
+    lines = [f"{text}: {listed(facts[key])}" for key, text in names.items() if facts[key]]
+    return lines + [f"{scenario}: no clean item for {listed(ids)}" for scenario, ids in facts["unpaired"].items()]
 
 
 def _counts(items: dict[str, dict[str, int]]) -> str:
@@ -94,4 +84,4 @@ def _counts(items: dict[str, dict[str, int]]) -> str:
 def _files(built: Built | None) -> dict[str, Any]:
     if built is None:
         return {}
-    return {"files": {task: str(file) for task, file in built.files.items()}, "rows": built.rows}
+    return {"files": {task: str(file) for task, file in built.files.items()}, "rows": dict(built.rows)}

@@ -14,6 +14,7 @@ from functools import cache
 from importlib import resources
 
 from hedge_tasks.errors import ConfigError, unknown
+from hedge_tasks.measures.published import Published
 
 TABLES = (2, 3, 5, 6, 7)
 
@@ -40,7 +41,7 @@ def models() -> list[str]:
     return list(printed(2))
 
 
-def published(table: int, model: str) -> Mapping[str, float]:
+def published(table: int, model: str) -> Mapping[str, Published]:
     """The numbers of one model, or of `AVERAGE`, by column.
 
     Raises:
@@ -50,7 +51,8 @@ def published(table: int, model: str) -> Mapping[str, float]:
     if table == 5:
         rows = {name: {**row, "generative": printed(3)[name]["clean"]} for name, row in rows.items()}
     if model == AVERAGE:
-        return {column: sum(row[column] for row in rows.values()) / len(rows) for column in next(iter(rows.values()))}
+        mean = {column: sum(row[column] for row in rows.values()) / len(rows) for column in next(iter(rows.values()))}
+        rows[AVERAGE] = mean
     if model not in rows:
         raise unknown("model of the SHALE paper", model, [*rows, AVERAGE])
-    return rows[model]
+    return {column: Published(f"Table {table}", model, "", column, value) for column, value in rows[model].items()}

@@ -25,14 +25,14 @@ from hedge_tasks.evaluations.shale.items import (
     TASKS,
 )
 from hedge_tasks.evaluations.shale.judge import reply_is_right
-from hedge_tasks.evaluations.shale.metrics import Average, ResistanceRate, RightShare, is_right, reading_of
+from hedge_tasks.evaluations.shale.measures import Average, ResistanceRate, RightShare, is_right, reading_of
 from hedge_tasks.evaluations.shale.published import AVERAGE, models, published
+from hedge_tasks.measures.measure import Measure
+from hedge_tasks.measures.paper_tables import ModelNumbers, tall_table
+from hedge_tasks.numbers import Number
 from hedge_tasks.replies.parsing import HEDGE
 from hedge_tasks.runs.model_names import named_like
 from hedge_tasks.runs.run_files import Run
-from hedge_tasks.statistics.base import Interval
-
-Measure = RightShare | Average | ResistanceRate
 
 BLIND = "blind"
 
@@ -54,34 +54,12 @@ class Answered(NamedTuple):
     blind: bool
 
 
-@dataclass(frozen=True)
-class Column:
+class Pool(NamedTuple):
     """A column of the paper's tables: what is measured, over closed, open, blind or all items."""
 
     measure: Measure
     tasks: tuple[str, ...] = TASKS
     blind: bool = False
-
-
-@dataclass(frozen=True)
-class Cell:
-    """A number of ours and the paper's.
-
-    Attributes:
-        value: share in [0, 1]; None where it is undefined.
-        interval: of 95 %, between scenes.
-        n, scenes: judged items that it rests on, and their scenes. Resistance rests on perturbed items that are right
-            when clean.
-        published: the paper's, of the model that is beside.
-        reason: why there is no value.
-    """
-
-    value: float | None
-    interval: Interval | None
-    n: int
-    scenes: int
-    published: float | None
-    reason: str | None = None
 
 
 @dataclass(frozen=True)
@@ -92,59 +70,104 @@ class ModelTables:
         model: as the runs name it.
         beside: the paper's model, or `AVERAGE`.
         runs: titles of the runs that count.
-        tables: by number, column -> cell, in the paper's order.
+        tables: by number; measures in the paper's order.
         notes: what the numbers lack.
     """
 
     model: str
     beside: str
     runs: tuple[str, ...]
-    tables: Mapping[int, Mapping[str, Cell]]
+    tables: Mapping[int, ModelNumbers]
     notes: tuple[str, ...]
 
-
-def _mean_of(tasks: Sequence[str], scenario: str = CLEAN) -> Average:
-    shares = [RightShare(task, f"type {task!r} in {scenario!r}", scenario=(scenario,), task=(task,)) for task in tasks]
-    return Average("/".join((*tasks, scenario)), shares)
-
-
-def _aspect(name: str) -> Column:
-    return Column(RightShare(name, f"the aspect {name!r} (clean)", scenario=(CLEAN,), aspect=(name,)))
+    def to_text(self, wanted: Sequence[int]) -> str:
+        """Return the tables that are wanted."""
+        blocks = [f"{self.model or 'unknown model'}:", *(f"- {title}" for title in self.runs)]
+        for n in wanted:
+            blocks += ["", _text(n, self.tables[n], self.beside)]
+        return "\n".join([*blocks, *(["", *(f"Note: {note}." for note in self.notes)] if self.notes else [])])
 
 
-def _type(task: str) -> Column:
-    return Column(RightShare(task, f"type {task!r} (clean)", scenario=(CLEAN,), task=(task,)), (task,))
+def _text(n: int, table: ModelNumbers, beside: str) -> str:
+    measures = [pool.measure for pool in COLUMNS[n]]
+    there = [m for m in measures if table.numbers[m.name].n]
+    title = f"Table {n}, {TITLES[n]}"
+    if not there:
+        return f"{title}\n  nothing of it was asked"
+    left = [m.heading for m in measures if m not in there and not m.name.startswith("rr_")]
+    notes = [f"  {m.heading}: {reason}" for m in there if (reason := table.numbers[m.name].reason)]
+    notes += [f"  not asked: {', '.join(left)}"] if left else []
+    of = ModelNumbers({}, table.numbers, table.published)
+    layout = tall_table([of], there, units="items", groups="scenes", paper=f"paper ({beside})", notes=notes)
+    return f"{title}\n{layout.to_text()}"
 
 
-def _resistance(tasks: tuple[str, ...], scenarios: tuple[str, ...]) -> Column:
-    return Column(ResistanceRate("rr", scenarios), tasks)
+def title_of(name: str) -> str:
+    """A column as the paper writes it.
+
+    Example:
+        >>> title_of("rr_sty_p"), title_of("ffq"), title_of("scene_text")
+        ('RR-STY-P', 'FFQ', 'scene text')
+    """
+    short = name.removeprefix("rr_") in ("rr", *TASKS, *NOISY_SCENARIOS)
+    return name.upper().replace("_", "-") if short else name.replace("_", " ")
 
 
-COLUMNS: Mapping[int, Mapping[str, Column]] = {
-    2: {
-        BLIND: Column(_mean_of(DISCRIMINATIVE), DISCRIMINATIVE, blind=True),
-        **{scenario: Column(_mean_of(DISCRIMINATIVE, scenario), DISCRIMINATIVE) for scenario in SCENARIOS},
-        "rr": _resistance(DISCRIMINATIVE, NOISY_SCENARIOS),
-        **{f"rr_{scenario}": _resistance(DISCRIMINATIVE, (scenario,)) for scenario in NOISY_SCENARIOS},
-    },
-    3: {
-        **{s: Column(_mean_of(GENERATIVE, s), GENERATIVE) for s in (CLEAN, *IMAGE_SCENARIOS)},
-        "rr": _resistance(GENERATIVE, IMAGE_SCENARIOS),
-        **{f"rr_{scenario}": _resistance(GENERATIVE, (scenario,)) for scenario in IMAGE_SCENARIOS},
-    },
-    5: {
-        **{task: _type(task) for task in DISCRIMINATIVE},
-        "discriminative": Column(_mean_of(DISCRIMINATIVE), DISCRIMINATIVE),
-        **{task: _type(task) for task in GENERATIVE},
-        "generative": Column(_mean_of(GENERATIVE), GENERATIVE),
-        "overall": Column(_mean_of(("ynq", "mcq", "ffq")), ("ynq", "mcq", "ffq")),
-        "all_types": Column(_mean_of(TASKS)),
-    },
-    6: {aspect: _aspect(aspect) for aspect in PERCEPTION},
-    7: {aspect: _aspect(aspect) for aspect in KNOWLEDGE},
+def _share(task: str, scenario: str = CLEAN) -> RightShare:
+    wanted = f"type {task!r} in {scenario!r}"
+    return RightShare(name=task, title=title_of(task), wanted=wanted, among={"scenario": (scenario,), "task": (task,)})
+
+
+def _mean(name: str, tasks: tuple[str, ...], scenario: str = CLEAN, *, blind: bool = False) -> Pool:
+    parts = tuple(_share(task, scenario) for task in tasks)
+    return Pool(Average(name=name, title=title_of(name), parts=parts), tasks, blind)
+
+
+def _aspect(name: str) -> Pool:
+    among = {"scenario": (CLEAN,), "aspect": (name,)}
+    return Pool(RightShare(name=name, title=title_of(name), wanted=f"the aspect {name!r} (clean)", among=among))
+
+
+def _type(task: str) -> Pool:
+    return Pool(_share(task), (task,))
+
+
+def _resistances(tasks: tuple[str, ...], scenarios: tuple[str, ...]) -> list[Pool]:
+    """RR, and ours: the resistance to each scenario, whose mean it is."""
+    each = {"rr": scenarios, **{f"rr_{scenario}": (scenario,) for scenario in scenarios}}
+    return [Pool(ResistanceRate(name=name, title=title_of(name), scenarios=of), tasks) for name, of in each.items()]
+
+
+TITLES: Mapping[int, str] = {
+    2: "closed questions by scenario: means of YNQ and MCQ; RR = mean resistance rate",
+    3: "open questions by scenario: means of FFQ and IC; RR = mean resistance rate",
+    5: "clean, by type of question; overall = mean of YNQ, MCQ and FFQ, as the paper's numbers are",
+    6: "clean, by aspect of perception, over all types of questions",
+    7: "clean, by domain of knowledge, over all types of questions",
 }
-"""Every column that we fill, in the paper's order, then ours: the resistance to each scenario, whose mean RR is, and
-`all_types`, for the paper's overall leaves captions out."""
+
+COLUMNS: Mapping[int, Sequence[Pool]] = {
+    2: [
+        _mean(BLIND, DISCRIMINATIVE, blind=True),
+        *(_mean(scenario, DISCRIMINATIVE, scenario) for scenario in SCENARIOS),
+        *_resistances(DISCRIMINATIVE, NOISY_SCENARIOS),
+    ],
+    3: [
+        *(_mean(scenario, GENERATIVE, scenario) for scenario in (CLEAN, *IMAGE_SCENARIOS)),
+        *_resistances(GENERATIVE, IMAGE_SCENARIOS),
+    ],
+    5: [
+        *map(_type, DISCRIMINATIVE),
+        _mean("discriminative", DISCRIMINATIVE),
+        *map(_type, GENERATIVE),
+        _mean("generative", GENERATIVE),
+        _mean("overall", ("ynq", "mcq", "ffq")),
+        _mean("all_types", TASKS),
+    ],
+    6: [_aspect(aspect) for aspect in PERCEPTION],
+    7: [_aspect(aspect) for aspect in KNOWLEDGE],
+}
+"""Every column that we fill, in the paper's order; `all_types` is ours, for the paper's overall leaves captions out."""
 
 
 def is_shale(run: Run) -> bool:
@@ -185,15 +208,23 @@ def _of_model(model: str, runs: Sequence[Run], beside: str, parsing: str) -> Mod
             continue
         taken |= mine
         titles.append(run.title)
-    pool = list(taken.values())
     tables = {
-        number: {name: _cell(column, pool, published(number, beside).get(name)) for name, column in columns.items()}
-        for number, columns in COLUMNS.items()
+        n: ModelNumbers(
+            {"model": model, "table": str(n)},
+            {pool.measure.name: _number(pool, taken.values()) for pool in columns},
+            published(n, beside),
+        )
+        for n, columns in COLUMNS.items()
     }
-    rough = [name for of in tables.values() for name, cell in of.items() if cell.interval and cell.scenes < _FEW_SCENES]
+    rough = [
+        name
+        for table in tables.values()
+        for name, number in table.numbers.items()
+        if number.interval and number.n_groups < _FEW_SCENES
+    ]
     if rough:
         notes.append(f"intervals between fewer than {_FEW_SCENES} scenes are rough: {', '.join(rough)}")
-    return ModelTables(model, beside, tuple(titles), tables, (*notes, *_lacks(pool)))
+    return ModelTables(model, beside, tuple(titles), tables, (*notes, *_lacks(list(taken.values()))))
 
 
 def answered(run: Run, parsing: str = HEDGE) -> Iterator[tuple[str, Answered]]:
@@ -223,17 +254,9 @@ def _right(answers: AnswerSet, verdict: Mapping[str, Any], document: Mapping[str
         raise DataError(f"{answers.id}: its verdict has no reading {parsing!r}") from None
 
 
-def _cell(column: Column, pool: Sequence[Answered], beside: float | None) -> Cell:
-    mine = [one for one in pool if one.blind == column.blind and one.document["task"] in column.tasks]
-    records = [
-        column.measure.record(None, _as_verdict(one), one.document)  # type: ignore[arg-type]  # no scores are read
-        for one in mine
-    ]
-    value = column.measure(records)
-    found = column.measure.measured(records)
-    if isinstance(value, str):
-        return Cell(None, None, found.n, found.n_groups, beside, value.removeprefix("undefined: "))
-    return Cell(value, found.interval, found.n, found.n_groups, beside)
+def _number(pool: Pool, answers: Iterable[Answered]) -> Number:
+    mine = [one for one in answers if one.blind == pool.blind and one.document["task"] in pool.tasks]
+    return pool.measure.estimate([pool.measure.record(None, _as_verdict(one), one.document) for one in mine])  # type: ignore[arg-type]  # no scores are read
 
 
 def _as_verdict(one: Answered) -> dict[str, Any]:

@@ -10,7 +10,7 @@
     claims      objects as claims, for `hedge claims --unit object --support object`
     relevance   how well absent objects fit the scene (section 3.4), and the weighted kappa of two judges
     rechecks    the second stage: a question for every object of a story
-    metrics     the rows of the paper's tables, with intervals by image
+    measures    the rows of the paper's tables, with intervals by image
     task        the lmms-eval task
     published   the paper's tables
     tables      what `hedge paper vope` (command) shows; `hedge data vope` is in data_command
@@ -25,8 +25,7 @@ EVALUATION = Evaluation(
     "vope",
     own_folder("hedge_vope"),
     judges={"vope": "hedge_tasks.evaluations.vope.judge:VopeJudge"},
-    metrics=("hedge_tasks.evaluations.vope.metrics:METRICS", "hedge_tasks.evaluations.vope.relevance:METRICS"),
-    suite=("hedge_tasks.evaluations.vope.suite_metrics:SUITE",),
+    measures=("hedge_tasks.evaluations.vope.measures:MEASURES", "hedge_tasks.evaluations.vope.relevance:MEASURES"),
     decompositions={"object": "hedge_tasks.evaluations.vope.claims:ObjectDecomposition"},
     entailments={"object": "hedge_tasks.evaluations.vope.claims:ObjectEntailment"},
     second_stages={"vope_rechecks": "hedge_tasks.evaluations.vope.rechecks:rechecks"},

@@ -39,7 +39,7 @@ def _run(arguments: argparse.Namespace) -> int:
     from hedge_tasks.errors import ConfigError, DataError
     from hedge_tasks.evaluations.vope.attention import attended, kinds_of, numbers_of
     from hedge_tasks.io.files import write_whole
-    from hedge_tasks.lmms.plugin import adapter_class
+    from hedge_tasks.models import adapter_class
     from hedge_tasks.runs.run_files import load_run
 
     run = load_run(arguments.run, arguments.task)

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
-from hedge_tasks.data.local_data import ImageFolder, ReadImage, image_faults, named, write_rows
+from pydantic import Field
+
+from hedge_tasks.data import local_data
+from hedge_tasks.data.local_data import Built, ImageFolder, ReadImage
 from hedge_tasks.errors import DataError
 from hedge_tasks.evaluations.vope.documents import truth_of
 from hedge_tasks.io.outside import read_json
+from hedge_tasks.io.records import Items, OpenRecord
 
 DATASET = "qqwsad5/VOPE"
 """Name of the data set in task YAMLs: that of its repository on GitHub. It is not on the hub."""
@@ -27,24 +31,6 @@ class Item:
     objects: tuple[str, ...]
 
 
-@dataclass(frozen=True)
-class Built:
-    """What was written.
-
-    Attributes:
-        file: None where no item had an image.
-        items: in the JSON file.
-        built: with an image.
-        missing, unreadable: names of images that were not found, or are none.
-    """
-
-    file: Path | None
-    items: int
-    built: int
-    missing: tuple[str, ...]
-    unreadable: tuple[str, ...]
-
-
 def read_items(path: Path) -> list[Item]:
     """The items of `coco_captioning.json`, `coco_reasoning.json` or `coco_writing.json`; all three have the same.
 
@@ -54,7 +40,11 @@ def read_items(path: Path) -> list[Item]:
     rows = read_json(path)
     if not isinstance(rows, list) or not rows:
         raise DataError(f"{path}: expected a list of items")
-    items = [_item(row, f"{path}, item {number}") for number, row in enumerate(rows, 1)]
+    items = []
+    for number, row in enumerate(rows, 1):
+        where = f"{path}, item {number}"
+        found = _Item.read(row, where)
+        items.append(Item(str(found.id), found.images[0], tuple(truth_of(found.truth, where))))
     seen: set[str] = set()
     for number, item in enumerate(items, 1):
         if item.id in seen:
@@ -79,40 +69,17 @@ def image_reader(folder: Path) -> ReadImage:
 
 
 def build(items: Sequence[Item], read_image: ReadImage, out: Path) -> Built:
-    """Write `OUT/qqwsad5__VOPE/test.parquet`, in pieces, with the columns of `tsunghanwu/mscoco_chair`.
+    """Write `OUT/qqwsad5__VOPE/test.parquet` with the columns of `tsunghanwu/mscoco_chair`; see `local_data.build`."""
 
-    Args:
-        read_image: name of an image -> its bytes, None if there is none.
-        out: what HEDGE_DATA_DIR will name; made if missing.
+    def rows(usable: Sequence[Item]) -> dict[str, list[dict[str, Any]]]:
+        return {"test": [{"question_id": i.id, "image": i.image, "gt_object": list(i.objects)} for i in usable]}
 
-    Raises:
-        DataError: the file cannot be written, or a name fits images that differ.
-    """
-    from datasets import Image, List, Value
-
-    faults = image_faults((item.image for item in items), read_image)
-    usable = [item for item in items if faults[item.image] is None]
-    file = out / DATASET.replace("/", "__") / "test.parquet" if usable else None
-    if file is not None:
-        columns = {"question_id": Value("string"), "image": Image(), "gt_object": List(Value("string"))}
-        write_rows(file, (_row(item, read_image) for item in usable), columns)
-    return Built(file, len(items), len(usable), named(faults, "missing"), named(faults, "unreadable"))
+    return local_data.build(DATASET, items, rows, read_image, out, {"gt_object": "texts"})
 
 
-def _item(row: object, where: str) -> Item:
-    if not isinstance(row, Mapping):
-        raise DataError(f"{where}: expected an object, got {type(row).__name__}")
-    number, images = row.get("id"), row.get("images")
-    if isinstance(number, bool) or not isinstance(number, (int, str)):
-        raise DataError(f"{where}: 'id' is missing")
-    if not isinstance(images, list) or len(images) != 1 or not isinstance(images[0], str):
-        raise DataError(f"{where}: expected one image under 'images', got {images!r}")
-    return Item(str(number), images[0], tuple(truth_of(row.get("truth"), where)))
+class _Item(OpenRecord):
+    """An item as the files have it."""
 
-
-def _row(item: Item, read_image: ReadImage) -> dict[str, Any]:
-    return {
-        "question_id": item.id,
-        "image": {"bytes": read_image(item.image), "path": item.image},
-        "gt_object": list(item.objects),
-    }
+    id: int | str
+    images: Annotated[Items[str], Field(min_length=1, max_length=1)]
+    truth: Any = None

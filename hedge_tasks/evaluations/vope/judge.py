@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import math
-from pathlib import Path
+from collections.abc import Sequence
 from typing import Any, ClassVar
 
 from hedge_tasks.adjudication.base import Case, Judge, Verdict, build_judge
-from hedge_tasks.adjudication.config import Spec, check_judge, keep_labels, parse_spec
+from hedge_tasks.adjudication.config import Spec, parse_spec
 from hedge_tasks.adjudication.reply_judge import ReplyJudge
 from hedge_tasks.errors import ConfigError, DataError, unknown
 from hedge_tasks.evaluations.vope.presence import EXACT, check_presence, word_vectors
@@ -80,17 +80,14 @@ class VopeJudge(ReplyJudge):
         model = {} if self.presence_model is None else {"presence_model": self.presence_model}
         return {**super().settings(), **own, **model, "relevance": [judge.settings() for judge in self.relevance]}
 
-    def keep_labels(self, folder: Path | None) -> None:
-        super().keep_labels(folder)
-        for judge in self.relevance:
-            keep_labels(judge, folder)
+    @property
+    def parts(self) -> Sequence[Judge]:
+        return [*super().parts, *self.relevance]
 
     def check(self, cases_have_images: bool = True) -> None:
+        """Raises ConfigError where what likeness is measured with is not there."""
         if self.presence != EXACT:
             word_vectors(self.presence, self.presence_model)
-        super().check(cases_have_images)
-        for judge in self.relevance:
-            check_judge(judge, cases_have_images)
 
     def reading(self, parsing: str, case: Case) -> Reading:
         if parsing == HEDGE:

@@ -12,6 +12,7 @@ from functools import cache
 from importlib import resources
 
 from hedge_tasks.errors import unknown
+from hedge_tasks.measures.published import Published
 
 TASKS = ("captioning", "reasoning", "writing")
 NAMES = ("hal_d", "hal_i", "exp")
@@ -37,6 +38,17 @@ def relevance() -> dict[str, dict[tuple[str, str], tuple[int, ...]]]:
         counts = tuple(int(row[f"score_{score}"]) for score in (1, 2, 3))
         table.setdefault(row["model"], {})[row["task"], row["kind"]] = counts
     return table
+
+
+def published_of(model: str | None, task: str | None) -> dict[str, Published]:
+    """Everything printed of a model in a task, by the name of our measure; empty where one is not the paper's."""
+    if model is None or task is None:
+        return {}
+    values = {name: ("Table 1", value) for (of, name), value in shares()[model].items() if of == task}
+    for (of, kind), counts in relevance()[model].items():
+        if of == task:
+            values |= {f"relevance_{kind}_{i}": ("Tables 4 to 6", float(n)) for i, n in enumerate(counts, 1)}
+    return {name: Published(table, model, task, name, value) for name, (table, value) in values.items()}
 
 
 def models() -> list[str]:

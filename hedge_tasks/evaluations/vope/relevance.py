@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Hashable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -11,9 +11,10 @@ import numpy as np
 from hedge_tasks.adjudication.base import Case, Judge, Verdict
 from hedge_tasks.detectors.pipeline import Scores
 from hedge_tasks.evaluations.vope.judge import FALSE_DESCRIPTION, TRUE_IMAGINATION
-from hedge_tasks.evaluations.vope.metrics import ObjectCount, ObjectShare
+from hedge_tasks.evaluations.vope.measures import ObjectCount, ObjectShare
 from hedge_tasks.evaluations.vope.objects import ObjectRecord
-from hedge_tasks.lmms.metrics import NOT_AVAILABLE, Metric, Record
+from hedge_tasks.measures.measure import Measure, Record
+from hedge_tasks.numbers import Format, Number
 from hedge_tasks.statistics import weighted_kappa
 from hedge_tasks.statistics.agreement import WEIGHTS, weighted_kappas
 from hedge_tasks.statistics.resampling import group_bootstrap, group_totals
@@ -56,34 +57,38 @@ def _score(verdict: Verdict) -> int | None:
     return None if verdict.category is None else int(verdict.category)
 
 
-class RelevanceKappa:
-    """Weighted kappa of the first two judges of relevance, over the absent objects that both rated."""
+@dataclass(frozen=True, eq=False, kw_only=True)
+class RelevanceKappa(Measure):
+    """Weighted kappa of the first two judges of relevance, over the absent objects that both rated.
 
-    higher_is_better = True
+    Attributes:
+        weights: "linear" or "quadratic".
+    """
 
-    def __init__(self, weights: str) -> None:
-        self.weights = weights
-        self.__name__ = f"relevance_kappa_{weights}"
+    weights: str
+    unit: str = "object"
 
     def record(self, scores: Scores, verdict: Record, document: Record) -> dict[str, Any]:
         pairs = [entry["relevance"][:2] for entry in verdict["objects"] if len(entry["relevance"]) > 1]
         return {"pairs": [pair for pair in pairs if None not in pair], "group": scores.group or scores.id}
 
-    def __call__(self, records: Sequence[Record]) -> float | str:
+    def estimate(self, records: Sequence[Record], groups: Sequence[Hashable] | None = None) -> Number:
+        """Kappa with its bootstrap standard error over images; resamples where it is undefined are left out."""
         tables = self._tables(records)
         if not len(tables):
-            return "undefined: no object was rated by two judges (name two judges with the prompt vope_relevance)"
+            reason = "no object was rated by two judges (name two judges with the prompt vope_relevance)"
+            return Number.undefined(reason, unit=self.unit)
         value = weighted_kappa(tables.sum(0), self.weights)
-        return "undefined: both judges gave every object the same score" if value is None else value
+        about: dict[str, Any] = {"n": int(tables.sum()), "n_groups": len(tables), "unit": self.unit}
+        stderr = self._stderr(tables) if len(tables) > 1 else None
+        if value is None:
+            return Number.undefined("both judges gave every object the same score", stderr=stderr, **about)
+        return Number(value, stderr, **about)
 
-    def stderr(self, records: Sequence[Record]) -> float | str:
-        """Bootstrap standard error over images; resamples where the kappa is undefined are left out."""
-        tables = self._tables(records)
-        if len(tables) < 2:
-            return NOT_AVAILABLE
+    def _stderr(self, tables: np.ndarray) -> float | None:
         values = group_bootstrap(tables, lambda resampled: weighted_kappas(resampled, self.weights))
         values = values[~np.isnan(values)]
-        return float(np.std(values, ddof=1)) if len(values) > 1 else NOT_AVAILABLE
+        return float(np.std(values, ddof=1)) if len(values) > 1 else None
 
     def _tables(self, records: Sequence[Record]) -> np.ndarray:
         """Confusion of the scores 3, 2, 1 in each image with such objects, shape (images, 3, 3)."""
@@ -119,17 +124,28 @@ def _absent(objects: Sequence[Mapping[str, Any]]) -> int:
     return sum(not entry["present"] for entry in objects)
 
 
-def _rows(name: str, kind: str) -> list[Metric]:
-    reason = f"no {name} object was rated (a judge with the prompt vope_relevance rates them)"
-    mean = ObjectShare(f"relevance_{name}", _summed(kind), _counted(kind, None), reason, higher_is_better=True)
-    return [mean, *(ObjectCount(f"relevance_{name}_{score}", _counted(kind, score)) for score in SCORES)]
+def _rows(name: str, kind: str) -> list[Measure]:
+    mean = ObjectShare(
+        name=f"relevance_{name}",
+        part=_summed(kind),
+        whole=_counted(kind, None),
+        nothing=f"no {name} object was rated (a judge with the prompt vope_relevance rates them)",
+        higher_is_better=True,
+        bounds=(0.0, float(max(SCORES))),
+        format=Format(),
+    )
+    counts = (ObjectCount(name=f"relevance_{name}_{score}", of=_counted(kind, score)) for score in SCORES)
+    return [mean, *counts]
 
 
-_ALL: list[Metric] = [
-    *(metric for name, kind in _KINDS.items() for metric in _rows(name, kind)),
-    ObjectShare("relevance_unrated", _unrated, _absent, "every object that was mentioned is in the image"),
-    *(RelevanceKappa(weights) for weights in WEIGHTS),
-]
-
-METRICS: dict[str, Metric] = {metric.__name__: metric for metric in _ALL}
-"""Metrics of relevance, by the name that their row has."""
+MEASURES: tuple[Measure, ...] = (
+    *(measure for name, kind in _KINDS.items() for measure in _rows(name, kind)),
+    ObjectShare(
+        name="relevance_unrated",
+        part=_unrated,
+        whole=_absent,
+        nothing="every object that was mentioned is in the image",
+    ),
+    *(RelevanceKappa(name=f"relevance_kappa_{weights}", weights=weights) for weights in WEIGHTS),
+)
+"""Measures of relevance."""

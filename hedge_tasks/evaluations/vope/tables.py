@@ -12,84 +12,80 @@ from typing import Any
 
 from hedge_tasks.data.answers import AnswerSet
 from hedge_tasks.errors import DataError
-from hedge_tasks.evaluations.vope import published
+from hedge_tasks.evaluations.vope import measures, relevance
 from hedge_tasks.evaluations.vope.documents import objects_of
 from hedge_tasks.evaluations.vope.judge import FALSE_DESCRIPTION, SETS, TRUE_DESCRIPTION, VopeJudge
-from hedge_tasks.evaluations.vope.metrics import METRICS, ObjectShare
+from hedge_tasks.evaluations.vope.measures import ObjectCount
 from hedge_tasks.evaluations.vope.objects import ObjectRecord, answered_records, story_scores, story_verdict
 from hedge_tasks.evaluations.vope.presence import is_present
-from hedge_tasks.evaluations.vope.published import models, task_of
-from hedge_tasks.evaluations.vope.relevance import METRICS as RELEVANCE
+from hedge_tasks.evaluations.vope.published import KINDS, models, published_of, task_of
 from hedge_tasks.evaluations.vope.vocabulary import coco
+from hedge_tasks.measures.measure import Measure, by_name
+from hedge_tasks.measures.paper_tables import ModelNumbers, numbers_in, tall_table, wide_table
+from hedge_tasks.numbers import Column, Table
+from hedge_tasks.numbers.formats import SIGNED_PERCENT
 from hedge_tasks.replies.parsing import HEDGE
 from hedge_tasks.runs.model_names import named_like
 from hedge_tasks.runs.run_files import Run
-from hedge_tasks.statistics.base import Interval
 
-SHARES = ("hal_d", "hal_i", "exp", "chair_i", "chair_s", "cover")
+_BY_NAME = by_name([*measures.MEASURES, *relevance.MEASURES])
 
-DETECTORS = ("se", "radflag", "vase")
-LEVELS = ("object", "story")
+
+def _named(*names: str) -> list[Measure]:
+    return [_BY_NAME[name] for name in names]
+
+
+SHARES = _named("hal_d", "hal_i", "exp", "chair_i", "chair_s", "cover")
+
+COUNTS = [
+    *_named("objects", "read_by_model", "parsers_differ"),
+    ObjectCount(name="unread", of=lambda objects: sum(entry["kind"] is None for entry in objects)),
+]
+"""Of the objects of all stories; `unread`: those whose recheck says neither yes nor no."""
+
+AUROCS = _named(*(f"{level}_{of}_auroc" for level in ("object", "story") for of in ("se", "radflag", "vase")))
+
+RELEVANCE = _named(*(f"relevance_{kind}_{score}" for kind in KINDS for score in relevance.SCORES))
+
+KAPPAS = _named("relevance_kappa_linear", "relevance_kappa_quadratic")
 
 _CONTRAST = "contrast="
 
 
 @dataclass(frozen=True)
-class Cell:
-    """A share in [0, 1] with standard error and 95 % interval over images, or the reason why there is none."""
-
-    value: float | None
-    stderr: float | None
-    reason: str | None = None
-    interval: Interval | None = None
-
-
-@dataclass(frozen=True)
-class TaskNumbers:
-    """The numbers of one task and model.
+class Stories:
+    """A run as its replies are read.
 
     Attributes:
-        task, model: of the run; the model without its contrast.
+        numbers: its measures; about them task and model without its contrast.
         alpha: of contrastive decoding; 0 without.
         prompts: which prompts were contrasted, "" for none.
-        stories, objects, unread: numbers of stories, of objects in them, and of rechecks that say neither yes nor no.
-        parsers_differ: rechecks that the two ways to read replies read differently.
-        by_model: rechecks that a model read because the rules could not.
-        shares: by name, see `SHARES`.
-        aurocs: ROC-AUC of each of `DETECTORS` by level: of an object against its label, of a story against its own.
-        relevance: "hallucinated" and "imagined" -> numbers of objects with score 1, 2 and 3.
-        kappa: weighted kappa of two judges by its weights.
     """
 
-    task: str
-    model: str
+    numbers: ModelNumbers
     alpha: float
     prompts: str
-    stories: int
-    objects: int
-    unread: int
-    parsers_differ: int
-    by_model: int
-    shares: Mapping[str, Cell]
-    aurocs: Mapping[str, Mapping[str, Cell]]
-    relevance: Mapping[str, tuple[int, int, int]]
-    kappa: Mapping[str, Cell]
+
+    @property
+    def model(self) -> str:
+        return self.numbers.about["model"]
+
+    @property
+    def task(self) -> str:
+        return self.numbers.about["task"]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return it for JSON."""
+        return {**self.numbers.to_dict(), "alpha": self.alpha, "prompts": self.prompts}
 
 
-@dataclass(frozen=True)
-class _Place:
-    """What a metric wants to know of a story besides its objects."""
-
-    id: str
-    group: str | None
-
-
-def numbers_of(run: Run, parsing: str | None = None, presence: str | None = None) -> TaskNumbers:
-    """The numbers of a finished run.
+def numbers_of(run: Run, parsing: str | None = None, presence: str | None = None, beside: str | None = None) -> Stories:
+    """The numbers of a finished run, with the paper's of the same task.
 
     Args:
         parsing: how replies are read; None for as in the run.
         presence: when an object is in the image (see `presence.PRESENCES`); None for as in the run.
+        beside: model of the paper; None for the one whose name stands in the run's.
 
     Raises:
         DataError: it is no run of VOPE.
@@ -97,48 +93,22 @@ def numbers_of(run: Run, parsing: str | None = None, presence: str | None = None
     """
     own = _parsing(run)
     judge = VopeJudge(parsing or own)
-    if not any("objects" in (run.verdicts.get(a.id) or {}) for a in run.answer_sets):
+    if not is_vope(run):
         raise DataError(f"{run.title} is no run of VOPE")
-    sets = [a if presence is None else _placed(a, presence) for a in run.answer_sets]
-    stories = [_story(run, answers, judge, keep=judge.parsing == own) for answers in sets]
-    places = [(_Place(a.id, a.group), {"truth": a.reference or ""}) for a in sets]
+    sets = tuple(a if presence is None else _placed(a, presence) for a in run.answer_sets)
+    verdicts = {a.id: _story(run, a, judge, keep=judge.parsing == own) for a in sets}
+    columns = {a.id: {"truth": a.reference or ""} for a in sets}
     model, prompts, alpha = contrast_of(run.model)
+    read = replace(run, answer_sets=sets, verdicts=verdicts, columns=columns)
+    numbers = numbers_in(read, [*SHARES, *COUNTS, *AUROCS, *RELEVANCE, *KAPPAS])
+    theirs = {} if alpha else published_of(beside or named_like(model, models()), task_of(run.task))
+    about = {"model": model, "task": run.task, "alpha": f"{alpha:g}"}
+    return Stories(ModelNumbers(about, numbers, theirs, {"stories": len(sets)}), alpha, prompts)
 
-    def records(metric: Any) -> list[Any]:
-        return [metric.record(at, story, document) for (at, document), story in zip(places, stories, strict=True)]
 
-    def cell(metric: Any) -> Cell:
-        value, stderr = metric(mine := records(metric)), metric.stderr(mine)
-        if isinstance(value, str):
-            return Cell(None, None, value.removeprefix("undefined: "))
-        return Cell(value, None if isinstance(stderr, str) else stderr)
-
-    def share(name: str) -> Cell:
-        metric = METRICS[name]
-        assert isinstance(metric, ObjectShare)
-        return replace(cell(metric), interval=metric.measured(records(metric)).interval)
-
-    def count(name: str) -> int:
-        return round(cell({**METRICS, **RELEVANCE}[name]).value or 0)
-
-    return TaskNumbers(
-        task=run.task,
-        model=model,
-        alpha=alpha,
-        prompts=prompts,
-        stories=len(stories),
-        objects=count("objects"),
-        unread=sum(entry["kind"] is None for story in stories for entry in story["objects"]),
-        parsers_differ=count("parsers_differ"),
-        by_model=count("read_by_model"),
-        shares={name: share(name) for name in SHARES},
-        aurocs={level: {of: cell(METRICS[f"{level}_{of}_auroc"]) for of in DETECTORS} for level in LEVELS},
-        relevance={
-            kind: (count(f"relevance_{kind}_1"), count(f"relevance_{kind}_2"), count(f"relevance_{kind}_3"))
-            for kind in ("hallucinated", "imagined")
-        },
-        kappa={weights: cell(RELEVANCE[f"relevance_kappa_{weights}"]) for weights in ("linear", "quadratic")},
-    )
+def is_vope(run: Run) -> bool:
+    """Whether a run is of VOPE."""
+    return any("objects" in (run.verdicts.get(answers.id) or {}) for answers in run.answer_sets)
 
 
 def contrast_of(model: str) -> tuple[str, str, float]:
@@ -165,29 +135,40 @@ def contrast_of(model: str) -> tuple[str, str, float]:
         raise DataError(f"the contrast {given[0]!r} of {rest} has no alpha") from None
 
 
-def difference(numbers: TaskNumbers, others: Sequence[TaskNumbers], name: str) -> float | None:
+def difference(one: Stories, others: Sequence[Stories], name: str) -> float | None:
     """A share minus that of the same model and task at α = 0; None where there is none, or it is undefined."""
-    value = numbers.shares[name].value
+    value = one.numbers.value(name)
     for other in others:
-        same = (other.task, other.model) == (numbers.task, numbers.model)
-        base = other.shares[name].value
+        base = other.numbers.value(name)
+        same = (other.task, other.model) == (one.task, one.model)
         if same and other.alpha == 0 and value is not None and base is not None:
             return value - base
     return None
 
 
-def beside(numbers: TaskNumbers, model: str | None = None) -> dict[str, Any]:
-    """What the paper has for the same task: `model`, `task`, `shares` (in [0, 1]) and `relevance`, empty where nothing.
+def tables_of(found: Sequence[Stories]) -> list[Table]:
+    """Return Table 1, the sweep over alpha, ROC-AUCs, and relevance where objects were rated."""
+    rows = [one.numbers for one in found]
+    tables = [wide_table([_bare(row) for row in rows], [*SHARES, *COUNTS], title="Shares of objects", stderr=False)]
+    if any(one.alpha for one in found):  # else every row would be compared with itself
+        columns = [*map(Column, ("model", "task", "alpha"))]
+        columns += [Column(m.name, m.title, SIGNED_PERCENT) for m in SHARES]
+        lines = [{**one.numbers.about, **{m.name: difference(one, found, m.name) for m in SHARES}} for one in found]
+        tables.append(Table(columns, lines, title="Differences to alpha = 0, where there is such a run"))
+    tables.append(tall_table(rows, SHARES, title="95 % intervals over images, and the paper's Table 1"))
+    title = "ROC-AUC of an object's score against its label, and of a story's (wrong about any of its objects)"
+    tables.append(wide_table([_bare(row) for row in rows], AUROCS, title=title))
+    rated = [row for row in rows if any(row.value(m.name) for m in RELEVANCE)]
+    if rated:
+        title = "Objects that are not in the image, by relevance (Tables 4 to 6, Figures 7 and 8)"
+        only = {m.name for m in RELEVANCE}
+        beside = [replace(row, published={k: p for k, p in row.published.items() if k in only}) for row in rated]
+        tables.append(wide_table(beside, [*RELEVANCE, *KAPPAS], title=title, stderr=False))
+    return tables
 
-    Args:
-        model: of the paper; None for the one whose name stands in the run's.
-    """
-    task, model = task_of(numbers.task), model or named_like(numbers.model, models())
-    if task is None or model is None or numbers.alpha:
-        return {"model": model, "task": task, "shares": {}, "relevance": {}}
-    shares = {name: value for (of, name), value in published.shares()[model].items() if of == task}
-    relevance = {kind: list(counts) for (of, kind), counts in published.relevance()[model].items() if of == task}
-    return {"model": model, "task": task, "shares": shares, "relevance": relevance}
+
+def _bare(numbers: ModelNumbers) -> ModelNumbers:
+    return replace(numbers, published={})
 
 
 def _parsing(run: Run) -> str:

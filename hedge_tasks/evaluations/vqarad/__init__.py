@@ -3,6 +3,6 @@
 from hedge_tasks.evaluation import Evaluation, own_folder
 
 EVALUATION = Evaluation(
-    "vqarad", own_folder("hedge_vqarad"), metrics=("hedge_tasks.evaluations.vqarad.documents:METRICS",)
+    "vqarad", own_folder("hedge_vqarad"), measures=("hedge_tasks.evaluations.vqarad.documents:MEASURES",)
 )
 """What it brings to the rooms below."""

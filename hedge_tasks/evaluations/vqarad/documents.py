@@ -6,7 +6,7 @@ from datasets import Dataset
 from loguru import logger
 
 from hedge_tasks.detectors.pipeline import SCORE_NAMES
-from hedge_tasks.lmms.metrics import AurocMetric, HallucinationRate, Metric, OfQuestionType
+from hedge_tasks.measures.known import HALLUCINATION_RATE, detector_auroc, of_question_type
 
 OFFICIAL = {"closed": 251, "open": 200}
 """Questions of the official test split by the yes/no rule."""
@@ -27,9 +27,9 @@ def answer_type(answer: str) -> str:
     return "closed" if answer.strip().lower() in ("yes", "no") else "open"
 
 
-_WHOLE: tuple[Metric, ...] = (*map(AurocMetric, SCORE_NAMES), HallucinationRate("hallucination_rate"))
-
-METRICS: dict[str, Metric] = {
-    metric.__name__: metric for whole in _WHOLE for metric in (OfQuestionType(whole, kind) for kind in OFFICIAL)
-}
+MEASURES = tuple(
+    of_question_type(measure, kind)
+    for measure in (*map(detector_auroc, SCORE_NAMES), HALLUCINATION_RATE)
+    for kind in OFFICIAL
+)
 """Closed and open questions apart: published numbers on VQA-RAD mean one or the other, or both."""

@@ -90,7 +90,7 @@ def answer_sets_of(predictions: Any, first: int = 0) -> list[AnswerSet]:
         if not isinstance(value, Mapping):
             raise DataError(f"{where}: expected the answers to a question, got {outside.shown(value)}")
         [(_, row)] = normal_rows([(where, {"id": str(first + i), **value})])
-        sets.append(AnswerSet.from_dict(row, where))
+        sets.append(AnswerSet.read(row, where))
     return sets
 
 

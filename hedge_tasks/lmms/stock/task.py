@@ -23,7 +23,6 @@ from hedge_tasks.evaluation import TEMPLATE_FILE
 from hedge_tasks.lmms.catalogue import task_folder
 from hedge_tasks.lmms.documents import Documents
 from hedge_tasks.lmms.filters import asked_filters
-from hedge_tasks.lmms.metrics import known_metrics
 from hedge_tasks.lmms.settings import DocumentSettings
 from hedge_tasks.lmms.stock.aggregations import guarded, stability_metrics, stability_records
 from hedge_tasks.lmms.stock.columns import group_column, id_column, type_column
@@ -34,6 +33,7 @@ from hedge_tasks.lmms.stock.presentation import Presentation
 from hedge_tasks.lmms.stock.scoring import Outcome, StockAnswer, StockScoring, copied
 from hedge_tasks.lmms.stock.source_scan import asks_a_model
 from hedge_tasks.lmms.task import HedgeTask
+from hedge_tasks.measures.known import known_measures
 from hedge_tasks.sampling.prompts import Prompt
 from hedge_tasks.sampling.requests import SampleRequest
 
@@ -100,7 +100,7 @@ class StockTask(HedgeTask):
                 group=group_column(self._documents, options.group, name),
                 question_type=type_column(self._documents, options.question_type, name),
             ),
-            metrics=known_metrics(),
+            measures=known_measures(),
             judge=self._build_judge(name),
             prompt=Prompt(name=name, user="{question}"),
         )

@@ -10,10 +10,10 @@ from typing import Any, Protocol
 
 import numpy.typing as npt
 
+from hedge_tasks.asking.models import Model
+from hedge_tasks.asking.template import load_template
 from hedge_tasks.making.asking import Asking
 from hedge_tasks.making.medhallu.questions import Question
-from hedge_tasks.making.prompts import load_prompt
-from hedge_tasks.making.writers import Writer
 
 NLI_MODEL = "microsoft/deberta-large-mnli"
 """Of the paper (section 4)."""
@@ -129,13 +129,13 @@ class Vote:
         return {"judge": self.judge, "picked_first": first, "picked_second": second, "fooled": self.fooled}
 
 
-def votes_on(question: Question, wrong: str, judges: Sequence[Writer], asking: Asking) -> tuple[Vote, ...]:
+def votes_on(question: Question, wrong: str, judges: Sequence[Model], asking: Asking) -> tuple[Vote, ...]:
     """Which answer each judge takes for the more accurate one, asked in both orders and without the knowledge.
 
     Raises:
         Unfinished: A judge did not reply.
     """
-    prompt = load_prompt(_ROOM, "judge")
+    prompt = load_template(_ROOM, "judge")
     votes = []
     for judge in judges:
         picked: list[bool | None] = []

@@ -15,6 +15,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from hedge_tasks.asking.models import Model
 from hedge_tasks.errors import ConfigError
 from hedge_tasks.making.asking import Asking
 from hedge_tasks.making.medhallu.checks import (
@@ -29,7 +30,6 @@ from hedge_tasks.making.medhallu.checks import (
 from hedge_tasks.making.medhallu.questions import Question
 from hedge_tasks.making.medhallu.refining import REFINERS, Candidate, Refiner, generate
 from hedge_tasks.making.production import Made
-from hedge_tasks.making.writers import Writer
 
 ATTEMPTS = 5
 LEAST_JUDGES = 3
@@ -74,9 +74,9 @@ class MedHallu:
         ConfigError: There are fewer than three judges, or two of them are the same.
     """
 
-    generator: Writer
-    judges: Sequence[Writer]
-    critic: Writer
+    generator: Model
+    judges: Sequence[Model]
+    critic: Model
     entailment: Entailment
     similarity: Similarity
     refiner: str = "critique"

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from hedge_tasks.data.tables import read_rows
 from hedge_tasks.errors import DataError
-from hedge_tasks.io.json_lines import read_objects
 
 PUBMEDQA = "qiaojin/PubMedQA"
 _LICENCES = {PUBMEDQA: "MIT (PubMedQA)"}
@@ -67,16 +67,7 @@ def read_questions(source: str, *, split: str = "train", licence: str | None = N
 def _rows_of(path: Path) -> Iterable[tuple[str, Mapping[str, Any]]]:
     if not path.is_file():
         raise DataError(f"there is no file {path}")
-    if path.suffix.lower() != ".parquet":
-        return read_objects(path)
-    import pyarrow
-    import pyarrow.parquet
-
-    try:
-        rows = pyarrow.parquet.read_table(path).to_pylist()
-    except (pyarrow.ArrowException, OSError) as error:
-        raise DataError(f"{path} cannot be read: {error}") from error
-    return [(f"{path} row {number}", row) for number, row in enumerate(rows)]
+    return read_rows(path)
 
 
 def _questions(rows: Iterable[tuple[str, Mapping[str, Any]]], name: str, licence: str | None) -> list[Question]:

@@ -6,11 +6,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
+from hedge_tasks.asking.models import Model
+from hedge_tasks.asking.template import load_template
 from hedge_tasks.making.asking import Asking
 from hedge_tasks.making.medhallu.checks import allowed_length
 from hedge_tasks.making.medhallu.questions import Question
-from hedge_tasks.making.prompts import load_prompt
-from hedge_tasks.making.writers import Writer
 from hedge_tasks.registry import Registry
 
 _ROOM = "hedge_tasks.making.medhallu"
@@ -58,7 +58,7 @@ class CritiqueAndRewrite:
         generator: Writes the next one.
     """
 
-    def __init__(self, critic: Writer, generator: Writer) -> None:
+    def __init__(self, critic: Model, generator: Model) -> None:
         self._critic, self._generator = critic, generator
 
     def refine(
@@ -73,11 +73,11 @@ class CritiqueAndRewrite:
     ) -> Candidate | None:
         shown = {"question": question.question, "true_answer": question.answer}
         fields = {**shown, "wrong_answer": failed.answer, "failed_checks": list(faults)}
-        said = asking.ask("critique", self._critic, load_prompt(_ROOM, "critique"), fields, number=number)
+        said = asking.ask("critique", self._critic, load_template(_ROOM, "critique"), fields, number=number)
         if said is None:
             return None
         fields = {**told(question), "earlier_answer": failed.answer, "feedback": said["feedback"]}
-        prompt = load_prompt(_ROOM, "rewrite")
+        prompt = load_template(_ROOM, "rewrite")
         sampling: dict[str, Any] = {"number": number, "temperature": temperature, "top_p": TOP_P}
         return candidate_of(asking.ask("rewrite", self._generator, prompt, fields, **sampling), refined=True)
 
@@ -85,7 +85,7 @@ class CritiqueAndRewrite:
 class Regenerate:
     """Asks for another answer, and says nothing of the one that failed."""
 
-    def __init__(self, critic: Writer, generator: Writer) -> None:
+    def __init__(self, critic: Model, generator: Model) -> None:
         self._generator = generator
 
     def refine(
@@ -109,14 +109,14 @@ REFINERS: Registry[Refiner] = Registry(
 
 
 def generate(
-    question: Question, generator: Writer, *, number: str, temperature: float, asking: Asking
+    question: Question, generator: Model, *, number: str, temperature: float, asking: Asking
 ) -> Candidate | None:
     """A first wrong answer; None where nothing that was said could be read.
 
     Raises:
         Unfinished: The generator did not reply.
     """
-    prompt = load_prompt(_ROOM, "candidate")
+    prompt = load_template(_ROOM, "candidate")
     sampling: dict[str, Any] = {"number": number, "temperature": temperature, "top_p": TOP_P}
     return candidate_of(asking.ask("candidate", generator, prompt, told(question), **sampling))
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from hedge_tasks.adjudication.label_files import by_id, read_rows
+from hedge_tasks.adjudication.label_files import by_id, label_rows
 from hedge_tasks.errors import DataError, unknown
 from hedge_tasks.making.pictures.base import ALPHA, BETA, Checker, Question, Verdict, judged
 from hedge_tasks.making.pictures.store import BATCH, Picture, PictureStore
@@ -81,7 +81,7 @@ def after_review(ids: Sequence[str], verdicts: Sequence[Verdict], labels: Path) 
     Raises:
         DataError: It cannot be read, or labels a picture that is none of these.
     """
-    said = by_id(read_rows(labels), "id", "label", None)
+    said = by_id(label_rows(labels), "id", "label", None)
     for name in said:
         if name not in ids:
             raise DataError(f"{labels}: {unknown('picture', name, list(ids))}")

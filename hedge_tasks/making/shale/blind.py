@@ -11,14 +11,14 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from hedge_tasks.asking.models import Model
+from hedge_tasks.asking.template import load_template
 from hedge_tasks.evaluations.shale.items import options_of
 from hedge_tasks.evaluations.shale.judge import read
 from hedge_tasks.making.asking import Asking
 from hedge_tasks.making.production import Made
-from hedge_tasks.making.prompts import load_prompt
 from hedge_tasks.making.shale.items import LETTERS, listed, wrong_options
 from hedge_tasks.making.shale.records import Scene
-from hedge_tasks.making.writers import Writer
 from hedge_tasks.replies.parsing import HEDGE
 from hedge_tasks.replies.text import normalise
 
@@ -37,7 +37,7 @@ class BlindFilter:
         models: Text-only models, or others that are given no picture.
     """
 
-    models: Sequence[Writer]
+    models: Sequence[Model]
 
     def __call__(self, scene: Scene, asking: Asking) -> Made:
         """The row `{"scene": id, "answered": {type: [models]}}`."""
@@ -49,8 +49,8 @@ class BlindFilter:
         steps = tuple(f"answered blindly: {task}" for task in answered)
         return Made({"scene": scene.id, "answered": answered}, steps)
 
-    def _answers(self, scene: Scene, task: str, model: Writer, place: str, asking: Asking) -> bool:
-        prompt = load_prompt(__package__, "blind")
+    def _answers(self, scene: Scene, task: str, model: Model, place: str, asking: Asking) -> bool:
+        prompt = load_template(__package__, "blind")
         for form, (question, right) in enumerate(_forms(scene, task)):
             number = f"{place}/{task}/{form}"
             said = asking.ask("blind", model, prompt, {"question": question}, number=number)

@@ -121,6 +121,7 @@ def run_shale(arguments: argparse.Namespace) -> int:
 
 
 def _making(arguments: argparse.Namespace) -> ShaleMaking:
+    from hedge_tasks.asking.models import model_from
     from hedge_tasks.evaluations.shale.items import ASPECTS, SCENARIOS
     from hedge_tasks.making.pictures.checkers import CHECKERS, checker_from
     from hedge_tasks.making.pictures.painters import PAINTERS, painter_from
@@ -128,13 +129,12 @@ def _making(arguments: argparse.Namespace) -> ShaleMaking:
     from hedge_tasks.making.shale.drawn import drawn_painter
     from hedge_tasks.making.shale.making import ShaleMaking
     from hedge_tasks.making.shale.pictures import TINY_ENCODER, Filter
-    from hedge_tasks.making.writers import writer_from
 
     name, settings = parsed("painter", arguments.painter)
     if arguments.dry_run:  # no model is loaded for it
         for spec in arguments.checker:
             CHECKERS.get(parsed("checker", spec)[0])
-        checker_from = painter_from = writer_from = _Planned  # type: ignore[assignment]
+        checker_from = painter_from = model_from = _Planned  # type: ignore[assignment]
         if name != "drawn":
             PAINTERS.get(name)
     return ShaleMaking(
@@ -146,8 +146,8 @@ def _making(arguments: argparse.Namespace) -> ShaleMaking:
         seed=arguments.seed,
         elements=_elements(arguments),
         facts=_facts(arguments),
-        writer=writer_from(arguments.writer) if arguments.writer else None,
-        blind=[writer_from(spec) for spec in arguments.blind],
+        writer=model_from(arguments.writer) if arguments.writer else None,
+        blind=[model_from(spec) for spec in arguments.blind],
         blind_items=arguments.blind_items,
         encoders=arguments.encoder or (TINY_ENCODER,),
         held_to=Filter(arguments.alpha, arguments.beta, labels=_labels(arguments.labels)),
@@ -183,25 +183,25 @@ def _facts(arguments: argparse.Namespace) -> list[Fact]:
 
 
 def _labels(path: str | None) -> dict[str, int]:
-    from hedge_tasks.adjudication.label_files import by_id, read_rows
+    from hedge_tasks.adjudication.label_files import by_id, label_rows
 
     if path is None:
         return {}
-    said = by_id(read_rows(Path(path)), "id", "label", None)
+    said = by_id(label_rows(Path(path)), "id", "label", None)
     return {name: found.label for name, found in said.items() if found.label is not None}
 
 
 def _estimate(arguments: argparse.Namespace, making: ShaleMaking) -> int:
-    from hedge_tasks.making.prompts import load_prompt
+    from hedge_tasks.asking.template import load_template
 
     found = making.estimate()
     rows, tokens = [], {}
     for what, counts in found.items():
         rows += [[what, name, f"{least:,}", f"{most:,}"] for name, (least, most) in counts.items()]
     for stage, (least, most) in found["requests"].items():
-        prompt = load_prompt("hedge_tasks.making.shale", stage)
+        prompt = load_template("hedge_tasks.making.shale", stage)
         shown = len(prompt.system) / _CHARACTERS_A_TOKEN + 100
-        tokens[stage] = [round(least * shown), round(most * shown), most * prompt.max_tokens]
+        tokens[stage] = [round(least * shown), round(most * shown), round(most * prompt.decoding["max_tokens"])]
         rows.append(["prompt tokens", stage, *(f"{count:,}" for count in tokens[stage][:2])])
         rows.append(["completion tokens", stage, "0", f"{tokens[stage][2]:,}"])
     total = sum(most for _, most in found["items"].values())
@@ -216,19 +216,12 @@ def _estimate(arguments: argparse.Namespace, making: ShaleMaking) -> int:
 
 
 def _text(made: MadeSet) -> str:
+    from hedge_tasks.making.output import asked_lines
+
     report = made.report()
     lines = [f"{report['accepted']} of {report['records']} scenes accepted, {len(made.items)} items"]
     if made.unfinished:
         first = next(iter(made.unfinished.values()))
         lines[0] += f"; PARTIAL: {report['unfinished']} requests are unfinished ({first}), run again"
-    parts = ["\n".join(lines), str(Table.of(["step", "times"], list(report["steps"].items())))]
-    stages = sorted({*report["requests"], *report["from_ledger"]})
-    if stages:
-        rows = [
-            [stage, *(report[key].get(stage, 0) for key in ("requests", "from_ledger", "unreadable"))]
-            for stage in stages
-        ]
-        tokens = f"{made.tally.prompt_tokens:,} prompt and {made.tally.completion_tokens:,} completion tokens"
-        notes = [f"{tokens}, as far as told"]
-        parts.append(str(Table.of(["stage", "asked", "kept", "unreadable"], rows, notes=notes)))
-    return "\n\n".join(parts)
+    steps = Table.of(["step", "times"], list(report["steps"].items()))
+    return "\n".join([*lines, "", str(steps), *asked_lines(made.account)])

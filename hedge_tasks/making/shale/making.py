@@ -8,6 +8,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from hedge_tasks.asking.account import Account, account_of
+from hedge_tasks.asking.log import ReplyLog
+from hedge_tasks.asking.models import Model
 from hedge_tasks.errors import ConfigError, unknown
 from hedge_tasks.evaluations.shale.items import (
     ASPECTS,
@@ -20,10 +23,8 @@ from hedge_tasks.evaluations.shale.items import (
     Item,
 )
 from hedge_tasks.io import options
-from hedge_tasks.making.asking import Tally
 from hedge_tasks.making.elements import Element
 from hedge_tasks.making.knowledge import Fact
-from hedge_tasks.making.ledger import Ledger
 from hedge_tasks.making.output import LEDGER
 from hedge_tasks.making.pictures.base import Checker, Painter
 from hedge_tasks.making.pictures.store import BATCH, PictureStore
@@ -35,7 +36,6 @@ from hedge_tasks.making.shale.pictures import TINY_ENCODER, Filter, Shown, noise
 from hedge_tasks.making.shale.proposing import Proposal, proposals, propose
 from hedge_tasks.making.shale.records import Scene
 from hedge_tasks.making.shale.scenes import drawn_scenes, painted_scenes
-from hedge_tasks.making.writers import Writer
 
 PICTURES = "pictures"
 """Folder of a making with everything that was painted and checked."""
@@ -54,7 +54,7 @@ class MadeSet:
         steps: How often what happened.
         short: Aspects with fewer scenes than wanted, and how many they have.
         unfinished: What requests failed for, with the reason; run again to finish.
-        tally: Requests and tokens.
+        account: What the asking cost.
     """
 
     shown: Sequence[Shown]
@@ -63,7 +63,7 @@ class MadeSet:
     steps: Mapping[str, int]
     short: Mapping[str, int]
     unfinished: Mapping[str, str]
-    tally: Tally
+    account: Account
 
     def report(self) -> dict[str, Any]:
         """As `Production.report`, where a record is a scene."""
@@ -74,9 +74,7 @@ class MadeSet:
             "rejected": dict(sorted(left.items())),
             "unfinished": len(self.unfinished),
             "steps": dict(self.steps),
-            "requests": dict(sorted(self.tally.asked.items())),
-            "from_ledger": dict(sorted(self.tally.known.items())),
-            "unreadable": dict(sorted(self.tally.unreadable.items())),
+            "asked": self.account.to_dict(),
         }
 
 
@@ -112,8 +110,8 @@ class ShaleMaking:
     seed: int = 0
     elements: Sequence[Element] | None = None
     facts: Sequence[Fact] = ()
-    writer: Writer | None = None
-    blind: Sequence[Writer] = ()
+    writer: Model | None = None
+    blind: Sequence[Model] = ()
     blind_items: str = DROP
     encoders: Sequence[str] = (TINY_ENCODER,)
     held_to: Filter = field(default_factory=Filter)
@@ -182,15 +180,15 @@ class ShaleMaking:
         Raises:
             HedgeError: A model, a server or the folder failed; what was made before is kept.
         """
-        with Ledger(folder / LEDGER) as ledger, PictureStore(folder / PICTURES) as store:
-            proposed = self._proposed(ledger, worker)
+        with ReplyLog(folder / LEDGER) as log, PictureStore(folder / PICTURES) as store:
+            proposed = self._proposed(log, worker)
             scenes, short = self._scenes(proposed, worker)
             noises = noises_of(self.scenarios, self.encoders)
             shown = show(
                 scenes, self.painter, self.all_checkers, noises, store,
                 held_to=self.held_to, seed=self.seed, batch=self.batch,
             )  # fmt: skip
-            asked = self._blind(shown, ledger)
+            asked = self._blind(shown, log)
         answered = {row["scene"]: row["answered"] for row in asked.rows}
         shown = [one for one in shown if one.scene.id not in asked.unfinished]
         dropped = {scene: list(tasks) for scene, tasks in answered.items()} if self.blind_items == DROP else {}
@@ -198,15 +196,16 @@ class ShaleMaking:
         steps = {**proposed.steps, **_outcomes(shown), **asked.steps}
         steps |= {"question left out: asked about the same pixels": doubles} if doubles else {}
         unfinished = {**proposed.unfinished, **asked.unfinished}
-        return MadeSet(shown, items, answered, steps, short, unfinished, _together(proposed.tally, asked.tally))
+        account = account_of(proposed.account, asked.account, *self.checkers)
+        return MadeSet(shown, items, answered, steps, short, unfinished, account)
 
-    def _proposed(self, ledger: Ledger, worker: tuple[int, int] | None) -> Production:
+    def _proposed(self, log: ReplyLog, worker: tuple[int, int] | None) -> Production:
         writer = self.writer
         wanted = share(self.proposals(), worker) if writer is not None else []
         return produce(
             wanted,
             lambda proposal, asking: propose(proposal, asking, writer),  # type: ignore[arg-type]
-            ledger, seed=self.seed, concurrency=self.concurrency,
+            log, seed=self.seed, concurrency=self.concurrency,
         )  # fmt: skip
 
     def _scenes(self, proposed: Production, worker: tuple[int, int] | None) -> tuple[list[Scene], dict[str, int]]:
@@ -224,12 +223,12 @@ class ShaleMaking:
         short = {a: len(found) for a, found in by_aspect.items() if len(found) < self.per_aspect}
         return [scene for found in by_aspect.values() for scene in found.values()], short
 
-    def _blind(self, shown: Sequence[Shown], ledger: Ledger) -> Production:
+    def _blind(self, shown: Sequence[Shown], log: ReplyLog) -> Production:
         asked = [one.scene for one in shown if one.accepted] if self.blind else []
         return produce(
             asked,
             BlindFilter(self.blind),
-            ledger, seed=self.seed, concurrency=self.concurrency,
+            log, seed=self.seed, concurrency=self.concurrency,
         )  # fmt: skip
 
     def estimate(self) -> dict[str, dict[str, tuple[int, int]]]:
@@ -297,14 +296,3 @@ def _outcomes(shown: Sequence[Shown]) -> dict[str, int]:
     order = (CLEAN, *IMAGE_SCENARIOS)
     names = [f"{s} picture {outcome}" for s in order for outcome in ("accepted", "review", "rejected")]
     return {name: found[name] for name in names if found[name]}
-
-
-def _together(*tallies: Tally) -> Tally:
-    whole = Tally()
-    for tally in tallies:
-        whole.asked.update(tally.asked)
-        whole.known.update(tally.known)
-        whole.unreadable.update(tally.unreadable)
-        whole.prompt_tokens += tally.prompt_tokens
-        whole.completion_tokens += tally.completion_tokens
-    return whole

@@ -12,15 +12,15 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from hedge_tasks.asking.models import Model
+from hedge_tasks.asking.template import load_template
 from hedge_tasks.evaluations.shale.items import KNOWLEDGE
 from hedge_tasks.making.asking import Asking
 from hedge_tasks.making.elements import Element
 from hedge_tasks.making.knowledge import Fact, usable_label
 from hedge_tasks.making.production import Made
-from hedge_tasks.making.prompts import load_prompt
 from hedge_tasks.making.shale.records import Record, Scene, own_elements, scene_of, templates
 from hedge_tasks.making.shale.scenes import WRONG_OPTIONS
-from hedge_tasks.making.writers import Writer
 from hedge_tasks.replies.text import normalise
 
 RECORDS = 10
@@ -73,9 +73,9 @@ def _starts(aspect: str, elements: Sequence[Element] | None, rng: random.Random)
     return tuple(rng.sample(pool, min(_STARTS, len(pool))))
 
 
-def propose(proposal: Proposal, asking: Asking, writer: Writer) -> Made:
+def propose(proposal: Proposal, asking: Asking, writer: Model) -> Made:
     """The scenes of one request, as the row `{"scenes": [...]}`; why records were dropped is in the steps."""
-    prompt = load_prompt(__package__, "propose")
+    prompt = load_template(__package__, "propose")
     knows = proposal.aspect in KNOWLEDGE
     template = templates()["knowledge"] if knows else templates()["aspects"][proposal.aspect]
     known = [f"{f.entity}: {f.value} ({f.relation}; {f.source})" for f in proposal.known]

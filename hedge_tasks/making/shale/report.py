@@ -8,8 +8,9 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+from hedge_tasks.data.local_data import Built
 from hedge_tasks.errors import DataError
-from hedge_tasks.evaluations.shale.building import Built, build
+from hedge_tasks.evaluations.shale.building import build
 from hedge_tasks.evaluations.shale.items import ASPECTS, CLEAN, IMAGE_SCENARIOS, SCENARIOS, TASKS, Item
 from hedge_tasks.making.output import REVIEW, About, describe_set
 from hedge_tasks.making.pictures.inspection import KEYS, review_items

@@ -118,7 +118,7 @@ class Watch:
             quiet_s=quiet_s,
             state=state,
             health=measure(sets, self._store.reports.get(definition.id, {})) if sets else None,
-            dropped=self._store.n_dropped,
+            dropped=len(self._store.dropped),
         )
 
 

@@ -10,8 +10,7 @@ from hedge_tasks.evaluation import Evaluation
 EVALUATION = Evaluation(
     "colours",
     Path(__file__).parent / "tasks",
-    metrics=("hedge_colours.metrics:METRICS",),
-    suite=("hedge_colours.metrics:SUITE",),
+    measures=("hedge_colours.measures:MEASURES",),
     second_stages={"colours_again": "hedge_colours.evaluation:ask_again"},
     commands={"data": ("hedge_colours.commands:add_data",), "paper": ("hedge_colours.commands:add_table",)},
 )

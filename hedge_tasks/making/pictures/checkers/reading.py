@@ -12,18 +12,18 @@ from typing import Any
 import numpy as np
 from PIL import Image
 
+from hedge_tasks.asking.account import Account
+from hedge_tasks.asking.asker import Asker, Query
+from hedge_tasks.asking.log import digest
+from hedge_tasks.asking.models import Model, model_from
+from hedge_tasks.asking.template import load_template
 from hedge_tasks.errors import ConfigError, HedgeError, unknown
 from hedge_tasks.io import options
-from hedge_tasks.making.ledger import digest
 from hedge_tasks.making.pictures.base import Checker, Question
-from hedge_tasks.making.prompts import Unreadable, load_prompt
-from hedge_tasks.making.writers import Writer, writer_from
 from hedge_tasks.replies.text import normalise
-from hedge_tasks.serving.failures import RequestFailed
 from hedge_tasks.serving.thread_pool import as_finished
 
 _LONGEST = 2000
-_TRIES = 2
 _AT_ONCE = 8
 _ELSE = "or take a model that reads: ocr:model=NAME,url=..."
 
@@ -36,13 +36,13 @@ def reading_checker(**settings: Any) -> Checker:
 
     Args:
         settings: `engine`: rapidocr (default) finds words in pictures of scenes; tesseract is made for pages, and reads
-            none of the signs that are drawn by code. With it `language` (default: eng). Or what `writer_from` takes.
+            none of the signs that are drawn by code. With it `language` (default: eng). Or what `model_from` takes.
 
     Raises:
         ConfigError: The engine is not installed, or a setting makes no sense.
     """
     if not set(settings) <= {"engine", "language"}:
-        return ModelReading(writer_from(",".join(f"{key}={value}" for key, value in settings.items())))
+        return ModelReading(model_from(",".join(f"{key}={value}" for key, value in settings.items())))
     engine = settings.pop("engine", ENGINES[0])
     if engine not in ENGINES:
         raise unknown("engine of checker ocr", str(engine), ENGINES)
@@ -165,29 +165,28 @@ class TesseractReading(_Reading):
 
 
 class ModelReading(_Reading):
-    """Any chat model that reads pictures; what it says is compared, and it is not told what it should read."""
+    """Any chat model that reads pictures; what it says is compared, and it is not told what it should read.
 
-    def __init__(self, writer: Writer) -> None:
-        self._writer = writer
-        self._prompt = load_prompt("hedge_tasks.making.pictures", "read_text")
-        asked = digest({"writer": dict(writer.identity), "prompt": self._prompt.digest})
-        self.name = f"ocr:{writer.name},{asked[:12]}"
+    Attributes:
+        account: What the asking has cost.
+    """
+
+    def __init__(self, model: Model) -> None:
+        self._prompt = load_template("hedge_tasks.making.pictures", "read_text")
+        asked = digest({"model": dict(model.identity), "prompt": self._prompt.digest})
+        self.name = f"ocr:{model.name},{asked[:12]}"
+        self.account = Account()
+        self._asker = Asker(model, self.account, stage=self.name)
 
     def _read(self, picture: Image.Image, stop: threading.Event) -> str | None:
-        for attempt in range(_TRIES):
-            reply = self._writer.ask(
-                self._prompt.messages({}, [picture], again=attempt > 0),
-                temperature=0.0,
-                top_p=None,
-                max_tokens=self._prompt.max_tokens,
-                seed=attempt,
-                schema=self._prompt.schema,
-                stop=stop,
-            )
-            if isinstance(reply, RequestFailed):
-                raise HedgeError(f"{self.name}: {reply}")
-            try:
-                return str(self._prompt.read(reply.text)["text"])
-            except Unreadable:
-                continue
-        return None
+        question = Query(
+            self._prompt,
+            {},
+            lambda reply: str(self._prompt.object(reply.text)["text"]),
+            lambda: [picture],
+            place=self.name,
+        )
+        found = self._asker.ask(question, stop)
+        if found.failure is not None:
+            raise HedgeError(f"{self.name}: {found.failure}")
+        return found.value

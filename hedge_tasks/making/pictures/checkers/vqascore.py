@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-import hashlib
 import math
-from collections.abc import Mapping, Sequence
-from functools import cache
-from importlib import resources
+from collections.abc import Sequence
 from typing import Any
 
-import yaml
 from PIL import Image
 
+from hedge_tasks.asking.template import Template, load_template
 from hedge_tasks.data.answers import Answer
 from hedge_tasks.errors import ConfigError, HedgeError, unknown
 from hedge_tasks.io import options
@@ -19,7 +16,6 @@ from hedge_tasks.making.pictures.base import Question
 from hedge_tasks.making.pictures.specs import model_named
 from hedge_tasks.replies.yes_no import read_yes_no
 from hedge_tasks.serving.loading import resolve_model
-from hedge_tasks.serving.marks import harmless
 
 _SHAPES_NOTHING = (
     *("base_url", "api_key", "num_concurrent", "timeout", "max_retries", "retry_backoff_s"),
@@ -54,7 +50,7 @@ class VqaScore:
     """
 
     def __init__(self, adapter: str = "hedge_hf", *, by: str | None = None, **arguments: Any) -> None:
-        from hedge_tasks.lmms.plugin import adapter_class
+        from hedge_tasks.models import adapter_class
 
         if "api_key" in arguments:
             raise ConfigError("checker vqascore: a key belongs into the environment (OPENAI_API_KEY)")
@@ -74,7 +70,7 @@ class VqaScore:
         self._model = known(**arguments)
         shown = ",".join(f"{key}={value}" for key, value in sorted(kept.items()))
         self._has_forced = False
-        self.name = f"vqascore:{adapter},{shown},by={self._by},prompt={_prompt()['digest'][:8]}"
+        self.name = f"vqascore:{adapter},{shown},by={self._by},prompt={_prompt().digest[:8]}"
 
     def check(self, pictures: Sequence[Image.Image], questions: Sequence[Question]) -> list[float | str | None]:
         """As `Checker.check`.
@@ -103,7 +99,7 @@ class VqaScore:
 
     def _forced(self, conversations: Sequence[list[dict[str, Any]]]) -> list[float | str | None]:
         """Scores; a text in place of one says why a pass failed."""
-        words = _prompt()["yes"], _prompt()["no"]
+        words = _prompt().schema["enum"]
         said = self._model.forced_logprobs([t for t in conversations for _ in words], [*words] * len(conversations))
         pairs = zip(said[::2], said[1::2], strict=True)
         return [_why_not(pair) or p_yes(*map(_logprob, pair)) for pair in pairs]
@@ -149,11 +145,8 @@ def _of_answer(answer: Answer) -> float | None:
 
 
 def _conversation(picture: Image.Image, question: Question) -> list[dict[str, Any]]:
-    asked = _prompt()["question"].replace("{statement}", harmless(question.statement))
-    return [{"role": "user", "content": [{"type": "image", "url": picture}, {"type": "text", "text": asked}]}]
+    return _prompt().conversation({"statement": question.statement}, [picture])
 
 
-@cache
-def _prompt() -> Mapping[str, str]:
-    text = (resources.files("hedge_tasks.making.pictures") / "prompts" / "vqascore.yaml").read_text("utf-8")
-    return {**yaml.safe_load(text), "digest": hashlib.sha256(text.encode()).hexdigest()}
+def _prompt() -> Template:
+    return load_template("hedge_tasks.making.pictures", "vqascore")

@@ -1,0 +1,119 @@
+"""Kept replies: what models have said, found again by all that shaped it.
+
+A line is a sealed JSON object: `key`, `reply`, and for people what it was about (stage, model, prompt, ...). One format
+for whoever asks; folders differ, for what is kept is kept with what it was asked for: labels beside a run, replies of a
+making in its folder, support of claims in the cache. Keys of accounts never come near these files.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterable, Mapping
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+from hedge_tasks.errors import DataError
+from hedge_tasks.io.keyed_log import KeyedLog
+
+KIND = "replies"
+"""First part of the file names."""
+
+_KINDS: Mapping[str, type | tuple[type, ...]] = {
+    "finish": str,
+    "model": str,
+    "prompt_tokens": int,
+    "completion_tokens": int,
+    "seconds": (int, float),
+    "problem": str,
+}
+
+
+@dataclass(frozen=True)
+class Reply:
+    """What a model said to one question.
+
+    Attributes:
+        text: Its words, without surrounding blanks; empty where it said nothing.
+        finish: Why it stopped, as `Completion.finish`; None where nobody told.
+        model: The model that answered, as its server names it; None where it does not.
+        prompt_tokens, completion_tokens: What it cost; None where nobody told.
+        seconds: That the request took, retries included.
+        problem: Why it says nothing, where that is known.
+    """
+
+    text: str
+    finish: str | None = None
+    model: str | None = None
+    prompt_tokens: int | None = None
+    completion_tokens: int | None = None
+    seconds: float | None = field(default=None, compare=False)
+    problem: str | None = None
+
+    @classmethod
+    def of(cls, fields: object) -> Reply:
+        """Check and build.
+
+        Raises:
+            DataError: These are no fields of a reply.
+        """
+        if not isinstance(fields, Mapping) or not isinstance(fields.get("text"), str):
+            raise DataError("no reply")
+        known = {name: fields[name] for name in cls.__dataclass_fields__ if name in fields}
+        for name, kind in _KINDS.items():
+            value = known.get(name)
+            if value is not None and (isinstance(value, bool) or not isinstance(value, kind)):
+                raise DataError(f"{name} of a reply is {value!r}")
+        return cls(**known)
+
+
+@dataclass(frozen=True)
+class Kept:
+    """A line of the log.
+
+    Attributes:
+        reply: What was said.
+        about: What it was about, for people; `unread` where it could not be read.
+    """
+
+    reply: Reply
+    about: Mapping[str, Any]
+
+
+def digest(parts: Mapping[str, Any]) -> str:
+    """The key of a question: a digest of all that shapes its reply, the same on any machine."""
+    return hashlib.sha256(json.dumps(parts, sort_keys=True, ensure_ascii=True).encode()).hexdigest()
+
+
+class ReplyLog(KeyedLog[Kept]):
+    """The replies in a folder, by key.
+
+    Where two workers asked the same, the reply in the older file stands, unless it could not be read.
+
+    Args:
+        folder: Where the files are; made when the first reply is kept.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        super().__init__(folder, KIND, "replies", _read, lambda kept: bool(kept.about.get("unread")))
+
+    def add(self, entries: Iterable[tuple[str, Reply, Mapping[str, Any]]]) -> None:
+        """Keep replies; when this returns, the death of the process loses none of them.
+
+        Args:
+            entries: Key, reply, and further fields of the line, for people.
+
+        Raises:
+            HedgeError: The folder cannot be written.
+        """
+        self.keep((key, Kept(reply, about), {"reply": _fields(reply), **about}) for key, reply, about in entries)
+
+
+def _fields(reply: Reply) -> dict[str, Any]:
+    return {name: value for name, value in asdict(reply).items() if value is not None}
+
+
+def _read(record: Mapping[str, Any]) -> Kept:
+    about = {name: value for name, value in record.items() if name not in ("key", "reply")}
+    return Kept(Reply.of(record.get("reply")), about)

@@ -1,0 +1,122 @@
+"""Cells of a table that somebody has, whichever program wrote it: as texts, numbers and labels."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Mapping, Sequence
+
+from hedge_tasks.errors import DataError, unknown
+from hedge_tasks.io.outside import clean, shown
+
+_MISSING = frozenset({"", "none", "null", "nan", "n/a", "na", "-"})
+_LABELS = {
+    **dict.fromkeys(("1", "hallucinated", "hallucination", "not supported", "unsupported"), 1),
+    **dict.fromkeys(("0", "supported", "not hallucinated", "no hallucination"), 0),
+}
+_WHOLE = re.compile(r"([0-9]{1,3})\.0+")
+
+
+def is_missing(value: object) -> bool:
+    """Whether a cell says that there is nothing: null, NaN, empty, or a word for that."""
+    if isinstance(value, str):
+        return value.strip().casefold() in _MISSING
+    return value is None or (isinstance(value, float) and math.isnan(value))
+
+
+def text(value: object, where: str = "") -> str:
+    """A cell as it is asked or compared: nothing for none, whole numbers without a point, yes and no for truth values.
+
+    Raises:
+        DataError: it is a list or a record.
+    """
+    if value is None or (isinstance(value, float) and math.isnan(value)):
+        return ""
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, float) and value.is_integer():
+        return str(int(value))
+    if not isinstance(value, (str, int, float)):
+        raise DataError(f"{where}: expected a text, got {shown(value)}".removeprefix(": "))
+    return clean(str(value)).strip()
+
+
+def named(value: object, where: str) -> str:
+    """A cell that names something, such as an id.
+
+    Raises:
+        DataError: there is nothing, or no text.
+    """
+    if isinstance(value, bool) or not (found := text(value, where)):
+        raise DataError(f"{where}: expected a text, got {shown(value)}")
+    return found
+
+
+def number(value: object, where: str) -> float | None:
+    """A number, also minus infinity; None where there is none.
+
+    Raises:
+        DataError: it is something else.
+    """
+    if is_missing(value):
+        return None
+    try:
+        if isinstance(value, (str, int, float)) and not isinstance(value, bool):
+            return float(value)
+    except (ValueError, OverflowError):
+        pass
+    raise DataError(f"{where}: expected a number, got {shown(value)}")
+
+
+def whole(value: object, where: str) -> int | None:
+    """A whole number, also one that pandas has made a float of; None where there is none.
+
+    Raises:
+        DataError: it is something else.
+    """
+    found = number(value, where)
+    if found is not None and not found.is_integer():
+        raise DataError(f"{where}: expected a whole number, got {shown(value)}")
+    return None if found is None else int(found)
+
+
+def label(value: object, where: str) -> int | None:
+    """1 for 1, "hallucinated" and their like; 0 for 0, "supported", ...; None where there is none.
+
+    Raises:
+        DataError: it is something else.
+    """
+    if is_missing(value):
+        return None
+    plain = without_decimals(value)
+    words = _words(str(plain)) if isinstance(plain, (str, int)) and not isinstance(plain, bool) else ""
+    if words not in _LABELS or str(plain).strip().startswith("-"):
+        raise DataError(f"{where} is {shown(value)}; expected 1 (hallucinated), 0 (supported) or null")
+    return _LABELS[words]
+
+
+def without_decimals(value: object) -> object:
+    """1 for 1.0 and "1.0": pandas makes floats of a column of labels where one is missing."""
+    if isinstance(value, float) and value.is_integer():
+        return int(value)
+    if isinstance(value, str) and (found := _WHOLE.fullmatch(value.strip())):
+        return found[1]
+    return value
+
+
+def first_of(row: Mapping[str, object], names: Sequence[str], where: str, what: str) -> str:
+    """The text of the first of some columns that a row has; empty where it is null.
+
+    Raises:
+        DataError: it has none of them, or no text in it.
+    """
+    for name in names:
+        if name in row:
+            value = row[name]
+            # An answer set's baseline answer.
+            return text(value.get("text") if isinstance(value, Mapping) else value, f"{where}: {name}")
+    raise DataError(f"{where}: {unknown(f'{what} column', names[0], map(str, row))}")
+
+
+def _words(value: str) -> str:
+    return " ".join(re.findall(r"\w+", value.replace("_", " ").casefold()))

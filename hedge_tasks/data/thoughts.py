@@ -1,0 +1,256 @@
+"""Where the thought of a reply ends and its answer begins: in its text, and in its tokens.
+
+A model's thought is no part of its answer: neither of its text nor of its log-probability and length. Servers with a
+reasoning parser take the thought out of the text and leave its tokens; others leave both. Every adapter asks here.
+"""
+
+from __future__ import annotations
+
+import codecs
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from hedge_tasks.data.answers import Thought
+
+# Thoughts of the model families: <think> (Qwen, DeepSeek, GLM), [THINK] (Magistral), ◁think▷ (Kimi), harmony's channels
+# (gpt-oss).
+_NAMES = r"(?:think|thinking|thought|thoughts|reasoning|reflection|analysis|scratchpad|seed:think)"
+_BEGIN = re.compile(
+    rf"<{_NAMES}>|\[THINK\]|◁think▷|<\|begin_of_thought\|>|<\|channel\|>(?:analysis|commentary)\b", re.IGNORECASE
+)
+_END = re.compile(
+    rf"</{_NAMES}>|\[/THINK\]|◁/think▷|<\|end_of_thought\|>|<\|channel\|>final<\|message\|>", re.IGNORECASE
+)
+
+NO_END = "the thought has no end"
+NO_BOUNDARY = "the end of the thought and the beginning of the answer are one token"
+OTHER_TOKENS = "the log-probabilities belong to other tokens than those of the answer"
+NO_TOKENS = "there are no tokens behind the thought"
+
+_BLANKS = re.compile(r"[\s▁ĠĊ]")
+"""White space, and the marks that vocabularies have for it."""
+
+_INCOMPLETE = "\ufffd"
+_LAST_ASCII = 127
+
+_MOST_BYTES = 16
+"""Of the tokens that spell a character, blanks, control tokens and a vocabulary's spelling included."""
+
+
+def without_thoughts(text: str) -> tuple[str, bool]:
+    """What stands behind the last thought, and whether a thought was left open.
+
+    Chat templates may put the opening mark into the prompt, so that a reply has only the closing one. Of a thought that
+    was never closed nothing is kept, and nothing in front of it: it had been going to say more.
+
+    Example:
+        >>> without_thoughts("<think>1?</think>0"), without_thoughts("<think>1")
+        (('0', False), ('', True))
+    """
+    end, is_open = _end_of_thought(text)
+    return ("", True) if is_open else (text[end:], False)
+
+
+def answer_of(text: str) -> str:
+    """What a reply says, surrounding white space removed; one whose thought has no end stays as it was written."""
+    said, is_open = without_thoughts(text)
+    return (text if is_open else said).strip()
+
+
+def has_thought(text: str) -> bool:
+    """Whether a thought begins or ends in a text."""
+    return bool(_BEGIN.search(text) or _END.search(text))
+
+
+class Token(NamedTuple):
+    """A token as it was written.
+
+    Attributes:
+        spelled: what it adds to the text; of a character in several tokens each has a part.
+        logprob: in nats.
+        control: whether it is no part of the text; the end token is one.
+    """
+
+    spelled: bytes
+    logprob: float
+    control: bool = False
+
+
+@dataclass(frozen=True)
+class Parts:
+    """The tokens of a reply by what they are.
+
+    Attributes:
+        thought: all that come before the answer, marks and blanks between the two included.
+        answer: those of the answer, and control tokens among or behind them.
+    """
+
+    thought: tuple[Token, ...]
+    answer: tuple[Token, ...]
+
+    @property
+    def counted(self) -> tuple[Token, ...]:
+        """The answer without control tokens."""
+        return tuple(token for token in self.answer if not token.control)
+
+    @property
+    def mean_logprob(self) -> float:
+        """Nats per token of the answer; one of no token at all is as likely as the end token that made it."""
+        counted = self.counted or self.answer[:1]
+        return sum(token.logprob for token in counted) / len(counted)
+
+    @property
+    def thoughts(self) -> Thought | None:
+        """Length and log-probability of the thought; None without one."""
+        return thought_of(self.thought)
+
+
+def thought_of(tokens: Sequence[Token]) -> Thought | None:
+    """Length and log-probability of the tokens of a thought; None without any."""
+    return Thought(len(tokens), sum(token.logprob for token in tokens) / len(tokens)) if tokens else None
+
+
+def split_tokens(
+    tokens: Sequence[Token], answer: str | None = None, *, reasoning: str | None = None, whole: bool = True
+) -> Parts | str:
+    """The tokens of the thought and those of the answer, or why they cannot be told.
+
+    Args:
+        tokens: of the whole reply, or of its answer alone. There is at least one.
+        answer: its text without the thought, which the tokens of the answer must then spell, white space aside; None
+            where it is read from the tokens.
+        reasoning: text of the thought, where the server tells it apart; for tokens that have no mark between the two.
+        whole: the answer's tokens spell nothing more; a text that ended the answer is left out of it, its tokens mostly
+            are not.
+
+    Example:
+        >>> reply = [Token(b"<think>", -1.0), Token(b"?", -1.0), Token(b"</think>", -1.0), Token(b"left", -0.5)]
+        >>> split_tokens(reply, "left").mean_logprob
+        -0.5
+    """
+    texts = texts_of(tokens)
+    end, is_open = _end_of_thought("".join(texts))
+    if is_open:
+        return NO_END
+    begin = _first_behind(tokens, texts, end)
+    if isinstance(begin, str):
+        return begin
+    if answer is not None and not spell(tokens[begin:], answer, whole=whole):
+        last = None if begin else _beginning_of(tokens, answer, reasoning)
+        if last is None:
+            return OTHER_TOKENS
+        begin = last
+    if begin == len(tokens):
+        return NO_TOKENS
+    return Parts(tuple(tokens[:begin]), tuple(tokens[begin:]))
+
+
+def texts_of(tokens: Sequence[Token]) -> list[str]:
+    """The text that each token adds, of a character in several tokens the last one has it."""
+    decoder = codecs.getincrementaldecoder("utf-8")("replace")
+    return [decoder.decode(token.spelled, final=i + 1 == len(tokens)) for i, token in enumerate(tokens)]
+
+
+def _end_of_thought(text: str) -> tuple[int, bool]:
+    """Where what stands behind the last thought begins (0 without one), and whether a thought was left open."""
+    end = 0
+    for found in _END.finditer(text):
+        end = found.end()
+    return end, _BEGIN.search(text, end) is not None
+
+
+def _first_behind(tokens: Sequence[Token], texts: Sequence[str], end: int) -> int | str:
+    """The first token behind a place in the text that says something, or ends the reply."""
+    if end == 0:
+        return 0
+    at = i = 0
+    while at < end:
+        at, i = at + len(texts[i]), i + 1
+    if (at > end and texts[i - 1][end - at :].strip()) or _breaks_off(tokens[:i]):
+        return NO_BOUNDARY
+    # A blank is what the template has between thought and answer.
+    while i < len(tokens) and not tokens[i].control and _is_blank(tokens[i].spelled):
+        i += 1
+    return i
+
+
+def _is_blank(spelled: bytes) -> bool:
+    """Whether it is white space; nothing at all is a part of a character."""
+    text = spelled.decode("utf-8", "replace")
+    return bool(text) and not _BLANKS.sub("", text)
+
+
+def _breaks_off(tokens: Sequence[Token]) -> bool:
+    """Whether they end within a character."""
+    decoder = codecs.getincrementaldecoder("utf-8")("replace")
+    for token in tokens:
+        decoder.decode(token.spelled)
+    return bool(decoder.getstate()[0])
+
+
+def _beginning_of(tokens: Sequence[Token], answer: str, reasoning: str | None) -> int | None:
+    """The token at which the answer begins, where those before it are the thought; None where that is not so."""
+    if not reasoning or not answer.strip():
+        return None
+    longest = _MOST_BYTES * (len(answer) + 1)
+    for i in range(len(tokens) - 1, 0, -1):
+        if spell(tokens[i:], answer, whole=True):
+            return i if spell(tokens[:i], reasoning, whole=True) else None
+        if (longest := longest - len(tokens[i].spelled)) < 0:
+            return None
+    return None
+
+
+# --- do the tokens spell the text? ------------------------------------------------------------------------------------
+
+
+def spell(tokens: Sequence[Token], text: str, *, whole: bool = True) -> bool:
+    """Whether tokens are those of a text, white space and control tokens aside.
+
+    Args:
+        whole: they spell nothing more.
+    """
+    joined = b"".join(token.spelled for token in tokens if not token.control).decode("utf-8", "replace")
+    return _equal(joined, text, whole=whole) or (
+        (written := _of_vocabulary(joined)) is not None and _equal(written, text, whole=whole)
+    )
+
+
+def _equal(joined: str, text: str, *, whole: bool) -> bool:
+    """Whether two texts are equal, blanks aside. What a server could not spell (U+FFFD) may be any few characters."""
+    theirs = _BLANKS.sub("", joined)
+    ours = _BLANKS.sub("", text).replace(_INCOMPLETE, "")
+    # How far into the text the tokens may have got by now.
+    places = {0}
+    for known, gap in re.findall(rf"([^{_INCOMPLETE}]*)({_INCOMPLETE}*)", theirs):
+        if not whole and any(known.startswith(ours[place:]) for place in places):
+            return True
+        places = {place + len(known) for place in places if ours.startswith(known, place)}
+        places = {
+            place + more
+            for place in places
+            for more in range(min(len(gap), len(ours) - place) + 1)
+            if all(ord(character) > _LAST_ASCII for character in ours[place : place + more])
+        }
+        if not places:
+            return False
+    return len(ours) in places
+
+
+def _byte_alphabet() -> dict[int, int]:
+    """The characters by which vocabularies of byte-level BPE (GPT-2's) write bytes."""
+    plain = [*range(ord("!"), ord("~") + 1), *range(ord("¡"), ord("¬") + 1), *range(ord("®"), ord("ÿ") + 1)]
+    others = [byte for byte in range(256) if byte not in set(plain)]
+    return {**{byte: byte for byte in plain}, **{256 + i: byte for i, byte in enumerate(others)}}
+
+
+_ALPHABET = _byte_alphabet()
+
+
+def _of_vocabulary(joined: str) -> str | None:
+    """The text that pieces of a byte-level vocabulary spell; None where they are no such pieces."""
+    if joined.isascii() or not all(ord(character) in _ALPHABET for character in joined):
+        return None
+    return bytes(_ALPHABET[ord(character)] for character in joined).decode("utf-8", "replace")

@@ -1,0 +1,389 @@
+"""The rows of VOPE's tables: Hal-D, Hal-I, Exp (section 3.3) and CHAIR (section 3.5), and HEDGE by the object.
+
+All are shares in [0, 1] over all objects of all stories, as in the paper, not means over images. Standard errors and
+intervals are between images: the objects of a story are not independent. ROC-AUCs resample images.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+
+from hedge_tasks.adjudication.base import Case
+from hedge_tasks.data.answers import Answer, AnswerSet
+from hedge_tasks.detectors.pipeline import SCORE_NAMES, Scores
+from hedge_tasks.errors import DataError
+from hedge_tasks.evaluations.vope.documents import objects_of
+from hedge_tasks.evaluations.vope.judge import (
+    FALSE_DESCRIPTION,
+    FALSE_IMAGINATION,
+    HALLUCINATED,
+    TRUE_DESCRIPTION,
+    TRUE_IMAGINATION,
+    VopeJudge,
+)
+from hedge_tasks.evaluations.vope.objects import ObjectRecord, object_records, story_verdict
+from hedge_tasks.evaluations.vope.presence import EXACT
+from hedge_tasks.evaluations.vope.rechecks import story_objects
+from hedge_tasks.evaluations.vope.vocabulary import object_phrase
+from hedge_tasks.measures.known import DetectorAuroc
+from hedge_tasks.measures.measure import Auroc, Count, Measure, OfSums, Record, ScoredCase, bounds_of
+from hedge_tasks.numbers import Format
+from hedge_tasks.numbers.formats import PERCENT
+from hedge_tasks.statistics.base import FloatArray
+
+Objects = Sequence[Mapping[str, Any]]
+"""Object records of one story, as `ObjectRecord.to_dict` gives them."""
+
+ObjectNumber = Callable[[Objects], int]
+
+
+def in_sets(*kinds: str) -> ObjectNumber:
+    """Counts the objects of some of the four sets."""
+
+    def count(objects: Objects) -> int:
+        return sum(entry["kind"] in kinds for entry in objects)
+
+    return count
+
+
+def official_in_sets(*kinds: str) -> ObjectNumber:
+    """The same, with replies read as the reference code does."""
+
+    def count(objects: Objects) -> int:
+        return sum(entry["kind_official"] in kinds for entry in objects)
+
+    return count
+
+
+def unread_of(present: bool) -> ObjectNumber:
+    """Counts the objects whose recheck cannot be read, among those that are in the image or among the others."""
+
+    def count(objects: Objects) -> int:
+        return sum(entry["kind"] is None and entry["present"] is present for entry in objects)
+
+    return count
+
+
+def both(first: ObjectNumber, second: ObjectNumber) -> ObjectNumber:
+    """The sum of two counts."""
+    return lambda objects: first(objects) + second(objects)
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class ObjectShare(OfSums):
+    r"""A ratio of two counts, each summed over all stories.
+
+    .. math:: \frac{\sum_i a_i}{\sum_i b_i}
+
+    Attributes:
+        part, whole: the two counts of one story.
+        hallucinations: whether the part is hallucinated objects, so that a story with one is labelled hallucinated.
+    """
+
+    part: ObjectNumber
+    whole: ObjectNumber
+    hallucinations: bool = False
+    higher_is_better: bool = False
+    format: Format = PERCENT
+
+    def record(self, scores: Scores, verdict: Record, document: Record) -> dict[str, Any]:
+        objects = verdict["objects"]
+        return {"part": self.part(objects), "whole": self.whole(objects), "group": scores.group or scores.id}
+
+    def counts(self, records: Sequence[Record]) -> FloatArray:
+        """Part and whole of each story, shape (n, 2)."""
+        return np.array([(r["part"], r["whole"]) for r in records], dtype=np.float64).reshape(-1, 2)
+
+    def fault(self, record: Record, document: Record) -> str | None:
+        """A part is no more than its whole, and a story with a hallucinated object is labelled hallucinated."""
+        part, whole = record["part"], record["whole"]
+        if not (isinstance(part, int) and isinstance(whole, int) and 0 <= part <= whole):
+            return f"{part!r} of {whole!r} objects"
+        if record["group"] != (document["group"] or document["id"]):
+            return "another group"
+        if self.hallucinations and part and document["label"] != 1:
+            return f"{part} hallucinated objects, but the label is {document['label']}"
+        return None
+
+    def again(self, document: Record, judge: Record) -> Record | None:
+        """The record out of the story and the replies to its rechecks.
+
+        None where the rechecks are not there, a model read replies or said what is in the image, or another edition
+        judged.
+        """
+        texts = document["texts"]
+        rules = judge.get("presence") == EXACT and "fallback" not in judge and judge.get("version") == VopeJudge.version
+        story = AnswerSet(document["id"], Answer(texts["answers"][0]), (), reference=texts.get("reference"))
+        if not rules or (story_objects(story, judge["unit"]) and "follow_ups" not in texts):
+            return None
+        objects = _objects_again(story, texts.get("follow_ups", ()), VopeJudge(judge["parsing"], judge["unit"]))
+        label = story_verdict(objects, VopeJudge.name, VopeJudge.version).label
+        if label != document["label"]:
+            raise DataError(f"the replies say {label}, but the label is {document['label']}")
+        about: Any = SimpleNamespace(id=document["id"], group=document["group"])
+        return self.record(about, {"objects": [o.to_dict() for o in objects]}, {"truth": story.reference or ""})
+
+
+def _objects_again(story: AnswerSet, rechecks: Sequence[Record], judge: VopeJudge) -> list[ObjectRecord]:
+    """Objects of a story, out of its text and the replies.
+
+    Raises:
+        DataError: the rechecks are of other objects.
+    """
+    objects, truth = story_objects(story, judge.unit), objects_of(story.reference or "")
+    if [word for word, _ in objects] != [recheck["id"] for recheck in rechecks]:
+        raise DataError("the rechecks are not those of the story's objects")
+    present = [category in truth for _, category in objects]
+    cases = [
+        Case(word, object_phrase(word)[0], "yes" if there else "no", r["reply"], cut=r["finish"] == "length")
+        for (word, _), there, r in zip(objects, present, rechecks, strict=True)
+    ]
+    return object_records(story, objects, present, judge.judge(cases))
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Cover(ObjectShare):
+    r"""Share of the categories in the images that the stories mention (AMBER's Cover), summed over all stories.
+
+    .. math:: \frac{\sum_i |R_i \cap A_i|}{\sum_i |A_i|}
+
+    with the categories :math:`R_i` of a story and :math:`A_i` of its image.
+    """
+
+    part: ObjectNumber = len
+    whole: ObjectNumber = len
+    columns: tuple[str, ...] = ("truth",)
+    higher_is_better: bool = True
+
+    def record(self, scores: Scores, verdict: Record, document: Record) -> dict[str, Any]:
+        truth = objects_of(document["truth"])
+        mentioned = {entry["category"] for entry in verdict["objects"]}
+        return {"part": len(truth & mentioned), "whole": len(truth), "group": scores.group or scores.id}
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class ObjectCount(Count):
+    """A count, summed over all stories.
+
+    Attributes:
+        of: the count of one story.
+    """
+
+    of: ObjectNumber
+    higher_is_better: bool = False
+
+    def record(self, scores: Scores, verdict: Record, document: Record) -> dict[str, Any]:
+        return {"value": self.of(verdict["objects"])}
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class ObjectAuroc(Auroc):
+    """ROC-AUC of an object's score against its hallucination label, over the objects of all stories.
+
+    Attributes:
+        score: `se`, `radflag` or `vase` of `ObjectRecord`, or "noisy" for 1 - the share of noisy stories with it.
+        kinds: only objects of these sets; empty for all.
+    """
+
+    score: str
+    kinds: tuple[str, ...] = ()
+    unit: str = "object"
+
+    @property
+    def detectors(self) -> tuple[str, ...]:
+        return (self.score,)
+
+    def record(self, scores: Scores, verdict: Record, document: Record) -> dict[str, Any]:
+        objects = [entry for entry in verdict["objects"] if entry["kind"] and self._counts(entry["kind"])]
+        return {
+            "scores": [self._score(entry) for entry in objects],
+            "labels": [int(entry["kind"] in HALLUCINATED) for entry in objects],
+            "group": scores.group or scores.id,
+        }
+
+    def cases(self, record: Record) -> Sequence[ScoredCase]:
+        pairs = zip(record["scores"], record["labels"], strict=True)
+        return [ScoredCase(score, label, record["group"]) for score, label in pairs]
+
+    def _counts(self, kind: str) -> bool:
+        return not self.kinds or kind in self.kinds
+
+    def _score(self, entry: Mapping[str, Any]) -> float | None:
+        if self.score == "noisy":
+            return None if entry["noisy"] is None else 1.0 - entry["noisy"]
+        value: float | None = entry[self.score]
+        return value
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class StoryAuroc(DetectorAuroc):
+    """ROC-AUC of a story's score against its label: whether the model is wrong about any of its objects."""
+
+    def record(self, scores: Scores, verdict: Record, document: Record) -> dict[str, Any]:
+        score = verdict["story"][self.detector]
+        return {self.detector: score, "label": verdict["label"], "group": scores.group or scores.id}
+
+
+_DESCRIBED = (TRUE_DESCRIPTION, FALSE_DESCRIPTION)
+_IMAGINED = (TRUE_IMAGINATION, FALSE_IMAGINATION)
+_NONE_READ = "no recheck could be read, or no story mentions a COCO object"
+
+
+def _absent(objects: Objects) -> int:
+    return sum(not entry["present"] for entry in objects)
+
+
+def _any_absent(objects: Objects) -> int:
+    return int(_absent(objects) > 0)
+
+
+def _one(objects: Objects) -> int:
+    return 1
+
+
+def _unread(objects: Objects) -> int:
+    return sum(entry["kind"] is None for entry in objects)
+
+
+def _flips(objects: Objects) -> int:
+    return sum(entry["flips"] is True for entry in objects)
+
+
+def _read_twice(objects: Objects) -> int:
+    return sum(entry["flips"] is not None for entry in objects)
+
+
+def _differ(objects: Objects) -> int:
+    return sum(bool(entry["readings_differ"]) for entry in objects)
+
+
+def _by_model(objects: Objects) -> int:
+    return sum(bool(entry["by_model"]) for entry in objects)
+
+
+_NONE_AFFIRMED, _NONE_DENIED = "the model affirms no object", "the model denies no object"
+_NONE_MENTIONED = "no story mentions a COCO object"
+
+_SHARES = (
+    ObjectShare(
+        name="hal_d",
+        title="Hal-D",
+        about="Of the objects that the model says are in the image, the share that is not.",
+        part=in_sets(FALSE_DESCRIPTION),
+        whole=in_sets(*_DESCRIBED),
+        nothing=_NONE_AFFIRMED,
+        hallucinations=True,
+        kept=True,
+        leads=True,
+    ),
+    ObjectShare(
+        name="hal_i",
+        title="Hal-I",
+        about="Of the objects that the model says it imagined, the share that is in the image.",
+        part=in_sets(FALSE_IMAGINATION),
+        whole=in_sets(*_IMAGINED),
+        nothing=_NONE_DENIED,
+        hallucinations=True,
+        kept=True,
+        leads=True,
+    ),
+    ObjectShare(
+        name="exp",
+        title="Exp",
+        about="Share of the objects that the model says it imagined: how far it expands on the image.",
+        part=in_sets(*_IMAGINED),
+        whole=in_sets(*_DESCRIBED, *_IMAGINED),
+        nothing=_NONE_READ,
+        higher_is_better=True,
+        kept=True,
+        leads=True,
+    ),
+    ObjectShare(
+        name="chair_i",
+        title="CHAIR_i",
+        about="Share of the objects in the stories that are not in the image.",
+        part=_absent,
+        whole=len,
+        nothing=_NONE_MENTIONED,
+        kept=True,
+    ),
+    ObjectShare(
+        name="chair_s",
+        title="CHAIR_s",
+        about="Share of the stories with an object that is not in the image.",
+        part=_any_absent,
+        whole=_one,
+        nothing="there are no stories",
+        kept=True,
+    ),
+    Cover(
+        name="cover",
+        title="Cover",
+        about="Share of the categories in the images that the stories mention (AMBER's).",
+        nothing="no image has a COCO object",
+        kept=True,
+    ),
+)
+
+# An unreadable recheck counts as the wrong reply: of an absent object as affirmed, of a present one as denied.
+_WRONG_D, _WRONG_I = unread_of(present=False), unread_of(present=True)
+
+_OTHER_READINGS = (
+    ObjectShare(
+        name="hal_d_unread_wrong",
+        part=both(in_sets(FALSE_DESCRIPTION), _WRONG_D),
+        whole=both(in_sets(*_DESCRIBED), _WRONG_D),
+        nothing=_NONE_AFFIRMED,
+    ),
+    ObjectShare(
+        name="hal_i_unread_wrong",
+        part=both(in_sets(FALSE_IMAGINATION), _WRONG_I),
+        whole=both(in_sets(*_IMAGINED), _WRONG_I),
+        nothing=_NONE_DENIED,
+    ),
+    ObjectShare(
+        name="hal_d_official",
+        part=official_in_sets(FALSE_DESCRIPTION),
+        whole=official_in_sets(*_DESCRIBED),
+        nothing=_NONE_AFFIRMED,
+    ),
+    ObjectShare(
+        name="hal_i_official",
+        part=official_in_sets(FALSE_IMAGINATION),
+        whole=official_in_sets(*_IMAGINED),
+        nothing=_NONE_DENIED,
+    ),
+    ObjectShare(
+        name="exp_official",
+        part=official_in_sets(*_IMAGINED),
+        whole=official_in_sets(*_DESCRIBED, *_IMAGINED),
+        nothing=_NONE_READ,
+        higher_is_better=True,
+    ),
+)
+
+_OBJECT_SCORES = (*SCORE_NAMES, "noisy")
+
+MEASURES: tuple[Measure, ...] = (
+    *(row for share in _SHARES for row in bounds_of(share, "an interval needs objects in two images")),
+    *_OTHER_READINGS,
+    ObjectCount(name="objects", of=len),
+    ObjectShare(name="unread_rate", part=_unread, whole=len, nothing=_NONE_MENTIONED),
+    ObjectCount(name="parsers_differ", of=_differ),
+    ObjectCount(name="read_by_model", title="by a model", of=_by_model),
+    ObjectShare(
+        name="recheck_flips",
+        part=_flips,
+        whole=_read_twice,
+        nothing="no recheck has two replies that can be read",
+    ),
+    *(ObjectAuroc(name=f"object_{score}_auroc", score=score) for score in _OBJECT_SCORES),
+    *(ObjectAuroc(name=f"object_{score}_auroc_described", score=score, kinds=_DESCRIBED) for score in _OBJECT_SCORES),
+    *(StoryAuroc(name=f"story_{score}_auroc", detector=score) for score in SCORE_NAMES),
+)
+"""Every measure of this benchmark but those of relevance; Hal-D leads."""

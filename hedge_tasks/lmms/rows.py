@@ -1,0 +1,53 @@
+"""Measures as rows of lmms-eval's table: the one place that turns a `Number` into lmms-eval's float or text."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from hedge_tasks.errors import ConfigError
+from hedge_tasks.evaluation import brought_measures
+from hedge_tasks.lmms.claim_metrics import claim_measures
+from hedge_tasks.measures.known import known_measures
+from hedge_tasks.measures.measure import Measure, Record, by_name
+
+NO_SAMPLES = "they look at sampled answers, and there are none (n: 0)"
+"""Why rows are left out of a table."""
+
+NOT_AVAILABLE = "N/A"
+"""Cell of lmms-eval's table that has no number."""
+
+
+class Row:
+    """An aggregation of lmms-eval's: a measure over the records of all documents.
+
+    Args:
+        measure: whose records these are.
+    """
+
+    def __init__(self, measure: Measure) -> None:
+        self.measure = measure
+        self.higher_is_better = measure.higher_is_better
+        self.__name__ = measure.name  # lmms-eval names aggregations in its logs
+
+    def __call__(self, records: Sequence[Record]) -> float | str:
+        """Return the number, or `"undefined: ..."` with the reason."""
+        number = self.measure.estimate(records)
+        return f"undefined: {number.reason}" if number.value is None else number.value
+
+    def stderr(self, records: Sequence[Record]) -> float | str:
+        """Return its standard error, or `NOT_AVAILABLE`."""
+        stderr = self.measure.estimate(records).stderr
+        return NOT_AVAILABLE if stderr is None else stderr
+
+
+def measures_for(evaluation: str | None, task: str) -> dict[str, Measure]:
+    """Return the measures that a task's YAML may list: those of every task, of claims, and of its evaluation.
+
+    Raises:
+        ConfigError: there is no such evaluation; names the task.
+    """
+    try:
+        own = by_name(brought_measures(evaluation)) if evaluation is not None else {}
+    except ConfigError as error:
+        raise ConfigError(f"{task}: {error}") from None
+    return {**known_measures(), **claim_measures(), **own}

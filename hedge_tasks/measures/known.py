@@ -1,0 +1,176 @@
+"""Measures that every task may list: the ROC-AUC of each detector, rates of labels, and what they rest on."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterable, Sequence
+from dataclasses import dataclass, fields
+from typing import Any
+
+from hedge_tasks.detectors import registry
+from hedge_tasks.detectors.pipeline import Scores, shared_groups
+from hedge_tasks.measures.measure import Auroc, Count, Measure, Rate, Record, ScoredCase, by_name
+from hedge_tasks.numbers import Number
+from hedge_tasks.replies.reading import MODEL
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class DetectorAuroc(Auroc):
+    """ROC-AUC of a detector against the hallucination labels.
+
+    It is over the documents that have a label and that no threshold was chosen on (those not held out). An evaluation
+    with scores, labels or units of its own overrides `record` and `cases`.
+
+    Attributes:
+        detector: name of the detector.
+    """
+
+    detector: str
+
+    @property
+    def detectors(self) -> tuple[str, ...]:
+        return (self.detector,)
+
+    def record(self, scores: Scores, verdict: Record, document: Record) -> dict[str, Any]:
+        kind = {"question_type": scores.question_type} if self.within else {}
+        why = {"left_out": scores.left_out[self.detector]} if self.detector in scores.left_out else {}
+        error = scores.choice_errors.get(self.detector)
+        extra = {"choice_error": error} if error else {}
+        about = {"label": scores.reported_label, "group": scores.group, **kind, **extra, **why}
+        return {self.detector: scores[self.detector], **about}
+
+    def cases(self, record: Record) -> Sequence[ScoredCase]:
+        return [ScoredCase(record[self.detector], record["label"], record["group"], record.get("question_type"))]
+
+    def _groups(self, groups: Sequence[Hashable]) -> Sequence[Hashable] | None:
+        return shared_groups(groups)
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class HallucinationRate(Rate):
+    """Share of hallucinated baseline answers among all labelled ones. The verdict's reason rides along.
+
+    It is about the model, not about a detector: documents that a threshold was chosen on count as well, so that all
+    filters of a run have the same rate.
+    """
+
+    def record(self, scores: Scores, verdict: Record, document: Record) -> dict[str, Any]:
+        return {**verdict, "value": scores.label, "group": scores.group}
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class UnlabelledRate(Rate):
+    """Share of all documents that the judge could not label; no other number knows of them.
+
+    A held-out document has its label and is none of these, although no AUROC counts it.
+    """
+
+    def record(self, scores: Scores, verdict: Record, document: Record) -> dict[str, Any]:
+        return {"value": int(scores.label is None), "group": scores.group}
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class ReadByModelRate(Rate):
+    """Share of documents whose reply a judge model read, because the rules could not (`fallback` of the judge)."""
+
+    def record(self, scores: Scores, verdict: Record, document: Record) -> dict[str, Any]:
+        return {"value": int(str(verdict.get("reason", "")).endswith(f"({MODEL})")), "group": scores.group}
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class CountedDocuments(Count):
+    """Number of documents that the AUROCs of a filter rest on: labelled, and not held out by its threshold."""
+
+    def record(self, scores: Scores, verdict: Record, document: Record) -> dict[str, Any]:
+        return {"value": int(scores.reported_label is not None)}
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class OfQuestionType(Measure):
+    """Another measure, over the documents of one kind only (the task's `question_type` column).
+
+    Attributes:
+        of: the other measure.
+        question_type: the kind.
+
+    Example:
+        >>> of_question_type(detector_auroc("se"), "closed").name
+        'se_auroc_closed'
+    """
+
+    of: Measure
+    question_type: str
+
+    @property
+    def detectors(self) -> tuple[str, ...]:
+        return self.of.detectors
+
+    @property
+    def claim_detectors(self) -> tuple[str, ...]:
+        return self.of.claim_detectors
+
+    def record(self, scores: Scores, verdict: Record, document: Record) -> dict[str, Any]:
+        return {**self.of.record(scores, verdict, document), "question_type": scores.question_type}
+
+    def estimate(self, records: Sequence[Record], groups: Sequence[Hashable] | None = None) -> Number:
+        kept = [i for i, record in enumerate(records) if record["question_type"] == self.question_type]
+        if not kept:
+            return Number.undefined(f"no document is of the kind {self.question_type!r}", unit=self.unit)
+        return self.of.estimate([records[i] for i in kept], None if groups is None else [groups[i] for i in kept])
+
+
+HALLUCINATION_RATE = HallucinationRate(
+    name="hallucination_rate",
+    about="Share of the labelled baseline answers that the judge calls hallucinated.",
+)
+
+FAILED_RATE = Rate(name="failed_rate", about="Share of documents left out because a draw of theirs failed for good.")
+"""`HedgeTask` makes its records."""
+
+
+def detector_auroc(detector: str, *, within: bool = False) -> DetectorAuroc:
+    """Return the measure of a detector.
+
+    Args:
+        within: whether only questions of the same kind (the task's `question_type` column) are compared.
+    """
+    return DetectorAuroc(name=f"{detector}_auroc" + ("_within" if within else ""), detector=detector, within=within)
+
+
+def of_question_type(measure: Measure, question_type: str) -> OfQuestionType:
+    """Return a measure over the documents of one kind, named `MEASURE_KIND`.
+
+    Example, in the `utils.py` beside a YAML with `{metric: se_auroc_closed, aggregation: !function utils.se_closed}`:
+        >>> se_closed = of_question_type(detector_auroc("se"), "closed")
+    """
+    about = {field.name: getattr(measure, field.name) for field in fields(Measure) if field.name != "name"}
+    return OfQuestionType(
+        name=f"{measure.name}_{question_type}", **about | {"kept": False}, of=measure, question_type=question_type
+    )
+
+
+def known_measures() -> dict[str, Measure]:
+    """Return every measure that a task's YAML may list: two for every detector, and what is not about detectors."""
+    names = registry.names()
+    return by_name(
+        [
+            *map(detector_auroc, names),
+            *(detector_auroc(name, within=True) for name in names),
+            HALLUCINATION_RATE,
+            UnlabelledRate(name="unlabelled_rate"),
+            CountedDocuments(name="auroc_documents"),
+            ReadByModelRate(name="read_by_model_rate"),
+        ]
+    )
+
+
+def looks_at_samples(measure: Measure) -> bool:
+    """Return whether a measure is about sampled answers: it says so, or all its detectors cost draws."""
+    known = {*registry.names(), *registry.names("claim")}
+    detectors = [registry.get(name) for name in measure.detectors if name in known]
+    return measure.of_samples or (bool(detectors) and all(detector.draws(1, 1) > 0 for detector in detectors))
+
+
+def detectors_of(measures: Iterable[Measure]) -> list[str]:
+    """Return the installed detectors that measures need."""
+    known = frozenset(registry.names())
+    return [name for measure in measures for name in measure.detectors if name in known]

@@ -1,0 +1,348 @@
+"""A measure: a number that an evaluation is about, declared once.
+
+lmms-eval's table, run files, `hedge compare`, the commands of suites, reports and leaderboards all work from one
+declaration: what is recorded of a document, what number follows from all records, and how two runs are compared.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Hashable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from hedge_tasks.data.answers import AnswerSet
+from hedge_tasks.detectors.pipeline import Scores, auroc_of_pairs, shared_groups, within_strata_auroc
+from hedge_tasks.errors import ConfigError
+from hedge_tasks.numbers import Format, Number
+from hedge_tasks.numbers.formats import THREE_DIGITS, WHOLE
+from hedge_tasks.numbers.number import Interval
+from hedge_tasks.statistics import (
+    Comparison,
+    compare_rates,
+    compare_runs,
+    compare_sums,
+    estimate_of_sums,
+    estimate_rate,
+    ratio,
+)
+from hedge_tasks.statistics.base import FloatArray
+from hedge_tasks.statistics.sums import of_values
+
+Record = Mapping[str, Any]
+"""What a measure keeps of a document, fit for JSON."""
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Measure:
+    """A number over documents. Subclasses say how it follows from them.
+
+    Attributes:
+        name: of the row in lmms-eval's table, and wherever a measure is named.
+        title: for people; empty for the name with blanks.
+        about: what it is, in one sentence, for readers who do not know the evaluation.
+        higher_is_better: whether it is.
+        unit: what is counted.
+        bounds: least and greatest possible value.
+        format: how a value is written for people.
+        columns: of a document (or of `HedgeTask.facts`) that `record` reads. `baseline_answer` and `reference` are
+            always there.
+        kept: whether run files keep these columns, so that runs are compared by it; if it is a function of sums, it
+            stands in reports and submissions, too.
+        leads: whether it stands at the head of reports, and among what is compared without being named.
+        also: other names that `hedge compare` takes for it.
+        of_samples: whether it is about sampled answers, so that a run without samples has none.
+        passes: forced passes that it rests on, such as "forced_options"; see `hedge_tasks.detectors.base.NEEDS`.
+        follows_label: whether `fault` leaves one record for each label and kind of verdict: verified labels then verify
+            the number.
+    """
+
+    name: str
+    title: str = ""
+    about: str = ""
+    higher_is_better: bool = True
+    unit: str = "document"
+    bounds: Interval = (0.0, 1.0)
+    format: Format = THREE_DIGITS
+    columns: tuple[str, ...] = ()
+    kept: bool = False
+    leads: bool = False
+    also: tuple[str, ...] = ()
+    of_samples: bool = False
+    passes: tuple[str, ...] = ()
+    follows_label: bool = False
+
+    @property
+    def heading(self) -> str:
+        """Title, or the name with blanks."""
+        return self.title or self.name.replace("_", " ")
+
+    @property
+    def detectors(self) -> tuple[str, ...]:
+        """Detectors that have to score the answers for it."""
+        return ()
+
+    @property
+    def claim_detectors(self) -> tuple[str, ...]:
+        """Detectors that have to score the claims for it."""
+        return ()
+
+    def record(self, scores: Scores, verdict: Record, document: Record) -> dict[str, Any]:
+        """Return what the number needs of one document, fit for JSON.
+
+        Args:
+            scores: of its answers, with id, label, group and question type.
+            verdict: of the judge: `judge`, `reason` and whatever else it says.
+            document: its row of the data set.
+        """
+        raise TypeError(f"{type(self).__name__} is abstract")
+
+    def facts(self, answers: AnswerSet) -> Record:
+        """Return columns that follow from the answers of a run file, where it does not keep them."""
+        return {}
+
+    def estimate(self, records: Sequence[Record], groups: Sequence[Hashable] | None = None) -> Number:
+        """Return the number with its standard error, or the reason why there is none.
+
+        Args:
+            records: of all documents.
+            groups: of each record; None for those that the records name. Documents of a group vary together.
+        """
+        raise TypeError(f"{type(self).__name__} is abstract")
+
+    def compare(self, a: Sequence[Record], b: Sequence[Record], groups: Sequence[Hashable]) -> Comparison | None:
+        """Return the difference of two runs, paired by document; None where no document counts in both.
+
+        Args:
+            a, b: records of the same documents, in one order.
+            groups: of each document.
+        """
+        raise ConfigError(f"two runs cannot be compared by {self.name}")
+
+    def fault(self, record: Record, document: Record) -> str | None:
+        """Return what of a submitted record contradicts its document; None for nothing."""
+        return None
+
+    def again(self, document: Record, judge: Record) -> Record | None:
+        """Return the record as the texts of a submission's document give it; None where they do not tell.
+
+        Args:
+            judge: settings of the judge.
+
+        Raises:
+            DataError: the texts contradict the rest of the document.
+        """
+        return None
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class OfSums(Measure):
+    """A function of sums over documents: a mean, a share of all objects, an F1.
+
+    Standard error and interval are between groups of documents. A subclass says what each document adds to the sums,
+    and what number they make.
+
+    Attributes:
+        nothing: why there is no number, where no document counts.
+    """
+
+    nothing: str = "no document counts for it"
+
+    def counts(self, records: Sequence[Record]) -> FloatArray:
+        """Return what each document adds to the sums, shape (n, ...); zeros where it does not count."""
+        raise TypeError(f"{type(self).__name__} is abstract")
+
+    def statistic(self, sums: FloatArray) -> FloatArray:
+        """Return the number of each of m sums, shape (m, ...) -> (m,); nan where it is undefined."""
+        return ratio(sums)
+
+    def group_of(self, record: Record) -> Hashable:
+        """Return the group that a record names; None where the document is alone."""
+        group: Hashable = record.get("group")
+        return group
+
+    def why_undefined(self, records: Sequence[Record]) -> str:
+        """Return why there is no number."""
+        return self.nothing
+
+    def estimate(self, records: Sequence[Record], groups: Sequence[Hashable] | None = None) -> Number:
+        of = apart([self.group_of(record) for record in records]) if groups is None else groups
+        number = estimate_of_sums(self.counts(records), of, self.statistic, bounds=self.bounds)
+        reason = number.reason if number.defined else self.why_undefined(records)
+        return replace(number, unit=self.unit, reason=reason)
+
+    def compare(self, a: Sequence[Record], b: Sequence[Record], groups: Sequence[Hashable]) -> Comparison | None:
+        return compare_sums(self.counts(a), self.counts(b), groups, self.statistic, bounds=self.bounds) if a else None
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Mean(OfSums):
+    """Mean of `value` over the records in which it is not None."""
+
+    def counts(self, records: Sequence[Record]) -> FloatArray:
+        return of_values([record["value"] for record in records])
+
+    def estimate(self, records: Sequence[Record], groups: Sequence[Hashable] | None = None) -> Number:
+        number = super().estimate(records, groups)
+        values, counted = self.counts(records).T
+        # The same in every order: a mean of equal numbers is that number.
+        return replace(number, value=float(math.fsum(values) / counted.sum())) if number.defined else number
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Rate(Mean):
+    """Share of documents with some property: `value` is 1, 0, or None where a document does not count.
+
+    The standard error is a proportion's, between groups where records share them.
+    """
+
+    higher_is_better: bool = False
+    nothing: str = "no document has a label"
+
+    def estimate(self, records: Sequence[Record], groups: Sequence[Hashable] | None = None) -> Number:
+        of = [self.group_of(record) for record in records] if groups is None else groups
+        known = [(record["value"], group) for record, group in zip(records, of, strict=True)]
+        known = [(value, group) for value, group in known if value is not None]
+        if not known:
+            return Number.undefined(self.why_undefined(records), unit=self.unit)
+        rate = estimate_rate([int(value) for value, _ in known], groups=shared_groups([group for _, group in known]))
+        return replace(rate, unit=self.unit)
+
+    def compare(self, a: Sequence[Record], b: Sequence[Record], groups: Sequence[Hashable]) -> Comparison | None:
+        pairs = [(x["value"], y["value"], group) for x, y, group in zip(a, b, groups, strict=True)]
+        pairs = [pair for pair in pairs if None not in pair[:2]]
+        if not pairs:
+            return None
+        first, second, of = zip(*pairs, strict=True)
+        return compare_rates(first, second, groups=shared_groups(of))
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Count(Measure):
+    """Sum of `value`; a count has no standard error."""
+
+    bounds: Interval = (0.0, float("inf"))
+    format: Format = WHOLE
+
+    def estimate(self, records: Sequence[Record], groups: Sequence[Hashable] | None = None) -> Number:
+        return Number(float(sum(record["value"] for record in records)), n=len(records), unit=self.unit)
+
+
+class ScoredCase(NamedTuple):
+    """A unit of a ROC-AUC: a document, or a part of one.
+
+    Attributes:
+        score: higher = more likely hallucinated; None where there is none.
+        label: 1 = hallucinated, 0 = supported; None where it counts for nothing.
+        group: what several cases share, such as an image; they vary together.
+        question_type: kind of question.
+    """
+
+    score: float | None
+    label: int | None
+    group: str | None
+    question_type: str | None = None
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Auroc(Measure):
+    """ROC-AUC of a score against labels, over the cases (`unit`) of all documents.
+
+    The standard error is DeLong's, by group where cases share groups (Obuchowski 1997).
+
+    Attributes:
+        within: whether only cases of the same question type are compared.
+    """
+
+    within: bool = False
+
+    def cases(self, record: Record) -> Sequence[ScoredCase]:
+        """Return what a record contributes."""
+        raise TypeError(f"{type(self).__name__} is abstract")
+
+    def estimate(self, records: Sequence[Record], groups: Sequence[Hashable] | None = None) -> Number:
+        cases = [(c, c.label) for record in records for c in self.cases(record) if c.label is not None]
+        if self.within:
+            number: Number = within_strata_auroc([(c.score, y, c.question_type, c.group) for c, y in cases])
+        else:
+            extra = max((record.get("choice_error", 0.0) for record in records), default=0.0)
+            number = auroc_of_pairs([(c.score, y, c.group) for c, y in cases], extra_stderr=extra)
+        if number.defined:
+            return replace(number, unit=self.unit)
+        why = sorted({str(record["left_out"]) for record in records if record.get("left_out")})
+        reason = str(number.reason).replace("document", self.unit) + (f" ({'; '.join(why)})" if why else "")
+        return replace(number, unit=self.unit, reason=reason)
+
+    def compare(self, a: Sequence[Record], b: Sequence[Record], groups: Sequence[Hashable]) -> Comparison | None:
+        sides = [[self._case(record) for record in records] for records in (a, b)]
+        pairs = [(x, y, group) for x, y, group in zip(*sides, groups, strict=True) if x is not None and y is not None]
+        if not pairs:
+            return None
+        scores, labels = (
+            [np.array([getattr(pair[side], of) for pair in pairs]) for side in (0, 1)] for of in ("score", "label")
+        )
+        return compare_runs(scores[0], labels[0], scores[1], labels[1], groups=self._groups([g for *_, g in pairs]))
+
+    def _case(self, record: Record) -> ScoredCase | None:
+        """The one case of a document; None where it has no score or label."""
+        [case] = self.cases(record)
+        return None if case.score is None or case.label is None else case
+
+    def _groups(self, groups: Sequence[Hashable]) -> Sequence[Hashable] | None:
+        """The groups that a comparison resamples by; None for documents."""
+        return groups
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Bound(Measure):
+    """An end of the 95 % interval of another measure, as a row of its own.
+
+    Attributes:
+        of: the other measure.
+        end: "low" or "high".
+        needs: why there is none, where the measure has no interval.
+    """
+
+    of: Measure
+    end: str
+    needs: str
+
+    def record(self, scores: Scores, verdict: Record, document: Record) -> dict[str, Any]:
+        return self.of.record(scores, verdict, document)
+
+    def estimate(self, records: Sequence[Record], groups: Sequence[Hashable] | None = None) -> Number:
+        number = self.of.estimate(records, groups)
+        if not number.defined:
+            return number
+        about: dict[str, Any] = {"n": number.n, "n_groups": number.n_groups, "unit": number.unit}
+        end = number.low if self.end == "low" else number.high
+        return Number.undefined(self.needs, **about) if end is None else Number(end, **about)
+
+
+def bounds_of(measure: Measure, needs: str) -> list[Measure]:
+    """Return a measure with both ends of its interval."""
+    ends = [
+        Bound(name=f"{measure.name}_{end}", higher_is_better=measure.higher_is_better, of=measure, end=end, needs=needs)
+        for end in ("low", "high")
+    ]
+    return [measure, *ends]
+
+
+def by_name(measures: Iterable[Measure]) -> dict[str, Measure]:
+    """Return measures by their names.
+
+    Raises:
+        ConfigError: two have one name.
+    """
+    named: dict[str, Measure] = {}
+    for measure in measures:
+        if named.setdefault(measure.name, measure) is not measure:
+            raise ConfigError(f"two measures have the name {measure.name!r}")
+    return named
+
+
+def apart(groups: Sequence[Hashable]) -> list[Hashable]:
+    """Return groups in which a document without one (None) is alone."""
+    return [("document", i) if group is None else ("group", group) for i, group in enumerate(groups)]

@@ -1,0 +1,259 @@
+"""Tables of a paper out of finished runs: rows of numbers by measure, the published values beside them, differences.
+
+A suite says which runs make a row, which measures are its columns and what is printed of whom; this lays them out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass, field, replace
+from typing import Any
+
+from hedge_tasks.measures.measure import Measure
+from hedge_tasks.measures.of_run import documents_of, estimate_of
+from hedge_tasks.measures.published import Published
+from hedge_tasks.numbers import Column, Format, Number, Table, format_interval, format_number
+from hedge_tasks.numbers.formats import MISSING
+from hedge_tasks.numbers.table import Cell
+from hedge_tasks.runs.run_files import Run
+from hedge_tasks.statistics import Comparison, holm
+
+PAPER, DIFFERENCE = "  paper", "  difference"
+"""Names of the rows below one that the paper has as well."""
+
+
+@dataclass(frozen=True)
+class ModelNumbers:
+    """Numbers of a model in one setting.
+
+    Attributes:
+        about: what names them: model, task, setting, ...
+        numbers: by measure.
+        published: the paper's numbers of the same, by measure.
+        counts: further columns, such as how many documents there are.
+        notes: for readers of these numbers.
+    """
+
+    about: Mapping[str, str]
+    numbers: Mapping[str, Number]
+    published: Mapping[str, Published] = field(default_factory=dict)
+    counts: Mapping[str, Cell] = field(default_factory=dict)
+    notes: Sequence[str] = ()
+
+    def value(self, name: str) -> float | None:
+        """Return a number's value."""
+        return self.numbers[name].value
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return them for JSON."""
+        cells = {name: number.to_dict() for name, number in self.numbers.items()}
+        published = {name: asdict(one) for name, one in self.published.items()}
+        return {**self.about, **self.counts, "cells": cells, "published": published, "notes": list(self.notes)}
+
+
+def numbers_in(run: Run, measures: Iterable[Measure]) -> dict[str, Number]:
+    """Return what measures give for a run, by name.
+
+    Raises:
+        DataError: the run does not record what a measure needs.
+    """
+    return {measure.name: estimate_of(measure, documents_of(run, measure)) for measure in measures}
+
+
+def wide_table(
+    rows: Sequence[ModelNumbers],
+    measures: Sequence[Measure],
+    *,
+    title: str = "",
+    names: Mapping[str, str] | None = None,
+    headings: Mapping[str, str] | None = None,
+    stderr: bool = True,
+    beside: Mapping[str, Mapping[str, float]] | None = None,
+    notes: Sequence[str] = (),
+) -> Table:
+    """Return a table with a row a model and a column a measure.
+
+    Below a row stand the paper's numbers of the same model, where there are any, and the differences to them.
+
+    Args:
+        names: short names of texts in `about`, such as models.
+        headings: of measures, where not their own.
+        stderr: whether standard errors stand behind values.
+        beside: further rows of published values, by the name that they go by.
+    """
+    short, head = names or {}, headings or {}
+    about = list(dict.fromkeys(key for row in rows for key in (*row.about, *row.counts)))
+    columns = [Column(key) for key in about]
+    columns += [Column(m.name, head.get(m.name, m.heading), m.format, stderr=stderr) for m in measures]
+    lines: list[dict[str, Cell]] = []
+    for row in rows:
+        ours = {m.name: row.numbers.get(m.name) for m in measures}
+        lines.append({**{key: short.get(text, text) for key, text in row.about.items()}, **row.counts, **ours})
+        theirs = {m.name: row.published[m.name].value for m in measures if m.name in row.published}
+        if theirs:
+            blank: dict[str, Cell] = dict.fromkeys(about, "")
+            lines.append({**blank, about[0]: PAPER, **theirs})
+            less = {m.name: _less(row.numbers[m.name], theirs[m.name], m.format) for m in measures if m.name in theirs}
+            lines.append({**blank, about[0]: DIFFERENCE, **less})
+    for name, values in (beside or {}).items():
+        if known := {m.name: values[m.name] for m in measures if m.name in values}:
+            lines.append({**dict.fromkeys(about, ""), about[0]: name, **known})
+    return Table(columns, lines, title=title, notes=notes)
+
+
+def tall_table(
+    rows: Sequence[ModelNumbers],
+    measures: Sequence[Measure],
+    *,
+    title: str = "",
+    names: Mapping[str, str] | None = None,
+    units: str = "",
+    groups: str = "",
+    paper: str = "",
+    notes: Sequence[str] = (),
+) -> Table:
+    """Return a table with a line a number: ours, its interval, what it rests on, the paper's, and the difference.
+
+    Args:
+        names: short names of texts in `about`.
+        units, groups: headings of their counts; empty for no such column.
+        paper: heading of the published values; empty for a column that says of which model they are.
+    """
+    short = names or {}
+    about = list(dict.fromkeys(key for row in rows for key in row.about))
+    columns = [*map(Column, about), Column("measure", " "), Column("ours"), Column("95 %")]
+    columns += [Column("n", units)] if units else []
+    columns += [Column("n_groups", groups)] if groups else []
+    columns += [Column("paper", paper), Column("difference")]
+    columns += [] if paper else [Column("paper_model", "paper's model")]
+    lines: list[dict[str, Cell]] = []
+    for row in rows:
+        for m in measures:
+            if m.name not in row.numbers:
+                continue
+            number, theirs = row.numbers[m.name], row.published.get(m.name)
+            lines.append(
+                {
+                    **{key: short.get(text, text) for key, text in row.about.items()},
+                    "measure": m.heading,
+                    "ours": format_number(number, m.format),
+                    "95 %": format_interval(number.interval, m.format, missing=""),
+                    "n": number.n,
+                    "n_groups": number.n_groups,
+                    "paper": "" if theirs is None else m.format(theirs.value),
+                    "difference": "" if theirs is None else _less(number, theirs.value, m.format),
+                    "paper_model": "" if theirs is None else theirs.model,
+                }
+            )
+    return Table(columns, lines, title=title, notes=notes)
+
+
+def number_rows(rows: Sequence[ModelNumbers]) -> Table:
+    """Return one row a number, with the paper's: what `--out` writes."""
+    lines: list[dict[str, Cell]] = []
+    for row in rows:
+        for name, number in row.numbers.items():
+            theirs = row.published.get(name)
+            paper: dict[str, Cell] = dict.fromkeys(("paper", "difference", "source", "paper_model"))
+            if theirs is not None:
+                less = None if number.value is None else number.value - theirs.value
+                paper = {
+                    "paper": theirs.value,
+                    "difference": less,
+                    "source": theirs.table,
+                    "paper_model": theirs.model,
+                }
+            lines.append({**row.about, **row.counts, "measure": name, **_flat(number), **paper})
+    return Table([], lines)
+
+
+def beside_of(published: Iterable[Published], prefix: str = "paper: ") -> dict[str, dict[str, float]]:
+    """Return published values by model; where two of the paper's tables have one, the first counts."""
+    values: dict[str, dict[str, float]] = {}
+    for one in published:
+        values.setdefault(f"{prefix}{one.model}", {}).setdefault(one.measure, one.value)
+    return values
+
+
+# --- differences ------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Change:
+    """A measure of two runs that differ in one thing, paired by document.
+
+    Attributes:
+        about: what names the pair: model, what differs, ...
+        measure: that is compared.
+        comparison: a, b and their difference.
+        over: which documents, where not all that both have.
+        p_holm: p-value adjusted for all differences that are shown together.
+    """
+
+    about: Mapping[str, str]
+    measure: Measure
+    comparison: Comparison
+    over: str = ""
+    p_holm: float | None = None
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return it for JSON."""
+        named = f"{self.measure.name}, {self.over}" if self.over else self.measure.name
+        return {**self.about, "measure": named, "comparison": asdict(self.comparison), "p_holm": self.p_holm}
+
+
+def adjusted(changes: Sequence[Change]) -> list[Change]:
+    """Return changes with p-values adjusted for their number (Holm)."""
+    p_values = holm([change.comparison.p_value for change in changes])
+    return [replace(change, p_holm=p) for change, p in zip(changes, p_values, strict=True)]
+
+
+def changes_table(
+    changes: Sequence[Change],
+    *,
+    title: str,
+    a: str,
+    b: str,
+    names: Mapping[str, str] | None = None,
+    n: str = "documents",
+) -> Table:
+    """Return a table with a line a difference.
+
+    Args:
+        a, b: headings of both sides.
+        names: short names of texts in `about`.
+        n: heading of the number of documents.
+    """
+    short = names or {}
+    about = list(dict.fromkeys(key for change in changes for key in change.about))
+    columns = [*map(Column, about), Column("of"), Column("a", a), Column("b", b), Column("difference")]
+    columns += [Column("95 % interval"), Column("p", show="p")]
+    columns += [Column("p_holm", "Holm", show="p")] if any(c.p_holm is not None for c in changes) else []
+    lines: list[dict[str, Cell]] = []
+    reasons: dict[str, None] = {}
+    for change in changes:
+        c, fmt = change.comparison, change.measure.format
+        of = change.measure.heading + (f", {change.over}" if change.over else "")
+        signed = replace(fmt, signed=True)
+        values = {"a": _text(c.a, fmt), "b": _text(c.b, fmt), "difference": _text(c.difference, signed)}
+        interval = format_interval(c.interval, signed)
+        tests: dict[str, Cell] = {"p": c.p_value, "p_holm": change.p_holm, "n": c.n}
+        named = {key: short.get(text, text) for key, text in change.about.items()}
+        lines.append({**named, "of": of, **values, "95 % interval": interval, **tests})
+        if c.reason:
+            reasons[f"{of}: {c.reason}"] = None
+    return Table([*columns, Column("n", n)], lines, title=title, notes=[*reasons])
+
+
+def _less(number: Number, theirs: float, fmt: Format) -> str:
+    difference = number.less(theirs)
+    return MISSING if difference.value is None else format_number(difference, replace(fmt, signed=True))
+
+
+def _text(value: float | None, fmt: Format) -> str:
+    return MISSING if value is None else fmt(value)
+
+
+def _flat(number: Number) -> dict[str, Cell]:
+    about = {"stderr": number.stderr, "low": number.low, "high": number.high}
+    return {"value": number.value, **about, "n": number.n, "groups": number.n_groups, "reason": number.reason}

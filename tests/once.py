@@ -1,0 +1,29 @@
+"""What is expensive and the same for every test is made once a test run, and common to xdist's workers."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+from collections.abc import Callable
+from pathlib import Path
+
+SHARED = "TESTS_SHARED_FOLDER"
+"""Names the folder of a test run: made and removed by conftest.py, inherited by workers."""
+
+
+def programs() -> Path:
+    """The folder with `python`, `hedge` and `lmms-eval` as forks: for a PATH, or `programs() / "python"`."""
+    return Path(os.environ[SHARED]) / "bin"
+
+
+def once(name: str, make: Callable[[Path], object]) -> Path:
+    """Return a folder with what `make` wrote into it, made by whoever asks first. Others wait, and only read."""
+    folder = Path(os.environ[SHARED]) / name
+    folder.mkdir(exist_ok=True)
+    with (folder / ".lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        done = folder / ".done"
+        if not done.exists():
+            make(folder)
+            done.touch()
+    return folder

@@ -1,0 +1,88 @@
+"""Programs of the fork server behave as those of a fresh interpreter do."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from once import programs
+
+pytestmark = [pytest.mark.slow, pytest.mark.parametrize("python", ["real", "forked"])]
+
+
+def call(python: str, *arguments: str, **options: object) -> subprocess.CompletedProcess[str]:
+    return subprocess.run([interpreter(python), *arguments], capture_output=True, text=True, **options)  # type: ignore[call-overload,no-any-return]
+
+
+def interpreter(python: str) -> str:
+    return sys.executable if python == "real" else str(programs() / "python")
+
+
+@pytest.mark.parametrize(
+    ("end", "status", "error"),
+    [
+        ("", 0, ""),
+        ("sys.exit(3)", 3, ""),
+        ("sys.exit('no')", 1, "no"),
+        ("1 / 0", 1, "ZeroDivisionError: division by zero"),
+        ("os.kill(os.getpid(), 15)", -15, ""),
+        ("os.kill(os.getpid(), 9)", -9, ""),
+        ("os._exit(7)", 7, ""),
+    ],
+)
+def test_status_and_streams(python: str, end: str, status: int, error: str) -> None:
+    done = call(python, "-c", f"import os, sys; print(sys.stdin.read(), flush=True); {end}", input="said")
+    assert (done.returncode, done.stdout) == (status, "said\n")
+    assert done.stderr.strip().splitlines()[-1:] == ([error] if error else [])
+
+
+def test_folder_environment_arguments_and_path(python: str, tmp_path: Path) -> None:
+    (tmp_path / "module.py").write_text("import os, sys; print(os.getcwd(), sys.argv[1:], os.environ['NEW'], __name__)")
+    other = tmp_path / "other"
+    other.mkdir()
+    (other / "elsewhere.py").write_text("")
+    environment = {**os.environ, "NEW": "1", "PYTHONPATH": str(other)}
+    for way in (
+        ["-m", "module"],
+        [str(tmp_path / "module.py")],
+        ["-c", "import elsewhere, runpy; runpy.run_path('module.py', run_name='__main__')"],
+    ):
+        done = call(python, *way, "a", "b", cwd=tmp_path, env=environment)
+        assert done.stdout == f"{tmp_path} ['a', 'b'] 1 __main__\n", done.stderr
+
+
+def test_what_is_to_be_done_at_exit_is_done(python: str) -> None:
+    program = (
+        "import atexit, threading, time\n"
+        "atexit.register(print, 'exit')\n"
+        "threading.Thread(target=lambda: (time.sleep(0.05), print('thread'))).start()"
+    )
+    assert call(python, "-c", program).stdout == "thread\nexit\n"
+
+
+@pytest.mark.parametrize("sent", [signal.SIGTERM, signal.SIGKILL])
+def test_a_program_that_is_killed_is_gone(python: str, sent: signal.Signals) -> None:
+    program = "import os, time; print(os.getpid(), flush=True); time.sleep(3600)"
+    process = subprocess.Popen([interpreter(python), "-c", program], stdout=subprocess.PIPE, text=True)
+    with process:
+        assert process.stdout is not None
+        number = int(process.stdout.readline())
+        process.send_signal(sent)
+        assert process.stdout.read() == "", "the pipe ends with the last that holds it"
+    assert process.returncode == -sent
+    if python == "real":
+        assert number == process.pid
+
+
+def test_two_programs_do_not_know_each_other(python: str) -> None:
+    program = (
+        "import json, random, numpy as np\n"
+        "print(hasattr(json, 'seen'), random.random(), np.random.rand()); json.seen = 1"
+    )
+    first, second = (call(python, "-c", program).stdout.split() for _ in range(2))
+    assert first[0] == second[0] == "False"
+    assert not {*first[1:]} & {*second[1:]}

@@ -1,0 +1,127 @@
+"""The strict base of what comes from outside: what is wrong is one line with its place, whatever was read."""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+import jsonschema
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from pydantic import model_validator
+
+from hedge_tasks.errors import ConfigError, DataError
+from hedge_tasks.io.records import (
+    AtLeastOne,
+    Count,
+    Items,
+    Name,
+    Objects,
+    OpenRecord,
+    Record,
+    Settings,
+    Share,
+    json_schema,
+)
+
+
+class Promise(Record):
+    risk: Share
+    who: Literal["open", "closed"] = "open"
+
+
+class Plan(Settings):
+    n: AtLeastOne
+    name: Name = "a"
+    noisy: Count | None = None
+    promises: Items[Promise] = ()
+    by_name: Objects[Promise] = {}  # noqa: RUF012 (pydantic copies it)
+
+    @model_validator(mode="after")
+    def _even(self) -> Plan:
+        if self.noisy == 13:
+            raise ConfigError("noisy: not 13")
+        return self
+
+
+class Verdict(OpenRecord):
+    judge: str | None = None
+
+
+@pytest.mark.parametrize(
+    ("value", "words"),
+    [
+        ({"n": "1"}, "n: expected an integer, got '1'"),
+        ({"n": True}, "n: expected an integer, got True"),
+        ({"n": 0}, "n: expected a number of at least 1, got 0"),
+        ({}, "n: missing"),
+        ({"n": 1, "promisses": []}, "unknown key 'promisses', did you mean 'promises'? Valid: by_name, n, name, noisy"),
+        ({"n": 1, "promises": [{"risk": 0.5}, {"risk": 2}]}, "promises[1].risk: expected a number of at most 1.0, got"),
+        ({"n": 1, "promises": [{"rsk": 0.5}]}, "unknown key of promises[0] 'rsk', did you mean 'risk'? Valid: risk, w"),
+        ({"n": 1, "by_name": {"a.b": {"risk": float("nan")}}}, "by_name.a.b.risk: expected a finite number, got nan"),
+        ({"n": 1, "promises": [{"risk": 1, "who": "opn"}]}, "expected 'open' or 'closed', got 'opn', did you mean 'o"),
+        ({"n": 1, "promises": {}}, "promises: expected a list, got dict"),
+        ({"n": 1, "promises": [3]}, "promises[0]: expected an object, got 3"),
+        ({"n": 1, "name": ""}, "name: expected a text of at least 1 characters, got ''"),
+        ({"n": 1, "name": "x" * 501}, "name: expected a text of at most 500 characters, got 'xxx"),
+        ({"n": 1, "noisy": 13}, "noisy: not 13"),
+        (None, "expected an object, got None"),
+        ([], "expected an object, got list"),
+    ],
+)
+def test_what_is_wrong_is_said_in_one_line_with_its_place(value: Any, words: str) -> None:
+    with pytest.raises(ConfigError) as caught:
+        Plan.read(value, "plan.yaml:3")
+    assert str(caught.value).startswith("plan.yaml:3: ")
+    assert words in str(caught.value)
+    assert "\n" not in str(caught.value)
+
+
+def test_what_is_built_in_python_is_checked_alike() -> None:
+    with pytest.raises(ConfigError, match=r"^promises\[0\]\.risk: expected a number, got 'x'$"):
+        Plan(n=1, promises=({"risk": "x"},))  # type: ignore[arg-type]
+    with pytest.raises(DataError, match=r"^risk: expected a number of at most"):
+        Promise(risk=3)
+    with pytest.raises(ConfigError, match=r"^n: "):
+        Plan(n=1).replaced(n=0)
+    assert Plan(n=1, name="b").replaced(n=2) == Plan(n=2, name="b")
+
+
+def test_records_are_frozen_and_lists_are_tuples() -> None:
+    plan = Plan.read({"n": 1, "promises": [{"risk": 0}]})
+    assert plan.promises == (Promise(risk=0.0),)
+    with pytest.raises(ValueError, match="frozen"):
+        plan.n = 2  # type: ignore[misc]
+
+
+def test_an_open_record_lets_other_keys_pass() -> None:
+    assert Verdict.read({"judge": "rule", "anything": [1]}).judge == "rule"
+    with pytest.raises(DataError, match=r"f:1: judge: expected a text, got 3"):
+        Verdict.read({"judge": 3}, "f:1")
+
+
+numbers = st.integers(-2, 3) | st.sampled_from([0.5, 1.5, -0.25])
+leaves = st.none() | st.booleans() | numbers | st.text("ab", max_size=2)
+keys = st.sampled_from(["n", "name", "noisy", "promises", "by_name", "risk", "who", "else"])
+promises = st.fixed_dictionaries({"risk": numbers}, optional={"who": st.sampled_from(["open", "closed", "x"])})
+plans = st.fixed_dictionaries(
+    {"n": st.integers(0, 2)},
+    optional={
+        "name": st.text("ab", max_size=2),
+        "promises": st.lists(promises, max_size=2),
+        "by_name": st.dictionaries(keys, promises, max_size=2),
+    },
+)
+values = plans | st.recursive(
+    leaves, lambda inner: st.lists(inner, max_size=3) | st.dictionaries(keys, inner, max_size=3), max_leaves=8
+)
+
+
+@given(values)
+def test_the_printed_schema_accepts_what_is_read_and_nothing_else(value: Any) -> None:
+    if jsonschema.Draft202012Validator(json_schema(Plan)).is_valid(value):
+        plan = Plan.read(value, "here")
+        assert Plan.read(plan.model_dump(mode="json")) == plan
+    else:
+        with pytest.raises(ConfigError, match=r"^here: "):
+            Plan.read(value, "here")

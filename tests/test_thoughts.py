@@ -1,0 +1,190 @@
+"""The answer's tokens and the thought's: one function for all adapters, and the same answer in each of them."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from openai_server import completion
+from thinking_replies import REPLIES, ThinkingReply
+
+from hedge_tasks.data.answers import Answer, AnswerSet, Thought
+from hedge_tasks.data.thoughts import (
+    NO_BOUNDARY,
+    NO_END,
+    NO_TOKENS,
+    OTHER_TOKENS,
+    Parts,
+    Token,
+    answer_of,
+    has_thought,
+    split_tokens,
+    texts_of,
+)
+from hedge_tasks.runs.health import measure
+from hedge_tasks.serving.completion import read_completion
+
+TEXT = st.text(st.characters(exclude_categories=("Cs",), exclude_characters="\ufffd\x00"), max_size=12)
+MARKS = st.sampled_from(
+    [("<think>", "</think>"), ("[THINK]", "[/THINK]"), ("◁think▷", "◁/think▷"), ("", "</think>"), ("", "")]
+)
+
+
+def _cut(data: st.DataObject, text: str) -> list[Token]:
+    """A text in tokens that are cut anywhere, within a character, too."""
+    content = text.encode()
+    places = sorted(data.draw(st.sets(st.integers(1, max(1, len(content) - 1)), max_size=6)))
+    edges = [0, *(place for place in places if place < len(content)), len(content)]
+    pieces = [content[a:b] for a, b in pairwise(edges)]
+    return [Token(piece, data.draw(st.floats(-20, 0))) for piece in pieces]
+
+
+@given(st.data(), MARKS, TEXT, TEXT.filter(lambda text: bool(text.strip())))
+def test_the_answers_tokens_spell_the_answer_and_all_tokens_are_in_one_part(
+    data: st.DataObject, marks: tuple[str, str], thought: str, answer: str
+) -> None:
+    if has_thought(answer) or has_thought(thought):
+        return
+    before = f"{marks[0]}{thought}{marks[1]}" if marks[1] else ""
+    tokens = [*(_cut(data, before) if before else []), *_cut(data, answer), Token(b"</s>", -1.0, control=True)]
+    parts = split_tokens(tokens, answer.strip())
+    assert isinstance(parts, Parts)
+    assert (*parts.thought, *parts.answer) == tuple(tokens)
+    assert "".join(texts_of(parts.counted)).strip() == answer.strip()
+    assert split_tokens(tokens) == parts
+    if not before:
+        assert parts.thought == ()
+
+
+@given(st.data(), TEXT.filter(lambda text: bool(text.strip())), TEXT)
+def test_tokens_of_another_text_are_not_taken(data: st.DataObject, answer: str, other: str) -> None:
+    bare = ["".join(text.split()).translate(dict.fromkeys(map(ord, "▁ĠĊ"))) for text in (answer, other)]
+    if bare[0] == bare[1] or has_thought(answer) or not other or not other.isascii():
+        return
+    assert not isinstance(split_tokens(_cut(data, other), answer.strip()), Parts)
+
+
+@pytest.mark.parametrize(
+    ("pieces", "expected"),
+    [
+        (["<think>", "a", "</think>", "\n\n", "left"], (4, 1)),
+        (["<think>", "a", "</", "think", ">", "\n", "left"], (6, 1)),
+        (["<think>", "a", "</think>\n", "left"], (3, 1)),
+        (["<think>", "</think>", "<think>", "b", "</think>", "left"], (5, 1)),
+        (["<think>", "a", "</think", ">left"], NO_BOUNDARY),
+        (["<think>", "a"], NO_END),
+        (["a", "</think>", "b", "<think>", "c"], NO_END),
+        (["<think>", "a", "</think>", "\n"], NO_TOKENS),
+        (["le", "ft"], (0, 2)),
+    ],
+)
+def test_where_the_answer_begins(pieces: list[str], expected: Any) -> None:
+    found = split_tokens([Token(piece.encode(), -1.0) for piece in pieces])
+    assert (found if isinstance(found, str) else (len(found.thought), len(found.answer))) == expected
+
+
+def test_an_answer_of_no_token_is_as_likely_as_its_end_token_and_not_as_its_thought() -> None:
+    tokens = [Token(b"<think>", -9.0), Token(b"</think>", -9.0), Token(b"\n", -9.0), Token(b"</s>", -0.5, control=True)]
+    parts = split_tokens(tokens, "")
+    assert isinstance(parts, Parts)
+    assert (parts.mean_logprob, parts.counted, parts.thoughts) == (-0.5, (), Thought(3, -9.0))
+
+
+# --- the adapters -----------------------------------------------------------------------------------------------------
+
+
+class Vocabulary:
+    """A tokenizer for one reply."""
+
+    def __init__(self, reply: ThinkingReply) -> None:
+        self.texts = [text for text, _ in reply.tokens]
+        special = (*reply.control, reply.end)
+        self.all_special_ids = [i for i, text in enumerate(self.texts) if text in special]
+        self.eos_token_id = len(self.texts) - 1
+
+    def decode(self, ids: list[int], *, skip_special_tokens: bool) -> str:
+        kept = (i for i in ids if not (skip_special_tokens and i in self.all_special_ids))
+        return "".join(self.texts[i] for i in kept)
+
+
+def in_hf(reply: ThinkingReply, *, cut: int | None = None) -> Answer:
+    from hedge_tasks.models.token_sampling import AnswerReader
+
+    reader = AnswerReader(Vocabulary(reply), SimpleNamespace(eos_token_id=None), ())  # type: ignore[arg-type]
+    logprobs = [logprob for _, logprob in reply.tokens][:cut]
+    return reader.read(list(range(len(logprobs))), logprobs, [[] for _ in logprobs])
+
+
+def in_vllm(reply: ThinkingReply, *, cut: int | None = None) -> Answer:
+    from hedge_tasks.models.hedge_vllm import HedgeVLLM
+
+    vocabulary = Vocabulary(reply)
+    model = HedgeVLLM.__new__(HedgeVLLM)
+    model._special = set(vocabulary.all_special_ids)
+    model._engine = SimpleNamespace(get_tokenizer=lambda: vocabulary)
+    tokens = reply.tokens[:cut]
+    table = [{i: SimpleNamespace(logprob=p, decoded_token=text)} for i, (text, p) in enumerate(tokens)]
+    ids = list(range(len(tokens)))
+    text = vocabulary.decode(ids, skip_special_tokens=True)
+    finish = "stop" if cut is None else "length"
+    one = SimpleNamespace(text=text, token_ids=ids, logprobs=table, finish_reason=finish)
+    answer = model._read(SimpleNamespace(outputs=[one]), 0)
+    assert isinstance(answer, Answer)
+    return answer
+
+
+def in_openai(reply: ThinkingReply, *, cut: int | None = None) -> Answer:
+    tokens = reply.tokens[:cut]
+    vocabulary = Vocabulary(reply)
+    text = vocabulary.decode(list(range(len(tokens))), skip_special_tokens=True)
+    finish = "stop" if cut is None else "length"
+    return read_completion(completion(text, tokens, finish_reason=finish)).answer_in_tokens
+
+
+@pytest.mark.framework
+@pytest.mark.parametrize("name", REPLIES)
+def test_a_thinking_reply_is_the_same_answer_in_every_adapter(name: str) -> None:
+    reply = REPLIES[name]
+    answers = [adapter(reply) for adapter in (in_hf, in_vllm, in_openai)]
+    for answer in answers:
+        assert answer.text == reply.said
+        assert (answer.mean_logprob, answer.n_tokens, answer.end_logprob) == (-0.25, len(reply.answer), -4.0)
+        assert answer.tokens == tuple((text, -0.25) for text in reply.answer)
+        assert answer.thought is not None
+        assert answer.thought.n_tokens == len(reply.thought)
+        expected = sum(logprob for _, logprob in reply.tokens[: len(reply.thought)]) / len(reply.thought)
+        assert answer.thought.mean_logprob == pytest.approx(expected, abs=1e-5)
+
+
+@pytest.mark.framework
+@pytest.mark.parametrize("name", [name for name in REPLIES if name != "DeepSeek-R1"])
+def test_a_thought_that_was_cut_is_no_answer_in_any_adapter(name: str) -> None:
+    answers = [adapter(REPLIES[name], cut=5) for adapter in (in_hf, in_vllm, in_openai)]
+    for answer in answers:
+        assert (answer.mean_logprob, answer.n_tokens, answer.no_logprob) == (None, None, NO_END)
+        assert answer.thought is not None
+        assert answer.thought.n_tokens == 5
+        assert answer_of(answer.text) == answer.text != ""
+        assert has_thought(answer.text)
+    assert len({answer.text for answer in answers}) == 1
+    health = measure([AnswerSet("1", answers[0], (answers[1],))], {})
+    assert health.cut == 1
+    assert any("2 of 2 draws have no log-probability: the thought has no end" in f.text for f in health.findings)
+
+
+def test_log_probabilities_of_other_tokens_are_a_finding_once() -> None:
+    mine, foreign = Answer("left", -0.5, 1), Answer("left", no_logprob=OTHER_TOKENS)
+    server = {"answers_of_other_tokens": 1, "answers_with_tokens": 2}
+    health = measure([AnswerSet("1", mine, (foreign,))], {"server": server})
+    texts = [finding.text for finding in health.findings if "other tokens" in finding.text]
+    assert texts == [f"1 of 2 draws have no log-probability: {OTHER_TOKENS}"]
+
+
+def test_what_is_known_of_an_answer_survives_the_file() -> None:
+    answer = in_hf(REPLIES["Qwen3"])
+    assert Answer.from_dict(answer.to_dict()) == answer
+    assert set(answer.to_dict()) >= {"end_logprob", "thought"}
