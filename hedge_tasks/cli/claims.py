@@ -150,7 +150,7 @@ _Found = tuple["Sequence[Supported]", "Teller", "Price", "Mapping[str, Any]", "P
 
 
 def _kept(arguments: argparse.Namespace, finished: Run) -> _Found | None:
-    """What is kept with the run, where it is what is asked for; no model has to be here for it."""
+    """Return the support kept with the run, where the options ask for no other; it needs no model."""
     from hedge_tasks.scoring.claim_files import kept_of
 
     if (

@@ -70,7 +70,7 @@ def add_checks(parser: argparse.ArgumentParser) -> None:
 
 
 def options_of(arguments: argparse.Namespace) -> dict[str, Any]:
-    """What the options of `add_checks` mean for `check`."""
+    """Return the options of `add_checks` as arguments of `check`."""
     from hedge_tasks.data.manifests import manifests_of
 
     folders = arguments.manifests or []
@@ -85,8 +85,8 @@ def init(arguments: argparse.Namespace) -> int:
 
     files = [str(path) for path in make_repository(arguments.folder, title=arguments.title)]
     where = shlex.quote(str(arguments.folder))
-    told = f"git -C {where} init --initial-branch main, commit, push it to GitHub, and choose Pages from GitHub Actions"
-    show(arguments, {"folder": str(arguments.folder), "files": files}, "\n".join([*files, f"Next: {told}"]))
+    then = f"git -C {where} init --initial-branch main, commit, push it to GitHub, and choose Pages from GitHub Actions"
+    show(arguments, {"folder": str(arguments.folder), "files": files}, "\n".join([*files, f"Next: {then}"]))
     return 0
 
 
@@ -109,13 +109,13 @@ def submit(arguments: argparse.Namespace) -> int:
         **submission["summary"],
     }
     facts["suite"] = {metric: number["value"] for metric, number in submission["suite"].items()}
-    told = "with its texts" if texts else "without texts, so that labels and clusters cannot be verified"
+    texts_note = "with its texts" if texts else "without texts, so that labels and clusters cannot be verified"
     show(
         arguments,
         facts,
         "\n".join(
             [
-                f"{out}: {run.title}, {len(run.answer_sets)} documents, {told}, {submission['digest']}",
+                f"{out}: {run.title}, {len(run.answer_sets)} documents, {texts_note}, {submission['digest']}",
                 "The pull request:",
                 *(f"  {line}" for line in commands),
             ]
@@ -130,15 +130,15 @@ def validate(arguments: argparse.Namespace) -> int:
     from hedge_tasks.leaderboard import Findings, check, read_submission
 
     options = options_of(arguments)
-    found: dict[str, Findings] = {}
+    findings_by_path: dict[str, Findings] = {}
     for path in progress(arguments.submissions, name="Checking", unit="entry"):
         try:
-            found[str(path)] = check(read_submission(path), **options)
+            findings_by_path[str(path)] = check(read_submission(path), **options)
         except DataError as error:
-            found[str(path)] = Findings((str(error),))
-    text = "\n".join(line for path, findings in found.items() for line in lines_of(path, findings))
-    show(arguments, {path: facts_of(findings) for path, findings in found.items()}, text)
-    return PROBLEMS_FOUND if any(findings.problems for findings in found.values()) else 0
+            findings_by_path[str(path)] = Findings((str(error),))
+    text = "\n".join(line for path, findings in findings_by_path.items() for line in lines_of(path, findings))
+    show(arguments, {path: facts_of(findings) for path, findings in findings_by_path.items()}, text)
+    return PROBLEMS_FOUND if any(findings.problems for findings in findings_by_path.values()) else 0
 
 
 def facts_of(findings: Findings) -> dict[str, Any]:

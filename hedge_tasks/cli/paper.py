@@ -87,10 +87,10 @@ def run(arguments: argparse.Namespace) -> int:
         _draw_figure_2(results, arguments.figure)
     # The tables rest on the placed runs; where there are none, what was given is described.
     described = list(placed.runs.values()) or finished
-    settings = [None if columns is None else {n: s.settings() for n, s in columns(one).items()} for one in described]
-    block = merged([fidelity(one, filters) for one, filters in zip(described, settings, strict=True)])
+    settings = [None if columns is None else {n: s.settings() for n, s in columns(run_).items()} for run_ in described]
+    block = merged([fidelity(run_, filters) for run_, filters in zip(described, settings, strict=True)])
     facts = {
-        "runs": [describe(key, one) for key, one in placed.runs.items()],
+        "runs": [describe(key, run_) for key, run_ in placed.runs.items()],
         "left_out": list(placed.left_out),
         "cells": as_rows(results),
         "equal_draws": at_equal_draws(results),
@@ -117,11 +117,11 @@ def _draw_figure_2(results: Sequence[CellResult], path: Path) -> None:
     draw_panels(family_charts(curves), path)
 
 
-def _names(given: Sequence[str]) -> dict[str, str]:
+def _names(entries: Sequence[str]) -> dict[str, str]:
     from hedge_tasks.errors import ConfigError
 
     names = {}
-    for entry in given:
+    for entry in entries:
         model, separator, text = entry.partition("=")
         if not separator or not text:
             raise ConfigError(f"--name: expected MODEL=TEXT such as Qwen2.5-VL=my-copy, got {entry!r}")
@@ -306,19 +306,21 @@ def _equal_draws(results: Sequence[CellResult]) -> str:
     """Table 3 at one price: VASE at n beside the others at 2n, a row for each of them."""
     from hedge_tasks.measures.paper import at_equal_draws
 
-    found = at_equal_draws(results)
-    if not found:
+    pairs = at_equal_draws(results)
+    if not pairs:
         return ""
-    cells = {(one.clustering, one.prompt, one.score, one.draws): one for one in found}
-    draws = sorted({one.draws for one in found})
+    cells = {(pair.clustering, pair.prompt, pair.score, pair.draws): pair for pair in pairs}
+    draws = sorted({pair.draws for pair in pairs})
     rows: list[list[str]] = []
-    for score in dict.fromkeys(one.score for one in found):
-        for clustering, prompt in dict.fromkeys((one.clustering, one.prompt) for one in found):
+    for score in dict.fromkeys(pair.score for pair in pairs):
+        for clustering, prompt in dict.fromkeys((pair.clustering, pair.prompt) for pair in pairs):
             of_row = [cells[clustering, prompt, score, d] for d in draws]
-            rows.append([f"{clustering} {prompt}, VASE - {score}, paper", *(_SIGNED(one.published) for one in of_row)])
-            if any(one.ours is not None for one in of_row):
-                rows.append(["  ours", *(format_value(one.ours, _SIGNED) for one in of_row)])
-        below = [sum(one.published < 0 for one in found if (one.score, one.draws) == (score, d)) for d in draws]
+            rows.append(
+                [f"{clustering} {prompt}, VASE - {score}, paper", *(_SIGNED(pair.published) for pair in of_row)]
+            )
+            if any(pair.ours is not None for pair in of_row):
+                rows.append(["  ours", *(format_value(pair.ours, _SIGNED) for pair in of_row)])
+        below = [sum(pair.published < 0 for pair in pairs if (pair.score, pair.draws) == (score, d)) for d in draws]
         rows.append([f"rows with VASE below {score}, paper", *map(str, below)])
     title = "Table 3 at equal draws: difference in ROC-AUC where VASE at n and the other score at 2n cost the same"
     return str(Table.of(["draws", *map(str, draws)], rows, title=title))
@@ -346,7 +348,7 @@ def _summary(results: Sequence[CellResult]) -> str:
 
 
 def _missing(results: Sequence[CellResult]) -> str:
-    """What is missing and why: a line for each table, data set, model, prompt and reason."""
+    """Return a line for each table, data set, model and prompt with missing cells, and the reason."""
     lacking: dict[str, int] = {}
     for result in results:
         if result.ours is None:

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 _WITHIN_S = 60.0
 _SILENT = ("hedge_tasks.serving", "hedge_tasks.sampling", "hedge_tasks.models")
-"""What these log may quote a server that quotes the question."""
+"""Modules whose log may quote a server that quotes the question."""
 
 
 def add(commands: Parser) -> None:
@@ -63,11 +63,11 @@ def run(arguments: argparse.Namespace) -> int:
     }
     with Guard.load(arguments.policy, model=arguments.model, model_args=arguments.model_args, **options) as guard:
         server = server_of(build_app(guard, settings))
-        with listen(arguments.host, arguments.port) as found:
+        with listen(arguments.host, arguments.port) as listener:
             guard.warm()
-            say(_greeting(guard, settings, *found.getsockname()[:2]))
+            say(_greeting(guard, settings, *listener.getsockname()[:2]))
             with silent():
-                server.run(sockets=[found])
+                server.run(sockets=[listener])
     return 0
 
 

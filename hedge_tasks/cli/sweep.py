@@ -113,11 +113,11 @@ def _costs(arguments: argparse.Namespace, finished: Run) -> int:
         scorers = {chosen.name: chosen}
     most = min((len(answer_set.clean) for answer_set in finished.answer_sets), default=0)
     sizes = parse_sizes(arguments.n) if arguments.n else list(range(1, most + 1))
-    found = list(prices(finished.answer_sets, scorers, sizes))
+    measured = list(prices(finished.answer_sets, scorers, sizes))
     if arguments.out:
-        write_whole(arguments.out, prices_as_csv(found))
+        write_whole(arguments.out, prices_as_csv(measured))
     if arguments.plot:
-        points = {name: [(p.n, p.cost.seconds) for p in found if p.clustering == name] for name in scorers}
+        points = {name: [(p.n, p.cost.seconds) for p in measured if p.clustering == name] for name in scorers}
         draw(cost_chart(points), arguments.plot)
     table = Table(
         [
@@ -129,7 +129,7 @@ def _costs(arguments: argparse.Namespace, finished: Run) -> int:
             Column("gpu_added_mb", "GPU MB added", format=Format(digits=0)),
             Column("gpu_peak_mb", "GPU MB peak", format=Format(digits=0)),
         ],
-        [{"n": price.n, "clustering": price.clustering, **price.cost.to_dict()} for price in found],
+        [{"n": price.n, "clustering": price.clustering, **price.cost.to_dict()} for price in measured],
     )
     recorded = finished.settings.get("cost")
     facts = {
@@ -174,16 +174,16 @@ def _strengths(arguments: argparse.Namespace) -> int:
     there = {strength: runs[strength] for strength in wanted if strength in runs}
     detectors = chosen_detectors(arguments, SCORE_NAMES)
     scores = {
-        strength: chosen_scorer(arguments, one).with_detectors(detectors).score(one.answer_sets)
-        for strength, one in there.items()
+        strength: chosen_scorer(arguments, run).with_detectors(detectors).score(run.answer_sets)
+        for strength, run in there.items()
     }
     own = strength_of(finished)
     base = 1.0 if 1.0 in scores else own if own in scores else next(iter(scores), None)
     rows: list[dict[str, Cell]] = []
-    for strength, found in scores.items():
+    for strength, scored in scores.items():
         for name in detectors:
-            row: dict[str, Cell] = {"strength": strength, "score": name, "auroc": detection_auroc(found, name)}
-            if base is not None and strength != base and (compared := compare_two_runs(found, scores[base], name)):
+            row: dict[str, Cell] = {"strength": strength, "score": name, "auroc": detection_auroc(scored, name)}
+            if base is not None and strength != base and (compared := compare_two_runs(scored, scores[base], name)):
                 row |= {"difference": compared.number, "p_value": compared.p_value}
             rows.append(row)
     missing = [strength for strength in wanted if strength not in there]
@@ -212,7 +212,7 @@ def parse_strengths(text: str) -> list[float]:
     """
     from hedge_tasks.errors import ConfigError
 
-    found = []
+    values = []
     for part in text.split(","):
         try:
             value = float(part)
@@ -220,8 +220,8 @@ def parse_strengths(text: str) -> list[float]:
             value = -1.0
         if not 0 <= value < 1000:
             raise ConfigError(f"--strength: expected numbers such as 0,0.5,1,2, got {part!r}")
-        found.append(value)
-    return list(dict.fromkeys(found))
+        values.append(value)
+    return list(dict.fromkeys(values))
 
 
 def parse_sizes(text: str) -> list[int]:

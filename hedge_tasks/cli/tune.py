@@ -37,8 +37,8 @@ def run(arguments: argparse.Namespace) -> int:
     from hedge_tasks.scoring.scorers import scorers_of
 
     names = ("target", "low", "high", "search", "trials", "folds", "share", "seed")
-    given = {name: value for name in names if (value := getattr(arguments, name)) is not None}
-    choice = ThresholdChoice(**given)
+    chosen = {name: value for name in names if (value := getattr(arguments, name)) is not None}
+    choice = ThresholdChoice(**chosen)
     finished = chosen_run(arguments)
     check_samples(finished.answer_sets)
     if arguments.filter is None and arguments.clustering is None and finished.settings.get("filters"):

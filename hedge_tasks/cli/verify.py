@@ -90,22 +90,22 @@ def _facts(file: Path, repair: bool) -> dict[str, Any]:
     try:
         if not is_run_file(file):
             return {"problems": [f"{file}: this is no run file, so there is nothing to check it against"]}
-        found = inspect(file)
-        if found.problems:
-            return _damaged(found, repair)
+        inspection = inspect(file)
+        if inspection.problems:
+            return _damaged(inspection, repair)
         read = read_run(file)
     except DataError as error:
         return {"problems": [str(error)]}
-    return {"documents": len(read.answer_sets), "sha256": found.digest, "problems": []}
+    return {"documents": len(read.answer_sets), "sha256": inspection.digest, "problems": []}
 
 
-def _damaged(found: Inspection, repair: bool) -> dict[str, Any]:
+def _damaged(inspection: Inspection, repair: bool) -> dict[str, Any]:
     from hedge_tasks.runs.run_files import repair_run
 
-    facts = {"documents": len(found.rows), "problems": list(found.problems)}
+    facts = {"documents": len(inspection.rows), "problems": list(inspection.problems)}
     if not repair:
         return facts
-    repaired = repair_run(found)
+    repaired = repair_run(inspection)
     about = {"documents": len(repaired.run.answer_sets), "lost": repaired.n_lost, "lost_ids": list(repaired.lost)}
     return {**facts, **about, "original": str(repaired.original)}
 

@@ -1,4 +1,4 @@
-"""What the commands share: the parser, options that mean the same in all of them, and output."""
+"""Shared by the commands: the parser, options that mean the same in all of them, and output."""
 
 from __future__ import annotations
 
