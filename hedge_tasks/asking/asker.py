@@ -16,6 +16,7 @@ from hedge_tasks.asking.models import Model, ReplyOrFailure, Request
 from hedge_tasks.asking.reading import Unreadable
 from hedge_tasks.asking.template import Template
 from hedge_tasks.errors import HedgeError
+from hedge_tasks.io.progress import progress
 from hedge_tasks.serving.failures import RequestFailed
 
 T = TypeVar("T")
@@ -156,8 +157,11 @@ class Asker:
         found = {i: self._cached(queries[i]) for i in first.values()}
         for _ in range(self.asks):
             left = [i for i, one in found.items() if self._open(one)]
-            with closing(self.model.replies([queries[i].request(found[i].attempts) for i in left])) as batches:
+            requests = [queries[i].request(found[i].attempts) for i in left]
+            bar = progress(total=len(left), name=f"Asking {self.model.name}", unit="request")
+            with closing(self.model.replies(requests)) as batches, bar:
                 for at, outcome in chain.from_iterable(batches):
+                    bar.update()
                     found[left[at]] = self._taken(queries[left[at]], outcome, found[left[at]].attempts)
         failed = [one for one in found.values() if one.failure is not None]
         if failed and len(failed) == len(found):

@@ -101,6 +101,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 def _costs(arguments: argparse.Namespace, finished: Run) -> int:
     from hedge_tasks.io.files import write_whole
+    from hedge_tasks.io.progress import progress
     from hedge_tasks.measures.sweep import prices, prices_as_csv
     from hedge_tasks.numbers import Column, Format, Table
     from hedge_tasks.plots import cost_chart, draw
@@ -113,7 +114,8 @@ def _costs(arguments: argparse.Namespace, finished: Run) -> int:
         scorers = {chosen.name: chosen}
     most = min((len(answer_set.clean) for answer_set in finished.answer_sets), default=0)
     sizes = parse_sizes(arguments.n) if arguments.n else list(range(1, most + 1))
-    measured = list(prices(finished.answer_sets, scorers, sizes))
+    steps = prices(finished.answer_sets, scorers, sizes)
+    measured = list(progress(steps, total=len(scorers) * len(sizes), name="Measuring"))
     if arguments.out:
         write_whole(arguments.out, prices_as_csv(measured))
     if arguments.plot:
