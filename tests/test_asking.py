@@ -370,7 +370,7 @@ def test_judge_check_prints_and_writes_its_cost(tmp_path: Path, capsys: pytest.C
     rows = [{"question": "q?", "reference": "left", "answer": f"left {i}", "label": i % 2} for i in range(4)]
     file.write_text("".join(json.dumps(row) + "\n" for row in rows))
     with serve(Script('{"reason": "", "verdict": "supported"}')) as url:
-        command = ["judge", "--judge", f"llm:model=m,url={url}", "--check", str(file), "--labels", "kept"]
+        command = ["judge", "--judge", f"llm:model=m,url={url}", "--check", str(file), "--label-store", "kept"]
         assert main(command) == 0
         assert "asked: 4 requests, 0 replies from before" in capsys.readouterr().out
         assert main([*command, "--json"]) == 0
