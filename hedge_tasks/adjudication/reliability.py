@@ -9,6 +9,7 @@ from typing import Any
 from hedge_tasks.adjudication.base import Verdict
 from hedge_tasks.adjudication.outcomes import DECLINED, OUTCOME_HALLUCINATED, OUTCOME_SUPPORTED, outcome_of
 from hedge_tasks.errors import ConfigError
+from hedge_tasks.numbers import PERCENT
 
 LIMIT = 0.05
 """Share of undecided answers above which metrics are unreliable."""
@@ -39,8 +40,8 @@ def reliability(verdicts: Iterable[Verdict | Mapping[str, Any] | None], limit: f
         return "unreliable: there are no verdicts"
     if missing <= limit * len(known):
         return None
-    share, most = 100 * missing / len(known), 100 * limit
-    return f"unreliable: {missing} of {len(known)} answers ({share:.1f} %) have no label, more than {most:g} %"
+    counts = f"{missing} of {len(known)} answers ({PERCENT(missing / len(known))})"
+    return f"unreliable: {counts} have no label, more than {100 * limit:g} %"
 
 
 def _undecided(verdict: Verdict | Mapping[str, Any] | None) -> bool:
