@@ -246,7 +246,7 @@ def test_the_command_says_what_is_missing_and_what_remains(
     assert main(command) == 2
     assert "nothing to do" in capsys.readouterr().err
     labels = tmp_path / "labels.jsonl"
-    assert main([*command[:4], "--labels", str(labels)]) == 0
+    assert main([*command[:4], "--judged", str(labels)]) == 0
     rows = [json.loads(line) for line in labels.read_text("utf-8").splitlines()]
     assert [row["label"] for row in rows] == ["minor", "correct", "catastrophic", "attribute", "prompt_induced"]
     check = ["judge", "--check", str(labels), "--scheme", "medhallmark", "--judge", "rule"]

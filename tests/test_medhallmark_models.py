@@ -1,4 +1,4 @@
-"""Scripted models answer Med-HallMark's tasks: every number of the run and of `hedge medhallmark` by hand."""
+"""Scripted models answer Med-HallMark's tasks: every number of the run and of `hedge paper medhallmark` by hand."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`hedge medhallmark` on runs whose every verdict is written down here: numbers by hand, the paper's beside them."""
+"""`hedge paper medhallmark` on runs whose every verdict is known: numbers by hand, the paper's beside them."""
 
 from __future__ import annotations
 

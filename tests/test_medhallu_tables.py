@@ -1,4 +1,4 @@
-"""`hedge medhallu` on scripted models whose every verdict is known: tables, differences, "not sure", one draw each."""
+"""`hedge paper medhallu` on scripted models whose every verdict is known: tables, differences, "not sure"."""
 
 from __future__ import annotations
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from hedge_tasks.detectors.pipeline import name_of
 from hedge_tasks.io.tables import as_csv
 from hedge_tasks.measures.known import HALLUCINATION_RATE
-from hedge_tasks.numbers import Number
+from hedge_tasks.numbers import PERCENT, Format, Number
 from hedge_tasks.plots.figures import categories_chart, rates_chart
 from hedge_tasks.report.analysis import Analysis, compare_between, hallucination_rate
 from hedge_tasks.report.comparisons import tables_of
@@ -55,7 +55,7 @@ class Scale:
 
     def text(self, value: float) -> str:
         """The number as it is shown."""
-        return f"{100 * value:.1f} %" if self.percent else f"{value:.{self.digits}f}"
+        return PERCENT(value) if self.percent else Format(self.digits)(value)
 
 
 @dataclass(frozen=True)
