@@ -444,3 +444,26 @@ def test_what_a_server_refuses_or_leaves_empty_is_told_apart(tmp_path: Path) -> 
     # What a server said is kept, be it nothing; what it refused is asked by the next run.
     assert [verdict.key is not None for verdict in verdicts] == [False, True, True]
     assert len(ReplyLog(tmp_path)) == 4
+
+
+def test_a_support_with_its_options_is_named_on_the_command_line(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = tmp_path / "answers.jsonl"
+    file.write_text(json.dumps({"id": "a", "question": "q", "answers": ["A mass. A cyst.", "A mass.", "No mass."]}))
+    monkeypatch.setenv("OPENAI_API_KEY", KEY)
+    hosted = ["claims", str(file), "--support", "judge:model=m,url=https://api.openai.com/v1"]
+    assert main([*hosted, "--price"]) == 0
+    with serve(Script('{"1": "yes", "2": "no"}')) as url:
+        units = json.dumps(
+            {"claims": [{"claim": "A mass.", "quote": "A mass"}, {"claim": "A cyst.", "quote": "A cyst"}]}
+        )
+        with serve(Script(units)) as other:
+            spec = ["--support", f"judge:model=m,url={url}", "--unit", f"atomic:model=n,url={other}"]
+            capsys.readouterr()
+            assert main(["claims", str(file), *spec, "--json"]) == 0
+    facts = json.loads(capsys.readouterr().out)
+    assert {name: stage["requests"] for name, stage in facts["asked"]["stages"].items()} == {"atomic": 1, "support": 2}
+    assert facts["claims"] == 2
+    assert main(["claims", str(file), "--support", "judge:modle=m"]) == 2
+    assert "did you mean 'model'" in capsys.readouterr().err

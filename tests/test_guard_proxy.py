@@ -496,7 +496,7 @@ def test_another_share_than_calibrated_is_told(said: list[str]) -> None:
     assert "hedge_guard_drift 1.0" in metrics.text().decode()
     told = [line for line in said if "the questions may be others" in line]
     assert len(told) == 1
-    assert f"{low:.1%} to {high:.1%} in calibration" in told[0]
+    assert f"{100 * low:.1f} % to {100 * high:.1f} % in calibration" in told[0]
     for i in range(500):
         metrics.judged(verdict(accepted=i % 100 < 100 * POLICY.promise.accepted))
     assert not metrics.drifting

@@ -92,4 +92,5 @@ def three_parts(outcomes: Iterable[str]) -> Parts | None:
     counts = Counter(outcomes)
     kinds = (OUTCOME_SUPPORTED, OUTCOME_HALLUCINATED, DECLINED)
     n = sum(counts[kind] for kind in kinds)
-    return Parts(*(counts[kind] / n for kind in kinds), n) if n else None
+    supported, hallucinated, declined = (counts[kind] / max(n, 1) for kind in kinds)
+    return Parts(supported, hallucinated, declined, n) if n else None
