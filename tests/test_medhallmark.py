@@ -246,7 +246,7 @@ def test_the_command_says_what_is_missing_and_what_remains(
     assert main(command) == 2
     assert "nothing to do" in capsys.readouterr().err
     labels = tmp_path / "labels.jsonl"
-    assert main([*command[:4], "--labels", str(labels)]) == 0
+    assert main([*command[:4], "--judged", str(labels)]) == 0
     rows = [json.loads(line) for line in labels.read_text("utf-8").splitlines()]
     assert [row["label"] for row in rows] == ["minor", "correct", "catastrophic", "attribute", "prompt_induced"]
     check = ["judge", "--check", str(labels), "--scheme", "medhallmark", "--judge", "rule"]
@@ -739,7 +739,7 @@ def test_the_same_questions_are_compared_with_and_without_prefix(run: Run) -> No
 @pytest.mark.slow
 @pytest.mark.framework
 def test_the_command_lays_out_what_the_table_of_the_run_says(run: Run, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["medhallmark", str(run.output), "--json"]) == 0
+    assert main(["paper", "medhallmark", str(run.output), "--json"]) == 0
     facts = json.loads(capsys.readouterr().out)
     of = {one["setting"]: one for one in facts["runs"]}
     assert of["irg"]["cells"]["medihall"]["value"] == pytest.approx(run.values("own_irg")["medihall,embed"])

@@ -85,13 +85,13 @@ def joint_facts(agreed: JointAgreement) -> dict[str, Any]:
 
 
 def claim_text(measured: ClaimTable) -> str:
-    from hedge_tasks.numbers import PERCENT
+    from hedge_tasks.numbers import PERCENT, WHOLE_PERCENT
 
     scored, data = measured.scored, measured.labelled
     lines = [
         f"{scored.title}; {_method(scored)}; price: {scored.price}",
-        f"{data.n_claims} claims that cover {measured.covered:.0%} of the text, {len(data.labels)} of them labelled by "
-        f"{scored.labelled_by}, {int(data.labels.sum())} hallucinated ({PERCENT(data.labels.mean())})",
+        f"{data.n_claims} claims that cover {WHOLE_PERCENT(measured.covered)} of the text, {len(data.labels)} of them "
+        f"labelled by {scored.labelled_by}, {int(data.labels.sum())} hallucinated ({PERCENT(data.labels.mean())})",
     ]
     counts = {
         "the reference is silent on": data.n_silent,
@@ -142,7 +142,7 @@ def _table(measured: ClaimTable, *, brief: bool = False, title: str = "", notes:
     from hedge_tasks.numbers import FOUR_DIGITS, SIGNED, Column, Table
 
     columns = [
-        Column("detector"),
+        Column("detector", "detector of claims" if brief else ""),
         Column("draws"),
         Column("auroc", "AUROC"),
         Column("interval", "95 %", show="interval", of="auroc"),

@@ -8,8 +8,8 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from hedge_tasks.cli.choices import add_run, add_task, chosen_run
-from hedge_tasks.io.commands import Parser, command, say, show
+from hedge_tasks.cli.choices import add_detectors, add_run, add_task, chosen_run
+from hedge_tasks.io.commands import Parser, add_labels, add_out, command, say, show
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -39,7 +39,7 @@ def add(commands: Parser) -> None:
     group.add_argument("--no-elsewhere", action="store_true", help="without the baseline of another image's draws")
     group.add_argument("--graph", action="store_true", help="claims of all draws as well, for degree and closeness")
     group.add_argument("--ccp", action="store_true", help="alternatives of the claims' tokens as well, for claim_ccp")
-    group.add_argument("--detectors", metavar="NAMES", help="which detectors of claims (default: all)")
+    add_detectors(group, "all detectors of claims")
     group.add_argument(
         "--judge-singles",
         type=int,
@@ -48,8 +48,8 @@ def add(commands: Parser) -> None:
     )
     group.add_argument("--price", action="store_true", help="print the price and stop")
     group = parser.add_argument_group("labels (default: the field claims of the answers, else the run's verdicts)")
-    labels = 'a file, {"id", "claims": [...]} a line, or a function: python:module:function, or its name'
-    group.add_argument("--labels", metavar="LABELS.jsonl", help=labels)
+    labels = 'a file, {"id", "claims": [...]} a line; or a function: python:module:function, or its name'
+    add_labels(group, labels)
     group.add_argument("--judge", metavar="SPEC", help="a judge of every claim, such as llm:model=...,prompt=claim")
     group.add_argument(
         "--silent",
@@ -67,7 +67,7 @@ def add(commands: Parser) -> None:
         "--flag", type=float, default=0.2, metavar="SHARE", help="of the claims, to be flagged (default: 0.2)"
     )
     group = parser.add_argument_group("output")
-    group.add_argument("--out", type=Path, metavar="SCORES.jsonl", help="write the scores of every claim")
+    add_out(group, "the scores of every claim (JSON lines)")
     group.add_argument("--keep", action="store_true", help="keep claims and support beside the run: next time free")
     group.add_argument("--html", type=Path, metavar="PAGE.html", help="write a page with the answers")
 
@@ -87,7 +87,8 @@ def run(arguments: argparse.Namespace) -> int:
     from hedge_tasks.scoring.claims import score_claims
 
     _check(arguments)
-    detectors = None if arguments.detectors is None else [get(n.strip()).name for n in arguments.detectors.split(",")]
+    everything = arguments.detectors in (None, "all")
+    detectors = None if everything else [get(name.strip()).name for name in arguments.detectors.split(",")]
     finished = chosen_run(arguments)
     judge = _judge(arguments.judge, finished) if arguments.judge else None
     function, spans, by = _labels(arguments.labels, finished)
@@ -154,7 +155,7 @@ _Found = tuple["Sequence[Supported]", "Teller", "Price", "Mapping[str, Any]", "P
 
 
 def _kept(arguments: argparse.Namespace, finished: Run) -> _Found | None:
-    """What is kept with the run, where it is what is asked for; no model has to be here for it."""
+    """Return the support kept with the run, where the options ask for no other; it needs no model."""
     from hedge_tasks.scoring.claim_files import kept_of
 
     if (

@@ -41,6 +41,7 @@ from hedge_tasks.leaderboard.submission import (
     summary_of,
 )
 from hedge_tasks.leaderboard.suite import check_suite
+from hedge_tasks.numbers import PERCENT, format_value
 
 LARGEST = 512 << 20
 """Bytes of a submission."""
@@ -164,7 +165,7 @@ def _part_of_task(coverage: Coverage) -> str | None:
     if coverage.whole is not False:
         return None
     foreign = f", and {len(coverage.foreign)} others" if coverage.foreign else ""
-    return f"partial: {coverage.matched} of {coverage.of} documents ({coverage.share:.1%}){foreign}"
+    return f"partial: {coverage.matched} of {coverage.of} documents ({format_value(coverage.share, PERCENT)}){foreign}"
 
 
 def _unreliable(submission: Mapping[str, Any], answer_sets: Sequence[AnswerSet]) -> tuple[str | None, list[str]]:

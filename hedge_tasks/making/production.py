@@ -14,6 +14,7 @@ from loguru import logger
 from hedge_tasks.asking.account import Account
 from hedge_tasks.asking.log import ReplyLog
 from hedge_tasks.errors import ConfigError, DataError, HedgeError
+from hedge_tasks.io.progress import progress
 from hedge_tasks.making.asking import Asking, Unfinished
 from hedge_tasks.serving.failures import ServerGone
 from hedge_tasks.serving.thread_pool import ask_each
@@ -87,7 +88,6 @@ def produce(
     *,
     seed: int = 0,
     concurrency: int = 16,
-    progress: bool = True,
 ) -> Production:
     """Make a record of each source record.
 
@@ -103,8 +103,6 @@ def produce(
         DataError: Two source records have one id.
         HedgeError: A server refuses every request, or is gone; what was said before is kept.
     """
-    from tqdm import tqdm
-
     twice = [name for name, times in Counter(source.id for source in sources).items() if times > 1]
     if twice:
         raise DataError(f"the source names {twice[0]!r} more than once")
@@ -119,7 +117,7 @@ def produce(
 
     results: dict[int, Made | Unfinished] = {}
     workers = max(1, min(concurrency, len(sources)))
-    with tqdm(total=len(sources), desc="Making", unit="record", disable=not progress) as bar:
+    with progress(total=len(sources), name="Making", unit="record") as bar:
         try:
             with closing(ask_each(call, len(sources), workers, unreachable=_unreachable)) as batches:
                 for batch in batches:

@@ -178,10 +178,9 @@ class ChatClient:
             read: What there is in the parsed body of an answer. Raises RequestFailed where there is nothing.
         """
         stop = stop or threading.Event()
-        n_replies = self._n_replies
         retrying = Retrying(
             retry=retry_if_exception(lambda error: isinstance(error, RequestFailed) and error.kind in self._retried),
-            stop=stop_any(stop_when_event_set(stop), self._has_tried_enough(n_replies)),
+            stop=stop_any(stop_when_event_set(stop), self._has_tried_enough()),
             wait=self.pause_s,
             sleep=sleep_using_event(stop),
             before_sleep=self._announce,
@@ -218,18 +217,21 @@ class ChatClient:
                 raise ServerRefuses(f"{self.name}: nobody answered for {self.wait_s:g} s (wait_for_server)")
             time.sleep(min(_SHORTEST_PAUSE_S * 2**n, _LONGEST_WAIT_S))
 
-    def _has_tried_enough(self, n_replies: int) -> Callable[[RetryCallState], bool]:
+    def _has_tried_enough(self) -> Callable[[RetryCallState], bool]:
         """Whether a request is given up: its retries are used up, and it is not the server that is away.
 
-        Args:
-            n_replies: of the server so far. Once it replies to others, it is not away.
+        A server that has replied to anybody since the request found nobody is not away.
         """
+        n_replies: int | None = None
 
         def stop(state: RetryCallState) -> bool:
-            if getattr(_error_of(state), "away", False) and self._n_replies == n_replies:
-                self._is_away()
-                if self._waited_s() < self.wait_s:
-                    return False
+            nonlocal n_replies
+            if getattr(_error_of(state), "away", False):
+                n_replies = self._n_replies if n_replies is None else n_replies
+                if self._n_replies == n_replies:
+                    self._is_away()
+                    if self._waited_s() < self.wait_s:
+                        return False
             return state.attempt_number > self.max_retries
 
         return stop
