@@ -1,6 +1,7 @@
 # make demo         install, then evaluate the embedded model on the embedded questions
 # make check        install, lint, type-check, run the tests that are not slow: under two minutes on two cores
-# make test         install, lint, type-check, run all tests
+# make test         install, lint, type-check, run all tests but those of the documentation
+# make test-docs    the tests of the documentation: its site, notebooks and the README's commands are run
 # make test-engines the embedded model through vLLM, llama.cpp and `transformers serve`, set up in .engines
 # make docs         the documentation site, with its notebooks run: build/site/html/index.html
 # make test-pythons each Python that the metadata names: resolves, and where it is installed, imports and scores a file
@@ -10,7 +11,7 @@ PYTHON ?= python3
 export PATH := $(CURDIR)/.venv/bin:$(PATH)
 PIP = pip install --quiet --constraint constraints.txt
 
-.PHONY: demo check test test-engines test-pythons lint docs demo-models clean
+.PHONY: demo check test test-docs test-engines test-pythons lint docs demo-models clean
 
 demo: .venv/.installed
 	@touch .venv/.started
@@ -22,10 +23,13 @@ demo: .venv/.installed
 PYTEST = OMP_NUM_THREADS=1 pytest -n auto --maxprocesses 4 --dist loadfile --no-loadscope-reorder
 
 check: lint
-	$(PYTEST) -m 'not slow'
+	$(PYTEST) -m 'not slow and not docs'
 
 test: lint
-	$(PYTEST)
+	$(PYTEST) -m 'not docs'
+
+test-docs: .venv/.installed-dev
+	$(PYTEST) -m docs
 
 # One engine at a time, and none is skipped: where one cannot be had, this fails and says why.
 test-engines: .venv/.installed-dev

@@ -1,25 +1,40 @@
 """How often each reader of replies is right, on a corpus of replies with known meaning.
 
-    python benchmarks/replies.py [--show]
+    python benchmarks/replies.py [FILE.jsonl ...] [--show]
 
-Ours, the papers' published code and lmms-eval's parser of MMMU, on the part of the corpus that ours was made with and
-on the part that was held out. Right: the reader's value is the reply's meaning, or both are none. Misread: it gives a
-value that the reply does not mean. `--show` lists what our reader gets wrong, of the first part only.
+Without a file: ours, the papers' published code and lmms-eval's parser of MMMU, on the part of the corpus that ours was
+made with and on the part that was held out. Right: the reader's value is the reply's meaning, or both are none.
+Misread: it gives a value that the reply does not mean. `--show` lists what our reader gets wrong, of the first part
+only.
+
+With files: our reader alone on the replies in them, right, wrong and unread by kind and by basis, with exact 95 %
+limits (Clopper and Pearson). A line is a JSON object:
+
+    {"kind": "yes_no" | "verdict" | "options" | "category" | "free", "reply": "...", "truth": "..." or null,
+     "question": "...", "options": {"A": "..."}, "offered": "012", "prompt": "hedge", "cut": false, "group": "..."}
+
+`truth` is what the reply means, null where it means nothing that counts: "yes" or "no", a digit, a letter, an outcome
+of the judge prompt, the answer in words. `question` is for yes_no, `options` (or a question that has them) for options,
+`offered` for verdict, `prompt` for category. `group`, where there is one, such as a language or a model family, makes
+rows of its own.
 """
 
 from __future__ import annotations
 
 import argparse
+import json
 import random
 import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import Any
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
 
 from reply_corpus import OFFICIAL, Row, corpus, ours, reading
 
 from hedge_tasks.evaluations.shale.items import options_of
+from hedge_tasks.replies.reading import Reading
 
 Reader = Callable[[Row], "str | None"]
 
@@ -58,10 +73,77 @@ def cell(rows: Sequence[Row], reader: Reader) -> str:
     return f"{right / len(rows):.1%} ({right}/{len(rows)}) | {misread / len(rows):.1%} ({misread})"
 
 
+def lines_of(file: Path) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in file.read_text("utf-8").splitlines() if line.strip()]
+
+
+def row_of(line: dict[str, Any]) -> dict[str, Any]:
+    """A line of a file as a row of the corpus."""
+    row = {"offered": "012", "prompt": "hedge", **line, "asked": line.get("question") or line.get("asked") or ""}
+    if line["kind"] == "options" and isinstance(line.get("options"), dict):
+        row["asked"] += "".join(f"\n({letter}) {text}" for letter, text in line["options"].items())
+    return row | {"meaning": line["truth"] if "truth" in line else line["meaning"]}
+
+
+def by_kind_and_basis(rows: Sequence[Row], *, show: bool) -> None:
+    """Right, wrong, unread: a soft reading is unread until somebody confirms it, and has rows of its own."""
+    judged = [(row, reading(row)) for row in rows]
+    tables = {
+        "kind": lambda row, read: TITLES[row["kind"]],
+        "basis": lambda row, read: basis(row, read),
+        "firmness": lambda row, read: "soft" if read.soft else "firm" if read.readable else "(nothing read)",
+        "group": lambda row, read: str(row.get("group", "")),
+    }
+    for title, key in tables.items():
+        parts: dict[str, list[tuple[Row, Reading]]] = {"all": judged} if title == "kind" else {}
+        for row, read in judged:
+            parts.setdefault(key(row, read), []).append((row, read))
+        if title == "group" and len(parts) < 2:
+            continue
+        print(f"\n| {title} | n | right | wrong, 95 % limits | unread though it answers | read of what answers |")
+        print("|---|--:|--:|---|--:|--:|")
+        for name, part in sorted(parts.items(), key=lambda item: (item[0] != "all", -len(item[1]))):
+            right = sum(read.value == row["meaning"] for row, read in part)
+            wrong = sum(read.value not in (None, row["meaning"]) for row, read in part)
+            says = [(row, read) for row, read in part if row["meaning"] is not None]
+            unread = sum(read.value is None for _, read in says)
+            share = f"{1 - unread / len(says):.1%}" if says else "-"
+            print(f"| {name} | {len(part)} | {right} | {wrong} {limits(wrong, len(part))} | {unread} | {share} |")
+    for row, read in judged if show else ():
+        if read.value != row["meaning"]:
+            what = "unread" if read.value is None else "WRONG"
+            print(f"{what} {row['kind']} {row['reply'][:160]!r} means {row['meaning']}, read: {read}")
+
+
+def basis(row: Row, read: Reading) -> str:
+    if not read.readable:
+        return "(nothing read)"
+    return "judge" if row["kind"] == "category" else read.basis
+
+
+def limits(k: int, n: int) -> str:
+    """A share with its exact 95 % limits."""
+    low, high = clopper_pearson(k, n)
+    return f"({k / n:.1%} [{low:.1%}, {high:.1%}])"
+
+
+def clopper_pearson(k: int, n: int, confidence: float = 0.95) -> tuple[float, float]:
+    from scipy.stats import beta
+
+    tail = (1 - confidence) / 2
+    low = 0.0 if k == 0 else float(beta.ppf(tail, k, n - k + 1))
+    return low, 1.0 if k == n else float(beta.ppf(1 - tail, k + 1, n - k))
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--show", action="store_true", help="list what ours gets wrong in the first part")
-    show = parser.parse_args().show
+    parser.add_argument("files", nargs="*", type=Path, help="replies with their meaning, in JSON lines")
+    parser.add_argument("--show", action="store_true", help="list what ours gets wrong")
+    arguments = parser.parse_args()
+    show = arguments.show
+    if arguments.files:
+        by_kind_and_basis([row_of(line) for file in arguments.files for line in lines_of(file)], show=show)
+        return
     rows = corpus()
     parts = [[row for row in rows if row["held_out"] == side] for side in (False, True)]
     print("| replies | reader | right | misread | held out: right | misread |")

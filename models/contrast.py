@@ -13,7 +13,7 @@ from typing import Any
 import torch
 
 from hedge_tasks.errors import ConfigError
-from hedge_tasks.models.decoding import SharedPrefill
+from hedge_tasks.models.decoding import SharedPrefill, select_rows
 from hedge_tasks.sampling.prompts import Prompt, load_prompt
 from hedge_tasks.sampling.requests import DrawRequest
 
@@ -132,8 +132,8 @@ class _Caches:
         self.main, self.other = main, other
 
     def batch_select_indices(self, indices: torch.Tensor) -> None:
-        self.main.batch_select_indices(indices)
-        self.other.batch_select_indices(indices)
+        select_rows(self.main, indices)
+        select_rows(self.other, indices)
 
 
 class ContrastiveDecoding(SharedPrefill):

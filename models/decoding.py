@@ -75,7 +75,7 @@ class SharedPrefill:
                 break
             kept = unfinished[state.rows.cpu()].nonzero()[:, 0]
             if len(kept) <= (1 - DROP_SHARE) * len(state.rows):
-                cache.batch_select_indices(kept)  # on the CPU, which fits a cache whose layers lie on several devices
+                select_rows(cache, kept)  # on the CPU, which fits a cache whose layers lie on several devices
                 kept = kept.to(state.rows.device)
                 state, chosen = state.select(kept), chosen[kept]
             state = self.advance(state, cache, chosen)
@@ -111,11 +111,11 @@ class SharedPrefill:
         positions = positions_of(self._model, inputs)
         output = self._model(**inputs, position_ids=positions, use_cache=True, logits_to_keep=1)
         index = torch.tensor(owners)
-        output.past_key_values.batch_select_indices(index)
+        select_rows(output.past_key_values, index)
         index = index.to(inputs["input_ids"].device)
         state = _Rows(
             rows=torch.arange(len(owners), device=index.device),
-            ids=inputs["input_ids"][index],
+            ids=said_in(inputs)[index],
             mask=inputs["attention_mask"][index],
             positions=positions[..., index, -1:],
             logits=output.logits[:, -1][index],
@@ -165,6 +165,35 @@ class SharedPrefill:
                 longer[name] = torch.cat([inputs[name], torch.zeros_like(tokens)], dim=1)
         positions = positions_of(self._model, longer)
         return self._model(**longer, position_ids=positions, use_cache=False, logits_to_keep=1).logits[:, -1]
+
+
+def select_rows(cache: Any, rows: torch.Tensor) -> None:
+    """Keep these rows of a cache, in their order, each perhaps several times.
+
+    Layers of linear attention (Qwen3.5, LFM2) have states in place of keys and values; transformers selects the latter.
+    """
+    layers = getattr(cache, "layers", None)
+    if layers is None:
+        cache.batch_select_indices(rows)
+        return
+    for layer in layers:
+        if hasattr(layer, "batch_select_indices"):
+            layer.batch_select_indices(rows)
+        for name in ("conv_states", "recurrent_states"):
+            states = getattr(layer, name, None) or {}
+            for i, state in states.items():
+                if state is not None:
+                    states[i] = state.index_select(0, rows.to(state.device))
+
+
+def said_in(inputs: Mapping[str, Any]) -> torch.Tensor:
+    """The tokens of each prompt, shape (rows, tokens), with its own last one in place of what fills it up.
+
+    A repetition penalty counts every token of a row as said. Where padding is the end token, the answers to a short
+    prompt would else depend on how long the prompts beside it are.
+    """
+    ids = inputs["input_ids"]
+    return torch.where(inputs["attention_mask"].bool(), ids, ids[:, -1:])
 
 
 def positions_of(model: Any, inputs: Mapping[str, Any]) -> torch.Tensor:
@@ -244,7 +273,7 @@ class PlainGeneration:
             bos_token_id=defaults.bos_token_id,
             pad_token_id=defaults.pad_token_id if defaults.pad_token_id is not None else min(reader.ends),
         )
-        chooser = _Chooser(sampler)
+        chooser = _Chooser(sampler, said_in(inputs))
         sequences = self._model.generate(
             **inputs, generation_config=config, logits_processor=LogitsProcessorList([chooser])
         )
@@ -256,12 +285,13 @@ class PlainGeneration:
 class _Chooser(LogitsProcessor):
     """Lets `TokenSampler` choose inside `generate`: all scores but the chosen token's become minus infinity."""
 
-    def __init__(self, sampler: TokenSampler) -> None:
-        self._sampler = sampler
+    def __init__(self, sampler: TokenSampler, prompts: torch.Tensor) -> None:
+        self._sampler, self._prompts = sampler, prompts
         self.logprobs: list[torch.Tensor] = []
 
     def __call__(self, input_ids: torch.Tensor, scores: torch.Tensor) -> torch.Tensor:
         rows = torch.arange(len(scores), device=scores.device)
-        tokens, logprobs = self._sampler.choose(scores, input_ids, rows, len(self.logprobs))
+        ids = torch.cat([self._prompts, input_ids[:, self._prompts.shape[1] :]], dim=1)
+        tokens, logprobs = self._sampler.choose(scores, ids, rows, len(self.logprobs))
         self.logprobs.append(logprobs)
         return torch.full_like(scores, -torch.inf).scatter(1, tokens[:, None], 0.0)

@@ -23,6 +23,7 @@ from hedge_tasks.errors import ConfigError, DrawsFailed
 from hedge_tasks.io.options import address, count, number, text
 from hedge_tasks.models.base import ChatAdapter, complete, conversation_draws, forced_answer, refuse_unknown
 from hedge_tasks.sampling.requests import DrawRequest
+from hedge_tasks.sampling.series import LONGEST, SEEDS, request_seed, series
 from hedge_tasks.serving.chat import OPENAI, ChatClient
 from hedge_tasks.serving.completion import Completion
 from hedge_tasks.serving.failures import RequestFailed, ServerGone
@@ -40,6 +41,9 @@ _ARGUMENTS = (
     "retry_backoff_s",
     "max_image_side",
     "identity",
+    "repetition_penalty",
+    "wait_for_server",
+    "draws_per_request",
     "batch_size",
 )
 
@@ -51,9 +55,12 @@ NEUTRAL: Mapping[str, Any] = {
     "frequency_penalty": 0.0,
 }
 """Pure sampling, sent with every draw: a server fills in what is missing from its own or the model's defaults. A
-repetition penalty is left alone, since one that the model documents is part of the model."""
+repetition penalty that the model documents is part of the model."""
 
-_OPTIONAL = ("logprobs", "top_logprobs", "seed", "generation_config", *NEUTRAL)
+_PENALTIES = ("repetition_penalty", "repeat_penalty")
+"""Names of the repetition penalty: of vLLM, SGLang and others, and of llama.cpp, which ignores the first one."""
+
+_OPTIONAL = ("logprobs", "top_logprobs", "seed", "generation_config", *_PENALTIES, *NEUTRAL)
 """What is left out where the server refuses it. What the plan itself sets of these is no such thing."""
 
 _UNEXPECTED_FIELDS = "Unexpected fields in the request"
@@ -70,8 +77,8 @@ _FORCED: Mapping[str, Any] = {
 
 _LONGEST_REASON = 300
 
-_SEEDS = 2**31
-"""Seeds are folded into [0, 2^31): some servers read 32 bits, and some of those a sign."""
+_SEEDS_IN_A_ROW = ("vllm",)
+"""Owners of models, by which engines give themselves away, that draw the i-th of n answers with the i-th seed."""
 
 
 @dataclass(frozen=True)
@@ -79,6 +86,7 @@ class _Question:
     """One request to the server.
 
     Attributes:
+        positions: Of the outcomes, each with a seed that is one more than that of the one before.
         name: What errors call it.
         messages: Makes the conversation in OpenAI's form, the argument is `max_image_side`; called in a thread, as
             perturbing and encoding an image take time.
@@ -90,6 +98,7 @@ class _Question:
         with_thoughts: Whether the answer's text is all that was written.
     """
 
+    positions: tuple[int, ...]
     name: str
     messages: Callable[[int | None], list[dict[str, Any]]]
     settings: Mapping[str, Any]
@@ -98,6 +107,11 @@ class _Question:
     pure: bool = False
     with_tokens: bool = False
     with_thoughts: bool = False
+
+    def single(self, i: int) -> _Question:
+        """The request for the i-th of its outcomes alone."""
+        settings = {**self.settings, "seed": self.settings["seed"] + i} if i else self.settings
+        return replace(self, positions=(self.positions[i],), settings=settings)
 
 
 class HedgeOpenAI(ChatAdapter):
@@ -114,6 +128,10 @@ class HedgeOpenAI(ChatAdapter):
         max_image_side: Images with a longer side are scaled down to it. None sends every pixel.
         identity: What the answers are stored under, in place of the model's name (and what the server says is behind
             it). The address is no part of it: a server may move.
+        repetition_penalty: Of the model's generation configuration, where that cannot be read here.
+        wait_for_server: Seconds for which a server that is away is waited for, in the beginning and later.
+        draws_per_request: Most clean draws of a document that one request asks for (`n`). By default as many as there
+            are where the server is vLLM, whose seeds then are those of single requests, and else 1.
 
     Raises:
         ConfigError: An argument is unknown or makes no sense.
@@ -132,6 +150,9 @@ class HedgeOpenAI(ChatAdapter):
         retry_backoff_s: float = 1.0,
         max_image_side: int | None = None,
         identity: str | None = None,
+        repetition_penalty: float | None = None,
+        wait_for_server: float = 1800.0,
+        draws_per_request: int | None = None,
         batch_size: int | str = 1,
         max_batch_size: int | None = None,
         device: str | None = None,
@@ -146,6 +167,10 @@ class HedgeOpenAI(ChatAdapter):
         self.num_concurrent = count("num_concurrent", num_concurrent, at_least=1)
         self.max_retries = count("max_retries", max_retries, at_least=0)
         self.max_image_side = None if max_image_side is None else count("max_image_side", max_image_side, at_least=1)
+        self.draws_per_request = (
+            None if draws_per_request is None else count("draws_per_request", draws_per_request, at_least=1)
+        )
+        self._has_n = True
         self._client = ChatClient(
             self.model,
             self.base_url,
@@ -153,6 +178,10 @@ class HedgeOpenAI(ChatAdapter):
             timeout=number("timeout", timeout, zero=False),
             max_retries=self.max_retries,
             backoff_s=number("retry_backoff_s", retry_backoff_s),
+            wait_s=number("wait_for_server", wait_for_server),
+        )
+        self._stated_penalty = (
+            None if repetition_penalty is None else number("repetition_penalty", repetition_penalty, zero=False)
         )
         self.device = torch.device("cpu")  # where lmms-eval gathers the results of several processes
         self._identity = None if identity is None else text("identity", identity)
@@ -164,23 +193,58 @@ class HedgeOpenAI(ChatAdapter):
     def answer_identity(self) -> str:
         """The model, not its address: its name, and what the server says is behind that name where this is another."""
         scaled = f"|max_image_side={self.max_image_side}" if self.max_image_side else ""
-        return f"hedge_openai:{self._identity or self._named_and_behind()}{scaled}"
+        # Where nobody can tell it, the name has to stand for it, as it does for the weights.
+        changed = self._stated_penalty is not None or self._penalty not in (None, 1.0)
+        penalty = f"|repetition_penalty={self._penalty:g}" if changed else ""
+        return f"hedge_openai:{self._identity or self._named_and_behind()}{scaled}{penalty}"
+
+    @cached_property
+    def _listed(self) -> list[Mapping[str, Any]]:
+        """What the server, once it is there, lists under the model's name."""
+        self._client.wait()
+        return [model for model in self._client.served() if model.get("id") == self.model]
+
+    @property
+    def _roots(self) -> list[str]:
+        return [root for model in self._listed if isinstance(root := model.get("root"), str)]
 
     def _named_and_behind(self) -> str:
-        roots = [model.get("root") for model in self._client.served() if model.get("id") == self.model]
         # Of a folder its name: the same weights lie elsewhere on another machine.
-        behind = {name for root in roots if isinstance(root, str) and (name := _short(root)) != _short(self.model)}
+        behind = {name for root in self._roots if (name := _short(root)) != _short(self.model)}
         return "|".join([self.model, *sorted(behind)])
 
+    @cached_property
+    def _penalty(self) -> float | None:
+        """The repetition penalty that the model documents; None where nobody here can tell."""
+        if self._stated_penalty is not None:
+            return self._stated_penalty
+        own = next((own for name in (self.model, *self._roots) if (own := _own_configuration(name))), None)
+        return None if own is None else float(own.get("repetition_penalty") or 1.0)
+
+    @property
+    def _penalty_field(self) -> dict[str, float]:
+        """The penalty, where it does something: the server may have been told not to take the model's own."""
+        if self._penalty is None or (self._penalty == 1.0 and self._stated_penalty is None):
+            return {}
+        llama = any(model.get("owned_by") == "llamacpp" for model in self._listed)
+        return {_PENALTIES[llama]: self._penalty}
+
     def effective_decoding(self, limits: Mapping[str, Any]) -> dict[str, Any]:
-        """What is in force besides the temperature, as far as a client can tell: what was sent and not refused."""
+        """What is in force besides the temperature, as far as a client can tell: what was sent and not refused.
+
+        A repetition penalty that nobody can tell is "unknown".
+        """
         sent = _decoding(limits)
-        refused = [name for name in sent if not self._client.takes(name)]
+        penalty = self._penalty_field if _is_pure(limits) else {}
+        refused = [name for name in (*sent, *penalty) if not self._client.takes(name)]
         in_force: dict[str, Any] = {name: value for name, value in sent.items() if name not in refused}
+        known: float | str = "unknown" if self._penalty is None or penalty.keys() & set(refused) else self._penalty
         if _is_pure(limits) and self._takes_configuration:
-            in_force["generation_config"] = _configuration(self.model, True, sent["top_p"])
+            in_force["generation_config"] = _configuration(True, sent["top_p"], self._penalty)
+            known = in_force["generation_config"].get("repetition_penalty", 1.0)
         elif refused or not _is_pure(limits):
             in_force["rest"] = "the server's defaults"
+        in_force["repetition_penalty"] = known
         return in_force | ({"refused": sorted(refused)} if refused else {})
 
     def sampling_facts(self) -> dict[str, Any]:
@@ -203,15 +267,21 @@ class HedgeOpenAI(ChatAdapter):
     def generate_draws(self, draws: Sequence[DrawRequest]) -> Iterator[list[tuple[int, Answer | str]]]:
         """One request a draw, with the draw's own temperature and seed; a string says why a draw failed.
 
+        Where the server is known to draw the i-th of `n` answers with the i-th seed, one request asks for all clean
+        draws of a document that are missing.
+
         A `Refused` one would fail again: the server takes others, but not this one.
 
         Raises:
             HedgeError: The server would refuse every request. What was finished is yielded before.
             DrawsFailed: The server cannot be reached any more.
         """
-        uses = Counter(draw.asked for draw in draws)
-        encoded = {draw.asked: _Encoded(draw.messages, uses[draw.asked]) for draw in reversed(draws)}
-        yield from self._answers([_of_draw(draw, encoded[draw.asked]) for draw in draws])
+        groups = series(draws, self._n_in_one)
+        firsts = [draws[group[0]] for group in groups]
+        uses = Counter(draw.asked for draw in firsts)
+        encoded = {draw.asked: _Encoded(draw.messages, uses[draw.asked]) for draw in reversed(firsts)}
+        questions = [_of_draw(draw, group, encoded[draw.asked]) for draw, group in zip(firsts, groups, strict=True)]
+        yield from self._answers(questions)
 
     def answer_conversations(
         self,
@@ -225,7 +295,7 @@ class HedgeOpenAI(ChatAdapter):
         """One answer a conversation, many under way at once; see `ChatAdapter.answer_conversations`."""
         draws = conversation_draws(len(conversations), temperature, seeds)
         pairs = zip(conversations, draws, strict=True)
-        questions = [_of_conversation(messages, draw, max_new_tokens, schema) for messages, draw in pairs]
+        questions = [_of_conversation(i, *pair, max_new_tokens, schema) for i, pair in enumerate(pairs)]
         return complete(self._collect(questions))
 
     @property
@@ -267,10 +337,11 @@ class HedgeOpenAI(ChatAdapter):
     def generate_until(self, requests: list[Any]) -> list[str]:
         """Greedy or sampled generation for tasks that are not ours; failed requests become lmms-eval's sentinel."""
         failure = f"[LMMS_EVAL_REQUEST_FAILED after {self.max_retries} retries] "
-        outcomes = self._collect([self._of_request(request) for request in requests], description="Generating")
+        questions = [self._of_request(i, request) for i, request in enumerate(requests)]
+        outcomes = self._collect(questions, description="Generating")
         return [outcome.text if isinstance(outcome, Answer) else f"{failure}{outcome}" for outcome in outcomes]
 
-    def _of_request(self, request: Any) -> _Question:
+    def _of_request(self, i: int, request: Any) -> _Question:
         _, _, given, index, task, _ = request.args
         sampled = given.get("do_sample", True)
         limits = {"max_new_tokens": int(given.get("max_new_tokens") or 256), "until": _texts(given.get("until"))}
@@ -279,7 +350,7 @@ class HedgeOpenAI(ChatAdapter):
         temperature = float(given.get("temperature") or 0) if sampled else 0.0
         messages = _Encoded(lambda: self.messages_of(request))
         # The task takes thoughts out itself, as its settings say.
-        return _Question(f"{task} {index}", messages, _settings(temperature, limits), with_thoughts=True)
+        return _Question((i,), f"{task} {index}", messages, _settings(temperature, limits), with_thoughts=True)
 
     def _collect(self, questions: Sequence[_Question], description: str | None = None) -> list[Answer | str]:
         """The outcomes in the order of their questions."""
@@ -292,19 +363,43 @@ class HedgeOpenAI(ChatAdapter):
         return [outcomes[i] for i in range(len(questions))]
 
     def _answers(self, questions: Sequence[_Question]) -> Iterator[list[tuple[int, Answer | str]]]:
-        def call(i: int, stop: threading.Event) -> Answer | RequestFailed:
-            return self._answer(questions[i], stop)
+        def call(i: int, stop: threading.Event) -> list[Answer | RequestFailed]:
+            return self._answer_all(questions[i], stop)
 
         batches = ask_each(call, len(questions), self.num_concurrent, unreachable=_unreachable)
         try:
             with closing(batches):
                 for batch in batches:
-                    yield [(i, _outcome(outcome)) for i, outcome in batch]
+                    pairs = [pair for i, of in batch for pair in zip(questions[i].positions, of, strict=True)]
+                    yield [(position, _outcome(outcome)) for position, outcome in pairs]
         except ServerGone as gone:
             raise DrawsFailed(
-                f"{self.base_url} is gone: {gone.in_vain} draws in a row failed, the last one with {gone.last}. "
+                f"{self.base_url} is gone: {gone.in_vain} requests in a row failed, the last one with {gone.last[0]}. "
                 "The answer store has the finished draws; the same command continues from there."
             ) from None
+
+    @cached_property
+    def _n_in_one(self) -> int:
+        """Draws that one request asks for."""
+        if self.draws_per_request is not None:
+            return self.draws_per_request
+        known = any(model.get("owned_by") in _SEEDS_IN_A_ROW for model in self._listed)
+        return LONGEST if known else 1
+
+    def _answer_all(self, question: _Question, stop: threading.Event) -> list[Answer | RequestFailed]:
+        """The outcomes of a request for several draws; those that the server does not send are asked for singly."""
+        n = len(question.positions)
+        if n == 1 or not self._has_n:
+            return [self._answer(question.single(i), stop) for i in range(n)]
+        settings, messages = self._with_configuration(question), question.messages(self.max_image_side)
+        outcome = self._client.ask_several(messages, settings, n, optional=question.optional, stop=stop)
+        if isinstance(outcome, RequestFailed):
+            return [self._read(question, outcome)] * n
+        if len(outcome) < n:
+            self._has_n = False
+            self._client.say_once("n", f"{self.base_url} knows of no n: every draw is a request of its own", "INFO")
+        found = [self._read(question, one) for one in outcome]
+        return [*found, *(self._answer(question.single(i), stop) for i in range(len(found), n))]
 
     def _answer(self, question: _Question, stop: threading.Event) -> Answer | RequestFailed:
         """Ask until there is an answer or the retries are used up.
@@ -319,6 +414,10 @@ class HedgeOpenAI(ChatAdapter):
         if isinstance(outcome, Completion) and complete_settings != settings:
             # This very request has shown that the server samples only when a configuration says so.
             outcome = self._client.ask(messages, complete_settings, optional=question.optional, stop=stop)
+        return self._read(question, outcome)
+
+    def _read(self, question: _Question, outcome: Completion | RequestFailed) -> Answer | RequestFailed:
+        """The answer in what the server sent, or why it is none."""
         if isinstance(outcome, RequestFailed):
             if outcome.kind == "refused":
                 # Without the address: the reason stays with the document, in files that are passed on.
@@ -345,12 +444,15 @@ class HedgeOpenAI(ChatAdapter):
         return _UNEXPECTED_FIELDS in told and self._client.takes("generation_config")
 
     def _with_configuration(self, question: _Question) -> Mapping[str, Any]:
-        """The settings, for `transformers serve` with a generation configuration: it replaces the model's own whole."""
-        settings = question.settings
+        """The settings, with the model's repetition penalty where it is known to have one.
+
+        For `transformers serve` with a generation configuration, too: it replaces the model's own whole.
+        """
+        settings = {**question.settings, **(self._penalty_field if question.pure else {})}
         if not (question.pure and self._takes_configuration):
             return settings
         sampled = settings["temperature"] > 0
-        configuration = _configuration(self.model, sampled, settings.get("top_p", 1.0))
+        configuration = _configuration(sampled, settings.get("top_p", 1.0), self._penalty)
         whole = {**_own_tokens(self.model), "temperature": settings["temperature"] if sampled else 1.0, **configuration}
         return {**settings, "generation_config": json.dumps(whole)}
 
@@ -403,10 +505,9 @@ def _short(name: str) -> str:
     return name.rstrip("/").rpartition("/")[2]
 
 
-def _configuration(model: str, sampled: bool, top_p: float) -> dict[str, Any]:
+def _configuration(sampled: bool, top_p: float, penalty: float | None) -> dict[str, Any]:
     """Pure sampling as a generation configuration. A repetition penalty that the model documents is part of it."""
     pure = {"do_sample": sampled, "top_p": top_p, "top_k": 0}
-    penalty = _own_configuration(model).get("repetition_penalty")
     return pure if penalty in (None, 1.0) else {**pure, "repetition_penalty": penalty}
 
 
@@ -428,19 +529,25 @@ def _own_configuration(model: str) -> Mapping[str, Any]:
 
 
 def _of_conversation(
-    messages: list[dict[str, Any]], draw: Draw, max_new_tokens: int, schema: Mapping[str, Any] | None
+    i: int, messages: list[dict[str, Any]], draw: Draw, max_new_tokens: int, schema: Mapping[str, Any] | None
 ) -> _Question:
     settings = _settings(draw.temperature, {"max_new_tokens": max_new_tokens}, draw.seed)
     if schema is not None:
         settings["response_format"] = _json_of("reply", schema)
     optional = (*_OPTIONAL, "response_format")
-    return _Question(f"conversation {draw.index}", _Encoded(lambda: messages), settings, optional, pure=True)
+    return _Question((i,), f"conversation {draw.index}", _Encoded(lambda: messages), settings, optional, pure=True)
 
 
-def _of_draw(draw: DrawRequest, messages: _Encoded) -> _Question:
+def _of_draw(draw: DrawRequest, positions: Sequence[int], messages: _Encoded) -> _Question:
+    """The request for a draw, and for those that go with it.
+
+    Args:
+        draw: the first one.
+        positions: of all of them.
+    """
     request = draw.request
     limits = request.plan.limits()
-    settings = _settings(draw.draw.temperature, limits, draw.draw.seed)
+    settings = _settings(draw.draw.temperature, limits, request_seed(draw))
     if request.choices:
         settings["response_format"] = _one_of(request.choices)
     # A draw without the top_p that its plan asks for would be a draw of something else.
@@ -449,7 +556,8 @@ def _of_draw(draw: DrawRequest, messages: _Encoded) -> _Question:
     if draw.alternatives:
         settings["top_logprobs"] = draw.alternatives
     with_tokens = draw.alternatives is not None
-    return _Question(request.id, messages, settings, optional, keep_filtered, _is_pure(limits), with_tokens)
+    pure = _is_pure(limits)
+    return _Question(tuple(positions), request.id, messages, settings, optional, keep_filtered, pure, with_tokens)
 
 
 def _one_of(choices: Sequence[str]) -> dict[str, Any]:
@@ -480,7 +588,7 @@ def _settings(temperature: float, limits: Mapping[str, Any], seed: int | None = 
     if limits.get("until"):
         settings["stop"] = list(limits["until"])
     if seed is not None:
-        settings |= {"seed": seed % _SEEDS, "logprobs": True}
+        settings |= {"seed": seed % SEEDS, "logprobs": True}
     return settings
 
 
@@ -494,8 +602,8 @@ def _is_pure(limits: Mapping[str, Any]) -> bool:
     return limits.get("decoding") != "model"
 
 
-def _unreachable(outcome: Answer | RequestFailed) -> bool:
-    return isinstance(outcome, RequestFailed) and outcome.unreachable
+def _unreachable(outcomes: Sequence[Answer | RequestFailed]) -> bool:
+    return all(isinstance(outcome, RequestFailed) and outcome.unreachable for outcome in outcomes)
 
 
 def _texts(value: object) -> tuple[str, ...]:

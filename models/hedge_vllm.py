@@ -1,4 +1,4 @@
-"""hedge_vllm: vLLM's offline engine, with one request a draw and log-probabilities of the raw distribution.
+"""hedge_vllm: vLLM's offline engine, with a seed a draw and log-probabilities of the raw distribution.
 
 See hedge_vllm.md beside this file for what was run and what was not.
 """
@@ -9,6 +9,7 @@ import importlib
 import os
 from collections.abc import Hashable, Iterator, Mapping, Sequence
 from contextlib import closing
+from dataclasses import replace
 from itertools import islice
 from typing import Any
 
@@ -22,6 +23,7 @@ from hedge_tasks.models.base import ChatAdapter, complete, conversation_draws, f
 from hedge_tasks.models.token_sampling import effective_decoding, rounded, thought_of
 from hedge_tasks.sampling.prefetch import prefetch_messages
 from hedge_tasks.sampling.requests import DrawRequest
+from hedge_tasks.sampling.series import request_seed, series
 from hedge_tasks.serving.fingerprints import identity_of
 
 _ARGUMENTS = (
@@ -146,24 +148,37 @@ class HedgeVLLM(ChatAdapter):
     # --- draws: what the hook asks for --------------------------------------------------------------------------------
 
     def generate_draws(self, draws: Sequence[DrawRequest]) -> Iterator[list[tuple[int, Answer | str]]]:
-        """One request a draw, many documents a call; a draw that vLLM gave up comes back as the reason."""
-        calls = _calls(draws, self.documents_per_call)
-        order = [position for call in calls for position in call]
-        with closing(prefetch_messages([draws[i] for i in order], ahead=_AHEAD)) as prepared:
+        """Many documents a call, and the clean draws of a document in one request (`n`), which reads its prompt once.
+
+        A draw that vLLM gave up comes back as the reason.
+        """
+        calls = [_groups(draws, call) for call in _calls(draws, self.documents_per_call)]
+        firsts = [draws[group[0]] for call in calls for group in call]
+        with closing(prefetch_messages(firsts, ahead=_AHEAD)) as prepared:
             for call in calls:
                 messages = [_for_vllm(conversation) for conversation in islice(prepared, len(call))]
-                outputs = self._chat(messages, [self._sampling(draws[i]) for i in call])
-                yield [(i, self._read_draw(output, draws[i])) for i, output in zip(call, outputs, strict=True)]
+                outputs = self._chat(messages, [self._sampling(draws[group[0]], len(group)) for group in call])
+                yield [
+                    pair
+                    for group, output in zip(call, outputs, strict=True)
+                    for pair in zip(group, self._read_draws(output, draws[group[0]], len(group)), strict=True)
+                ]
 
-    def _read_draw(self, output: Any, draw: DrawRequest) -> Answer | str:
-        return self._read(output, draw.alternatives, draw.request.plan.limits().get("until", ()))
+    def _read_draws(self, output: Any, draw: DrawRequest, n: int) -> list[Answer | str]:
+        """The answers of a request for several draws, in the order of their seeds."""
+        completions = sorted(output.outputs, key=lambda one: one.index) if n > 1 else output.outputs
+        if len(completions) != n:
+            return [f"vLLM returned {len(completions)} outputs of {n}" if n > 1 else "vLLM returned no output"] * n
+        until = draw.request.plan.limits().get("until", ())
+        return [self._read(completion, draw.alternatives, until) for completion in completions]
 
     def _chat(self, conversations: list[list[dict[str, Any]]], sampling: list[Any]) -> list[Any]:
         return self._engine.chat(conversations, sampling_params=sampling, use_tqdm=False)
 
-    def _sampling(self, draw: DrawRequest) -> Any:
+    def _sampling(self, draw: DrawRequest, n: int) -> Any:
         limits, choices = draw.request.plan.limits(), draw.request.choices
-        return self._sampling_of(draw.draw, limits, choices, draw.alternatives or 0)
+        first = replace(draw.draw, seed=request_seed(draw))
+        return self._sampling_of(first, limits, choices, draw.alternatives or 0, n=n)
 
     def _sampling_of(
         self,
@@ -172,6 +187,7 @@ class HedgeVLLM(ChatAdapter):
         choices: Sequence[str] = (),
         alternatives: int = 0,
         schema: Mapping[str, Any] | None = None,
+        n: int = 1,
     ) -> Any:
         decoding = self.effective_decoding(limits)
         if choices or schema is not None:
@@ -179,6 +195,7 @@ class HedgeVLLM(ChatAdapter):
             form = {"choice": list(choices)} if choices else {"json": dict(schema or {})}
             decoding["structured_outputs"] = parameters.StructuredOutputsParams(**form)
         return self._vllm.SamplingParams(
+            n=n,
             temperature=draw.temperature,
             seed=draw.seed,
             max_tokens=limits["max_new_tokens"],
@@ -192,16 +209,13 @@ class HedgeVLLM(ChatAdapter):
         """What is in force besides the temperature; as `hedge_hf` has it."""
         return effective_decoding(limits, self._defaults)
 
-    def _read(self, output: Any, alternatives: int | None = None, until: Sequence[str] = ()) -> Answer | str:
-        """The answer of a `RequestOutput`, or why there is none.
+    def _read(self, completion: Any, alternatives: int | None = None, until: Sequence[str] = ()) -> Answer | str:
+        """The answer of one of the `outputs` of a `RequestOutput`, or why there is none.
 
         Args:
             alternatives: how many tokens are kept beside each one of the answer; None keeps no tokens.
             until: texts that end an answer.
         """
-        if not output.outputs:
-            return "vLLM returned no output"
-        [completion] = output.outputs
         if completion.finish_reason not in ("stop", "length"):
             return f"vLLM ended the request early (finish_reason {completion.finish_reason!r})"
         finish: Finish = completion.finish_reason
@@ -218,12 +232,14 @@ class HedgeVLLM(ChatAdapter):
                 text, finish=finish, thought=thought_of(logprobs) if parts == NO_END else None, no_logprob=parts
             )
         begin = len(parts.thought)
-        told: tuple[Any, ...] = (None, None)
-        if alternatives is not None:
-            told = self._told(tokens[begin:], table[begin:], alternatives)
-        end = rounded(logprobs[-1]) if finish == "stop" and controls[-1] else None
-        thought = thought_of(logprobs[:begin])
-        return Answer(text, rounded(parts.mean_logprob), len(parts.counted), finish, *told, end, thought)
+        answer = Answer(text, rounded(parts.mean_logprob), len(parts.counted), finish)
+        if finish == "stop" and controls[-1]:
+            answer = replace(answer, end_logprob=rounded(logprobs[-1]))
+        answer = replace(answer, thought=thought_of(logprobs[:begin]))
+        if alternatives is None:
+            return answer
+        written, others = self._told(tokens[begin:], table[begin:], alternatives)
+        return replace(answer, tokens=written, alternatives=others)
 
     def _text(self, text: str, tokens: Sequence[int], parts: Parts | str, until: Sequence[str]) -> str:
         """The answer's text. Marks of a thought that are control tokens are not in vLLM's own."""
@@ -263,7 +279,8 @@ class HedgeVLLM(ChatAdapter):
         draws = conversation_draws(len(conversations), temperature, seeds)
         limits = {"max_new_tokens": max_new_tokens}
         sampling = [self._sampling_of(draw, limits, schema=schema) for draw in draws]
-        return complete([self._read(out) for out in self._chat([_for_vllm(c) for c in conversations], sampling)])
+        outputs = self._chat([_for_vllm(conversation) for conversation in conversations], sampling)
+        return complete([self._read(out.outputs[0]) if out.outputs else "vLLM returned no output" for out in outputs])
 
     @property
     def keeps_schemas(self) -> bool:
@@ -326,6 +343,11 @@ def _calls(draws: Sequence[DrawRequest], documents: int) -> list[list[int]]:
     groups = list(by_document.values())
     parts = (groups[start : start + documents] for start in range(0, len(groups), documents))
     return [[i for group in part for i in group] for part in parts]
+
+
+def _groups(draws: Sequence[DrawRequest], call: Sequence[int]) -> list[list[int]]:
+    """Positions of the draws of each request of a call."""
+    return [[call[i] for i in group] for group in series([draws[i] for i in call])]
 
 
 def _forced(output: Any, text: str) -> Answer | str:

@@ -8,6 +8,7 @@ and the draw, and not on batch size, batch neighbours, the number of draws or th
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
+from dataclasses import replace
 from typing import Any, Protocol
 
 import numpy as np
@@ -26,7 +27,7 @@ from hedge_tasks.data.answers import Answer, Draw, Finish, Thought
 from hedge_tasks.data.thoughts import NO_BOUNDARY, NO_END, Token, answer_of, has_thought, split_tokens
 from hedge_tasks.errors import ConfigError
 
-VERSION = "gumbel-1"
+VERSION = "gumbel-2"
 """Part of a model's identity: raise it when the same seed would no longer choose the same token."""
 
 LOGPROB_DECIMALS = 5
@@ -255,11 +256,13 @@ class AnswerReader:
         counted = [p for token, p in zip(own, likely, strict=True) if token not in self._special]
         # An answer of no token at all is as likely as the end token that made it.
         mean = sum(counted) / len(counted) if counted else logprobs[begin]
-        told: tuple[Any, ...] = (None, None)
-        if likeliest is not None and text == whole:
-            told = self._told(own, likely, likeliest[begin:length])
-        end = rounded(logprobs[length]) if length < len(tokens) else None
-        return Answer(text.strip(), rounded(mean), len(counted), finish, *told, end, thought_of(logprobs[:begin]))
+        answer = Answer(text.strip(), rounded(mean), len(counted), finish, thought=thought_of(logprobs[:begin]))
+        if length < len(tokens):
+            answer = replace(answer, end_logprob=rounded(logprobs[length]))
+        if likeliest is None or text != whole:
+            return answer
+        pieces, others = self._told(own, likely, likeliest[begin:length])
+        return replace(answer, tokens=pieces, alternatives=others)
 
     def _begin(self, tokens: Sequence[int], logprobs: Sequence[float]) -> int | str:
         """The first token of the answer, or why nobody can tell."""

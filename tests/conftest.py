@@ -14,8 +14,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from forked import SOCKET
+from forked import LOG, SOCKET
 from hypothesis import settings
+from left_behind import kill, left_behind
 from loguru import logger
 from once import SHARED
 
@@ -45,13 +46,26 @@ def pytest_configure(config: pytest.Config) -> None:
         program = folder / "bin" / name
         program.write_text(f"#!{sys.executable} -SE\n{(HERE / 'forked.py').read_text('utf-8')}")
         program.chmod(0o755)
-    with socket.socket(socket.AF_UNIX) as listening:
+    with socket.socket(socket.AF_UNIX) as listening, (folder / LOG).open("w") as log:
         listening.bind(str(folder / SOCKET))
         listening.listen(64)
         command = [sys.executable, str(HERE / "fork_server.py"), str(listening.fileno())]
         quiet = {**os.environ, "JE_ARROW_MALLOC_CONF": "background_thread:false"}  # no thread before a fork
-        server = subprocess.Popen(command, pass_fds=[listening.fileno()], env=quiet, start_new_session=True)
+        server = subprocess.Popen(command, pass_fds=[listening.fileno()], env=quiet, stderr=log, start_new_session=True)
     config.stash[FORK_SERVER] = server
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_sessionfinish(session: pytest.Session) -> None:
+    """A test run that leaves a process behind has failed."""
+    if (server := session.config.stash.get(FORK_SERVER, None)) is None:
+        return
+    found = left_behind(f"{SHARED}={os.environ[SHARED]}", [server.pid])
+    for process, command in found.items():
+        sys.stderr.write(f"\nA test has left a process behind: {process} {command}\n")
+    kill(found)
+    if found and session.exitstatus == pytest.ExitCode.OK:
+        session.exitstatus = pytest.ExitCode.TESTS_FAILED
 
 
 def pytest_unconfigure(config: pytest.Config) -> None:

@@ -127,10 +127,13 @@ class Server:
 def preload() -> None:
     """Import what programs of the tests import. There must be no thread afterwards, or a fork could hang."""
     import evaluation
+    from loguru import logger
 
     evaluation.prepare()
     for name in PRELOADED:
         __import__(name)
+    logger.remove()  # lmms-eval has put a sink of its own there
+    logger.add(sys.stderr)
     gc.collect()
     gc.freeze()
     threads = [path.read_text().strip() for path in Path("/proc/self/task").glob("*/comm")]

@@ -13,7 +13,8 @@ import socket
 import struct
 import sys
 
-SOCKET = "forks.sock"
+SOCKET, LOG = "forks.sock", "forks.log"
+FOLDER = os.path.dirname(os.path.dirname(os.path.abspath(sys.argv[0])))
 
 
 def main() -> None:
@@ -22,7 +23,7 @@ def main() -> None:
     request = {"arguments": program + sys.argv[1:], "folder": os.getcwd(), "environment": dict(os.environ)}
     text = json.dumps(request).encode()
     server = socket.socket(socket.AF_UNIX)
-    server.connect(os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(sys.argv[0]))), SOCKET))
+    server.connect(os.path.join(FOLDER, SOCKET))
     streams = [(socket.SOL_SOCKET, socket.SCM_RIGHTS, array.array("i", [0, 1, 2]))]
     server.sendmsg([struct.pack("I", len(text))], streams)
     server.sendall(text)
@@ -39,7 +40,8 @@ def main() -> None:
 def number(server: socket.socket) -> int:
     found = server.recv(4, socket.MSG_WAITALL)
     if len(found) < 4:
-        sys.exit("the fork server is gone")
+        with open(os.path.join(FOLDER, LOG)) as log:
+            sys.exit(f"the fork server is gone\n{log.read()[-3000:]}")
     return int(struct.unpack("i", found)[0])
 
 

@@ -11,6 +11,7 @@ Prints as JSON what happened.
 
 from __future__ import annotations
 
+import ctypes
 import json
 import os
 import signal
@@ -18,6 +19,7 @@ import sys
 import time
 import traceback
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -26,6 +28,7 @@ KILLED = (1, 4, 6)
 SLOW = 3
 SLOW_PAUSE, ENDLESS_PAUSE = 2.0, 3600.0  # seconds a document
 PATIENCE = 120.0
+PR_SET_PDEATHSIG = 1
 
 
 def main() -> None:
@@ -40,15 +43,22 @@ def main() -> None:
         return fork(task, model, slices[job], pause, folder / f"job-{job}.log")
 
     pauses = {SLOW: SLOW_PAUSE, **dict.fromkeys(KILLED, ENDLESS_PAUSE)}
-    pids = {job: start(job, pauses.get(job, 0)) for job in slices}
+    pids: dict[int, int] = {}
     left_behind = {}
-    for job in KILLED:
-        wait_until(lambda job=job: stored(store, pids[job]) > 0)
-        os.kill(pids[job], signal.SIGKILL)
-        os.waitpid(pids[job], 0)
-        left_behind[job] = stored(store, pids[job])
-        pids[job] = start(job, 0)  # while others, the slow one among them, are still at it
-    codes = {job: os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) for job, pid in pids.items()}
+    try:
+        pids |= {job: start(job, pauses.get(job, 0)) for job in slices}
+        for job in KILLED:
+            wait_until(lambda job=job: stored(store, pids[job]) > 0)
+            os.kill(pids[job], signal.SIGKILL)
+            os.waitpid(pids[job], 0)
+            left_behind[job] = stored(store, pids[job])
+            pids[job] = start(job, 0)  # while others, the slow one among them, are still at it
+        codes = {job: os.waitstatus_to_exitcode(os.waitpid(pids[job], 0)[1]) for job in sorted(pids)}
+    except BaseException:
+        for pid in pids.values():
+            with suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
+        raise
     sys.stdout.write(json.dumps({"left_behind": left_behind, "codes": codes}) + "\n")
 
 
@@ -75,6 +85,7 @@ def fork(task: Any, model: Any, questions: tuple[int, int], pause: float, log: P
         return pid
     status = 1
     try:
+        die_with_the_parent()
         output = os.open(log, os.O_WRONLY | os.O_CREAT | os.O_APPEND)
         os.dup2(output, 1)
         os.dup2(output, 2)
@@ -94,6 +105,12 @@ def fork(task: Any, model: Any, questions: tuple[int, int], pause: float, log: P
         traceback.print_exc()
     finally:
         os._exit(status)  # what the parent cleans up is not the job's
+
+
+def die_with_the_parent() -> None:
+    """An endless job must not outlive a test that has been killed."""
+    if sys.platform == "linux":
+        ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
 
 
 def stored(store: Path, pid: int) -> int:

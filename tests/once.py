@@ -12,8 +12,13 @@ SHARED = "TESTS_SHARED_FOLDER"
 
 
 def programs() -> Path:
-    """The folder with `python`, `hedge` and `lmms-eval` as forks: for a PATH, or `programs() / "python"`."""
+    """The folder with `python`, `hedge` and `lmms-eval` as forks of the fork server, for a PATH."""
     return Path(os.environ[SHARED]) / "bin"
+
+
+def python() -> str:
+    """The interpreter that forks; for `sys.executable` wherever imports are not what is tested."""
+    return str(programs() / "python")
 
 
 def once(name: str, make: Callable[[Path], object]) -> Path:

@@ -62,20 +62,29 @@ class Script:
 
 @contextmanager
 def serve(
-    reply: Reply, *, models: Sequence[str] = (), key: str | None = None, root: str | None = None
+    reply: Reply,
+    *,
+    models: Sequence[str] = (),
+    key: str | None = None,
+    root: str | None = None,
+    owner: str = "me",
+    port: int = 0,
 ) -> Iterator[str]:
-    """Serve on a free local port; yields the base URL.
+    """Serve on a local port; yields the base URL.
 
     Args:
         models: listed at /models; any other model is a 404. Without any, all are taken and none is listed.
         root: what the models listed are made of, as vLLM tells it.
+        owner: whose they are, by which engines give themselves away.
+        port: 0 takes a free one.
         key: what a request must bring; any other one is quoted in a 401, as careless servers do.
     """
     stopping = threading.Event()
 
     class Handler(BaseHTTPRequestHandler):
         def do_GET(self) -> None:
-            listed = {"object": "list", "data": [{"id": name, "object": "model", "root": root} for name in models]}
+            about = {"object": "model", "root": root, "owned_by": owner}
+            listed = {"object": "list", "data": [{"id": name, **about} for name in models]}
             self._send(Response(listed) if models and self.path.endswith("/models") else error(404, "not found"))
 
         def do_POST(self) -> None:
@@ -130,7 +139,7 @@ def serve(
         def handle_error(self, request: Any, client_address: Any) -> None:
             """A client that went away in the meantime is part of the test."""
 
-    server = Server(("127.0.0.1", 0), Handler)
+    server = Server(("127.0.0.1", port), Handler)
     # A short poll: with the usual half second every test would take as long to stop its server.
     thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True)
     thread.start()

@@ -19,6 +19,7 @@ from openai_server import Response, Script, completion, error, images_of, rate_l
 from PIL import Image
 
 from hedge_tasks.adjudication import Case, Verdict, check_judge, judge_from, keep_labels
+from hedge_tasks.adjudication.outcomes import outcome_of
 from hedge_tasks.asking.log import ReplyLog
 from hedge_tasks.errors import ConfigError, HedgeError
 
@@ -110,11 +111,14 @@ def test_no_reference_is_not_asked() -> None:
     assert len(script.bodies) == 1
 
 
-def test_an_empty_answer_is_shown_as_empty() -> None:
-    script = Script('{"reason": "", "verdict": "no_answer"}')
-    [verdict] = judged(script, [Case("1", "which side?", "left", "")])
-    assert (verdict.label, verdict.category, verdict.undecided) == (None, "no_answer", False)
-    assert json.loads(texts_of(script.bodies[0])[-1])["answer_to_judge"] == ""
+@pytest.mark.parametrize(
+    "answer", ["", "© 2016 The Authors", "I'm sorry, I can't help with that.", "Which side do you mean?"]
+)
+def test_nobody_is_asked_about_an_answer_that_is_none(answer: str) -> None:
+    script = Script('{"reason": "", "verdict": "hallucinated"}')
+    [verdict, _] = judged(script, [Case("1", "which side?", "left", answer), Case("2", "which side?", "left", "right")])
+    assert (verdict.label, verdict.category, outcome_of(verdict)) == (None, "no_answer", "declined")
+    assert [json.loads(texts_of(body)[-1])["answer_to_judge"] for body in script.bodies] == ["right"]
 
 
 def test_pictures_are_shown_as_they_are_where_the_prompt_asks_for_them() -> None:
@@ -558,6 +562,7 @@ def test_damaged_labels_are_asked_again(tmp_path: Path, said: list[str]) -> None
 JUDGING = """
 import json, sys, time
 from pathlib import Path
+from hedge_tasks.adjudication.outcomes import outcome_of
 from hedge_tasks.adjudication import Case, keep_labels
 from hedge_tasks.adjudication.model_judge import ModelJudge
 from hedge_tasks.asking.log import Reply

@@ -35,9 +35,9 @@ DIGESTS = {
     "hedge_binary/1": "8d46b7fa18ac4290",
     "medhallmark/2": "ed86a7e8b087b65c",
     "medhallmark_report/2": "43b3daf6660d0366",
-    "reply_option/1": "730c0c6ff4486b82",
-    "reply_verdict/1": "d563798da3a36434",
-    "reply_yes_no/1": "5baafab1f9ae596f",
+    "reply_option/2": "4ebeea97dde02aa7",
+    "reply_verdict/2": "87bdb3b44d24afce",
+    "reply_yes_no/2": "dd489c8d5765e7e6",
     "shale/1": "4aad7861a20cd8fc",
     "vope_relevance/1": "79a97e959173072d",
 }
@@ -185,10 +185,13 @@ def test_a_prompt_of_ones_own_is_a_file_and_its_digest_is_in_its_id(tmp_path) ->
 @pytest.mark.parametrize(
     ("changes", "words"),
     [
-        ({"again": ...}, "again missing"),
+        ({"again": ...}, "again: missing"),
         ({"sytem": []}, "did you mean 'system'"),
-        ({"images": "often"}, "expected one of never, optional, required"),
-        ({"values": [{"key": "yes", "label": 0}, {"key": "no", "label": 2}]}, "a label is 0, 1 or null"),
+        ({"images": "often"}, "images: expected 'never', 'optional' or 'required'"),
+        (
+            {"values": [{"key": "yes", "label": 0}, {"key": "no", "label": 2}]},
+            "label: expected a number of at most 1",
+        ),
         ({"values": [{"key": "yes", "label": 0}]}, "schema: allows"),
         (
             {"values": [{"key": "yes", "label": 0}, {"key": "no", "label": 1, "spellings": ["Yes!"]}]},
@@ -196,7 +199,7 @@ def test_a_prompt_of_ones_own_is_a_file_and_its_digest_is_in_its_id(tmp_path) ->
         ),
         ({"examples": [{"case": {"answer": "x"}, "reply": {"verdict": "maybe"}}]}, "no reply of the schema"),
         ({"examples": [{"case": {"image": "x"}, "reply": {"verdict": "yes"}}]}, "are no fields"),
-        ({"fields": [{"case": "image", "name": "x", "required": True}]}, "expected one of question"),
+        ({"fields": [{"case": "image", "name": "x", "required": True}]}, r"fields\[0\].case: expected 'question'"),
         ({"schema": []}, "mine"),
         ({"system": 7}, "mine"),
     ],

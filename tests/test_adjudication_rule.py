@@ -16,7 +16,9 @@ from hypothesis import strategies as st
 
 from hedge_tasks.adjudication import Case, Judge, Verdict, build_judge, judge_names, register_judge
 from hedge_tasks.adjudication.base import JUDGES
+from hedge_tasks.adjudication.outcomes import outcome_of
 from hedge_tasks.adjudication.rule import RULES, RuleJudge, describe_rules
+from hedge_tasks.replies.reading import CONTRADICTION, NOTHING, SOFT
 
 ROOT = Path(__file__).resolve().parents[1]
 JUDGED = ROOT.parent / "shared" / "data" / "judge"
@@ -116,7 +118,6 @@ PNEUMOTHORAX = "Is there a pneumothorax?"
         (PNEUMOTHORAX, "A pneumothorax cannot be seen here; it is absent.", "no"),
         (PNEUMOTHORAX, "I cannot see a pneumothorax.", "no"),
         (PNEUMOTHORAX, "The X-ray shows a pneumothorax.", "yes"),
-        (PNEUMOTHORAX, "The lungs are normal.", "no"),
         (PNEUMOTHORAX, "The heart is large. So, yes.", "yes"),
         (PNEUMOTHORAX, "no there is not", "no"),
         (PNEUMOTHORAX, "false", "no"),
@@ -124,12 +125,8 @@ PNEUMOTHORAX = "Is there a pneumothorax?"
         ("Is the scan normal?", "the scan looks normal", "yes"),
         ("Is the scan normal?", "the scan is not normal", "no"),
         ("Is the scan normal?", "It is abnormal.", "no"),
-        ("Is the scan normal?", "There are no abnormalities.", "yes"),
         ("Is there any abnormality?", "The image is unremarkable.", "no"),
-        ("Is there any abnormality?", "There is an abnormality in the liver.", "yes"),
-        ("Is the lesion on the left?", "The lesion is on the right.", "no"),
-        ("Is this a CT?", "This is an MRI of the brain.", "no"),
-        ("Is this a CT?", "It is a computed tomography scan", "yes"),
+        ("Is there any abnormality?", "There is an abnormality.", "yes"),
         ("Is the heart enlarged?", "The heart is enlarged.", "yes"),
     ],
 )
@@ -156,11 +153,29 @@ def test_an_answer_that_says_neither_yes_nor_no_is_not_judged(answer: str) -> No
     assert label(PNEUMOTHORAX, "no", answer) is None
 
 
+@pytest.mark.parametrize(
+    ("question", "answer"),
+    [
+        ("Is there any abnormality?", "There is an abnormality in the liver."),
+        ("Is the lesion on the left?", "The lesion is on the right."),
+        ("Is this a CT?", "This is an MRI of the brain."),
+        (PNEUMOTHORAX, "Yes, it looks like one, but it is a skin fold."),
+        (PNEUMOTHORAX, "The lungs are normal."),
+    ],
+)
+def test_what_is_read_only_softly_or_by_knowledge_is_not_judged(question: str, answer: str) -> None:
+    for reference in ("yes", "no"):
+        got = verdict(question, reference, answer)
+        assert (got.label, got.category) == (None, None)
+        assert got.basis in (*SOFT, NOTHING)
+
+
 @pytest.mark.parametrize("answer", ["© 2017 The Board of Regents. All rights reserved.", "2020-01-12 12:15:00", "92"])
-def test_output_about_nothing_is_of_the_wrong_type(answer: str) -> None:
-    for question, reference in ((PNEUMOTHORAX, "yes"), (PNEUMOTHORAX, "no"), ("Which organ is it?", "liver")):
-        assert label(question, reference, answer) == 1
-    assert rule(PNEUMOTHORAX, "yes", answer) == "wrong-type"
+def test_output_about_nothing_is_declined(answer: str) -> None:
+    for reference in ("yes", "no"):
+        got = verdict(PNEUMOTHORAX, reference, answer)
+        assert (got.label, got.category, outcome_of(got)) == (None, "no_answer", "declined")
+    assert label("Which organ is it?", "liver", answer) == (None if "©" in answer else 1)
 
 
 @pytest.mark.parametrize(
@@ -170,8 +185,8 @@ def test_output_about_nothing_is_of_the_wrong_type(answer: str) -> None:
         ("What is the most likely diagnosis?", "empty-answer"),
         ("Human: I have a cough and a fever.", "empty-answer"),
         ("I'd like to see an axial image.", "empty-answer"),
-        ("I cannot see the image.", "refusal"),
-        ("It is difficult to determine the location.", "refusal"),
+        ("I cannot see the image.", "declined"),
+        ("It is difficult to determine the location.", "declined"),
         ("The cavitary lesion.", "echo"),
     ],
 )
@@ -251,9 +266,9 @@ def test_words_around_a_thing_colours_and_denials(reference: str, answer: str, e
 @pytest.mark.parametrize(
     "answer", ["yes and no", "Yes or no", "yes/no", "Yes. No.", "yes, no", "Yes, there is no pneumothorax"]
 )
-def test_an_answer_that_says_both_is_a_hallucination(answer: str) -> None:
-    assert label(PNEUMOTHORAX, "yes", answer) == 1
-    assert label(PNEUMOTHORAX, "no", answer) == 1
+def test_an_answer_that_says_both_is_not_judged(answer: str) -> None:
+    got = verdict(PNEUMOTHORAX, "yes", answer)
+    assert (got.label, got.basis, outcome_of(got)) == (None, CONTRADICTION, "unread")
 
 
 def test_a_normal_organ_is_not_an_absent_organ() -> None:
@@ -272,7 +287,6 @@ def test_a_negated_question_is_only_read_from_a_clear_yes_or_no() -> None:
     question = "Is there no pneumothorax?"
     assert label(question, "yes", "Yes, there is none.") == 0
     assert label(question, "yes", "A pneumothorax is visible.") is None
-    assert label("Is anything not normal in the image?", "yes", "The image is normal.") == 1
 
 
 @pytest.mark.parametrize("reference", ["no", "No.", "n, o", "NO", "n", "No, there is no pneumothorax."])
@@ -354,7 +368,6 @@ def test_supported_labels(question: str, reference: str, answer: str) -> None:
         ("Which organ is it?", "liver", "It is not the liver.", "negated"),
         ("Which organ is it?", "left kidney", "left thalamus", "different"),
         ("Which organ is it?", "liver or spleen", "the heart", "different"),
-        ("Which organ is it?", "right lung", "© 2019 All rights reserved", "different"),
     ],
 )
 def test_hallucinated_labels(question: str, reference: str, answer: str, by: str) -> None:
@@ -370,7 +383,7 @@ def test_hallucinated_labels(question: str, reference: str, answer: str, by: str
         ("What is wrong?", "lesion", "", "empty-answer"),
         ("What is wrong?", "lesion", " \n\t …", "empty-answer"),
         ("What is wrong?", "lesion", "Human: What is the most likely diagnosis?", "empty-answer"),
-        ("What is wrong?", "lesion", "I'm sorry, I can't see the image.", "refusal"),
+        ("What is wrong?", "lesion", "I'm sorry, I can't see the image.", "declined"),
         ("Where is the kidney?", "Not seen here", "in the pelvis", "open-reference"),
         ("Where is it?", "right upper lobe", "right lobe", "partial"),
         ("Is the spleen present?", "on the left", "Yes, the spleen is present.", "undecided"),
@@ -431,7 +444,7 @@ def test_what_the_second_edition_knows(question: str, reference: str, answer: st
 def test_a_verdict_tells_who_judged_and_which_rule() -> None:
     got = verdict(PNEUMOTHORAX, "yes", "no")
     assert (got.judge, got.version, got.category, got.raw) == ("rule", RuleJudge.version, None, None)
-    assert got.reason == "polar: the answer starts with no, read as no; the reference is yes"
+    assert (got.reason, got.basis) == ("polar: the answer says no (line); the reference is yes", "line")
     with pytest.raises(dataclasses.FrozenInstanceError):
         got.label = 0  # type: ignore[misc]
     with pytest.raises(ValueError, match="1, 0 or None"):

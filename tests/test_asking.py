@@ -16,12 +16,13 @@ from hypothesis import strategies as st
 from openai_server import Response, Script, serve, texts_of
 
 from hedge_tasks.adjudication import Case, judge_from, keep_labels
+from hedge_tasks.adjudication.prompt import JudgeFile
 from hedge_tasks.asking.account import Account, account_of, asked
 from hedge_tasks.asking.asker import Asker, Query, QueryResult
 from hedge_tasks.asking.log import Kept, Reply, ReplyLog
 from hedge_tasks.asking.models import LocalModel, ReplyOrFailure, Request, ServedModel, model_from
 from hedge_tasks.asking.reading import Unreadable, by_schema, read_object
-from hedge_tasks.asking.template import Template, load_template, parse_template
+from hedge_tasks.asking.template import PromptFile, Template, load_template
 from hedge_tasks.claims import Asked, Passage, build_decomposition, build_entailment
 from hedge_tasks.cli import main
 from hedge_tasks.data.answers import Answer
@@ -39,7 +40,7 @@ FILE: dict[str, Any] = {
     "schema": {"type": "object", "required": ["colour"], "properties": {"colour": {"enum": ["red", "green"]}}},
     "decoding": {"max_tokens": 40},
 }
-TEMPLATE = parse_template(json.dumps(FILE), "colour", Template)
+TEMPLATE = Template(**PromptFile.read(FILE).attributes(json.dumps(FILE)))
 RED, GREEN = '{"colour": "red"}', '{"colour": "green"}'
 
 
@@ -90,10 +91,10 @@ def test_every_prompt_file_of_the_package_is_of_one_form() -> None:
     files = [path for folder in folders for path in folder.iterdir() if path.is_file()]
     assert len(files) >= 20
     assert {path.suffix for path in files} == {".json"}
-    names = {"required": (), "optional": ("images", "answer_field", "values", "answers_only")}
     for path in files:
-        found = parse_template(path.read_text("utf-8"), path.stem, Template, **names)  # type: ignore[arg-type]
-        assert found.id.partition("/")[0].endswith(path.stem)
+        data = json.loads(path.read_text("utf-8"))
+        kind = JudgeFile if "values" in data else PromptFile
+        assert kind.read(data, path.name).name.endswith(path.stem)
 
 
 def test_a_conversation_shows_the_fields_in_their_order_and_leaves_out_what_is_not_there() -> None:
@@ -112,19 +113,19 @@ def test_a_conversation_shows_the_fields_in_their_order_and_leaves_out_what_is_n
     [
         ({"sytem": []}, "did you mean 'system'"),
         ({"system": ...}, "system missing"),
-        ({"fields": ...}, "fields missing"),
+        ({"fields": ...}, "fields: missing"),
         ({"fields": ["thing"]}, "colour: "),
-        ({"fields": [{"name": "thing", "required": 3}]}, "required: expected one of"),
-        ({"decoding": {"heat": 1}}, "decoding: expected one of"),
-        ({"decoding": {"max_tokens": "many"}}, "no number"),
+        ({"fields": [{"name": "thing", "required": 3}]}, "required: expected"),
+        ({"decoding": {"heat": 1}}, "decoding"),
+        ({"decoding": {"max_tokens": "many"}}, "expected an integer or a number"),
         ({"examples": [{"case": {"thingy": "x"}, "reply": {}}]}, "are no fields"),
-        ({"turns": [{"role": "system", "text": ["x"], "when": "y"}]}, "when: expected one of"),
+        ({"turns": [{"role": "system", "text": ["x"], "when": "y"}]}, "turns: .* are no fields"),
     ],
 )
 def test_a_file_that_is_no_prompt_is_refused(changes: dict[str, Any], words: str) -> None:
     data = {key: value for key, value in {**FILE, **changes}.items() if value is not ...}
-    with pytest.raises((DataError, ConfigError), match=words):
-        parse_template(json.dumps(data), "colour", Template)
+    with pytest.raises(DataError, match=words):
+        PromptFile.read(data, "colour")
 
 
 # --- reading ----------------------------------------------------------------------------------------------------------
@@ -443,3 +444,26 @@ def test_what_a_server_refuses_or_leaves_empty_is_told_apart(tmp_path: Path) -> 
     # What a server said is kept, be it nothing; what it refused is asked by the next run.
     assert [verdict.key is not None for verdict in verdicts] == [False, True, True]
     assert len(ReplyLog(tmp_path)) == 4
+
+
+def test_a_support_with_its_options_is_named_on_the_command_line(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = tmp_path / "answers.jsonl"
+    file.write_text(json.dumps({"id": "a", "question": "q", "answers": ["A mass. A cyst.", "A mass.", "No mass."]}))
+    monkeypatch.setenv("OPENAI_API_KEY", KEY)
+    hosted = ["claims", str(file), "--support", "judge:model=m,url=https://api.openai.com/v1"]
+    assert main([*hosted, "--price"]) == 0
+    with serve(Script('{"1": "yes", "2": "no"}')) as url:
+        units = json.dumps(
+            {"claims": [{"claim": "A mass.", "quote": "A mass"}, {"claim": "A cyst.", "quote": "A cyst"}]}
+        )
+        with serve(Script(units)) as other:
+            spec = ["--support", f"judge:model=m,url={url}", "--unit", f"atomic:model=n,url={other}"]
+            capsys.readouterr()
+            assert main(["claims", str(file), *spec, "--json"]) == 0
+    facts = json.loads(capsys.readouterr().out)
+    assert {name: stage["requests"] for name, stage in facts["asked"]["stages"].items()} == {"atomic": 1, "support": 2}
+    assert facts["claims"] == 2
+    assert main(["claims", str(file), "--support", "judge:modle=m"]) == 2
+    assert "did you mean 'model'" in capsys.readouterr().err

@@ -249,6 +249,7 @@ def test_silence_is_a_third_label_and_errors_have_a_severity() -> None:
     }
     for errors, wanted in table.items():
         assert tuple(label_of(one, errors=errors) for one in (minor, major, unknown, right, None)) == wanted
+        assert label_of(both, silent="hallucinated", errors=errors) == (1 if errors == "all" else None), errors
     [worst] = join([claim(0, 10)], [minor, LabelledSpan(5, 10, 1, severity="major")]).labels
     assert worst is not None
     assert worst.severity == "major"

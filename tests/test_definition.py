@@ -16,14 +16,14 @@ PROMPT = Prompt("test/p", "<image>{question}", "sys")
 # Keys as stores hold them. If one changes, no stored answer is found again: that must be meant.
 KEYS = {
     SamplingPlan(n=1): [
-        "a4d13aca22c91d87fd989a759b20dec11737e4ca",
-        "b87f87dfbe2f38c38a2afe1bc7318e653c1dfcb7",
-        "3deb7115e802678fcfcecb59ab6e77c2fbf97051",
+        "0084851cc3d2b7c6d13437bc77646c4a5345c595",
+        "21b6cbeff29ad57b58db7136bb7795cde7f8600c",
+        "06e6683e672b80ed208316683d6c5a41a2861c74",
     ],
     SamplingPlan(n=1, perturbation="vase", strength=0.5, top_p=0.9, until=("\n",), seed=3): [
-        "119ea2f5805b02db3c76489667702de9ddd43103",
-        "e367b09cf8053e471e8bc4b86cb36bac2dd59d32",
-        "9896e6563b085383a232090c3107d8640bf80d1a",
+        "e0371c8f5cbec2df1740d111a5491d5f926c72b4",
+        "87d5722ab958e1211e287fdedadf0f6bb2d20297",
+        "241424838cf128c4fae4a46cb8e9066fd9b79d60",
     ],
 }
 

@@ -6,13 +6,13 @@ import json
 import os
 import socket
 import subprocess
-import sys
 from collections import Counter
 from pathlib import Path
 from typing import Any
 
 import pytest
 from evaluation import Run, same_values
+from once import python
 
 from hedge_tasks.io.keyed_log import log_files, read_lines
 from hedge_tasks.runs.run_files import load_run
@@ -26,11 +26,12 @@ ARGUMENTS = ("--model", "hedge_tiny", "--tasks", "hedge_demo", "--limit", "15", 
 
 
 def environment(store: Path | None = None) -> dict[str, str]:
-    return {**os.environ, "OMP_NUM_THREADS": "1", **({"HEDGE_STORE": str(store)} if store else {})}
+    """For programs of the fork server; torchrun starts its own with PYTHON_EXEC."""
+    return {**os.environ, "PYTHON_EXEC": python(), **({"HEDGE_STORE": str(store)} if store else {})}
 
 
 def launch(output: Path, *launcher: str, store: Path | None = None) -> Run:
-    command = [sys.executable, "-m", *launcher, "lmms_eval", *ARGUMENTS, "--output_path", str(output)]
+    command = [python(), "-m", *launcher, "lmms_eval", *ARGUMENTS, "--output_path", str(output)]
     done = subprocess.run(command, capture_output=True, text=True, check=False, env=environment(store), timeout=900)
     return finished(output, done.stdout + done.stderr)
 
@@ -88,7 +89,7 @@ def test_two_nodes_of_one_process_each_give_the_numbers_of_one(one: Run, tmp_pat
     store, output = tmp_path / "store", tmp_path / "nodes"
     agent = ["torch.distributed.run", "--nnodes", "2", "--nproc-per-node", "1", "--rdzv-backend", "c10d"]
     agent += ["--rdzv-id", "hedge", "--rdzv-endpoint", address, "--local-addr", "127.0.0.1"]
-    command = [sys.executable, "-m", *agent, "-m", "lmms_eval", *ARGUMENTS, "--output_path", str(output)]
+    command = [python(), "-m", *agent, "-m", "lmms_eval", *ARGUMENTS, "--output_path", str(output)]
     logs = [tmp_path / f"node-{i}.log" for i in range(2)]
     nodes = []
     for log in logs:
@@ -115,7 +116,7 @@ def test_an_array_of_jobs_over_one_store_gives_the_numbers_of_one_process(
 ) -> None:
     """Of eight jobs three are killed and sent again, and one is slow."""
     script = Path(__file__).with_name("job_array.py")
-    command = [sys.executable, str(script), str(tmp_path), "15", "2"]
+    command = [python(), str(script), str(tmp_path), "15", "2"]
     done = subprocess.run(command, capture_output=True, text=True, check=False, env=environment(), timeout=900)
     logs = "\n".join(log.read_text("utf-8") for log in sorted(tmp_path.glob("job-*.log")))
     assert done.returncode == 0, (done.stderr + logs)[-3000:]
@@ -158,7 +159,7 @@ def test_stock_tasks_behind_hedge_have_the_numbers_of_one_process(tmp_path: Path
     program = str(Path(__file__).with_name("stock_process.py"))
 
     def run(output: Path, *launcher: str) -> Run:
-        command = [sys.executable, *launcher, program, *arguments, "--output_path", str(output)]
+        command = [python(), *launcher, program, *arguments, "--output_path", str(output)]
         done = subprocess.run(command, capture_output=True, text=True, check=False, env=environment(), timeout=900)
         return finished(output, done.stdout + done.stderr)
 

@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from once import python
 from sklearn.metrics import roc_auc_score
 
 from hedge_tasks import Answer, AnswerSet
@@ -251,7 +252,7 @@ print(json.dumps(metric.compute()))
 
 @pytest.mark.slow
 def test_two_processes_hand_in_half_each(tmp_path: Path) -> None:
-    call = [sys.executable, "-c", HALF]
+    call = [python(), "-c", HALF]
     halves = [
         subprocess.Popen([*call, str(rank), str(tmp_path)], cwd=Path(__file__).parent, stdout=subprocess.PIPE)
         for rank in (0, 1)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -11,7 +12,8 @@ from pathlib import Path
 import pytest
 from once import programs
 
-pytestmark = [pytest.mark.slow, pytest.mark.parametrize("python", ["real", "forked"])]
+pytestmark = pytest.mark.slow
+both = pytest.mark.parametrize("python", ["real", "forked"])
 
 
 def call(python: str, *arguments: str, **options: object) -> subprocess.CompletedProcess[str]:
@@ -22,6 +24,7 @@ def interpreter(python: str) -> str:
     return sys.executable if python == "real" else str(programs() / "python")
 
 
+@both
 @pytest.mark.parametrize(
     ("end", "status", "error"),
     [
@@ -40,6 +43,7 @@ def test_status_and_streams(python: str, end: str, status: int, error: str) -> N
     assert done.stderr.strip().splitlines()[-1:] == ([error] if error else [])
 
 
+@both
 def test_folder_environment_arguments_and_path(python: str, tmp_path: Path) -> None:
     (tmp_path / "module.py").write_text("import os, sys; print(os.getcwd(), sys.argv[1:], os.environ['NEW'], __name__)")
     other = tmp_path / "other"
@@ -55,6 +59,7 @@ def test_folder_environment_arguments_and_path(python: str, tmp_path: Path) -> N
         assert done.stdout == f"{tmp_path} ['a', 'b'] 1 __main__\n", done.stderr
 
 
+@both
 def test_what_is_to_be_done_at_exit_is_done(python: str) -> None:
     program = (
         "import atexit, threading, time\n"
@@ -64,6 +69,7 @@ def test_what_is_to_be_done_at_exit_is_done(python: str) -> None:
     assert call(python, "-c", program).stdout == "thread\nexit\n"
 
 
+@both
 @pytest.mark.parametrize("sent", [signal.SIGTERM, signal.SIGKILL])
 def test_a_program_that_is_killed_is_gone(python: str, sent: signal.Signals) -> None:
     program = "import os, time; print(os.getpid(), flush=True); time.sleep(3600)"
@@ -78,6 +84,7 @@ def test_a_program_that_is_killed_is_gone(python: str, sent: signal.Signals) -> 
         assert number == process.pid
 
 
+@both
 def test_two_programs_do_not_know_each_other(python: str) -> None:
     program = (
         "import json, random, numpy as np\n"
@@ -86,3 +93,16 @@ def test_two_programs_do_not_know_each_other(python: str) -> None:
     first, second = (call(python, "-c", program).stdout.split() for _ in range(2))
     assert first[0] == second[0] == "False"
     assert not {*first[1:]} & {*second[1:]}
+
+
+def test_a_run_that_leaves_a_process_behind_fails_and_names_the_test(tmp_path: Path) -> None:
+    tests = "import subprocess\ndef test_it():\n    subprocess.Popen(['sleep', '3600'])\ndef test_other():\n    pass\n"
+    (tmp_path / "test_leak.py").write_text(tests)
+    call = [sys.executable, "-m", "pytest", "-q", "-p", "conftest", "-p", "no:cacheprovider", "test_leak.py"]
+    environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parent)}
+    run = {"cwd": tmp_path, "env": environment, "capture_output": True, "text": True}
+    done = subprocess.run(call, **run)  # type: ignore[call-overload]
+    assert "2 passed" in done.stdout
+    assert done.returncode == 1
+    assert re.search(r"left a process behind: \d+ sleep 3600 +\(of test_leak.py::test_it", done.stderr), done.stderr
+    assert subprocess.run([*call, "-k", "other"], **run).returncode == 0  # type: ignore[call-overload]

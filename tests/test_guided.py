@@ -8,10 +8,12 @@ from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any
 
+import numpy as np
 import pytest
 from openai_server import Script, completion, serve
 from PIL import Image
 from rows import rows_of
+from sklearn.metrics import roc_auc_score
 
 from hedge_tasks.data.answers import Draw
 from hedge_tasks.errors import ConfigError
@@ -117,17 +119,33 @@ def test_a_plan_without_it_is_defined_as_before() -> None:
         SamplingPlan(guided="yes")  # type: ignore[arg-type]
 
 
-def test_the_probability_of_a_verdict_is_that_of_its_token() -> None:
-    one, zero = math.log(0.5), math.log(0.125)
-    both = [("hallucinated", one), ("factual", zero), ("hallucinated", one), ("unreadable", -0.1)]
-    assert hallucinated_probability(both) == pytest.approx(0.8)
-    assert hallucinated_probability([("hallucinated", one)]) == pytest.approx(0.5)
-    assert hallucinated_probability([("factual", zero)]) == pytest.approx(0.875)
-    assert hallucinated_probability([("not_sure", one)]) is None
-    metric = rows_of(MEASURES)["hallucinated_probability_auroc"]
+def test_the_probability_of_a_verdict_is_that_of_its_forced_digits() -> None:
+    assert hallucinated_probability({"1": math.log(0.5), "0": math.log(0.125), "2": -0.1}) == pytest.approx(0.8)
+    # Digits that hold little of the first token's mass: what was not said is no evidence for the other digit.
+    assert hallucinated_probability({"0": math.log(0.08), "1": math.log(0.02)}) == pytest.approx(0.2)
+    assert hallucinated_probability({"0": -2000.0, "1": -1.0}) == 1.0
+    assert hallucinated_probability({"0": -1.0, "1": -2000.0}) == pytest.approx(0.0, abs=1e-300)
+    assert hallucinated_probability({"1": -0.5}) is None
+    assert hallucinated_probability({"0": -math.inf, "1": -math.inf}) is None
+    measure = rows_of(MEASURES)["hallucinated_probability_auroc"]
     documents = [
-        {"truth": str(i % 2), "row": str(i), "one_token": [("hallucinated", math.log(0.9 if i % 2 else 0.2))]}
+        {"truth": str(i % 2), "row": str(i), "digits": {"1": math.log(0.9 if i % 2 else 0.2), "0": math.log(0.05)}}
         for i in range(8)
     ]
-    records = [metric.record(SimpleNamespace(), {}, document) for document in documents]  # type: ignore[arg-type]
-    assert metric(records) == 1.0
+    records = [measure.record(SimpleNamespace(), {}, document) for document in documents]  # type: ignore[arg-type]
+    assert measure(records) == 1.0
+
+
+def test_the_forced_probability_ranks_where_one_sided_guesses_do_not() -> None:
+    """Simulated models whose digits hold 1 to 90 % of the mass: the exact p(1) against p(other) = 1 - p(seen)."""
+    dice = np.random.default_rng(5)
+    truth = dice.integers(0, 2, 400)
+    exact, guessed = [], []
+    for y in truth:
+        mass, p1 = dice.uniform(0.01, 0.9), dice.beta(*((4, 2) if y else (2, 4)))
+        said = {"0": mass * (1 - p1), "1": mass * p1}
+        exact.append(hallucinated_probability({digit: math.log(p) for digit, p in said.items()}))
+        seen = "1" if dice.random() < p1 else "0"  # one verdict was ever drawn
+        guessed.append(said["1"] if seen == "1" else 1 - said["0"])
+        assert exact[-1] == pytest.approx(p1)
+    assert roc_auc_score(truth, exact) > roc_auc_score(truth, guessed) + 0.15

@@ -7,12 +7,14 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import pytest
 from finished_runs import finished_run
 
 from hedge_tasks.cli import main
 from hedge_tasks.data.answers import Answer, AnswerSet
+from hedge_tasks.errors import DataError
 from hedge_tasks.runs.health import decoding_line, health_of, measure
-from hedge_tasks.runs.run_files import Run, save_run
+from hedge_tasks.runs.run_files import Run, read_run, save_run
 
 
 def run_of(*answer_sets: AnswerSet, **settings: Any) -> Run:
@@ -50,6 +52,17 @@ def test_a_thought_without_an_end_is_a_cut_answer() -> None:
     assert measure(sets, {}).cut == 3 / 20
 
 
+def test_seeds_that_do_not_repeat_and_missing_log_probabilities_are_notes() -> None:
+    bare = [Answer(text, finish="stop") for text in "abc"]
+    health = measure([AnswerSet("1", bare[0], tuple(bare))], {"probe": {"seeds_repeat": False, "varied": True}})
+    texts = [finding.text for finding in health.findings]
+    assert "the same seed gives other answers: a draw that is made again may differ" in texts
+    assert "there are no log-probabilities at all: all samples weigh the same (discrete entropy)" in texts
+    assert health.unreliable is None
+    sound = measure([asked("1", "a", "b")], {"probe": {"seeds_repeat": True, "varied": True}})
+    assert not any("seed" in finding.text or "log-prob" in finding.text for finding in sound.findings)
+
+
 def test_replies_that_nobody_could_read_are_counted() -> None:
     verdicts = [
         {"label": 1, "raw": "hallucinated"},
@@ -69,7 +82,7 @@ def test_replies_that_nobody_could_read_are_counted() -> None:
 
 
 def test_entropies_of_zero_are_said_by_clustering() -> None:
-    outcome = {"zero_entropy": {"nli": 0.9, "embed": 0.5, "odd": "x", "wrong": 7}}
+    outcome = {"zero_entropy": {"nli": 0.9, "embed": 0.5, "exact": None}}
     health = health_of(run_of(asked("1", "a", "b"), outcome=outcome))
     assert health.zero_entropy == {"nli": 0.9, "embed": 0.5}
     assert [f.text for f in health.findings] == ["under nli 90 % of the documents have a semantic entropy of 0"]
@@ -121,10 +134,20 @@ def test_answers_that_do_not_depend_on_the_picture_are_said() -> None:
     assert finding.text.startswith("18 of 20 baseline answers stay the same on a blank picture")
 
 
-def test_hostile_settings_are_no_traceback() -> None:
-    run = run_of(asked("1", "a", "b"), sampled=[1], failed="x")
-    assert health_of(run).failed == 0
-    assert health_of(run_of(asked("1", "a", "b"), sampled={"image_use": {"blank": "x"}, "probe": 3})).findings == ()
+@pytest.mark.parametrize(
+    ("settings", "words"),
+    [
+        ({"sampled": [1]}, "settings.sampled: expected an object"),
+        ({"sampled": {"image_use": {"blank": "x"}}}, "settings.sampled.image_use.blank: expected an integer, got 'x'"),
+        ({"sampled": {"probe": 3}}, "settings.sampled.probe: expected an object, got 3"),
+        ({"sampled": {"decoding": {"in_force": 3}}}, "settings.sampled.decoding.in_force: expected an object"),
+        ({"failed": "x"}, "settings.failed: expected a list, got 'x'"),
+        ({"outcome": {"zero_entropy": {"nli": 7}}}, "settings.outcome.zero_entropy.nli: expected a number of at most"),
+    ],
+)
+def test_settings_that_nobody_wrote_are_refused_at_the_door(settings: Any, words: str, tmp_path: Path) -> None:
+    with pytest.raises(DataError, match=words):
+        read_run(save_run(run_of(asked("1", "a", "b"), **settings), tmp_path))
 
 
 def test_the_command_prints_and_tells_by_its_exit_code(tmp_path: Path, capsys: Any) -> None:

@@ -24,6 +24,7 @@ from hedge_tasks.sampling.hook import generate_samples
 from hedge_tasks.sampling.probe import DRAWS
 from hedge_tasks.sampling.prompts import Prompt
 from hedge_tasks.sampling.requests import DrawRequest, SampleRequest
+from hedge_tasks.sampling.series import request_seed
 
 pytestmark = pytest.mark.framework
 
@@ -53,7 +54,9 @@ def draws(n: int = 1, *, noisy: int = 0, picture: Image.Image = PICTURE, **plan:
 
 
 def adapter(url: str, **arguments: Any) -> HedgeOpenAI:
-    return HedgeOpenAI(**{"model": "tiny", "base_url": url, "retry_backoff_s": 0, "max_retries": 2, **arguments})
+    return HedgeOpenAI(
+        **{"model": "tiny", "base_url": url, "retry_backoff_s": 0, "max_retries": 2, "wait_for_server": 0, **arguments}
+    )
 
 
 def sample(model: HedgeOpenAI, requests: list[DrawRequest]) -> list[Any]:
@@ -82,7 +85,7 @@ def test_a_draw_is_one_request_with_its_own_temperature_and_seed() -> None:
         answers = sample(adapter(url, num_concurrent=1), requests)
     assert answers == [LEFT_ANSWER] * 4
     assert [body["temperature"] for body in script.bodies] == [0.1, 1.0, 1.0, 1.0]
-    assert [body["seed"] for body in script.bodies] == [r.draw.seed % 2**31 for r in requests]
+    assert [body["seed"] for body in script.bodies] == [request_seed(r) for r in requests]
     assert len({body["seed"] for body in script.bodies}) == 4
     for body in script.bodies:
         limits = {"max_tokens": 9, "top_p": 0.9, "stop": ["\n", "."], "logprobs": True, "model": "tiny"}
@@ -262,7 +265,7 @@ def test_a_token_limit_spent_on_reasoning_is_not_asked_again() -> None:
 
 def test_one_draw_that_fails_leaves_the_others_alone(tmp_path: Path) -> None:
     requests = draws(2, noisy=2)
-    bad = requests[1].draw.seed % 2**31
+    bad = request_seed(requests[1])
     script = Script(lambda body: completion(None) if body["seed"] == bad else LEFT)
     with serve(script) as url:
         outcomes = sample(adapter(url), requests)
@@ -291,7 +294,7 @@ def test_a_server_that_is_gone_is_not_asked_for_every_draw() -> None:
         pass
     model = adapter(url, num_concurrent=2, max_retries=0)
     outcomes: list[Any] = []
-    with pytest.raises(DrawsFailed, match=r"is gone: 6 draws in a row failed, the last one with no connection"):
+    with pytest.raises(DrawsFailed, match=r"is gone: 6 requests in a row failed, the last one with no connection"):
         drain(model.generate_draws(draws(200)), outcomes)
     assert 6 <= len(outcomes) < 20
 

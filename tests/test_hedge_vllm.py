@@ -12,9 +12,10 @@ from typing import Any
 import pytest
 from PIL import Image
 
-from hedge_tasks.errors import ConfigError, HedgeError
+from hedge_tasks.errors import ConfigError, DrawsFailed, HedgeError
 from hedge_tasks.sampling import Answer, AnswerSet, SamplingPlan
 from hedge_tasks.sampling.hook import generate_samples
+from hedge_tasks.sampling.plan import draw_seed
 from hedge_tasks.sampling.prompts import Prompt
 from hedge_tasks.sampling.requests import SampleRequest
 
@@ -28,6 +29,7 @@ END = 2
 class SamplingParams:
     """Keyword names and defaults as in vLLM's reference; an unknown one raises a TypeError, as there."""
 
+    n: int = 1
     temperature: float = 1.0
     top_p: float = 1.0
     top_k: int = 0
@@ -47,6 +49,7 @@ class Completion:
     token_ids: tuple[int, ...]
     logprobs: list[dict[int, Any]] | None
     finish_reason: str | None = "stop"
+    index: int = 0
 
 
 @dataclass
@@ -66,7 +69,13 @@ class Engine:
         assert len(messages) == len(sampling_params)
         assert not use_tqdm
         self.calls.append((messages, sampling_params))
-        return [SimpleNamespace(outputs=[self.reply(m, p)]) for m, p in zip(messages, sampling_params, strict=True)]
+        return [self.answer(m, p) for m, p in zip(messages, sampling_params, strict=True)]
+
+    def answer(self, messages: list[Any], params: SamplingParams) -> Any:
+        """As vLLM's `ParentRequest`: child i has seed + i; the outputs come in any order."""
+        seeds = [None if params.seed is None else params.seed + i for i in range(params.n)]
+        children = [self.reply(messages, replace(params, seed=seed, n=1)) for seed in seeds]
+        return SimpleNamespace(outputs=[replace(child, index=i) for i, child in enumerate(children)][::-1])
 
     def reply(self, messages: list[Any], params: SamplingParams) -> Completion:
         tokens = (7, 8, END)
@@ -153,19 +162,23 @@ def test_the_engine_gets_what_the_protocol_needs(engines: list[Engine], tmp_path
     assert "data_parallel_size" not in settings
 
 
-def test_every_draw_is_a_request_of_one_call_with_its_own_seed(engines: list[Engine], tmp_path: Path) -> None:
+def test_every_draw_has_its_own_seed_and_clean_ones_share_a_request(engines: list[Engine], tmp_path: Path) -> None:
     lines = generate_samples(adapter(tmp_path), requests(2, top_p=0.9, until=["\n"]))
     [(conversations, params)] = engines[0].calls
-    assert len(conversations) == 2 * 5
-    assert len({p.seed for p in params}) == 10
-    assert [p.temperature for p in params[:5]] == [0.1, 1.0, 1.0, 1.0, 1.0]
+    assert len(conversations) == 2 * 4
+    assert [p.n for p in params] == [1, 2, 1, 1] * 2
+    assert [p.temperature for p in params[:4]] == [0.1, 1.0, 1.0, 1.0]
     assert {(p.max_tokens, p.logprobs, p.top_p, p.top_k, p.repetition_penalty) for p in params} == {
         (9, 0, 0.9, 0, 1.05)
     }
     assert params[0].stop == ["\n"]
     plan = SamplingPlan(n=2)
     for i, line in enumerate(lines):
-        assert AnswerSet.from_json(line).texts == [f"seed {draw.seed}" for draw in plan.draws(f"key{i}")]
+        key = f"key{i}"
+        base = draw_seed(plan.seed, key, "clean", 0) % (2**31 - 2**20)
+        folded = [draw.seed % 2**31 for draw in plan.draws(key)]
+        seeds = [folded[0], base, base + 1, *folded[3:]]
+        assert AnswerSet.from_json(line).texts == [f"seed {seed}" for seed in seeds]
 
 
 def test_messages_carry_pictures_in_memory(engines: list[Engine], tmp_path: Path) -> None:
@@ -175,7 +188,7 @@ def test_messages_carry_pictures_in_memory(engines: list[Engine], tmp_path: Path
     assert system == {"role": "system", "content": [{"type": "text", "text": "You are an expert."}]}
     assert [part["type"] for part in user["content"]] == ["image_pil", "text"]
     pictures = [turns[1]["content"][0]["image_pil"].tobytes() for turns in conversations]
-    assert pictures[0] == pictures[1] == pictures[2] == PICTURE.tobytes()
+    assert pictures[0] == pictures[1] == PICTURE.tobytes()
     assert len(set(pictures)) == 3
 
 
@@ -188,7 +201,7 @@ def test_logprobs_are_means_without_special_tokens(engines: list[Engine], tmp_pa
 def test_the_baseline_tells_its_tokens(engines: list[Engine], tmp_path: Path) -> None:
     model = adapter(tmp_path)
     [line] = generate_samples(model, requests(1, alternatives=2))
-    assert [params.logprobs for _, of in engines[0].calls for params in of] == [2, 0, 0, 0, 0]
+    assert [params.logprobs for _, of in engines[0].calls for params in of] == [2, 0, 0, 0]
     assert [answer.tokens is None for answer in AnswerSet.from_json(line).answers] == [False, True, True, True, True]
 
     def one(text: str, logprob: float) -> Any:
@@ -200,7 +213,7 @@ def test_the_baseline_tells_its_tokens(engines: list[Engine], tmp_path: Path) ->
         {8: one(" mass", -3.0), 5: one(" cyst", -0.2), END: one("", -1.9)},
     ]
     table.append({END: one("", 0.0)})
-    said = SimpleNamespace(outputs=[Completion("No mass", (7, 8, END), table)])
+    said = Completion("No mass", (7, 8, END), table)
     answer = model._read(said, 2)
     assert answer.tokens == (("No", -0.5), (" mass", -3.0))
     assert answer.alternatives == ((("No", -0.5), ("A", -1.0)), ((" cyst", -0.2),))
@@ -212,18 +225,20 @@ def test_an_empty_answer_is_as_likely_as_its_end_token(engines: list[Engine], tm
     model = adapter(tmp_path)
     only_end = Completion("", (END,), [{END: SimpleNamespace(logprob=-0.25, decoded_token="</s>")}])
     expected = Answer("", -0.25, 0, "stop", end_logprob=-0.25)
-    assert model._read(SimpleNamespace(outputs=[only_end])) == expected
+    assert model._read(only_end) == expected
 
 
 def test_an_answer_without_logprobs_is_one(engines: list[Engine], tmp_path: Path) -> None:
     model = adapter(tmp_path)
-    assert model._read(SimpleNamespace(outputs=[Completion("yes", (7,), None)])) == Answer("yes", finish="stop")
+    assert model._read(Completion("yes", (7,), None)) == Answer("yes", finish="stop")
 
 
 def test_what_vllm_gave_up_is_no_answer(engines: list[Engine], tmp_path: Path) -> None:
     model = adapter(tmp_path)
-    assert "abort" in model._read(SimpleNamespace(outputs=[Completion("ye", (7,), None, "abort")]))
-    assert "no output" in model._read(SimpleNamespace(outputs=[]))
+    assert "abort" in model._read(Completion("ye", (7,), None, "abort"))
+    engines[0].answer = lambda *_: SimpleNamespace(outputs=[])  # type: ignore[method-assign]
+    with pytest.raises(DrawsFailed, match=r"vLLM returned (0 outputs of 2|no output)"):
+        generate_samples(model, requests(1))
 
 
 def test_documents_come_in_calls_and_finished_ones_are_kept(
@@ -240,10 +255,10 @@ def test_documents_come_in_calls_and_finished_ones_are_kept(
     monkeypatch.setattr(Engine, "chat", breaks)
     with pytest.raises(RuntimeError, match="CUDA out of memory"):
         generate_samples(model, requests(5, tmp_path / "store"))
-    assert [len(messages) for messages, _ in engines[0].calls] == [10, 10]
+    assert [len(messages) for messages, _ in engines[0].calls] == [8, 8]
     monkeypatch.setattr(Engine, "chat", chat)
     assert len(generate_samples(model, requests(5, tmp_path / "store"))) == 5
-    assert [len(messages) for messages, _ in engines[0].calls] == [10, 10, 5]
+    assert [len(messages) for messages, _ in engines[0].calls] == [8, 8, 4]
 
 
 def test_ordinary_tasks_are_generated_greedily(engines: list[Engine], tmp_path: Path) -> None:

@@ -12,6 +12,7 @@ import pytest
 import torch
 from PIL import Image
 
+from hedge_tasks.data.answers import FailedDocument, read_response
 from hedge_tasks.errors import ConfigError, DrawsFailed
 from hedge_tasks.perturb import Wording
 from hedge_tasks.sampling import Answer, AnswerSet, SamplingPlan
@@ -260,21 +261,41 @@ def test_an_unknown_second_stage_is_named() -> None:
         generate_samples(ForeignModel(is_simple=True), [row])
 
 
+def test_a_document_whose_further_question_failed_is_no_answer(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """One document left out, with the reason; the other, whose follow-up came, is whole."""
+    monkeypatch.setattr(STAGES, "_entries", dict(STAGES._entries))
+    STAGES.register("recheck", recheck)
+    model = OwnModel(is_simple=False)
+    rows = requests(2, tmp_path, max_failed=1)
+    plan = SamplingPlan(n=1, n_noisy=0, probe=False, max_failed=1)
+    for row in rows:
+        stage = SecondStage("recheck", plan, {"only": ("q0", "q1")})
+        row.args = (*row.args[:2], replace(row.args[2], second_stage=stage), *row.args[3:])
+    # Of 10 + 4 draws the eleventh, which is q1's (they are asked from the last), and all attempts after it.
+    model.failing = frozenset({11, *range(15, 15 + MAX_ATTEMPTS - 1)})
+    whole, failed = map(read_response, generate_samples(model, rows))
+    assert isinstance(whole, AnswerSet)
+    assert len(whole.follow_ups) == 1
+    assert isinstance(failed, FailedDocument)
+    assert (failed.id, "no answer within 9 s" in failed.reason) == ("q1", True)
+
+
+def recheck(request: SampleRequest, answers: AnswerSet, stage: SecondStage) -> list[SampleRequest]:
+    prompt = Prompt("recheck", "<image>Is there a {question}?")
+    settings = {"id": f"{answers.id}/0", "key": f"{request.key}/0", "question": answers.baseline.text}
+    further = replace(request, prompt=prompt, plan=stage.plan, second_stage=None, **settings)
+    return [further] if answers.id in stage.options["only"] else []
+
+
 def test_further_questions_are_asked_after_every_document_has_answered(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     model = OwnModel(is_simple=False)
     rows = requests(2, tmp_path)
 
-    def recheck(request: SampleRequest, answers: AnswerSet, stage: SecondStage) -> list[SampleRequest]:
-        prompt = Prompt("recheck", "<image>Is there a {question}?")
-        settings = {"id": f"{answers.id}/0", "key": f"{request.key}/0", "question": answers.baseline.text}
-        further = replace(request, prompt=prompt, plan=stage.plan, second_stage=None, **settings)
-        return [further] if answers.id == stage.options["only"] else []
-
     monkeypatch.setattr(STAGES, "_entries", dict(STAGES._entries))
     STAGES.register("recheck", recheck)
-    stage = SecondStage("recheck", SamplingPlan(n=1, n_noisy=0, probe=False), {"only": "q1"})
+    stage = SecondStage("recheck", SamplingPlan(n=1, n_noisy=0, probe=False), {"only": ("q1",)})
     for row in rows:
         row.args = (*row.args[:2], replace(row.args[2], second_stage=stage), *row.args[3:])
     first, second = (AnswerSet.from_json(line) for line in generate_samples(model, rows))

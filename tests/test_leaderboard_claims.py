@@ -18,7 +18,7 @@ from test_claim_table import scripted
 from hedge_tasks.claims import build_decomposition, build_entailment
 from hedge_tasks.cli.leaderboard import facts_of
 from hedge_tasks.leaderboard import build_site, check, make_submission, read_entries, write_submission
-from hedge_tasks.leaderboard.board import Measure, cell_of
+from hedge_tasks.leaderboard.board import BoardNumber, cell_of
 from hedge_tasks.leaderboard.chain import prove_run
 from hedge_tasks.leaderboard.claims import of_run
 from hedge_tasks.leaderboard.export import as_model_index
@@ -206,7 +206,7 @@ def test_answers_scored_by_a_support_that_is_only_said_are_not_verified(
         parts = dict(read.findings.rests_on("exact", "claims_luq_mean"))
         assert list(parts) == ["clusters", "support", "scores"]
         assert (parts["support"].verified, parts["scores"].verified) == (verified, True)
-        cell = cell_of(read, Measure("auroc", "", True, "claims_luq_mean", "exact"))
+        cell = cell_of(read, BoardNumber("auroc", "", True, "claims_luq_mean", "exact"))
         assert cell is not None
         assert ("support" in dict(cell.reported)) is not verified
         assert facts_of(read.findings)["claims"]["support"]["verified"] is verified

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import subprocess
-import sys
 import threading
 import time
 from collections import Counter
@@ -15,6 +14,7 @@ from typing import Any
 import numpy as np
 import pytest
 from making import attempt_of, play, question
+from once import python
 from openai_server import Response, Script, serve
 
 from hedge_tasks.asking.log import Kept, Reply, ReplyLog
@@ -413,7 +413,7 @@ def test_killed_20_times_it_ends_where_it_would_have(tmp_path: Path) -> None:
     script = Script(lambda body: time.sleep(0.03) or play(body))
     program = "import sys, making_process as p; p.run_killed(sys.argv[1], sys.argv[2], 20)"
     with serve(script) as url:
-        arguments = [sys.executable, "-c", program, url, str(tmp_path / "killed")]
+        arguments = [python(), "-c", program, url, str(tmp_path / "killed")]
         ran = subprocess.run(arguments, cwd=Path(__file__).parent, capture_output=True, text=True)
         assert ran.returncode == 0, ran.stderr
         asked = len(script.bodies)

@@ -186,10 +186,8 @@ def test_one_draw_a_document_has_no_rows_of_samples_and_the_free_detectors(run: 
     wrong = [int(t != v) for (_, t), v in zip(DOCUMENTS, verdicts, strict=True)]
     nll = [-logprob(row, t) for row, t in DOCUMENTS]
     assert values["verdict_wrong_baseline_nll_auroc,verdict"] == pytest.approx(roc_auc_score(wrong, nll))
-    p = [np.exp(-n) if v else 1 - np.exp(-n) for n, v in zip(nll, verdicts, strict=True)]
-    assert values["hallucinated_probability_auroc,verdict"] == pytest.approx(
-        roc_auc_score([t for _, t in DOCUMENTS], p)
-    )
+    # This server tells no log-probabilities of given replies; guessing p(1) from what was drawn is no substitute.
+    assert "does not tell how likely 0 and 1 are" in str(values["hallucinated_probability_auroc,verdict"])
     [finished] = load_runs(run.output, "own_noisy")
     assert all(not answers.clean and not answers.noisy for answers in finished.answer_sets)
     assert finished.settings["sampling"]["n"] == finished.settings["sampling"]["n_noisy"] == 0

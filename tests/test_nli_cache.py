@@ -7,12 +7,12 @@ import shutil
 import sqlite3
 import struct
 import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from once import python
 
 from hedge_tasks.clustering import HybridClustering, NliClustering, Relation, nli_cache, nli_model, nli_source
 from hedge_tasks.clustering.nli_cache import Prediction, RelationCache, cache_file, cache_folder, pair_key
@@ -357,7 +357,7 @@ for i in range(150):
 @pytest.mark.slow
 def test_several_processes_write_one_cache_at_once(tmp_path):
     path = tmp_path / "new" / "cache.sqlite3"
-    writers = [subprocess.Popen([sys.executable, "-c", WRITER, name, str(path)]) for name in ("one", "two", "three")]
+    writers = [subprocess.Popen([python(), "-c", WRITER, name, str(path)]) for name in ("one", "two", "three")]
     assert [writer.wait(timeout=60) for writer in writers] == [0, 0, 0]
     wanted = [(f"{name} {i}", "text") for name in ("one", "two", "three", "both") for i in range(150)]
     reader = RelationCache(path)

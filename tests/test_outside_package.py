@@ -13,6 +13,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from once import python
 
 from hedge_tasks.leaderboard import check, read_submission
 
@@ -27,11 +28,11 @@ class Outside:
     def __init__(self, folder: Path) -> None:
         self.folder, self.site = folder, folder / "site"
 
-    def run(self, *command: str) -> subprocess.CompletedProcess[str]:
+    def run(self, *command: str, interpreter: str = "") -> subprocess.CompletedProcess[str]:
         paths = os.pathsep.join(filter(None, (str(self.site), os.environ.get("PYTHONPATH"))))
         environment = {**os.environ, "PYTHONPATH": paths, "HEDGE_DATA_DIR": str(self.folder / "data")}
         return subprocess.run(
-            [sys.executable, *command],
+            [interpreter or python(), *command],
             cwd=self.folder,
             env=environment,
             capture_output=True,
@@ -57,7 +58,8 @@ def outside(tmp_path_factory: pytest.TempPathFactory) -> Outside:
     assert done.returncode == 0, done.stderr[-2000:]
     assert json.loads(found.hedge("data", "colours", "--out", str(found.folder / "data"), "--json")) == {"rows": 24}
     command = ("--model", "colour_dice", "--tasks", "colours", "--output_path", "out", "--log_samples")
-    done = found.run("-m", "lmms_eval", *command)
+    # A real process: lmms-eval reads the entry points of models as it is imported.
+    done = found.run("-m", "lmms_eval", *command, interpreter=sys.executable)
     (found.folder / "log").write_text(done.stdout + done.stderr)
     assert len(list(found.folder.rglob("*_results.json"))) == 1, done.stdout[-3000:] + done.stderr[-3000:]
     return found

@@ -18,6 +18,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from once import python
 from PIL import Image
 
 from hedge_tasks.data.pictures import to_rgb8
@@ -381,9 +382,7 @@ for seed in (3, 0, 2, 1, 2**70):
 
 @pytest.mark.slow
 def test_same_draw_same_image_in_another_process_and_another_order() -> None:
-    run = subprocess.run(
-        [sys.executable, "-c", CHILD], cwd=ROOT, capture_output=True, text=True, timeout=120, check=True
-    )
+    run = subprocess.run([python(), "-c", CHILD], cwd=ROOT, capture_output=True, text=True, timeout=120, check=True)
     there = dict(line.split() for line in run.stdout.splitlines())
     here = {str(seed): digest(perturb_image(picture(), seed=seed)) for seed in (0, 1, 2, 3, 2**70)}
     assert there == here

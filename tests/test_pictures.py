@@ -7,13 +7,13 @@ import io
 import json
 import math
 import subprocess
-import sys
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import pytest
+from once import python
 from openai_server import Response, Script, error, serve
 from picture_process import Brightness, Slow, orders, question
 from PIL import Image
@@ -87,7 +87,7 @@ def lines(path: Path) -> Counter[str]:
 
 def process(call: str, *arguments: str) -> str:
     program = f"import sys, picture_process as p; p.{call}"
-    ran = subprocess.run([sys.executable, "-c", program, *arguments], cwd=HERE, capture_output=True, text=True)
+    ran = subprocess.run([python(), "-c", program, *arguments], cwd=HERE, capture_output=True, text=True)
     assert ran.returncode == 0, ran.stderr
     return ran.stdout
 

@@ -14,6 +14,7 @@ from pathlib import Path
 
 import pytest
 from conftest import REPOSITORY
+from once import programs
 from PIL import Image
 
 from hedge_tasks.cli import main
@@ -130,9 +131,9 @@ def test_the_python_is_accepted_by_a_type_checker(tmp_path: Path) -> None:
 
 
 def shell(command: str, folder: Path) -> str:
-    """A command as it stands there, with this interpreter's programs."""
-    path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
-    environment = {**os.environ, "PATH": path, "HEDGE_NLI_MODEL": TINY_NLI, "OMP_NUM_THREADS": "1"}
+    """A command as it stands there, its programs as forks of the fork server."""
+    path = f"{programs()}{os.pathsep}{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
+    environment = {**os.environ, "PATH": path, "HEDGE_NLI_MODEL": TINY_NLI}
     done = subprocess.run(
         command, shell=True, cwd=folder, env=environment, capture_output=True, text=True, check=False, timeout=900
     )
@@ -159,6 +160,7 @@ def cells(text: str) -> dict[tuple[str, str], tuple[float, float | None]]:
 
 
 @pytest.mark.slow
+@pytest.mark.docs
 @pytest.mark.framework
 def test_the_demo_prints_the_table_that_is_shown(demo: tuple[Path, str]) -> None:
     shown, printed = cells(README), cells(demo[1])
@@ -172,6 +174,7 @@ def test_the_demo_prints_the_table_that_is_shown(demo: tuple[Path, str]) -> None
 
 
 @pytest.mark.slow
+@pytest.mark.docs
 @pytest.mark.framework
 def test_what_is_done_after_a_run_works(
     demo: tuple[Path, str], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
@@ -193,6 +196,7 @@ def test_what_is_done_after_a_run_works(
 
 
 @pytest.mark.slow
+@pytest.mark.docs
 @pytest.mark.framework
 def test_one_s_own_answers_and_one_s_own_questions(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)

@@ -313,9 +313,11 @@ def test_an_unreadable_reply_says_why(reply: str, reason: str) -> None:
             ('{"answer": "yes"}', "json"),
             ("The answer is yes, surely.", "stated"),
             ("Yes", "line"),
-            ("Yes, it is", "leading"),
+            ("Yes, it is", "opening"),
+            ("Yes, it looks like one, but it is a cat.", "leading"),
         ),
-        ("There is a dog.", "statement"),
+        ("There is a dog.", "said back"),
+        ("A girl walks a dog along the beach.", "statement"),
     ],
 )
 def test_a_reading_says_its_basis(reply: str, basis: str) -> None:

@@ -3,25 +3,33 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from typing import Any
 
 import pytest
 from openai_server import serve, texts_of
 
-from hedge_tasks.adjudication import Case, build_judge
+from hedge_tasks.adjudication import Case, Verdict, build_judge
 from hedge_tasks.adjudication.fallback import Fallback
+from hedge_tasks.adjudication.outcomes import outcome_of
+from hedge_tasks.adjudication.prompt import load_judge_prompt
 from hedge_tasks.errors import ConfigError
 from hedge_tasks.measures.known import ReadByModelRate
 
 pytestmark = pytest.mark.framework
 
 ODD = "The claim would make any pharmacologist laugh."
+SOFT = "Hallucinated, if the abstract is to be believed."
+SOFTLY_OTHER = "Factual, if the abstract is to be believed."
+SOFTLY_NONE = "Factual, unless the abstract is wrong."
 
 
 def reader(body: dict[str, Any]) -> str:
-    """Says hallucinated of the odd reply, and none of all others."""
+    """Says hallucinated of the odd reply and of what was read softly, and none of all others."""
     shown = json.loads(texts_of(body)[-1])
-    return json.dumps({"reason": "r", "reading": "1" if shown["reply"] == ODD else "none"})
+    return json.dumps(
+        {"reason": "r", "reading": "READ_1" if shown["reply"] in (ODD, SOFT, SOFTLY_OTHER) else "READ_NONE"}
+    )
 
 
 def test_only_replies_that_say_something_unreadable_are_asked_about(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -32,19 +40,61 @@ def test_only_replies_that_say_something_unreadable_are_asked_about(monkeypatch:
         asked.append(json.loads(texts_of(body)[-1]))
         return reader(body)
 
-    replies = ["1", ODD, "I'm sorry, I can't help with that.", "<think>1", "", "A strange text."]
+    silent = ["I'm sorry, I can't help with that.", "<think>1", ""]
+    replies = ["1", ODD, *silent, "A strange text.", SOFT, SOFTLY_OTHER, SOFTLY_NONE]
     with serve(seen) as url:
         judge = build_judge("medhallu", fallback={"name": "llm", "model": "tiny", "url": url, "max_retries": 0})
         verdicts = judge.judge([Case(str(i), "q", "1", reply) for i, reply in enumerate(replies)])
-    assert [v.category for v in verdicts] == ["hallucinated", "hallucinated", None, None, None, None]
-    assert [v.label for v in verdicts] == [0, 0, None, None, None, None]
+    assert [v.category for v in verdicts] == ["hallucinated", "hallucinated", *[None] * 4, "hallucinated", None, None]
+    assert [v.label for v in verdicts] == [0, 0, None, None, None, None, 0, None, None]
+    assert [outcome_of(v) for v in verdicts[2:5]] == ["declined"] * 3
+    assert [v.basis for v in verdicts[5:]] == ["no answer", "model", "disagreement", "unconfirmed"]
+    assert [outcome_of(v) for v in verdicts[5:]] == ["unread", "supported", "unconfirmed", "unconfirmed"]
     assert verdicts[1].reason == "right: hallucinated (model)"
     assert [vote.category for vote in verdicts[1].votes] == [None, "factual"], "the rules' own readings stay"
-    assert {case["reply"] for case in asked} == {ODD, "A strange text."}
+    assert {case["reply"] for case in asked} == {ODD, "A strange text.", SOFT, SOFTLY_OTHER, SOFTLY_NONE}
     assert all(set(case) == {"question", "reply"} for case in asked), "the truth is not shown"
     metric = ReadByModelRate(name="read_by_model_rate")
     by_model = [metric.record(_Scores(), verdict.to_dict(), {})["value"] for verdict in verdicts]
-    assert by_model == [0, 1, 0, 0, 0, 0]
+    assert by_model == [0, 1, 0, 0, 0, 0, 1, 0, 0]
+
+
+def test_without_a_second_reader_a_soft_reading_has_no_label() -> None:
+    verdicts = build_judge("medhallu").judge([Case(str(i), "q", "1", reply) for i, reply in enumerate([SOFT, "1"])])
+    assert [v.label for v in verdicts] == [None, 0]
+    assert verdicts[0].reason == "unconfirmed: hallucinated (leading)"
+    assert outcome_of(verdicts[0]) == "unconfirmed"
+
+
+@pytest.mark.parametrize("prompt", ["reply_yes_no", "reply_option", "reply_verdict"])
+def test_no_sentence_is_read_as_an_outcome_of_the_second_reader(prompt: str) -> None:
+    """Its outcomes are words that no sentence begins with."""
+    reader = load_judge_prompt(prompt)
+    sentences = [
+        "Yes, the reply says no.",
+        "No, it says yes.",
+        "A reply that says B.",
+        "1 is not what it says.",
+        "None.",
+    ]
+    assert [reader.read(sentence)[0] for sentence in sentences] == [None] * len(sentences)
+    for outcome in reader.outcomes:
+        assert reader.read(f"{outcome.key}, as it says so.")[0] == outcome
+
+
+def test_the_model_is_shown_neither_reference_nor_pictures(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whatever its prompt has place for: cases have nothing of what is true."""
+    shown: list[Case] = []
+
+    class Reader:
+        def judge(self, cases: Sequence[Case]) -> list[Verdict]:
+            shown.extend(cases)
+            return [Verdict(None, "", "reader", "1", "none") for _ in cases]
+
+    monkeypatch.setattr("hedge_tasks.adjudication.fallback.build_judge", lambda *_, **__: Reader())
+    judge = build_judge("medhallu", fallback="llm:model=a")
+    judge.judge([Case("0", "q", "1", ODD, images=lambda: ["picture"])])
+    assert [(case.question, case.answer, case.reference, case.images) for case in shown] == [("q", ODD, "", None)]
 
 
 class _Scores(dict[str, float]):

@@ -4,24 +4,32 @@ from __future__ import annotations
 
 import gzip
 import json
+import socket
+import threading
 import time
+from collections import Counter
+from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 from openai_server import Response, Script, completion, error, serve
-from test_hedge_openai import LEFT, adapter, ask, draws, sample
+from test_hedge_openai import LEFT, LEFT_ANSWER, PICTURE, adapter, ask, draws, sample
 
-from hedge_tasks.data.answers import Answer, Refused
-from hedge_tasks.errors import HedgeError
+from hedge_tasks.data.answers import Answer, AnswerSet, Refused, Served
+from hedge_tasks.errors import DrawsFailed, HedgeError
 from hedge_tasks.models.hedge_openai import NEUTRAL
+from hedge_tasks.sampling.hook import generate_samples
 from hedge_tasks.sampling.plan import SamplingPlan
 from hedge_tasks.sampling.probe import server_lines
+from hedge_tasks.sampling.series import request_seed
+from hedge_tasks.sampling.store import AnswerStore
 from hedge_tasks.serving import border
 
 pytestmark = pytest.mark.framework
 
-STOPPED = Answer("left", -0.5, 2, "stop")
+STOPPED = LEFT_ANSWER
 
 
 def sent(script: Script) -> dict[str, Any]:
@@ -72,6 +80,199 @@ def test_what_the_plan_sets_itself_is_not_left_out() -> None:
     assert "top_k is not supported" in outcome
 
 
+def test_what_the_plan_sets_itself_is_not_left_out_because_its_neutral_value_was() -> None:
+    script = Script(lambda body: error(400, "top_p is not supported") if "top_p" in body else LEFT)
+    with serve(script) as url:
+        model = adapter(url)
+        assert sample(model, draws(1)) == [STOPPED] * 2
+        [refused, _] = sample(model, draws(1, top_p=0.9))
+    assert isinstance(refused, Refused)
+    assert script.bodies[-1]["top_p"] == 0.9
+
+
+def _xai(body: dict[str, Any]) -> Any:
+    names = [name for name in ("presence_penalty", "frequency_penalty") if name in body]
+    spelled = {"presence_penalty": "presencePenalty", "frequency_penalty": "frequencyPenalty"}
+    said = {"code": "Client specified an invalid argument"}
+    return (
+        Response({**said, "error": f"Argument not supported on this model: {spelled[names[0]]}"}, 400)
+        if names
+        else LEFT
+    )
+
+
+def _gemini(body: dict[str, Any]) -> Any:
+    penalised = {"presence_penalty", "frequency_penalty"} & body.keys()
+    return error(400, "Penalty is not enabled for models/gemini-2.5-flash") if penalised else LEFT
+
+
+@pytest.mark.parametrize("reply", [_xai, _gemini])
+def test_penalties_that_a_server_refuses_even_at_0_are_left_out_and_said(reply: Any, said: list[str]) -> None:
+    script = Script(reply)
+    with serve(script) as url:
+        model = adapter(url, num_concurrent=1)
+        assert sample(model, draws(1)) == [STOPPED] * 2
+    assert len(script.bodies) == 2 + 2
+    in_force = model.effective_decoding(SamplingPlan().limits())
+    assert in_force["refused"] == ["frequency_penalty", "presence_penalty"]
+    assert sum("its own presence_penalty applies" in line for line in said) == 1
+
+
+def test_no_top_k_is_0_for_a_server_to_which_it_must_not_be_negative(said: list[str]) -> None:
+    script = Script(lambda body: error(400, "top_k must be non-negative, got -1") if body.get("top_k", 0) < 0 else LEFT)
+    with serve(script) as url:
+        model = adapter(url, num_concurrent=1)
+        assert sample(model, draws(1)) == [STOPPED] * 2
+        assert isinstance(sample(model, draws(1, top_k=5))[0], Answer)
+    assert [body["top_k"] for body in script.bodies] == [-1, 0, 0, 5, 5]
+    assert "refused" not in model.effective_decoding(SamplingPlan().limits())
+    assert not any("its own top_k applies" in line for line in said)
+
+
+# --- the repetition penalty -------------------------------------------------------------------------------------------
+
+
+def _documented(folder: Path) -> Path:
+    (folder / "generation_config.json").write_text(json.dumps({"repetition_penalty": 1.05, "top_k": 1}), "utf-8")
+    return folder
+
+
+@pytest.mark.parametrize("by", ["name", "root", "argument"])
+def test_a_repetition_penalty_of_the_model_is_sent_recorded_and_part_of_the_identity(by: str, tmp_path: Path) -> None:
+    folder, script = _documented(tmp_path), Script(LEFT)
+    name = str(folder) if by == "name" else "tiny"
+    listed = {"models": [name], "root": str(folder)} if by == "root" else {}
+    with serve(script, **listed) as url:
+        model = adapter(url, model=name, **({"repetition_penalty": 1.05} if by == "argument" else {}))
+        sample(model, draws(1))
+        assert model.answer_identity.endswith("|repetition_penalty=1.05")
+    assert script.bodies[-1]["repetition_penalty"] == 1.05
+    assert model.effective_decoding(SamplingPlan().limits()) == {**NEUTRAL, "repetition_penalty": 1.05}
+
+
+def test_llama_cpp_has_another_name_for_it(tmp_path: Path) -> None:
+    script = Script(LEFT)
+    with serve(script, models=["tiny"], root=str(_documented(tmp_path)), owner="llamacpp") as url:
+        sample(adapter(url), draws(1))
+    assert script.bodies[-1]["repeat_penalty"] == 1.05
+    assert "repetition_penalty" not in script.bodies[-1]
+
+
+def test_a_repetition_penalty_that_nobody_knows_is_called_unknown(tmp_path: Path, said: list[str]) -> None:
+    refusing = Script(lambda body: error(400, "repetition_penalty?") if "repetition_penalty" in body else LEFT)
+    with serve(refusing) as url:
+        for model in (adapter(url), adapter(url, model=str(_documented(tmp_path)))):
+            sample(model, draws(1))
+            assert model.effective_decoding(SamplingPlan().limits())["repetition_penalty"] == "unknown"
+    assert any("whether the model's own repetition_penalty applies is not known" in line for line in said)
+    assert adapter("http://localhost:1/v1").answer_identity == "hedge_openai:tiny"
+    stated = adapter("http://localhost:1/v1", repetition_penalty=1.0)
+    assert stated.answer_identity == "hedge_openai:tiny|repetition_penalty=1"
+
+
+# --- servers that are away, or answer nothing -------------------------------------------------------------------------
+
+SSE = Response(b'data: {"choices": []}\n\ndata: [DONE]\n\n', headers={"Content-Type": "text/event-stream"})
+
+
+@pytest.mark.parametrize("reply", [SSE, RuntimeError("on fire")], ids=["SSE", "500"])
+def test_a_probe_that_failed_wholly_stops_the_run(reply: Any) -> None:
+    script = Script(reply)
+    requests = [replace(draws(3, probe=True)[0].request, key=f"document {i}") for i in range(40)]
+    rows = [SimpleNamespace(args=("text", {}, request, 0, "task", "test")) for request in requests]
+    with serve(script) as url:
+        model = adapter(url, max_retries=0)
+        model.task_dict = {"task": {"test": [{"image": PICTURE}]}}
+        with pytest.raises(
+            DrawsFailed, match=r"all 16 draws of the probe failed, so nothing is sampled\. First reason: "
+        ):
+            generate_samples(model, rows)
+    assert len(script.bodies) == 16
+
+
+def test_a_probe_of_refused_documents_stops_nothing() -> None:
+    script = Script(lambda body: error(400, "cannot read the image"))
+    requests = [replace(draws(1, probe=True, max_failed=2)[0].request, key=f"document {i}") for i in range(2)]
+    rows = [SimpleNamespace(args=("text", {}, request, 0, "task", "test")) for request in requests]
+    with serve(script) as url:
+        model = adapter(url, max_retries=0)
+        model.task_dict = {"task": {"test": [{"image": PICTURE}]}}
+        assert all("failed" in json.loads(line) for line in generate_samples(model, rows))
+
+
+def test_a_server_that_loads_its_model_is_waited_for_longer_than_the_retries_last() -> None:
+    loading = Response({"error": {"message": "Loading model", "code": 503}}, 503)
+    for wait, answered in ((60, True), (0, False)):
+        script = Script(*[loading] * 8, LEFT)
+        [outcome] = ask(script, max_retries=2, wait_for_server=wait)
+        assert isinstance(outcome, Answer) is answered
+        assert len(script.bodies) == (9 if answered else 3)
+
+
+def test_only_a_server_that_answers_nobody_is_waited_for() -> None:
+    bad = request_seed(draws(2)[1])
+    script = Script(lambda body: Response(b"busy", 503) if body["seed"] == bad else LEFT)
+    with serve(script) as url:
+        outcomes = sample(adapter(url, max_retries=3, wait_for_server=600, num_concurrent=2), draws(2))
+    assert [isinstance(outcome, Answer) for outcome in outcomes] == [True, False, True]
+
+
+def test_waiting_has_an_end_and_says_how_long_it_has_taken(monkeypatch: pytest.MonkeyPatch, said: list[str]) -> None:
+    monkeypatch.setattr("hedge_tasks.serving.chat._PROGRESS_S", 0.1)
+    with serve(Script(LEFT)) as url:
+        pass
+    with pytest.raises(HedgeError, match=r"nobody answered for 0\.5 s \(wait_for_server\)"):
+        _ = adapter(url, wait_for_server=0.5).answer_identity
+    assert sum("is away: waiting" in line and "of 0.5 s (wait_for_server)" in line for line in said) > 1
+
+
+def test_a_server_that_comes_late_is_asked_who_it_is_once_it_is_there(tmp_path: Path) -> None:
+    with socket.socket() as reserved:
+        reserved.bind(("127.0.0.1", 0))
+        port = reserved.getsockname()[1]
+    ready, done = threading.Event(), threading.Event()
+
+    def later() -> None:
+        ready.wait(10)
+        with serve(Script(LEFT), models=["tiny"], root="org/real", port=port):
+            done.wait(30)
+
+    thread = threading.Thread(target=later)
+    thread.start()
+    try:
+        model = adapter(f"http://127.0.0.1:{port}/v1", wait_for_server=30)
+        threading.Timer(0.3, ready.set).start()
+        assert model.answer_identity == "hedge_openai:tiny|real"
+        assert sample(model, draws(1)) == [STOPPED] * 2
+    finally:
+        ready.set()
+        done.set()
+        thread.join()
+
+
+# --- one model? -------------------------------------------------------------------------------------------------------
+
+
+def test_every_draw_keeps_who_answered_it(tmp_path: Path) -> None:
+    def reply(body: dict[str, Any]) -> Any:
+        odd = body["seed"] % 2
+        return {**LEFT, "model": f"tiny-{odd}", "provider": f"host {odd}", "system_fingerprint": f"fp_{odd}"}
+
+    drawn = draws(5)
+    request = replace(drawn[0].request, store=tmp_path)
+    rows = [SimpleNamespace(args=("text", {}, request, 0, "task", "test"))]
+    with serve(Script(reply)) as url:
+        model = adapter(url)
+        model.task_dict = {"task": {"test": [{"image": PICTURE}]}}
+        [line] = generate_samples(model, rows)
+    expected = [request_seed(draw) % 2 for draw in drawn]
+    assert len(set(expected)) == 2
+    for answers in (AnswerSet.from_json(line), AnswerSet.from_dict(json.loads(line))):
+        assert [a.served for a in answers.answers] == [Served(f"tiny-{i}", f"host {i}", f"fp_{i}") for i in expected]
+    stored = [AnswerStore(tmp_path)[key].served for key in AnswerStore(tmp_path)]
+    assert Counter(stored) == Counter(answer.served for answer in answers.answers)
+
+
 def test_transformers_serve_is_told_to_sample() -> None:
     def reply(body: dict[str, Any]) -> Any:
         names = {"top_k", "min_p", "presence_penalty"} & body.keys()
@@ -93,9 +294,13 @@ def test_transformers_serve_is_told_to_sample() -> None:
         "top_p": 1.0,
         "frequency_penalty": 0.0,
         "generation_config": {"do_sample": True, "top_p": 1.0, "top_k": 0},
+        "repetition_penalty": 1.0,  # the configuration that is sent replaces the model's own
         "refused": ["min_p", "presence_penalty", "top_k"],
     }
-    assert model.effective_decoding(greedy.limits()) == {"rest": "the server's defaults"}
+    assert model.effective_decoding(greedy.limits()) == {
+        "rest": "the server's defaults",
+        "repetition_penalty": "unknown",
+    }
 
 
 def test_a_repetition_penalty_that_the_model_documents_stays(tmp_path: Path) -> None:
@@ -119,8 +324,8 @@ def test_a_repetition_penalty_that_the_model_documents_stays(tmp_path: Path) -> 
     [
         ("stop", STOPPED),
         ("eos_token", STOPPED),
-        ("length", Answer("left", -0.5, 2, "length")),
-        (None, Answer("left", -0.5, 2)),
+        ("length", replace(LEFT_ANSWER, finish="length", end_logprob=None)),
+        (None, replace(LEFT_ANSWER, finish=None)),
         ("error", "the server ended the answer early (finish_reason 'error')"),
         ("bored", "the server ended the answer early (finish_reason 'bored')"),
         ({"a": 1}, "the server ended the answer early"),

@@ -145,7 +145,7 @@ def test_a_refusal_that_another_thread_has_learned_from_is_worth_another_try() -
     settings, before = {"seed": 1, "logprobs": True}, dialect.levels
     assert dialect.learn(400, "no seed", settings, ("seed",), before)
     assert dialect.learn(400, "no seed", settings, ("seed",), before), "asked in the old way, while it was learned"
-    assert spell(settings, dialect.levels) == {"logprobs": True}
+    assert spell(settings, dialect.levels, ("seed",)) == {"logprobs": True}
     assert dialect.learn(400, "?", settings, ("seed",), before)
     assert not dialect.learn(400, "?", settings, ("seed",), dialect.levels)
 

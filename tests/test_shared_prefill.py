@@ -12,12 +12,16 @@ from transformers import (
     Gemma3Config,
     Gemma3ForConditionalGeneration,
     Gemma3TextConfig,
+    Lfm2Config,
+    Lfm2ForCausalLM,
     LlamaConfig,
     LlamaForCausalLM,
     LlavaConfig,
     LlavaForConditionalGeneration,
     Qwen2_5_VLConfig,
     Qwen2_5_VLForConditionalGeneration,
+    Qwen3_5Config,
+    Qwen3_5ForConditionalGeneration,
     Qwen3VLConfig,
     Qwen3VLForConditionalGeneration,
     SiglipVisionConfig,
@@ -117,6 +121,32 @@ def qwen(version: str) -> tuple[Any, dict[str, torch.Tensor]]:
     return model, {**inputs, "pixel_values": torch.randn(24 + 16, 3 * 2 * 14 * 14)}
 
 
+def qwen35() -> tuple[Any, dict[str, torch.Tensor]]:
+    """Three layers of linear attention, one of full attention."""
+    rope = {"rope_type": "default", "mrope_section": [2, 1, 1], "rope_theta": 10000.0, "partial_rotary_factor": 0.5}
+    linear = {"linear_key_head_dim": 16, "linear_value_head_dim": 16, "linear_num_key_heads": 2}
+    text = {**TEXT, **TOKENS, **linear, "linear_num_value_heads": 4, "num_hidden_layers": 4, "num_key_value_heads": 2}
+    text |= {"head_dim": 16, "rope_parameters": rope}
+    vision = {"depth": 2, "hidden_size": 32, "intermediate_size": 64, "num_heads": 2, "out_hidden_size": 64}
+    vision |= {"patch_size": 14, "num_position_embeddings": 16}
+    config = Qwen3_5Config(
+        text_config=text,
+        vision_config=vision,
+        image_token_id=IMAGE,
+        video_token_id=VIDEO,
+        vision_start_token_id=START,
+        vision_end_token_id=END,
+    )
+    return Qwen3_5ForConditionalGeneration(config), qwen("3")[1]
+
+
+def lfm2() -> tuple[Any, dict[str, torch.Tensor]]:
+    """Short convolutions between layers of attention, as in LFM2-VL."""
+    layers = ["conv", "conv", "full_attention", "conv"]
+    config = Lfm2Config(**TEXT, **TOKENS, num_hidden_layers=4, num_key_value_heads=2, layer_types=layers)
+    return Lfm2ForCausalLM(config), text_only()[1]
+
+
 def text_only() -> tuple[Any, dict[str, torch.Tensor]]:
     rows = [[2, *range(10, 24)], [PAD, PAD, 2, *range(30, 42)]]
     return LlamaForCausalLM(LlamaConfig(**TEXT, num_hidden_layers=2)), text_inputs(rows)
@@ -128,6 +158,8 @@ FAMILIES = {
     "gemma3 with a wide window": lambda: gemma3(1024),
     "qwen2.5-vl": lambda: qwen("2.5"),
     "qwen3-vl": lambda: qwen("3"),
+    "qwen3.5": qwen35,
+    "lfm2": lfm2,
     "text only": text_only,
 }
 PER_PROMPT = {"pixel_values", "image_grid_thw"}
@@ -202,6 +234,33 @@ def test_rows_that_finish_leave_the_batch_and_change_nothing(
     assert [answer.text for answer in answers] == [answer.text for answer in plain]
     assert len({answer.n_tokens for answer in answers}) > 2
     assert widths[-1] < widths[0]
+
+
+@pytest.mark.parametrize("way", ["shared", "plain"])
+@pytest.mark.parametrize("penalty", [1.05, 1.3])
+def test_a_repetition_penalty_does_not_count_padding_as_said(penalty: float, way: str) -> None:
+    """Where padding is the end token, as in many models, a short prompt would end its answers later beside a long."""
+    torch.manual_seed(0)
+    model, inputs = llava()
+    model = sharpen(model)
+    model.generation_config.repetition_penalty = penalty
+    padding = inputs["attention_mask"] == 0
+    inputs["input_ids"] = inputs["input_ids"].masked_fill(padding, EOS)
+    long, short = first_prompt(inputs)["input_ids"].shape[1], int((~padding[1]).sum())
+    assert short < long
+    alone = {name: value[1:] for name, value in inputs.items()}
+    alone |= {name: alone[name][:, long - short :] for name in ("input_ids", "attention_mask")}
+    draws = [Draw("clean", i, 1.0, 100 + i) for i in range(200)]
+
+    def decode(given: dict[str, torch.Tensor], owners: list[int]) -> list[str]:
+        parts = sampler_and_reader(model, [draws[0]] * (len(owners) - len(draws)) + draws)
+        if way == "shared":
+            answers = SharedPrefill(model).decode(given, owners, *parts, 24)
+        else:
+            answers = PlainGeneration(model).decode(repeat_prompts(given, owners), *parts, 24)
+        return [answer.text for answer in answers[-len(draws) :]]
+
+    assert decode(alone, [0] * len(draws)) == decode(inputs, [0, *[1] * len(draws)])
 
 
 def test_the_check_passes_where_sharing_is_right(family: tuple[Any, dict[str, torch.Tensor]]) -> None:

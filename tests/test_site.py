@@ -23,7 +23,7 @@ from hedge_tasks.detectors import get, names
 from hedge_tasks.models import MODELS
 from hedge_tasks.perturb.base import KINDS
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.docs]
 
 SITE = REPOSITORY / "docs" / "site"
 

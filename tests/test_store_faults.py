@@ -6,11 +6,11 @@ import os
 import random
 import signal
 import subprocess
-import sys
 import time
 from pathlib import Path
 
 import pytest
+from once import python
 from sampling_process import DOCUMENTS, SeededModel, requests
 
 from hedge_tasks.sampling.hook import generate_samples
@@ -22,7 +22,7 @@ DRAWS = DOCUMENTS * (1 + 2 * N)
 
 
 def start(store: Path, seconds_a_batch: float) -> subprocess.Popen[str]:
-    command = [sys.executable, str(PROGRAM), str(store), str(N), str(seconds_a_batch)]
+    command = [python(), str(PROGRAM), str(store), str(N), str(seconds_a_batch)]
     return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
 
 

@@ -89,7 +89,7 @@ def test_every_suite_has_titles_directions_and_one_that_leads() -> None:
         assert any(measure.leads for measure in kept)
         assert len(by_name(brought_measures(name))) == len(brought_measures(name))
         for measure in kept:
-            assert measure.heading
+            assert measure.title
             assert measure.about.endswith(".")
     assert {name for name in evaluations() if brought_measures(name)} >= {"medhallu", "medhallmark", "shale", "vope"}
 

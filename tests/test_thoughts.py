@@ -132,7 +132,7 @@ def in_vllm(reply: ThinkingReply, *, cut: int | None = None) -> Answer:
     text = vocabulary.decode(ids, skip_special_tokens=True)
     finish = "stop" if cut is None else "length"
     one = SimpleNamespace(text=text, token_ids=ids, logprobs=table, finish_reason=finish)
-    answer = model._read(SimpleNamespace(outputs=[one]), 0)
+    answer = model._read(one, 0)
     assert isinstance(answer, Answer)
     return answer
 

@@ -245,7 +245,7 @@ def test_wrong_options_of_the_judge_are_named(options: dict[str, Any], message: 
 def test_one_or_two_judges_of_relevance() -> None:
     judge = build_judge("vope", relevance=["llm:model=a,prompt=vope_relevance", "llm:model=b,prompt=vope_relevance"])
     assert isinstance(judge, VopeJudge)
-    assert [one.model for one in judge.relevance if isinstance(one, LLMJudge)] == ["a", "b"]
+    assert [one.model.name for one in judge.relevance if isinstance(one, LLMJudge)] == ["a", "b"]
     assert [s["prompt"] for s in judge.settings()["relevance"]] == ["vope_relevance/1"] * 2
     assert len(relevance_judges("llm:model=a,prompt=vope_relevance")) == 1
 
@@ -297,6 +297,16 @@ def test_a_second_reply_tells_how_firm_the_first_is() -> None:
 def entry(kind: str | None, present: bool = True, **more: Any) -> ObjectRecord:
     fields: dict[str, Any] = {"clean": 0.5, "noisy": 0.5, "se": 0.1, "radflag": 0.2, "vase": 0.3, **more}
     return ObjectRecord("dog", "dog", present, kind, False, "", **fields)
+
+
+def test_what_cannot_be_read_counts_as_the_wrong_reply_in_the_stricter_reading() -> None:
+    """An object that is there and unread as denied, one that is not as affirmed."""
+    objects = [entry("true_description"), entry("true_description"), entry("hallucinated_description", False)]
+    objects += [entry("true_imagination", False), entry("hallucinated_imagination")]
+    objects += [entry(None, present=True), entry(None, present=True), entry(None, present=False)]
+    assert (value("hal_d", [objects]), value("hal_i", [objects])) == (1 / 3, 1 / 2)
+    assert value("hal_d_unread_wrong", [objects]) == (1 + 1) / (3 + 1)
+    assert value("hal_i_unread_wrong", [objects]) == (1 + 2) / (2 + 2)
 
 
 def test_a_story_is_labelled_by_its_worst_object() -> None:

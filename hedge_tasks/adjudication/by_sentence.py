@@ -56,9 +56,9 @@ class SentenceJudge:
         labels = [vote.label for vote in votes]
         if not votes:
             why = "the report has no sentence" if read.readable else str(read)
-            return Verdict(None, why, self.name, self.version)
+            return Verdict(None, why, self.name, self.version, basis=None if read.readable else read.basis)
         label = SUPPORTED if set(labels) == {SUPPORTED} else HALLUCINATED if HALLUCINATED in labels else None
         bad, unjudged = labels.count(HALLUCINATED), labels.count(None)
         counted = f"{len(votes)} sentences, {bad} hallucinated, {unjudged} not judged"
         raw = "\n".join(f"[{vote.category or vote.label}] {text}" for text, vote in zip(sentences, votes, strict=True))
-        return Verdict(label, counted, self.name, self.version, None, raw, tuple(votes))
+        return Verdict(label, counted, self.name, self.version, raw=raw, votes=tuple(votes))

@@ -1,20 +1,32 @@
-"""A model reads what the rules cannot: asked only where a reply says something, and counted apart.
+"""A model reads what the rules cannot, or read only softly: asked only where a reply says something, and counted apart.
 
 Nobody asks it about refusals, empty replies, unfinished thoughts and replies that were cut off, which are no answers.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
 from hedge_tasks.adjudication.base import Case, Judge, build_judge
 from hedge_tasks.adjudication.config import Spec, parse_spec
 from hedge_tasks.errors import ConfigError
-from hedge_tasks.replies.reading import CONTRADICTION, DOUBT, MODEL, NOTHING, Reading
+from hedge_tasks.replies.reading import (
+    CONTRADICTION,
+    DISAGREED,
+    DOUBT,
+    MODEL,
+    NOTHING,
+    UNCONFIRMED,
+    Reading,
+    unreadable,
+)
 
 _ASKED = (NOTHING, CONTRADICTION, DOUBT)
+_MARK = "READ_"
+"""In front of every outcome of the prompts: no sentence begins with it, as "Yes, it says no." does with "yes"."""
+
 _NONE = "none"
 
 
@@ -48,26 +60,34 @@ class Fallback:
     def parts(self) -> list[Judge]:
         return list(self._judges.values())
 
-    def read(self, asked: Sequence[tuple[Case, Reading, str]]) -> list[Reading]:
+    def read(self, asked: Sequence[tuple[Case, Reading, str]], named: Callable[[str], str] = str) -> list[Reading]:
         """Readings in place of those that the rules gave.
 
         Args:
             asked: for every reply its case, what the rules read, and the prompt for its kind.
+            named: the rules' name for what the model says, such as "factual" for "0".
 
         Returns:
-            What the model reads, on the basis `MODEL`, where the rules read nothing and the reply says something; the
-            rules' reading everywhere else, and where the model says none.
+            What the model reads, on the basis `MODEL`, where the rules read nothing and the reply says something, or
+            where they read the same softly; a soft reading that the model does not confirm is none. The rules' reading
+            everywhere else, and where both read nothing.
         """
         readings = [reading for _, reading, _ in asked]
         for prompt, judge in self._judges.items():
             places = [
-                i
-                for i, (_, read, its) in enumerate(asked)
-                if its == prompt and not read.readable and read.basis in _ASKED
+                i for i, (_, read, its) in enumerate(asked) if its == prompt and (read.soft or read.basis in _ASKED)
             ]
             # The reference must not help the model to a reading.
             cases = [replace(asked[i][0], reference="", images=None) for i in places]
             for i, verdict in zip(places, judge.judge(cases) if cases else [], strict=True):
-                if verdict.category not in (None, _NONE):
-                    readings[i] = Reading(verdict.category, MODEL)
+                readings[i] = _second(readings[i], verdict.category, named)
         return readings
+
+
+def _second(first: Reading, said: str | None, named: Callable[[str], str]) -> Reading:
+    """The reading after a second one."""
+    outcome = said.removeprefix(_MARK) if said is not None and said.startswith(_MARK) else _NONE
+    value = named(outcome if len(outcome) == 1 else outcome.lower()) if outcome.lower() != _NONE else None
+    if value is None:
+        return unreadable(UNCONFIRMED) if first.soft else first
+    return unreadable(DISAGREED) if first.soft and value != first.value else Reading(value, MODEL)

@@ -11,7 +11,7 @@ from typing import Any
 
 from loguru import logger
 
-from hedge_tasks.adjudication.base import Case, Verdict
+from hedge_tasks.adjudication.base import JUDGE_UNREAD, NO_ANSWER, Case, Verdict
 from hedge_tasks.adjudication.prompt import JudgePrompt, load_judge_prompt
 from hedge_tasks.asking.account import Account
 from hedge_tasks.asking.asker import Asker, Query, QueryResult
@@ -21,7 +21,9 @@ from hedge_tasks.asking.reading import Unreadable
 from hedge_tasks.errors import ConfigError
 from hedge_tasks.io import options
 from hedge_tasks.replies import read_free
+from hedge_tasks.replies.declining import declined
 from hedge_tasks.replies.judgement import bounded
+from hedge_tasks.replies.reading import CUT
 
 DEFAULT_MODEL = "Qwen/Qwen3-30B-A3B"
 """The adjudicator of the HEDGE paper (section 4.5)."""
@@ -110,9 +112,7 @@ class ModelJudge:
         Raises:
             HedgeError: the model cannot be asked. Replies that came before are kept (see `keep_labels`).
         """
-        verdicts = {
-            i: self._verdict(None, f"not asked: {why}") for i, c in enumerate(cases) if (why := self._not_asked(c))
-        }
+        verdicts = {i: known for i, case in enumerate(cases) if (known := self._unasked(case)) is not None}
         left = [i for i in range(len(cases)) if i not in verdicts]
         try:
             with ReplyLog(self._folder) if self._folder is not None else nullcontext() as log:
@@ -139,6 +139,14 @@ class ModelJudge:
             about=_about,
         )
 
+    def _unasked(self, case: Case) -> Verdict | None:
+        """The verdict on a case that nobody needs to be asked about; None where somebody does."""
+        if why := self._not_asked(case):
+            return self._verdict(None, f"not asked: {why}")
+        if why := declined(case.answer):
+            return self._verdict(None, f"declined: {why}", category=NO_ANSWER, basis=why)
+        return None
+
     def _not_asked(self, case: Case) -> str | None:
         """Why there is nothing to ask about a case."""
         shown = self.images and case.images is not None
@@ -148,7 +156,7 @@ class ModelJudge:
             return f"there is no {missing}"
         if self.prompt.answers_only:
             read = read_free(case.answer, cut=case.cut)
-            return None if read.readable else str(read)
+            return str(read) if read.basis == CUT else None
         return None
 
     def _read(self, case: Case, reply: Reply) -> Verdict:
@@ -162,7 +170,8 @@ class ModelJudge:
         if answered.value is not None:
             return replace(answered.value, key=answered.key)
         raw = None if answered.reply is None or answered.reply.problem else bounded(answered.reply.text)
-        return self._verdict(None, f"{UNLABELLED}{answered.problem}", raw=raw, key=answered.key)
+        basis = None if raw is None else JUDGE_UNREAD
+        return self._verdict(None, f"{UNLABELLED}{answered.problem}", basis=basis, raw=raw, key=answered.key)
 
     def _verdict(self, label: int | None, reason: str, **more: Any) -> Verdict:
         return Verdict(label, reason, self.title, self.version, **more)

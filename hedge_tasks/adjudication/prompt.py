@@ -2,38 +2,74 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
 from importlib import resources
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
+
+from pydantic import Field, model_validator
 
 from hedge_tasks.adjudication.base import Case
-from hedge_tasks.asking.template import Template, one_of, parse_template
+from hedge_tasks.asking.template import Example, PromptFile, ShownField, Template
 from hedge_tasks.errors import ConfigError, DataError, unknown
 from hedge_tasks.evaluation import judge_prompt_files
-from hedge_tasks.io.outside import read_text
+from hedge_tasks.io.outside import parse_json, read_text
+from hedge_tasks.io.records import Items, Label, Name, Objects, Record
 from hedge_tasks.replies.judgement import outcome_of, read_judgement
 from hedge_tasks.replies.text import normalise
 
 LONGEST_FIELD = 8000
 """Characters of one text that a judge is shown; an answer that runs on for ever is no reason to fail."""
 
-_REQUIRED = ("images", "answer_field", "examples", "again", "schema", "values")
-_OPTIONAL = ("answers_only",)
-_IMAGES = ("never", "optional", "required")
-_CASE_FIELDS = ("question", "description", "reference", "answer")
 
-
-@dataclass(frozen=True)
-class Outcome:
+class Outcome(Record):
     """One thing a judge may say: its name, the label it stands for (None for none), and other spellings of it."""
 
-    key: str
-    label: int | None
-    spellings: tuple[str, ...] = ()
+    key: Name
+    label: Label | None
+    spellings: Items[str] = ()
+
+
+class JudgeField(ShownField):
+    """A text of a case that a judge is shown."""
+
+    case: Literal["question", "description", "reference", "answer"]
+
+
+class JudgeFile(PromptFile):
+    """A prompt file of a judge.
+
+    A schema, an example or a spelling that contradicts the outcomes would spoil every label, and is refused.
+    """
+
+    images: Literal["never", "optional", "required"]
+    answer_field: Name
+    fields: Items[JudgeField]
+    examples: Items[Example]
+    again: str
+    reply_schema: Objects[Any] = Field(alias="schema")
+    values: Items[Outcome]
+    answers_only: bool = False
+
+    @model_validator(mode="after")
+    def _fits_its_outcomes(self) -> JudgeFile:
+        spellings = [normalise(text) for o in self.values for text in (o.key, *o.spellings)]
+        if twice := {text for text in spellings if spellings.count(text) > 1}:
+            raise ValueError(f"values: {sorted(twice)} stand for two outcomes, or are given twice")
+        spelled = {normalise(text): o.key for o in self.values for text in (o.key, *o.spellings)}
+        try:
+            allowed = self.reply_schema["properties"][self.answer_field]["enum"]
+            found = [outcome_of(value, spelled) or str(value) for value in allowed]
+        except (KeyError, TypeError) as error:
+            raise ValueError(f"schema: no enum of {self.answer_field} ({error})") from None
+        if sorted(found) != sorted(o.key for o in self.values):
+            raise ValueError(f"schema: allows {found}, the values are {[o.key for o in self.values]}")
+        for example in self.examples:
+            if outcome_of(example.reply.get(self.answer_field), spelled) is None:
+                raise ValueError(f"examples: {example.reply} is no reply of the schema")
+        return self
 
 
 @dataclass(frozen=True)
@@ -52,24 +88,6 @@ class JudgePrompt(Template):
     answer_field: str = ""
     outcomes: tuple[Outcome, ...] = ()
     answers_only: bool = False
-
-    def __post_init__(self) -> None:
-        """A schema, an example or a spelling that contradicts the outcomes would spoil every label."""
-        for field in self.fields:
-            one_of("case", field.case, _CASE_FIELDS)
-        super().__post_init__()
-        spellings = [normalise(text) for o in self.outcomes for text in (o.key, *o.spellings)]
-        if twice := {text for text in spellings if spellings.count(text) > 1}:
-            raise ValueError(f"values: {sorted(twice)} stand for two outcomes, or are given twice")
-        if any(o.label not in (None, 0, 1) or isinstance(o.label, bool) for o in self.outcomes):
-            raise ValueError("values: a label is 0, 1 or null")
-        found = {str(value): self.outcome(value) for value in self.schema["properties"][self.answer_field]["enum"]}
-        allowed = [value if of is None else of.key for value, of in found.items()]
-        if sorted(allowed) != sorted(o.key for o in self.outcomes):
-            raise ValueError(f"schema: allows {allowed}, the values are {[o.key for o in self.outcomes]}")
-        for _, reply in self.examples:
-            if self.outcome(json.loads(reply).get(self.answer_field)) is None:
-                raise ValueError(f"examples: {reply} is no reply of the schema")
 
     def values(self, case: Case) -> dict[str, str | None]:
         """What the prompt shows of a case, by the names of the case."""
@@ -159,18 +177,18 @@ def _files() -> dict[str, Path]:
 
 
 def parse_judge_prompt(text: str, where: str, *, foreign: bool = False) -> JudgePrompt:
-    """Check and build from the text of a prompt file; see `parse_template`."""
-    keys: dict[str, Any] = {"required": _REQUIRED, "optional": _OPTIONAL}
-    return parse_template(text, where, JudgePrompt, **keys, more=_of_judges, foreign=foreign)
+    """Check and build from the text of a prompt file.
 
+    Args:
+        where: put in front of every error.
+        foreign: not one of the package's; its id then tells two files of the same name and version apart.
 
-def _of_judges(data: Mapping[str, Any]) -> dict[str, Any]:
-    return {
-        "images": one_of("images", data["images"], _IMAGES),
-        "answer_field": data["answer_field"],
-        "outcomes": tuple(Outcome(v["key"], v["label"], tuple(v.get("spellings", ()))) for v in data["values"]),
-        "answers_only": one_of("answers_only", data.get("answers_only", False), (True, False)),
-    }
+    Raises:
+        DataError: names what is wrong.
+    """
+    file = JudgeFile.read(parse_json(text, where), where)
+    own: dict[str, Any] = {"images": file.images, "answer_field": file.answer_field, "answers_only": file.answers_only}
+    return JudgePrompt(**file.attributes(text, foreign=foreign), outcomes=file.values, **own)
 
 
 def _cut(text: str) -> str:

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from hedge_tasks.adjudication.base import Verdict
+from hedge_tasks.adjudication.outcomes import DECLINED, OUTCOME_HALLUCINATED, OUTCOME_SUPPORTED, outcome_of
 from hedge_tasks.errors import ConfigError
 from hedge_tasks.numbers import PERCENT
 
@@ -17,8 +18,8 @@ LIMIT = 0.05
 def reliability(verdicts: Iterable[Verdict | Mapping[str, Any] | None], limit: float = LIMIT) -> str | None:
     """Why metrics over these verdicts are unreliable, or None where they are not.
 
-    A verdict without a label but with a category ("unclear", "no_answer") is a decision and does not count as missing:
-    the judge did its work. It has no label all the same, so it is in no AUROC.
+    A verdict without a label but with a category ("unclear", "no_answer"), and a declined answer, is a decision and
+    does not count as missing: the judge did its work. It has no label all the same, so it is in no AUROC.
 
     Args:
         verdicts: of all documents, as `Verdict` or as a run file has them; None for a document without.
@@ -46,6 +47,5 @@ def reliability(verdicts: Iterable[Verdict | Mapping[str, Any] | None], limit: f
 def _undecided(verdict: Verdict | Mapping[str, Any] | None) -> bool:
     if verdict is None:
         return True
-    if isinstance(verdict, Verdict):
-        return verdict.undecided
-    return verdict.get("label") is None and verdict.get("category") is None
+    category = verdict.category if isinstance(verdict, Verdict) else verdict.get("category")
+    return category is None and outcome_of(verdict) not in (OUTCOME_SUPPORTED, OUTCOME_HALLUCINATED, DECLINED)

@@ -25,6 +25,9 @@ def reads_replies(settings: object) -> bool:
 class ReplyJudge(ABC):
     """Label 0 where the reply says what is right, 1 where it says something else, None where it says neither.
 
+    A reading that the rest of the reply may take back (`replies.reading.SOFT`) counts where the fallback model reads
+    the same, and is counted as unconfirmed where there is none.
+
     The verdict's `category` is what was read, its `votes` are the readings of every parsing, ours first, `raw` is the
     reply, so that anybody can read it again; the reason says what a reading rests on.
 
@@ -36,7 +39,8 @@ class ReplyJudge(ABC):
 
     Args:
         parsing: "hedge" (`hedge_tasks.replies`) or "official" (the reference code's rules).
-        fallback: a judge model that reads baseline replies which the rules cannot (`llm:model=...`); None for none.
+        fallback: a judge model that reads baseline replies which the rules cannot, or read only softly
+            (`llm:model=...`); None for none.
 
     Raises:
         ConfigError: an option makes no sense.
@@ -95,10 +99,7 @@ class ReplyJudge(ABC):
         readings = [self.reading(self.parsing, case) for case in cases]
         if self.fallback is not None:
             asked = [(case, read, self.prompt_for(case)) for case, read in zip(cases, readings, strict=True)]
-            readings = [
-                found if found is read or found.value is None else replace(found, value=self.named(found.value))
-                for found, read in zip(self.fallback.read(asked), readings, strict=True)
-            ]
+            readings = self.fallback.read(asked, self.named)
         return [self._judged(*of) for of in zip(cases, truths, readings, strict=True)]
 
     def _judged(self, case: Case, truth: str, read: Reading) -> Verdict:
@@ -108,8 +109,10 @@ class ReplyJudge(ABC):
 
     def _verdict(self, parsing: str, truth: str, read: Reading) -> Verdict:
         who = (f"{self.name}:{parsing}", self.version)
+        if read.soft:
+            return Verdict(None, f"unconfirmed: {read}", *who, self.unread, basis=read.basis)
         if read.value is None or read.value in self.undecided:
-            return Verdict(None, str(read), *who, read.value or self.unread)
+            return Verdict(None, str(read), *who, read.value or self.unread, basis=read.basis)
         right = read.value == truth
         label = SUPPORTED if right else HALLUCINATED
-        return Verdict(label, f"{'right' if right else 'wrong'}: {read}", *who, read.value)
+        return Verdict(label, f"{'right' if right else 'wrong'}: {read}", *who, read.value, basis=read.basis)

@@ -156,13 +156,14 @@ class Asker:
         places = [first.setdefault(q.key(self.model, 0) or f"place {i}", i) for i, q in enumerate(queries)]
         found = {i: self._cached(queries[i]) for i in first.values()}
         for _ in range(self.asks):
-            left = [i for i, one in found.items() if self._open(one)]
+            if not (left := [i for i, one in found.items() if self._open(one)]):
+                break
             requests = [queries[i].request(found[i].attempts) for i in left]
-            bar = progress(total=len(left), name=f"Asking {self.model.name}", unit="request")
-            with closing(self.model.replies(requests)) as batches, bar:
+            bar = progress(total=len(left), name=f"Asking {self.model.name}", unit="question")
+            with bar, closing(self.model.replies(requests)) as batches:
                 for at, outcome in chain.from_iterable(batches):
-                    bar.update()
                     found[left[at]] = self._taken(queries[left[at]], outcome, found[left[at]].attempts)
+                    bar.update()
         failed = [one for one in found.values() if one.failure is not None]
         if failed and len(failed) == len(found):
             raise HedgeError(f"{self.model.who} answered none of {len(failed)} requests; one: {failed[0].problem}")

@@ -12,22 +12,15 @@ import json
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
-from hedge_tasks.errors import DataError
+from pydantic import Strict
+
 from hedge_tasks.io.keyed_log import KeyedLog
+from hedge_tasks.io.records import Text, checked
 
 KIND = "replies"
 """First part of the file names."""
-
-_KINDS: Mapping[str, type | tuple[type, ...]] = {
-    "finish": str,
-    "model": str,
-    "prompt_tokens": int,
-    "completion_tokens": int,
-    "seconds": (int, float),
-    "problem": str,
-}
 
 
 @dataclass(frozen=True)
@@ -43,29 +36,13 @@ class Reply:
         problem: Why it says nothing, where that is known.
     """
 
-    text: str
-    finish: str | None = None
-    model: str | None = None
-    prompt_tokens: int | None = None
-    completion_tokens: int | None = None
-    seconds: float | None = field(default=None, compare=False)
-    problem: str | None = None
-
-    @classmethod
-    def of(cls, fields: object) -> Reply:
-        """Check and build.
-
-        Raises:
-            DataError: These are no fields of a reply.
-        """
-        if not isinstance(fields, Mapping) or not isinstance(fields.get("text"), str):
-            raise DataError("no reply")
-        known = {name: fields[name] for name in cls.__dataclass_fields__ if name in fields}
-        for name, kind in _KINDS.items():
-            value = known.get(name)
-            if value is not None and (isinstance(value, bool) or not isinstance(value, kind)):
-                raise DataError(f"{name} of a reply is {value!r}")
-        return cls(**known)
+    text: Text
+    finish: Text | None = None
+    model: Text | None = None
+    prompt_tokens: Annotated[int, Strict()] | None = None
+    completion_tokens: Annotated[int, Strict()] | None = None
+    seconds: Annotated[float, Strict()] | None = field(default=None, compare=False)
+    problem: Text | None = None
 
 
 @dataclass(frozen=True)
@@ -116,4 +93,4 @@ def _fields(reply: Reply) -> dict[str, Any]:
 
 def _read(record: Mapping[str, Any]) -> Kept:
     about = {name: value for name, value in record.items() if name not in ("key", "reply")}
-    return Kept(Reply.of(record.get("reply")), about)
+    return Kept(checked(Reply, record.get("reply"), "reply"), about)

@@ -22,48 +22,105 @@ import dataclasses
 import hashlib
 import json
 import re
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, cached_property
 from importlib import resources
-from typing import Any, TypeVar
+from typing import Annotated, Any, Literal
+
+from pydantic import Field, model_validator
 
 from hedge_tasks.asking.reading import by_schema, read_object
-from hedge_tasks.errors import DataError, unknown
+from hedge_tasks.errors import unknown
 from hedge_tasks.io.outside import parse_json
+from hedge_tasks.io.records import Items, Name, Objects, Record
 from hedge_tasks.serving.marks import escaped_json, harmless
 
-_OPTIONAL = {"about", "source", "notice", "system", "turns", "examples", "again", "schema", "decoding"}
-_ROLES = ("system", "user")
-_DECODING = ("temperature", "top_p", "top_k", "min_p", "max_tokens")
-_NEEDED = (True, False, "without_images")
+Setting = Literal["temperature", "top_p", "top_k", "min_p", "max_tokens"]
+"""How a model is asked."""
+
 _PLACE = re.compile(r"\{([a-z_]+)\}")
 
-Kind = TypeVar("Kind", bound="Template")
+
+class ShownField(Record):
+    """One value that a model is shown: what it is called there, and what the caller calls it."""
+
+    name: Name
+    case: Name
+    required: bool | Literal["without_images"] = False
+
+    @model_validator(mode="before")
+    @classmethod
+    def _of_one_name(cls, data: Any) -> Any:
+        return {"case": data.get("name"), **data} if isinstance(data, Mapping) else data
 
 
-@dataclass(frozen=True)
-class Field:
-    """One value that a model is shown: what the caller calls it, and what it is called there."""
-
-    case: str
-    name: str
-    required: bool | str
-
-
-@dataclass(frozen=True)
-class TurnPart:
+class TurnPart(Record):
     """A piece of a turn that is shown as it is written, with `{question}` and its like filled in.
 
     Attributes:
-        role: "system" or "user"; pieces of one role are put together.
-        text: With fields in braces.
+        role: Pieces of one role are put together.
+        text: Lines, with fields in braces.
         when: The field without which the piece is left out; None for none.
     """
 
-    role: str
-    text: str
+    role: Literal["system", "user"]
+    text: Items[str]
     when: str | None = None
+
+
+class Example(Record):
+    """What a model is shown, by the names of the fields, and what it should reply."""
+
+    case: Objects[Any]
+    reply: Objects[Any]
+
+
+class PromptFile(Record):
+    """A prompt file."""
+
+    name: Name
+    version: int | Name
+    about: Any = None
+    source: Any = None
+    notice: Any = None
+    system: Items[str] = ()
+    turns: Items[TurnPart] = ()
+    fields: Items[ShownField]
+    examples: Items[Example] = ()
+    again: str = ""
+    reply_schema: Objects[Any] = Field(alias="schema", default_factory=dict)
+    decoding: dict[Setting, Annotated[int | float, Field(ge=0, lt=1e6)]] = Field(default_factory=dict)
+
+    @model_validator(mode="after")
+    def _is_of_a_piece(self) -> PromptFile:
+        if not self.system and not self.turns:
+            raise ValueError("system missing")
+        if extra := {name for example in self.examples for name in example.case} - {f.name for f in self.fields}:
+            raise ValueError(f"examples: {sorted(extra)} are no fields")
+        if strange := {part.when for part in self.turns if part.when} - {f.case for f in self.fields}:
+            raise ValueError(f"turns: {sorted(strange)} are no fields")
+        return self
+
+    def attributes(self, text: str, *, foreign: bool = False) -> dict[str, Any]:
+        """What a `Template` is made of.
+
+        Args:
+            text: Of the file.
+            foreign: Not one of the package's; its id then tells two files of the same name and version apart.
+        """
+        digest = hashlib.sha256(text.encode()).hexdigest()
+        return {
+            "id": f"{self.name}/{self.version}" + (f"#{digest[:8]}" if foreign else ""),
+            "digest": digest,
+            "system": "\n".join(self.system),
+            "fields": self.fields,
+            "examples": tuple((escaped_json(e.case), json.dumps(e.reply, ensure_ascii=False)) for e in self.examples),
+            "again": self.again,
+            "schema": self.reply_schema,
+            "turns": self.turns,
+            "decoding": self.decoding,
+        }
 
 
 @dataclass(frozen=True)
@@ -86,18 +143,12 @@ class Template:
     id: str
     digest: str
     system: str
-    fields: tuple[Field, ...]
+    fields: tuple[ShownField, ...]
     examples: tuple[tuple[str, str], ...] = ()
     again: str = ""
     schema: Mapping[str, Any] = dataclasses.field(default_factory=dict, hash=False)
     turns: tuple[TurnPart, ...] = ()
     decoding: Mapping[str, float] = dataclasses.field(default_factory=dict, hash=False)
-
-    def __post_init__(self) -> None:
-        """Raises ValueError where an example shows what is no field."""
-        names = {field.name for field in self.fields}
-        if extra := {name for shown, _ in self.examples for name in json.loads(shown)} - names:
-            raise ValueError(f"examples: {sorted(extra)} are no fields")
 
     def conversation(
         self, values: Mapping[str, Any], images: Sequence[Any] = (), *, again: bool = False
@@ -143,9 +194,9 @@ class Template:
 
     def _filled(self, role: str, values: Mapping[str, Any]) -> str:
         texts = {field.case: harmless(values.get(field.case) or "") for field in self.fields}
-        pieces = [one.text for one in self.turns if one.role == role and (one.when is None or texts[one.when])]
+        parts = [one for one in self.turns if one.role == role and (one.when is None or texts[one.when])]
         # In one go: a name in braces that stands in a value is not filled in.
-        return _PLACE.sub(lambda place: texts.get(place[1], place[0]), "".join(pieces))
+        return _PLACE.sub(lambda place: texts.get(place[1], place[0]), "".join("\n".join(part.text) for part in parts))
 
 
 @cache
@@ -153,90 +204,10 @@ def load_template(package: str, name: str) -> Template:
     """The prompt `prompts/NAME.json` of a package.
 
     Raises:
-        DataError, ConfigError: The file is not of that form; says what is wrong.
+        DataError: The file is not of that form; says what is wrong.
     """
     text = (resources.files(package) / "prompts" / f"{name}.json").read_text("utf-8")
-    return parse_template(text, f"prompt {name}", Template)
-
-
-def parse_template(
-    text: str,
-    where: str,
-    kind: type[Kind],
-    *,
-    required: Collection[str] = (),
-    optional: Collection[str] = (),
-    more: Callable[[Mapping[str, Any]], Mapping[str, Any]] = lambda data: {},
-    foreign: bool = False,
-) -> Kind:
-    """Check and build from the text of a prompt file.
-
-    Args:
-        where: Put in front of every error.
-        kind: What is built: a prompt with further attributes.
-        required, optional: Further keys of such a file.
-        more: Its further attributes, from the file's object.
-        foreign: Not one of the package's; its id then tells two files of the same name and version apart.
-
-    Raises:
-        DataError, ConfigError: Names what is wrong; an unknown key together with the nearest one.
-    """
-    data = parse_json(text, where)
-    if not isinstance(data, dict):
-        raise DataError(f"{where}: expected a JSON object, got {type(data).__name__}")
-    needed = {"name", "version", "fields", *required, *([] if "turns" in data else ["system"])}
-    for key in data:
-        if key not in (valid := needed | _OPTIONAL | set(optional)):
-            raise unknown(f"key of {where}", key, valid)
-    if missing := sorted(needed - set(data)):
-        raise DataError(f"{where}: {', '.join(missing)} missing")
-    try:
-        return kind(**_attributes(data, text, foreign), **more(data))
-    except (KeyError, TypeError, ValueError, AttributeError) as error:
-        raise DataError(f"{where}: {error}") from None
-
-
-def _attributes(data: Mapping[str, Any], text: str, foreign: bool) -> dict[str, Any]:
-    digest = hashlib.sha256(text.encode()).hexdigest()
-    fields = tuple(
-        Field(f.get("case", f["name"]), f["name"], one_of("required", f.get("required", False), _NEEDED))
-        for f in data["fields"]
-    )
-    examples = data.get("examples", ())
-    return {
-        "id": f"{data['name']}/{data['version']}" + (f"#{digest[:8]}" if foreign else ""),
-        "digest": digest,
-        "system": "\n".join(data.get("system", ())),
-        "fields": fields,
-        "examples": tuple((escaped_json(e["case"]), json.dumps(e["reply"], ensure_ascii=False)) for e in examples),
-        "again": data.get("again", ""),
-        "schema": data.get("schema", {}),
-        "turns": tuple(_piece(piece, [field.case for field in fields]) for piece in data.get("turns", ())),
-        "decoding": _decoding(data.get("decoding", {})),
-    }
-
-
-def one_of(key: str, value: Any, valid: Sequence[Any]) -> Any:
-    """The value. Raises ValueError where it is none of the valid ones."""
-    if value not in valid:
-        raise ValueError(f"{key}: expected one of {', '.join(map(str, valid))}, got {value!r}")
-    return value
-
-
-def _piece(data: Mapping[str, Any], cases: Sequence[str]) -> TurnPart:
-    if extra := set(data) - {"role", "text", "when"}:
-        raise ValueError(f"turns: {sorted(extra)} are no keys of a piece")
-    when = data.get("when")
-    role = one_of("role", data["role"], _ROLES)
-    return TurnPart(role, "\n".join(data["text"]), when if when is None else one_of("when", when, cases))
-
-
-def _decoding(data: Mapping[str, Any]) -> dict[str, float]:
-    for key, value in data.items():
-        one_of("decoding", key, _DECODING)
-        if isinstance(value, bool) or not isinstance(value, (int, float)) or not 0 <= value < 1e6:
-            raise ValueError(f"decoding: {key} is no number of at least 0: {value!r}")
-    return dict(data)
+    return Template(**PromptFile.read(parse_json(text, f"prompt {name}"), f"prompt {name}").attributes(text))
 
 
 def _turn(role: str, text: str) -> dict[str, Any]:

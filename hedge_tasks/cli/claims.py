@@ -28,10 +28,10 @@ def add(commands: Parser) -> None:
     add_run(parser)
     add_task(parser)
     group = parser.add_argument_group("claims and their support")
-    units = "sentence, clause, object, atomic, given (default: what is kept with the run, else sentence)"
-    group.add_argument("--unit", metavar="NAME", help=units)
-    supports = "words, nli, cosine, judge, object (default: what is kept with the run, else words)"
-    group.add_argument("--support", metavar="NAME", help=supports)
+    units = "sentence, clause, object, given, atomic:model=...,url=... (default: what the run has kept, else sentence)"
+    group.add_argument("--unit", metavar="SPEC", help=units)
+    supports = "words, nli, cosine, object, judge:model=...,url=... (default: what the run has kept, else words)"
+    group.add_argument("--support", metavar="SPEC", help=supports)
     group.add_argument("--model", help="model of nli, cosine or judge: hub id, folder, or its name on the server")
     group.add_argument("--unit-model", metavar="NAME", help="model of the unit atomic (default: that of --model)")
     group.add_argument("--url", help="server of judge and atomic, such as http://localhost:8000/v1")
@@ -132,6 +132,11 @@ def _check(arguments: argparse.Namespace) -> None:
     from hedge_tasks.errors import ConfigError, unknown
     from hedge_tasks.io import options
 
+    for name in ("unit", "support"):
+        spec = getattr(arguments, name)
+        chosen = {"name": None} if spec is None else options.named(f"--{name}", spec)
+        setattr(arguments, name, chosen.pop("name"))
+        setattr(arguments, f"{name}_options", chosen)
     for name, valid in (("silent", SILENT), ("errors", ERRORS)):
         if getattr(arguments, name) not in valid:
             raise unknown(f"--{name}", getattr(arguments, name), valid)
@@ -156,6 +161,8 @@ def _kept(arguments: argparse.Namespace, finished: Run) -> _Found | None:
     if (
         arguments.price
         or arguments.judge_singles
+        or arguments.unit_options
+        or arguments.support_options
         or any(getattr(arguments, name) is not None for name in ("model", "unit_model", "url", "window"))
     ):
         return None
@@ -249,7 +256,7 @@ def _chosen(arguments: argparse.Namespace, finished: Run) -> tuple[Decomposition
     given = {name: value for name in ("model", "url", "window") if (value := getattr(arguments, name)) is not None}
     unit: dict[str, Any] = {}
     if arguments.unit == "atomic":
-        unit = {"model": arguments.unit_model or arguments.model, "url": arguments.url}
+        unit = {"model": arguments.unit_model or arguments.model, "url": arguments.url, **arguments.unit_options}
         if unit["model"] is None:
             raise ConfigError("--unit atomic: name its model with --unit-model")
         # What is the unit's alone is no option of the support.
@@ -261,5 +268,8 @@ def _chosen(arguments: argparse.Namespace, finished: Run) -> tuple[Decomposition
             f"--{option}: the support {arguments.support!r} has no such option; choose --support nli, ..."
         )
     backend = {"nli": "nli", "cosine": "embed"}.get(arguments.support)
+    given |= arguments.support_options
     options = {**(model_options(finished, backend, given) if backend else {}), **given}
-    return build_decomposition(arguments.unit, **unit), build_entailment(arguments.support, **options)
+    return build_decomposition(arguments.unit, **{**unit, **arguments.unit_options}), build_entailment(
+        arguments.support, **options
+    )

@@ -40,6 +40,8 @@ def _text(run: Run, health: Health) -> str:
         "draws": health.draws,
         "distinct clean answers a document": format_value(health.distinct_clean, Format(digits=2)),
         **{name.replace("_", " "): format_value(getattr(health, name), PERCENT) for name in shares},
+        **{f"outcome: {name}": n for name, n in health.outcomes.items()},
+        **{f"read by: {name}": n for name, n in health.readings.items()},
         **{f"zero entropy, {name}": format_value(share, PERCENT) for name, share in health.zero_entropy.items()},
         **{f"picture check: {key.replace('_', ' ')}": value for key, value in health.image_use.items()},
     }

@@ -18,6 +18,7 @@ from hedge_tasks.leaderboard.entry import Entry, documents_part
 from hedge_tasks.leaderboard.ranking import Place, places
 from hedge_tasks.leaderboard.recomputation import Part
 from hedge_tasks.leaderboard.suite import measured_of, metrics_of
+from hedge_tasks.measures.known import HALLUCINATION_RATE
 from hedge_tasks.measures.measure import OfSums
 from hedge_tasks.numbers import Number
 from hedge_tasks.report.texts import clean
@@ -30,7 +31,7 @@ MOST_MEASURES = 60
 
 ABOUT: Mapping[Kind, str] = {
     "auroc": "How well a detector tells this model's hallucinated answers from the others: ROC-AUC, 0.5 is chance.",
-    "rate": "Share of answers that the judge says are hallucinated.",
+    "rate": HALLUCINATION_RATE.about,
     "suite": "What the task's own suite measures.",
     "price": "Answers that are sampled of a question besides the one that is judged: what detectors cost here.",
 }
@@ -40,7 +41,7 @@ _UNSAFE = re.compile(r"[^A-Za-z0-9]+")
 
 
 @dataclass(frozen=True)
-class Measure:
+class BoardNumber:
     """A number that entries have.
 
     Attributes:
@@ -97,8 +98,8 @@ class Cell:
         return [(what, part.reason) for what, part in self.checked if not part.verified]
 
 
-RATE = Measure("rate", "hallucination rate", False)
-PRICE = Measure("price", "price: answers a question", False)
+RATE = BoardNumber("rate", HALLUCINATION_RATE.title, HALLUCINATION_RATE.higher_is_better)
+PRICE = BoardNumber("price", "price: answers a question", False)
 
 
 def slug(text: str, identity: str) -> str:
@@ -107,7 +108,7 @@ def slug(text: str, identity: str) -> str:
     return f"{readable}-{hashlib.sha256(identity.encode('utf-8', 'surrogatepass')).hexdigest()[:8]}"
 
 
-def task_page(task: str, measure: Measure | None = None) -> str:
+def task_page(task: str, measure: BoardNumber | None = None) -> str:
     """Name of a task's page, for its first measure or another one."""
     return f"task-{slug(task, task)}{'-' + measure.slug if measure else ''}.html"
 
@@ -117,14 +118,14 @@ def entry_page_name(content: Mapping[str, Any]) -> str:
     return f"entry-{slug(content['entry']['name'], '')[:-9]}-{content['digest'][7:15]}.html"
 
 
-def measures_of(entries: Sequence[Entry]) -> list[Measure]:
+def measures_of(entries: Sequence[Entry]) -> list[BoardNumber]:
     """The suite's numbers, the hallucination rate, and every detector under every clustering, as any entry has them."""
     found = list(suite_measures(entries))
     found += [RATE] if any(entry.rate is not None for entry in entries) else []
     return [*found, *auroc_measures(entries)][:MOST_MEASURES]
 
 
-def choices_of(pages: Mapping[Measure, str]) -> list[tuple[str, list[tuple[str, str]]]]:
+def choices_of(pages: Mapping[BoardNumber, str]) -> list[tuple[str, list[tuple[str, str]]]]:
     """Pages of measures in groups, (label, ((title, page), ...)): of the model first, then detectors by clustering."""
     groups: dict[str, list[tuple[str, str]]] = {}
     for measure, page in sorted(pages.items(), key=lambda item: item[0].kind == "auroc"):
@@ -136,10 +137,10 @@ def choices_of(pages: Mapping[Measure, str]) -> list[tuple[str, list[tuple[str, 
     return list(groups.items())
 
 
-def suite_measures(entries: Sequence[Entry]) -> Iterator[Measure]:
+def suite_measures(entries: Sequence[Entry]) -> Iterator[BoardNumber]:
     """By us where we know it, else as it is told."""
     for name, (title, higher, metric) in suite_titles([entry.content for entry in entries]).items():
-        yield Measure("suite", title, higher, name, bounds=metric.bounds if metric else (0.0, 1.0))
+        yield BoardNumber("suite", title, higher, name, bounds=metric.bounds if metric else (0.0, 1.0))
 
 
 def suite_titles(contents: Sequence[Mapping[str, Any]]) -> dict[str, tuple[str, bool, OfSums | None]]:
@@ -155,13 +156,13 @@ def suite_titles(contents: Sequence[Mapping[str, Any]]) -> dict[str, tuple[str, 
     return found
 
 
-def auroc_measures(entries: Sequence[Entry]) -> list[Measure]:
+def auroc_measures(entries: Sequence[Entry]) -> list[BoardNumber]:
     """Those that most entries have first; of as many the paper's detectors before the others."""
     having = Counter(key for entry in entries for key in entry.columns.scores)
     paper = {name: i for i, name in enumerate(SCORE_NAMES)}
     order = sorted(having, key=lambda key: (-having[key], paper.get(key[1], len(paper))))
     return [
-        Measure("auroc", f"{detector_title(entries, *key)} · {clean(key[0], 60)}", True, key[1], key[0], (0.5, 1.0))
+        BoardNumber("auroc", f"{detector_title(entries, *key)} · {clean(key[0], 60)}", True, key[1], key[0], (0.5, 1.0))
         for key in order
     ]
 
@@ -174,7 +175,7 @@ def detector_title(entries: Sequence[Entry], clustering: str, detector: str) -> 
     return clean(next(told), 100)
 
 
-def cell_of(entry: Entry, measure: Measure) -> Cell | None:
+def cell_of(entry: Entry, measure: BoardNumber) -> Cell | None:
     """What an entry has of a measure; None where it does not have it."""
     findings, documents = entry.findings, ("documents", documents_part(entry.findings))
     labels = ("labels", findings.labels)
@@ -204,7 +205,7 @@ def stated_auroc(content: Mapping[str, Any], clustering: str, detector: str) -> 
     return Number(stated["auroc"], stated["stderr"], interval, **counts)
 
 
-def pairs_of(entries: Sequence[Entry], measure: Measure) -> Pairs | None:
+def pairs_of(entries: Sequence[Entry], measure: BoardNumber) -> Pairs | None:
     """Every two entries by a measure; None where it cannot be tested: a price, a number that is not installed here."""
     if measure.kind == "auroc":
         return auroc_pairs([entry.columns.labelled(measure.clustering, measure.name) for entry in entries])
@@ -238,7 +239,7 @@ class Board:
     pairs: Pairs | None
 
 
-def board_of(entries: Sequence[Entry], measure: Measure) -> Board:
+def board_of(entries: Sequence[Entry], measure: BoardNumber) -> Board:
     """The board of a task's entries by a measure."""
     found = [cell for entry in entries if entry.findings.ranked and (cell := cell_of(entry, measure)) is not None]
     cells = sorted(found, key=lambda cell: by_value(cell, measure))
@@ -250,7 +251,7 @@ def board_of(entries: Sequence[Entry], measure: Measure) -> Board:
     return Board([replace(cell, place=place) for cell, place in zip(cells, placed, strict=True)], pairs)
 
 
-def by_value(cell: Cell, measure: Measure) -> tuple[bool, float, str]:
+def by_value(cell: Cell, measure: BoardNumber) -> tuple[bool, float, str]:
     """Sorting key: the best first, what is undefined last."""
     value = cell.estimate.value
     return value is None, (value or 0.0) * (-1 if measure.higher_is_better else 1), cell.entry.name

@@ -10,8 +10,8 @@ from hedge_tasks.leaderboard.board import (
     PRICE,
     RATE,
     Board,
+    BoardNumber,
     Cell,
-    Measure,
     auroc_measures,
     board_of,
     cell_of,
@@ -23,10 +23,10 @@ from hedge_tasks.leaderboard.entry_page import PACKAGE
 from hedge_tasks.leaderboard.protocol import parameters_of, protocol_of, size_of, weights_of
 from hedge_tasks.report.pages import asset, render
 
-Boards = Mapping[str, Mapping[Measure, Board]]
+Boards = Mapping[str, Mapping[BoardNumber, Board]]
 """By task and measure."""
 
-SUITE = Measure("suite", "the suite's own number", True)
+SUITE = BoardNumber("suite", "the suite's own number", True)
 MOST = 24
 """Detectors that have a page."""
 
@@ -45,7 +45,7 @@ class Shown:
     """
 
     cell: Cell
-    measure: Measure
+    measure: BoardNumber
     shade: int | None
     more: int
 
@@ -104,15 +104,15 @@ def front_pages(entries: Sequence[Entry], boards: Boards, common: Mapping[str, A
         )
 
 
-def _measures(entries: Sequence[Entry]) -> list[Measure]:
+def _measures(entries: Sequence[Entry]) -> list[BoardNumber]:
     """What the front page can show: detectors, the hallucination rate, the suites' numbers, the price."""
-    found: list[Measure] = auroc_measures(entries)[:MOST]
+    found: list[BoardNumber] = auroc_measures(entries)[:MOST]
     found += [RATE] if any(entry.rate is not None for entry in entries) else []
     found += [SUITE] if any(entry.content["suite"] for entry in entries) else []
     return [*found, PRICE] if entries else []
 
 
-def _in_task(measure: Measure, boards: Mapping[Measure, Board]) -> Measure | None:
+def _in_task(measure: BoardNumber, boards: Mapping[BoardNumber, Board]) -> BoardNumber | None:
     """A measure as a task has it: of a suite's numbers the first."""
     if measure.kind == "suite":
         return next((own for own in boards if own.kind == "suite"), None)
@@ -121,12 +121,12 @@ def _in_task(measure: Measure, boards: Mapping[Measure, Board]) -> Measure | Non
     return next((own for own in boards if own.key == measure.key), None)
 
 
-def _page(task: str, measure: Measure, boards: Mapping[Measure, Board]) -> str:
+def _page(task: str, measure: BoardNumber, boards: Mapping[BoardNumber, Board]) -> str:
     known = measure in boards and measure != next(iter(boards))
     return task_page(task, measure if known else None)
 
 
-def _rows(entries: Sequence[Entry], boards: Boards, tasks: Mapping[str, Measure]) -> list[Row]:
+def _rows(entries: Sequence[Entry], boards: Boards, tasks: Mapping[str, BoardNumber]) -> list[Row]:
     of: dict[tuple[str, str], dict[str, list[Shown]]] = {}
     for task, measure in tasks.items():
         mine = [entry for entry in entries if entry.task == task]
@@ -165,7 +165,7 @@ def _newest(shown: Sequence[Shown]) -> Shown | None:
     return Shown(last.cell, last.measure, last.shade, len(shown) - 1)
 
 
-def _shade(cell: Cell, measure: Measure) -> int | None:
+def _shade(cell: Cell, measure: BoardNumber) -> int | None:
     if cell.estimate.value is None or measure.kind == "price":
         return None
     low, high = measure.bounds

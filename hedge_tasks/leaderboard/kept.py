@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import hashlib
 import io
-import json
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import asdict, fields
+from dataclasses import asdict
 from functools import cache as cache_of_function
 from importlib import metadata, resources
 from pathlib import Path
@@ -15,15 +14,15 @@ from typing import Any
 from zipfile import BadZipFile
 
 import numpy as np
+from pydantic import ConfigDict
 
 from hedge_tasks import __version__
 from hedge_tasks.detectors.registry import names
 from hedge_tasks.errors import DataError
+from hedge_tasks.io.records import Record
 from hedge_tasks.leaderboard.columns import Columns
-from hedge_tasks.leaderboard.coverage import Coverage
 from hedge_tasks.leaderboard.detector_ranks import Priced
 from hedge_tasks.leaderboard.entry import Entry
-from hedge_tasks.leaderboard.recomputation import Part
 from hedge_tasks.leaderboard.submission import sha256_of
 from hedge_tasks.leaderboard.validation import LARGEST, Findings, FindManifests
 from hedge_tasks.numbers import Number
@@ -33,7 +32,6 @@ _GROUPS = "hedge_tasks."
 """How the names of entry points begin by which packages bring detectors, clusterings and their like."""
 
 _DISTRIBUTIONS = ("numpy", "scipy", "scikit-learn", "torch", "transformers", "sentence-transformers")
-_KINDS = {"Part": Part, "Coverage": Coverage}
 
 
 Circumstances = Callable[[str], Sequence[Any]]
@@ -52,29 +50,34 @@ def circumstances_of(manifests: FindManifests, thorough: bool) -> Circumstances:
     return of
 
 
+class _Kept(Record):
+    """What was found of a file but for its arrays."""
+
+    model_config = ConfigDict(str_max_length=None)  # pages are long
+
+    circumstances: list[Any]
+    content: dict[str, Any]
+    findings: Findings
+    columns: dict[str, Any]
+    detectors: dict[str, dict[str, dict[str, Priced]]]
+    rate: Number | None
+    answers: str
+    html: str
+
+
 def load(cache: Path, file: Path, circumstances: Circumstances) -> Entry | None:
     """What was kept of a file; None where nothing was, or it was found under other circumstances."""
     try:
         with np.load(_place(cache, file), allow_pickle=False) as found:
             arrays = {name: found[name] for name in found.files}
-        about = json.loads(arrays.pop("about").tobytes())
-        if about["circumstances"] != circumstances(about["content"]["entry"]["task"]):
+        about = _Kept.model_validate_json(arrays.pop("about").tobytes())
+        if about.circumstances != circumstances(about.content["entry"]["task"]):
             return None
-        return Entry(
-            file.name,
-            about["content"],
-            Findings(**{name: _unpacked(value) for name, value in about["findings"].items()}),
-            _columns(about["columns"], arrays),
-            {
-                price: {name: {d: Priced(*number) for d, number in of.items()} for name, of in some.items()}
-                for price, some in about["detectors"].items()
-            },
-            None if about["rate"] is None else Number(**{**about["rate"], "interval": _pair(about["rate"])}),
-            about["answers"],
-            about["html"],
-        )
+        columns = _columns(about.columns, arrays)
     except (OSError, ValueError, KeyError, TypeError, EOFError, BadZipFile):
         return None  # nothing kept, or written by another version
+    rest = (about.detectors, about.rate, about.answers, about.html)
+    return Entry(file.name, about.content, about.findings, columns, *rest)
 
 
 def save(cache: Path, file: Path, entry: Entry, circumstances: Circumstances) -> None:
@@ -84,20 +87,17 @@ def save(cache: Path, file: Path, entry: Entry, circumstances: Circumstances) ->
         DataError: the folder cannot be written.
     """
     told, arrays = _arrays(entry.columns)
-    about = {
-        "circumstances": circumstances(entry.content["entry"]["task"]),
-        "content": entry.content,
-        "findings": {f.name: _packed(getattr(entry.findings, f.name)) for f in fields(entry.findings)},
-        "columns": told,
-        "detectors": {
-            price: {name: {d: [p.auroc, p.draws] for d, p in of.items()} for name, of in some.items()}
-            for price, some in entry.detectors.items()
-        },
-        "rate": None if entry.rate is None else asdict(entry.rate),
-        "answers": entry.answers,
-        "html": entry.html,
-    }
-    arrays["about"] = np.frombuffer(json.dumps(about).encode(), dtype=np.uint8)
+    about = _Kept.model_construct(
+        circumstances=list(circumstances(entry.content["entry"]["task"])),
+        content=dict(entry.content),
+        findings=entry.findings,
+        columns=told,
+        detectors=entry.detectors,
+        rate=entry.rate,
+        answers=entry.answers,
+        html=entry.html,
+    )
+    arrays["about"] = np.frombuffer(about.model_dump_json().encode(), dtype=np.uint8)
     buffer = io.BytesIO()
     np.savez(buffer, **arrays)
     place = _place(cache, file)
@@ -169,24 +169,3 @@ def _columns(told: Mapping[str, Any], arrays: Mapping[str, Any]) -> Columns:
     suite = {name: (arrays[f"parts{i}"], arrays[f"groups{i}"]) for i, name in enumerate(told["suite"])}
     first = (arrays["ids"], arrays["keys"], arrays["labels"], arrays["groups"])
     return Columns(*first, told["grouped"], held_out, scores, suite)
-
-
-def _packed(value: Any) -> Any:
-    """A field of `Findings` as JSON; its dataclasses by their names."""
-    if type(value).__name__ in _KINDS:
-        return {"": type(value).__name__, **{f.name: _packed(getattr(value, f.name)) for f in fields(value)}}
-    if isinstance(value, Mapping):
-        return {key: _packed(inner) for key, inner in value.items()}
-    return list(value) if isinstance(value, tuple) else value
-
-
-def _unpacked(value: Any) -> Any:
-    if isinstance(value, dict):
-        kind = _KINDS.get(str(value.get("")))
-        inner = {key: _unpacked(of) for key, of in value.items() if key or kind is None}
-        return inner if kind is None else kind(**inner)
-    return tuple(value) if isinstance(value, list) else value
-
-
-def _pair(rate: Mapping[str, Any]) -> tuple[float, float] | None:
-    return None if rate["interval"] is None else tuple(rate["interval"])

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from hedge_tasks.leaderboard.board import Board, Cell, Measure, by_value, cell_of, choices_of, task_page
+from hedge_tasks.leaderboard.board import Board, BoardNumber, Cell, by_value, cell_of, choices_of, task_page
 from hedge_tasks.leaderboard.comparison import Pairs
 from hedge_tasks.leaderboard.entry import Entry
 from hedge_tasks.leaderboard.entry_page import PACKAGE
@@ -21,7 +21,7 @@ _UNIT = 1e4
 
 
 def task_pages(
-    task: str, entries: Sequence[Entry], boards: Mapping[Measure, Board], common: Mapping[str, Any]
+    task: str, entries: Sequence[Entry], boards: Mapping[BoardNumber, Board], common: Mapping[str, Any]
 ) -> Iterator[tuple[str, str]]:
     """Names and texts of a task's pages.
 

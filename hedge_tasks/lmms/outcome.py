@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 from loguru import logger
 
-from hedge_tasks.adjudication import NO_ANSWER
+from hedge_tasks.adjudication.outcomes import DECLINED, OUTCOMES, outcome_of
 from hedge_tasks.data.answers import AnswerSet
 from hedge_tasks.runs.health import measure
 from hedge_tasks.runs.run_files import Run, now
@@ -29,12 +30,13 @@ def report_outcome(
     unlabelled = sum(answers.label is None for answers in answer_sets)
     without = sum(not answers.has_logprobs for answers in answer_sets)
     outcome: dict[str, Any] = {"documents": len(answer_sets), "unlabelled": unlabelled, "without_logprobs": without}
-    if silent := sum(verdict.get("category") == NO_ANSWER for _, _, verdict in everything):
-        outcome["no_answer"] = silent
+    came = Counter(outcome_of(verdict) for _, _, verdict in everything)
+    outcome["outcomes"] = {name: came[name] for name in OUTCOMES if came[name]}
+    declined = came[DECLINED]
     if unlabelled:
         logger.warning(
             "{}: judge {!r} gave no label to {} of {} baseline answers{}; they are left out of every AUROC",
-            *(task, judge, unlabelled, len(answer_sets), f" ({silent} of them claim nothing)" if silent else ""),
+            *(task, judge, unlabelled, len(answer_sets), f" ({declined} of them are declined)" if declined else ""),
         )
     if without:
         logger.warning(

@@ -12,7 +12,8 @@ import numpy as np
 import numpy.typing as npt
 
 from hedge_tasks.data.answers import AnswerSet
-from hedge_tasks.detectors.pipeline import Scores, detection_auroc, shared_groups
+from hedge_tasks.detectors.pipeline import Scores, detection_auroc
+from hedge_tasks.measures.known import HALLUCINATION_RATE
 from hedge_tasks.numbers import Number
 from hedge_tasks.statistics import (
     Calibration,
@@ -20,7 +21,6 @@ from hedge_tasks.statistics import (
     StratifiedAuroc,
     estimate_calibration,
     estimate_curves,
-    estimate_rate,
     risk_coverage_curve,
     stratified_auroc,
 )
@@ -123,7 +123,5 @@ def within_strata(scores: Sequence[Scores], name: str) -> StratifiedAuroc | None
 
 def rate_of(answer_sets: Sequence[AnswerSet]) -> Number | None:
     """Share of hallucinated baseline answers, with its interval; None without labels."""
-    labelled_sets = [a for a in answer_sets if a.label is not None]
-    if not labelled_sets:
-        return None
-    return estimate_rate([a.label or 0 for a in labelled_sets], groups=shared_groups([a.group for a in labelled_sets]))
+    rate = HALLUCINATION_RATE.estimate([{"value": a.label, "group": a.group} for a in answer_sets])
+    return rate if rate.defined else None

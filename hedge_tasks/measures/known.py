@@ -6,6 +6,13 @@ from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import dataclass, fields
 from typing import Any
 
+from hedge_tasks.adjudication.outcomes import (
+    DECLINED,
+    OUTCOME_HALLUCINATED,
+    OUTCOME_SUPPORTED,
+    SOFTLY_READ,
+    outcome_of,
+)
 from hedge_tasks.detectors import registry
 from hedge_tasks.detectors.pipeline import Scores, shared_groups
 from hedge_tasks.measures.measure import Auroc, Count, Measure, Rate, Record, ScoredCase, by_name
@@ -69,11 +76,39 @@ class UnlabelledRate(Rate):
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
+class OutcomeShare(Rate):
+    """Share of answers with one outcome, of those that are supported, hallucinated or declined: the three add up to 1.
+
+    `supported_share` is the one to compare models by: it does not grow by declining, while a model that declines has
+    less to hallucinate in.
+
+    Attributes:
+        outcome: that is counted.
+    """
+
+    outcome: str
+
+    def record(self, scores: Scores, verdict: Record, document: Record) -> dict[str, Any]:
+        labels = {OUTCOME_SUPPORTED: 0, OUTCOME_HALLUCINATED: 1}
+        outcome = next((name for name, label in labels.items() if scores.label == label), None) or outcome_of(verdict)
+        counts = outcome in (*labels, DECLINED)
+        return {"value": int(outcome == self.outcome) if counts else None, "group": scores.group}
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class UnconfirmedRate(Rate):
+    """Share of documents whose reply the rules read only softly, and no second reading confirmed."""
+
+    def record(self, scores: Scores, verdict: Record, document: Record) -> dict[str, Any]:
+        return {"value": int(outcome_of(verdict) == SOFTLY_READ), "group": scores.group}
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
 class ReadByModelRate(Rate):
     """Share of documents whose reply a judge model read, because the rules could not (`fallback` of the judge)."""
 
     def record(self, scores: Scores, verdict: Record, document: Record) -> dict[str, Any]:
-        return {"value": int(str(verdict.get("reason", "")).endswith(f"({MODEL})")), "group": scores.group}
+        return {"value": int(verdict.get("basis") == MODEL), "group": scores.group}
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -142,10 +177,9 @@ def of_question_type(measure: Measure, question_type: str) -> OfQuestionType:
     Example, in the `utils.py` beside a YAML with `{metric: se_auroc_closed, aggregation: !function utils.se_closed}`:
         >>> se_closed = of_question_type(detector_auroc("se"), "closed")
     """
-    about = {field.name: getattr(measure, field.name) for field in fields(Measure) if field.name != "name"}
-    return OfQuestionType(
-        name=f"{measure.name}_{question_type}", **about | {"kept": False}, of=measure, question_type=question_type
-    )
+    declared = {field.name: getattr(measure, field.name) for field in fields(Measure)}
+    declared |= {"name": f"{measure.name}_{question_type}", "title": f"{measure.title}, {question_type}", "kept": False}
+    return OfQuestionType(**declared, of=measure, question_type=question_type)
 
 
 def known_measures() -> dict[str, Measure]:
@@ -158,6 +192,10 @@ def known_measures() -> dict[str, Measure]:
             HALLUCINATION_RATE,
             UnlabelledRate(name="unlabelled_rate"),
             CountedDocuments(name="auroc_documents"),
+            OutcomeShare(name="supported_share", outcome=OUTCOME_SUPPORTED, higher_is_better=True),
+            OutcomeShare(name="hallucinated_share", outcome=OUTCOME_HALLUCINATED),
+            OutcomeShare(name="declined_share", outcome=DECLINED),
+            UnconfirmedRate(name="unconfirmed_rate"),
             ReadByModelRate(name="read_by_model_rate"),
         ]
     )

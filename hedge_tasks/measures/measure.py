@@ -41,7 +41,7 @@ class Measure:
 
     Attributes:
         name: of the row in lmms-eval's table, and wherever a measure is named.
-        title: for people; empty for the name with blanks.
+        title: for people; by default the name with blanks.
         about: what it is, in one sentence, for readers who do not know the evaluation.
         higher_is_better: whether it is.
         unit: what is counted.
@@ -74,10 +74,9 @@ class Measure:
     passes: tuple[str, ...] = ()
     follows_label: bool = False
 
-    @property
-    def heading(self) -> str:
-        """Title, or the name with blanks."""
-        return self.title or self.name.replace("_", " ")
+    def __post_init__(self) -> None:
+        if not self.title:
+            object.__setattr__(self, "title", self.name.replace("_", " "))
 
     @property
     def detectors(self) -> tuple[str, ...]:

@@ -84,7 +84,7 @@ def wide_table(
     short, head = names or {}, headings or {}
     about = list(dict.fromkeys(key for row in rows for key in (*row.about, *row.counts)))
     columns = [Column(key) for key in about]
-    columns += [Column(m.name, head.get(m.name, m.heading), m.format, stderr=stderr) for m in measures]
+    columns += [Column(m.name, head.get(m.name, m.title), m.format, stderr=stderr) for m in measures]
     lines: list[dict[str, Cell]] = []
     for row in rows:
         ours = {m.name: row.numbers.get(m.name) for m in measures}
@@ -135,7 +135,7 @@ def tall_table(
             lines.append(
                 {
                     **{key: short.get(text, text) for key, text in row.about.items()},
-                    "measure": m.heading,
+                    "measure": m.title,
                     "ours": format_number(number, m.format),
                     "95 %": format_interval(number.interval, m.format, missing=""),
                     "n": number.n,
@@ -233,7 +233,7 @@ def changes_table(
     reasons: dict[str, None] = {}
     for change in changes:
         c, fmt = change.comparison, change.measure.format
-        of = change.measure.heading + (f", {change.over}" if change.over else "")
+        of = change.measure.title + (f", {change.over}" if change.over else "")
         signed = replace(fmt, signed=True)
         values = {"a": _text(c.a, fmt), "b": _text(c.b, fmt), "difference": _text(c.difference, signed)}
         interval = format_interval(c.interval, signed)

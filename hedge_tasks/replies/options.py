@@ -26,12 +26,15 @@ _LETTER = re.compile(
 )
 _LETTER_ANYWHERE = re.compile(
     r"(?<!\w)\(([A-Z])\)|\b(?:[Oo]ption|[Cc]hoice|[Aa]nswer)\s+\(?([A-Z])\b|(?m:^|[,;|/]\s)([A-Z])[.):](?=\s)"
+    r"|\b([A-Z])(?= (?:is|are|was) (?:\w+ly )?(?:the )?(?:right|correct|best|answer|in|wrong)\w*)"
 )
 _JOINED = re.compile(r"[)\s]*(?:,|\bor\b|\bnor\b|\band\b)\s*(?:or\b|nor\b|and\b)?\s*(?:option\s*)?", re.IGNORECASE)
 # "B. red ✓" and "✓ B"
 _TICKED = re.compile(r"(?m:^)\W{0,4}([A-Z])\b[^\n✓✗]{0,200}✓|✓\s*\(?([A-Z])\b")
+_BEFORE_TEXT = re.compile(r"[ .):,\-\"'\]]*")
 _PUNCTUATED = re.compile(r"\s*(?:[^\w\s]|\Z)|\n")
 _SENTENCE_END = re.compile(r"(?<=\w\w)[.!?](?=\s)|\n")
+_ASKED = re.compile(r"[^.!\n]{0,200}\?")
 _THOUSANDS = re.compile(r"(?<=\d),(?=\d{3}\b)")
 _ZEROS = re.compile(r"(?<=\d)\.0+\Z")
 _BREAK = re.compile(r"[.,;!?\n]")
@@ -80,7 +83,7 @@ class Options:
             after = _SENTENCE_END.split(said, maxsplit=1)[0]
             if value == letter and not own and not _PUNCTUATED.match(said) and is_foreign(after):
                 return None  # "(A) es incorrecta"
-            return Found(value, found.end())
+            return Found(value, found.end() + (self._own_text(letter, rest) if value == letter else 0))
         return self._text_at(text)
 
     def of_json(self, value: object) -> str | None:
@@ -148,6 +151,8 @@ class Options:
         """Whether what stands there is denied, only a possibility, or where something else is."""
         if _DENIES_BEFORE.search(text, max(0, start - 40), start) or _DENIES_AFTER.match(text, end):
             return True
+        if _ASKED.match(text, end):
+            return True
         return leaves_open(_BREAK.split(text[max(0, start - 200) : start])[-1])
 
     def _denied(self, text: str, start: int, end: int, letter: str) -> bool:
@@ -178,6 +183,13 @@ class Options:
         if found is None:
             return letter
         return letter if found.value == letter and not _NEXT.match(rest, found.end) else SEVERAL
+
+    def _own_text(self, letter: str, rest: str) -> int:
+        """Characters up to where a letter's own text ends, which may follow it: "B. red"; 0 where it does not."""
+        blank = _BEFORE_TEXT.match(rest)
+        start = blank.end() if blank else 0
+        found = self._text_at(rest[start:])
+        return start + found.end if found is not None and found.value == letter else 0
 
     def _listed(self, rest: str) -> Found | None:
         """The text of an option in front of the next letter, as a repeated question has it: "pink (B) red"."""

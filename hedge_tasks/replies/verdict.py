@@ -19,8 +19,8 @@ _GOOD = (
 )
 _BAD = (
     r"(?:hallucinat(?:ed|ion|ions|ory|es|ing)|non-?\s?factual|unfactual|inaccurate|incorrect|false|untrue|wrong"
-    r"|fabricated|made[ -]up|unsupported|misleading|invented|inconsistent|erroneous|invalid|mistaken|unfounded|untruthful"
-    r"|unreliable|contradicted|fictitious)"
+    r"|fabricated|made[ -]up|unsupported|misleading|invented|inconsistent|erroneous|invalid|mistaken|unfounded"
+    r"|untruthful|unreliable|contradicted|fictitious)"
 )
 _DENIES = frozenset(
     ("not", "no", "never", "hardly", "barely", "scarcely", "neither", "nor", "without", "lacks", "unlikely", "non")
@@ -32,8 +32,8 @@ _PARTLY_WORDS = frozenset(
     ("partly", "partially", "mostly", "somewhat", "largely", "nearly", "almost", "generally", "broadly", "half")
 )
 _BEFORE = (
-    r"(?:(?:far from|anything but|by no means|in no way|nowhere near|free (?:of|from)|devoid of|in fact|not|no|never|non"
-    r"|neither|without|half|quite|very|rather|so|also|both|all|any|an?|be|seem|to be|\w+ly|hardly|barely|scarcely"
+    r"(?:(?:far from|anything but|by no means|in no way|nowhere near|free (?:of|from)|devoid of|in fact|not|no|never"
+    r"|non|neither|without|half|quite|very|rather|so|also|both|all|any|an?|be|seem|to be|\w+ly|hardly|barely|scarcely"
     r"|somewhat|almost)[ -]+){0,5}"
 )
 _END = r"(?=\s*(?:[.,;:!?()\]\"'\n/&✓✗|-]|\Z|(?:because|since|as|and|for|or|but|with|due|in|to)\b))"
@@ -46,6 +46,10 @@ _FLAG = re.compile(
 )
 _WORDS = re.compile(rf"(?P<before>{_BEFORE})(?:(?P<bad>{_BAD})|(?P<good>{_GOOD})){_END}", re.IGNORECASE)
 _POLAR = re.compile(rf"\b(?P<before>{_BEFORE})(?:(?P<bad>{_BAD})|(?P<good>{_GOOD}))\b", re.IGNORECASE)
+# "Factual: 0, hallucinated: 1" tells what the digits mean.
+_LEGEND = re.compile(
+    r"\s*(?:=|:|->|\()\s*[0-9]\)?\s*(?:[,;/|\n]|and\b|or\b)\W*[a-z -]+?\s*(?:=|:|->|\()\s*[0-9]", re.IGNORECASE
+)
 _UNSURE = re.compile(rf"(?:not[ -]sure|unsure|uncertain|pass|skip|undecided|i pass){_END}", re.IGNORECASE)
 
 _CLAIM = re.compile(
@@ -59,7 +63,8 @@ _CLAIM = re.compile(
     re.VERBOSE,
 )
 _NOT_THAT = re.compile(
-    r"\b(?:not (?:think|believe|say|see|find|claim)|unlikely|doubt|no (?:evidence|indication|sign|reason))\b[^,;:]*\Z"
+    r"\b(?:not (?:think|believe|say|see|find|claim)|unlikely|doubt|no (?:evidence|indication|sign|reason)"
+    r"|(?:no|none|nothing|neither|not|hardly any)\b(?: \w+)? (?:of|in|about))\b[^,;:]*\Z"
 )
 _PARTLY = re.compile(r"\b(?:in part|some of|parts of)\b")
 _KEY = re.compile(
@@ -86,6 +91,8 @@ class Verdicts:
         if found := _UNSURE.match(text):
             return Found(NOT_SURE if NOT_SURE in self.offered else OUTSIDE, found.end())
         if found := _WORDS.match(text):
+            if _LEGEND.match(text, found.end()):
+                return None
             if (value := _sign(found["before"], found["bad"] is not None)) is not None:
                 return Found(value, found.end())
             return Found(SEVERAL, found.end())
@@ -115,7 +122,8 @@ class Verdicts:
         return said
 
     def said_back(self, text: str) -> set[str]:
-        return set()
+        said = self.stated(text)
+        return {value for value in said if len(said) == 1 and not self.opposed(text, value)}
 
     def opposed(self, text: str, value: str) -> bool:
         if value == NOT_SURE:

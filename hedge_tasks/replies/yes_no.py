@@ -16,16 +16,19 @@ from hedge_tasks.replies.text import plain, spelled_out
 YES, NO = "yes", "no"
 
 _END = r"(?=\s*(?:[.,;:!?()\]\"'\n/&|।-]|\Z)"
-_GO_ON = r"|\s+(?:there|it|the|i|he|she|they|we|this|that|these|those|because|since|as|for|and|or|not|indeed|in)\b)"
+_GO_ON = (
+    r"|\s+(?:there|it|the|i|he|she|they|we|this|that|these|those|because|since|as|for|and|or|not|indeed|in|please|to)"
+    r"\b)"
+)
 
 # Words of other languages count where they stand for themselves, and begin no sentence: "Non è chiaro".
 _FOREIGN_YES = (
-    "sí sì oui да sim ja si はい 对 是的 是 有 有的 예 네 نعم أجل हाँ हां जी có đúng vâng evet ναι כן igen ano áno kyllä jah taip jā"
-    " так بله ہاں হ্যাঁ ஆம் ya oo ndiyo ใช่ jawohl"
+    "sí sì oui да sim ja si はい 对 是的 是 有 有的 예 네 نعم أجل हाँ हां जी có đúng vâng evet ναι כן igen ano áno kyllä"
+    " jah taip jā так بله ہاں হ্যাঁ ஆம் ya oo ndiyo ใช่ jawohl"
 )
 _FOREIGN_NO = (
-    "нет не nein いいえ 不是 没有 否 不 não لا كلا नहीं không sai hayır nie όχι לא nem ne ei ні خیر نه نہیں না இல்லை tidak bukan hapana"
-    " ไม่ ไม่ใช่ 아니요 아니오 아뇨 nee nej nei nu non"
+    "нет не nein いいえ 不是 没有 否 不 não لا كلا नहीं không hayır nie όχι לא nem ne ei ні خیر نه نہیں না இல்லை tidak"
+    " bukan hapana ไม่ ไม่ใช่ 아니요 아니오 아뇨 nee nej nei nu non"
 )
 
 
@@ -46,7 +49,7 @@ _NO_WORD = re.compile(
     rf"|i\ (?:think|guess|believe|suppose)|i\ am\ afraid|i'm\ afraid|unfortunately|evidently)\ not\b(?!\ only){_END})"
     rf"|(?:absolutely|certainly|definitely|of\ course)\ not\b"
     rf"|(?:a\ )?(?:no|false|incorrect|wrong|negative|none)(?!\ (?:doubt|question)){_END}{_GO_ON}|none\ of\b|n(?=\n|\Z)"
-    rf"|(?:not\ really|not\ at\ all|not\ quite|not\ (?:particularly|exactly)|(?:highly\ |very\ )?(?:unlikely|doubtful)){_END})"
+    rf"|(?:not\ really|not\ at\ all|not\ quite|not\ exactly|(?:highly\ |very\ )?unlikely|doubtful){_END})"
     rf"|not\ (?:in|on|here|visible|present|seen|that\ i\ can\ see)\b|nothing\ (?:of|like)\ (?:that|the)\b"
     rf"|i\ (?:do\ not|don't)\ (?:think|believe)\ so\b)",
     re.IGNORECASE,
@@ -218,6 +221,8 @@ _VERBS = frozenset(
         "displays",
         "captures",
         "exists",
+        "looks",
+        "seems",
     ]
 )
 _SAYS_NOTHING = frozenset(
@@ -238,13 +243,53 @@ _SAYS_NOTHING = frozenset(
             "view",
             "which",
         ),
-        *("we", "longer", "such", "thing"),
+        *(
+            "small",
+            "large",
+            "big",
+            "tiny",
+            "mild",
+            "moderate",
+            "severe",
+            "minimal",
+            "left",
+            "right",
+            "bilateral",
+            "chest",
+        ),
+        *(
+            "corner",
+            "foreground",
+            "background",
+            "center",
+            "middle",
+            "side",
+            "lower",
+            "upper",
+            "top",
+            "bottom",
+            "right-sided",
+        ),
+        *(
+            "left-sided",
+            "think",
+            "believe",
+            "confirm",
+            "shown",
+            "single",
+            "two",
+            "several",
+            "these",
+            "here",
+            "identified",
+        ),
+        *("look", "seem", "appear", "we", "longer", "such", "thing"),
     )
 )
 # "The lungs are clear" says no to what lungs are clear of.
 _NORMAL = re.compile(
-    r"(?:the |both )?(?P<of>[a-z-]+(?: [a-z-]+)?) (?:is|are|appears?|looks?)(?: to be)? (?:\w+ly )?(?:clear|normal|unremarkable)"
-    r"(?: bilaterally| throughout)?"
+    r"(?:the |both )?(?P<of>[a-z-]+(?: [a-z-]+)?) (?:is|are|appears?|looks?)(?: to be)? (?:\w+ly )?"
+    r"(?:clear|normal|unremarkable)(?: bilaterally| throughout)?"
 )
 _FINDINGS = frozenset(
     (
@@ -275,6 +320,22 @@ _FINDINGS = frozenset(
     )
 )
 _FINDING_ENDING = re.compile(r"(?:itis|oma|osis|megaly|pathy|thorax|ectasis|rrhage|phrosis|cele|emia|plasia|trophy)$")
+_FIELD = re.compile(
+    r"(?m)^\W*(?P<name>[^:\n]{1,60}):\s*(?:(?P<no>no|none|absent|negative|false|not (?:seen|present|visible))"
+    r"|yes|present|positive|true|visible)\W*$"
+)
+_THERE_IS = re.compile(r"\w+\W+(?:there (?:is|are)|i (?:can )?see|it shows) (?P<what>[^.,;!?\n]{1,60})", re.IGNORECASE)
+_PRONOUNS = frozenset(
+    (
+        *("one", "some", "two", "three", "several", "many", "few", "it", "them", "a", "an", "indeed", "clearly", "at"),
+        *("least", "more", "than", "in", "on", "the", "image", "picture"),
+    )
+)
+_SHOWS = frozenset(["show", "contain", "depict", "include", "reveal", "demonstrate", "display", "feature", "have"])
+_PICTURES = frozenset(
+    ["scan", "image", "picture", "study", "examination", "exam", "x-ray", "xray", "film", "radiograph"]
+)
+_ABNORMAL = re.compile(r"\b(?:an )?abnormal\b")
 _OF_LUNGS = frozenset(
     ["pneumonia", "consolidation", "infiltrate", "infiltration", "opacity", "edema", "mass", "nodule"]
 )
@@ -291,6 +352,8 @@ _CLAUSE = re.compile(
     r"|\b(?:but|however|although|though|while|whereas"
     r"|except|so|only|and (?=no\b|not\b|there\b))"
 )
+# "It looks like a dog" may well go on "but is a cat".
+_ONLY_LIKE = re.compile(r"\b(?:looks? like|resembl\w+|similar to|mistaken for|at first)\b")
 _ONLY_NOT = re.compile(
     r"\b(?:(?:am |is |are )?(?:unable|not able) to|fail(?:s|ed)? to|could not|i doubt(?: that)?"
     r"|(?:it is )?(?:very |highly )?(?:unlikely|doubtful)(?: that)?)\b"
@@ -310,11 +373,13 @@ class YesNo:
         keys: the words of the question that a sentence must have to be about it, stemmed.
         head: the one whose denial is a no ("dog" of "a dog on the sofa").
         exists: whether it asks, without a negation, if something is there.
+        negated: whether it has a negation, so that sentences may answer it either way.
     """
 
     keys: tuple[str, ...] = ()
     head: str = ""
     exists: bool = False
+    negated: bool = False
     says_no: ClassVar[bool] = True
 
     @classmethod
@@ -323,12 +388,16 @@ class YesNo:
         said = _WHERE.sub(" ", spelled_out(plain(question.rsplit("\n", 1)[-1])))
         words = _WORD.findall(said)
         exists = words[:2] in (["is", "there"], ["are", "there"]) or not {"is", "are", "does", "do"} & set(words[:1])
-        first = [w for w in _until_preposition(words) if w not in _STOP]
-        keys = tuple(dict.fromkeys(_stem(word) for word in words if word not in _STOP))
+        shows = words[:1] in (["does"], ["do"]) and not _SHOWS.isdisjoint(words[1:7])
+        exists = exists or shows
+        first = [w for w in _until_preposition(words) if w not in _STOP and _stem(w) not in _PICTURES]
+        every = tuple(dict.fromkeys(_stem(word) for word in words if word not in _STOP))
+        # "Does the scan show a lesion?" is about the lesion; "Is this a scan?" about the scan.
+        keys = tuple(key for key in every if key not in _PICTURES) or every
         if not keys:
             return cls()
         negated = bool({"not", *_NOUN_DENIED} & set(words))
-        return cls(keys, _stem(first[-1]) if exists and first else keys[-1], exists and not negated)
+        return cls(keys, _stem(first[-1]) if exists and first else keys[-1], exists and not negated, negated)
 
     def at(self, text: str) -> Found | None:
         if found := _BOTH.match(text):
@@ -343,7 +412,7 @@ class YesNo:
 
     def stated(self, text: str) -> set[str]:
         """Yes where a clause states what was asked, no where one denies it; what else they say counts for nothing."""
-        said = set(filter(None, (self._clause(clause) for clause in _clauses(text))))
+        said = self._as_field(text) | set(filter(None, (self._clause(clause) for clause in _clauses(text))))
         if said:
             return said
         # "It shows the liver, with a mass in it": what was asked stands in more than one clause.
@@ -363,10 +432,14 @@ class YesNo:
 
     def said_back(self, text: str) -> set[str]:
         """Those whose clause has the question's words and none besides that tell of something else."""
-        said = set()
+        said = self._as_field(text)
         for clause in _clauses(text):
-            words = {_stem(word) for word in _WORD.findall(clause)}
-            other = words - set(self.keys) - _SAYS_NOTHING
+            normal = _NORMAL.fullmatch(clause)
+            if normal and {_stem(word) for word in _WORD.findall(normal["of"])} <= _PICTURES:
+                said |= set(filter(None, [self._by_normal(normal)]))
+            raw = set(_WORD.findall(self._in_its_words(clause)))
+            words = {_stem(word) for word in raw}
+            other = {word for word in raw - _SAYS_NOTHING if _stem(word) not in self.keys}
             if self.keys and set(self.keys) <= words and not other and (value := self._clause(clause)):
                 said.add(value)
         return said
@@ -374,6 +447,10 @@ class YesNo:
     def opposed(self, text: str, value: str) -> bool:
         if self.stated(text) - {value}:
             return True
+        if value == YES and self.exists and (named := _THERE_IS.match(text)):
+            words = {_stem(word) for word in _WORD.findall(named["what"].casefold())}
+            if self.head not in words and words - _PRONOUNS - set(self.keys):
+                return True  # "Yes, there is a cat", of a dog
         begun = (self.at(sentence.lstrip(" \"'(")[:60]) for sentence in _SENTENCE.split(text))
         return any(found is not None and found.value != value for found in begun)
 
@@ -387,17 +464,16 @@ class YesNo:
         return None
 
     def _clause(self, clause: str) -> str | None:
-        if leaves_open(clause):
+        if self.negated or leaves_open(clause) or _ONLY_LIKE.search(clause):
             return None
         if bare := _ABOUT.fullmatch(clause):
             denied = (bare["not"] is not None) != (
                 (bare["word"] or "").strip() in _GONE | {"false", "wrong", "incorrect"}
             )
             return NO if denied else YES
-        finding = self.head in _FINDINGS or _FINDING_ENDING.search(self.head)
-        if self.exists and finding and (normal := _NORMAL.fullmatch(clause)):
-            of = {_stem(word) for word in _WORD.findall(normal["of"])}
-            return NO if (of & set(self.keys)) or ("lung" in of and self.head in _OF_LUNGS) else None
+        if (normal := _NORMAL.fullmatch(clause)) and (by_normal := self._by_normal(normal)) is not None:
+            return by_normal
+        clause = self._in_its_words(clause)
         words = _WORD.findall(clause)
         if not self.keys or {"not", "excluded", "ruled", "confirm", "verify"} & set(words) > {"not"}:
             return None
@@ -410,21 +486,45 @@ class YesNo:
         wanted = self.keys[1:] if stands_in else self.keys
         return YES if set(wanted) <= set(stems) else None
 
+    def _as_field(self, text: str) -> set[str]:
+        """What a line of a form says: "Pleural effusion: absent"."""
+        said = set()
+        for found in _FIELD.finditer(text.casefold()):
+            words = {_stem(word) for word in _WORD.findall(found["name"]) if word not in _STOP}
+            if words and words == set(self.keys) and not self.negated:
+                said.add(NO if found["no"] else YES)
+        return said
+
+    def _by_normal(self, normal: re.Match[str]) -> str | None:
+        """A no to a question about a finding, where what it would be a finding of is called normal."""
+        if not self.exists or not (self.head in _FINDINGS or _FINDING_ENDING.search(self.head)):
+            return None
+        of = {_stem(word) for word in _WORD.findall(normal["of"])}
+        whole = bool(of) and of <= _PICTURES
+        return NO if whole or of & set(self.keys) or ("lung" in of and self.head in _OF_LUNGS) else None
+
+    def _in_its_words(self, clause: str) -> str:
+        """A clause that says normal or abnormal, with the one that was asked about."""
+        if "normal" in self.keys:
+            return _ABNORMAL.sub("not normal", clause).replace("unremarkable", "normal")
+        return clause
+
     def _denied(self, words: Sequence[str], stems: Sequence[str]) -> bool:
+        first = stems.index(self.head) if self.head in stems else len(stems)
         for at, word in enumerate(words):
-            after, before = stems[at + 1 : at + 7], stems[:at]
+            after, told = stems[at + 1 : at + 7], first < at
             if word in _NOUN_DENIED and (self.head in after or self.keys[0] in after[:3]):
                 return True
             if word == "free" and words[at + 1 : at + 2] in (["of"], ["from"]) and self.head in after[:4]:
                 return True
-            if word in _GONE and self.head in before:
+            if word in _GONE and told:
                 return True
             if word == "not":
                 if self.head in after or (
                     words[at + 1 : at + 2] and len(self.keys) > 1 and set(self.keys[1:]) <= set(after)
                 ):
                     return True
-                if self.head in before and _SEEN & set(words[at + 1 : at + 3]):
+                if told and _SEEN & set(words[at + 1 : at + 3]):
                     return True
         return False
 

@@ -11,6 +11,7 @@ from hedge_tasks.detectors.scorer import Scorer
 from hedge_tasks.errors import ConfigError, HedgeError
 from hedge_tasks.measures.comparisons import compare_hallucination_rates, compare_two_runs, compare_two_scores
 from hedge_tasks.measures.curves import auroc_estimate, rate_of, within_strata
+from hedge_tasks.measures.known import HALLUCINATION_RATE
 from hedge_tasks.measures.measure import OfSums
 from hedge_tasks.measures.of_run import compare_documents, documents_of, numbers_of_run
 from hedge_tasks.numbers import Format, Number
@@ -239,7 +240,7 @@ def compare_between(analyses: Sequence[Analysis], names: Mapping[int, str]) -> l
             continue
         pairs += _compare_suites(one, other, names[i], names[k])
         if found := compare_hallucination_rates(one.run.answer_sets, other.run.answer_sets):
-            pairs.append(Pair(one.run.task, "hallucination rate", names[i], names[k], found))
+            pairs.append(Pair(one.run.task, HALLUCINATION_RATE.title, names[i], names[k], found))
         for name in one.scores:
             both = [s for s in one.drawn(name) if s in other.estimates[name]] if name in other.scores else []
             for score in both:

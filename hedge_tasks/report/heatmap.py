@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from hedge_tasks.detectors.pipeline import name_of
 from hedge_tasks.io.tables import as_csv
+from hedge_tasks.measures.known import HALLUCINATION_RATE
 from hedge_tasks.numbers import PERCENT, Format, Number
 from hedge_tasks.plots.figures import categories_chart, rates_chart
 from hedge_tasks.report.analysis import Analysis, compare_between, hallucination_rate
@@ -192,8 +193,8 @@ def _numbers(analyses: Sequence[Analysis]) -> Iterator[NumberOfRuns]:
         scale = Scale(*metric.bounds, metric.higher_is_better)
         yield NumberOfRuns(title, f"{title}: {metric.about} {better}", None, scale, of_runs)
     rates = {i: hallucination_rate(a) for i, a in enumerate(analyses)}
-    about = "Hallucination rate: the share of the labelled baseline answers that the judge calls hallucinated."
-    yield NumberOfRuns("hallucination rate", f"{about} Lower is better.", None, _RATE, rates)
+    title, about = HALLUCINATION_RATE.title, HALLUCINATION_RATE.about
+    yield NumberOfRuns(title, f"{title.capitalize()}: {about} Lower is better.", None, _RATE, rates)
     for clustering in dict.fromkeys(clustering for a in analyses for clustering in a.scores):
         for score in dict.fromkeys(score for a in analyses for score in a.shown):
             found = {i: a.estimates.get(clustering, {}).get(score) for i, a in enumerate(analyses)}

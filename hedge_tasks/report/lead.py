@@ -8,6 +8,7 @@ from typing import Any
 
 from hedge_tasks.detectors.pipeline import name_of, prices_of
 from hedge_tasks.lmms.catalogue import titles
+from hedge_tasks.measures.known import HALLUCINATION_RATE
 from hedge_tasks.measures.measure import Measure
 from hedge_tasks.numbers import PERCENT, THREE_DIGITS, Format, Number
 from hedge_tasks.plots.charts import Chart, Series
@@ -120,7 +121,7 @@ def tiles(analysis: Analysis) -> Iterator[dict[str, Any]]:
         if metric.leads:
             yield _tile(metric, found)
     rate = hallucination_rate(analysis)
-    name, about = "hallucination rate", "Share of the labelled baseline answers that the judge calls hallucinated."
+    name, about = HALLUCINATION_RATE.title, HALLUCINATION_RATE.about
     if rate is None or rate.value is None:
         yield {"name": name, "value": "undefined", "note": "no answer has a label", "about": about}
         return

@@ -11,10 +11,19 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
+from hedge_tasks.adjudication.outcomes import (
+    DECLINED,
+    OUTCOMES,
+    SOFTLY_READ,
+    UNREAD,
+    UNREAD_JUDGE,
+    outcome_of,
+)
 from hedge_tasks.adjudication.reliability import reliability
 from hedge_tasks.data.answers import Answer, AnswerSet
 from hedge_tasks.data.thoughts import OTHER_TOKENS, without_thoughts
 from hedge_tasks.numbers import PERCENT, WHOLE_PERCENT
+from hedge_tasks.replies.reading import BASES, SOFT
 from hedge_tasks.runs.run_files import Run
 from hedge_tasks.sampling.probe import server_lines
 
@@ -25,6 +34,7 @@ _EMPTY = (0.01, 0.25)
 _FILTERED = (0.01, 0.25)
 _FAILED = (0.0, 0.05)
 _UNREADABLE = 0.01
+_NO_LABEL = (0.05, 0.5)
 _BLIND = 0.8
 """Answers that stay on a blank picture: above this share, no score that compares samples sees the picture's part."""
 
@@ -62,6 +72,9 @@ class Health:
         unlabelled: share of the documents without a label.
         unreadable: share of the documents whose judge (or, where answers have a fixed form, whose model) said something
             that nobody could read.
+        outcomes: documents by what came of their answer, as `adjudication.outcomes.OUTCOMES` has it; empty where nobody
+            judged.
+        readings: documents by what the reading of their reply rests on (`replies.BASES`); empty where none was read.
         zero_entropy: share of the documents with a semantic entropy of 0, by clustering; empty where nothing was
             clustered.
         decoding: what was asked for and what was in force, as the model's adapter said.
@@ -83,6 +96,8 @@ class Health:
     impossible_logprob: int
     unlabelled: float | None
     unreadable: float | None = None
+    outcomes: Mapping[str, int] = field(default_factory=dict)
+    readings: Mapping[str, int] = field(default_factory=dict)
     zero_entropy: Mapping[str, float] = field(default_factory=dict)
     decoding: Mapping[str, Any] = field(default_factory=dict)
     probe: Mapping[str, Any] = field(default_factory=dict)
@@ -107,13 +122,12 @@ def health_of(run: Run) -> Health:
         run: with `settings["sampled"]` (decoding, probe, image use), `settings["failed"]` and
             `settings["outcome"]["zero_entropy"]` where these were recorded.
     """
-    sampled = _mapping(run.settings.get("sampled"))
-    failed = run.settings.get("failed")
-    n_failed = len(failed) if isinstance(failed, Sequence) and not isinstance(failed, str) else 0
+    sampled = run.settings.get("sampled") or {}
+    n_failed = len(run.settings.get("failed") or ())
     # The label of the answer set: people's own labels come without a verdict.
     decided = [{**(run.verdicts.get(a.id) or {}), "label": a.label} for a in run.answer_sets]
-    entropies = _mapping(_mapping(run.settings.get("outcome")).get("zero_entropy"))
-    shares = {str(name): float(share) for name, share in entropies.items() if _is_share(share)}
+    entropies = (run.settings.get("outcome") or {}).get("zero_entropy") or {}
+    shares = {name: share for name, share in entropies.items() if share is not None}
     return measure(run.answer_sets, sampled, n_failed, decided, shares)
 
 
@@ -140,11 +154,13 @@ def measure(
         impossible_logprob=sum(answer.mean_logprob == -float("inf") for answer in answers),
         unlabelled=_share([a.label is None for a in answer_sets]),
         unreadable=_share([_is_unreadable(verdict or {}) for verdict in verdicts]) if verdicts is not None else None,
+        outcomes=_outcomes(verdicts or []),
+        readings=dict(Counter(v["basis"] for v in verdicts or [] if v and v.get("basis") in BASES)),
         zero_entropy=dict(zero_entropy or {}),
-        decoding=_mapping(sampled.get("decoding")),
-        probe=_mapping(sampled.get("probe")),
-        server=_mapping(sampled.get("server")),
-        image_use={k: v for k, v in _mapping(sampled.get("image_use")).items() if isinstance(v, int)},
+        decoding=sampled.get("decoding") or {},
+        probe=sampled.get("probe") or {},
+        server=sampled.get("server") or {},
+        image_use=sampled.get("image_use") or {},
         no_logprob=Counter(answer.no_logprob for answer in answers if answer.no_logprob is not None),
     )
     findings = [
@@ -200,9 +216,9 @@ def _of_samples(h: Health) -> list[Finding]:
 def _of_server(h: Health) -> list[Finding]:
     known = ("refused", *(("answers_of_other_tokens",) if OTHER_TOKENS in h.no_logprob else ()))
     found = [Finding(line) for line in server_lines({**h.server, **dict.fromkeys(known)})]
-    in_force = _mapping(h.decoding.get("in_force"))
+    in_force = h.decoding.get("in_force") or {}
     refused = in_force.get("refused")
-    if isinstance(refused, list) and refused and "rest" in in_force:
+    if refused and "rest" in in_force:
         names = ", ".join(map(str, refused))
         found.append(Finding(f"the server refuses {names}: what it has in place of {names} is not known"))
     return found
@@ -229,7 +245,7 @@ def _of_answers(h: Health) -> list[Finding]:
 def _of_labels(h: Health, verdicts: Sequence[Mapping[str, Any] | None] | None) -> list[Finding]:
     if verdicts is None or not h.documents:
         return []
-    if h.unlabelled == 1:
+    if not h.outcomes:
         return []  # not judged yet, which every table says
     reason = reliability(verdicts)
     found = [Finding(reason.removeprefix("unreliable: "), unreliable=True)] if reason else []
@@ -237,7 +253,39 @@ def _of_labels(h: Health, verdicts: Sequence[Mapping[str, Any] | None] | None) -
         found.append(
             Finding(f"in {PERCENT(h.unreadable)} of the documents a reply was unreadable, so that there is no label")
         )
+    return [*found, *_of_outcomes(h)]
+
+
+def _of_outcomes(h: Health) -> list[Finding]:
+    """What came of the answers, where it takes many of them out of the numbers."""
+    found = []
+    without = {name: h.outcomes.get(name, 0) for name in _WITHOUT_LABEL if h.outcomes.get(name)}
+    share = sum(without.values()) / h.documents
+    if share > _NO_LABEL[0]:
+        parts = ", ".join(f"{n} {name}" for name, n in without.items())
+        found.append(
+            Finding(f"{PERCENT(share)} of the answers have no label ({parts}) and are in no AUROC", share > _NO_LABEL[1])
+        )
+    if soft := h.outcomes.get(SOFTLY_READ, 0):
+        bases = ", ".join(f"{name} {h.readings[name]}" for name in BASES if name in SOFT and name in h.readings)
+        found.append(
+            Finding(
+                f"{soft} replies were read only softly{f' ({bases})' if bases else ''} and no second reading confirmed "
+                "them: no label (the judge's `fallback` names a model that reads them)"
+            )
+        )
     return found
+
+
+_WITHOUT_LABEL = (DECLINED, SOFTLY_READ, UNREAD, UNREAD_JUDGE)
+
+
+def _outcomes(verdicts: Sequence[Mapping[str, Any] | None]) -> dict[str, int]:
+    """Documents by outcome; none where no verdict says anything."""
+    if all(not verdict or (verdict.get("label") is None and not verdict.get("reason")) for verdict in verdicts):
+        return {}
+    counts = Counter(outcome_of(verdict) for verdict in verdicts)
+    return {name: counts[name] for name in OUTCOMES if counts[name]}
 
 
 def _of_images(h: Health) -> list[Finding]:
@@ -265,10 +313,6 @@ def _is_unreadable(verdict: Mapping[str, Any]) -> bool:
     return said or category == "unreadable" or (isinstance(reason, str) and reason.startswith("unreadable"))
 
 
-def _is_share(value: object) -> bool:
-    return isinstance(value, (int, float)) and not isinstance(value, bool) and 0 <= value <= 1
-
-
 def decoding_line(decoding: Mapping[str, Any]) -> str | None:
     """What was asked for and what was in force, on one line; None where nothing is known.
 
@@ -277,7 +321,7 @@ def decoding_line(decoding: Mapping[str, Any]) -> str | None:
     """
     if not decoding.get("asked"):
         return None
-    force = _mapping(decoding.get("in_force"))
+    force = decoding.get("in_force") or {}
     names = ", ".join(f"{name} {_plain(value)}" for name, value in force.items())
     return f"{decoding['asked']}, T {decoding.get('temperature')}; " + (f"in force: {names}" if names else "not told")
 
@@ -288,7 +332,3 @@ def _plain(value: object) -> str:
 
 def _share(flags: Sequence[bool]) -> float | None:
     return sum(flags) / len(flags) if flags else None
-
-
-def _mapping(value: object) -> Mapping[str, Any]:
-    return value if isinstance(value, Mapping) else {}

@@ -6,7 +6,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
-from hedge_tasks.io.records import Count, Items, Objects, OpenRecord, Record
+from hedge_tasks.io.records import Count, Items, Objects, OpenRecord, Record, Share
 
 # A data set's numbers may be NaN: pandas writes that where there is none.
 Single = bool | int | Annotated[float, Field(allow_inf_nan=True)] | str
@@ -38,6 +38,21 @@ class _Claims(OpenRecord):
     labels: Objects[Any] | None = None
 
 
+class _Decoding(OpenRecord):
+    in_force: Objects[Any] | None = None
+
+
+class _Sampled(OpenRecord):
+    decoding: _Decoding | None = None
+    probe: Objects[Any] | None = None
+    server: Objects[Any] | None = None
+    image_use: Objects[int] | None = None
+
+
+class _Outcome(OpenRecord):
+    zero_entropy: Objects[Share | None] | None = None
+
+
 class RunSettings(OpenRecord):
     """The settings of a run, as far as others lean on their form; DESIGN §7 says what else is in them."""
 
@@ -47,7 +62,9 @@ class RunSettings(OpenRecord):
     metrics: Items[str] | None = None
     sampling: Objects[Any] | None = None
     prompt: Objects[Any] | None = None
-    outcome: Objects[Any] | None = None
+    sampled: _Sampled | None = None
+    failed: Items[Any] | None = None
+    outcome: _Outcome | None = None
     metadata: Objects[Any] | None = None
     judged_again: Objects[Any] | None = None
     repaired: Objects[Any] | None = None

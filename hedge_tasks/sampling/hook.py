@@ -15,7 +15,7 @@ from loguru import logger
 from tqdm import tqdm
 
 from hedge_tasks.data.answers import Answer, AnswerSet, FailedDocument, Refused
-from hedge_tasks.errors import ConfigError
+from hedge_tasks.errors import ConfigError, DrawsFailed
 from hedge_tasks.sampling.failures import FailureTally
 from hedge_tasks.sampling.forced import force, forced_of
 from hedge_tasks.sampling.image_check import plan_checks, summary
@@ -165,7 +165,11 @@ _Pending = Mapping[str, tuple[DrawRequest, AnswerStore]]
 
 
 def _look_at(model: Any, jobs: Sequence[Job], pending: _Pending) -> None:
-    """Probe the model, and keep with each definition what was found and what is in force."""
+    """Probe the model, and keep with each definition what was found and what is in force.
+
+    Raises:
+        DrawsFailed: nothing was answered, so that nothing would be: every draw would be tried in vain, for hours.
+    """
     found: dict[str, ProbeReport] = {}
     for definition, mine in _asked(jobs, pending).items():
         if mine[0].request.plan.probe:
@@ -175,6 +179,13 @@ def _look_at(model: Any, jobs: Sequence[Job], pending: _Pending) -> None:
     for definition, report in found.items():
         job = _asked(jobs, pending)[definition][0]
         announce(report, job.definition.task, reports[definition].get("server", {}))
+    for definition, report in found.items():
+        if report.failed_wholly:
+            task = _asked(jobs, pending)[definition][0].definition.task
+            raise DrawsFailed(
+                f"{task}: all {report.draws} draws of the probe failed, so nothing is sampled. First reason: "
+                f"{report.reason}. `--gen_kwargs probe=false` samples without a probe"
+            )
 
 
 def _keep_reports(

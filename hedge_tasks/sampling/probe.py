@@ -12,7 +12,7 @@ from typing import Any
 
 from loguru import logger
 
-from hedge_tasks.data.answers import Answer, Condition, Draw
+from hedge_tasks.data.answers import Answer, Condition, Draw, Refused
 from hedge_tasks.sampling.plan import draw_seed
 from hedge_tasks.sampling.requests import DrawRequest
 
@@ -50,6 +50,7 @@ class ProbeReport:
         cut: answers that reached the token limit.
         failed: draws that failed, with the first reason.
         reason: the first of those reasons.
+        refused: how many of them failed for good, as requests that the server refuses do.
     """
 
     draws: int = 0
@@ -61,6 +62,12 @@ class ProbeReport:
     cut: int = 0
     failed: int = 0
     reason: str | None = None
+    refused: int = 0
+
+    @property
+    def failed_wholly(self) -> bool:
+        """Whether the server answers nothing at all, and not because of what these documents ask."""
+        return 0 < self.failed == self.draws and self.refused == 0
 
     def to_dict(self) -> dict[str, Any]:
         return {key: value for key, value in asdict(self).items() if value is not None}
@@ -152,7 +159,9 @@ def _probe_one(first: DrawRequest, make: Make, seeded: bool) -> ProbeReport:
     hot = {f"hot {i}": _as_probe(first, i, temperature) for i in range(DRAWS)}
     cool = {f"cool {i}": _as_probe(first, DRAWS + i, _COOLER * temperature) for i in range(DRAWS // 2)}
     again = {"again": hot["hot 0"]} if seeded else {}
-    made = _make(make, hot) | _make(make, again) | _make(make, cool)
+    made = _make(make, hot)
+    if any(isinstance(answer, Answer) for answer in made.values()):
+        made |= _make(make, again) | _make(make, cool)
     answers = {key: answer for key, answer in made.items() if isinstance(answer, Answer)}
     sampled = [answer for key, answer in answers.items() if key.startswith("hot")]
     failures = [answer for answer in made.values() if isinstance(answer, str)]
@@ -166,6 +175,7 @@ def _probe_one(first: DrawRequest, make: Make, seeded: bool) -> ProbeReport:
         cut=sum(answer.finish == "length" for answer in answers.values()),
         failed=len(failures),
         reason=failures[0][:300] if failures else None,
+        refused=sum(isinstance(failure, Refused) for failure in failures),
     )
 
 
@@ -196,6 +206,7 @@ def _joined(a: ProbeReport, b: ProbeReport) -> ProbeReport:
         cut=a.cut + b.cut,
         failed=a.failed + b.failed,
         reason=a.reason or b.reason,
+        refused=a.refused + b.refused,
     )
 
 

@@ -24,6 +24,9 @@ LARGEST_REPLY = 16 * 2**20
 # The library that openai was built on: httpx, or its successor, by version.
 _HTTP: Any = importlib.import_module(openai.DefaultHttpxClient.__mro__[1].__module__.partition(".")[0])
 
+NOBODY_THERE: tuple[type[Exception], ...] = (_HTTP.ConnectError, _HTTP.ConnectTimeout)
+"""Why there was no connection at all; one that breaks off is another matter."""
+
 
 class BorderCrossed(Exception):
     """A reply is out of bounds; `kind` as for `RequestFailed`."""

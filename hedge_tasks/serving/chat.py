@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import difflib
 import threading
+import time
 from collections.abc import Callable, Collection, Mapping, Sequence
+from itertools import count
 from typing import Any, TypeVar
 
 import openai
@@ -14,7 +16,7 @@ from tenacity import (
     Retrying,
     retry_if_exception,
     sleep_using_event,
-    stop_after_attempt,
+    stop_any,
     stop_when_event_set,
     wait_exponential,
     wait_random,
@@ -22,8 +24,8 @@ from tenacity import (
 
 from hedge_tasks.errors import HedgeError, unknown
 from hedge_tasks.io.outside import parse_json
-from hedge_tasks.serving.border import BorderCrossed, RedirectedAway, bounded
-from hedge_tasks.serving.completion import Completion, read_completion
+from hedge_tasks.serving.border import NOBODY_THERE, BorderCrossed, RedirectedAway, bounded
+from hedge_tasks.serving.completion import Completion, read_choices, read_completion
 from hedge_tasks.serving.dialect import Dialect, spell
 from hedge_tasks.serving.failures import Kind, RequestFailed, ServerRefuses, reason_in, retry_after_s
 from hedge_tasks.serving.secrets import NO_KEY, Redactor
@@ -31,6 +33,15 @@ from hedge_tasks.serving.secrets import NO_KEY, Redactor
 Found = TypeVar("Found")
 
 OPENAI = "https://api.openai.com/v1"
+
+_AWAY = (502, 503, 504)
+"""What gateways say for a server that is not there, and servers that load a model."""
+
+_PROGRESS_S = 30.0
+"""Seconds between two words about a server that is waited for."""
+
+_SHORTEST_PAUSE_S, _LONGEST_WAIT_S = 0.05, 10.0
+"""Between two looks for a server that is not there yet."""
 
 _BUSY = (408, 409, 425, 429)
 _LONGEST_PAUSE_S = 60.0
@@ -55,6 +66,8 @@ class ChatClient:
         max_retries: How often a request that failed is made again.
         backoff_s: Pause before the first retry; every further one doubles, up to a minute.
         retry_empty: Whether a completion without an answer is a failure that may pass.
+        wait_s: Seconds for which a server that is away (no connection, or a gateway that says so) is waited for,
+            however many retries that takes: a large model takes long to load.
     """
 
     def __init__(
@@ -70,9 +83,10 @@ class ChatClient:
         max_retries: int = 6,
         backoff_s: float = 1.0,
         retry_empty: bool = True,
+        wait_s: float = 0.0,
     ) -> None:
         self.model, self.url, self.name = model, url, name or url
-        self.timeout, self.max_retries, self.backoff_s = timeout, max_retries, backoff_s
+        self.timeout, self.max_retries, self.backoff_s, self.wait_s = timeout, max_retries, backoff_s, wait_s
         self.redact = Redactor(key)
         self._key_variable = key_variable
         self._retried: set[Kind] = {"unreachable", "busy", "garbled", *(("empty",) if retry_empty else ())}
@@ -80,6 +94,9 @@ class ChatClient:
         self._client = _connect(url, key, api_version, timeout)
         self._said: set[str] = set()
         self._lock = threading.Lock()
+        self._n_replies = 0  # of any status but those that say that nobody is there
+        self._away_since: float | None = None
+        self._waits: set[tuple[float, int]] = set()
         self._dialect = Dialect(self.name, self.say_once)
 
     def ask(
@@ -106,15 +123,45 @@ class ChatClient:
             ServerRefuses: Every other request would fail the same way.
         """
 
+        def read(body: Any) -> Completion:
+            return read_completion(body, settings.get("stop") or ())
+
+        return self._until_read(self._sender(messages), read, settings, optional, stop)
+
+    def ask_several(
+        self,
+        messages: Sequence[Mapping[str, Any]],
+        settings: Mapping[str, Any],
+        n: int,
+        *,
+        optional: Collection[str] = (),
+        stop: threading.Event | None = None,
+    ) -> list[Completion | RequestFailed] | RequestFailed:
+        """Ask for several answers in one request; see `ask`.
+
+        Args:
+            n: Number of answers. A server that does not know of that sends one.
+
+        Returns:
+            The answers in the order of their seeds, each perhaps a reason why it is none; or why there is none at all.
+        """
+
+        def read(body: Any) -> list[Completion | RequestFailed]:
+            found = read_choices(body, settings.get("stop") or ())
+            return [
+                RequestFailed(self.redact.shown(one), one.kind) if isinstance(one, RequestFailed) else one
+                for one in found[:n]
+            ]
+
+        return self._until_read(self._sender(messages), read, {**settings, "n": n}, (*optional, "n"), stop)
+
+    def _sender(self, messages: Sequence[Mapping[str, Any]]) -> Callable[[Mapping[str, Any]], Any]:
         def send(body: Mapping[str, Any]) -> Any:
             return self._client.chat.completions.with_raw_response.create(
                 model=self.model, messages=list(messages), extra_body=body
             )
 
-        def read(body: Any) -> Completion:
-            return read_completion(body, settings.get("stop") or ())
-
-        return self._until_read(send, read, settings, optional, stop)
+        return send
 
     def _until_read(
         self,
@@ -133,7 +180,7 @@ class ChatClient:
         stop = stop or threading.Event()
         retrying = Retrying(
             retry=retry_if_exception(lambda error: isinstance(error, RequestFailed) and error.kind in self._retried),
-            stop=stop_after_attempt(1 + self.max_retries) | stop_when_event_set(stop),
+            stop=stop_any(stop_when_event_set(stop), self._has_tried_enough()),
             wait=self.pause_s,
             sleep=sleep_using_event(stop),
             before_sleep=self._announce,
@@ -143,6 +190,73 @@ class ChatClient:
             return retrying(self._ask_once, send, read, settings, optional)
         except RequestFailed as failure:
             return failure
+
+    def wait(self) -> None:
+        """Wait until the server is there, at most `wait_s`; 0 does not even look.
+
+        Raises:
+            HedgeError: It is not there by then.
+        """
+        for n in count():
+            if self.wait_s <= 0:
+                return
+            try:
+                self._client.models.list()
+            except openai.APIStatusError as error:
+                if error.status_code not in _AWAY:
+                    return
+            except openai.APIConnectionError as error:
+                if not _finds_nobody(error):
+                    return
+            except Exception:  # listing is a courtesy: whatever it says, it is there
+                return
+            else:
+                return
+            self._is_away()
+            if self._waited_s() >= self.wait_s:
+                raise ServerRefuses(f"{self.name}: nobody answered for {self.wait_s:g} s (wait_for_server)")
+            time.sleep(min(_SHORTEST_PAUSE_S * 2**n, _LONGEST_WAIT_S))
+
+    def _has_tried_enough(self) -> Callable[[RetryCallState], bool]:
+        """Whether a request is given up: its retries are used up, and it is not the server that is away.
+
+        A server that has replied to anybody since the request found nobody is not away.
+        """
+        n_replies: int | None = None
+
+        def stop(state: RetryCallState) -> bool:
+            nonlocal n_replies
+            if getattr(_error_of(state), "away", False):
+                n_replies = self._n_replies if n_replies is None else n_replies
+                if self._n_replies == n_replies:
+                    self._is_away()
+                    if self._waited_s() < self.wait_s:
+                        return False
+            return state.attempt_number > self.max_retries
+
+        return stop
+
+    def _is_there(self) -> None:
+        with self._lock:
+            self._n_replies += 1
+            since, self._away_since = self._away_since, None
+        if since is not None and time.monotonic() - since > _PROGRESS_S:
+            logger.info("{} is back", self.name)
+
+    def _is_away(self) -> None:
+        """Note that nobody was there, and say every now and then for how long."""
+        with self._lock:
+            since = self._away_since = time.monotonic() if self._away_since is None else self._away_since
+            waited = time.monotonic() - since
+            part = int(waited // _PROGRESS_S)
+            news = (since, part) not in self._waits
+            self._waits.add((since, part))
+        if news and self.wait_s > 0:
+            logger.warning("{} is away: waiting, {:.0f} of {:g} s (wait_for_server)", self.name, waited, self.wait_s)
+
+    def _waited_s(self) -> float:
+        since = self._away_since
+        return 0.0 if since is None else time.monotonic() - since
 
     @property
     def refused(self) -> Mapping[str, str]:
@@ -190,9 +304,11 @@ class ChatClient:
         while True:
             levels = self._dialect.levels
             try:
-                response = send(spell(settings, levels))
+                response = send(spell(settings, levels, optional))
                 body = parse_json(response.http_response.content, "the answer")
             except openai.APIStatusError as error:
+                if error.status_code not in _AWAY:
+                    self._is_there()
                 # Each turn of the loop changes one setting, so there are few.
                 if self._dialect.learn(error.status_code, self._reason(error), settings, optional, levels):
                     continue
@@ -202,6 +318,7 @@ class ChatClient:
                 raise self._unanswered(error) from None
             except ValueError as error:
                 raise RequestFailed(self.redact.shown(error), "garbled") from None
+            self._is_there()
             self._dialect.has_answered()
             try:
                 return read(body)
@@ -224,10 +341,10 @@ class ChatClient:
         if isinstance(border, BorderCrossed):
             return RequestFailed(self.redact.shown(border), border.kind)
         if isinstance(error, openai.APITimeoutError):
-            return RequestFailed(f"no answer within {self.timeout:g} s", "unreachable")
+            return RequestFailed(f"no answer within {self.timeout:g} s", "unreachable", away=_finds_nobody(error))
         if isinstance(error, openai.APIConnectionError):
             reason = self.redact.shown(error.__cause__ or error)
-            return RequestFailed(f"no connection ({reason})", "unreachable")
+            return RequestFailed(f"no connection ({reason})", "unreachable", away=_finds_nobody(error))
         return RequestFailed(self._reason(error) if isinstance(error, openai.APIError) else str(error), "garbled")
 
     def _explain(self, error: openai.APIStatusError) -> RequestFailed | HedgeError:
@@ -237,7 +354,7 @@ class ChatClient:
             return ServerRefuses(f"{self.name}: the account has no credit left ({reason})")
         if status in _BUSY or status >= 500:
             wanted = retry_after_s(error.response.headers)
-            return RequestFailed(f"status {status}: {reason}", "busy", retry_after_s=wanted)
+            return RequestFailed(f"status {status}: {reason}", "busy", retry_after_s=wanted, away=status in _AWAY)
         if status in (401, 403):
             return ServerRefuses(
                 f"{self.name} refuses the API key ({status}: {reason}). Set {self._key_variable} to one that may use "
@@ -264,6 +381,11 @@ def _connect(url: str, key: str, api_version: str | None, timeout: float) -> ope
     if api_version is None:
         return openai.OpenAI(base_url=url, **settings)
     return openai.AzureOpenAI(azure_endpoint=url, api_version=api_version, **settings)
+
+
+def _finds_nobody(error: openai.APIConnectionError) -> bool:
+    """Whether there was no connection at all."""
+    return isinstance(error.__cause__, NOBODY_THERE)
 
 
 def _error_of(state: RetryCallState) -> BaseException | None:

@@ -122,6 +122,28 @@ def read_completion(body: object, until: Sequence[str] = ()) -> Completion:
     return read_choice(body, _first_choice(body), until)
 
 
+def read_choices(body: object, until: Sequence[str] = ()) -> list[Completion | RequestFailed]:
+    """The answers in all choices of a chat completion, or why one of them is none; see `read_completion`.
+
+    Raises:
+        RequestFailed: There are no choices.
+    """
+    _first_choice(body)
+    assert isinstance(body, Mapping)
+    found: list[Completion | RequestFailed] = []
+    for choice in sorted(body["choices"], key=_index_of):
+        try:
+            found.append(read_choice(body, choice if isinstance(choice, Mapping) else {}, until))
+        except RequestFailed as failure:
+            found.append(failure)
+    return found
+
+
+def _index_of(choice: object) -> int:
+    index = choice.get("index") if isinstance(choice, Mapping) else None
+    return index if isinstance(index, int) else 0
+
+
 def read_choice(body: object, choice: Mapping[str, Any], until: Sequence[str] = ()) -> Completion:
     """The answer in one of the choices of a chat completion; see `read_completion`."""
     message = choice.get("message")
@@ -139,6 +161,8 @@ def read_choice(body: object, choice: Mapping[str, Any], until: Sequence[str] = 
     reasoning = _text(message.get("reasoning_content")) or _text(message.get("reasoning"))
     said, found = _divided(entries, text, reasoning, whole=not until, finished=finish == "stop")
     answer = replace(_answer(entries, said, found, body), finish=finish, served=_served(body))
+    if finish == "length":
+        answer = replace(answer, end_logprob=None)  # a control token that it was cut behind
     spelled = None if found in (None, NO_END) else isinstance(found, Parts)
     told = _in_tokens(entries, found) if isinstance(found, Parts) else (None, None)
     return Completion(text.strip(), answer, _named(body), _usage(body), _prompt(body), spelled, *told)

@@ -13,8 +13,12 @@ _WORDS = {
     "max_tokens": "max_completion_tokens",
     "logprobs": "(?<!top_)logprob",
     "top_logprobs": "top_logprob",
+    "n": r"(?:^|[\s'\"`.{])n(?:$|[\s'\"`:=,}])",
 }
-"""How a refusal names a setting; any other one by its own name."""
+"""How a refusal names a setting; any other one by its own name, in snake_case, camelCase or words."""
+
+_PENALTY = re.compile(r"\bpenalt(?:y|ies)\b")
+"""Gemini says "Penalty is not enabled", and not which."""
 
 _REFUSALS = (400, 403, 422)
 _EXTENSIONS = ("chat_template_kwargs", "response_format")
@@ -26,10 +30,15 @@ _CONSEQUENCES = {
     "top_p": "its own top_p applies",
     "top_k": "its own top_k applies",
     "min_p": "its own min_p applies",
+    "presence_penalty": "its own presence_penalty applies",
+    "frequency_penalty": "its own frequency_penalty applies",
+    "repetition_penalty": "whether the model's own repetition_penalty applies is not known",
     "logprobs": "answers come without log-probabilities, and weigh the same",
     "top_logprobs": "no token of an answer has alternatives",
     "seed": "a draw that is made again may differ",
 }
+
+_NO_TOP_K = -1
 
 Levels = Mapping[str, int]
 """How far each setting is from its first form: setting -> position among its forms."""
@@ -49,10 +58,11 @@ class Dialect:
         self._answered = False
         self.levels: Levels = {}
         self.reasons: dict[str, str] = {}
+        self._left_out: set[str] = set()
 
     def takes(self, setting: str) -> bool:
         """Whether the setting has not been refused so far in every form that it has."""
-        return _form(setting, None, self.levels) is not None
+        return setting not in self._left_out
 
     def has_answered(self) -> None:
         """To be told of every answer: from then on a refusal without a reason is one of its request."""
@@ -77,6 +87,8 @@ class Dialect:
                 if at + 1 < len(forms) and (forms[at + 1] is not None or setting in optional):
                     if self.levels.get(setting, 0) == at:
                         self.levels = {**self.levels, setting: at + 1}
+                        if forms[at + 1] is None:
+                            self._left_out.add(setting)
                         self._announce(setting, reason)
                     return True
             # Another thread may have learned while this request was under way.
@@ -85,32 +97,47 @@ class Dialect:
     def _suspects(self, status: int, reason: str, settings: Mapping[str, Any], levels: Levels) -> list[str]:
         """Settings that the refusal may mean, the likeliest first."""
         sent = [name for name in settings if _form(name, settings[name], levels) is not None]
-        sent.sort(key=lambda name: name not in _WORDS)  # those with words of their own are the surer
+        sent.sort(key=lambda name: (name not in _WORDS, name == "n"))  # those with words of their own are the surer
         named = [
             name
             for name in sent
             if status in (_REFUSALS_OF_EXTENSIONS if name in _EXTENSIONS else _REFUSALS)
-            and re.search(_WORDS.get(name, rf"\b{re.escape(name)}\b"), reason)
+            and re.search(_WORDS.get(name, _spellings(name)), reason)
         ]
+        if not named and status in _REFUSALS and _PENALTY.search(reason):
+            named = [name for name in sent if name.endswith("_penalty")]
         bare = not self._answered and status in (400, 422) and not _OF_THE_REQUEST.search(reason)
         return named or ([name for name in _EXTENSIONS if name in sent] if bare else [])
 
     def _announce(self, setting: str, reason: str) -> None:
         self.reasons[setting] = reason
-        consequence = _CONSEQUENCES.get(setting, "later requests are put without it, or in another form")
-        level = "WARNING" if setting in _CONSEQUENCES else "INFO"
+        left_out = not self.takes(setting)
+        consequence = "later requests are put without it, or in another form"
+        level = "INFO"
+        if left_out and setting in _CONSEQUENCES:
+            consequence, level = _CONSEQUENCES[setting], "WARNING"
         topic = f"{setting} {self.levels[setting]}"
         self._say(topic, f"{self._server} refuses {setting} ({reason}): {consequence}", level)
 
 
-def spell(settings: Mapping[str, Any], levels: Levels) -> dict[str, Any]:
-    """The settings in the forms that a server takes, as far as is known."""
-    forms = (_form(name, value, levels) for name, value in settings.items())
-    return dict(form for form in forms if form is not None)
+def spell(settings: Mapping[str, Any], levels: Levels, optional: Collection[str]) -> dict[str, Any]:
+    """The settings in the forms that a server takes, as far as is known.
+
+    Args:
+        optional: settings that may be left out. Others are sent even where a neutral value was refused before.
+    """
+    forms = {name: _form(name, value, levels) for name, value in settings.items()}
+    return dict(form or (name, settings[name]) for name, form in forms.items() if form or name not in optional)
+
+
+def _spellings(name: str) -> str:
+    """A pattern for a setting's name in lower case: `presence_penalty`, `presencepenalty`, `presence penalty`."""
+    return rf"\b{re.escape(name).replace('_', '[_ ]?')}\b"
 
 
 def _form(name: str, value: Any, levels: Levels) -> tuple[str, Any] | None:
-    return _forms(name, value)[levels.get(name, 0)]
+    forms = _forms(name, value)
+    return forms[min(levels.get(name, 0), len(forms) - 1)]
 
 
 def _forms(name: str, value: Any) -> list[tuple[str, Any] | None]:
@@ -119,4 +146,6 @@ def _forms(name: str, value: Any) -> list[tuple[str, Any] | None]:
         return [(name, value), ("max_completion_tokens", value)]
     if name == "response_format" and not isinstance(value, str):  # for pictures it is a word
         return [(name, value), (name, {"type": "json_object"}), None]
+    if name == "top_k" and value == _NO_TOP_K:
+        return [(name, value), (name, 0), None]  # for servers to which -1 is no number of tokens
     return [(name, value), None]

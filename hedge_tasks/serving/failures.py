@@ -38,11 +38,12 @@ class RequestFailed(Exception):
     Attributes:
         kind: See `Kind`.
         retry_after_s: Seconds that the server wants to be left alone; None where it does not say.
+        away: Whether nobody was there: there was no connection, or a gateway found nobody behind it.
     """
 
-    def __init__(self, reason: str, kind: Kind, *, retry_after_s: float | None = None) -> None:
+    def __init__(self, reason: str, kind: Kind, *, retry_after_s: float | None = None, away: bool = False) -> None:
         super().__init__(reason)
-        self.kind, self.retry_after_s = kind, retry_after_s
+        self.kind, self.retry_after_s, self.away = kind, retry_after_s, away
 
     @property
     def unreachable(self) -> bool:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from functools import cache
 from typing import Any
 
@@ -45,10 +47,7 @@ def forced_logprobs(messages: list[dict[str, Any]], answer: str) -> list[float]:
         answer: its text, which the tokenizer may split in another way than the sampler did.
     """
     model, processor = _model()
-    conversation = [{"role": turn["role"], "content": [_part(part) for part in turn["content"]]} for turn in messages]
-    prompt = processor.apply_chat_template(
-        conversation, add_generation_prompt=True, tokenize=True, return_dict=True, return_tensors="pt"
-    )
+    prompt = _read(messages)
     tokens = processor.tokenizer(answer, add_special_tokens=False, return_tensors="pt").input_ids
     length = tokens.shape[1]
     inputs = {
@@ -60,6 +59,41 @@ def forced_logprobs(messages: list[dict[str, Any]], answer: str) -> list[float]:
         0, -length - 1 : -1
     ]
     return logits.float().log_softmax(dim=-1).gather(1, tokens[0][:, None])[:, 0].tolist()
+
+
+@torch.inference_mode()
+def first_logprobs(messages: list[dict[str, Any]], tokens: Iterable[str]) -> list[float | None]:
+    """Log-probability of each text as the first token of the answer, in nats; None for one that is no single token."""
+    model, processor = _model()
+    known = model(**_read(messages)).logits[0, -1].float().log_softmax(dim=-1)
+    ids = [processor.tokenizer(text, add_special_tokens=False)["input_ids"] for text in tokens]
+    return [known[of[0]].item() if len(of) == 1 else None for of in ids]
+
+
+@contextmanager
+def class_token_last() -> Iterator[None]:
+    """The vision tower as llama.cpp's graph for LLaVA has it: the class token behind the patches, and what stands first
+    (a patch) left out in its place (https://github.com/ggml-org/llama.cpp/issues/25814)."""
+    from transformers.models.clip.modeling_clip import CLIPVisionEmbeddings
+
+    def forward(self: Any, pixel_values: torch.Tensor, **_: Any) -> torch.Tensor:
+        patches = self.patch_embedding(pixel_values.to(self.patch_embedding.weight.dtype)).flatten(2).transpose(1, 2)
+        token = self.class_embedding.expand(len(patches), 1, -1)
+        return torch.cat([patches, token], dim=1) + self.position_embedding(self.position_ids)
+
+    before = CLIPVisionEmbeddings.forward
+    CLIPVisionEmbeddings.forward = forward
+    try:
+        yield
+    finally:
+        CLIPVisionEmbeddings.forward = before
+
+
+def _read(messages: list[dict[str, Any]]) -> Any:
+    conversation = [{"role": turn["role"], "content": [_part(part) for part in turn["content"]]} for turn in messages]
+    return _model()[1].apply_chat_template(
+        conversation, add_generation_prompt=True, tokenize=True, return_dict=True, return_tensors="pt"
+    )
 
 
 def _part(part: dict[str, Any]) -> dict[str, Any]:

@@ -139,6 +139,15 @@ def test_a_seed_repeats_among_sixteen_requests_at_once(server: Server) -> None:
     assert together == texts(server, range(32), **NEUTRAL[server.engine])
 
 
+@on("vllm")
+def test_the_answers_of_one_request_have_seeds_in_a_row(server: Server) -> None:
+    reply = ask(server, seed=5, n=8, **NEUTRAL[server.engine])
+    choices = sorted(reply.body["choices"], key=lambda choice: choice["index"])
+    together = [choice["message"]["content"] for choice in choices]
+    assert together == texts(server, range(5, 13), **NEUTRAL[server.engine])
+    assert len(set(together)) > 1
+
+
 @on(*THREE)
 def test_without_a_seed_answers_differ(server: Server) -> None:
     assert len({ask(server, **NEUTRAL[server.engine]).text for _ in range(12)}) > 1

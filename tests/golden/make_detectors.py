@@ -1,12 +1,15 @@
-"""Make `detectors.json`: what lm-polygraph and uqlm say of 36 random questions, by their own code.
+"""Make `detectors.json`: what lm-polygraph and uqlm say of 60 random questions, by their own code.
 
     pip install --no-deps lm-polygraph==0.7.0 uqlm==0.6.7     # in an environment of its own
     pip install langchain-core rich rouge-score nltk absl-py sentence-transformers
     python tests/golden/make_detectors.py
 
 The files of both libraries are imported one by one, without what their packages import besides. NLI probabilities,
-embeddings and token log-probabilities are drawn, so that no model is needed; equal answers have equal ones and entail
-each other. Words are such that neither stemming nor splitting at punctuation matters, and no cosine is negative.
+embeddings and token log-probabilities are drawn, so that no model is needed; equal answers have equal ones. Words are
+such that stemming does not matter. In the first 36 questions answers entail themselves, have no punctuation, and no
+cosine is negative. The last 24 are wild: an answer entails itself with any probability, has punctuation and capitals,
+and cosines have both signs. There lm-polygraph is asked what we define: of cosines below zero as zero, and, where it
+splits at spaces, of the words in lower case. uqlm's cosines keep their sign.
 """
 
 from __future__ import annotations
@@ -17,6 +20,7 @@ import importlib.util
 import json
 import math
 import random
+import re
 import sys
 import types
 import warnings
@@ -27,8 +31,9 @@ from typing import Any
 import numpy as np
 
 HERE = Path(__file__).parent
-QUESTIONS = 36
+QUESTIONS, WILD = 36, 24
 WORDS = ["lung", "left", "clear", "heart", "rib", "no", "small", "cyst"]
+MARKS = ("", "", "", ",", ".", ";", "?", ")", " -")
 Question = dict[str, Any]
 
 # Questions -> what is to be timed: the library's own code on them, which gives a number a question.
@@ -58,18 +63,22 @@ def uqlm(file: str) -> Any:
     return importlib.import_module(f"uqlm.{file}")
 
 
-def question(seed: int, n: int) -> Question:
+def question(seed: int, n: int, *, wild: bool = False) -> Question:
     """A baseline answer and n clean ones, some of them equal, with everything that a detector may need."""
     dice = random.Random(seed)
     pool = [" ".join(dice.choices(WORDS, k=dice.randint(1, 4))) for _ in range(dice.randint(1, 2 + n))]
+    if wild:
+        pool = [" ".join(dice.choice((str, str.title))(word) + dice.choice(MARKS) for word in t.split()) for t in pool]
     texts = [dice.choice(pool) for _ in range(1 + n)]
     meanings = {text: dice.randrange(1 + len(pool) // 2) for text in pool}
     tokens = {text: [round(-dice.expovariate(2), 6) for _ in range(dice.randint(1, 6))] for text in pool}
-    vectors = {text: [round(abs(dice.gauss(0.3, 1)), 6) for _ in range(4)] for text in pool}
+    sign: Callable[[float], float] = float if wild else abs
+    vectors = {text: [round(sign(dice.gauss(0.3, 1)), 6) for _ in range(4)] for text in pool}
     relations = {}
     for pair in ((a, b) for a in pool for b in pool):
         shares = [dice.expovariate(1) ** 2 + 1e-3 for _ in range(3)]
-        relations[pair] = [round(share / sum(shares), 6) for share in shares[:2]] if pair[0] != pair[1] else [0.0, 1.0]
+        drawn = [round(share / sum(shares), 6) for share in shares[:2]]
+        relations[pair] = drawn if wild or pair[0] != pair[1] else [0.0, 1.0]
     return {
         "texts": texts,
         "cluster_ids": [meanings[text] for text in texts],
@@ -81,10 +90,10 @@ def question(seed: int, n: int) -> Question:
 
 
 def matrices(q: Question) -> tuple[Any, Any, Any, Any]:
-    """Contradiction, neutral, entailment, cosines: shape (1 + n, 1 + n)."""
+    """Contradiction, neutral, entailment, cosines that are not negative: shape (1 + n, 1 + n)."""
     contradiction, entailment = np.array(q["contradiction"]), np.array(q["entailment"])
     unit = np.array(q["vectors"]) / np.linalg.norm(q["vectors"], axis=1, keepdims=True)
-    cosines = np.minimum(1.0, unit @ unit.T)
+    cosines = np.clip(unit @ unit.T, 0.0, 1.0)
     cosines[np.equal.outer(np.array(q["texts"]), np.array(q["texts"]))] = 1.0
     return contradiction, 1 - contradiction - entailment, entailment, cosines
 
@@ -133,6 +142,12 @@ def with_cosines(questions: list[Question]) -> dict[str, Any]:
     }
 
 
+def with_bare_words(questions: list[Question]) -> dict[str, Any]:
+    """The same with the words of the answers alone, for what splits texts at spaces."""
+    bare = [[" ".join(re.findall("[a-z]+", text.lower())) for text in q["texts"][1:]] for q in questions]
+    return {**lm_polygraph_stats(questions), "sample_texts": bare}
+
+
 def with_entailment(questions: list[Question]) -> dict[str, Any]:
     """The same with the mean entailment of both directions as the similarities of a cross-encoder."""
     entailment = np.stack([matrices(q)[2][1:, 1:] for q in questions])
@@ -153,7 +168,7 @@ def lm_polygraph_scores() -> dict[str, Prepare]:
         return prepare
 
     plain, nli, words = lm_polygraph_stats, {"similarity_score": "NLI_score"}, {"similarity_score": "Jaccard_score"}
-    graphs = [("nli", plain, nli), ("cosine", with_cosines, nli), ("jaccard", plain, words)]
+    graphs = [("nli", plain, nli), ("cosine", with_cosines, nli), ("jaccard", with_bare_words, words)]
     discrete = {"class_probability_estimation": "frequency", "entropy_estimation": "mean"}
     found = {
         "msp": of(plain, "max_probability", "MaximumSequenceProbability"),
@@ -178,13 +193,18 @@ def lm_polygraph_scores() -> dict[str, Prepare]:
     return found
 
 
+def numbered(q: Question) -> list[str]:
+    """Answers of which no two are equal: of equal ones uqlm does not ask, and we do."""
+    return [f"{i} {text}" for i, text in enumerate(q["texts"])]
+
+
 def uqlm_nli(q: Question) -> Any:
     """uqlm's NLI with its cache of probabilities full, so that it needs no model."""
     nli_class = uqlm("nli.nli").NLI
     nli = nli_class.__new__(nli_class)
     nli.label_mapping = ["contradiction", "neutral", "entailment"]
     rows = np.stack(matrices(q)[:3], axis=-1)
-    texts = q["texts"]
+    texts = numbered(q)
     nli.probabilities = {(a, b): rows[i, j][None] for i, a in enumerate(texts) for j, b in enumerate(texts)}
     return nli
 
@@ -197,7 +217,8 @@ def uqlm_consistency(name: str) -> Prepare:
         scorers = [scorer_class(nli=uqlm_nli(q), scorers=[name]) for q in questions]
         for scorer in scorers:
             scorer.available_nli_scores = {}
-        asked = [(scorer, q["texts"][0], q["texts"][1:]) for scorer, q in zip(scorers, questions, strict=True)]
+        texts = map(numbered, questions)
+        asked = [(scorer, each[0], each[1:]) for scorer, each in zip(scorers, texts, strict=True)]
         return lambda: [scorer._observed_consistency_i(base, clean)[name] for scorer, base, clean in asked]
 
     return prepare
@@ -257,6 +278,7 @@ def main() -> None:
     warnings.simplefilter("ignore")
     np.seterr(all="ignore")
     questions = [question(seed, 1 + seed % 12) for seed in range(QUESTIONS)]
+    questions += [question(QUESTIONS + seed, 1 + seed % 12, wild=True) for seed in range(WILD)]
     libraries = {"lm_polygraph": lm_polygraph_scores(), "uqlm": uqlm_scores()}
     golden = {
         "versions": {name: importlib.metadata.version(name) for name in ("lm-polygraph", "uqlm")},

@@ -22,9 +22,9 @@ def cocoa(evidence: Evidence) -> float:
     .. math::
         -T_0 \ell_0 \cdot \frac{1}{n} \sum_{i=1}^{n} \bigl(1 - \max(0, \cos_{0i})\bigr)
 
-    The authors and lm-polygraph (CocoaMSP) take the
-    similarities of a cross-encoder; of the same similarities the number is the same. uqlm's consistency_and_confidence
-    is another one: the product of two confidences.
+    The authors and lm-polygraph (CocoaMSP) take the similarities of a cross-encoder, which are not negative. Of the same
+    similarities the number is the same. A negative cosine counts as zero here; lm-polygraph would take it as it is, so
+    that its number would be greater. uqlm's consistency_and_confidence is another one: the product of two confidences.
 
     Args:
         evidence: With clean answers, cosines, and log-probability and token count of the baseline answer.
@@ -53,7 +53,7 @@ def cocoa_nll(evidence: Evidence) -> float:
     .. math::
         -\ell_0 \cdot \frac{1}{n} \sum_{i=1}^{n} \bigl(1 - \max(0, \cos_{0i})\bigr)
 
-    lm-polygraph's CocoaPPL on the same similarities; see `cocoa`.
+    lm-polygraph's CocoaPPL on the same similarities, where none is negative; see `cocoa`.
 
     Args:
         evidence: With clean answers, cosines and the log-probability of the baseline answer.

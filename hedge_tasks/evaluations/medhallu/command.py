@@ -32,11 +32,11 @@ def _tables(arguments: argparse.Namespace) -> int:
         answered,
         differences,
         is_medhallu,
+        rows_of,
         tables_of,
         with_published,
     )
     from hedge_tasks.io.files import write_whole
-    from hedge_tasks.measures.paper_tables import number_rows
     from hedge_tasks.measures.published import model_of_paper, names_given, read_published
     from hedge_tasks.runs.run_files import load_runs
 
@@ -51,7 +51,7 @@ def _tables(arguments: argparse.Namespace) -> int:
     ]
     changes, without = differences(read), abstentions(read)
     if arguments.out:
-        write_whole(arguments.out, number_rows([one.numbers for one in read]).to_csv())
+        write_whole(arguments.out, rows_of(read).to_csv())
     facts = {
         "runs": [{**one.numbers.to_dict(), **one.variant._asdict()} for one in read],
         "differences": [change.to_dict() for change in changes],

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from loguru import logger
 
-from hedge_tasks.data.answers import AnswerSet
+from hedge_tasks.data.answers import AnswerSet, option_logprobs
 from hedge_tasks.errors import ConfigError, DataError, unknown
 from hedge_tasks.evaluations.medhallu.mesh import letter_of
 from hedge_tasks.io.outside import parse_json, read_text
@@ -116,11 +116,15 @@ def read_groups(path: str | Path) -> dict[str, str]:
 
 
 def said_of(answers: AnswerSet) -> dict[str, Any]:
-    """What the metrics know of answers that are verdicts: the sampled ones, and those that are one token."""
-    seen = (answers.baseline, *answers.clean)  # one prompt; what was perturbed has other log-probabilities
+    """Return what measures know of answers that are verdicts: the sampled ones, and the forced distribution.
+
+    Returns:
+        `sampled`: the verdict of each clean answer; `digits`: log-probability of each digit as the whole reply, empty
+        where the model does not tell it.
+    """
     return {
         "sampled": [answer.text.replace(" ", "_") for answer in answers.clean],
-        "one_token": [(a.text, a.mean_logprob) for a in seen if a.n_tokens == 1 and a.mean_logprob is not None],
+        "digits": option_logprobs(answers.forced),
     }
 
 

@@ -9,7 +9,7 @@ hallucinated.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -173,10 +173,12 @@ class VerdictScoreAuroc(Auroc):
     Attributes:
         key: of the score in a record.
         score: document -> score; None where it has none.
+        missing: why a document has none.
         beside: detectors of answers that are scored beside it.
     """
 
     key: str
+    missing: str = "it has no score"
     score: Callable[[Record], float | None]
     beside: tuple[str, ...] = ()
 
@@ -187,7 +189,8 @@ class VerdictScoreAuroc(Auroc):
     def record(self, scores: Scores, verdict: Record, document: Record) -> dict[str, Any]:
         value = self.score(document)
         truth = int(document["truth"]) if value is not None else None
-        return {self.key: value, "truth": truth, "row": document["row"]}
+        why = {"left_out": self.missing} if value is None else {}
+        return {self.key: value, "truth": truth, "row": document["row"], **why}
 
     def cases(self, record: Record) -> Sequence[ScoredCase]:
         return [ScoredCase(record[self.key], record["truth"], record["row"])]
@@ -196,35 +199,31 @@ class VerdictScoreAuroc(Auroc):
         return said_of(answers)
 
 
-def hallucinated_probability(one_token: Sequence[tuple[str, float]]) -> float | None:
-    r"""The model's own p(1) / (p(0) + p(1)), from verdicts of a single token.
+def hallucinated_probability(digits: Mapping[str, float]) -> float | None:
+    r"""Return the model's own p(1) / (p(0) + p(1)), with each digit as the whole reply.
 
     .. math:: p = \frac{e^{\ell_1}}{e^{\ell_0} + e^{\ell_1}}
 
-    The log-probabilities are of the raw distribution, the same for every draw of a prompt. Where only one of the two
-    verdicts was ever drawn, all that its token leaves is taken for the other one, which is the least that can be said
-    for the first. Replies of several tokens count for nothing: their mean says little of the verdict.
+    Both digits are forced after the same prompt, end of the reply included: nothing is drawn, and nothing is guessed
+    about what was not drawn.
 
     Args:
-        one_token: verdict ("factual", "hallucinated") and log-probability of answers to the same prompt.
+        digits: digit -> log-probability as the whole reply, in nats.
 
     Returns:
-        A probability; None where no verdict is of one token.
+        A probability; None where one of the two is not known, or the model never says either.
 
     Example:
-        >>> round(hallucinated_probability([("hallucinated", -0.5), ("factual", -1.5), ("factual", -1.5)]), 3)
+        >>> round(hallucinated_probability({"0": -1.5, "1": -0.5}), 3)
         0.731
     """
-    known: dict[str, list[float]] = {FACTUAL: [], HALLUCINATED: []}
-    for said, logprob in one_token:
-        if said in known:
-            known[said].append(math.exp(logprob))
-    means = {said: math.fsum(values) / len(values) for said, values in known.items() if values}
-    if not means:
+    if not {"0", "1"} <= digits.keys() or max(digits["0"], digits["1"]) == -math.inf:
         return None
-    factual = means.get(FACTUAL, 1.0 - means.get(HALLUCINATED, 0.0))
-    hallucinated = means.get(HALLUCINATED, 1.0 - factual)
-    return hallucinated / (factual + hallucinated) if factual + hallucinated else None
+    return 1 / (1 + math.exp(min(digits["0"] - digits["1"], _LARGEST_EXPONENT)))
+
+
+_LARGEST_EXPONENT = 700.0
+"""Beyond, a probability is 0 to the last digit, and exp would overflow."""
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -374,6 +373,7 @@ MEASURES: tuple[Measure, ...] = (
         name="hallucinated_share_auroc",
         about="ROC-AUC of the share of sampled verdicts that say hallucinated.",
         key="share",
+        missing="no sampled reply states a verdict",
         score=lambda document: hallucinated_share(document["sampled"]),
         columns=_READ,
         also=("hallucinated_share",),
@@ -382,11 +382,13 @@ MEASURES: tuple[Measure, ...] = (
     ),
     VerdictScoreAuroc(
         name="hallucinated_probability_auroc",
-        about="ROC-AUC of the model's own p(1) against p(0).",
+        about="ROC-AUC of the model's own p(1) against p(0), by forced passes over both digits.",
         key="probability",
-        score=lambda document: hallucinated_probability(document["one_token"]),
+        missing="the model does not tell how likely 0 and 1 are as whole replies",
+        score=lambda document: hallucinated_probability(document["digits"]),
         columns=_READ,
         also=("hallucinated_probability",),
+        passes=("forced_options",),
         kept=True,
     ),
     *(measure for of in (precision, recall, accuracy) for measure in _by_level(of, of.__name__)),

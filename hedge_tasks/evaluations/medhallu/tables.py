@@ -22,6 +22,7 @@ from hedge_tasks.measures.paper_tables import (
     adjusted,
     beside_of,
     changes_table,
+    number_rows,
     numbers_in,
     wide_table,
 )
@@ -114,6 +115,13 @@ class Answered:
     def keys(self) -> list[tuple[str, str]]:
         """Id and question of each document."""
         return [(answers.id, answers.question or "") for answers in self.run.answer_sets]
+
+
+def rows_of(runs: Sequence[Answered]) -> Table:
+    """Return one row a number, with the parts of the variant in columns of their own: what `--out` writes."""
+    return number_rows(
+        [replace(a.numbers, about={"model": a.run.model, "task": a.run.task, **a.variant._asdict()}) for a in runs]
+    )
 
 
 def is_medhallu(run: Run) -> bool:

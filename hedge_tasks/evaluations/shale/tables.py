@@ -94,8 +94,9 @@ def _text(n: int, table: ModelNumbers, beside: str) -> str:
     title = f"Table {n}, {TITLES[n]}"
     if not there:
         return f"{title}\n  nothing of it was asked"
-    left = [m.heading for m in measures if m not in there and not m.name.startswith("rr_")]
-    notes = [f"  {m.heading}: {reason}" for m in there if (reason := table.numbers[m.name].reason)]
+    left = [m.title for m in measures if m not in there and not m.name.startswith("rr_")]
+    undefined = {m.title: number for m in there if not (number := table.numbers[m.name]).defined}
+    notes = [f"  {name}: {number.reason}" for name, number in undefined.items()]
     notes += [f"  not asked: {', '.join(left)}"] if left else []
     of = ModelNumbers({}, table.numbers, table.published)
     layout = tall_table([of], there, units="items", groups="scenes", paper=f"paper ({beside})", notes=notes)

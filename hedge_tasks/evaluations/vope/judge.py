@@ -53,7 +53,7 @@ class VopeJudge(ReplyJudge):
     """
 
     name = "vope"
-    version = "3"
+    version = "4"
     prompts: ClassVar[tuple[str, ...]] = ("reply_yes_no",)
     of_documents: ClassVar[bool] = False
 
@@ -102,10 +102,10 @@ class VopeJudge(ReplyJudge):
 
     def _verdict(self, parsing: str, truth: str, read: Reading) -> Verdict:
         who = (f"{self.name}:{parsing}", self.version)
-        if read.value is None:
-            return Verdict(None, str(read), *who)
+        if read.value is None or read.soft:
+            return Verdict(None, f"unconfirmed: {read}" if read.soft else str(read), *who, basis=read.basis)
         kind = SETS[truth == "yes", read.value == "yes"]
-        return Verdict(int(kind in HALLUCINATED), f"the model says {read}", *who, kind)
+        return Verdict(int(kind in HALLUCINATED), f"the model says {read}", *who, kind, basis=read.basis)
 
 
 def _temperature(value: object) -> float | None:

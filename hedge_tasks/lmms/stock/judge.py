@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
-from hedge_tasks.adjudication.base import SUPPORTED, Case, Verdict
+from hedge_tasks.adjudication.base import HALLUCINATED, NO_ANSWER, SUPPORTED, Case, Verdict
 from hedge_tasks.errors import ConfigError
 from hedge_tasks.lmms.stock.numbers import Numbers, Rule
 from hedge_tasks.lmms.stock.options import NONE
 from hedge_tasks.lmms.stock.scoring import Outcome, StockScoring
+from hedge_tasks.replies.declining import declined
 
 PROBED = 8
 """Documents, spread over the split, whose references are scored before anything is sampled."""
@@ -35,7 +37,14 @@ class StockJudge:
         self._withdrawn: str | None = None
 
     def judge(self, cases: Sequence[Case]) -> list[Verdict]:
-        return [self.verdict(self._outcomes.get(case.id, Outcome(fault="it was not scored"))) for case in cases]
+        return [self._of_case(case) for case in cases]
+
+    def _of_case(self, case: Case) -> Verdict:
+        """A wrong answer that is none is declined; one that the task's metric calls right stays right."""
+        verdict = self.verdict(self._outcomes.get(case.id, Outcome(fault="it was not scored")))
+        if verdict.label != HALLUCINATED or (why := declined(case.answer)) is None:
+            return verdict
+        return replace(verdict, label=None, reason=f"declined: {why}", category=NO_ANSWER, basis=why)
 
     def verdict(self, outcome: Outcome) -> Verdict:
         """The verdict that an outcome means."""

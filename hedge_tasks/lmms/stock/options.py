@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
-from dataclasses import dataclass, field, fields
-from typing import Any
+from dataclasses import fields
+from typing import Annotated, Any, Self
 
 import yaml
+from pydantic import BeforeValidator, ConfigDict, Field, model_validator
 
 from hedge_tasks.errors import ConfigError, unknown
+from hedge_tasks.io.records import Name, Objects, Settings
 from hedge_tasks.sampling.plan import SamplingPlan
 
 NONE = "none"
@@ -17,8 +18,10 @@ NONE = "none"
 _PLAN = tuple(f.name for f in fields(SamplingPlan))
 
 
-@dataclass(frozen=True)
-class StockOptions:
+_written = BeforeValidator(lambda value: yaml.safe_load(value) if isinstance(value, str) else value)
+
+
+class StockOptions(Settings):
     """The options behind `hedge:TASK:`, and the keys of `hedge_ize` besides `task`.
 
     Attributes:
@@ -35,17 +38,19 @@ class StockOptions:
         plan: settings of `SamplingPlan`.
     """
 
-    judge: str | None = None
-    record_key: str | None = None
-    filter: str | None = None
-    at_least: float | None = None
-    at_most: float | None = None
-    question_type: str | None = None
-    group: str | None = None
-    id: str | None = None
-    model: str | None = None
-    stability: bool = True
-    plan: Mapping[str, Any] = field(default_factory=dict)
+    model_config = ConfigDict(validate_by_name=False)
+
+    judge: Name | None = None
+    record_key: Name | None = Field(default=None, alias="field")
+    filter: Name | None = None
+    at_least: Annotated[float, _written] | None = None
+    at_most: Annotated[float, _written] | None = None
+    question_type: Name | None = None
+    group: Name | None = None
+    id: Name | None = None
+    model: Name | None = Field(default=None, alias="as")
+    stability: Annotated[bool, _written] = True
+    plan: Objects[Annotated[Any, _written]] = Field(default_factory=dict)
 
     @classmethod
     def from_mapping(cls, given: Mapping[str, Any], where: str) -> StockOptions:
@@ -58,30 +63,22 @@ class StockOptions:
         Raises:
             ConfigError: an option is unknown (names the nearest one) or makes no sense.
         """
-        own: dict[str, Any] = {}
-        plan: dict[str, Any] = {}
-        for key, value in given.items():
-            if key in _PLAN:
-                plan[key] = _read(value)
-            elif key in _NUMBERS:
-                own[key] = _number(f"{where}: {key}", _read(value))
-            elif key == "stability":
-                own[key] = _flag(f"{where}: {key}", _read(value))
-            elif key in _TEXTS:
-                own[_TEXTS[key]] = _text(f"{where}: {key}", value)
-            else:
-                raise unknown(f"option of {where}", key, [*_TEXTS, *_NUMBERS, "stability", *_PLAN])
-        options = cls(**own, plan=plan)
-        options._check(where)
-        return options
+        own = {key: value for key, value in given.items() if key not in _PLAN}
+        names = [field.alias or name for name, field in cls.model_fields.items() if name != "plan"]
+        for key in own:
+            if key not in names:
+                raise unknown(f"option of {where}", key, [*names, *_PLAN])
+        return cls.read({**own, "plan": {key: value for key, value in given.items() if key in _PLAN}}, where)
 
-    def _check(self, where: str) -> None:
+    @model_validator(mode="after")
+    def _makes_sense(self) -> Self:
         SamplingPlan.from_generation_kwargs(self.plan)
         if self.at_least is not None and self.at_most is not None:
-            raise ConfigError(f"{where}: give at_least or at_most, not both")
-        for key, attribute in (("at_least", "at_least"), ("at_most", "at_most"), ("field", "record_key")):
-            if getattr(self, attribute) is not None and self.judge in (None, NONE):
-                raise ConfigError(f"{where}: {key} needs judge=METRIC beside it")
+            raise ConfigError("give at_least or at_most, not both")
+        for key, value in (("at_least", self.at_least), ("at_most", self.at_most), ("field", self.record_key)):
+            if value is not None and self.judge in (None, NONE):
+                raise ConfigError(f"{key} needs judge=METRIC beside it")
+        return self
 
     @property
     def threshold(self) -> str:
@@ -89,37 +86,3 @@ class StockOptions:
         if self.at_least is not None:
             return f"at least {self.at_least:g}"
         return "" if self.at_most is None else f"at most {self.at_most:g}"
-
-
-_TEXTS = {
-    "judge": "judge",
-    "field": "record_key",
-    "filter": "filter",
-    "question_type": "question_type",
-    "group": "group",
-    "id": "id",
-    "as": "model",
-}
-_NUMBERS = ("at_least", "at_most")
-
-
-def _read(value: Any) -> Any:
-    return yaml.safe_load(value) if isinstance(value, str) else value
-
-
-def _number(what: str, value: object) -> float:
-    if isinstance(value, bool) or not isinstance(value, (int, float)) or not math.isfinite(value):
-        raise ConfigError(f"{what}: expected a number, got {value!r}")
-    return float(value)
-
-
-def _flag(what: str, value: object) -> bool:
-    if not isinstance(value, bool):
-        raise ConfigError(f"{what}: expected true or false, got {value!r}")
-    return value
-
-
-def _text(what: str, value: object) -> str:
-    if not isinstance(value, str) or not value:
-        raise ConfigError(f"{what}: expected a name, got {value!r}")
-    return value

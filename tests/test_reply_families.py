@@ -1,0 +1,406 @@
+"""Families of replies that readers took for something else, with variants of each; and readers linear in time."""
+
+from __future__ import annotations
+
+import gc
+import itertools
+import time
+from collections.abc import Callable, Sequence
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from hedge_tasks.adjudication.outcomes import OUTCOMES, outcome_of, three_parts
+from hedge_tasks.adjudication.prompt import load_judge_prompt, prompt_names
+from hedge_tasks.data.sentences import split_sentences
+from hedge_tasks.io.outside import parse_json
+from hedge_tasks.replies import Reading, read_option, read_verdict, read_yes_no
+from hedge_tasks.replies.declining import declined
+from hedge_tasks.replies.reading import BASES, CONTRADICTION, SOFT, STATED
+
+DOG = "Is there a dog in the image?"
+COLOURS = {"A": "pink", "B": "red", "C": "dark red", "D": "blue"}
+SIZES = {"A": "2 cm", "B": "0.5 cm", "C": "5 mm", "D": "10 cm"}
+FIELDS = {"A": "1.5 T", "B": "5 T", "C": "3 T", "D": "7 T"}
+PLANES = {"A": "T1", "B": "T2", "C": "FLAIR", "D": "CT"}
+
+WRONG = ("incorrect", "wrong", "inaccurate", "false", "hallucinated", "unsupported", "fabricated")
+RIGHT = ("correct", "accurate", "true", "factual", "supported")
+LEADS = (
+    "The answer is",
+    "The provided answer is",
+    "This answer is",
+    "I believe the answer is",
+    "It is",
+    "The statement is",
+)
+TAILS = (".", ", because the trial found otherwise.", " since aspirin is an NSAID.", "!")
+
+
+def verdict(reply: str) -> Reading:
+    return read_verdict(reply, offered="01")
+
+
+def colour(reply: str) -> Reading:
+    return read_option(reply, COLOURS)
+
+
+def dog(reply: str) -> Reading:
+    return read_yes_no(reply, DOG)
+
+
+# --- verdicts by the sign of their words ------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("before", ["", "factually ", "completely ", "simply ", "not entirely un", "far from in"])
+@pytest.mark.parametrize("tail", TAILS)
+def test_an_adverb_in_front_of_wrong_makes_it_no_less_wrong(before: str, tail: str) -> None:
+    adverb = before if before.endswith("ly ") or not before else "clearly "
+    for lead, word in itertools.product(LEADS, WRONG):
+        assert verdict(f"{lead} {adverb}{word}{tail}").value == "1", (lead, adverb, word)
+
+
+@pytest.mark.parametrize(
+    "denial", ["not", "far from", "anything but", "by no means", "never", "hardly", "not entirely"]
+)
+@pytest.mark.parametrize("lead", LEADS)
+def test_a_denial_turns_a_verdict_round(denial: str, lead: str) -> None:
+    for word in RIGHT:
+        assert verdict(f"{lead} {denial} {word}.").value == "1", word
+    assert verdict(f"{lead} not wrong.").value == "0"
+
+
+def test_what_is_partly_right_is_no_verdict() -> None:
+    for word in ("partly", "mostly", "partially", "largely", "almost"):
+        assert verdict(f"The answer is {word} accurate.").value is None
+    assert verdict("No part of the answer is correct.").value != "0"
+
+
+@pytest.mark.parametrize(
+    "reply",
+    [
+        *("0: factual, 1: hallucinated", "0 = factual\n1 = hallucinated", "Factual: 0, hallucinated: 1"),
+        *("0 means factual and 1 means hallucinated", "0 - factual; 1 - hallucinated"),
+    ],
+)
+def test_a_legend_is_no_verdict_and_hides_none(reply: str) -> None:
+    assert verdict(reply).value is None
+    assert verdict(f"{reply}\n\nAnswer: 1").value == "1"
+
+
+# --- numbers and phrases ----------------------------------------------------------------------------------------------
+
+
+@given(
+    st.integers(0, 99), st.integers(1, 9), st.sampled_from(["{}", "The answer is {}", "It measures {}.", "about {}"])
+)
+def test_an_option_is_in_no_longer_number(whole: int, tenths: int, phrase: str) -> None:
+    for unit, options in (("cm", SIZES), ("mm", SIZES), ("T", FIELDS)):
+        said = f"{whole}.{tenths} {unit}"
+        wanted = next((letter for letter, text in options.items() if text == said), None)
+        found = read_option(phrase.format(said), options)
+        assert found.value in ((wanted,) if "about" not in phrase else (wanted, None)), said
+
+
+@pytest.mark.parametrize("reply", ["1-2 cm", "12 cm", "< 2 cm", "20.5 mm", "5-10 cm", "2.5 cm", "3.5 mm"])
+def test_a_range_a_bound_and_a_longer_number_are_not_the_option(reply: str) -> None:
+    assert read_option(reply, SIZES).value is None
+    assert read_option(f"The answer is {reply}.", SIZES).value is None
+
+
+def test_an_option_within_another_phrase_is_not_taken() -> None:
+    assert read_option("T1-weighted image with contrast", PLANES).value is None
+    assert read_option("The answer is PET-CT", PLANES).value is None
+    assert read_option("The answer is upper left.", {"A": "upper", "B": "upper left"}).value == "B"
+
+
+# --- corrections and comparisons --------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "phrase",
+    [
+        *("{a}... no, {b}", "{a}. Wait, it is {b}.", "The answer is not {a}, it is {b}.", "{a}? No, {b}."),
+        *("Not {a}, but {b}.", "{a}. Actually, {b}.", "{a}. On second thought, {b}.", "{a} - scratch that, {b}."),
+        "The answer is {a}. Correction: {b}.",
+    ],
+)
+def test_what_takes_an_answer_back_is_read_instead_of_it(phrase: str) -> None:
+    for a, b in itertools.permutations("ABC", 2):
+        assert colour(phrase.format(a=a, b=b)).value == b
+    assert verdict(phrase.format(a="0", b="1")).value == "1"
+
+
+@pytest.mark.parametrize(
+    ("reply", "said"),
+    [
+        *(("Yes ... actually no", "no"), ("No. Wait, there is a dog.", "yes"), ("Yes. Wait, there is no dog.", "no")),
+        *(("The answer is not yes, it is no.", "no"), ("Yes? No.", "no"), ("Yes. Wait.", None)),
+    ],
+)
+def test_yes_and_no_are_taken_back(reply: str, said: str | None) -> None:
+    assert dog(reply).value == said
+
+
+def test_a_comparison_takes_neither() -> None:
+    for a, b in itertools.permutations("ABCD", 2):
+        assert colour(f"{a} is less likely than {b}.").value is None
+    assert colour("Pink is less likely than red.").value is None
+
+
+def test_a_correction_without_an_answer_leaves_none() -> None:
+    assert colour("The answer is B. Hmm, wait.").basis == CONTRADICTION
+
+
+def test_of_lists_with_ticks_the_ticked_one_is_taken() -> None:
+    assert colour("A ✗\nB ✓\nC ✗\nD ✗").value == "B"
+    assert colour("A. pink ❌\nB. red ✅\nC. dark red ❌").value == "B"
+    assert colour("A ✗").value is None
+
+
+def test_an_analysis_that_was_cut_after_its_first_letter_is_no_answer() -> None:
+    for reply in ("A. The image shows a pink", "A: The car", "(A) pink: the car is not", "A) The car could be"):
+        assert read_option(reply, COLOURS, cut=True).basis == "cut off"
+
+
+# --- plain replies that were not read ---------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("question", "reply", "said"),
+    [
+        ("Is there hepatomegaly?", "There is no evidence of hepatomegaly.", "no"),
+        ("Are the lungs clear?", "The lungs are clear.", "yes"),
+        ("Is there pneumonia?", "The lungs are clear.", "no"),
+        ("Is there a bicycle?", '{"bicycle": false}', "no"),
+        ("Is there a lesion in the image?", "The scan looks normal", "no"),
+        ("Is there a pleural effusion?", "Pleural effusion: absent", "no"),
+        *((DOG, "Probably not.", "no"), (DOG, "✅ Yes", "yes"), (DOG, '{"ANSWER": "NO"}', "no")),
+        *((DOG, '{"result": {"answer": "no"}}', "no"), (DOG, "Yes, but please consult an expert.", "yes")),
+    ],
+)
+def test_plain_answers_are_read(question: str, reply: str, said: str) -> None:
+    assert read_yes_no(reply, question).value == said
+
+
+def test_plain_verdicts_and_options_are_read() -> None:
+    for reply in ('{"hallucinated": true}', '{"Hallucinated": "yes"}', '{"factual": false}', '{"VERDICT": 1}'):
+        assert (verdict(reply).value, verdict(reply).basis) == ("1", "json")
+    for reply in ("Only A.", '{"A": true, "B": false}', '{"answer": {"choice": "A"}}', "✅ A"):
+        assert colour(reply).value == "A"
+
+
+@pytest.mark.parametrize(
+    ("reply", "said"),
+    [
+        *(
+            ("Sí, hay un perro.", "yes"),
+            ("はい、犬がいます。", "yes"),
+            ("نعم، يوجد كلب", "yes"),
+            ("हाँ, एक कुत्ता है", "yes"),
+        ),
+        *(
+            ("Có, có một con chó.", "yes"),
+            ("是的，有一只狗。", "yes"),
+            ("예, 개가 있습니다.", "yes"),
+            ("Да, есть.", "yes"),
+        ),
+        *(("No hay duda de que hay un perro.", "yes"), ("Não há dúvida: há um cão", "yes"), ("没有问题，有狗", "yes")),
+        *(("لا، لا يوجد كلب", "no"), ("नहीं, कोई कुत्ता नहीं है", "no"), ("Không, không có chó.", "no"), ("Nein.", "no")),
+        *(("Il n'y a pas de chien.", "no"), ("Hayır, köpek yok.", "no"), ("Ei, kuvassa ei ole koiraa.", "no")),
+    ],
+)
+def test_other_languages_are_read_or_unread_and_never_wrong(reply: str, said: str) -> None:
+    assert dog(reply).value in (said, None)
+
+
+def test_an_option_that_another_language_denies_is_not_taken() -> None:
+    for reply in ("(A) es incorrecta.", "A no es correcta.", "A nicht, sondern die zweite."):
+        assert colour(reply).value in (None, "B")
+
+
+# --- firm and soft ----------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "tail",
+    [
+        *(", but it might be a wolf", ", although it looks like a cat", ". However, it is a statue."),
+        *(", if you count toys", ". I am not sure."),
+    ],
+)
+def test_a_beginning_that_is_put_in_question_is_never_firm(tail: str) -> None:
+    for word in ("Yes", "No"):
+        assert dog(f"{word}{tail}").basis not in set(BASES) - SOFT
+    assert dog("Yes, it is brown.").basis == "opening"
+    assert colour("B. The car is red.").basis == "opening"
+    assert colour("The answer is B if it is red.").basis != STATED
+
+
+# --- judges -----------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", prompt_names())
+def test_a_judge_that_copies_the_form_says_nothing(name: str) -> None:
+    prompt = load_judge_prompt(name)
+    keys = [outcome.key for outcome in prompt.outcomes]
+    forms = [
+        f'"{prompt.answer_field}": ' + " | ".join(f'"{key}"' for key in keys),
+        f"{prompt.answer_field}: " + " | ".join(keys),
+        f"{prompt.answer_field}: " + "/".join(keys),
+        f"**{prompt.answer_field}**: " + " or ".join(f"`{key}`" for key in keys),
+        *([] if prompt.turns else [prompt.system.splitlines()[-1]]),
+    ]
+    assert [prompt.read(form)[0] for form in forms] == [None] * len(forms)
+
+
+@pytest.mark.parametrize(
+    "reply",
+    [
+        *(
+            "supported ✗",
+            "**supported**: ❌",
+            "supported\nnot really",
+            '{"verdict":"supported"} Correction: hallucinated.',
+        ),
+        *("Verdict: supported. Actually, hallucinated.", "supported? Not really.", "✗ supported"),
+        '{"verdict": "supported"}\n\nHmm, the answer is hallucinated.',
+        '{"reason": "<one sentence, at most 20 words>", "verdict": "supported"}',
+    ],
+)
+def test_a_judge_that_takes_its_verdict_back_has_given_none(reply: str) -> None:
+    assert load_judge_prompt("hedge").read(reply)[0] is None
+
+
+def test_a_judges_field_may_be_in_capitals_and_explained() -> None:
+    read = load_judge_prompt("hedge").read
+    for reply in ('{"VERDICT": "hallucinated"}', '{"verdict": "hallucinated"} The answer is not supported by it.'):
+        assert read(reply)[0] is not None
+
+
+# --- declined ---------------------------------------------------------------------------------------------------------
+
+SAYINGS = ("I think it is a cyst", "It is a cyst", "Yes", "The left lung shows a mass")
+DISCLAIMERS = (
+    *(", but please consult a radiologist", ". Please consult a doctor.", "; please note that I am an AI model."),
+    *(". I am not a doctor, so please seek advice.", ". However, I cannot provide a diagnosis."),
+    ". Is there anything else?",
+)
+
+
+@pytest.mark.parametrize("saying", SAYINGS)
+@pytest.mark.parametrize("disclaimer", DISCLAIMERS)
+def test_a_disclaimer_takes_no_answer_away(saying: str, disclaimer: str) -> None:
+    assert declined(saying + disclaimer) is None
+
+
+@pytest.mark.parametrize(
+    ("answer", "why"),
+    [
+        *(("", "empty"), ("?!", "empty"), ("© 2016 The Authors", "copyright line"), ("<think>a", "unfinished thought")),
+        *(
+            ("I'm sorry, but I can't help with that.", "refusal"),
+            ("I cannot view images. Please describe it.", "refusal"),
+        ),
+        *(
+            ("I don't know.", "doubt"),
+            ("It cannot be determined.", "doubt"),
+            ("Could you please send the image?", "echo"),
+        ),
+    ],
+)
+def test_what_is_no_answer_says_why(answer: str, why: str) -> None:
+    assert declined(answer) == why
+
+
+@given(st.lists(st.sampled_from(list(OUTCOMES)), min_size=1))
+def test_the_supported_part_never_grows_by_declining(outcomes: list[str]) -> None:
+    before = three_parts(outcomes)
+    if before is None:
+        return
+    assert abs(before.supported + before.hallucinated + before.declined - 1) < 1e-12
+    for i, outcome in enumerate(outcomes):
+        if outcome in ("supported", "hallucinated"):
+            after = three_parts([*outcomes[:i], "declined", *outcomes[i + 1 :]])
+            assert after is not None
+            assert after.supported <= before.supported
+            assert after.declined > before.declined
+
+
+@pytest.mark.parametrize(
+    ("fields", "outcome"),
+    [
+        *((None, "undecided"), ({"label": 1}, "hallucinated"), ({"label": 0, "basis": "line"}, "supported")),
+        *(({"label": None, "basis": "leading"}, "unconfirmed"), ({"label": None, "basis": "refusal"}, "declined")),
+        *(({"label": None, "category": "no_answer"}, "declined"), ({"label": None, "basis": "no answer"}, "unread")),
+        *(({"label": None, "basis": "judge unread"}, "judge unread"), ({"label": None, "category": "no"}, "undecided")),
+        ({"label": None, "votes": [{"label": None, "basis": "empty"}] * 2}, "declined"),
+    ],
+)
+def test_every_verdict_has_one_outcome(fields: dict[str, object] | None, outcome: str) -> None:
+    assert outcome_of(fields) == outcome
+
+
+# --- time -------------------------------------------------------------------------------------------------------------
+
+SHAPES: dict[str, Callable[[int], str]] = {
+    "dots": lambda n: "." * n,
+    "letters": lambda n: "a" * n,
+    "words": lambda n: "a dog " * (n // 6),
+    "questions": lambda n: "is it? " * (n // 7),
+    "commas": lambda n: "a, " * (n // 3),
+    "quotes": lambda n: "'\"" * (n // 2),
+    "items": lambda n: "1. a\n" * (n // 5),
+    "answers": lambda n: "The answer is yes. " * (n // 19),
+    "waits": lambda n: "Yes. Wait, " * (n // 11),
+    "negations": lambda n: "not far from " * (n // 13),
+    "ticks": lambda n: "A ✓ " * (n // 4),
+    "stops": lambda n: ".!? " * (n // 4),
+    "numbers": lambda n: "1.5-2," * (n // 6),
+}
+READERS: dict[str, Callable[[str], object]] = {
+    "yes or no": dog,
+    "verdict": verdict,
+    "option": colour,
+    "judge": load_judge_prompt("hedge").read,
+    "declined": declined,
+    "sentences": split_sentences,
+}
+
+
+def seconds(read: Callable[[str], object], text: str) -> float:
+    """Of processor time, the least of three."""
+    taken = []
+    gc.disable()
+    for _ in range(3):
+        begin = time.process_time()
+        read(text)
+        taken.append(time.process_time() - begin)
+    gc.enable()
+    return min(taken)
+
+
+def grows(read: Callable[[str], object], shape: Callable[[int], str], sizes: Sequence[int]) -> bool:
+    """Whether four times the length takes far more than four times as long, in two measurements of it."""
+    least = 0.02  # below it the clock, not the reader, is measured
+    return all(
+        seconds(read, shape(4 * n)) > 6.25 * max(seconds(read, shape(n)), least / 4) for n in sizes for _ in range(2)
+    )
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("shape", SHAPES.values(), ids=SHAPES)
+@pytest.mark.parametrize("reader", READERS.values(), ids=READERS)
+def test_a_reader_is_linear(reader: Callable[[str], object], shape: Callable[[int], str]) -> None:
+    """Twice the length takes less than 2.5 times as long; 6.25 for four times it."""
+    assert not grows(reader, shape, [4000])
+
+
+@pytest.mark.slow
+def test_a_key_given_twice_in_a_large_object_is_found_in_linear_time() -> None:
+    def read(text: str) -> None:
+        with pytest.raises(Exception, match="given twice"):
+            parse_json(text, "x")
+
+    assert not grows(read, lambda n: "{" + ",".join(f'"{i}":1' for i in range(n)) + ',"9":2}', [5000])
