@@ -16,8 +16,7 @@ import numpy as np
 from hedge_tasks.data.answers import AnswerSet
 from hedge_tasks.detectors.pipeline import Scores, auroc_of_pairs, shared_groups, within_strata_auroc
 from hedge_tasks.errors import ConfigError
-from hedge_tasks.numbers import Format, Number
-from hedge_tasks.numbers.formats import THREE_DIGITS, WHOLE
+from hedge_tasks.numbers import THREE_DIGITS, WHOLE, Format, Number
 from hedge_tasks.numbers.number import Interval
 from hedge_tasks.statistics import (
     Comparison,
