@@ -90,8 +90,8 @@ def claim_text(measured: UnitTable) -> str:
     scored, counted, n = measured.scored, measured.counted, measured.n_labelled
     lines = [
         f"{scored.title}; {_method(scored)}; price: {scored.price}",
-        f"{len(counted.units)} claims that cover {WHOLE_PERCENT(measured.covered)} of the text, {n} of them labelled by "
-        f"{scored.labelled_by}, {counted.n_positive} hallucinated ({PERCENT(counted.n_positive / n)})",
+        f"{len(counted.units)} claims that cover {WHOLE_PERCENT(measured.covered)} of the text, {n} of them labelled "
+        f"by {scored.labelled_by}, {counted.n_positive} hallucinated ({PERCENT(counted.n_positive / n)})",
     ]
     left_out = {
         "the reference is silent on": counted.n_silent,

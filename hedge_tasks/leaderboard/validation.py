@@ -40,8 +40,8 @@ from hedge_tasks.leaderboard.submission import (
     summary_of,
 )
 from hedge_tasks.leaderboard.suite import check_suite
-from hedge_tasks.numbers import PERCENT, format_value
 from hedge_tasks.leaderboard.units import check_claims, evidence_of_claims
+from hedge_tasks.numbers import PERCENT, format_value
 
 LARGEST = 512 << 20
 """Bytes of a submission."""

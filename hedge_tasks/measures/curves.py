@@ -12,8 +12,8 @@ import numpy.typing as npt
 
 from hedge_tasks.data.answers import AnswerSet
 from hedge_tasks.detectors.pipeline import Scores, detection_auroc
+from hedge_tasks.detectors.units import Labelled, labelled
 from hedge_tasks.measures.known import HALLUCINATION_RATE
-from hedge_tasks.detectors.units import Labelled, labelled, shared_groups
 from hedge_tasks.numbers import Number
 from hedge_tasks.statistics import (
     Calibration,
