@@ -2,18 +2,19 @@
 
     python benchmarks/replies.py [FILE.jsonl ...] [--show]
 
-Without a file: ours, the papers' published code and lmms-eval's parser of MMMU, on the part of the corpus that ours was made with and
-on the part that was held out. Right: the reader's value is the reply's meaning, or both are none. Misread: it gives a
-value that the reply does not mean. `--show` lists what our reader gets wrong, of the first part only.
+Without a file: ours, the papers' published code and lmms-eval's parser of MMMU, on the part of the corpus that ours was
+made with and on the part that was held out. Right: the reader's value is the reply's meaning, or both are none.
+Misread: it gives a value that the reply does not mean. `--show` lists what our reader gets wrong, of the first part
+only.
 
-With files: our reader alone on the replies in them, right, wrong and unread by kind and by basis, with exact 95 % limits
-(Clopper and Pearson). A line is a JSON object:
+With files: our reader alone on the replies in them, right, wrong and unread by kind and by basis, with exact 95 %
+limits (Clopper and Pearson). A line is a JSON object:
 
     {"kind": "yes_no" | "verdict" | "options" | "category" | "free", "reply": "...", "truth": "..." or null,
      "question": "...", "options": {"A": "..."}, "offered": "012", "prompt": "hedge", "cut": false, "group": "..."}
 
-`truth` is what the reply means, null where it means nothing that counts: "yes" or "no", a digit, a letter, an outcome of
-the judge prompt, the answer in words. `question` is for yes_no, `options` (or a question that has them) for options,
+`truth` is what the reply means, null where it means nothing that counts: "yes" or "no", a digit, a letter, an outcome
+of the judge prompt, the answer in words. `question` is for yes_no, `options` (or a question that has them) for options,
 `offered` for verdict, `prompt` for category. `group`, where there is one, such as a language or a model family, makes
 rows of its own.
 """
@@ -89,7 +90,7 @@ def by_kind_and_basis(rows: Sequence[Row], *, show: bool) -> None:
     judged = [(row, reading(row)) for row in rows]
     tables = {
         "kind": lambda row, read: TITLES[row["kind"]],
-        "basis": lambda row, read: read.basis if read.readable and row["kind"] != "category" else "(nothing read)",
+        "basis": lambda row, read: basis(row, read),
         "firmness": lambda row, read: "soft" if read.soft else "firm" if read.readable else "(nothing read)",
         "group": lambda row, read: str(row.get("group", "")),
     }
@@ -99,9 +100,7 @@ def by_kind_and_basis(rows: Sequence[Row], *, show: bool) -> None:
             parts.setdefault(key(row, read), []).append((row, read))
         if title == "group" and len(parts) < 2:
             continue
-        print(
-            f"\n| {title} | n | right | wrong, 95 % limits | unread though it says something | read of what says something |"
-        )
+        print(f"\n| {title} | n | right | wrong, 95 % limits | unread though it answers | read of what answers |")
         print("|---|--:|--:|---|--:|--:|")
         for name, part in sorted(parts.items(), key=lambda item: (item[0] != "all", -len(item[1]))):
             right = sum(read.value == row["meaning"] for row, read in part)
@@ -114,6 +113,12 @@ def by_kind_and_basis(rows: Sequence[Row], *, show: bool) -> None:
         if read.value != row["meaning"]:
             what = "unread" if read.value is None else "WRONG"
             print(f"{what} {row['kind']} {row['reply'][:160]!r} means {row['meaning']}, read: {read}")
+
+
+def basis(row: Row, read: Reading) -> str:
+    if not read.readable:
+        return "(nothing read)"
+    return "judge" if row["kind"] == "category" else read.basis
 
 
 def limits(k: int, n: int) -> str:

@@ -5,7 +5,7 @@
 Models that are perfect, always say 1 (Yes, (A)), always say 0 (No, (B)), are noisy, verbose, thinking, refusing or cut
 off. MedHallu and Med-HallMark run through lmms-eval against a local server, the latter on blank pictures. Of SHALE the
 closed questions of a drawn set and of VOPE its items come as run files like those that a task writes. Run files,
-and what `hedge medhallu|medhallmark|shale|vope` says of them as JSON and as text, are left under OUT; the leading
+and what `hedge paper medhallu|medhallmark|shale|vope` says of them as JSON and as text, are left under OUT; the leading
 numbers are printed. Suites whose data is not named are left out, but for SHALE, whose set is drawn.
 """
 
@@ -121,11 +121,11 @@ Cells = dict[str, tuple[float | None, float | None]]
 
 
 def said(suite: str, out: Path, *more: str) -> Any:
-    """What `hedge SUITE OUT/SUITE` says, as JSON; kept beside the runs, as text, too."""
+    """What `hedge paper SUITE OUT/SUITE` says, as JSON; kept beside the runs, as text, too."""
     folders = [str(folder) for folder in sorted((out / suite).iterdir())] if suite == "shale" else [str(out / suite)]
     for ending, options in (("txt", []), ("json", ["--json"])):
         with (out / f"{suite}.{ending}").open("w", encoding="utf-8") as file, redirect_stdout(file):
-            hedge([suite, *folders, *more, *options])
+            hedge(["paper", suite, *folders, *more, *options])
     return json.loads((out / f"{suite}.json").read_text("utf-8"))
 
 

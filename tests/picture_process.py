@@ -66,9 +66,9 @@ def write(diary: Path, line: str) -> None:
 
 def work(folder: Path, diary: Path, count: int, pause: float, batch: int) -> None:
     with PictureStore(folder) as store:
-        pictures = store.paint(Slow(diary, pause), orders(count), batch=batch, progress=False)
+        pictures = store.paint(Slow(diary, pause), orders(count), batch=batch)
         asked = [[question(i)] for i in range(count)]
-        verdicts = inspect(store, [Brightness(diary, pause)], pictures, asked, batch=batch, progress=False)
+        verdicts = inspect(store, [Brightness(diary, pause)], pictures, asked, batch=batch)
     result = [[p.digest, v.mean, v.outcome] for p, v in zip(pictures, verdicts, strict=True)]
     (folder / f"result-{os.getpid()}.json").write_text(json.dumps(result))
 

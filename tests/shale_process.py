@@ -116,6 +116,6 @@ def making(url: str, seconds: float = 0.0, **options: Any) -> ShaleMaking:
 
 def make(url: str, folder: Path, seconds: float = 0.0, **options: Any) -> MadeSet:
     making_ = making(url, seconds, **options)
-    made = making_.run(folder, progress=False)
+    made = making_.run(folder)
     write(folder, making_, made)
     return made

@@ -28,5 +28,5 @@ class SmallSet(NamedTuple):
 def small_set() -> SmallSet:
     making = ShaleMaking(DrawnPainter(48), per_aspect=2, aspects=ASPECTS)
     with tempfile.TemporaryDirectory() as folder:
-        made = making.run(Path(folder), progress=False)
+        made = making.run(Path(folder))
         return SmallSet(tuple(made.items), images_of(made), made)

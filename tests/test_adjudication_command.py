@@ -152,7 +152,7 @@ def test_several_judges_show_agreement_disagreements_and_an_auroc_each(
         facts = as_json(capsys, tmp_path, *options, "--disagreements", lines)
         code, text, _ = hedge(capsys, tmp_path, *options)
     names = ["rule", "llm:lenient", "llm:strict"]
-    assert list(facts["labels"]) == [*names, "majority"]
+    assert [row["judge"] for row in facts["labels"]] == [*names, "majority"]
     wrong = {a.id for a in run.answer_sets if a.baseline.text != a.reference}
     hidden = {a.id for a in run.answer_sets if a.baseline.text == "heart"}
     assert {case["id"] for case in facts["disagreements"]} == wrong - hidden
@@ -428,8 +428,8 @@ def test_guesses_and_their_agreement_by_hand() -> None:
     assert guess.ahead.stderr == pytest.approx(error)
     low, high = guess.ahead.interval or (0, 0)
     assert (high - low) / 2 == pytest.approx(scipy.stats.t.ppf(0.975, 3) * error)
-    assert judge.interval is not None
-    assert judge.interval[1] == 1.0  # no share is larger
+    assert judge.agreement.interval is not None
+    assert judge.agreement.interval[1] == 1.0  # no share is larger
 
 
 def test_a_judge_stands_beside_the_rule_and_guesses(
@@ -446,9 +446,9 @@ def test_a_judge_stands_beside_the_rule_and_guesses(
     facts = as_json(capsys, "--check", path, "--judge", f"labels:path={labels}", "--column", "kind=source")["labels"]
     beside = {one["name"]: one for one in facts["beside"]}
     assert list(beside) == ["labels:labels.jsonl", "rule", "majority", "majority by kind of question"]
-    assert [one["agreement"] for one in beside.values()] == [4 / 6, 5 / 6, 4 / 6, 5 / 6]
-    assert {one["groups"] for one in beside.values()} == {4}
-    assert beside["rule"]["judge_ahead"] == pytest.approx(-1 / 6)
+    assert [one["agreement"]["value"] for one in beside.values()] == [4 / 6, 5 / 6, 4 / 6, 5 / 6]
+    assert {one["agreement"]["n_groups"] for one in beside.values()} == {4}
+    assert beside["rule"]["judge_ahead"]["value"] == pytest.approx(-1 / 6)
     assert beside["labels:labels.jsonl"]["judge_ahead"] is None
     assert set(facts["question_types"]) == {"x", "y"}
     code, text, _ = hedge(capsys, "--check", path, "--judge", "rule")

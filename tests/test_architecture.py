@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterator, Mapping
 from functools import cache
 from graphlib import CycleError, TopologicalSorter
@@ -45,6 +46,9 @@ ORDER = [
     "errors",
 ]
 """The rooms from the roof to the ground: one imports only what stands behind it."""
+
+ROUNDING = re.compile(r":[+ ]?,?\.(?:\d+|\{\w+\})[f%]")
+"""A format that rounds, as in `f"{value:.3f}"`: numbers are rounded for people by `hedge_tasks.numbers` alone."""
 
 Graph = dict[str, set[str]]
 
@@ -136,3 +140,15 @@ def test_a_cycle_is_found_where_there_is_one() -> None:
         "from typing import TYPE_CHECKING\nif TYPE_CHECKING:\n    import b\ndef f():\n    from c import x\nimport a.d"
     )
     assert set(imported(tree, dict.fromkeys(["b", "c", "a.d"], Path()))) == {"b", "c", "a.d"}
+
+
+def test_numbers_are_rounded_for_people_in_one_place() -> None:
+    folder = REPOSITORY / "hedge_tasks"
+    rounding = {
+        str(path.relative_to(REPOSITORY))
+        for path in folder.rglob("*.py")
+        if path.parent.name != "numbers" and ROUNDING.search(path.read_text("utf-8"))
+    }
+    assert rounding == set(), "format numbers with hedge_tasks.numbers"
+    assert ROUNDING.search("{value:+.2f}")
+    assert not ROUNDING.search("{value:g}, x[1:.5]")

@@ -433,14 +433,38 @@ def test_a_server_of_ones_own_is_told_the_key_only_if_asked(
 def test_what_a_server_refuses_or_leaves_empty_is_told_apart(tmp_path: Path) -> None:
     def reply(body: dict[str, Any]) -> str | Response:
         shown = json.loads(texts_of(body)[-1].partition("\n")[0])["answer_to_judge"]
-        return Response({"error": {"message": "content policy"}}, 400) if shown == "refuse" else "" if shown else "?"
+        outcomes = {"refuse": Response({"error": {"message": "content policy"}}, 400), "empty": "", "odd": "?"}
+        return outcomes[shown]
 
     with serve(reply) as url:
         judge = judge_from({"name": "llm", "model": "m", "url": url, "max_retries": 0})
         keep_labels(judge, tmp_path)
-        verdicts = judge.judge([Case(str(i), "q", "r", answer) for i, answer in enumerate(("refuse", "empty", ""))])
+        verdicts = judge.judge([Case(str(i), "q", "r", answer) for i, answer in enumerate(("refuse", "empty", "odd"))])
     assert "the server refused" in verdicts[0].reason
     assert [verdict.undecided for verdict in verdicts] == [True] * 3
     # What a server said is kept, be it nothing; what it refused is asked by the next run.
     assert [verdict.key is not None for verdict in verdicts] == [False, True, True]
     assert len(ReplyLog(tmp_path)) == 4
+
+
+def test_a_support_with_its_options_is_named_on_the_command_line(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = tmp_path / "answers.jsonl"
+    file.write_text(json.dumps({"id": "a", "question": "q", "answers": ["A mass. A cyst.", "A mass.", "No mass."]}))
+    monkeypatch.setenv("OPENAI_API_KEY", KEY)
+    hosted = ["claims", str(file), "--support", "judge:model=m,url=https://api.openai.com/v1"]
+    assert main([*hosted, "--price"]) == 0
+    with serve(Script('{"1": "yes", "2": "no"}')) as url:
+        units = json.dumps(
+            {"claims": [{"claim": "A mass.", "quote": "A mass"}, {"claim": "A cyst.", "quote": "A cyst"}]}
+        )
+        with serve(Script(units)) as other:
+            spec = ["--support", f"judge:model=m,url={url}", "--unit", f"atomic:model=n,url={other}"]
+            capsys.readouterr()
+            assert main(["claims", str(file), *spec, "--json"]) == 0
+    facts = json.loads(capsys.readouterr().out)
+    assert {name: stage["requests"] for name, stage in facts["asked"]["stages"].items()} == {"atomic": 1, "support": 2}
+    assert facts["claims"] == 2
+    assert main(["claims", str(file), "--support", "judge:modle=m"]) == 2
+    assert "did you mean 'model'" in capsys.readouterr().err

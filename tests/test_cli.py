@@ -142,6 +142,10 @@ def test_list_and_path(capsys: pytest.CaptureFixture[str]) -> None:
     tasks = {task["task"]: task for task in json.loads(capsys.readouterr().out)}
     assert {"hedge_demo", "hedge_vqarad"} <= set(tasks)
     assert all(task["title"] for task in tasks.values())
+    assert "hedge_vqarad_one_sentence" not in tasks
+    assert main(["list", "--json", "--all"]) == 0
+    everything = json.loads(capsys.readouterr().out)
+    assert {"hedge_vqarad_one_sentence", "hedge_vope_official"} <= {task["task"] for task in everything}
     assert main(["path"]) == 0
     assert (Path(capsys.readouterr().out.strip()) / "hedge_demo" / "hedge_demo.yaml").is_file()
 

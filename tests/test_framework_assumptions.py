@@ -11,12 +11,14 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from evaluation import prepare
 
 pytestmark = pytest.mark.framework
 
 
 @pytest.fixture(scope="module")
 def tasks() -> Any:
+    prepare()
     import lmms_eval.models
     import lmms_eval.tasks
 

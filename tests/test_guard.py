@@ -126,7 +126,7 @@ def test_the_command_writes_checks_and_says_no(tmp_path: Path, capsys: pytest.Ca
     one, other, out = save_run(RUN, tmp_path / "a"), save_run(run_of(2), tmp_path / "b"), tmp_path / "policy.json"
     assert main(["calibrate", str(one), "--risk", "0.3", "--confidence", "0.8", "--out", str(out)]) == 0
     text = capsys.readouterr().out
-    assert "With 80% confidence at most 30.0% of the answers that radflag lets through are hallucinated" in text
+    assert "With 80 % confidence at most 30.0 % of the answers that radflag lets through are hallucinated" in text
     assert load_policy(out) == POLICY
     assert main(["calibrate", str(other), "--check", str(out)]) == 0
     assert "The promise held: " in capsys.readouterr().out

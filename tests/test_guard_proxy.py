@@ -187,8 +187,12 @@ def test_pictures_that_are_none_or_too_large(url: str) -> None:
         (b"\xff\xfe", 400, "not UTF-8"),
         (b"null", 400, "no JSON object"),
         (b"{}", 400, "answers for 'local'"),
-        (b'{"model": "local", "messages": [[]]}', 400, "expected a role"),
-        (b'{"model": "local", "messages": [{"role": "user", "content": [{"type": "file"}]}]}', 400, "text or an image"),
+        (b'{"model": "local", "messages": [[]]}', 400, "messages[0]: expected an object"),
+        (
+            b'{"model": "local", "messages": [{"role": "user", "content": [{"type": "file"}]}]}',
+            400,
+            "content[0].type: expected",
+        ),
         (b'{"model": "local", "messages": [{"role": "user", "content": "0"}], "seed": -1}', 400, "seed: expected"),
         (b'{"model": "local", "messages": [{"role": "user", "content": "0"}], "stream": 1}', 400, "stream: expected"),
     ],
@@ -492,7 +496,7 @@ def test_another_share_than_calibrated_is_told(said: list[str]) -> None:
     assert "hedge_guard_drift 1.0" in metrics.text().decode()
     told = [line for line in said if "the questions may be others" in line]
     assert len(told) == 1
-    assert f"{low:.1%} to {high:.1%} in calibration" in told[0]
+    assert f"{100 * low:.1f} % to {100 * high:.1f} % in calibration" in told[0]
     for i in range(500):
         metrics.judged(verdict(accepted=i % 100 < 100 * POLICY.promise.accepted))
     assert not metrics.drifting

@@ -75,7 +75,7 @@ def test_replies_that_nobody_could_read_are_counted() -> None:
     sets = [asked(str(i), "a", "b", label=1 if i == 0 else None) for i in range(len(verdicts))]
     health = measure(sets, {}, verdicts=verdicts)
     assert health.unreadable == 3 / 6
-    assert "in 50.0% of the documents a reply was unreadable, so that there is no label" in [
+    assert "in 50.0 % of the documents a reply was unreadable, so that there is no label" in [
         f.text for f in health.findings
     ]
     assert measure(sets, {}).unreadable is None
@@ -85,7 +85,7 @@ def test_entropies_of_zero_are_said_by_clustering() -> None:
     outcome = {"zero_entropy": {"nli": 0.9, "embed": 0.5, "exact": None}}
     health = health_of(run_of(asked("1", "a", "b"), outcome=outcome))
     assert health.zero_entropy == {"nli": 0.9, "embed": 0.5}
-    assert [f.text for f in health.findings] == ["under nli 90% of the documents have a semantic entropy of 0"]
+    assert [f.text for f in health.findings] == ["under nli 90 % of the documents have a semantic entropy of 0"]
 
 
 def test_what_was_found_out_about_the_server_is_said() -> None:
@@ -111,7 +111,7 @@ def test_a_sound_run_has_nothing_to_remark() -> None:
 def test_a_greedy_server_makes_a_run_unreliable() -> None:
     health = health_of(run_of(*(asked(str(i), "a", "a") for i in range(50))))
     assert health.unreliable is not None
-    assert health.unreliable.startswith("100% of the documents have one and the same clean answer; the model or its")
+    assert health.unreliable.startswith("100 % of the documents have one and the same clean answer; the model or its")
 
 
 def test_a_run_at_temperature_0_is_meant_to_repeat_itself() -> None:
@@ -157,7 +157,7 @@ def test_the_command_prints_and_tells_by_its_exit_code(tmp_path: Path, capsys: A
     assert main(["health", str(good)]) == 0
     assert "nothing to remark" in capsys.readouterr().out
     assert main(["health", str(bad)]) == 1
-    assert "UNRELIABLE: 100% of the documents" in capsys.readouterr().out
+    assert "UNRELIABLE: 100 % of the documents" in capsys.readouterr().out
     assert main(["health", str(bad), "--json"]) == 1
     [row] = json.loads(capsys.readouterr().out)
     assert row["same_clean"] == 1.0

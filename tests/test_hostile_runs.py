@@ -326,9 +326,9 @@ def test_a_strangers_model_is_not_loaded(
     with pytest.raises(Untrusted, match=r"filter 'strange' names the model .* --trust-run loads it"):
         scorers_of(load_run(path))
     monkeypatch.chdir(tmp_path)
-    for command in ("rescore", "report", "sweep", "leaderboard submit", "paper"):
+    for command in ("rescore", "report", "sweep", "leaderboard submit", "paper hedge"):
         code = main([*command.split(), str(path)])
-        assert code == 2 or command == "paper"  # which leaves out what is not of the paper
+        assert code == 2 or command == "paper hedge"  # which leaves out what is not of the paper
         assert "unexpected" not in capsys.readouterr().err
     assert "strange" in scorers_of(load_run(path, trust=True))
 

@@ -12,6 +12,7 @@ from typing import Any
 import pandas as pd
 import pytest
 import yaml
+from evaluation import prepare
 from PIL import Image
 
 from hedge_tasks.cli import main
@@ -22,6 +23,12 @@ from hedge_tasks.data.tables import read_table
 from hedge_tasks.errors import ConfigError, DataError
 
 Init = Callable[..., tuple[int, str]]
+
+
+@pytest.fixture(scope="module")
+def _stock_tasks() -> None:
+    """lmms-eval's index of its own tasks, which a trial of a new task looks into, once a test run."""
+    prepare()
 
 
 def png(shade: int, size: tuple[int, int] = (32, 24)) -> bytes:
@@ -256,6 +263,7 @@ def test_pictures_are_written_as_they_are(here: Path) -> None:
 
 @pytest.mark.slow
 @pytest.mark.framework
+@pytest.mark.usefixtures("_stock_tasks")
 def test_a_task_with_pictures_from_a_folder(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """Non-ASCII everywhere, a row left out, ids and kinds; the YAML, README and test that were written are used."""
     (here / "Bücher").mkdir()
@@ -301,6 +309,7 @@ def run_its_tests(file: Path) -> None:
 
 @pytest.mark.slow
 @pytest.mark.framework
+@pytest.mark.usefixtures("_stock_tasks")
 def test_a_task_of_texts_and_a_name_that_is_taken(
     here: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -237,9 +237,9 @@ def test_a_tiny_model_learns_to_judge_and_its_adapter_answers(
     assert list(beside) == ["hf:base", "rule", "hf:base, untrained", "majority", "majority by kind of question"]
     assert beside["hf:base"]["judged"] == 24
     assert beside["hf:base, untrained"]["judged"] == 0  # it never learned to write JSON
-    assert beside["rule"]["agreement"] == 1.0  # one of two words
-    assert beside["majority"]["agreement"] == 0.5
-    assert {one["groups"] for one in checked["beside"]} == {24}
+    assert beside["rule"]["agreement"]["value"] == 1.0  # one of two words
+    assert beside["majority"]["agreement"]["value"] == 0.5
+    assert {one["agreement"]["n_groups"] for one in checked["beside"]} == {24}
 
     assert train(made, base, capsys) == facts  # what is done is not done again
     # As if it had been killed after half of its steps.

@@ -68,7 +68,7 @@ def make(url: str, folder: Path, count: int = 10, **options: Any) -> Production:
         **options,
     )
     with ReplyLog(folder) as log:
-        return produce(questions(count), pipeline, log, progress=False, concurrency=4)
+        return produce(questions(count), pipeline, log, concurrency=4)
 
 
 @pytest.mark.slow
@@ -126,7 +126,7 @@ def test_another_seed_is_asked_anew(tmp_path: Path) -> None:
             Likeness(),
         )
         with ReplyLog(tmp_path) as log:
-            produce(questions(1), pipeline, log, seed=1, progress=False)
+            produce(questions(1), pipeline, log, seed=1)
     assert len(script.bodies) == 2 * before
 
 

@@ -140,7 +140,7 @@ def test_pictures_that_show_nothing_become_no_questions(tmp_path: Path) -> None:
     blind = PlainChecker("one", dict.fromkeys(range(9), 0.1))
     with serve(play) as url:
         settings = making(url, painter=NoisePainter(), checkers=[blind], batch=8)
-        made = settings.run(tmp_path, progress=False)
+        made = settings.run(tmp_path)
         with pytest.raises(DataError, match=r"no scene is accepted .*review\.html"):
             write(tmp_path, settings, made)
     assert not made.items
@@ -204,7 +204,7 @@ def test_workers_make_their_shares_and_the_last_run_collects(tmp_path: Path) -> 
     with serve(script) as url:
         alone = make(url, tmp_path / "alone", **options)
         for worker in ((1, 2), (2, 2)):
-            share = making(url, **options).run(tmp_path / "shared", worker=worker, progress=False)
+            share = making(url, **options).run(tmp_path / "shared", worker=worker)
             assert [one.scene for one in share.shown] == scenes[worker[0] - 1 :: 2]
         painter, before = Plain(), len(script.bodies)
         together = make(url, tmp_path / "shared", **{**options, "painter": painter})
@@ -252,7 +252,7 @@ def test_a_dry_run_makes_nothing_and_is_right(tmp_path: Path, capsys: pytest.Cap
 def test_the_estimate_is_what_is_made_where_everything_is_accepted(tmp_path: Path) -> None:
     with serve(lambda body: json.dumps({"answer": "No"})) as url:
         settings = making(url, writer=None, checkers=[_Everything()], per_aspect=5)
-        made = settings.run(tmp_path, progress=False)
+        made = settings.run(tmp_path)
         most = {kind: {name: up for name, (_, up) in of.items()} for kind, of in settings.estimate().items()}
     assert Counter(item.scenario for item in made.items) == most["items"]
     assert len(list((tmp_path / "pictures" / "painted").rglob("*.png"))) == sum(most["pictures"].values())

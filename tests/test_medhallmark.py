@@ -246,7 +246,7 @@ def test_the_command_says_what_is_missing_and_what_remains(
     assert main(command) == 2
     assert "nothing to do" in capsys.readouterr().err
     labels = tmp_path / "labels.jsonl"
-    assert main([*command[:4], "--labels", str(labels)]) == 0
+    assert main([*command[:4], "--judged", str(labels)]) == 0
     rows = [json.loads(line) for line in labels.read_text("utf-8").splitlines()]
     assert [row["label"] for row in rows] == ["minor", "correct", "catastrophic", "attribute", "prompt_induced"]
     check = ["judge", "--check", str(labels), "--scheme", "medhallmark", "--judge", "rule"]
@@ -739,7 +739,7 @@ def test_the_same_questions_are_compared_with_and_without_prefix(run: Run) -> No
 @pytest.mark.slow
 @pytest.mark.framework
 def test_the_command_lays_out_what_the_table_of_the_run_says(run: Run, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["medhallmark", str(run.output), "--json"]) == 0
+    assert main(["paper", "medhallmark", str(run.output), "--json"]) == 0
     facts = json.loads(capsys.readouterr().out)
     of = {one["setting"]: one for one in facts["runs"]}
     assert of["irg"]["cells"]["medihall"]["value"] == pytest.approx(run.values("own_irg")["medihall,embed"])
@@ -771,11 +771,11 @@ def test_a_picture_that_would_fill_the_memory_is_unreadable(monkeypatch: pytest.
 @pytest.mark.framework
 def test_a_run_of_reports_brings_labels_of_its_claims(run: Run) -> None:
     from hedge_tasks.claims import build_decomposition, build_entailment
-    from hedge_tasks.measures.claim_numbers import column, fault_of, labelled_claims, pooled
+    from hedge_tasks.detectors.units import columns_of
     from hedge_tasks.runs.run_files import load_run
     from hedge_tasks.scoring.claim_files import all_kept
     from hedge_tasks.scoring.claim_labels import labelled_spans
-    from hedge_tasks.scoring.claims import inquiry, score_claims
+    from hedge_tasks.scoring.claims import claim_units, inquiry, score_claims
 
     finished = load_run(run.output, "own_irg")
     source, spans = labelled_spans(finished)
@@ -789,7 +789,8 @@ def test_a_run_of_reports_brings_labels_of_its_claims(run: Run) -> None:
     # The row of the table is the number of the same claims, and what it was made of is kept with the run.
     [kept] = all_kept(finished)
     assert [one.decomposed.claims for one in kept.supported] == [one.decomposed.claims for one in asked.ask(engine)]
-    data = labelled_claims(scored)
-    values, row = column(scored.answers, "claim_radflag", data), run.values("own_irg")["radflag_claim_auroc,embed"]
-    wanted = fault_of(values) or pooled(values, data).value
-    assert row == (f"undefined: {wanted}" if isinstance(wanted, str) else pytest.approx(wanted))
+    columns, faults = columns_of(claim_units(scored).labelled, ["claim_radflag"])
+    row = run.values("own_irg")["radflag_claim_auroc,embed"]
+    wanted = {name: column.auroc().value for name, column in columns.items()} | faults
+    value = wanted["claim_radflag"]
+    assert row == (f"undefined: {value}" if isinstance(value, str) else pytest.approx(value))

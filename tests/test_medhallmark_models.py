@@ -1,4 +1,4 @@
-"""Scripted models answer Med-HallMark's tasks: every number of the run and of `hedge medhallmark` by hand."""
+"""Scripted models answer Med-HallMark's tasks: every number of the run and of `hedge paper medhallmark` by hand."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ def facts(runs: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[tuple[st
     with pytest.MonkeyPatch.context() as patch, out.open("w", encoding="utf-8") as file:
         patch.setenv("HEDGE_BERTSCORE_MODEL", "nobody/has-this-model")
         patch.setattr("sys.stdout", file)
-        assert main(["medhallmark", str(runs), "--json"]) == 0
+        assert main(["paper", "medhallmark", str(runs), "--json"]) == 0
     found = json.loads(out.read_text("utf-8"))
     return {(one["model"].removeprefix("liuhaotian/"), one["setting"]): one["cells"] for one in found["runs"]}
 
@@ -160,7 +160,7 @@ def test_the_text_has_the_papers_row_and_says_what_was_not_read(
 ) -> None:
     monkeypatch.setenv("HEDGE_BERTSCORE_MODEL", "nobody/has-this-model")
     out = tmp_path / "cells.csv"
-    assert main(["medhallmark", str(runs), "--out", str(out)]) == 0
+    assert main(["paper", "medhallmark", str(runs), "--out", str(out)]) == 0
     text = capsys.readouterr().out
     lines = text.splitlines()
     at = next(i for i, line in enumerate(lines) if line.startswith("llava-v1.5-7b "))
@@ -179,7 +179,7 @@ def test_the_text_has_the_papers_row_and_says_what_was_not_read(
 @pytest.mark.slow
 @pytest.mark.framework
 def test_the_effect_of_the_prefix_is_that_of_its_two_sides(runs: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["medhallmark", str(runs), "--json"]) == 0
+    assert main(["paper", "medhallmark", str(runs), "--json"]) == 0
     effects = {
         (e["model"], e["measure"]): e["comparison"] for e in json.loads(capsys.readouterr().out)["prefix_effects"]
     }

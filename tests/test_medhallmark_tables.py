@@ -1,4 +1,4 @@
-"""`hedge medhallmark` on runs whose every verdict is written down here: numbers by hand, the paper's beside them."""
+"""`hedge paper medhallmark` on runs whose every verdict is known: numbers by hand, the paper's beside them."""
 
 from __future__ import annotations
 
@@ -160,7 +160,7 @@ def test_the_command_prints_the_papers_rows_beside_ours(tmp_path: Path, capsys: 
     for run in RUNS:
         save_run(run, tmp_path / "runs")
     out, answers = tmp_path / "cells.csv", tmp_path / "answers.csv"
-    assert main(["medhallmark", str(tmp_path / "runs"), "--out", str(out), "--answers", str(answers)]) == 0
+    assert main(["paper", "medhallmark", str(tmp_path / "runs"), "--out", str(out), "--answers", str(answers)]) == 0
     text = capsys.readouterr().out
     lines = text.splitlines()
     at = next(i for i, line in enumerate(lines) if line.startswith("Tables 1 and 6: VQA"))
@@ -179,7 +179,7 @@ def test_the_command_prints_the_papers_rows_beside_ours(tmp_path: Path, capsys: 
     [first] = [r for r in csv.DictReader(answers.open(encoding="utf-8")) if r["id"] == "conventional-1"]
     assert (float(first["accuracy"]), float(first["medihall"]), float(first["rouge1_f1"])) == (1.0, 1.0, 1.0)
     assert first["bertscore_f1"] == ""
-    assert main(["medhallmark", str(tmp_path / "runs"), "--name", "LLaVA=x"]) == 2
+    assert main(["paper", "medhallmark", str(tmp_path / "runs"), "--name", "LLaVA=x"]) == 2
     assert "unknown model of the paper" in capsys.readouterr().err
 
 
@@ -254,7 +254,7 @@ def test_wrong_sentences_are_told_from_right_ones_by_the_draws(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     path = save_run(reports_with_draws(), tmp_path)
-    assert main(["medhallmark", str(path), "--json"]) == 0
+    assert main(["paper", "medhallmark", str(path), "--json"]) == 0
     [found] = json.loads(capsys.readouterr().out)["sentences"]
     assert (found["reports"], found["sentences"], found["wrong"]) == (2, 4, 2)
     of = {row["detector"]: row for row in found["detectors"]}
@@ -263,11 +263,11 @@ def test_wrong_sentences_are_told_from_right_ones_by_the_draws(
     assert of["claim_radflag"]["auroc"]["value"] == (2 + 2 / 2) / 4
     assert of["claim_radflag"]["within"]["value"] == (1 + 1 / 2) / 2
     assert of["claim_radflag"]["draws"] == 2
-    assert main(["medhallmark", str(path)]) == 0
+    assert main(["paper", "medhallmark", str(path)]) == 0
     text = capsys.readouterr().out
     [line] = [line for line in text.splitlines() if " RadFlag " in line]
     assert line.split().count("0.750") == 2
-    assert main(["medhallmark", str(path), "--support", "nle"]) == 2
+    assert main(["paper", "medhallmark", str(path), "--support", "nle"]) == 2
     assert "did you mean 'nli'" in capsys.readouterr().err
 
 
@@ -276,7 +276,7 @@ def test_without_draws_or_labels_there_is_no_table_of_sentences(
 ) -> None:
     unjudged = reports_with_draws({"irg-1": (["One.", "Two."], [None, None], ["One."])})
     for run in (REPORTS, unjudged):
-        assert main(["medhallmark", str(save_run(run, tmp_path / str(len(run.answer_sets)))), "--json"]) == 0
+        assert main(["paper", "medhallmark", str(save_run(run, tmp_path / str(len(run.answer_sets)))), "--json"]) == 0
     first, second = (json.loads(part) for part in capsys.readouterr().out.replace("}\n{", "}\0{").split("\0"))
     assert first["sentences"] == []
     assert "none of 2 claims has a label" in second["sentences"][0]["reason"]
@@ -284,7 +284,7 @@ def test_without_draws_or_labels_there_is_no_table_of_sentences(
 
 def test_json_has_all_of_it(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = save_run(CONVENTIONAL, tmp_path)
-    assert main(["medhallmark", str(path), "--json"]) == 0
+    assert main(["paper", "medhallmark", str(path), "--json"]) == 0
     facts = json.loads(capsys.readouterr().out)
     assert [one["setting"] for one in facts["runs"]] == ["vqa"]
     assert facts["runs"][0]["published"]["medihall"]["value"] == 0.53

@@ -1,4 +1,4 @@
-"""`hedge medhallu` on scripted models whose every verdict is known: tables, differences, "not sure", one draw each."""
+"""`hedge paper medhallu` on scripted models whose every verdict is known: tables, differences, "not sure"."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def facts(run: Evaluated, tmp_path_factory: pytest.TempPathFactory) -> dict[str,
     with pytest.MonkeyPatch.context() as patch:
         out = io.StringIO()
         patch.setattr("sys.stdout", out)
-        assert main(["medhallu", str(run.output), "--json"]) == 0
+        assert main(["paper", "medhallu", str(run.output), "--json"]) == 0
     found: dict[str, Any] = json.loads(out.getvalue())
     return found
 
@@ -197,7 +197,7 @@ def test_the_text_shows_the_papers_numbers_beside_the_models(
     run: Evaluated, capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
     out = tmp_path / "cells.csv"
-    assert main(["medhallu", str(run.output), "--out", str(out)]) == 0
+    assert main(["paper", "medhallu", str(run.output), "--out", str(out)]) == 0
     text = capsys.readouterr().out
     lines = text.splitlines()
     at = next(i for i, line in enumerate(lines) if "perfect" in line and "plain" in line)
@@ -215,7 +215,7 @@ def test_the_text_shows_the_papers_numbers_beside_the_models(
 
 
 def test_the_official_reading_is_taken_from_the_votes(run: Evaluated, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["medhallu", str(run.output), "--parsing", "official", "--json"]) == 0
+    assert main(["paper", "medhallu", str(run.output), "--parsing", "official", "--json"]) == 0
     found = json.loads(capsys.readouterr().out)
     # "can't" has no "not" in it, and "I'm sorry" no digit: an official 0.
     assert cells(found, "refusing")["response_rate"]["value"] == 1
@@ -252,7 +252,7 @@ def test_models_are_told_by_their_names_on_the_hub() -> None:
 def test_what_is_no_run_of_medhallu_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     file = tmp_path / "answers.jsonl"
     file.write_text(json.dumps({"id": "q", "baseline": "a", "clean": ["a"]}) + "\n", "utf-8")
-    assert main(["medhallu", str(file)]) == 2
+    assert main(["paper", "medhallu", str(file)]) == 2
     assert "no run of MedHallu" in capsys.readouterr().err
-    assert main(["medhallu", str(file), "--name", "Qwen2.5-7=x"]) == 2
+    assert main(["paper", "medhallu", str(file), "--name", "Qwen2.5-7=x"]) == 2
     assert "did you mean 'Qwen2.5-7B'" in capsys.readouterr().err

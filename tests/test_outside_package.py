@@ -178,7 +178,7 @@ def test_its_function_labels_claims(outside: Outside) -> None:
 
 
 def test_its_table_command_is_one_of_ours(outside: Outside) -> None:
-    counts = json.loads(outside.hedge("colours", "out", "--json"))
+    counts = json.loads(outside.hedge("paper", "colours", "out", "--json"))
     assert sum(counts.values()) == 24
     assert set(counts) <= {"red", "green", "blue"}
 

@@ -213,7 +213,7 @@ def results_of(table: int, *runs: Run, **options: object) -> dict[Cell, CellResu
 
 
 def test_the_tasks_of_the_tables_are_there() -> None:
-    there = {task["task"] for task in list_tasks()}
+    there = {task.task for task in list_tasks()}
     assert {task_name(dataset, prompt) for dataset in DATASETS for prompt in PROMPTS} <= there
     assert set(TASKS) == set(DATASETS)
 
@@ -364,7 +364,7 @@ def folder(tmp_path: Path) -> Path:
 
 @pytest.mark.slow
 def test_the_command_shows_ours_beside_theirs(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["paper", str(folder)]) == 0
+    assert main(["paper", "hedge", str(folder)]) == 0
     printed = capsys.readouterr().out
     result = results_of(2, run())[BASE]
     blocks = printed.split("\n\n")
@@ -386,7 +386,7 @@ def test_the_command_shows_ours_beside_theirs(folder: Path, capsys: pytest.Captu
 @pytest.mark.slow
 def test_the_command_writes_every_cell(folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     out = tmp_path / "cells.csv"
-    assert main(["paper", str(folder), "--out", str(out), "--json"]) == 0
+    assert main(["paper", "hedge", str(folder), "--out", str(out), "--json"]) == 0
     facts = json.loads(capsys.readouterr().out)
     with out.open(newline="") as file:
         rows = list(csv.DictReader(file))
@@ -418,13 +418,13 @@ def test_another_clustering_may_be_asked_for() -> None:
 
 
 def test_one_table_may_be_asked_for(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["paper", str(folder), "--table", "2", "--json"]) == 0
+    assert main(["paper", "hedge", str(folder), "--table", "2", "--json"]) == 0
     assert {cell["table"] for cell in json.loads(capsys.readouterr().out)["cells"]} == {2}
 
 
 def test_without_a_run_of_the_paper_everything_is_missing(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     save_run(run("hedge_demo"), tmp_path)
-    assert main(["paper", str(tmp_path)]) == 0
+    assert main(["paper", "hedge", str(tmp_path)]) == 0
     printed = capsys.readouterr().out
     assert "missing: 624 of 624 cells" in printed
     assert "Table 2: " not in printed
@@ -442,7 +442,7 @@ def test_without_a_run_of_the_paper_everything_is_missing(tmp_path: Path, capsys
 def test_wrong_use_is_one_line(
     folder: Path, capsys: pytest.CaptureFixture[str], arguments: list[str], message: str
 ) -> None:
-    assert main(["paper", str(folder), *arguments]) == 2
+    assert main(["paper", "hedge", str(folder), *arguments]) == 2
     assert message in capsys.readouterr().err
 
 
@@ -501,12 +501,12 @@ def test_figure_2_has_every_prompt_under_both_clusterings(tmp_path: Path, capsys
         save_run(run(task=task_name("VQA-RAD", prompt), created=f"2026-0{i + 1}"), tmp_path)
     numbers, figure = tmp_path / "figure.csv", tmp_path / "figure.svg"
     for path in (numbers, figure):
-        assert main(["paper", str(tmp_path), "--table", "3", "--figure", str(path), "--json"]) == 0
+        assert main(["paper", "hedge", str(tmp_path), "--table", "3", "--figure", str(path), "--json"]) == 0
     with numbers.open(newline="") as file:
         rows = list(csv.DictReader(file))
     assert {row["panel"] for row in rows} == {"n-se", "n-radflag", "n-vase"}
     assert {row["series"] for row in rows} == {f"{p}, {c}" for p in PROMPTS[:2] for c in ("NLI", "embedding")}
     assert {float(row["x"]) for row in rows} == {float(n) for n in range(1, 11)}
     assert figure.read_text("utf-8").count("stroke-dasharray") >= 2
-    assert main(["paper", str(tmp_path), "--table", "2", "--figure", str(figure)]) == 2
+    assert main(["paper", "hedge", str(tmp_path), "--table", "2", "--figure", str(figure)]) == 2
     assert "no cell of Table 3" in capsys.readouterr().err

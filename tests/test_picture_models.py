@@ -45,9 +45,9 @@ def test_a_diffusion_model_paints_each_picture_by_its_own_seed(tmp_path: Path) -
     painter = painter_from(f"diffusers:{folder},steps=2,size=32,guidance=3.0")
     orders = [Order(str(i), f"a house {i}", i, {}) for i in range(3)]
     with PictureStore(tmp_path / "one") as one, PictureStore(tmp_path / "other") as other:
-        alone = one.paint(painter, orders, batch=1, progress=False)
-        together = other.paint(painter, orders[::-1], batch=3, progress=False)[::-1]
-        reseeded = other.paint(painter, [Order("0", "a house 0", 9, {})], progress=False)
+        alone = one.paint(painter, orders, batch=1)
+        together = other.paint(painter, orders[::-1], batch=3)[::-1]
+        reseeded = other.paint(painter, [Order("0", "a house 0", 9, {})])
     assert alone == together
     assert len({p.digest for p in [*alone, *reseeded] if isinstance(p, Picture)}) == 4
     images = [p.open() for p in alone if isinstance(p, Picture)]
@@ -252,9 +252,7 @@ def test_vqascore_is_the_models_own_probability_and_noise_is_held_back(tmp_path:
         likely[word] = math.exp(max(spelled))
     assert scores[0] == pytest.approx(likely["Yes"] / (likely["Yes"] + likely["No"]), abs=1e-3)
     with PictureStore(tmp_path) as store:
-        verdicts = inspect(
-            store, [checker], [Picture.of(p) for p in pictures], [[s] for s in statements], progress=False
-        )
+        verdicts = inspect(store, [checker], [Picture.of(p) for p in pictures], [[s] for s in statements])
     assert {verdict.outcome for verdict in verdicts} == {"review"}
 
 
@@ -278,9 +276,9 @@ def test_a_failed_forced_pass_is_asked_again_and_changes_no_neighbour(tmp_path: 
     pictures, asked = [Picture.of(p) for p in PICTURES], [Question(name, "statement", {}) for name in odds]
     with serve(reply) as url, PictureStore(tmp_path) as store:
         checker = checker_from(f"vqascore:adapter=hedge_openai,model=tiny,base_url={url},max_retries=0")
-        first = store.check(checker, pictures, asked, batch=3, progress=False)
+        first = store.check(checker, pictures, asked, batch=3)
         broken.clear()
-        second = store.check(checker, pictures, asked, batch=3, progress=False)
+        second = store.check(checker, pictures, asked, batch=3)
     assert ",by=forced," in checker.name
     assert first == [None, 0.8, 0.25]
     assert second == [0.9, 0.8, 0.25]
@@ -292,7 +290,7 @@ def test_a_server_without_forced_passes_is_told_apart(tmp_path: Path) -> None:
     with serve(lambda body: Response(plain)) as url, PictureStore(tmp_path) as store:
         checker = checker_from(f"vqascore:adapter=hedge_openai,model=tiny,base_url={url},max_retries=0")
         with pytest.raises(HedgeError, match="give by=answer"):
-            store.check(checker, [Picture.of(PICTURES[0])], QUESTIONS[:1], progress=False)
+            store.check(checker, [Picture.of(PICTURES[0])], QUESTIONS[:1])
     assert store.asked == 0
     with pytest.raises(ConfigError, match="did you mean 'answer'"):
         checker_from("vqascore:adapter=hedge_openai,model=tiny,by=anser")

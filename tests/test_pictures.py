@@ -121,16 +121,16 @@ def test_workers_that_join_paint_nothing_twice(tmp_path: Path) -> None:
 def test_what_is_there_is_neither_painted_nor_checked_again(tmp_path: Path) -> None:
     asked = [[question(i)] for i in range(5)]
     with PictureStore(tmp_path) as store:
-        first = store.paint(Slow(tmp_path / "d", 0), orders(5), progress=False)
-        verdicts = inspect(store, [Brightness(tmp_path / "d", 0)], first, asked, progress=False)
+        first = store.paint(Slow(tmp_path / "d", 0), orders(5))
+        verdicts = inspect(store, [Brightness(tmp_path / "d", 0)], first, asked)
         assert (store.made, store.known, store.asked, store.remembered) == (5, 0, 5, 0)
     with PictureStore(tmp_path) as store:
         renamed = [Order(f"other{o.id}", o.prompt, o.seed, o.about) for o in reversed(orders(5))]
-        again = store.paint(Slow(tmp_path / "d", 0), renamed, batch=2, progress=False)
+        again = store.paint(Slow(tmp_path / "d", 0), renamed, batch=2)
         assert again == list(reversed(first))
-        assert inspect(store, [Brightness(tmp_path / "d", 0)], first, asked, progress=False) == verdicts
+        assert inspect(store, [Brightness(tmp_path / "d", 0)], first, asked) == verdicts
         assert (store.made, store.known, store.asked, store.remembered) == (0, 5, 0, 5)
-        twins = store.paint(Slow(tmp_path / "d", 0), [Order(n, "new", 7, {}) for n in "ab"], progress=False)
+        twins = store.paint(Slow(tmp_path / "d", 0), [Order(n, "new", 7, {}) for n in "ab"])
         assert twins[0] == twins[1]
         assert store.made == 1
     assert set(lines(tmp_path / "d").values()) == {1}
@@ -138,7 +138,7 @@ def test_what_is_there_is_neither_painted_nor_checked_again(tmp_path: Path) -> N
 
 def test_a_picture_says_where_it_came_from(tmp_path: Path) -> None:
     with PictureStore(tmp_path) as store:
-        [picture] = store.paint(Slow(tmp_path / "d", 0), orders(1), progress=False)
+        [picture] = store.paint(Slow(tmp_path / "d", 0), orders(1))
     assert isinstance(picture, Picture)
     assert picture.path is not None
     with Image.open(picture.path) as image:
@@ -152,12 +152,12 @@ def test_a_picture_says_where_it_came_from(tmp_path: Path) -> None:
 @pytest.mark.parametrize("damage", [lambda b: b[: len(b) // 2], lambda b: b"", lambda b: b[:-40] + b"x" * 40])
 def test_a_damaged_picture_is_painted_again(tmp_path: Path, damage: Any) -> None:
     with PictureStore(tmp_path) as store:
-        store.paint(Slow(tmp_path / "d", 0), orders(3), progress=False)
+        store.paint(Slow(tmp_path / "d", 0), orders(3))
     before = contents(tmp_path)
     path = next(tmp_path.glob("painted/*/*.png"))
     path.write_bytes(damage(path.read_bytes()))
     with PictureStore(tmp_path) as store:
-        store.paint(Slow(tmp_path / "d", 0), orders(3), progress=False)
+        store.paint(Slow(tmp_path / "d", 0), orders(3))
         assert store.made == 1
     assert contents(tmp_path) == before
 
@@ -172,9 +172,9 @@ def test_a_painter_that_cannot_says_why_and_is_asked_again(tmp_path: Path) -> No
 
     moody = Moody()
     with PictureStore(tmp_path) as store:
-        assert store.paint(moody, orders(2), progress=False) == ["refused", "refused"]
+        assert store.paint(moody, orders(2)) == ["refused", "refused"]
         moody.mood = ""
-        assert all(isinstance(found, Picture) for found in store.paint(moody, orders(2), progress=False))
+        assert all(isinstance(found, Picture) for found in store.paint(moody, orders(2)))
         assert store.made == 2
 
 
@@ -189,15 +189,15 @@ def test_a_checker_that_says_nonsense_is_an_error(tmp_path: Path) -> None:
     picture = [Picture.of(Image.new("RGB", (4, 4)))]
     with PictureStore(tmp_path) as store:
         with pytest.raises(HedgeError, match="a score of nan"):
-            store.check(Broken(), picture, [question(0)], progress=False)
+            store.check(Broken(), picture, [question(0)])
         Broken.scores = [0.5, 0.5]
         with pytest.raises(HedgeError, match="2 scores for 1 pictures"):
-            store.check(Broken(), picture, [question(0)], progress=False)
+            store.check(Broken(), picture, [question(0)])
         Broken.scores = [None]
-        assert store.check(Broken(), picture, [question(0)], progress=False) == [None]
+        assert store.check(Broken(), picture, [question(0)]) == [None]
     Broken.scores = [0.9]
     with PictureStore(tmp_path) as store:  # that it cannot say is remembered, too
-        assert store.check(Broken(), picture, [question(0)], progress=False) == [None]
+        assert store.check(Broken(), picture, [question(0)]) == [None]
 
 
 # --- people -----------------------------------------------------------------------------------------------------------
@@ -315,7 +315,7 @@ def test_a_server_paints_in_order_and_is_told_what_to(tmp_path: Path) -> None:
     script = Script(painted)
     with serve(script) as url, PictureStore(tmp_path) as store:
         painter = painter_from(f"openai:tiny,url={url},size=64x64,max_retries=0")
-        made = store.paint(painter, COLORS, progress=False)
+        made = store.paint(painter, COLORS)
     assert painter.name == "openai:tiny,size=64x64"
     assert [p.open().getpixel((0, 0)) for p in made if isinstance(p, Picture)] == [
         (255, 0, 0), (0, 128, 0), (0, 0, 255), (255, 255, 255)

@@ -238,7 +238,7 @@ def test_hostile_settings_make_no_harm() -> None:
     assert fidelity(odd)
 
 
-# --- models of a run, and `hedge paper --as` --------------------------------------------------------------------------
+# --- models of a run, and `hedge paper hedge --as` --------------------------------------------------------------------
 
 
 def test_another_clustering_takes_the_models_of_the_environment_or_of_the_run(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -280,7 +280,7 @@ def test_hedge_paper_as_a_protocol_scores_as_that_protocol_and_says_so(
     options = ["--table", "2", "--trust-run", "--json"]
     found = {}
     for name in ("reference", "paper"):
-        assert main(["paper", str(tmp_path), "--as", name, *options]) == 0
+        assert main(["paper", "hedge", str(tmp_path), "--as", name, *options]) == 0
         facts = json.loads(capsys.readouterr().out)
         found[name] = {f["setting"]: f["run"] for f in facts["fidelity"]}
         of_run = ("VQA-RAD", "default", "Qwen2.5-VL", "SE")
@@ -293,7 +293,7 @@ def test_hedge_paper_as_a_protocol_scores_as_that_protocol_and_says_so(
             assert cells.get(column) == (None if value is None else pytest.approx(value)), column
     assert found["reference"]["τ: documents that choose"] == "the reported ones"
     assert found["paper"]["NLI equivalence"] == "both directions entail"
-    assert main(["paper", str(tmp_path), "--as", "paper", "--trust-run", "--table", "2"]) == 0
+    assert main(["paper", "hedge", str(tmp_path), "--as", "paper", "--trust-run", "--table", "2"]) == 0
     text = capsys.readouterr().out
     assert "Fidelity of the run: * marks what differs" in text
     assert "* the reported ones" in text

@@ -77,8 +77,13 @@ def test_what_is_partly_right_is_no_verdict() -> None:
     assert verdict("No part of the answer is correct.").value != "0"
 
 
-@pytest.mark.parametrize("reply", ["0: factual, 1: hallucinated", "0 = factual\n1 = hallucinated", "Factual: 0, hallucinated: 1",
-                                   "0 means factual and 1 means hallucinated", "0 - factual; 1 - hallucinated"])  # fmt: skip
+@pytest.mark.parametrize(
+    "reply",
+    [
+        *("0: factual, 1: hallucinated", "0 = factual\n1 = hallucinated", "Factual: 0, hallucinated: 1"),
+        *("0 means factual and 1 means hallucinated", "0 - factual; 1 - hallucinated"),
+    ],
+)
 def test_a_legend_is_no_verdict_and_hides_none(reply: str) -> None:
     assert verdict(reply).value is None
     assert verdict(f"{reply}\n\nAnswer: 1").value == "1"
@@ -220,14 +225,34 @@ def test_an_option_that_another_language_denies_is_not_taken() -> None:
 
 @pytest.mark.parametrize(
     "tail",
-    [", but it might be a wolf", ", although it looks like a cat", ". However, it is a statue.", ", if you count toys", ". I am not sure."],
-)  # fmt: skip
+    [
+        *(", but it might be a wolf", ", although it looks like a cat", ". However, it is a statue."),
+        *(", if you count toys", ". I am not sure."),
+    ],
+)
 def test_a_beginning_that_is_put_in_question_is_never_firm(tail: str) -> None:
     for word in ("Yes", "No"):
         assert dog(f"{word}{tail}").basis not in set(BASES) - SOFT
     assert dog("Yes, it is brown.").basis == "opening"
     assert colour("B. The car is red.").basis == "opening"
     assert colour("The answer is B if it is red.").basis != STATED
+
+
+@pytest.mark.parametrize(
+    ("read", "reply"),
+    [
+        (colour, "A. pink\nB. red\nC. dark red\nD. blue"),
+        (dog, "Yes, there is a cat."),
+        (dog, "If asked, I'd say yes, but I have not seen the image."),
+        (dog, "Is there a cat? No. Is there a dog? Yes, there is a dog."),
+        (dog, "Please check the image for the presence or absence of a dog."),
+        (colour, "B - falso"),
+        (verdict, "It is not known whether it is factual."),
+    ],
+)
+def test_what_is_no_plain_answer_is_never_read_firmly(read: Callable[[str], Reading], reply: str) -> None:
+    found = read(reply)
+    assert found.value is None or found.soft
 
 
 # --- judges -----------------------------------------------------------------------------------------------------------
@@ -256,6 +281,7 @@ def test_a_judge_that_copies_the_form_says_nothing(name: str) -> None:
             "supported\nnot really",
             '{"verdict":"supported"} Correction: hallucinated.',
         ),
+        *("verdict: ~~supported~~ hallucinated", "supported?", "verdict: supported (just kidding, hallucinated)"),
         *("Verdict: supported. Actually, hallucinated.", "supported? Not really.", "✗ supported"),
         '{"verdict": "supported"}\n\nHmm, the answer is hallucinated.',
         '{"reason": "<one sentence, at most 20 words>", "verdict": "supported"}',
@@ -275,9 +301,10 @@ def test_a_judges_field_may_be_in_capitals_and_explained() -> None:
 
 SAYINGS = ("I think it is a cyst", "It is a cyst", "Yes", "The left lung shows a mass")
 DISCLAIMERS = (
-    ", but please consult a radiologist", ". Please consult a doctor.", "; please note that I am an AI model.",
-    ". I am not a doctor, so please seek advice.", ". However, I cannot provide a diagnosis.", ". Is there anything else?",
-)  # fmt: skip
+    *(", but please consult a radiologist", ". Please consult a doctor.", "; please note that I am an AI model."),
+    *(". I am not a doctor, so please seek advice.", ". However, I cannot provide a diagnosis."),
+    ". Is there anything else?",
+)
 
 
 @pytest.mark.parametrize("saying", SAYINGS)

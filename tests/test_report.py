@@ -22,6 +22,7 @@ from hedge_tasks.detectors.pipeline import detection_auroc
 from hedge_tasks.errors import DataError
 from hedge_tasks.measures.of_run import compare_documents, documents_of, numbers_of_run, sums_of
 from hedge_tasks.measures.sweep import usual_sizes
+from hedge_tasks.numbers import PERCENT
 from hedge_tasks.report import Options, build_report, result_files
 from hedge_tasks.report.agreement import agreements, labels_by_judge
 from hedge_tasks.report.analysis import Analysis, analyse, compare_between, hallucination_rate, warnings_of
@@ -103,7 +104,7 @@ def test_the_first_screen_leads_with_the_suites_number_the_rate_and_the_detector
     assert f"<dd>{f1.value:.3f}<small>{f1.interval[0]:.3f} to {f1.interval[1]:.3f}; " in lead
     rate = hallucination_rate(analyse([run], curves=False)[0])
     assert rate is not None
-    assert f"<dd>{rate.value:.1%}<small>{rate.interval[0]:.1%} to {rate.interval[1]:.1%}; " in lead
+    assert f"<dd>{PERCENT(rate.value)}<small>{PERCENT(rate.interval[0])} to {PERCENT(rate.interval[1])}; " in lead
     assert "highest ROC-AUC" not in page
     scores = scorer_of(run, None).score(run.answer_sets)
     found = {name: detection_auroc(scores, name) for name in ("se", "radflag", "vase")}

@@ -223,7 +223,7 @@ def test_the_drawing_of_another_answer_is_none() -> None:
 def test_the_same_arguments_give_the_same_set_and_another_seed_another(tmp_path: Path) -> None:
     def run(folder: str, seed: int) -> tuple[list[Item], dict[str, bytes]]:
         making = ShaleMaking(DrawnPainter(48), aspects=["count"], scenarios=["crp", "txt", "pfx"], seed=seed)
-        made = making.run(tmp_path / folder, progress=False)
+        made = making.run(tmp_path / folder)
         return list(made.items), images_of(made)
 
     one, again, other = run("a", 0), run("b", 0), run("c", 1)

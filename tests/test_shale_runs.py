@@ -82,7 +82,7 @@ def oracle(is_right: Callable[[Item], bool]) -> Callable[[dict[str, Any]], str]:
 
 
 def tables(run: Run, task: str) -> Mapping[int, Mapping[str, Number]]:
-    """What `hedge shale` makes of one task of a run."""
+    """What `hedge paper shale` makes of one task of a run."""
     [found] = tables_of(load_runs(run.output, task))
     return {n: table.numbers for n, table in found.tables.items()}
 

@@ -292,7 +292,7 @@ def test_the_command_lays_them_out(tmp_path: Path, capsys: pytest.CaptureFixture
     right = {key: value for key, value in answers_at_random(0).items() if key[0] in ("ynq", "mcq")}
     save_run(run_of(right, "hedge_shale_closed", model="hedge_hf|pretrained=llava-1.5-7b"), tmp_path / "hedge_runs")
     out = tmp_path / "cells.csv"
-    assert main(["shale", str(tmp_path), "--json", "--out", str(out)]) == 0
+    assert main(["paper", "shale", str(tmp_path), "--json", "--out", str(out)]) == 0
     facts = json.loads(capsys.readouterr().out)
     assert facts["models"][0]["published"] == "LLaVA-1.5-7B"
     cells = {(int(c["table"]), c["measure"]): c for c in facts["cells"]}
@@ -302,11 +302,11 @@ def test_the_command_lays_them_out(tmp_path: Path, capsys: pytest.CaptureFixture
     assert cells[5, "all_types"]["paper"] is None
     with out.open(encoding="utf-8") as file:
         assert len(list(csv.DictReader(file))) == len(cells)
-    assert main(["shale", str(tmp_path), "--table", "2", "--published", "Otter"]) == 0
+    assert main(["paper", "shale", str(tmp_path), "--table", "2", "--published", "Otter"]) == 0
     text = capsys.readouterr().out
     assert re.search(r"^TXT-P +0\.\d{3} +\[0\.\d{3}, 0\.\d{3}\] +\d+ +\d+ +0\.212 +[+-]0\.\d{3}$", text, re.MULTILINE)
     assert "Table 3" not in text
-    assert main(["shale", str(tmp_path), "--table", "4"]) == 2
+    assert main(["paper", "shale", str(tmp_path), "--table", "4"]) == 2
     assert "tables of results are 2, 3, 5, 6, 7" in capsys.readouterr().err
 
 
@@ -338,7 +338,7 @@ def test_the_command_sets_the_set_beside_other_benchmarks(tmp_path: Path, capsys
         assert ours[one.model] == pytest.approx(sum(said) / len(said))
     (tmp_path / "others.csv").write_text("model,POPE\n" + "".join(f"{m},{2 * v - 1}\n" for m, v in ours.items()))
     runs = [str(tmp_path / f"m{number}") for number in range(4)]
-    assert main(["shale", *runs, "--scores", str(tmp_path / "others.csv"), "--json"]) == 0
+    assert main(["paper", "shale", *runs, "--scores", str(tmp_path / "others.csv"), "--json"]) == 0
     [found] = json.loads(capsys.readouterr().out)["correlations"]
     assert found == {"one": "SHALE", "other": "POPE", "models": 4, "r": pytest.approx(1.0)}
 

@@ -159,7 +159,17 @@ def test_the_command_reads_a_run_and_its_pictures(
     }
     save_run(Run("hedge_vope_writing", "hedge_tiny", sets, verdicts, settings, "2026"), tmp_path / "runs")
     out = tmp_path / "objects.jsonl"
-    command = ["vope-attention", str(tmp_path / "runs"), "--model", "hedge_tiny", "--limit", "3", "--out", str(out)]
+    command = [
+        "detectors",
+        "vope-attention",
+        str(tmp_path / "runs"),
+        "--model",
+        "hedge_tiny",
+        "--limit",
+        "3",
+        "--out",
+        str(out),
+    ]
     assert main([*command, "--json"]) == 0
     facts = json.loads(capsys.readouterr().out)
     rows = [json.loads(line) for line in out.read_text("utf-8").splitlines()]
@@ -174,5 +184,5 @@ def test_the_command_reads_a_run_and_its_pictures(
     )
     assert main(command) == 0
     assert "Figure 9" in capsys.readouterr().out
-    assert main(["vope-attention", str(tmp_path / "runs"), "--model", "hedge_openai"]) == 2
+    assert main(["detectors", "vope-attention", str(tmp_path / "runs"), "--model", "hedge_openai"]) == 2
     assert "hedge_openai does not tell its attention" in capsys.readouterr().err

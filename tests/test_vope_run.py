@@ -182,13 +182,13 @@ def test_two_judges_rate_absent_objects_with_the_image(rich: Run) -> None:
 def test_the_command_lays_out_tables_and_reads_replies_the_other_way(
     rich: Run, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert main(["vope", str(rich.output)]) == 0
+    assert main(["paper", "vope", str(rich.output)]) == 0
     text = capsys.readouterr().out
     assert "30.8" in text  # 4 of 13
     assert re.search(r"^undefined: .*Hal-I: the model denies no object$", text, re.MULTILINE)
     [relevance] = [line.split() for line in text.partition("by relevance")[2].splitlines() if " mine " in line]
     assert relevance[-8:] == ["0", "0", "4", "0", "0", "0", "0.000", "0.000"]
-    assert main(["vope", str(rich.output), "--parsing", "hedge", "--json"]) == 0
+    assert main(["paper", "vope", str(rich.output), "--parsing", "hedge", "--json"]) == 0
     [numbers] = json.loads(capsys.readouterr().out)
     cells = {name: cell["value"] for name, cell in numbers["cells"].items()}
     assert cells["hal_d"] == pytest.approx(4 / 13)

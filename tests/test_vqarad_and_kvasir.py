@@ -155,7 +155,10 @@ def test_the_run_says_which_questions_were_chosen(everything: Run) -> None:
 @pytest.mark.slow
 @pytest.mark.framework
 def test_the_papers_tables_are_laid_out_from_it(everything: Run, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["paper", str(everything.output), "--name", "Qwen2.5-VL=hedge_tiny", "--table", "2", "--json"]) == 0
+    assert (
+        main(["paper", "hedge", str(everything.output), "--name", "Qwen2.5-VL=hedge_tiny", "--table", "2", "--json"])
+        == 0
+    )
     facts = json.loads(capsys.readouterr().out)
     assert {run["task"] for run in facts["runs"]} == TASKS
     names = {"SE": "se", "RadFlag": "radflag", "VASE": "vase"}

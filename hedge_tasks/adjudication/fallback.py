@@ -25,7 +25,7 @@ from hedge_tasks.replies.reading import (
 
 _ASKED = (NOTHING, CONTRADICTION, DOUBT)
 _MARK = "READ_"
-"""In front of every outcome of the prompts: no sentence begins with it, as "Yes, the reply says no." does with "yes"."""
+"""In front of every outcome of the prompts: no sentence begins with it, as "Yes, it says no." does with "yes"."""
 
 _NONE = "none"
 

@@ -9,6 +9,7 @@ from typing import Any
 from hedge_tasks.adjudication.base import Verdict
 from hedge_tasks.adjudication.outcomes import DECLINED, OUTCOME_HALLUCINATED, OUTCOME_SUPPORTED, outcome_of
 from hedge_tasks.errors import ConfigError
+from hedge_tasks.numbers import PERCENT
 
 LIMIT = 0.05
 """Share of undecided answers above which metrics are unreliable."""
@@ -17,8 +18,8 @@ LIMIT = 0.05
 def reliability(verdicts: Iterable[Verdict | Mapping[str, Any] | None], limit: float = LIMIT) -> str | None:
     """Why metrics over these verdicts are unreliable, or None where they are not.
 
-    A verdict without a label but with a category ("unclear", "no_answer"), and a declined answer, is a decision and does
-    not count as missing: the judge did its work. It has no label all the same, so it is in no AUROC.
+    A verdict without a label but with a category ("unclear", "no_answer"), and a declined answer, is a decision and
+    does not count as missing: the judge did its work. It has no label all the same, so it is in no AUROC.
 
     Args:
         verdicts: of all documents, as `Verdict` or as a run file has them; None for a document without.
@@ -39,8 +40,8 @@ def reliability(verdicts: Iterable[Verdict | Mapping[str, Any] | None], limit: f
         return "unreliable: there are no verdicts"
     if missing <= limit * len(known):
         return None
-    share, most = 100 * missing / len(known), 100 * limit
-    return f"unreliable: {missing} of {len(known)} answers ({share:.1f} %) have no label, more than {most:g} %"
+    counts = f"{missing} of {len(known)} answers ({PERCENT(missing / len(known))})"
+    return f"unreliable: {counts} have no label, more than {100 * limit:g} %"
 
 
 def _undecided(verdict: Verdict | Mapping[str, Any] | None) -> bool:

@@ -25,8 +25,8 @@ def reads_replies(settings: object) -> bool:
 class ReplyJudge(ABC):
     """Label 0 where the reply says what is right, 1 where it says something else, None where it says neither.
 
-    A reading that the rest of the reply may take back (`replies.reading.SOFT`) counts where the fallback model reads the
-    same, and is counted as unconfirmed where there is none.
+    A reading that the rest of the reply may take back (`replies.reading.SOFT`) counts where the fallback model reads
+    the same, and is counted as unconfirmed where there is none.
 
     The verdict's `category` is what was read, its `votes` are the readings of every parsing, ours first, `raw` is the
     reply, so that anybody can read it again; the reason says what a reading rests on.

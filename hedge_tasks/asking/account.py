@@ -7,6 +7,7 @@ from dataclasses import asdict, dataclass, fields
 from typing import Any
 
 from hedge_tasks.asking.log import Reply
+from hedge_tasks.numbers import Format
 
 
 @dataclass
@@ -42,7 +43,7 @@ class Counts:
         ]
         told = ", ".join([f"{self.requests:,} requests", f"{self.cached:,} replies from before", *more])
         tokens = f"{self.prompt_tokens:,} prompt and {self.completion_tokens:,} completion tokens"
-        return f"{told}; {tokens}, as far as told; {self.seconds:,.1f} s"
+        return f"{told}; {tokens}, as far as told; {Format(1)(self.seconds)} s"
 
 
 class Account:

@@ -23,9 +23,6 @@ if TYPE_CHECKING:
 ReplyOrFailure = Reply | RequestFailed
 """A reply, or why there is none."""
 
-_SAYS_NOTHING = ("empty", "cut")
-"""Failures that are replies: the model was there, and said nothing."""
-
 
 @dataclass(frozen=True)
 class Request:
@@ -152,14 +149,12 @@ class ServedModel:
         except (OSError, ValueError) as error:
             return RequestFailed(f"its images cannot be read ({error})", "unsent")
         began = time.monotonic()
-        found = self._server.ask(messages, self._settings(request), stop)
-        seconds = round(time.monotonic() - began, 3)
+        found = self._server(messages, self._settings(request), stop)
         if isinstance(found, RequestFailed):
-            return found if found.kind not in _SAYS_NOTHING else Reply("", found.kind, problem=str(found))
-        tokens = (None, None) if found.usage is None else (found.usage.prompt_tokens, found.usage.completion_tokens)
-        if self._on_usage is not None and found.usage is not None:
-            self._on_usage(self.name, found.usage.prompt_tokens, found.usage.completion_tokens)
-        return Reply(found.text, found.finish, found.model, tokens[0], tokens[1], seconds)
+            return found
+        if self._on_usage is not None and found.prompt_tokens is not None:
+            self._on_usage(self.name, found.prompt_tokens, found.completion_tokens or 0)
+        return replace(found, seconds=round(time.monotonic() - began, 3))
 
     def replies(self, requests: Sequence[Request]) -> Generator[list[tuple[int, ReplyOrFailure]], None, None]:
         def call(position: int, stop: threading.Event) -> ReplyOrFailure:
@@ -262,23 +257,21 @@ class LocalModel:
         answers = iter(self._answers(adapter, settings, shown, seeds) if shown else [])
         seconds = round((time.monotonic() - began) / max(1, len(shown)), 3)
         outcomes = [one if isinstance(one, RequestFailed) else next(answers) for one in turns]
-        return [
-            one
-            if isinstance(one, RequestFailed)
-            else Reply(one.text.strip(), one.finish, self.name, None, _written(one), seconds)
-            for one in outcomes
-        ]
+        return [replace(one, seconds=seconds) if isinstance(one, Reply) else one for one in outcomes]
 
-    def _answers(self, adapter: Any, settings: Request, shown: Sequence[Any], seeds: Sequence[Any]) -> list[Any]:
+    def _answers(
+        self, adapter: Any, settings: Request, shown: Sequence[Any], seeds: Sequence[Any]
+    ) -> Sequence[ReplyOrFailure]:
         more: dict[str, Any] = {} if None in seeds else {"seeds": list(seeds)}
         if self._keeps and settings.schema and getattr(adapter, "keeps_schemas", False):
             more["schema"] = settings.schema
         # No top_p: the adapters sample from the model itself.
         more |= {"temperature": settings.temperature, "max_new_tokens": settings.max_tokens}
         try:
-            return list(adapter.answer_conversations(list(shown), **more))
+            answers = adapter.answer_conversations(list(shown), **more)
         except DrawsFailed as failure:
             return [RequestFailed(str(failure), "refused")] * len(shown)
+        return [Reply(one.text.strip(), one.finish, self.name, None, _written(one)) for one in answers]
 
     def _turns(self, adapter: Any, request: Request) -> list[dict[str, Any]] | RequestFailed:
         try:

@@ -10,17 +10,17 @@ and those that somebody registered) is asked as it is.
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict
 from threading import Event
-from typing import Any, Protocol
+from typing import Any
 from urllib.parse import urlsplit
 
-from hedge_tasks.data.answers import Answer
+from hedge_tasks.asking.log import Reply
 from hedge_tasks.errors import ConfigError, unknown
 from hedge_tasks.io.options import address
 from hedge_tasks.serving.accounts import server_and_key
 from hedge_tasks.serving.chat import OPENAI, ChatClient
-from hedge_tasks.serving.completion import Completion
 from hedge_tasks.serving.failures import RequestFailed
 from hedge_tasks.serving.messages import without_system
 from hedge_tasks.serving.secrets import Redactor, check_key
@@ -39,20 +39,16 @@ _AZURE_VERSION = "2024-02-15-preview"
 """Of the API; what lmms-eval takes where API_VERSION is not set."""
 
 
-class Server(Protocol):
-    """Whoever answers."""
+Server = Callable[[Sequence[Mapping[str, Any]], Mapping[str, Any], Event], Reply | RequestFailed]
+"""Whoever answers: a reply, or why a request failed.
 
-    def ask(self, messages: Sequence[Mapping[str, Any]], settings: Mapping[str, Any], stop: Event) -> Any:
-        """A completion; of a request that failed, why (`RequestFailed`).
+Its arguments are messages as `to_openai` makes them, further fields of the request's body, and an event that ends the
+pauses between retries. It raises HedgeError where every other request would fail the same way (a refused key, a model
+that is not there).
+"""
 
-        Args:
-            messages: As `to_openai` makes them.
-            settings: Further fields of the request's body.
-            stop: Ends the pauses between retries once it is set.
-
-        Raises:
-            HedgeError: Every other request would fail the same way (a refused key, a model that is not there).
-        """
+_SAYS_NOTHING = ("empty", "cut")
+"""Failures that are replies: the model was there, and said nothing."""
 
 
 def connect(
@@ -84,14 +80,14 @@ def connect(
             raise ConfigError("provider 'azure': set AZURE_API_KEY and AZURE_ENDPOINT")
         version = os.environ.get("API_VERSION") or _AZURE_VERSION
         key = check_key("AZURE_API_KEY", key)
-        return _ChatServer(model, endpoint, key, who, **limits, api_version=version, key_variable="AZURE_API_KEY")
+        return _chat_server(model, endpoint, key, who, **limits, api_version=version, key_variable="AZURE_API_KEY")
     if name in ("openai", "local"):
         if name == "local" and url is None:
             url = address("LLM_JUDGE_URL", os.environ.get("LLM_JUDGE_URL") or "http://localhost:8000/v1")
         # A server of the environment's own is no account's, whatever was asked for.
         url, key = server_and_key(url, account=account and name != "local", who=who)
-        return _ChatServer(model, url, key, who, **limits)
-    return _ForeignServer(name, model, **limits)
+        return _chat_server(model, url, key, who, **limits)
+    return _foreign_server(name, model, **limits)
 
 
 def _read_env_file() -> None:
@@ -101,61 +97,40 @@ def _read_env_file() -> None:
     load_dotenv(".env", override=False)
 
 
-class _ChatServer:
+def _chat_server(model: str, url: str, key: str, who: str, **options: Any) -> Server:
     """A server with OpenAI's API; options as `ChatClient` takes them."""
+    how: dict[str, Any] = {"backoff_s": _BACKOFF_S, "retry_empty": False}  # it is asked again in other words
+    client = ChatClient(model, url, key, name=f"{who} at {url}", **how, **options)
+    hosted = "api_version" in options or urlsplit(url).hostname == urlsplit(OPENAI).hostname
 
-    def __init__(self, model: str, url: str, key: str, who: str, **options: Any) -> None:
-        self._client = ChatClient(
-            model,
-            url,
-            key,
-            name=f"{who} at {url}",
-            backoff_s=_BACKOFF_S,
-            retry_empty=False,  # it is asked again in other words
-            **options,
-        )
-        self._hosted = "api_version" in options or urlsplit(url).hostname == urlsplit(OPENAI).hostname
-
-    def ask(
-        self, messages: Sequence[Mapping[str, Any]], settings: Mapping[str, Any], stop: Event
-    ) -> Completion | RequestFailed:
-        if self._hosted:
-            settings = {key: value for key, value in settings.items() if key not in _NOT_HOSTED}
-        found = self._client.ask(messages, settings, optional=_OPTIONAL, stop=stop)
+    def ask(messages: Sequence[Mapping[str, Any]], settings: Mapping[str, Any], stop: Event) -> Reply | RequestFailed:
+        known = {key: value for key, value in settings.items() if not (hosted and key in _NOT_HOSTED)}
+        found = client.ask(messages, known, optional=_OPTIONAL, stop=stop)
         if isinstance(found, RequestFailed):
-            return found
-        text = self._client.redact(found.text)
-        return Completion(text, Answer(text, finish=found.finish), model=found.model, usage=found.usage)
+            return Reply("", found.kind, problem=str(found)) if found.kind in _SAYS_NOTHING else found
+        tokens = {} if found.usage is None else asdict(found.usage)
+        return Reply(client.redact(found.text), found.finish, found.model, **tokens)
+
+    return ask
 
 
-class _ForeignServer:
+def _foreign_server(name: str, model: str, *, timeout: float, max_retries: int) -> Server:
     """One of lmms-eval's providers that we have no client for."""
+    from lmms_eval.llm_judge import ProviderFactory, Request, ServerConfig, get_server
 
-    def __init__(self, name: str, model: str, *, timeout: float, max_retries: int) -> None:
-        from lmms_eval.llm_judge import ProviderFactory, ServerConfig, get_server
+    if name not in ProviderFactory._provider_classes:
+        raise unknown("provider", name, ProviderFactory._provider_classes)
+    provider = get_server(name, ServerConfig(model_name=model))
+    redact = Redactor()  # not before: lmms-eval reads a file .env as it is imported
+    patience = {"timeout": int(timeout) or 1, "num_retries": max_retries + 1}
 
-        if name not in ProviderFactory._provider_classes:
-            raise unknown("provider", name, ProviderFactory._provider_classes)
-        self._model, self._timeout, self._max_retries = model, timeout, max_retries
-        self._provider = get_server(name, ServerConfig(model_name=model))
-        self._redact = Redactor()  # not before: lmms-eval reads a file .env as it is imported
-
-    def ask(
-        self, messages: Sequence[Mapping[str, Any]], settings: Mapping[str, Any], stop: Event
-    ) -> Completion | RequestFailed:
-        from lmms_eval.llm_judge import Request, ServerConfig
-
-        config = ServerConfig(
-            model_name=self._model,
-            temperature=settings["temperature"],
-            max_tokens=settings["max_tokens"],
-            top_p=settings.get("top_p"),
-            timeout=int(self._timeout) or 1,
-            num_retries=self._max_retries + 1,
-        )
+    def ask(messages: Sequence[Mapping[str, Any]], settings: Mapping[str, Any], stop: Event) -> Reply | RequestFailed:
+        sampling = {key: settings.get(key) for key in ("temperature", "max_tokens", "top_p")}
+        config = ServerConfig(model_name=model, **sampling, **patience)
         try:
-            response = self._provider.evaluate(Request(messages=without_system(messages), config=config))
+            response = provider.evaluate(Request(messages=without_system(messages), config=config))
         except Exception as error:  # a provider may fail in any way
-            return RequestFailed(f"the request failed ({self._redact.shown(error)})", "garbled")
-        text = self._redact(str(response.content or ""))
-        return Completion(text, Answer(text))
+            return RequestFailed(f"the request failed ({redact.shown(error)})", "garbled")
+        return Reply(redact(str(response.content or "")))
+
+    return ask

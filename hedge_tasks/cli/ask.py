@@ -42,11 +42,11 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _text(verdict: Verdict) -> str:
-    from hedge_tasks.numbers import Format
+    from hedge_tasks.numbers import WHOLE_PERCENT, Format
 
     lines = [verdict.answer if verdict.answer is not None else "(no answer in time)", ""]
     lines.append(f"{verdict.words}: {verdict.reason}")
     if len(verdict.clusters) > 1 or not verdict.accepted:
-        lines += ["Its draws say:", *(f"  {one.share:4.0%}  {one.text}" for one in verdict.clusters)]
+        lines += ["Its draws say:", *(f"  {WHOLE_PERCENT(one.share):>5}  {one.text}" for one in verdict.clusters)]
     lines.append(f"{verdict.draws} of {verdict.all_draws} draws; {Format(digits=1)(verdict.seconds)} s")
     return "\n".join(lines)

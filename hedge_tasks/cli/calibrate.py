@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from hedge_tasks.cli.choices import add_detectors, add_run, add_scorer, add_task, chosen_detectors, chosen_run
 from hedge_tasks.cli.choices import chosen_scorer as scorer_asked_for
-from hedge_tasks.io.commands import PROBLEMS_FOUND, Parser, command, show
+from hedge_tasks.io.commands import PROBLEMS_FOUND, Parser, add_out, command, show
 
 if TYPE_CHECKING:
     from hedge_tasks.guard.calibrate import Calibration, Check
@@ -21,7 +21,7 @@ _DEFAULT = ("radflag",)
 
 
 def add(commands: Parser) -> None:
-    text = "find a threshold below which the share of hallucinated answers is bounded, or check one on another run"
+    text = "find a threshold that bounds the share of hallucinated answers, or check one on another run"
     parser = command(commands, "calibrate", run, text)
     add_run(parser)
     parser.add_argument("--risk", type=float, metavar="R", help="largest share of hallucinated answers let through")
@@ -30,7 +30,7 @@ def add(commands: Parser) -> None:
         "let RadFlag's draws end where the other verdict has at most this probability (default: 0, only where certain)"
     )
     parser.add_argument("--epsilon", type=float, default=0.0, metavar="E", help=early)
-    parser.add_argument("--out", type=Path, metavar="FILE", help="where the policy is written")
+    add_out(parser, "the policy (JSON)")
     parser.add_argument(
         "--check", type=Path, metavar="POLICY", help="instead: whether this policy's promise held in RUN"
     )
@@ -58,23 +58,23 @@ def _calibrate(arguments: argparse.Namespace, finished: Run) -> int:
     detectors = chosen_detectors(arguments, _DEFAULT)
     options = {"risk": arguments.risk, "confidence": arguments.confidence, "seed": arguments.seed}
     options["epsilon"] = arguments.epsilon
-    found = calibrate(finished, scorer_asked_for(arguments, finished), detectors, **options)
-    if found.policy is not None and arguments.out is not None:
-        save_policy(found.policy, arguments.out)
+    calibration = calibrate(finished, scorer_asked_for(arguments, finished), detectors, **options)
+    if calibration.policy is not None and arguments.out is not None:
+        save_policy(calibration.policy, arguments.out)
     facts = {
-        "policy": found.policy.model_dump(mode="json") if found.policy else None,
-        "tried": found.tried,
-        "left_out": found.left_out,
+        "policy": calibration.policy.model_dump(mode="json") if calibration.policy else None,
+        "tried": calibration.tried,
+        "left_out": calibration.left_out,
     }
-    show(arguments, facts, _text(finished, found, arguments.out))
-    return 0 if found.policy is not None else PROBLEMS_FOUND
+    show(arguments, facts, _text(finished, calibration, arguments.out))
+    return 0 if calibration.policy is not None else PROBLEMS_FOUND
 
 
-def _table(found: Calibration) -> Table:
+def _table(calibration: Calibration) -> Table:
     from hedge_tasks.numbers import FOUR_DIGITS, PERCENT, Cell, Column, Table
 
     rows: list[dict[str, Cell]] = []
-    for name, control in found.tried.items():
+    for name, control in calibration.tried.items():
         row: dict[str, Cell] = {"detector": name, "promise": "no" if control.chosen is None else "yes"}
         if (chosen := control.chosen) is not None:
             row |= {"accepted": f"{chosen.n_accepted} of {control.n}", "wrong": chosen.n_wrong, "share": chosen.share}
@@ -91,13 +91,13 @@ def _table(found: Calibration) -> Table:
     return Table(columns, rows)
 
 
-def _text(finished: Run, found: Calibration, out: Path | None) -> str:
-    lines = [finished.title, *([str(_table(found))] if found.tried else [])]
-    lines += [f"{name}: {reason}" for name, reason in found.left_out.items()]
-    lines += [f"{name}: {_no(control)}" for name, control in found.tried.items() if control.chosen is None]
+def _text(finished: Run, calibration: Calibration, out: Path | None) -> str:
+    lines = [finished.title, *([str(_table(calibration))] if calibration.tried else [])]
+    lines += [f"{name}: {reason}" for name, reason in calibration.left_out.items()]
+    lines += [f"{name}: {_no(control)}" for name, control in calibration.tried.items() if control.chosen is None]
     lines.append("")
-    lines.append(_promise(found.policy) if found.policy else "Nothing can be promised with these labels.")
-    if found.policy and out is not None:
+    lines.append(_promise(calibration.policy) if calibration.policy else "Nothing can be promised with these labels.")
+    if calibration.policy and out is not None:
         lines.append(f"Written to {out}; `hedge calibrate OTHER_RUN --check {out}` says whether it holds there.")
     return "\n".join(lines)
 
@@ -109,7 +109,7 @@ def _no(control: RiskControl) -> str:
 
 
 def _promise(policy: Policy) -> str:
-    from hedge_tasks.numbers import PERCENT
+    from hedge_tasks.numbers import PERCENT, WHOLE_PERCENT
 
     promise = policy.promise
     about = f"{promise.n_groups} images" if promise.n_groups is not None else "documents"
@@ -118,7 +118,7 @@ def _promise(policy: Policy) -> str:
         f" Its draws end early at epsilon {policy.epsilon:g}, which is part of the promise." if policy.epsilon else ""
     )
     return (
-        f"With {promise.confidence:.0%} confidence at most {PERCENT(promise.risk)} of the answers that "
+        f"With {WHOLE_PERCENT(promise.confidence)} confidence at most {PERCENT(promise.risk)} of the answers that "
         f"{policy.detector} lets through are hallucinated; it lets {PERCENT(promise.accepted)} through. It is about "
         f"this model, prompt and decoding, and about questions like these {promise.n} ({about}); {tried}.{early}"
     )
@@ -129,27 +129,29 @@ def _check(arguments: argparse.Namespace, finished: Run) -> int:
     from hedge_tasks.guard.policy import load_policy
 
     policy = load_policy(arguments.check)
-    found = check(policy, finished)
-    facts: dict[str, Any] = {"risk": found.risk, "accepted": found.accepted}
-    facts |= {"held": found.held, "refuted": found.refuted, "shifted": found.shifted}
-    show(arguments, facts, _checked(finished, policy, found))
-    return PROBLEMS_FOUND if found.held is False or found.shifted else 0
+    checked = check(policy, finished)
+    facts: dict[str, Any] = {"risk": checked.risk, "accepted": checked.accepted}
+    facts |= {"held": checked.held, "refuted": checked.refuted, "shifted": checked.shifted}
+    show(arguments, facts, _checked(finished, policy, checked))
+    return PROBLEMS_FOUND if checked.held is False or checked.shifted else 0
 
 
-def _checked(finished: Run, policy: Policy, found: Check) -> str:
+def _checked(finished: Run, policy: Policy, checked: Check) -> str:
     from hedge_tasks.numbers import PERCENT, format_number
 
     lines = [finished.title]
-    if found.held is None:
+    if checked.held is None:
         lines.append("Nothing that is accepted here has a label: nothing can be said of the promise.")
     else:
-        words = "held" if found.held else "is refuted" if found.refuted else "was exceeded, as chance may do"
+        words = "held" if checked.held else "is refuted" if checked.refuted else "was exceeded, as chance may do"
         lines.append(
-            f"The promise {words}: {found.risk.n_positive} of {found.risk.n} accepted answers are hallucinated, "
-            f"{format_number(found.risk, PERCENT, interval=True)}; at most {PERCENT(policy.promise.risk)} were "
+            f"The promise {words}: {checked.risk.n_positive} of {checked.risk.n} accepted answers are hallucinated, "
+            f"{format_number(checked.risk, PERCENT, interval=True)}; at most {PERCENT(policy.promise.risk)} were "
             "promised."
         )
-    shift = "another share than when calibrated: the questions may be others" if found.shifted else "as when calibrated"
-    now = format_number(found.accepted, PERCENT, interval=True)
+    shift = (
+        "another share than when calibrated: the questions may be others" if checked.shifted else "as when calibrated"
+    )
+    now = format_number(checked.accepted, PERCENT, interval=True)
     lines.append(f"It lets {now} through, then {PERCENT(policy.promise.accepted)}: {shift}.")
     return "\n".join(lines)

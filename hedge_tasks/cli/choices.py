@@ -46,7 +46,7 @@ def add_scorer(parser: argparse.ArgumentParser) -> None:
     group.add_argument("--alpha", type=float, help="weight of the clean-noisy gap in VASE (default: 1)")
 
 
-def add_detectors(parser: argparse.ArgumentParser, default: str) -> None:
+def add_detectors(parser: argparse._ActionsContainer, default: str) -> None:
     parser.add_argument(
         "--detectors", metavar="all|NAMES", help=f"which detectors, such as se,kle,msp (default: {default})"
     )
@@ -83,19 +83,19 @@ def chosen_scorer(arguments: argparse.Namespace, run: Run) -> Scorer:
 
     # Hybrid has two models; the one for embeddings is seldom another.
     options = {"model": "nli_model" if arguments.clustering == "hybrid" else "model", "rule": "rule"}
-    given = {name: value for key, name in options.items() if (value := getattr(arguments, key)) is not None}
+    named = {name: value for key, name in options.items() if (value := getattr(arguments, key)) is not None}
     if arguments.threshold is not None:
-        given["threshold"] = threshold_of(arguments.threshold)
+        named["threshold"] = threshold_of(arguments.threshold)
     if arguments.clustering is None:
-        if given or arguments.with_question:
-            names = ", ".join(f"--{name}" for name in (*given, *(["with-question"] if arguments.with_question else [])))
+        if named or arguments.with_question:
+            names = ", ".join(f"--{name}" for name in (*named, *(["with-question"] if arguments.with_question else [])))
             raise ConfigError(f"{names}: only with --clustering; the run's own filters come with their settings")
         scorer = scorer_of(run, arguments.filter)
     elif arguments.filter is not None:
         raise ConfigError("choose one of --filter and --clustering")
     else:
         name = arguments.clustering
-        options = {**model_options(run, name, given), **given}
+        options = {**model_options(run, name, named), **named}
         scorer = Scorer.build(name, name, options, with_question=arguments.with_question)
         scorer = knowing(scorer, run)
     return scorer if arguments.alpha is None else replace(scorer, alpha=arguments.alpha)

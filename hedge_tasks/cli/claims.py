@@ -8,8 +8,8 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from hedge_tasks.cli.choices import add_run, add_task, chosen_run
-from hedge_tasks.io.commands import Parser, command, say, show
+from hedge_tasks.cli.choices import add_detectors, add_run, add_task, chosen_run
+from hedge_tasks.io.commands import Parser, add_labels, add_out, command, say, show
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -28,10 +28,10 @@ def add(commands: Parser) -> None:
     add_run(parser)
     add_task(parser)
     group = parser.add_argument_group("claims and their support")
-    units = "sentence, clause, object, atomic, given (default: what is kept with the run, else sentence)"
-    group.add_argument("--unit", metavar="NAME", help=units)
-    supports = "words, nli, cosine, judge, object (default: what is kept with the run, else words)"
-    group.add_argument("--support", metavar="NAME", help=supports)
+    units = "sentence, clause, object, given, atomic:model=...,url=... (default: what the run has kept, else sentence)"
+    group.add_argument("--unit", metavar="SPEC", help=units)
+    supports = "words, nli, cosine, object, judge:model=...,url=... (default: what the run has kept, else words)"
+    group.add_argument("--support", metavar="SPEC", help=supports)
     group.add_argument("--model", help="model of nli, cosine or judge: hub id, folder, or its name on the server")
     group.add_argument("--unit-model", metavar="NAME", help="model of the unit atomic (default: that of --model)")
     group.add_argument("--url", help="server of judge and atomic, such as http://localhost:8000/v1")
@@ -39,7 +39,7 @@ def add(commands: Parser) -> None:
     group.add_argument("--no-elsewhere", action="store_true", help="without the baseline of another image's draws")
     group.add_argument("--graph", action="store_true", help="claims of all draws as well, for degree and closeness")
     group.add_argument("--ccp", action="store_true", help="alternatives of the claims' tokens as well, for claim_ccp")
-    group.add_argument("--detectors", metavar="NAMES", help="which detectors of claims (default: all)")
+    add_detectors(group, "all detectors of claims")
     group.add_argument(
         "--judge-singles",
         type=int,
@@ -48,8 +48,8 @@ def add(commands: Parser) -> None:
     )
     group.add_argument("--price", action="store_true", help="print the price and stop")
     group = parser.add_argument_group("labels (default: the field claims of the answers, else the run's verdicts)")
-    labels = 'a file, {"id", "claims": [...]} a line, or a function: python:module:function, or its name'
-    group.add_argument("--labels", metavar="LABELS.jsonl", help=labels)
+    labels = 'a file, {"id", "claims": [...]} a line; or a function: python:module:function, or its name'
+    add_labels(group, labels)
     group.add_argument("--judge", metavar="SPEC", help="a judge of every claim, such as llm:model=...,prompt=claim")
     group.add_argument(
         "--silent",
@@ -67,7 +67,7 @@ def add(commands: Parser) -> None:
         "--flag", type=float, default=0.2, metavar="SHARE", help="of the claims, to be flagged (default: 0.2)"
     )
     group = parser.add_argument_group("output")
-    group.add_argument("--out", type=Path, metavar="SCORES.jsonl", help="write the scores of every claim")
+    add_out(group, "the scores of every claim (JSON lines)")
     group.add_argument("--keep", action="store_true", help="keep claims and support beside the run: next time free")
     group.add_argument("--html", type=Path, metavar="PAGE.html", help="write a page with the answers")
 
@@ -78,8 +78,8 @@ def run(arguments: argparse.Namespace) -> int:
     from hedge_tasks.cli.claim_text import claim_facts, claim_text, joint_facts, unlabelled_text
     from hedge_tasks.detectors.registry import get
     from hedge_tasks.io.files import write_whole
-    from hedge_tasks.measures.claim_table import claim_table
-    from hedge_tasks.measures.kept_claims import has_labels
+    from hedge_tasks.measures.kept_units import has_labels
+    from hedge_tasks.measures.unit_table import unit_table
     from hedge_tasks.report.claim_page import build_claim_page
     from hedge_tasks.scoring.claim_agreement import joint_agreement
     from hedge_tasks.scoring.claim_files import write_claim_scores
@@ -87,7 +87,8 @@ def run(arguments: argparse.Namespace) -> int:
     from hedge_tasks.scoring.claims import score_claims
 
     _check(arguments)
-    detectors = None if arguments.detectors is None else [get(n.strip()).name for n in arguments.detectors.split(",")]
+    everything = arguments.detectors in (None, "all")
+    detectors = None if everything else [get(name.strip()).name for name in arguments.detectors.split(",")]
     finished = chosen_run(arguments)
     judge = _judge(arguments.judge, finished) if arguments.judge else None
     function, spans, by = _labels(arguments.labels, finished)
@@ -105,7 +106,7 @@ def run(arguments: argparse.Namespace) -> int:
         spans = function_labels(finished.answer_sets, [one.decomposed for one in supported], function)
     scored = score_claims(finished, supported, teller, price, settings, detectors, spans, by)
     options = {"silent": arguments.silent, "errors": arguments.errors, "flag": arguments.flag}
-    measured = claim_table(scored, **options) if has_labels(scored) else None
+    measured = unit_table(scored, **options) if has_labels(scored) else None
     if arguments.out:
         write_claim_scores(arguments.out, scored)
     if arguments.html:
@@ -131,6 +132,11 @@ def _check(arguments: argparse.Namespace) -> None:
     from hedge_tasks.errors import ConfigError, unknown
     from hedge_tasks.io import options
 
+    for name in ("unit", "support"):
+        spec = getattr(arguments, name)
+        chosen = {"name": None} if spec is None else options.named(f"--{name}", spec)
+        setattr(arguments, name, chosen.pop("name"))
+        setattr(arguments, f"{name}_options", chosen)
     for name, valid in (("silent", SILENT), ("errors", ERRORS)):
         if getattr(arguments, name) not in valid:
             raise unknown(f"--{name}", getattr(arguments, name), valid)
@@ -149,12 +155,14 @@ _Found = tuple["Sequence[Supported]", "Teller", "Price", "Mapping[str, Any]", "P
 
 
 def _kept(arguments: argparse.Namespace, finished: Run) -> _Found | None:
-    """What is kept with the run, where it is what is asked for; no model has to be here for it."""
+    """Return the support kept with the run, where the options ask for no other; it needs no model."""
     from hedge_tasks.scoring.claim_files import kept_of
 
     if (
         arguments.price
         or arguments.judge_singles
+        or arguments.unit_options
+        or arguments.support_options
         or any(getattr(arguments, name) is not None for name in ("model", "unit_model", "url", "window"))
     ):
         return None
@@ -248,7 +256,7 @@ def _chosen(arguments: argparse.Namespace, finished: Run) -> tuple[Decomposition
     given = {name: value for name in ("model", "url", "window") if (value := getattr(arguments, name)) is not None}
     unit: dict[str, Any] = {}
     if arguments.unit == "atomic":
-        unit = {"model": arguments.unit_model or arguments.model, "url": arguments.url}
+        unit = {"model": arguments.unit_model or arguments.model, "url": arguments.url, **arguments.unit_options}
         if unit["model"] is None:
             raise ConfigError("--unit atomic: name its model with --unit-model")
         # What is the unit's alone is no option of the support.
@@ -260,5 +268,8 @@ def _chosen(arguments: argparse.Namespace, finished: Run) -> tuple[Decomposition
             f"--{option}: the support {arguments.support!r} has no such option; choose --support nli, ..."
         )
     backend = {"nli": "nli", "cosine": "embed"}.get(arguments.support)
+    given |= arguments.support_options
     options = {**(model_options(finished, backend, given) if backend else {}), **given}
-    return build_decomposition(arguments.unit, **unit), build_entailment(arguments.support, **options)
+    return build_decomposition(arguments.unit, **{**unit, **arguments.unit_options}), build_entailment(
+        arguments.support, **options
+    )

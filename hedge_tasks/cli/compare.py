@@ -56,12 +56,12 @@ def add(commands: Parser) -> None:
 def run(arguments: argparse.Namespace) -> int:
     from hedge_tasks.runs.run_files import load_run
 
-    one = load_run(arguments.run, arguments.task, trust=arguments.trust_run)
+    first = load_run(arguments.run, arguments.task, trust=arguments.trust_run)
     if arguments.other is None:
-        heading, rows, facts = _within(one, arguments)
+        heading, rows, facts = _within(first, arguments)
     else:
         heading, rows, facts = _between(
-            one, load_run(arguments.other, arguments.task, trust=arguments.trust_run), arguments
+            first, load_run(arguments.other, arguments.task, trust=arguments.trust_run), arguments
         )
     table = _table(rows, heading)
     show(arguments, {**facts, "comparisons": table}, table)
@@ -72,7 +72,7 @@ _Rows = list[tuple[str, "Comparison | None"]]
 _Found = tuple[str, _Rows, dict[str, Any]]
 
 
-def _between(one: Run, other: Run, arguments: argparse.Namespace) -> _Found:
+def _between(first: Run, second: Run, arguments: argparse.Namespace) -> _Found:
     from hedge_tasks.detectors.pipeline import SCORE_NAMES
     from hedge_tasks.errors import ConfigError
     from hedge_tasks.measures.comparisons import check_same_documents, compare_hallucination_rates, compare_two_runs
@@ -81,24 +81,26 @@ def _between(one: Run, other: Run, arguments: argparse.Namespace) -> _Found:
     for option in ("against", "against_filter"):
         if getattr(arguments, option) is not None:
             raise ConfigError(f"--{option.replace('_', '-')} compares within one run; give one run")
-    own = _shared_suite(one, other)
+    own = _shared_suite(first, second)
     leads = [name for name, measure in own.items() if measure.leads]
     usual = [*leads, *SCORE_NAMES, _RATE]
     names = list(dict.fromkeys(_metric(name, own) for name in arguments.metric or usual))
-    overlap = check_same_documents(one, other)
-    asked = [name for name in names if name != _RATE and name not in own]
-    scorers = [chosen_scorer(arguments, each).with_detectors(asked) for each in (one, other)] if asked else []
-    _warn_of_differences(one, other, scorers)
-    columns = [_priced(s, e, asked, arguments.budget) for s, e in zip(scorers, (one, other), strict=False)]
+    overlap = check_same_documents(first, second)
+    detectors = [name for name in names if name != _RATE and name not in own]
+    scorers = (
+        [chosen_scorer(arguments, each).with_detectors(detectors) for each in (first, second)] if detectors else []
+    )
+    _warn_of_differences(first, second, scorers)
+    columns = [_priced(s, e, detectors, arguments.budget) for s, e in zip(scorers, (first, second), strict=False)]
     rows: _Rows = []
-    silent = [] if arguments.metric else [name for name in asked if any(_is_silent(of, name) for of in columns)]
+    silent = [] if arguments.metric else [name for name in detectors if any(_is_silent(of, name) for of in columns)]
     for name in names:
         if name in silent:
             continue
         if name == _RATE:
-            rows.append((name, compare_hallucination_rates(one.answer_sets, other.answer_sets)))
+            rows.append((name, compare_hallucination_rates(first.answer_sets, second.answer_sets)))
         elif name in own:
-            sides = (documents_of(each, own[name]) for each in (one, other))
+            sides = (documents_of(each, own[name]) for each in (first, second))
             rows.append((name, compare_documents(own[name], *sides)))
         else:
             ours, theirs = (of[name] for of in columns)
@@ -106,23 +108,23 @@ def _between(one: Run, other: Run, arguments: argparse.Namespace) -> _Found:
             rows.append((label, compare_two_runs(ours.scores, theirs.scores, name)))
     clustered = f"filter {scorers[0].name}; " if scorers else ""
     heading = [
-        f"a: {one.title}",
-        f"b: {other.title}",
+        f"a: {first.title}",
+        f"b: {second.title}",
         f"{clustered}{overlap.both} documents in both" + _partly(overlap),
         *_silence(silent),
     ]
     facts = {
-        "a": _facts(one, scorers[0] if scorers else None),
-        "b": _facts(other, scorers[1] if scorers else None),
+        "a": _facts(first, scorers[0] if scorers else None),
+        "b": _facts(second, scorers[1] if scorers else None),
         "documents": overlap,
     }
     return "\n".join(heading), rows, facts
 
 
-def _shared_suite(one: Run, other: Run) -> dict[str, Measure]:
+def _shared_suite(first: Run, second: Run) -> dict[str, Measure]:
     """The suite's own measures that both runs have, by name."""
-    theirs = _suite(other)
-    return {name: measure for name, measure in _suite(one).items() if name in theirs}
+    theirs = _suite(second)
+    return {name: measure for name, measure in _suite(first).items() if name in theirs}
 
 
 def _suite(run: Run) -> dict[str, Measure]:
@@ -132,47 +134,47 @@ def _suite(run: Run) -> dict[str, Measure]:
     return by_name(measures_of(run.settings))
 
 
-def _within(one: Run, arguments: argparse.Namespace) -> _Found:
+def _within(run: Run, arguments: argparse.Namespace) -> _Found:
     from hedge_tasks.errors import ConfigError
     from hedge_tasks.measures.comparisons import compare_two_scores
     from hedge_tasks.scoring.scorers import scorer_of
 
     if arguments.against is None and arguments.against_filter is None:
-        return _all_detectors(one, arguments)
-    names, against = _asked_within(one, arguments)
-    scorers = [chosen_scorer(arguments, one).with_detectors((*names, *against))]
+        return _all_detectors(run, arguments)
+    names, against = _asked_within(run, arguments)
+    scorers = [chosen_scorer(arguments, run).with_detectors((*names, *against))]
     if arguments.against_filter is None:
         scorers *= 2
     else:
-        further = scorer_of(one, arguments.against_filter).with_detectors((*names, *against))
+        further = scorer_of(run, arguments.against_filter).with_detectors((*names, *against))
         scorers.append(further if arguments.alpha is None else replace(further, alpha=arguments.alpha))
-    asked = tuple(dict.fromkeys((*names, *against)))
-    first = _priced(scorers[0], one, asked, arguments.budget)
-    second = first if arguments.against_filter is None else _priced(scorers[1], one, asked, arguments.budget)
+    detectors = tuple(dict.fromkeys((*names, *against)))
+    first = _priced(scorers[0], run, detectors, arguments.budget)
+    second = first if arguments.against_filter is None else _priced(scorers[1], run, detectors, arguments.budget)
     rows: _Rows = []
     pairs = list(zip(names, against, strict=True))
     silent = [] if arguments.metric else [a for a, b in pairs if _is_silent(first, a) or _is_silent(second, b)]
-    for name, other in pairs:
+    for name, reference in pairs:
         if name in silent:
             continue
-        if name == other and scorers[0] == scorers[1]:
+        if name == reference and scorers[0] == scorers[1]:
             raise ConfigError(f"{name}_auroc compared with itself; choose another with --against")
-        a, b = (f"{n}_auroc{_at(of[n], arguments.budget)}" for n, of in ((name, first), (other, second)))
-        compared = compare_two_scores(first[name].scores, name, second[other].scores, other)
-        rows.append((a if name == other else f"{a} - {b}", compared))
+        a, b = (f"{n}_auroc{_at(of[n], arguments.budget)}" for n, of in ((name, first), (reference, second)))
+        compared = compare_two_scores(first[name].scores, name, second[reference].scores, reference)
+        rows.append((a if name == reference else f"{a} - {b}", compared))
     filters = scorers[0].name if scorers[0] == scorers[1] else f"{scorers[0].name} (a) and {scorers[1].name} (b)"
-    facts = {"a": _facts(one, scorers[0]), "b": _facts(one, scorers[1])}
-    return "\n".join([f"{one.title}; filter {filters}", *_silence(silent)]), rows, facts
+    facts = {"a": _facts(run, scorers[0]), "b": _facts(run, scorers[1])}
+    return "\n".join([f"{run.title}; filter {filters}", *_silence(silent)]), rows, facts
 
 
-def _asked_within(one: Run, arguments: argparse.Namespace) -> tuple[list[str], list[str]]:
+def _asked_within(run: Run, arguments: argparse.Namespace) -> tuple[list[str], list[str]]:
     """The detectors of each row, a and b; without `--metric` all of the run's table, but for the one of `--against`."""
-    other = _metric_within(arguments.against, one) if arguments.against else None
+    reference = _metric_within(arguments.against, run) if arguments.against else None
     if arguments.metric:
-        names = [_metric_within(name, one) for name in arguments.metric]
+        names = [_metric_within(name, run) for name in arguments.metric]
     else:
-        names = [name for name in _of_table(one) if name != other or arguments.against_filter is not None]
-    return names, [other] * len(names) if other is not None else names
+        names = [name for name in _of_table(run) if name != reference or arguments.against_filter is not None]
+    return names, [reference] * len(names) if reference is not None else names
 
 
 def _of_table(run: Run) -> list[str]:
@@ -182,8 +184,8 @@ def _of_table(run: Run) -> list[str]:
     from hedge_tasks.measures.of_run import METRICS
 
     rows, known = run.settings.get(METRICS), names()
-    told = [row.removesuffix("_auroc") for row in rows if isinstance(row, str)] if isinstance(rows, list) else []
-    return [name for name in told if name in known] or list(SCORE_NAMES)
+    listed = [row.removesuffix("_auroc") for row in rows if isinstance(row, str)] if isinstance(rows, list) else []
+    return [name for name in listed if name in known] or list(SCORE_NAMES)
 
 
 def _is_silent(columns: Mapping[str, Column], name: str) -> bool:
@@ -215,23 +217,23 @@ def _at(column: Column, budget: int | None) -> str:
     return "" if budget is None else f" ({column.draws} draws)"
 
 
-def _all_detectors(one: Run, arguments: argparse.Namespace) -> _Found:
+def _all_detectors(run: Run, arguments: argparse.Namespace) -> _Found:
     """Every two detectors of a run that differ in one thing: in the score, or in the clustering."""
     from hedge_tasks.detectors.pipeline import SCORE_NAMES
     from hedge_tasks.errors import ConfigError
     from hedge_tasks.measures.comparisons import compare_two_scores
     from hedge_tasks.scoring.scorers import scorers_of
 
-    names = list(dict.fromkeys(_metric_within(name, one) for name in arguments.metric or SCORE_NAMES))
-    if arguments.filter is None and arguments.clustering is None and one.settings.get("filters"):
-        scorers = scorers_of(one)
+    names = list(dict.fromkeys(_metric_within(name, run) for name in arguments.metric or SCORE_NAMES))
+    if arguments.filter is None and arguments.clustering is None and run.settings.get("filters"):
+        scorers = scorers_of(run)
         if arguments.alpha is not None:
             scorers = {name: replace(scorer, alpha=arguments.alpha) for name, scorer in scorers.items()}
     else:
-        chosen = chosen_scorer(arguments, one)
+        chosen = chosen_scorer(arguments, run)
         scorers = {chosen.name: chosen}
     columns = {
-        name: _priced(scorer.with_detectors(names), one, names, arguments.budget) for name, scorer in scorers.items()
+        name: _priced(scorer.with_detectors(names), run, names, arguments.budget) for name, scorer in scorers.items()
     }
     silent = [] if arguments.metric else [n for n in names if all(_is_silent(of, n) for of in columns.values())]
     detectors = [(name, score) for name in scorers for score in names if score not in silent]
@@ -243,7 +245,7 @@ def _all_detectors(one: Run, arguments: argparse.Namespace) -> _Found:
         a, b = (columns[clustering][score] for clustering, score in pair)
         first, second = (f"{of} {score}{_at(c, arguments.budget)}" for (of, score), c in zip(pair, (a, b), strict=True))
         rows.append((f"{first} - {second}", compare_two_scores(a.scores, pair[0][1], b.scores, pair[1][1])))
-    heading = f"{one.title}; {len(detectors)} detectors, pairs that differ in the score or in the clustering"
+    heading = f"{run.title}; {len(detectors)} detectors, pairs that differ in the score or in the clustering"
     return (
         "\n".join([heading, *_silence(silent)]),
         rows,
@@ -279,10 +281,10 @@ def _metric_within(name: str, run: Run) -> str:
     from hedge_tasks.errors import ConfigError
 
     own = _suite(run)
-    found = _metric(name, own)
-    if found == _RATE or found in own:
-        raise ConfigError(f"{found} is the same for all clusterings of a run; compare it between two runs")
-    return found
+    metric = _metric(name, own)
+    if metric == _RATE or metric in own:
+        raise ConfigError(f"{metric} is the same for all clusterings of a run; compare it between two runs")
+    return metric
 
 
 def _partly(overlap: Overlap) -> str:
@@ -291,14 +293,14 @@ def _partly(overlap: Overlap) -> str:
     return f" (partial: {overlap.only_a} only in a, {overlap.only_b} only in b)"
 
 
-def _warn_of_differences(one: Run, other: Run, scorers: Sequence[Scorer]) -> None:
+def _warn_of_differences(first: Run, second: Run, scorers: Sequence[Scorer]) -> None:
     """Warn where the two runs differ in more than the model: then the difference is not only about that."""
     if scorers:
         _warn("the clusterings", *(scorer.settings() for scorer in scorers))
-    judges = [{str(verdict.get("judge")) for verdict in run.verdicts.values()} for run in (one, other)]
+    judges = [{str(verdict.get("judge")) for verdict in run.verdicts.values()} for run in (first, second)]
     if judges[0] != judges[1]:
         logger.warning("the labels come from different judges: {} (a) and {} (b)", *(sorted(j) for j in judges))
-    _warn("the sampling", *(dict(run.settings.get("sampling") or {}) for run in (one, other)))
+    _warn("the sampling", *(dict(run.settings.get("sampling") or {}) for run in (first, second)))
 
 
 def _warn(what: str, a: dict[str, Any], b: dict[str, Any]) -> None:

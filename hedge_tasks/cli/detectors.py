@@ -55,9 +55,10 @@ def run(arguments: argparse.Namespace) -> int:
     from hedge_tasks.detectors.registry import get, names
     from hedge_tasks.errors import ConfigError
     from hedge_tasks.io.files import write_whole
+    from hedge_tasks.io.progress import progress
     from hedge_tasks.measures.detector_table import detector_table, mean_ranks
     from hedge_tasks.measures.fusion import fuse
-    from hedge_tasks.measures.kept_claims import kept_numbers
+    from hedge_tasks.measures.kept_units import kept_numbers
     from hedge_tasks.plots import check_format, draw, price_chart
     from hedge_tasks.report.detector_page import build_detector_page
     from hedge_tasks.runs.run_files import file_of, keep_evidence, load_runs
@@ -69,26 +70,28 @@ def run(arguments: argparse.Namespace) -> int:
     only_kept = arguments.detectors is None and not arguments.keep
     if arguments.plot:
         check_format(arguments.plot, table=True)
-    finished = [one for path in arguments.runs for one in load_runs(path, arguments.task, trust=arguments.trust_run)]
+    finished = [
+        each_run for path in arguments.runs for each_run in load_runs(path, arguments.task, trust=arguments.trust_run)
+    ]
     if arguments.keep:
-        for one in finished:
-            file_of(one)  # before anything is asked for nothing
+        for each_run in finished:
+            file_of(each_run)  # before anything is asked for nothing
     if arguments.plot and len(finished) > 1:
         raise ConfigError(f"--plot draws the detectors of one run, and there are {len(finished)}; --html shows all")
     tables = [
-        detector_table(one, chosen_scorer(arguments, one), detectors, **options, only_kept=only_kept)
-        for one in finished
+        detector_table(each_run, chosen_scorer(arguments, each_run), detectors, **options, only_kept=only_kept)
+        for each_run in progress(finished, name="Scoring", unit="run")
     ]
-    fusions = [fuse(one.scores) if arguments.fuse else None for one in tables]
+    fusions = [fuse(each_run.scores) if arguments.fuse else None for each_run in tables]
     ranks = mean_ranks(tables) if len(tables) > 1 else []
-    kept = [keep_evidence(one) for one in finished] if arguments.keep else []
-    kept_claims = [kept_numbers(one) for one in finished]
+    kept = [keep_evidence(each_run) for each_run in finished] if arguments.keep else []
+    kept_claims = [kept_numbers(each_run) for each_run in finished]
     if arguments.html:
         about: dict[str, Any] = {"budget": arguments.budget, "fusions": fusions, "claims": kept_claims}
         write_whole(arguments.html, build_detector_page(tables, ranks, **about))
     if arguments.plot:
         draw(price_chart([(row.detector, row.draws, row.estimate) for row in tables[0].rows]), arguments.plot)
-    claims = [claim_block(one) for one in kept_claims]
+    claims = [claim_block(each_run) for each_run in kept_claims]
     rank_table = _ranks(ranks, len(tables)) if len(tables) > 1 else None
     facts = {
         **options,
@@ -109,8 +112,8 @@ def _facts(table: DetectorTable, fusion: Fusion | None) -> dict[str, Any]:
     return facts | ({"fusion": fusion} if fusion else {})
 
 
-def _table(found: DetectorTable) -> Table:
-    from hedge_tasks.numbers import FOUR_DIGITS, SIGNED, SIGNED_FOUR, Column, Table, reason_lines
+def _table(table: DetectorTable) -> Table:
+    from hedge_tasks.numbers import FOUR_DIGITS, SIGNED, SIGNED_FOUR, Cell, Column, Table, reason_lines
 
     columns = [
         Column("detector"),
@@ -119,36 +122,36 @@ def _table(found: DetectorTable) -> Table:
         Column("estimate", "ROC-AUC", format=FOUR_DIGITS),
         Column("interval", "95 %", show="interval", of="estimate"),
         Column("within", "within types", format=FOUR_DIGITS),
-        Column("difference", f"- {found.against}", format=SIGNED_FOUR),
+        Column("difference", f"- {table.against}", format=SIGNED_FOUR),
         Column("difference_interval", "95 %", format=SIGNED, show="interval", of="difference"),
         Column("p_holm", "p (Holm)", show="p"),
     ]
-    rows = [
-        {
+    rows: list[dict[str, Cell]] = []
+    for row in table.rows:
+        cells: dict[str, Cell] = {
             "detector": row.detector,
             "title": row.title,
             "draws": row.draws,
             "seconds": row.seconds,
             "estimate": row.estimate,
             "within": row.within,
-            "difference": None if row.difference is None else row.difference.number,
-            "p_value": None if row.difference is None else row.difference.p_value,
-            "p_holm": row.p_holm,
         }
-        for row in found.rows
-    ]
+        if row.difference is not None:
+            compared: dict[str, Cell] = {"a": row.difference.a, "b": row.difference.b}
+            cells |= {**compared, "difference": row.difference.number, "p_value": row.difference.p_value}
+        rows.append({**cells, "p_holm": row.p_holm})
     notes = ["seconds: of the evidence (looked up where it was kept) and the score, for all questions"] if rows else []
-    notes += reason_lines("left out", found.left_out.items())
-    notes += [found.advice] if found.advice else []
-    return Table(columns, rows, f"{found.run.title}; filter {found.scorer.name}", notes)
+    notes += reason_lines("left out", table.left_out.items())
+    notes += [table.advice] if table.advice else []
+    return Table(columns, rows, f"{table.run.title}; filter {table.scorer.name}", notes)
 
 
-def _fusion(found: Fusion) -> Table:
+def _fusion(fusion: Fusion) -> Table:
     from hedge_tasks.numbers import FOUR_DIGITS, Cell, Column, Table
 
-    name, alone = found.best
+    name, alone = fusion.best
     rows: list[dict[str, Cell]] = [
-        {"way": way.name, "in_sample": way.in_sample, "estimate": way.estimate} for way in found.ways
+        {"way": way.name, "in_sample": way.in_sample, "estimate": way.estimate} for way in fusion.ways
     ]
     rows.append({"way": f"{name} alone, picked by these labels", "estimate": alone})
     columns = [
@@ -157,7 +160,7 @@ def _fusion(found: Fusion) -> Table:
         Column("estimate", "cross-fitted", format=FOUR_DIGITS),
         Column("interval", "95 %", show="interval", of="estimate"),
     ]
-    return Table(columns, rows, f"{len(found.detectors)} detectors fused, {found.draws} draws together")
+    return Table(columns, rows, f"{len(fusion.detectors)} detectors fused, {fusion.draws} draws together")
 
 
 def _ranks(ranks: Sequence[Rank], n_runs: int) -> Table:

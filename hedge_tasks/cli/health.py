@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 def add(commands: Parser) -> None:
-    parser = command(commands, "health", run, "say how sound runs are: greedy servers, cut answers, missing labels")
+    parser = command(commands, "health", run, "check how sound runs are: greedy servers, cut answers, missing labels")
     add_run(parser)
     add_task(parser)
 
@@ -23,10 +23,10 @@ def run(arguments: argparse.Namespace) -> int:
     from hedge_tasks.runs.health import health_of
     from hedge_tasks.runs.run_files import load_runs
 
-    found = [(run, health_of(run)) for run in load_runs(arguments.run, arguments.task)]
-    rows = [{"task": run.task, "model": run.model, **health.to_dict()} for run, health in found]
-    show(arguments, rows, "\n\n".join(_text(run, health) for run, health in found))
-    return PROBLEMS_FOUND if any(health.unreliable for _, health in found) else 0
+    results = [(run, health_of(run)) for run in load_runs(arguments.run, arguments.task)]
+    rows = [{"task": run.task, "model": run.model, **health.to_dict()} for run, health in results]
+    show(arguments, rows, "\n\n".join(_text(run, health) for run, health in results))
+    return PROBLEMS_FOUND if any(health.unreliable for _, health in results) else 0
 
 
 def _text(run: Run, health: Health) -> str:
@@ -50,7 +50,7 @@ def _text(run: Run, health: Health) -> str:
     findings = [f"{'UNRELIABLE' if f.unreliable else 'note'}: {f.text}" for f in health.findings] or [
         "nothing to remark"
     ]
-    told = decoding_line(health.decoding)
+    decoding_text = decoding_line(health.decoding)
     # Below the table: it is long, and would push the numbers off the screen.
-    decoding = [f"decoding: {told}"] if told else []
+    decoding = [f"decoding: {decoding_text}"] if decoding_text else []
     return "\n".join([run.title, *rows, *decoding, "", *findings])

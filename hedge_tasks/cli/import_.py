@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from hedge_tasks.io.commands import Parser, command, show
+from hedge_tasks.io.commands import Parser, add_out, command, show
 
 _SHAPES = """\
 FILE is one of these (docs/options.md has examples):
@@ -30,8 +30,7 @@ def add(commands: Parser) -> None:
         "file", type=Path, metavar="FILE", help="JSONL, CSV or NPZ file with the weights of all options"
     )
     options.add_argument("--questions", type=Path, metavar="FILE", help="the questions of an NPZ file")
-    where = "where the run files go (default: hedge_runs, in the folder you are in)"
-    options.add_argument("--out", type=Path, default=Path("hedge_runs"), metavar="FOLDER", help=where)
+    add_out(options, "folder of the run files", default=Path("hedge_runs"))
     options.add_argument("--task", help="name of the data set (default: that of the file)")
     options.add_argument("--model", help="name of the model, where the file does not tell (default: the file's name)")
     options.add_argument("--n", type=int, default=10, help="draws a question (default: 10)")

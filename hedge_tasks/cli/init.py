@@ -11,7 +11,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from hedge_tasks.io.commands import Parser, command, say, show
+from hedge_tasks.io.commands import Parser, add_out, command, say, show
 
 if TYPE_CHECKING:
     from hedge_tasks.data.columns import Roles
@@ -53,7 +53,7 @@ def add(commands: Parser) -> None:
     parser.add_argument("--images", type=Path, metavar="DIR", help="folder that names of pictures count from")
     parser.add_argument("--prompt", default="plain/question", metavar="FILE/VARIANT", help="default: %(default)s")
     parser.add_argument("--drop", action="store_true", help="leave out rows without a question, answer or picture")
-    parser.add_argument("--out", type=Path, metavar="DIR", help="folder to make (default: the task's name)")
+    add_out(parser, "folder of the task, which must not exist (default: the task's name)")
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -80,22 +80,22 @@ def run(arguments: argparse.Namespace) -> int:
         ),
     )
     folder = arguments.images or table.folder
-    found = look_at(table, roles, folder)
-    facts = _facts(table, roles, found)
+    findings = look_at(table, roles, folder)
+    facts = _facts(table, roles, findings)
     say(
         "\n".join([f"{table.name}: {table.n_rows} rows, {table.read_as}", *(f"  {fact}" for fact in facts)]), sys.stderr
     )
-    left_out = _left_out(found, table, arguments.drop)
+    left_out = _left_out(findings, table, arguments.drop)
     task = OwnTask(arguments.task, table.name, roles, arguments.prompt, tuple(facts), table.n_rows - len(left_out))
     say("Checking with lmms-eval (half a minute) ...", sys.stderr)
     with tempfile.TemporaryDirectory(prefix=f".{out.name}-", dir=out.parent) as parent:
-        made = Path(parent) / out.name
-        made.mkdir()
-        write_data(table, roles, folder, left_out, made / DATA)
-        write_files(made, task)
-        trial = _tried(made, task.name)
-        shutil.move(made, out)
-    asked = commands(task.name, str(out))
+        folder_of_task = Path(parent) / out.name
+        folder_of_task.mkdir()
+        write_data(table, roles, folder, left_out, folder_of_task / DATA)
+        write_files(folder_of_task, task)
+        trial = _tried(folder_of_task, task.name)
+        shutil.move(folder_of_task, out)
+    next_commands = commands(task.name, str(out))
     value = {
         "task": task.name,
         "folder": str(out),
@@ -106,9 +106,9 @@ def run(arguments: argparse.Namespace) -> int:
         "first": [asdict(document) for document in trial.shown],
         "judged": asdict(trial.judged),
         "missing_models": trial.missing,
-        "commands": asked,
+        "commands": next_commands,
     }
-    show(arguments, value, "\n".join(_report(task, out, trial, asked)))
+    show(arguments, value, "\n".join(_report(task, out, trial, next_commands)))
     return 0
 
 
@@ -121,30 +121,30 @@ def _check_folder(out: Path) -> None:
         raise DataError(f"{out.parent} is not a folder")
 
 
-def _left_out(found: Findings, table: Table, drop: bool) -> list[int]:
+def _left_out(findings: Findings, table: Table, drop: bool) -> list[int]:
     from hedge_tasks.data.own_data import describe
     from hedge_tasks.errors import DataError
 
-    if not found.faults:
+    if not findings.faults:
         return []
-    faults = describe(found.faults, table.n_rows)
-    if len(found.faults) == table.n_rows:
+    faults = describe(findings.faults, table.n_rows)
+    if len(findings.faults) == table.n_rows:
         raise DataError(f"{table.name}: {faults}")
     if not drop:
         raise DataError(f"{table.name}: {faults}. Mend them, or leave these rows out with --drop")
     say(f"Left out: {faults}", sys.stderr)
-    return list(found.faults)
+    return list(findings.faults)
 
 
-def _facts(table: Table, roles: Roles, found: Findings) -> list[str]:
-    """What was taken for what, a line each."""
+def _facts(table: Table, roles: Roles, findings: Findings) -> list[str]:
+    """Return how each column was taken, a line each."""
     kinds = [f"question: column {roles.question!r}", f"answer: column {roles.answer!r}{_values(table, roles.answer)}"]
     columns = " and ".join(map(repr, roles.images))
-    kinds.append(f"pictures: column {columns}, {found.pictures} different" if roles.images else "pictures: none")
+    kinds.append(f"pictures: column {columns}, {findings.pictures} different" if roles.images else "pictures: none")
     if roles.group:
-        kinds.append(f"group: column {roles.group!r}, {found.groups} groups")
+        kinds.append(f"group: column {roles.group!r}, {findings.groups} groups")
     elif roles.images:
-        kinds.append(f"group: questions that show the same, {found.groups} groups")
+        kinds.append(f"group: questions that show the same, {findings.groups} groups")
     else:
         kinds.append("group: none, every question stands alone")
     kinds.append(f"id: column {roles.id!r}" if roles.id else "id: the number of the row, from 0")
@@ -153,8 +153,8 @@ def _facts(table: Table, roles: Roles, found: Findings) -> list[str]:
     if unused := roles.unused(table):
         listed = ", ".join(f"{column!r}{_values(table, column)}" for column in unused)
         kinds.append(f"not used, and not seen by the model: {listed}")
-    if found.repeated:
-        kinds.append(f"repeated: {found.repeated} rows ask and show what one before them does")
+    if findings.repeated:
+        kinds.append(f"repeated: {findings.repeated} rows ask and show what one before them does")
     return kinds
 
 
@@ -184,7 +184,7 @@ def _tried(folder: Path, name: str) -> Trial:
     return try_task(folder, name)
 
 
-def _report(task: OwnTask, out: Path, trial: Trial, asked: Sequence[str]) -> list[str]:
+def _report(task: OwnTask, out: Path, trial: Trial, next_commands: Sequence[str]) -> list[str]:
     judged = trial.judged
     lines = [
         f"{out}/ holds the task {task.name}, {task.n_documents} documents. The first {len(trial.shown)} were asked:"
@@ -203,4 +203,4 @@ def _report(task: OwnTask, out: Path, trial: Trial, asked: Sequence[str]) -> lis
     if trial.missing:
         lines.append(f"Before it can run here: {trial.missing}")
         lines.append(f"To try it without: HEDGE_NLI_MODEL={TINY_NLI} (a model of a few words)")
-    return [*lines, "Run it with:", *(f"  {line}" for line in asked)]
+    return [*lines, "Run it with:", *(f"  {line}" for line in next_commands)]

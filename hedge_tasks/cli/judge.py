@@ -71,11 +71,11 @@ def _judge(arguments: argparse.Namespace) -> Judge:
     from hedge_tasks.adjudication.config import ENVIRONMENT
     from hedge_tasks.errors import ConfigError
 
-    given = arguments.judge or []
-    if not given and not os.environ.get(ENVIRONMENT, "").strip():
+    specs = arguments.judge or []
+    if not specs and not os.environ.get(ENVIRONMENT, "").strip():
         raise ConfigError(f"name a judge: --judge rule, --judge llm:model=..., or {ENVIRONMENT}")
     # The command line is nearer to the user than the environment.
-    judge = judge_from(given) if given else configured_judge("rule")
+    judge = judge_from(specs) if specs else configured_judge("rule")
     check_judge(judge, cases_have_images=arguments.images is not None)
     return judge
 
@@ -148,9 +148,9 @@ def _compare(arguments: argparse.Namespace, judged: Run, verdicts: Sequence[Verd
     from hedge_tasks.scoring.judge_comparison import agreement, disagreements, labels_by_judge
     from hedge_tasks.scoring.relabel import cases_of
 
-    found = [d.to_dict() for d in disagreements(cases_of(judged), verdicts)]
+    cases = [d.to_dict() for d in disagreements(cases_of(judged), verdicts)]
     if arguments.disagreements:
-        write_lines(arguments.disagreements, found)
+        write_lines(arguments.disagreements, cases)
     labels = labels_by_judge(verdicts)
     groups = [answer_set.group for answer_set in judged.answer_sets]
     return {
@@ -159,7 +159,7 @@ def _compare(arguments: argparse.Namespace, judged: Run, verdicts: Sequence[Verd
             for judge, given in labels.items()
         ],
         "agreement": agreement(verdicts, groups),
-        "disagreements": found,
+        "disagreements": cases,
         "auroc": _auroc(arguments, judged, labels),
     }
 

@@ -42,9 +42,9 @@ def run_check(arguments: argparse.Namespace, judge: Judge) -> int:
         checks["categories"] = check_categories(cases, human, verdicts, arguments.scheme, about)
     if arguments.wrong:
         write_lines(arguments.wrong, [_wrong(*row) for row in checks["labels"].wrong])
-    others = _others(arguments, judge, cases)
+    others, askers = _others(arguments, judge, cases)
     beside = {name: _beside(name, human, about, {_title(judge): verdicts, **others}) for name in checks}
-    cost, cost_lines = asked(judge)
+    cost, cost_lines = asked(judge, *askers)
     facts = {
         "file": str(arguments.check),
         "judge": judge.settings(),
@@ -56,37 +56,45 @@ def run_check(arguments: argparse.Namespace, judge: Judge) -> int:
     return 0
 
 
-def _others(arguments: argparse.Namespace, judge: Judge, cases: Sequence[Case]) -> dict[str, list[Verdict]]:
-    """What the judge has to beat besides guesses: the rule; and of a trained judge the model that it was made of."""
+def _others(
+    arguments: argparse.Namespace, judge: Judge, cases: Sequence[Case]
+) -> tuple[dict[str, list[Verdict]], list[Judge]]:
+    """Judge the cases as the rule does and, beside a trained judge, as the model that it was made of does.
+
+    Returns:
+        Verdicts by name, and the judges that were asked for them.
+    """
     from hedge_tasks.adjudication import judge_from, keep_labels
     from hedge_tasks.adjudication.config import ENVIRONMENT, parse_spec
 
-    found: dict[str, list[Verdict]] = {}
+    verdicts: dict[str, list[Verdict]] = {}
+    askers: list[Judge] = []
     if judge.name != "rule":
-        found["rule"] = judge_from("rule").judge(cases)
+        verdicts["rule"] = judge_from("rule").judge(cases)
     [spec, *more] = parse_spec(arguments.judge or os.environ.get(ENVIRONMENT, "").strip())
     if not more and spec.get("peft"):
         untrained = judge_from({key: value for key, value in spec.items() if key != "peft"})
         keep_labels(untrained, arguments.label_store)
-        found[f"{_title(untrained)}, untrained"] = untrained.judge(cases)
-    return found
+        verdicts[f"{_title(untrained)}, untrained"] = untrained.judge(cases)
+        askers.append(untrained)
+    return verdicts, askers
 
 
 def _beside(
-    name: str, human: Sequence[HumanLabel], about: Sequence[Facet], said: Mapping[str, Sequence[Verdict]]
+    name: str, human: Sequence[HumanLabel], about: Sequence[Facet], judges: Mapping[str, Sequence[Verdict]]
 ) -> list[Beside]:
     """The judge, the others and the guesses, by labels or by categories."""
     from hedge_tasks.adjudication.baselines import BY_KIND, MAJORITY, majority, majority_by, stand_beside
     from hedge_tasks.adjudication.check import LABELS
 
-    def of(label: int | None, category: str | None) -> str | None:
+    def outcome(label: int | None, category: str | None) -> str | None:
         return category if name == "categories" else None if label is None else LABELS[label]
 
-    wanted = [of(h.label, h.category) for h in human]
+    wanted = [outcome(h.label, h.category) for h in human]
     kept = [i for i, label in enumerate(wanted) if label is not None]
     people = [str(wanted[i]) for i in kept]
     labels: dict[str, list[str | None]] = {
-        who: [of(verdicts[i].label, verdicts[i].category) for i in kept] for who, verdicts in said.items()
+        who: [outcome(verdicts[i].label, verdicts[i].category) for i in kept] for who, verdicts in judges.items()
     }
     # The rule knows no categories.
     labels = {who: own for who, own in labels.items() if who != "rule" or any(own)}
@@ -104,7 +112,8 @@ def _beside_table(rivals: Sequence[Beside]) -> Table:
         Column("judge_ahead", "the judge is ahead by", interval=True),
     ]
     rows = [
-        {"name": one.name, "judged": one.judged, "agreement": one.agreement, "judge_ahead": one.ahead} for one in rivals
+        {"name": rival.name, "judged": rival.judged, "agreement": rival.agreement, "judge_ahead": rival.ahead}
+        for rival in rivals
     ]
     n, groups = rivals[0].agreement.n, rivals[0].agreement.n_groups
     note = f"Of all {n} answers, with what got no label as wrong; intervals over {groups} images or questions."
@@ -124,19 +133,19 @@ def _pair(text: str) -> tuple[str, str]:
     return key, column
 
 
-def _check_json(found: Check) -> dict[str, Any]:
+def _check_json(check: Check) -> dict[str, Any]:
     return {
-        "n": found.n,
-        "judged": found.judged,
-        "coverage": found.coverage,
-        "accuracy": found.accuracy,
-        "kappa": found.kappa,
-        "agreement": found.agreement,
-        "question_types": {name: _check_json(part) for name, part in found.of_type.items()},
-        "classes": {name: {**asdict(recall), **_shares(recall)} for name, recall in found.recall.items()},
+        "n": check.n,
+        "judged": check.judged,
+        "coverage": check.coverage,
+        "accuracy": check.accuracy,
+        "kappa": check.kappa,
+        "agreement": check.agreement,
+        "question_types": {name: _check_json(part) for name, part in check.of_type.items()},
+        "classes": {name: {**asdict(recall), **_shares(recall)} for name, recall in check.recall.items()},
         "confusion": {
-            people: dict(zip((*found.classes, _NOT_JUDGED), row, strict=True))
-            for people, row in zip(found.classes, found.confusion, strict=True)
+            people: dict(zip((*check.classes, _NOT_JUDGED), row, strict=True))
+            for people, row in zip(check.classes, check.confusion, strict=True)
         },
     }
 
@@ -145,14 +154,14 @@ def _shares(recall: Recall) -> dict[str, float | None]:
     return {"recall": recall.recall, "recall_of_all": recall.recall_of_all, "precision": recall.precision}
 
 
-def _check_text(name: str, found: Check) -> str:
+def _check_text(name: str, check: Check) -> str:
     from hedge_tasks.numbers import Column, Table, format_number, format_value
 
-    kappa = format_number(found.kappa, interval=True)
-    why = f" ({found.kappa.reason})" if found.kappa.value is None else ""
+    kappa = format_number(check.kappa, interval=True)
+    why = f" ({check.kappa.reason})" if check.kappa.value is None else ""
     heading = (
-        f"{name}: {found.n} answers, {found.judged} judged\n"
-        f"coverage {format_value(found.coverage)}, accuracy of the judged {format_value(found.accuracy)}, "
+        f"{name}: {check.n} answers, {check.judged} judged\n"
+        f"coverage {format_value(check.coverage)}, accuracy of the judged {format_value(check.accuracy)}, "
         f"Cohen's kappa {kappa}{why}"
     )
     kinds = Table(
@@ -171,19 +180,19 @@ def _check_text(name: str, found: Check) -> str:
                 "agreement": part.agreement,
                 "kappa": part.kappa,
             }
-            for kind, part in found.of_type.items()
+            for kind, part in check.of_type.items()
         ],
     )
     classes = Table(
         [Column("class"), Column("n"), Column("recall"), Column("recall_of_all", "of all"), Column("precision")],
-        [{"class": key, "n": recall.n, **_shares(recall)} for key, recall in found.recall.items()],
+        [{"class": key, "n": recall.n, **_shares(recall)} for key, recall in check.recall.items()],
     )
-    judged_as = [*found.classes, _NOT_JUDGED]
+    judged_as = [*check.classes, _NOT_JUDGED]
     confusion = Table(
         [Column("people", "people \\ judge"), *(Column(key, key) for key in judged_as)],
         [
             {"people": people, **dict(zip(judged_as, row, strict=True))}
-            for people, row in zip(found.classes, found.confusion, strict=True)
+            for people, row in zip(check.classes, check.confusion, strict=True)
         ],
     )
     return "\n\n".join(map(str, (heading, kinds, classes, confusion)))

@@ -82,14 +82,14 @@ def _judged(arguments: argparse.Namespace, path: Path, prompt: JudgePrompt) -> l
     columns = dict(_pair(text, "--column") for text in arguments.column)
     scheme = arguments.prompt if any(o.key not in ("supported", "hallucinated") for o in prompt.outcomes) else None
     cases, labels = read_checked(path, label_field=arguments.label_field, scheme=scheme, columns=columns)
-    found = []
+    examples = []
     for number_, (case, label) in enumerate(zip(cases, labels, strict=True)):
         outcome = label.category or _outcome_of(label.label, prompt)
         image = label.row.get("image")
         file = _image(arguments, str(image), label.where) if image else None
         group = str(image) if image else case.question
-        found.append(Example(replace(case, id=f"{path.stem}/{number_}"), outcome, group, image=file))
-    return found
+        examples.append(Example(replace(case, id=f"{path.stem}/{number_}"), outcome, group, image=file))
+    return examples
 
 
 def _of_run(path: Path, prompt: JudgePrompt) -> list[Example]:
@@ -99,15 +99,15 @@ def _of_run(path: Path, prompt: JudgePrompt) -> list[Example]:
 
     finished = load_run(path, None)
     known = {outcome.key for outcome in prompt.outcomes}
-    found = []
+    examples = []
     for case, answers in zip(cases_of(finished), finished.answer_sets, strict=True):
         category = (finished.verdicts.get(case.id) or {}).get("category")
         outcome = category if category in known else None
         if outcome is None and answers.label is not None:
             outcome = _outcome_of(answers.label, prompt)
         if outcome is not None:
-            found.append(Example(case, outcome, answers.group or case.question))
-    return found
+            examples.append(Example(case, outcome, answers.group or case.question))
+    return examples
 
 
 def _outcome_of(label: int | None, prompt: JudgePrompt) -> str:
@@ -130,15 +130,15 @@ def _tasks(arguments: argparse.Namespace, path: Path) -> list[Example]:
     from hedge_tasks.data.tables import read_rows
     from hedge_tasks.making.judging.examples import TASK, Example
 
-    found = []
+    examples = []
     for number_, (where, row) in enumerate(read_rows(path)):
         question = first_of(row, ("question", "instruction"), where, "question")
         answer = first_of(row, ("answer", "reference", "ground_truth"), where, "answer")
         image = row.get("image")
         file = _image(arguments, str(image), where) if image else None
         case = Case(f"{path.stem}/{number_}", question, answer, answer)
-        found.append(Example(case, None, str(image) if image else question, TASK, file))
-    return found
+        examples.append(Example(case, None, str(image) if image else question, TASK, file))
+    return examples
 
 
 def _image(arguments: argparse.Namespace, name: str, where: str) -> Path | None:
@@ -163,22 +163,22 @@ def run_train(arguments: argparse.Namespace) -> int:
 
     changes = {key: yaml.safe_load(value) for key, value in (_pair(text, "--set") for text in arguments.set)}
     recipe = read_recipe(arguments.recipe, changes)
-    found = train_judge(
+    done = train_judge(
         arguments.data, arguments.base, arguments.out, recipe,
         revision=arguments.revision, max_steps=arguments.max_steps,
     )  # fmt: skip
     facts = {
-        "adapter": str(found.adapter),
-        "steps": found.steps,
-        "losses": [list(loss) for loss in found.losses],
-        "eval_loss": found.eval_loss,
-        "trained_weights": list(found.trained),
+        "adapter": str(done.adapter),
+        "steps": done.steps,
+        "losses": [list(loss) for loss in done.losses],
+        "eval_loss": done.eval_loss,
+        "trained_weights": list(done.trained),
     }
-    first, last = (format_value(found.losses[i][1] if found.losses else None, FOUR_DIGITS) for i in (0, -1))
+    first, last = (format_value(done.losses[i][1] if done.losses else None, FOUR_DIGITS) for i in (0, -1))
     lines = [
-        f"{found.steps} steps; {found.trained[0]:,} of {found.trained[1]:,} weights trained",
-        f"loss: {first} at the first step, {last} at the last; held out: {format_value(found.eval_loss, FOUR_DIGITS)}",
-        f"Next: hedge judge --check LABELS --judge hf:model={arguments.base},peft={found.adapter},prompt=...",
+        f"{done.steps} steps; {done.trained[0]:,} of {done.trained[1]:,} weights trained",
+        f"loss: {first} at the first step, {last} at the last; held out: {format_value(done.eval_loss, FOUR_DIGITS)}",
+        f"Next: hedge judge --check LABELS --judge hf:model={arguments.base},peft={done.adapter},prompt=...",
     ]
     show(arguments, facts, "\n".join(lines))
     return 0

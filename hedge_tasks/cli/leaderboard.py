@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from hedge_tasks.cli.choices import add_run, add_task, chosen_run
-from hedge_tasks.io.commands import PROBLEMS_FOUND, Parser, command, say, show
+from hedge_tasks.io.commands import PROBLEMS_FOUND, Parser, add_out, command, say, show
 
 if TYPE_CHECKING:
     from hedge_tasks.leaderboard.validation import Findings
@@ -22,12 +22,7 @@ def add(commands: Parser) -> None:
     starting.add_argument("--title", default="HEDGE leaderboard", help="of its README (default: %(default)s)")
     making = command(actions, "submit", submit, "write a run as an entry, and say how to open the pull request")
     add_run(making)
-    making.add_argument(
-        "--out",
-        type=Path,
-        default=Path("submission.json"),
-        help="file, or a clone of the leaderboard's repository (default: %(default)s)",
-    )
+    add_out(making, "file, or a clone of the leaderboard's repository", default=Path("submission.json"))
     making.add_argument("--name", help="of the entry (default: the model)")
     making.add_argument("--url", help="of a page about it, beginning with https://")
     making.add_argument("--note", help="a few words about it")
@@ -47,7 +42,7 @@ def add(commands: Parser) -> None:
     add_checks(checking)
     building = command(actions, "build", build, "make a static site from a folder of submissions")
     building.add_argument("folder", type=Path, metavar="DIR", help="folder with *.json")
-    building.add_argument("--out", type=Path, default=Path("site"), help="folder of the site (default: %(default)s)")
+    add_out(building, "folder of the site", default=Path("site"))
     add_checks(building)
     building.add_argument(
         "--cache", type=Path, metavar="DIR", help="keep what is found of each file, so that only new ones are looked at"
@@ -60,7 +55,7 @@ def add(commands: Parser) -> None:
         required=True,
         help="metadata of a model card on the Hub, or lmms-eval's results file",
     )
-    exporting.add_argument("--out", type=Path, metavar="FILE", help="(default: printed)")
+    add_out(exporting, "a file (default: printed)")
     add_checks(exporting)
     command(actions, "schema", schema, "print the JSON Schema of submissions")
 
@@ -75,7 +70,7 @@ def add_checks(parser: argparse.ArgumentParser) -> None:
 
 
 def options_of(arguments: argparse.Namespace) -> dict[str, Any]:
-    """What the options of `add_checks` mean for `check`."""
+    """Return the options of `add_checks` as arguments of `check`."""
     from hedge_tasks.data.manifests import manifests_of
 
     folders = arguments.manifests or []
@@ -90,8 +85,8 @@ def init(arguments: argparse.Namespace) -> int:
 
     files = [str(path) for path in make_repository(arguments.folder, title=arguments.title)]
     where = shlex.quote(str(arguments.folder))
-    told = f"git -C {where} init --initial-branch main, commit, push it to GitHub, and choose Pages from GitHub Actions"
-    show(arguments, {"folder": str(arguments.folder), "files": files}, "\n".join([*files, f"Next: {told}"]))
+    then = f"git -C {where} init --initial-branch main, commit, push it to GitHub, and choose Pages from GitHub Actions"
+    show(arguments, {"folder": str(arguments.folder), "files": files}, "\n".join([*files, f"Next: {then}"]))
     return 0
 
 
@@ -114,13 +109,13 @@ def submit(arguments: argparse.Namespace) -> int:
         **submission["summary"],
     }
     facts["suite"] = {metric: number["value"] for metric, number in submission["suite"].items()}
-    told = "with its texts" if texts else "without texts, so that labels and clusters cannot be verified"
+    texts_note = "with its texts" if texts else "without texts, so that labels and clusters cannot be verified"
     show(
         arguments,
         facts,
         "\n".join(
             [
-                f"{out}: {run.title}, {len(run.answer_sets)} documents, {told}, {submission['digest']}",
+                f"{out}: {run.title}, {len(run.answer_sets)} documents, {texts_note}, {submission['digest']}",
                 "The pull request:",
                 *(f"  {line}" for line in commands),
             ]
@@ -131,18 +126,19 @@ def submit(arguments: argparse.Namespace) -> int:
 
 def validate(arguments: argparse.Namespace) -> int:
     from hedge_tasks.errors import DataError
+    from hedge_tasks.io.progress import progress
     from hedge_tasks.leaderboard import Findings, check, read_submission
 
     options = options_of(arguments)
-    found: dict[str, Findings] = {}
-    for path in arguments.submissions:
+    findings_by_path: dict[str, Findings] = {}
+    for path in progress(arguments.submissions, name="Checking", unit="entry"):
         try:
-            found[str(path)] = check(read_submission(path), **options)
+            findings_by_path[str(path)] = check(read_submission(path), **options)
         except DataError as error:
-            found[str(path)] = Findings((str(error),))
-    text = "\n".join(line for path, findings in found.items() for line in lines_of(path, findings))
-    show(arguments, {path: facts_of(findings) for path, findings in found.items()}, text)
-    return PROBLEMS_FOUND if any(findings.problems for findings in found.values()) else 0
+            findings_by_path[str(path)] = Findings((str(error),))
+    text = "\n".join(line for path, findings in findings_by_path.items() for line in lines_of(path, findings))
+    show(arguments, {path: facts_of(findings) for path, findings in findings_by_path.items()}, text)
+    return PROBLEMS_FOUND if any(findings.problems for findings in findings_by_path.values()) else 0
 
 
 def facts_of(findings: Findings) -> dict[str, Any]:
@@ -167,7 +163,7 @@ def facts_of(findings: Findings) -> dict[str, Any]:
 
 def lines_of(path: str, findings: Findings) -> list[str]:
     """Findings for people."""
-    from hedge_tasks.leaderboard.claims import CLAIM_PARTS
+    from hedge_tasks.leaderboard.units import CLAIM_PARTS
 
     if findings.problems:
         return [f"{path}: {text}" for text in findings.problems]

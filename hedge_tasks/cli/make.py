@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from hedge_tasks.evaluation import brought_commands
 from hedge_tasks.io.commands import PROBLEMS_FOUND, Parser, add_out, command, show
@@ -27,9 +27,9 @@ def add(commands: Parser) -> None:
         add_command(parts)
 
 
-def _add_medhallu(made: Any) -> None:
+def _add_medhallu(commands: Parser) -> None:
     text = "write wrong answers that models take for the true ones (MedHallu, section 3)"
-    parser = command(made, "medhallu", run_medhallu, text)
+    parser = command(commands, "medhallu", run_medhallu, text)
     parser.add_argument(
         "source",
         metavar="SOURCE",

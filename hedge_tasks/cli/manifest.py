@@ -4,19 +4,16 @@ from __future__ import annotations
 
 import argparse
 import sys
-from pathlib import Path
 from typing import Any
 
-from hedge_tasks.io.commands import Parser, command, say, show
+from hedge_tasks.io.commands import Parser, add_out, command, say, show
 
 
 def add(commands: Parser) -> None:
-    text = "write the manifest of tasks: ids and digests of their documents, for the leaderboard; needs their data"
+    text = "write the ids and digests of a task's documents, for the leaderboard; needs the data"
     parser = command(commands, "manifest", run, text)
     parser.add_argument("tasks", nargs="+", metavar="TASK", help="tasks or groups")
-    parser.add_argument(
-        "--out", type=Path, metavar="DIR", help="folder for the files (default: manifests/ beside each task's YAML)"
-    )
+    add_out(parser, "folder of the files (default: manifests/ beside each task's YAML)")
 
 
 def run(arguments: argparse.Namespace) -> int:

@@ -1,10 +1,9 @@
-"""`hedge paper`: finished runs laid out as Tables 2 and 3 of the HEDGE paper, beside the published values."""
+"""`hedge paper hedge`: finished runs laid out as Tables 2 and 3 of the HEDGE paper, beside the published values."""
 
 from __future__ import annotations
 
 import argparse
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict
 from itertools import zip_longest
 from pathlib import Path
 from textwrap import wrap
@@ -13,7 +12,8 @@ from typing import TYPE_CHECKING, Any
 from hedge_tasks.cli.choices import add_trust
 from hedge_tasks.cli.question import printable
 from hedge_tasks.evaluation import brought_commands
-from hedge_tasks.io.commands import Parser, command, show, table
+from hedge_tasks.io.commands import Parser, add_out, command, show
+from hedge_tasks.numbers import MISSING, THREE_DIGITS, Format, Table, format_value
 
 if TYPE_CHECKING:
     from hedge_tasks.detectors.scorer import Scorer
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from hedge_tasks.runs.run_files import Run
 
 _DIGITS = {2: 3, 3: 2}
-_NONE = "-"
+_SIGNED = Format(2, signed=True)
 
 
 def add(commands: Parser) -> None:
@@ -48,7 +48,7 @@ def add(commands: Parser) -> None:
         choices=("reference", "paper"),
         help="cluster and choose thresholds as the paper's code does, or as its text says (default: as the runs did)",
     )
-    parser.add_argument("--out", type=Path, metavar="CELLS.csv", help="write one line a cell")
+    add_out(parser, "a line for each cell (CSV)")
     parser.add_argument(
         "--figure",
         type=Path,
@@ -62,9 +62,8 @@ def add(commands: Parser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    from tqdm import tqdm
-
     from hedge_tasks.io.files import write_whole
+    from hedge_tasks.io.progress import progress
     from hedge_tasks.measures.fidelity import fidelity, merged
     from hedge_tasks.measures.paper import at_equal_draws, place_runs, published_cells, score_cells
     from hedge_tasks.measures.paper.layout import as_csv, as_rows, describe
@@ -80,7 +79,7 @@ def run(arguments: argparse.Namespace) -> int:
     cells = [cell for number in tables for cell in published_cells(number)]
     columns = _scorers(arguments)
     scored = score_cells(cells, placed.runs, columns)
-    by_cell = {r.cell: r for r in tqdm(scored, total=len(cells), desc="Scoring", unit="cell", delay=2, leave=False)}
+    by_cell = {r.cell: r for r in progress(scored, total=len(cells), name="Scoring", unit="cell")}
     results = [by_cell[cell] for cell in cells]
     if arguments.out:
         write_whole(arguments.out, as_csv(results))
@@ -88,17 +87,17 @@ def run(arguments: argparse.Namespace) -> int:
         _draw_figure_2(results, arguments.figure)
     # The tables rest on the placed runs; where there are none, what was given is described.
     described = list(placed.runs.values()) or finished
-    settings = [None if columns is None else {n: s.settings() for n, s in columns(one).items()} for one in described]
-    block = merged([fidelity(one, filters) for one, filters in zip(described, settings, strict=True)])
+    settings = [None if columns is None else {n: s.settings() for n, s in columns(run_).items()} for run_ in described]
+    block = merged([fidelity(run_, filters) for run_, filters in zip(described, settings, strict=True)])
     facts = {
-        "runs": [describe(key, one) for key, one in placed.runs.items()],
+        "runs": [describe(key, run_) for key, run_ in placed.runs.items()],
         "left_out": list(placed.left_out),
         "cells": as_rows(results),
-        "equal_draws": [asdict(one) for one in at_equal_draws(results)],
+        "equal_draws": at_equal_draws(results),
         "protocol": arguments.protocol,
-        "fidelity": [asdict(fact) for fact in block],
+        "fidelity": block,
     }
-    show(arguments, facts, f"{_text(placed, results)}\n\n{fidelity_text(block, len(described))}")
+    show(arguments, facts, _text(placed, results), fidelity_text(block, len(described)))
     return 0
 
 
@@ -118,11 +117,11 @@ def _draw_figure_2(results: Sequence[CellResult], path: Path) -> None:
     draw_panels(family_charts(curves), path)
 
 
-def _names(given: Sequence[str]) -> dict[str, str]:
+def _names(entries: Sequence[str]) -> dict[str, str]:
     from hedge_tasks.errors import ConfigError
 
     names = {}
-    for entry in given:
+    for entry in entries:
         model, separator, text = entry.partition("=")
         if not separator or not text:
             raise ConfigError(f"--name: expected MODEL=TEXT such as Qwen2.5-VL=my-copy, got {entry!r}")
@@ -216,8 +215,8 @@ def _runs(placed: Placed) -> str:
         "answered_by",
     )
     rows = [[printable(str(fact[column])) for column in columns] for fact in facts]
-    lines = [table([column.replace("_", " ") for column in columns], rows)] if rows else []
-    return "\n".join([*lines, *(f"left out: {printable(reason)}" for reason in placed.left_out)])
+    notes = [f"left out: {printable(reason)}" for reason in placed.left_out]
+    return str(Table.of([column.replace("_", " ") for column in columns], rows, notes=notes))
 
 
 def _in_paper_order(key: Key) -> tuple[int, ...]:
@@ -247,12 +246,13 @@ def _laid_out_2(dataset: str, ours: Mapping[Cell, float | None]) -> str:
     means = [row for row in rows_of_table_2(published(2), dataset) if row.prompt == MEAN]
     rows += [[f"{MEAN} {row.score}, paper", *_marked(row, 3)] for row in means]
     legend = "* the better clustering, ** the best of the row; means over models and prompts where all are there"
-    return f"Table 2 as the paper lays it out, {dataset}: {legend}\n{table(header, rows)}"
+    return str(Table.of(header, rows, title=f"Table 2 as the paper lays it out, {dataset}: {legend}"))
 
 
 def _marked(row: Row, digits: int) -> list[str]:
     marks = ["**" if i in row.top else "*" if i in row.best else "" for i in range(len(row.values))]
-    return [_NONE if v is None else f"{v:.{digits}f}{mark}" for v, mark in zip(row.values, marks, strict=True)]
+    values = zip(row.values, marks, strict=True)
+    return [MISSING if value is None else Format(digits, suffix=mark)(value) for value, mark in values]
 
 
 def _block(dataset: str, model: str, results: Mapping[Cell, CellResult]) -> str:
@@ -266,7 +266,7 @@ def _block(dataset: str, model: str, results: Mapping[Cell, CellResult]) -> str:
             for inputs, clustering in FILTERS:
                 row += _three(results[Cell(2, dataset, prompt, model, score, inputs, clustering, TABLE_2_N)])
             rows.append(row)
-    return table(header, rows)
+    return str(Table.of(header, rows))
 
 
 def _table_3(placed: Placed, results: Mapping[Cell, CellResult]) -> list[str]:
@@ -285,7 +285,7 @@ def _table_3(placed: Placed, results: Mapping[Cell, CellResult]) -> list[str]:
                 threes = [_three(results[place]) for place in places]
                 for i, name in enumerate((f"{prompt} {score}", "  paper", "  diff")):
                     rows.append([name, *(three[i] for three in threes)])
-        parts.append(f"{clustering}\n{table(['n', *map(str, sizes)], rows)}")
+        parts.append(str(Table.of(["n", *map(str, sizes)], rows, title=clustering)))
     parts += [_laid_out_3(clustering, results, sizes) for clustering in ("Embed", "NLI")]
     return parts
 
@@ -299,37 +299,38 @@ def _laid_out_3(clustering: str, results: Mapping[Cell, CellResult], sizes: Sequ
     means = [row for row in rows_of_table_3(published(3), clustering, sizes) if row.prompt == MEAN]
     rows += [[f"{MEAN} {row.score}, paper", *_marked(row, 2)] for row in means]
     title = f"Table 3 as the paper lays it out, {clustering}: ** the best of the row; means over prompts"
-    return f"{title}\n{table(['n', *map(str, sizes)], rows)}"
+    return str(Table.of(["n", *map(str, sizes)], rows, title=title))
 
 
 def _equal_draws(results: Sequence[CellResult]) -> str:
     """Table 3 at one price: VASE at n beside the others at 2n, a row for each of them."""
     from hedge_tasks.measures.paper import at_equal_draws
 
-    found = at_equal_draws(results)
-    if not found:
+    pairs = at_equal_draws(results)
+    if not pairs:
         return ""
-    cells = {(one.clustering, one.prompt, one.score, one.draws): one for one in found}
-    draws = sorted({one.draws for one in found})
+    cells = {(pair.clustering, pair.prompt, pair.score, pair.draws): pair for pair in pairs}
+    draws = sorted({pair.draws for pair in pairs})
     rows: list[list[str]] = []
-    for score in dict.fromkeys(one.score for one in found):
-        for clustering, prompt in dict.fromkeys((one.clustering, one.prompt) for one in found):
+    for score in dict.fromkeys(pair.score for pair in pairs):
+        for clustering, prompt in dict.fromkeys((pair.clustering, pair.prompt) for pair in pairs):
             of_row = [cells[clustering, prompt, score, d] for d in draws]
-            rows.append([f"{clustering} {prompt}, VASE - {score}, paper", *(f"{one.published:+.2f}" for one in of_row)])
-            if any(one.ours is not None for one in of_row):
-                ours = (_NONE if one.ours is None else f"{one.ours:+.2f}" for one in of_row)
-                rows.append(["  ours", *ours])
-        below = [sum(one.published < 0 for one in found if (one.score, one.draws) == (score, d)) for d in draws]
+            rows.append(
+                [f"{clustering} {prompt}, VASE - {score}, paper", *(_SIGNED(pair.published) for pair in of_row)]
+            )
+            if any(pair.ours is not None for pair in of_row):
+                rows.append(["  ours", *(format_value(pair.ours, _SIGNED) for pair in of_row)])
+        below = [sum(pair.published < 0 for pair in pairs if (pair.score, pair.draws) == (score, d)) for d in draws]
         rows.append([f"rows with VASE below {score}, paper", *map(str, below)])
     title = "Table 3 at equal draws: difference in ROC-AUC where VASE at n and the other score at 2n cost the same"
-    return f"{title}\n{table(['draws', *map(str, draws)], rows)}"
+    return str(Table.of(["draws", *map(str, draws)], rows, title=title))
 
 
 def _three(result: CellResult) -> list[str]:
     digits = _DIGITS[result.cell.table]
-    ours = _NONE if result.ours is None else f"{result.ours:.{digits}f}"
-    difference = _NONE if result.difference is None else f"{result.difference:+.{digits}f}"
-    return [ours, f"{result.published:.{digits}f}", difference]
+    signed = Format(digits, signed=True)
+    values = (format_value(value, Format(digits)) for value in (result.ours, result.published))
+    return [*values, format_value(result.difference, signed)]
 
 
 def _summary(results: Sequence[CellResult]) -> str:
@@ -341,13 +342,13 @@ def _summary(results: Sequence[CellResult]) -> str:
     near = sum(difference <= SMALL for difference in differences)
     mean = sum(differences) / len(differences)
     return (
-        f"{len(differences)} of {len(results)} cells are here: mean absolute difference {mean:.3f}, largest "
-        f"{max(differences):.3f}; {near} of them within {SMALL}, which the paper calls small"
+        f"{len(differences)} of {len(results)} cells are here: mean absolute difference {THREE_DIGITS(mean)}, largest "
+        f"{THREE_DIGITS(max(differences))}; {near} of them within {SMALL}, which the paper calls small"
     )
 
 
 def _missing(results: Sequence[CellResult]) -> str:
-    """What is missing and why: a line for each table, data set, model, prompt and reason."""
+    """Return a line for each table, data set, model and prompt with missing cells, and the reason."""
     lacking: dict[str, int] = {}
     for result in results:
         if result.ours is None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 from dataclasses import replace
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from hedge_tasks.cli.choices import (
@@ -16,7 +15,7 @@ from hedge_tasks.cli.choices import (
     chosen_run,
     chosen_scorer,
 )
-from hedge_tasks.io.commands import Parser, command, show
+from hedge_tasks.io.commands import Parser, add_out, command, show
 
 if TYPE_CHECKING:
     from hedge_tasks.detectors.scorer import Scorer
@@ -44,7 +43,7 @@ def add(commands: Parser) -> None:
     listing = "; ".join(f"{name}: {text}" for name, text in KINDS.items())
     parser.add_argument("kind", choices=KINDS, metavar="KIND", help=listing)
     add_run(parser)
-    parser.add_argument("--out", type=Path, required=True, metavar="FIGURE.pdf", help="png, svg, pdf, or csv (numbers)")
+    add_out(parser, "a figure (.png, .svg, .pdf), or its numbers (.csv)", required=True)
     add_detectors(parser, "those of the run that are no simple baselines; for the distribution the first of them")
     parser.add_argument("--width", default="column", help="column (3.4 in, default) or page (7 in)")
     parser.add_argument("--title", action="store_true", help="put the title above the figure")

@@ -123,9 +123,9 @@ def _body(views: Sequence[_View], *, coloured: bool) -> list[str]:
     left = _wrapped([*titles, *columns[0]], width)
     right = _wrapped([("", None), (printable(views[1].scorer.name), None), *columns[1]], width)
     lines = []
-    for (one, first), (other, second) in zip_longest(left, right, fillvalue=("", None)):
-        space = " " * (width - len(one))
-        lines.append(f"{_painted(one, first, coloured)}{space} | {_painted(other, second, coloured)}".rstrip())
+    for (left_line, first), (beside, second) in zip_longest(left, right, fillvalue=("", None)):
+        space = " " * (width - len(left_line))
+        lines.append(f"{_painted(left_line, first, coloured)}{space} | {_painted(beside, second, coloured)}".rstrip())
     return lines
 
 

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import argparse
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from hedge_tasks.cli.choices import add_detectors, add_run, add_scorer, add_task, chosen_detectors, chosen_scorer
-from hedge_tasks.cli.summary import as_text
-from hedge_tasks.io.commands import Parser, command, show
+from hedge_tasks.cli.summary import as_text, facts_of
+from hedge_tasks.io.commands import Parser, add_out, command, show
 
 if TYPE_CHECKING:
     from hedge_tasks.detectors.scorer import Scorer
@@ -16,9 +15,11 @@ if TYPE_CHECKING:
 
 
 def add(commands: Parser) -> None:
-    parser = command(commands, "rescore", run, "new numbers from a run or an answer store, without the model")
+    parser = command(
+        commands, "rescore", run, "compute a run's numbers again, from its file or its answer store, without the model"
+    )
     add_run(parser, metavar="RUN|STORE")
-    parser.add_argument("--out", type=Path, metavar="SCORES.jsonl", help="write the scores of every question")
+    add_out(parser, "the scores of every answer (JSON lines)")
     parser.add_argument("--definition", metavar="ID", help="which answers, where a store holds several definitions")
     parser.add_argument("--judge", default="rule", help="who labels the answers of a store (default: rule)")
     add_task(parser)
@@ -30,7 +31,7 @@ def run(arguments: argparse.Namespace) -> int:
     from hedge_tasks.cli.claim_text import claim_block
     from hedge_tasks.detectors.score_files import write_scores
     from hedge_tasks.errors import ConfigError
-    from hedge_tasks.measures.kept_claims import kept_numbers
+    from hedge_tasks.measures.kept_units import kept_numbers
     from hedge_tasks.scoring.scorers import scorers_of
 
     finished = _source(arguments)
@@ -49,7 +50,7 @@ def run(arguments: argparse.Namespace) -> int:
     facts = {
         "task": finished.task,
         "model": finished.model,
-        "filters": {name: summary for name, (_, summary) in summaries.items()},
+        "filters": {name: facts_of(summary) for name, (_, summary) in summaries.items()},
     }
     blocks = [f"{name}\n{as_text(summary)}" for name, (_, summary) in summaries.items()]
     text, more = claim_block(kept_numbers(finished))

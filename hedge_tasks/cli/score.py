@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from hedge_tasks.cli.choices import add_detectors, chosen_detectors
-from hedge_tasks.cli.summary import as_text
-from hedge_tasks.io.commands import Parser, command, show
+from hedge_tasks.cli.summary import as_text, facts_of
+from hedge_tasks.io.commands import Parser, add_out, command, show
 
 if TYPE_CHECKING:
     from hedge_tasks.data.answers import AnswerSet
@@ -49,7 +49,7 @@ def add(commands: Parser) -> None:
         help="score claims as well, those of the field claims, else sentences: words (by default where there is the "
         "field), nli or cosine; hedge claims has more",
     )
-    score.add_argument("--out", type=Path, metavar="SCORES.jsonl", help="write the scores of every line")
+    add_out(score, "the scores of every answer (JSON lines)")
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -59,7 +59,7 @@ def run(arguments: argparse.Namespace) -> int:
     from hedge_tasks.detectors.pipeline import USUAL, cluster_open, summarise
     from hedge_tasks.detectors.score_files import write_scores
     from hedge_tasks.detectors.scorer import score_all
-    from hedge_tasks.measures.kept_claims import measured_claims
+    from hedge_tasks.measures.kept_units import measured_claims
     from hedge_tasks.runs.run_files import Run
     from hedge_tasks.scoring.scorers import chosen_models
 
@@ -68,25 +68,26 @@ def run(arguments: argparse.Namespace) -> int:
     options = {**chosen_models(arguments.clustering), **named}
     backend = build_backend(arguments.clustering, **options)
     answer_sets = read_answer_sets(arguments.answers, table=arguments.csv, allow_unknown=arguments.allow_unknown)
-    given = [a for a in answer_sets if a.cluster_ids is not None]
+    clustered_before = [a for a in answer_sets if a.cluster_ids is not None]
     clustered = cluster_open(answer_sets, backend, with_question=arguments.with_question)
     claims = _claims(answer_sets, arguments, options)
     known = {one.answers.id: one.evidence for one in claims.answers} if claims else {}
     scores = score_all(clustered, backend, detectors, alpha=arguments.alpha, claims=lambda: known)
     if arguments.out:
         write_scores(arguments.out, scores)
+    all_clustered = len(clustered_before) == len(answer_sets)
     summary = {
         "answers": str(arguments.answers),
-        "clustering": {**backend.settings(), "backend": backend.name} if len(given) < len(answer_sets) else "given",
+        "clustering": "given" if all_clustered else {**backend.settings(), "backend": backend.name},
         "with_question": arguments.with_question,
         "alpha": arguments.alpha,
-        "clusters_given": len(given),
+        "clusters_given": len(clustered_before),
         **summarise(scores),
     }
     block, more = "", dict[str, Any]()
     if claims:
         block, more = block_of(claims, *measured_claims(claims, Run(str(arguments.answers), "", ())))
-    show(arguments, {**summary, **more}, as_text(summary), block)
+    show(arguments, {**facts_of(summary), **more}, as_text(summary), block)
     return 0
 
 
@@ -107,10 +108,10 @@ def _claims(answer_sets: list[AnswerSet], arguments: argparse.Namespace, models:
     same_model = {"nli": "nli", "cosine": "embed"}.get(support) == arguments.clustering
     named = {"model": models["model"]} if same_model and "model" in models else {}
     engine, decomposition = build_entailment(support, **named), build_decomposition(unit)
-    asked = inquiry(answer_sets, decomposition)
+    questions = inquiry(answer_sets, decomposition)
     engine.check()
-    price = asked.price(engine)
+    price = questions.price(engine)
     say(f"price: {price}", sys.stderr)
     run = Run(str(arguments.answers), "", tuple(answer_sets))
     settings = {**decomposition.settings(), **engine.settings()}
-    return score_claims(run, asked.ask(engine), engine, price, settings)
+    return score_claims(run, questions.ask(engine), engine, price, settings)

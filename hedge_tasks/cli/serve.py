@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from hedge_tasks.cli.ask import add_model
 from hedge_tasks.io.commands import Parser, command, say
+from hedge_tasks.numbers import PERCENT, WHOLE_PERCENT
 from hedge_tasks.serving.addresses import is_loopback, url_of
 
 if TYPE_CHECKING:
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
 
 _WITHIN_S = 60.0
 _SILENT = ("hedge_tasks.serving", "hedge_tasks.sampling", "hedge_tasks.models")
-"""What these log may quote a server that quotes the question."""
+"""Modules whose log may quote a server that quotes the question."""
 
 
 def add(commands: Parser) -> None:
@@ -62,11 +63,11 @@ def run(arguments: argparse.Namespace) -> int:
     }
     with Guard.load(arguments.policy, model=arguments.model, model_args=arguments.model_args, **options) as guard:
         server = server_of(build_app(guard, settings))
-        with listen(arguments.host, arguments.port) as found:
+        with listen(arguments.host, arguments.port) as listener:
             guard.warm()
-            say(_greeting(guard, settings, *found.getsockname()[:2]))
+            say(_greeting(guard, settings, *listener.getsockname()[:2]))
             with silent():
-                server.run(sockets=[found])
+                server.run(sockets=[listener])
     return 0
 
 
@@ -106,6 +107,6 @@ def _greeting(guard: Guard, settings: ProxySettings, host: str, port: int) -> st
     promise = guard.policy.promise
     key = "with a key" if settings.key else "without a key, for programs of this machine"
     return (
-        f"{url_of(host, port)}/v1 ({key}): of the answers that are accepted at most {promise.risk:.1%} are "
-        f"hallucinated, with {promise.confidence:.0%} confidence. Ctrl-C ends."
+        f"{url_of(host, port)}/v1 ({key}): of the answers that are accepted at most {PERCENT(promise.risk)} are "
+        f"hallucinated, with {WHOLE_PERCENT(promise.confidence)} confidence. Ctrl-C ends."
     )

@@ -1,16 +1,23 @@
-"""The summary of one clustering's scores on many questions, for people."""
+"""The summary of one clustering's scores on many questions, for people and as JSON."""
 
 from __future__ import annotations
 
 from typing import Any
 
 
+def facts_of(summary: dict[str, Any]) -> dict[str, Any]:
+    """Return a summary for JSON: the AUROCs within question types with that of every type."""
+    within = summary["auroc_within_question_types"]
+    strata = {name: {**auroc.to_dict(), "strata": auroc.strata} for name, auroc in within.items()}
+    return {**summary, "auroc_within_question_types": strata}
+
+
 def as_text(summary: dict[str, Any]) -> str:
-    """What was scored and how, and the AUROC of every score where there are labels."""
+    """Return how the answers were scored, and the AUROC of every score where there are labels."""
     from hedge_tasks.numbers import PERCENT
 
     n, labelled, rate = summary["n"], summary["n_labelled"], summary["hallucination_rate"]
-    clustering, given = summary["clustering"], summary["clusters_given"]
+    clustering, n_given = summary["clustering"], summary["clusters_given"]
     how = clustering if isinstance(clustering, str) else ", ".join(f"{k}={v}" for k, v in clustering.items())
     tuned_on = f"; its threshold was tuned on {summary['n_held_out']} of them, which no ROC-AUC counts"
     lines = [
@@ -18,7 +25,7 @@ def as_text(summary: dict[str, Any]) -> str:
         + (f", {PERCENT(rate)} of them hallucinated" if rate is not None else " (no labels, so no AUROC)"),
         f"clustering: {how}"
         + (", with the question" if summary["with_question"] else "")
-        + (f"; {given} questions came with cluster ids" if given else "")
+        + (f"; {n_given} questions came with cluster ids" if n_given else "")
         + (tuned_on if summary["n_held_out"] else ""),
         f"weights: {summary['weighting']}",
     ]

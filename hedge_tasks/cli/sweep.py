@@ -17,7 +17,7 @@ from hedge_tasks.cli.choices import (
     chosen_scorer,
 )
 from hedge_tasks.cli.question import printable
-from hedge_tasks.io.commands import Parser, command, show
+from hedge_tasks.io.commands import Parser, add_out, command, show
 
 if TYPE_CHECKING:
     from hedge_tasks.measures.sweep import Point
@@ -31,7 +31,9 @@ _LARGEST = 10_000
 
 
 def add(commands: Parser) -> None:
-    parser = command(commands, "sweep", run, "AUROC against the number of answers, or the perturbation's strength")
+    parser = command(
+        commands, "sweep", run, "show the AUROC against the number of answers, or against the perturbation's strength"
+    )
     add_run(parser)
     parser.add_argument(
         "--n",
@@ -56,7 +58,7 @@ def add(commands: Parser) -> None:
         help="instead: seconds and memory of each of the run's clusterings against the number of answers, from nothing "
         "(HEDGE Appendix B)",
     )
-    parser.add_argument("--out", type=Path, metavar="SWEEP.csv", help="write a table with intervals")
+    add_out(parser, "a table with intervals (CSV)")
     parser.add_argument("--plot", type=Path, metavar="SWEEP.png", help="draw a figure (png, svg or pdf)")
     add_detectors(parser, "those of the run that are no simple baselines")
     add_task(parser)
@@ -99,6 +101,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 def _costs(arguments: argparse.Namespace, finished: Run) -> int:
     from hedge_tasks.io.files import write_whole
+    from hedge_tasks.io.progress import progress
     from hedge_tasks.measures.sweep import prices, prices_as_csv
     from hedge_tasks.numbers import Column, Format, Table
     from hedge_tasks.plots import cost_chart, draw
@@ -111,11 +114,12 @@ def _costs(arguments: argparse.Namespace, finished: Run) -> int:
         scorers = {chosen.name: chosen}
     most = min((len(answer_set.clean) for answer_set in finished.answer_sets), default=0)
     sizes = parse_sizes(arguments.n) if arguments.n else list(range(1, most + 1))
-    found = list(prices(finished.answer_sets, scorers, sizes))
+    steps = prices(finished.answer_sets, scorers, sizes)
+    measured = list(progress(steps, total=len(scorers) * len(sizes), name="Measuring"))
     if arguments.out:
-        write_whole(arguments.out, prices_as_csv(found))
+        write_whole(arguments.out, prices_as_csv(measured))
     if arguments.plot:
-        points = {name: [(p.n, p.cost.seconds) for p in found if p.clustering == name] for name in scorers}
+        points = {name: [(p.n, p.cost.seconds) for p in measured if p.clustering == name] for name in scorers}
         draw(cost_chart(points), arguments.plot)
     table = Table(
         [
@@ -127,7 +131,7 @@ def _costs(arguments: argparse.Namespace, finished: Run) -> int:
             Column("gpu_added_mb", "GPU MB added", format=Format(digits=0)),
             Column("gpu_peak_mb", "GPU MB peak", format=Format(digits=0)),
         ],
-        [{"n": price.n, "clustering": price.clustering, **price.cost.to_dict()} for price in found],
+        [{"n": price.n, "clustering": price.clustering, **price.cost.to_dict()} for price in measured],
     )
     recorded = finished.settings.get("cost")
     facts = {
@@ -172,16 +176,16 @@ def _strengths(arguments: argparse.Namespace) -> int:
     there = {strength: runs[strength] for strength in wanted if strength in runs}
     detectors = chosen_detectors(arguments, SCORE_NAMES)
     scores = {
-        strength: chosen_scorer(arguments, one).with_detectors(detectors).score(one.answer_sets)
-        for strength, one in there.items()
+        strength: chosen_scorer(arguments, run).with_detectors(detectors).score(run.answer_sets)
+        for strength, run in there.items()
     }
     own = strength_of(finished)
     base = 1.0 if 1.0 in scores else own if own in scores else next(iter(scores), None)
     rows: list[dict[str, Cell]] = []
-    for strength, found in scores.items():
+    for strength, scored in scores.items():
         for name in detectors:
-            row: dict[str, Cell] = {"strength": strength, "score": name, "auroc": detection_auroc(found, name)}
-            if base is not None and strength != base and (compared := compare_two_runs(found, scores[base], name)):
+            row: dict[str, Cell] = {"strength": strength, "score": name, "auroc": detection_auroc(scored, name)}
+            if base is not None and strength != base and (compared := compare_two_runs(scored, scores[base], name)):
                 row |= {"difference": compared.number, "p_value": compared.p_value}
             rows.append(row)
     missing = [strength for strength in wanted if strength not in there]
@@ -210,7 +214,7 @@ def parse_strengths(text: str) -> list[float]:
     """
     from hedge_tasks.errors import ConfigError
 
-    found = []
+    values = []
     for part in text.split(","):
         try:
             value = float(part)
@@ -218,8 +222,8 @@ def parse_strengths(text: str) -> list[float]:
             value = -1.0
         if not 0 <= value < 1000:
             raise ConfigError(f"--strength: expected numbers such as 0,0.5,1,2, got {part!r}")
-        found.append(value)
-    return list(dict.fromkeys(found))
+        values.append(value)
+    return list(dict.fromkeys(values))
 
 
 def parse_sizes(text: str) -> list[int]:

@@ -8,16 +8,32 @@ from hedge_tasks.io.commands import Parser, command, show
 
 
 def add(commands: Parser) -> None:
-    command(commands, "list", _list, "list the tasks of this package")
+    parser = command(commands, "list", _list, "list the tasks: size, modality, licence, and what each needs")
+    parser.add_argument("--all", action="store_true", help="variants as well, with what sets each apart")
     command(commands, "path", _path, "print the folder of the tasks, for lmms-eval's --include_path")
 
 
 def _list(arguments: argparse.Namespace) -> int:
-    from hedge_tasks.lmms.catalogue import list_tasks
+    from hedge_tasks.lmms.catalogue import PACKAGE, list_tasks
+    from hedge_tasks.numbers import Column, Table
 
-    tasks = list_tasks()
-    width = max(len(task["task"]) for task in tasks)
-    show(arguments, tasks, "\n".join(f"{task['task']:<{width}}  {task['title']}" for task in tasks))
+    tasks = [task for task in list_tasks() if arguments.all or not task.variant]
+    columns = [
+        Column("task"),
+        Column("documents"),
+        Column("modality"),
+        Column("licence"),
+        Column("data"),
+        Column("about"),
+    ]
+    blocks = []
+    for title in dict.fromkeys(task.title for task in tasks):
+        rows = [{column.key: getattr(task, column.key) for column in columns} for task in tasks if task.title == title]
+        blocks.append(Table(columns, rows, title))
+    hidden = sum(task.variant for task in list_tasks())
+    notes = [f"data: {PACKAGE} needs no network, hub downloads, hedge data ... builds from your copies."]
+    notes += [] if arguments.all else [f"{hidden} variants are not shown; hedge list --all shows them."]
+    show(arguments, tasks, *blocks, "\n".join(notes))
     return 0
 
 

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import argparse
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from hedge_tasks.cli.choices import add_run, add_scorer, add_task, chosen_run, chosen_scorer
-from hedge_tasks.io.commands import Parser, command, show
+from hedge_tasks.io.commands import Parser, add_out, command, show
 
 if TYPE_CHECKING:
     from hedge_tasks.measures.threshold_report import Tried, TuningReport
@@ -25,7 +24,7 @@ def add(commands: Parser) -> None:
     parser.add_argument("--folds", type=int, default=5, help="folds of cross-fitting (default: 5)")
     parser.add_argument("--share", type=float, default=0.2, help="share of documents held out by tuned (default: 0.2)")
     parser.add_argument("--seed", type=int, default=0, help="of the splits and of Optuna (default: 0)")
-    parser.add_argument("--out", type=Path, metavar="CURVE.csv", help="write the AUROC at every threshold")
+    add_out(parser, "the AUROC at every threshold (CSV)")
     add_task(parser)
     add_scorer(parser)
 
@@ -38,8 +37,8 @@ def run(arguments: argparse.Namespace) -> int:
     from hedge_tasks.scoring.scorers import scorers_of
 
     names = ("target", "low", "high", "search", "trials", "folds", "share", "seed")
-    given = {name: value for name in names if (value := getattr(arguments, name)) is not None}
-    choice = ThresholdChoice(**given)
+    chosen = {name: value for name in names if (value := getattr(arguments, name)) is not None}
+    choice = ThresholdChoice(**chosen)
     finished = chosen_run(arguments)
     check_samples(finished.answer_sets)
     if arguments.filter is None and arguments.clustering is None and finished.settings.get("filters"):

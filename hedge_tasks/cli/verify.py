@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from hedge_tasks.cli.leaderboard import add_checks, facts_of, lines_of, options_of
-from hedge_tasks.io.commands import PROBLEMS_FOUND, Parser, command, show
+from hedge_tasks.io.commands import PROBLEMS_FOUND, Parser, add_label_store, command, show
 
 if TYPE_CHECKING:
     from hedge_tasks.runs.integrity import Inspection
@@ -16,8 +16,8 @@ _LISTED = 20
 
 
 def add(commands: Parser) -> None:
-    text = "check that run files are as they were written, or the chain from a submission to its run and store"
-    parser = command(commands, "verify", run, f"{text}; exit code 1 if something is wrong")
+    text = "check that run files are unchanged, or that a submission is of its run and store"
+    parser = command(commands, "verify", run, text)
     parser.add_argument(
         "files", type=Path, nargs="+", metavar="FILE", help="run files, output folders of lmms-eval, or one submission"
     )
@@ -29,17 +29,18 @@ def add(commands: Parser) -> None:
     chain = parser.add_argument_group("of a submission")
     chain.add_argument("--run", type=Path, metavar="RUN", help="prove that the submission is of this run file")
     chain.add_argument("--store", type=Path, metavar="DIR", help="and that the run's answers are those of this store")
-    chain.add_argument("--labels", type=Path, metavar="DIR", help="and that its labels are those of this label store")
+    add_label_store(chain, "prove that the submission's labels are those of this one")
     add_checks(parser)
 
 
 def run(arguments: argparse.Namespace) -> int:
+    from hedge_tasks.io.progress import progress
     from hedge_tasks.runs.run_files import run_paths
 
-    if arguments.run or arguments.store or arguments.labels:
+    if arguments.run or arguments.store or arguments.label_store:
         return _prove(arguments)
     files = [file for path in arguments.files for file in run_paths(path)]
-    facts = {str(file): _facts(file, arguments.repair) for file in files}
+    facts = {str(file): _facts(file, arguments.repair) for file in progress(files, name="Checking", unit="file")}
     show(arguments, facts, "\n".join(_text(file, about) for file, about in facts.items()))
     return PROBLEMS_FOUND if any(about["problems"] for about in facts.values()) else 0
 
@@ -56,7 +57,7 @@ def _prove(arguments: argparse.Namespace) -> int:
     from hedge_tasks.sampling.archive import open_store
 
     if len(arguments.files) > 1 or arguments.repair:
-        raise ConfigError("--run, --store and --labels are about one submission, and repair nothing")
+        raise ConfigError("--run, --store and --label-store are about one submission, and repair nothing")
     if arguments.store and not arguments.run:
         raise ConfigError("--store: give the run file, too (--run), which names the draws of the store")
     [path] = arguments.files
@@ -70,8 +71,8 @@ def _prove(arguments: argparse.Namespace) -> int:
             findings = check_with_texts(submission, of_file, **options)
         if arguments.store:
             links.append(prove_store(of_file, open_store(arguments.store)))
-    if arguments.labels and not findings.problems:
-        with ReplyLog(arguments.labels) as labels:
+    if arguments.label_store and not findings.problems:
+        with ReplyLog(arguments.label_store) as labels:
             links.append(prove_labels(submission, labels))
     lines = lines_of(str(path), findings)
     for link in links:
@@ -89,22 +90,22 @@ def _facts(file: Path, repair: bool) -> dict[str, Any]:
     try:
         if not is_run_file(file):
             return {"problems": [f"{file}: this is no run file, so there is nothing to check it against"]}
-        found = inspect(file)
-        if found.problems:
-            return _damaged(found, repair)
+        inspection = inspect(file)
+        if inspection.problems:
+            return _damaged(inspection, repair)
         read = read_run(file)
     except DataError as error:
         return {"problems": [str(error)]}
-    return {"documents": len(read.answer_sets), "sha256": found.digest, "problems": []}
+    return {"documents": len(read.answer_sets), "sha256": inspection.digest, "problems": []}
 
 
-def _damaged(found: Inspection, repair: bool) -> dict[str, Any]:
+def _damaged(inspection: Inspection, repair: bool) -> dict[str, Any]:
     from hedge_tasks.runs.run_files import repair_run
 
-    facts = {"documents": len(found.rows), "problems": list(found.problems)}
+    facts = {"documents": len(inspection.rows), "problems": list(inspection.problems)}
     if not repair:
         return facts
-    repaired = repair_run(found)
+    repaired = repair_run(inspection)
     about = {"documents": len(repaired.run.answer_sets), "lost": repaired.n_lost, "lost_ids": list(repaired.lost)}
     return {**facts, **about, "original": str(repaired.original)}
 

@@ -8,13 +8,13 @@ from typing import Any, Protocol, TypeVar, runtime_checkable
 
 import numpy as np
 import numpy.typing as npt
-from tqdm import tqdm
+
+from hedge_tasks.io.progress import progress
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")
 
 # Work that takes less than this shows no progress bar.
-PROGRESS_DELAY_S = 5.0
 
 
 class ClusteringBackend(Protocol):
@@ -212,9 +212,9 @@ def map_in_batches(
     """
     order = sorted(range(len(items)), key=lambda i: key(items[i]), reverse=True)
     results: dict[int, Result] = {}
-    with tqdm(total=len(items), desc=description, delay=PROGRESS_DELAY_S, leave=False) as progress:
+    with progress(total=len(items), name=description) as bar:
         for start in range(0, len(order), batch_size):
             batch = order[start : start + batch_size]
             results.update(zip(batch, function([items[i] for i in batch]), strict=True))
-            progress.update(len(batch))
+            bar.update(len(batch))
     return [results[i] for i in range(len(items))]

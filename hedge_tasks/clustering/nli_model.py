@@ -10,13 +10,12 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from loguru import logger
-from tqdm import tqdm
 
-from hedge_tasks.clustering.base import PROGRESS_DELAY_S
 from hedge_tasks.clustering.deberta import slice_relative_positions
 from hedge_tasks.clustering.nli_cache import RELATIONS, Prediction
 from hedge_tasks.clustering.relations import Pair, Relation
 from hedge_tasks.errors import ConfigError
+from hedge_tasks.io.progress import progress
 from hedge_tasks.serving.fingerprints import fingerprint
 from hedge_tasks.serving.loading import load_or_explain, resolve_model
 
@@ -58,10 +57,10 @@ class NliModel:
             FloatingPointError: If the model returns NaN or infinity, in float32 too.
         """
         lengths = self._lengths(pairs)
-        with tqdm(total=len(pairs), desc="Comparing answers (NLI)", delay=PROGRESS_DELAY_S, leave=False) as progress:
+        with progress(total=len(pairs), name="Comparing answers (NLI)", unit="pair") as bar:
             for batch in plan_batches(pairs, lengths, batch_size=batch_size, batch_tokens=batch_tokens):
                 yield dict(zip(batch, self._predict_batch(batch), strict=True))
-                progress.update(len(batch))
+                bar.update(len(batch))
 
     def _lengths(self, pairs: Sequence[Pair]) -> list[int]:
         """Tokens of each pair."""

@@ -8,8 +8,6 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from tqdm import tqdm
-
 from hedge_tasks.data import cells
 from hedge_tasks.data.columns import Roles
 from hedge_tasks.data.local_data import write_rows
@@ -18,6 +16,7 @@ from hedge_tasks.data.splits import download_picture
 from hedge_tasks.data.tables import Table
 from hedge_tasks.errors import DataError
 from hedge_tasks.io.outside import shown
+from hedge_tasks.io.progress import progress
 
 _SHOWN = 5
 
@@ -51,7 +50,7 @@ def look_at(table: Table, roles: Roles, folder: Path) -> Findings:
     shown: set[str] = set()
     groups: set[str] = set()
     columns = [*roles.texts(), *roles.images]
-    for row, values in enumerate(tqdm(table.rows(columns), total=table.n_rows, desc="Reading", delay=2, leave=False)):
+    for row, values in enumerate(progress(table.rows(columns), total=table.n_rows, name="Reading", unit="row")):
         try:
             texts = {column: cells.text(values[column]) for column in roles.texts()}
             digests = [pictures.digest(values[column]) for column in roles.images]

@@ -17,6 +17,7 @@ from loguru import logger
 from hedge_tasks.data.pictures import PICTURE_FORMS, TOO_LARGE, UNREADABLE, image_file_fault
 from hedge_tasks.errors import DataError
 from hedge_tasks.io.json_lines import read_objects
+from hedge_tasks.io.progress import shows_progress
 from hedge_tasks.io.sources import PACKAGE_SCHEME, hub_or_cache, package_folder, split_address
 
 if TYPE_CHECKING:
@@ -195,7 +196,7 @@ def _fetch_all(names: Iterable[str | None], source: _Source, what: str) -> dict[
         except Exception as error:  # network, file system, hub: many kinds, and all mean the same to the user
             raise DataError(f"{what}: the image {name[:200]!r} cannot be had: {_first_line(error)}") from error
 
-    bar = {"desc": "Fetching images", "unit": "image", "delay": 2, "leave": False}
+    bar = {"desc": "Fetching images", "unit": "image", "delay": 2, "leave": False, "disable": not shows_progress()}
     return dict(zip(wanted, thread_map(fetch, wanted, max_workers=_DOWNLOADS, **bar), strict=True))
 
 

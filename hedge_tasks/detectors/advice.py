@@ -10,6 +10,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from hedge_tasks.numbers import SIGNED, THREE_DIGITS, format_interval
+
 __all__ = ["FREE", "Gain", "price_advice"]
 
 FREE = ("msp", "baseline_nll")
@@ -65,10 +67,10 @@ def price_advice(free: tuple[str, float] | None, gains: Mapping[str, Gain]) -> s
     if free is None:
         return (
             "Nothing is free here, for the log-probabilities of the answers are not known, or all the same: "
-            f"{best.title} is the best of what {best.draws} draws buy, at {best.auroc:.3f}."
+            f"{best.title} is the best of what {best.draws} draws buy, at {THREE_DIGITS(best.auroc)}."
         )
     title, auroc = free
-    start = f"At no draw, {title} has {auroc:.3f}."
+    start = f"At no draw, {title} has {THREE_DIGITS(auroc)}."
     better = sorted((gain for gain in gains.values() if gain.better), key=lambda gain: (gain.draws, -gain.auroc))
     worse = sum(gain.worse for gain in gains.values())
     if not better:
@@ -85,8 +87,8 @@ def price_advice(free: tuple[str, float] | None, gains: Mapping[str, Gain]) -> s
 
 
 def _told(gain: Gain) -> str:
-    between = "" if gain.interval is None else f" [{gain.interval[0]:+.3f}, {gain.interval[1]:+.3f}]"
-    return f"{gain.title} at {gain.draws} draws, by {gain.difference:+.3f}{between}"
+    between = "" if gain.interval is None else f" {format_interval(gain.interval, SIGNED)}"
+    return f"{gain.title} at {gain.draws} draws, by {SIGNED(gain.difference)}{between}"
 
 
 def free_of(names: Sequence[str]) -> str | None:

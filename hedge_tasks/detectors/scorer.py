@@ -20,6 +20,7 @@ from hedge_tasks.detectors.evidence import Evidence, evidence_of, placed_cosines
 from hedge_tasks.detectors.pipeline import USUAL, Scores, cluster_answer_sets, questions_of, score_clustered
 from hedge_tasks.detectors.thresholds import Chosen, Gather, ThresholdChoice, cluster_by_choice, take_choice
 from hedge_tasks.errors import ConfigError, unknown
+from hedge_tasks.io.progress import progress
 
 # Of the recorded settings, those that say where something came from, and those that are not the backend's.
 _NOT_OPTIONS = frozenset(
@@ -209,7 +210,8 @@ def score_all(
     """
     evidence = evidence_for(clustered, backend, detectors, clock=clock, claims=claims)
     options: dict[str, Any] = {"alpha": alpha, "detectors": detectors, "clock": clock}
-    return [score_clustered(a, evidence=e, **options) for a, e in zip(clustered, evidence, strict=True)]
+    steps = progress(zip(clustered, evidence, strict=True), total=len(clustered), name="Scoring", unit="question")
+    return [score_clustered(a, evidence=e, **options) for a, e in steps]
 
 
 def evidence_for(

@@ -10,6 +10,7 @@ from hedge_tasks.data.answers import AnswerSet
 from hedge_tasks.guard.curtailment import needed
 from hedge_tasks.guard.policy import Policy
 from hedge_tasks.guard.seen import agreeing
+from hedge_tasks.numbers import PERCENT, format_value
 
 State = Literal["accepted", "rejected", "undecided"]
 
@@ -73,7 +74,8 @@ class Verdict:
     def words(self) -> str:
         """The verdict as one line."""
         if self.accepted:
-            return f"let through (of those let through, at most {self.risk:.1%} are promised to be wrong)"
+            risk = format_value(self.risk, PERCENT)
+            return f"let through (of those let through, at most {risk} are promised to be wrong)"
         return "undecided, so not safe to use" if self.state == "undecided" else "not safe to use"
 
     def to_dict(self) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""What the commands share: the parser, options that mean the same in all of them, and output."""
+"""Shared by the commands: the parser, options that mean the same in all of them, and output."""
 
 from __future__ import annotations
 
@@ -173,22 +173,6 @@ def show(arguments: argparse.Namespace, value: Any, *parts: object) -> None:
         say(json.dumps(as_json(value), indent=2, ensure_ascii=False, allow_nan=False))
     else:
         say("\n\n".join(text for text in map(str, parts) if text))
-
-
-def table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    """Columns of text: the first is flush left, the others flush right."""
-    widths = [max(len(row[i]) for row in (header, *rows)) for i in range(len(header))]
-
-    def line(cells: Sequence[str]) -> str:
-        padded = [f"{cell:>{width}}" for cell, width in zip(cells[1:], widths[1:], strict=True)]
-        return "  ".join([cells[0].ljust(widths[0]), *padded]).rstrip()
-
-    return "\n".join(map(line, (header, *rows)))
-
-
-def number(value: float | None, digits: int = 4) -> str:
-    """A number as a cell; N/A where there is none."""
-    return "N/A" if value is None else f"{value:.{digits}f}"
 
 
 def as_json(value: Any) -> Any:

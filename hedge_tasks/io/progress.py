@@ -21,8 +21,13 @@ def show_progress() -> None:
     _asked_for = True
 
 
+def shows_progress() -> bool:
+    """Whether somebody sees it."""
+    return _asked_for or sys.stderr.isatty()
+
+
 def progress(
-    steps: Iterable[Any] | None = None, *, total: int | None = None, name: str, unit: str = "step", hidden: bool = False
+    steps: Iterable[Any] | None = None, *, total: int | None = None, name: str, unit: str = "step"
 ) -> tqdm[Any]:
     """Return a progress bar on the standard error, to be iterated or, as a context, updated.
 
@@ -31,9 +36,8 @@ def progress(
         total: number of steps, where `steps` does not tell.
         name: of the work, such as "Scoring".
         unit: name of one step.
-        hidden: whether another process shows it.
     """
     from tqdm import tqdm
 
-    off = hidden or not (_asked_for or sys.stderr.isatty())
+    off = not shows_progress()
     return tqdm(steps, total=total, desc=name, unit=unit, delay=_DELAY_S, leave=False, disable=off)

@@ -18,6 +18,7 @@ from hedge_tasks.leaderboard.entry import Entry, documents_part
 from hedge_tasks.leaderboard.ranking import Place, places
 from hedge_tasks.leaderboard.recomputation import Part
 from hedge_tasks.leaderboard.suite import measured_of, metrics_of
+from hedge_tasks.measures.known import HALLUCINATION_RATE
 from hedge_tasks.measures.measure import OfSums
 from hedge_tasks.numbers import Number
 from hedge_tasks.report.texts import clean
@@ -30,7 +31,7 @@ MOST_MEASURES = 60
 
 ABOUT: Mapping[Kind, str] = {
     "auroc": "How well a detector tells this model's hallucinated answers from the others: ROC-AUC, 0.5 is chance.",
-    "rate": "Share of answers that the judge says are hallucinated.",
+    "rate": HALLUCINATION_RATE.about,
     "suite": "What the task's own suite measures.",
     "price": "Answers that are sampled of a question besides the one that is judged: what detectors cost here.",
 }
@@ -97,7 +98,7 @@ class Cell:
         return [(what, part.reason) for what, part in self.checked if not part.verified]
 
 
-RATE = BoardNumber("rate", "hallucination rate", False)
+RATE = BoardNumber("rate", HALLUCINATION_RATE.title, HALLUCINATION_RATE.higher_is_better)
 PRICE = BoardNumber("price", "price: answers a question", False)
 
 

@@ -13,6 +13,7 @@ from hedge_tasks.detectors.registry import names
 from hedge_tasks.leaderboard.board import stated_auroc, suite_titles
 from hedge_tasks.leaderboard.suite import measured_of
 from hedge_tasks.leaderboard.validation import Findings
+from hedge_tasks.measures.known import HALLUCINATION_RATE
 from hedge_tasks.numbers import Number
 from hedge_tasks.report.texts import clean
 from hedge_tasks.runs.trust import installed_tasks
@@ -20,7 +21,7 @@ from hedge_tasks.runs.trust import installed_tasks
 TASK_TYPE = "visual-question-answering"
 """On the Hub."""
 
-_RATE = "hallucination_rate"
+_RATE = HALLUCINATION_RATE.name
 
 
 @dataclass(frozen=True)
@@ -113,7 +114,7 @@ def _numbers(submission: Mapping[str, Any], findings: Findings) -> Iterator[_Num
         for name, (title, higher, _) in titles.items():
             number = measured_of(submission["suite"][name])
             yield _Number(name, name, title, clustering, number, higher, findings.suite[name].verified)
-        yield _Number(_RATE, _RATE, "hallucination rate", clustering, rate, False, labels)
+        yield _Number(_RATE, _RATE, HALLUCINATION_RATE.title, clustering, rate, False, labels)
         for detector, about in of["detectors"].items():
             called = name_of(detector) if detector in names() else clean(about["title"], 100)
             parts = [findings.labels, *(part for _, part in findings.rests_on(clustering, detector))]

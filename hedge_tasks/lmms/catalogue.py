@@ -1,13 +1,56 @@
-"""Which tasks this package and other packages bring, without importing lmms-eval (12 s) for it."""
+"""Tasks that this package and other packages bring, without importing lmms-eval (12 s) for it.
+
+The folder of a task may hold a `catalogue.json`: licence and source of the data ("package", "hub", or the command that
+builds it), and under `tasks` and `variants` the number of documents of each and what sets it apart:
+
+    {"licence": "CC0-1.0", "data": "hub", "tasks": {"hedge_x": {"documents": 9, "about": "..."}}, "variants": {...}}
+"""
 
 from __future__ import annotations
 
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 import yaml
 
-from hedge_tasks.evaluation import own_folder, task_folders
+from hedge_tasks.evaluation import included_file, own_folder, task_folders
+
+CATALOGUE = "catalogue.json"
+PACKAGE = "package"
+"""Source of data that need no network."""
+
+
+@dataclass(frozen=True)
+class Listed:
+    """A task or group, as lists show it.
+
+    Attributes:
+        task: its name.
+        title: of the evaluation, the first line of the folder's README.
+        about: what sets it apart from the evaluation's other tasks.
+        variant: whether it is a variant of another task.
+        group: whether it is a group of tasks.
+        documents: how many it has, a group those of its members; None where the data have to be read to know.
+        modality: "image" or "text".
+        licence: of the data.
+        data: where the data come from: "package" (offline), "hub", or the command that builds them.
+        yaml: its file.
+    """
+
+    task: str
+    title: str
+    about: str
+    variant: bool
+    group: bool
+    documents: int | None
+    modality: str
+    licence: str | None
+    data: str | None
+    yaml: str
 
 
 def task_folder() -> Path:
@@ -15,15 +58,21 @@ def task_folder() -> Path:
     return own_folder("")
 
 
-def list_tasks() -> list[dict[str, str]]:
-    """Name, title (first line of the folder's README) and YAML of every task and group."""
-    return [_entry(path) for path in task_files()]
+@cache
+def list_tasks() -> tuple[Listed, ...]:
+    """Return every task and group, those of an evaluation together, its main ones first."""
+    listed = [_listed(path) for path in task_files()]
+    by_name = {task.task: task for task in listed}
+    listed = [replace(task, documents=_documents(task, by_name)) for task in listed]
+    places = {task.yaml: i for i, task in enumerate(listed)}
+    first = {folder: places[task.yaml] for task in reversed(listed) for folder in [Path(task.yaml).parent]}
+    return tuple(sorted(listed, key=lambda task: (first[Path(task.yaml).parent], task.variant, not task.group)))
 
 
 @cache
 def titles() -> dict[str, str]:
     """Title of every task and group by its name."""
-    return {entry["task"]: entry["title"] for entry in list_tasks()}
+    return {task.task: f"group: {task.title}" if task.group else task.title for task in list_tasks()}
 
 
 def task_files() -> list[Path]:
@@ -31,17 +80,66 @@ def task_files() -> list[Path]:
     return [path for folder in task_folders() for path in sorted(folder.rglob("*.yaml"))]
 
 
-def _entry(path: Path) -> dict[str, str]:
-    config = yaml.load(path.read_text("utf-8"), Loader=_Loader)
-    title = _title(path.parent)
-    if isinstance(config.get("task"), list):
-        return {"task": str(config["group"]), "title": f"group: {title}", "yaml": str(path)}
-    prompt = (config.get("hedge_overrides") or {}).get("prompt")
-    return {
-        "task": str(config["task"]),
-        "title": f"{title} (prompt {prompt})" if prompt else title,
-        "yaml": str(path),
-    }
+def _listed(path: Path) -> Listed:
+    own = _read(path)
+    group = isinstance(own.get("task"), list)
+    name = str(own["group"] if group else own["task"])
+    catalogue = _catalogue(path.parent)
+    main, variants = catalogue.get("tasks", {}), catalogue.get("variants", {})
+    entry: dict[str, Any] = main.get(name) or variants.get(name) or {}
+    prompt = (own.get("hedge_overrides") or {}).get("prompt")
+    return Listed(
+        name,
+        _title(path.parent),
+        entry.get("about") or (f"prompt {prompt}" if prompt else ""),
+        name in variants,
+        group,
+        None if group else entry.get("documents"),
+        _modality(path.parent) if group else _modality_of(_whole(path)),
+        entry.get("licence", catalogue.get("licence")),
+        entry.get("data", catalogue.get("data")),
+        str(path),
+    )
+
+
+def _documents(task: Listed, by_name: Mapping[str, Listed]) -> int | None:
+    if not task.group:
+        return task.documents
+    members = [by_name.get(str(name)) for name in _read(Path(task.yaml))["task"]]
+    counts = [_documents(member, by_name) if member else None for member in members]
+    return sum(n for n in counts if n is not None) if None not in counts else None
+
+
+@cache
+def _catalogue(folder: Path) -> dict[str, Any]:
+    path = folder / CATALOGUE
+    found: dict[str, Any] = json.loads(path.read_text("utf-8")) if path.is_file() else {}
+    return found
+
+
+def _modality(folder: Path) -> str:
+    """Modality of a folder's tasks, for its groups."""
+    tasks = [path for path in sorted(folder.glob("*.yaml")) if not isinstance(_read(path).get("task"), list)]
+    return _modality_of(_whole(tasks[0])) if tasks else "image"
+
+
+def _modality_of(config: dict[str, Any]) -> str:
+    return "image" if (config.get("hedge") or {}).get("images") else "text"
+
+
+def _whole(path: Path) -> dict[str, Any]:
+    """A task's YAML with the files that it includes."""
+    own = _read(path)
+    include = own.get("include")
+    if include is None:
+        return own
+    return {**_whole(Path(included_file(str(path.parent / str(include))))), **own}
+
+
+@cache
+def _read(path: Path) -> dict[str, Any]:
+    config: dict[str, Any] = yaml.load(path.read_text("utf-8"), Loader=_Loader)
+    return config
 
 
 def _title(folder: Path) -> str:

@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING, Any
 from hedge_tasks import __version__
 from hedge_tasks.asking.account import Account
 from hedge_tasks.errors import DataError
-from hedge_tasks.io.commands import table
 from hedge_tasks.io.files import write_whole
 from hedge_tasks.making.production import Production
+from hedge_tasks.numbers import Table
 
 if TYPE_CHECKING:
     from datasets import Dataset
@@ -106,10 +106,11 @@ def asked_lines(account: Account) -> list[str]:
     if not account.stages:
         return []
     rows = [
-        [stage, *(f"{count:,}" for count in (of.requests, of.cached, of.unreadable))]
-        for stage, of in sorted(account.stages.items())
+        [stage, *(f"{count:,}" for count in (counts.requests, counts.cached, counts.unreadable))]
+        for stage, counts in sorted(account.stages.items())
     ]
-    return ["", table(["stage", "requests", "cached", "unreadable"], rows), f"asked: {account}"]
+    table = Table.of(["stage", "requests", "cached", "unreadable"], rows)
+    return ["", str(table), f"asked: {account}"]
 
 
 def push_set(folder: Path, repository: str, *, files: Sequence[str] = (DATA,), private: bool = True) -> str:

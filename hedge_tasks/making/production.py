@@ -14,6 +14,7 @@ from loguru import logger
 from hedge_tasks.asking.account import Account
 from hedge_tasks.asking.log import ReplyLog
 from hedge_tasks.errors import ConfigError, DataError, HedgeError
+from hedge_tasks.io.progress import progress
 from hedge_tasks.making.asking import Asking, Unfinished
 from hedge_tasks.serving.failures import ServerGone
 from hedge_tasks.serving.thread_pool import ask_each
@@ -80,13 +81,6 @@ class Production:
         }
 
 
-@dataclass(frozen=True)
-class _Result:
-    made: Made | None = None
-    failed: str = ""
-    unreachable: bool = False
-
-
 def produce(
     sources: Sequence[Any],
     make: Callable[[Any, Asking], Made],
@@ -94,7 +88,6 @@ def produce(
     *,
     seed: int = 0,
     concurrency: int = 16,
-    progress: bool = True,
 ) -> Production:
     """Make a record of each source record.
 
@@ -110,33 +103,31 @@ def produce(
         DataError: Two source records have one id.
         HedgeError: A server refuses every request, or is gone; what was said before is kept.
     """
-    from tqdm import tqdm
-
     twice = [name for name, times in Counter(source.id for source in sources).items() if times > 1]
     if twice:
         raise DataError(f"the source names {twice[0]!r} more than once")
     account = Account()
 
-    def call(position: int, stop: threading.Event) -> _Result:
+    def call(position: int, stop: threading.Event) -> Made | Unfinished:
         source = sources[position]
         try:
-            return _Result(make(source, Asking(log, account, source.id, seed, stop)))
+            return make(source, Asking(log, account, source.id, seed, stop))
         except Unfinished as failure:
-            return _Result(failed=str(failure), unreachable=failure.unreachable)
+            return failure
 
-    results: dict[int, _Result] = {}
+    results: dict[int, Made | Unfinished] = {}
     workers = max(1, min(concurrency, len(sources)))
-    with tqdm(total=len(sources), desc="Making", unit="record", disable=not progress) as bar:
+    with progress(total=len(sources), name="Making", unit="record") as bar:
         try:
-            with closing(ask_each(call, len(sources), workers, unreachable=lambda r: r.unreachable)) as batches:
+            with closing(ask_each(call, len(sources), workers, unreachable=_unreachable)) as batches:
                 for batch in batches:
                     results.update(batch)
                     bar.update(len(batch))
-                    accepted = sum(r.made is not None and r.made.row is not None for r in results.values())
+                    accepted = sum(isinstance(r, Made) and r.row is not None for r in results.values())
                     bar.set_postfix(accepted=accepted, requests=account.total.requests, refresh=False)
         except ServerGone as gone:
             raise HedgeError(
-                f"nobody answers any more ({gone.last.failed}). Every reply is kept: the same command goes on from here"
+                f"nobody answers any more ({gone.last}). Every reply is kept: the same command goes on from here"
             ) from None
     return _summary(sources, results, account)
 
@@ -160,18 +151,22 @@ def share(sources: Sequence[T], worker: tuple[int, int] | None) -> list[T]:
     return list(sources if worker is None else sources[worker[0] - 1 :: worker[1]])
 
 
-def _summary(sources: Sequence[Any], results: Mapping[int, _Result], account: Account) -> Production:
+def _unreachable(result: Made | Unfinished) -> bool:
+    return isinstance(result, Unfinished) and result.unreachable
+
+
+def _summary(sources: Sequence[Any], results: Mapping[int, Made | Unfinished], account: Account) -> Production:
     rows, steps, rejected, unfinished = [], Counter[str](), Counter[str](), {}
     for position, source in enumerate(sources):
         result = results[position]
-        if result.made is None:
-            unfinished[source.id] = result.failed
+        if isinstance(result, Unfinished):
+            unfinished[source.id] = str(result)
             continue
-        steps.update(result.made.steps)
-        if result.made.row is None:
-            rejected[result.made.rejected or "rejected"] += 1
+        steps.update(result.steps)
+        if result.row is None:
+            rejected[result.rejected or "rejected"] += 1
         else:
-            rows.append(result.made.row)
+            rows.append(result.row)
     if unfinished:
         first = next(iter(unfinished.values()))
         logger.warning("{} of {} records are unfinished ({}); run again", len(unfinished), len(sources), first)

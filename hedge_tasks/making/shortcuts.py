@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from hedge_tasks.errors import ConfigError
-from hedge_tasks.numbers import Number
+from hedge_tasks.numbers import Number, format_number
 from hedge_tasks.statistics import UndefinedStatistic, estimate_auroc
 
 FOLDS = 5
@@ -62,8 +62,8 @@ def shortcuts(
 def alarms(found: Mapping[str, Number | str]) -> list[str]:
     """Sentences about the shortcuts that are open."""
     return [
-        f"{name} alone, without the question, tells wrong answers from true ones with an AUROC of {estimate.value:.3f} "
-        f"[{estimate.interval[0]:.3f}, {estimate.interval[1]:.3f}]"
+        f"{name} alone, without the question, tells wrong answers from true ones with an AUROC of "
+        f"{format_number(estimate, interval=True)}"
         for name, estimate in found.items()
         if isinstance(estimate, Number)
         and estimate.value is not None

@@ -50,6 +50,7 @@ FOUR_DIGITS = Format(digits=4)
 SIGNED = Format(signed=True)
 SIGNED_FOUR = Format(digits=4, signed=True)
 PERCENT = Format(digits=1, percent=True)
+WHOLE_PERCENT = Format(digits=0, percent=True)
 SIGNED_PERCENT = Format(digits=1, signed=True, percent=True)
 WHOLE = Format(digits=0)
 

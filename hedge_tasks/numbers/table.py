@@ -104,6 +104,17 @@ class Table:
     title: str = ""
     notes: Sequence[str] = field(default=())
 
+    @classmethod
+    def of(cls, headings: Sequence[str], rows: Iterable[Sequence[Cell]], **about: Any) -> Table:
+        """Return a table of rows in the order of their columns, each of which is called what stands above it.
+
+        Args:
+            about: `title` and `notes`.
+        """
+        keys = [name if name not in headings[:i] else f"{name} {i + 1}" for i, name in enumerate(headings)]
+        columns = [Column(key, name or " ") for key, name in zip(keys, headings, strict=True)]
+        return cls(columns, [dict(zip(keys, row, strict=True)) for row in rows], **about)
+
     def __str__(self) -> str:
         return self.to_text()
 

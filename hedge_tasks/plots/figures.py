@@ -20,7 +20,7 @@ from hedge_tasks.measures.curves import (
     roc_curve,
     within_strata,
 )
-from hedge_tasks.numbers import Number
+from hedge_tasks.numbers import THREE_DIGITS, Number
 from hedge_tasks.plots.charts import Chart, Series
 from hedge_tasks.statistics import auroc
 from hedge_tasks.statistics.base import FloatArray
@@ -49,7 +49,8 @@ def roc_chart(scores: Sequence[Scores], shown: Sequence[str] = SCORE_NAMES) -> C
         if data.both_classes:
             x, y = roc_curve(data)
             area = float(np.trapezoid(y, x))
-            series.append(Series(f"{name_of(name)} ({area:.3f})", tuple(x.tolist()), tuple(y.tolist()), kind="curve"))
+            title = f"{name_of(name)} ({THREE_DIGITS(area)})"
+            series.append(Series(title, tuple(x.tolist()), tuple(y.tolist()), kind="curve"))
     labels = ("supported answers flagged", "hallucinations flagged")
     chart = Chart("roc", "ROC curves", *labels, tuple(series), _UNIT, _UNIT, diagonal=True)
     return _or_note(chart, _TOO_FEW)
@@ -99,7 +100,7 @@ def calibration_chart(scores: Sequence[Scores], shown: Sequence[str] = SCORE_NAM
         if found.ece is not None:
             low, high = tuple(b.interval[0] for b in found.bins), tuple(b.interval[1] for b in found.bins)
             x, y = tuple(b.probability for b in found.bins), tuple(b.share for b in found.bins)
-            series.append(Series(f"{name_of(name)} (ECE {found.ece:.3f})", x, y, low, high, "points"))
+            series.append(Series(f"{name_of(name)} (ECE {THREE_DIGITS(found.ece)})", x, y, low, high, "points"))
     labels = ("predicted probability", "hallucinated share")
     chart = Chart("calibration", "Calibration", *labels, tuple(series), _UNIT, _UNIT, diagonal=True)
     note = "Scores made probabilities by isotonic regression; no answer is predicted by a fit that has seen it."

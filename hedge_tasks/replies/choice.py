@@ -25,7 +25,7 @@ import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any, NamedTuple, Protocol
+from typing import Any, ClassVar, NamedTuple, Protocol
 
 from hedge_tasks.replies.json_objects import Twice, objects_in, whole_object
 from hedge_tasks.replies.reading import (
@@ -70,7 +70,7 @@ class Choices(Protocol):
         says_no: whether "no" is an answer; where it is none, "C ... no, A" takes an answer back.
     """
 
-    says_no: bool
+    says_no: ClassVar[bool]
 
     def at(self, text: str) -> Found | None:
         """The answer that a text begins with."""
@@ -128,7 +128,7 @@ FIELDS = frozenset(
 
 _NOUN = (
     r"(?:answers?|verdict|judge?ment|label|output|choice|option|conclusion|decision|score|rating|prediction|classification"
-    r"|result|response|category|assessment|evaluation|correction|match)"
+    r"|result|response|category|assessment|evaluation|correction|match|guess|pick)"
 )
 _IS = r"""["']?\s*(?:(?:is|was|would\ be|should\ be|must\ be|will\ be|are)\b(?:\s*:)?|[:=]|-+>|-(?=\s))"""
 _FINAL = re.compile(
@@ -147,7 +147,8 @@ _STATED = re.compile(
     | \b(?:so|therefore|thus|hence|in\ conclusion|overall|in\ summary|in\ short|to\ conclude)\b[,:]?\s
     | \b(?:réponse|respuesta|antwort|resposta|risposta|ответ)\b\s*(?:[:=]|est|es|ist|é|è|-)
     | (?:答案|回答|判断|答え)\s*(?:应该)?(?:是|为)?\s*:?
-    | \bnot\ [^.,;:!?\n]{{1,60}}[.,;]?\s+(?:but(?:\ rather)?|rather|instead|it\ is|it's|that\ is|that's)\b\s*:?
+    | \bnot\ [^.,;:!?\n]{{1,60}}
+      (?:[.,;]?\s+(?:but(?:\ rather)?|rather|instead)|[.,;]\s+(?:it\ is|it's|that\ is|that's))\b\s*:?
     """,
     re.IGNORECASE | re.VERBOSE,
 )
@@ -190,13 +191,15 @@ TAKES_BACK = re.compile(
 """Words that take back what stands in front of them."""
 
 # The same where "no" is no answer: "C ... no, A".
+_MARK_ALONE = re.compile(r"\W{0,3}(?:[0-9]{1,2}|[A-Za-z])")
 _NO_RATHER = re.compile(r"[.!?;,\n-]\s*no(?:pe)?\b[\s,.:;!-]+(?=[(\"'\w])", re.IGNORECASE)
 # What was thought once: "A seemed right at first, but ...".
 _EARLIER = re.compile(r"\b(?:at first|initially|first thought|at first glance)\b", re.IGNORECASE)
 # What takes an answer back at once: "supported? No", "B is wrong", "1: false", "A is less likely than B".
 _DENIED = re.compile(
     r"""[\s"'`)\].]*(?:
-    (?:[:=?]|-+>)[\s"'(]*(?:false|no|not|none|never|n/a|wrong|incorrect)\b|(?:[:=-]\s*)?✗|\?
+    (?:[:=?]|-+>)[\s"'(]*(?:false|no|not|none|never|n/a|wrong|incorrect)\b
+    |\s*[:=,-]?\s*(?:fals[oae]|falsch|faux|fausse|incorrect[oae]?|errad[oa]|errat[oa]|неверно|неправильно|错误|不对)\b|(?:[:=-]\s*)?✗|\?
     |\s(?:is|are|was|were|would\ be|seems|looks)\ (?:\w+ly\ )?(?:not|n't|wrong|incorrect|false|out|less|unlikely
     |possible|plausible|close|tempting|similar|excluded|eliminated|ruled|improbable|inconsistent)\b
     |(?:isn't|aren't|wasn't|weren't)\b|\s(?:no|nicht|ne|non|não)\s(?:es|está|sono|ist|sind|est|é|è|correct))""",
@@ -410,16 +413,19 @@ def _candidates(text: str, choices: Choices) -> Iterator[_Candidate]:
                 continue
             found = _after(text, slot.end(), choices)
             if found is not None and (head is None or found.start >= head.end):
-                basis = LEADING if _ON_CONDITION.match(text, found.end) else STATED
+                basis = LEADING if _is_limited(text, found.end) else STATED
                 yield _Candidate(found.value, found.start, found.end, basis, final)
     start = 0
     for line in text.splitlines(keepends=True):
         if len(line) <= _SHORT_LINE and start:
             found = _after(text, start, choices)
-            if found is not None and found.end <= start + len(line) and _REST.match(line, found.end - start):
+            whole = found is not None and found.end <= start + len(line) and _REST.match(line, found.end - start)
+            if found is not None and whole and not _goes_on_in_a_list(text, found.start):
                 yield _Candidate(found.value, found.start, found.end, LINE)
         start += len(line)
-    if last := _LAST_SENTENCE.search(text):
+    last = _LAST_SENTENCE.search(text)
+    # In "A. pink\nB. red" the last sentence is not "red".
+    if last and not _MARK_ALONE.fullmatch(text[: last.start()].rpartition("\n")[2]):
         found = _after(text, last.end(), choices)
         if found is not None and _REST.match(text, found.end):
             yield _Candidate(found.value, found.start, found.end, LINE)
@@ -474,6 +480,30 @@ def _is_item(text: str, start: int, listed: bool) -> bool:
     following = str(int(item[1]) + 1) if item[1].isdecimal() else chr(ord(item[1]) + 1)
     inline = listed and item[1] in ("0", "1", "A", "a")
     return _last_markers(text, inline).get(following, -1) >= item.end()
+
+
+def _goes_on_in_a_list(text: str, start: int) -> bool:
+    """Whether a line is an item whose forerunner stands on a line above."""
+    item = _ITEM.match(text, start)
+    if item is None or item[1] in ("0", "1", "A", "a"):
+        return False
+    before = str(int(item[1]) - 1) if item[1].isdecimal() else chr(ord(item[1]) - 1)
+    return _first_markers(text).get(before, len(text)) < start
+
+
+def _is_limited(text: str, end: int) -> bool:
+    """Whether the sentence of an answer goes on with a condition or a contrast: "B if it is red", "yes, but"."""
+    rest = _SENTENCE.split(text[end : end + 200], maxsplit=1)[0]
+    return bool(_ON_CONDITION.match(rest) or _CONTRAST.search(rest))
+
+
+@lru_cache(maxsize=8)
+def _first_markers(text: str) -> dict[str, int]:
+    """Where each number and letter stands for the first time as the mark of a line."""
+    found: dict[str, int] = {}
+    for marker in _LINE_MARKER.finditer(text):
+        found.setdefault(marker[1], marker.start())
+    return found
 
 
 @lru_cache(maxsize=8)

@@ -35,14 +35,16 @@ _LONGEST_REPLY = 200_000
 _LONGEST_JUDGED = 8000
 _LONGEST_REASON = 300
 
-# What takes back the outcome that it follows: `supported ✗`, `supported: false`, `supported = 0`, `"supported"? No`, a line
-# below "not really", and further on in the same clause "supported by nothing". A clause ends where an explanation begins: "hallucinated because nothing ...".
+# What takes back the outcome that it follows: `supported ✗`, `supported: false`, `supported = 0`, `"supported"? No`, a
+# line below "not really", and further on in the same clause "supported by nothing". A clause ends where an explanation
+# begins: "hallucinated because nothing ...".
 _NEGATIVE = r"(?:false|no|not|none|nothing|never|neither|nor|nowhere|nobody|without|hardly|barely|n/a)"
 _DENIED = re.compile(
     rf"""
     [\s"'`*_)\]:=.-]* ✗
     | [\s"'`*_)\].,!]* \n \W* (?: not\ (?:really|quite|at\ all)|nope\b|no[.,!\n]|wrong\b|incorrect\b|false\b)
-    | [\s"'`*_)\]]* (?: [:=] | \? | -+> ) [\s"'`*_(\[]* (?: (?:false|no|not|none|never|n/a|wrong|incorrect)\b | [01]\b )
+    | [\s"'`*_)\]]* \?
+    | [\s"'`*_)\]]* (?: [:=] | -+> ) [\s"'`*_(\[]* (?: (?:false|no|not|none|never|n/a|wrong|incorrect)\b | [01]\b )
     | (?: (?!\b(?:because|since|as|for|but|while|although)\b) [^\n.,;:(/\u2013\u2014-] )*?
       \b (?: {_NEGATIVE}\b | \w+n't\b )
     """,
@@ -131,7 +133,9 @@ def _in_text(text: str, values: Mapping[str, str], field: str, judged: str) -> J
     found = list(_spoken(said_plainly, values, field, judged, alone=True))
     spoken = list(dict.fromkeys(value for value, _ in found))
     if len(spoken) == 1:
-        if TAKES_BACK.search(said_plainly, max(end for _, end in found)):
+        behind = said_plainly[max(end for _, end in found) :]
+        keys = {spelled: key for spelled, key in values.items() if spelled == normalise(key)}
+        if TAKES_BACK.search(behind) or _named(behind, keys) - {spoken[0]}:
             raise _Unclear(CONTRADICTION, "the reply takes its verdict back")
         return Judgement(Reading(spoken[0], STATED), _line(text))
     if spoken:

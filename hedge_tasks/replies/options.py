@@ -34,6 +34,7 @@ _TICKED = re.compile(r"(?m:^)\W{0,4}([A-Z])\b[^\n✓✗]{0,200}✓|✓\s*\(?([A-
 _BEFORE_TEXT = re.compile(r"[ .):,\-\"'\]]*")
 _PUNCTUATED = re.compile(r"\s*(?:[^\w\s]|\Z)|\n")
 _SENTENCE_END = re.compile(r"(?<=\w\w)[.!?](?=\s)|\n")
+_ASKED = re.compile(r"[^.!\n]{0,200}\?")
 _THOUSANDS = re.compile(r"(?<=\d),(?=\d{3}\b)")
 _ZEROS = re.compile(r"(?<=\d)\.0+\Z")
 _BREAK = re.compile(r"[.,;!?\n]")
@@ -149,6 +150,8 @@ class Options:
     def _passed_over(self, text: str, start: int, end: int) -> bool:
         """Whether what stands there is denied, only a possibility, or where something else is."""
         if _DENIES_BEFORE.search(text, max(0, start - 40), start) or _DENIES_AFTER.match(text, end):
+            return True
+        if _ASKED.match(text, end):
             return True
         return leaves_open(_BREAK.split(text[max(0, start - 200) : start])[-1])
 

@@ -19,8 +19,8 @@ _GOOD = (
 )
 _BAD = (
     r"(?:hallucinat(?:ed|ion|ions|ory|es|ing)|non-?\s?factual|unfactual|inaccurate|incorrect|false|untrue|wrong"
-    r"|fabricated|made[ -]up|unsupported|misleading|invented|inconsistent|erroneous|invalid|mistaken|unfounded|untruthful"
-    r"|unreliable|contradicted|fictitious)"
+    r"|fabricated|made[ -]up|unsupported|misleading|invented|inconsistent|erroneous|invalid|mistaken|unfounded"
+    r"|untruthful|unreliable|contradicted|fictitious)"
 )
 _DENIES = frozenset(
     ("not", "no", "never", "hardly", "barely", "scarcely", "neither", "nor", "without", "lacks", "unlikely", "non")
@@ -32,8 +32,8 @@ _PARTLY_WORDS = frozenset(
     ("partly", "partially", "mostly", "somewhat", "largely", "nearly", "almost", "generally", "broadly", "half")
 )
 _BEFORE = (
-    r"(?:(?:far from|anything but|by no means|in no way|nowhere near|free (?:of|from)|devoid of|in fact|not|no|never|non"
-    r"|neither|without|half|quite|very|rather|so|also|both|all|any|an?|be|seem|to be|\w+ly|hardly|barely|scarcely"
+    r"(?:(?:far from|anything but|by no means|in no way|nowhere near|free (?:of|from)|devoid of|in fact|not|no|never"
+    r"|non|neither|without|half|quite|very|rather|so|also|both|all|any|an?|be|seem|to be|\w+ly|hardly|barely|scarcely"
     r"|somewhat|almost)[ -]+){0,5}"
 )
 _END = r"(?=\s*(?:[.,;:!?()\]\"'\n/&✓✗|-]|\Z|(?:because|since|as|and|for|or|but|with|due|in|to)\b))"

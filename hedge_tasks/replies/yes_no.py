@@ -16,16 +16,19 @@ from hedge_tasks.replies.text import plain, spelled_out
 YES, NO = "yes", "no"
 
 _END = r"(?=\s*(?:[.,;:!?()\]\"'\n/&|।-]|\Z)"
-_GO_ON = r"|\s+(?:there|it|the|i|he|she|they|we|this|that|these|those|because|since|as|for|and|or|not|indeed|in|please|to)\b)"
+_GO_ON = (
+    r"|\s+(?:there|it|the|i|he|she|they|we|this|that|these|those|because|since|as|for|and|or|not|indeed|in|please|to)"
+    r"\b)"
+)
 
 # Words of other languages count where they stand for themselves, and begin no sentence: "Non è chiaro".
 _FOREIGN_YES = (
-    "sí sì oui да sim ja si はい 对 是的 是 有 有的 예 네 نعم أجل हाँ हां जी có đúng vâng evet ναι כן igen ano áno kyllä jah taip jā"
-    " так بله ہاں হ্যাঁ ஆம் ya oo ndiyo ใช่ jawohl"
+    "sí sì oui да sim ja si はい 对 是的 是 有 有的 예 네 نعم أجل हाँ हां जी có đúng vâng evet ναι כן igen ano áno kyllä"
+    " jah taip jā так بله ہاں হ্যাঁ ஆம் ya oo ndiyo ใช่ jawohl"
 )
 _FOREIGN_NO = (
-    "нет не nein いいえ 不是 没有 否 不 não لا كلا नहीं không sai hayır nie όχι לא nem ne ei ні خیر نه نہیں না இல்லை tidak bukan hapana"
-    " ไม่ ไม่ใช่ 아니요 아니오 아뇨 nee nej nei nu non"
+    "нет не nein いいえ 不是 没有 否 不 não لا كلا नहीं không hayır nie όχι לא nem ne ei ні خیر نه نہیں না இல்லை tidak"
+    " bukan hapana ไม่ ไม่ใช่ 아니요 아니오 아뇨 nee nej nei nu non"
 )
 
 
@@ -46,7 +49,7 @@ _NO_WORD = re.compile(
     rf"|i\ (?:think|guess|believe|suppose)|i\ am\ afraid|i'm\ afraid|unfortunately|evidently)\ not\b(?!\ only){_END})"
     rf"|(?:absolutely|certainly|definitely|of\ course)\ not\b"
     rf"|(?:a\ )?(?:no|false|incorrect|wrong|negative|none)(?!\ (?:doubt|question)){_END}{_GO_ON}|none\ of\b|n(?=\n|\Z)"
-    rf"|(?:not\ really|not\ at\ all|not\ quite|not\ (?:particularly|exactly)|(?:highly\ |very\ )?(?:unlikely|doubtful)){_END})"
+    rf"|(?:not\ really|not\ at\ all|not\ quite|not\ exactly|(?:highly\ |very\ )?unlikely|doubtful){_END})"
     rf"|not\ (?:in|on|here|visible|present|seen|that\ i\ can\ see)\b|nothing\ (?:of|like)\ (?:that|the)\b"
     rf"|i\ (?:do\ not|don't)\ (?:think|believe)\ so\b)",
     re.IGNORECASE,
@@ -285,8 +288,8 @@ _SAYS_NOTHING = frozenset(
 )
 # "The lungs are clear" says no to what lungs are clear of.
 _NORMAL = re.compile(
-    r"(?:the |both )?(?P<of>[a-z-]+(?: [a-z-]+)?) (?:is|are|appears?|looks?)(?: to be)? (?:\w+ly )?(?:clear|normal|unremarkable)"
-    r"(?: bilaterally| throughout)?"
+    r"(?:the |both )?(?P<of>[a-z-]+(?: [a-z-]+)?) (?:is|are|appears?|looks?)(?: to be)? (?:\w+ly )?"
+    r"(?:clear|normal|unremarkable)(?: bilaterally| throughout)?"
 )
 _FINDINGS = frozenset(
     (
@@ -320,6 +323,13 @@ _FINDING_ENDING = re.compile(r"(?:itis|oma|osis|megaly|pathy|thorax|ectasis|rrha
 _FIELD = re.compile(
     r"(?m)^\W*(?P<name>[^:\n]{1,60}):\s*(?:(?P<no>no|none|absent|negative|false|not (?:seen|present|visible))"
     r"|yes|present|positive|true|visible)\W*$"
+)
+_THERE_IS = re.compile(r"\w+\W+(?:there (?:is|are)|i (?:can )?see|it shows) (?P<what>[^.,;!?\n]{1,60})", re.IGNORECASE)
+_PRONOUNS = frozenset(
+    (
+        *("one", "some", "two", "three", "several", "many", "few", "it", "them", "a", "an", "indeed", "clearly", "at"),
+        *("least", "more", "than", "in", "on", "the", "image", "picture"),
+    )
 )
 _SHOWS = frozenset(["show", "contain", "depict", "include", "reveal", "demonstrate", "display", "feature", "have"])
 _PICTURES = frozenset(
@@ -426,7 +436,7 @@ class YesNo:
         for clause in _clauses(text):
             normal = _NORMAL.fullmatch(clause)
             if normal and {_stem(word) for word in _WORD.findall(normal["of"])} <= _PICTURES:
-                said |= {self._by_normal(normal)} - {None}
+                said |= set(filter(None, [self._by_normal(normal)]))
             raw = set(_WORD.findall(self._in_its_words(clause)))
             words = {_stem(word) for word in raw}
             other = {word for word in raw - _SAYS_NOTHING if _stem(word) not in self.keys}
@@ -437,6 +447,10 @@ class YesNo:
     def opposed(self, text: str, value: str) -> bool:
         if self.stated(text) - {value}:
             return True
+        if value == YES and self.exists and (named := _THERE_IS.match(text)):
+            words = {_stem(word) for word in _WORD.findall(named["what"].casefold())}
+            if self.head not in words and words - _PRONOUNS - set(self.keys):
+                return True  # "Yes, there is a cat", of a dog
         begun = (self.at(sentence.lstrip(" \"'(")[:60]) for sentence in _SENTENCE.split(text))
         return any(found is not None and found.value != value for found in begun)
 
@@ -457,9 +471,8 @@ class YesNo:
                 (bare["word"] or "").strip() in _GONE | {"false", "wrong", "incorrect"}
             )
             return NO if denied else YES
-        if normal := _NORMAL.fullmatch(clause):
-            if (denied := self._by_normal(normal)) is not None:
-                return denied
+        if (normal := _NORMAL.fullmatch(clause)) and (by_normal := self._by_normal(normal)) is not None:
+            return by_normal
         clause = self._in_its_words(clause)
         words = _WORD.findall(clause)
         if not self.keys or {"not", "excluded", "ruled", "confirm", "verify"} & set(words) > {"not"}:

@@ -11,9 +11,10 @@ from hedge_tasks.detectors.scorer import Scorer
 from hedge_tasks.errors import ConfigError, HedgeError
 from hedge_tasks.measures.comparisons import compare_hallucination_rates, compare_two_runs, compare_two_scores
 from hedge_tasks.measures.curves import auroc_estimate, rate_of, within_strata
+from hedge_tasks.measures.known import HALLUCINATION_RATE
 from hedge_tasks.measures.measure import OfSums
 from hedge_tasks.measures.of_run import compare_documents, documents_of, numbers_of_run
-from hedge_tasks.numbers import Number
+from hedge_tasks.numbers import Format, Number
 from hedge_tasks.plots.charts import Chart
 from hedge_tasks.plots.figures import sweep_chart, threshold_chart
 from hedge_tasks.runs.health import health_of
@@ -239,7 +240,7 @@ def compare_between(analyses: Sequence[Analysis], names: Mapping[int, str]) -> l
             continue
         pairs += _compare_suites(one, other, names[i], names[k])
         if found := compare_hallucination_rates(one.run.answer_sets, other.run.answer_sets):
-            pairs.append(Pair(one.run.task, "hallucination rate", names[i], names[k], found))
+            pairs.append(Pair(one.run.task, HALLUCINATION_RATE.title, names[i], names[k], found))
         for name in one.scores:
             both = [s for s in one.drawn(name) if s in other.estimates[name]] if name in other.scores else []
             for score in both:
@@ -275,13 +276,13 @@ def _about_health(run: Run) -> Iterable[str]:
 
 def _about_question_types(analysis: Analysis) -> Iterable[str]:
     """Scores that a pooled AUROC flatters, of all clusterings in one sentence each."""
-    explained, partly = [], []
+    explained, partly, two = [], [], Format(digits=2)
     for name, within in analysis.within.items():
         for score, inside in within.items():
             pooled = analysis.estimates[name][score]
             if score not in analysis.shown or pooled.value is None or inside.value is None or pooled.interval is None:
                 continue
-            text = f"{name_of(score)} with {name} ({pooled.value:.2f} pooled, {inside.value:.2f} within)"
+            text = f"{name_of(score)} with {name} ({two(pooled.value)} pooled, {two(inside.value)} within)"
             if inside.interval and pooled.interval[0] > 0.5 >= inside.interval[0]:
                 explained.append(text)
             elif pooled.value - inside.value >= _NOTABLE:

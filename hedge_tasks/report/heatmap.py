@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 from hedge_tasks.detectors.pipeline import name_of
 from hedge_tasks.io.tables import as_csv
-from hedge_tasks.numbers import Number
+from hedge_tasks.measures.known import HALLUCINATION_RATE
+from hedge_tasks.numbers import PERCENT, Format, Number
 from hedge_tasks.plots.figures import categories_chart, rates_chart
 from hedge_tasks.report.analysis import Analysis, compare_between, hallucination_rate
 from hedge_tasks.report.comparisons import tables_of
@@ -54,7 +55,7 @@ class Scale:
 
     def text(self, value: float) -> str:
         """The number as it is shown."""
-        return f"{100 * value:.1f} %" if self.percent else f"{value:.{self.digits}f}"
+        return PERCENT(value) if self.percent else Format(self.digits)(value)
 
 
 @dataclass(frozen=True)
@@ -192,8 +193,8 @@ def _numbers(analyses: Sequence[Analysis]) -> Iterator[NumberOfRuns]:
         scale = Scale(*metric.bounds, metric.higher_is_better)
         yield NumberOfRuns(title, f"{title}: {metric.about} {better}", None, scale, of_runs)
     rates = {i: hallucination_rate(a) for i, a in enumerate(analyses)}
-    about = "Hallucination rate: the share of the labelled baseline answers that the judge calls hallucinated."
-    yield NumberOfRuns("hallucination rate", f"{about} Lower is better.", None, _RATE, rates)
+    title, about = HALLUCINATION_RATE.title, HALLUCINATION_RATE.about
+    yield NumberOfRuns(title, f"{title.capitalize()}: {about} Lower is better.", None, _RATE, rates)
     for clustering in dict.fromkeys(clustering for a in analyses for clustering in a.scores):
         for score in dict.fromkeys(score for a in analyses for score in a.shown):
             found = {i: a.estimates.get(clustering, {}).get(score) for i, a in enumerate(analyses)}

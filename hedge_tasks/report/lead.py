@@ -8,8 +8,9 @@ from typing import Any
 
 from hedge_tasks.detectors.pipeline import name_of, prices_of
 from hedge_tasks.lmms.catalogue import titles
+from hedge_tasks.measures.known import HALLUCINATION_RATE
 from hedge_tasks.measures.measure import Measure
-from hedge_tasks.numbers import Number
+from hedge_tasks.numbers import PERCENT, THREE_DIGITS, Format, Number
 from hedge_tasks.plots.charts import Chart, Series
 from hedge_tasks.report.analysis import Analysis, hallucination_rate
 from hedge_tasks.report.svg import N_COLOURS
@@ -120,13 +121,13 @@ def tiles(analysis: Analysis) -> Iterator[dict[str, Any]]:
         if metric.leads:
             yield _tile(metric, found)
     rate = hallucination_rate(analysis)
-    name, about = "hallucination rate", "Share of the labelled baseline answers that the judge calls hallucinated."
+    name, about = HALLUCINATION_RATE.title, HALLUCINATION_RATE.about
     if rate is None or rate.value is None:
         yield {"name": name, "value": "undefined", "note": "no answer has a label", "about": about}
         return
-    bounds = f"{rate.interval[0]:.1%} to {rate.interval[1]:.1%}; " if rate.interval else ""
+    bounds = _bounds(rate, PERCENT)
     of = f"{sum(analysis.labels)} of {len(analysis.labels)} labelled answers"
-    yield {"name": f"{name} ↓", "value": f"{rate.value:.1%}", "note": f"{bounds}{of}", "about": about}
+    yield {"name": f"{name} ↓", "value": PERCENT(rate.value), "note": f"{bounds}{of}", "about": about}
 
 
 def detector_rows(analysis: Analysis) -> list[DetectorRow]:
@@ -193,13 +194,17 @@ def _tile(metric: Measure, found: Number) -> dict[str, Any]:
     name = f"{metric.title} {'↑' if metric.higher_is_better else '↓'}"
     if found.value is None:
         return {"name": name, "value": "undefined", "note": clean(found.reason or "", _MOST), "about": metric.about}
-    bounds = f"{found.interval[0]:.3f} to {found.interval[1]:.3f}; " if found.interval else ""
+    bounds = _bounds(found, THREE_DIGITS)
     note = (
         f"{bounds}{found.n} documents in {found.n_groups} groups"
         if found.n_groups < found.n
         else f"{bounds}{found.n} documents"
     )
-    return {"name": name, "value": f"{found.value:.3f}", "note": note, "about": metric.about}
+    return {"name": name, "value": THREE_DIGITS(found.value), "note": note, "about": metric.about}
+
+
+def _bounds(number: Number, fmt: Format) -> str:
+    return " to ".join(map(fmt, number.interval)) + "; " if number.interval else ""
 
 
 def _judges(run: Run) -> str:

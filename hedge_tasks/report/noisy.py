@@ -117,7 +117,7 @@ def noisy_pictures(
     ends = time.monotonic() + SECONDS
     for id in chosen:
         if time.monotonic() > ends:
-            reason = f"it would have taken more than {SECONDS:.0f} seconds"
+            reason = f"it would have taken more than {SECONDS:g} seconds"
         else:
             try:
                 of_document[id] = _seen(run, noise, sets[id], by_id[id], share, addresses)

@@ -12,7 +12,7 @@ from hedge_tasks.errors import DataError
 from hedge_tasks.measures.curves import MEASURES, labelled, other_measures
 from hedge_tasks.measures.paper import CellResult, place_runs, published, published_cells
 from hedge_tasks.measures.paper.published import SCORES, filter_name
-from hedge_tasks.numbers import Number
+from hedge_tasks.numbers import Format, Number
 from hedge_tasks.plots.charts import Chart
 from hedge_tasks.plots.figures import all_charts, categories_chart, price_chart
 from hedge_tasks.report import noisy
@@ -272,7 +272,7 @@ def _cost(run: Run, results: Sequence[ResultFile]) -> Iterable[tuple[str, str]]:
             yield str(key).replace("_", " "), str(value)
     for file in results:
         if run.task in file.configs and "seconds" in file.facts:
-            yield "time of lmms-eval's whole evaluation", f"{file.facts['seconds']:.0f} s ({file.path.name})"
+            yield "time of lmms-eval's whole evaluation", f"{Format(0)(file.facts['seconds'])} s ({file.path.name})"
 
 
 def flat_settings(value: Any, prefix: str = "") -> list[tuple[str, str]]:

@@ -9,6 +9,7 @@ from functools import cache
 from importlib import resources
 from typing import Any
 
+from hedge_tasks.numbers import Format
 from hedge_tasks.report.figures import caption_of, numbers_of
 from hedge_tasks.report.glossary import explain, explain_beside, explain_name, used_terms
 from hedge_tasks.report.texts import clean
@@ -76,7 +77,7 @@ def _environment(package: str) -> Any:
         # Whatever a template shows went through here: numbers as they are, texts without control characters.
         finalize=lambda value: clean(value) if type(value) is str else value,
     )
-    environment.filters["fixed"] = lambda value, digits=3: f"{value:.{digits}f}"
+    environment.filters["fixed"] = lambda value, digits=3: Format(digits)(value)
     for filter_ in (explain, explain_beside, explain_name, used_terms, caption_of, numbers_of):
         environment.filters[filter_.__name__] = filter_
     return environment

@@ -10,6 +10,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from hedge_tasks.numbers import THREE_DIGITS, format_interval
 from hedge_tasks.plots.charts import Chart, Series
 from hedge_tasks.report.figures import thinned
 
@@ -182,11 +183,11 @@ def _marks(chart: Chart, series: Series, i: int, x: _Scale, y: _Scale) -> tuple[
 def _text(chart: Chart, series: Series, i: int) -> str:
     x, y = series.x[i], series.y[i]
     bounds = series.bounds(i)
-    interval = f" [{bounds[0]:.3f}, {bounds[1]:.3f}]" if bounds else ""
+    interval = f" {format_interval(bounds)}" if bounds else ""
     if chart.forest:
-        return f"{chart.categories[round(y)]}, {series.name}: {x:.3f}{interval}"
+        return f"{chart.categories[round(y)]}, {series.name}: {THREE_DIGITS(x)}{interval}"
     place = chart.categories[round(x)] if chart.categories else f"{x:.4g}"
-    return f"{series.name}, {place}: {y:.3f}{interval}"
+    return f"{series.name}, {place}: {THREE_DIGITS(y)}{interval}"
 
 
 def _x_bounds(chart: Chart) -> tuple[float, float]:

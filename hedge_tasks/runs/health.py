@@ -22,6 +22,7 @@ from hedge_tasks.adjudication.outcomes import (
 from hedge_tasks.adjudication.reliability import reliability
 from hedge_tasks.data.answers import Answer, AnswerSet
 from hedge_tasks.data.thoughts import OTHER_TOKENS, without_thoughts
+from hedge_tasks.numbers import PERCENT, WHOLE_PERCENT
 from hedge_tasks.replies.reading import BASES, SOFT
 from hedge_tasks.runs.run_files import Run
 from hedge_tasks.sampling.probe import server_lines
@@ -181,10 +182,11 @@ def _of_samples(h: Health) -> list[Finding]:
         why = (
             "; the model or its server seems to decode greedily, so that no entropy can tell anything" if greedy else ""
         )
-        found.append(Finding(f"{h.same_clean:.0%} of the documents have one and the same clean answer{why}", greedy))
+        share = WHOLE_PERCENT(h.same_clean)
+        found.append(Finding(f"{share} of the documents have one and the same clean answer{why}", greedy))
     if hot:
         found += [
-            Finding(f"under {name} {share:.0%} of the documents have a semantic entropy of 0")
+            Finding(f"under {name} {WHOLE_PERCENT(share)} of the documents have a semantic entropy of 0")
             for name, share in h.zero_entropy.items()
             if share >= _CERTAIN[0]
         ]
@@ -198,7 +200,9 @@ def _of_samples(h: Health) -> list[Finding]:
         found.append(Finding("there are no log-probabilities at all: all samples weigh the same (discrete entropy)"))
     elif h.without_logprob:
         found.append(
-            Finding(f"{h.without_logprob:.1%} of the draws lack a log-probability: equal weights in their documents")
+            Finding(
+                f"{PERCENT(h.without_logprob)} of the draws lack a log-probability: equal weights in their documents"
+            )
         )
     found += [
         Finding(f"{count} of {h.draws} draws have no log-probability: {reason}")
@@ -234,7 +238,7 @@ def _of_answers(h: Health) -> list[Finding]:
     )
     for share_of, (some, many), what in kinds:
         if share_of is not None and share_of > some:
-            found.append(Finding(f"{share_of:.1%} of the draws {what}", share_of > many))
+            found.append(Finding(f"{PERCENT(share_of)} of the draws {what}", share_of > many))
     return found
 
 
@@ -247,7 +251,7 @@ def _of_labels(h: Health, verdicts: Sequence[Mapping[str, Any] | None] | None) -
     found = [Finding(reason.removeprefix("unreliable: "), unreliable=True)] if reason else []
     if h.unreadable is not None and h.unreadable > _UNREADABLE:
         found.append(
-            Finding(f"in {h.unreadable:.1%} of the documents a reply was unreadable, so that there is no label")
+            Finding(f"in {PERCENT(h.unreadable)} of the documents a reply was unreadable, so that there is no label")
         )
     return [*found, *_of_outcomes(h)]
 
@@ -260,7 +264,9 @@ def _of_outcomes(h: Health) -> list[Finding]:
     if share > _NO_LABEL[0]:
         parts = ", ".join(f"{n} {name}" for name, n in without.items())
         found.append(
-            Finding(f"{share:.1%} of the answers have no label ({parts}) and are in no AUROC", share > _NO_LABEL[1])
+            Finding(
+                f"{PERCENT(share)} of the answers have no label ({parts}) and are in no AUROC", share > _NO_LABEL[1]
+            )
         )
     if soft := h.outcomes.get(SOFTLY_READ, 0):
         bases = ", ".join(f"{name} {h.readings[name]}" for name in BASES if name in SOFT and name in h.readings)

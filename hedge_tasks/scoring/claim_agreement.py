@@ -11,7 +11,7 @@ from hedge_tasks.claims.entailment import Asked
 from hedge_tasks.claims.entailment.judge import VERDICTS, JudgeEntailment
 from hedge_tasks.data.answers import AnswerSet
 from hedge_tasks.errors import DataError
-from hedge_tasks.numbers import Number
+from hedge_tasks.numbers import THREE_DIGITS, Number, format_interval, format_number
 from hedge_tasks.scoring.claims import Supported, groups_of
 from hedge_tasks.statistics import estimate_mean
 from hedge_tasks.statistics.agreement import Agreement, cohen_kappa
@@ -42,11 +42,11 @@ class JointAgreement:
     def __str__(self) -> str:
         if self.same.value is None:
             return f"joint calls against single ones: no verdict to compare in {self.calls} calls"
-        interval, kappa = self.same.interval, self.kappa.value
-        told = f" [{max(interval[0], 0):.3f}, {min(interval[1], 1):.3f}]" if interval else ""
+        interval = self.same.interval
+        bounds = f" {format_interval((max(interval[0], 0), min(interval[1], 1)))}" if interval else ""
         lines = [
-            f"joint calls against single ones: {self.same.value:.3f}{told} of {self.same.n} verdicts in {self.calls} "
-            f"calls are equal, Cohen's kappa {'undefined' if kappa is None else f'{kappa:.3f}'}"
+            f"joint calls against single ones: {THREE_DIGITS(self.same.value)}{bounds} of {self.same.n} verdicts "
+            f"in {self.calls} calls are equal, Cohen's kappa {format_number(self.kappa)}"
         ]
         lines += [f"  {n} x {joint} together, {single} alone" for (joint, single), n in sorted(self.differ.items())]
         return "\n".join(lines + ([f"  {self.unknown} verdicts unknown"] if self.unknown else []))

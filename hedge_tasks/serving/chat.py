@@ -22,6 +22,7 @@ from tenacity import (
 
 from hedge_tasks.errors import HedgeError, unknown
 from hedge_tasks.io.outside import parse_json
+from hedge_tasks.numbers import WHOLE
 from hedge_tasks.serving.border import NOBODY_THERE, BorderCrossed, RedirectedAway, bounded
 from hedge_tasks.serving.completion import Completion, read_choices, read_completion
 from hedge_tasks.serving.dialect import Dialect, spell
@@ -251,7 +252,7 @@ class ChatClient:
             news = (since, part) not in self._waits
             self._waits.add((since, part))
         if news and self.wait_s > 0:
-            logger.warning("{} is away: waiting, {:.0f} of {:g} s (wait_for_server)", self.name, waited, self.wait_s)
+            logger.warning("{} is away: waiting, {} of {:g} s (wait_for_server)", self.name, WHOLE(waited), self.wait_s)
 
     def _waited_s(self) -> float:
         since = self._away_since

@@ -21,6 +21,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from hedge_tasks.numbers import THREE_DIGITS
 from hedge_tasks.statistics.base import BoolArray, FloatArray, IntArray, as_data, check_confidence
 
 _SHARES = tuple(i / 10 for i in range(1, 11))
@@ -263,5 +264,6 @@ def _why_not(
     needed = [m for c in some if (m := test.needed(c, n, level / len(candidates))) is not None]
     if not needed:
         seen = best.n_wrong / best.n_accepted
-        return f"the least risk seen is {seen:.3f} ({best.n_wrong} of {best.n_accepted}), not below {risk:g}", None
+        counts = f"{best.n_wrong} of {best.n_accepted}"
+        return f"the least risk seen is {THREE_DIGITS(seen)} ({counts}), not below {risk:g}", None
     return f"{n} labelled documents are too few for this risk and confidence", min(needed)

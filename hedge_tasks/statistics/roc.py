@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from hedge_tasks.errors import unknown
-from hedge_tasks.numbers import Number
+from hedge_tasks.numbers import FOUR_DIGITS, Number
 from hedge_tasks.statistics.base import (
     BoolArray,
     FloatArray,
@@ -162,7 +162,7 @@ def estimate_auroc(
         interval = auroc_interval(value, stderr, confidence, degrees, n_pairs)
     described = _described(method, n_resamples, grouped=codes is not None)
     if extra_stderr:
-        described += f", with {extra_stderr:.4f} for the choice of the threshold"
+        described += f", with {FOUR_DIGITS(extra_stderr)} for the choice of the threshold"
     return Number(value, stderr=stderr, n=n, n_positive=int(positive.sum()), interval=interval, method=described)
 
 

@@ -52,8 +52,8 @@ RULES: dict[str, str] = {
         "nothing: not judged, rather than called false. Such sentences are ignored in longer answers too."
     ),
     "declined": (
-        "The answer declines ('I cannot see the image', 'it is not clear whether') or is about nothing ('© 2016 ...'; a "
-        "date where yes or no was asked for): not judged."
+        "The answer declines ('I cannot see the image', 'it is not clear whether') or is about nothing ('© 2016 ...'; "
+        "a date where yes or no was asked for): not judged."
     ),
     "equal": "Answer and reference are the same words, in any order: supported.",
     "echo": "The answer only repeats words of the question: it claims nothing, not judged.",
@@ -63,9 +63,9 @@ RULES: dict[str, str] = {
         "a short answer contradict each other: hallucinated."
     ),
     "polar": (
-        "The reference is yes or no. The answer is read as every reply is (`hedge_tasks.replies`) and compared. One that "
-        "says neither or both, or that is read only softly (the rest of it may take it back), is not judged, unless the "
-        "model named as `fallback` reads it."
+        "The reference is yes or no. The answer is read as every reply is (`hedge_tasks.replies`) and compared. One "
+        "that says neither or both, or that is read only softly (the rest of it may take it back), is not judged, "
+        "unless the model named as `fallback` reads it."
     ),
     "sentence": (
         "The reference is a negation ('no polyps are present'), longer than a label, or a list of places: a sentence "
@@ -156,7 +156,7 @@ class RuleJudge:
         self.fallback = None if fallback is None else Fallback(fallback, (_PROMPT,))
 
     def settings(self) -> dict[str, Any]:
-        own = {"judge": self.name, "version": self.version}
+        own: dict[str, Any] = {"judge": self.name, "version": self.version}
         own |= {"short_answer": self.short_answer, "short_reference": self.short_reference}
         return own if self.fallback is None else {**own, "fallback": self.fallback.settings()}
 

@@ -1,4 +1,4 @@
-"""`hedge medhallmark`: Med-HallMark's tables out of finished runs, beside the published values."""
+"""`hedge paper medhallmark`: Med-HallMark's tables out of finished runs, beside the published values."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import argparse
 from dataclasses import asdict
 from pathlib import Path
 
-from hedge_tasks.io.commands import Parser, command, show
+from hedge_tasks.io.commands import Parser, add_out, command, show
 
 
 def add(commands: Parser) -> None:
@@ -21,7 +21,7 @@ def add(commands: Parser) -> None:
         metavar="MODEL=TEXT",
         help="the runs with TEXT in their model's name are the paper's MODEL, such as LLaVA1.5-7b",
     )
-    parser.add_argument("--out", type=Path, metavar="CELLS.csv", help="write one line a number, with its interval")
+    add_out(parser, "a line for each number, with its interval (CSV)")
     parser.add_argument(
         "--answers", type=Path, metavar="ANSWERS.csv", help="write one line an answer with its measures, as in Table 4"
     )

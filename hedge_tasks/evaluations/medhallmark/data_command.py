@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, Any
 
 from PIL import Image
 
-from hedge_tasks.io.commands import PROBLEMS_FOUND, Parser, command, number, show, table
+from hedge_tasks.io.commands import PROBLEMS_FOUND, Parser, add_out, command, show
+from hedge_tasks.numbers import THREE_DIGITS, Cell, Table
 
 if TYPE_CHECKING:
     from hedge_tasks.data.local_data import Built
@@ -33,10 +34,10 @@ def add(commands: Parser) -> None:
         help="folder with Conventional..json, Counterfactual..json, Confidence_weakening.json and Irg.json",
     )
     parser.add_argument("--images", type=Path, metavar="DIR", help="folder with the images, searched with its folders")
-    parser.add_argument("--out", type=Path, metavar="DIR", help="what HEDGE_DATA_DIR will name; made if missing")
+    add_out(parser, "folder that HEDGE_DATA_DIR will name")
     parser.add_argument("--part", action="append", choices=_PARTS, help="only this part (repeat for several)")
     parser.add_argument(
-        "--labels",
+        "--judged",
         type=Path,
         metavar="FILE.jsonl",
         help="write the answers that people judged, for hedge judge --check FILE --scheme medhallmark",
@@ -58,13 +59,13 @@ def _build(arguments: argparse.Namespace) -> int:
     facts: dict[str, Any] = {}
     lines: list[str] = []
     incomplete = False
-    if arguments.out is None and arguments.labels is None and arguments.check_judge is None:
-        raise ConfigError("nothing to do: give --out for a data set, --labels for the judged answers, or --check-judge")
+    if arguments.out is None and arguments.judged is None and arguments.check_judge is None:
+        raise ConfigError("nothing to do: give --out for a data set, --judged for the judged answers, or --check-judge")
     if arguments.out is not None and arguments.images is None:
         raise ConfigError("a data set needs --images, too")
-    if arguments.labels is not None:
-        facts["labels"] = _write_labels(arguments.json_files, arguments.labels, parts)
-        lines.append(f"{facts['labels']} judged answers written to {arguments.labels}")
+    if arguments.judged is not None:
+        facts["labels"] = _write_labels(arguments.json_files, arguments.judged, parts)
+        lines.append(f"{facts['labels']} judged answers written to {arguments.judged}")
     if arguments.check_judge is not None:
         facts["judge"], text = _check_judge(arguments, parts)
         lines.append(text)
@@ -100,20 +101,21 @@ def _check_judge(arguments: argparse.Namespace, parts: list[str]) -> tuple[dict[
     items = [item for part in parts for item in read_part(arguments.json_files, part)]
     judge = judge_from(arguments.check_judge)
     found = judge_quality(items, judge, rounds=arguments.rounds, images=None if pictures is None else load)
-    rows = [
-        [a.name, str(a.judged), number(a.accuracy, 3), *(number(a.recall[category], 3) for category in CATEGORIES)]
+    rows: list[list[Cell]] = [
+        [a.name, a.judged, a.accuracy, *(a.recall[category] for category in CATEGORIES)]
         for a in (*found.rounds, *found.baselines)
     ]
     detector = {p.measure: p.value for p in read_published(_PACKAGE) if p.model == "MediHallDetector"}
-    theirs = [number(detector[f"acc_{category}"], 3) for category in CATEGORIES]
-    rows.append(["paper: MediHallDetector", "300", "N/A", *theirs])
+    theirs = [detector[f"acc_{category}"] for category in CATEGORIES]
+    rows.append(["paper: MediHallDetector", 300, None, *theirs])
     header = ["recall by category", "judged", "accuracy", *CATEGORIES]
-    text = f"{found.rounds[0].n} answers with a human category and a reference\n" + table(header, rows)
-    text += "\nthe paper's row: column ACC of its Table 5, over 300 other answers, with reports and images"
+    title = f"{found.rounds[0].n} answers with a human category and a reference"
+    notes = ["the paper's row: column ACC of its Table 5, over 300 other answers, with reports and images"]
     if found.consistency is not None:
-        text += f"\nthe same category in all {len(found.rounds)} rounds: {number(found.consistency, 3)}"
+        notes.append(f"the same category in all {len(found.rounds)} rounds: {THREE_DIGITS(found.consistency)}")
     cost, cost_lines = asked(judge)
-    return {**asdict(found), "paper": detector, **cost}, "\n".join([text, *cost_lines])
+    table = Table.of(header, rows, title=title, notes=[*notes, *cost_lines])
+    return {**asdict(found), "paper": detector, **cost}, str(table)
 
 
 def _facts(part: str, built: Built, oddities: Sequence[str]) -> dict[str, Any]:
@@ -123,8 +125,8 @@ def _facts(part: str, built: Built, oddities: Sequence[str]) -> dict[str, Any]:
 
 def _text(built: Mapping[str, Built], odd: Mapping[str, Sequence[str]], sources: Mapping[str, str]) -> str:
     header = ["part", "items", "built", "images missing", "unreadable"]
-    numbers = {name: (b.items, b.built, len(b.missing), len(b.unreadable)) for name, b in built.items()}
-    lines = [table(header, [[name, *map(str, of)] for name, of in numbers.items()])]
+    rows: list[list[Cell]] = [[n, b.items, b.built, len(b.missing), len(b.unreadable)] for n, b in built.items()]
+    lines = [str(Table.of(header, rows))]
     for name, part in built.items():
         lines += [f"{name}: {line}; from {sources[name]}" for line in part.faults()]
         lines += [f"{name}: {line}" for line in odd[name]]

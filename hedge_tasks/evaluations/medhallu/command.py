@@ -1,4 +1,4 @@
-"""`hedge medhallu`: MedHallu's tables out of finished runs, beside the published values."""
+"""`hedge paper medhallu`: MedHallu's tables out of finished runs, beside the published values."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import argparse
 from dataclasses import asdict
 from pathlib import Path
 
-from hedge_tasks.io.commands import Parser, command, show
+from hedge_tasks.io.commands import Parser, add_out, command, show
 from hedge_tasks.replies.parsing import PARSINGS
 
 
@@ -21,7 +21,7 @@ def add(commands: Parser) -> None:
         metavar="MODEL=TEXT",
         help="the runs with TEXT in their model's name are the paper's MODEL, such as Qwen2.5-7B",
     )
-    parser.add_argument("--out", type=Path, metavar="CELLS.csv", help="write one line a number, with its interval")
+    add_out(parser, "a line for each number, with its interval (CSV)")
 
 
 def _tables(arguments: argparse.Namespace) -> int:
@@ -32,11 +32,11 @@ def _tables(arguments: argparse.Namespace) -> int:
         answered,
         differences,
         is_medhallu,
+        rows_of,
         tables_of,
         with_published,
     )
     from hedge_tasks.io.files import write_whole
-    from hedge_tasks.measures.paper_tables import number_rows
     from hedge_tasks.measures.published import model_of_paper, names_given, read_published
     from hedge_tasks.runs.run_files import load_runs
 
@@ -51,7 +51,7 @@ def _tables(arguments: argparse.Namespace) -> int:
     ]
     changes, without = differences(read), abstentions(read)
     if arguments.out:
-        write_whole(arguments.out, number_rows([one.numbers for one in read]).to_csv())
+        write_whole(arguments.out, rows_of(read).to_csv())
     facts = {
         "runs": [{**one.numbers.to_dict(), **one.variant._asdict()} for one in read],
         "differences": [change.to_dict() for change in changes],

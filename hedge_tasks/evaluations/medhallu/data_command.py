@@ -6,7 +6,8 @@ import argparse
 import json
 from pathlib import Path
 
-from hedge_tasks.io.commands import Parser, command, show, table
+from hedge_tasks.io.commands import Parser, add_out, command, show
+from hedge_tasks.numbers import Table
 
 _SHOWN = 5
 
@@ -31,13 +32,7 @@ def add(commands: Parser) -> None:
     parser.add_argument(
         "--official-code", type=Path, metavar="FILE.py", help="the reference code's detection_vllm_notsurecase.py"
     )
-    parser.add_argument(
-        "--out",
-        type=Path,
-        required=True,
-        metavar="PATH",
-        help="file of the groups (.json), or folder of the prompts and their tasks",
-    )
+    add_out(parser, "file of the groups (.json), or folder of the prompts and their tasks", required=True)
 
 
 def _make(arguments: argparse.Namespace) -> int:
@@ -67,11 +62,9 @@ def _groups(arguments: argparse.Namespace) -> int:
     found = group_questions(terms, read_trees(arguments.descriptors), among)
     write_whole(arguments.out, json.dumps(found.of, ensure_ascii=False, indent=0, sort_keys=True) + "\n")
     shares = found.shares()
-    rows = [
-        [f"{letter} {TREES[letter]}", f"{share:.3f}", f"{paper:.3f}" if (paper := PAPER_SHARES.get(letter)) else "-"]
-        for letter, share in shares.items()
-    ]
-    lines = [f"{len(found.of)} of {len(terms)} questions have a group", table(["group", "share", "paper"], rows)]
+    rows = [[f"{letter} {TREES[letter]}", share, PAPER_SHARES.get(letter)] for letter, share in shares.items()]
+    title = f"{len(found.of)} of {len(terms)} questions have a group"
+    lines = [str(Table.of(["group", "share", "paper"], rows, title=title))]
     if found.unknown_terms:
         listed = ", ".join(list(found.unknown_terms)[:_SHOWN])
         lines.append(f"{len(found.unknown_terms)} terms are no descriptors of this file, such as {listed}")

@@ -22,12 +22,12 @@ from hedge_tasks.measures.paper_tables import (
     adjusted,
     beside_of,
     changes_table,
+    number_rows,
     numbers_in,
     wide_table,
 )
 from hedge_tasks.measures.published import Published
-from hedge_tasks.numbers import Table, format_number, format_value
-from hedge_tasks.numbers.formats import PERCENT
+from hedge_tasks.numbers import PERCENT, Table, format_number, format_value
 from hedge_tasks.replies.parsing import HEDGE
 from hedge_tasks.runs.model_names import short_names
 from hedge_tasks.runs.run_files import Run
@@ -114,6 +114,13 @@ class Answered:
     def keys(self) -> list[tuple[str, str]]:
         """Id and question of each document."""
         return [(answers.id, answers.question or "") for answers in self.run.answer_sets]
+
+
+def rows_of(runs: Sequence[Answered]) -> Table:
+    """Return one row a number, with the parts of the variant in columns of their own: what `--out` writes."""
+    return number_rows(
+        [replace(a.numbers, about={"model": a.run.model, "task": a.run.task, **a.variant._asdict()}) for a in runs]
+    )
 
 
 def is_medhallu(run: Run) -> bool:

@@ -1,4 +1,4 @@
-"""`hedge shale`: SHALE's tables out of finished runs, beside the published values."""
+"""`hedge paper shale`: SHALE's tables out of finished runs, beside the published values."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import argparse
 from pathlib import Path
 from typing import Any
 
-from hedge_tasks.io.commands import Parser, command, show
+from hedge_tasks.io.commands import Parser, add_out, command, show
 from hedge_tasks.replies.parsing import HEDGE, PARSINGS
 
 
@@ -26,7 +26,7 @@ def add(commands: Parser) -> None:
         metavar="OTHERS.csv",
         help="the same models on other benchmarks (columns: model, one a benchmark), to correlate with (Figure 5)",
     )
-    parser.add_argument("--out", type=Path, metavar="CELLS.csv", help="write one line a cell")
+    add_out(parser, "a line for each cell (CSV)")
 
 
 def _tables(arguments: argparse.Namespace) -> int:

@@ -6,7 +6,8 @@ import argparse
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from hedge_tasks.io.commands import PROBLEMS_FOUND, Parser, command, show, table
+from hedge_tasks.io.commands import PROBLEMS_FOUND, Parser, add_out, command, show
+from hedge_tasks.numbers import Cell, Table
 
 if TYPE_CHECKING:
     from hedge_tasks.data.local_data import Built
@@ -18,9 +19,7 @@ def add(commands: Parser) -> None:
     parser.add_argument(
         "--dir", type=Path, metavar="DIR", required=True, help="folder with Query/*.json (or query_json/) and Image/"
     )
-    parser.add_argument(
-        "--out", type=Path, metavar="DATA", help="what HEDGE_DATA_DIR will name; without it there is only the check"
-    )
+    add_out(parser, "folder that HEDGE_DATA_DIR will name; without it there is only the check")
 
 
 def _check(arguments: argparse.Namespace) -> int:
@@ -78,8 +77,8 @@ def _reports(facts: dict[str, Any]) -> list[str]:
 def _counts(items: dict[str, dict[str, int]]) -> str:
     from hedge_tasks.evaluations.shale.items import TASKS
 
-    rows = [[scenario, *(str(of.get(task, 0)) for task in TASKS)] for scenario, of in items.items()]
-    return table(["scenario", *TASKS], rows)
+    rows: list[list[Cell]] = [[scenario, *(of.get(task, 0) for task in TASKS)] for scenario, of in items.items()]
+    return str(Table.of(["scenario", *TASKS], rows))
 
 
 def _files(built: Built | None) -> dict[str, Any]:

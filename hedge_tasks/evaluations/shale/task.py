@@ -76,7 +76,7 @@ class ShaleTask(HedgeTask):
     }
 
     def kept(self, document: Mapping[str, Any]) -> Mapping[str, Any]:
-        """What `hedge shale` lays its tables out by."""
+        """What `hedge paper shale` lays its tables out by."""
         return {column: str(document[column]) for column in ("task", "scenario", "aspect", "pair")}
 
 

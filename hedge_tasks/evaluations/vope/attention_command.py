@@ -1,4 +1,4 @@
-"""`hedge vope-attention`: attention to the image while an object is said, out of a finished run and its model."""
+"""`hedge detectors vope-attention`: attention to the image while an object is said; needs the run and its model."""
 
 from __future__ import annotations
 
@@ -9,7 +9,8 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from hedge_tasks.io.commands import Parser, command, number, show, table
+from hedge_tasks.io.commands import Parser, add_out, as_json, command, show
+from hedge_tasks.numbers import FOUR_DIGITS, Cell, Column, Table
 
 if TYPE_CHECKING:
     from hedge_tasks.evaluations.vope.attention import AttendedObject, AttentionNumbers, Token
@@ -31,7 +32,7 @@ def add(commands: Parser) -> None:
     parser.add_argument("--model", default="hedge_hf", metavar="NAME", help="hedge_hf (default) or hedge_tiny")
     parser.add_argument("--model_args", default="", metavar="ARGS", help="as for lmms-eval: pretrained=...")
     parser.add_argument("--limit", type=int, metavar="N", help="only the first N stories")
-    parser.add_argument("--out", type=Path, metavar="OBJECTS.jsonl", help="write one line an object")
+    add_out(parser, "a line for each object (JSON lines)")
 
 
 def _run(arguments: argparse.Namespace) -> int:
@@ -62,8 +63,8 @@ def _run(arguments: argparse.Namespace) -> int:
     if arguments.out:
         write_whole(arguments.out, "".join(json.dumps(asdict(one), ensure_ascii=False) + "\n" for one in objects))
     numbers = numbers_of(objects)
-    facts = {"run": run.title, "model": arguments.model, "objects": len(objects), **asdict(numbers)}
-    show(arguments, facts, _text(run, objects, numbers))
+    facts = {"run": run.title, "model": arguments.model, "objects": len(objects), **as_json(numbers)}
+    show(arguments, facts, f"{run.title}: {len(objects)} objects", *_tables(objects, numbers))
     return 0
 
 
@@ -90,33 +91,25 @@ def _conversations(run: Run, wanted: set[str]) -> Iterator[tuple[str, Any]]:
             yield id, lambda row=row, id=id: conversation(row, id)
 
 
-def _text(run: Run, objects: Sequence[AttendedObject], numbers: AttentionNumbers) -> str:
-    rows = [
-        [name.replace("_", " "), str(mean.n), number(mean.value, 4), number(mean.stderr, 4)]
-        for name, mean in numbers.means.items()
-    ]
-    lines = [
-        f"{run.title}: {len(objects)} objects",
-        "",
-        "Share of attention on image tokens while an object is said (mean over layers, heads and its tokens):",
-        table(["", "objects", "mean", "s.e."], rows),
-        "",
-        "ROC-AUC of little attention (experimental):",
-        table(["", "ROC-AUC", "s.e."], [_auroc(title, getattr(numbers, name)) for name, title in _CLAIMS.items()]),
+def _tables(objects: Sequence[AttendedObject], numbers: AttentionNumbers) -> list[Table]:
+    mean = Column("mean", format=FOUR_DIGITS)
+    stderr = Column("stderr", "s.e.", format=FOUR_DIGITS, show="stderr", of="mean")
+    tables = [
+        Table(
+            [Column("kind"), Column("objects", show="n", of="mean"), mean, stderr],
+            [{"kind": name.replace("_", " "), "mean": number} for name, number in numbers.means.items()],
+            "Share of attention on image tokens while an object is said (mean over layers, heads and its tokens):",
+        ),
+        Table(
+            [Column("claim"), Column("auroc", "ROC-AUC"), Column("stderr", "s.e.", show="stderr", of="auroc")],
+            [{"claim": title, "auroc": getattr(numbers, name)} for name, title in _CLAIMS.items()],
+            "ROC-AUC of little attention (experimental):",
+        ),
     ]
     if numbers.words:
         below = sum(word.imagined < word.described for word in numbers.words)
-        lines += ["", f"Figure 9: {below} of {len(numbers.words)} words have less where they are imagined:"]
         most = sorted(numbers.words, key=lambda word: -(word.n_described + word.n_imagined))[:_SHOWN]
-        header = ["word", "described", "imagined", "objects"]
-        cells = [
-            [w.word, number(w.described, 4), number(w.imagined, 4), str(w.n_described + w.n_imagined)] for w in most
-        ]
-        lines.append(table(header, cells))
-    return "\n".join(lines)
-
-
-def _auroc(title: str, estimate: Any) -> list[str]:
-    if estimate.value is None:
-        return [f"{title} (undefined: {estimate.reason})", "N/A", ""]
-    return [title, number(estimate.value, 3), number(estimate.stderr, 3)]
+        rows: list[list[Cell]] = [[w.word, w.described, w.imagined, w.n_described + w.n_imagined] for w in most]
+        title = f"Figure 9: {below} of {len(numbers.words)} words have less where they are imagined:"
+        tables.append(Table.of(["word", "described", "imagined", "objects"], rows, title=title))
+    return tables

@@ -1,4 +1,4 @@
-"""`hedge vope`: VOPE's tables out of finished runs, beside the published values."""
+"""`hedge paper vope`: VOPE's tables out of finished runs, beside the published values."""
 
 from __future__ import annotations
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from hedge_tasks.io.commands import PROBLEMS_FOUND, Parser, command, show
+from hedge_tasks.io.commands import PROBLEMS_FOUND, Parser, add_out, command, show
 
 
 def add(commands: Parser) -> None:
@@ -16,9 +16,7 @@ def add(commands: Parser) -> None:
     parser.add_argument(
         "--images", type=Path, metavar="DIR", required=True, help="folder with val2014, searched with its folders"
     )
-    parser.add_argument(
-        "--out", type=Path, metavar="DATA", required=True, help="what HEDGE_DATA_DIR will name; made if missing"
-    )
+    add_out(parser, "folder that HEDGE_DATA_DIR will name", required=True)
 
 
 def _build(arguments: argparse.Namespace) -> int:

@@ -27,6 +27,7 @@ from hedge_tasks.guard.proxy.metrics import Metrics
 from hedge_tasks.guard.proxy.requests import CannotJudge, ChatRequest, Refused, question_in, read_request
 from hedge_tasks.guard.proxy.settings import ProxySettings
 from hedge_tasks.guard.verdict import Verdict
+from hedge_tasks.numbers import Format
 
 _LOCAL_NAMES = frozenset({"localhost", "127.0.0.1", "::1"})
 _TYPES = {401: "authentication_error", 429: "rate_limit_error"}
@@ -143,7 +144,7 @@ class Proxy:
             raise Refused(f"the model has not answered: {verdict.reason}", status=504, code="undecided")
         self._failing = False
         self.metrics.judged(verdict)
-        logger.info("{}: {} draws, {:.2f} s", verdict.state, verdict.draws, verdict.seconds)
+        logger.info("{}: {} draws, {} s", verdict.state, verdict.draws, Format(2)(verdict.seconds))
         return replies.judged(verdict, self.model, withhold=self.settings.on_reject == "refuse")
 
     async def _unjudged(self, request: Request, asked: ChatRequest, reason: CannotJudge, slot: _Slot) -> dict[str, Any]:

@@ -10,6 +10,7 @@ from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, gene
 from hedge_tasks.guard.calibrate import apart, sure_interval
 from hedge_tasks.guard.policy import Policy
 from hedge_tasks.guard.verdict import Verdict
+from hedge_tasks.numbers import PERCENT
 
 OUTCOMES = ("accepted", "rejected", "undecided", "unjudged", "refused", "unauthorized", "overloaded", "failed", "gone")
 """What becomes of a request."""
@@ -73,12 +74,12 @@ class Metrics:
         if drifting and not self._drifting:
             low, high = self._calibrated
             logger.warning(
-                "{:.1%} of the last {} answers were accepted, {:.1%} to {:.1%} in calibration: the questions may be "
+                "{} of the last {} answers were accepted, {} to {} in calibration: the questions may be "
                 "others than the policy is about (`hedge calibrate --check` on labelled ones tells)",
-                share,
+                PERCENT(share),
                 len(self._last),
-                low,
-                high,
+                PERCENT(low),
+                PERCENT(high),
             )
         self._drifting = drifting
         self._drift.set(drifting)

@@ -9,16 +9,19 @@ from __future__ import annotations
 import base64
 import binascii
 import io
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Annotated, Any, Literal
 
 from PIL import Image
+from pydantic import ConfigDict, Field
 
 from hedge_tasks.data.pictures import TOO_LARGE, image_file_fault
 from hedge_tasks.errors import DataError
 from hedge_tasks.guard.proxy.settings import ProxySettings
 from hedge_tasks.io import outside
+from hedge_tasks.io.records import Items, OpenRecord
 from hedge_tasks.perturb import Wording
 from hedge_tasks.sampling.plan import SamplingPlan
 from hedge_tasks.sampling.prompts import QUESTION, Prompt
@@ -27,7 +30,6 @@ FORMATS = ("PNG", "JPEG", "WEBP", "GIF", "BMP", "TIFF")
 """Pictures that are read. Others of PIL's formats call programs."""
 
 _ROLES = {"system": "system", "developer": "system", "user": "user", "assistant": "assistant"}
-_MOST_TURNS = 200
 _LARGEST_SEED = 2**63
 
 _WITHOUT_EFFECT = frozenset(
@@ -62,6 +64,36 @@ _NEUTRAL: Mapping[str, tuple[float, ...]] = {
 """Values of a decoding that is pure sampling."""
 
 _READ = ("model", "messages", "temperature", "max_tokens", "max_completion_tokens", "stop", "seed", "stream")
+
+
+class _Picture(OpenRecord):
+    url: str
+
+
+class _Part(OpenRecord):
+    type: Literal["text", "image_url"]
+    text: str | None = None
+    image_url: str | _Picture | None = None
+
+
+class _Message(OpenRecord):
+    role: Literal["system", "developer", "user", "assistant"]
+    content: str | Items[_Part]
+    tool_calls: Any = None
+    function_call: Any = None
+
+
+class _Body(OpenRecord):
+    """What is listened to of a request. Its size is bounded before it is read."""
+
+    model_config = ConfigDict(str_max_length=None)
+
+    messages: Annotated[Items[_Message], Field(min_length=1, max_length=200)]
+    temperature: Annotated[float, Field(ge=0, le=100)] | None = None
+    max_tokens: Annotated[int, Field(gt=0, lt=10**9)] | None = None
+    max_completion_tokens: Annotated[int, Field(gt=0, lt=10**9)] | None = None
+    seed: Annotated[int, Field(ge=0, lt=_LARGEST_SEED)] | None = None
+    stream: bool | None = None
 
 
 class Refused(Exception):
@@ -154,12 +186,16 @@ def read_request(content: bytes, model: str, plan: SamplingPlan, settings: Proxy
     if body.get("model") != model:
         raise Refused(f"this guard answers for {model!r} and no other model", param="model", code="model_not_found")
     _check_decoding(body, plan)
+    try:
+        read = _Body.read(body)
+    except DataError as error:
+        raise Refused(str(error), param=re.split(r"\W", str(error), maxsplit=1)[0]) from None
     return ChatRequest(
-        turns=_turns(body.get("messages"), settings),
-        temperature=_number(body, "temperature"),
-        max_tokens=_count(body, "max_completion_tokens") or _count(body, "max_tokens"),
-        seed=_seed(body),
-        stream=_flag(body, "stream"),
+        turns=_turns(read.messages, settings),
+        temperature=read.temperature,
+        max_tokens=read.max_completion_tokens or read.max_tokens,
+        seed=read.seed,
+        stream=bool(read.stream),
     )
 
 
@@ -246,52 +282,31 @@ def _check_decoding(body: Mapping[str, Any], plan: SamplingPlan) -> None:
         raise Refused("stop: another decoding than the calibrated one; leave it out", param="stop", code="cannot_judge")
 
 
-def _turns(messages: Any, settings: ProxySettings) -> tuple[Turn, ...]:
-    if not isinstance(messages, list) or not messages:
-        raise Refused("messages: expected a list with at least one message", param="messages")
-    if len(messages) > _MOST_TURNS:
-        raise Refused(f"messages: more than {_MOST_TURNS}", param="messages")
+def _turns(messages: Sequence[_Message], settings: ProxySettings) -> tuple[Turn, ...]:
     pixels = settings.most_pixels
     turns = []
     for i, message in enumerate(messages):
         where = f"messages[{i}]"
-        role = message.get("role") if isinstance(message, dict) else None
-        if not isinstance(role, str) or role not in _ROLES:
-            raise Refused(f"{where}: expected a role, one of {', '.join(_ROLES)}", param="messages")
-        if message.get("tool_calls") or message.get("function_call"):
+        if message.tool_calls or message.function_call:
             raise Refused(f"{where}: calls of tools cannot be judged", param="messages", code="cannot_judge")
-        parts, used = _parts(message.get("content"), where, pixels)
-        pixels -= used
-        turns.append(Turn(_ROLES[role], parts))
+        parts: list[str | Image.Image] = [message.content] if isinstance(message.content, str) else []
+        for k, part in enumerate(message.content if not isinstance(message.content, str) else ()):
+            if part.type == "text" and part.text is not None:
+                parts.append(part.text)
+            elif part.type == "image_url" and part.image_url is not None:
+                url = part.image_url if isinstance(part.image_url, str) else part.image_url.url
+                picture = _picture(url, f"{where}.content[{k}].image_url", pixels)
+                pixels -= picture.width * picture.height
+                parts.append(picture)
+            else:
+                raise Refused(f"{where}.content[{k}]: there is no {part.type} in it", param="messages")
+        turns.append(Turn(_ROLES[message.role], tuple(parts)))
     return tuple(turns)
 
 
-def _parts(content: Any, where: str, pixels: int) -> tuple[tuple[str | Image.Image, ...], int]:
-    """The parts of a turn, and how many pixels they have."""
-    if isinstance(content, str):
-        return (content,), 0
-    if not isinstance(content, list):
-        raise Refused(f"{where}.content: expected a text or a list of parts", param="messages")
-    found: list[str | Image.Image] = []
-    left = pixels
-    for i, part in enumerate(content):
-        at = f"{where}.content[{i}]"
-        kind = part.get("type") if isinstance(part, dict) else None
-        if kind == "text" and isinstance(part.get("text"), str):
-            found.append(part["text"])
-        elif kind == "image_url":
-            given = part.get("image_url")
-            picture = _picture(given.get("url") if isinstance(given, dict) else given, f"{at}.image_url", left)
-            left -= picture.width * picture.height
-            found.append(picture)
-        else:
-            raise Refused(f"{at}: expected a text or an image_url; nothing else can be judged", param="messages")
-    return tuple(found), pixels - left
-
-
-def _picture(url: Any, where: str, pixels: int) -> Image.Image:
+def _picture(url: str, where: str, pixels: int) -> Image.Image:
     """The picture of a data URL. No other address is looked at: the guard is nobody's way into a network."""
-    head, comma, data = url.partition(",") if isinstance(url, str) else ("", "", "")
+    head, comma, data = url.partition(",")
     if not comma or not head.startswith("data:image/") or not head.endswith(";base64"):
         raise Refused(
             f"{where}: send the picture itself (data:image/png;base64,...); addresses are not fetched", param="messages"
@@ -306,40 +321,6 @@ def _picture(url: Any, where: str, pixels: int) -> Image.Image:
     picture = Image.open(io.BytesIO(content), formats=FORMATS)
     picture.load()
     return picture
-
-
-def _number(body: Mapping[str, Any], name: str) -> float | None:
-    value = body.get(name)
-    if value is None:
-        return None
-    if isinstance(value, bool) or not isinstance(value, (int, float)) or not 0 <= value <= 100:
-        raise Refused(f"{name}: expected a number from 0 to 100", param=name)
-    return float(value)
-
-
-def _count(body: Mapping[str, Any], name: str) -> int | None:
-    value = body.get(name)
-    if value is None:
-        return None
-    if isinstance(value, bool) or not isinstance(value, int) or not 0 < value < 10**9:
-        raise Refused(f"{name}: expected a positive integer", param=name)
-    return value
-
-
-def _seed(body: Mapping[str, Any]) -> int | None:
-    value = body.get("seed")
-    if value is None:
-        return None
-    if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value < _LARGEST_SEED:
-        raise Refused("seed: expected an integer of at least 0", param="seed")
-    return value
-
-
-def _flag(body: Mapping[str, Any], name: str) -> bool:
-    value = body.get(name)
-    if value not in (None, True, False) or (isinstance(value, int) and not isinstance(value, bool)):
-        raise Refused(f"{name}: expected true or false", param=name)
-    return bool(value)
 
 
 def _lmms_part(part: str | Image.Image) -> dict[str, Any]:

@@ -11,6 +11,7 @@ from PIL import Image
 
 from hedge_tasks.errors import ConfigError
 from hedge_tasks.io import options
+from hedge_tasks.numbers import THREE_DIGITS
 
 ALPHA, BETA = 0.85, 0.5
 """SHALE's thresholds (section 3.2): the mean of the checkers' scores, and their variance."""
@@ -145,9 +146,9 @@ def judged(
     outcome: Outcome = "accepted"
     reason = ""
     if mean < floor:
-        outcome, reason = "rejected", f"mean {mean:.3f} below {floor:g}"
+        outcome, reason = "rejected", f"mean {THREE_DIGITS(mean)} below {floor:g}"
     elif mean < alpha:
-        outcome, reason = "review", f"mean {mean:.3f} below {alpha:g}"
+        outcome, reason = "review", f"mean {THREE_DIGITS(mean)} below {alpha:g}"
     elif variance > beta:
-        outcome, reason = "review", f"variance {variance:.3f} above {beta:g}"
+        outcome, reason = "review", f"variance {THREE_DIGITS(variance)} above {beta:g}"
     return Verdict(dict(scores), mean, variance, outcome, reason)

@@ -11,6 +11,7 @@ from hedge_tasks.errors import DataError, unknown
 from hedge_tasks.making.pictures.base import ALPHA, BETA, Checker, Question, Verdict, judged
 from hedge_tasks.making.pictures.store import BATCH, Picture, PictureStore
 from hedge_tasks.making.review import Item
+from hedge_tasks.numbers import format_value
 
 CLAIM = "Does the picture show this?"
 KEYS = ("yes, take it", "no, leave it out")
@@ -27,7 +28,6 @@ def inspect(
     beta: float = BETA,
     floor: float = 0.0,
     batch: int = BATCH,
-    progress: bool = True,
 ) -> list[Verdict]:
     """What becomes of pictures, painted or noisy. One checker after the other goes over all of them.
 
@@ -48,7 +48,7 @@ def inspect(
     scores: list[dict[str, float | None]] = [{} for _ in pictures]
     for checker in checkers:
         shown, asked = [pictures[i] for i, _ in rows], [question for _, question in rows]
-        said = store.check(checker, shown, asked, batch=batch, progress=progress)
+        said = store.check(checker, shown, asked, batch=batch)
         for (i, question), score in zip(rows, said, strict=True):
             several = len(questions[i]) > 1
             name = f"{checker.name} [{question.kind}: {question.statement}]" if several else checker.name
@@ -104,4 +104,4 @@ def heard(verdict: Verdict, label: int | None) -> Verdict:
 
 
 def _number(score: float | None) -> str:
-    return "cannot say" if score is None else f"{score:.3f}"
+    return format_value(score, missing="cannot say")

@@ -30,6 +30,7 @@ from hedge_tasks.errors import DataError, HedgeError
 from hedge_tasks.io import outside
 from hedge_tasks.io.files import write_whole
 from hedge_tasks.io.keyed_log import KeyedLog
+from hedge_tasks.io.progress import progress
 from hedge_tasks.making.pictures.base import Checker, Order, Painter, Question
 
 PAINTED, SCORES = "painted", "scores"
@@ -104,9 +105,7 @@ class PictureStore:
 
     # --- painting -----------------------------------------------------------------------------------------------------
 
-    def paint(
-        self, painter: Painter, orders: Sequence[Order], *, batch: int = BATCH, progress: bool = True
-    ) -> list[Picture | str]:
+    def paint(self, painter: Painter, orders: Sequence[Order], *, batch: int = BATCH) -> list[Picture | str]:
         """The pictures of orders; those that are there are not made again.
 
         Args:
@@ -119,8 +118,6 @@ class PictureStore:
         Raises:
             HedgeError: The painter failed, or the folder cannot be written; what was painted before is kept.
         """
-        from tqdm import tqdm
-
         keys = [_order_key(painter.name, order) for order in orders]
         found: dict[str, Picture | str] = {}
         todo: dict[str, Order] = {}
@@ -130,7 +127,7 @@ class PictureStore:
             elif key not in found:
                 todo.setdefault(key, order)
         self.known += len(found)
-        with tqdm(total=len(todo), desc="Painting", unit="picture", disable=not progress) as bar:
+        with progress(total=len(todo), name="Painting", unit="picture") as bar:
             for wait in (False, True):  # first what nobody is at, then what others left
                 for part in _batches([key for key in todo if key not in found], 1 if wait else batch):
                     new = self._paint_some(painter, {key: todo[key] for key in part}, wait=wait)
@@ -202,7 +199,6 @@ class PictureStore:
         questions: Sequence[Question],
         *,
         batch: int = BATCH,
-        progress: bool = True,
     ) -> list[float | None]:
         """What a checker says of pictures; what it has said is not asked again. Where asking failed there is None.
 
@@ -214,13 +210,11 @@ class PictureStore:
         Raises:
             HedgeError: The checker failed or said what is no score, or the folder cannot be written.
         """
-        from tqdm import tqdm
-
         keys = [_score_key(checker.name, p, q) for p, q in zip(pictures, questions, strict=True)]
         known = {key for key in keys if key in self._scores}
         todo = {key: at for at, key in enumerate(keys) if key not in known}
         self.remembered += len(known)
-        with tqdm(total=len(todo), desc=f"Checking by {checker.name}", unit="picture", disable=not progress) as bar:
+        with progress(total=len(todo), name=f"Checking by {checker.name}", unit="picture") as bar:
             for part in _batches(list(todo), batch):
                 places = [todo[key] for key in part]
                 said = checker.check([pictures[i].open() for i in places], [questions[i] for i in places])

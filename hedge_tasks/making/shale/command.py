@@ -5,9 +5,10 @@ from __future__ import annotations
 import argparse
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from hedge_tasks.io.commands import PROBLEMS_FOUND, command, show, table
+from hedge_tasks.io.commands import PROBLEMS_FOUND, Parser, add_labels, add_out, command, show
+from hedge_tasks.numbers import Table
 
 if TYPE_CHECKING:
     from hedge_tasks.making.elements import Element
@@ -18,10 +19,10 @@ _MODEL = "model=NAME,url=..."
 _CHARACTERS_A_TOKEN = 4
 
 
-def add(made: Any) -> None:
+def add(commands: Parser) -> None:
     text = "make pictures and questions that induce hallucinations (SHALE, section 3.2)"
-    parser = command(made, "shale", run_shale, text)
-    parser.add_argument("--out", type=Path, required=True, metavar="DIR", help="what HEDGE_DATA_DIR will name")
+    parser = command(commands, "shale", run_shale, text)
+    add_out(parser, "folder that HEDGE_DATA_DIR will name", required=True)
     parser.add_argument(
         "--per-aspect", type=int, default=1, metavar="N", help="scenes of each of the 18 aspects (default: 1)"
     )
@@ -43,7 +44,7 @@ def add(made: Any) -> None:
     )
     parser.add_argument("--alpha", type=float, default=0.85, help="least mean of the scores (default: 0.85)")
     parser.add_argument("--beta", type=float, default=0.5, help="largest variance of the scores (default: 0.5)")
-    parser.add_argument("--labels", type=Path, metavar="CSV", help="what people said of the pictures in review.html")
+    add_labels(parser, "of the pictures in review.html (CSV)")
     parser.add_argument(
         "--elements",
         action="append",
@@ -181,12 +182,12 @@ def _facts(arguments: argparse.Namespace) -> list[Fact]:
     return kept_facts(arguments.knowledge, relations, arguments.out / "knowledge")
 
 
-def _labels(path: Path | None) -> dict[str, int]:
+def _labels(path: str | None) -> dict[str, int]:
     from hedge_tasks.adjudication.label_files import by_id, label_rows
 
     if path is None:
         return {}
-    said = by_id(label_rows(path), "id", "label", None)
+    said = by_id(label_rows(Path(path)), "id", "label", None)
     return {name: found.label for name, found in said.items() if found.label is not None}
 
 
@@ -210,7 +211,7 @@ def _estimate(arguments: argparse.Namespace, making: ShaleMaking) -> int:
         "all its forms are asked; replies are as long as they may be."
     )
     facts = {**found, "tokens": tokens, "most_items": total}
-    show(arguments, facts, f"{table(['', 'of', 'from', 'to'], rows)}\n{note}")
+    show(arguments, facts, Table.of(["", "of", "from", "to"], rows, notes=[note]))
     return 0
 
 
@@ -222,5 +223,5 @@ def _text(made: MadeSet) -> str:
     if made.unfinished:
         first = next(iter(made.unfinished.values()))
         lines[0] += f"; PARTIAL: {report['unfinished']} requests are unfinished ({first}), run again"
-    lines += ["", table(["step", "times"], [[name, str(count)] for name, count in report["steps"].items()])]
-    return "\n".join([*lines, *asked_lines(made.account)])
+    steps = Table.of(["step", "times"], list(report["steps"].items()))
+    return "\n".join([*lines, "", str(steps), *asked_lines(made.account)])

@@ -169,7 +169,7 @@ class ShaleMaking:
         more = {"seed": self.seed, "elements": self.elements, "facts": self.facts}
         return [p for a in self.wanted_aspects for p in proposals(a, self.per_aspect, **more)]  # type: ignore[arg-type]
 
-    def run(self, folder: Path, *, worker: tuple[int, int] | None = None, progress: bool = True) -> MadeSet:
+    def run(self, folder: Path, *, worker: tuple[int, int] | None = None) -> MadeSet:
         """Make the set, or one worker's share of its pictures and replies.
 
         Args:
@@ -181,14 +181,14 @@ class ShaleMaking:
             HedgeError: A model, a server or the folder failed; what was made before is kept.
         """
         with ReplyLog(folder / LEDGER) as log, PictureStore(folder / PICTURES) as store:
-            proposed = self._proposed(log, worker, progress)
+            proposed = self._proposed(log, worker)
             scenes, short = self._scenes(proposed, worker)
             noises = noises_of(self.scenarios, self.encoders)
             shown = show(
                 scenes, self.painter, self.all_checkers, noises, store,
-                held_to=self.held_to, seed=self.seed, batch=self.batch, progress=progress,
+                held_to=self.held_to, seed=self.seed, batch=self.batch,
             )  # fmt: skip
-            asked = self._blind(shown, log, progress)
+            asked = self._blind(shown, log)
         answered = {row["scene"]: row["answered"] for row in asked.rows}
         shown = [one for one in shown if one.scene.id not in asked.unfinished]
         dropped = {scene: list(tasks) for scene, tasks in answered.items()} if self.blind_items == DROP else {}
@@ -199,13 +199,13 @@ class ShaleMaking:
         account = account_of(proposed.account, asked.account, *self.checkers)
         return MadeSet(shown, items, answered, steps, short, unfinished, account)
 
-    def _proposed(self, log: ReplyLog, worker: tuple[int, int] | None, progress: bool) -> Production:
+    def _proposed(self, log: ReplyLog, worker: tuple[int, int] | None) -> Production:
         writer = self.writer
         wanted = share(self.proposals(), worker) if writer is not None else []
         return produce(
             wanted,
             lambda proposal, asking: propose(proposal, asking, writer),  # type: ignore[arg-type]
-            log, seed=self.seed, concurrency=self.concurrency, progress=progress and bool(wanted),
+            log, seed=self.seed, concurrency=self.concurrency,
         )  # fmt: skip
 
     def _scenes(self, proposed: Production, worker: tuple[int, int] | None) -> tuple[list[Scene], dict[str, int]]:
@@ -223,12 +223,12 @@ class ShaleMaking:
         short = {a: len(found) for a, found in by_aspect.items() if len(found) < self.per_aspect}
         return [scene for found in by_aspect.values() for scene in found.values()], short
 
-    def _blind(self, shown: Sequence[Shown], log: ReplyLog, progress: bool) -> Production:
+    def _blind(self, shown: Sequence[Shown], log: ReplyLog) -> Production:
         asked = [one.scene for one in shown if one.accepted] if self.blind else []
         return produce(
             asked,
             BlindFilter(self.blind),
-            log, seed=self.seed, concurrency=self.concurrency, progress=progress and bool(asked),
+            log, seed=self.seed, concurrency=self.concurrency,
         )  # fmt: skip
 
     def estimate(self) -> dict[str, dict[str, tuple[int, int]]]:

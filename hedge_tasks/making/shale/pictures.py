@@ -90,7 +90,6 @@ def show(
     held_to: Filter,
     seed: int = 0,
     batch: int = BATCH,
-    progress: bool = True,
 ) -> list[Shown]:
     """Paint and check scenes; noisy pictures are made of those whose clean one is accepted.
 
@@ -110,7 +109,7 @@ def show(
         there = [(i, picture) for i, picture in zip(places, made, strict=True) if not isinstance(picture, str)]
         said = inspect(
             store, checkers, [picture for _, picture in there], [_questions(scenes[i], orders[i]) for i, _ in there],
-            alpha=held_to.alpha, beta=held_to.beta, floor=held_to.floor, batch=batch, progress=progress,
+            alpha=held_to.alpha, beta=held_to.beta, floor=held_to.floor, batch=batch,
         )  # fmt: skip
         for i, reason in zip(places, made, strict=True):
             if isinstance(reason, str):
@@ -119,7 +118,7 @@ def show(
             pictures[i][scenario] = picture
             verdicts[i][scenario] = heard(verdict, held_to.labels.get(picture_id(scenes[i], scenario)))
 
-    take(CLEAN, range(len(scenes)), store.paint(painter, orders, batch=batch, progress=progress))
+    take(CLEAN, range(len(scenes)), store.paint(painter, orders, batch=batch))
     for scenario in (name for name in IMAGE_SCENARIOS if name in noises):
         mine = [i for i, found in enumerate(verdicts) if found[CLEAN].outcome == "accepted"]
         if not mine:
@@ -128,7 +127,7 @@ def show(
         noise = noises[scenario]
         if scenario == "sty" and not any(scene.drawing for scene in chosen):
             styled = [_styled(orders[i], noise, seed_of(seed, scenes[i], scenario)) for i in mine]
-            made = store.paint(painter, styled, batch=batch, progress=progress)
+            made = store.paint(painter, styled, batch=batch)
         else:
             clean = [pictures[i][CLEAN] for i in mine]
             inducing = _Inducing(noise, {picture.digest: picture for picture in clean})
@@ -136,7 +135,7 @@ def show(
                 _induced(scene, picture, seed_of(seed, scene, scenario), scenario)
                 for scene, picture in zip(chosen, clean, strict=True)
             ]
-            made = store.paint(inducing, induced, batch=batch, progress=progress)
+            made = store.paint(inducing, induced, batch=batch)
         take(scenario, mine, made)
     return [Shown(*parts) for parts in zip(scenes, pictures, verdicts, strict=True)]
 

@@ -19,10 +19,11 @@ from hedge_tasks.making.review import write_review
 from hedge_tasks.making.shale.items import LETTERS, image_name
 from hedge_tasks.making.shale.making import MadeSet, ShaleMaking
 from hedge_tasks.making.shale.pictures import picture_id
+from hedge_tasks.numbers import FOUR_DIGITS, Table, format_value
 
 _PNG = b"\x89PNG\r\n\x1a\n"
 
-Table = tuple[Sequence[str], Sequence[Sequence[str]]]
+Counts = tuple[Sequence[str], Sequence[Sequence[str]]]
 """Header and rows."""
 
 _SUMMARY = (
@@ -33,7 +34,7 @@ _SUMMARY = (
 )
 
 
-def distributions(made: MadeSet) -> dict[str, Table]:
+def distributions(made: MadeSet) -> dict[str, Counts]:
     """What the set has, as the paper's Figure 1 draws it and what its Figure 4 (the judge's prompt) is filled with."""
     items = made.items
     aspects = [aspect for aspect in ASPECTS if any(item.aspect == aspect for item in items)]
@@ -49,20 +50,20 @@ def distributions(made: MadeSet) -> dict[str, Table]:
     }
 
 
-def _counted(name: str, rows: Sequence[str], pairs: Sequence[tuple[str, str]], columns: Sequence[str]) -> Table:
+def _counted(name: str, rows: Sequence[str], pairs: Sequence[tuple[str, str]], columns: Sequence[str]) -> Counts:
     counts = Counter(pairs)
     body = [[row, *(str(counts[row, column]) for column in columns)] for row in rows]
     total = ["all", *(str(sum(counts[row, column] for row in rows)) for column in columns)]
     return (name, *columns), [*body, total]
 
 
-def _verdicts(made: MadeSet) -> Table:
+def _verdicts(made: MadeSet) -> Counts:
     pairs = [(name, verdict.outcome) for one in made.shown for name, verdict in one.verdicts.items()]
     present = [name for name in (CLEAN, *IMAGE_SCENARIOS) if any(name == scenario for scenario, _ in pairs)]
     return _counted("pictures", present, pairs, ("accepted", "review", "rejected"))
 
 
-def _answers(clean: Sequence[Item]) -> Table:
+def _answers(clean: Sequence[Item]) -> Counts:
     """How yes and no, and the letters, are balanced."""
     said = Counter(
         item.answer if item.task == "ynq" else item.answer[1] for item in clean if item.task in ("ynq", "mcq")
@@ -71,7 +72,7 @@ def _answers(clean: Sequence[Item]) -> Table:
     return columns, [[str(said[column]) for column in columns]]
 
 
-def _judged(items: Sequence[Item]) -> Table:
+def _judged(items: Sequence[Item]) -> Counts:
     """How many open questions bring what the fields of the paper's judge prompt (Figure 4) are filled with."""
     rows = []
     for task in ("ffq", "ic"):
@@ -81,7 +82,7 @@ def _judged(items: Sequence[Item]) -> Table:
     return ("question", "items", "ground truth", "image information", "related facts"), rows
 
 
-def _sources(made: MadeSet) -> Table:
+def _sources(made: MadeSet) -> Counts:
     scenes = [one.scene for one in made.shown if one.accepted]
     counts = Counter((_source(scene.source), scene.licence) for scene in scenes)
     return ("source", "licence", "scenes"), [[*pair, str(count)] for pair, count in sorted(counts.items())]
@@ -118,7 +119,7 @@ def write(folder: Path, making: ShaleMaking, made: MadeSet, *, licence: str | No
     def mean(item: Item) -> str:
         place, scenario = places[item.image]
         score = made.shown[place].verdicts[scenario].mean
-        return "" if score is None else f"{score:.4f}"
+        return format_value(score, FOUR_DIGITS, missing="")
 
     def blind(item: Item) -> str:
         scene = made.shown[places[item.image][0]].scene
@@ -199,8 +200,6 @@ def _write_review(folder: Path, made: MadeSet) -> None:
     write_review(folder / REVIEW, "SHALE: pictures in doubt", list(queue), KEYS)
 
 
-def as_text(tables: Mapping[str, Table]) -> str:
+def as_text(tables: Mapping[str, Counts]) -> str:
     """The tables for a terminal."""
-    from hedge_tasks.io.commands import table
-
-    return "\n\n".join(f"{title}\n{table(header, rows)}" for title, (header, rows) in tables.items())
+    return "\n\n".join(str(Table.of(header, rows, title=title)) for title, (header, rows) in tables.items())

@@ -12,6 +12,7 @@ from typing import Any
 from loguru import logger
 
 from hedge_tasks.errors import DataError, HedgeError
+from hedge_tasks.numbers import PERCENT, Format
 from hedge_tasks.report.lead import soundness
 from hedge_tasks.report.live.watching import COMPLETE, QUIET, STATES, Sampling, Watch
 from hedge_tasks.report.page import Options, build_report
@@ -187,7 +188,7 @@ def _shown(one: Sampling, folder: Path) -> dict[str, Any]:
         "folder": _relative(one.folder, folder),
         "state": one.state,
         "said": _said(one),
-        "percent": f"{100 * share:.1f}",
+        "percent": Format(1)(100 * share),
         "done": one.done,
         "asked": one.asked,
         "documents": one.documents,
@@ -212,7 +213,7 @@ def _said(one: Sampling) -> str:
 
 
 def _rate(rate: float) -> str:
-    return f"{rate:.1f} draws a second" if rate >= 1 else f"{60 * rate:.1f} draws a minute"
+    return f"{Format(1)(rate)} draws a second" if rate >= 1 else f"{Format(1)(60 * rate)} draws a minute"
 
 
 def duration(seconds: float) -> str:
@@ -243,9 +244,9 @@ def _facts(one: Sampling) -> list[tuple[str, str]]:
         ("draws stopped by a filter", health.filtered),
         ("draws without log-probability", health.without_logprob),
     )
-    found = [(name, f"{share:.1%}") for name, share in shares if share is not None]
+    found = [(name, PERCENT(share)) for name, share in shares if share is not None]
     if health.distinct_clean is not None:
-        found.insert(0, ("different clean answers a document", f"{health.distinct_clean:.1f}"))
+        found.insert(0, ("different clean answers a document", Format(1)(health.distinct_clean)))
     return found
 
 
@@ -258,7 +259,7 @@ def _listed(one: Finished) -> dict[str, Any]:
         "link": one.link,
         "written": run.created[:16].replace("T", " "),
         "documents": len(run.answer_sets),
-        "rate": f"{sum(labels) / len(labels):.1%}" if labels else "no labels",
+        "rate": f"{PERCENT(sum(labels) / len(labels))}" if labels else "no labels",
         "sound": soundness(run),
     }
 

@@ -1,0 +1,63 @@
+"""`hedge list`: tasks and their variants, told apart."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from pathlib import Path
+
+import pytest
+import yaml
+
+from hedge_tasks.cli import main
+from hedge_tasks.data.manifests import FOLDER
+from hedge_tasks.lmms.catalogue import CATALOGUE, PACKAGE, list_tasks, task_folder
+
+OURS = [task for task in list_tasks() if task_folder() in Path(task.yaml).parents]
+
+
+def test_every_task_says_what_sets_it_apart() -> None:
+    assert [task.task for task in OURS if not (task.about and task.licence and task.data)] == []
+    texts = Counter((task.title, task.about) for task in OURS)
+    same = [place for place, n in texts.items() if n > 1]
+    assert same == [(title, "demo with scripted answers") for title, about in same if "demo" in about]
+
+
+def test_catalogues_name_only_tasks_that_exist() -> None:
+    names = {task.task for task in OURS}
+    for path in task_folder().glob(f"*/{CATALOGUE}"):
+        catalogue = json.loads(path.read_text("utf-8"))
+        assert {*catalogue["tasks"], *catalogue["variants"]} <= names
+
+
+def test_data_of_the_package_are_those_that_need_no_network() -> None:
+    for task in OURS:
+        if not task.group:
+            config = Path(task.yaml).read_text("utf-8")
+            assert ("dataset_path: package://" in config) == (task.data == PACKAGE), task.task
+
+
+def test_numbers_of_documents_are_those_of_the_manifests() -> None:
+    documents = {task.task: task.documents for task in OURS}
+    manifests = [json.loads(path.read_text("utf-8")) for path in task_folder().glob(f"*/{FOLDER}/*.json")]
+    assert len(manifests) > 5
+    for manifest in manifests:
+        assert {documents[name] for name in manifest["tasks"]} == {len(manifest["documents"])}
+
+
+def test_a_group_has_the_documents_of_its_members() -> None:
+    tasks = {task.task: task for task in OURS}
+    group = tasks["hedge_medvqa"]
+    members = yaml.safe_load(Path(group.yaml).read_text("utf-8"))["task"]
+    assert group.documents == sum(tasks[name].documents or 0 for name in members) == 4 * (451 + 500)
+    assert (tasks["hedge_medhallu"].modality, group.modality) == ("text", "image")
+
+
+def test_variants_are_shown_with_all(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["list"]) == 0
+    short = capsys.readouterr().out
+    assert main(["list", "--all"]) == 0
+    long = capsys.readouterr().out
+    assert "hedge_vope_writing_single" not in short
+    assert "write a story about the image, one story an image" in long
+    assert "hedge list --all shows them" in short

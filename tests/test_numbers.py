@@ -1,0 +1,114 @@
+"""`Number`, formats and `Table`: the one way in which results are printed."""
+
+from __future__ import annotations
+
+import csv
+import doctest
+import importlib
+import io
+import json
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from hedge_tasks.io.commands import as_json
+from hedge_tasks.numbers import Column, Format, Number, Table, format_interval, format_p, reason_lines
+
+NUMBER = Number(0.75, stderr=0.1, interval=(0.55, 0.9), n=20, n_positive=6, method="by hand")
+GONE = Number.undefined("no labels", n=3)
+
+
+@pytest.mark.parametrize("module", ["number", "formats", "table"])
+def test_examples(module: str) -> None:
+    results = doctest.testmod(importlib.import_module(f"hedge_tasks.numbers.{module}"))
+    assert (results.failed, results.attempted > 0) == (0, True)
+
+
+@given(st.floats(-1e6, 1e6), st.integers(0, 6), st.booleans())
+def test_a_format_writes_the_value_to_its_digits(value: float, digits: int, percent: bool) -> None:
+    text = Format(digits, percent=percent)(value)
+    assert float(text.removesuffix(" %")) / (100 if percent else 1) == pytest.approx(value, abs=0.51 * 10**-digits)
+    assert Format(digits, signed=True)(value)[0] in "+-"
+
+
+def test_formats_of_the_short_way() -> None:
+    assert (Format(digits=None)(0.5), Format(digits=None)(2.0), Format(2, suffix=" s")(1.234)) == ("0.5", "2", "1.23 s")
+    assert format_interval((-0.1, 0.25), Format(1, percent=True)) == "[-10.0, 25.0]"
+    assert [format_p(p) for p in (None, 0.5, 0.00005, 0.0)] == ["-", "0.5000", "< 0.0001", "< 0.0001"]
+
+
+TABLE = Table(
+    [
+        Column("name"),
+        Column("auroc", "ROC-AUC", interval=True),
+        Column("stderr", "s.e.", show="stderr", of="auroc"),
+        Column("n", show="n", of="auroc"),
+        Column("p", show="p"),
+    ],
+    [{"name": "se", "auroc": NUMBER, "p": 0.04}, {"name": "vase", "auroc": GONE}],
+    "Title",
+    ["a note"],
+)
+
+
+def test_text_has_title_rows_notes_and_reasons() -> None:
+    lines = TABLE.to_text().splitlines()
+    assert lines[0] == "Title"
+    assert [line.split() for line in lines[1:4]] == [
+        ["name", "ROC-AUC", "s.e.", "n", "p"],
+        ["se", "0.750", "[0.550,", "0.900]", "0.100", "20", "0.0400"],
+        ["vase", "undefined", "-", "3", "-"],
+    ]
+    assert lines[4:] == ["a note", "undefined: vase: no labels"]
+    assert str(TABLE) == TABLE.to_text()
+
+
+def test_what_is_undefined_everywhere_is_named_by_its_column() -> None:
+    rows = [{"name": name, "auroc": NUMBER, "within": GONE} for name in ("se", "vase")]
+    table = Table([Column("name"), Column("auroc"), Column("within", "within types")], rows)
+    assert table.reasons() == ["undefined: within types: no labels"]
+
+
+def test_records_are_what_json_prints() -> None:
+    assert json.loads(json.dumps(as_json(TABLE))) == [
+        {
+            "name": "se",
+            "auroc": {
+                "value": 0.75, "stderr": 0.1, "interval": [0.55, 0.9], "n": 20, "n_positive": 6, "method": "by hand",
+                "unit": "document",
+            },
+            "p": 0.04,
+        },
+        {"name": "vase", "auroc": {"value": None, "n": 3, "reason": "no labels", "unit": "document"}},
+    ]  # fmt: skip
+
+
+def test_csv_and_data_frame_have_one_flat_row_each() -> None:
+    [first, second] = csv.DictReader(io.StringIO(TABLE.to_csv()))
+    assert (first["auroc"], first["auroc_low"], first["auroc_n_rarer"], first["p"]) == ("0.75", "0.55", "6", "0.04")
+    assert (second["auroc"], second["auroc_reason"], second["p"]) == ("", "no labels", "")
+    frame = TABLE.to_pandas()
+    assert list(frame["name"]) == ["se", "vase"]
+    assert frame["auroc_stderr"][0] == 0.1
+
+
+def test_html_escapes() -> None:
+    html = Table([Column("a", "<b>")], [{"a": "<script>"}], "x & y").to_html()
+    assert "<script>" not in html
+    assert "&lt;script&gt;" in html
+    assert "<th>&lt;b&gt;</th>" in html
+    assert "<caption>x &amp; y</caption>" in html
+
+
+def test_a_table_of_plain_rows_may_have_equal_headings() -> None:
+    table = Table.of(["", "95 %", "95 %"], [["se", "a", "b"], ["vase", "c", "d"]], title="t", notes=["n"])
+    assert [line.split() for line in str(table).splitlines()] == [
+        ["t"], ["95", "%", "95", "%"], ["se", "a", "b"], ["vase", "c", "d"], ["n"],
+    ]  # fmt: skip
+    assert len(table.to_records()[0]) == 3
+
+
+def test_reasons_are_grouped_in_their_order() -> None:
+    pairs = [("b", "x"), ("a", "y"), ("c", "x"), ("b", "x")]
+    assert reason_lines("left out", pairs) == ["left out: b, c: x", "left out: a: y"]
