@@ -92,5 +92,7 @@ def three_parts(outcomes: Iterable[str]) -> Parts | None:
     counts = Counter(outcomes)
     kinds = (OUTCOME_SUPPORTED, OUTCOME_HALLUCINATED, DECLINED)
     n = sum(counts[kind] for kind in kinds)
-    supported, hallucinated, declined = (counts[kind] / max(n, 1) for kind in kinds)
-    return Parts(supported, hallucinated, declined, n) if n else None
+    if not n:
+        return None
+    supported, hallucinated, without = (counts[kind] / n for kind in kinds)
+    return Parts(supported, hallucinated, without, n)

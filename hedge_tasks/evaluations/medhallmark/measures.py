@@ -246,7 +246,9 @@ def _right(verdict: Record, document: Record) -> float:
 MEDIHALL_SCORE = OfCategory(
     name="medihall",
     title="MediHall Score",
-    about="Mean of what the judge's category of each answer is worth, from 0 (catastrophic) to 1 (correct).",
+    about=(
+        "Mean of what the judge's category of each answer is worth, from 0 (catastrophic hallucination) to 1 (correct)."
+    ),
     of=_medihall,
     nothing=_NO_CATEGORY,
     no_labels=_NO_LABEL,

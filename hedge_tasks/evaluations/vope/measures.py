@@ -32,8 +32,7 @@ from hedge_tasks.evaluations.vope.rechecks import story_objects
 from hedge_tasks.evaluations.vope.vocabulary import object_phrase
 from hedge_tasks.measures.known import DetectorAuroc
 from hedge_tasks.measures.measure import Auroc, Count, Measure, OfSums, Record, ScoredCase, bounds_of
-from hedge_tasks.numbers import Format
-from hedge_tasks.numbers.formats import PERCENT
+from hedge_tasks.numbers import PERCENT, Format
 from hedge_tasks.statistics.base import FloatArray
 
 Objects = Sequence[Mapping[str, Any]]
