@@ -6,6 +6,7 @@ import random
 from dataclasses import replace
 from typing import Any
 
+from hedge_tasks.evaluations.medhallu.judge import MedHalluJudge
 from hedge_tasks.runs.run_files import Run
 from hedge_tasks.sampling import Answer, AnswerSet
 
@@ -58,9 +59,14 @@ def suite_run(
         about = (f"Question {i // 2}", str(truth), label, str(i // 2), level)
         sets.append(AnswerSet(f"{i // 2}-{'th'[truth]}", baseline, tuple(sampled[:3]), tuple(sampled[3:]), *about))
         category, raw = (None, "I cannot say.") if silent else (names[said], f"So the answer is {said}.")
-        verdicts[sets[-1].id] = {"judge": "medhallu 2", "reason": "read", "category": category, "raw": raw}
+        verdicts[sets[-1].id] = {
+            "judge": f"medhallu {MedHalluJudge.version}",
+            "reason": "read",
+            "category": category,
+            "raw": raw,
+        }
         columns[sets[-1].id] = {"truth": str(truth), "row": str(i // 2), "difficulty": level}
-    judge = {"judge": "medhallu", "version": "2", "parsing": "hedge", "not_sure": False}
+    judge = {"judge": "medhallu", "version": MedHalluJudge.version, "parsing": "hedge", "not_sure": False}
     documents = {"evaluation": "medhallu", "judge": judge}
     settings = {"filters": {"verdict": EXACT["exact"]}, "documents": documents, "metrics": list(metrics)}
     created = f"2026-01-02T03:04:05.{seed:06d}+00:00"

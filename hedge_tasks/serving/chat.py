@@ -16,7 +16,6 @@ from tenacity import (
     Retrying,
     retry_if_exception,
     sleep_using_event,
-    stop_when_event_set,
     wait_exponential,
     wait_random,
 )
@@ -178,10 +177,10 @@ class ChatClient:
             read: What there is in the parsed body of an answer. Raises RequestFailed where there is nothing.
         """
         stop = stop or threading.Event()
-        stopped, has_tried_enough = stop_when_event_set(stop), self._has_tried_enough()
+        has_tried_enough = self._has_tried_enough()
         retrying = Retrying(
             retry=retry_if_exception(lambda error: isinstance(error, RequestFailed) and error.kind in self._retried),
-            stop=lambda state: stopped(state) or has_tried_enough(state),
+            stop=lambda state: stop.is_set() or has_tried_enough(state),
             wait=self.pause_s,
             sleep=sleep_using_event(stop),
             before_sleep=self._announce,

@@ -1,0 +1,184 @@
+"""Measures: one declaration gives number, error, reason and paired difference; tables of papers lay them out."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import pytest
+from sklearn.metrics import roc_auc_score
+
+from hedge_tasks.errors import ConfigError
+from hedge_tasks.lmms.rows import Row
+from hedge_tasks.measures.known import HALLUCINATION_RATE, detector_auroc, of_question_type
+from hedge_tasks.measures.measure import Count, Mean, Measure, OfSums, Rate, bounds_of
+from hedge_tasks.measures.of_run import Document, compare_documents
+from hedge_tasks.measures.paper_tables import (
+    Change,
+    ModelNumbers,
+    adjusted,
+    beside_of,
+    changes_table,
+    number_rows,
+    tall_table,
+    wide_table,
+)
+from hedge_tasks.measures.published import Published
+from hedge_tasks.numbers import Number
+from hedge_tasks.statistics import Comparison, compare_rates, estimate_mean
+
+
+def values_at_random(seed: int, n: int = 40) -> list[dict[str, Any]]:
+    choice = random.Random(seed)
+    return [{"value": choice.choice((None, choice.random())), "group": f"g{i // 3}"} for i in range(n)]
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_a_mean_has_the_clustered_standard_error_of_its_definition(seed: int) -> None:
+    records = values_at_random(seed)
+    known = [record for record in records if record["value"] is not None]
+    expected = estimate_mean([r["value"] for r in known], [r["group"] for r in known])
+    number = Mean(name="m").estimate(records)
+    assert number.value == pytest.approx(expected.value, abs=1e-15)
+    assert number.stderr == pytest.approx(expected.stderr, rel=1e-8)
+    assert (number.n, number.n_groups) == (len(known), len({r["group"] for r in known}))
+
+
+def test_a_document_without_a_group_is_alone() -> None:
+    records = [{"value": v, "group": None} for v in (0.0, 1.0, 1.0, 0.5)]
+    assert Mean(name="m").estimate(records).n_groups == 4
+    assert Mean(name="m").estimate(records, groups=["a", "a", "b", "b"]).n_groups == 2
+
+
+def test_a_number_says_why_it_is_undefined_and_lmms_eval_shows_it() -> None:
+    measure = Mean(name="m", nothing="nobody was asked", unit="report")
+    number = measure.estimate([{"value": None, "group": "a"}])
+    assert (number.value, number.reason, number.unit) == (None, "nobody was asked", "report")
+    assert Row(measure)([]) == "undefined: nobody was asked"
+    assert Row(measure).stderr([]) == "N/A"
+    assert Row(measure).stderr([{"value": 1.0, "group": "a"}]) == "N/A"  # a single group
+    assert Count(name="n").estimate([{"value": 2}, {"value": 3}]) == Number(5.0, n=2)
+    with pytest.raises(TypeError, match="Measure is abstract"):
+        Measure(name="m").estimate([])
+    with pytest.raises(ConfigError, match="cannot be compared by m"):
+        Measure(name="m").compare([], [], [])
+
+
+def test_the_ends_of_an_interval_are_rows() -> None:
+    records = [r for r in values_at_random(1) if r["value"] is not None]
+    mean, low, high = bounds_of(Mean(name="m"), "an interval needs two groups")
+    assert (low.name, high.name) == ("m_low", "m_high")
+    assert (low.estimate(records).value, high.estimate(records).value) == mean.estimate(records).interval
+    assert low.estimate(records[:1]).reason == "an interval needs two groups"
+    assert high.estimate([]).reason == mean.estimate([]).reason
+
+
+def test_titles_are_names_with_blanks_unless_declared() -> None:
+    assert (Mean(name="a_b").title, Mean(name="a_b", title="A").title) == ("a b", "A")
+    assert of_question_type(detector_auroc("se"), "closed").title == "se auroc, closed"
+
+
+# --- paired -----------------------------------------------------------------------------------------------------------
+
+
+def documents(records: Sequence[Mapping[str, Any]]) -> list[Document]:
+    return [Document(str(i), record["group"], record) for i, record in enumerate(records)]
+
+
+def test_rates_are_compared_on_documents_with_a_label_in_both() -> None:
+    choice = random.Random(3)
+    sides = [[{"value": choice.choice((0, 1, None)), "group": f"g{i // 2}"} for i in range(60)] for _ in range(2)]
+    both = [(a, b) for a, b in zip(*sides, strict=True) if None not in (a["value"], b["value"])]
+    labels = [[pair[side]["value"] for pair in both] for side in (0, 1)]
+    expected = compare_rates(*labels, groups=[a["group"] for a, _ in both])
+    mixed = random.Random(4).sample(documents(sides[1]), 60)
+    assert compare_documents(HALLUCINATION_RATE, documents(sides[0]), mixed) == expected
+    nothing = [{"value": None, "group": "g"}]
+    assert compare_documents(Rate(name="r"), documents(nothing), documents(nothing)) is None
+    assert compare_documents(Rate(name="r"), documents(nothing), []) is None
+
+
+def test_aurocs_are_compared_on_documents_with_score_and_label_in_both() -> None:
+    choice = random.Random(5)
+    sides = [
+        [{"se": choice.choice((None, choice.random())), "label": choice.choice((0, 1, None)), "group": None}
+         for _ in range(80)]
+        for _ in range(2)
+    ]  # fmt: skip
+    measure = detector_auroc("se")
+    found = compare_documents(measure, *(documents(side) for side in sides))
+    assert found is not None
+    both = [p for p in zip(*sides, strict=True) if all(None not in (r["se"], r["label"]) for r in p)]
+    expected = [roc_auc_score([p[i]["label"] for p in both], [p[i]["se"] for p in both]) for i in (0, 1)]
+    assert [found.a, found.b] == pytest.approx(expected)
+    assert found.n == len(both)
+
+
+# --- tables of papers -------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Half(OfSums):
+    """Named only."""
+
+
+F1, EXTRA = Half(name="f1", title="F1"), Half(name="extra", title="Extra")
+PAPER = {"f1": Published("Table 1", "Theirs", "", "f1", 0.5)}
+OURS = ModelNumbers(
+    {"model": "long/name", "setting": "plain"},
+    {"f1": Number(0.75, stderr=0.1, interval=(0.5, 0.9), n=20, n_groups=7), "extra": Number.undefined("nothing there")},
+    PAPER,
+    {"documents": 20},
+)
+
+
+def test_the_papers_numbers_and_the_differences_stand_below_ours() -> None:
+    table = wide_table([OURS], [F1, EXTRA], names={"long/name": "name"}, beside=beside_of(PAPER.values()))
+    lines = table.to_text().splitlines()
+    assert lines[0].split() == ["model", "setting", "documents", "F1", "Extra"]
+    assert lines[1].split() == ["name", "plain", "20", "0.750", "±", "0.100", "undefined"]
+    assert lines[2].split() == ["paper", "0.500", "-"]
+    assert lines[3].split() == ["difference", "+0.250", "-"]
+    assert lines[4].split() == ["paper:", "Theirs", "0.500", "-"]
+    assert lines[5] == "undefined: name, Extra: nothing there"
+    alone = wide_table([replace(OURS, published={})], [F1])
+    assert len(alone.rows) == 1
+
+
+def test_a_line_a_number_has_its_interval_and_what_it_rests_on() -> None:
+    table = tall_table([OURS], [F1], units="items", groups="scenes")
+    [line] = table.to_text().splitlines()[1:]
+    assert line.split() == [
+        "long/name",
+        "plain",
+        "F1",
+        "0.750",
+        "[0.500,",
+        "0.900]",
+        "20",
+        "7",
+        "0.500",
+        "+0.250",
+        "Theirs",
+    ]
+
+
+def test_the_file_of_numbers_has_a_row_a_number() -> None:
+    f1, extra = number_rows([OURS]).to_records()
+    assert (f1["measure"], f1["value"], f1["low"], f1["high"], f1["groups"]) == ("f1", 0.75, 0.5, 0.9, 7)
+    assert (f1["paper"], f1["difference"], f1["source"], f1["paper_model"]) == (0.5, 0.25, "Table 1", "Theirs")
+    assert (extra["value"], extra["reason"], extra["paper"]) == (None, "nothing there", None)
+
+
+def test_differences_are_corrected_for_their_number() -> None:
+    def change(p: float | None) -> Change:
+        return Change({"model": "m"}, F1, Comparison(0.6, 0.5, 0.1, 0.05, (0.0, 0.2), p, 9, "t", None), "in both")
+
+    changes = adjusted([change(p) for p in (0.01, None, 0.04, 0.03)])
+    assert [c.p_holm for c in changes] == [0.03, None, 0.06, 0.06]
+    assert changes[0].to_dict()["measure"] == "f1, in both"
+    text = changes_table(changes, title="changes", a="with", b="without").to_text()
+    [first, *_] = [line for line in text.splitlines() if line.startswith("m ")]
+    assert first.split()[-6:] == ["+0.100", "[+0.000,", "+0.200]", "0.0100", "0.0300", "9"]
