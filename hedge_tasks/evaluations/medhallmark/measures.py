@@ -247,8 +247,7 @@ MEDIHALL_SCORE = OfCategory(
     name="medihall",
     title="MediHall Score",
     about=(
-        "Mean of what the judge's category of each answer is worth, "
-        "from 0 (catastrophic hallucination) to 1 (correct)."
+        "Mean of what the judge's category of each answer is worth, from 0 (catastrophic hallucination) to 1 (correct)."
     ),
     of=_medihall,
     nothing=_NO_CATEGORY,
