@@ -34,10 +34,9 @@ from hedge_tasks.claims.entailment import Entailment, silent_or_entailed
 from hedge_tasks.data.answers import Answer, AnswerSet
 from hedge_tasks.data.spans import LabelledSpan
 from hedge_tasks.evaluations.vope.vocabulary import coco
-from hedge_tasks.measures.claim_numbers import labelled_claims
-from hedge_tasks.measures.claim_table import ClaimTable, claim_table
+from hedge_tasks.measures.unit_table import UnitTable, unit_table
 from hedge_tasks.runs.run_files import Run
-from hedge_tasks.scoring.claims import ScoredClaims, inquiry, score_claims
+from hedge_tasks.scoring.claims import ScoredClaims, claim_units, inquiry, score_claims
 from hedge_tasks.statistics import estimate_auroc, stratified_auroc
 
 JUDGES = {"judge_gemma_31b": "judge Gemma-31B", "judge_qwen35_9b": "judge Qwen-9B"}
@@ -89,7 +88,7 @@ def biographies(path: Path, cosine: bool) -> Iterator[str]:
     if cosine:
         few = [replace(one, clean=one.clean[:FEW]) for one in sets]
         tables[f"MiniLM, {FEW} samples"] = scored(few, build_entailment("cosine"), elsewhere=True)
-    found = {title: claim_table(one) for title, one in tables.items()}
+    found = {title: unit_table(one) for title, one in tables.items()}
     data = found["words"].labelled
     yield f"{len(data.labels)} sentences of {len(sets)} answers, {data.labels.mean():.3f} wrong\n"
     yield "| score | AUROC | within the answer | top sentence wrong (chance) | − best blind | within |"
@@ -102,7 +101,7 @@ def biographies(path: Path, cosine: bool) -> Iterator[str]:
     yield from curve(found[JUDGES["judge_gemma_31b"]])
 
 
-def table_rows(title: str, table: ClaimTable) -> Iterator[str]:
+def table_rows(title: str, table: UnitTable) -> Iterator[str]:
     for row in table.rows:
         blind = row.blind and (title == "words" or row.detector == "claim_elsewhere")
         if not blind and row.detector not in ("claim_luq", "claim_radflag"):
@@ -114,7 +113,7 @@ def table_rows(title: str, table: ClaimTable) -> Iterator[str]:
         top = f"{row.top.rate.value:.3f} ({row.top.chance.value:.3f})" if row.top else ""
         differences = [
             "" if one is None or one.difference is None else f"{one.difference:+.3f} {shown(one.interval, '+')}"
-            for one in row.against_blind
+            for one in (row.difference, row.difference_within)
         ]
         within = f"{row.within.value:.3f} {shown(row.within.interval)}"
         cells = [
@@ -153,14 +152,14 @@ def by_severity(tables: Mapping[str, ScoredClaims]) -> Iterator[str]:
     for errors in ("all", "major", "minor", "major-against-rest"):
         cells = []
         for one in tables.values():
-            table = claim_table(one, errors=errors)
+            table = unit_table(one, errors=errors)
             [row] = [row for row in table.rows if row.detector == "claim_luq"]
             cells.append(f"{row.estimate.value:.3f} {shown(row.estimate.interval)}")
-        n = len(labelled_claims(one, errors=errors).labels)
+        n = len(claim_units(one, errors=errors).labelled)
         yield f"| {errors} | {n} | {' | '.join(cells)} |"
 
 
-def curve(table: ClaimTable) -> Iterator[str]:
+def curve(table: UnitTable) -> Iterator[str]:
     points = [point for point in table.curve if point.detector == "claim_luq"]
     yield "\njudge Gemma-31B by samples: " + ", ".join(f"{p.n}: {p.estimate.value:.3f}" for p in points)
 
@@ -190,7 +189,7 @@ def captions(path: Path) -> Iterator[str]:
         engine = build_entailment(name)
         asked = inquiry(sets, build_decomposition("object"))
         run = Run("captions", "people", tuple(sets))
-        tables[name] = claim_table(score_claims(run, asked.ask(engine), engine, asked.price(engine), {}))
+        tables[name] = unit_table(score_claims(run, asked.ask(engine), engine, asked.price(engine), {}))
     data = tables["words"].labelled
     images = len({one.group for one in sets})
     about = f"{len(data.labels)} objects of {len(sets)} captions of {images} images"
@@ -221,7 +220,7 @@ def scale(n: int) -> Iterator[str]:
     said = time.perf_counter()
     run = score_claims(Run("scale", "", tuple(sets)), supported, engine, asked.price(engine), {})
     numbers = time.perf_counter()
-    claim_table(run)
+    unit_table(run)
     done = time.perf_counter()
     memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e6
     steps = {"decomposed": decomposed - started, "support": said - decomposed, "scores": numbers - said}

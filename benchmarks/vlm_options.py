@@ -34,8 +34,8 @@ from scipy.stats import rankdata
 from hedge_tasks.data.answers import Answer, AnswerSet
 from hedge_tasks.data.option_files import LABELS, OptionQuestion, read_options
 from hedge_tasks.detectors import get, names
-from hedge_tasks.detectors.pipeline import shared_groups
 from hedge_tasks.detectors.scorer import Scorer
+from hedge_tasks.detectors.units import shared_groups
 from hedge_tasks.sampling.option_draws import OptionSampling, draw_options, option_logprobs
 from hedge_tasks.statistics import auroc, compare_scores, holm
 

@@ -433,12 +433,13 @@ def test_a_server_of_ones_own_is_told_the_key_only_if_asked(
 def test_what_a_server_refuses_or_leaves_empty_is_told_apart(tmp_path: Path) -> None:
     def reply(body: dict[str, Any]) -> str | Response:
         shown = json.loads(texts_of(body)[-1].partition("\n")[0])["answer_to_judge"]
-        return Response({"error": {"message": "content policy"}}, 400) if shown == "refuse" else "" if shown else "?"
+        outcomes = {"refuse": Response({"error": {"message": "content policy"}}, 400), "empty": "", "odd": "?"}
+        return outcomes[shown]
 
     with serve(reply) as url:
         judge = judge_from({"name": "llm", "model": "m", "url": url, "max_retries": 0})
         keep_labels(judge, tmp_path)
-        verdicts = judge.judge([Case(str(i), "q", "r", answer) for i, answer in enumerate(("refuse", "empty", ""))])
+        verdicts = judge.judge([Case(str(i), "q", "r", answer) for i, answer in enumerate(("refuse", "empty", "odd"))])
     assert "the server refused" in verdicts[0].reason
     assert [verdict.undecided for verdict in verdicts] == [True] * 3
     # What a server said is kept, be it nothing; what it refused is asked by the next run.

@@ -17,11 +17,11 @@ from hedge_tasks.claims import ENTAILMENT, Asked, Passage, Piece, Pieces, build_
 from hedge_tasks.claims.decomposition.atomic import located, read_claims
 from hedge_tasks.claims.entailment.judge import JudgeEntailment, read_verdicts
 from hedge_tasks.data.answers import Answer, AnswerSet
+from hedge_tasks.detectors.units import labelled
 from hedge_tasks.errors import ConfigError, DataError, HedgeError
-from hedge_tasks.measures.claim_numbers import column, labelled_claims
 from hedge_tasks.runs.run_files import Run
 from hedge_tasks.scoring.claim_agreement import joint_agreement
-from hedge_tasks.scoring.claims import inquiry, score_claims
+from hedge_tasks.scoring.claims import claim_units, inquiry, score_claims
 from hedge_tasks.statistics import estimate_auroc
 
 ASKED = Asked(("A cyst.", "No mass.", "A clip."), ("A cyst; a mass.", "", "A clip."))
@@ -217,9 +217,8 @@ def test_a_scripted_server_gives_the_closed_form() -> None:
             engine = judge(url)
             asked = inquiry(answers, build_decomposition("sentence"), elsewhere=False)
             scored = score_claims(Run("scripted", "", answers), asked.ask(engine), engine, asked.price(engine), {})
-        data = labelled_claims(scored)
-        values = column(scored.answers, "claim_radflag", data)
-        found = estimate_auroc(values, data.labels, groups=data.groups, method="delong").interval
+        data = labelled(claim_units(scored).labelled, "claim_radflag")
+        found = estimate_auroc(data.values, data.labels, groups=data.groups, method="delong").interval
         assert found is not None
         return found
 

@@ -25,25 +25,22 @@ from hedge_tasks.detectors.pipeline import Scores
 from hedge_tasks.errors import ConfigError, HedgeError
 from hedge_tasks.lmms import claims as module
 from hedge_tasks.lmms import processes
-from hedge_tasks.lmms.claim_metrics import ClaimAuroc, claim_measures
 from hedge_tasks.lmms.claims import FoundClaims, TaskClaims
-from hedge_tasks.measures.claim_numbers import TEXT, claim_numbers
-from hedge_tasks.measures.claim_table import ClaimTable, claim_table
-from hedge_tasks.measures.known import looks_at_samples, of_question_type
+from hedge_tasks.measures.known import UnitAuroc, known_measures, looks_at_samples, of_question_type
+from hedge_tasks.measures.unit_numbers import TEXT, units_by_answer
+from hedge_tasks.measures.unit_table import UnitTable, unit_table
 from hedge_tasks.runs.run_files import Run, load_run
 from hedge_tasks.scoring.claim_files import all_kept
 from hedge_tasks.scoring.claim_labels import labelled_spans
 from hedge_tasks.scoring.claims import Price, ScoredClaims
 
-ROWS = rows_of(claim_measures().values())
+ROWS = rows_of(measure for measure in known_measures().values() if isinstance(measure, UnitAuroc))
 
 
 def records(scored: ScoredClaims, name: str, *, text: bool = False, why: str = "") -> list[dict[str, Any]]:
     """What lmms-eval gathers for a row: through JSON and in an order of its own."""
-    numbers = claim_numbers(scored, silent="unlabelled", errors="all", text=text, why_unlabelled=why)
-    found = [
-        ROWS[name].record(Scores(id, None, None, None, {}, "", (), claims=of), {}, {}) for id, of in numbers.items()
-    ]
+    parts = units_by_answer(scored, silent="unlabelled", errors="all", text=text, why_unlabelled=why)
+    found = [ROWS[name].record(Scores(id, None, None, None, {}, "", (), parts=of), {}, {}) for id, of in parts.items()]
     written: list[dict[str, Any]] = json.loads(json.dumps(found, allow_nan=False))
     return written[::-1]
 
@@ -54,15 +51,15 @@ def scored() -> ScoredClaims:
 
 
 @pytest.fixture(scope="module")
-def table(scored: ScoredClaims) -> ClaimTable:
-    return claim_table(scored)
+def table(scored: ScoredClaims) -> UnitTable:
+    return unit_table(scored)
 
 
 # --- numbers ----------------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.slow
-def test_rows_are_the_numbers_of_the_command(scored: ScoredClaims, table: ClaimTable) -> None:
+def test_rows_are_the_numbers_of_the_command(scored: ScoredClaims, table: UnitTable) -> None:
     rows = {row.detector: row for row in table.rows}
     for name in ("claim_radflag", "claim_luq_noisy", "claim_contrast"):
         for suffix, wanted in (("", rows[name].estimate), ("_within", rows[name].within)):
@@ -73,7 +70,7 @@ def test_rows_are_the_numbers_of_the_command(scored: ScoredClaims, table: ClaimT
 
 
 @pytest.mark.slow
-def test_the_blind_row_is_the_best_blind_baseline(scored: ScoredClaims, table: ClaimTable) -> None:
+def test_the_blind_row_is_the_best_blind_baseline(scored: ScoredClaims, table: UnitTable) -> None:
     blind = [row for row in table.rows if row.blind]
     assert TEXT in {row.detector for row in blind}
     for suffix, values in (("", [r.estimate.value for r in blind]), ("_within", [r.within.value for r in blind])):
@@ -94,8 +91,8 @@ def test_every_detector_of_claims_has_two_rows_and_says_why_it_has_no_number() -
     gathered = records(unlabelled, "radflag_claim_auroc", why="no judge is named")
     assert ROWS["radflag_claim_auroc"](gathered) == "undefined: no judge is named"
     assert ROWS["radflag_claim_auroc"].stderr(gathered) == "N/A"
-    nothing = ClaimAuroc("claim_radflag").record(Scores("a", None, None, None, {}, "", ()), {}, {})
-    assert "hedge.claims" in str(ClaimAuroc("claim_radflag")([nothing]))
+    nothing = ROWS["radflag_claim_auroc"].record(Scores("a", None, None, None, {}, "", ()), {}, {})
+    assert "hedge.claims" in str(ROWS["radflag_claim_auroc"]([nothing]))
 
 
 # --- options ----------------------------------------------------------------------------------------------------------
@@ -157,7 +154,7 @@ def test_rows_that_need_draws_are_left_out_without_any() -> None:
     assert {"radflag_claim_auroc", "radflag_claim_auroc_within", "blind_claim_auroc"} <= needs_draws
     assert not {"nll_claim_auroc", "position_claim_auroc"} & needs_draws
     of_kind = of_question_type(ROWS["radflag_claim_auroc"].measure, "closed")
-    assert of_kind.claim_detectors == ("claim_radflag",)
+    assert of_kind.unit_detectors == ("claim_radflag",)
     assert looks_at_samples(of_kind)
 
 
@@ -267,12 +264,12 @@ def test_several_processes_find_what_one_finds(monkeypatch: pytest.MonkeyPatch) 
     [one] = found_by([sets], run, monkeypatch)
     for found in found_by([sets[::2], (), sets[1::2]], run, monkeypatch):
         assert found.price.claims == one.price.claims == 42
-        assert found.numbers.keys() == one.numbers.keys()
-        for id, numbers in one.numbers.items():
-            assert found.numbers[id].labels == numbers.labels
-            assert found.numbers[id].scores.keys() == numbers.scores.keys()
-            for name, values in numbers.scores.items():
-                assert found.numbers[id].scores[name] == pytest.approx(values, nan_ok=True), name
+        assert found.parts.keys() == one.parts.keys()
+        for id, parts in one.parts.items():
+            for mine, other in zip(found.parts[id].units, parts.units, strict=True):
+                assert (mine.id, mine.label, mine.numbers.keys()) == (other.id, other.label, other.numbers.keys())
+                for name, value in other.numbers.items():
+                    assert mine[name] == pytest.approx(value), name
 
 
 # --- from a server to the table ---------------------------------------------------------------------------------------

@@ -16,12 +16,14 @@ from hedge_tasks.adjudication.base import Case, Verdict
 from hedge_tasks.claims import build_decomposition, build_entailment
 from hedge_tasks.data.answers import Answer, AnswerSet
 from hedge_tasks.data.spans import LabelledSpan
+from hedge_tasks.detectors.units import Labelled, labelled
 from hedge_tasks.errors import ConfigError, DataError
-from hedge_tasks.measures.claim_numbers import TEXT, Labelled, column, flagged, labelled_claims, top_claim
-from hedge_tasks.measures.claim_table import ClaimRow, ClaimTable, claim_table
+from hedge_tasks.measures.detector_table import Row
+from hedge_tasks.measures.unit_numbers import TEXT, flagged, top_unit
+from hedge_tasks.measures.unit_table import UnitTable, unit_table
 from hedge_tasks.runs.run_files import Run
 from hedge_tasks.scoring.claim_labels import check_references, judged_spans
-from hedge_tasks.scoring.claims import ScoredClaims, inquiry, score_claims
+from hedge_tasks.scoring.claims import ScoredClaims, claim_units, inquiry, score_claims
 from hedge_tasks.statistics import compare_scores, compare_within, estimate_auroc, stratified_auroc
 
 FINDINGS = [f"{a}{b}" for a, b in itertools.product(("cyst", "mass", "edema", "clip", "rib"), "abcdefgh")]
@@ -61,11 +63,11 @@ def scored_run(sets: tuple[AnswerSet, ...], **options: bool) -> ScoredClaims:
 
 
 @pytest.fixture(scope="module")
-def table() -> ClaimTable:
-    return claim_table(scored_run(scripted(0, images=40, m=3, answers_per_image=2)))
+def table() -> UnitTable:
+    return unit_table(scored_run(scripted(0, images=40, m=3, answers_per_image=2)))
 
 
-def row_of(table: ClaimTable, name: str) -> ClaimRow:
+def row_of(table: UnitTable, name: str) -> Row:
     return next(row for row in table.rows if row.detector == name)
 
 
@@ -85,10 +87,10 @@ def test_aurocs_are_the_closed_form_and_intervals_hold_it(n: int) -> None:
     truth, pooled, within, covered = closed_form(n), [], [], [0, 0]
     for seed in range(20):
         scored = scored_run(scripted(seed, n=n), elsewhere=False)
-        data = labelled_claims(scored)
-        values = column(scored.answers, "claim_radflag", data)
-        estimate = estimate_auroc(values, data.labels, groups=data.groups, method="delong")
-        inside = stratified_auroc(values, data.labels, data.answers.tolist(), groups=data.groups)
+        data = labelled(claim_units(scored).labelled, "claim_radflag")
+        assert data.strata is not None
+        estimate = estimate_auroc(data.values, data.labels, groups=data.groups, method="delong")
+        inside = stratified_auroc(data.values, data.labels, data.strata, groups=data.groups)
         assert estimate.interval is not None
         assert inside.value is not None
         assert inside.interval is not None
@@ -104,7 +106,7 @@ def test_aurocs_are_the_closed_form_and_intervals_hold_it(n: int) -> None:
 
 
 @pytest.mark.slow
-def test_another_images_draws_say_nothing_here(table: ClaimTable) -> None:
+def test_another_images_draws_say_nothing_here(table: UnitTable) -> None:
     row = row_of(table, "claim_elsewhere")
     assert row.blind
     interval = row.estimate.interval
@@ -113,7 +115,7 @@ def test_another_images_draws_say_nothing_here(table: ClaimTable) -> None:
     assert interval[0] < 0.5 < interval[1]
     own = row_of(table, "claim_luq")
     assert own.estimate.value == pytest.approx(closed_form(8), abs=0.08)
-    difference, p = own.against_blind[0], own.p_holm[0]
+    difference, p = own.difference, own.p_holm
     assert difference is not None
     assert difference.difference is not None
     assert p is not None
@@ -124,21 +126,22 @@ def test_another_images_draws_say_nothing_here(table: ClaimTable) -> None:
 # --- against loops ----------------------------------------------------------------------------------------------------
 
 
-def made_up(seed: int, answers: int = 12) -> tuple[Labelled, np.ndarray]:
+def made_up(seed: int, answers: int = 12) -> tuple[Labelled, np.ndarray, np.ndarray]:
+    """Columns of units, their scores, and the number of each unit's answer."""
     rng = np.random.default_rng(seed)
     of = np.repeat(np.arange(answers), rng.integers(1, 7, answers))
     labels = (rng.random(len(of)) < 0.45).astype(np.int64)
     groups = tuple(f"image {i // 2}" for i in of)
-    places = tuple((int(i), 0) for i in of)
-    return Labelled(labels, of, groups, ("",) * len(of), places, len(of), 0, 0, 0), rng.integers(0, 5, len(of)) / 4
+    values = rng.integers(0, 5, len(of)) / 4
+    return Labelled(values, labels, groups, tuple(of.tolist())), values, of
 
 
 @pytest.mark.parametrize("seed", range(6))
 def test_within_and_top_and_flagged_by_loops(seed: int) -> None:
-    data, values = made_up(seed)
+    data, values, answers = made_up(seed)
     wins, pairs, tops, chances = 0.0, 0, [], []
-    for answer in sorted(set(data.answers)):
-        mine = [(values[i], data.labels[i]) for i in np.flatnonzero(data.answers == answer)]
+    for answer in sorted(set(answers)):
+        mine = [(values[i], data.labels[i]) for i in np.flatnonzero(answers == answer)]
         wrong, right = ([v for v, label in mine if label == y] for y in (1, 0))
         wins += sum((a > b) + (a == b) / 2 for a in wrong for b in right)
         pairs += len(wrong) * len(right)
@@ -146,15 +149,15 @@ def test_within_and_top_and_flagged_by_loops(seed: int) -> None:
             best = [label for v, label in mine if v == max(v for v, _ in mine)]
             tops.append(sum(best) / len(best))
             chances.append(len(wrong) / len(mine))
-    found = stratified_auroc(values, data.labels, data.answers.tolist(), groups=data.groups)
+    found = stratified_auroc(values, data.labels, answers.tolist(), groups=data.groups)
     assert (found.value, found.n_pairs) == (pytest.approx(wins / pairs), pairs)
-    top = top_claim(values, data)
+    top = top_unit(data)
     assert top is not None
     assert top.rate.value == pytest.approx(np.mean(tops))
     assert top.chance.value == pytest.approx(np.mean(chances))
     assert top.above.value == pytest.approx(np.mean(tops) - np.mean(chances))
     for share in (0.01, 0.3, 0.6):
-        flag = flagged(values, data, share)
+        flag = flagged(data, share)
         assert flag is not None
         chosen = [i for i in range(len(values)) if values[i] >= flag.threshold]
         assert flag.share == pytest.approx(len(chosen) / len(values))
@@ -166,28 +169,31 @@ def test_within_and_top_and_flagged_by_loops(seed: int) -> None:
 
 def test_the_errors_within_answers_are_those_of_jackknifed_images() -> None:
     """Claims of an answer are all of one image: the delete-one-image jackknife of a ratio of sums over images."""
-    data, values = made_up(3, answers=160)
+    data, values, answers = made_up(3, answers=160)
+    assert data.groups is not None
     rng = np.random.default_rng(0)
     other = np.where(rng.random(len(values)) < 0.6, values, rng.random(len(values)))
     better = values + 0.5 * data.labels
 
+    groups = data.groups
+
     def of_image(x: np.ndarray, image: str) -> tuple[float, int]:
         """Wins and pairs."""
-        mine = [i for i, group in enumerate(data.groups) if group == image]
-        pairs = [(a, b) for a in mine for b in mine if data.answers[a] == data.answers[b]]
+        mine = [i for i, group in enumerate(groups) if group == image]
+        pairs = [(a, b) for a in mine for b in mine if answers[a] == answers[b]]
         pairs = [(x[a], x[b]) for a, b in pairs if data.labels[a] == 1 and data.labels[b] == 0]
         return sum((a > b) + (a == b) / 2 for a, b in pairs), len(pairs)
 
-    images = sorted(set(data.groups))
+    images = sorted(set(map(str, data.groups)))
     sums = {name: np.array([of_image(x, image) for image in images]) for name, x in (("a", better), ("b", other))}
 
     def jackknife(left_out: np.ndarray) -> float:
         return math.sqrt((len(images) - 1) / len(images) * ((left_out - left_out.mean()) ** 2).sum())
 
     ratios = {name: (of.sum(axis=0) - of)[:, 0] / (of.sum(axis=0) - of)[:, 1] for name, of in sums.items()}
-    within = stratified_auroc(better, data.labels, data.answers.tolist(), groups=data.groups)
+    within = stratified_auroc(better, data.labels, answers.tolist(), groups=data.groups)
     assert within.stderr == pytest.approx(jackknife(ratios["a"]), rel=0.05)
-    found = compare_within(better, other, data.labels, data.answers.tolist(), groups=data.groups)
+    found = compare_within(better, other, data.labels, answers.tolist(), groups=data.groups)
     value = {name: of.sum(axis=0)[0] / of.sum(axis=0)[1] for name, of in sums.items()}
     assert found.difference == pytest.approx(value["a"] - value["b"])
     assert found.stderr == pytest.approx(jackknife(ratios["a"] - ratios["b"]), rel=0.05)
@@ -196,7 +202,7 @@ def test_the_errors_within_answers_are_those_of_jackknifed_images() -> None:
 
 
 def test_the_comparison_within_one_stratum_is_the_plain_one() -> None:
-    data, values = made_up(5, answers=40)
+    data, values, _ = made_up(5, answers=40)
     other = np.roll(values, 1)
     one = compare_within(values, other, data.labels, [0] * len(values), groups=data.groups)
     plain = compare_scores(values, other, data.labels, groups=data.groups)
@@ -215,7 +221,7 @@ def test_the_comparison_within_one_stratum_is_the_plain_one() -> None:
 
 
 @pytest.mark.slow
-def test_the_table_has_every_detector_or_the_reason_why_not(table: ClaimTable) -> None:
+def test_the_table_has_every_detector_or_the_reason_why_not(table: UnitTable) -> None:
     from hedge_tasks.detectors import names
 
     shown = {row.detector for row in table.rows}
@@ -229,7 +235,7 @@ def test_the_table_has_every_detector_or_the_reason_why_not(table: ClaimTable) -
     assert (table.covered, table.unlocated) == (1.0, 0)
     best = max((row for row in table.rows if row.blind), key=lambda row: row.estimate.value or 0)
     assert table.best_blind[0] == best.detector
-    assert all(row.against_blind == (None, None) for row in table.rows if row.blind)
+    assert all((row.difference, row.difference_within) == (None, None) for row in table.rows if row.blind)
     assert {row.draws for row in table.rows if not row.blind} == {8, 3, 11}
 
 
@@ -241,11 +247,11 @@ def test_the_text_classifier_knows_words_that_are_always_wrong() -> None:
         text = "A ghost. A lung." if i % 2 else "A lung. A ghost."
         spans = (LabelledSpan(0, text.index(".") + 1, labels[0]), LabelledSpan(text.index(".") + 2, 16, labels[1]))
         sets.append(AnswerSet(str(i), Answer(text), (Answer("A lung."),), claims=spans))
-    found = claim_table(scored_run(tuple(sets)))
+    found = unit_table(scored_run(tuple(sets)))
     assert row_of(found, TEXT).estimate.value == 1.0
     assert row_of(found, "claim_luq").estimate.value == 1.0
-    assert row_of(found, "claim_luq").against_blind[0] is not None
-    assert row_of(found, "claim_luq").against_blind[0].difference == 0.0  # type: ignore[union-attr]
+    assert row_of(found, "claim_luq").difference is not None
+    assert row_of(found, "claim_luq").difference.difference == 0.0  # type: ignore[union-attr]
 
 
 @pytest.mark.slow
@@ -256,7 +262,7 @@ def test_the_text_classifier_never_sees_the_labels_of_its_image() -> None:
         spans = (LabelledSpan(0, 6, i % 2), LabelledSpan(7, 13, i % 2))
         text = f"ab{i:02d}c. ab{i:02d}d."
         sets.append(AnswerSet(str(i), Answer(text), (Answer("x"),), group=f"g{i // 2 * 2 + i % 2}", claims=spans))
-    found = claim_table(scored_run(tuple(sets)))
+    found = unit_table(scored_run(tuple(sets)))
     value = row_of(found, TEXT).estimate.value if TEXT not in found.left_out else 0.5
     assert value is not None
     assert value < 0.8
@@ -266,14 +272,14 @@ def test_the_text_classifier_never_sees_the_labels_of_its_image() -> None:
 def test_claims_of_unknown_support_are_left_out_for_everybody() -> None:
     scored = scored_run(scripted(1, images=10))
     scored.answers[0].evidence.clean[0, 0] = np.nan
-    data = labelled_claims(scored)
-    assert (data.n_unknown, len(data.labels)) == (1, 59)
-    found = claim_table(scored)
+    data = claim_units(scored)
+    assert (data.n_unknown, len(data.labelled)) == (1, 59)
+    found = unit_table(scored)
     assert {row.estimate.n for row in found.rows} == {59}
 
 
 @pytest.mark.slow
-def test_whole_answers_have_the_mean_and_the_maximum(table: ClaimTable) -> None:
+def test_whole_answers_have_the_mean_and_the_maximum(table: UnitTable) -> None:
     rows = {row.detector: row for row in table.answers}
     assert {"claims_luq_mean", "claims_luq_max", "claims_radflag_noisy_mean"} <= set(rows)
     assert rows["claims_luq_mean"].spearman is not None
@@ -286,12 +292,12 @@ def test_whole_answers_have_the_mean_and_the_maximum(table: ClaimTable) -> None:
 
 
 @pytest.mark.slow
-def test_the_curve_is_that_of_fewer_draws(table: ClaimTable) -> None:
+def test_the_curve_is_that_of_fewer_draws(table: UnitTable) -> None:
     points = {(point.detector, point.n): point.estimate.value for point in table.curve}
     assert sorted({n for _, n in points}) == [1, 2, 3, 5, 8]
     assert points["claim_luq", 8] == row_of(table, "claim_luq").estimate.value
     cut = scored_run(tuple(cut_draws(one.answers, 2) for one in table.scored.answers))
-    assert points["claim_radflag", 2] == row_of(claim_table(cut), "claim_radflag").estimate.value
+    assert points["claim_radflag", 2] == row_of(unit_table(cut), "claim_radflag").estimate.value
     assert points["claim_luq", 1] < points["claim_luq", 8]  # type: ignore[operator]
 
 
@@ -335,12 +341,12 @@ def test_the_graph_has_the_claims_of_all_draws() -> None:
 def test_what_cannot_be_measured_is_refused() -> None:
     scored = scored_run(scripted(0, images=4))
     with pytest.raises(ConfigError, match="flag"):
-        claim_table(scored, flag=1.0)
+        unit_table(scored, flag=1.0)
     with pytest.raises(ConfigError, match="silent"):
-        claim_table(scored, silent="maybe")
+        unit_table(scored, silent="maybe")
     unlabelled = tuple(replace(one, claims=()) for one in scripted(0, images=4))
     with pytest.raises(DataError, match="none of 24 claims has a label"):
-        claim_table(scored_run(unlabelled))
+        unit_table(scored_run(unlabelled))
     with pytest.raises(DataError, match="no claim in any of 1 answers"):
         inquiry([AnswerSet("a", Answer("…"), (Answer("x"),))], build_decomposition("sentence"))
 
@@ -349,7 +355,7 @@ def test_one_class_is_undefined_and_never_a_guess() -> None:
     sets = tuple(
         replace(one, claims=tuple(replace(span, label=1) for span in one.claims)) for one in scripted(0, images=4)
     )
-    found = claim_table(scored_run(sets))
+    found = unit_table(scored_run(sets))
     row = row_of(found, "claim_luq")
     assert row.estimate.value is None
     assert row.estimate.reason is not None

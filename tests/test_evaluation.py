@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from evaluation import TASKS, Run, evaluate, same_values
+from evaluation import TASKS, Run, evaluate, evaluated, same_values
 from openai_server import images_of, serve, texts_of
 
 from hedge_tasks.cli import main
@@ -30,7 +30,7 @@ TINY_NLI = "package://hedge_tasks.models.tiny/nli"
 
 @pytest.fixture(scope="module")
 def demo(tmp_path_factory: pytest.TempPathFactory) -> Run:
-    return evaluate(tmp_path_factory.mktemp("demo"), "--model", "hedge_tiny", "--tasks", "hedge_demo", *SMALL)
+    return evaluated(tmp_path_factory.mktemp("demo"), "--model", "hedge_tiny", "--tasks", "hedge_demo", *SMALL)
 
 
 def answer_sets(run: Run, task: str = "hedge_demo") -> dict[str, AnswerSet]:
@@ -410,8 +410,10 @@ def test_a_wrong_yaml_is_explained(change: dict[str, Any], error: type[Exception
     from lmms_eval.utils import load_yaml_config
 
     from hedge_tasks.lmms.catalogue import task_folder
+    from hedge_tasks.lmms.plugin import entry_point
     from hedge_tasks.lmms.task import HedgeTask
 
+    entry_point()  # as lmms-eval calls it before it builds tasks
     config = load_yaml_config(str(task_folder() / "hedge_demo" / "hedge_demo.yaml"))
     with pytest.raises(error, match=message):
         HedgeTask(config={**config, **change})

@@ -188,7 +188,11 @@ def test_pictures_that_are_none_or_too_large(url: str) -> None:
         (b"null", 400, "no JSON object"),
         (b"{}", 400, "answers for 'local'"),
         (b'{"model": "local", "messages": [[]]}', 400, "messages[0]: expected an object"),
-        (b'{"model": "local", "messages": [{"role": "user", "content": [{"type": "file"}]}]}', 400, "text or an image"),
+        (
+            b'{"model": "local", "messages": [{"role": "user", "content": [{"type": "file"}]}]}',
+            400,
+            "content[0].type: expected",
+        ),
         (b'{"model": "local", "messages": [{"role": "user", "content": "0"}], "seed": -1}', 400, "seed: expected"),
         (b'{"model": "local", "messages": [{"role": "user", "content": "0"}], "stream": 1}', 400, "stream: expected"),
     ],

@@ -481,7 +481,7 @@ def test_a_whole_evaluation_beside_a_stock_task(
     assert len(script.bodies) == 4 * 5 + probed + 1 + 4 + 2
     outcome = run.results["configs"]["hedge_demo"]["hedge"]["outcome"]
     assert outcome["sampled"]["probe"]["varied"] is True
-    assert outcome["sampled"]["decoding"]["in_force"] == NEUTRAL
+    assert outcome["sampled"]["decoding"]["in_force"] == {**NEUTRAL, "repetition_penalty": "unknown"}
     written = b"".join(path.read_bytes() for path in tmp_path.rglob("*") if path.is_file())
     assert b"tiny" in written
     assert KEY.encode() not in written

@@ -20,13 +20,13 @@ from hedge_tasks.cli.leaderboard import facts_of
 from hedge_tasks.leaderboard import build_site, check, make_submission, read_entries, write_submission
 from hedge_tasks.leaderboard.board import BoardNumber, cell_of
 from hedge_tasks.leaderboard.chain import prove_run
-from hedge_tasks.leaderboard.claims import of_run
 from hedge_tasks.leaderboard.export import as_model_index
 from hedge_tasks.leaderboard.recomputation import Part
 from hedge_tasks.leaderboard.submission import digest_of
+from hedge_tasks.leaderboard.units import of_run
 from hedge_tasks.leaderboard.validation import Findings
-from hedge_tasks.measures.claim_table import ClaimTable
-from hedge_tasks.measures.kept_claims import measured_claims, scored_kept
+from hedge_tasks.measures.kept_units import measured_claims, scored_kept
+from hedge_tasks.measures.unit_table import UnitTable
 from hedge_tasks.runs.run_files import Run, read_run, save_run
 from hedge_tasks.scoring.claim_files import keep_support, unpacked
 from hedge_tasks.scoring.claims import inquiry
@@ -50,7 +50,7 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Run:
 
 
 @pytest.fixture(scope="module")
-def table(run: Run) -> ClaimTable:
+def table(run: Run) -> UnitTable:
     scored = scored_kept(run)
     assert scored is not None
     found, why = measured_claims(scored, run)
@@ -68,7 +68,7 @@ def found(submission: Json) -> Findings:
 
 
 def test_a_submission_has_the_numbers_of_the_run_and_no_text_without_leave(
-    submissions: dict[bool, Json], table: ClaimTable
+    submissions: dict[bool, Json], table: UnitTable
 ) -> None:
     for texts, submission in submissions.items():
         aggregates = submission["claims"]["aggregates"]
@@ -241,7 +241,7 @@ def test_the_run_file_and_what_lies_beside_it_prove_the_claims(run: Run, submiss
     assert of_run(replace(run, path=None), texts=True) is None
 
 
-def test_the_page_of_an_entry_shows_them(submissions: dict[bool, Json], table: ClaimTable, tmp_path: Path) -> None:
+def test_the_page_of_an_entry_shows_them(submissions: dict[bool, Json], table: UnitTable, tmp_path: Path) -> None:
     (tmp_path / "in").mkdir()
     write_submission(tmp_path / "in" / "a.json", submissions[True])
     build_site(read_entries(tmp_path / "in"), tmp_path / "site")
@@ -250,5 +250,5 @@ def test_the_page_of_an_entry_shows_them(submissions: dict[bool, Json], table: C
     assert "Claims: which part of an answer is hallucinated" in text
     best = next(row for row in table.rows if row.detector == "claim_luq")
     assert f"{best.estimate.value:.3f}" in text
-    assert best.against_blind[0] is not None
-    assert f"{best.against_blind[0].difference:+.3f}" in text
+    assert best.difference is not None
+    assert f"{best.difference.difference:+.3f}" in text

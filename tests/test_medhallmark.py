@@ -771,11 +771,11 @@ def test_a_picture_that_would_fill_the_memory_is_unreadable(monkeypatch: pytest.
 @pytest.mark.framework
 def test_a_run_of_reports_brings_labels_of_its_claims(run: Run) -> None:
     from hedge_tasks.claims import build_decomposition, build_entailment
-    from hedge_tasks.measures.claim_numbers import column, fault_of, labelled_claims, pooled
+    from hedge_tasks.detectors.units import columns_of
     from hedge_tasks.runs.run_files import load_run
     from hedge_tasks.scoring.claim_files import all_kept
     from hedge_tasks.scoring.claim_labels import labelled_spans
-    from hedge_tasks.scoring.claims import inquiry, score_claims
+    from hedge_tasks.scoring.claims import claim_units, inquiry, score_claims
 
     finished = load_run(run.output, "own_irg")
     source, spans = labelled_spans(finished)
@@ -789,7 +789,8 @@ def test_a_run_of_reports_brings_labels_of_its_claims(run: Run) -> None:
     # The row of the table is the number of the same claims, and what it was made of is kept with the run.
     [kept] = all_kept(finished)
     assert [one.decomposed.claims for one in kept.supported] == [one.decomposed.claims for one in asked.ask(engine)]
-    data = labelled_claims(scored)
-    values, row = column(scored.answers, "claim_radflag", data), run.values("own_irg")["radflag_claim_auroc,embed"]
-    wanted = fault_of(values) or pooled(values, data).value
-    assert row == (f"undefined: {wanted}" if isinstance(wanted, str) else pytest.approx(wanted))
+    columns, faults = columns_of(claim_units(scored).labelled, ["claim_radflag"])
+    row = run.values("own_irg")["radflag_claim_auroc,embed"]
+    wanted = {name: column.auroc().value for name, column in columns.items()} | faults
+    value = wanted["claim_radflag"]
+    assert row == (f"undefined: {value}" if isinstance(value, str) else pytest.approx(value))

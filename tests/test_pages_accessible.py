@@ -62,11 +62,11 @@ def detectors(folder: Path) -> Path:
 def claims(folder: Path) -> Path:
     from test_claim_table import scored_run, scripted
 
-    from hedge_tasks.measures.claim_table import claim_table
+    from hedge_tasks.measures.unit_table import unit_table
     from hedge_tasks.report.claim_page import build_claim_page
 
     scored = scored_run(scripted(0, images=6))
-    return written(folder / "claims.html", build_claim_page(scored, claim_table(scored)))
+    return written(folder / "claims.html", build_claim_page(scored, unit_table(scored)))
 
 
 def leaderboard(page: str) -> Callable[[Path], Path]:

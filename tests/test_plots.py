@@ -49,7 +49,7 @@ SCORES = scorer_of(RUN, None).score(RUN.answer_sets)
 
 def data_of(pairs: list[tuple[float, int]]) -> Labelled:
     values, labels = zip(*pairs, strict=True)
-    return Labelled(np.array(values, float), np.array(labels, float), None, None)
+    return Labelled(np.array(values, float), np.array(labels), None, None)
 
 
 PAIRS = st.lists(st.tuples(st.integers(0, 5).map(float), st.integers(0, 1)), min_size=2, max_size=40).filter(

@@ -46,6 +46,7 @@ class Plan(Settings):
 
 class Verdict(OpenRecord):
     judge: str | None = None
+    content: str | Items[Promise] | None = None
 
 
 @pytest.mark.parametrize(
@@ -98,6 +99,19 @@ def test_an_open_record_lets_other_keys_pass() -> None:
     assert Verdict.read({"judge": "rule", "anything": [1]}).judge == "rule"
     with pytest.raises(DataError, match=r"f:1: judge: expected a text, got 3"):
         Verdict.read({"judge": 3}, "f:1")
+
+
+@pytest.mark.parametrize(
+    ("content", "words"),
+    [
+        (3, "content: expected a text or a list, got 3"),
+        ([{"risk": 7}], r"content\[0\].risk: expected a number of at most 1.0, got 7"),
+        ([{}], r"content\[0\].risk: missing"),
+    ],
+)
+def test_of_alternatives_the_one_that_was_meant_is_named(content: Any, words: str) -> None:
+    with pytest.raises(DataError, match=f"^f:1: {words}"):
+        Verdict.read({"content": content}, "f:1")
 
 
 numbers = st.integers(-2, 3) | st.sampled_from([0.5, 1.5, -0.25])

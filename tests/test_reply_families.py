@@ -238,6 +238,23 @@ def test_a_beginning_that_is_put_in_question_is_never_firm(tail: str) -> None:
     assert colour("The answer is B if it is red.").basis != STATED
 
 
+@pytest.mark.parametrize(
+    ("read", "reply"),
+    [
+        (colour, "A. pink\nB. red\nC. dark red\nD. blue"),
+        (dog, "Yes, there is a cat."),
+        (dog, "If asked, I'd say yes, but I have not seen the image."),
+        (dog, "Is there a cat? No. Is there a dog? Yes, there is a dog."),
+        (dog, "Please check the image for the presence or absence of a dog."),
+        (colour, "B - falso"),
+        (verdict, "It is not known whether it is factual."),
+    ],
+)
+def test_what_is_no_plain_answer_is_never_read_firmly(read: Callable[[str], Reading], reply: str) -> None:
+    found = read(reply)
+    assert found.value is None or found.soft
+
+
 # --- judges -----------------------------------------------------------------------------------------------------------
 
 
@@ -264,6 +281,7 @@ def test_a_judge_that_copies_the_form_says_nothing(name: str) -> None:
             "supported\nnot really",
             '{"verdict":"supported"} Correction: hallucinated.',
         ),
+        *("verdict: ~~supported~~ hallucinated", "supported?", "verdict: supported (just kidding, hallucinated)"),
         *("Verdict: supported. Actually, hallucinated.", "supported? Not really.", "✗ supported"),
         '{"verdict": "supported"}\n\nHmm, the answer is hallucinated.',
         '{"reason": "<one sentence, at most 20 words>", "verdict": "supported"}',

@@ -146,13 +146,13 @@ def test_pictures_are_shown(tmp_path: Path, open_page: Any) -> None:
 def claims(tmp_path_factory: pytest.TempPathFactory) -> Path:
     from test_claim_table import scored_run, scripted
 
-    from hedge_tasks.measures.claim_table import claim_table
+    from hedge_tasks.measures.unit_table import unit_table
     from hedge_tasks.report.claim_page import build_claim_page
 
     scored = scored_run(scripted(0, images=6))
     hostile = replace(scored, title="</script><script>window.hacked = 1</script>")
     path = tmp_path_factory.mktemp("claims") / "claims.html"
-    path.write_text(build_claim_page(hostile, claim_table(hostile)), "utf-8")
+    path.write_text(build_claim_page(hostile, unit_table(hostile)), "utf-8")
     return path
 
 

@@ -267,7 +267,7 @@ def test_every_draw_keeps_who_answered_it(tmp_path: Path) -> None:
         [line] = generate_samples(model, rows)
     expected = [request_seed(draw) % 2 for draw in drawn]
     assert len(set(expected)) == 2
-    for answers in (AnswerSet.from_json(line), AnswerSet.from_dict(json.loads(line))):
+    for answers in (AnswerSet.from_json(line), AnswerSet.read(json.loads(line))):
         assert [a.served for a in answers.answers] == [Served(f"tiny-{i}", f"host {i}", f"fp_{i}") for i in expected]
     stored = [AnswerStore(tmp_path)[key].served for key in AnswerStore(tmp_path)]
     assert Counter(stored) == Counter(answer.served for answer in answers.answers)

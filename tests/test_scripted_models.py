@@ -155,7 +155,7 @@ def vope(said: Sequence[tuple[str, bool]], *names: str) -> list[Any]:
         ]
     )
     stories = [
-        ObjectRecord("dog", "dog", p, v.category, False, "", *[None] * 5, kind_official=v.votes[1].category).to_dict()
+        ObjectRecord("dog", "dog", p, v.category, False, "", None, None, kind_official=v.votes[1].category).to_dict()
         for p, v in zip(PRESENT, verdicts, strict=True)
     ]
     return [

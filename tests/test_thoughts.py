@@ -186,5 +186,5 @@ def test_log_probabilities_of_other_tokens_are_a_finding_once() -> None:
 
 def test_what_is_known_of_an_answer_survives_the_file() -> None:
     answer = in_hf(REPLIES["Qwen3"])
-    assert Answer.from_dict(answer.to_dict()) == answer
+    assert Answer.read(answer.to_dict()) == answer
     assert set(answer.to_dict()) >= {"end_logprob", "thought"}

@@ -260,9 +260,9 @@ def test_an_object_is_scored_by_the_stories_that_mention_it() -> None:
     verdicts = VopeJudge().judge([Case("s/dog", "a dog", "yes", "Yes"), Case("s/car", "a car", "no", "No.")])
     dog, car = object_records(answers, objects, [True, False], verdicts)
     assert (dog.clean, dog.noisy, car.clean, car.noisy) == (0.75, 0.5, 0.25, 0.0)
-    assert (dog.radflag, car.radflag) == (0.25, 0.75)
+    assert (dog.scores["radflag"], car.scores["radflag"]) == (0.25, 0.75)
     entropy = -(0.75 * np.log(0.75) + 0.25 * np.log(0.25))
-    assert dog.se == car.se == pytest.approx(entropy)
+    assert dog.scores["se"] == car.scores["se"] == pytest.approx(entropy)
 
     def vase(clean: float, noisy: float) -> float:
         p, q = np.array([clean, 1 - clean]), np.array([noisy, 1 - noisy])
@@ -270,12 +270,12 @@ def test_an_object_is_scored_by_the_stories_that_mention_it() -> None:
         z /= z.sum()
         return float(-(z * np.log(z)).sum())
 
-    assert dog.vase == pytest.approx(vase(0.75, 0.5))
-    assert car.vase == pytest.approx(vase(0.25, 0.0))
+    assert dog.scores["vase"] == pytest.approx(vase(0.75, 0.5))
+    assert car.scores["vase"] == pytest.approx(vase(0.25, 0.0))
     assert (dog.kind, car.kind) == ("true_description", "true_imagination")
     assert (dog.readings_differ, car.readings_differ) == (False, True)
     bare = object_records(story("A dog", ["A dog"], []), [("dog", "dog")], [True], verdicts[:1])
-    assert (bare[0].noisy, bare[0].vase) == (None, None)
+    assert (bare[0].noisy, bare[0].scores["vase"]) == (None, None)
 
 
 def recheck(word: str, reference: str, first: str, second: str) -> AnswerSet:
@@ -294,8 +294,11 @@ def test_a_second_reply_tells_how_firm_the_first_is() -> None:
     assert value("recheck_flips", [[]]).startswith("undefined: no recheck has two replies")
 
 
+SCORES = {"se": 0.1, "radflag": 0.2, "vase": 0.3}
+
+
 def entry(kind: str | None, present: bool = True, **more: Any) -> ObjectRecord:
-    fields: dict[str, Any] = {"clean": 0.5, "noisy": 0.5, "se": 0.1, "radflag": 0.2, "vase": 0.3, **more}
+    fields: dict[str, Any] = {"clean": 0.5, "noisy": 0.5, "scores": SCORES, **more}
     return ObjectRecord("dog", "dog", present, kind, False, "", **fields)
 
 
@@ -344,8 +347,8 @@ def random_stories(seed: int, n: int = 40) -> list[list[ObjectRecord]]:
         for _ in range(choice.randrange(6)):
             present, said = choice.random() < 0.6, choice.random() < 0.6
             kind = SETS[present, said] if choice.random() < 0.9 else None
-            scores = {name: choice.randrange(11) / 10 for name in ("radflag", "noisy")}
-            mine.append(entry(kind, present, **scores))
+            radflag, noisy = (choice.randrange(11) / 10 for _ in range(2))
+            mine.append(entry(kind, present, noisy=noisy, scores={**SCORES, "radflag": radflag}))
         stories.append(mine)
     return stories
 
@@ -420,7 +423,7 @@ def test_object_aurocs_equal_scikit_learns() -> None:
         objects = [o for mine in stories for o in mine if o.kind in kept]
         labels = [o.kind in ("hallucinated_description", "hallucinated_imagination") for o in objects]
         assert value(f"object_radflag_auroc{suffix}", stories) == pytest.approx(
-            roc_auc_score(labels, [o.radflag for o in objects])
+            roc_auc_score(labels, [o.scores["radflag"] for o in objects])
         )
         assert value(f"object_noisy_auroc{suffix}", stories) == pytest.approx(
             roc_auc_score(labels, [1 - (o.noisy or 0) for o in objects])
@@ -429,7 +432,7 @@ def test_object_aurocs_equal_scikit_learns() -> None:
     assert isinstance(metric.stderr(records(metric, stories)), float)
     one_class = [[entry("true_description")], [entry("true_description")]]
     assert value("object_se_auroc", one_class) == "undefined: no object is labelled hallucinated (2 objects)"
-    no_noise = [[entry("true_description", vase=None), entry("hallucinated_description", vase=None)]]
+    no_noise = [[entry("true_description", scores={}), entry("hallucinated_description", scores={})]]
     assert value("object_vase_auroc", no_noise) == "undefined: 2 of 2 objects have no such score"
     assert value("object_vase_auroc", [[]]) == "undefined: no object has a label"
 
@@ -498,7 +501,7 @@ class Scorer:
 
 
 def named(word: str, kind: str, present: bool = False) -> ObjectRecord:
-    return ObjectRecord(word, word, present, kind, False, "", 0.5, 0.5, 0.1, 0.2, 0.3)
+    return ObjectRecord(word, word, present, kind, False, "", 0.5, 0.5, SCORES)
 
 
 def test_absent_objects_are_rated_and_counted_as_in_tables_4_to_6() -> None:
@@ -539,7 +542,9 @@ def test_the_kappa_of_the_papers_kind_of_table_has_an_error_over_images() -> Non
     for _ in range(50):
         truth = choice.randint(1, 3)
         other = truth if choice.random() < 0.7 else choice.randint(1, 3)
-        stories.append([ObjectRecord("car", "car", False, "true_imagination", False, "", *[None] * 5, (truth, other))])
+        stories.append(
+            [ObjectRecord("car", "car", False, "true_imagination", False, "", None, None, {}, (truth, other))]
+        )
     metric = METRICS["relevance_kappa_quadratic"]
     made = records(metric, stories)
     generator, drawn = np.random.default_rng(7), []

@@ -66,7 +66,7 @@ def test_support_is_the_radflag_of_object_records() -> None:
     verdicts = [Verdict(0, "", "x", "1", "correct_present") for _ in said]
     records = object_records(stories, said, [category == "dog" for _, category in said], verdicts)
     assert [claim.text for claim in scored.claims] == ["puppy", "couch", "bicycle"]
-    assert scored.scores["claim_radflag"].tolist() == pytest.approx([record.radflag for record in records])
+    assert scored.scores["claim_radflag"].tolist() == pytest.approx([record.scores["radflag"] for record in records])
     assert scored.scores["claim_luq_noisy"].tolist() == pytest.approx([1 - record.noisy for record in records])
     assert get("claim_radflag").claim_scores(scored.evidence) is not None
     assert scored.evidence.clean[0, :, ENTAILMENT].tolist() == [1.0, 0.0, 1.0]

@@ -5,7 +5,6 @@ from __future__ import annotations
 import random
 from dataclasses import replace
 from types import SimpleNamespace
-from typing import Any
 
 import numpy as np
 import pytest
@@ -28,8 +27,8 @@ def story(baseline: str, clean: list[str], noisy: list[str]) -> AnswerSet:
 
 
 def entry(kind: str | None, present: bool = True) -> ObjectRecord:
-    scores: dict[str, Any] = {"clean": 0.5, "noisy": 0.5, "se": 0.1, "radflag": 0.2, "vase": 0.3}
-    return ObjectRecord("dog", "dog", present, kind, False, "", **scores)
+    scores = {"se": 0.1, "radflag": 0.2, "vase": 0.3}
+    return ObjectRecord("dog", "dog", present, kind, False, "", 0.5, 0.5, scores)
 
 
 def finished(model: str, replies: dict[str, str]) -> Run:

@@ -92,4 +92,7 @@ def three_parts(outcomes: Iterable[str]) -> Parts | None:
     counts = Counter(outcomes)
     kinds = (OUTCOME_SUPPORTED, OUTCOME_HALLUCINATED, DECLINED)
     n = sum(counts[kind] for kind in kinds)
-    return Parts(*(counts[kind] / n for kind in kinds), n) if n else None
+    if not n:
+        return None
+    supported, hallucinated, without = (counts[kind] / n for kind in kinds)
+    return Parts(supported, hallucinated, without, n)

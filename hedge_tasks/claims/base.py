@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, TypeVar, cast
@@ -164,22 +164,3 @@ class ClaimEvidence:
     @cached_property
     def _made(self) -> dict[Callable[[ClaimEvidence], Any], Any]:
         return {}
-
-
-@dataclass(frozen=True)
-class ClaimNumbers:
-    """The labelled claims of one answer in numbers: what rows of a table are made of. No text is in it.
-
-    Attributes:
-        group: what belongs to one image is resampled together.
-        labels: 1 = hallucinated, 0 = supported.
-        scores: by detector a number for each of these claims, NaN where there is none.
-        left_out: detector -> why it has no scores.
-        unlabelled: why no claim of the whole run has a label; empty where one has.
-    """
-
-    group: str
-    labels: tuple[int, ...] = ()
-    scores: Mapping[str, tuple[float, ...]] = field(default_factory=dict)
-    left_out: Mapping[str, str] = field(default_factory=dict)
-    unlabelled: str = ""

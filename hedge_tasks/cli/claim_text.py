@@ -6,8 +6,9 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from hedge_tasks.measures.claim_table import ClaimRow, ClaimTable
-    from hedge_tasks.measures.kept_claims import KeptNumbers
+    from hedge_tasks.measures.detector_table import Row
+    from hedge_tasks.measures.kept_units import KeptNumbers
+    from hedge_tasks.measures.unit_table import UnitTable
     from hedge_tasks.numbers import Cell, Column, Table
     from hedge_tasks.scoring.claim_agreement import JointAgreement
     from hedge_tasks.scoring.claims import ScoredClaims
@@ -23,7 +24,7 @@ def claim_block(kept: KeptNumbers | None) -> tuple[str, dict[str, Any]]:
     return (f"claims: {kept.why}", {}) if kept.scored is None else block_of(kept.scored, kept.table, kept.why)
 
 
-def block_of(scored: ScoredClaims, measured: ClaimTable | None, why: str) -> tuple[str, dict[str, Any]]:
+def block_of(scored: ScoredClaims, measured: UnitTable | None, why: str) -> tuple[str, dict[str, Any]]:
     """Detectors of claims in short, with their price and the best blind baseline; and all that is known, for JSON.
 
     Args:
@@ -32,8 +33,7 @@ def block_of(scored: ScoredClaims, measured: ClaimTable | None, why: str) -> tup
     about = f"claims ({_method(scored)}, {scored.price})"
     if measured is None:
         return f"{about}: {why}", {"claims": claim_facts(scored, None)}
-    data = measured.labelled
-    counted = f"{len(data.labels)} labelled by {scored.labelled_by}, {int(data.labels.sum())} hallucinated"
+    counted = f"{measured.n_labelled} labelled by {scored.labelled_by}, {measured.counted.n_positive} hallucinated"
     notes = [_best_blind(measured), *_left_out(measured.left_out)]
     table = _table(measured, brief=True, title=f"{about}; {counted}", notes=notes)
     return str(table), {"claims": claim_facts(scored, measured)}
@@ -43,12 +43,12 @@ def _method(scored: ScoredClaims) -> str:
     return f"{scored.settings.get('decomposition')} by {scored.settings.get('support')}"
 
 
-def _best_blind(measured: ClaimTable) -> str:
+def _best_blind(measured: UnitTable) -> str:
     blind = [f"{name} ({which})" for name, which in zip(measured.best_blind, ("all", "within"), strict=True) if name]
     return f"best blind baseline: {', '.join(blind)}; * turned round" if blind else "no blind baseline"
 
 
-def claim_facts(scored: ScoredClaims, measured: ClaimTable | None) -> dict[str, Any]:
+def claim_facts(scored: ScoredClaims, measured: UnitTable | None) -> dict[str, Any]:
     about = {
         "run": scored.title,
         **scored.settings,
@@ -60,16 +60,16 @@ def claim_facts(scored: ScoredClaims, measured: ClaimTable | None) -> dict[str, 
     }
     if measured is None:
         return {**about, "labelled": 0}
-    data = measured.labelled
+    counted = measured.counted
     return {
         **about,
         **measured.settings,
         "labels": scored.labelled_by,
-        "labelled": len(data.labels),
-        "hallucinated": int(data.labels.sum()),
-        "silent_claims": data.n_silent,
-        "unknown_support": data.n_unknown,
-        "unused_labels": data.n_unused,
+        "labelled": measured.n_labelled,
+        "hallucinated": counted.n_positive,
+        "silent_claims": counted.n_silent,
+        "unknown_support": counted.n_unknown,
+        "unused_labels": counted.n_unused,
         "best_blind": dict(zip(("pooled", "within"), measured.best_blind, strict=True)),
         "detectors": measured.rows,
         "answers": {"label": measured.answer_label, "detectors": measured.answers},
@@ -84,29 +84,29 @@ def joint_facts(agreed: JointAgreement) -> dict[str, Any]:
     return {**about, "same": agreed.same, "kappa": agreed.kappa, "differ": differ}
 
 
-def claim_text(measured: ClaimTable) -> str:
+def claim_text(measured: UnitTable) -> str:
     from hedge_tasks.numbers import PERCENT, WHOLE_PERCENT
 
-    scored, data = measured.scored, measured.labelled
+    scored, counted, n = measured.scored, measured.counted, measured.n_labelled
     lines = [
         f"{scored.title}; {_method(scored)}; price: {scored.price}",
-        f"{data.n_claims} claims that cover {WHOLE_PERCENT(measured.covered)} of the text, {len(data.labels)} of them "
-        f"labelled by {scored.labelled_by}, {int(data.labels.sum())} hallucinated ({PERCENT(data.labels.mean())})",
+        f"{len(counted.units)} claims that cover {WHOLE_PERCENT(measured.covered)} of the text, {n} of them labelled "
+        f"by {scored.labelled_by}, {counted.n_positive} hallucinated ({PERCENT(counted.n_positive / n)})",
     ]
-    counts = {
-        "the reference is silent on": data.n_silent,
-        "claims of unknown support, left out:": data.n_unknown,
-        "labelled spans that lie over no claim:": data.n_unused,
+    left_out = {
+        "the reference is silent on": counted.n_silent,
+        "claims of unknown support, left out:": counted.n_unknown,
+        "labelled spans that lie over no claim:": counted.n_unused,
         "claims that could not be located:": measured.unlocated,
     }
-    lines += [f"{words} {n}" for words, n in counts.items() if n]
+    lines += [f"{words} {n}" for words, n in left_out.items() if n]
     lines.append(str(_table(measured, notes=[_best_blind(measured)])))
     for table in (_curve(measured), _whole_answers(measured)):
         lines += ["", str(table)] if table else []
     return "\n".join([*lines, *_left_out(measured.left_out)])
 
 
-def _whole_answers(measured: ClaimTable) -> Table | str:
+def _whole_answers(measured: UnitTable) -> Table | str:
     from hedge_tasks.numbers import Column, Table
 
     rows = [
@@ -133,7 +133,7 @@ def _left_out(left_out: Mapping[str, str]) -> list[str]:
     return reason_lines("left out", left_out.items())
 
 
-def _table(measured: ClaimTable, *, brief: bool = False, title: str = "", notes: Sequence[str] = ()) -> Table:
+def _table(measured: UnitTable, *, brief: bool = False, title: str = "", notes: Sequence[str] = ()) -> Table:
     """A row for each detector of claims.
 
     Args:
@@ -157,7 +157,7 @@ def _table(measured: ClaimTable, *, brief: bool = False, title: str = "", notes:
     return Table(columns, [_cells(row, columns) for row in measured.rows], title, notes)
 
 
-def _cells(row: ClaimRow, columns: Sequence[Column]) -> dict[str, Cell]:
+def _cells(row: Row, columns: Sequence[Column]) -> dict[str, Cell]:
     """The cells of a detector; a difference without a value has no reason here, since its AUROC has."""
     flag, top = row.flagged, row.top
     cells: dict[str, Cell] = {
@@ -170,14 +170,15 @@ def _cells(row: ClaimRow, columns: Sequence[Column]) -> dict[str, Cell]:
         cells |= {"top": top.rate, "chance": top.chance}
     if flag is not None:
         cells |= {"flagged": flag.share, "precision": flag.precision, "recall": flag.recall}
-    for key, compared, p in zip(("blind", "blind_within"), row.against_blind, row.p_holm, strict=True):
+    pairs = (("blind", row.difference, row.p_holm), ("blind_within", row.difference_within, row.p_holm_within))
+    for key, compared, p in pairs:
         if compared is not None and compared.difference is not None:
             cells |= {key: compared.number, f"{key}_p": p}
     shown = {column.source for column in columns}
     return {key: cell for key, cell in cells.items() if key in shown}
 
 
-def _curve(measured: ClaimTable) -> Table | None:
+def _curve(measured: UnitTable) -> Table | None:
     from hedge_tasks.numbers import Column, Table
 
     sizes = sorted({point.n for point in measured.curve})

@@ -78,8 +78,8 @@ def run(arguments: argparse.Namespace) -> int:
     from hedge_tasks.cli.claim_text import claim_facts, claim_text, joint_facts, unlabelled_text
     from hedge_tasks.detectors.registry import get
     from hedge_tasks.io.files import write_whole
-    from hedge_tasks.measures.claim_table import claim_table
-    from hedge_tasks.measures.kept_claims import has_labels
+    from hedge_tasks.measures.kept_units import has_labels
+    from hedge_tasks.measures.unit_table import unit_table
     from hedge_tasks.report.claim_page import build_claim_page
     from hedge_tasks.scoring.claim_agreement import joint_agreement
     from hedge_tasks.scoring.claim_files import write_claim_scores
@@ -106,7 +106,7 @@ def run(arguments: argparse.Namespace) -> int:
         spans = function_labels(finished.answer_sets, [one.decomposed for one in supported], function)
     scored = score_claims(finished, supported, teller, price, settings, detectors, spans, by)
     options = {"silent": arguments.silent, "errors": arguments.errors, "flag": arguments.flag}
-    measured = claim_table(scored, **options) if has_labels(scored) else None
+    measured = unit_table(scored, **options) if has_labels(scored) else None
     if arguments.out:
         write_claim_scores(arguments.out, scored)
     if arguments.html:

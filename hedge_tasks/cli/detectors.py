@@ -58,7 +58,7 @@ def run(arguments: argparse.Namespace) -> int:
     from hedge_tasks.io.progress import progress
     from hedge_tasks.measures.detector_table import detector_table, mean_ranks
     from hedge_tasks.measures.fusion import fuse
-    from hedge_tasks.measures.kept_claims import kept_numbers
+    from hedge_tasks.measures.kept_units import kept_numbers
     from hedge_tasks.plots import check_format, draw, price_chart
     from hedge_tasks.report.detector_page import build_detector_page
     from hedge_tasks.runs.run_files import file_of, keep_evidence, load_runs
@@ -113,7 +113,7 @@ def _facts(table: DetectorTable, fusion: Fusion | None) -> dict[str, Any]:
 
 
 def _table(table: DetectorTable) -> Table:
-    from hedge_tasks.numbers import FOUR_DIGITS, SIGNED, SIGNED_FOUR, Column, Table, reason_lines
+    from hedge_tasks.numbers import FOUR_DIGITS, SIGNED, SIGNED_FOUR, Cell, Column, Table, reason_lines
 
     columns = [
         Column("detector"),
@@ -126,20 +126,20 @@ def _table(table: DetectorTable) -> Table:
         Column("difference_interval", "95 %", format=SIGNED, show="interval", of="difference"),
         Column("p_holm", "p (Holm)", show="p"),
     ]
-    rows = [
-        {
+    rows: list[dict[str, Cell]] = []
+    for row in table.rows:
+        cells: dict[str, Cell] = {
             "detector": row.detector,
             "title": row.title,
             "draws": row.draws,
             "seconds": row.seconds,
             "estimate": row.estimate,
             "within": row.within,
-            "difference": None if row.difference is None else row.difference.number,
-            "p_value": None if row.difference is None else row.difference.p_value,
-            "p_holm": row.p_holm,
         }
-        for row in table.rows
-    ]
+        if row.difference is not None:
+            compared: dict[str, Cell] = {"a": row.difference.a, "b": row.difference.b}
+            cells |= {**compared, "difference": row.difference.number, "p_value": row.difference.p_value}
+        rows.append({**cells, "p_holm": row.p_holm})
     notes = ["seconds: of the evidence (looked up where it was kept) and the score, for all questions"] if rows else []
     notes += reason_lines("left out", table.left_out.items())
     notes += [table.advice] if table.advice else []

@@ -42,9 +42,9 @@ def run_check(arguments: argparse.Namespace, judge: Judge) -> int:
         checks["categories"] = check_categories(cases, human, verdicts, arguments.scheme, about)
     if arguments.wrong:
         write_lines(arguments.wrong, [_wrong(*row) for row in checks["labels"].wrong])
-    others = _others(arguments, judge, cases)
+    others, askers = _others(arguments, judge, cases)
     beside = {name: _beside(name, human, about, {_title(judge): verdicts, **others}) for name in checks}
-    cost, cost_lines = asked(judge)
+    cost, cost_lines = asked(judge, *askers)
     facts = {
         "file": str(arguments.check),
         "judge": judge.settings(),
@@ -56,12 +56,19 @@ def run_check(arguments: argparse.Namespace, judge: Judge) -> int:
     return 0
 
 
-def _others(arguments: argparse.Namespace, judge: Judge, cases: Sequence[Case]) -> dict[str, list[Verdict]]:
-    """Judge the cases as the rule does and, beside a trained judge, as the model that it was made of does."""
+def _others(
+    arguments: argparse.Namespace, judge: Judge, cases: Sequence[Case]
+) -> tuple[dict[str, list[Verdict]], list[Judge]]:
+    """Judge the cases as the rule does and, beside a trained judge, as the model that it was made of does.
+
+    Returns:
+        Verdicts by name, and the judges that were asked for them.
+    """
     from hedge_tasks.adjudication import judge_from, keep_labels
     from hedge_tasks.adjudication.config import ENVIRONMENT, parse_spec
 
     verdicts: dict[str, list[Verdict]] = {}
+    askers: list[Judge] = []
     if judge.name != "rule":
         verdicts["rule"] = judge_from("rule").judge(cases)
     [spec, *more] = parse_spec(arguments.judge or os.environ.get(ENVIRONMENT, "").strip())
@@ -69,7 +76,8 @@ def _others(arguments: argparse.Namespace, judge: Judge, cases: Sequence[Case]) 
         untrained = judge_from({key: value for key, value in spec.items() if key != "peft"})
         keep_labels(untrained, arguments.label_store)
         verdicts[f"{_title(untrained)}, untrained"] = untrained.judge(cases)
-    return verdicts
+        askers.append(untrained)
+    return verdicts, askers
 
 
 def _beside(

@@ -163,7 +163,7 @@ def facts_of(findings: Findings) -> dict[str, Any]:
 
 def lines_of(path: str, findings: Findings) -> list[str]:
     """Findings for people."""
-    from hedge_tasks.leaderboard.claims import CLAIM_PARTS
+    from hedge_tasks.leaderboard.units import CLAIM_PARTS
 
     if findings.problems:
         return [f"{path}: {text}" for text in findings.problems]

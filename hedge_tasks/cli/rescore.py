@@ -6,7 +6,7 @@ import argparse
 from typing import TYPE_CHECKING, Any
 
 from hedge_tasks.cli.choices import add_detectors, add_run, add_scorer, add_task, chosen_detectors, chosen_scorer
-from hedge_tasks.cli.summary import as_text
+from hedge_tasks.cli.summary import as_text, facts_of
 from hedge_tasks.io.commands import Parser, add_out, command, show
 
 if TYPE_CHECKING:
@@ -31,7 +31,7 @@ def run(arguments: argparse.Namespace) -> int:
     from hedge_tasks.cli.claim_text import claim_block
     from hedge_tasks.detectors.score_files import write_scores
     from hedge_tasks.errors import ConfigError
-    from hedge_tasks.measures.kept_claims import kept_numbers
+    from hedge_tasks.measures.kept_units import kept_numbers
     from hedge_tasks.scoring.scorers import scorers_of
 
     finished = _source(arguments)
@@ -50,7 +50,7 @@ def run(arguments: argparse.Namespace) -> int:
     facts = {
         "task": finished.task,
         "model": finished.model,
-        "filters": {name: summary for name, (_, summary) in summaries.items()},
+        "filters": {name: facts_of(summary) for name, (_, summary) in summaries.items()},
     }
     blocks = [f"{name}\n{as_text(summary)}" for name, (_, summary) in summaries.items()]
     text, more = claim_block(kept_numbers(finished))

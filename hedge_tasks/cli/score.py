@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from hedge_tasks.cli.choices import add_detectors, chosen_detectors
-from hedge_tasks.cli.summary import as_text
+from hedge_tasks.cli.summary import as_text, facts_of
 from hedge_tasks.io.commands import Parser, add_out, command, show
 
 if TYPE_CHECKING:
@@ -59,7 +59,7 @@ def run(arguments: argparse.Namespace) -> int:
     from hedge_tasks.detectors.pipeline import USUAL, cluster_open, summarise
     from hedge_tasks.detectors.score_files import write_scores
     from hedge_tasks.detectors.scorer import score_all
-    from hedge_tasks.measures.kept_claims import measured_claims
+    from hedge_tasks.measures.kept_units import measured_claims
     from hedge_tasks.runs.run_files import Run
     from hedge_tasks.scoring.scorers import chosen_models
 
@@ -87,7 +87,7 @@ def run(arguments: argparse.Namespace) -> int:
     block, more = "", dict[str, Any]()
     if claims:
         block, more = block_of(claims, *measured_claims(claims, Run(str(arguments.answers), "", ())))
-    show(arguments, {**summary, **more}, as_text(summary), block)
+    show(arguments, {**facts_of(summary), **more}, as_text(summary), block)
     return 0
 
 

@@ -1,8 +1,15 @@
-"""The summary of one clustering's scores on many questions, for people."""
+"""The summary of one clustering's scores on many questions, for people and as JSON."""
 
 from __future__ import annotations
 
 from typing import Any
+
+
+def facts_of(summary: dict[str, Any]) -> dict[str, Any]:
+    """Return a summary for JSON: the AUROCs within question types with that of every type."""
+    within = summary["auroc_within_question_types"]
+    strata = {name: {**auroc.to_dict(), "strata": auroc.strata} for name, auroc in within.items()}
+    return {**summary, "auroc_within_question_types": strata}
 
 
 def as_text(summary: dict[str, Any]) -> str:

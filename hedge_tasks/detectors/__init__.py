@@ -15,7 +15,7 @@ The functions behind them take arrays:
 """
 
 from hedge_tasks.detectors.base import NEEDS, Detector, all_draws, clean_draws, no_draws, noisy_draws
-from hedge_tasks.detectors.builtin.radflag import radflag
+from hedge_tasks.detectors.builtin.radflag import radflag, radflag_of_counts
 from hedge_tasks.detectors.builtin.semantic_entropy import discrete_semantic_entropy, semantic_entropy
 from hedge_tasks.detectors.builtin.vase import vase
 from hedge_tasks.detectors.evidence import Evidence, cosine_matrices, evidence_of, relation_matrices
@@ -38,5 +38,6 @@ __all__ = [
     "semantic_entropy",
     "discrete_semantic_entropy",
     "radflag",
+    "radflag_of_counts",
     "vase",
 ]

@@ -55,6 +55,17 @@ NEEDS: Mapping[str, str] = {
 
 
 LEVELS = ("answer", "claim")
+"""What the function of a detector looks at: one answer, or all claims of one."""
+
+_DRAWS = frozenset({"clean", "noisy"})
+_TOKENS = frozenset(f"{of}_{what}" for of in ("clean", "noisy") for what in ("logprobs", "tokens"))
+_OF_PARTS: Mapping[str, frozenset[str]] = {
+    "object": frozenset({"clusters"}),
+    "story": frozenset({"clusters"}),
+    "verdict": frozenset({"clusters", "baseline_logprob", "baseline_tokens"}) | _TOKENS,
+}
+"""Other units than answers and claims: what is known of them besides how many draws there are. Of an object it is only
+known which draws mention it; a verdict has lost its words, and kept the log-probabilities of the reply."""
 
 _DIGITS = 12
 
@@ -110,6 +121,24 @@ class Detector:
     short: str = ""
     level: str = "answer"
     blind: bool = False
+
+    def serves(self, level: str) -> bool:
+        """Return whether it can score units of a level.
+
+        Example:
+            >>> from hedge_tasks.detectors import get
+            >>> get("radflag").serves("object"), get("lexical").serves("object"), get("msp").serves("verdict")
+            (True, False, True)
+
+        Raises:
+            ConfigError: there is no such level; names the nearest one.
+        """
+        if level in LEVELS:
+            return self.level == level
+        if level not in _OF_PARTS:
+            raise unknown("level of units", level, (*LEVELS, *_OF_PARTS))
+        looked_at = self.needs - _DRAWS
+        return self.level == "answer" and bool(looked_at) and looked_at <= _OF_PARTS[level]
 
     @property
     def label(self) -> str:

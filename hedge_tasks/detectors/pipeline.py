@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from typing import Any
 
-from hedge_tasks.claims.base import ClaimNumbers
 from hedge_tasks.clustering import ClusteringBackend, build_backend
 from hedge_tasks.clustering.base import Behind
 from hedge_tasks.data.answers import AnswerSet
@@ -16,6 +15,7 @@ from hedge_tasks.detectors.base import Detector
 from hedge_tasks.detectors.builtin.lexical import samples_pairs
 from hedge_tasks.detectors.clock import Clock, on
 from hedge_tasks.detectors.evidence import Evidence, evidence_of
+from hedge_tasks.detectors.units import UnitsOfAnswer, shared_groups
 from hedge_tasks.errors import DataError
 from hedge_tasks.numbers import Number
 from hedge_tasks.statistics import StratifiedAuroc, estimate_auroc, stratified_auroc
@@ -49,7 +49,7 @@ class Scores(Mapping[str, float | None]):
         lexical_sampled: whether lexical compares a sample of the pairs of answers, because there are too many.
         left_out: detector -> why it has no number.
         n_clean: how many of the answers are clean samples.
-        claims: the labelled claims of the baseline answer in numbers, for rows about these.
+        parts: the labelled claims of the baseline answer with their scores, for rows about these.
     """
 
     id: str
@@ -64,7 +64,7 @@ class Scores(Mapping[str, float | None]):
     lexical_sampled: bool = False
     left_out: Mapping[str, str] = field(default_factory=dict)
     n_clean: int = 0
-    claims: ClaimNumbers | None = None
+    parts: UnitsOfAnswer | None = None
 
     @property
     def n_noisy(self) -> int:
@@ -79,6 +79,11 @@ class Scores(Mapping[str, float | None]):
 
     def __len__(self) -> int:
         return len(self.numbers)
+
+    @property
+    def stratum(self) -> str | None:
+        """Answers with the same one are compared with each other: the kind of question."""
+        return self.question_type
 
     @property
     def reported_label(self) -> int | None:
@@ -246,12 +251,6 @@ def auroc_of_pairs(pairs: Sequence[tuple[float | None, int, str | None]], **opti
     # In an order of their own: which rank of a distributed run hands its documents in first must not matter.
     values, labels, groups = zip(*sorted(defined, key=lambda pair: (str(pair[2]), pair[1], pair[0])), strict=True)
     return estimate_auroc(values, labels, groups=shared_groups(groups), **options)
-
-
-def shared_groups(groups: Sequence[Hashable]) -> list[Hashable] | None:
-    """Groups to resample by: every document has one, and some documents share one; else None."""
-    named: list[Hashable] = [group for group in groups if group is not None]
-    return named if len(named) == len(groups) and len(set(named)) < len(named) else None
 
 
 def within_strata_auroc(rows: Sequence[tuple[float | None, int, str | None, str | None]]) -> StratifiedAuroc:

@@ -82,9 +82,9 @@ def register(
 
 
 def names(level: str = "answer") -> list[str]:
-    """The names of all detectors of answers, or of claims, the cheapest first, then in alphabetical order."""
+    """The names of all detectors that serve a level of units, the cheapest first, then in alphabetical order."""
     _load()
-    found = [name for name, detector in _detectors.items() if detector.level == level]
+    found = [name for name, detector in _detectors.items() if detector.serves(level)]
     return sorted(found, key=lambda name: (_detectors[name].draws(10, 10), name))
 
 

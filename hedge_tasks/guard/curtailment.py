@@ -29,6 +29,7 @@ from hedge_tasks.clustering import ClusteringBackend
 from hedge_tasks.clustering.embedding import EmbeddingClustering
 from hedge_tasks.clustering.exact import ExactClustering
 from hedge_tasks.clustering.nli import NliClustering
+from hedge_tasks.detectors import radflag_of_counts
 
 COUNTING = "radflag"
 """The detector whose verdict can be known early."""
@@ -45,8 +46,7 @@ def looks(n: int) -> tuple[int, ...]:
 
 def needed(n: int, threshold: float) -> int:
     """Fewest agreeing draws of n at which RadFlag is at most the threshold; n + 1 where none are enough."""
-    # As RadFlag has it, so that no rounding makes a verdict of it that all draws would not give.
-    return next((a for a in range(n + 1) if (n - a) / n <= threshold), n + 1)
+    return next((a for a in range(n + 1) if radflag_of_counts(a, n) <= threshold), n + 1)
 
 
 def settled(
@@ -67,7 +67,7 @@ def settled(
     """
     if detector != COUNTING or not 0 <= n_agreeing <= n_seen <= n:
         return None
-    if _merges_only(backend) and (n - n_agreeing) / n <= threshold:
+    if _merges_only(backend) and radflag_of_counts(n_agreeing, n) <= threshold:
         return True
     if isinstance(backend, ExactClustering) and (n_seen - n_agreeing) / n > threshold:
         return False
@@ -119,7 +119,7 @@ def stopped_scores(
         verdict[ends], draws[ends] = now[ends], seen
     # The most agreeing answers that may be asked for with the verdict still to accept.
     most = n - np.argmax(verdict[:, ::-1] > 0, axis=1)
-    return (n - most) / n, draws
+    return radflag_of_counts(most, n), draws
 
 
 @lru_cache(maxsize=256)

@@ -14,7 +14,7 @@ SERVER = "hedge_openai"
 """The adapter of servers."""
 
 _SHOWN = re.compile(r"(?P<model>.*) \((?P<adapter>\w+)(?P<rest>(?:, [^,]+)*)\)")
-_DEFAULTS: Mapping[str, Any] = {"max_retries": 1, "timeout": 60}
+_DEFAULTS: Mapping[str, Any] = {"max_retries": 1, "timeout": 60, "wait_for_server": 0}
 """Of a server: somebody waits for the answer."""
 
 

@@ -119,6 +119,9 @@ def fault(kind: Any, error: ValidationError) -> str:
     errors = error.errors(include_url=False)
     first = next((e for e in errors if e["type"] in _UNKNOWN), errors[0])
     path = key_path(kind, first["loc"])
+    # Of a union there is one error for each of its types: what is wrong deeper inside says more.
+    some = [(key_path(kind, e["loc"]), e) for e in errors[:_MOST_ALTERNATIVES]]
+    path, first = next(((p, e) for p, e in some if path and p.startswith((f"{path}.", f"{path}["))), (path, first))
     if first["type"] in _UNKNOWN:
         inside = key_path(kind, first["loc"][:-1])
         key = _short(str(first["loc"][-1]))
@@ -127,8 +130,7 @@ def fault(kind: Any, error: ValidationError) -> str:
         return f"{path}: missing"
     if first["type"] == "value_error":
         return _placed(path, str(first["ctx"]["error"]))
-    # Of a union there is one error for each of its types.
-    same = [e for e in errors[:_MOST_ALTERNATIVES] if e["input"] is first["input"] and key_path(kind, e["loc"]) == path]
+    same = [e for p, e in some if e["input"] is first["input"] and p == path]
     expected = " or ".join(dict.fromkeys(_expected(e["type"], e.get("ctx") or {}) for e in same))
     return _placed(path, f"expected {expected}, got {shown(first['input'])}{_near(first)}")
 

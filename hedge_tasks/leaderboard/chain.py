@@ -16,9 +16,9 @@ from typing import Any
 from hedge_tasks.adjudication.reply_judge import reads_replies
 from hedge_tasks.asking.log import Kept, ReplyLog
 from hedge_tasks.data.answers import Answer, AnswerSet
-from hedge_tasks.leaderboard.claims import of_run as claims_of_run
 from hedge_tasks.leaderboard.submission import digest_of, document_record
 from hedge_tasks.leaderboard.suite import of_run as suite_of_run
+from hedge_tasks.leaderboard.units import of_run as claims_of_run
 from hedge_tasks.leaderboard.validation import Findings, check
 from hedge_tasks.runs.run_files import Run
 from hedge_tasks.sampling.archive import documents_of, keyed_answers

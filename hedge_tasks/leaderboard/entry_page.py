@@ -9,11 +9,11 @@ from hedge_tasks import __version__
 from hedge_tasks.detectors.pipeline import SCORE_NAMES, Scores, name_of
 from hedge_tasks.detectors.registry import names
 from hedge_tasks.leaderboard.board import stated_auroc, suite_titles, task_page
-from hedge_tasks.leaderboard.claims import CLAIM_PARTS, shown_claims
 from hedge_tasks.leaderboard.entry import documents_part
 from hedge_tasks.leaderboard.protocol import parameters_of, protocol_of, weights_of
 from hedge_tasks.leaderboard.submission import stored_scores
 from hedge_tasks.leaderboard.suite import measured_of
+from hedge_tasks.leaderboard.units import CLAIM_PARTS, shown_claims
 from hedge_tasks.leaderboard.validation import Findings
 from hedge_tasks.numbers import Number
 from hedge_tasks.plots.figures import risk_coverage_chart, roc_chart

@@ -23,8 +23,8 @@ from hedge_tasks.errors import ConfigError, DataError
 from hedge_tasks.io import options
 from hedge_tasks.io.files import write_whole
 from hedge_tasks.io.outside import cleaned
-from hedge_tasks.leaderboard.claims import of_run as claims_of_run
 from hedge_tasks.leaderboard.suite import of_run
+from hedge_tasks.leaderboard.units import of_run as claims_of_run
 from hedge_tasks.runs.health import Health, health_of
 from hedge_tasks.runs.run_files import Run
 from hedge_tasks.runs.trust import installed_tasks
@@ -290,7 +290,7 @@ def document_record(
         scores: by clustering.
         texts: whether question, reference and answers are in it.
         suite: by metric of the suite, the record that it is made of.
-        claims: of the baseline answer; see `hedge_tasks.leaderboard.claims`.
+        claims: of the baseline answer; see `hedge_tasks.leaderboard.units`.
         replies: whether the verdict's `raw` is what the model replied.
     """
     pictures = verdict.get("image_key")

@@ -17,7 +17,6 @@ from hedge_tasks.detectors.scorer import score_all
 from hedge_tasks.detectors.thresholds import ThresholdChoice, held_out_ids
 from hedge_tasks.errors import ConfigError, DataError
 from hedge_tasks.io.outside import read_json
-from hedge_tasks.leaderboard.claims import check_claims, evidence_of_claims
 from hedge_tasks.leaderboard.coverage import Coverage, coverage_of, edition_of
 from hedge_tasks.leaderboard.recomputation import (
     NO_TEXTS,
@@ -41,6 +40,7 @@ from hedge_tasks.leaderboard.submission import (
     summary_of,
 )
 from hedge_tasks.leaderboard.suite import check_suite
+from hedge_tasks.leaderboard.units import check_claims, evidence_of_claims
 from hedge_tasks.numbers import PERCENT, format_value
 
 LARGEST = 512 << 20

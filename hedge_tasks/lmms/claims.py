@@ -19,16 +19,17 @@ from hedge_tasks.adjudication import Case, Judge, check_judge, keep_labels
 from hedge_tasks.adjudication.config import judge_from
 from hedge_tasks.asking.account import asked
 from hedge_tasks.claims import build_decomposition, build_entailment
-from hedge_tasks.claims.base import ClaimEvidence, ClaimNumbers
+from hedge_tasks.claims.base import ClaimEvidence
 from hedge_tasks.claims.decomposition import Decomposed, Decomposition, decompose
 from hedge_tasks.claims.entailment import Entailment
 from hedge_tasks.claims.labels import ERRORS, SILENT
 from hedge_tasks.data.answers import AnswerSet
+from hedge_tasks.detectors.units import UnitsOfAnswer
 from hedge_tasks.errors import ConfigError, HedgeError, unknown
 from hedge_tasks.io import options
 from hedge_tasks.lmms.filters import MODEL_VARIABLES
 from hedge_tasks.lmms.processes import gather, is_first, together
-from hedge_tasks.measures.claim_numbers import TEXT, claim_numbers
+from hedge_tasks.measures.unit_numbers import TEXT, units_by_answer
 from hedge_tasks.runs.run_files import Run
 from hedge_tasks.scoring.claim_files import keep_support
 from hedge_tasks.scoring.claim_labels import check_references, judged_spans
@@ -59,13 +60,13 @@ class FoundClaims:
         supported: of the answers of all processes, in their order.
         price: of asking.
         evidence: by id what detectors of claims see.
-        numbers: by id what rows of the table are made of.
+        parts: by id what rows of the table are made of.
     """
 
     supported: Sequence[Supported]
     price: Price
     evidence: Mapping[str, ClaimEvidence]
-    numbers: Mapping[str, ClaimNumbers]
+    parts: Mapping[str, UnitsOfAnswer]
 
 
 @dataclass
@@ -201,7 +202,7 @@ class TaskClaims:
         scored = score_claims(run, supported, self.engine, price, self.asked, named)
         how: dict[str, Any] = {"silent": self.silent, "errors": self.errors, "text": TEXT in detectors}
         evidence = {one.answers.id: one.evidence for one in scored.answers}
-        return FoundClaims(supported, price, evidence, claim_numbers(scored, why_unlabelled=self._why, **how))
+        return FoundClaims(supported, price, evidence, units_by_answer(scored, why_unlabelled=self._why, **how))
 
     def keep(self, run: Run, found: FoundClaims) -> None:
         """Keep claims and support beside the file of the run."""

@@ -10,7 +10,12 @@ from typing import Any
 STORE = "HEDGE_STORE"
 
 # What the command line says about speed and place, not about answers.
-_NOT_OF_THE_ANSWER = frozenset({"batch_size", "max_batch_size", "device", "num_concurrent", "timeout", "max_retries"})
+_NOT_OF_THE_ANSWER = frozenset(
+    {
+        *("batch_size", "max_batch_size", "device", "num_concurrent", "timeout", "max_retries"),
+        *("wait_for_server", "draws_per_request"),
+    }
+)
 
 # An argument with such a word in its name is nobody's business, and another key is not another model.
 _NAMES = ("pretrained", "model", "model_version", "model_name")

@@ -6,7 +6,6 @@ from collections.abc import Sequence
 
 from hedge_tasks.errors import ConfigError
 from hedge_tasks.evaluation import brought_measures
-from hedge_tasks.lmms.claim_metrics import claim_measures
 from hedge_tasks.measures.known import known_measures
 from hedge_tasks.measures.measure import Measure, Record, by_name
 
@@ -41,7 +40,7 @@ class Row:
 
 
 def measures_for(evaluation: str | None, task: str) -> dict[str, Measure]:
-    """Return the measures that a task's YAML may list: those of every task, of claims, and of its evaluation.
+    """Return the measures that a task's YAML may list: those of every task, and of its evaluation.
 
     Raises:
         ConfigError: there is no such evaluation; names the task.
@@ -50,4 +49,4 @@ def measures_for(evaluation: str | None, task: str) -> dict[str, Measure]:
         own = by_name(brought_measures(evaluation)) if evaluation is not None else {}
     except ConfigError as error:
         raise ConfigError(f"{task}: {error}") from None
-    return {**known_measures(), **claim_measures(), **own}
+    return {**known_measures(), **own}

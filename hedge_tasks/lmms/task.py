@@ -280,7 +280,7 @@ class HedgeTask(ConfigurableMessagesTask):
         del self._filters[1:]
         for name in gone:
             del self._metric_fn_list[name]
-        if not any(measure.claim_detectors for measure in self._listed().values()):
+        if not any(measure.unit_detectors for measure in self._listed().values()):
             self._claims = None
         if gone:
             self._results.outcome["left_out_rows"] = {"rows": gone, "reason": NO_SAMPLES}
@@ -416,7 +416,7 @@ class HedgeTask(ConfigurableMessagesTask):
         """Ask how far the draws support the claims; rows and filters know of them from here on."""
         if self._claims is None:
             return
-        detectors = dict.fromkeys(name for measure in self._listed().values() for name in measure.claim_detectors)
+        detectors = dict.fromkeys(name for measure in self._listed().values() for name in measure.unit_detectors)
         run = run_of(self.config.task, display_name(self._args) or "", everything, self._hedge_settings())
         with measured() as asking:
             self._found_claims = self._claims.found(answer_sets, run, list(detectors))
@@ -504,7 +504,7 @@ class HedgeTask(ConfigurableMessagesTask):
         verdict = self._results.verdicts[scored.scores.id]
         scores = scored.scores
         if self._found_claims is not None:
-            scores = replace(scores, claims=self._found_claims.numbers[scores.id])
+            scores = replace(scores, parts=self._found_claims.parts[scores.id])
         document = {**answer_columns(scored.answers), **doc, **self.facts(doc, scored.answers)}
         records = {name: measure.record(scores, verdict, document) for name, measure in self._listed().items()}
         # A row of its own only where documents are left out: it would be 0 in every other table.
@@ -519,7 +519,7 @@ class HedgeTask(ConfigurableMessagesTask):
             if own is None and name not in self._known:
                 raise unknown(f"metric of {self.config.task}", name, self._known)
             measure = self._known[name] if own is None else own() if isinstance(own, type) else own
-            if measure.claim_detectors and switched_off(self.config.task, name):
+            if measure.unit_detectors and switched_off(self.config.task, name):
                 continue
             self._metric_fn_list[name] = None
             self._measures[name] = measure

@@ -10,7 +10,8 @@ import numpy.typing as npt
 from loguru import logger
 
 from hedge_tasks.data.answers import AnswerSet
-from hedge_tasks.detectors.pipeline import Scores, shared_groups
+from hedge_tasks.detectors.pipeline import Scores
+from hedge_tasks.detectors.units import shared_groups
 from hedge_tasks.errors import DataError
 from hedge_tasks.measures.known import HALLUCINATION_RATE, detector_auroc
 from hedge_tasks.measures.of_run import Document, compare_documents, scored_documents

@@ -6,13 +6,13 @@ Labels are 1 = hallucinated, 0 = supported; higher scores mean more likely hallu
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
 
 from hedge_tasks.data.answers import AnswerSet
 from hedge_tasks.detectors.pipeline import Scores, detection_auroc
+from hedge_tasks.detectors.units import Labelled, labelled
 from hedge_tasks.measures.known import HALLUCINATION_RATE
 from hedge_tasks.numbers import Number
 from hedge_tasks.statistics import (
@@ -27,40 +27,6 @@ from hedge_tasks.statistics import (
 from hedge_tasks.statistics.base import levels_of
 
 FloatArray = npt.NDArray[np.float64]
-
-
-@dataclass(frozen=True)
-class Labelled:
-    """The documents with a label and a score, as columns of one length.
-
-    Attributes:
-        values: of one score, shape (n,).
-        labels: 0 or 1, shape (n,).
-        groups, strata: of the documents; None where a document has none.
-    """
-
-    values: FloatArray
-    labels: FloatArray
-    groups: tuple[str, ...] | None
-    strata: tuple[str, ...] | None
-
-    @property
-    def both_classes(self) -> bool:
-        return bool(len(self.labels)) and 0 < self.labels.sum() < len(self.labels)
-
-
-def labelled(scores: Sequence[Scores], name: str) -> Labelled:
-    """The documents that have a label and the score `name`."""
-    kept = [s for s in scores if s.reported_label is not None and s[name] is not None]
-    groups = tuple(s.group for s in kept if s.group is not None)
-    strata = tuple(s.question_type for s in kept if s.question_type is not None)
-    return Labelled(
-        np.array([s[name] for s in kept], dtype=np.float64),
-        np.array([s.reported_label for s in kept], dtype=np.float64),
-        # A group for every document, and one of them shared, or there is nothing to resample by.
-        groups if len(groups) == len(kept) and len(set(groups)) < len(groups) else None,
-        strata if len(strata) == len(kept) and kept else None,
-    )
 
 
 def roc_curve(data: Labelled) -> tuple[FloatArray, FloatArray]:

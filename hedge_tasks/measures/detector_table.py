@@ -15,8 +15,9 @@ from hedge_tasks.detectors.clock import Clock
 from hedge_tasks.detectors.pipeline import REFERENCE, Scores, auroc_within, detection_auroc
 from hedge_tasks.detectors.registry import get
 from hedge_tasks.detectors.scorer import Scorer
+from hedge_tasks.detectors.units import Labelled, compare_columns, labelled
 from hedge_tasks.errors import ConfigError, DataError
-from hedge_tasks.measures.comparisons import compare_two_scores
+from hedge_tasks.measures.unit_numbers import Flagged, Top
 from hedge_tasks.numbers import Number
 from hedge_tasks.runs.evidence import incomplete
 from hedge_tasks.runs.run_files import Run
@@ -30,26 +31,37 @@ _FEWEST_RUNS = 3
 
 @dataclass(frozen=True)
 class Row:
-    """One detector on one run.
+    """One detector on the units of one run: whole answers, or parts of them.
 
     Attributes:
         detector, title: its name, and what it is called.
         draws: answers a question that it costs besides the baseline answer.
-        seconds: that its evidence and its score took here, for all questions; what was kept with the run is looked up.
         estimate: ROC-AUC.
-        within: the same within question types.
-        difference: its ROC-AUC less that of the detector all are compared with; None for that one itself.
-        p_holm: of the difference, adjusted for all rows.
+        within: the same within question types; of parts of answers within the answer.
+        difference: its ROC-AUC less that of the detector it is compared with; None for that one itself.
+        p_holm: of the difference, adjusted for all rows that are compared.
+        difference_within, p_holm_within: the same of ROC-AUCs within answers; of parts only.
+        seconds: that evidence and score took here, for all questions; what was kept with the run is looked up. None
+            where they are not counted.
+        blind: whether it sees neither image nor draws.
+        reversed: a blind baseline whose ROC-AUC is below 0.5 is turned round: whoever has labels would do so.
+        top, flagged: of parts only; None where they are undefined.
     """
 
     detector: str
     title: str
     draws: int
-    seconds: float
     estimate: Number
     within: StratifiedAuroc
-    difference: Comparison | None
-    p_holm: float | None
+    difference: Comparison | None = None
+    p_holm: float | None = None
+    difference_within: Comparison | None = None
+    p_holm_within: float | None = None
+    seconds: float | None = None
+    blind: bool = False
+    reversed: bool = False
+    top: Top | None = None
+    flagged: Flagged | None = None
 
 
 @dataclass(frozen=True)
@@ -138,14 +150,8 @@ def detector_table(
     estimates = {name: detection_auroc(column.scores, name) for name, column in columns.items()}
     left_out |= {name: str(e.reason) for name, e in estimates.items() if e.value is None}
     shown = sorted((n for n in asked if n not in left_out), key=lambda n: (-(estimates[n].value or 0), n))
-    reference = columns.get(against) if against not in left_out else None
-    found = {
-        name: None
-        if reference is None or name == against
-        else compare_two_scores(columns[name].scores, name, reference.scores, against)
-        for name in shown
-    }
-    adjusted = dict(zip(shown, holm([c.p_value if (c := found[name]) else None for name in shown]), strict=True))
+    scores = {name: labelled(columns[name].scores, name) for name in shown}
+    found = differences(scores, shown, against)
     rows = tuple(
         Row(
             detector=name,
@@ -154,8 +160,8 @@ def detector_table(
             seconds=columns[name].seconds,
             estimate=estimates[name],
             within=auroc_within(columns[name].scores, name),
-            difference=found[name],
-            p_holm=adjusted[name],
+            difference=found[name][0],
+            p_holm=found[name][1],
         )
         for name in shown
     )
@@ -167,7 +173,27 @@ def detector_table(
         if shown
         else []
     )
-    return DetectorTable(run, scorer, against, rows, left_out, _advice(rows, columns, asked), joined)
+    return DetectorTable(run, scorer, against, rows, left_out, _advice(rows, scores, asked), joined)
+
+
+def differences(
+    columns: Mapping[str, Labelled], names: Sequence[str], against: str | None, *, within: bool = False
+) -> dict[str, tuple[Comparison | None, float | None]]:
+    """Return the paired difference of each detector to one of them, with p-values by Holm over all of these.
+
+    Args:
+        columns: scores by detector.
+        names: of those that are compared.
+        against: what they are compared with; None for nothing.
+        within: whether only units of one stratum are compared.
+    """
+    reference = None if against is None else columns.get(against)
+    pairs = {
+        name: None if reference is None or name == against else compare_columns(columns[name], reference, within=within)
+        for name in names
+    }
+    adjusted = holm([None if pair is None else pair.p_value for pair in pairs.values()])
+    return {name: (pair, p) for (name, pair), p in zip(pairs.items(), adjusted, strict=True)}
 
 
 def _not_kept(run: Run, scorer: Scorer, asked: Mapping[str, Detector]) -> dict[str, str]:
@@ -183,7 +209,7 @@ def _not_kept(run: Run, scorer: Scorer, asked: Mapping[str, Detector]) -> dict[s
     }
 
 
-def _advice(rows: Sequence[Row], columns: Mapping[str, Column], asked: Mapping[str, Detector]) -> str:
+def _advice(rows: Sequence[Row], columns: Mapping[str, Labelled], asked: Mapping[str, Detector]) -> str:
     """What the draws buy over the log-probability of the answer, by a paired test of each detector that draws."""
     values = {row.detector: row.estimate.value or 0.0 for row in rows}
     drawing = [row for row in rows if row.draws]
@@ -193,15 +219,12 @@ def _advice(rows: Sequence[Row], columns: Mapping[str, Column], asked: Mapping[s
     if free is None:
         gains = {row.detector: Gain(row.title, row.draws, values[row.detector], 0.0, None, None) for row in drawing}
         return price_advice(None, gains)
-    theirs = columns[free].scores
-    found = {
-        name: compare_two_scores(columns[name].scores, name, theirs, free) for name in (row.detector for row in drawing)
-    }
-    adjusted = holm([None if one is None else one.p_value for one in found.values()])
+    found = differences(columns, [row.detector for row in drawing], free)
     gains = {
-        row.detector: Gain(row.title, row.draws, values[row.detector], one.difference, one.interval, p)
-        for row, p in zip(drawing, adjusted, strict=True)
-        if (one := found[row.detector]) is not None and one.difference is not None
+        row.detector: Gain(row.title, row.draws, values[row.detector], pair.difference, pair.interval, p)
+        for row in drawing
+        for pair, p in [found[row.detector]]
+        if pair is not None and pair.difference is not None
     }
     return price_advice((asked[free].title, values[free]), gains)
 

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Sequence
-from dataclasses import dataclass, fields
+import math
+from collections.abc import Hashable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, fields, replace
 from typing import Any
 
 from hedge_tasks.adjudication.outcomes import (
@@ -14,8 +15,10 @@ from hedge_tasks.adjudication.outcomes import (
     outcome_of,
 )
 from hedge_tasks.detectors import registry
-from hedge_tasks.detectors.pipeline import Scores, shared_groups
+from hedge_tasks.detectors.pipeline import Scores
+from hedge_tasks.detectors.units import Labelled, Unit, columns_of, shared_groups
 from hedge_tasks.measures.measure import Auroc, Count, Measure, Rate, Record, ScoredCase, by_name
+from hedge_tasks.measures.unit_numbers import TEXT, best_of, blind_columns, is_blind
 from hedge_tasks.numbers import Number
 from hedge_tasks.replies.reading import MODEL
 
@@ -50,6 +53,110 @@ class DetectorAuroc(Auroc):
 
     def _groups(self, groups: Sequence[Hashable]) -> Sequence[Hashable] | None:
         return shared_groups(groups)
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class UnitAuroc(Auroc):
+    """ROC-AUC of a detector of parts of answers, such as claims, over all of them or within each answer.
+
+    The same in every filter, for no clustering plays a role. The numbers are those of `hedge claims`, with errors and
+    intervals clustered by image.
+
+    Attributes:
+        detector: name of the detector.
+    """
+
+    detector: str
+    unit: str = "claim"
+
+    @property
+    def detectors(self) -> tuple[str, ...]:
+        return (self.detector,)
+
+    @property
+    def unit_detectors(self) -> tuple[str, ...]:
+        return (self.detector,)
+
+    def record(self, scores: Scores, verdict: Record, document: Record) -> dict[str, Any]:
+        parts = scores.parts
+        if parts is None:
+            return {"answer": scores.id, "units": [], "left_out": {}, "unlabelled": _NO_PARTS}
+        names = self.unit_detectors
+        units = [
+            {
+                "group": unit.group,
+                "label": unit.label,
+                # JSON has no infinity.
+                **{name: v if v is None or math.isfinite(v) else str(v) for name in names for v in [unit[name]]},
+            }
+            for unit in parts.units
+        ]
+        left_out = {name: parts.left_out[name] for name in names if name in parts.left_out}
+        return {"answer": scores.id, "units": units, "left_out": left_out, "unlabelled": parts.unlabelled}
+
+    def cases(self, record: Record) -> Sequence[ScoredCase]:
+        units = _units_of(record, self.unit, self.unit_detectors)
+        return [ScoredCase(unit[self.detector], unit.label, unit.group, unit.parent) for unit in units]
+
+    def estimate(self, records: Sequence[Record], groups: Sequence[Hashable] | None = None) -> Number:
+        units = [unit for record in records for unit in _units_of(record, self.unit, self.unit_detectors)]
+        if not units:
+            why = next((record["unlabelled"] for record in records if record["unlabelled"]), "no claim has a label")
+            return Number.undefined(why, unit=self.unit)
+        columns, faults = columns_of(units, self.unit_detectors)
+        number = self._of(
+            columns, faults | {name: why for record in records for name, why in record["left_out"].items()}
+        )
+        reason = number.reason if number.defined else str(number.reason).replace("document", self.unit)
+        return replace(number, unit=self.unit, reason=None if reason is None else reason.replace("stratum", "answer"))
+
+    def _of(self, columns: Mapping[str, Labelled], left_out: Mapping[str, str]) -> Number:
+        if self.detector not in columns:
+            return Number.undefined(left_out[self.detector])
+        return self._number(columns[self.detector])
+
+    def _number(self, column: Labelled) -> Number:
+        return column.within() if self.within else column.auroc()
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class BlindUnitAuroc(UnitAuroc):
+    """That of the best blind baseline, each turned the way in which it is better: what detectors have to beat.
+
+    Best by the labels that it is measured on, as `hedge claims` has it.
+    """
+
+    of_samples: bool = True
+
+    @property
+    def detectors(self) -> tuple[str, ...]:
+        return ()
+
+    @property
+    def unit_detectors(self) -> tuple[str, ...]:
+        return (*(name for name in registry.names("claim") if is_blind(name)), TEXT)
+
+    def _of(self, columns: Mapping[str, Labelled], left_out: Mapping[str, str]) -> Number:
+        numbers = {name: self._number(column) for name, column in blind_columns(columns).items()}
+        if not numbers:
+            return Number.undefined("no blind baseline tells claims apart")
+        return numbers[best_of(numbers) or min(numbers)]
+
+
+def _units_of(record: Record, level: str, detectors: Sequence[str]) -> list[Unit]:
+    """The labelled units of an answer, from what `UnitAuroc.record` made."""
+    answer = record["answer"]
+    return [
+        Unit(
+            f"{answer}#{i}",
+            level,
+            answer,
+            of["group"],
+            of["label"],
+            numbers={name: None if of.get(name) is None else float(of[name]) for name in detectors},
+        )
+        for i, of in enumerate(record["units"])
+    ]
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -140,8 +247,8 @@ class OfQuestionType(Measure):
         return self.of.detectors
 
     @property
-    def claim_detectors(self) -> tuple[str, ...]:
-        return self.of.claim_detectors
+    def unit_detectors(self) -> tuple[str, ...]:
+        return self.of.unit_detectors
 
     def record(self, scores: Scores, verdict: Record, document: Record) -> dict[str, Any]:
         return {**self.of.record(scores, verdict, document), "question_type": scores.question_type}
@@ -152,6 +259,11 @@ class OfQuestionType(Measure):
             return Number.undefined(f"no document is of the kind {self.question_type!r}", unit=self.unit)
         return self.of.estimate([records[i] for i in kept], None if groups is None else [groups[i] for i in kept])
 
+
+BLIND = "claim_blind"
+"""Stands for the best blind baseline among the detectors of claims."""
+
+_NO_PARTS = "the task does not say how claims are found: hedge.claims, such as {unit: sentence, support: nli}"
 
 HALLUCINATION_RATE = HallucinationRate(
     name="hallucination_rate",
@@ -171,6 +283,17 @@ def detector_auroc(detector: str, *, within: bool = False) -> DetectorAuroc:
     return DetectorAuroc(name=f"{detector}_auroc" + ("_within" if within else ""), detector=detector, within=within)
 
 
+def unit_auroc(detector: str, *, within: bool = False) -> UnitAuroc:
+    """Return the measure of a detector of claims; of the best blind baseline for `BLIND`.
+
+    Example:
+        >>> unit_auroc("claim_radflag").name, unit_auroc("mine", within=True).name
+        ('radflag_claim_auroc', 'mine_claim_auroc_within')
+    """
+    name = f"{detector.removeprefix('claim_')}_claim_auroc" + ("_within" if within else "")
+    return (BlindUnitAuroc if detector == BLIND else UnitAuroc)(name=name, detector=detector, within=within)
+
+
 def of_question_type(measure: Measure, question_type: str) -> OfQuestionType:
     """Return a measure over the documents of one kind, named `MEASURE_KIND`.
 
@@ -184,11 +307,11 @@ def of_question_type(measure: Measure, question_type: str) -> OfQuestionType:
 
 def known_measures() -> dict[str, Measure]:
     """Return every measure that a task's YAML may list: two for every detector, and what is not about detectors."""
-    names = registry.names()
+    of_answers, of_claims = registry.names(), [*registry.names("claim"), BLIND]
     return by_name(
         [
-            *map(detector_auroc, names),
-            *(detector_auroc(name, within=True) for name in names),
+            *(detector_auroc(name, within=within) for within in (False, True) for name in of_answers),
+            *(unit_auroc(name, within=within) for within in (False, True) for name in of_claims),
             HALLUCINATION_RATE,
             UnlabelledRate(name="unlabelled_rate"),
             CountedDocuments(name="auroc_documents"),

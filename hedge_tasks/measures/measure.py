@@ -14,10 +14,10 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from hedge_tasks.data.answers import AnswerSet
-from hedge_tasks.detectors.pipeline import Scores, auroc_of_pairs, shared_groups, within_strata_auroc
+from hedge_tasks.detectors.pipeline import Scores, auroc_of_pairs, within_strata_auroc
+from hedge_tasks.detectors.units import shared_groups
 from hedge_tasks.errors import ConfigError
-from hedge_tasks.numbers import Format, Number
-from hedge_tasks.numbers.formats import THREE_DIGITS, WHOLE
+from hedge_tasks.numbers import THREE_DIGITS, WHOLE, Format, Number
 from hedge_tasks.numbers.number import Interval
 from hedge_tasks.statistics import (
     Comparison,
@@ -84,8 +84,8 @@ class Measure:
         return ()
 
     @property
-    def claim_detectors(self) -> tuple[str, ...]:
-        """Detectors that have to score the claims for it."""
+    def unit_detectors(self) -> tuple[str, ...]:
+        """Detectors that have to score parts of the answers for it."""
         return ()
 
     def record(self, scores: Scores, verdict: Record, document: Record) -> dict[str, Any]:

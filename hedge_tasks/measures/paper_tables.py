@@ -12,8 +12,7 @@ from typing import Any
 from hedge_tasks.measures.measure import Measure
 from hedge_tasks.measures.of_run import documents_of, estimate_of
 from hedge_tasks.measures.published import Published
-from hedge_tasks.numbers import Column, Format, Number, Table, format_interval, format_number
-from hedge_tasks.numbers.formats import MISSING
+from hedge_tasks.numbers import MISSING, Column, Format, Number, Table, format_interval, format_number
 from hedge_tasks.numbers.table import Cell
 from hedge_tasks.runs.run_files import Run
 from hedge_tasks.statistics import Comparison, holm

@@ -16,8 +16,8 @@ from hedge_tasks.data.sentences import split_sentences
 from hedge_tasks.data.words import words
 from hedge_tasks.detectors.registry import get
 from hedge_tasks.errors import DataError
-from hedge_tasks.measures.claim_numbers import Flagged, column, flagged
-from hedge_tasks.measures.claim_table import ClaimTable
+from hedge_tasks.measures.unit_numbers import Flagged, flagged
+from hedge_tasks.measures.unit_table import UnitTable
 from hedge_tasks.report.pages import asset, render
 from hedge_tasks.report.texts import script_json
 from hedge_tasks.runs.run_files import now
@@ -40,7 +40,7 @@ FloatArray = npt.NDArray[np.float64]
 
 
 def build_claim_page(
-    scored: ScoredClaims, table: ClaimTable | None, *, detector: str | None = None, answers: int = ANSWERS
+    scored: ScoredClaims, table: UnitTable | None, *, detector: str | None = None, answers: int = ANSWERS
 ) -> str:
     """The page as HTML.
 
@@ -76,7 +76,7 @@ def build_claim_page(
 
 
 def worst_answers(
-    scored: ScoredClaims, table: ClaimTable | None, name: str, most: int, prefix: str = ""
+    scored: ScoredClaims, table: UnitTable | None, name: str, most: int, prefix: str = ""
 ) -> tuple[list[dict[str, Any]], int]:
     """The answers of the highest mean score, as the templates show them, and how many there are in all.
 
@@ -106,7 +106,7 @@ def worst_answers(
     return shown, len(ranked)
 
 
-def default_detector(scored: ScoredClaims, table: ClaimTable | None) -> str:
+def default_detector(scored: ScoredClaims, table: UnitTable | None) -> str:
     """The best detector that is not blind; without labels LUQ, else whatever there is."""
     if table is not None:
         seeing = [row.detector for row in table.rows if not row.blind and row.estimate.value is not None]
@@ -116,32 +116,28 @@ def default_detector(scored: ScoredClaims, table: ClaimTable | None) -> str:
     return next((name for name in ("claim_luq", *names) if name in names), "claim_luq")
 
 
-def threshold_of(table: ClaimTable | None, name: str) -> float | None:
+def threshold_of(table: UnitTable | None, name: str) -> float | None:
     """From which score on claims are flagged; None without labels."""
     rows = {row.detector: row for row in table.rows} if table else {}
     flag = rows[name].flagged if name in rows else None
     return flag.threshold if flag else None
 
 
-def _points(table: ClaimTable | None, name: str) -> list[Flagged]:
+def _points(table: UnitTable | None, name: str) -> list[Flagged]:
     """Precision and recall at some shares, for readers without script."""
-    if table is None:
+    if table is None or name not in table.columns:
         return []
-    values = column(table.scored.answers, name, table.labelled)
-    if np.isnan(values).any():
-        return []
-    found = [flagged(values, table.labelled, share) for share in _SHARES]
+    found = [flagged(table.columns[name], share) for share in _SHARES]
     return list({point.threshold: point for point in found if point is not None}.values())
 
 
-def _data(table: ClaimTable | None, name: str, threshold: float | None) -> Any:
+def _data(table: UnitTable | None, name: str, threshold: float | None) -> Any:
     """Scores and labels of all labelled claims, for the slider."""
     from markupsafe import Markup
 
-    values = column(table.scored.answers, name, table.labelled) if table else np.empty(0)
-    if table is None or threshold is None or not np.isfinite(values).all():
+    if table is None or threshold is None or not np.isfinite(table.columns[name].values).all():
         return None
-    pairs = [values.tolist(), table.labelled.labels.tolist()]
+    pairs = [table.columns[name].values.tolist(), table.columns[name].labels.tolist()]
     return Markup(script_json({"scores": pairs[0], "labels": pairs[1], "threshold": threshold}))
 
 

@@ -264,7 +264,9 @@ def _of_outcomes(h: Health) -> list[Finding]:
     if share > _NO_LABEL[0]:
         parts = ", ".join(f"{n} {name}" for name, n in without.items())
         found.append(
-            Finding(f"{PERCENT(share)} of the answers have no label ({parts}) and are in no AUROC", share > _NO_LABEL[1])
+            Finding(
+                f"{PERCENT(share)} of the answers have no label ({parts}) and are in no AUROC", share > _NO_LABEL[1]
+            )
         )
     if soft := h.outcomes.get(SOFTLY_READ, 0):
         bases = ", ".join(f"{name} {h.readings[name]}" for name in BASES if name in SOFT and name in h.readings)

@@ -16,12 +16,13 @@ from hedge_tasks.claims.blind import other_image, rarity
 from hedge_tasks.claims.ccp import TokenChoice, claim_ccp, questions, token_ccp, token_choices
 from hedge_tasks.claims.decomposition import Decomposed, Decomposition, Passage, decompose
 from hedge_tasks.claims.entailment import Asked, Entailment
-from hedge_tasks.claims.labels import Joined, join
+from hedge_tasks.claims.labels import Joined, join, label_of
 from hedge_tasks.claims.tokens import claim_logprobs
 from hedge_tasks.data.answers import AnswerSet
 from hedge_tasks.data.spans import LabelledSpan
 from hedge_tasks.detectors import registry
 from hedge_tasks.detectors.base import Detector
+from hedge_tasks.detectors.units import Unit
 from hedge_tasks.errors import DataError
 from hedge_tasks.runs.run_files import Run
 from hedge_tasks.scoring.claim_labels import labelled_spans
@@ -308,6 +309,52 @@ class ScoredClaims:
     settings: Mapping[str, Any]
     left_out: Mapping[str, str] = field(default_factory=dict)
     labelled_by: str = ""
+
+
+@dataclass(frozen=True)
+class ClaimUnits:
+    """The claims of a run as units.
+
+    Attributes:
+        units: all claims in their order; those that do not count have no label.
+        n_silent: on how many of them the reference is silent.
+        n_unknown: how many labelled ones do not count because their support is not known.
+        n_unused: labelled spans that lie over no claim.
+    """
+
+    units: tuple[Unit, ...]
+    n_silent: int
+    n_unknown: int
+    n_unused: int
+
+    @property
+    def labelled(self) -> tuple[Unit, ...]:
+        """Those that count."""
+        return tuple(unit for unit in self.units if unit.label is not None)
+
+    @property
+    def n_positive(self) -> int:
+        """How many of them are hallucinated."""
+        return sum(unit.label or 0 for unit in self.units)
+
+
+def claim_units(scored: ScoredClaims, *, silent: str = "unlabelled", errors: str = "all") -> ClaimUnits:
+    """Return the claims of a run as units, each within its answer.
+
+    Args:
+        silent, errors: see `hedge_tasks.claims.labels.label_of`.
+    """
+    units = []
+    n_silent = n_unknown = 0
+    for one, group in zip(scored.answers, groups_of([one.answers for one in scored.answers]), strict=True):
+        scores = {name: [None if v != v else v for v in values.tolist()] for name, values in one.scores.items()}
+        for k, (claim, span, known) in enumerate(zip(one.claims, one.labels.labels, one.known, strict=True)):
+            n_silent += span is not None and span.silent
+            label = label_of(span, silent=silent, errors=errors)
+            n_unknown += label is not None and not known
+            numbers = {name: values[k] for name, values in scores.items()}
+            units.append(Unit(claim.id, "claim", claim.answer, group, label if known else None, claim.text, numbers))
+    return ClaimUnits(tuple(units), n_silent, n_unknown, sum(one.labels.unused for one in scored.answers))
 
 
 def score_claims(

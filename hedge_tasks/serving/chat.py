@@ -16,14 +16,13 @@ from tenacity import (
     Retrying,
     retry_if_exception,
     sleep_using_event,
-    stop_any,
-    stop_when_event_set,
     wait_exponential,
     wait_random,
 )
 
 from hedge_tasks.errors import HedgeError, unknown
 from hedge_tasks.io.outside import parse_json
+from hedge_tasks.numbers import WHOLE
 from hedge_tasks.serving.border import NOBODY_THERE, BorderCrossed, RedirectedAway, bounded
 from hedge_tasks.serving.completion import Completion, read_choices, read_completion
 from hedge_tasks.serving.dialect import Dialect, spell
@@ -178,9 +177,10 @@ class ChatClient:
             read: What there is in the parsed body of an answer. Raises RequestFailed where there is nothing.
         """
         stop = stop or threading.Event()
+        has_tried_enough = self._has_tried_enough()
         retrying = Retrying(
             retry=retry_if_exception(lambda error: isinstance(error, RequestFailed) and error.kind in self._retried),
-            stop=stop_any(stop_when_event_set(stop), self._has_tried_enough()),
+            stop=lambda state: stop.is_set() or has_tried_enough(state),
             wait=self.pause_s,
             sleep=sleep_using_event(stop),
             before_sleep=self._announce,
@@ -252,7 +252,7 @@ class ChatClient:
             news = (since, part) not in self._waits
             self._waits.add((since, part))
         if news and self.wait_s > 0:
-            logger.warning("{} is away: waiting, {:.0f} of {:g} s (wait_for_server)", self.name, waited, self.wait_s)
+            logger.warning("{} is away: waiting, {} of {:g} s (wait_for_server)", self.name, WHOLE(waited), self.wait_s)
 
     def _waited_s(self) -> float:
         since = self._away_since

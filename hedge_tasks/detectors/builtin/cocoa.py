@@ -22,9 +22,10 @@ def cocoa(evidence: Evidence) -> float:
     .. math::
         -T_0 \ell_0 \cdot \frac{1}{n} \sum_{i=1}^{n} \bigl(1 - \max(0, \cos_{0i})\bigr)
 
-    The authors and lm-polygraph (CocoaMSP) take the similarities of a cross-encoder, which are not negative. Of the same
-    similarities the number is the same. A negative cosine counts as zero here; lm-polygraph would take it as it is, so
-    that its number would be greater. uqlm's consistency_and_confidence is another one: the product of two confidences.
+    The authors and lm-polygraph (CocoaMSP) take the similarities of a cross-encoder, which are not negative. Of the
+    same similarities the number is the same. A negative cosine counts as zero here; lm-polygraph would take it as it
+    is, so that its number would be greater. uqlm's consistency_and_confidence is another one: the product of two
+    confidences.
 
     Args:
         evidence: With clean answers, cosines, and log-probability and token count of the baseline answer.

@@ -12,6 +12,7 @@ import numpy.typing as npt
 
 from hedge_tasks.clustering.dendrogram import Dendrogram, smallest_linked_cosine
 from hedge_tasks.data.answers import Answer, AnswerSet
+from hedge_tasks.detectors.builtin.radflag import radflag_of_counts
 from hedge_tasks.detectors.distribution import relative_weights
 
 FloatArray = npt.NDArray[np.float64]
@@ -220,7 +221,7 @@ def _scores(
     s_clean = _distributions(labels[:, 1 : 1 + n_clean], clean, int(labels.max()) + 1)
     found = {
         "se": _entropies(s_clean),
-        "radflag": 1 - (labels[:, 1 : 1 + n_clean] == labels[:, :1]).mean(axis=1),
+        "radflag": radflag_of_counts((labels[:, 1 : 1 + n_clean] == labels[:, :1]).sum(axis=1), n_clean),
     }
     if noisy is not None:
         s_noisy = _distributions(labels[:, 1 + n_clean :], noisy, s_clean.shape[1])

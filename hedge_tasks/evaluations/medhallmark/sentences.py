@@ -13,7 +13,8 @@ from typing import Any
 from hedge_tasks.adjudication.by_sentence import SENTENCES
 from hedge_tasks.claims import build_decomposition, build_entailment
 from hedge_tasks.errors import DataError, unknown
-from hedge_tasks.measures.claim_table import ClaimRow, claim_table
+from hedge_tasks.measures.detector_table import Row
+from hedge_tasks.measures.unit_table import unit_table
 from hedge_tasks.numbers import Column, Number, Table
 from hedge_tasks.numbers.table import Cell
 from hedge_tasks.runs.run_files import Run
@@ -50,7 +51,7 @@ class Sentences:
     reports: int
     sentences: int = 0
     wrong: int = 0
-    rows: tuple[ClaimRow, ...] = ()
+    rows: tuple[Row, ...] = ()
     reason: str | None = None
 
     def facts(self) -> dict[str, Any]:
@@ -88,16 +89,15 @@ def _of_run(run: Run, support: str) -> Sentences:
         price = asked.price(engine)
         settings = {**unit.settings(), **engine.settings()}
         scored = score_claims(run, asked.ask(engine), engine, price, settings, [*DETECTORS, *BLIND])
-        found = claim_table(scored)
+        found = unit_table(scored)
     except DataError as error:
         return Sentences(*about, reason=str(error))
     rows = [row for name in DETECTORS for row in found.rows if row.detector == name]
     rows += [row for name in dict.fromkeys(found.best_blind) for row in found.rows if row.detector == name]
-    labels = found.labelled.labels
-    return Sentences(*about, len(labels), int(labels.sum()), tuple(rows))
+    return Sentences(*about, found.n_labelled, found.counted.n_positive, tuple(rows))
 
 
-def _facts(row: ClaimRow) -> dict[str, Any]:
+def _facts(row: Row) -> dict[str, Any]:
     both: dict[str, Number | StratifiedAuroc] = {"auroc": row.estimate, "within": row.within}
     numbers = {
         name: {"value": of.value, "stderr": of.stderr, "interval": of.interval, "reason": of.reason}

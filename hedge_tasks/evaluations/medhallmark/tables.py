@@ -18,8 +18,7 @@ from hedge_tasks.measures.measure import Measure, by_name
 from hedge_tasks.measures.of_run import Document, compare_documents, documents_of, estimate_of
 from hedge_tasks.measures.paper_tables import Change, ModelNumbers, beside_of, changes_table, wide_table
 from hedge_tasks.measures.published import Published
-from hedge_tasks.numbers import Column, Number, Table, format_number
-from hedge_tasks.numbers.formats import PERCENT
+from hedge_tasks.numbers import PERCENT, Column, Number, Table, format_number
 from hedge_tasks.numbers.table import Cell
 from hedge_tasks.runs.run_files import Run
 from hedge_tasks.statistics import estimate_mean

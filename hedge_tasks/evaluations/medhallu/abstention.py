@@ -11,13 +11,14 @@ former.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
 import numpy as np
 
 from hedge_tasks.data.answers import AnswerSet
+from hedge_tasks.detectors import evidence_of, get
 from hedge_tasks.evaluations.medhallu.measures import MEASURES
 from hedge_tasks.evaluations.medhallu.tables import Answered, paired
 from hedge_tasks.measures.measure import Record, by_name
@@ -33,20 +34,8 @@ _RESAMPLES = 1000
 _LEAST = 1e-9
 
 
-def disagreement(answers: AnswerSet) -> float | None:
-    """Share of the clean samples that give another verdict than the baseline (RadFlag); None without samples."""
-    others = [answer.text != answers.baseline.text for answer in answers.clean]
-    return sum(others) / len(others) if others else None
-
-
-def surprise(answers: AnswerSet) -> float | None:
-    """-log p of the baseline's verdict, nats a token; needs no samples."""
-    logprob = answers.baseline.mean_logprob
-    return None if logprob is None else -logprob
-
-
-SCORES: Mapping[str, Callable[[AnswerSet], float | None]] = {"radflag": disagreement, "baseline_nll": surprise}
-"""Scores of how unsure a model is of its verdict, by the names of the detectors that they are."""
+SCORES = ("radflag", "baseline_nll")
+"""Detectors that say how unsure a model is of its verdict: by its other verdicts, and by the log-probability."""
 
 
 @dataclass(frozen=True)
@@ -126,8 +115,9 @@ def _abstention(offered: Answered, forced: Answered) -> Abstention | None:
     drawn = np.array([_share(w, answered, wrong) for w in weights])
     risk = _share(np.ones(len(both)), answered, wrong)
     at: dict[str, tuple[Number, Number]] = {}
-    for name, score in SCORES.items():
-        scores = [score(forced.run.answer_sets[j]) for _, j in both]
+    evidence = [evidence_of(_by_verdict(forced.run.answer_sets[j])) for _, j in both]
+    for name in SCORES:
+        scores = [get(name).score(one) for one in evidence]
         if any(value is None for value in scores):
             continue
         # What cannot be read is left out first: it is no verdict.
@@ -145,6 +135,12 @@ def _abstention(offered: Answered, forced: Answered) -> Abstention | None:
         at_coverage=at,
         answering_all=_share(np.ones(len(both)), readable, forced_wrong) if readable.any() else None,
     )
+
+
+def _by_verdict(answers: AnswerSet) -> AnswerSet:
+    """Answers whose clusters are their verdicts."""
+    numbers: dict[str, int] = {}
+    return answers.with_clusters([numbers.setdefault(text, len(numbers)) for text in answers.texts])
 
 
 def risk_at(levels: IntArray, wrong: FloatArray, weights: FloatArray, covered: float) -> float:

@@ -17,7 +17,8 @@ import numpy as np
 
 from hedge_tasks.data.answers import AnswerSet
 from hedge_tasks.data.manifests import text_digest
-from hedge_tasks.detectors.pipeline import SCORE_NAMES, Scores
+from hedge_tasks.detectors import names
+from hedge_tasks.detectors.pipeline import Scores
 from hedge_tasks.evaluations.medhallu.documents import CATEGORIES, said_of
 from hedge_tasks.evaluations.medhallu.judge import FACTUAL, HALLUCINATED, NOT_SURE, VERDICTS
 from hedge_tasks.evaluations.medhallu.mesh import MESH
@@ -397,7 +398,7 @@ MEASURES: tuple[Measure, ...] = (
     *(_detection(of, "official", parsing=OFFICIAL) for of in _ALL),
     *(MajorityVote(name=f"{of.__name__}_majority", of=of) for of in (f1, accuracy)),
     # Against "the model's verdict is wrong", which is not whether the shown answer is.
-    *(DetectorAuroc(name=f"verdict_wrong_{d}_auroc", detector=d) for d in (*SCORE_NAMES, "baseline_nll")),
+    *(DetectorAuroc(name=f"verdict_wrong_{d}_auroc", detector=d) for d in names("verdict")),
     AlwaysHallucinated(name="f1_constant", title="all called hallucinated", of=f1),
     *(
         ShorterIsHallucinated(name=f"{of.__name__}_length", title="shorter ones called hallucinated", of=of)

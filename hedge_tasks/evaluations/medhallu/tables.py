@@ -27,8 +27,7 @@ from hedge_tasks.measures.paper_tables import (
     wide_table,
 )
 from hedge_tasks.measures.published import Published
-from hedge_tasks.numbers import Table, format_number, format_value
-from hedge_tasks.numbers.formats import PERCENT
+from hedge_tasks.numbers import PERCENT, Table, format_number, format_value
 from hedge_tasks.replies.parsing import HEDGE
 from hedge_tasks.runs.model_names import short_names
 from hedge_tasks.runs.run_files import Run

@@ -55,14 +55,16 @@ def read(parsing: str, reply: str, question: str, *, cut: bool = False) -> Readi
 
 
 def reply_is_right(answers: AnswerSet, parsing: str) -> bool:
-    """Whether the baseline reply to a closed question takes the right answer; one that cannot be read does not.
+    """Whether the baseline reply to a closed question takes the right answer; one that cannot be read, or
+    is read only softly, does not.
 
     Raises:
         DataError: the reference is no answer to the question.
     """
     reply = answers.baseline
     case = Case(answers.id, answers.question or "", answers.reference or "", reply.text, cut=reply.finish == "length")
-    return read(parsing, case.answer, case.question, cut=case.cut).value == right_reading(case)
+    found = read(parsing, case.answer, case.question, cut=case.cut)
+    return not found.soft and found.value == right_reading(case)
 
 
 def right_reading(case: Case) -> str:

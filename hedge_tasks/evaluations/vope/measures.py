@@ -15,6 +15,7 @@ import numpy as np
 
 from hedge_tasks.adjudication.base import Case
 from hedge_tasks.data.answers import Answer, AnswerSet
+from hedge_tasks.detectors import names
 from hedge_tasks.detectors.pipeline import SCORE_NAMES, Scores
 from hedge_tasks.errors import DataError
 from hedge_tasks.evaluations.vope.documents import objects_of
@@ -32,8 +33,7 @@ from hedge_tasks.evaluations.vope.rechecks import story_objects
 from hedge_tasks.evaluations.vope.vocabulary import object_phrase
 from hedge_tasks.measures.known import DetectorAuroc
 from hedge_tasks.measures.measure import Auroc, Count, Measure, OfSums, Record, ScoredCase, bounds_of
-from hedge_tasks.numbers import Format
-from hedge_tasks.numbers.formats import PERCENT
+from hedge_tasks.numbers import PERCENT, Format
 from hedge_tasks.statistics.base import FloatArray
 
 Objects = Sequence[Mapping[str, Any]]
@@ -186,17 +186,14 @@ class ObjectAuroc(Auroc):
     """ROC-AUC of an object's score against its hallucination label, over the objects of all stories.
 
     Attributes:
-        score: `se`, `radflag` or `vase` of `ObjectRecord`, or "noisy" for 1 - the share of noisy stories with it.
+        score: of `ObjectRecord.scores`, or "noisy" for 1 - the share of noisy stories with it.
         kinds: only objects of these sets; empty for all.
     """
 
     score: str
     kinds: tuple[str, ...] = ()
     unit: str = "object"
-
-    @property
-    def detectors(self) -> tuple[str, ...]:
-        return (self.score,)
+    of_samples: bool = True
 
     def record(self, scores: Scores, verdict: Record, document: Record) -> dict[str, Any]:
         objects = [entry for entry in verdict["objects"] if entry["kind"] and self._counts(entry["kind"])]
@@ -216,7 +213,7 @@ class ObjectAuroc(Auroc):
     def _score(self, entry: Mapping[str, Any]) -> float | None:
         if self.score == "noisy":
             return None if entry["noisy"] is None else 1.0 - entry["noisy"]
-        value: float | None = entry[self.score]
+        value: float | None = entry.get(self.score)
         return value
 
 
@@ -224,8 +221,14 @@ class ObjectAuroc(Auroc):
 class StoryAuroc(DetectorAuroc):
     """ROC-AUC of a story's score against its label: whether the model is wrong about any of its objects."""
 
+    of_samples: bool = True
+
+    @property
+    def detectors(self) -> tuple[str, ...]:
+        return ()  # the verdict brings the scores
+
     def record(self, scores: Scores, verdict: Record, document: Record) -> dict[str, Any]:
-        score = verdict["story"][self.detector]
+        score = verdict["story"].get(self.detector)
         return {self.detector: score, "label": verdict["label"], "group": scores.group or scores.id}
 
 
@@ -369,6 +372,12 @@ _OTHER_READINGS = (
 
 _OBJECT_SCORES = (*SCORE_NAMES, "noisy")
 
+
+def _further(level: str) -> list[str]:
+    """The other detectors that serve a level."""
+    return [name for name in names(level) if name not in SCORE_NAMES]
+
+
 MEASURES: tuple[Measure, ...] = (
     *(row for share in _SHARES for row in bounds_of(share, "an interval needs objects in two images")),
     *_OTHER_READINGS,
@@ -385,5 +394,7 @@ MEASURES: tuple[Measure, ...] = (
     *(ObjectAuroc(name=f"object_{score}_auroc", score=score) for score in _OBJECT_SCORES),
     *(ObjectAuroc(name=f"object_{score}_auroc_described", score=score, kinds=_DESCRIBED) for score in _OBJECT_SCORES),
     *(StoryAuroc(name=f"story_{score}_auroc", detector=score) for score in SCORE_NAMES),
+    *(ObjectAuroc(name=f"object_{score}_auroc", score=score) for score in _further("object")),
+    *(StoryAuroc(name=f"story_{score}_auroc", detector=score) for score in _further("story")),
 )
 """Every measure of this benchmark but those of relevance; Hal-D leads."""

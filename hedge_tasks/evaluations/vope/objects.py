@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import asdict, dataclass, replace
+from collections.abc import Hashable, Mapping, Sequence
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
 from hedge_tasks.adjudication.base import Case, Judge, Verdict
 from hedge_tasks.data.answers import Answer, AnswerSet
-from hedge_tasks.detectors import discrete_semantic_entropy, radflag, vase
+from hedge_tasks.detectors import Evidence, get, names
 from hedge_tasks.errors import DataError
 from hedge_tasks.evaluations.vope.extraction import mentions
 from hedge_tasks.evaluations.vope.vocabulary import coco
@@ -32,8 +32,8 @@ class ObjectRecord:
         flips: whether the second reply to the recheck, drawn at the plan's temperature, is read otherwise; None where
             one of the two says neither yes nor no, or there is no second one.
         clean, noisy: share of the clean and the noisy stories that mention the category; None where there are none.
-        se, radflag, vase: HEDGE's scores with two clusters of stories, those that mention the category and those that
-            do not, every story weighing the same; vase is None without noisy stories.
+        scores: by detector that serves objects, with two clusters of stories, those that mention the category and those
+            that do not, every story weighing the same; None where it is undefined, as vase without noisy stories.
         relevance: score 1 to 3 by each judge of relevance, None where it gave none; empty where none was asked.
     """
 
@@ -45,16 +45,16 @@ class ObjectRecord:
     reply: str
     clean: float | None
     noisy: float | None
-    se: float | None
-    radflag: float | None
-    vase: float | None
+    scores: Mapping[str, float | None] = field(default_factory=dict)
     relevance: tuple[int | None, ...] = ()
     flips: bool | None = None
     kind_official: str | None = None
     by_model: bool = False
 
     def to_dict(self) -> dict[str, Any]:
-        return {**asdict(self), "relevance": list(self.relevance)}
+        """Return it for JSON; scores stand under the names of their detectors."""
+        fields = {**asdict(self), "relevance": list(self.relevance)}
+        return {**fields, **fields.pop("scores")}
 
 
 def answered_records(answers: AnswerSet, judge: Judge) -> list[ObjectRecord]:
@@ -118,7 +118,6 @@ def object_records(
 def _record(
     word: str, category: str, present: bool, verdict: Verdict, clean: list[set[str]], noisy: list[set[str]]
 ) -> ObjectRecord:
-    # The cluster of the stories with the object is True, that of the others False; the baseline has it.
     clean_ids, noisy_ids = [category in story for story in clean], [category in story for story in noisy]
     return ObjectRecord(
         word=word,
@@ -131,10 +130,22 @@ def _record(
         reply=verdict.raw or "",
         clean=sum(clean_ids) / len(clean_ids) if clean_ids else None,
         noisy=sum(noisy_ids) / len(noisy_ids) if noisy_ids else None,
-        se=discrete_semantic_entropy(clean_ids) if clean_ids else None,
-        radflag=radflag(True, clean_ids) if clean_ids else None,
-        vase=vase(clean_ids, noisy_ids, baseline_id=True) if clean_ids and noisy_ids else None,
+        # The baseline story has the object.
+        scores=_scores("object", [True, *clean_ids, *noisy_ids], len(clean_ids)),
     )
+
+
+def _scores(level: str, meanings: Sequence[Hashable], n_clean: int) -> dict[str, float | None]:
+    """Scores of a unit by every detector that serves its level.
+
+    Args:
+        meanings: of the baseline, the clean and the noisy draws; equal ones are one cluster.
+        n_clean: how many of them are clean.
+    """
+    numbers: dict[Hashable, int] = {}
+    ids = tuple(numbers.setdefault(meaning, len(numbers)) for meaning in meanings)
+    evidence = Evidence(tuple(map(str, ids)), n_clean, cluster_ids=ids)
+    return {name: get(name).score(evidence) for name in names(level)}
 
 
 def _categories(text: str) -> set[str]:
@@ -142,19 +153,11 @@ def _categories(text: str) -> set[str]:
 
 
 def story_scores(answers: AnswerSet) -> dict[str, float | None]:
-    """HEDGE's scores of a whole story: stories are one meaning where they mention the same categories.
+    """Scores of a whole story: stories are one meaning where they mention the same categories.
 
-    Every story weighs the same, as for `ObjectRecord.se`, so that the two can be compared.
+    Every story weighs the same, as for `ObjectRecord.scores`, so that the two can be compared.
     """
-    stories = [frozenset(_categories(answer.text)) for answer in answers.answers]
-    number = {categories: i for i, categories in enumerate(dict.fromkeys(stories))}
-    ids = [number[categories] for categories in stories]
-    clean, noisy = ids[1 : 1 + len(answers.clean)], ids[1 + len(answers.clean) :]
-    return {
-        "se": discrete_semantic_entropy(clean) if clean else None,
-        "radflag": radflag(ids[0], clean) if clean else None,
-        "vase": vase(clean, noisy, baseline_id=ids[0]) if clean and noisy else None,
-    }
+    return _scores("story", [frozenset(_categories(answer.text)) for answer in answers.answers], len(answers.clean))
 
 
 def story_verdict(records: Sequence[ObjectRecord], judge: str, version: str) -> Verdict:

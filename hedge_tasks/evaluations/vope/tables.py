@@ -22,8 +22,7 @@ from hedge_tasks.evaluations.vope.published import KINDS, models, published_of, 
 from hedge_tasks.evaluations.vope.vocabulary import coco
 from hedge_tasks.measures.measure import Measure, by_name
 from hedge_tasks.measures.paper_tables import ModelNumbers, numbers_in, tall_table, wide_table
-from hedge_tasks.numbers import Column, Table
-from hedge_tasks.numbers.formats import SIGNED_PERCENT
+from hedge_tasks.numbers import SIGNED_PERCENT, Column, Table
 from hedge_tasks.replies.parsing import HEDGE
 from hedge_tasks.runs.model_names import named_like
 from hedge_tasks.runs.run_files import Run

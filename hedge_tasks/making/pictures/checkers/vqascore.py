@@ -19,6 +19,7 @@ from hedge_tasks.serving.loading import resolve_model
 
 _SHAPES_NOTHING = (
     *("base_url", "api_key", "num_concurrent", "timeout", "max_retries", "retry_backoff_s"),
+    *("wait_for_server", "draws_per_request"),
     *("batch_size", "max_batch_size", "draws_per_batch", "device", "device_map"),
 )
 """Arguments of adapters that are no part of the name: where the model is, and how fast it is asked."""

@@ -8,7 +8,7 @@ from typing import Any
 
 from hedge_tasks.claims.labels import ERRORS, SILENT
 from hedge_tasks.errors import DataError, HedgeError
-from hedge_tasks.measures.claim_table import ClaimTable, claim_table
+from hedge_tasks.measures.unit_table import UnitTable, unit_table
 from hedge_tasks.runs.run_files import Run
 from hedge_tasks.scoring.claim_files import SETTING, KeptSupport, kept_of
 from hedge_tasks.scoring.claims import ScoredClaims, score_claims
@@ -29,7 +29,7 @@ def scored(run: Run, kept: KeptSupport) -> ScoredClaims:
     return score_claims(run, kept.supported, kept, kept.price, kept.settings)
 
 
-def measured_claims(found: ScoredClaims, run: Run) -> tuple[ClaimTable | None, str]:
+def measured_claims(found: ScoredClaims, run: Run) -> tuple[UnitTable | None, str]:
     """The numbers of a run's claims, with labels counted as its task says; or None, and why there are none.
 
     Args:
@@ -38,7 +38,7 @@ def measured_claims(found: ScoredClaims, run: Run) -> tuple[ClaimTable | None, s
     if not has_labels(found):
         return None, "no claim is labelled"
     try:
-        return claim_table(found, **label_options(run)), ""
+        return unit_table(found, **label_options(run)), ""
     except DataError as error:
         return None, str(error)
 
@@ -54,7 +54,7 @@ class KeptNumbers:
     """
 
     scored: ScoredClaims | None
-    table: ClaimTable | None
+    table: UnitTable | None
     why: str = ""
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from itertools import islice
 from typing import Any
 
@@ -21,26 +21,17 @@ from hedge_tasks.claims.decomposition import Decomposed
 from hedge_tasks.claims.labels import label_of
 from hedge_tasks.data.answers import Answer, AnswerSet
 from hedge_tasks.detectors.registry import get, names
+from hedge_tasks.detectors.units import Unit, columns_of
 from hedge_tasks.errors import DataError, HedgeError
 from hedge_tasks.leaderboard.recomputation import NO_TEXTS, Part
-from hedge_tasks.measures.claim_numbers import (
-    TEXT,
-    FloatArray,
-    Labelled,
-    blind_columns,
-    column,
-    fault_of,
-    labelled_claims,
-    pooled,
-    text_scores,
-    within,
-)
-from hedge_tasks.measures.kept_claims import label_options, scored_kept
+from hedge_tasks.measures.kept_units import label_options, scored_kept
+from hedge_tasks.measures.unit_numbers import TEXT, is_blind, names_in, with_text
+from hedge_tasks.measures.unit_table import About, about_detector, detector_rows, draws_of
 from hedge_tasks.numbers import Number
 from hedge_tasks.runs.run_files import Run
 from hedge_tasks.scoring.claim_files import packed, unpacked
-from hedge_tasks.scoring.claims import Supported, claim_evidence, groups_of, inquiry_among
-from hedge_tasks.statistics import Comparison, StratifiedAuroc, compare_scores, compare_within
+from hedge_tasks.scoring.claims import Supported, claim_evidence, claim_units, groups_of, inquiry_among
+from hedge_tasks.statistics import StratifiedAuroc
 
 DECIMALS = 6
 _TOLERANCE = 0.5 * 10**-DECIMALS + 1e-7
@@ -87,57 +78,49 @@ def of_run(run: Run, *, texts: bool) -> OfRun | None:
     if scored is None:
         return None
     options = label_options(run)
-    data = labelled_claims(scored, **options)
+    counted = claim_units(scored, **options)
+    names_of_run = names_in(counted.units)
+    _, faults = columns_of(counted.labelled, names_of_run)
     # Blind baselines always, or nobody could tell those that say nothing from those that are kept silent.
-    shown = [n for n in _names_of(scored) if get(n).blind or fault_of(column(scored.answers, n, data)) is None]
-    fitted, _ = text_scores(data) if len(data.labels) else (None, "")
-    of_text: dict[tuple[int, int], float] = {}
-    if fitted is not None and fault_of(fitted) is None:
-        of_text = dict(zip(data.places, fitted.tolist(), strict=True))
+    shown = [name for name in names_of_run if is_blind(name) or name not in faults]
+    fitted = {unit.id: unit[TEXT] for unit in with_text(counted.labelled)[0]}
+    of_text = fitted if len(set(fitted.values())) > 1 else {}
+    listed = [*shown, *([TEXT] if of_text else [])]
+    units = iter(counted.units)
     records = {}
-    for i, one in enumerate(scored.answers):
-        evidence = one.evidence
-        nothing = [math.nan] * len(one.claims)
-        scores = {name: [_written(v) for v in one.scores.get(name, nothing)] for name in shown}
-        if of_text:
-            scores[TEXT] = [_written(of_text.get((i, k), math.nan)) for k in range(len(one.claims))]
+    for one in scored.answers:
+        evidence, mine = one.evidence, list(islice(units, len(one.claims)))
+        values = {name: [unit[name] for unit in mine] for name in shown}
+        values |= {TEXT: [of_text.get(unit.id) for unit in mine]} if of_text else {}
         record: dict[str, Any] = {
             "spans": [[claim.start, claim.end] for claim in one.claims],
             "labels": [label_of(label, **options) for label in one.labels.labels],
             "clean": packed(evidence.clean),
             "noisy": packed(evidence.noisy),
-            "scores": scores,
+            "scores": {name: [_written(value) for value in of] for name, of in values.items()},
         }
         if evidence.elsewhere is not None:
             record["elsewhere"] = packed(evidence.elsewhere)
         if texts:
             record["texts"] = [claim.text for claim in one.claims]
         records[one.answers.id] = record
-    evidences = [one.evidence for one in scored.answers]
-    clean, noisy = (min((getattr(e, key) for e in evidences), default=0) for key in ("n_clean", "n_noisy"))
     facts = {
         "settings": dict(scored.settings),
-        "contradicts": evidences[0].contradicts if evidences else True,
+        "contradicts": scored.answers[0].evidence.contradicts if scored.answers else True,
         "labels": {**options, "by": scored.labelled_by},
-        "detectors": {name: _about(name, clean, noisy) for name in (*shown, *([TEXT] if of_text else []))},
+        "detectors": {name: _about(name, *draws_of(scored)) for name in listed},
     }
     documents = [{"claims": records[answers.id]} for answers in run.answer_sets]
     return OfRun({**facts, "aggregates": _aggregates(facts, documents, list(run.answer_sets))}, records)
 
 
-def _names_of(scored: Any) -> list[str]:
-    return list(dict.fromkeys(name for one in scored.answers for name in one.scores))
-
-
 def _about(name: str, clean: int, noisy: int) -> dict[str, Any]:
-    if name == TEXT:
-        return {"title": "Text classifier", "draws": 0, "blind": True}
-    detector = get(name)
-    return {"title": detector.title, "draws": detector.draws(clean, noisy), "blind": detector.blind}
+    known = asdict(about_detector(name, clean, noisy))
+    return known if name == TEXT else {**known, "title": get(name).title}
 
 
-def _written(value: float) -> float | None:
-    return value if math.isfinite(value) else None
+def _written(value: float | None) -> float | None:
+    return value if value is not None and math.isfinite(value) else None
 
 
 # --- what a submission says -------------------------------------------------------------------------------------------
@@ -207,59 +190,45 @@ def evidence_of_claims(submission: Mapping[str, Any], answer_sets: Sequence[Answ
     return {answers.id: one for answers, one in zip(answer_sets, evidence, strict=True)}
 
 
-def labelled_of(
+def units_of(
     facts: Mapping[str, Any], documents: Sequence[Mapping[str, Any]], answer_sets: Sequence[AnswerSet]
-) -> tuple[Labelled, dict[str, FloatArray]]:
-    """The labelled claims of known support, and the stated scores of every detector for them."""
-    groups = groups_of(answer_sets)
-    labels, answers, images = [], [], []
-    columns: dict[str, list[float]] = {name: [] for name in facts["detectors"]}
-    for i, document in enumerate(documents):
+) -> list[Unit]:
+    """The labelled claims of known support, with the stated scores of every detector."""
+    units = []
+    for document, answers, group in zip(documents, answer_sets, groups_of(answer_sets), strict=True):
         record = document["claims"]
         known = np.asarray(~np.isnan(unpacked(record["clean"], "clean")).any(axis=(1, 2)))
         for k, label in enumerate(record["labels"]):
-            if label is None or not known[k]:
-                continue
-            labels.append(label)
-            answers.append(i)
-            images.append(groups[i])
-            for name, values in columns.items():
-                value = record["scores"][name][k]
-                values.append(math.nan if value is None else value)
-    data = Labelled(np.array(labels, dtype=np.int64), np.array(answers, dtype=np.int64), tuple(images))
-    return data, {name: np.array(values, dtype=np.float64) for name, values in columns.items()}
+            if label is not None and known[k]:
+                scores = {name: record["scores"][name][k] for name in facts["detectors"]}
+                units.append(Unit(f"{answers.id}#{k}", "claim", answers.id, group, label, numbers=scores))
+    return units
 
 
 def _aggregates(
     facts: Mapping[str, Any], documents: Sequence[Mapping[str, Any]], answer_sets: Sequence[AnswerSet]
 ) -> dict[str, Any]:
-    data, columns = labelled_of(facts, documents, answer_sets)
-    return {
-        name: {"pooled": _pooled(values, data), "within": _within(values, data)} for name, values in columns.items()
-    }
+    units = units_of(facts, documents, answer_sets)
+    columns, faults = columns_of(units, facts["detectors"])
+    if not units:
+        columns, faults = {}, dict.fromkeys(facts["detectors"], "no claim has a label")
+    counts = {"n": len(units), "n_positive": sum(unit.label or 0 for unit in units)}
+    found = {}
+    for name in facts["detectors"]:
+        if name in columns:
+            over_all, inside = columns[name].auroc(), columns[name].within()
+        else:
+            over_all, inside = Number.undefined(faults[name]), StratifiedAuroc.undefined(faults[name])
+        pooled = {**_rounded(over_all), **counts, "reason": over_all.reason}
+        found[name] = {
+            "pooled": pooled,
+            "within": {**_rounded(inside), "n_pairs": inside.n_pairs, "reason": inside.reason},
+        }
+    return found
 
 
-def _pooled(values: FloatArray, data: Labelled) -> dict[str, Any]:
-    found = _estimate(values, data)
-    return {**_rounded(found), "n": found.n, "n_positive": found.n_positive, "reason": found.reason}
-
-
-def _estimate(values: FloatArray, data: Labelled) -> Number:
-    why = "no claim has a label" if not len(values) else fault_of(values)
-    return Number(None, n=len(values), n_positive=int(data.labels.sum()), reason=why) if why else pooled(values, data)
-
-
-def _within(values: FloatArray, data: Labelled) -> dict[str, Any]:
-    if not len(values) or fault_of(values):
-        why = fault_of(values) if len(values) else "no claim has a label"
-        return {**dict.fromkeys(("value", "stderr", "low", "high")), "n_pairs": 0, "reason": why}
-    found = within(values, data)
-    return {**_rounded(found), "n_pairs": found.n_pairs, "reason": found.reason}
-
-
-def _rounded(found: Number | StratifiedAuroc) -> dict[str, float | None]:
-    low, high = found.interval or (None, None)
-    numbers = {"value": found.value, "stderr": found.stderr, "low": low, "high": high}
+def _rounded(found: Number) -> dict[str, float | None]:
+    numbers = {"value": found.value, "stderr": found.stderr, "low": found.low, "high": found.high}
     return {key: None if value is None else round(value, DECIMALS) for key, value in numbers.items()}
 
 
@@ -422,27 +391,6 @@ def _close(ours: float | None, theirs: float | None, tolerance: float) -> bool:
 # --- for pages --------------------------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True)
-class ShownDetector:
-    """A detector of claims on an entry's page.
-
-    Attributes:
-        name, title, draws, blind: as stated.
-        pooled, within: ROC-AUC over all claims and within the answer.
-        against: of both, the paired difference to the best blind baseline; None for blind ones.
-        part: whether its scores are verified.
-    """
-
-    name: str
-    title: str
-    draws: int
-    blind: bool
-    pooled: Number
-    within: StratifiedAuroc
-    against: tuple[Comparison | None, Comparison | None]
-    part: Part
-
-
 def shown_claims(submission: Mapping[str, Any], parts: Mapping[str, Part]) -> dict[str, Any] | None:
     """What a page shows of the claims of a valid submission (`_claims_of_entry.html.j2`); None without any.
 
@@ -452,39 +400,14 @@ def shown_claims(submission: Mapping[str, Any], parts: Mapping[str, Part]) -> di
     if "claims" not in submission:
         return None
     facts = submission["claims"]
-    groups = [AnswerSet(d["id"], Answer(""), (), group=d["group"]) for d in submission["documents"]]
-    rows = _shown(submission, groups, parts)
-    about = f"{facts['settings'].get('decomposition')} by {facts['settings'].get('support')}"
-    told = {what: parts[key] for key, what in CLAIM_PARTS.items() if key in parts}
-    return {"about": about, "by": facts["labels"]["by"], "parts": told, "rows": rows}
-
-
-def _shown(
-    submission: Mapping[str, Any], answer_sets: Sequence[AnswerSet], parts: Mapping[str, Part]
-) -> list[ShownDetector]:
-    """The detectors, the best first, blind ones behind them."""
-    facts = submission["claims"]
-    data, columns = labelled_of(facts, submission["documents"], answer_sets)
-    known = {name: values for name, values in columns.items() if len(values) and fault_of(values) is None}
-    told = {name for name in known if facts["detectors"][name]["blind"]}
-    ours = {name: values for name, values in known.items() if name == TEXT or name in names("claim")}
-    blind = blind_columns({name: values for name, values in ours.items() if name in told}, data)
-    numbers = {n: (pooled(v, data), within(v, data)) for n, v in {**known, **blind}.items()}
-    best = (
-        max(sorted(blind), key=lambda name: numbers[name][0].value or 0.0, default=None),
-        max(sorted(blind), key=lambda name: numbers[name][1].value or 0.0, default=None),
-    )
-    found = []
-    for name, (over_all, inside) in numbers.items():
-        about, values = facts["detectors"][name], known[name]
-        against: tuple[Comparison | None, Comparison | None] = (None, None)
-        if not about["blind"] and best[0] is not None and best[1] is not None:
-            strata = data.answers.tolist()
-            against = (
-                compare_scores(values, blind[best[0]], data.labels, groups=data.groups),
-                compare_within(values, blind[best[1]], data.labels, strata, groups=data.groups),
-            )
-        part = parts.get(name, Part(False, "not looked at"))
-        row = (name, about["title"], about["draws"], about["blind"], over_all, inside, against, part)
-        found.append(ShownDetector(*row))
-    return sorted(found, key=lambda row: (row.blind, -(row.pooled.value or 0.0), row.name))
+    answer_sets = [AnswerSet(d["id"], Answer(""), (), group=d["group"]) for d in submission["documents"]]
+    columns, _ = columns_of(units_of(facts, submission["documents"], answer_sets), facts["detectors"])
+    known = {name: About(**facts["detectors"][name]) for name in columns}
+    rows, _ = detector_rows({name: column for name, column in columns.items() if len(column.values)}, known)
+    settings = facts["settings"]
+    return {
+        "about": f"{settings.get('decomposition')} by {settings.get('support')}",
+        "by": facts["labels"]["by"],
+        "parts": {what: parts[key] for key, what in CLAIM_PARTS.items() if key in parts},
+        "rows": [(row, parts.get(row.detector, Part(False, "not looked at"))) for row in rows],
+    }

@@ -1,0 +1,263 @@
+"""Detectors of parts of answers side by side: how well each finds the hallucinated ones, and blind baselines.
+
+Two AUROCs: over all units, and within the answer, where only units of one answer are compared. What merely knows
+which answers are bad, or where in an answer errors stand, is good at one of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+import numpy.typing as npt
+
+from hedge_tasks.detectors.pipeline import auroc_of_pairs
+from hedge_tasks.detectors.registry import get
+from hedge_tasks.detectors.units import Labelled, Unit, columns_of, labelled
+from hedge_tasks.errors import ConfigError, DataError
+from hedge_tasks.measures.detector_table import Row, differences
+from hedge_tasks.measures.unit_numbers import TEXT, best_of, best_way, flagged, is_blind, names_in, top_unit, with_text
+from hedge_tasks.numbers import Number
+from hedge_tasks.scoring.claims import ClaimUnits, ScoredAnswer, ScoredClaims, claim_units, with_draws
+from hedge_tasks.statistics import StratifiedAuroc
+
+FloatArray = npt.NDArray[np.float64]
+
+FLAGGED = 0.2
+"""Share of the units that is flagged, where nobody says otherwise."""
+
+_SIZES = (1, 2, 3, 5, 10, 20, 30, 50)
+_CURVE = ("claim_radflag", "claim_luq", "claim_contradiction")
+
+
+@dataclass(frozen=True)
+class About:
+    """What a table says of a detector besides its numbers; see `Row`."""
+
+    title: str
+    draws: int
+    blind: bool
+
+
+@dataclass(frozen=True)
+class AnswerRow:
+    """The mean or maximum over an answer's units as a detector of whole answers.
+
+    Attributes:
+        detector: such as `claims_luq_mean`, which is registered; others are only here.
+        estimate: AUROC against the answers' labels.
+        spearman: rank correlation with the share of hallucinated units; None where it is undefined.
+    """
+
+    detector: str
+    estimate: Number
+    spearman: float | None
+
+
+@dataclass(frozen=True)
+class CurvePoint:
+    """AUROCs of a detector with the first n draws."""
+
+    detector: str
+    n: int
+    estimate: Number
+    within: StratifiedAuroc
+
+
+@dataclass(frozen=True)
+class UnitTable:
+    """Everything about a run scored by unit.
+
+    Attributes:
+        scored: the run.
+        counted: its units.
+        columns: scores of the labelled ones by detector.
+        rows: detectors, the best first, blind ones behind them.
+        left_out: detector -> why it is not there.
+        best_blind: names of the best blind baseline over all units and within answers; None where there is none.
+        answers: mean and maximum over units.
+        curve: by number of draws.
+        answer_label: what the labels of whole answers are.
+        covered: share of the answers' text that lies in a unit, on average.
+        unlocated: units that the decomposition could not place.
+    """
+
+    scored: ScoredClaims
+    counted: ClaimUnits
+    columns: Mapping[str, Labelled]
+    rows: tuple[Row, ...]
+    left_out: Mapping[str, str]
+    best_blind: tuple[str | None, str | None]
+    answers: tuple[AnswerRow, ...]
+    curve: tuple[CurvePoint, ...]
+    answer_label: str
+    covered: float
+    unlocated: int
+    settings: Mapping[str, object] = field(default_factory=dict)
+
+    @property
+    def n_labelled(self) -> int:
+        return len(self.counted.labelled)
+
+
+def unit_table(
+    scored: ScoredClaims,
+    *,
+    silent: str = "unlabelled",
+    errors: str = "all",
+    flag: float = FLAGGED,
+    seed: int = 0,
+) -> UnitTable:
+    """Measure every detector of units against the labels, and compare it with the best blind baseline.
+
+    Args:
+        silent, errors: see `hedge_tasks.claims.labels.label_of`.
+        flag: share of the units that is flagged, in (0, 1).
+        seed: of the folds of the text classifier.
+
+    Raises:
+        ConfigError: a value makes no sense.
+        DataError: no unit has a label.
+    """
+    if not 0 < flag < 1:
+        raise ConfigError(f"flag: expected a share between 0 and 1, got {flag}")
+    counted = claim_units(scored, silent=silent, errors=errors)
+    units = counted.labelled
+    if not units:
+        raise DataError(
+            f"{scored.title}: none of {len(counted.units)} claims has a label that counts and known support"
+        )
+    units, why_no_text = with_text(units, seed)
+    columns, left_out = columns_of(units, names_in(units))
+    left_out |= {TEXT: why_no_text} if why_no_text else {}
+    rows, best = detector_rows(columns, {name: about_detector(name, *draws_of(scored)) for name in columns}, flag=flag)
+    answer_rows, answer_label = _answer_rows(scored, units, columns)
+    weights = [one.covered for one in scored.decomposed]
+    return UnitTable(
+        scored,
+        counted,
+        columns,
+        tuple(rows),
+        {**scored.left_out, **left_out},
+        best,
+        answer_rows,
+        tuple(_curve(scored, units)),
+        answer_label,
+        sum(weights) / len(weights),
+        sum(one.unlocated for one in scored.decomposed),
+        {"silent": silent, "errors": errors, "flag": flag},
+    )
+
+
+def about_detector(detector: str, n: int, m: int) -> About:
+    """Return what is known of an installed detector.
+
+    Args:
+        n, m: clean and noisy samples of each answer.
+    """
+    if detector == TEXT:
+        return About("Text classifier", 0, True)
+    known = get(detector)
+    return About(known.label, known.draws(n, m), known.blind)
+
+
+def detector_rows(
+    columns: Mapping[str, Labelled], known: Mapping[str, About], *, flag: float | None = None
+) -> tuple[list[Row], tuple[str | None, str | None]]:
+    """Return a row for each column, the best first, blind ones behind them, compared with the best blind baselines.
+
+    Args:
+        columns: scores of the labelled units by detector.
+        known: of the same detectors.
+        flag: share of the units that is flagged; None: neither flagged nor top units are looked at.
+
+    Returns:
+        The rows, and the names of the best blind baseline over all units and within answers.
+    """
+    used = {name: best_way(column) if known[name].blind else column for name, column in columns.items()}
+    over_all = {name: column.auroc() for name, column in used.items()}
+    inside = {name: column.within() for name, column in used.items()}
+    blind = [name for name in used if known[name].blind]
+    best = best_of({name: over_all[name] for name in blind}), best_of({name: inside[name] for name in blind})
+    seeing = [name for name in used if not known[name].blind]
+    pooled, within = (differences(used, seeing, one, within=i > 0) for i, one in enumerate(best))
+    rows = [
+        Row(
+            name,
+            known[name].title,
+            known[name].draws,
+            over_all[name],
+            inside[name],
+            *pooled.get(name, (None, None)),
+            *within.get(name, (None, None)),
+            blind=known[name].blind,
+            reversed=column is not columns[name],
+            top=None if flag is None else top_unit(column),
+            flagged=None if flag is None else flagged(column, flag),
+        )
+        for name, column in used.items()
+    ]
+    return sorted(rows, key=lambda row: (row.blind, -(row.estimate.value or 0.0), row.detector)), best
+
+
+def draws_of(scored: ScoredClaims) -> tuple[int, int]:
+    """Fewest clean and noisy samples of an answer."""
+    evidence = [one.evidence for one in scored.answers]
+    return min((e.n_clean for e in evidence), default=0), min((e.n_noisy for e in evidence), default=0)
+
+
+def _answer_rows(
+    scored: ScoredClaims, units: Sequence[Unit], columns: Mapping[str, Labelled]
+) -> tuple[tuple[AnswerRow, ...], str]:
+    """Mean and maximum over all units of an answer, labelled or not, against the answer's label."""
+    from scipy.stats import spearmanr
+
+    by_answer: dict[str, list[int]] = {}
+    for unit in units:
+        by_answer.setdefault(unit.parent, []).append(unit.label or 0)
+    groups = {unit.parent: unit.group for unit in units}
+    answers = [one for one in scored.answers if one.answers.id in by_answer]
+    own = all(one.answers.label is not None for one in answers)
+    label_source = "labels of the answers" if own else "whether any labelled claim is hallucinated"
+    shares = [float(np.mean(by_answer[one.answers.id])) for one in answers]
+    labels = [(one.answers.label or 0) if own else int(share > 0) for one, share in zip(answers, shares, strict=True)]
+    rows = []
+    for name in columns:
+        if is_blind(name):
+            continue
+        for how, function in (("mean", np.mean), ("max", np.max)):
+            values = np.array([function(_known(one, name)) for one in answers], dtype=np.float64)
+            # As for every detector of answers, so that a number has one interval.
+            pairs = [
+                (None if np.isnan(value) else float(value), label, groups[one.answers.id])
+                for value, label, one in zip(values, labels, answers, strict=True)
+            ]
+            varied = len(answers) > 2 and np.ptp(values) > 0 and np.ptp(shares) > 0
+            correlation = float(spearmanr(values, shares).statistic) if varied else None
+            rows.append(AnswerRow(f"claims_{name.removeprefix('claim_')}_{how}", auroc_of_pairs(pairs), correlation))
+    return tuple(rows), label_source
+
+
+def _known(answer: ScoredAnswer, name: str) -> FloatArray:
+    values = answer.scores[name]
+    return values[~np.isnan(values)]
+
+
+def _curve(scored: ScoredClaims, units: Sequence[Unit]) -> list[CurvePoint]:
+    most = draws_of(scored)[0]
+    names = [name for name in _CURVE if any(name in one.scores for one in scored.answers)]
+    labels = {unit.id: unit.label for unit in units}
+    points = []
+    for n in (*(size for size in _SIZES if size < most), most):
+        if not n or not names:
+            continue
+        cut = replace(scored, answers=tuple(with_draws(one, n, names) for one in scored.answers))
+        of_cut = [replace(unit, label=labels.get(unit.id)) for unit in claim_units(cut).units]
+        columns = {name: labelled(of_cut, name) for name in names}
+        points += [
+            CurvePoint(name, n, column.auroc(), column.within())
+            for name, column in columns.items()
+            if len(column.values) == len(units)
+        ]
+    return points
