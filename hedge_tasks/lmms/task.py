@@ -54,7 +54,7 @@ from hedge_tasks.lmms.settings import DocumentSettings, refuse_stock_keys
 from hedge_tasks.measures.cost import measured
 from hedge_tasks.measures.known import FAILED_RATE, detectors_of, looks_at_samples
 from hedge_tasks.measures.measure import Measure
-from hedge_tasks.measures.of_run import METRICS, sums_of
+from hedge_tasks.measures.of_run import METRICS, answer_columns, sums_of
 from hedge_tasks.perturb import Wording
 from hedge_tasks.replies import spoken_text
 from hedge_tasks.runs.evidence import KeptEvidence, joined, keep
@@ -505,7 +505,7 @@ class HedgeTask(ConfigurableMessagesTask):
         scores = scored.scores
         if self._found_claims is not None:
             scores = replace(scores, parts=self._found_claims.parts[scores.id])
-        document = {**doc, **self.facts(doc, scored.answers)}
+        document = {**answer_columns(scored.answers), **doc, **self.facts(doc, scored.answers)}
         records = {name: measure.record(scores, verdict, document) for name, measure in self._listed().items()}
         # A row of its own only where documents are left out: it would be 0 in every other table.
         return {**records, FAILED_RATE.name: {"value": 0, "group": None}} if self._results.failed else records
