@@ -60,7 +60,7 @@ def stated(metric: OfSums, found: Number) -> dict[str, Any]:
     low, high = found.interval or (None, None)
     numbers = dict(zip(_NUMBERS, (found.value, found.stderr, low, high), strict=True))
     rounded = {key: None if value is None else round(value, DECIMALS) for key, value in numbers.items()}
-    about = {"title": metric.heading, "higher_is_better": metric.higher_is_better}
+    about = {"title": metric.title, "higher_is_better": metric.higher_is_better}
     return {**about, **rounded, "n": found.n, "n_groups": found.n_groups, "reason": found.reason}
 
 
