@@ -24,8 +24,8 @@ from hedge_tasks.detectors.pipeline import USUAL, Scores
 from hedge_tasks.detectors.scorer import Scorer, score_all
 from hedge_tasks.detectors.units import UnitEvidence
 from hedge_tasks.errors import ConfigError, unknown
-from hedge_tasks.lmms.processes import gather
 from hedge_tasks.measures.sweep import usual_sizes
+from hedge_tasks.runs.processes import gather
 
 MODEL_VARIABLES = {"nli": "HEDGE_NLI_MODEL", "embed": "HEDGE_EMBEDDING_MODEL"}
 """Environment variables that replace the YAML's model, since lmms-eval's command line has no options for filters."""
