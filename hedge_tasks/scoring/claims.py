@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import islice
@@ -393,6 +393,38 @@ def score_claims(
     left_out = {d.name: _why_not(d, scored) for d in asked if not any(d.name in one.scores for one in scored)}
     decomposed = tuple(one.decomposed for one in supported)
     return ScoredClaims(run.title, tuple(scored), decomposed, price, settings, left_out, source)
+
+
+def find_claims(
+    run: Run,
+    support: str,
+    *,
+    unit: str = "sentence",
+    options: Mapping[str, Any] | None = None,
+    elsewhere: bool = True,
+    detectors: Sequence[str] | None = None,
+    tell_price: Callable[[Price], object] = lambda price: None,
+) -> ScoredClaims:
+    """Decompose the answers of a run, ask how far their draws support the claims, and score these.
+
+    Args:
+        support, options: name of the engine and its options.
+        unit: name of the decomposition.
+        elsewhere: see `inquiry`.
+        detectors: names; by default all of claims.
+        tell_price: is told the price before anything is asked.
+
+    Raises:
+        ConfigError: there is no such engine, unit or detector; names the nearest one.
+        DataError: there are no claims.
+    """
+    engine, decomposition = build_entailment(support, **(options or {})), build_decomposition(unit)
+    questions = inquiry(run.answer_sets, decomposition, elsewhere=elsewhere)
+    engine.check()
+    price = questions.price(engine)
+    tell_price(price)
+    settings = {**decomposition.settings(), **engine.settings()}
+    return score_claims(run, questions.ask(engine), engine, price, settings, detectors)
 
 
 def ask_again(answer_sets: Sequence[AnswerSet], supported: Sequence[Supported], support: str) -> list[Supported]:
