@@ -23,16 +23,16 @@ from hedge_tasks.data.answers import Answer, AnswerSet
 from hedge_tasks.detectors import names
 from hedge_tasks.detectors.pipeline import Scores
 from hedge_tasks.errors import ConfigError, HedgeError
-from hedge_tasks.lmms import claims as module
-from hedge_tasks.lmms import processes
-from hedge_tasks.lmms.claims import FoundClaims, TaskClaims
 from hedge_tasks.measures.known import UnitAuroc, known_measures, looks_at_samples, of_question_type
 from hedge_tasks.measures.unit_numbers import TEXT, units_by_answer
 from hedge_tasks.measures.unit_table import UnitTable, unit_table
+from hedge_tasks.runs import processes
 from hedge_tasks.runs.run_files import Run, load_run
+from hedge_tasks.scoring import task_claims as module
 from hedge_tasks.scoring.claim_files import all_kept
 from hedge_tasks.scoring.claim_labels import labelled_spans
 from hedge_tasks.scoring.claims import Price, ScoredClaims
+from hedge_tasks.scoring.task_claims import FoundClaims, TaskClaims
 
 ROWS = rows_of(measure for measure in known_measures().values() if isinstance(measure, UnitAuroc))
 
@@ -186,7 +186,7 @@ def found_by(ranks: Sequence[Sequence[AnswerSet]], run: Run, monkeypatch: pytest
         task = TaskClaims.from_config({"support": "words"}, "t")
         assert task is not None
         task.judged(ranks[rank], {}, None)
-        found[rank] = task.found(ranks[rank], run, [*names("claim"), TEXT])
+        found[rank] = task.found(ranks[rank], run, names("claim"))
 
     threads = [threading.Thread(target=work, args=(rank,)) for rank in range(len(ranks))]
     for thread in threads:
@@ -264,9 +264,10 @@ def test_several_processes_find_what_one_finds(monkeypatch: pytest.MonkeyPatch) 
     [one] = found_by([sets], run, monkeypatch)
     for found in found_by([sets[::2], (), sets[1::2]], run, monkeypatch):
         assert found.price.claims == one.price.claims == 42
-        assert found.parts.keys() == one.parts.keys()
-        for id, parts in one.parts.items():
-            for mine, other in zip(found.parts[id].units, parts.units, strict=True):
+        both = [units_by_answer(each.scored, silent="unlabelled", errors="all", text=True) for each in (found, one)]
+        assert both[0].keys() == both[1].keys()
+        for id, parts in both[1].items():
+            for mine, other in zip(both[0][id].units, parts.units, strict=True):
                 assert (mine.id, mine.label, mine.numbers.keys()) == (other.id, other.label, other.numbers.keys())
                 for name, value in other.numbers.items():
                     assert mine[name] == pytest.approx(value), name

@@ -408,6 +408,7 @@ WITHOUT = {
     "forced_reworded": lambda e: changed(e, forced={k: v for k, v in e.forced.items() if k != "reworded"}),
     "forced_blank": lambda e: changed(e, forced={k: v for k, v in e.forced.items() if k != "blank"}),
     "forced_truth": lambda e: changed(e, forced={k: v for k, v in e.forced.items() if k != "false"}),
+    "forced_options": lambda e: changed(e, forced={k: v for k, v in e.forced.items() if k != "option:a"}),
     "clean": lambda e: Evidence((e.texts[0], *e.texts[e.noisy]), 0, **cut(e, [0, *range(1 + e.n_clean, len(e.texts))])),
     "noisy": lambda e: Evidence(e.texts[: 1 + e.n_clean], e.n_clean, **cut(e, range(1 + e.n_clean))),
 }

@@ -209,7 +209,7 @@ def test_nobody_is_asked_what_level_a_refusal_has(kind: str, prompt: str) -> Non
     judge = judge_from(f"llm:model=nobody,prompt={prompt},url=http://127.0.0.1:1/v1,provider=openai")
     for asked in (judge, SentenceJudge(judge)):
         [verdict] = asked.judge([NO_ANSWERS[kind]])  # a request would fail: there is no server
-        assert (verdict.label, verdict.category) == (None, None)
+        assert (verdict.label, verdict.category) == (None, NO_ANSWER)
     assert load_judge_prompt(prompt).answers_only
     assert not load_judge_prompt("shale").answers_only, "it has a level for them"
 

@@ -265,7 +265,7 @@ def test_the_judge_from_the_environment_rates_relevance_or_is_not_asked(
     judge = VopeTask.judge_of(
         object.__new__(VopeTask), DocumentSettings(prompt="vope/writing", judge={"name": "vope"}), "mine"
     )
-    assert [getattr(one, "model", None) for one in judge.relevance] == models
+    assert [one.model.name for one in judge.relevance] == models
 
 
 def test_an_official_set_that_is_not_built_says_how_to(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

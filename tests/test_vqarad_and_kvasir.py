@@ -240,11 +240,11 @@ def test_wrong_overrides_are_named(variant: Any, overrides: str, message: str) -
 
 
 def test_tasks_and_groups_are_listed_with_titles() -> None:
-    there = {task["task"]: task["title"] for task in list_tasks()}
+    there = {task.task: task for task in list_tasks()}
     groups = {"hedge_medvqa", "hedge_vqarad_prompts", "hedge_kvasirvqa_x1_prompts"}
     assert TASKS | groups <= set(there)
-    assert {name for name in there if there[name].startswith("group: ")} >= groups
-    assert there["hedge_vqarad_one_sentence"].endswith("(prompt medical_vqa/one-sentence)")
+    assert {name for name in there if there[name].group} >= groups
+    assert there["hedge_vqarad_one_sentence"].about == "prompt medical_vqa/one-sentence"
 
 
 # --- closed and open --------------------------------------------------------------------------------------------------

@@ -58,6 +58,13 @@ class Support:
     contradict: float
     engine: str
 
+    @property
+    def verdict(self) -> str:
+        """The likeliest: "supporting", "contradicting", or "silent" where neutral is as likely or nothing is known."""
+        if self.entail > self.neutral and self.entail >= self.contradict:
+            return "supporting"
+        return "contradicting" if self.contradict > self.neutral else "silent"
+
 
 @dataclass(frozen=True, eq=False)
 class ClaimEvidence:

@@ -95,23 +95,19 @@ def _claims(answer_sets: list[AnswerSet], arguments: argparse.Namespace, models:
     """The claims of the answers and how far their draws support them; None where nobody asks for them."""
     import sys
 
-    from hedge_tasks.claims import build_decomposition, build_entailment
     from hedge_tasks.io.commands import say
     from hedge_tasks.runs.run_files import Run
-    from hedge_tasks.scoring.claims import inquiry, score_claims
+    from hedge_tasks.scoring.claims import find_claims
 
     marked = any(a.claims for a in answer_sets)
     if not (arguments.claims or marked):
         return None
-    unit = "given" if marked else "sentence"
     support = arguments.claims or "words"
     same_model = {"nli": "nli", "cosine": "embed"}.get(support) == arguments.clustering
-    named = {"model": models["model"]} if same_model and "model" in models else {}
-    engine, decomposition = build_entailment(support, **named), build_decomposition(unit)
-    questions = inquiry(answer_sets, decomposition)
-    engine.check()
-    price = questions.price(engine)
-    say(f"price: {price}", sys.stderr)
-    run = Run(str(arguments.answers), "", tuple(answer_sets))
-    settings = {**decomposition.settings(), **engine.settings()}
-    return score_claims(run, questions.ask(engine), engine, price, settings)
+    return find_claims(
+        Run(str(arguments.answers), "", tuple(answer_sets)),
+        support,
+        unit="given" if marked else "sentence",
+        options={"model": models["model"]} if same_model and "model" in models else {},
+        tell_price=lambda price: say(f"price: {price}", sys.stderr),
+    )

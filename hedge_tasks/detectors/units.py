@@ -13,6 +13,7 @@ from typing import Protocol
 import numpy as np
 import numpy.typing as npt
 
+from hedge_tasks.claims.base import ClaimEvidence
 from hedge_tasks.numbers import Number
 from hedge_tasks.statistics import (
     Comparison,
@@ -22,6 +23,9 @@ from hedge_tasks.statistics import (
     estimate_auroc,
     stratified_auroc,
 )
+
+UnitEvidence = ClaimEvidence
+"""What detectors see of the units of one answer."""
 
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]

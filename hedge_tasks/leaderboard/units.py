@@ -15,22 +15,25 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from hedge_tasks.claims import build_decomposition, build_entailment
-from hedge_tasks.claims.base import Claim, ClaimEvidence
-from hedge_tasks.claims.decomposition import Decomposed
-from hedge_tasks.claims.labels import label_of
 from hedge_tasks.data.answers import Answer, AnswerSet
 from hedge_tasks.detectors.registry import get, names
-from hedge_tasks.detectors.units import Unit, columns_of
+from hedge_tasks.detectors.units import Unit, UnitEvidence, columns_of
 from hedge_tasks.errors import DataError, HedgeError
 from hedge_tasks.leaderboard.recomputation import NO_TEXTS, Part
-from hedge_tasks.measures.kept_units import label_options, scored_kept
+from hedge_tasks.measures.kept_units import scored_kept
 from hedge_tasks.measures.unit_numbers import TEXT, is_blind, names_in, with_text
 from hedge_tasks.measures.unit_table import About, about_detector, detector_rows, draws_of
 from hedge_tasks.numbers import Number
 from hedge_tasks.runs.run_files import Run
-from hedge_tasks.scoring.claim_files import packed, unpacked
-from hedge_tasks.scoring.claims import Supported, claim_evidence, claim_units, groups_of, inquiry_among
+from hedge_tasks.scoring.claim_files import label_options, packed, unpacked
+from hedge_tasks.scoring.claims import (
+    Supported,
+    ask_again,
+    claim_evidence,
+    claim_units,
+    groups_of,
+    stated_support,
+)
 from hedge_tasks.statistics import StratifiedAuroc
 
 DECIMALS = 6
@@ -94,7 +97,7 @@ def of_run(run: Run, *, texts: bool) -> OfRun | None:
         values |= {TEXT: [of_text.get(unit.id) for unit in mine]} if of_text else {}
         record: dict[str, Any] = {
             "spans": [[claim.start, claim.end] for claim in one.claims],
-            "labels": [label_of(label, **options) for label in one.labels.labels],
+            "labels": one.counted_labels(**options),
             "clean": packed(evidence.clean),
             "noisy": packed(evidence.noisy),
             "scores": {name: [_written(value) for value in of] for name, of in values.items()},
@@ -148,15 +151,9 @@ def support_of(submission: Mapping[str, Any], answer_sets: Sequence[AnswerSet]) 
             raise DataError(f"{at}.scores: not the detectors of the submission")
         if any(not 0 <= start < end for start, end in record["spans"]):
             raise DataError(f"{at}.spans: a claim has no characters")
-        claims = tuple(
-            Claim(f"{answers.id}#{j}", answers.id, text, start, end, "")
-            for j, (text, (start, end)) in enumerate(zip(texts, record["spans"], strict=True))
-        )
         sizes = {"clean": len(answers.clean), "noisy": len(answers.noisy), "elsewhere": None}
         matrices = {name: _matrix(record[name], k, n, f"{at}.{name}") for name, n in sizes.items() if name in record}
-        found.append(
-            Supported(Decomposed(claims, 1.0), matrices["clean"], matrices["noisy"], matrices.get("elsewhere"))
-        )
+        found.append(stated_support(answers, record["spans"], texts, matrices))
     return found
 
 
@@ -178,7 +175,7 @@ class _Said:
         self.contradicts: bool = submission["claims"]["contradicts"]
 
 
-def evidence_of_claims(submission: Mapping[str, Any], answer_sets: Sequence[AnswerSet]) -> dict[str, ClaimEvidence]:
+def evidence_of_claims(submission: Mapping[str, Any], answer_sets: Sequence[AnswerSet]) -> dict[str, UnitEvidence]:
     """By id what detectors see of a document's claims; empty where the submission has none.
 
     Raises:
@@ -299,10 +296,8 @@ def _support_again(
         who = f"the support is that of {name[:80]!r}, "
         part = Part(False, who + (f"but {NO_TEXTS}" if name in _FREE else "who is not asked again here"))
         return part, part, []
-    decomposed = [one.decomposed for one in supported]
     try:
-        asked = inquiry_among(answer_sets, answer_sets, build_decomposition("sentence"), decomposed=decomposed)
-        ours = asked.ask(build_entailment(name))
+        ours = ask_again(answer_sets, supported, name)
     except HedgeError as error:
         part = Part(False, f"the support cannot be computed here: {error}"[:300])
         return part, part, []
@@ -326,7 +321,7 @@ def _same_elsewhere(stated: Supported, ours: Supported) -> bool:
 
 
 def _score_faults(
-    submission: Mapping[str, Any], evidence: Sequence[ClaimEvidence], asked: Sequence[str]
+    submission: Mapping[str, Any], evidence: Sequence[UnitEvidence], asked: Sequence[str]
 ) -> Iterator[str]:
     for i, (document, one) in enumerate(zip(submission["documents"], evidence, strict=True)):
         for name in asked:
@@ -351,7 +346,7 @@ def _aggregate_faults(submission: Mapping[str, Any], answer_sets: Sequence[Answe
                     yield f"claims.aggregates.{name}.{kind}.{key}: stated {theirs}, computed {value}"
 
 
-def _detector_faults(submission: Mapping[str, Any], evidence: Sequence[ClaimEvidence]) -> Iterator[str]:
+def _detector_faults(submission: Mapping[str, Any], evidence: Sequence[UnitEvidence]) -> Iterator[str]:
     """Prices, and who is blind."""
     clean, noisy = (min((getattr(e, key) for e in evidence), default=0) for key in ("n_clean", "n_noisy"))
     stated = submission["claims"]["detectors"]
@@ -365,7 +360,7 @@ def _detector_faults(submission: Mapping[str, Any], evidence: Sequence[ClaimEvid
 
 
 def _silent_baselines(
-    submission: Mapping[str, Any], evidence: Sequence[ClaimEvidence], answer_sets: Sequence[AnswerSet]
+    submission: Mapping[str, Any], evidence: Sequence[UnitEvidence], answer_sets: Sequence[AnswerSet]
 ) -> Iterator[str]:
     """No blind baseline that a run always has may be left out, or the best of them would be lower."""
     stated = submission["claims"]["detectors"]

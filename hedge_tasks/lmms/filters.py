@@ -16,16 +16,16 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from hedge_tasks.claims.base import ClaimEvidence
 from hedge_tasks.clustering import ClusteringBackend
 from hedge_tasks.clustering.said import Said
 from hedge_tasks.data.answers import AnswerSet
 from hedge_tasks.detectors import registry
 from hedge_tasks.detectors.pipeline import USUAL, Scores
 from hedge_tasks.detectors.scorer import Scorer, score_all
+from hedge_tasks.detectors.units import UnitEvidence
 from hedge_tasks.errors import ConfigError, unknown
-from hedge_tasks.lmms.processes import gather
 from hedge_tasks.measures.sweep import usual_sizes
+from hedge_tasks.runs.processes import gather
 
 MODEL_VARIABLES = {"nli": "HEDGE_NLI_MODEL", "embed": "HEDGE_EMBEDDING_MODEL"}
 """Environment variables that replace the YAML's model, since lmms-eval's command line has no options for filters."""
@@ -141,9 +141,9 @@ class ScoreFilter:
         self.alpha = float(alpha)
         self._backend: ClusteringBackend | None = None
         self._further: tuple[str, ...] = ()
-        self._claims: Mapping[str, ClaimEvidence] = {}
+        self._claims: Mapping[str, UnitEvidence] = {}
 
-    def know(self, claims: Mapping[str, ClaimEvidence]) -> None:
+    def know(self, claims: Mapping[str, UnitEvidence]) -> None:
         """Say what is known of the answers' claims, by their id."""
         self._claims = claims
 

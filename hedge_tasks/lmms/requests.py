@@ -11,7 +11,7 @@ from hedge_tasks.data import splits
 from hedge_tasks.errors import ConfigError, DataError, HedgeError
 from hedge_tasks.lmms.documents import Documents
 from hedge_tasks.lmms.filters import FILTERS_VARIABLE, ClusterFilter
-from hedge_tasks.lmms.processes import is_first
+from hedge_tasks.runs.processes import is_first
 from hedge_tasks.sampling.plan import SamplingPlan
 from hedge_tasks.sampling.requests import SampleRequest
 

@@ -16,8 +16,8 @@ from hedge_tasks.data.answers import AnswerSet, FailedDocument
 from hedge_tasks.errors import DrawsFailed
 from hedge_tasks.lmms.filters import ClusterFilter, ScoredAnswers, ScoreFilter
 from hedge_tasks.lmms.outcome import Everything, report_outcome, run_of
-from hedge_tasks.lmms.processes import gather, is_first
 from hedge_tasks.runs.evidence import KeptEvidence
+from hedge_tasks.runs.processes import gather, is_first
 from hedge_tasks.runs.run_files import Run, save_run
 from hedge_tasks.sampling.plan import SamplingPlan
 from hedge_tasks.scoring.claim_labels import CLAIMS

@@ -32,8 +32,8 @@ from hedge_tasks.data.answers import Answer, AnswerSet, FailedDocument, read_rep
 from hedge_tasks.data.manifests import Data, Manifest
 from hedge_tasks.data.splits import DATA_FILES, FILE_KINDS
 from hedge_tasks.detectors.registry import get
+from hedge_tasks.detectors.units import UnitsOfAnswer
 from hedge_tasks.errors import unknown
-from hedge_tasks.lmms.claims import FoundClaims, TaskClaims, switched_off
 from hedge_tasks.lmms.documents import load_documents
 from hedge_tasks.lmms.filters import (
     ClusterFilter,
@@ -45,7 +45,6 @@ from hedge_tasks.lmms.filters import (
 from hedge_tasks.lmms.identity import display_name, model_identity, output_folder, store_folder
 from hedge_tasks.lmms.next_step import note_kept
 from hedge_tasks.lmms.outcome import Everything, run_of
-from hedge_tasks.lmms.processes import gather, is_first
 from hedge_tasks.lmms.reasoning import Tags, reasoning_tags, spoken, spoken_set, without_reasoning
 from hedge_tasks.lmms.requests import check_images, check_models, check_noise, closed_choices, warn_of_nothing_kept
 from hedge_tasks.lmms.results import Results, filter_settings, keep_said
@@ -55,9 +54,11 @@ from hedge_tasks.measures.cost import measured
 from hedge_tasks.measures.known import FAILED_RATE, detectors_of, looks_at_samples
 from hedge_tasks.measures.measure import Measure
 from hedge_tasks.measures.of_run import METRICS, answer_columns, sums_of
+from hedge_tasks.measures.unit_numbers import TEXT, units_by_answer
 from hedge_tasks.perturb import Wording
 from hedge_tasks.replies import spoken_text
 from hedge_tasks.runs.evidence import KeptEvidence, joined, keep
+from hedge_tasks.runs.processes import gather, is_first
 from hedge_tasks.runs.protocols import protocol_of
 from hedge_tasks.runs.run_files import FOLDER
 from hedge_tasks.sampling.forced import OPTIONS, passes_needed
@@ -65,6 +66,7 @@ from hedge_tasks.sampling.plan import SamplingPlan, SecondStage, draw_seed
 from hedge_tasks.sampling.prompts import Prompt, load_prompt
 from hedge_tasks.sampling.requests import SampleRequest
 from hedge_tasks.scoring.claim_files import SETTING as CLAIMS
+from hedge_tasks.scoring.task_claims import FoundClaims, TaskClaims, switched_off
 
 
 class HedgeTask(ConfigurableMessagesTask):
@@ -89,6 +91,7 @@ class HedgeTask(ConfigurableMessagesTask):
 
     _claims: TaskClaims | None = None
     _found_claims: FoundClaims | None = None
+    _parts: Mapping[str, UnitsOfAnswer] | None = None
 
     # --- hooks of evaluations -----------------------------------------------------------------------------------------
 
@@ -419,12 +422,15 @@ class HedgeTask(ConfigurableMessagesTask):
         detectors = dict.fromkeys(name for measure in self._listed().values() for name in measure.unit_detectors)
         run = run_of(self.config.task, display_name(self._args) or "", everything, self._hedge_settings())
         with measured() as asking:
-            self._found_claims = self._claims.found(answer_sets, run, list(detectors))
+            found = self._claims.found(answer_sets, run, [name for name in detectors if name != TEXT])
+            about: dict[str, Any] = {**self._claims.labels, "why_unlabelled": self._claims.why_unlabelled}
+            self._parts = units_by_answer(found.scored, text=TEXT in detectors, **about)
+        self._found_claims = found
         self._results.cost["claims"] = {**asking.to_dict(), **self._claims.cost()}
         for ensemble in self._filters:
             for step in ensemble.filters:
                 if isinstance(step, ScoreFilter):
-                    step.know(self._found_claims.evidence)
+                    step.know(found.evidence)
 
     def _answers_are_free(self) -> bool:
         """Whether replies have no fixed form that the evaluation reads."""
@@ -503,8 +509,8 @@ class HedgeTask(ConfigurableMessagesTask):
         scored: ScoredAnswers = results[0]
         verdict = self._results.verdicts[scored.scores.id]
         scores = scored.scores
-        if self._found_claims is not None:
-            scores = replace(scores, parts=self._found_claims.parts[scores.id])
+        if self._parts is not None:
+            scores = replace(scores, parts=self._parts[scores.id])
         document = {**answer_columns(scored.answers), **doc, **self.facts(doc, scored.answers)}
         records = {name: measure.record(scores, verdict, document) for name, measure in self._listed().items()}
         # A row of its own only where documents are left out: it would be 0 in every other table.

@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
 
-from hedge_tasks.claims.labels import ERRORS, SILENT
 from hedge_tasks.errors import DataError, HedgeError
 from hedge_tasks.measures.unit_table import UnitTable, unit_table
 from hedge_tasks.runs.run_files import Run
-from hedge_tasks.scoring.claim_files import SETTING, KeptSupport, kept_of
+from hedge_tasks.scoring.claim_files import KeptSupport, kept_of, label_options
 from hedge_tasks.scoring.claims import ScoredClaims, score_claims
 
 
@@ -71,14 +68,3 @@ def has_labels(found: ScoredClaims) -> bool:
     """Whether anything is said of any claim."""
     told = (label for one in found.answers for label in one.labels.labels if label is not None)
     return any(label.label is not None or label.silent for label in told)
-
-
-def label_options(run: Run) -> dict[str, Any]:
-    """Which labels count in a run's own rows; see `hedge_tasks.claims.labels.label_of`."""
-    told = (run.settings.get(SETTING) or {}).get("labels")
-    given = told if isinstance(told, Mapping) else {}
-    silent, errors = given.get("silent"), given.get("errors")
-    return {
-        "silent": silent if silent in SILENT else SILENT[0],
-        "errors": errors if errors in ERRORS else ERRORS[0],
-    }

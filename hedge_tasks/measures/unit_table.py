@@ -130,7 +130,11 @@ def unit_table(
         )
     units, why_no_text = with_text(units, seed)
     columns, left_out = columns_of(units, names_in(units))
-    left_out |= {TEXT: why_no_text} if why_no_text else {}
+    if why_no_text:
+        left_out[TEXT] = why_no_text
+    else:  # also where it says the same of every unit: that is a finding about the wording
+        columns[TEXT] = labelled(units, TEXT)
+        left_out.pop(TEXT, None)
     rows, best = detector_rows(columns, {name: about_detector(name, *draws_of(scored)) for name in columns}, flag=flag)
     answer_rows, answer_label = _answer_rows(scored, units, columns)
     weights = [one.covered for one in scored.decomposed]

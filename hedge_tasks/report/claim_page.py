@@ -10,8 +10,6 @@ import numpy as np
 import numpy.typing as npt
 
 from hedge_tasks import __version__
-from hedge_tasks.claims.base import CONTRADICTION, ENTAILMENT, NEUTRAL
-from hedge_tasks.claims.labels import label_of
 from hedge_tasks.data.sentences import split_sentences
 from hedge_tasks.data.words import words
 from hedge_tasks.detectors.registry import get
@@ -33,7 +31,7 @@ _CLAIMS = 80
 _DRAWS = 40
 _SHARES = (0.05, 0.1, 0.2, 0.3, 0.5)
 
-_SAID = {ENTAILMENT: "Supporting", CONTRADICTION: "Contradicting", NEUTRAL: "Silent"}
+_VERDICTS = ("contradicting", "silent", "supporting")
 _MARKS = {1: "hallucinated", 0: "supported", None: "unlabelled"}
 
 FloatArray = npt.NDArray[np.float64]
@@ -165,7 +163,7 @@ def _claim(
     one: ScoredAnswer, k: int, value: float, ends: tuple[float, float], how: dict[str, str], anchor: str
 ) -> dict[str, Any]:
     found = one.labels.labels[k]
-    label = label_of(found, **how)
+    label = one.counted_labels(**how)[k]
     mark = "silent" if found is not None and found.silent else _MARKS[label]
     low, high = ends
     share = (value - low) / (high - low) if high > low else 0.0
@@ -205,19 +203,14 @@ def _draws(one: ScoredAnswer, k: int) -> list[dict[str, Any]]:
     for number, said in enumerate(one.evidence.supports(k)):
         if (said.draw.startswith("clean") and number >= _DRAWS) or number - one.evidence.n_clean >= _DRAWS:
             continue
-        numbers = {ENTAILMENT: said.entail, NEUTRAL: said.neutral, CONTRADICTION: said.contradict}
-        # Equal ones are silent: neither is likelier than the other.
-        best = (
-            max((NEUTRAL, ENTAILMENT, CONTRADICTION), key=numbers.__getitem__)
-            if said.entail == said.entail
-            else NEUTRAL
-        )
         near, sentence = _nearest(wanted, answers[number].text)
-        rows.append({"draw": said.draw, "said": best, "entail": said.entail, "near": near, "sentence": sentence})
+        rows.append(
+            {"draw": said.draw, "said": said.verdict, "entail": said.entail, "near": near, "sentence": sentence}
+        )
     return [
-        {"said": _SAID[kind], "rows": sorted(mine, key=lambda row: (-row["near"], row["draw"]))}
-        for kind in (CONTRADICTION, NEUTRAL, ENTAILMENT)
-        if (mine := [row for row in rows if row["said"] == kind])
+        {"said": verdict.capitalize(), "rows": sorted(mine, key=lambda row: (-row["near"], row["draw"]))}
+        for verdict in _VERDICTS
+        if (mine := [row for row in rows if row["said"] == verdict])
     ]
 
 

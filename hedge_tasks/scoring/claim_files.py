@@ -24,6 +24,7 @@ from loguru import logger
 
 from hedge_tasks.claims.base import Claim
 from hedge_tasks.claims.decomposition import Decomposed
+from hedge_tasks.claims.labels import ERRORS, SILENT
 from hedge_tasks.data.answers import AnswerSet
 from hedge_tasks.data.spans import LabelledSpan, read_spans
 from hedge_tasks.errors import DataError
@@ -284,3 +285,14 @@ def unpacked(fields: Mapping[str, Any], where: str) -> Matrix:
     if len(known) and not (known.min() >= 0 and known.max() <= 1 + 1e-6):
         raise DataError(f"{where}: numbers that no engine says")
     return found
+
+
+def label_options(run: Run) -> dict[str, Any]:
+    """Which labels count in a run's own rows; see `hedge_tasks.claims.labels.label_of`."""
+    told = (run.settings.get(SETTING) or {}).get("labels")
+    given = told if isinstance(told, Mapping) else {}
+    silent, errors = given.get("silent"), given.get("errors")
+    return {
+        "silent": silent if silent in SILENT else SILENT[0],
+        "errors": errors if errors in ERRORS else ERRORS[0],
+    }

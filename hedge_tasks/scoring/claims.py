@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import islice
@@ -11,6 +11,7 @@ from typing import Any, Protocol
 import numpy as np
 import numpy.typing as npt
 
+from hedge_tasks.claims import build_decomposition, build_entailment
 from hedge_tasks.claims.base import ENTAILMENT, Claim, ClaimEvidence
 from hedge_tasks.claims.blind import other_image, rarity
 from hedge_tasks.claims.ccp import TokenChoice, claim_ccp, questions, token_ccp, token_choices
@@ -272,6 +273,10 @@ class ScoredAnswer:
     def claims(self) -> tuple[Claim, ...]:
         return self.evidence.claims
 
+    def counted_labels(self, *, silent: str = "unlabelled", errors: str = "all") -> list[int | None]:
+        """Return the label of each claim as it counts; see `hedge_tasks.claims.labels.label_of`."""
+        return [label_of(span, silent=silent, errors=errors) for span in self.labels.labels]
+
     @property
     def known(self) -> npt.NDArray[np.bool_]:
         """Of which claims the support is known."""
@@ -348,9 +353,9 @@ def claim_units(scored: ScoredClaims, *, silent: str = "unlabelled", errors: str
     n_silent = n_unknown = 0
     for one, group in zip(scored.answers, groups_of([one.answers for one in scored.answers]), strict=True):
         scores = {name: [None if v != v else v for v in values.tolist()] for name, values in one.scores.items()}
-        for k, (claim, span, known) in enumerate(zip(one.claims, one.labels.labels, one.known, strict=True)):
-            n_silent += span is not None and span.silent
-            label = label_of(span, silent=silent, errors=errors)
+        n_silent += sum(span is not None and span.silent for span in one.labels.labels)
+        labels = one.counted_labels(silent=silent, errors=errors)
+        for k, (claim, label, known) in enumerate(zip(one.claims, labels, one.known, strict=True)):
             n_unknown += label is not None and not known
             numbers = {name: values[k] for name, values in scores.items()}
             units.append(Unit(claim.id, "claim", claim.answer, group, label if known else None, claim.text, numbers))
@@ -388,6 +393,70 @@ def score_claims(
     left_out = {d.name: _why_not(d, scored) for d in asked if not any(d.name in one.scores for one in scored)}
     decomposed = tuple(one.decomposed for one in supported)
     return ScoredClaims(run.title, tuple(scored), decomposed, price, settings, left_out, source)
+
+
+def find_claims(
+    run: Run,
+    support: str,
+    *,
+    unit: str = "sentence",
+    options: Mapping[str, Any] | None = None,
+    elsewhere: bool = True,
+    detectors: Sequence[str] | None = None,
+    tell_price: Callable[[Price], object] = lambda price: None,
+) -> ScoredClaims:
+    """Decompose the answers of a run, ask how far their draws support the claims, and score these.
+
+    Args:
+        support, options: name of the engine and its options.
+        unit: name of the decomposition.
+        elsewhere: see `inquiry`.
+        detectors: names; by default all of claims.
+        tell_price: is told the price before anything is asked.
+
+    Raises:
+        ConfigError: there is no such engine, unit or detector; names the nearest one.
+        DataError: there are no claims.
+    """
+    engine, decomposition = build_entailment(support, **(options or {})), build_decomposition(unit)
+    questions = inquiry(run.answer_sets, decomposition, elsewhere=elsewhere)
+    engine.check()
+    price = questions.price(engine)
+    tell_price(price)
+    settings = {**decomposition.settings(), **engine.settings()}
+    return score_claims(run, questions.ask(engine), engine, price, settings, detectors)
+
+
+def ask_again(answer_sets: Sequence[AnswerSet], supported: Sequence[Supported], support: str) -> list[Supported]:
+    """Return what an engine without a model says of claims, by the own draws and by those of another image.
+
+    Args:
+        supported: the claims of the answers, with their support as it is stated.
+        support: name of the engine.
+
+    Raises:
+        HedgeError: there is no such engine, or a claim is none that it knows.
+    """
+    decomposed = [one.decomposed for one in supported]
+    unit = build_decomposition("sentence")  # is not asked, for the claims are known
+    return inquiry_among(answer_sets, answer_sets, unit, decomposed=decomposed).ask(build_entailment(support))
+
+
+def stated_support(
+    answers: AnswerSet, spans: Sequence[Sequence[int]], texts: Sequence[str], matrices: Mapping[str, Matrix]
+) -> Supported:
+    """Return claims and support that somebody states.
+
+    Args:
+        spans: first character of each claim, and the one behind its last.
+        texts: of the claims; empty ones where they are not told.
+        matrices: `clean`, `noisy` and, where it is stated, `elsewhere`; see `Supported`.
+    """
+    claims = tuple(
+        Claim(f"{answers.id}#{k}", answers.id, text, start, end, "")
+        for k, (text, (start, end)) in enumerate(zip(texts, spans, strict=True))
+    )
+    return Supported(Decomposed(claims, 1.0), matrices["clean"], matrices["noisy"], matrices.get("elsewhere"))
 
 
 def claim_evidence(

@@ -11,14 +11,13 @@ from dataclasses import dataclass
 from typing import Any
 
 from hedge_tasks.adjudication.by_sentence import SENTENCES
-from hedge_tasks.claims import build_decomposition, build_entailment
 from hedge_tasks.errors import DataError, unknown
 from hedge_tasks.measures.detector_table import Row
 from hedge_tasks.measures.unit_table import unit_table
 from hedge_tasks.numbers import Column, Number, Table
 from hedge_tasks.numbers.table import Cell
 from hedge_tasks.runs.run_files import Run
-from hedge_tasks.scoring.claims import inquiry, score_claims
+from hedge_tasks.scoring.claims import find_claims
 from hedge_tasks.scoring.scorers import model_options
 from hedge_tasks.statistics import StratifiedAuroc
 
@@ -80,16 +79,10 @@ def _by_sentence(run: Run) -> bool:
 
 
 def _of_run(run: Run, support: str) -> Sentences:
-    engine = build_entailment(support, **(model_options(run, NLI) if support == NLI else {}))
-    unit = build_decomposition("sentence")
     about = (run.model, support, len(run.answer_sets))
+    options = model_options(run, NLI) if support == NLI else {}
     try:
-        asked = inquiry(run.answer_sets, unit, elsewhere=False)
-        engine.check()
-        price = asked.price(engine)
-        settings = {**unit.settings(), **engine.settings()}
-        scored = score_claims(run, asked.ask(engine), engine, price, settings, [*DETECTORS, *BLIND])
-        found = unit_table(scored)
+        found = unit_table(find_claims(run, support, options=options, elsewhere=False, detectors=[*DETECTORS, *BLIND]))
     except DataError as error:
         return Sentences(*about, reason=str(error))
     rows = [row for name in DETECTORS for row in found.rows if row.detector == name]

@@ -24,21 +24,14 @@ from hedge_tasks.claims.decomposition import Decomposed, Decomposition, decompos
 from hedge_tasks.claims.entailment import Entailment
 from hedge_tasks.claims.labels import ERRORS, SILENT
 from hedge_tasks.data.answers import AnswerSet
-from hedge_tasks.detectors.units import UnitsOfAnswer
 from hedge_tasks.errors import ConfigError, HedgeError, unknown
 from hedge_tasks.io import options
-from hedge_tasks.lmms.filters import MODEL_VARIABLES
-from hedge_tasks.lmms.processes import gather, is_first, together
-from hedge_tasks.measures.unit_numbers import TEXT, units_by_answer
+from hedge_tasks.runs.processes import gather, is_first, together
 from hedge_tasks.runs.run_files import Run
 from hedge_tasks.scoring.claim_files import keep_support
 from hedge_tasks.scoring.claim_labels import check_references, judged_spans
-from hedge_tasks.scoring.claims import (
-    Price,
-    Supported,
-    inquiry_among,
-    score_claims,
-)
+from hedge_tasks.scoring.claims import Price, ScoredClaims, Supported, inquiry_among, score_claims
+from hedge_tasks.scoring.scorers import KINDS
 
 VARIABLE = "HEDGE_CLAIMS"
 """Environment variable: the support in place of the YAML's (`words`, `judge:model=...,url=...`), or `off`."""
@@ -59,14 +52,17 @@ class FoundClaims:
     Attributes:
         supported: of the answers of all processes, in their order.
         price: of asking.
-        evidence: by id what detectors of claims see.
-        parts: by id what rows of the table are made of.
+        scored: the claims with labels and scores.
     """
 
     supported: Sequence[Supported]
     price: Price
-    evidence: Mapping[str, ClaimEvidence]
-    parts: Mapping[str, UnitsOfAnswer]
+    scored: ScoredClaims
+
+    @property
+    def evidence(self) -> dict[str, ClaimEvidence]:
+        """What detectors of claims see, by the answer's id."""
+        return {one.answers.id: one.evidence for one in self.scored.answers}
 
 
 @dataclass
@@ -117,7 +113,7 @@ class TaskClaims:
         unit, support = (options.named(key, config.get(key, default)) for key, default in _DEFAULTS.items())
         if given := os.environ.get(VARIABLE, "").strip():
             support = options.named(VARIABLE, given)
-        variable = MODEL_VARIABLES.get(_BACKENDS.get(support["name"], ""), "")
+        variable = KINDS[_BACKENDS[support["name"]]][1] if support["name"] in _BACKENDS else ""
         if os.environ.get(variable):
             support["model"] = os.environ[variable]
         judge = os.environ.get(JUDGE_VARIABLE, "").strip() or config.get("judge")
@@ -187,7 +183,7 @@ class TaskClaims:
         Args:
             mine: answers of this process, those that `judged` has seen.
             run: answers and verdicts of all processes.
-            detectors: of claims, and `TEXT`, whose numbers the rows need.
+            detectors: of claims, whose scores the rows need.
         """
         about: dict[str, Any] = {"elsewhere": self.elsewhere, "graph": self.graph, "decomposed": self._decomposed}
         asked = together(lambda: inquiry_among(mine, run.answer_sets, self.unit, **about))
@@ -198,11 +194,8 @@ class TaskClaims:
         told = zip((answers.id for answers in mine), together(lambda: asked.ask(self.engine)), strict=True)
         everything = dict(gather(list(told)))
         supported = [everything[answers.id] for answers in run.answer_sets]
-        named = [name for name in detectors if name != TEXT]
-        scored = score_claims(run, supported, self.engine, price, self.asked, named)
-        how: dict[str, Any] = {"silent": self.silent, "errors": self.errors, "text": TEXT in detectors}
-        evidence = {one.answers.id: one.evidence for one in scored.answers}
-        return FoundClaims(supported, price, evidence, units_by_answer(scored, why_unlabelled=self._why, **how))
+        scored = score_claims(run, supported, self.engine, price, self.asked, detectors)
+        return FoundClaims(supported, price, scored)
 
     def keep(self, run: Run, found: FoundClaims) -> None:
         """Keep claims and support beside the file of the run."""
@@ -210,7 +203,12 @@ class TaskClaims:
         logger.info("{}: claims and their support are in {}", run.task, path)
 
     @property
-    def _why(self) -> str:
+    def labels(self) -> dict[str, str]:
+        """Which labels count; see `hedge_tasks.claims.labels.label_of`."""
+        return {"silent": self.silent, "errors": self.errors}
+
+    @property
+    def why_unlabelled(self) -> str:
         """Why claims may have no labels."""
         if self.judge is not None:
             return f"the judge of claims, {self.judge.name}, could not tell"

@@ -1,0 +1,111 @@
+"""Units of any level: columns of scores, comparisons on what both have, and which detectors serve a level."""
+
+from __future__ import annotations
+
+import random
+
+import numpy as np
+import pytest
+
+from hedge_tasks.data.answers import Answer, AnswerSet
+from hedge_tasks.detectors import get, names, radflag, radflag_of_counts
+from hedge_tasks.detectors.pipeline import Scores
+from hedge_tasks.detectors.units import Unit, columns_of, compare_columns, labelled
+from hedge_tasks.errors import ConfigError
+from hedge_tasks.evaluations.vope.objects import story_scores
+from hedge_tasks.statistics import compare_scores
+
+
+def units(seed: int, n: int = 60) -> list[Unit]:
+    """Two to an answer, two answers to an image; every fifth has no label."""
+    dice = random.Random(seed)
+    made = []
+    for i in range(n):
+        label = None if i % 5 == 4 else int(dice.random() < 0.4)
+        numbers = {"a": dice.random() + (label or 0) / 2, "b": dice.random(), "same": 1.0}
+        numbers |= {} if i == 7 else {"lacking": dice.random()}
+        made.append(Unit(f"{i}", "claim", f"answer {i // 2}", f"image {i // 4}", label, numbers=numbers))
+    return made
+
+
+def pairs_won(those: list[tuple[float, int]]) -> tuple[float, int]:
+    wrong, right = ([v for v, label in those if label == y] for y in (1, 0))
+    return sum((a > b) + (a == b) / 2 for a in wrong for b in right), len(wrong) * len(right)
+
+
+def test_columns_are_of_labelled_units_and_say_what_is_wrong() -> None:
+    made = units(0)
+    columns, left_out = columns_of(made, ["a", "b", "same", "lacking"])
+    assert list(columns) == ["a", "b"]
+    assert left_out["same"] == "every labelled claim has the same score"
+    assert left_out["lacking"] == "1 of 48 labelled claims have no such score"
+    counted = [unit for unit in made if unit.label is not None]
+    won, pairs = pairs_won([(unit.numbers["a"] or 0.0, unit.label or 0) for unit in counted])
+    assert columns["a"].auroc().value == pytest.approx(won / pairs)
+    inside = [
+        pairs_won([(u.numbers["a"] or 0.0, u.label or 0) for u in counted if u.parent == parent])
+        for parent in {unit.parent for unit in counted}
+    ]
+    assert columns["a"].within().value == pytest.approx(sum(w for w, _ in inside) / sum(n for _, n in inside))
+    assert columns["a"].turned.auroc().value == pytest.approx(1 - won / pairs)
+
+
+def test_columns_are_compared_on_the_units_that_both_have() -> None:
+    made = units(1)
+    a, b = labelled(made, "a"), labelled(made[10:][::-1], "b")
+    both = [unit for unit in made[10:] if unit.label is not None]
+    wanted = compare_scores(
+        *([unit.numbers[name] for unit in both] for name in ("a", "b")),
+        [unit.label for unit in both],
+        groups=[unit.group for unit in both],
+    )
+    found = compare_columns(a, b)
+    assert found is not None
+    assert (found.difference, found.stderr) == pytest.approx((wanted.difference, wanted.stderr))
+    assert found.n == len(both)
+    assert compare_columns(labelled(made[:5], "a"), labelled(made[5:], "b")) is None
+
+
+def test_answers_are_units_within_their_kind_of_question() -> None:
+    answers = [Scores(f"{i}", i % 2, None, "open" if i < 4 else "closed", {"se": i / 8}, "", ()) for i in range(8)]
+    column = labelled(answers, "se")
+    assert (column.groups, column.strata) == (None, ("open",) * 4 + ("closed",) * 4)
+    # Of each kind the answers 0 to 3 with labels 0 1 0 1: three of four pairs are won.
+    assert column.within().value == 0.75
+
+
+def test_a_level_has_the_detectors_that_its_evidence_allows() -> None:
+    for level in ("object", "story"):
+        assert all(get(name).needs - {"clean", "noisy"} == {"clusters"} for name in names(level))
+    assert {"se", "radflag", "vase", "radflag_dse"} <= set(names("object")) < set(names("verdict"))
+    assert {"msp", "clean_nll", "baseline_nll"} <= set(names("verdict"))
+    assert not {"lexical", "kle", "option_entropy", "claim_radflag"} & set(names("verdict"))
+    with pytest.raises(ConfigError, match="did you mean 'object'"):
+        names("objekt")
+
+
+def test_stories_are_scored_by_every_detector_of_their_level() -> None:
+    def story(text: str) -> Answer:
+        return Answer(text)
+
+    answers = AnswerSet(
+        "s", story("A dog."), tuple(map(story, ("A dog.", "A cat.", "A cat."))), tuple(map(story, ("A dog.", "A car.")))
+    )
+    scores = story_scores(answers)
+    assert list(scores) == names("story")
+    assert scores["n_clusters"] == 2
+    assert scores["radflag"] == pytest.approx(2 / 3)
+    assert scores["radflag_noisy"] == 0.5
+    assert scores["radflag_pooled"] == pytest.approx(3 / 5)
+    entropy = -(1 / 3 * np.log(1 / 3) + 2 / 3 * np.log(2 / 3))
+    assert scores["se"] == scores["discrete_se"] == pytest.approx(entropy)
+    without = story_scores(AnswerSet("s", story("A dog."), (story("A dog."),)))
+    assert (without["vase"], without["radflag_noisy"]) == (None, None)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_radflag_of_counts_is_radflag(seed: int) -> None:
+    dice = random.Random(seed)
+    for n in range(1, 40):
+        ids = [dice.randrange(3) for _ in range(n)]
+        assert radflag_of_counts(ids.count(0), n) == radflag(0, ids) == sum(i != 0 for i in ids) / n
