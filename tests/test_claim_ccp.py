@@ -156,7 +156,7 @@ def test_answers_keep_tokens_and_alternatives() -> None:
         ({"text": "a", "tokens": [["a", -1]], "alternatives": []}, "expected a list for each of the tokens"),
         (
             {"text": "a", "tokens": [["a", -1]], "alternatives": [[["a", 1]]]},
-            r"alternatives\[0\]\[0\]: 1.0 is no log-pr",
+            r"alternatives\[0\]\[0\]\[1\]: expected a number of at most 0.0, got 1",
         ),
     ):
         with pytest.raises(DataError, match=message):

@@ -168,16 +168,15 @@ def test_another_model_is_refused_and_one_by_the_name_it_had_is_not(server: str)
         with pytest.raises(ConfigError, match=next(iter(options))):
             Guard(policy(), Model(), **options)
 
-    sized = replace(
-        policy(), circumstances={**policy().circumstances, "model": "local (hedge_openai, max_image_side=8)"}
-    )
+    about = {**policy().circumstances, "model": "local (hedge_openai, max_image_side=8)"}
+    sized = policy().replaced(circumstances=about)
     assert served_name(sized) == "local"
     with Guard.load(sized, endpoint=server) as guard:
         assert (guard.model.max_image_side, guard.model.model) == (8, "local")
         assert guard.ask(PICTURE, "0.0").accepted
     # Some servers answer by a name of their own, and did so when the policy was made.
     with serve(Script(Response({**completion("a"), "model": "/weights/x.gguf"}))) as url:
-        known: Policy = replace(of_server(policy()), calibration={"answered_as": ["x.gguf"]})
+        known: Policy = of_server(policy()).replaced(calibration={"answered_as": ["x.gguf"]})
         with Guard.load(known, endpoint=url) as guard:
             assert guard.ask(PICTURE, "0.0").accepted
         with Guard.load(of_server(policy()), endpoint=url) as guard, pytest.raises(DrawsFailed, match="another model"):

@@ -179,15 +179,15 @@ def test_rows_of_a_cache_are_chosen_by_an_index_that_fits_every_device(
     model: Any, picture: Image.Image, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """An index on one GPU cannot choose from a tensor on another; one on the CPU can choose from any."""
-    from transformers import DynamicCache
+    from transformers.cache_utils import DynamicLayer
 
-    original, devices = DynamicCache.batch_select_indices, []
+    original, devices = DynamicLayer.batch_select_indices, []
 
     def spy(self: Any, indices: torch.Tensor) -> None:
         devices.append(indices.device.type)
         original(self, indices)
 
-    monkeypatch.setattr(DynamicCache, "batch_select_indices", spy)
+    monkeypatch.setattr(DynamicLayer, "batch_select_indices", spy)
     sample(model, document(picture))
     assert set(devices) == {"cpu"}
 

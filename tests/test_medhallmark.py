@@ -23,7 +23,7 @@ from PIL import Image
 from rows import RowOf, rows_of
 from scipy import stats
 
-from hedge_tasks.adjudication import Case, Verdict, build_judge
+from hedge_tasks.adjudication import Case, Verdict, build_judge, check_judge, keep_labels
 from hedge_tasks.adjudication.by_sentence import SentenceJudge
 from hedge_tasks.cli import main
 from hedge_tasks.data.local_data import ImageFolder, image_fault
@@ -483,11 +483,11 @@ def test_what_the_judge_of_sentences_keeps_and_checks_is_passed_on(tmp_path: Pat
             raise ConfigError("no")
 
     inner = Keeps()
-    SentenceJudge(inner).keep_labels(tmp_path)
+    keep_labels(SentenceJudge(inner), tmp_path)
     assert inner.folder == tmp_path
     with pytest.raises(ConfigError):
-        SentenceJudge(inner).check()
-    SentenceJudge(ByWord()).check()
+        check_judge(SentenceJudge(inner))
+    check_judge(SentenceJudge(ByWord()))
 
 
 # --- wording ----------------------------------------------------------------------------------------------------------

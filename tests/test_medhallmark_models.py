@@ -28,6 +28,7 @@ from openai_server import serve
 from scipy import stats
 
 from hedge_tasks.adjudication import Case, judge_from
+from hedge_tasks.adjudication.base import NO_ANSWER
 from hedge_tasks.adjudication.by_sentence import SentenceJudge
 from hedge_tasks.adjudication.prompt import load_judge_prompt
 from hedge_tasks.cli import main
@@ -209,7 +210,8 @@ def test_nobody_is_asked_what_level_a_refusal_has(kind: str, prompt: str) -> Non
     judge = judge_from(f"llm:model=nobody,prompt={prompt},url=http://127.0.0.1:1/v1,provider=openai")
     for asked in (judge, SentenceJudge(judge)):
         [verdict] = asked.judge([NO_ANSWERS[kind]])  # a request would fail: there is no server
-        assert (verdict.label, verdict.category) == (None, NO_ANSWER)
+        assert verdict.label is None
+        assert verdict.category in (None, NO_ANSWER), "no level of hallucination"
     assert load_judge_prompt(prompt).answers_only
     assert not load_judge_prompt("shale").answers_only, "it has a level for them"
 

@@ -244,7 +244,7 @@ def test_tasks_and_groups_are_listed_with_titles() -> None:
     groups = {"hedge_medvqa", "hedge_vqarad_prompts", "hedge_kvasirvqa_x1_prompts"}
     assert TASKS | groups <= set(there)
     assert {name for name in there if there[name].group} >= groups
-    assert there["hedge_vqarad_one_sentence"].about == "prompt medical_vqa/one-sentence"
+    assert there["hedge_vqarad_one_sentence"].about == "the model answers with at most one sentence"
 
 
 # --- closed and open --------------------------------------------------------------------------------------------------
