@@ -20,6 +20,7 @@ ROOT = SITE.parents[1]
 
 TEXTS = (
     "README.md",
+    "CONTRIBUTING.md",
     "EXTENDING.md",
     "CHANGELOG.md",
     "docs/*.md",

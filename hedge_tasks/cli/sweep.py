@@ -270,7 +270,7 @@ def _by_size(points: list[Point], names: list[str], by: str) -> Table:
     columns = [Column("n", "n" if by == "n" else "at most")]
     for name in names:
         columns += [Column(f"{name}_draws", "draws"), Column(name, name, format=FOUR_DIGITS, interval=True)]
-    return Table(columns, list(rows.values()), notes=_undefined(points))
+    return Table(columns, list(rows.values()))
 
 
 def _by_detector(points: list[Point], names: list[str], by: str) -> Table:

@@ -53,7 +53,7 @@ from hedge_tasks.lmms.settings import DocumentSettings, refuse_stock_keys
 from hedge_tasks.measures.cost import measured
 from hedge_tasks.measures.known import FAILED_RATE, detectors_of, looks_at_samples
 from hedge_tasks.measures.measure import Measure
-from hedge_tasks.measures.of_run import METRICS, sums_of
+from hedge_tasks.measures.of_run import METRICS, answer_columns, sums_of
 from hedge_tasks.measures.unit_numbers import TEXT, units_by_answer
 from hedge_tasks.perturb import Wording
 from hedge_tasks.replies import spoken_text
@@ -511,7 +511,7 @@ class HedgeTask(ConfigurableMessagesTask):
         scores = scored.scores
         if self._parts is not None:
             scores = replace(scores, parts=self._parts[scores.id])
-        document = {**doc, **self.facts(doc, scored.answers)}
+        document = {**answer_columns(scored.answers), **doc, **self.facts(doc, scored.answers)}
         records = {name: measure.record(scores, verdict, document) for name, measure in self._listed().items()}
         # A row of its own only where documents are left out: it would be 0 in every other table.
         return {**records, FAILED_RATE.name: {"value": 0, "group": None}} if self._results.failed else records

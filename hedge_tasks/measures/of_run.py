@@ -72,6 +72,11 @@ def document_of(id: str, group: str | None, record: Record) -> Document:
     return Document(id, ("document", id) if group is None else ("group", group), record)
 
 
+def answer_columns(answers: AnswerSet) -> dict[str, str]:
+    """Return what measures may read of every document, besides its own columns."""
+    return {"baseline_answer": answers.baseline.text, "reference": answers.reference or ""}
+
+
 def scored_documents(scores: Sequence[Scores], measure: Measure) -> list[Document]:
     """Return scored documents as the measure of a detector sees them."""
     return [Document(s.id, s.group, measure.record(s, {}, {})) for s in scores]
@@ -107,8 +112,7 @@ def _document(run: Run, answers: AnswerSet, measure: Measure) -> Document:
     scores = Scores(*about, numbers={}, weighting="", cluster_ids=())
     verdict = {"label": answers.label, **(run.verdicts.get(answers.id) or {})}
     kept = run.columns.get(answers.id, {})
-    columns = {"baseline_answer": answers.baseline.text, "reference": answers.reference or "", **kept}
-    columns |= measure.facts(answers)
+    columns = {**answer_columns(answers), **kept, **measure.facts(answers)}
     if lacking := [name for name in measure.columns if name not in columns]:
         raise DataError(f"the run does not keep {', '.join(lacking)}, which {measure.name} is made of")
     try:

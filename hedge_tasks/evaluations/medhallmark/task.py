@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from loguru import logger
 
 from hedge_tasks.adjudication.by_sentence import SentenceJudge
-from hedge_tasks.data.answers import AnswerSet
 from hedge_tasks.errors import ConfigError, DataError, unknown
 from hedge_tasks.evaluations.medhallmark.building import DATASET
 from hedge_tasks.evaluations.medhallmark.wording import stated
@@ -83,14 +82,11 @@ def _asked(dataset: Dataset, questions: list[str], *, weakened: bool) -> Dataset
 
 
 class MedHallMarkTask(HedgeTask):
-    """A question task; metrics of the wording see the baseline answer as `baseline_answer` of the document."""
+    """A question task."""
 
     not_on_hub: ClassVar[Mapping[str, str]] = {
         DATASET: "Med-HallMark is not on the hub: build it with `hedge data medhallmark` (see its README)"
     }
-
-    def facts(self, document: Mapping[str, Any], answers: AnswerSet) -> Mapping[str, Any]:
-        return {"baseline_answer": answers.baseline.text}
 
     def circumstances(self) -> Mapping[str, Any]:
         return {"wording": stated()}
