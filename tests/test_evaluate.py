@@ -193,7 +193,7 @@ ONE = {"baseline": "left", "clean": ["left"]}
         ("detection_auroc", {"predictions": [0.5], "references": [1], "group": "a"}, "did you mean 'groups'"),
         ("detection_auroc", {"predictions": [0.5], "references": [1], "method": "delon"}, "did you mean 'delong'"),
         ("se", {"predictions": [{**ONE, "nosy": ["left"]}]}, r"predictions\[0\].*did you mean 'noisy'"),
-        ("se", {"predictions": [ONE, {"baseline": "left"}]}, r"predictions\[1\]: field 'clean' is missing"),
+        ("se", {"predictions": [ONE, {"baseline": "left"}]}, r"predictions\[1\]: clean: missing"),
         ("se", {"predictions": [ONE, "left"]}, r"predictions\[1\]: expected the answers"),
         ("se", {"predictions": "left"}, "predictions: expected a list"),
         ("se", {"predictions": [{**ONE, "label": 1}], "references": [0]}, r"label 1, references\[0\] is 0"),
