@@ -380,7 +380,7 @@ def test_a_missing_clustering_model_fails_before_anything_is_sampled(
     [
         ({"hedge": {"prompt": "plain/question", "imags": ["image"]}}, ConfigError, "'imags', did you mean 'images'"),
         ({"hedge": {}}, ConfigError, "hedge: prompt: missing"),
-        ({"hedge": None}, ConfigError, "needs mappings under 'hedge'"),
+        ({"hedge": None}, ConfigError, "expected a mapping under 'hedge', got None"),
         ({"hedge": {"prompt": "plain/question", "answer": "reply"}}, DataError, "no column reply; there are"),
         ({"hedge": {"prompt": "plain/question", "judge": "rul"}}, ValueError, "'rul'.*did you mean 'rule'"),
         ({"metric_list": [{"metric": "se_aurok"}]}, ConfigError, "'se_aurok', did you mean 'se_auroc'"),
