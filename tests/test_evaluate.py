@@ -305,11 +305,11 @@ def check_equal(measure: str, where: Path | None, **options: Any) -> None:
     scores = ours.wording_scores(measure, ANSWERS, REFERENCES, modules=where, **options)
     pairs = list(zip(ANSWERS, REFERENCES, strict=True))
     if measure == "bertscore":
-        columns = zip(*wording.bertscore(tuple(pairs), options["model"]), strict=True)
+        columns = zip(*wording.bertscore(tuple(pairs), wording.BertScoreSettings(options["model"], False)), strict=True)
         own = dict(zip(("bertscore_precision", "bertscore_recall", "bertscore_f1"), map(list, columns), strict=True))
     else:
-        rows = [name for name in wording.METRICS if name in scores]
-        own = {name: [wording.METRICS[name].measure(*pair) for pair in pairs] for name in rows}
+        means = [mean for mean in wording.MEASURES if isinstance(mean, wording.WordingMean) and mean.name in scores]
+        own = {mean.name: [mean.wording(*pair) for pair in pairs] for mean in means}
     assert len(own) == len(scores) > 0
     for name, values in own.items():
         assert scores[name] == values, name

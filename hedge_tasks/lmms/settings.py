@@ -104,8 +104,9 @@ class DocumentSettings(Settings):
             ConfigError: a setting is unknown (names the nearest one) or makes no sense.
         """
         base, changes, task = config.get("hedge"), config.get("hedge_overrides", {}), config["task"]
-        if not isinstance(base, Mapping) or not isinstance(changes, Mapping):
-            raise ConfigError(f"{task}: the YAML needs mappings under 'hedge' and 'hedge_overrides'")
+        for key, given in (("hedge", base), ("hedge_overrides", changes)):
+            if not isinstance(given, Mapping):
+                raise ConfigError(f"{task}: expected a mapping under {key!r}, got {given!r}")
         told = {**base, **changes}
         return cls.read({**told, "protocol": asked_protocol(told.get("protocol"))}, f"{task}: hedge")
 
