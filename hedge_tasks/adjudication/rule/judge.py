@@ -205,7 +205,7 @@ class RuleJudge:
             return None, "declined", why
         polar = yes_no_reference(reference_text)
         # "Yes?" asks: it must not support "yes" where it would not contradict "no".
-        asks = polar is not None and says_yes_or_no(answer_text) is None
+        asks = polar is not None and "?" in answer_text and says_yes_or_no(answer_text) is None
         if not asks and (answer.words == reference.words or _same_words(answer, reference)):
             return SUPPORTED, "equal", "answer and reference are the same"
         nouns = counted_nouns(question)
