@@ -170,12 +170,17 @@ def test_what_is_read_only_softly_or_by_knowledge_is_not_judged(question: str, a
         assert got.basis in (*SOFT, NOTHING)
 
 
-@pytest.mark.parametrize("answer", ["© 2017 The Board of Regents. All rights reserved.", "2020-01-12 12:15:00", "92"])
+@pytest.mark.parametrize("answer", ["© 2017 The Board of Regents. All rights reserved.", "2020-01-12 12:15:00"])
 def test_output_about_nothing_is_declined(answer: str) -> None:
     for reference in ("yes", "no"):
         got = verdict(PNEUMOTHORAX, reference, answer)
         assert (got.label, got.category, outcome_of(got)) == (None, "no_answer", "declined")
     assert label("Which organ is it?", "liver", answer) == (None if "©" in answer else 1)
+
+
+@pytest.mark.parametrize("answer", ["92", "three", "5"])
+def test_a_number_is_a_wrong_answer_where_yes_or_no_was_asked_for(answer: str) -> None:
+    assert [label(PNEUMOTHORAX, reference, answer) for reference in ("yes", "no")] == [1, 1]
 
 
 @pytest.mark.parametrize(

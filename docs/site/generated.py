@@ -6,7 +6,6 @@ command. Whatever another installed package brings has its page, too.
 
 from __future__ import annotations
 
-import argparse
 import ast
 import importlib.util
 import inspect
@@ -23,6 +22,7 @@ from hedge_tasks.adjudication.base import JUDGES
 from hedge_tasks.cli import whole_parser
 from hedge_tasks.clustering import BACKENDS
 from hedge_tasks.detectors import NEEDS, Detector, get, names
+from hedge_tasks.io.commands import Parser
 from hedge_tasks.lmms.catalogue import list_tasks
 from hedge_tasks.models import MODELS
 from hedge_tasks.perturb.base import KINDS
@@ -257,13 +257,11 @@ def command_pages() -> Pages:
     return {"commands": "\n".join(lines)}
 
 
-def _commands(parser: argparse.ArgumentParser, name: str) -> Iterator[tuple[str, argparse.ArgumentParser]]:
-    inner = [action for action in parser._actions if isinstance(action, argparse._SubParsersAction)]
-    if not inner or name == "hedge":
+def _commands(parser: Parser, name: str) -> Iterator[tuple[str, Parser]]:
+    if not parser.commands or parser.runs or name == "hedge":
         yield name, parser
-    for action in inner:
-        for word, of in action.choices.items():
-            yield from _commands(of, f"{name} {word}")
+    for word, inner in parser.commands.items():
+        yield from _commands(inner, f"{name} {word}")
 
 
 # --- suites -----------------------------------------------------------------------------------------------------------
@@ -273,11 +271,11 @@ def tasks_of_suites() -> dict[str, str]:
     """Folder of a suite -> Markdown table of its tasks, to stand at the end of its README."""
     rows: dict[str, list[str]] = {}
     for task in list_tasks():
-        path = Path(task["yaml"])
+        path = Path(task.yaml)
         config = yaml.load(path.read_text("utf-8"), Loader=_Loader)
         members = config.get("task")
         what = "group of " + ", ".join(f"`{member}`" for member in members) if isinstance(members, list) else ""
-        rows.setdefault(path.parent.name, []).append(f"| `{task['task']}` | {what or 'task'} | `{path.name}` |")
+        rows.setdefault(path.parent.name, []).append(f"| `{task.task}` | {what or 'task'} | `{path.name}` |")
     head = "\n\n## All tasks of this folder\n\n| name | what | file |\n|---|---|---|\n"
     return {folder: head + "\n".join(lines) + "\n" for folder, lines in rows.items()}
 

@@ -7,6 +7,7 @@ and where it is wrong, is measured in this folder's README.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
@@ -96,7 +97,8 @@ RULES: dict[str, str] = {
         "than 5 mm', 3 cm and 8 mm; a single number stands for what is within 10 %): hallucinated; else not judged."
     ),
     "wrong-type": (
-        "A yes or no to a question that asks for something else, and nothing of the reference: hallucinated."
+        "A yes or no to a question that asks for something else, and nothing of the reference; a number where yes or "
+        "no was asked for: hallucinated."
     ),
     "one-of-many": (
         "The question asks to name something of a kind that a picture shows many of ('name one organ in the image'), "
@@ -117,6 +119,9 @@ RULES: dict[str, str] = {
 
 SILENT = {"empty-answer": EMPTY, "declined": None, "echo": ECHO}
 """Rules that find that an answer claims nothing, and why; of a declined one its reason says so."""
+
+_DATE = re.compile(r"\b(?:19|20)\d{2}\b|\d+[/.-]\d+[/.-]\d+")
+"""Of a picture's margin; no answer to anything."""
 
 Decision = tuple[int | None, str, str]
 
@@ -222,7 +227,9 @@ class RuleJudge:
             polar = says_yes_or_no(reference_text) if question.words[0] in AUXILIARY else None
         if polar is not None:
             if "%" not in answer_text and not any(word.isalpha() for word in answer.words):
-                return _Polar(polar, unreadable(NOTICE))  # a number or a date
+                if _DATE.search(answer_text):
+                    return _Polar(polar, unreadable(NOTICE))
+                return HALLUCINATED, "wrong-type", "a number where yes or no was asked for"
             return _Polar(polar, read_yes_no(answer_text, question_text, cut=case.cut))
         return self._label(question, reference, answer, says_yes_or_no(answer_text) is not None)
 
