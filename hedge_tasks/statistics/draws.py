@@ -72,7 +72,7 @@ def verdict_on(draws: Sequence[Sequence[Answer]], decoding: Mapping[str, Any], a
 
     Args:
         draws: the clean draws of each document, of one prompt each.
-        decoding: what was asked for, as a run has it under `sampled`; only pure sampling at temperature 1 can be tested.
+        decoding: what was asked for, as a run has it under `sampled`; only pure sampling at temperature 1 is tested.
         alpha: level of the test.
     """
     told = [[a for a in of if a.mean_logprob is not None and a.n_tokens is not None] for of in draws]
