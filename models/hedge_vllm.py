@@ -247,7 +247,9 @@ class HedgeVLLM(ChatAdapter):
             return answer_of(text)
         tokenizer = self._engine.get_tokenizer()
         if isinstance(parts, str):
-            return str(tokenizer.decode(tokens, skip_special_tokens=False)).strip()
+            # The end token is no text; the marks of the thought, which may be control tokens, are.
+            ended = bool(tokens) and tokens[-1] == tokenizer.eos_token_id
+            return str(tokenizer.decode(tokens[:-1] if ended else tokens, skip_special_tokens=False)).strip()
         said = str(tokenizer.decode(tokens[len(parts.thought) :], skip_special_tokens=True))
         for stop in until:
             said = said.split(stop)[0]

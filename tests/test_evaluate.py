@@ -193,7 +193,7 @@ ONE = {"baseline": "left", "clean": ["left"]}
         ("detection_auroc", {"predictions": [0.5], "references": [1], "group": "a"}, "did you mean 'groups'"),
         ("detection_auroc", {"predictions": [0.5], "references": [1], "method": "delon"}, "did you mean 'delong'"),
         ("se", {"predictions": [{**ONE, "nosy": ["left"]}]}, r"predictions\[0\].*did you mean 'noisy'"),
-        ("se", {"predictions": [ONE, {"baseline": "left"}]}, r"predictions\[1\]: field 'clean' is missing"),
+        ("se", {"predictions": [ONE, {"baseline": "left"}]}, r"predictions\[1\]: clean: missing"),
         ("se", {"predictions": [ONE, "left"]}, r"predictions\[1\]: expected the answers"),
         ("se", {"predictions": "left"}, "predictions: expected a list"),
         ("se", {"predictions": [{**ONE, "label": 1}], "references": [0]}, r"label 1, references\[0\] is 0"),
@@ -305,11 +305,11 @@ def check_equal(measure: str, where: Path | None, **options: Any) -> None:
     scores = ours.wording_scores(measure, ANSWERS, REFERENCES, modules=where, **options)
     pairs = list(zip(ANSWERS, REFERENCES, strict=True))
     if measure == "bertscore":
-        columns = zip(*wording.bertscore(tuple(pairs), options["model"]), strict=True)
+        columns = zip(*wording.bertscore(tuple(pairs), wording.BertScoreSettings(options["model"], False)), strict=True)
         own = dict(zip(("bertscore_precision", "bertscore_recall", "bertscore_f1"), map(list, columns), strict=True))
     else:
-        rows = [name for name in wording.METRICS if name in scores]
-        own = {name: [wording.METRICS[name].measure(*pair) for pair in pairs] for name in rows}
+        means = [mean for mean in wording.MEASURES if isinstance(mean, wording.WordingMean) and mean.name in scores]
+        own = {mean.name: [mean.wording(*pair) for pair in pairs] for mean in means}
     assert len(own) == len(scores) > 0
     for name, values in own.items():
         assert scores[name] == values, name

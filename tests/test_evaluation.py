@@ -260,7 +260,7 @@ def test_a_stock_simple_adapter_without_logprobs(tmp_path: Path) -> None:
     """lmms-eval's `dummy` says the same to everything, so there is nothing to detect and no second class."""
     run = evaluate(
         tmp_path,
-        *("--model", "dummy", "--model_args", "response=none of these", "--tasks", "hedge_demo"),
+        *("--model", "dummy", "--model_args", "response=a purple balloon", "--tasks", "hedge_demo"),
         *("--limit", "8", "--gen_kwargs", "n=2"),
     )
     values = run.values("hedge_demo")
@@ -380,7 +380,7 @@ def test_a_missing_clustering_model_fails_before_anything_is_sampled(
     [
         ({"hedge": {"prompt": "plain/question", "imags": ["image"]}}, ConfigError, "'imags', did you mean 'images'"),
         ({"hedge": {}}, ConfigError, "hedge: prompt: missing"),
-        ({"hedge": None}, ConfigError, "needs mappings under 'hedge'"),
+        ({"hedge": None}, ConfigError, "expected a mapping under 'hedge', got None"),
         ({"hedge": {"prompt": "plain/question", "answer": "reply"}}, DataError, "no column reply; there are"),
         ({"hedge": {"prompt": "plain/question", "judge": "rul"}}, ValueError, "'rul'.*did you mean 'rule'"),
         ({"metric_list": [{"metric": "se_aurok"}]}, ConfigError, "'se_aurok', did you mean 'se_auroc'"),

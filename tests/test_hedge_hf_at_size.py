@@ -248,9 +248,8 @@ def test_quantized_weights_answer_and_are_another_model(
     draws = document(picture)
     answers = sample(quantized, draws)
     assert all(answer.mean_logprob < 0 for answer in answers)
-    # Coarser weights, but the same model: most greedy-like answers stay.
-    texts, exact = [answer.text for answer in answers], [answer.text for answer in sample(model, draws)]
-    assert texts != exact
+    # Coarser weights: other probabilities, though few draws need have other words.
+    assert [answer.mean_logprob for answer in answers] != [answer.mean_logprob for answer in sample(model, draws)]
     quantized._model.save_pretrained(tmp_path)
     quantized._processor.save_pretrained(tmp_path)
     with pytest.raises(ConfigError, match="quantized already"):

@@ -399,7 +399,8 @@ def test_baselines_and_a_perfect_judge_against_the_475_labels_with_a_reference(r
     assert always.accuracy == pytest.approx(max(counts.values()) / 475)
     assert kind.recall["prompt_induced"] == pytest.approx(111 / counts["prompt_induced"])
     assert kind.accuracy > always.accuracy
-    assert rule.judged == 456
+    # Of 39 others, 24 are asked yes or no and answered neither firmly: "No, the liver does not look normal".
+    assert rule.judged == 436
     assert (always.recall["correct"], always.precision["correct"]) == (0.0, None)
 
 
@@ -744,7 +745,7 @@ def test_the_command_lays_out_what_the_table_of_the_run_says(run: Run, capsys: p
     of = {one["setting"]: one for one in facts["runs"]}
     assert of["irg"]["cells"]["medihall"]["value"] == pytest.approx(run.values("own_irg")["medihall,embed"])
     assert of["irg"]["cells"]["rouge1_f1"]["value"] == pytest.approx(run.values("own_irg")["rouge1_f1,embed"])
-    assert of["vqa"]["parts"] == ["conventional", "confidence", "counterfactual"]
+    assert of["vqa"]["parts"] == "conventional+confidence+counterfactual"
     assert of["weakened"]["cells"]["medihall"]["value"] == pytest.approx(0.4)
     effect = next(e["comparison"] for e in facts["prefix_effects"] if e["measure"] == "medihall")
     assert effect["difference"] == pytest.approx(run.values("own_confidence")["medihall_prefix_difference,embed"])

@@ -476,8 +476,9 @@ def test_parity_with_the_reference_code_on_the_official_items(official: Path, ta
     assert value("hal_i", stories) == counts["ima_hal"] / (counts["ima_hal"] + counts["ima_true"])
     told = sum(counts.values()) - counts["ignored"]
     assert value("exp", stories) == (counts["ima_hal"] + counts["ima_true"]) / told
-    # Of the scripted replies "No." and "It does not sound so" are read differently.
-    differ = sum(o.reply in ("No.", "It does not sound so") for mine in stories for o in mine)
+    # The reference code takes "No." for a yes, and "no such thing" for a no, which is too soft to count unconfirmed. Of
+    # "It does not sound so" neither makes anything: it has no word of the reference code's, and is as soft.
+    differ = sum(o.reply in ("No.", "There is no such thing.") for mine in stories for o in mine)
     assert value("parsers_differ", stories) == differ
 
 

@@ -288,6 +288,15 @@ def _unreachable(outcome: ReplyOrFailure) -> bool:
     return isinstance(outcome, RequestFailed) and outcome.unreachable
 
 
+_NOT_OF_THE_MODEL = frozenset(
+    {
+        *("api_key", "base_url", "url"),  # a key is in no file, and a server that moves is the same model
+        *("num_concurrent", "timeout", "max_retries", "wait_for_server", "device", "batch_size", "draws_per_batch"),
+    }
+)
+"""Arguments of adapters that say nothing about what a model replies."""
+
+
 def adapter_model(adapter: str, **arguments: Any) -> LocalModel:
     """One of our adapters by its name, with arguments as for lmms-eval's `--model_args`.
 
@@ -303,7 +312,8 @@ def adapter_model(adapter: str, **arguments: Any) -> LocalModel:
     loaded = kind(**arguments)
     # A reply that was kept to its schema is another one.
     kept = {"schema": "kept"} if getattr(loaded, "keeps_schemas", False) else {}
-    identity = {"adapter": adapter, **arguments, **kept}
+    told = {key: value for key, value in arguments.items() if key not in _NOT_OF_THE_MODEL}
+    identity = {"adapter": adapter, **told, **kept}
     return LocalModel(name, lambda: identity, lambda: loaded, keeps_schemas=True)
 
 

@@ -103,11 +103,14 @@ class DocumentSettings(Settings):
         Raises:
             ConfigError: a setting is unknown (names the nearest one) or makes no sense.
         """
-        base, changes, task = config.get("hedge"), config.get("hedge_overrides", {}), config["task"]
-        if not isinstance(base, Mapping) or not isinstance(changes, Mapping):
-            raise ConfigError(f"{task}: the YAML needs mappings under 'hedge' and 'hedge_overrides'")
-        told = {**base, **changes}
-        return cls.read({**told, "protocol": asked_protocol(told.get("protocol"))}, f"{task}: hedge")
+        task = config["task"]
+        merged: dict[str, Any] = {}
+        for key, default in (("hedge", None), ("hedge_overrides", {})):
+            value = config.get(key, default)
+            if not isinstance(value, Mapping):
+                raise ConfigError(f"{task}: expected a mapping under {key!r}, got {value!r}")
+            merged |= value
+        return cls.read({**merged, "protocol": asked_protocol(merged.get("protocol"))}, f"{task}: hedge")
 
     def columns(self) -> set[str]:
         return {

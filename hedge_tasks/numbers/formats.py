@@ -41,7 +41,7 @@ class Format:
     def bare(self, value: float) -> str:
         """The value without its unit, as it stands in intervals."""
         scaled = 100 * value if self.percent else value
-        how = "g" if self.digits is None else f".{self.digits}f"
+        how = "g" if self.digits is None else f"z.{self.digits}f"  # z: no "-0.000"
         return f"{scaled:{'+' if self.signed else ''}{how}}"
 
 

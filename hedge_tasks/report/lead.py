@@ -197,7 +197,7 @@ def _tile(metric: Measure, found: Number) -> dict[str, Any]:
     bounds = _bounds(found, THREE_DIGITS)
     note = (
         f"{bounds}{found.n} documents in {found.n_groups} groups"
-        if found.n_groups < found.n
+        if 0 < found.n_groups < found.n
         else f"{bounds}{found.n} documents"
     )
     return {"name": name, "value": THREE_DIGITS(found.value), "note": note, "about": metric.about}

@@ -203,7 +203,9 @@ def _conversations(passes: Mapping[str, ForcedPass]) -> dict[str, list[dict[str,
     conversations = {}
     for key, one in passes.items():
         if one.whole:
-            conversations[key] = shared.setdefault(id(one.asked), one.asked.messages())
+            if id(one.asked) not in shared:
+                shared[id(one.asked)] = one.asked.messages()
+            conversations[key] = shared[id(one.asked)]
         else:
             conversations[key] = one.asked.messages()
     return conversations

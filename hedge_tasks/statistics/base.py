@@ -87,6 +87,11 @@ def codes_of(values: Sequence[Hashable], n: int, name: str) -> IntArray:
     return np.array([number.setdefault(value, len(number)) for value in values], dtype=np.int64)
 
 
+def n_distinct(codes: IntArray | None) -> int:
+    """Number of groups; 0 where groups play no role."""
+    return 0 if codes is None else len(np.unique(codes))
+
+
 def levels_of(x: FloatArray) -> IntArray:
     """Position of each number among the distinct numbers, ascending; equal numbers share one."""
     return np.unique(x, return_inverse=True)[1].astype(np.int64)

@@ -90,15 +90,14 @@ def estimate_rate(
 def _by_group(mean: Number, n_positive: int, confidence: float) -> Number:
     share, stderr, n = mean.value, mean.stderr, mean.n
     if share is None or stderr is None:
-        return Number(share, n=n, n_positive=n_positive, reason=mean.reason)
+        return Number(share, n=n, n_groups=mean.n_groups, n_positive=n_positive, reason=mean.reason)
     if 0 < share < 1:
         effective = min(float(n), share * (1 - share) / stderr**2) if stderr > 0 else float(n)
     else:
         effective = float(mean.n_groups)
     method = "Wilson interval with the effective sample size of groups"
-    return Number(
-        share, stderr=stderr, n=n, n_positive=n_positive, interval=wilson(share, effective, confidence), method=method
-    )
+    interval = wilson(share, effective, confidence)
+    return Number(share, stderr, interval, n=n, n_groups=mean.n_groups, n_positive=n_positive, method=method)
 
 
 def compare_rates(

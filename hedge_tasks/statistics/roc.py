@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Hashable, Sequence
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -24,6 +25,7 @@ from hedge_tasks.statistics.base import (
     codes_of,
     levels_of,
     logit_interval,
+    n_distinct,
     wilson,
 )
 from hedge_tasks.statistics.memory import by_content
@@ -141,11 +143,12 @@ def estimate_auroc(
         raise unknown("interval method", method, METHODS)
     x, y = as_data(scores, labels)
     codes = None if groups is None else codes_of(groups, len(x), "groups")
-    n, positive = len(x), y == 1
+    positive = y == 1
+    counts: dict[str, Any] = {"n": len(x), "n_groups": n_distinct(codes), "n_positive": int(positive.sum())}
     try:
         value = auroc(x, y)
     except UndefinedStatistic as error:
-        return Number(None, n=n, n_positive=int(positive.sum()), reason=str(error))
+        return Number(None, reason=str(error), **counts)
     try:
         if method == "delong":
             stderr, areas = _delong_stderr(x, positive, codes), None
@@ -153,7 +156,7 @@ def estimate_auroc(
             areas = _resamples(levels_of(x), positive, codes, n_resamples, seed)
             stderr = float(np.nanstd(areas, ddof=1))
     except UndefinedError as error:
-        return Number(value, n=n, n_positive=int(positive.sum()), reason=str(error))
+        return Number(value, reason=str(error), **counts)
     stderr = math.hypot(stderr, extra_stderr)
     if stderr > 0 and method == "percentile" and areas is not None and not extra_stderr:
         interval = percentile_interval(areas, confidence)
@@ -163,7 +166,7 @@ def estimate_auroc(
     described = _described(method, n_resamples, grouped=codes is not None)
     if extra_stderr:
         described += f", with {FOUR_DIGITS(extra_stderr)} for the choice of the threshold"
-    return Number(value, stderr=stderr, n=n, n_positive=int(positive.sum()), interval=interval, method=described)
+    return Number(value, stderr, interval, method=described, **counts)
 
 
 def auroc_interval(value: float, stderr: float, confidence: float, degrees: int | None, n_pairs: int) -> Interval:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -18,6 +18,7 @@ from hedge_tasks.statistics.base import (
     as_data,
     check_confidence,
     codes_of,
+    n_distinct,
 )
 from hedge_tasks.statistics.placements import (
     component_variance,
@@ -102,18 +103,20 @@ def stratified_auroc(
         return estimate_auroc(x[chosen], y[chosen], groups=members, method="delong", confidence=confidence)
 
     parts = {name: part(i) for i, name in enumerate(dict.fromkeys(strata))} if each else {}
+    counts: dict[str, Any] = {"n": len(x), "n_groups": n_distinct(group_codes), "n_positive": int((y == 1).sum())}
     if np.isnan(x).any() or np.isnan(y).any():
-        return StratifiedAuroc(None, strata=parts, n_pairs=0, reason="a score or label is missing (NaN)")
+        return StratifiedAuroc(None, strata=parts, reason="a score or label is missing (NaN)", **counts)
     sizes = np.stack([np.bincount(codes[y == label], minlength=len(x) and int(codes.max()) + 1) for label in (1, 0)])
     if not (total := int(sizes.prod(axis=0).sum())):
         reason = "no documents" if not len(x) else "no stratum has both hallucinated and supported documents"
-        return StratifiedAuroc(None, strata=parts, n_pairs=0, reason=reason)
+        return StratifiedAuroc(None, strata=parts, reason=reason, **counts)
     value, components = pooled_within(x, y == 1, codes, group_codes)
     used = ~np.isnan(components)
     # Pairs are within strata: one with many hallucinated and a single supported answer has one independent pair.
     n_pairs = int(sizes.min(axis=0).sum())
     chosen = _subset(group_codes, used)
-    return _with_stderr(value, components[used], (y == 1)[used], chosen, parts, (total, n_pairs), confidence)
+    pooled = _with_stderr(value, components[used], (y == 1)[used], chosen, parts, (total, n_pairs), confidence)
+    return replace(pooled, **counts)
 
 
 def pooled_within(

@@ -203,13 +203,15 @@ class RuleJudge:
         why = declined(answer_text[:MAX_CHARACTERS])
         if why is not None and says_yes_or_no(answer_text) is None:
             return None, "declined", why
-        if answer.words == reference.words or _same_words(answer, reference):
+        polar = yes_no_reference(reference_text)
+        # "Yes?" asks: it must not support "yes" where it would not contradict "no".
+        asks = polar is not None and "?" in answer_text and says_yes_or_no(answer_text) is None
+        if not asks and (answer.words == reference.words or _same_words(answer, reference)):
             return SUPPORTED, "equal", "answer and reference are the same"
         nouns = counted_nouns(question)
         count = single_count(reference.words)
         if nouns is not None and count is not None and len(reference.content) <= 3:
             return self._count(count, nouns, answer)
-        polar = yes_no_reference(reference_text)
         if (
             polar is None
             and reference.words[0] in ("yes", "no")
