@@ -82,7 +82,7 @@ def verdict_on(draws: Sequence[Sequence[Answer]], decoding: Mapping[str, Any], a
         return Verdict("contradicted", "all log-probabilities are 0, although the draws differ")
     if decoding.get("asked") != "pure" or decoding.get("temperature") != 1:
         return Verdict("not verifiable", "the draws are not known to be pure samples at temperature 1")
-    ended = [found for of in draws if (found := _counted(of, with_end=True)) is not None]
+    ended = [one for of in draws if (one := _counted(of, with_end=True)) is not None]
     two_sided = len(ended) >= FEWEST_DOCUMENTS
     found = ended if two_sided else [one for of in draws if (one := _counted(of, with_end=False)) is not None]
     if len(found) < FEWEST_DOCUMENTS:
