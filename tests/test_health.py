@@ -11,7 +11,7 @@ import pytest
 from finished_runs import finished_run
 
 from hedge_tasks.cli import main
-from hedge_tasks.data.answers import Answer, AnswerSet
+from hedge_tasks.data.answers import Answer, AnswerSet, Served
 from hedge_tasks.errors import DataError
 from hedge_tasks.runs.health import decoding_line, health_of, measure
 from hedge_tasks.runs.run_files import Run, read_run, save_run
@@ -61,6 +61,33 @@ def test_seeds_that_do_not_repeat_and_missing_log_probabilities_are_notes() -> N
     assert health.unreliable is None
     sound = measure([asked("1", "a", "b")], {"probe": {"seeds_repeat": True, "varied": True}})
     assert not any("seed" in finding.text or "log-prob" in finding.text for finding in sound.findings)
+
+
+def test_draws_that_contradict_their_log_probabilities_make_a_run_unreliable() -> None:
+    decoding = {"asked": "pure", "temperature": 1.0}
+    words = [Answer(text, -4.0, 1, "stop", end_logprob=-0.1) for text in "abc"]
+    sets = [AnswerSet(str(i), words[0], (*words[:2], *words[:2])) for i in range(40)]
+    found = health_of(run_of(*sets, sampled={"decoding": decoding}))
+    assert found.unreliable is not None
+    assert found.unreliable.startswith(
+        "draws against their own log-probabilities: contradicted: a draw comes again 1.0"
+    )
+    assert measure(sets, {"decoding": decoding | {"temperature": 0.5}}).unreliable is None
+
+
+def test_answers_of_more_than_one_model_are_said() -> None:
+    def by(*served: Served) -> tuple[Answer, ...]:
+        return tuple(Answer(text, -0.5, 1, served=who) for text, who in zip("ab", served, strict=True))
+
+    one, moved, other = Served("m", None, "fp_1"), Served("m", None, "fp_2"), Served("n", None, "fp_1")
+    said = "answers come from more than one model behind one name: "
+    same = measure([AnswerSet("1", Answer("a", -0.5, 1), by(one, one))], {})
+    assert not any(f.text.startswith(said) for f in same.findings)
+    changed = measure([AnswerSet("1", Answer("a", -0.5, 1), by(one, moved))], {})
+    assert said + "system_fingerprint fp_1 (1 answers), fp_2 (1 answers)" in [f.text for f in changed.findings]
+    assert changed.unreliable is None
+    mixed = measure([AnswerSet("1", Answer("a", -0.5, 1), by(one, other))], {})
+    assert mixed.unreliable == said + "model m (1 answers), n (1 answers)"
 
 
 def test_replies_that_nobody_could_read_are_counted() -> None:

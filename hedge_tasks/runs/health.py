@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, fields
 from typing import Any
 
 from hedge_tasks.adjudication.outcomes import (
@@ -20,12 +20,13 @@ from hedge_tasks.adjudication.outcomes import (
     outcome_of,
 )
 from hedge_tasks.adjudication.reliability import reliability
-from hedge_tasks.data.answers import Answer, AnswerSet
+from hedge_tasks.data.answers import Answer, AnswerSet, Served
 from hedge_tasks.data.thoughts import OTHER_TOKENS, without_thoughts
-from hedge_tasks.numbers import PERCENT, WHOLE_PERCENT
+from hedge_tasks.numbers import PERCENT, WHOLE_PERCENT, Format, format_p, format_value
 from hedge_tasks.replies.reading import BASES, SOFT
 from hedge_tasks.runs.run_files import Run
 from hedge_tasks.sampling.probe import server_lines
+from hedge_tasks.statistics.draws import Verdict, verdict_on
 
 # Shares from which a property is worth a word, and from which the numbers cannot be relied on.
 _CERTAIN = (0.80, 0.98)
@@ -39,6 +40,7 @@ _BLIND = 0.8
 """Answers that stay on a blank picture: above this share, no score that compares samples sees the picture's part."""
 
 _FEWEST_CHECKED = 5
+_MOST_NAMED = 4
 
 
 @dataclass(frozen=True)
@@ -81,6 +83,8 @@ class Health:
         probe: findings of the probe before sampling.
         server: what the adapter found out about its server.
         image_use: how many answers stayed the same on a blank and on another document's picture.
+        served: who answered: by field of `Served`, how many answers each value has.
+        draws_verdict: of the clean draws against their own log-probabilities.
         findings: for people, the serious ones first.
     """
 
@@ -104,6 +108,8 @@ class Health:
     server: Mapping[str, Any] = field(default_factory=dict)
     image_use: Mapping[str, int] = field(default_factory=dict)
     no_logprob: Mapping[str, int] = field(default_factory=dict)
+    served: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
+    draws_verdict: Verdict | None = None
     findings: tuple[Finding, ...] = ()
 
     @property
@@ -162,6 +168,8 @@ def measure(
         server=sampled.get("server") or {},
         image_use=sampled.get("image_use") or {},
         no_logprob=Counter(answer.no_logprob for answer in answers if answer.no_logprob is not None),
+        served=_served(answers),
+        draws_verdict=verdict_on([a.clean for a in answer_sets], sampled.get("decoding") or {}),
     )
     findings = [
         *_of_samples(counts),
@@ -204,6 +212,8 @@ def _of_samples(h: Health) -> list[Finding]:
                 f"{PERCENT(h.without_logprob)} of the draws lack a log-probability: equal weights in their documents"
             )
         )
+    if h.draws_verdict is not None and h.draws_verdict.state == "contradicted":
+        found.append(Finding(f"draws against their own log-probabilities: {draws_line(h.draws_verdict)}", True))
     found += [
         Finding(f"{count} of {h.draws} draws have no log-probability: {reason}")
         for reason, count in sorted(h.no_logprob.items())
@@ -216,6 +226,12 @@ def _of_samples(h: Health) -> list[Finding]:
 def _of_server(h: Health) -> list[Finding]:
     known = ("refused", *(("answers_of_other_tokens",) if OTHER_TOKENS in h.no_logprob else ()))
     found = [Finding(line) for line in server_lines({**h.server, **dict.fromkeys(known)})]
+    for name, values in h.served.items():
+        if len(values) > 1:
+            counted = ", ".join(f"{value} ({n} answers)" for value, n in list(values.items())[:_MOST_NAMED])
+            text = f"answers come from more than one model behind one name: {name} {counted}"
+            more = f" and {len(values) - _MOST_NAMED} more" if len(values) > _MOST_NAMED else ""
+            found.append(Finding(text + more, name == "model"))
     in_force = h.decoding.get("in_force") or {}
     refused = in_force.get("refused")
     if refused and "rest" in in_force:
@@ -313,6 +329,29 @@ def _is_unreadable(verdict: Mapping[str, Any]) -> bool:
     category, reason = verdict.get("category"), verdict.get("reason")
     said = isinstance(verdict.get("raw"), str) and category is None
     return said or category == "unreadable" or (isinstance(reason, str) and reason.startswith("unreadable"))
+
+
+def _served(answers: Sequence[Answer]) -> dict[str, dict[str, int]]:
+    """By field of `Served`, how many answers have each value, the most frequent first; what is not told is left out."""
+    told = [answer.served for answer in answers if answer.served is not None]
+    values = {f.name: Counter(v for one in told if (v := getattr(one, f.name)) is not None) for f in fields(Served)}
+    return {name: dict(counts.most_common()) for name, counts in values.items() if counts}
+
+
+def draws_line(verdict: Verdict) -> str:
+    """The verdict on draws against their own log-probabilities, with its numbers."""
+    parts = [verdict.reason] if verdict.reason else []
+    if verdict.repeats is not None and verdict.expected is not None:
+        parts.append(
+            f"a draw comes again {format_value(verdict.repeats)} times, expected {format_value(verdict.expected)}"
+        )
+    if verdict.p_value is not None:
+        t = "" if verdict.t is None else f"t {format_value(verdict.t, Format(digits=1, signed=True))}, "
+        parts.append(f"{t}p {format_p(verdict.p_value)}, {verdict.documents} documents")
+    if verdict.state == "not contradicted":
+        parts.append(f"a deviation of {format_value(verdict.detectable)} would be seen with power .8")
+        parts += [] if verdict.two_sided else ["one-sided: the end token is not known"]
+    return f"{verdict.state}: {'; '.join(parts)}"
 
 
 def decoding_line(decoding: Mapping[str, Any]) -> str | None:

@@ -8,6 +8,7 @@
     agreement    Cohen's, Fleiss' and Krippendorff's agreement of judges
     rates        proportions with Wilson intervals
     means        means of documents in groups, with clustered standard errors
+    draws        draws against their own log-probabilities: were they sampled as they should be?
     sums         any function of sums over documents (F1, ratios), in groups, with intervals and paired differences
 
 Conventions: a *label* of 1 means hallucinated, 0 means not; a higher *score* means more likely hallucinated; *groups*

@@ -1,0 +1,158 @@
+"""Do draws come as often as their own log-probabilities say: the one test of sampling that costs no request.
+
+A text drawn with probability p comes again among the n - 1 other draws of its prompt in (n - 1) p cases in the mean. So
+the deviation of each draw has the mean 0 whatever the others are, and draws whose probability is not known may be left
+out. A server that cuts, sharpens or mixes distributions, or that tells other log-probabilities, deviates.
+
+Never "verified": a deviation may be too small for the number of documents, and is then stated.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+
+from hedge_tasks.data.answers import Answer
+from hedge_tasks.statistics.base import documents, quantile_of, two_sided_p
+
+ALPHA = 0.01
+FEWEST_DOCUMENTS = 10
+FEWEST_REPEATS = 10.0
+"""Expected pairs of equal draws, below which their number is too skewed for a t-test."""
+
+_POWER = 0.8
+
+State = Literal["contradicted", "not contradicted", "not verifiable"]
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """Of the test of draws against their own log-probabilities.
+
+    Attributes:
+        state: the verdict.
+        reason: why it is not verifiable, or what else contradicts; None otherwise.
+        documents: that were tested.
+        repeats: mean number of other draws with the text of a draw.
+        expected: the same, as the log-probabilities have it.
+        t: deviation in standard errors.
+        p_value: of t, two-sided where the end token is known, otherwise of too many repeats alone.
+        detectable: deviation of `repeats` that is seen with power .8.
+        two_sided: whether the log-probability of the end token is known.
+    """
+
+    state: State
+    reason: str | None = None
+    documents: int = 0
+    repeats: float | None = None
+    expected: float | None = None
+    t: float | None = None
+    p_value: float | None = None
+    detectable: float | None = None
+    two_sided: bool = True
+
+
+@dataclass(frozen=True)
+class _Document:
+    repeats: float
+    expected: float
+    variance: float
+    """Of their difference, if the log-probabilities are true."""
+    pairs: float
+    """Expected pairs of equal draws."""
+
+
+def verdict_on(draws: Sequence[Sequence[Answer]], decoding: Mapping[str, Any], alpha: float = ALPHA) -> Verdict:
+    """Test draws against their own log-probabilities.
+
+    Args:
+        draws: the clean draws of each document, of one prompt each.
+        decoding: what was asked for, as a run has it under `sampled`; only pure sampling at temperature 1 is tested.
+        alpha: level of the test.
+    """
+    told = [[a for a in of if a.mean_logprob is not None and a.n_tokens is not None] for of in draws]
+    if not any(told):
+        return Verdict("not verifiable", "there are no log-probabilities")
+    if all(a.mean_logprob == 0 for of in told for a in of) and any(len({a.text for a in of}) > 1 for of in told):
+        return Verdict("contradicted", "all log-probabilities are 0, although the draws differ")
+    if decoding.get("asked") != "pure" or decoding.get("temperature") != 1:
+        return Verdict("not verifiable", "the draws are not known to be pure samples at temperature 1")
+    ended = [one for of in draws if (one := _counted(of, with_end=True)) is not None]
+    two_sided = len(ended) >= FEWEST_DOCUMENTS
+    found = ended if two_sided else [one for of in draws if (one := _counted(of, with_end=False)) is not None]
+    if len(found) < FEWEST_DOCUMENTS:
+        return Verdict("not verifiable", f"only {documents(len(found))} with repeated draws and log-probabilities")
+    return _tested(found, two_sided, alpha)
+
+
+def log_probability(answer: Answer, *, with_end: bool = True) -> float | None:
+    """Of the whole answer in nats, its end token included; None where it is not known.
+
+    Args:
+        with_end: the end token has to be known; otherwise what is returned is an upper bound.
+
+    Example:
+        >>> log_probability(Answer("a cyst", -0.5, 2, end_logprob=-0.25))
+        -1.25
+    """
+    if answer.mean_logprob is None or answer.n_tokens is None or answer.thought is not None:
+        return None
+    if answer.end_logprob is None:
+        # An answer of no token is as likely as its end token, which is not known then.
+        return None if with_end else answer.mean_logprob * answer.n_tokens if answer.n_tokens else 0.0
+    return (answer.mean_logprob * answer.n_tokens if answer.n_tokens else 0.0) + answer.end_logprob
+
+
+def _counted(draws: Sequence[Answer], *, with_end: bool) -> _Document | None:
+    # Equal texts of other tokens are other draws.
+    keys = [(a.text, a.n_tokens, a.finish, a.thought is None) for a in draws]
+    counts, n = Counter(keys), len(draws)
+    known = [
+        (key, math.exp(logp))
+        for key, answer in zip(keys, draws, strict=True)
+        if (logp := log_probability(answer, with_end=with_end)) is not None
+    ]
+    if n < 2 or not known:
+        return None
+    p = np.array([share for _, share in known])
+    # Of sums over pairs: power sums of the distribution are means over its draws (Hoeffding 1948).
+    second, third = float(p.sum()) / n, float((p**2).sum()) / n
+    pair = max(second - 1.5 * third + second**2 / 2, 0.0)
+    single = max(third - second**2, 0.0) / 4
+    variance = 2 * n * (n - 1) * pair + 4 * n * (n - 1) * (n - 2) * single
+    repeats = sum(counts[key] - 1 for key, _ in known) / n
+    return _Document(repeats, (n - 1) * second, variance / n**2, n * (n - 1) * second / 2)
+
+
+def _tested(found: Sequence[_Document], two_sided: bool, alpha: float) -> Verdict:
+    n = len(found)
+    repeats, expected = (float(np.mean([getattr(d, name) for d in found])) for name in ("repeats", "expected"))
+    about = {"documents": n, "repeats": repeats, "expected": expected, "two_sided": two_sided}
+    pairs = sum(d.pairs for d in found)
+    if pairs < FEWEST_REPEATS:
+        from scipy.special import pdtrc
+
+        # Repeats of one document come together: documents with a repeat are counted, at most so many as pairs.
+        some = sum(d.repeats > 0 for d in found)
+        p_value = float(pdtrc(some - 1, pairs)) if some else 1.0
+        if p_value < alpha:
+            return Verdict("contradicted", p_value=p_value, **about)  # type: ignore[arg-type]
+        return Verdict("not verifiable", "answers hardly ever repeat", **about)  # type: ignore[arg-type]
+    deviations = np.array([d.repeats - d.expected for d in found])
+    # Deviations that agree by chance, as where nothing repeats, say nothing of their error.
+    variance = max(float(deviations.var(ddof=1)), float(np.mean([d.variance for d in found])))
+    if variance == 0:
+        return Verdict("not verifiable", "the model is certain of every answer", **about)  # type: ignore[arg-type]
+    stderr = math.sqrt(variance / n)
+    t = (repeats - expected) / stderr
+    both = two_sided_p(abs(t), n - 1)
+    p_value = both if two_sided else both / 2 if t > 0 else 1 - both / 2
+    critical = quantile_of(1 - (alpha if two_sided else 2 * alpha), n - 1)
+    detectable = (critical + quantile_of(2 * _POWER - 1)) * stderr
+    state: State = "contradicted" if p_value < alpha else "not contradicted"
+    return Verdict(state, None, n, repeats, expected, t, p_value, detectable, two_sided)

@@ -1,0 +1,148 @@
+"""Draws against their own log-probabilities: by hand, and on small categorical models."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+
+import numpy as np
+import numpy.typing as npt
+import pytest
+
+from hedge_tasks.data.answers import Answer, Thought
+from hedge_tasks.statistics.draws import Verdict, log_probability, verdict_on
+
+Shares = npt.NDArray[np.float64]
+PURE = {"asked": "pure", "temperature": 1.0}
+
+
+def answer(i: int, logp: float, *, end: bool = True) -> Answer:
+    """A text of two tokens; the end token has a fifth of its log-probability."""
+    return Answer(f"text {i}", 0.4 * logp, 2, "stop", end_logprob=0.2 * logp if end else None)
+
+
+def run_of(
+    chance: np.random.Generator,
+    served: Callable[[Shares], Shares] = lambda p: p,
+    told: Callable[[float], float] = lambda logp: logp,
+    *,
+    documents: int = 60,
+    n: int = 10,
+    end: bool = True,
+    concentration: float = 0.3,
+) -> Verdict:
+    draws = []
+    for _ in range(documents):
+        p = np.maximum(chance.dirichlet(np.full(12, concentration)), 1e-12)
+        p /= p.sum()
+        drawn = chance.choice(len(p), n, p=served(p))
+        draws.append([answer(i, told(min(math.log(p[i]), 0.0)), end=end) for i in drawn])
+    return verdict_on(draws, PURE)
+
+
+def top_2(p: Shares) -> Shares:
+    kept = np.where(p >= np.sort(p)[-2], p, 0)
+    return np.asarray(kept / kept.sum())
+
+
+def cold(p: Shares) -> Shares:
+    return np.asarray(p ** (1 / 0.7) / (p ** (1 / 0.7)).sum())
+
+
+def mixed(chance: np.random.Generator, n: int = 10) -> list[Answer]:
+    """Half of the draws of another model; each tells its own model's log-probability."""
+    models = chance.dirichlet(np.ones(12), 2)
+    which = chance.integers(2, size=n)
+    drawn = [int(chance.choice(12, p=models[m])) for m in which]
+    return [answer(i, math.log(models[m][i])) for m, i in zip(which, drawn, strict=True)]
+
+
+def test_by_hand() -> None:
+    half = math.log(0.5)
+    draws = [[answer(i, half) for i in (0, 0, 1)]] * 10
+    found = verdict_on(draws, PURE)
+    # "text 0" comes once more for two of three draws; each is expected (3 - 1) * .5 = 1 times.
+    assert found.repeats == pytest.approx(2 / 3)
+    assert found.expected == pytest.approx(1)
+    # Two texts of 1/2: p(x) is constant, so that pairs of draws are independent, 1 or 0 with 1/2; 6 ordered pairs of
+    # variance 1/4, each counted twice, over n squared.
+    stderr = math.sqrt(2 * 6 * 0.25 / 9 / 10)
+    assert found.t == pytest.approx((2 / 3 - 1) / stderr)
+
+
+def test_the_mean_deviation_is_zero_and_its_variance_the_stated_one() -> None:
+    p, n = np.array([0.6, 0.3, 0.1]), 3
+    total = squares = stated = 0.0
+    for drawn in np.ndindex(3, 3, 3):
+        weight = float(np.prod(p[list(drawn)]))
+        deviation = sum(drawn.count(i) - 1 - (n - 1) * p[i] for i in drawn) / n
+        total, squares = total + weight * deviation, squares + weight * deviation**2
+    second, third = (p**2).sum(), (p**3).sum()
+    pair, single = second - 1.5 * third + second**2 / 2, (third - second**2) / 4
+    stated = (2 * n * (n - 1) * pair + 4 * n * (n - 1) * (n - 2) * single) / n**2
+    assert total == pytest.approx(0)
+    assert squares == pytest.approx(stated)
+
+
+@pytest.mark.parametrize(("documents", "end"), [(10, True), (60, True), (60, False)])
+def test_false_alarms_stay_within_the_level(documents: int, end: bool) -> None:
+    chance = np.random.default_rng(7)
+    alarms = sum(run_of(chance, documents=documents, end=end).state == "contradicted" for _ in range(500))
+    assert alarms <= 12  # of 500 at .01, more have a probability of .002
+
+
+def test_rare_repeats_are_no_alarm() -> None:
+    draws = [[answer(10 * d + i, -12.0) for i in range(10)] for d in range(60)]
+    found = verdict_on(draws, PURE)
+    assert found.state == "not verifiable"
+    assert found.reason == "answers hardly ever repeat"
+    assert verdict_on([[answer(d, -12.0)] * 10 for d in range(60)], PURE).state == "contradicted"
+
+
+@pytest.mark.parametrize(
+    ("served", "told"),
+    [
+        (top_2, lambda logp: logp),
+        (cold, lambda logp: logp),
+        (lambda p: p, lambda logp: logp / math.log(10)),
+    ],
+    ids=["top_k 2", "T 0.7", "base 10"],
+)
+def test_deviations_are_seen(served: Callable[[Shares], Shares], told: Callable[[float], float]) -> None:
+    chance = np.random.default_rng(11)
+    seen = sum(
+        run_of(chance, served, told, documents=120, concentration=1.0).state == "contradicted" for _ in range(20)
+    )
+    assert seen >= 18
+
+
+def test_answers_of_two_models_are_seen() -> None:
+    chance = np.random.default_rng(13)
+    seen = sum(verdict_on([mixed(chance) for _ in range(120)], PURE).state == "contradicted" for _ in range(20))
+    assert seen >= 18
+
+
+def test_without_the_end_token_only_too_many_repeats_contradict() -> None:
+    chance = np.random.default_rng(5)
+    found = run_of(chance, told=lambda logp: logp / math.log(10), documents=120, concentration=1.0, end=False)
+    assert (found.state, found.two_sided) == ("not contradicted", False)
+    assert run_of(chance, top_2, documents=120, concentration=1.0, end=False).state == "contradicted"
+
+
+def test_what_cannot_be_verified_says_why() -> None:
+    sets = [[answer(0, -0.5), answer(1, -1.0)]] * 20
+    assert verdict_on([[Answer("a"), Answer("b")]] * 20, PURE).reason == "there are no log-probabilities"
+    assert verdict_on(sets[:9], PURE).reason == "only 9 documents with repeated draws and log-probabilities"
+    for decoding in ({}, {"asked": "model", "temperature": 1.0}, {"asked": "pure", "temperature": 0.7}):
+        assert verdict_on(sets, decoding).state == "not verifiable"
+
+
+def test_log_probabilities_of_zero_contradict_where_draws_differ() -> None:
+    assert verdict_on([[answer(0, 0.0), answer(1, 0.0)]], {}).state == "contradicted"
+    assert verdict_on([[answer(0, 0.0), answer(0, 0.0)]] * 20, PURE).state == "not verifiable"
+
+
+def test_an_empty_answer_is_its_end_token_and_thoughts_are_left_out() -> None:
+    assert log_probability(Answer("", -0.7, 0, "stop", end_logprob=-0.7)) == -0.7
+    assert log_probability(Answer("a", -0.7, 1, end_logprob=-0.1, thought=Thought(3))) is None
+    assert log_probability(Answer("a", -0.7, 1)) is None
