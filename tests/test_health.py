@@ -189,3 +189,14 @@ def test_the_command_prints_and_tells_by_its_exit_code(tmp_path: Path, capsys: A
     [row] = json.loads(capsys.readouterr().out)
     assert row["same_clean"] == 1.0
     assert row["unreliable"]
+
+
+def test_draws_that_were_asked_to_differ_contradict_nothing() -> None:
+    """The model would say one of a hundred texts; only one of them was allowed."""
+    clean = tuple(Answer("yes", -4.6, 1, end_logprob=-0.01) for _ in range(10))
+    sets = [AnswerSet(f"q{i}", Answer("yes", -4.6, 1), clean) for i in range(20)]
+    decoding = {"asked": "pure", "temperature": 1.0}
+    for more, state in (({}, "contradicted"), ({"restricted": True}, "not verifiable")):
+        verdict = measure(sets, {"decoding": decoding | more}).draws_verdict
+        assert verdict is not None
+        assert verdict.state == state

@@ -111,7 +111,9 @@ def test_what_is_in_force_is_recorded() -> None:
     model = Scripted(sound)
     model.effective_decoding = lambda limits: {"top_p": limits.get("top_p", 1.0)}  # type: ignore[attr-defined]
     decoding = report_of(model, top_p=0.9)["decoding"]
-    assert decoding == {"asked": "pure", "temperature": 1.0, "baseline_temperature": 0.1, "in_force": {"top_p": 0.9}}
+    asked = {"asked": "pure", "temperature": 1.0, "baseline_temperature": 0.1}
+    assert decoding == {**asked, "restricted": True, "in_force": {"top_p": 0.9}}
+    assert report_of(model)["decoding"] == {**asked, "in_force": {"top_p": 1.0}}
 
 
 def test_what_comes_to_light_while_sampling_is_recorded_too(tmp_path: Path) -> None:

@@ -245,7 +245,10 @@ def _decoding(model: Any, plan: SamplingPlan) -> dict[str, Any]:
     limits = plan.limits()
     effective = getattr(model, "effective_decoding", None)
     asked = {"asked": plan.decoding, "temperature": plan.temperature, "baseline_temperature": plan.baseline_temperature}
-    return {**asked, "in_force": effective(limits) if effective else None}
+    # The log-probabilities are of the raw distribution all the same: such draws are no samples of it.
+    cut = plan.guided or plan.until or any(of is not None for of in (plan.top_p, plan.top_k, plan.min_p))
+    restricted = {"restricted": True} if cut or getattr(model, "contrast", None) is not None else {}
+    return {**asked, **restricted, "in_force": effective(limits) if effective else None}
 
 
 def _sample(model: Any, pending: _Pending, tally: FailureTally) -> dict[str, str]:

@@ -80,6 +80,8 @@ def verdict_on(draws: Sequence[Sequence[Answer]], decoding: Mapping[str, Any], a
         return Verdict("not verifiable", "there are no log-probabilities")
     if all(a.mean_logprob == 0 for of in told for a in of) and any(len({a.text for a in of}) > 1 for of in told):
         return Verdict("contradicted", "all log-probabilities are 0, although the draws differ")
+    if decoding.get("restricted"):
+        return Verdict("not verifiable", "the answers were constrained, cut or contrasted, as was asked for")
     if decoding.get("asked") != "pure" or decoding.get("temperature") != 1:
         return Verdict("not verifiable", "the draws are not known to be pure samples at temperature 1")
     ended = [one for of in draws if (one := _counted(of, with_end=True)) is not None]
