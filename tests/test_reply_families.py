@@ -422,3 +422,44 @@ def test_a_key_given_twice_in_a_large_object_is_found_in_linear_time() -> None:
             parse_json(text, "x")
 
     assert not grows(read, lambda n: "{" + ",".join(f'"{i}":1' for i in range(n)) + ',"9":2}', [5000])
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        "I would suggest appendicitis.",
+        "Hello, the organ is the liver",
+        "I am sorry, it is a tumor",
+        "Sorry, no",
+        "As an AI language model, I think this shows pneumonia.",
+        "As an AI model, I see a cyst",
+        "Thanks for asking: there is a fracture of the femur.",
+        "I hope this helps: the answer is the spleen",
+        "I recommend surgery",
+        "If you look at the left lung, there is a mass.",
+        "The left lung shows a mass.\nCopyright 2021 The Regents",
+        "The image shows a copyright watermark and a fracture",
+    ],
+)
+def test_courtesy_around_an_answer_is_no_declining(answer: str) -> None:
+    assert declined(answer) is None
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        "Thank you for your question.",
+        "Hello!",
+        "Hello, how can I help you today?",
+        "I would recommend consulting a radiologist.",
+        "Please consult a doctor.",
+        "As an AI language model, I cannot interpret medical images.",
+        "I'm sorry, but I cannot help with that.",
+        "Sorry.",
+        "© 2016 The Regents of the University of California. All Rights Reserved.",
+        "Copyright 2019 by the authors",
+        "",
+    ],
+)
+def test_courtesy_alone_and_notices_say_nothing(answer: str) -> None:
+    assert declined(answer) is not None

@@ -8,18 +8,34 @@ from hedge_tasks.replies.reading import DOUBT, ECHO, EMPTY, NOTICE, REFUSAL, Rea
 from hedge_tasks.replies.refusal import declines, undecided
 from hedge_tasks.replies.text import body, plain, spelled_out
 
-# Output that is about nothing.
-_NOTICE = re.compile(r"\u00a9|\(c\) ?\d{4}|\bcopyright\b|all rights reserved", re.IGNORECASE)
+# Output that is about nothing: from the mark of a copyright line to the end of the line.
+_NOTICE = re.compile(
+    r"(?:\u00a9|\(c\) ?\d{4}|^\W*copyright\b|\bcopyright\W*(?:\(c\)|\d{4}|by\b)).*$|^.*\ball rights reserved\b.*$",
+    re.IGNORECASE | re.MULTILINE,
+)
 _PIECE = re.compile(r"(?<=[^\s.])[.!](?=\s|\Z)|(?<=\?)|[;\n]+|,?\s+\b(?:but|however|although)\b,?")
+# Words in front of what is said; where nothing comes behind them, nothing is said.
+_OPENING = re.compile(
+    r"""\A[\W_]*(?:(?:and|so|also|therefore|then)\ )?(?:
+      (?:i\ am\ |we\ are\ )?(?:so\ |very\ )?sorry(?:\ (?:to|for|about|that|if)\b[^,:;]*)?
+      |i\ apologi[sz]e(?:\ for\b[^,:;]*)?|(?:thank\ you|thanks?)(?:\ (?:for|so|very)\b[^,:;]*)?
+      |hello|hi|unfortunately|kindly|i\ hope\ (?:this|that|it)\ helps?
+      |as\ an?\ (?:\w+\ ){0,4}?(?:ai|model|assistant)(?:\ (?:language\ )?model|\ assistant)?
+    )\b[\s,:;.!-]*""",
+    re.VERBOSE,
+)
+_HELP = (
+    r"(?:doctor|physician|radiologist|specialist|professional|provider|expert|clinician|consult|advice|opinion|care)"
+)
 # What somebody says who says nothing about what was asked.
 _COURTESY = re.compile(
-    r"""\A[\W_]*(?:(?:and|so|also|therefore|then)\ )?(?:
-      (?:(?:can|could|would)\ you\ )?please\b|sorry\b
-      |(?:i\ am|we\ are)\ (?:so\ |very\ )?(?:sorry|here|just|only|happy)\b
-      |i\ apologi[sz]e\b|(?:feel\ free|let\ me\ know|thank|thanks|hello|hi\b|i\ hope|if\ you|kindly|unfortunately\W*\Z)
-      |(?:i\ |you\ )?(?:would\ |strongly\ |should\ |may\ |might\ )*(?:recommend|advise|suggest|consult|seek)\b
-      |it\ is\ (?:important|recommended|advisable|best)\ to\b|(?:a|an)\ .{0,40}\bshould\ be\ consulted
-      |as\ an?\ (?:\w+\ ){0,3}(?:ai|model|assistant)\b
+    rf"""\A[\W_]*(?:(?:and|so|also|therefore|then)\ )?(?:
+      (?:(?:can|could|would)\ you\ )?please\b|(?:i\ am|we\ are)\ (?:here|just|only|happy)\b
+      |feel\ free|let\ me\ know|i\ hope
+      |if\ you\ (?:have|need|want|would|could|can|provide|are|experience|share|upload)\b
+      |(?:i\ |you\ |we\ )?(?:would\ |strongly\ |highly\ |should\ |may\ |might\ |always\ )*
+        (?:recommend|advise|suggest|consult|seek)\b.*\b{_HELP}
+      |it\ is\ (?:important|recommended|advisable|best)\ to\b|(?:a|an)\ .{{0,40}}\bshould\ be\ consulted
     )""",
     re.VERBOSE,
 )
@@ -43,13 +59,18 @@ def declined(answer: str) -> str | None:
     text = body(answer)
     if isinstance(text, Reading):
         return text.basis
-    said = plain(text)
-    if _NOTICE.search(said):
+    whole = plain(text)
+    said = _NOTICE.sub("", whole)
+    if said != whole and not any(character.isalnum() for character in said):
         return NOTICE
     reasons = []
     for piece in _PIECE.split(said):
-        words = " ".join(spelled_out(piece).split())
-        piece = without_request(piece)
+        spelled = " ".join(spelled_out(piece).split())
+        words = _OPENING.sub("", spelled)
+        if not any(character.isalnum() for character in words):
+            reasons.append(ECHO)
+            continue
+        piece = without_request(piece if words == spelled else words)
         if not any(character.isalnum() for character in piece) or _COURTESY.match(words):
             reasons.append(ECHO)
         elif declines(piece):
