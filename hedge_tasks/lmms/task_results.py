@@ -23,7 +23,7 @@ from hedge_tasks.clustering.said import Said
 from hedge_tasks.data.answers import AnswerSet, FailedDocument, read_report, read_response
 from hedge_tasks.data.splits import DATA_FILES, FILE_KINDS
 from hedge_tasks.detectors.units import UnitsOfAnswer
-from hedge_tasks.errors import unknown
+from hedge_tasks.errors import ConfigError, unknown
 from hedge_tasks.lmms.documents import Documents
 from hedge_tasks.lmms.filters import (
     ScoredAnswers,
@@ -247,6 +247,10 @@ class TaskResults(TaskHooks, ConfigurableMessagesTask):
             if own is None and name not in self._known:
                 raise unknown(f"metric of {self.config.task}", name, self._known)
             measure = self._known[name] if own is None else own() if isinstance(own, type) else own
+            if not isinstance(measure, Measure):
+                raise ConfigError(
+                    f"{self.config.task}: aggregation of {name}: expected a measure (hedge_tasks.measures), got {own!r}"
+                )
             if measure.unit_detectors and switched_off(self.config.task, name):
                 continue
             self._metric_fn_list[name] = None

@@ -275,6 +275,8 @@ class Auroc(Measure):
         return replace(number, unit=self.unit, reason=reason)
 
     def compare(self, a: Sequence[Record], b: Sequence[Record], groups: Sequence[Hashable]) -> Comparison | None:
+        if self.within or any(len(self.cases(record)) != 1 for record in (*a, *b)):
+            raise ConfigError(f"two runs cannot be compared by {self.name}")
         sides = [[self._case(record) for record in records] for records in (a, b)]
         pairs = [(x, y, group) for x, y, group in zip(*sides, groups, strict=True) if x is not None and y is not None]
         if not pairs:

@@ -122,19 +122,20 @@ class AnswerStore(KeyedLog[Answer]):
         """
         new = {d.id: d for d in definitions if d.id not in self.definitions}
         asked = {d: None for d in documents if d not in self.documents}
-        self._append(
-            [
-                *({"definition": d.model_dump()} for d in new.values()),
-                *({"document": d.model_dump(exclude_none=True)} for d in asked),
-            ]
-        )
+        records = [
+            *({"definition": d.model_dump()} for d in new.values()),
+            *({"document": d.model_dump(exclude_none=True)} for d in asked),
+        ]
+        with self._lock:
+            self._append(records)
         self.definitions |= new
         self.documents |= asked
 
     def put_report(self, definition: str, report: Mapping[str, Any]) -> None:
         """Keep how the model behaved under a definition (its id): decoding in force, findings of the probe."""
         if self.reports.get(definition) != report:
-            self._append([{"report": report, "definition": definition}])
+            with self._lock:
+                self._append([{"report": report, "definition": definition}])
             self.reports[definition] = report
 
     def _take(self, line: Line, record: Mapping[str, Any]) -> None:

@@ -223,16 +223,18 @@ class ChatClient:
         A server that has replied to anybody since the request found nobody is not away.
         """
         n_replies: int | None = None
+        n_failures = 0  # attempts at a server that is away use up no retries
 
         def stop(state: RetryCallState) -> bool:
-            nonlocal n_replies
+            nonlocal n_replies, n_failures
             if getattr(_error_of(state), "away", False):
                 n_replies = self._n_replies if n_replies is None else n_replies
                 if self._n_replies == n_replies:
                     self._is_away()
-                    if self._waited_s() < self.wait_s:
-                        return False
-            return state.attempt_number > self.max_retries
+                    return self._waited_s() >= self.wait_s and state.attempt_number > self.max_retries
+            n_replies = None
+            n_failures += 1
+            return n_failures > self.max_retries
 
         return stop
 
