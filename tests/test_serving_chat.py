@@ -292,3 +292,12 @@ def test_a_key_with_a_line_break_is_refused_without_being_quoted() -> None:
         with pytest.raises(ConfigError, match="K: there are characters in it that no key has") as caught:
             check_key("K", key)
         assert "sk" not in str(caught.value)
+
+
+def test_waiting_for_a_server_uses_up_no_retries() -> None:
+    """Away for five attempts, then busy twice: two retries are enough for what is not its being away."""
+    away, busy = error(503, "loading"), error(500, "busy")
+    outcome = asked(Script(*[away] * 5, busy, busy, completion("left")), max_retries=2, wait_s=60)
+    assert isinstance(outcome, Completion)
+    assert outcome.text == "left"
+    failed(Script(*[away] * 5, busy, busy, busy, completion("left")), max_retries=2, wait_s=60)
