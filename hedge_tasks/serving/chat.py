@@ -232,7 +232,8 @@ class ChatClient:
                 if self._n_replies == n_replies:
                     self._is_away()
                     return self._waited_s() >= self.wait_s and state.attempt_number > self.max_retries
-            n_replies = None
+            else:
+                n_replies = None
             n_failures += 1
             return n_failures > self.max_retries
 
