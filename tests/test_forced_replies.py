@@ -330,10 +330,27 @@ def test_a_server_that_tells_nothing_gives_reasons() -> None:
     for reply, says in (
         (completion("x"), "tells no likeliest first tokens"),
         (Response({"error": {"message": "not today"}}, 400), "does not tell how likely replies"),
+        (Response({"error": {"message": "You may not ask for logprobs of this model"}}, 403), "how likely replies"),
     ):
         with serve(Script(reply)) as url:
             found = HedgeOpenAI(model="m", base_url=url, max_retries=0).reply_logprobs([TURNS] * 2, ["A", "B"])
         assert all(isinstance(one, str) and says in one for one in found), found
+
+
+@pytest.mark.framework
+def test_what_is_refused_of_first_tokens_is_asked_for_again_and_not_left_out_of_draws() -> None:
+    from hedge_tasks.models.hedge_openai import HedgeOpenAI
+
+    def reply(body: dict[str, Any]) -> Response:
+        if body.get("top_logprobs", 0) > 5:
+            return Response({"error": {"message": "logprobs must be at most 5"}}, 400)
+        return openai_server(Yes=-0.1, No=-3.0)(body)
+
+    with serve(reply) as url:
+        model = HedgeOpenAI(model="m", base_url=url)
+        found = model.reply_logprobs([TURNS] * 2, ["Yes", "No"])
+        assert model._client.takes("logprobs")
+    assert [total(one) for one in found] == pytest.approx([-0.1, -3.0])
 
 
 # --- in process -------------------------------------------------------------------------------------------------------
