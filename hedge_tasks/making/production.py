@@ -22,7 +22,7 @@ from hedge_tasks.serving.thread_pool import ask_each
 T = TypeVar("T")
 
 
-class Source(Protocol):
+class SourceRecord(Protocol):
     """One record to begin with."""
 
     @property
