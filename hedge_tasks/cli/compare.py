@@ -317,7 +317,7 @@ def _facts(run: Run, scorer: Scorer | None) -> dict[str, Any]:
 
 def _table(rows: _Rows, heading: str) -> Table:
     """Every comparison with its difference, p-value and, where there are several, Holm's."""
-    from hedge_tasks.numbers import FOUR_DIGITS, SIGNED_FOUR, Number, PricedScores, Table
+    from hedge_tasks.numbers import FOUR_DIGITS, SIGNED_FOUR, Column, Number, Table
     from hedge_tasks.statistics import holm
 
     adjusted = holm([comparison.p_value if comparison else None for _, comparison in rows])
@@ -334,13 +334,13 @@ def _table(rows: _Rows, heading: str) -> Table:
             notes.append(f"{name}: {found.reason or found.method}")
     several = sum(p is not None for p in adjusted) > 1
     columns = [
-        PricedScores("metric"),
-        PricedScores("a", format=FOUR_DIGITS),
-        PricedScores("b", format=FOUR_DIGITS),
-        PricedScores("difference", "a - b", format=SIGNED_FOUR),
-        PricedScores("interval", "95 % interval", format=SIGNED_FOUR, show="interval", of="difference"),
-        PricedScores("p_value", "p", show="p"),
-        *([PricedScores("p_value_holm", "p (Holm)", show="p")] if several else []),
-        PricedScores("documents", show="n", of="difference"),
+        Column("metric"),
+        Column("a", format=FOUR_DIGITS),
+        Column("b", format=FOUR_DIGITS),
+        Column("difference", "a - b", format=SIGNED_FOUR),
+        Column("interval", "95 % interval", format=SIGNED_FOUR, show="interval", of="difference"),
+        Column("p_value", "p", show="p"),
+        *([Column("p_value_holm", "p (Holm)", show="p")] if several else []),
+        Column("documents", show="n", of="difference"),
     ]
     return Table(columns, records, f"{heading}\n" if rows else heading, ["", *notes] if notes else [])
