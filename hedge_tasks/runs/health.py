@@ -335,7 +335,7 @@ def _of_groups(h: Health) -> list[Finding]:
     found = []
     if of.repeated:
         found.append(Finding(f"{of.repeated:,} documents ask again what another one of their group has asked"))
-    if (of.design_effect or 0) >= _DEPENDENT:
+    if of.design_effect is not None and of.design_effect >= _DEPENDENT:
         effect = Format(digits=2)(of.design_effect)
         found.append(
             Finding(
