@@ -27,8 +27,8 @@ class ChatAdapter(lmms):
     takes_threads = False
     """Whether several threads may ask it at once."""
 
-    @property
-    def keeps_schemas(self) -> bool:
+    @classmethod
+    def keeps_schemas(cls) -> bool:
         """Whether answers are kept to a JSON schema as they are written, or a server is asked to do so."""
         return False
 

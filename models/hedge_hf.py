@@ -342,12 +342,12 @@ class HedgeHF(ChatAdapter):
             answers += PlainGeneration(self._model).decode(inputs, sampler, reader, max_new_tokens)
         return answers
 
-    @property
-    def keeps_schemas(self) -> bool:
+    @classmethod
+    def keeps_schemas(cls) -> bool:
         return schema_tokens.installed()
 
     def _kept_to(self, schema: Mapping[str, Any] | None, reader: AnswerReader) -> SchemaContinuations | None:
-        if schema is None or not self.keeps_schemas:
+        if schema is None or not self.keeps_schemas():
             return None
         size = self._model.get_output_embeddings().weight.shape[0]
         return SchemaContinuations(self._tokenizer, schema, reader.ends, size)

@@ -318,8 +318,8 @@ class HedgeOpenAI(ChatAdapter):
         ]
         return complete(self._collect(questions))
 
-    @property
-    def keeps_schemas(self) -> bool:
+    @classmethod
+    def keeps_schemas(cls) -> bool:
         return True  # the server is asked to; one that refuses answers without
 
     def forced_logprobs(

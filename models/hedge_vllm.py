@@ -294,8 +294,8 @@ class HedgeVLLM(ChatAdapter):
         outputs = self._chat([_for_vllm(conversation) for conversation in conversations], sampling)
         return complete([self._read(out.outputs[0]) if out.outputs else "vLLM returned no output" for out in outputs])
 
-    @property
-    def keeps_schemas(self) -> bool:
+    @classmethod
+    def keeps_schemas(cls) -> bool:
         return True
 
     def forced_logprobs(
