@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
-from typing import Any
+from typing import Any, NamedTuple, TypeVar
 
 import torch
 from tqdm import tqdm
@@ -21,15 +21,26 @@ from tqdm import tqdm
 from hedge_tasks.data.answers import Answer, Draw, Refused
 from hedge_tasks.errors import ConfigError, DrawsFailed
 from hedge_tasks.io.options import address, count, number, text
-from hedge_tasks.models.base import ChatAdapter, complete, conversation_draws, forced_answer, refuse_unknown
+from hedge_tasks.models.base import (
+    SPELLINGS,
+    ChatAdapter,
+    complete,
+    conversation_draws,
+    forced_answer,
+    refuse_unknown,
+    whole_reply,
+)
+from hedge_tasks.models.first_token import first_tokens
 from hedge_tasks.sampling.requests import DrawRequest
 from hedge_tasks.sampling.series import LONGEST, SEEDS, request_seed, series
 from hedge_tasks.serving.chat import OPENAI, ChatClient
-from hedge_tasks.serving.completion import Completion
+from hedge_tasks.serving.completion import Completion, PromptToken, is_control
 from hedge_tasks.serving.failures import RequestFailed, ServerGone
 from hedge_tasks.serving.messages import to_openai
 from hedge_tasks.serving.secrets import check_key
 from hedge_tasks.serving.thread_pool import as_finished, ask_each
+
+Found = TypeVar("Found")
 
 _ARGUMENTS = (
     "model",
@@ -66,14 +77,18 @@ _OPTIONAL = ("logprobs", "top_logprobs", "seed", "generation_config", *_PENALTIE
 _UNEXPECTED_FIELDS = "Unexpected fields in the request"
 """How `transformers serve` refuses a field. It decodes greedily unless a generation configuration says otherwise."""
 
-_FORCED: Mapping[str, Any] = {
-    "temperature": 0.0,
-    "max_tokens": 1,
-    "prompt_logprobs": 0,
-    "add_generation_prompt": False,
-    "continue_final_message": True,
-}
-"""A request that has a text read as the beginning of the answer, as vLLM's server understands it."""
+_READ: Mapping[str, Any] = {"temperature": 0.0, "max_tokens": 1, "prompt_logprobs": 0}
+"""A request that has a prompt read with the log-probabilities of its tokens, as vLLM's server understands it."""
+
+_BEGUN: Mapping[str, Any] = {**_READ, "add_generation_prompt": False, "continue_final_message": True}
+"""The same with the last turn as the beginning of the answer."""
+
+_FINISHED: Mapping[str, Any] = {**_READ, "add_generation_prompt": False, "continue_final_message": False}
+"""The same with the last turn as the whole answer, behind which the chat template writes its end."""
+
+_FIRST: Mapping[str, Any] = {"temperature": 1.0, "max_tokens": 1, "logprobs": True, "top_logprobs": 20, **NEUTRAL}
+"""A request for the first token of an answer and the likeliest others. Some servers tell log-probabilities after the
+temperature, so that it is 1."""
 
 _LONGEST_REASON = 300
 
@@ -171,6 +186,7 @@ class HedgeOpenAI(ChatAdapter):
             None if draws_per_request is None else count("draws_per_request", draws_per_request, at_least=1)
         )
         self._has_n = True
+        self._reads_prompts: bool | None = None
         self._client = ChatClient(
             self.model,
             self.base_url,
@@ -310,29 +326,89 @@ class HedgeOpenAI(ChatAdapter):
         See `hedge_tasks.sampling.forced.ForcedModel`. The server reads the conversation with the text as the beginning
         of its last turn. One request a text; where the first one fails, it is the only one.
         """
-        pairs = list(zip(conversations, texts, strict=True))
-        outcomes: dict[int, Answer | str] = {0: self._force(*pairs[0])} if pairs else {}
-        if isinstance(reason := outcomes.get(0), str):
-            return [reason] * len(pairs)
 
-        def call(i: int, stop: threading.Event) -> Answer | str:
-            return self._force(*pairs[1 + i], stop)
+        def force(i: int, stop: threading.Event | None = None) -> Answer | str:
+            turns = to_openai(conversations[i], max_image_side=self.max_image_side)
+            tokens = self._read_prompt(_answered(turns, texts[i]), _BEGUN, stop)
+            return tokens if isinstance(tokens, str) else forced_answer(tokens, texts[i])
 
-        with closing(as_finished(call, max(len(pairs) - 1, 0), self.num_concurrent)) as batches:
+        if not texts or isinstance(first := force(0), str):
+            return [first for _ in texts]
+        return [first, *self._ask_each(lambda i, stop: force(1 + i, stop), len(texts) - 1)]
+
+    def reply_logprobs(self, conversations: Sequence[list[dict[str, Any]]], texts: Sequence[str]) -> list[Answer | str]:
+        """How likely each text is as the whole reply; see `hedge_tasks.sampling.forced.ForcedModel`.
+
+        A server that tells the log-probabilities of a prompt (vLLM's) reads the reply as a finished turn, behind which
+        the chat template writes the end: two requests a text, one a spelling, and one for each conversation object to
+        see where the reply begins. Of any other server the 20 likeliest first tokens are read, one request a
+        conversation: options of one token each. Such an answer has the `finish` "length", for its end is not counted.
+        """
+        offered = {id(conversation): _Offered([], conversation) for conversation in conversations}
+        for conversation, option in zip(conversations, texts, strict=True):
+            offered[id(conversation)].options.append(option)
+        groups = list(offered.values())
+        if self._reads_prompts is None and groups:
+            told = self._read_prompt(self._turns(groups[0]), _READ)
+            self._reads_prompts = not isinstance(told, str)
+            if isinstance(told, str):
+                self._client.say_once("first tokens", f"{told}: the likeliest first tokens are read instead", "INFO")
+        force = self._whole_replies if self._reads_prompts else self._first_tokens
+        found = dict(zip(offered, force(groups), strict=True))
+        return [found[id(conversation)][option] for conversation, option in zip(conversations, texts, strict=True)]
+
+    def _turns(self, offered: _Offered) -> list[dict[str, Any]]:
+        return to_openai(offered.conversation, max_image_side=self.max_image_side)
+
+    def _whole_replies(self, groups: Sequence[_Offered]) -> list[Mapping[str, Answer | str]]:
+        """How likely each option is as the whole reply, by conversation."""
+        encoded = [self._turns(group) for group in groups]
+        prompts = self._ask_each(lambda i, stop: self._read_prompt(encoded[i], _READ, stop), len(groups))
+        asked = [(i, option, blank) for i, of in enumerate(groups) for option in of.options for blank in SPELLINGS]
+
+        def close(n: int, stop: threading.Event) -> tuple[PromptToken, ...] | str:
+            i, option, blank = asked[n]
+            return self._read_prompt(_answered(encoded[i], blank + option), _FINISHED, stop)
+
+        closed = dict(zip(asked, self._ask_each(close, len(asked)), strict=True))
+        return [
+            {
+                option: _whole(prompts[i], [closed[i, option, blank] for blank in SPELLINGS], option)
+                for option in of.options
+            }
+            for i, of in enumerate(groups)
+        ]
+
+    def _first_tokens(self, groups: Sequence[_Offered]) -> list[Mapping[str, Answer | str]]:
+        """How likely an answer begins with each option, where all of it is one token; by conversation."""
+
+        def ask(i: int, stop: threading.Event) -> Mapping[str, Answer | str]:
+            options = groups[i].options
+            outcome = self._client.ask(self._turns(groups[i]), _FIRST, optional=_OPTIONAL, stop=stop)
+            if isinstance(outcome, RequestFailed):
+                return dict.fromkeys(options, f"{self.base_url} does not tell how likely replies are ({outcome})")
+            if not outcome.tokens or not outcome.alternatives:
+                return dict.fromkeys(options, f"{self.base_url} tells no likeliest first tokens (top_logprobs)")
+            return first_tokens((*outcome.tokens[:1], *outcome.alternatives[0]), options)
+
+        return self._ask_each(ask, len(groups))
+
+    def _ask_each(self, call: Callable[[int, threading.Event], Found], n: int) -> list[Found]:
+        """What `n` calls return, many of them under way at once."""
+        outcomes: dict[int, Found] = {}
+        with closing(as_finished(call, n, self.num_concurrent)) as batches:
             for batch in batches:
-                outcomes |= {1 + i: outcome for i, outcome in batch}
-        return [outcomes[i] for i in range(len(pairs))]
+                outcomes |= dict(batch)
+        return [outcomes[i] for i in range(n)]
 
-    def _force(
-        self, conversation: list[dict[str, Any]], text: str, stop: threading.Event | None = None
-    ) -> Answer | str:
-        turns = to_openai(conversation, max_image_side=self.max_image_side)
-        outcome = self._client.ask([*turns, {"role": "assistant", "content": text}], _FORCED, stop=stop)
+    def _read_prompt(
+        self, turns: list[dict[str, Any]], settings: Mapping[str, Any], stop: threading.Event | None = None
+    ) -> tuple[PromptToken, ...] | str:
+        """The tokens of a prompt, or why they are not known."""
+        outcome = self._client.ask(turns, settings, stop=stop)
         if isinstance(outcome, RequestFailed):
             return f"{self.base_url} does not tell how likely given words are ({outcome})"
-        if not outcome.prompt:
-            return f"{self.base_url} returned no log-probabilities of the prompt (vLLM's prompt_logprobs)"
-        return forced_answer(outcome.prompt, text)
+        return outcome.prompt or f"{self.base_url} returned no log-probabilities of the prompt (vLLM's prompt_logprobs)"
 
     def generate_until(self, requests: list[Any]) -> list[str]:
         """Greedy or sampled generation for tasks that are not ours; failed requests become lmms-eval's sentinel."""
@@ -492,6 +568,28 @@ class _Encoded:
             self._uses -= 1
             self._made = made if self._uses > 0 else None
             return made
+
+
+class _Offered(NamedTuple):
+    """What is offered after a conversation."""
+
+    options: list[str]
+    conversation: list[dict[str, Any]]
+
+
+def _answered(turns: list[dict[str, Any]], text: str) -> list[dict[str, Any]]:
+    """A conversation in OpenAI's form with a text as its last turn."""
+    return [*turns, {"role": "assistant", "content": text}]
+
+
+def _whole(
+    prompt: tuple[PromptToken, ...] | str, closed: Sequence[tuple[PromptToken, ...] | str], text: str
+) -> Answer | str:
+    told = [tokens for tokens in closed if not isinstance(tokens, str)]
+    if isinstance(prompt, str) or len(told) < len(closed):
+        return next(one for one in (prompt, *closed) if isinstance(one, str))
+    controls = {token.id for tokens in told for token in tokens if is_control(token.text)}
+    return whole_reply(prompt, told, text, controls)
 
 
 def _outcome(outcome: Answer | RequestFailed) -> Answer | str:
