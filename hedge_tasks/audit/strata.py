@@ -67,7 +67,8 @@ def strata_of(
     weights = _weights(scores, chances, purpose, other)
     needs = np.sqrt(chances * (1 - chances)) * weights
     cells = _cells(judged, basis, n)
-    of, titles = np.zeros(len(scores), dtype=np.int64), []
+    of = np.zeros(len(scores), dtype=np.int64)
+    titles: list[str] = []
     whole = float(needs.sum()) or 1.0
     for title, here in cells.items():
         labels = n * float(needs[here].sum()) / whole

@@ -177,7 +177,8 @@ def audited_sums(
         labels: of the same documents.
         confidence: level of the interval, in (0, 1).
     """
-    of = _Sums(*(np.asarray(a, dtype=np.float64) for a in (hallucinated, supported, unanswered)), statistic)
+    first, second, none = (np.asarray(a, dtype=np.float64) for a in (hallucinated, supported, unanswered))
+    of = _Sums(first, second, none, statistic)
     return _audited(of, labels, _unlabelled(labels), confidence)
 
 
@@ -503,7 +504,7 @@ def _error(effects: _Labels, labels: Verified, predicted: _Labels) -> _Error:
     left = np.where(design.drawn, d1 * (y1 - m1) + d0 * (y0 - m0), 0.0)
     least = _least(effects, labels)
     run, run_degrees = design.variance(left, least)
-    sums = np.bincount(labels.groups, d1 * m1 + d0 * m0 + left / pi)
+    sums: FloatArray = np.bincount(labels.groups, d1 * m1 + d0 * m0 + left / pi).astype(np.float64)
     n_units = len(design.drawn_units)
     of_unit = np.bincount(design.units, left / pi, n_units)
     missed = np.zeros(n_units)
