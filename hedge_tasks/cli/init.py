@@ -146,7 +146,7 @@ def _facts(table: Table, roles: Roles, findings: Findings) -> list[str]:
     elif roles.images:
         kinds.append(f"group: questions that show the same, {findings.groups} groups")
     else:
-        kinds.append("group: none, every question stands alone")
+        kinds.append(f"group: questions in the same words, {findings.groups} groups")
     kinds.append(f"id: column {roles.id!r}" if roles.id else "id: the number of the row, from 0")
     kind = f"column {roles.question_type!r}{_values(table, roles.question_type)}" if roles.question_type else "none"
     kinds.append(f"question type: {kind}")

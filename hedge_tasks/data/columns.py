@@ -166,8 +166,8 @@ def _is_picture(value: object) -> bool:
 
 
 def _by_name(table: Table, columns: Sequence[str], names: Sequence[str], what: str, option: str) -> str:
-    found = [column for column in columns if _plain(column) in names]
-    first = [column for column in found if _plain(column) == names[0]]
+    found = [column for column in columns if plain_name(column) in names]
+    first = [column for column in found if plain_name(column) == names[0]]
     if len(first or found) == 1:
         return (first or found)[0]
     if found:
@@ -176,7 +176,7 @@ def _by_name(table: Table, columns: Sequence[str], names: Sequence[str], what: s
 
 
 def _group(table: Table, columns: Sequence[str]) -> str | None:
-    found = [c for c in columns if _plain(c) in GROUPS and 1 < _distinct(table, c) < table.n_rows]
+    found = [c for c in columns if plain_name(c) in GROUPS and 1 < _distinct(table, c) < table.n_rows]
     if len(found) > 1:
         raise ConfigError(
             f"{table.name}: which questions belong together, those that share {_listed(found, 'or')}? Say --group "
@@ -201,7 +201,8 @@ def _distinct(table: Table, column: str) -> int:
     return 0 if "" in values else len(values)
 
 
-def _plain(name: str) -> str:
+def plain_name(name: str) -> str:
+    """Return the name of a column in lower case with underscores: `patientID` and `Patient Id` are `patient_id`."""
     return re.sub(r"[^0-9a-z]+", "_", re.sub(r"(?<=[a-z])(?=[A-Z])", "_", name).lower()).strip("_")
 
 

@@ -10,6 +10,7 @@ from typing import Any
 
 from hedge_tasks.data import cells
 from hedge_tasks.data.columns import Roles
+from hedge_tasks.data.groups import find_groups
 from hedge_tasks.data.local_data import write_rows
 from hedge_tasks.data.pictures import image_file_fault
 from hedge_tasks.data.splits import download_picture
@@ -48,7 +49,8 @@ def look_at(table: Table, roles: Roles, folder: Path) -> Findings:
     pictures = _Pictures(folder)
     seen: set[str] = set()
     shown: set[str] = set()
-    groups: set[str] = set()
+    declared: list[str | None] = []
+    pictured: list[str | None] = []
     columns = [*roles.texts(), *roles.images]
     for row, values in enumerate(progress(table.rows(columns), total=table.n_rows, name="Reading", unit="row")):
         try:
@@ -66,8 +68,10 @@ def look_at(table: Table, roles: Roles, folder: Path) -> Findings:
         found.repeated += key in seen
         seen.add(key)
         shown.add(picture)
-        groups.add(texts[roles.group] if roles.group else picture or str(row))
-    found.pictures, found.groups = (len(shown) if roles.images else 0), len(groups)
+        declared.append(texts[roles.group] or None if roles.group else None)
+        pictured.append(picture or f"text {texts[roles.question]}")
+    found.pictures = len(shown) if roles.images else 0
+    found.groups = find_groups(declared, pictured).found
     return found
 
 

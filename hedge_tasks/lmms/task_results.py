@@ -275,6 +275,7 @@ class TaskResults(TaskHooks, ConfigurableMessagesTask):
                 **self._settings.model_dump(),
                 "judge": self.judge.settings(),
                 "revision": self._data.revision,
+                "grouping": self._data.grouping.settings(),
                 "options": {k: v for k, v in (self.config.dataset_kwargs or {}).items() if k != DATA_FILES},
             },
             "prompt": asdict(self._prompt),

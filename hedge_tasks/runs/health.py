@@ -24,6 +24,7 @@ from hedge_tasks.data.answers import Answer, AnswerSet, Served
 from hedge_tasks.data.thoughts import OTHER_TOKENS, without_thoughts
 from hedge_tasks.numbers import PERCENT, WHOLE_PERCENT, Format, format_p, format_value
 from hedge_tasks.replies.reading import BASES, SOFT
+from hedge_tasks.runs.independence import FEW_GROUPS, Independence, hidden_dependence, independence_of
 from hedge_tasks.runs.run_files import Run
 from hedge_tasks.sampling.probe import server_lines
 from hedge_tasks.statistics.draws import Verdict, verdict_on
@@ -38,6 +39,9 @@ _UNREADABLE = 0.01
 _NO_LABEL = (0.05, 0.5)
 _BLIND = 0.8
 """Answers that stay on a blank picture: above this share, no score that compares samples sees the picture's part."""
+
+_DEPENDENT = 1.1
+"""Design effect from which groups are worth a word."""
 
 _FEWEST_CHECKED = 5
 _MOST_NAMED = 4
@@ -85,6 +89,7 @@ class Health:
         image_use: how many answers stayed the same on a blank and on another document's picture.
         served: who answered: by field of `Served`, how many answers each value has.
         draws_verdict: of the clean draws against their own log-probabilities.
+        independence: how many groups the documents are.
         findings: for people, the serious ones first.
     """
 
@@ -110,6 +115,7 @@ class Health:
     no_logprob: Mapping[str, int] = field(default_factory=dict)
     served: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
     draws_verdict: Verdict | None = None
+    independence: Independence | None = None
     findings: tuple[Finding, ...] = ()
 
     @property
@@ -134,7 +140,8 @@ def health_of(run: Run) -> Health:
     decided = [{**(run.verdicts.get(a.id) or {}), "label": a.label} for a in run.answer_sets]
     entropies = (run.settings.get("outcome") or {}).get("zero_entropy") or {}
     shares = {name: share for name, share in entropies.items() if share is not None}
-    return measure(run.answer_sets, sampled, n_failed, decided, shares)
+    grouping = (run.settings.get("documents") or {}).get("grouping") or {}
+    return measure(run.answer_sets, sampled, n_failed, decided, shares, grouping)
 
 
 def measure(
@@ -143,6 +150,7 @@ def measure(
     n_failed: int = 0,
     verdicts: Sequence[Mapping[str, Any] | None] | None = None,
     zero_entropy: Mapping[str, float] | None = None,
+    grouping: Mapping[str, Any] | None = None,
 ) -> Health:
     """Health of answers that are in no run yet; see `health_of`."""
     answers = [answer for answer_set in answer_sets for answer in answer_set.answers]
@@ -170,6 +178,7 @@ def measure(
         no_logprob=Counter(answer.no_logprob for answer in answers if answer.no_logprob is not None),
         served=_served(answers),
         draws_verdict=verdict_on([a.clean for a in answer_sets], sampled.get("decoding") or {}),
+        independence=independence_of(answer_sets),
     )
     findings = [
         *_of_samples(counts),
@@ -177,6 +186,8 @@ def measure(
         *_of_answers(counts),
         *_of_labels(counts, verdicts),
         *_of_images(counts),
+        *_of_groups(counts),
+        *(Finding(text) for text in hidden_dependence(answer_sets, grouping or {})),
     ]
     ordered = sorted(findings, key=lambda finding: not finding.unreliable)
     return Health(**{**vars(counts), "findings": tuple(ordered)})
@@ -314,6 +325,27 @@ def _of_images(h: Health) -> list[Finding]:
             found.append(
                 Finding(f"{same} of {n} baseline answers stay the same on {what}: they hardly depend on the picture")
             )
+    return found
+
+
+def _of_groups(h: Health) -> list[Finding]:
+    of = h.independence
+    if of is None or of.groups == h.documents:
+        return []
+    found = []
+    if of.repeated:
+        found.append(Finding(f"{of.repeated:,} documents ask again what another one of their group has asked"))
+    if of.design_effect is not None and of.design_effect >= _DEPENDENT:
+        effect = Format(digits=2)(of.design_effect)
+        found.append(
+            Finding(
+                f"{h.documents:,} documents are {of.groups:,} groups: the variance of the hallucination rate is "
+                f"{effect} times that of independent documents (design effect); intervals take the groups"
+            )
+        )
+    if of.effective < FEW_GROUPS:
+        effective = Format(digits=1)(of.effective)
+        found.append(Finding(f"the documents are worth {effective} groups of equal size: intervals are rough"))
     return found
 
 

@@ -17,7 +17,7 @@ from hedge_tasks.adjudication import Case, Judge, Verdict, configured_judge
 from hedge_tasks.adjudication.config import ENVIRONMENT
 from hedge_tasks.data import splits
 from hedge_tasks.data.answers import AnswerSet
-from hedge_tasks.data.manifests import Data
+from hedge_tasks.data.manifests import Data, text_digest
 from hedge_tasks.errors import ConfigError
 from hedge_tasks.evaluation import TEMPLATE_FILE
 from hedge_tasks.lmms.catalogue import task_folder
@@ -270,7 +270,7 @@ class StockTask(HedgeTask):
         self._data.image_keys[doc_id] = media = shown.media_key()
         id_ = str(doc[settings.id]) if settings.id else str(doc_id)
         self._rows[id_] = doc_id
-        group = str(doc[settings.group]) if settings.group else media
+        group = str(doc[settings.group]) if settings.group else media or f"text {text_digest(ctx)}"
         return self._sample_request(
             id=id_,
             key=self._key(shown.key(ctx), doc_id),

@@ -21,7 +21,7 @@ from hedge_tasks.errors import ConfigError, HedgeError, unknown
 from hedge_tasks.io import options
 from hedge_tasks.making.pictures.base import Checker, Question
 from hedge_tasks.replies.text import normalise
-from hedge_tasks.serving.thread_pool import as_finished
+from hedge_tasks.serving.concurrency import as_finished, in_threads
 
 _LONGEST = 2000
 _AT_ONCE = 8
@@ -95,7 +95,7 @@ class _Reading(ABC):
         def call(at: int, stop: threading.Event) -> str | None:
             return self._read(pictures[places[at]], stop)
 
-        with closing(as_finished(call, len(places), _AT_ONCE)) as batches:
+        with closing(as_finished(in_threads(call, _AT_ONCE), len(places), _AT_ONCE)) as batches:
             for batch in batches:
                 for at, read in batch:
                     words = wanted[places[at]]
