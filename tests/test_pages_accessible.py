@@ -103,7 +103,7 @@ def live(folder: Path) -> Path:
 def review(folder: Path) -> Path:
     from PIL import Image
 
-    from hedge_tasks.making.review import Item, write_review
+    from hedge_tasks.audit.review import Item, write_review
 
     items = [Item(str(i), {"Question": "What is it?"}, "Is it so?", [Image.new("RGB", (64, 64))]) for i in range(2)]
     write_review(folder / "review.html", "Made records", items)

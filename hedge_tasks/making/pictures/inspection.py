@@ -7,10 +7,10 @@ from dataclasses import replace
 from pathlib import Path
 
 from hedge_tasks.adjudication.label_files import by_id, label_rows
+from hedge_tasks.audit.review import Item
 from hedge_tasks.errors import DataError, unknown
 from hedge_tasks.making.pictures.base import ALPHA, BETA, Checker, Question, Verdict, judged
 from hedge_tasks.making.pictures.store import BATCH, Picture, PictureStore
-from hedge_tasks.making.review import Item
 from hedge_tasks.numbers import format_value
 
 CLAIM = "Does the picture show this?"
