@@ -10,7 +10,7 @@ import numpy.typing as npt
 import pytest
 
 from hedge_tasks.data.answers import Answer, Thought
-from hedge_tasks.statistics.draws import Verdict, log_probability, verdict_on
+from hedge_tasks.statistics.draws import DrawsVerdict, log_probability, verdict_on
 
 Shares = npt.NDArray[np.float64]
 PURE = {"asked": "pure", "temperature": 1.0}
@@ -30,7 +30,7 @@ def run_of(
     n: int = 10,
     end: bool = True,
     concentration: float = 0.3,
-) -> Verdict:
+) -> DrawsVerdict:
     draws = []
     for _ in range(documents):
         p = np.maximum(chance.dirichlet(np.full(12, concentration)), 1e-12)

@@ -16,7 +16,7 @@ _LONGEST_SIDE = 768
 
 
 @dataclass(frozen=True)
-class Item:
+class ReviewItem:
     """One record to look at.
 
     Attributes:
@@ -33,7 +33,7 @@ class Item:
 
 
 def write_review(
-    path: Path, title: str, items: Iterable[Item], keys: tuple[str, str] = ("supported", "hallucinated")
+    path: Path, title: str, items: Iterable[ReviewItem], keys: tuple[str, str] = ("supported", "hallucinated")
 ) -> None:
     """Write the queue as one HTML file that loads nothing.
 

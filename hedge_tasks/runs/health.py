@@ -27,7 +27,7 @@ from hedge_tasks.replies.reading import BASES, SOFT
 from hedge_tasks.runs.independence import FEW_GROUPS, Independence, hidden_dependence, independence_of
 from hedge_tasks.runs.run_files import Run
 from hedge_tasks.sampling.probe import server_lines
-from hedge_tasks.statistics.draws import Verdict, verdict_on
+from hedge_tasks.statistics.draws import DrawsVerdict, verdict_on
 
 # Shares from which a property is worth a word, and from which the numbers cannot be relied on.
 _CERTAIN = (0.80, 0.98)
@@ -114,7 +114,7 @@ class Health:
     image_use: Mapping[str, int] = field(default_factory=dict)
     no_logprob: Mapping[str, int] = field(default_factory=dict)
     served: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
-    draws_verdict: Verdict | None = None
+    draws_verdict: DrawsVerdict | None = None
     independence: Independence | None = None
     findings: tuple[Finding, ...] = ()
 
@@ -370,7 +370,7 @@ def _served(answers: Sequence[Answer]) -> dict[str, dict[str, int]]:
     return {name: dict(counts.most_common()) for name, counts in values.items() if counts}
 
 
-def draws_line(verdict: Verdict) -> str:
+def draws_line(verdict: DrawsVerdict) -> str:
     """The verdict on draws against their own log-probabilities, with its numbers."""
     parts = [verdict.reason] if verdict.reason else []
     if verdict.repeats is not None and verdict.expected is not None:
