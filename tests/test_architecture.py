@@ -19,6 +19,7 @@ ORDER = [
     "making",
     "guard",
     "leaderboard",
+    "audit",
     "report",
     "plots",
     "integrations",

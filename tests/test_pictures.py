@@ -19,6 +19,7 @@ from picture_process import Brightness, Slow, orders, question
 from PIL import Image
 
 from hedge_tasks.adjudication import judge_from
+from hedge_tasks.audit.review import write_review
 from hedge_tasks.errors import ConfigError, HedgeError
 from hedge_tasks.making.pictures.base import Order, PictureQuestion, judged
 from hedge_tasks.making.pictures.checkers import checker_from
@@ -29,7 +30,6 @@ from hedge_tasks.making.pictures.checkers.vqascore import p_yes
 from hedge_tasks.making.pictures.inspection import heard, inspect, review_items
 from hedge_tasks.making.pictures.painters import painter_from
 from hedge_tasks.making.pictures.store import PictureStore, StoredPicture
-from hedge_tasks.making.review import write_review
 
 HERE = Path(__file__).parent
 

@@ -157,8 +157,8 @@ def _about(arguments: argparse.Namespace, pipeline: MedHallu, made: Production) 
 
 
 def _write_review(folder: Path, made: Production) -> None:
+    from hedge_tasks.audit.review import ReviewItem, write_review
     from hedge_tasks.making.output import REVIEW
-    from hedge_tasks.making.review import ReviewItem, write_review
 
     items = [
         ReviewItem(

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
+from hedge_tasks.audit.review import ReviewItem
 from hedge_tasks.making.pictures.base import ALPHA, BETA, Checker, PictureQuestion, PictureVerdict, judged
 from hedge_tasks.making.pictures.store import BATCH, PictureStore, StoredPicture
-from hedge_tasks.making.review import ReviewItem
 from hedge_tasks.numbers import format_value
 
 CLAIM = "Does the picture show this?"

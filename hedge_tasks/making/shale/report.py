@@ -8,6 +8,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+from hedge_tasks.audit.review import write_review
 from hedge_tasks.data.local_data import BuiltSet
 from hedge_tasks.errors import DataError
 from hedge_tasks.evaluations.shale.building import build
@@ -15,7 +16,6 @@ from hedge_tasks.evaluations.shale.items import ASPECTS, CLEAN, IMAGE_SCENARIOS,
 from hedge_tasks.making.output import REVIEW, CardText, describe_set
 from hedge_tasks.making.pictures.inspection import KEYS, review_items
 from hedge_tasks.making.pictures.store import StoredPicture
-from hedge_tasks.making.review import write_review
 from hedge_tasks.making.shale.items import LETTERS, image_name
 from hedge_tasks.making.shale.making import MadeSet, ShaleMaking
 from hedge_tasks.making.shale.pictures import picture_id

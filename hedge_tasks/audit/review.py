@@ -47,7 +47,7 @@ def write_review(
     """
     import jinja2
 
-    source = (resources.files("hedge_tasks.making") / "templates" / "review.html").read_text("utf-8")
+    source = (resources.files("hedge_tasks.audit") / "templates" / "review.html").read_text("utf-8")
     template = jinja2.Environment(autoescape=True, undefined=jinja2.StrictUndefined).from_string(source)
     shown = [
         {"id": i.id, "claim": i.claim, "texts": dict(i.texts), "images": [_data_url(image) for image in i.images]}
