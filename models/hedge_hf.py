@@ -24,7 +24,14 @@ from hedge_tasks.data.answers import Answer
 from hedge_tasks.errors import ConfigError, HedgeError, unknown
 from hedge_tasks.models import schema_tokens
 from hedge_tasks.models.attention import eager, image_attention
-from hedge_tasks.models.base import ChatAdapter, conversation_draws, positive, refuse_unknown
+from hedge_tasks.models.base import (
+    SPELLINGS,
+    ChatAdapter,
+    conversation_draws,
+    positive,
+    refuse_unknown,
+    spelled_answer,
+)
 from hedge_tasks.models.contrast import Contrast, ContrastiveDecoding
 from hedge_tasks.models.decoding import PlainGeneration, SharedPrefill, forced_logprobs, reply_logprob
 from hedge_tasks.models.schema_tokens import SchemaContinuations
@@ -356,7 +363,7 @@ class HedgeHF(ChatAdapter):
         one counts. For the rest the text is what the tokenizer makes of it. An answer that was sampled may, seldom, be
         the same text in other tokens, and then have another log-probability.
         """
-        plain, indented = (self._forced(conversations, [blank + text for text in texts]) for blank in ("", " "))
+        plain, indented = (self._forced(conversations, [blank + text for text in texts]) for blank in SPELLINGS)
         return [_forced_answer(text, max(both, key=sum)) for text, *both in zip(texts, plain, indented, strict=True)]
 
     def reply_logprobs(self, conversations: Sequence[list[dict[str, Any]]], texts: Sequence[str]) -> list[Answer | str]:
@@ -373,7 +380,7 @@ class HedgeHF(ChatAdapter):
 
     def _replies_to(self, conversation: list[dict[str, Any]], texts: Sequence[str]) -> list[Answer]:
         spellings = [
-            [tuple(self._tokenizer(blank + text, add_special_tokens=False)["input_ids"]) for blank in ("", " ")]
+            [tuple(self._tokenizer(blank + text, add_special_tokens=False)["input_ids"]) for blank in SPELLINGS]
             for text in texts
         ]
         # Some tokenizers spell both alike, and one reply must not count twice.
@@ -386,7 +393,8 @@ class HedgeHF(ChatAdapter):
             logprobs = [reply_logprob(self._model, inputs, reply, ends) for reply in replies]
         by_reply = dict(zip(replies, logprobs, strict=True))
         return [
-            _whole_reply(text, {tokens: by_reply[tokens] for tokens in of_text})
+            # The end is one of several tokens, so that the first of them stands for all.
+            spelled_answer(text, {(*tokens, ends[0]): by_reply[tokens] for tokens in of_text})
             for text, of_text in zip(texts, spellings, strict=True)
         ]
 
@@ -509,13 +517,6 @@ class HedgeHF(ChatAdapter):
 def _forced_answer(text: str, logprobs: Sequence[float]) -> Answer:
     mean = sum(logprobs) / max(len(logprobs), 1)
     return Answer(text, min(round(mean, LOGPROB_DECIMALS), 0.0), len(logprobs))
-
-
-def _whole_reply(text: str, spellings: Mapping[tuple[int, ...], float]) -> Answer:
-    """A whole reply out of its spellings: tokens -> log-probability of all of them and the end."""
-    total = float(torch.tensor(list(spellings.values()), dtype=torch.float64).logsumexp(0))
-    n = len(max(spellings, key=lambda tokens: spellings[tokens])) + 1
-    return Answer(text, min(round(total / n, LOGPROB_DECIMALS), 0.0), n)
 
 
 def _merge_adapter(model: Any, peft: str) -> Any:

@@ -10,7 +10,7 @@ import numpy.typing as npt
 import pytest
 
 from hedge_tasks.data.answers import Answer, Thought, log_probability
-from hedge_tasks.statistics.draws import Verdict, verdict_on, with_power
+from hedge_tasks.statistics.draws import DrawsVerdict, verdict_on, with_power
 from hedge_tasks.statistics.draws_power import CHOICES, DEVIATIONS, Told, at_temperature, deviated, moments, of_tree
 
 Shares = npt.NDArray[np.float64]
@@ -32,7 +32,7 @@ def run_of(
     end: bool = True,
     concentration: float = 0.3,
     power: bool = False,
-) -> Verdict:
+) -> DrawsVerdict:
     draws = []
     for _ in range(documents):
         p = np.maximum(chance.dirichlet(np.full(12, concentration)), 1e-12)

@@ -23,7 +23,7 @@ from hedge_tasks.cli import main
 from hedge_tasks.errors import ConfigError, DataError, HedgeError
 from hedge_tasks.making.medhallu.checks import Vote, allowed_length, difficulty
 from hedge_tasks.making.medhallu.pipeline import MedHallu
-from hedge_tasks.making.medhallu.questions import Question, read_questions
+from hedge_tasks.making.medhallu.questions import SourceQuestion, read_questions
 from hedge_tasks.making.output import load_made
 from hedge_tasks.making.production import Production, produce
 from hedge_tasks.making.shortcuts import alarms, shortcuts
@@ -53,9 +53,9 @@ class Likeness:
         return np.array([[len(text), text.count("~")] for text in texts], dtype=float)
 
 
-def questions(count: int) -> list[Question]:
+def questions(count: int) -> list[SourceQuestion]:
     rows = (question(number) for number in range(count))
-    return [Question(r["id"], r["question"], r["answer"], tuple(r["knowledge"])) for r in rows]
+    return [SourceQuestion(r["id"], r["question"], r["answer"], tuple(r["knowledge"])) for r in rows]
 
 
 def make(url: str, folder: Path, count: int = 10, **options: Any) -> Production:
@@ -400,7 +400,7 @@ def test_pubmedqas_rows_are_understood(tmp_path: Path) -> None:
     }
     path.write_text(json.dumps(row) + "\n")
     [found] = read_questions(str(path), licence="mit")
-    assert found == Question("7", "q?", "yes, it does", ("a", "b"), "s.jsonl, mit")
+    assert found == SourceQuestion("7", "q?", "yes, it does", ("a", "b"), "s.jsonl, mit")
 
 
 def test_two_records_of_one_id_are_refused(tmp_path: Path) -> None:

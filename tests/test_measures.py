@@ -11,7 +11,7 @@ import pytest
 from sklearn.metrics import roc_auc_score
 
 from hedge_tasks.errors import ConfigError
-from hedge_tasks.lmms.rows import Row
+from hedge_tasks.lmms.rows import Aggregation
 from hedge_tasks.measures.known import HALLUCINATION_RATE, detector_auroc, of_question_type
 from hedge_tasks.measures.measure import Count, Mean, Measure, OfSums, Rate, bounds_of
 from hedge_tasks.measures.of_run import Document, compare_documents
@@ -56,9 +56,9 @@ def test_a_number_says_why_it_is_undefined_and_lmms_eval_shows_it() -> None:
     measure = Mean(name="m", nothing="nobody was asked", unit="report")
     number = measure.estimate([{"value": None, "group": "a"}])
     assert (number.value, number.reason, number.unit) == (None, "nobody was asked", "report")
-    assert Row(measure)([]) == "undefined: nobody was asked"
-    assert Row(measure).stderr([]) == "N/A"
-    assert Row(measure).stderr([{"value": 1.0, "group": "a"}]) == "N/A"  # a single group
+    assert Aggregation(measure)([]) == "undefined: nobody was asked"
+    assert Aggregation(measure).stderr([]) == "N/A"
+    assert Aggregation(measure).stderr([{"value": 1.0, "group": "a"}]) == "N/A"  # a single group
     assert Count(name="n").estimate([{"value": 2}, {"value": 3}]) == Number(5.0, n=2)
     with pytest.raises(TypeError, match="Measure is abstract"):
         Measure(name="m").estimate([])

@@ -438,7 +438,6 @@ def test_headers_that_trickle_in_are_too_late() -> None:
 
 def test_answers_are_bounded_in_size(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(border, "LARGEST_REPLY", 2**20)
-    monkeypatch.setattr(border.bounded, "__defaults__", (2**20,))
     [outcome] = ask(Script(completion("x" * 2**21)), max_retries=0)
     assert outcome == "the answer is larger than 1 MiB"
 

@@ -18,7 +18,7 @@ from hedge_tasks.runs.health import Health, decoding_line, measure
 from hedge_tasks.runs.setting_verdicts import SETTINGS, SettingVerdict, setting_verdicts
 from hedge_tasks.sampling.behaviour import MOST_REQUESTS, Tried
 from hedge_tasks.sampling.hook import generate_samples
-from hedge_tasks.statistics.draws import Verdict
+from hedge_tasks.statistics.draws import DrawsVerdict
 
 pytestmark = pytest.mark.framework
 
@@ -150,7 +150,7 @@ def test_log_probabilities_in_another_base() -> None:
 
 def test_a_model_that_this_package_samples_needs_no_belief() -> None:
     decoding = {"asked": "pure", "temperature": 1.0, "sampled_here": True, "sent": {"top_k": 0}}
-    found = setting_verdicts({"decoding": decoding}, Verdict("not verifiable", "why"), {}, [])
+    found = setting_verdicts({"decoding": decoding}, DrawsVerdict("not verifiable", "why"), {}, [])
     assert {one.setting: one.state for one in found if one.state != "verified"} == {
         "seed": "not verifiable",
         "batch": "not verifiable",

@@ -68,7 +68,7 @@ def outcome_of(verdict: Verdict | Mapping[str, Any] | None) -> str:
 
 
 @dataclass(frozen=True)
-class Parts:
+class OutcomeShares:
     """Shares of the answers of which something came: they add up to 1.
 
     Attributes:
@@ -82,7 +82,7 @@ class Parts:
     n: int
 
 
-def three_parts(outcomes: Iterable[str]) -> Parts | None:
+def three_parts(outcomes: Iterable[str]) -> OutcomeShares | None:
     """The three parts of a rate; None where nothing came of any answer.
 
     Example:
@@ -95,4 +95,4 @@ def three_parts(outcomes: Iterable[str]) -> Parts | None:
     if not n:
         return None
     supported, hallucinated, without = (counts[kind] / n for kind in kinds)
-    return Parts(supported, hallucinated, without, n)
+    return OutcomeShares(supported, hallucinated, without, n)

@@ -29,6 +29,22 @@ def run(arguments: argparse.Namespace) -> int:
     return PROBLEMS_FOUND if any(health.unreliable for _, health in results) else 0
 
 
+def _groups(health: Health) -> dict[str, object]:
+    """Rows of the table, where documents share groups."""
+    from hedge_tasks.numbers import Format, format_value
+
+    of = health.independence
+    if of is None or of.groups == health.documents:
+        return {}
+    return {
+        "groups": of.groups,
+        "effective number of groups": format_value(of.effective, Format(digits=1)),
+        "largest group": of.largest,
+        "design effect": format_value(of.design_effect, Format(digits=2)),
+        "repeated questions": of.repeated,
+    }
+
+
 def _text(run: Run, health: Health) -> str:
     from hedge_tasks.numbers import PERCENT, Format, format_value
     from hedge_tasks.runs.health import draws_line
@@ -36,6 +52,7 @@ def _text(run: Run, health: Health) -> str:
     shares = ("same_clean", "cut", "empty", "filtered", "without_logprob", "unlabelled", "unreadable")
     values: dict[str, object] = {
         "documents": health.documents,
+        **_groups(health),
         "failed and left out": health.failed,
         "draws": health.draws,
         "distinct clean answers a document": format_value(health.distinct_clean, Format(digits=2)),

@@ -235,8 +235,10 @@ OPTION = "option:"
 def option_logprobs(forced: Mapping[str, Answer]) -> dict[str, float]:
     """Log-probability of each offered answer as the whole reply, in nats; empty where they were not asked for.
 
+    Where a server tells no more than the first tokens of replies (`finish` "length"), of a reply that begins so.
+
     Args:
-        forced: of an answer set; an option whose pass failed is not there, so compare with what was offered.
+        forced: of an answer set.
 
     Example:
         >>> option_logprobs({"option:yes": Answer("yes", -0.25, 2), "blank": Answer("a cyst", -1.0, 3)})

@@ -16,7 +16,7 @@ NOT_AVAILABLE = "N/A"
 """Cell of lmms-eval's table that has no number."""
 
 
-class Row:
+class Aggregation:
     """An aggregation of lmms-eval's: a measure over the records of all documents.
 
     Args:

@@ -25,7 +25,7 @@ DATA, REPORT, CARD, REVIEW, LEDGER = "data/train.parquet", "report.json", "READM
 
 
 @dataclass(frozen=True)
-class About:
+class CardText:
     """What the card says besides numbers.
 
     Attributes:
@@ -45,7 +45,7 @@ class About:
     tables: Mapping[str, tuple[Sequence[str], Sequence[Sequence[str]]]] = field(default_factory=dict)
 
 
-def write_set(folder: Path, production: Production, about: About) -> Path:
+def write_set(folder: Path, production: Production, about: CardText) -> Path:
     """Write the rows of a making with their card and report.
 
     Args:
@@ -73,7 +73,7 @@ def write_set(folder: Path, production: Production, about: About) -> Path:
     return path
 
 
-def describe_set(folder: Path, report: Mapping[str, Any], about: About, splits: Mapping[str, str]) -> None:
+def describe_set(folder: Path, report: Mapping[str, Any], about: CardText, splits: Mapping[str, str]) -> None:
     """Write the card and the report of a set whose files are there.
 
     Args:
@@ -173,7 +173,7 @@ def _reasons(production: Production) -> str:
 def _card(
     report: Mapping[str, Any],
     replies: Mapping[str, int],
-    about: About,
+    about: CardText,
     splits: Mapping[str, str],
     checksums: Mapping[str, str],
 ) -> str:

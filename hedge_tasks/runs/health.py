@@ -24,10 +24,11 @@ from hedge_tasks.data.answers import Answer, AnswerSet, Served
 from hedge_tasks.data.thoughts import OTHER_TOKENS, without_thoughts
 from hedge_tasks.numbers import PERCENT, WHOLE_PERCENT, Format, format_p, format_value
 from hedge_tasks.replies.reading import BASES, SOFT
+from hedge_tasks.runs.independence import FEW_GROUPS, Independence, hidden_dependence, independence_of
 from hedge_tasks.runs.run_files import Run
 from hedge_tasks.runs.setting_verdicts import BASE, SEED, SettingVerdict, power_text, setting_verdicts, summary_of
 from hedge_tasks.sampling.probe import server_lines
-from hedge_tasks.statistics.draws import Verdict, verdict_on, with_power
+from hedge_tasks.statistics.draws import DrawsVerdict, verdict_on, with_power
 
 # Shares from which a property is worth a word, and from which the numbers cannot be relied on.
 _CERTAIN = (0.80, 0.98)
@@ -39,6 +40,9 @@ _UNREADABLE = 0.01
 _NO_LABEL = (0.05, 0.5)
 _BLIND = 0.8
 """Answers that stay on a blank picture: above this share, no score that compares samples sees the picture's part."""
+
+_DEPENDENT = 1.1
+"""Design effect from which groups are worth a word."""
 
 _FEWEST_CHECKED = 5
 _MOST_NAMED = 4
@@ -87,6 +91,7 @@ class Health:
         served: who answered: by field of `Served`, how many answers each value has.
         draws_verdict: of the clean draws against their own log-probabilities.
         setting_verdicts: whether each setting was what was asked for; empty where nobody said what was asked.
+        independence: how many groups the documents are.
         findings: for people, the serious ones first.
     """
 
@@ -111,8 +116,9 @@ class Health:
     image_use: Mapping[str, int] = field(default_factory=dict)
     no_logprob: Mapping[str, int] = field(default_factory=dict)
     served: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
-    draws_verdict: Verdict | None = None
+    draws_verdict: DrawsVerdict | None = None
     setting_verdicts: tuple[SettingVerdict, ...] = ()
+    independence: Independence | None = None
     findings: tuple[Finding, ...] = ()
 
     @property
@@ -138,7 +144,8 @@ def health_of(run: Run) -> Health:
     decided = [{**(run.verdicts.get(a.id) or {}), "label": a.label} for a in run.answer_sets]
     entropies = (run.settings.get("outcome") or {}).get("zero_entropy") or {}
     shares = {name: share for name, share in entropies.items() if share is not None}
-    return measure(run.answer_sets, sampled, n_failed, decided, shares)
+    grouping = (run.settings.get("documents") or {}).get("grouping") or {}
+    return measure(run.answer_sets, sampled, n_failed, decided, shares, grouping)
 
 
 def measure(
@@ -147,6 +154,7 @@ def measure(
     n_failed: int = 0,
     verdicts: Sequence[Mapping[str, Any] | None] | None = None,
     zero_entropy: Mapping[str, float] | None = None,
+    grouping: Mapping[str, Any] | None = None,
 ) -> Health:
     """Health of answers that are in no run yet; see `health_of`."""
     answers = [answer for answer_set in answer_sets for answer in answer_set.answers]
@@ -178,6 +186,7 @@ def measure(
         served=served,
         draws_verdict=draws_verdict,
         setting_verdicts=setting_verdicts(sampled, draws_verdict, served, answer_sets),
+        independence=independence_of(answer_sets),
     )
     findings = [
         *_of_samples(counts),
@@ -185,6 +194,8 @@ def measure(
         *_of_answers(counts),
         *_of_labels(counts, verdicts),
         *_of_images(counts),
+        *_of_groups(counts),
+        *(Finding(text) for text in hidden_dependence(answer_sets, grouping or {})),
     ]
     ordered = sorted(findings, key=lambda finding: not finding.unreliable)
     return Health(**{**vars(counts), "findings": tuple(ordered)})
@@ -330,6 +341,27 @@ def _of_images(h: Health) -> list[Finding]:
     return found
 
 
+def _of_groups(h: Health) -> list[Finding]:
+    of = h.independence
+    if of is None or of.groups == h.documents:
+        return []
+    found = []
+    if of.repeated:
+        found.append(Finding(f"{of.repeated:,} documents ask again what another one of their group has asked"))
+    if of.design_effect is not None and of.design_effect >= _DEPENDENT:
+        effect = Format(digits=2)(of.design_effect)
+        found.append(
+            Finding(
+                f"{h.documents:,} documents are {of.groups:,} groups: the variance of the hallucination rate is "
+                f"{effect} times that of independent documents (design effect); intervals take the groups"
+            )
+        )
+    if of.effective < FEW_GROUPS:
+        effective = Format(digits=1)(of.effective)
+        found.append(Finding(f"the documents are worth {effective} groups of equal size: intervals are rough"))
+    return found
+
+
 def _is_cut(answer: Answer) -> bool:
     """Whether the answer reached the token limit, or its last thought has no end."""
     return answer.finish == "length" or without_thoughts(answer.text)[1]
@@ -351,7 +383,7 @@ def _served(answers: Sequence[Answer]) -> dict[str, dict[str, int]]:
     return {name: dict(counts.most_common()) for name, counts in values.items() if counts}
 
 
-def draws_line(verdict: Verdict) -> str:
+def draws_line(verdict: DrawsVerdict) -> str:
     """The verdict on draws against their own log-probabilities, with its numbers."""
     parts = [verdict.reason] if verdict.reason else []
     if verdict.repeats is not None and verdict.expected is not None:

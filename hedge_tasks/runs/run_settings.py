@@ -25,6 +25,7 @@ class _Documents(OpenRecord):
     answer: str | None = None
     revision: str | None = None
     group: str | None = None
+    grouping: Objects[int] | None = None
     question_type: str | None = None
     description: str | None = None
     context: str | None = None

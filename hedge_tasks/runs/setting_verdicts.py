@@ -15,7 +15,7 @@ from hedge_tasks.data.answers import AnswerSet
 from hedge_tasks.numbers import Format, format_p, format_value
 from hedge_tasks.sampling.behaviour import NARROWEST, NEAR_ZERO, NO_SEED, TOGETHER, Tried
 from hedge_tasks.sampling.probe import UNLIKELY
-from hedge_tasks.statistics.draws import Verdict
+from hedge_tasks.statistics.draws import DrawsVerdict
 
 State = Literal["verified", "not contradicted", "not verifiable", "contradicted"]
 
@@ -86,7 +86,7 @@ def power_text(power: Mapping[str, float]) -> str:
 
 def setting_verdicts(
     sampled: Mapping[str, Any],
-    draws: Verdict,
+    draws: DrawsVerdict,
     served: Mapping[str, Mapping[str, int]],
     answer_sets: Sequence[AnswerSet],
 ) -> tuple[SettingVerdict, ...]:
@@ -110,7 +110,7 @@ class _Case:
     def __init__(
         self,
         sampled: Mapping[str, Any],
-        draws: Verdict,
+        draws: DrawsVerdict,
         served: Mapping[str, Mapping[str, int]],
         answer_sets: Sequence[AnswerSet],
     ) -> None:

@@ -30,7 +30,7 @@ State = Literal["contradicted", "not contradicted", "not verifiable"]
 
 
 @dataclass(frozen=True)
-class Verdict:
+class DrawsVerdict:
     """Of the test of draws against their own log-probabilities.
 
     Attributes:
@@ -66,7 +66,7 @@ class _Document:
     """Expected pairs of equal draws."""
 
 
-def verdict_on(draws: Sequence[Sequence[Answer]], decoding: Mapping[str, Any], alpha: float = ALPHA) -> Verdict:
+def verdict_on(draws: Sequence[Sequence[Answer]], decoding: Mapping[str, Any], alpha: float = ALPHA) -> DrawsVerdict:
     """Test draws against their own log-probabilities.
 
     Args:
@@ -76,22 +76,22 @@ def verdict_on(draws: Sequence[Sequence[Answer]], decoding: Mapping[str, Any], a
     """
     told = [[a for a in of if a.mean_logprob is not None and a.n_tokens is not None] for of in draws]
     if not any(told):
-        return Verdict("not verifiable", "there are no log-probabilities")
+        return DrawsVerdict("not verifiable", "there are no log-probabilities")
     if all(a.mean_logprob == 0 for of in told for a in of) and any(len({a.text for a in of}) > 1 for of in told):
-        return Verdict("contradicted", "all log-probabilities are 0, although the draws differ")
+        return DrawsVerdict("contradicted", "all log-probabilities are 0, although the draws differ")
     if decoding.get("restricted"):
-        return Verdict("not verifiable", "the answers were constrained, cut or contrasted, as was asked for")
+        return DrawsVerdict("not verifiable", "the answers were constrained, cut or contrasted, as was asked for")
     if decoding.get("asked") != "pure" or decoding.get("temperature") != 1:
-        return Verdict("not verifiable", "the draws are not known to be pure samples at temperature 1")
+        return DrawsVerdict("not verifiable", "the draws are not known to be pure samples at temperature 1")
     ended = [one for of in draws if (one := _counted(of, with_end=True)) is not None]
     two_sided = len(ended) >= FEWEST_DOCUMENTS
     found = ended if two_sided else [one for of in draws if (one := _counted(of, with_end=False)) is not None]
     if len(found) < FEWEST_DOCUMENTS:
-        return Verdict("not verifiable", f"only {documents(len(found))} with repeated draws and log-probabilities")
+        return DrawsVerdict("not verifiable", f"only {documents(len(found))} with repeated draws and log-probabilities")
     return _tested(found, two_sided, alpha)
 
 
-def with_power(verdict: Verdict, draws: Sequence[Sequence[Answer]], alpha: float = ALPHA) -> Verdict:
+def with_power(verdict: DrawsVerdict, draws: Sequence[Sequence[Answer]], alpha: float = ALPHA) -> DrawsVerdict:
     """The verdict with the power of its test, where there was one; takes tens of milliseconds."""
     if verdict.state == "not verifiable" or verdict.t is None:
         return verdict
@@ -120,7 +120,7 @@ def _counted(draws: Sequence[Answer], *, with_end: bool) -> _Document | None:
     return _Document(repeats, (n - 1) * second, variance / n**2, n * (n - 1) * second / 2)
 
 
-def _tested(found: Sequence[_Document], two_sided: bool, alpha: float) -> Verdict:
+def _tested(found: Sequence[_Document], two_sided: bool, alpha: float) -> DrawsVerdict:
     n = len(found)
     repeats, expected = (float(np.mean([getattr(d, name) for d in found])) for name in ("repeats", "expected"))
     about = {"documents": n, "repeats": repeats, "expected": expected, "two_sided": two_sided}
@@ -132,16 +132,16 @@ def _tested(found: Sequence[_Document], two_sided: bool, alpha: float) -> Verdic
         some = sum(d.repeats > 0 for d in found)
         p_value = float(pdtrc(some - 1, pairs)) if some else 1.0
         if p_value < alpha:
-            return Verdict("contradicted", p_value=p_value, **about)  # type: ignore[arg-type]
-        return Verdict("not verifiable", "answers hardly ever repeat", **about)  # type: ignore[arg-type]
+            return DrawsVerdict("contradicted", p_value=p_value, **about)  # type: ignore[arg-type]
+        return DrawsVerdict("not verifiable", "answers hardly ever repeat", **about)  # type: ignore[arg-type]
     deviations = np.array([d.repeats - d.expected for d in found])
     # Deviations that agree by chance, as where nothing repeats, say nothing of their error.
     variance = max(float(deviations.var(ddof=1)), float(np.mean([d.variance for d in found])))
     if variance == 0:
-        return Verdict("not verifiable", "the model is certain of every answer", **about)  # type: ignore[arg-type]
+        return DrawsVerdict("not verifiable", "the model is certain of every answer", **about)  # type: ignore[arg-type]
     stderr = math.sqrt(variance / n)
     t = (repeats - expected) / stderr
     both = two_sided_p(abs(t), n - 1)
     p_value = both if two_sided else both / 2 if t > 0 else 1 - both / 2
     state: State = "contradicted" if p_value < alpha else "not contradicted"
-    return Verdict(state, None, n, repeats, expected, t, p_value, two_sided=two_sided)
+    return DrawsVerdict(state, None, n, repeats, expected, t, p_value, two_sided=two_sided)
