@@ -16,7 +16,7 @@ from hedge_tasks.data.answers import Answer, AnswerSet, Served, read_report
 from hedge_tasks.models.hedge_openai import HedgeOpenAI
 from hedge_tasks.runs.health import Health, decoding_line, measure
 from hedge_tasks.runs.setting_verdicts import SETTINGS, SettingVerdict, setting_verdicts
-from hedge_tasks.sampling.behaviour import MOST_REQUESTS, Tried
+from hedge_tasks.sampling.behaviour import MOST_REQUESTS, SettingTried
 from hedge_tasks.sampling.hook import generate_samples
 from hedge_tasks.statistics.draws import DrawsVerdict
 
@@ -171,4 +171,4 @@ def test_replies_that_do_not_say_who_they_are_from() -> None:
 
 @pytest.mark.parametrize("recorded", [None, 3, {"draws": "x"}, {"draws": -1, "distinct": 2, "chance": 7}])
 def test_what_a_file_says_of_a_probe_may_be_anything(recorded: Any) -> None:
-    assert Tried.of(recorded).one is None
+    assert SettingTried.of(recorded).one is None

@@ -13,7 +13,7 @@ from typing import Any, Literal
 
 from hedge_tasks.data.answers import AnswerSet
 from hedge_tasks.numbers import Format, format_p, format_value
-from hedge_tasks.sampling.behaviour import NARROWEST, NEAR_ZERO, NO_SEED, TOGETHER, Tried
+from hedge_tasks.sampling.behaviour import NARROWEST, NEAR_ZERO, NO_SEED, TOGETHER, SettingTried
 from hedge_tasks.sampling.probe import UNLIKELY
 from hedge_tasks.statistics.draws import DrawsVerdict
 
@@ -120,7 +120,7 @@ class _Case:
         self.draws, self.served, self.answer_sets = draws, served, answer_sets
         recorded = self.probe.get("behaviour")
         tried = recorded if isinstance(recorded, Mapping) else {}
-        self.tried = {name: Tried.of(one) for name, one in tried.items()}
+        self.tried = {name: SettingTried.of(one) for name, one in tried.items()}
         sent = self.decoding.get("sent")
         self.sent: Mapping[str, Any] = sent if isinstance(sent, Mapping) else {}
         self.here = self.decoding.get("sampled_here") is True

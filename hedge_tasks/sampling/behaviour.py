@@ -43,7 +43,7 @@ _CONDITION: Condition = "clean"
 
 
 @dataclass(frozen=True)
-class Tried:
+class SettingTried:
     """Answers to requests of one kind, on one prompt.
 
     Attributes:
@@ -68,7 +68,7 @@ class Tried:
         return {key: value for key, value in asdict(self).items() if value is not None}
 
     @classmethod
-    def of(cls, recorded: object) -> Tried:
+    def of(cls, recorded: object) -> SettingTried:
         """From a run file, where it may be anything."""
         known = recorded if isinstance(recorded, Mapping) else {}
         draws, distinct = (n if isinstance(n := known.get(k), int) and n >= 0 else 0 for k in ("draws", "distinct"))
@@ -81,7 +81,7 @@ Ask = Callable[[Mapping[str, DrawRequest]], Mapping[str, Answer | str]]
 """Makes draws by key, without storing them; a string in place of an answer says what went wrong."""
 
 
-def behaviour_of(first: DrawRequest, plain: Sequence[Answer], ask: Ask) -> dict[str, Tried]:
+def behaviour_of(first: DrawRequest, plain: Sequence[Answer], ask: Ask) -> dict[str, SettingTried]:
     """Try what must repeat, and what must not, on one prompt; at most `MOST_REQUESTS` requests, all at once.
 
     Args:
@@ -121,15 +121,15 @@ def _together(first: DrawRequest, ask: Ask) -> list[Answer | str | None]:
     return [alone.get("alone"), ask({"beside": beside, "again": draw}).get("again")]
 
 
-def _tried(outcomes: Sequence[Answer | str | None], plain: Sequence[Answer]) -> Tried:
+def _tried(outcomes: Sequence[Answer | str | None], plain: Sequence[Answer]) -> SettingTried:
     answers = [answer for answer in outcomes if isinstance(answer, Answer)]
     if len(answers) < 2:
         failures = [outcome for outcome in outcomes if isinstance(outcome, str)]
-        return Tried(len(answers), 0, failed=(failures[0] if failures else "no answer")[:_LONGEST_REASON])
+        return SettingTried(len(answers), 0, failed=(failures[0] if failures else "no answer")[:_LONGEST_REASON])
     texts = {answer.text for answer in answers}
     if len(texts) > 1:
-        return Tried(len(answers), 1 if _tied(answers) else len(texts))
-    return Tried(len(answers), 1, chance_of(answers[0], plain) ** (len(answers) - 1))
+        return SettingTried(len(answers), 1 if _tied(answers) else len(texts))
+    return SettingTried(len(answers), 1, chance_of(answers[0], plain) ** (len(answers) - 1))
 
 
 def chance_of(answer: Answer, plain: Sequence[Answer]) -> float:

@@ -17,7 +17,7 @@ from tqdm import tqdm
 
 from hedge_tasks.data.answers import Answer, AnswerSet, FailedDocument, Refused
 from hedge_tasks.errors import ConfigError, DrawsFailed
-from hedge_tasks.sampling.behaviour import Tried
+from hedge_tasks.sampling.behaviour import SettingTried
 from hedge_tasks.sampling.failures import FailureTally
 from hedge_tasks.sampling.forced import force, forced_of
 from hedge_tasks.sampling.image_check import plan_checks, summary
@@ -173,7 +173,7 @@ def _look_at(model: Any, jobs: Sequence[Job], pending: _Pending) -> None:
         DrawsFailed: nothing was answered, so that nothing would be: every draw would be tried in vain, for hours.
     """
     found: dict[str, ProbeReport] = {}
-    behaviour: Mapping[str, Tried] = {}
+    behaviour: Mapping[str, SettingTried] = {}
     for definition, mine in _asked(jobs, pending).items():
         if mine[0].request.plan.probe:
             draws = [draw for job in mine for key, draw in job.draws.items() if key in pending]

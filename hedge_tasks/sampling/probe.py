@@ -14,7 +14,7 @@ from typing import Any
 from loguru import logger
 
 from hedge_tasks.data.answers import Answer, Condition, Refused, log_probability
-from hedge_tasks.sampling.behaviour import NARROWEST, NEAR_ZERO, NO_SEED, Tried, as_probe, behaviour_of
+from hedge_tasks.sampling.behaviour import NARROWEST, NEAR_ZERO, NO_SEED, SettingTried, as_probe, behaviour_of
 from hedge_tasks.sampling.requests import DrawRequest
 
 DRAWS = 8
@@ -70,7 +70,7 @@ class ProbeReport:
     reason: str | None = None
     refused: int = 0
     certain: float | None = None
-    behaviour: Mapping[str, Tried] = field(default_factory=dict)
+    behaviour: Mapping[str, SettingTried] = field(default_factory=dict)
 
     @property
     def failed_wholly(self) -> bool:
@@ -135,7 +135,7 @@ def probe(
     return report
 
 
-def behaviour_lines(behaviour: Mapping[str, Tried]) -> list[str]:
+def behaviour_lines(behaviour: Mapping[str, SettingTried]) -> list[str]:
     """What a server does not do with single settings that it was asked for, in plain words."""
     said = []
     if (cold := behaviour.get(NEAR_ZERO)) is not None and cold.one is False:
