@@ -26,6 +26,8 @@ class ChatAdapter(lmms):
     tells_tokens = True
     takes_threads = False
     """Whether several threads may ask it at once."""
+    samples_itself = False
+    """Whether this package's own code chooses the tokens; whoever else does is asked whether settings are obeyed."""
 
     @classmethod
     def keeps_schemas(cls) -> bool:
