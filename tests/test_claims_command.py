@@ -350,7 +350,7 @@ def test_kept_support_is_scored_again_without_the_engine(
     first, err = asked(capsys, *arguments, "--keep", "--json")
     assert "at most 63 calls" in err
     second, err = asked(capsys, *arguments, "--json")
-    assert "price: nothing; the support is kept with the run" in err
+    assert "nothing is asked: the support is kept with the run" in err
     assert NeverAgain.asked == 1
     assert json.loads(first) == json.loads(second)
     asked(capsys, *arguments, "--no-elsewhere")  # not what was kept
