@@ -67,7 +67,8 @@ _UNDECIDED = re.compile(
     | \b(?:unable|impossible|hard|difficult|challenging|not\ (?:possible|able|easy))\ (?:for\ me\ )?to\ (?:\w+ly\ )?
       (?:tell|determine|say|know|decide|judge|answer|provide|assess)\b
     | \b(?:unclear|not\ clear)\ (?:whether|if|from)\b | \b(?:not\ enough|insufficient)\ information\b
-    | \bno\ (?:idea|clue)\b | \A(?:i\ am\ )?(?:unsure|uncertain|undecided|unclear|unknown)\W*\Z
+    | \bno\ (?:idea|clue)\b | \A(?:i\ am\ )?(?:unsure|uncertain|undecided|unclear|unknown|unanswerable
+      |not\ answerable)\W*\Z
     | \A(?:that|it)\ (?:really\ )?depends\b
     """,
     re.VERBOSE,
