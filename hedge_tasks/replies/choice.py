@@ -272,7 +272,7 @@ class _Candidate:
     final: bool = False
 
 
-_TOKEN_REPEATED = re.compile(r"\A(\w{1,20})(?:[\s,]+\1\b)+\W*\Z", re.IGNORECASE)
+_TOKEN_REPEATED = re.compile(r"\A(\w{1,20})(?:[\s,]{1,2}\1\b){2,}\W{0,3}\Z", re.IGNORECASE)
 
 
 def choose(reply: str, choices: Choices, *, cut: bool = False) -> Reading:
