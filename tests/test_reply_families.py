@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import gc
 import itertools
+import json
 import time
 from collections.abc import Callable, Sequence
+from pathlib import Path
 
 import pytest
 from hypothesis import given, settings
@@ -399,6 +401,65 @@ def test_a_failed_request_and_a_cut_thought_are_no_decision_of_the_model(answer:
         [verdict] = judge.judge([case])
         assert (verdict.label, outcome_of(verdict)) == (None, outcome), judge.name
         assert verdict.category == ("no_answer" if outcome == "declined" else None)
+
+
+# --- plain answers in many forms --------------------------------------------------------------------------------------
+
+MODALITIES = {"A": "CT", "B": "MRI", "C": "X-ray", "D": "Ultrasound"}
+VARIANTS = [json.loads(line) for line in (Path(__file__).parent / "replies" / "variants.jsonl").open(encoding="utf-8")]
+
+
+def variant(row: dict[str, str]) -> Reading:
+    if row["kind"] == "judge":
+        outcome, _ = load_judge_prompt("hedge_binary").read(row["reply"])
+        return Reading(outcome.key if outcome else None, STATED)
+    if row["kind"] == "option":
+        return read_option(row["reply"], MODALITIES)
+    return read_verdict(row["reply"]) if row["kind"] == "verdict" else read_yes_no(row["reply"], row["question"])
+
+
+@pytest.mark.parametrize("kind", ["yes_no", "verdict", "option", "judge"])
+def test_plain_answers_in_many_forms_are_read_and_never_as_something_else(kind: str) -> None:
+    read = [(row, variant(row)) for row in VARIANTS if row["kind"] == kind]
+    assert not [(row, one) for row, one in read if one.value not in (None, row["meaning"])]
+    said = [one.readable for row, one in read if row["meaning"] is not None]
+    assert len(said) > 30
+    assert sum(said) >= 0.9 * len(said)
+
+
+@pytest.mark.parametrize(
+    ("reply", "meaning"),
+    [
+        *(("La respuesta correcta es la B.", "B"), ("Die richtige Antwort ist B.", "B"), ("正解はBです。", "B")),
+        *(
+            ("정답은 B입니다.", "B"),
+            ("Правильный ответ: B (MRI)", "B"),
+            ("所以选B。", "B"),
+            ("Doğru cevap B şıkkı", "B"),
+        ),
+        *(("正解はBではない。", None), ("La respuesta no es B.", None), ("답은 B가 아니다", None), ("B型", None)),
+        *(("Das kann ich leider nicht beurteilen.", None), ("不应选B。", None), ("Die Antwort ist nicht B.", None)),
+    ],
+)
+def test_another_language_is_read_where_it_states_its_answer_and_nothing_denies_it(
+    reply: str, meaning: str | None
+) -> None:
+    assert read_option(reply, MODALITIES).value == meaning
+
+
+def test_a_verdict_in_prose_is_firm_or_asked_for_again() -> None:
+    prompt = load_judge_prompt("hedge_binary")
+    for reply in (
+        *("The answer is supported, but the side is wrong.", "One might call it supported.", "If so, it is supported."),
+        *("It is neither supported nor hallucinated.", "The answer contradicts the reference, so it is supported."),
+        *(
+            "Supported claims are rare. The finding is a hallucination? I cannot tell.",
+            "The answer is mostly supported.",
+        ),
+    ):
+        assert prompt.read(reply)[0] is None, reply
+    said = "The verdict is supported because it is right."
+    assert prompt.read(said, judged=said)[0] is None
 
 
 # --- time -------------------------------------------------------------------------------------------------------------

@@ -46,7 +46,7 @@ from hedge_tasks.replies.reading import (
     Reading,
     unreadable,
 )
-from hedge_tasks.replies.refusal import declines, doubts, leaves_open
+from hedge_tasks.replies.refusal import declines, denied_abroad, doubts, leaves_open
 from hedge_tasks.replies.text import body, is_foreign, plain
 
 SEVERAL = "\0several"
@@ -128,7 +128,7 @@ FIELDS = frozenset(
 
 _NOUN = (
     r"(?:answers?|verdict|judge?ment|label|output|choice|option|conclusion|decision|score|rating|prediction|classification"
-    r"|result|response|category|assessment|evaluation|correction|match|guess|pick|digit|number|letter|selection|vote|majority|consensus|determination)"
+    r"|result|response|category|assessment|evaluation|correction|match|guess|pick|digit|number|letter|selection|vote|majority|consensus|determination|class|grade)"
 )
 _IS = r"""["']?\s*\#*(?:(?:is|was|would\ be|should\ be|must\ be|will\ be|are)\b(?:\s*:)?|[:=]|-+>|-(?=\s))"""
 _FINAL = re.compile(
@@ -142,7 +142,9 @@ _STATED = re.compile(
     | \bI(?:'d|'ll|'m)?(?:\ (?:would|will|must|have\ to|can|do|therefore|also|am))?\ (?:choose|pick|select
       |go(?:ing)?\ with|say|answer|vote\ for|opt\ for|settle\ on|guess|suggest|bet\ on|lean\ (?:towards?|to)|assign)\b
       (?:\ an?\b(?=\ (?:[0-9]|yes|no)\b))?\s*:?
-    | \b(?:be|is|are|was)\ (?:classified|labell?ed|rated|marked|scored|graded|categori[sz]ed)\ (?:as|with)\b\s*:?
+    | \b(?:give|gives|assign|award)\ (?:it|this|that|the\ \w+)(?:\ an?\b)?(?=\ \S{1, 4}(?:\W|\Z))
+    | \bgets?\ an?\b
+    | \b(?:classified|labell?ed|rated|marked|scored|graded|categori[sz]ed)\ (?:as|with)\b\s*:?
     | \b(?:label|rate|classify|mark|score|judge|grade)\ (?:this|it|that|the\ \w+)(?:\ \w+)?\ (?:as|with|an?)\b\s*:?
     | \b(?:that|this|which)\ (?:only\ )?leaves(?:\ us)?(?:\ with)?(?:\ only)?\b\s*:?
     | (?:->|=>)\s*(?=\S{1, 40}\s*$)
@@ -198,7 +200,7 @@ _SKIPPED = re.compile(
     |(?:only|just|definitely|clearly
     |most\ likely|very\ likely|likely|probably|presumably|simply|certainly|indeed|therefore|thus
     |it\ is|it's|(?:it|that|this)\ would\ be|that\ is|that's|that|as|option|choice|final\ answer|answer|verdict|label
-    |with)\b[\s:]*
+    |with|an?(?=\ [0-9]\b))\b[\s:]*
     |(?:the|this)\ (?:\w+\ )?(?:statement|answer|response|claim|text)\ (?:is|seems|appears)(?:\ to\ be)?\b
     ){0,6}""",
     re.IGNORECASE | re.VERBOSE,
@@ -484,7 +486,8 @@ def _candidates(text: str, choices: Choices) -> Iterator[_Candidate]:
 def _abroad(text: str, choices: Choices) -> Iterator[_Candidate]:
     """Digits and letters that are stated in another language, where nothing behind them could deny them."""
     for slot in _ABROAD.finditer(text):
-        if not _ENDS_ABROAD.match(text, slot.end()) or _DENIED.match(text, slot.end()):
+        near = text[max(0, slot.start() - 8) : slot.start("said")]
+        if not _ENDS_ABROAD.match(text, slot.end()) or _DENIED.match(text, slot.end()) or denied_abroad(near):
             continue
         found = choices.at(f"{slot['said']}\n")
         if found is not None and found.value != OUTSIDE:

@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
-from hedge_tasks.replies.refusal import leaves_open
+from hedge_tasks.replies.refusal import denied_abroad, leaves_open
 from hedge_tasks.replies.text import is_foreign, normalise, spelled_out
 
 _OPPOSITE = {"supported": "hallucinated", "hallucinated": "supported"}
@@ -31,7 +31,7 @@ _IS = (
     r"|directly|definitely|indeed|simply|just|best|an?|the|well|right|most|likely))*"
 )
 _CALLS = (
-    r"(?:i|we)\s+(?:would\s+|will\s+|therefore\s+|must\s+|have\s+to\s+|also\s+|can\s+)*(?:label|rate|call|mark|classify|judge"
+    r"(?:i|we)\s+(?:would\s+|will\s+|therefore\s+|must\s+|have\s+to\s+|also\s+|can\s+)*(?:label|rate|call|mark|classify|judge|find"
     r"|deem|consider|choose|pick|select|say|conclude|assign|go\s+with|answer|grade)(?:\s+(?:that|this|one|it|the|answer|reply"
     r"|response|is|as|with|to\s+be|statement|claim|an?|category|label|candidate|verdict|option))*"
 )
@@ -57,14 +57,11 @@ _AGAINST = re.compile(
     r"\b(?:contradict\w*|conflicts?\s+with|disagree\w*|inconsistent|mismatch\w*|does\s+not\s+(?:match|agree|fit|appear)"
     r"|(?:is|are)\s+not\s+(?:in|mentioned|stated|supported|found))\b"
 )
+_NOT_AGAINST = re.compile(
+    r"\b(?:not|no|nor|never|without|nothing)\s+(?:\w+\s+)?(?:contradict\w*|conflict\w*|disagree\w*)"
+)
 _FOR = re.compile(
     r"\b(?:match(?:es)?|agrees?\s+with|is\s+consistent\s+with|equivalent|the\s+same\s+as|paraphrase\w*)\b"
-)
-
-_DENIED_ABROAD = re.compile(
-    r"不|没|非|無|无|ない|ません|아니|\b(?:nicht|kein\w*|pas|non|no|ni|niet|geen|nie|не|нет|não|nem|inte|ikke|değil|không|tidak|bukan"
-    r"|ليس|لا|नहीं|weder|noch)\b",
-    re.IGNORECASE,
 )
 
 _TICK = re.compile(r"✓|\[[xX]\]|\([xX]\)|\b(?:true|yes)\b", re.IGNORECASE)
@@ -109,7 +106,7 @@ def at_the_end(text: str, values: Mapping[str, str]) -> str | None:
     if len(found) != 1 or not is_foreign(text[: found[0].start()]) or re.search(r"\w", text[found[0].end() :]):
         return None
     near = text[max(0, found[0].start() - 20) : found[0].start()]
-    return None if _DENIED_ABROAD.search(near) else values[normalise(found[0][0])]
+    return None if denied_abroad(near) else values[normalise(found[0][0])]
 
 
 def read_prose(text: str, values: Mapping[str, str], judged: str) -> str | None:
@@ -126,7 +123,7 @@ def read_prose(text: str, values: Mapping[str, str], judged: str) -> str | None:
     spoken = "|".join(r"[\W_]+".join(map(re.escape, s.split())) for s in sorted(words, key=len, reverse=True))
     pattern = re.compile(rf"(?<![\w-])(?:{spoken})(?![\w-])")
     stated = re.compile(
-        rf"(?:\b{_SUBJECT}\s*,?\s*{_IS}|\b{_CALLS}|\b{_CONCLUDES}\b[,:]?(?:\s+(?:it|this|that|a|an|the|is))*)[\s:\"'(]*\Z"
+        rf"(?:\b{_SUBJECT}(?:\s+here)?\s*,?\s*{_IS}|\bmaking\s+(?:it|this|the\s+\w+)(?:\s+an?)?\s|\b{_CALLS}|\b{_CONCLUDES}\b[,:]?(?:\s+(?:it|this|that|a|an|the|is))*)[\s:\"'(]*\Z"
     )
     said = spelled_out(text)
     start, named, last = 0, list[_Named](), ""
@@ -146,7 +143,7 @@ def read_prose(text: str, values: Mapping[str, str], judged: str) -> str | None:
     if any(one.value != chosen.value for one in named if one.end > chosen.end) or _GOES_ON.search(behind):
         return None
     if len(claims) == 1 or not chosen.final:
-        against, agrees = _AGAINST.search(said), _FOR.search(said)
+        against, agrees = _AGAINST.search(_NOT_AGAINST.sub(" ", said)), _FOR.search(said)
         if (chosen.value == "supported" and against) or (chosen.value == "hallucinated" and agrees and not against):
             return None
     return chosen.value

@@ -216,6 +216,7 @@ _LABEL = (
     r"(?:(?:final|overall|my|the|your)\s+){0,3}(?:label|categor(?:y|ie)|kategorie|class|classification|outcome|judge?ment"
     r"|decision|rating|conclusion|result|assessment|evaluation|determination|verdict|answer|final)"
 )
+_TABLE = re.compile(r"\|\s?:?-{2,}")
 _REPEATED = re.compile(r"\A(\w{1,30})(?:\s+\1\b)+\W*\Z", re.IGNORECASE)
 _PLACEHOLDER = re.compile(r"<[^<>]*>|\.{3}|…")
 
@@ -250,11 +251,13 @@ def _spoken(
     patterns = [
         rf"\b(?:{re.escape(field)}|verdict|final answer)\b(?:\s+is)?[\W_]{{1,10}}({words})\b{end}",
         rf"(?:^|(?<=[\n|.;] )|(?<=[\n|]))\W{{0,6}}{_LABEL}\s*(?:\([^()\n]{{0,80}}\)\W{{0,3}})?"
-        rf"(?:[:=|\n-]|is\b)[\W_]{{0,9}}({words})\b{end}",
+        rf"[:=|\n-][\W_]{{0,9}}({words})\b{end}",
     ]
     if alone:
         # `A. 3`, `Supported.`, `With Hallucination, because`, `**hallucinated**`
-        patterns.append(rf"(?m)^\W{{0,6}}(?:A\W{{1,3}})?({words})\b{end}\s*\W{{0,4}}(?:$|[,.;:|\n]|(?<=\s)-\s)")
+        patterns.append(rf"(?m)^\W{{0,6}}(?:A\W{{1,3}})?({words})\b{end}\s*\W{{0,4}}(?:$|[,.;:|(\n]|(?<=\s)-\s)")
+        if _TABLE.search(text):
+            patterns.append(rf"\|\W{{0,6}}({words})\b{end}\W{{0,4}}(?=\||$|\n)")
     for pattern in patterns:
         for found in re.finditer(pattern, text, re.IGNORECASE):
             if _quoted(found[0], judged):

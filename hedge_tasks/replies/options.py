@@ -23,7 +23,7 @@ _ARTICLES = frozenset(("a", "an", "the"))
 _WORD = re.compile(r"(?:[<>≤≥~≈±]\s*=?\s*|(?<![\w)])-)?\d+(?:[.,:/×x^-]\d+)*|[^\W\d_][^\W_]*(?:'[a-z]+)?|[.,;:!?✓✗\n]")
 _LETTER = re.compile(
     r"\(([A-Za-z])\)|\[([A-Za-z])\]|([A-Z])(?=\s*(?:[).:,;!?\]\"'\n/]|-\s|\Z)"
-    r"|\s+(?:or|and|because|since|as|is|are|over|for|fits|seems|looks)\b)|([a-z])(?:[.):](?=\s)|[.)]?(?=\n|\Z))"
+    r"|\s+(?:or|and|because|since|as|is|are|over|for|fits|seems|looks|here|it\s+is)\b)|([a-z])(?:[.):](?=\s)|[.)]?(?=\n|\Z))"
 )
 _LETTER_ANYWHERE = re.compile(
     r"(?<!\w)\(([A-Z])\)|\b(?:[Oo]ption|[Cc]hoice|[Aa]nswer)\s+\(?([A-Z])\b|(?m:^|[,;|/]\s)([A-Z])[.):](?=\s)"

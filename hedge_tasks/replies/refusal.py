@@ -75,6 +75,12 @@ _UNDECIDED = re.compile(
 )
 _MAY = re.compile(r"\b(?:may|might|could|maybe|perhaps|possibly|whether|if|unless|too (?:blurry|dark|small))\b")
 
+_DENIED_ABROAD = re.compile(
+    r"不|没|非|無|无|ない|ません|아니|\b(?:nicht|kein\w*|pas|non|no|ni|niet|geen|nie|не|нет|não|nem|inte|ikke|değil|không|tidak|bukan"
+    r"|ليس|لا|नहीं|weder|noch)\b",
+    re.IGNORECASE,
+)
+
 
 def declines(text: str) -> bool:
     """Whether a text says that the model will not or cannot do what it is asked, or that it sees no image.
@@ -114,3 +120,13 @@ def undecided(clause: str) -> bool:
 def leaves_open(clause: str) -> bool:
     """Whether a clause names a possibility or a condition instead of stating a fact."""
     return bool(_MAY.search(spelled_out(clause)))
+
+
+def denied_abroad(near: str) -> bool:
+    """Whether words of another language in front of an answer deny it.
+
+    Example:
+        >>> denied_abroad("La respuesta no es "), denied_abroad("La respuesta es ")
+        (True, False)
+    """
+    return bool(_DENIED_ABROAD.search(near))

@@ -56,7 +56,8 @@ _NO_WORD = re.compile(
     rf"(?!\ (?:doubt|question|of\ (?:these|those|the\ above))){_END}{_GO_ON}"
     rf"|none\ of\b|n(?=\n|\Z)"
     rf"|(?:not\ really|not\ at\ all|not\ quite|not\ exactly|(?:highly\ |very\ )?unlikely|doubtful){_END})"
-    rf"|not\ (?:in|on|here|visible|present|seen|that\ i\ can\ see)\b|nothing\ (?:of|like)\ (?:that|the)\b"
+    rf"|not\ (?:in|on|here|visible|present|seen|that\ i\ can\ (?:see|tell|find|spot))\b"
+    rf"|nothing\ (?:of|like)\ (?:that|the)\b"
     rf"|i\ (?:do\ not|don't)\ (?:think|believe)\ so\b)",
     re.IGNORECASE,
 )
@@ -166,7 +167,10 @@ _DENIES_SAYING = re.compile(
     r"(?:say|claim|state|conclude|assume|exclude|agree|mean)\b"
 )
 # A line of findings: "Small left apical pneumothorax."
-_FINDING_LINE = re.compile(r"(?:\A|(?<=[.:\n]))\s*(?:\d\.\s*)?(?P<said>[a-z-]+(?: [a-z-]+){1,5})\s*(?=\.|\n|\Z)")
+_FINDING_LINE = re.compile(
+    r"(?:\A|(?<=[.:\n]))\s*(?:\d\.\s*)?(?P<said>[a-z-]+(?: [a-z-]+){1,5}?)"
+    r"(?: with [^.;\n]{1,80})?\s*(?=\.|\n|\Z)"
+)
 _OF_FINDINGS = _words(
     "small large big tiny mild moderate severe minimal marked left right bilateral apical basal basilar upper lower "
     "middle acute chronic subtle extensive mild-to-moderate moderate-to-severe right-sided left-sided trace lobar "
@@ -207,7 +211,7 @@ _PREPOSITIONS = frozenset(
 )
 
 _NOUN_DENIED = frozenset(
-    ["0", "no", "without", "neither", "nor", "lacks", "lack", "lacking", "zero", "devoid", "absence"]
+    ["0", "no", "without", "neither", "nor", "lacks", "lack", "lacking", "zero", "devoid", "absence", "negative"]
 )
 _GONE = frozenset(["absent", "missing", "nowhere", "invisible", "lacking"])
 _SEEN = frozenset(
@@ -343,7 +347,10 @@ _SAYS_NOTHING = frozenset(
 # "The lungs are clear" says no to what lungs are clear of.
 _NORMAL = re.compile(
     r"(?:the |both )?(?P<of>[a-z-]+(?: [a-z-]+)?) (?:is|are|appears?|looks?)(?: to be)? (?:\w+ly )?"
-    r"(?:clear|normal|unremarkable)(?: bilaterally| throughout)?"
+    r"(?:clear|normal|unremarkable)(?: bilaterally| throughout| in (?:size|shape|appearance))?"
+)
+_NOT_NORMAL = frozenset(
+    ["enlarged", "dilated", "abnormal", "widened", "inflamed", "swollen", "thickened", "displaced", "collapsed"]
 )
 _FINDINGS = frozenset(
     (
@@ -416,6 +423,8 @@ _WORD = re.compile(r"[^\W_]+(?:-[^\W_]+)*")
 # It asks, and says nothing. Not from every place within it: that would take the square of its length.
 _QUESTION = re.compile(r"(?<![^.!?\n])[^.!?\n]*+\?")
 _SENTENCE = re.compile(r"(?<=\w)[.!?]\s+|\n")
+_ONLY_THAT = re.compile(r"\b(there|it|this|that)(?:'s| is| are) only\b", re.IGNORECASE)
+_LABELLED = re.compile(r"(?m)^\s*(?:A|R|TL;?DR|Reply)\s*[:-]\s*(?=\w)")
 _NO_DOUBT = re.compile(r"\b(?:no|without(?: a| any)?) (?:doubt|question)\b|\bnot only\b")
 
 
@@ -578,9 +587,11 @@ class YesNo:
 
     def _by_normal(self, normal: re.Match[str]) -> str | None:
         """A no to a question about a finding, where what it would be a finding of is called normal."""
+        of = {_stem(word) for word in _WORD.findall(normal["of"])}
+        if of & set(self.keys) and set(self.keys) - of and set(self.keys) - of <= _NOT_NORMAL:
+            return NO  # "The heart is normal in size", asked if it is enlarged
         if not self.exists or not (self.head in _FINDINGS or _FINDING_ENDING.search(self.head)):
             return None
-        of = {_stem(word) for word in _WORD.findall(normal["of"])}
         whole = bool(of) and of <= _PICTURES
         return NO if whole or of & set(self.keys) or ("lung" in of and self.head in _OF_LUNGS) else None
 
@@ -625,10 +636,11 @@ def read_yes_no(reply: str, question: str = "", *, cut: bool = False) -> Reading
         >>> print(read_yes_no("No."), read_yes_no("There is a cat.", "Is there a dog in the image?"))
         no (line) unreadable: no answer
     """
-    return choose(reply, YesNo.of(question), cut=cut)
+    return choose(_LABELLED.sub("Answer: ", reply), YesNo.of(question), cut=cut)
 
 
 def _clauses(text: str) -> Iterator[str]:
+    text = _ONLY_THAT.sub(r"\1 only ", text)
     said = _ONLY_NOT.sub("can not", _NO_DOUBT.sub(" ", spelled_out(text)))
     said = _LISTED.sub(lambda found: _LIST_COMMA.sub(" or ", found[0]), _QUESTION.sub(" ", said))
     for piece in _CLAUSE.split(said):
