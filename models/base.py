@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import abc
+import math
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
@@ -11,6 +12,7 @@ from lmms_eval.api.model import lmms
 from hedge_tasks.data.answers import Answer, Draw
 from hedge_tasks.errors import ConfigError, DrawsFailed, HedgeError, unknown
 from hedge_tasks.models.token_sampling import LOGPROB_DECIMALS
+from hedge_tasks.serving.completion import PromptToken
 
 _PADDING = 16
 """Blanks that a template or a tokenizer may put around a text."""
@@ -24,9 +26,11 @@ class ChatAdapter(lmms):
     tells_tokens = True
     takes_threads = False
     """Whether several threads may ask it at once."""
+    samples_itself = False
+    """Whether this package's own code chooses the tokens; whoever else does is asked whether settings are obeyed."""
 
-    @property
-    def keeps_schemas(self) -> bool:
+    @classmethod
+    def keeps_schemas(cls) -> bool:
         """Whether answers are kept to a JSON schema as they are written, or a server is asked to do so."""
         return False
 
@@ -76,29 +80,100 @@ class ChatAdapter(lmms):
         return doc_to_messages(self.task_dict[task][split][doc_id])
 
 
-def forced_answer(tokens: Sequence[tuple[str, float]], text: str) -> Answer | str:
+def forced_answer(tokens: Sequence[PromptToken], text: str) -> Answer | str:
     """A forced text out of the tokens of a prompt that ends with it.
 
     Args:
-        tokens: of the prompt, each as text and with its log-probability.
+        tokens: of the prompt.
         text: at its end, as the model was made to say it.
 
     Returns:
         The answer, or why there is none: the last tokens make another text.
 
     Example:
-        >>> forced_answer([("<user>", -9.0), ("?", -3.0), (" left", -0.5), (" lung", -1.0)], "left lung").mean_logprob
+        >>> prompt = [PromptToken(1, "?", -3.0), PromptToken(2, " left", -0.5), PromptToken(3, " lung", -1.0)]
+        >>> forced_answer(prompt, "left lung").mean_logprob
         -0.75
     """
     said = ""
-    for count, (piece, _) in enumerate(reversed(tokens), start=1):
-        said = piece + said
+    for count, token in enumerate(reversed(tokens), start=1):
+        said = token.text + said
         if said.strip() == text.strip():
-            logprobs = [logprob for _, logprob in tokens[-count:]]
-            return Answer(text, min(round(sum(logprobs) / count, LOGPROB_DECIMALS), 0.0), count)
+            return spelled_answer(text, {tuple(token.id for token in tokens[-count:]): _summed(tokens[-count:])})
         if len(said) > len(text) + _PADDING:
             break
     return "the prompt's last tokens are another text than the one that was to be forced"
+
+
+SPELLINGS = ("", " ")
+"""Put in front of a reply: many models begin with a blank, which is another first token."""
+
+
+def spelled_answer(text: str, spellings: Mapping[tuple[int, ...], float]) -> Answer:
+    """A text that a model may write in several ways.
+
+    Args:
+        text: without surrounding blanks.
+        spellings: tokens -> log-probability of all of them; one spelling must not stand twice under two names.
+
+    Returns:
+        The sum of the probabilities, as a mean over the tokens of the likeliest spelling.
+    """
+    most = max(spellings, key=lambda tokens: spellings[tokens])
+    top, n = spellings[most], max(len(most), 1)
+    # Relative to the largest, so that what is hardly possible is not lost.
+    rest = 0.0 if top == -math.inf else math.log(math.fsum(math.exp(value - top) for value in spellings.values()))
+    return Answer(text, min(round((top + rest) / n, LOGPROB_DECIMALS), 0.0), len(most))
+
+
+def whole_reply(
+    prompt: Sequence[PromptToken], closed: Sequence[Sequence[PromptToken]], text: str, controls: Collection[int]
+) -> Answer | str:
+    """A whole reply, its end included, out of prompts in which it is a finished turn of the assistant's.
+
+    The chat template writes the end. What it writes behind that (a line break) is no part of the reply.
+
+    Args:
+        prompt: that the model would go on from.
+        closed: the prompt with the finished turn, one a spelling.
+        text: of the turn.
+        controls: tokens that may be an end.
+
+    Returns:
+        The sum over the spellings, or why there is none.
+    """
+    begin = [token.id for token in prompt]
+    spellings: dict[tuple[int, ...], float] = {}
+    reason = "the model tells no log-probabilities of a finished reply"
+    for tokens in closed:
+        rest = tokens[len(begin) :]
+        n_said = _spelled_by(rest, text)
+        if [token.id for token in tokens[: len(begin)]] != begin:
+            reason = "the chat template writes a finished reply behind another prompt"
+        elif n_said is None:
+            reason = "the chat template writes a finished reply as another text"
+        elif len(rest) == n_said or rest[n_said].id not in controls:
+            reason = "the chat template writes no end behind a reply"
+        else:
+            reply = rest[: n_said + 1]
+            spellings[tuple(token.id for token in reply)] = _summed(reply)
+    return spelled_answer(text, spellings) if spellings else reason
+
+
+def _spelled_by(tokens: Sequence[PromptToken], text: str) -> int | None:
+    """How many of the first tokens spell a text; None where they are another one."""
+    said = ""
+    for count, token in enumerate(tokens, start=1):
+        said += token.text
+        if said.strip() == text.strip():
+            return count
+        if len(said) > len(text) + _PADDING:
+            break
+    return None
+
+
+def _summed(tokens: Sequence[PromptToken]) -> float:
+    return math.fsum(token.logprob for token in tokens)
 
 
 def conversation_draws(count: int, temperature: float, seeds: Sequence[int] | None) -> list[Draw]:

@@ -24,7 +24,14 @@ from hedge_tasks.data.answers import Answer
 from hedge_tasks.errors import ConfigError, HedgeError, unknown
 from hedge_tasks.models import schema_tokens
 from hedge_tasks.models.attention import eager, image_attention
-from hedge_tasks.models.base import ChatAdapter, conversation_draws, positive, refuse_unknown
+from hedge_tasks.models.base import (
+    SPELLINGS,
+    ChatAdapter,
+    conversation_draws,
+    positive,
+    refuse_unknown,
+    spelled_answer,
+)
 from hedge_tasks.models.contrast import Contrast, ContrastiveDecoding
 from hedge_tasks.models.decoding import PlainGeneration, SharedPrefill, forced_logprobs, reply_logprob
 from hedge_tasks.models.schema_tokens import SchemaContinuations
@@ -34,7 +41,7 @@ from hedge_tasks.models.token_sampling import (
     AnswerReader,
     Continuations,
     TokenSampler,
-    effective_decoding,
+    sent_decoding,
 )
 from hedge_tasks.models.weights import (
     DeviceMap,
@@ -101,6 +108,8 @@ class HedgeHF(ChatAdapter):
     Raises:
         ConfigError: an argument is unknown or makes no sense.
     """
+
+    samples_itself = True
 
     def __init__(
         self,
@@ -237,9 +246,9 @@ class HedgeHF(ChatAdapter):
     def _allowed(self, choices: tuple[str, ...], reader: AnswerReader) -> Continuations | None:
         return Continuations(self._tokenizer, choices, reader.ends) if choices else None
 
-    def effective_decoding(self, limits: Mapping[str, Any]) -> dict[str, Any]:
-        """What is in force besides the temperature: `top_p`, `top_k`, `min_p`, `repetition_penalty`."""
-        return effective_decoding(limits, self._model.generation_config)
+    def sent_decoding(self, limits: Mapping[str, Any]) -> dict[str, Any]:
+        """What is decoded with besides the temperature: `top_p`, `top_k`, `min_p`, `repetition_penalty`."""
+        return sent_decoding(limits, self._model.generation_config)
 
     def _is_contrasted(self, draw: DrawRequest) -> bool:
         return self.contrast is not None and self.contrast.applies_to(draw)
@@ -335,12 +344,12 @@ class HedgeHF(ChatAdapter):
             answers += PlainGeneration(self._model).decode(inputs, sampler, reader, max_new_tokens)
         return answers
 
-    @property
-    def keeps_schemas(self) -> bool:
+    @classmethod
+    def keeps_schemas(cls) -> bool:
         return schema_tokens.installed()
 
     def _kept_to(self, schema: Mapping[str, Any] | None, reader: AnswerReader) -> SchemaContinuations | None:
-        if schema is None or not self.keeps_schemas:
+        if schema is None or not self.keeps_schemas():
             return None
         size = self._model.get_output_embeddings().weight.shape[0]
         return SchemaContinuations(self._tokenizer, schema, reader.ends, size)
@@ -354,7 +363,7 @@ class HedgeHF(ChatAdapter):
         one counts. For the rest the text is what the tokenizer makes of it. An answer that was sampled may, seldom, be
         the same text in other tokens, and then have another log-probability.
         """
-        plain, indented = (self._forced(conversations, [blank + text for text in texts]) for blank in ("", " "))
+        plain, indented = (self._forced(conversations, [blank + text for text in texts]) for blank in SPELLINGS)
         return [_forced_answer(text, max(both, key=sum)) for text, *both in zip(texts, plain, indented, strict=True)]
 
     def reply_logprobs(self, conversations: Sequence[list[dict[str, Any]]], texts: Sequence[str]) -> list[Answer | str]:
@@ -371,7 +380,7 @@ class HedgeHF(ChatAdapter):
 
     def _replies_to(self, conversation: list[dict[str, Any]], texts: Sequence[str]) -> list[Answer]:
         spellings = [
-            [tuple(self._tokenizer(blank + text, add_special_tokens=False)["input_ids"]) for blank in ("", " ")]
+            [tuple(self._tokenizer(blank + text, add_special_tokens=False)["input_ids"]) for blank in SPELLINGS]
             for text in texts
         ]
         # Some tokenizers spell both alike, and one reply must not count twice.
@@ -384,7 +393,8 @@ class HedgeHF(ChatAdapter):
             logprobs = [reply_logprob(self._model, inputs, reply, ends) for reply in replies]
         by_reply = dict(zip(replies, logprobs, strict=True))
         return [
-            _whole_reply(text, {tokens: by_reply[tokens] for tokens in of_text})
+            # The end is one of several tokens, so that the first of them stands for all.
+            spelled_answer(text, {(*tokens, ends[0]): by_reply[tokens] for tokens in of_text})
             for text, of_text in zip(texts, spellings, strict=True)
         ]
 
@@ -507,13 +517,6 @@ class HedgeHF(ChatAdapter):
 def _forced_answer(text: str, logprobs: Sequence[float]) -> Answer:
     mean = sum(logprobs) / max(len(logprobs), 1)
     return Answer(text, min(round(mean, LOGPROB_DECIMALS), 0.0), len(logprobs))
-
-
-def _whole_reply(text: str, spellings: Mapping[tuple[int, ...], float]) -> Answer:
-    """A whole reply out of its spellings: tokens -> log-probability of all of them and the end."""
-    total = float(torch.tensor(list(spellings.values()), dtype=torch.float64).logsumexp(0))
-    n = len(max(spellings, key=lambda tokens: spellings[tokens])) + 1
-    return Answer(text, min(round(total / n, LOGPROB_DECIMALS), 0.0), n)
 
 
 def _merge_adapter(model: Any, peft: str) -> Any:

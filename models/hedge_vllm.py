@@ -19,11 +19,21 @@ from tqdm import tqdm
 from hedge_tasks.data.answers import Answer, Draw, Finish
 from hedge_tasks.data.thoughts import NO_END, Parts, Token, answer_of, has_thought, split_tokens
 from hedge_tasks.errors import ConfigError, HedgeError
-from hedge_tasks.models.base import ChatAdapter, complete, conversation_draws, forced_answer, positive, refuse_unknown
-from hedge_tasks.models.token_sampling import effective_decoding, rounded, thought_of
+from hedge_tasks.models.base import (
+    SPELLINGS,
+    ChatAdapter,
+    complete,
+    conversation_draws,
+    forced_answer,
+    positive,
+    refuse_unknown,
+    whole_reply,
+)
+from hedge_tasks.models.token_sampling import rounded, sent_decoding, thought_of
 from hedge_tasks.sampling.prefetch import prefetch_messages
 from hedge_tasks.sampling.requests import DrawRequest
 from hedge_tasks.sampling.series import request_seed, series
+from hedge_tasks.serving.completion import PromptToken
 from hedge_tasks.serving.fingerprints import identity_of
 
 _ARGUMENTS = (
@@ -178,7 +188,10 @@ class HedgeVLLM(ChatAdapter):
     def _sampling(self, draw: DrawRequest, n: int) -> Any:
         limits, choices = draw.request.plan.limits(), draw.request.choices
         first = replace(draw.draw, seed=request_seed(draw))
-        return self._sampling_of(first, limits, choices, draw.alternatives or 0, n=n)
+        sampling = self._sampling_of(first, limits, choices, draw.alternatives or 0, n=n)
+        if not draw.seeded:
+            sampling.seed = None
+        return sampling
 
     def _sampling_of(
         self,
@@ -189,7 +202,7 @@ class HedgeVLLM(ChatAdapter):
         schema: Mapping[str, Any] | None = None,
         n: int = 1,
     ) -> Any:
-        decoding = self.effective_decoding(limits)
+        decoding = self.sent_decoding(limits)
         if choices or schema is not None:
             parameters = importlib.import_module("vllm.sampling_params")
             form = {"choice": list(choices)} if choices else {"json": dict(schema or {})}
@@ -205,9 +218,9 @@ class HedgeVLLM(ChatAdapter):
             **decoding,
         )
 
-    def effective_decoding(self, limits: Mapping[str, Any]) -> dict[str, Any]:
-        """What is in force besides the temperature; as `hedge_hf` has it."""
-        return effective_decoding(limits, self._defaults)
+    def sent_decoding(self, limits: Mapping[str, Any]) -> dict[str, Any]:
+        """What is decoded with besides the temperature; as `hedge_hf` has it."""
+        return sent_decoding(limits, self._defaults)
 
     def _read(self, completion: Any, alternatives: int | None = None, until: Sequence[str] = ()) -> Answer | str:
         """The answer of one of the `outputs` of a `RequestOutput`, or why there is none.
@@ -227,13 +240,13 @@ class HedgeVLLM(ChatAdapter):
         pieces = [(one.decoded_token or "").encode("utf-8", "replace") for one in own]
         parts = split_tokens([Token(*of) for of in zip(pieces, logprobs, controls, strict=True)])
         text = self._text(completion.text, tokens, parts, until)
+        ended = finish == "stop" and controls[-1]
         if isinstance(parts, str):
-            return Answer(
-                text, finish=finish, thought=thought_of(logprobs) if parts == NO_END else None, no_logprob=parts
-            )
+            said = logprobs[:-1] if ended else logprobs  # the end token is no part of the thought
+            return Answer(text, finish=finish, thought=thought_of(said) if parts == NO_END else None, no_logprob=parts)
         begin = len(parts.thought)
         answer = Answer(text, rounded(parts.mean_logprob), len(parts.counted), finish)
-        if finish == "stop" and controls[-1]:
+        if ended:
             answer = replace(answer, end_logprob=rounded(logprobs[-1]))
         answer = replace(answer, thought=thought_of(logprobs[:begin]))
         if alternatives is None:
@@ -284,8 +297,8 @@ class HedgeVLLM(ChatAdapter):
         outputs = self._chat([_for_vllm(conversation) for conversation in conversations], sampling)
         return complete([self._read(out.outputs[0]) if out.outputs else "vLLM returned no output" for out in outputs])
 
-    @property
-    def keeps_schemas(self) -> bool:
+    @classmethod
+    def keeps_schemas(cls) -> bool:
         return True
 
     def forced_logprobs(
@@ -294,16 +307,48 @@ class HedgeVLLM(ChatAdapter):
         """How likely each text is as the answer to its conversation, by vLLM's `prompt_logprobs`.
 
         See `hedge_tasks.sampling.forced.ForcedModel`. The engine reads the conversation with the text as the beginning
-        of its last turn; the one token that it adds is thrown away.
+        of its last turn.
         """
-        turns = [
-            [*_for_vllm(conversation), {"role": "assistant", "content": text}]
-            for conversation, text in zip(conversations, texts, strict=True)
-        ]
-        sampling = [self._vllm.SamplingParams(temperature=0.0, max_tokens=1, prompt_logprobs=0) for _ in texts]
         goes_on = {"add_generation_prompt": False, "continue_final_message": True}
-        outputs = self._engine.chat(turns, sampling_params=sampling, use_tqdm=False, **goes_on)
-        return [_forced(output, text) for output, text in zip(outputs, texts, strict=True)]
+        outputs = self._read_prompts(_answered(conversations, texts), **goes_on)
+        return [
+            tokens if isinstance(tokens, str) else forced_answer(tokens, text)
+            for tokens, text in zip(map(_prompt_tokens, outputs), texts, strict=True)
+        ]
+
+    def reply_logprobs(self, conversations: Sequence[list[dict[str, Any]]], texts: Sequence[str]) -> list[Answer | str]:
+        """How likely each text is as the whole reply; see `hedge_tasks.sampling.forced.ForcedModel`.
+
+        The engine reads the reply as a finished turn, behind which the chat template writes the end: two readings a
+        text, one a spelling, and one of each conversation object to see where the reply begins. vLLM's prefix cache
+        does not serve prompts whose log-probabilities are asked for.
+        """
+        asked = {id(conversation): conversation for conversation in conversations}
+        prompts = dict(zip(asked, map(_prompt_tokens, self._read_prompts(list(asked.values()))), strict=True))
+        spelled = [blank + text for text in texts for blank in SPELLINGS]
+        twice = [conversation for conversation in conversations for _ in SPELLINGS]
+        finished = {"add_generation_prompt": False, "continue_final_message": False}
+        closed = [_prompt_tokens(output) for output in self._read_prompts(_answered(twice, spelled), **finished)]
+        n = len(SPELLINGS)
+        return [
+            self._whole(prompts[id(conversation)], closed[n * i : n * (i + 1)], text)
+            for i, (conversation, text) in enumerate(zip(conversations, texts, strict=True))
+        ]
+
+    def _whole(
+        self, prompt: list[PromptToken] | str, closed: Sequence[list[PromptToken] | str], text: str
+    ) -> Answer | str:
+        failed = next((one for one in (prompt, *closed) if isinstance(one, str)), None)
+        if failed is not None or isinstance(prompt, str):
+            return str(failed)
+        return whole_reply(prompt, [one for one in closed if not isinstance(one, str)], text, self._special)
+
+    def _read_prompts(self, conversations: Sequence[list[dict[str, Any]]], **options: bool) -> list[Any]:
+        """Have prompts read with the log-probabilities of their tokens; the one token that follows is thrown away."""
+        sampling = [self._vllm.SamplingParams(temperature=0.0, max_tokens=1, prompt_logprobs=0) for _ in conversations]
+        turns = [_for_vllm(conversation) for conversation in conversations]
+        outputs: list[Any] = self._engine.chat(turns, sampling_params=sampling, use_tqdm=False, **options)
+        return outputs
 
     def clean(self) -> None:
         """Let go of the engine, which holds nearly all of the GPU's memory; the clustering models need some of it."""
@@ -352,14 +397,22 @@ def _groups(draws: Sequence[DrawRequest], call: Sequence[int]) -> list[list[int]
     return [[call[i] for i in group] for group in series([draws[i] for i in call])]
 
 
-def _forced(output: Any, text: str) -> Answer | str:
-    """The forced text of a `RequestOutput`: of each token of the prompt vLLM tells the log-probability."""
+def _answered(conversations: Sequence[list[dict[str, Any]]], texts: Sequence[str]) -> list[list[dict[str, Any]]]:
+    """Conversations, each with a text as the last turn."""
+    return [
+        [*conversation, {"role": "assistant", "content": text}]
+        for conversation, text in zip(conversations, texts, strict=True)
+    ]
+
+
+def _prompt_tokens(output: Any) -> list[PromptToken] | str:
+    """The prompt of a `RequestOutput`: of each token vLLM tells the log-probability."""
     table, tokens = output.prompt_logprobs, output.prompt_token_ids
     if not table or not tokens:
         return "vLLM returned no log-probabilities of the prompt"
     # The first token has none, for nothing comes before it.
-    known = [entry[token] for token, entry in zip(tokens, table, strict=True) if entry and token in entry]
-    return forced_answer([(entry.decoded_token or "", entry.logprob) for entry in known], text)
+    known = [(token, entry[token]) for token, entry in zip(tokens, table, strict=True) if entry and token in entry]
+    return [PromptToken(token, entry.decoded_token or "", entry.logprob) for token, entry in known]
 
 
 def _for_vllm(conversation: list[dict[str, Any]]) -> list[dict[str, Any]]:

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from hedge_tasks.adjudication.base import Case, build_judge
 from hedge_tasks.adjudication.outcomes import outcome_of
-from hedge_tasks.adjudication.prompt import load_judge_prompt, prompt_names
+from hedge_tasks.adjudication.prompt import load_judge_prompt, prompt_files
 from hedge_tasks.adjudication.rule import RuleJudge
 from hedge_tasks.data.sentences import split_sentences
 from hedge_tasks.detectors.pipeline import Scores
@@ -264,7 +264,7 @@ def test_what_is_no_plain_answer_is_never_read_firmly(read: Callable[[str], Read
 # --- judges -----------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("name", prompt_names())
+@pytest.mark.parametrize("name", sorted(prompt_files()))
 def test_a_judge_that_copies_the_form_says_nothing(name: str) -> None:
     prompt = load_judge_prompt(name)
     keys = [outcome.key for outcome in prompt.outcomes]

@@ -77,7 +77,8 @@ class _Named(NamedTuple):
 
 def ticked(text: str, values: Mapping[str, str]) -> str | None:
     """The outcome of the only line with a tick, where every other outcome's line has a cross or an empty box."""
-    yes, no = set(), set()
+    yes: set[str] = set()
+    no: set[str] = set()
     for line in text.splitlines():
         whole = normalise(_TICK.sub(" ", _CROSS.sub(" ", line)))
         if whole in values:

@@ -11,7 +11,7 @@ from typing import Any
 from hedge_tasks.data.answers import Answer, AnswerSet, Draw, option_logprobs
 from hedge_tasks.errors import DataError, unknown
 from hedge_tasks.sampling.definition import Definition
-from hedge_tasks.sampling.forced import CONDITION, forced_keys
+from hedge_tasks.sampling.forced import CONDITION, forced_keys, made_passes
 from hedge_tasks.sampling.image_check import check_keys
 from hedge_tasks.sampling.jobs import answer_set_of
 from hedge_tasks.sampling.store import AnswerStore, FinishedDraw, StoredDocument
@@ -132,7 +132,7 @@ def export(store: AnswerStore, definition: Definition, n: int | None = None) -> 
             present = {condition: [(k, a) for k, a in of if a is not None] for condition, of in answers.items()}
             provenance = {"definition": definition.model_dump(), "document": document.key}
             keys = _forced_keys(definition, document, present["baseline"][0][1])
-            forced = {name: answer for name, key in keys.items() if (answer := store.get(key)) is not None}
+            forced = made_passes({name: store.get(key) for name, key in keys.items()})
             lines.append({**answer_set_of(document, present, forced).to_dict(), PROVENANCE: provenance})
         else:
             incomplete.append(document.id)

@@ -13,8 +13,9 @@ is named, by adapters that have `forced_logprobs`, and stored as draws are:
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import groupby
 from typing import Any, Protocol
 
 from loguru import logger
@@ -97,6 +98,9 @@ class ForcedPass:
         return self.name.startswith(OPTION)
 
 
+_Pass = tuple[ForcedPass, Job]
+
+
 def passes_needed(needs: Sequence[str]) -> tuple[str, ...]:
     """Names of the passes that give what detectors need."""
     return tuple(name for need, names in PASSES.items() if need in needs for name in names)
@@ -133,7 +137,7 @@ def force(model: Any, jobs: Sequence[Job]) -> None:
     Args:
         jobs: of documents that are answered.
     """
-    pending: dict[str, tuple[ForcedPass, Job]] = {}
+    pending: dict[str, _Pass] = {}
     for job in jobs:
         pending |= {key: (one, job) for key, one in _passes(job).items() if job.store.get(key) is None}
     if not pending:
@@ -145,9 +149,8 @@ def force(model: Any, jobs: Sequence[Job]) -> None:
         pending = {key: (one, job) for key, (one, job) in pending.items() if one.whole not in silent}
     keys, reasons = list(pending), list[str]()
     with tqdm(total=len(keys), desc="Forced passes", unit="pass", disable=getattr(model, "rank", 0) != 0) as bar:
-        for start in range(0, len(keys), _CHUNK):
-            part = keys[start : start + _CHUNK]
-            reasons += _force_some(asks, {key: pending[key] for key in part})
+        for part in _chunks(pending):
+            reasons += _force_some(asks, part)
             bar.update(len(part))
     if reasons:
         logger.warning("{} of {} forced passes gave nothing. First reason: {}", len(reasons), len(keys), reasons[0])
@@ -158,12 +161,37 @@ def forced_of(job: Job) -> dict[str, Answer]:
     if not job.request.forced:
         return {}
     found = {name: job.store.get(key) for name, key in _keys(job).items() if _kind(name) in job.request.forced}
-    return {name: answer for name, answer in found.items() if answer is not None}
+    return made_passes(found)
+
+
+def made_passes(found: Mapping[str, Answer | None]) -> dict[str, Answer]:
+    """The passes that were made, by name, of those that were asked for.
+
+    Options only where there are all of them, told in the same way (whole replies, or first tokens): a distribution over
+    some of the options is another one.
+    """
+    made = {name: answer for name, answer in found.items() if answer is not None}
+    offered = [answer for name, answer in found.items() if name.startswith(OPTION)]
+    if len({answer and answer.finish == "length" for answer in offered}) > 1:
+        return {name: answer for name, answer in made.items() if not name.startswith(OPTION)}
+    return made
 
 
 def _kind(name: str) -> str:
     """The name that a pass is asked for by."""
     return OPTIONS if name.startswith(OPTION) else name
+
+
+def _chunks(passes: Mapping[str, _Pass]) -> Iterator[dict[str, _Pass]]:
+    """About `_CHUNK` passes each; those of a document stay together, as its options are read together."""
+    part: dict[str, _Pass] = {}
+    for _, group in groupby(passes.items(), key=lambda item: id(item[1][1])):
+        part |= dict(group)
+        if len(part) >= _CHUNK:
+            yield part
+            part = {}
+    if part:
+        yield part
 
 
 def _name(model: Any) -> str:
@@ -174,7 +202,7 @@ _ASKS = {False: "forced_logprobs", True: "reply_logprobs"}
 _MISSED = {False: "words", True: "replies"}
 
 
-def _force_some(asks: Mapping[bool, Any], passes: Mapping[str, tuple[ForcedPass, Job]]) -> list[str]:
+def _force_some(asks: Mapping[bool, Any], passes: Mapping[str, _Pass]) -> list[str]:
     """Make and store some passes. Returns why those failed that did."""
     made: dict[str, Answer | str] = {
         key: Answer("", 0.0, 0) for key, (one, _) in passes.items() if not one.text and not one.whole

@@ -63,6 +63,14 @@ Written = tuple[tuple[str, float], ...]
 """Tokens as text and with their log-probability in nats."""
 
 
+class PromptToken(NamedTuple):
+    """A token of a prompt, with its number in the vocabulary and its log-probability in nats."""
+
+    id: int
+    text: str
+    logprob: float
+
+
 @dataclass(frozen=True)
 class Usage:
     """Tokens that a request cost."""
@@ -81,8 +89,7 @@ class Completion:
         answer: What the model said, without its thought, as a sampled answer without its tokens.
         model: The model that answered, as the server names it; None where it does not.
         usage: None where the server does not tell.
-        prompt: tokens of the prompt, each as text and with its log-probability, where they were asked for (vLLM's
-            `prompt_logprobs`) and told.
+        prompt: tokens of the prompt, where they were asked for (vLLM's `prompt_logprobs`) and told.
         spelled: Whether the tokens of the log-probabilities spell the answer, blanks aside; None without any.
         tokens: text and log-probability of each token of the answer, control tokens left out; None without usable ones.
         alternatives: for each of them the likeliest tokens in its place, where they were asked for (`top_logprobs`) and
@@ -93,7 +100,7 @@ class Completion:
     answer: Answer
     model: str | None = None
     usage: Usage | None = None
-    prompt: tuple[tuple[str, float], ...] = ()
+    prompt: tuple[PromptToken, ...] = ()
     spelled: bool | None = None
     tokens: Written | None = None
     alternatives: tuple[Written, ...] | None = None
@@ -333,24 +340,29 @@ def _served(body: object) -> Served | None:
     return Served(**texts) if texts else None
 
 
-def _prompt(body: object) -> tuple[tuple[str, float], ...]:
+def is_control(text: str) -> bool:
+    """Whether a token looks like one that is no text, as servers spell them out."""
+    return bool(_SPECIAL.fullmatch(text) or _LIKE_CONTROL.fullmatch(text))
+
+
+def _prompt(body: object) -> tuple[PromptToken, ...]:
     """The tokens of the prompt as vLLM tells them: of each an object with one entry, null where nothing is known.
 
     Nothing where they are not told as they should be: a part of a text is another text.
     """
     table = body.get("prompt_logprobs") if isinstance(body, Mapping) else None
-    tokens: list[tuple[str, float]] = []
+    tokens: list[PromptToken] = []
     for entry in table if isinstance(table, list) else []:
-        told = next(iter(entry.values()), None) if isinstance(entry, Mapping) else None
+        number, told = next(iter(entry.items()), ("", None)) if isinstance(entry, Mapping) else ("", None)
         if not isinstance(told, Mapping):
             tokens.clear()  # what comes after a gap is not joined to what came before
             continue
         piece, logprob = told.get("decoded_token"), told.get("logprob")
         if not isinstance(piece, str) or isinstance(logprob, bool) or not isinstance(logprob, (int, float)):
             return ()
-        if not _CLAMPED < logprob <= _ROUNDING:
+        if not _CLAMPED < logprob <= _ROUNDING or not number.isdecimal():
             return ()
-        tokens.append((clean(piece), min(float(logprob), 0.0)))
+        tokens.append(PromptToken(int(number), clean(piece), min(float(logprob), 0.0)))
     return tuple(tokens)
 
 

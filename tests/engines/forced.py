@@ -22,6 +22,10 @@ def _model() -> tuple[Any, Any]:
     return AutoModelForImageTextToText.from_pretrained(vlm_path(), dtype=torch.float32).eval(), processor
 
 
+OPTIONS = ("upper", "upper left", "yes", "no", "small cyst")
+"""Offered in the tests: one begins another, one the model never says."""
+
+
 def deviation(messages: list[dict[str, Any]], text: str, mean_logprob: float | None, n_tokens: int | None) -> float:
     """|an adapter's mean log-probability of an answer - the model's own|, in nats per token.
 
@@ -59,6 +63,28 @@ def forced_logprobs(messages: list[dict[str, Any]], answer: str) -> list[float]:
         0, -length - 1 : -1
     ]
     return logits.float().log_softmax(dim=-1).gather(1, tokens[0][:, None])[:, 0].tolist()
+
+
+@torch.inference_mode()
+def reply_logprob(messages: list[dict[str, Any]], option: str) -> float:
+    """Log-probability of an option as the whole reply, its end included, in both spellings of its first token."""
+    model, processor = _model()
+    prompt = _read(messages)
+    [end] = [model.generation_config.eos_token_id]
+    spellings = {
+        (*processor.tokenizer(blank + option, add_special_tokens=False)["input_ids"], end) for blank in ("", " ")
+    }
+    whole = 0.0
+    for tokens in spellings:
+        inputs = {
+            **prompt,
+            "input_ids": torch.cat([prompt["input_ids"], torch.tensor([tokens])], dim=1),
+            "attention_mask": torch.ones(1, prompt["input_ids"].shape[1] + len(tokens), dtype=torch.long),
+        }
+        logits = model(**{name: of for name, of in inputs.items() if name != "token_type_ids"}).logits
+        shares = logits[0, -len(tokens) - 1 : -1].double().log_softmax(dim=-1)
+        whole += math.exp(shares.gather(1, torch.tensor(tokens)[:, None]).sum().item())
+    return math.log(whole)
 
 
 @torch.inference_mode()

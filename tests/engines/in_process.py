@@ -1,7 +1,8 @@
 """An evaluation with hedge_vllm on a real vLLM in this process: `python in_process.py PACKAGES RECORD ARGUMENT ...`.
 
 Runs in vLLM's environment. PACKAGES is the project's site-packages, appended to the path; RECORD the file that gets
-every draw as a line of JSON: what the model was shown and what it answered. The rest are arguments of lmms-eval.
+every draw as a line of JSON: what the model was shown and what it answered. A first line has what the first draw was
+shown and how likely the model finds some options as the whole reply. The rest are arguments of lmms-eval.
 """
 
 from __future__ import annotations
@@ -16,6 +17,8 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
+OPTIONS = ("upper", "upper left", "yes", "no", "small cyst")
+
 
 def main(record: Path, arguments: list[str]) -> None:
     """Run lmms-eval with every draw written down."""
@@ -27,6 +30,10 @@ def main(record: Path, arguments: list[str]) -> None:
 
     def recorded(self: Any, draws: Any) -> Iterator[Any]:
         with record.open("a", encoding="utf-8") as lines:
+            if lines.tell() == 0:
+                asked = draws[0].messages()
+                replies = [asdict(of) for of in self.reply_logprobs([asked] * len(OPTIONS), OPTIONS)]
+                lines.write(json.dumps({"messages": _plain(asked), "replies": replies}) + "\n")
             for batch in plain(self, draws):
                 for i, answer in batch:
                     lines.write(json.dumps({"messages": _plain(draws[i].messages()), "answer": asdict(answer)}) + "\n")

@@ -13,7 +13,7 @@ from evaluation import Run, evaluate
 
 from engines.asking import ask
 from engines.draws import demo_draws, deviations, sample
-from engines.forced import class_token_last, first_logprobs
+from engines.forced import OPTIONS, class_token_last, first_logprobs, reply_logprob
 from engines.servers import Server, on
 from hedge_tasks.models.hedge_openai import HedgeOpenAI
 from hedge_tasks.sampling import AnswerSet
@@ -53,6 +53,23 @@ def test_forced_log_probabilities_through_vllm_are_those_of_the_draws(server: Se
     same = [abs(a.mean_logprob - f.mean_logprob) < 5e-6 for a, f in pairs]
     # The template may put no blank before a text that the model began with one.
     assert sum(same) > len(draws) / 2, forced
+
+
+@on("vllm")
+def test_whole_replies_through_vllm_are_those_of_a_plain_forward_pass(server: Server) -> None:
+    conversations = [draw.messages() for draw in demo_draws(documents=3, n=1) if draw.draw.condition == "baseline"]
+    asked = [conversation for conversation in conversations for _ in OPTIONS]
+    found = adapter(server).reply_logprobs(asked, OPTIONS * len(conversations))
+    for conversation, option, reply in zip(asked, OPTIONS * len(conversations), found, strict=True):
+        assert reply.mean_logprob * reply.n_tokens == pytest.approx(reply_logprob(conversation, option), abs=5e-5)
+
+
+@on("llama_cpp")
+def test_first_tokens_of_llama_cpp_stand_for_options_of_one_token(server: Server) -> None:
+    [draw] = [draw for draw in demo_draws(documents=1, n=1) if draw.draw.condition == "baseline"]
+    found = adapter(server).reply_logprobs([draw.messages()] * 3, ["left", "right", "a mass of the upper lobe"])
+    assert [getattr(one, "finish", None) for one in found] == ["length", "length", None], found
+    assert "likeliest" in found[2]
 
 
 @on("llama_cpp")

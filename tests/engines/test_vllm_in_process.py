@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 from PIL import Image
 
-from engines.forced import deviation
+from engines.forced import OPTIONS, deviation, reply_logprob
 from engines.servers import HERE, VLLM_VARIABLES, export_for_vllm, require
 from hedge_tasks.sampling.probe import DRAWS
 
@@ -27,7 +27,7 @@ MODEL = "pretrained={},dtype=float32,max_model_len=512,max_num_batched_tokens=32
 
 @pytest.fixture(scope="module")
 def outcome(tmp_path_factory: pytest.TempPathFactory) -> tuple[list[dict[str, Any]], dict[str, Any]]:
-    """Every draw, and the table of the evaluation."""
+    """Forced replies and every draw, and the table of the evaluation."""
     folder = tmp_path_factory.mktemp("in_process")
     export_for_vllm(folder / "model")
     arguments = [
@@ -53,16 +53,22 @@ def outcome(tmp_path_factory: pytest.TempPathFactory) -> tuple[list[dict[str, An
 
 
 def test_every_draw_of_many_documents_is_answered_in_one_call(outcome: tuple[list[dict[str, Any]], Any]) -> None:
-    draws, _ = outcome
+    [_, *draws], _ = outcome
     assert len(draws) == DOCUMENTS * (1 + 2 * N) + PROBE
     assert len({draw["answer"]["text"] for draw in draws}) > 10
 
 
 def test_log_probabilities_equal_the_models_own(outcome: tuple[list[dict[str, Any]], Any]) -> None:
-    draws, _ = outcome
+    [_, *draws], _ = outcome
     told = ((draw["messages"], draw["answer"]) for draw in draws)
     off = [deviation(_with_pictures(m), a["text"], a["mean_logprob"], a["n_tokens"]) for m, a in told]
     assert max(off) < 1e-5  # half of which is the rounding of what is stored
+
+
+def test_whole_replies_are_those_of_a_plain_forward_pass(outcome: tuple[list[dict[str, Any]], Any]) -> None:
+    [forced, *_], _ = outcome
+    own = [reply_logprob(_with_pictures(forced["messages"]), option) for option in OPTIONS]
+    assert [one["mean_logprob"] * one["n_tokens"] for one in forced["replies"]] == pytest.approx(own, abs=5e-5)
 
 
 def test_the_evaluation_has_plausible_numbers(outcome: tuple[Any, dict[str, Any]]) -> None:

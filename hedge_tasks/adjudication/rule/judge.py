@@ -123,8 +123,8 @@ RULES: dict[str, str] = {
 SILENT = {"empty-answer": EMPTY, "declined": None, "unfinished": None, "echo": ECHO}
 """Rules that find that an answer claims nothing, and why; of a declined one its reason says so."""
 
-_DATE = re.compile(r"\b(?:19|20)\d{2}\b|\d+[/.-]\d+[/.-]\d+")
-"""Of a picture's margin; no answer to anything."""
+_DATE = re.compile(r"(?<!\d)(?:\d{1,4}[/.-]\d{1,4}[/.-]\d{1,4}|(?:19|20)\d{2}\b)")
+"""Of a picture's margin; no answer to anything. Bounded: a million digits are searched in linear time."""
 
 Decision = tuple[int | None, str, str]
 

@@ -1,0 +1,229 @@
+"""Whole replies by forced passes through vLLM and servers: tokens, end and both spellings, or the reason why not."""
+
+from __future__ import annotations
+
+import math
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from types import ModuleType, SimpleNamespace
+from typing import Any
+
+import pytest
+from openai_server import Response, Script, completion, serve
+
+from hedge_tasks.data.answers import Answer
+from hedge_tasks.models.base import whole_reply
+from hedge_tasks.models.first_token import first_tokens
+from hedge_tasks.sampling.forced import made_passes
+from hedge_tasks.serving.completion import PromptToken
+
+TURNS = [{"role": "user", "content": [{"type": "text", "text": "where?"}]}]
+OTHER = [{"role": "user", "content": [{"type": "text", "text": "and here?"}]}]
+
+# A language model over pieces: log-probability of each after whatever stands before it.
+PIECES = {
+    "<s>": -1.0,
+    "where?": -5.0,
+    "and here?": -7.0,
+    "<|assistant|>": -3.0,
+    "left": -1.5,
+    " left": -0.75,
+    " lung": -0.5,
+    "lung": -4.0,
+    "no": -2.0,
+    "\n": -0.1,
+    "<|end|>": -0.25,
+}
+IDS = {piece: i for i, piece in enumerate(PIECES)}
+
+
+def pieces_of(text: str) -> list[str]:
+    found = []
+    while text:
+        piece = max((p for p in PIECES if text.startswith(p)), key=len)
+        found.append(piece)
+        text = text[len(piece) :]
+    return found
+
+
+def rendered(messages: list[dict[str, Any]], prompted: bool) -> list[str]:
+    """As a chat template does that closes a reply with its end and a line break."""
+    said = messages[-1]["content"] if messages[-1]["role"] == "assistant" else None
+    question = messages[0]["content"]
+    question = question if isinstance(question, str) else question[0]["text"]
+    begin = ["<s>", question, "<|assistant|>"]
+    return begin if prompted else [*begin, *pieces_of(said or ""), "<|end|>", "\n"]
+
+
+def expected(option: str) -> float:
+    return math.log(
+        sum(math.exp(sum(PIECES[p] for p in pieces_of(blank + option)) + PIECES["<|end|>"]) for blank in ("", " "))
+    )
+
+
+def total(answer: Any) -> float:
+    assert isinstance(answer, Answer), answer
+    assert answer.mean_logprob is not None
+    assert answer.n_tokens
+    return answer.mean_logprob * answer.n_tokens
+
+
+# --- out of tokens ----------------------------------------------------------------------------------------------------
+
+
+def tokens(*pieces: str) -> list[PromptToken]:
+    return [PromptToken(IDS[piece], piece, PIECES[piece]) for piece in pieces]
+
+
+def test_spellings_are_summed_and_one_that_two_names_share_counts_once() -> None:
+    prompt, end = tokens("<s>", "<|assistant|>"), {IDS["<|end|>"]}
+    plain = [*prompt, *tokens("left", "<|end|>", "\n")]
+    indented = [*prompt, *tokens(" left", "<|end|>")]
+    both = whole_reply(prompt, [plain, indented], "left", end)
+    assert total(both) == pytest.approx(math.log(math.exp(-1.75) + math.exp(-1.0)), abs=1e-5)
+    assert total(whole_reply(prompt, [plain, plain], "left", end)) == pytest.approx(-1.75)
+
+
+@pytest.mark.parametrize(
+    ("closed", "says"),
+    [
+        (("<s>", "where?", "left", "<|end|>"), "behind another prompt"),
+        (("<s>", "<|assistant|>", "no", "<|end|>"), "as another text"),
+        (("<s>", "<|assistant|>", "left"), "no end"),
+        (("<s>", "<|assistant|>", "left", "\n", "<|end|>"), "no end"),
+        (("<s>",), "another"),
+    ],
+)
+def test_what_is_no_whole_reply_has_a_reason(closed: tuple[str, ...], says: str) -> None:
+    found = whole_reply(tokens("<s>", "<|assistant|>"), [tokens(*closed)], "left", {IDS["<|end|>"]})
+    assert isinstance(found, str)
+    assert says in found
+
+
+def test_first_tokens_tell_options_of_one_token() -> None:
+    told = [("A", -1.0), (" A", -2.0), ("B", -3.0), ("The", -0.5), ("A", -1.0)]
+    found = first_tokens(told, ["A", "B", "C"])
+    assert found["A"] == Answer("A", pytest.approx(math.log(math.exp(-1) + math.exp(-2)), abs=1e-5), 1, "length")
+    assert found["B"] == Answer("B", -3.0, 1, "length")
+    assert "likeliest" in str(found["C"])
+    assert "upper left" in str(first_tokens([("upper", -1.0)], ["upper", "upper left"])["upper"])
+
+
+def test_a_distribution_over_some_of_the_options_is_none() -> None:
+    blank, whole, cut = Answer("x", -1.0, 1), Answer("A", -1.0, 2), Answer("A", -1.0, 1, "length")
+    assert made_passes({"blank": blank, "option:A": whole, "option:B": whole}).keys() == {
+        "blank",
+        "option:A",
+        "option:B",
+    }
+    assert made_passes({"blank": blank, "option:A": whole, "option:B": None}) == {"blank": blank}
+    assert made_passes({"option:A": whole, "option:B": cut}) == {}
+    assert len(made_passes({"option:A": cut, "option:B": cut})) == 2
+
+
+# --- servers ----------------------------------------------------------------------------------------------------------
+
+
+def vllm_server(body: dict[str, Any]) -> Response:
+    pieces = rendered(body["messages"], body.get("add_generation_prompt", True))
+    table = [{str(IDS[p]): {"logprob": PIECES[p], "rank": 1, "decoded_token": p}} for p in pieces]
+    return Response({**completion("x"), "prompt_logprobs": [None, *table[1:]]})
+
+
+@pytest.mark.framework
+def test_a_server_that_reads_prompts_closes_the_reply() -> None:
+    from hedge_tasks.models.hedge_openai import HedgeOpenAI
+
+    script = Script(vllm_server)
+    with serve(script) as url:
+        model = HedgeOpenAI(model="m", base_url=url)
+        found = model.reply_logprobs([TURNS, TURNS, OTHER, TURNS], ["left lung", "left", "left", "lung"])
+        again = model.reply_logprobs([OTHER], ["left"])
+    options = ("left lung", "left", "left", "lung")
+    assert [total(one) for one in found] == pytest.approx([expected(option) for option in options], abs=2e-5)
+    assert again == [found[2]]
+    # One reading to see whether it tells, one of each prompt, two a text.
+    assert len(script.bodies) == 1 + 2 + 8 + 1 + 2
+    closed = [body for body in script.bodies if body["messages"][-1]["role"] == "assistant"]
+    assert all(body["continue_final_message"] is body["add_generation_prompt"] is False for body in closed)
+    assert {body["messages"][-1]["content"] for body in closed} >= {"left", " left"}
+
+
+def openai_server(**told: float) -> Callable[[dict[str, Any]], Response]:
+    def reply(body: dict[str, Any]) -> Response:
+        top = [{"token": token, "logprob": logprob} for token, logprob in told.items()]
+        choice = {
+            "index": 0,
+            "finish_reason": "length",
+            "message": {"role": "assistant", "content": top[0]["token"]},
+            "logprobs": {"content": [{**top[0], "top_logprobs": top}]},
+        }
+        return Response({"model": "m", "choices": [choice]})
+
+    return reply
+
+
+@pytest.mark.framework
+def test_of_any_other_server_the_first_tokens_are_read() -> None:
+    from hedge_tasks.models.hedge_openai import HedgeOpenAI
+
+    script = Script(openai_server(**{"A": -0.5, "The": -1.5, " A": -3.0, "B": -4.0}))
+    with serve(script) as url:
+        found = HedgeOpenAI(model="m", base_url=url).reply_logprobs([TURNS] * 3, ["A", "B", "C"])
+    assert found[0] == Answer("A", pytest.approx(math.log(math.exp(-0.5) + math.exp(-3)), abs=1e-5), 1, "length")
+    assert found[1] == Answer("B", -4.0, 1, "length")
+    assert isinstance(found[2], str)
+    assert len(script.bodies) == 2  # whether it reads prompts, and the first tokens of the one conversation
+    assert (script.bodies[1]["top_logprobs"], script.bodies[1]["max_tokens"]) == (20, 1)
+    assert script.bodies[1]["temperature"] == 1.0
+
+
+@pytest.mark.framework
+def test_a_server_that_tells_nothing_gives_reasons() -> None:
+    from hedge_tasks.models.hedge_openai import HedgeOpenAI
+
+    for reply, says in (
+        (completion("x"), "tells no likeliest first tokens"),
+        (Response({"error": {"message": "not today"}}, 400), "does not tell how likely replies"),
+    ):
+        with serve(Script(reply)) as url:
+            found = HedgeOpenAI(model="m", base_url=url, max_retries=0).reply_logprobs([TURNS] * 2, ["A", "B"])
+        assert all(isinstance(one, str) and says in one for one in found), found
+
+
+# --- in process -------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.framework
+def test_vllm_in_process_reads_finished_turns(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    calls: list[tuple[int, dict[str, Any]]] = []
+
+    class Engine:
+        def __init__(self, **settings: Any) -> None: ...
+
+        def get_tokenizer(self) -> Any:
+            return SimpleNamespace(all_special_ids=[IDS["<|end|>"]])
+
+        def get_default_sampling_params(self) -> None: ...
+
+        def chat(self, turns: Any, sampling_params: Any, use_tqdm: bool, **options: Any) -> list[Any]:
+            calls.append((len(turns), options))
+            assert all(one == {"temperature": 0.0, "max_tokens": 1, "prompt_logprobs": 0} for one in sampling_params)
+            return [self.read(rendered(of, options.get("add_generation_prompt", True))) for of in turns]
+
+        def read(self, pieces: list[str]) -> Any:
+            table = [{IDS[p]: SimpleNamespace(logprob=PIECES[p], decoded_token=p)} for p in pieces]
+            return SimpleNamespace(prompt_token_ids=[IDS[p] for p in pieces], prompt_logprobs=[None, *table[1:]])
+
+    module = ModuleType("vllm")
+    module.LLM, module.SamplingParams = Engine, lambda **fields: fields  # type: ignore[attr-defined]
+    monkeypatch.setitem(sys.modules, "vllm", module)
+    from hedge_tasks.models.hedge_vllm import HedgeVLLM
+
+    model = HedgeVLLM(pretrained=str(tmp_path))
+    found = model.reply_logprobs([TURNS, TURNS, OTHER], ["left lung", "left", "left"])
+    assert [total(one) for one in found] == pytest.approx(
+        [expected("left lung"), expected("left"), expected("left")], abs=2e-5
+    )
+    assert calls == [(2, {}), (6, {"add_generation_prompt": False, "continue_final_message": False})]
