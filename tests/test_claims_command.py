@@ -19,7 +19,7 @@ from hedge_tasks.claims import build_decomposition, build_entailment
 from hedge_tasks.claims.entailment import ENTAILMENTS
 from hedge_tasks.cli import main
 from hedge_tasks.io.json_lines import read_objects
-from hedge_tasks.registry import Entry
+from hedge_tasks.registry import Registration
 from hedge_tasks.runs.run_files import Run, load_run
 from hedge_tasks.scoring.claim_files import SETTING, all_kept, keep_support, kept_of, read_labels
 from hedge_tasks.scoring.claims import inquiry
@@ -344,7 +344,7 @@ class NeverAgain:
 def test_kept_support_is_scored_again_without_the_engine(
     answers: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setitem(ENTAILMENTS._all(), "rare", Entry(NeverAgain, "test"))
+    monkeypatch.setitem(ENTAILMENTS._all(), "rare", Registration(NeverAgain, "test"))
     monkeypatch.setattr(NeverAgain, "asked", 0)
     arguments = (answers, "--support", "rare", "--graph")
     first, err = asked(capsys, *arguments, "--keep", "--json")
@@ -373,7 +373,7 @@ def test_damaged_support_is_asked_for_again(
     damage: Callable[[str], str],
     reason: str,
 ) -> None:
-    monkeypatch.setitem(ENTAILMENTS._all(), "rare", Entry(NeverAgain, "test"))
+    monkeypatch.setitem(ENTAILMENTS._all(), "rare", Registration(NeverAgain, "test"))
     monkeypatch.setattr(NeverAgain, "asked", 0)
     asked(capsys, answers, "--support", "rare", "--keep")
     [path] = answers.parent.glob("claims-*.jsonl")
@@ -387,7 +387,7 @@ def test_damaged_support_is_asked_for_again(
 def test_kept_support_of_other_texts_is_not_used(
     answers: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setitem(ENTAILMENTS._all(), "rare", Entry(NeverAgain, "test"))
+    monkeypatch.setitem(ENTAILMENTS._all(), "rare", Registration(NeverAgain, "test"))
     monkeypatch.setattr(NeverAgain, "asked", 0)
     asked(capsys, answers, "--support", "rare", "--keep")
     changed = rows()

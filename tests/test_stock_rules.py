@@ -54,10 +54,10 @@ def numbers_of(aggregations: dict[str, Any], **higher: bool) -> Any:
 
 def rule_of(probes: list[dict[str, Any]], aggregations: dict[str, Any], asked: dict[str, Any], **higher: bool) -> Any:
     from hedge_tasks.lmms.stock.options import StockOptions
-    from hedge_tasks.lmms.stock.scoring import Outcome
+    from hedge_tasks.lmms.stock.scoring import StockOutcome
 
     numbers = numbers_of(aggregations, **higher)
-    return numbers.rule([Outcome(p) for p in probes], StockOptions.from_mapping(asked, "hedge:x"), "hedge:x")
+    return numbers.rule([StockOutcome(p) for p in probes], StockOptions.from_mapping(asked, "hedge:x"), "hedge:x")
 
 
 def share_right(records: list[Any]) -> float:
@@ -129,9 +129,13 @@ def test_what_is_better_when_lower_is_only_taken_when_asked_for() -> None:
 
 
 def test_labels_of_numbers() -> None:
-    from hedge_tasks.lmms.stock.numbers import Rule
+    from hedge_tasks.lmms.stock.numbers import ReadingRule
 
-    plain, graded, errors = Rule("m", "value"), Rule("m", "value", at_least=0.5), Rule("m", "value", at_most=0.1)
+    plain, graded, errors = (
+        ReadingRule("m", "value"),
+        ReadingRule("m", "value", at_least=0.5),
+        ReadingRule("m", "value", at_most=0.1),
+    )
     assert [plain.label(x) for x in (1, 100, 0, 0.3, -1)] == [0, 0, 1, None, None]
     assert [graded.label(x) for x in (0.5, 0.49, 3)] == [0, 1, 0]
     assert [errors.label(x) for x in (0.1, 0.2)] == [0, 1]
@@ -139,11 +143,11 @@ def test_labels_of_numbers() -> None:
 
 def test_a_missing_number_is_no_label() -> None:
     from hedge_tasks.lmms.stock.judge import StockJudge
-    from hedge_tasks.lmms.stock.numbers import Rule
-    from hedge_tasks.lmms.stock.scoring import Outcome
+    from hedge_tasks.lmms.stock.numbers import ReadingRule
+    from hedge_tasks.lmms.stock.scoring import StockOutcome
 
-    outcomes = {"a": Outcome({"acc": 1}), "b": Outcome({"acc": math.nan}), "c": Outcome({"other": 1})}
-    judge = StockJudge(Rule("acc", "value"), numbers_of({"acc": max}), {}, outcomes)
+    outcomes = {"a": StockOutcome({"acc": 1}), "b": StockOutcome({"acc": math.nan}), "c": StockOutcome({"other": 1})}
+    judge = StockJudge(ReadingRule("acc", "value"), numbers_of({"acc": max}), {}, outcomes)
     verdicts = judge.judge([SimpleNamespace(id=id_) for id_ in "abcd"])  # type: ignore[misc]
     assert [verdict.label for verdict in verdicts] == [0, None, None, None]
     assert "it gave other" in verdicts[2].reason

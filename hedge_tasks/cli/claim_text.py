@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from hedge_tasks.measures.detector_table import Row
+    from hedge_tasks.measures.detector_table import DetectorNumbers
     from hedge_tasks.measures.kept_units import KeptNumbers
     from hedge_tasks.measures.unit_table import UnitTable
     from hedge_tasks.numbers import Cell, Column, Table
@@ -157,7 +157,7 @@ def _table(measured: UnitTable, *, brief: bool = False, title: str = "", notes: 
     return Table(columns, [_cells(row, columns) for row in measured.rows], title, notes)
 
 
-def _cells(row: Row, columns: Sequence[Column]) -> dict[str, Cell]:
+def _cells(row: DetectorNumbers, columns: Sequence[Column]) -> dict[str, Cell]:
     """The cells of a detector; a difference without a value has no reason here, since its AUROC has."""
     flag, top = row.flagged, row.top
     cells: dict[str, Cell] = {

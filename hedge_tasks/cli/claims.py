@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from hedge_tasks.claims.label_functions import LabelFunction
     from hedge_tasks.data.spans import LabelledSpan
     from hedge_tasks.runs.run_files import Run
-    from hedge_tasks.scoring.claims import Price, Supported, Teller
+    from hedge_tasks.scoring.claims import Supported, SupportPrice, SupportSource
 
 
 def add(commands: Parser) -> None:
@@ -150,7 +150,9 @@ def _check(arguments: argparse.Namespace) -> None:
         raise ConfigError("choose one of --labels and --judge")
 
 
-_Found = tuple["Sequence[Supported]", "Teller", "Price", "Mapping[str, Any]", "Path | None", "Sequence[object]"]
+_Found = tuple[
+    "Sequence[Supported]", "SupportSource", "SupportPrice", "Mapping[str, Any]", "Path | None", "Sequence[object]"
+]
 """Support, who gave it, its price, the settings, where it is kept from now on, and what may have asked a model."""
 
 

@@ -15,8 +15,8 @@ from hedge_tasks.io.commands import Parser, add_out, command, say, show
 
 if TYPE_CHECKING:
     from hedge_tasks.data.columns import Roles
-    from hedge_tasks.data.own_data import Findings
-    from hedge_tasks.data.tables import Table
+    from hedge_tasks.data.own_data import RowFindings
+    from hedge_tasks.data.tables import StoredTable
     from hedge_tasks.lmms.own_task.files import OwnTask
     from hedge_tasks.lmms.own_task.trial import Trial
 
@@ -57,7 +57,7 @@ def add(commands: Parser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    from hedge_tasks.data.columns import Asked, find_roles
+    from hedge_tasks.data.columns import ColumnSettings, find_roles
     from hedge_tasks.data.own_data import look_at, write_data
     from hedge_tasks.data.tables import read_table
     from hedge_tasks.lmms.own_task.files import DATA, OwnTask, check_name, commands, write_files
@@ -70,7 +70,7 @@ def run(arguments: argparse.Namespace) -> int:
     table = read_table(arguments.data)
     roles = find_roles(
         table,
-        Asked(
+        ColumnSettings(
             arguments.question,
             arguments.answer,
             tuple(arguments.image),
@@ -121,7 +121,7 @@ def _check_folder(out: Path) -> None:
         raise DataError(f"{out.parent} is not a folder")
 
 
-def _left_out(findings: Findings, table: Table, drop: bool) -> list[int]:
+def _left_out(findings: RowFindings, table: StoredTable, drop: bool) -> list[int]:
     from hedge_tasks.data.own_data import describe
     from hedge_tasks.errors import DataError
 
@@ -136,7 +136,7 @@ def _left_out(findings: Findings, table: Table, drop: bool) -> list[int]:
     return list(findings.faults)
 
 
-def _facts(table: Table, roles: Roles, findings: Findings) -> list[str]:
+def _facts(table: StoredTable, roles: Roles, findings: RowFindings) -> list[str]:
     """Return how each column was taken, a line each."""
     kinds = [f"question: column {roles.question!r}", f"answer: column {roles.answer!r}{_values(table, roles.answer)}"]
     columns = " and ".join(map(repr, roles.images))
@@ -158,7 +158,7 @@ def _facts(table: Table, roles: Roles, findings: Findings) -> list[str]:
     return kinds
 
 
-def _values(table: Table, column: str | None) -> str:
+def _values(table: StoredTable, column: str | None) -> str:
     """A column's values in brackets where they are few."""
     from hedge_tasks.data import cells
     from hedge_tasks.errors import DataError

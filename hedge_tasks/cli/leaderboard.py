@@ -12,7 +12,7 @@ from hedge_tasks.cli.choices import add_run, add_task, chosen_run
 from hedge_tasks.io.commands import PROBLEMS_FOUND, Parser, add_out, command, say, show
 
 if TYPE_CHECKING:
-    from hedge_tasks.leaderboard.validation import Findings
+    from hedge_tasks.leaderboard.validation import ValidationFindings
 
 
 def add(commands: Parser) -> None:
@@ -127,21 +127,21 @@ def submit(arguments: argparse.Namespace) -> int:
 def validate(arguments: argparse.Namespace) -> int:
     from hedge_tasks.errors import DataError
     from hedge_tasks.io.progress import progress
-    from hedge_tasks.leaderboard import Findings, check, read_submission
+    from hedge_tasks.leaderboard import ValidationFindings, check, read_submission
 
     options = options_of(arguments)
-    findings_by_path: dict[str, Findings] = {}
+    findings_by_path: dict[str, ValidationFindings] = {}
     for path in progress(arguments.submissions, name="Checking", unit="entry"):
         try:
             findings_by_path[str(path)] = check(read_submission(path), **options)
         except DataError as error:
-            findings_by_path[str(path)] = Findings((str(error),))
+            findings_by_path[str(path)] = ValidationFindings((str(error),))
     text = "\n".join(line for path, findings in findings_by_path.items() for line in lines_of(path, findings))
     show(arguments, {path: facts_of(findings) for path, findings in findings_by_path.items()}, text)
     return PROBLEMS_FOUND if any(findings.problems for findings in findings_by_path.values()) else 0
 
 
-def facts_of(findings: Findings) -> dict[str, Any]:
+def facts_of(findings: ValidationFindings) -> dict[str, Any]:
     """Findings as JSON."""
     from dataclasses import asdict
 
@@ -161,7 +161,7 @@ def facts_of(findings: Findings) -> dict[str, Any]:
     }
 
 
-def lines_of(path: str, findings: Findings) -> list[str]:
+def lines_of(path: str, findings: ValidationFindings) -> list[str]:
     """Findings for people."""
     from hedge_tasks.leaderboard.units import CLAIM_PARTS
 

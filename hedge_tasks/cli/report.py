@@ -32,7 +32,7 @@ def run(arguments: argparse.Namespace) -> int:
     from hedge_tasks.io.files import write_whole
     from hedge_tasks.io.progress import progress
     from hedge_tasks.numbers import Format
-    from hedge_tasks.report import Options, build_report, result_files
+    from hedge_tasks.report import ReportOptions, build_report, result_files
     from hedge_tasks.runs.run_files import load_runs
 
     if arguments.questions < 0:
@@ -45,7 +45,7 @@ def run(arguments: argparse.Namespace) -> int:
     detectors = chosen_detectors(arguments, ()) or None
     shown = {"pictures": not arguments.no_pictures, "curves": not arguments.no_curves}
     shown["noisy_pictures"] = arguments.noisy_pictures
-    options = Options(**shown, questions=arguments.questions, detectors=detectors)
+    options = ReportOptions(**shown, questions=arguments.questions, detectors=detectors)
     with progress(name="Report") as bar:
 
         def step(text: str) -> None:

@@ -22,7 +22,7 @@ from hedge_tasks.serving.failures import ServerGone
 T = TypeVar("T")
 
 
-class Source(Protocol):
+class SourceRecord(Protocol):
     """One record to begin with."""
 
     @property

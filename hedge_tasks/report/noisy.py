@@ -55,7 +55,7 @@ class Seen:
 
 
 @dataclass(frozen=True)
-class NoisyPictures:
+class PictureAddresses:
     """Pictures as `data:` addresses, and which document's draws saw which.
 
     Attributes:
@@ -67,7 +67,7 @@ class NoisyPictures:
     note: str = ""
 
 
-NONE = NoisyPictures()
+NONE = PictureAddresses()
 
 
 def most_scattered(analysis: Analysis) -> list[str]:
@@ -91,7 +91,7 @@ def not_asked_for(run: Run) -> str:
 
 def noisy_pictures(
     run: Run, stored: Sequence[Stored], order: Sequence[str], most: int, *, budget: int = BUDGET
-) -> NoisyPictures:
+) -> PictureAddresses:
     """Make the noisy pictures of some documents again.
 
     Args:
@@ -127,7 +127,7 @@ def noisy_pictures(
         reasons[reason] = reasons.get(reason, 0) + 1
     said = [f"The noisy pictures of {len(of_document)} questions, whose answers scatter most, were made again."]
     said += [f"Those of {count} questions are left out: {reason}." for reason, count in reasons.items()]
-    return NoisyPictures(addresses, of_document, " ".join(said))
+    return PictureAddresses(addresses, of_document, " ".join(said))
 
 
 def _noise_of(run: Run) -> Noise:

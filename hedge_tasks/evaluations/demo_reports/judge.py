@@ -7,11 +7,15 @@ from typing import Any
 
 from hedge_tasks.adjudication.base import HALLUCINATED, SUPPORTED, Case, Verdict
 from hedge_tasks.adjudication.by_sentence import SentenceJudge
-from hedge_tasks.evaluations.demo_reports.statements import Relation, relation, statement_of
+from hedge_tasks.evaluations.demo_reports.statements import StatementRelation, relation, statement_of
 
 _NAME, _VERSION = "drawn_report", "1"
 
-_LABELS = {Relation.ENTAILMENT: SUPPORTED, Relation.CONTRADICTION: HALLUCINATED, Relation.NEUTRAL: None}
+_LABELS = {
+    StatementRelation.ENTAILMENT: SUPPORTED,
+    StatementRelation.CONTRADICTION: HALLUCINATED,
+    StatementRelation.NEUTRAL: None,
+}
 
 
 def drawn_report() -> SentenceJudge:
@@ -40,4 +44,8 @@ class StatementJudge:
         return Verdict(_LABELS[found], reason, self.name, self.version)
 
 
-_SAYS = {Relation.ENTAILMENT: "entails", Relation.CONTRADICTION: "contradicts", Relation.NEUTRAL: "leaves open"}
+_SAYS = {
+    StatementRelation.ENTAILMENT: "entails",
+    StatementRelation.CONTRADICTION: "contradicts",
+    StatementRelation.NEUTRAL: "leaves open",
+}

@@ -16,7 +16,7 @@ _LONGEST_SIDE = 768
 
 
 @dataclass(frozen=True)
-class Item:
+class ReviewItem:
     """One record to look at.
 
     Attributes:
@@ -33,7 +33,7 @@ class Item:
 
 
 def write_review(
-    path: Path, title: str, items: Iterable[Item], keys: tuple[str, str] = ("supported", "hallucinated")
+    path: Path, title: str, items: Iterable[ReviewItem], keys: tuple[str, str] = ("supported", "hallucinated")
 ) -> None:
     """Write the queue as one HTML file that loads nothing.
 
@@ -47,7 +47,7 @@ def write_review(
     """
     import jinja2
 
-    source = (resources.files("hedge_tasks.making") / "templates" / "review.html").read_text("utf-8")
+    source = (resources.files("hedge_tasks.audit") / "templates" / "review.html").read_text("utf-8")
     template = jinja2.Environment(autoescape=True, undefined=jinja2.StrictUndefined).from_string(source)
     shown = [
         {"id": i.id, "claim": i.claim, "texts": dict(i.texts), "images": [_data_url(image) for image in i.images]}
