@@ -33,7 +33,7 @@ from hedge_tasks.models.base import (
 )
 from hedge_tasks.models.first_token import first_tokens
 from hedge_tasks.perturb.workers import PictureWorkers
-from hedge_tasks.sampling.prefetch import Documents
+from hedge_tasks.sampling.prefetch import CleanPictures
 from hedge_tasks.sampling.requests import DrawRequest, seen_urls
 from hedge_tasks.sampling.series import LONGEST, SEEDS, request_seed, series
 from hedge_tasks.serving.chat import OPENAI, ChatClient, encoded
@@ -302,7 +302,7 @@ class HedgeOpenAI(ChatAdapter):
         groups = series(draws, self._n_in_one)
         firsts = [draws[group[0]] for group in groups]
         uses = Counter(draw.asked for draw in firsts)
-        documents = Documents(keep=self.num_concurrent + 1)
+        documents = CleanPictures(keep=self.num_concurrent + 1)
         messages = {
             draw.asked: self._encoded(partial(self._messages, draw, documents), uses[draw.asked])
             for draw in reversed(firsts)
@@ -443,7 +443,7 @@ class HedgeOpenAI(ChatAdapter):
         # The task takes thoughts out itself, as its settings say.
         return _Question((i,), f"{task} {index}", messages, _settings(temperature, limits), with_thoughts=True)
 
-    def _messages(self, draw: DrawRequest, documents: Documents) -> list[dict[str, Any]]:
+    def _messages(self, draw: DrawRequest, documents: CleanPictures) -> list[dict[str, Any]]:
         return draw.conversation(seen_urls(draw, documents.images(draw), self._pictures, self.max_image_side))
 
     def _encoded(self, make: Callable[[], Sequence[Mapping[str, Any]]], uses: int = 1) -> _Encoded:

@@ -47,7 +47,7 @@ def prefetch_messages(
         Exception: whatever making a draw's messages raised, when that draw's turn comes. It ends the iterator.
     """
     threads = max(workers, pictures.count) if pictures else workers
-    documents = Documents(keep=threads + 1)
+    documents = CleanPictures(keep=threads + 1)
 
     def messages(draw: DrawRequest) -> list[dict[str, Any]]:
         return draw.conversation(seen_images(draw, documents.images(draw), pictures))
@@ -126,7 +126,7 @@ class NoisyPictures:
             self._ready[id(draw)] = self._pool.submit(draw_images, draw, draw.row_of_data(), self._pictures)
 
 
-class Documents:
+class CleanPictures:
     """Fetches and decodes the images of a document once for all its draws, the last few documents at a time.
 
     Args:
