@@ -41,7 +41,7 @@ from hedge_tasks.models.token_sampling import (
     AnswerReader,
     Continuations,
     TokenSampler,
-    effective_decoding,
+    sent_decoding,
 )
 from hedge_tasks.models.weights import (
     DeviceMap,
@@ -108,6 +108,8 @@ class HedgeHF(ChatAdapter):
     Raises:
         ConfigError: an argument is unknown or makes no sense.
     """
+
+    samples_itself = True
 
     def __init__(
         self,
@@ -244,9 +246,9 @@ class HedgeHF(ChatAdapter):
     def _allowed(self, choices: tuple[str, ...], reader: AnswerReader) -> Continuations | None:
         return Continuations(self._tokenizer, choices, reader.ends) if choices else None
 
-    def effective_decoding(self, limits: Mapping[str, Any]) -> dict[str, Any]:
-        """What is in force besides the temperature: `top_p`, `top_k`, `min_p`, `repetition_penalty`."""
-        return effective_decoding(limits, self._model.generation_config)
+    def sent_decoding(self, limits: Mapping[str, Any]) -> dict[str, Any]:
+        """What is decoded with besides the temperature: `top_p`, `top_k`, `min_p`, `repetition_penalty`."""
+        return sent_decoding(limits, self._model.generation_config)
 
     def _is_contrasted(self, draw: DrawRequest) -> bool:
         return self.contrast is not None and self.contrast.applies_to(draw)
@@ -342,12 +344,12 @@ class HedgeHF(ChatAdapter):
             answers += PlainGeneration(self._model).decode(inputs, sampler, reader, max_new_tokens)
         return answers
 
-    @property
-    def keeps_schemas(self) -> bool:
+    @classmethod
+    def keeps_schemas(cls) -> bool:
         return schema_tokens.installed()
 
     def _kept_to(self, schema: Mapping[str, Any] | None, reader: AnswerReader) -> SchemaContinuations | None:
-        if schema is None or not self.keeps_schemas:
+        if schema is None or not self.keeps_schemas():
             return None
         size = self._model.get_output_embeddings().weight.shape[0]
         return SchemaContinuations(self._tokenizer, schema, reader.ends, size)

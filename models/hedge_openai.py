@@ -246,23 +246,23 @@ class HedgeOpenAI(ChatAdapter):
         llama = any(model.get("owned_by") == "llamacpp" for model in self._listed)
         return {_PENALTIES[llama]: self._penalty}
 
-    def effective_decoding(self, limits: Mapping[str, Any]) -> dict[str, Any]:
-        """What is in force besides the temperature, as far as a client can tell: what was sent and not refused.
+    def sent_decoding(self, limits: Mapping[str, Any]) -> dict[str, Any]:
+        """What is sent besides the temperature, and not refused. Whether it is obeyed is another matter.
 
         A repetition penalty that nobody can tell is "unknown".
         """
-        sent = _decoding(limits)
+        asked = _decoding(limits)
         penalty = self._penalty_field if _is_pure(limits) else {}
-        refused = [name for name in (*sent, *penalty) if not self._client.takes(name)]
-        in_force: dict[str, Any] = {name: value for name, value in sent.items() if name not in refused}
+        refused = [name for name in (*asked, *penalty) if not self._client.takes(name)]
+        sent: dict[str, Any] = {name: value for name, value in asked.items() if name not in refused}
         known: float | str = "unknown" if self._penalty is None or penalty.keys() & set(refused) else self._penalty
         if _is_pure(limits) and self._takes_configuration:
-            in_force["generation_config"] = _configuration(True, sent["top_p"], self._penalty)
-            known = in_force["generation_config"].get("repetition_penalty", 1.0)
+            sent["generation_config"] = _configuration(True, asked["top_p"], self._penalty)
+            known = sent["generation_config"].get("repetition_penalty", 1.0)
         elif refused or not _is_pure(limits):
-            in_force["rest"] = "the server's defaults"
-        in_force["repetition_penalty"] = known
-        return in_force | ({"refused": sorted(refused)} if refused else {})
+            sent["rest"] = "the server's defaults"
+        sent["repetition_penalty"] = known
+        return sent | ({"refused": sorted(refused)} if refused else {})
 
     def sampling_facts(self) -> dict[str, Any]:
         """What was found out about the server.
@@ -318,8 +318,8 @@ class HedgeOpenAI(ChatAdapter):
         ]
         return complete(self._collect(questions))
 
-    @property
-    def keeps_schemas(self) -> bool:
+    @classmethod
+    def keeps_schemas(cls) -> bool:
         return True  # the server is asked to; one that refuses answers without
 
     def forced_logprobs(
@@ -665,6 +665,8 @@ def _of_draw(draw: DrawRequest, positions: Sequence[int], messages: _Encoded) ->
     request = draw.request
     limits = request.plan.limits()
     settings = _settings(draw.draw.temperature, limits, request_seed(draw))
+    if not draw.seeded:
+        del settings["seed"]
     if request.choices:
         settings["response_format"] = _one_of(request.choices)
     # A draw without the top_p that its plan asks for would be a draw of something else.

@@ -118,9 +118,9 @@ def _decoding(run: Run, plan: Settings) -> str:
     asked = str(plan.get("decoding", "unknown"))
     told = {"pure": "the temperature only", "model": "the model's default parameters"}.get(asked, asked)
     own = [f"{key} {plan[key]}" for key in ("top_p", "top_k", "min_p") if plan.get(key) is not None]
-    in_force = _mapping(_mapping(_mapping(run.settings.get("sampled")).get("decoding")).get("in_force"))
-    force = ", ".join(f"{key} {value:g}" for key, value in in_force.items() if isinstance(value, (int, float)))
-    return "; ".join([told, *own, *([f"in force: {force}"] if force else [])])
+    sent = _mapping(_mapping(_mapping(run.settings.get("sampled")).get("decoding")).get("sent"))
+    values = ", ".join(f"{key} {value:g}" for key, value in sent.items() if isinstance(value, (int, float)))
+    return "; ".join([told, *own, *([f"sent: {values}"] if values else [])])
 
 
 def _perturbation(run: Run) -> Iterator[ProtocolSetting]:

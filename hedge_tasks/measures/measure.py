@@ -247,7 +247,7 @@ class Rate(Mean):
         known = [(value, group) for value, group in known if value is not None]
         if not known:
             return Number.undefined(self.why_undefined(records), unit=self.unit)
-        rate = estimate_rate([int(value) for value, _ in known], groups=shared_groups([group for _, group in known]))
+        rate = estimate_rate([value for value, _ in known], groups=shared_groups([group for _, group in known]))
         return replace(rate, unit=self.unit)
 
     def compare(self, a: Sequence[Record], b: Sequence[Record], groups: Sequence[Hashable]) -> Comparison | None:

@@ -40,7 +40,7 @@ class _Claims(OpenRecord):
 
 
 class _Decoding(OpenRecord):
-    in_force: Objects[Any] | None = None
+    sent: Objects[Any] | None = None
 
 
 class _Sampled(OpenRecord):

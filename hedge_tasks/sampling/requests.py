@@ -89,12 +89,14 @@ class DrawRequest:
         draw: condition, temperature, seed.
         document: the row of the data set, fetched when the images are needed.
         row: (task, split, index) of that row, as lmms-eval's adapters want it.
+        seeded: whether the seed is told; a probe leaves it out to see what a server does then.
     """
 
     request: SampleRequest
     draw: Draw
     document: Callable[[], Mapping[str, Any]]
     row: tuple[str, str, int]
+    seeded: bool = True
 
     @property
     def alternatives(self) -> int | None:
