@@ -24,7 +24,7 @@ from hedge_tasks.adjudication.designed import (
 from hedge_tasks.audit.plan import basis_of, make_plan, write_plan
 from hedge_tasks.cli import main
 from hedge_tasks.errors import ConfigError, DataError
-from hedge_tasks.measures.audited import audited_differences, audited_numbers, judge_quality
+from hedge_tasks.measures.audited import audited_differences, audited_numbers, judge_by_experts
 from hedge_tasks.measures.known import HALLUCINATION_RATE, UnlabelledRate, detector_auroc
 from hedge_tasks.measures.of_run import scored_documents
 from hedge_tasks.runs.audit_files import audit_file, audit_of
@@ -242,7 +242,7 @@ def test_with_every_label_the_numbers_are_the_experts() -> None:
     [difference] = audited_differences(scores_of(run), ["se", "radflag"], "se", audit)
     [same] = audited_differences(scores_of(right), ["se", "radflag"], "se", audit)
     assert difference.experts.difference == pytest.approx(same.judge.difference)
-    quality = judge_quality(run, audit, basis_of)[0]
+    quality = judge_by_experts(run, audit, basis_of)[0]
     judged = [(a.label, truth[a.id]) for a in run.answer_sets if a.label is not None]
     of = [j for j, y in judged if y]
     assert quality.sensitivity.value == pytest.approx(sum(of) / len(of))

@@ -125,7 +125,7 @@ def _apply(arguments: argparse.Namespace) -> int:
         audited_differences,
         audited_numbers,
         differences_table,
-        judge_quality,
+        judge_by_experts,
         numbers_table,
         quality_table,
     )
@@ -138,7 +138,7 @@ def _apply(arguments: argparse.Namespace) -> int:
     scores = scorer.score(run.answer_sets)
     numbers = numbers_table(audited_numbers(run, scores, detectors, audit), audit)
     differences = differences_table(audited_differences(scores, detectors, detectors[0], audit))
-    quality = quality_table(judge_quality(run, audit, basis_of))
+    quality = quality_table(judge_by_experts(run, audit, basis_of))
     facts = {"task": run.task, "model": run.model, "numbers": numbers, "differences": differences, "judge": quality}
     show(arguments, facts, f"{run.title}; filter {scorer.name}", numbers, differences, quality)
     return 0

@@ -45,7 +45,7 @@ class AuditedDifference:
 
 
 @dataclass(frozen=True)
-class JudgeQuality:
+class JudgeByExperts:
     """How good the judge is, by experts, weighted for the draw.
 
     Attributes:
@@ -115,9 +115,9 @@ def audited_differences(
     return found
 
 
-def judge_quality(
+def judge_by_experts(
     run: Run, audit: ExpertAudit, rule_of: Callable[[Mapping[str, object] | None], str]
-) -> list[JudgeQuality]:
+) -> list[JudgeByExperts]:
     """Return the judge's sensitivity and specificity: of all answers, by kind of question and by its own rule.
 
     Args:
@@ -150,7 +150,7 @@ def judge_quality(
                 numbers.append(audited_sums(zeros, rows, zeros, ratio, labels))
         drawn = int((labels.design.drawn & np.array(inside)).sum())
         if drawn:
-            found.append(JudgeQuality(name, drawn, numbers[0], numbers[1]))
+            found.append(JudgeByExperts(name, drawn, numbers[0], numbers[1]))
     return found
 
 
@@ -211,7 +211,7 @@ def differences_table(differences: Sequence[AuditedDifference]) -> Table:
     return Table(columns, rows)
 
 
-def quality_table(qualities: Sequence[JudgeQuality]) -> Table:
+def quality_table(qualities: Sequence[JudgeByExperts]) -> Table:
     """Return the judge's sensitivity and specificity by experts."""
     columns = [
         Column("judge", "the judge on"),
