@@ -16,7 +16,7 @@ from hedge_tasks.io.commands import Parser, command, show
 if TYPE_CHECKING:
     from hedge_tasks.detectors.scorer import Scorer
     from hedge_tasks.measures.comparisons import Overlap
-    from hedge_tasks.measures.detector_table import Column
+    from hedge_tasks.measures.detector_table import PricedScores
     from hedge_tasks.measures.measure import Measure
     from hedge_tasks.numbers import Cell, Table
     from hedge_tasks.runs.run_files import Run
@@ -188,7 +188,7 @@ def _of_table(run: Run) -> list[str]:
     return [name for name in listed if name in known] or list(SCORE_NAMES)
 
 
-def _is_silent(columns: Mapping[str, Column], name: str) -> bool:
+def _is_silent(columns: Mapping[str, PricedScores], name: str) -> bool:
     """Whether no document has this score, as none has one of samples where one draw a document was made."""
     return all(scores[name] is None for scores in columns[name].scores)
 
@@ -197,7 +197,7 @@ def _silence(names: Sequence[str]) -> list[str]:
     return [f"no document has a score of {', '.join(dict.fromkeys(names))}: left out"] if names else []
 
 
-def _priced(scorer: Scorer, run: Run, names: Sequence[str], budget: int | None) -> Mapping[str, Column]:
+def _priced(scorer: Scorer, run: Run, names: Sequence[str], budget: int | None) -> Mapping[str, PricedScores]:
     """The scores of each detector, with all answers or those that it can pay.
 
     Raises:
@@ -213,7 +213,7 @@ def _priced(scorer: Scorer, run: Run, names: Sequence[str], budget: int | None) 
     return columns
 
 
-def _at(column: Column, budget: int | None) -> str:
+def _at(column: PricedScores, budget: int | None) -> str:
     return "" if budget is None else f" ({column.draws} draws)"
 
 

@@ -195,6 +195,24 @@ class Answer:
         return checked(cls, fields, where)
 
 
+def log_probability(answer: Answer, *, with_end: bool = True) -> float | None:
+    """Of the whole answer in nats, its end token included; None where it is not known.
+
+    Args:
+        with_end: the end token has to be known; otherwise what is returned is an upper bound.
+
+    Example:
+        >>> log_probability(Answer("a cyst", -0.5, 2, end_logprob=-0.25))
+        -1.25
+    """
+    if answer.mean_logprob is None or answer.n_tokens is None or answer.thought is not None:
+        return None
+    if answer.end_logprob is None:
+        # An answer of no token is as likely as its end token, which is not known then.
+        return None if with_end else answer.mean_logprob * answer.n_tokens if answer.n_tokens else 0.0
+    return (answer.mean_logprob * answer.n_tokens if answer.n_tokens else 0.0) + answer.end_logprob
+
+
 @dataclass(frozen=True, slots=True)
 class Drawn:
     """Where the answers to one question came from: the link from an answer store to a run.

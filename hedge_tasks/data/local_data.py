@@ -94,7 +94,7 @@ def look_at_images(items: Sequence[Item], read_image: ReadImage) -> Images[Item]
 
 
 @dataclass(frozen=True)
-class Built:
+class BuiltSet:
     """What was written of a local data set.
 
     Attributes:
@@ -130,7 +130,7 @@ def build(
     read_image: ReadImage,
     out: Path,
     types: Mapping[str, Literal["bool", "texts"]] = {},
-) -> Built:
+) -> BuiltSet:
     """Write the items that have an image as a data set, `OUT/<dataset with / written __>/<part>.parquet`.
 
     Args:
@@ -157,7 +157,7 @@ def build(
         n_rows[part] = len(rows)
         shown = ({**row, "image": {"bytes": read_image(row["image"]), "path": row["image"]}} for row in rows)
         write_rows(files[part], shown, {**columns, "image": Image()})
-    return Built(files, n_rows, len(items), len(found.usable), found.missing, found.unreadable)
+    return BuiltSet(files, n_rows, len(items), len(found.usable), found.missing, found.unreadable)
 
 
 def listed(names: Sequence[str], most: int = 5) -> str:

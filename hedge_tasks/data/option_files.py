@@ -3,13 +3,16 @@
 Four shapes are read (docs/options.md has examples):
 
 - JSON lines, a question each: `{"id", "answer", "logits" | "logprobs" | "probabilities", "question"?, "options"?,
-  "question_type"?, "group"?, "model"?}`. The weights are an object (label -> number) or a list, whose labels are
-  A, B, C, ...; `options` holds the texts in the same form. Rows of several models may stand in one file.
+  "question_type"?, "group"?, "image"?, "model"?}`. The weights are an object (label -> number) or a list, whose labels
+  are A, B, C, ...; `options` holds the texts in the same form. Rows of several models may stand in one file.
 - CSV, a question a row: the same, in columns `logit:A`, `logit:B`, ... (or `logprob:`, `probability:`), `option:A`, ...
 - JSON lines of lm-evaluation-harness (`--log_samples` of a multiple-choice task): the log-likelihoods of the options.
 - NPZ, an array of logits (questions, options) for each model, with a file of the questions beside it: JSON lines, CSV
   or Parquet in the order of the rows, with `id`, `answer`, and if they are known `question`, `question_type`, `group`
-  (or `image`) and a column with the text of each option under its label.
+  `image` (or a column such as `patient_id`) and a column with the text of each option under its label.
+
+Groups are found (`hedge_tasks.data.groups`): questions of one group, one picture or one patient, and rotations of one
+question (CircularEval) vary together.
 
 Logits need not be normalised. An option that cannot be chosen has minus infinity. Pickles are not read: they run code.
 """
@@ -19,11 +22,13 @@ from __future__ import annotations
 import math
 import zipfile
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 from hedge_tasks.data import cells
+from hedge_tasks.data.columns import GROUPS, NONE, plain_name
+from hedge_tasks.data.groups import find_groups, rotated_items
 from hedge_tasks.data.tables import kind_of, read_rows
 from hedge_tasks.errors import DataError, unknown
 from hedge_tasks.io import outside
@@ -39,7 +44,7 @@ MOST_OPTIONS = 1000
 
 _WEIGHTS = ("logits", "logprobs", "probabilities")
 _COLUMNS = {"logit": "logits", "logprob": "logprobs", "probability": "probabilities", "option": "options"}
-_TEXTS = ("question", "question_type", "group", "model")
+_TEXTS = ("question", "question_type", "group", "image", "model")
 _KEYS = ("id", "answer", "options", *_WEIGHTS, *_TEXTS)
 _HARNESS = "filtered_resps"
 _LARGEST_ARRAYS = 2 << 30
@@ -56,6 +61,7 @@ class OptionQuestion:
         question: what was asked, without its options.
         options: label -> text, of the options that have one.
         question_type, group: as in an answer set.
+        image: name or digest of the picture; questions with the same one are of one group.
 
     Raises:
         ValueError: there are fewer than two options, none can be chosen, or the answer is none of them.
@@ -68,6 +74,7 @@ class OptionQuestion:
     options: Mapping[str, str] = field(default_factory=dict)
     question_type: str | None = None
     group: str | None = None
+    image: str | None = None
 
     def __post_init__(self) -> None:
         if not 2 <= len(self.logits) <= MOST_OPTIONS:
@@ -80,15 +87,18 @@ class OptionQuestion:
             raise unknown("answer", self.answer, self.logits)
 
 
-def read_options(file: Path, questions: Path | None = None) -> dict[str, list[OptionQuestion]]:
+def read_options(
+    file: Path, questions: Path | None = None, group: str | None = None
+) -> dict[str, list[OptionQuestion]]:
     """Read a file of option weights.
 
     Args:
         file: NPZ where the name ends in `.npz`, else a table (`hedge_tasks.data.tables.KINDS`).
         questions: of an NPZ file: any table.
+        group: column that alone says which questions belong together, "none" for none do; None finds the groups.
 
     Returns:
-        By model the questions in the order of the file; "" is the model of rows that name none.
+        By model the questions in the order of the file, with their groups; "" is the model of rows that name none.
 
     Raises:
         DataError: names the file, the line or row, and what is wrong there.
@@ -96,12 +106,33 @@ def read_options(file: Path, questions: Path | None = None) -> dict[str, list[Op
     if file.suffix.lower() == ".npz":
         if questions is None:
             raise DataError(f"{file}: its questions are missing; give the file that has them with --questions")
-        return _of_arrays(file, questions)
+        return _grouped(_of_arrays(file, questions, group), group)
     if questions is not None:
         raise DataError(f"{file}: its rows are questions already; --questions belongs to an .npz file")
+    if group not in (None, NONE, "group", "image"):
+        raise unknown(f"column of groups of {file}", group, ("group", "image", NONE))
     rows = read_rows(file)
     in_columns = [(where, _of_columns(row, where)) for where, row in rows] if kind_of(file) == "CSV" else rows
-    return _of_rows(in_columns, str(file))
+    return _grouped(_of_rows(in_columns, str(file)), group)
+
+
+def _grouped(models: Mapping[str, list[OptionQuestion]], group: str | None) -> dict[str, list[OptionQuestion]]:
+    return {model: _with_groups(questions, group) for model, questions in models.items()}
+
+
+def _with_groups(questions: Sequence[OptionQuestion], group: str | None) -> list[OptionQuestion]:
+    """The questions with the groups that are found, or those that the user asks for."""
+    asked, images = [q.question for q in questions], [q.image for q in questions]
+    groups: Sequence[str | None]
+    if group == NONE:
+        groups = [None] * len(questions)
+    elif group is not None:
+        groups = images if group == "image" else [q.group for q in questions]
+    else:
+        rotated = [rotated_items(names, asked) for names in (images, [q.id for q in questions])]
+        declared = [q.group for q in questions]
+        groups = find_groups(declared if any(declared) else None, images, *rotated).groups
+    return [replace(question, group=of) for question, of in zip(questions, groups, strict=True)]
 
 
 def _of_rows(rows: Sequence[Row], name: str) -> dict[str, list[OptionQuestion]]:
@@ -195,8 +226,10 @@ def _continuations(arguments: object) -> list[str]:
     return [text.strip() if isinstance(text, str) else "" for text in texts]
 
 
-def _of_arrays(file: Path, questions: Path) -> dict[str, list[OptionQuestion]]:
+def _of_arrays(file: Path, questions: Path, group: str | None) -> dict[str, list[OptionQuestion]]:
     rows = _question_rows(questions)
+    if group not in (None, NONE, "image") and not any(group in row for _, row in rows):
+        raise unknown(f"column of {questions}", str(group), {key for _, row in rows for key in row})
     models: dict[str, list[OptionQuestion]] = {}
     for model, array in _arrays(file).items():
         at = f"{file}: array {outside.shown(model)}"
@@ -206,16 +239,18 @@ def _of_arrays(file: Path, questions: Path) -> dict[str, list[OptionQuestion]]:
         if not models:
             _check_ids(rows)
         models[outside.clean(model)] = [
-            _of_table_row(row, where, labels, [float(value) for value in logits], f"{at}, row {i}")
+            _of_table_row(row, where, labels, [float(value) for value in logits], f"{at}, row {i}", group)
             for i, ((where, row), logits) in enumerate(zip(rows, array, strict=True))
         ]
     return models
 
 
 def _of_table_row(
-    row: Mapping[str, Any], where: str, labels: Sequence[str], logits: Sequence[float], at: str
+    row: Mapping[str, Any], where: str, labels: Sequence[str], logits: Sequence[float], at: str, group: str | None
 ) -> OptionQuestion:
-    group = row.get("group") if row.get("group") is not None else row.get("image")
+    # The first column of groups that there is: names of patients come before those of their studies.
+    by_name = {plain_name(column): column for column in reversed(list(row)) if row[column] is not None}
+    column = group or next((by_name[name] for name in GROUPS if name in by_name), None)
     return _question(
         where,
         id=cells.named(row.get("id"), f"{where}: id"),
@@ -226,7 +261,8 @@ def _of_table_row(
             label: text for label in labels if (text := _optional_text(row.get(label), f"{where}: {label}")) is not None
         },
         question_type=_optional_text(row.get("question_type"), f"{where}: question_type"),
-        group=_optional_text(group, f"{where}: group"),
+        group=None if column is None else _optional_text(row.get(column), f"{where}: {column}"),
+        image=_optional_text(row.get("image"), f"{where}: image"),
     )
 
 

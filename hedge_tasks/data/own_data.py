@@ -10,10 +10,11 @@ from typing import Any
 
 from hedge_tasks.data import cells
 from hedge_tasks.data.columns import Roles
+from hedge_tasks.data.groups import find_groups
 from hedge_tasks.data.local_data import write_rows
 from hedge_tasks.data.pictures import image_file_fault
 from hedge_tasks.data.splits import download_picture
-from hedge_tasks.data.tables import Table
+from hedge_tasks.data.tables import StoredTable
 from hedge_tasks.errors import DataError
 from hedge_tasks.io.outside import shown
 from hedge_tasks.io.progress import progress
@@ -22,7 +23,7 @@ _SHOWN = 5
 
 
 @dataclass
-class Findings:
+class RowFindings:
     """What a look at all rows has found.
 
     Attributes:
@@ -38,17 +39,18 @@ class Findings:
     groups: int = 0
 
 
-def look_at(table: Table, roles: Roles, folder: Path) -> Findings:
+def look_at(table: StoredTable, roles: Roles, folder: Path) -> RowFindings:
     """Read every row and every picture.
 
     Args:
         folder: from which names of pictures count.
     """
-    found = Findings()
+    found = RowFindings()
     pictures = _Pictures(folder)
     seen: set[str] = set()
     shown: set[str] = set()
-    groups: set[str] = set()
+    declared: list[str | None] = []
+    pictured: list[str | None] = []
     columns = [*roles.texts(), *roles.images]
     for row, values in enumerate(progress(table.rows(columns), total=table.n_rows, name="Reading", unit="row")):
         try:
@@ -66,8 +68,10 @@ def look_at(table: Table, roles: Roles, folder: Path) -> Findings:
         found.repeated += key in seen
         seen.add(key)
         shown.add(picture)
-        groups.add(texts[roles.group] if roles.group else picture or str(row))
-    found.pictures, found.groups = (len(shown) if roles.images else 0), len(groups)
+        declared.append(texts[roles.group] or None if roles.group else None)
+        pictured.append(picture or f"text {texts[roles.question]}")
+    found.pictures = len(shown) if roles.images else 0
+    found.groups = find_groups(declared, pictured).found
     return found
 
 
@@ -78,7 +82,7 @@ def describe(faults: Mapping[int, str], n_rows: int) -> str:
     return f"{len(faults)} of {n_rows} rows cannot be used: {first}{more}"
 
 
-def write_data(table: Table, roles: Roles, folder: Path, without: Sequence[int], file: Path) -> None:
+def write_data(table: StoredTable, roles: Roles, folder: Path, without: Sequence[int], file: Path) -> None:
     """Write the columns that are used as a parquet file, pictures as they are in their files.
 
     Args:

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 from hedge_tasks.numbers import SIGNED, THREE_DIGITS, format_interval
 
-__all__ = ["FREE", "Gain", "price_advice"]
+__all__ = ["FREE", "DrawingGain", "price_advice"]
 
 FREE = ("msp", "baseline_nll")
 """What costs nothing beyond the answer; of a run the first that it has, not the best: that would be a choice."""
@@ -21,7 +21,7 @@ _LEVEL = 0.05
 
 
 @dataclass(frozen=True)
-class Gain:
+class DrawingGain:
     """What a detector that draws has over one that does not, on the same questions.
 
     Attributes:
@@ -49,7 +49,7 @@ class Gain:
         return self.difference < 0 and self.p_value is not None and self.p_value < _LEVEL
 
 
-def price_advice(free: tuple[str, float] | None, gains: Mapping[str, Gain]) -> str:
+def price_advice(free: tuple[str, float] | None, gains: Mapping[str, DrawingGain]) -> str:
     """A sentence or two on what the draws of a run are good for.
 
     Args:
@@ -86,7 +86,7 @@ def price_advice(free: tuple[str, float] | None, gains: Mapping[str, Gain]) -> s
     return f"{start} {told}: the cheapest, {_told(cheapest)}{others}."
 
 
-def _told(gain: Gain) -> str:
+def _told(gain: DrawingGain) -> str:
     between = "" if gain.interval is None else f" {format_interval(gain.interval, SIGNED)}"
     return f"{gain.title} at {gain.draws} draws, by {SIGNED(gain.difference)}{between}"
 

@@ -198,6 +198,13 @@ def compare_columns(a: Labelled, b: Labelled, *, within: bool = False) -> Compar
 
 
 def shared_groups(groups: Sequence[Hashable]) -> tuple[Hashable, ...] | None:
-    """Groups to resample by: every unit has one, and some share one; else None."""
-    named = tuple(group for group in groups if group is not None)
-    return named if len(named) == len(groups) and len(set(named)) < len(named) else None
+    """Groups to resample by, where some units share one; else None. A unit without one is alone.
+
+    Example:
+        >>> shared_groups(["a", "a", None])
+        ('a', 'a', ('alone', 2))
+    """
+    named = [group for group in groups if group is not None]
+    if len(set(named)) == len(named):
+        return None
+    return tuple(("alone", i) if group is None else group for i, group in enumerate(groups))

@@ -22,7 +22,7 @@ _NOTHING = 1e-12
 
 
 @dataclass(frozen=True)
-class Labelled:
+class LabelledScores:
     """What a ROC-AUC of one entry is made of.
 
     Attributes:
@@ -101,7 +101,7 @@ class Pairs:
         return np.asarray(quantiles * self.stderr, dtype=np.float64)
 
 
-def auroc_pairs(entries: Sequence[Labelled]) -> Pairs:
+def auroc_pairs(entries: Sequence[LabelledScores]) -> Pairs:
     r"""ROC-AUCs of every two entries, each on the documents that it has labelled.
 
     The standard error is that of the paired jackknife by group, over the documents of either: one that only one of them
@@ -149,7 +149,7 @@ def sum_pairs(entries: Sequence[Counted], statistic: Statistic) -> Pairs:
     return Pairs(difference, stderr, np.maximum(used - 1.0, 1.0), _either(counts))
 
 
-def _together(entries: Sequence[Labelled] | Sequence[Counted]) -> tuple[IntArray, IntArray]:
+def _together(entries: Sequence[LabelledScores] | Sequence[Counted]) -> tuple[IntArray, IntArray]:
     """All documents of any entry, ascending, and their groups."""
     ids = np.unique(np.concatenate([entry.ids for entry in entries]))
     groups = np.zeros(len(ids), dtype=np.int64)

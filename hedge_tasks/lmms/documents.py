@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from hedge_tasks.data import splits
+from hedge_tasks.data.groups import Grouping, find_groups, rotated_items
 from hedge_tasks.data.manifests import Data, Digests, Manifest, grouping_digest, text_digest
 from hedge_tasks.data.splits import DATA_FILES
 from hedge_tasks.errors import DataError
@@ -27,7 +28,7 @@ class Documents:
         rows, texts: all columns, and those without images.
         source: where they come from; a local copy has no revision, whatever the YAML asks the hub for.
         keys: by row, what seeds and stored answers hang on.
-        groups: by row, what documents that belong together share.
+        grouping: which rows belong together: by the column of groups, and by what they show.
         image_keys: by row, what documents with the same images share; empty for none.
         image_faults: of the rows whose images cannot be shown, why.
     """
@@ -37,7 +38,7 @@ class Documents:
     texts: Dataset
     source: Data
     keys: list[str] = field(default_factory=list)
-    groups: list[str] = field(default_factory=list)
+    grouping: Grouping = field(default_factory=lambda: Grouping(()))
     image_keys: dict[int, str] = field(default_factory=dict)
     image_faults: dict[int, str] = field(default_factory=dict)
 
@@ -81,7 +82,7 @@ class Documents:
         return Digests(
             text_digest(self.wording(doc).question),
             text_digest(self.reference(doc)),
-            grouping_digest(self.groups[doc_id] or None, self.question_type(doc)),
+            grouping_digest(self.grouping.groups[doc_id], self.question_type(doc)),
             self.image_keys[doc_id] or None,
         )
 
@@ -129,7 +130,7 @@ def load_documents(
         dataset.remove_columns(list(settings.images)),
         source,
         keys=splits.document_keys(dataset, settings.text_columns(), settings.images),
-        groups=[str(group) for group in dataset[settings.group]] if settings.group is not None else image_keys,
+        grouping=_grouping(dataset, settings, image_keys),
         image_keys=dict(enumerate(image_keys)),
         image_faults=splits.image_faults(dataset, settings.images),
     )
@@ -144,6 +145,21 @@ def _load_split(
         if source.path not in not_on_hub:
             raise
         raise DataError(f"{error} {not_on_hub[source.path]}") from error
+
+
+def _grouping(dataset: Dataset, settings: DocumentSettings, image_keys: Sequence[str]) -> Grouping:
+    """The groups of the rows: what the column says, joined with what rows show.
+
+    Rows without a picture belong together where they ask the same. Words alone tell nothing of rows with pictures:
+    "What is shown?" is asked of every one.
+    """
+    declared = None if settings.group is None else [str(group) or None for group in dataset[settings.group]]
+    columns = [column for column in (settings.context, settings.question) if column]
+    texts = ["\0".join(map(str, row)) for row in zip(*(dataset[column][:] for column in columns), strict=True)]
+    shown = [key or f"text {text_digest(text)}" for key, text in zip(image_keys, texts, strict=True)]
+    ids = [str(id) for id in dataset[settings.id]] if settings.id else []
+    rotated = [rotated_items(ids, [str(question) for question in dataset[settings.question]])] if ids else []
+    return find_groups(declared, shown, *rotated)
 
 
 def _no_picture(reason: str, document: Mapping[str, Any]) -> list[Any]:

@@ -43,7 +43,7 @@ class Results:
     cost: dict[str, Any] = field(default_factory=dict)
 
     def note_sampling(self, reports: Sequence[Mapping[str, Any] | None]) -> None:
-        """How the model behaved, as the hook saw it: decoding in force, findings of the probe, use of the picture."""
+        """How the model behaved, as the hook saw it: decoding sent, findings of the probe, use of the picture."""
         known = [report for of_rank in gather([[r for r in reports if r]]) for report in of_rank]
         if known:
             self.outcome["sampled"] = known[0]

@@ -65,7 +65,8 @@ class DocumentSettings(Settings):
         distractor: column with a wrong answer, for perturbations that mislead; None for none.
         images: columns with an image; none for a text task.
         id: column with the document's id; None takes the row number of the split.
-        group: column that says which documents belong together; None takes the images.
+        group: column that says which documents belong together. Those with the same pictures do in any case, and those
+            without pictures that ask the same.
         question_type: column with the kind of question, for AUROCs within a kind; None for none.
         description: column with what a judge should know of the question besides; None for none.
         judge: name of a judge, a mapping with `name` and its options, or a list of these, which vote; HEDGE_JUDGE

@@ -232,7 +232,7 @@ class HedgeTask(TaskResults):
             distractor=wording.distractor,
             load_images=data.loader(doc_id),
             reference=self.doc_to_target(doc),
-            group=data.groups[doc_id] or None,
+            group=data.grouping.groups[doc_id],
             question_type=data.question_type(doc),
             choices=self._choices(doc),
             options=self._offered(doc),

@@ -35,7 +35,7 @@ from hedge_tasks.lmms.next_step import note_kept
 from hedge_tasks.lmms.outcome import Everything, run_of
 from hedge_tasks.lmms.reasoning import spoken_set, without_reasoning
 from hedge_tasks.lmms.results import Results, filter_settings, keep_said
-from hedge_tasks.lmms.rows import Row
+from hedge_tasks.lmms.rows import Aggregation
 from hedge_tasks.lmms.settings import DocumentSettings
 from hedge_tasks.measures.cost import measured
 from hedge_tasks.measures.known import FAILED_RATE
@@ -256,7 +256,7 @@ class TaskResults(TaskHooks, ConfigurableMessagesTask):
             self._metric_fn_list[name] = None
             self._measures[name] = measure
         rows = {**self._measures, FAILED_RATE.name: FAILED_RATE}
-        self._aggregation_list: dict[str, Any] = {name: Row(measure) for name, measure in rows.items()}
+        self._aggregation_list: dict[str, Any] = {name: Aggregation(measure) for name, measure in rows.items()}
         self._higher_is_better = {name: measure.higher_is_better for name, measure in rows.items()}
 
     def _listed(self) -> dict[str, Measure]:
@@ -275,6 +275,7 @@ class TaskResults(TaskHooks, ConfigurableMessagesTask):
                 **self._settings.model_dump(),
                 "judge": self.judge.settings(),
                 "revision": self._data.revision,
+                "grouping": self._data.grouping.settings(),
                 "options": {k: v for k, v in (self.config.dataset_kwargs or {}).items() if k != DATA_FILES},
             },
             "prompt": asdict(self._prompt),

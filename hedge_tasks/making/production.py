@@ -16,13 +16,13 @@ from hedge_tasks.asking.log import ReplyLog
 from hedge_tasks.errors import ConfigError, DataError, HedgeError
 from hedge_tasks.io.progress import progress
 from hedge_tasks.making.asking import Asking, Unfinished
+from hedge_tasks.serving.concurrency import ask_each, in_threads
 from hedge_tasks.serving.failures import ServerGone
-from hedge_tasks.serving.thread_pool import ask_each
 
 T = TypeVar("T")
 
 
-class Source(Protocol):
+class SourceRecord(Protocol):
     """One record to begin with."""
 
     @property
@@ -119,7 +119,8 @@ def produce(
     workers = max(1, min(concurrency, len(sources)))
     with progress(total=len(sources), name="Making", unit="record") as bar:
         try:
-            with closing(ask_each(call, len(sources), workers, unreachable=_unreachable)) as batches:
+            calls = in_threads(call, workers)
+            with closing(ask_each(calls, len(sources), workers, unreachable=_unreachable)) as batches:
                 for batch in batches:
                     results.update(batch)
                     bar.update(len(batch))

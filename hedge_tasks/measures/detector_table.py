@@ -9,7 +9,7 @@ import numpy as np
 
 from hedge_tasks.clustering.said import LooksUp
 from hedge_tasks.data.answers import AnswerSet
-from hedge_tasks.detectors.advice import Gain, free_of, price_advice
+from hedge_tasks.detectors.advice import DrawingGain, free_of, price_advice
 from hedge_tasks.detectors.base import NEEDS, Detector
 from hedge_tasks.detectors.clock import Clock
 from hedge_tasks.detectors.pipeline import REFERENCE, Scores, auroc_within, detection_auroc
@@ -30,7 +30,7 @@ _FEWEST_RUNS = 3
 
 
 @dataclass(frozen=True)
-class Row:
+class DetectorNumbers:
     """One detector on the units of one run: whole answers, or parts of them.
 
     Attributes:
@@ -80,7 +80,7 @@ class DetectorTable:
     run: Run
     scorer: Scorer
     against: str
-    rows: tuple[Row, ...]
+    rows: tuple[DetectorNumbers, ...]
     left_out: Mapping[str, str]
     advice: str = ""
     scores: Sequence[Scores] = ()
@@ -102,13 +102,13 @@ class Rank:
 
 
 @dataclass(frozen=True)
-class Column:
+class PricedScores:
     """The scores of a detector, and what they cost.
 
     Attributes:
         scores: of all questions; other detectors may be in them.
         draws: answers a question besides the baseline answer.
-        seconds: see `Row.seconds`.
+        seconds: see `DetectorNumbers.seconds`.
     """
 
     scores: Sequence[Scores]
@@ -153,7 +153,7 @@ def detector_table(
     scores = {name: labelled(columns[name].scores, name) for name in shown}
     found = differences(scores, shown, against)
     rows = tuple(
-        Row(
+        DetectorNumbers(
             detector=name,
             title=asked[name].title,
             draws=columns[name].draws,
@@ -209,7 +209,7 @@ def _not_kept(run: Run, scorer: Scorer, asked: Mapping[str, Detector]) -> dict[s
     }
 
 
-def _advice(rows: Sequence[Row], columns: Mapping[str, Labelled], asked: Mapping[str, Detector]) -> str:
+def _advice(rows: Sequence[DetectorNumbers], columns: Mapping[str, Labelled], asked: Mapping[str, Detector]) -> str:
     """What the draws buy over the log-probability of the answer, by a paired test of each detector that draws."""
     values = {row.detector: row.estimate.value or 0.0 for row in rows}
     drawing = [row for row in rows if row.draws]
@@ -217,11 +217,13 @@ def _advice(rows: Sequence[Row], columns: Mapping[str, Labelled], asked: Mapping
     if free is None and free_of(list(asked)) is None:
         return ""  # nobody asked what is free
     if free is None:
-        gains = {row.detector: Gain(row.title, row.draws, values[row.detector], 0.0, None, None) for row in drawing}
+        gains = {
+            row.detector: DrawingGain(row.title, row.draws, values[row.detector], 0.0, None, None) for row in drawing
+        }
         return price_advice(None, gains)
     found = differences(columns, [row.detector for row in drawing], free)
     gains = {
-        row.detector: Gain(row.title, row.draws, values[row.detector], pair.difference, pair.interval, p)
+        row.detector: DrawingGain(row.title, row.draws, values[row.detector], pair.difference, pair.interval, p)
         for row in drawing
         for pair, p in [found[row.detector]]
         if pair is not None and pair.difference is not None
@@ -266,7 +268,7 @@ def ranks_of(values: Sequence[Mapping[str, float]], groups: Sequence[Hashable], 
 
 def priced_columns(
     answer_sets: Sequence[AnswerSet], scorer: Scorer, asked: Mapping[str, Detector], budget: int | None
-) -> tuple[dict[str, Column], dict[str, str]]:
+) -> tuple[dict[str, PricedScores], dict[str, str]]:
     """Scores by detector, one clustering for all that see the same answers; and why others have none.
 
     Args:
@@ -280,7 +282,7 @@ def priced_columns(
     if budget is None:
         clock = Clock()
         scores = replace(scorer, detectors=tuple(asked)).score(answer_sets, clock=clock)
-        return {name: Column(scores, d.draws(n, m), clock.of(d)) for name, d in asked.items()}, {}
+        return {name: PricedScores(scores, d.draws(n, m), clock.of(d)) for name, d in asked.items()}, {}
     if budget < 0:
         raise ConfigError(f"--budget: expected a number of draws from 0 on, got {budget}")
     sizes: dict[tuple[int, int], list[str]] = {}
@@ -295,12 +297,12 @@ def priced_columns(
             # What looks at no clusters does not mind further answers, and a clustering of nothing is none.
             size = within if "clusters" in detector.needs else (within[0] or n, within[1])
             sizes.setdefault(size, []).append(name)
-    columns: dict[str, Column] = {}
+    columns: dict[str, PricedScores] = {}
     for (clean, noisy), names in sizes.items():
         cut = [replace(a, clean=a.clean[:clean], noisy=a.noisy[:noisy], cluster_ids=None) for a in answer_sets]
         clock = Clock()
         scores = replace(scorer, detectors=tuple(names)).score(cut, clock=clock)
-        columns |= {n: Column(scores, asked[n].draws(clean, noisy), clock.of(asked[n])) for n in names}
+        columns |= {n: PricedScores(scores, asked[n].draws(clean, noisy), clock.of(asked[n])) for n in names}
     return columns, left_out
 
 

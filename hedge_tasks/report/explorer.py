@@ -19,7 +19,7 @@ from hedge_tasks.detectors.pipeline import Scores
 from hedge_tasks.io import outside
 from hedge_tasks.report import noisy
 from hedge_tasks.report.analysis import Analysis
-from hedge_tasks.report.noisy import NoisyPictures, most_scattered
+from hedge_tasks.report.noisy import PictureAddresses, most_scattered
 from hedge_tasks.report.pictures import Thumbnails
 from hedge_tasks.report.texts import clean
 from hedge_tasks.runs.evidence import PairsSaid, pairs_said
@@ -49,7 +49,7 @@ _UNKNOWN, _SCALE = 255, 250
 def explorer_data(
     analysis: Analysis,
     pictures: Thumbnails,
-    seen: NoisyPictures = noisy.NONE,
+    seen: PictureAddresses = noisy.NONE,
     *,
     most: int = QUESTIONS,
     budget: int = TEXT_BUDGET,
@@ -148,7 +148,7 @@ class _Maker:
     analysis: Analysis
     by_clustering: Mapping[str, Mapping[str, Scores]]
     pictures: Thumbnails
-    seen: NoisyPictures
+    seen: PictureAddresses
     longest: int
     pairs: Mapping[str, Sequence[Any]]
 

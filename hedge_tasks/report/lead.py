@@ -97,7 +97,7 @@ def asked_of(run: Run, weights: Sequence[str]) -> list[tuple[str, str]]:
         *([("prompt", str(prompt))] if prompt else []),
         ("judged by", _judges(run)),
     ]
-    if decoding := decoding_line(health_of(run).decoding):
+    if decoding := decoding_line(health_of(run)):
         rows.append(("decoding", decoding))
     if weights:
         rows.append(("answers weigh", " and ".join(sorted(weights))))

@@ -23,7 +23,7 @@ from hedge_tasks.report.comparisons import tables_of
 from hedge_tasks.report.explorer import PAIR_BUDGET, QUESTIONS, TEXT_BUDGET, explorer_data, surprises_first
 from hedge_tasks.report.heatmap import names_within_tasks, side_by_side
 from hedge_tasks.report.lead import asked_of, detector_rows, lead_chart, price_of, soundness, tiles, why_no_detector
-from hedge_tasks.report.noisy import NoisyPictures
+from hedge_tasks.report.noisy import PictureAddresses
 from hedge_tasks.report.pages import WITH_FIGURES, asset, render
 from hedge_tasks.report.pictures import BUDGET, NONE, Thumbnails, stored_documents, thumbnails
 from hedge_tasks.report.results import ResultFile, newest_rows
@@ -39,7 +39,7 @@ STYLES = ("explorer.css", "heatmap.css", "sidebyside.css")
 
 
 @dataclass(frozen=True)
-class Options:
+class ReportOptions:
     """What goes into a report.
 
     Attributes:
@@ -61,7 +61,7 @@ class Options:
 def build_report(
     runs: Sequence[Run],
     results: Sequence[ResultFile] = (),
-    options: Options = Options(),
+    options: ReportOptions = ReportOptions(),
     progress: Callable[[str], None] = lambda text: None,
 ) -> str:
     """The report as HTML.
@@ -139,8 +139,8 @@ def names_of_runs(runs: Sequence[Run]) -> list[str]:
 
 
 def _pictures(
-    analysis: Analysis, results: Sequence[ResultFile], options: Options, share: int
-) -> tuple[Thumbnails, NoisyPictures]:
+    analysis: Analysis, results: Sequence[ResultFile], options: ReportOptions, share: int
+) -> tuple[Thumbnails, PictureAddresses]:
     """The pictures of a run's questions, and those that the draws of some of them saw."""
     if not options.pictures:
         return NONE, noisy.NONE

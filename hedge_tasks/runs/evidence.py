@@ -34,7 +34,7 @@ _ROUNDING = 1e-3
 
 
 @dataclass(frozen=True)
-class Teller:
+class EvidenceSource:
     """Who said something, and of which texts.
 
     Attributes:
@@ -55,7 +55,7 @@ class KeptEvidence:
         rows: id of the document -> checksum of its texts, and what each of them said, None where nothing.
     """
 
-    tellers: tuple[Teller, ...] = ()
+    tellers: tuple[EvidenceSource, ...] = ()
     rows: Mapping[str, tuple[str, Sequence[str | None]]] = field(default_factory=dict)
 
     def __bool__(self) -> bool:
@@ -96,7 +96,7 @@ class KeptEvidence:
 
 def keep(said: Said, answer_sets: Sequence[AnswerSet]) -> KeptEvidence:
     """What was said of these answers, with the question in front of them and without."""
-    tellers = [Teller(source, form) for source in said for form in (False, True)]
+    tellers = [EvidenceSource(source, form) for source in said for form in (False, True)]
     rows: dict[str, tuple[str, Sequence[str | None]]] = {}
     for answers in answer_sets:
         texts = _distinct(answers)
@@ -118,7 +118,7 @@ class PairsSaid(NamedTuple):
         known: of which pairs something was said, shape `(u, u)`.
     """
 
-    teller: Teller
+    teller: EvidenceSource
     texts: Sequence[str]
     values: npt.NDArray[np.float32]
     known: npt.NDArray[np.bool_]
@@ -133,7 +133,7 @@ def pairs_said(said: Said, answers: AnswerSet) -> Iterator[PairsSaid]:
         for with_question in (False, True) if answers.question is not None else (False,):
             values, known = said.table(source).matrix(_shown(texts, answers, with_question))
             if known.any():
-                yield PairsSaid(Teller(source, with_question), texts, values, known)
+                yield PairsSaid(EvidenceSource(source, with_question), texts, values, known)
 
 
 def incomplete(said: Said, sources: Sequence[Source], answer_sets: Sequence[AnswerSet]) -> dict[str, Source]:
@@ -172,7 +172,9 @@ def read_evidence(header: RunHeader, rows: Mapping[str, RunRow], at: str) -> Kep
     Raises:
         DataError: a document has more or less than the header names.
     """
-    tellers = tuple(Teller(Source(t.kind, t.model, t.revision, t.dtype), t.with_question) for t in header.evidence)
+    tellers = tuple(
+        EvidenceSource(Source(t.kind, t.model, t.revision, t.dtype), t.with_question) for t in header.evidence
+    )
     kept = {id: (row.evidence.texts, row.evidence.said) for id, row in rows.items() if row.evidence is not None}
     for id, (_, said) in kept.items():
         if len(said) != len(tellers):
@@ -201,7 +203,7 @@ def _places(u: int, kind: str) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.in
     return one, other
 
 
-def _packed(said: Said, teller: Teller, texts: Sequence[str]) -> str | None:
+def _packed(said: Said, teller: EvidenceSource, texts: Sequence[str]) -> str | None:
     kind = teller.source.kind
     if len(texts) < 2:
         return None

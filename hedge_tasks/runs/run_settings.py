@@ -25,6 +25,7 @@ class _Documents(OpenRecord):
     answer: str | None = None
     revision: str | None = None
     group: str | None = None
+    grouping: Objects[int] | None = None
     question_type: str | None = None
     description: str | None = None
     context: str | None = None
@@ -39,7 +40,7 @@ class _Claims(OpenRecord):
 
 
 class _Decoding(OpenRecord):
-    in_force: Objects[Any] | None = None
+    sent: Objects[Any] | None = None
 
 
 class _Sampled(OpenRecord):

@@ -8,6 +8,7 @@ from itertools import combinations
 from typing import TYPE_CHECKING, Any
 
 from hedge_tasks.adjudication.base import Case, Verdict
+from hedge_tasks.detectors.units import shared_groups
 from hedge_tasks.errors import DataError
 
 if TYPE_CHECKING:
@@ -101,7 +102,7 @@ def agreement(verdicts: Sequence[Verdict], groups: Sequence[str | None] | None =
     A case that a judge does not label counts for the others only (percent, Krippendorff), or for none (kappas).
 
     Args:
-        groups: of each verdict's document, such as its image; where all are known, they are resampled as a whole.
+        groups: of each verdict's document, such as its image; where some share one, groups are resampled.
 
     Raises:
         DataError: as `votes_by_judge`.
@@ -110,7 +111,7 @@ def agreement(verdicts: Sequence[Verdict], groups: Sequence[str | None] | None =
 
     votes = {judge: [v.label for v in of] for judge, of in votes_by_judge(verdicts).items()}
     labels = list(votes.values())
-    whole = list(groups) if groups is not None and all(group is not None for group in groups) else None
+    whole = None if groups is None else shared_groups(groups)
     found = {
         "percent agreement": percent_agreement(labels, groups=whole),
         "Fleiss' kappa": fleiss_kappa(labels, groups=whole),

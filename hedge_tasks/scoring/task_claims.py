@@ -30,7 +30,7 @@ from hedge_tasks.runs.processes import gather, is_first, together
 from hedge_tasks.runs.run_files import Run
 from hedge_tasks.scoring.claim_files import keep_support
 from hedge_tasks.scoring.claim_labels import check_references, judged_spans
-from hedge_tasks.scoring.claims import Price, ScoredClaims, Supported, inquiry_among, score_claims
+from hedge_tasks.scoring.claims import ScoredClaims, Supported, SupportPrice, inquiry_among, score_claims
 from hedge_tasks.scoring.scorers import KINDS
 
 VARIABLE = "HEDGE_CLAIMS"
@@ -56,7 +56,7 @@ class FoundClaims:
     """
 
     supported: Sequence[Supported]
-    price: Price
+    price: SupportPrice
     scored: ScoredClaims
 
     @property

@@ -21,7 +21,7 @@ Kind = Literal["pictures", "text", "other"]
 
 
 @dataclass(frozen=True)
-class Shown:
+class ShownDocument:
     """One document as the model sees it.
 
     Attributes:
@@ -62,12 +62,12 @@ class Presentation:
     def __init__(self, stock: Any, *, chat: bool) -> None:
         self._stock, self._chat = stock, chat
 
-    def of(self, document: Mapping[str, Any]) -> Shown:
+    def of(self, document: Mapping[str, Any]) -> ShownDocument:
         if self._chat:
             conversation, media = Conversation.of(self._stock.doc_to_messages(document))
-            return Shown(conversation, tuple(map(_opened, media)))
+            return ShownDocument(conversation, tuple(map(_opened, media)))
         visual = self._stock.doc_to_visual(document)
-        return Shown(None, tuple(map(_opened, visual if visual is not None else ())))
+        return ShownDocument(None, tuple(map(_opened, visual if visual is not None else ())))
 
     def media(self, document: Mapping[str, Any]) -> list[Any]:
         """What `SampleRequest.load_images` is: everything that the document shows."""

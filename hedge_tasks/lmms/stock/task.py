@@ -17,7 +17,7 @@ from hedge_tasks.adjudication import Case, Judge, Verdict, configured_judge
 from hedge_tasks.adjudication.config import ENVIRONMENT
 from hedge_tasks.data import splits
 from hedge_tasks.data.answers import AnswerSet
-from hedge_tasks.data.manifests import Data
+from hedge_tasks.data.manifests import Data, text_digest
 from hedge_tasks.data.option_order import lettered
 from hedge_tasks.errors import ConfigError
 from hedge_tasks.evaluation import TEMPLATE_FILE
@@ -31,7 +31,7 @@ from hedge_tasks.lmms.stock.judge import NoJudge, Probes, StockJudge, spread, ta
 from hedge_tasks.lmms.stock.numbers import Numbers
 from hedge_tasks.lmms.stock.options import NONE, StockOptions
 from hedge_tasks.lmms.stock.presentation import Presentation
-from hedge_tasks.lmms.stock.scoring import Outcome, StockAnswer, StockScoring, copied
+from hedge_tasks.lmms.stock.scoring import StockAnswer, StockOutcome, StockScoring, copied
 from hedge_tasks.lmms.stock.source_scan import asks_a_model
 from hedge_tasks.lmms.task import HedgeTask
 from hedge_tasks.measures.forced_options import FORCED_ROWS, forced_measures, offered_facts
@@ -89,7 +89,7 @@ class StockTask(HedgeTask):
         self._documents = self._stock.dataset[self._split]
         self._presentation = Presentation(self._stock, chat=chat)
         self._kind = self._presentation.kind([self._documents[row] for row in spread(len(self._documents))])
-        self._outcomes: dict[str, Outcome] = {}
+        self._outcomes: dict[str, StockOutcome] = {}
         self._stock_answers: dict[tuple[str, int], StockAnswer] = {}
         self._rows: dict[str, int] = {}
         self._keys_asked: dict[str, int] = {}
@@ -295,7 +295,7 @@ class StockTask(HedgeTask):
         self._data.image_keys[doc_id] = media = shown.media_key()
         id_ = str(doc[settings.id]) if settings.id else str(doc_id)
         self._rows[id_] = doc_id
-        group = str(doc[settings.group]) if settings.group else media
+        group = str(doc[settings.group]) if settings.group else media or f"text {text_digest(ctx)}"
         return self._sample_request(
             id=id_,
             key=self._key(shown.key(ctx), doc_id),
@@ -338,7 +338,7 @@ class StockTask(HedgeTask):
                 for i in range(n_clean)
             ]
         except Exception as error:  # a filter of the task's own, with whatever it cannot bear
-            outcome = Outcome(fault=f"its filters raised {type(error).__name__}: {error}")
+            outcome = StockOutcome(fault=f"its filters raised {type(error).__name__}: {error}")
             self._outcomes.update({answers.id: outcome for answers in answer_sets})
             return
         columns = [list(column) for column in zip(*(baseline[name] for name in filters), *clean, strict=True)]
@@ -352,7 +352,9 @@ class StockTask(HedgeTask):
                 own = {} if outcomes[number].fault else outcomes[number].metrics
                 metrics = {**own, **(extra if number == 0 else {})}
                 named = {self._stock_names.get(metric, metric): value for metric, value in metrics.items()}
-                self._stock_answers[name, row] = StockAnswer(filtered[number], Outcome(named, outcomes[number].fault))
+                self._stock_answers[name, row] = StockAnswer(
+                    filtered[number], StockOutcome(named, outcomes[number].fault)
+                )
 
         faults = [fault for answers in answer_sets if (fault := self._outcomes[answers.id].fault)]
         if faults:
@@ -361,7 +363,7 @@ class StockTask(HedgeTask):
                 *(self.config.task, len(faults), len(answer_sets), faults[0]),
             )
 
-    def _stable(self, outcomes: Sequence[Outcome]) -> Mapping[str, Any]:
+    def _stable(self, outcomes: Sequence[StockOutcome]) -> Mapping[str, Any]:
         if not self._stability or not isinstance(self.judge, StockJudge):
             return {}
         return stability_records(self._stability, [self.judge.verdict(outcome).label for outcome in outcomes])
@@ -388,7 +390,7 @@ class StockTask(HedgeTask):
         # One more block of rows a stock filter, under its name: the task's metrics on the baseline answers, once.
         for name in self._scoring.filters:
             for instance in self._instances:
-                answer = self._stock_answers.get((name, instance.doc_id), StockAnswer("", Outcome()))
+                answer = self._stock_answers.get((name, instance.doc_id), StockAnswer("", StockOutcome()))
                 instance.filtered_resps[f"task_{name}" if name in ours else name] = answer
 
     def process_results(self, doc: Mapping[str, Any], results: list[Any], full_docs: object = None) -> dict[str, Any]:

@@ -15,7 +15,7 @@ from hedge_tasks.errors import DataError, HedgeError
 from hedge_tasks.numbers import PERCENT, Format
 from hedge_tasks.report.lead import soundness
 from hedge_tasks.report.live.watching import COMPLETE, QUIET, STATES, Sampling, Watch
-from hedge_tasks.report.page import Options, build_report
+from hedge_tasks.report.page import ReportOptions, build_report
 from hedge_tasks.report.pages import asset, render
 from hedge_tasks.report.results import result_files
 from hedge_tasks.runs.run_files import FOLDER, Run, read_run, run_paths
@@ -50,10 +50,10 @@ class Site:
         options: of the reports.
     """
 
-    def __init__(self, folder: Path, options: Options | None = None) -> None:
+    def __init__(self, folder: Path, options: ReportOptions | None = None) -> None:
         if not folder.is_dir():
             raise DataError(f"{folder}: no such folder")
-        self.folder, self._options = folder, options or Options()
+        self.folder, self._options = folder, options or ReportOptions()
         self._watches: dict[Path, Watch] = {}
         self._runs: dict[Path, tuple[int, Run]] = {}
         self._pages: dict[str, tuple[object, str]] = {}
