@@ -104,6 +104,7 @@ def test_more_detectors_tried_is_more_to_correct_for() -> None:
     assert many.chosen is None or many.chosen.threshold <= alone.chosen.threshold
 
 
+@pytest.mark.slow
 def test_the_walk_is_the_fallback_procedure_over_every_score() -> None:
     """Wiens 2003 by his definition, over all scores from the first start on; lesser and greater levels differ."""
     rng, others = np.random.default_rng(6), {"alone": 0, "never given up": 0}
