@@ -325,6 +325,18 @@ def test_from_plan_to_numbers(tmp_path: Path, capsys: pytest.CaptureFixture[str]
     assert again is not None
     assert again.n_labels == 60
     assert audit_of(replace(kept, path=None)) is None
+    # Every table of the run has both columns now.
+    for command in (["rescore", str(path)], ["detectors", str(path), "--detectors", "se,radflag"]):
+        assert main(command) == 0
+        out = capsys.readouterr().out
+        assert "against experts" in out, command
+        assert "60 labels of experts correct them" in out, command
+    for command in (["--metric", "radflag", "--against", "se"], ["--metric", "se", "--metric", "radflag"], [str(path)]):
+        assert main(["compare", str(path), *command]) == 0
+        assert "against experts" in capsys.readouterr().out, command
+    (tmp_path / "runs" / audit_file(kept).name).write_text("{}")
+    assert main(["rescore", str(path)]) == 2
+    assert "plan" in capsys.readouterr().err
 
 
 def test_wrong_uses_of_the_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
