@@ -122,8 +122,10 @@ def _between(first: Run, second: Run, arguments: argparse.Namespace) -> _Found:
         f"b: {second.title}",
         f"{clustered}{overlap.both} documents in both" + _partly(overlap),
         *_silence(silent),
-        *(f"{side}: {whose_labels(each, of)}" for side, each, of in zip("ab", (first, second), audits, strict=True)),
     ]
+    if rows:
+        sides = zip("ab", (first, second), audits, strict=True)
+        heading += [f"{side}: {whose_labels(each, of)}" for side, each, of in sides]
     facts = {
         "a": _facts(first, scorers[0] if scorers else None),
         "b": _facts(second, scorers[1] if scorers else None),
@@ -182,7 +184,7 @@ def _within(run: Run, arguments: argparse.Namespace) -> _Found:
             by_experts.append((rows[-1][0], found))
     filters = scorers[0].name if scorers[0] == scorers[1] else f"{scorers[0].name} (a) and {scorers[1].name} (b)"
     facts = {"a": _facts(run, scorers[0]), "b": _facts(run, scorers[1])}
-    heading = [f"{run.title}; filter {filters}", *_silence(silent), whose_labels(run, audit)]
+    heading = [f"{run.title}; filter {filters}", *_silence(silent), *([whose_labels(run, audit)] if rows else [])]
     return "\n".join(heading), rows, by_experts, facts
 
 
@@ -273,7 +275,7 @@ def _all_detectors(run: Run, arguments: argparse.Namespace) -> _Found:
             by_experts.append((rows[-1][0], found))
     heading = f"{run.title}; {len(detectors)} detectors, pairs that differ in the score or in the clustering"
     return (
-        "\n".join([heading, *_silence(silent), whose_labels(run, audit)]),
+        "\n".join([heading, *_silence(silent), *([whose_labels(run, audit)] if rows else [])]),
         rows,
         by_experts,
         {"detectors": {name: scorer.settings() for name, scorer in scorers.items()}},

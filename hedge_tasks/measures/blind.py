@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import lru_cache
 
 import numpy as np
 
@@ -149,19 +150,24 @@ def text_scores(texts: Sequence[str], labels: IntArray, groups: Sequence[str], s
     Raises:
         DataError: no classifier can be fitted.
     """
+    return list(_text_scores(tuple(texts), tuple(labels.tolist()), tuple(groups), seed))
+
+
+@lru_cache(maxsize=8)  # every clustering of a run asks for the same
+def _text_scores(texts: tuple[str, ...], labels: tuple[int, ...], groups: tuple[str, ...], seed: int) -> list[float]:
     from sklearn.feature_extraction.text import TfidfVectorizer
     from sklearn.linear_model import LogisticRegression
     from sklearn.pipeline import make_pipeline
 
-    folds = cross_fitting_folds(labels, groups, seed)
-    values = np.empty(len(labels))
-    of = np.array(texts, dtype=object)
+    y, of = np.array(labels, dtype=np.int64), np.array(texts, dtype=object)
+    folds = cross_fitting_folds(y, groups, seed)
+    values = np.empty(len(y))
     for train, test in folds:
         # Single characters are words, too, in scripts without spaces.
         words = TfidfVectorizer(ngram_range=(1, 2), sublinear_tf=True, token_pattern=r"(?u)\b\w+\b")
         model = make_pipeline(words, LogisticRegression(max_iter=2000))
         try:
-            model.fit(of[train], labels[train])
+            model.fit(of[train], y[train])
         except ValueError as error:  # no word in any of them
             raise DataError(f"no classifier can be fitted ({error})") from error
         values[test] = model.predict_proba(of[test])[:, 1]
