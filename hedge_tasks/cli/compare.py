@@ -124,8 +124,7 @@ def _between(first: Run, second: Run, arguments: argparse.Namespace) -> _Found:
         *_silence(silent),
     ]
     if rows:
-        sides = zip("ab", (first, second), audits, strict=True)
-        heading += [f"{side}: {whose_labels(each, of)}" for side, each, of in sides]
+        heading += [f"a: {whose_labels(first, audits[0])}", f"b: {whose_labels(second, audits[1])}"]
     facts = {
         "a": _facts(first, scorers[0] if scorers else None),
         "b": _facts(second, scorers[1] if scorers else None),
