@@ -232,22 +232,27 @@ OPTION = "option:"
 """What the name of a forced pass begins with that is about an offered answer; the option follows."""
 
 
-def option_logprobs(forced: Mapping[str, Answer]) -> dict[str, float]:
+REVERSED = "reversed:"
+"""The same where the options are shown in the other order; the letter that the option has in the given one follows."""
+
+
+def option_logprobs(forced: Mapping[str, Answer], prefix: str = OPTION) -> dict[str, float]:
     """Log-probability of each offered answer as the whole reply, in nats; empty where they were not asked for.
 
     Where a server tells no more than the first tokens of replies (`finish` "length"), of a reply that begins so.
 
     Args:
         forced: of an answer set.
+        prefix: `OPTION` or `REVERSED`.
 
     Example:
         >>> option_logprobs({"option:yes": Answer("yes", -0.25, 2), "blank": Answer("a cyst", -1.0, 3)})
         {'yes': -0.5}
     """
     return {
-        name.removeprefix(OPTION): answer.mean_logprob * answer.n_tokens
+        name.removeprefix(prefix): answer.mean_logprob * answer.n_tokens
         for name, answer in forced.items()
-        if name.startswith(OPTION) and answer.mean_logprob is not None and answer.n_tokens
+        if name.startswith(prefix) and answer.mean_logprob is not None and answer.n_tokens
     }
 
 

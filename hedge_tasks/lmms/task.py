@@ -235,7 +235,7 @@ class HedgeTask(TaskResults):
             group=data.grouping.groups[doc_id],
             question_type=data.question_type(doc),
             choices=self._choices(doc),
-            options=tuple(self.choices(doc) or ()) if OPTIONS in self._forced else (),
+            options=self._offered(doc),
         )
 
     def _sample_request(self, **of_document: Any) -> SampleRequest:
@@ -252,6 +252,9 @@ class HedgeTask(TaskResults):
 
     def _choices(self, document: Mapping[str, Any]) -> tuple[str, ...]:
         return closed_choices(self.config.task, self.choices(document)) if self.plan.guided else ()
+
+    def _offered(self, document: Mapping[str, Any]) -> tuple[str, ...]:
+        return tuple(self.choices(document) or ()) if OPTIONS in self._forced else ()
 
     def _warn_of_nothing_kept(self) -> None:
         if not self._warned:

@@ -73,6 +73,15 @@ class Presentation:
         """Return what `SampleRequest.load_images` is: everything that the document shows."""
         return list(self.of(document).media)
 
+    def texts(self, document: Mapping[str, Any]) -> list[str]:
+        """The texts that a document is asked with: of a chat model's messages one a part."""
+        if not self._chat:
+            text = self._stock.doc_to_text(document)
+            return [text] if isinstance(text, str) else []
+        conversation = self.of(document).conversation
+        turns = conversation.turns if conversation is not None else ()
+        return [part["text"] for turn in turns for part in turn["content"] if part["type"] == "text"]
+
     def kind(self, documents: Sequence[Mapping[str, Any]]) -> Kind:
         """Kind of the documents: "other" where one shows more than pictures, "text" where none shows anything."""
         kinds = {self.of(document).kind for document in documents}
