@@ -1,4 +1,4 @@
-"""Questions of this room to a model on a server: a prompt of the room, and replies that are kept in the cache on disk."""
+"""Questions to a model on a server: a prompt of the room, and replies that are kept in the cache on disk."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Presentation of a document by a stock task: its text, and pictures or other media, as lmms-eval would hand them on."""
+"""Presentation of a document by a stock task: its text, and pictures or other media, as lmms-eval hands them on."""
 
 from __future__ import annotations
 
