@@ -233,7 +233,7 @@ def _not_kept(run: Run, scorer: Scorer, asked: Mapping[str, Detector]) -> dict[s
 
 
 def _advice(rows: Sequence[DetectorNumbers], columns: Mapping[str, Labelled], asked: Mapping[str, Detector]) -> str:
-    """What the draws buy over the log-probability of the answer, by a paired test of each detector that draws."""
+    """Return what the draws buy over the log-probability of the answer, by a paired test of each that draws."""
     values = {row.detector: row.estimate.value or 0.0 for row in rows}
     drawing = [row for row in rows if row.draws]
     free = free_of(list(values))

@@ -1,4 +1,4 @@
-"""What a detector of units is worth besides its ROC-AUC: top unit, flagging, and the blind baselines to beat.
+"""Worth of a detector of units besides its ROC-AUC: top unit, flagging, and the blind baselines to beat.
 
 Tables of a run, rows of lmms-eval's table and submissions take their numbers from here, so that they are one number.
 Intervals are clustered by image: units of an answer are not independent.
@@ -44,7 +44,7 @@ class Top:
 
 @dataclass(frozen=True)
 class Flagged:
-    """What flagging the units of the highest scores gives.
+    """Result of flagging the units of the highest scores.
 
     Attributes:
         share: of the units flagged: at least what was asked for, more where units share a score.

@@ -41,7 +41,7 @@ STYLES = ("explorer.css", "heatmap.css", "sidebyside.css")
 
 @dataclass(frozen=True)
 class ReportOptions:
-    """What goes into a report.
+    """Content of a report.
 
     Attributes:
         pictures: whether the pictures of the questions are looked for.
@@ -129,7 +129,7 @@ def _title(runs: Sequence[Run], names: Sequence[str]) -> str:
 
 
 def names_of_runs(runs: Sequence[Run]) -> list[str]:
-    """What the runs are called on the page: no two the same."""
+    """Return what the runs are called on the page: no two the same."""
     models = short_names([clean(run.model, 200) for run in runs])
     short = [f"{run.task} · {models[clean(run.model, 200)]}" for run in runs]
     names = [
