@@ -10,8 +10,8 @@ count of a finite rest, so that a threshold of exactly the promised risk would b
 
 Scores are those that a guard sees (`hedge_tasks.guard.seen`); `radflag~0.01` is RadFlag whose draws end early at that
 epsilon. Beside it: a threshold read off the calibration documents' own curve, the way papers do it; where every
-document stands for itself, SGR (Geifman & El-Yaniv 2017); *best*, the widest threshold whose risk holds on all documents; and
-*one test*, the best that a single exact test reaches at a threshold fixed with that knowledge.
+document stands for itself, SGR (Geifman & El-Yaniv 2017); *best*, the widest threshold whose risk holds on all
+documents; and *one test*, the best that a single exact test reaches at a threshold fixed with that knowledge.
 """
 
 from __future__ import annotations
