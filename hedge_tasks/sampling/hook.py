@@ -28,6 +28,7 @@ from hedge_tasks.sampling.prefetch import NoisyPictures
 from hedge_tasks.sampling.probe import ProbeReport, announce, probe
 from hedge_tasks.sampling.requests import DrawRequest, UnreadablePicture
 from hedge_tasks.sampling.store import AnswerStore, FinishedDraw
+from hedge_tasks.serving.secrets import Redactor
 
 MAX_ATTEMPTS = 3
 """How often a draw is asked for before it counts as failed."""
@@ -342,9 +343,9 @@ def outcomes(model: Any, pending: _Pending) -> Generator[_Outcome, None, None]:
 
 
 def without_keys(answer: Answer | str, redact: Redactor) -> Answer | str:
-    """An answer, or the reason why there is none, with the keys in its text taken out. Its tokens would spell them."""
+    """An answer with the keys in its text taken out. Its tokens would spell them. Reasons have been redacted before."""
     if not isinstance(answer, Answer):
-        return answer if (text := redact.answer(answer)) == answer else text
+        return answer
     text = redact.answer(answer.text)
     return answer if text == answer.text else replace(answer, text=text, tokens=None, alternatives=None)
 
