@@ -8,7 +8,7 @@ cut off before it began, and a request that failed, are no decisions of the mode
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -50,6 +50,11 @@ _BY_BASIS: Mapping[str, frozenset[str]] = {
     UNREAD_JUDGE: frozenset({JUDGE_UNREAD}),
 }
 """What came of an answer without a label, by what its reading rests on; the first that has it counts."""
+
+
+def declined_in(run_verdicts: Iterable[Mapping[str, Any]]) -> int:
+    """How many of the verdicts, as a run file has them, are on declined answers."""
+    return sum(outcome_of(verdict) == DECLINED for verdict in run_verdicts)
 
 
 def of_unanswered(why: str, judge: str, version: str) -> Verdict:

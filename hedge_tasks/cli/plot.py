@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING
 
 from hedge_tasks.cli.choices import (
@@ -98,9 +99,11 @@ def _chart(arguments: argparse.Namespace, finished: Run) -> Chart:
         )
     if arguments.kind == "distribution":
         return plots.distribution_chart(scores, shown[0])
+    from hedge_tasks.adjudication.outcomes import declined_in
+
     charts = {
         "roc": plots.roc_chart,
-        "risk-coverage": plots.risk_coverage_chart,
+        "risk-coverage": partial(plots.risk_coverage_chart, declined=declined_in(finished.verdicts.values())),
         "calibration": plots.calibration_chart,
         "question-types": plots.strata_chart,
     }
