@@ -206,7 +206,7 @@ def test_draws_that_were_asked_to_differ_contradict_nothing() -> None:
 def test_readings_are_counted_by_firmness_and_refusals_are_a_finding() -> None:
     bases = ["json", "line", "leading", *["refusal"] * 15, "cut off", "judge unread"]
     verdicts = [{"label": 0 if b in ("json", "line") else None, "reason": "r", "basis": b} for b in bases]
-    sets = [AnswerSet(str(i), Answer("a"), label=v["label"]) for i, v in enumerate(verdicts)]
+    sets = [AnswerSet(str(i), Answer("a"), (), label=v["label"]) for i, v in enumerate(verdicts)]
     found = measure(sets, {}, 0, verdicts)
     assert found.readings == {
         "firm": {"json": 1, "line": 1},

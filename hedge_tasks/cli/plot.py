@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING
@@ -101,7 +102,7 @@ def _chart(arguments: argparse.Namespace, finished: Run) -> Chart:
         return plots.distribution_chart(scores, shown[0])
     from hedge_tasks.adjudication.outcomes import declined_in
 
-    charts = {
+    charts: dict[str, Callable[..., Chart]] = {
         "roc": plots.roc_chart,
         "risk-coverage": partial(plots.risk_coverage_chart, declined=declined_in(finished.verdicts.values())),
         "calibration": plots.calibration_chart,
