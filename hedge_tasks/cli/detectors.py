@@ -113,37 +113,14 @@ def _facts(table: DetectorTable, fusion: Fusion | None) -> dict[str, Any]:
 
 
 def _table(table: DetectorTable) -> Table:
-    from hedge_tasks.numbers import FOUR_DIGITS, SIGNED, SIGNED_FOUR, Cell, Column, Table, reason_lines
+    from hedge_tasks.measures.detector_columns import numbers_table
+    from hedge_tasks.numbers import reason_lines
 
-    columns = [
-        Column("detector"),
-        Column("draws"),
-        Column("seconds"),
-        Column("estimate", "ROC-AUC", format=FOUR_DIGITS),
-        Column("interval", "95 %", show="interval", of="estimate"),
-        Column("within", "within types", format=FOUR_DIGITS),
-        Column("difference", f"- {table.against}", format=SIGNED_FOUR),
-        Column("difference_interval", "95 %", format=SIGNED, show="interval", of="difference"),
-        Column("p_holm", "p (Holm)", show="p"),
-    ]
-    rows: list[dict[str, Cell]] = []
-    for row in table.rows:
-        cells: dict[str, Cell] = {
-            "detector": row.detector,
-            "title": row.title,
-            "draws": row.draws,
-            "seconds": row.seconds,
-            "estimate": row.estimate,
-            "within": row.within,
-        }
-        if row.difference is not None:
-            compared: dict[str, Cell] = {"a": row.difference.a, "b": row.difference.b}
-            cells |= {**compared, "difference": row.difference.number, "p_value": row.difference.p_value}
-        rows.append({**cells, "p_holm": row.p_holm})
-    notes = ["seconds: of the evidence (looked up where it was kept) and the score, for all questions"] if rows else []
-    notes += reason_lines("left out", table.left_out.items())
+    notes = ["seconds: of the evidence (looked up where it was kept) and the score, for all questions"]
+    notes = [*(notes if table.rows else []), *reason_lines("left out", table.left_out.items())]
     notes += [table.advice] if table.advice else []
-    return Table(columns, rows, f"{table.run.title}; filter {table.scorer.name}", notes)
+    title = f"{table.run.title}; filter {table.scorer.name}"
+    return numbers_table(table.rows, against=table.against, within="within types", title=title, notes=notes)
 
 
 def _fusion(fusion: Fusion) -> Table:
